@@ -1,0 +1,2 @@
+//! The `multikernel` command.
+fn main() {}

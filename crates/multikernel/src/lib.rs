@@ -1,0 +1,10 @@
+//! Learn classifiers from many kernels at once.
+
+pub mod dist;
+mod error;
+mod linalg;
+mod pool;
+
+pub use error::{Error, Place, Result};
+pub use linalg::Matrix;
+pub use pool::Pool;

@@ -1,0 +1,136 @@
+//! Dense matrices of our own and the few operations on them; a linear-algebra crate, once needed, is named here only.
+
+use crate::error::{Error, Result};
+
+/// A dense row-major `f64` matrix: the one array type of the public API.
+///
+/// ```
+/// use multikernel::Matrix;
+/// let m = Matrix::from_vec(2, 3, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])?;
+/// assert_eq!(m.row(1), &[4.0, 5.0, 6.0]);
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Matrix {
+    n_rows: usize,
+    n_cols: usize,
+    data: Vec<f64>,
+}
+
+impl Matrix {
+    /// A matrix of zeros.
+    pub fn zeros(n_rows: usize, n_cols: usize) -> Self {
+        Matrix { n_rows, n_cols, data: vec![0.0; n_rows * n_cols] }
+    }
+
+    /// A matrix over row-major `data` of length `n_rows * n_cols`; any other length is an error.
+    pub fn from_vec(n_rows: usize, n_cols: usize, data: Vec<f64>) -> Result<Self> {
+        if n_rows.checked_mul(n_cols) != Some(data.len()) {
+            return Err(Error::input(format!(
+                "a {n_rows} x {n_cols} matrix needs {n_rows} * {n_cols} values, got {}",
+                data.len()
+            )));
+        }
+        Ok(Matrix { n_rows, n_cols, data })
+    }
+
+    /// A matrix with entry `f(i, j)` at row `i`, column `j`.
+    pub fn from_fn(n_rows: usize, n_cols: usize, mut f: impl FnMut(usize, usize) -> f64) -> Self {
+        let mut data = Vec::with_capacity(n_rows * n_cols);
+        for i in 0..n_rows {
+            for j in 0..n_cols {
+                data.push(f(i, j));
+            }
+        }
+        Matrix { n_rows, n_cols, data }
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Number of columns.
+    pub fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    /// Entry at row `i`, column `j`; panics outside the shape, as slices do.
+    pub fn get(&self, i: usize, j: usize) -> f64 {
+        self.row(i)[j]
+    }
+
+    /// Sets the entry at row `i`, column `j`.
+    pub fn set(&mut self, i: usize, j: usize, value: f64) {
+        self.row_mut(i)[j] = value;
+    }
+
+    /// Row `i`.
+    pub fn row(&self, i: usize) -> &[f64] {
+        &self.data[i * self.n_cols..(i + 1) * self.n_cols]
+    }
+
+    /// Row `i`, to write.
+    pub fn row_mut(&mut self, i: usize) -> &mut [f64] {
+        &mut self.data[i * self.n_cols..(i + 1) * self.n_cols]
+    }
+
+    /// All rows in order.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f64]> {
+        (0..self.n_rows).map(|i| self.row(i))
+    }
+
+    /// Column `j`, copied.
+    pub fn column(&self, j: usize) -> Vec<f64> {
+        self.rows().map(|row| row[j]).collect()
+    }
+
+    /// The values, row by row.
+    pub fn data(&self) -> &[f64] {
+        &self.data
+    }
+
+    /// The values, row by row, to write.
+    pub fn data_mut(&mut self) -> &mut [f64] {
+        &mut self.data
+    }
+
+    /// The values, row by row, taken out.
+    pub fn into_data(self) -> Vec<f64> {
+        self.data
+    }
+
+    /// The given rows, in the given order, copied.
+    pub fn select_rows(&self, rows: &[usize]) -> Matrix {
+        let mut data = Vec::with_capacity(rows.len() * self.n_cols);
+        for &i in rows {
+            data.extend_from_slice(self.row(i));
+        }
+        Matrix { n_rows: rows.len(), n_cols: self.n_cols, data }
+    }
+
+    /// The given columns, in the given order, copied.
+    pub fn select_cols(&self, cols: &[usize]) -> Matrix {
+        Matrix::from_fn(self.n_rows, cols.len(), |i, j| self.row(i)[cols[j]])
+    }
+}
+
+/// Inner product in four interleaved partial sums: fast without changing bits between callers.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut sum = [0.0f64; 4];
+    let (a4, b4) = (a.chunks_exact(4), b.chunks_exact(4));
+    let tail: f64 = a4.remainder().iter().zip(b4.remainder()).map(|(x, y)| x * y).sum();
+    for (x, y) in a4.zip(b4) {
+        for k in 0..4 {
+            sum[k] += x[k] * y[k];
+        }
+    }
+    (sum[0] + sum[1]) + (sum[2] + sum[3]) + tail
+}
+
+/// `y += a x`.
+pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += a * x;
+    }
+}

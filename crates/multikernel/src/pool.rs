@@ -1,0 +1,48 @@
+//! Our own threads: results never depend on how many there are.
+
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+
+/// A thread pool of a fixed size. Work is cut by its index, never by the number of threads, and put together in
+/// index order, so the same bits come out for any size.
+///
+/// ```
+/// let pool = multikernel::Pool::new(2)?;
+/// assert_eq!(pool.map(4, |i| i * i), vec![0, 1, 4, 9]);
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Pool {
+    inner: rayon::ThreadPool,
+}
+
+impl Pool {
+    /// A pool of `n_threads`; 0 takes what the machine has.
+    pub fn new(n_threads: usize) -> Result<Self> {
+        let inner = rayon::ThreadPoolBuilder::new()
+            .num_threads(n_threads)
+            .thread_name(|i| format!("multikernel-{i}"))
+            .build()
+            .map_err(|error| Error::param("threads", format!("cannot start {n_threads} threads: {error}")))?;
+        Ok(Pool { inner })
+    }
+
+    /// Number of threads.
+    pub fn n_threads(&self) -> usize {
+        self.inner.current_num_threads()
+    }
+
+    /// `f(0), ..., f(n - 1)` in order.
+    pub fn map<T: Send>(&self, n: usize, f: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+        self.inner.install(|| (0..n).into_par_iter().map(f).collect())
+    }
+
+    /// Calls `f(i, chunk)` for the consecutive chunks of length `size` of `data` (the last may be shorter).
+    pub fn chunks_mut(&self, data: &mut [f64], size: usize, f: impl Fn(usize, &mut [f64]) + Sync + Send) {
+        if size == 0 {
+            return;
+        }
+        self.inner.install(|| data.par_chunks_mut(size).enumerate().for_each(|(i, chunk)| f(i, chunk)));
+    }
+}
