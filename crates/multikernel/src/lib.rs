@@ -2,6 +2,7 @@
 
 pub mod dist;
 mod error;
+pub mod file;
 mod linalg;
 mod pool;
 

@@ -1,0 +1,317 @@
+//! Reading and writing the container, atomically and with every check before anything is believed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+use serde_json::{Map, Value, json};
+
+use super::record::{Array, Record};
+use crate::error::{Error, Result};
+
+/// Version of the layout; a file with a higher one is refused, all lower ones stay readable.
+pub const FORMAT_VERSION: u64 = 1;
+
+/// The metadata key that marks a file as ours.
+const MAGIC: &str = "multikernel";
+
+/// The field of our JSON text that covers all others and every array.
+const CHECKSUM: &str = "checksum";
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A trained model: predicts.
+    Model,
+    /// A state in the middle of a run: resumes.
+    Checkpoint,
+}
+
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Kind::Model => "model",
+            Kind::Checkpoint => "checkpoint",
+        }
+    }
+}
+
+/// Writes a record as a model or checkpoint file: a reader sees the whole new file or the old one, never a part.
+/// Equal records give equal bytes.
+pub fn write(path: &Path, kind: Kind, record: &Record) -> Result<()> {
+    let bytes: BTreeMap<&str, (Dtype, &[usize], Vec<u8>)> =
+        record.arrays.iter().map(|(name, array)| (name.as_str(), raw(array))).collect();
+    let mut header = json!({
+        "kind": kind.word(),
+        "format_version": FORMAT_VERSION,
+        "multikernel_version": env!("CARGO_PKG_VERSION"),
+        "values": record.values,
+    });
+    header[CHECKSUM] = json!(checksum(&header, &bytes));
+    let mut views = Vec::with_capacity(bytes.len());
+    for (name, (dtype, shape, data)) in &bytes {
+        let view = TensorView::new(*dtype, shape.to_vec(), data)
+            .map_err(|error| Error::file(path, format!("array `{name}` cannot be stored: {error}")))?;
+        views.push((name.to_string(), view));
+    }
+    // One metadata key: the container keeps metadata in a hash map, and several keys would be written in random order.
+    let metadata = HashMap::from([(MAGIC.to_string(), header.to_string())]);
+    let content = safetensors::serialize(views, Some(metadata))
+        .map_err(|error| Error::file(path, format!("cannot be stored: {error}")))?;
+    write_atomic(path, &content)
+}
+
+/// Writes bytes to `path` through a sibling `.NAME.partial`, flushed to disk before it is renamed over the target.
+/// A run that is killed leaves the old file untouched and at most that one partial file, which the next write reuses.
+pub fn write_atomic(path: &Path, content: &[u8]) -> Result<()> {
+    let partial = partial_path(path)?;
+    let attempt = || -> std::io::Result<()> {
+        let mut file = File::create(&partial)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        std::fs::rename(&partial, path)?;
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            // The rename itself must survive a power cut; not every system lets a folder be synced.
+            File::open(folder).and_then(|folder| folder.sync_all()).ok();
+        }
+        Ok(())
+    };
+    attempt().map_err(|error| {
+        std::fs::remove_file(&partial).ok();
+        Error::io("write", path, error)
+    })
+}
+
+fn partial_path(path: &Path) -> Result<PathBuf> {
+    let name = path
+        .file_name()
+        .ok_or_else(|| Error::file(path, "is not the name of a file; give a file to write, such as model.multikernel"))?;
+    Ok(path.with_file_name(format!(".{}.partial", name.to_string_lossy())))
+}
+
+/// Reads a model or checkpoint file; checks that it is ours, of the asked kind, of a known version and undamaged.
+pub fn read(path: &Path, kind: Kind) -> Result<Record> {
+    let content = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
+    let mut header = header(path, &content)?;
+    check_header(path, kind, &header)?;
+    let tensors = SafeTensors::deserialize(&content).map_err(|error| damaged(path, &error.to_string()))?;
+    let mut record = Record::default();
+    for (name, view) in tensors.iter() {
+        record.arrays.insert(name.to_string(), array(path, name, &view)?);
+    }
+    let bytes: BTreeMap<_, _> = record.arrays.iter().map(|(name, array)| (name.as_str(), raw(array))).collect();
+    let stated = header.remove(CHECKSUM);
+    let header = Value::Object(header);
+    if stated != Some(json!(checksum(&header, &bytes))) {
+        return Err(damaged(path, "its checksum does not fit its content"));
+    }
+    drop(bytes);
+    if let Some(Value::Object(values)) = header.get("values") {
+        record.values = values.clone();
+    }
+    Ok(record)
+}
+
+fn damaged(path: &Path, why: &str) -> Error {
+    Error::file(path, format!("is damaged ({why}); copy it again or train again"))
+}
+
+/// Our JSON text from the metadata, or an error that says what the file looks like instead.
+fn header(path: &Path, content: &[u8]) -> Result<Map<String, Value>> {
+    let foreign = || {
+        let looks = looks_like(content);
+        Error::file(path, format!("is not a multikernel file: this looks like {looks}; give a file written by `multikernel train`"))
+    };
+    let Ok((_, metadata)) = SafeTensors::read_metadata(content) else {
+        // A cut container of ours still shows the magic key in its first bytes.
+        let head = String::from_utf8_lossy(&content[..content.len().min(256)]);
+        let ours = head.get(8..).is_some_and(|text| text.contains("\"__metadata__\":{\"multikernel\""));
+        return Err(if ours { damaged(path, "it is shorter or longer than it says") } else { foreign() });
+    };
+    let text = metadata.metadata().as_ref().and_then(|map| map.get(MAGIC)).ok_or_else(foreign)?;
+    match serde_json::from_str(text) {
+        Ok(Value::Object(header)) => Ok(header),
+        _ => Err(damaged(path, "its metadata is not a JSON object")),
+    }
+}
+
+fn check_header(path: &Path, kind: Kind, header: &Map<String, Value>) -> Result<()> {
+    let version = header.get("format_version").and_then(Value::as_u64);
+    match version {
+        Some(version) if version <= FORMAT_VERSION => {}
+        Some(version) => {
+            let writer = header.get("multikernel_version").and_then(Value::as_str).unwrap_or("a later version");
+            return Err(Error::file(
+                path,
+                format!(
+                    "has format version {version}, written by multikernel {writer}; this is multikernel {}, which reads \
+                     versions 1 to {FORMAT_VERSION}: update multikernel",
+                    env!("CARGO_PKG_VERSION")
+                ),
+            ));
+        }
+        None => return Err(damaged(path, "it has no format version")),
+    }
+    let found = header.get("kind").and_then(Value::as_str).unwrap_or("file of unknown kind");
+    if found != kind.word() {
+        let help = match kind {
+            Kind::Model => "finish the run with `train --resume` to get a model",
+            Kind::Checkpoint => "name the checkpoint of an unfinished run",
+        };
+        return Err(Error::file(path, format!("is a multikernel {found}, not a {}; {help}", kind.word())));
+    }
+    Ok(())
+}
+
+fn raw(array: &Array) -> (Dtype, &[usize], Vec<u8>) {
+    match array {
+        Array::F64 { shape, data } => (Dtype::F64, shape, data.iter().flat_map(|value| value.to_le_bytes()).collect()),
+        Array::U64 { shape, data } => (Dtype::U64, shape, data.iter().flat_map(|value| value.to_le_bytes()).collect()),
+    }
+}
+
+fn array(path: &Path, name: &str, view: &TensorView<'_>) -> Result<Array> {
+    let shape = view.shape().to_vec();
+    let words = view.data().chunks_exact(8).map(|chunk| {
+        let mut word = [0u8; 8];
+        word.copy_from_slice(chunk);
+        word
+    });
+    match view.dtype() {
+        Dtype::F64 => Ok(Array::F64 { shape, data: words.map(f64::from_le_bytes).collect() }),
+        Dtype::U64 => Ok(Array::U64 { shape, data: words.map(u64::from_le_bytes).collect() }),
+        other => Err(damaged(path, &format!("array `{name}` has type {other:?}, only F64 and U64 are written"))),
+    }
+}
+
+fn checksum(header: &Value, arrays: &BTreeMap<&str, (Dtype, &[usize], Vec<u8>)>) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(header.to_string().as_bytes());
+    for (name, (dtype, shape, data)) in arrays {
+        hasher.update(format!("\n{name} {dtype:?} {shape:?}\n").as_bytes());
+        hasher.update(data);
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// What a file that is not ours looks like, from its first bytes.
+fn looks_like(content: &[u8]) -> &'static str {
+    let text = String::from_utf8_lossy(&content[..content.len().min(512)]).into_owned();
+    let first = text.lines().next().unwrap_or("").trim();
+    let pairs = |line: &str| line.split_whitespace().nth(1).is_some_and(|token| token.contains(':'));
+    match content {
+        [] => "an empty file",
+        [0x80, 2..=5, ..] => "a Python pickle",
+        [b'P', b'K', 3, 4, ..] => "a zip archive (.npz, or a PyTorch or Excel file)",
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => "a numpy array (.npy)",
+        [0x89, b'H', b'D', b'F', ..] => "an HDF5 file",
+        [0x1f, 0x8b, ..] => "a gzip file",
+        [b'P', b'A', b'R', b'1', ..] => "a Parquet file",
+        _ if text.starts_with("svm_type") => "a LIBSVM model",
+        _ if text.starts_with("solver_type") => "a LIBLINEAR model",
+        _ if SafeTensors::read_metadata(content).is_ok() => "a safetensors file of another program",
+        _ if text.contains('\u{fffd}') || text.contains('\0') => "a binary file of an unknown kind",
+        _ if first.starts_with(['{', '[']) => "a JSON file",
+        _ if pairs(first) => "LIBSVM data",
+        _ if first.contains([',', ';', '\t']) => "a table of data (CSV or TSV)",
+        _ => "a text file",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Record {
+        let mut record = Record::default();
+        record.put("alpha", &vec![0.25, -1.0, f64::NAN]);
+        record.put("empty", &crate::Matrix::zeros(0, 3));
+        record.put("names", &vec!["a".to_string(), "b".to_string()]);
+        record
+    }
+
+    fn saved(folder: &tempfile::TempDir) -> PathBuf {
+        let path = folder.path().join("m.multikernel");
+        write(&path, Kind::Model, &sample()).unwrap();
+        path
+    }
+
+    #[test]
+    fn file_written_twice_has_equal_bytes_and_reads_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = saved(&folder);
+        let first = std::fs::read(&path).unwrap();
+        write(&path, Kind::Model, &sample()).unwrap();
+        assert_eq!(first, std::fs::read(&path).unwrap());
+        let back = read(&path, Kind::Model).unwrap();
+        assert_eq!(back.values, sample().values);
+        assert!(back.take::<Vec<f64>>("alpha").unwrap()[2].is_nan());
+        assert_eq!(back.take::<crate::Matrix>("empty").unwrap().n_cols(), 3);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no partial file stays");
+    }
+
+    #[test]
+    fn file_with_any_byte_changed_or_cut_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = saved(&folder);
+        let whole = std::fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x10;
+            std::fs::write(&path, &bytes).unwrap();
+            assert!(read(&path, Kind::Model).is_err(), "byte {at} of {} changed and nobody saw it", whole.len());
+        }
+        for length in 0..whole.len() {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            assert!(read(&path, Kind::Model).is_err(), "{length} of {} bytes were accepted", whole.len());
+        }
+    }
+
+    #[test]
+    fn foreign_files_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("foreign");
+        let cases: [(&[u8], &str); 9] = [
+            (b"svm_type c_svc\nkernel_type rbf\n", "a LIBSVM model"),
+            (b"solver_type L2R_LR\n", "a LIBLINEAR model"),
+            (b"\x80\x04\x95\x10", "a Python pickle"),
+            (b"PK\x03\x04....", "a zip archive"),
+            (b"\x93NUMPY\x01\x00", "a numpy array"),
+            (b"", "an empty file"),
+            (b"+1 1:0.5 3:0.25\n", "LIBSVM data"),
+            (b"x1,x2,label\n1,2,a\n", "a table of data"),
+            (b"{\"learner\": 1}", "a JSON file"),
+        ];
+        for (content, name) in cases {
+            std::fs::write(&path, content).unwrap();
+            let message = read(&path, Kind::Model).unwrap_err().to_string();
+            assert!(message.contains(&format!("this looks like {name}")), "{message}");
+        }
+    }
+
+    #[test]
+    fn file_of_the_other_kind_or_a_later_version_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = saved(&folder);
+        let message = read(&path, Kind::Checkpoint).unwrap_err().to_string();
+        assert!(message.contains("is a multikernel model, not a checkpoint"), "{message}");
+
+        let header = json!({"kind": "model", "format_version": 99, "multikernel_version": "9.0.0"}).to_string();
+        let metadata = HashMap::from([(MAGIC.to_string(), header)]);
+        let views: Vec<(String, TensorView<'_>)> = vec![];
+        std::fs::write(&path, safetensors::serialize(views, Some(metadata)).unwrap()).unwrap();
+        let message = read(&path, Kind::Model).unwrap_err().to_string();
+        assert!(message.contains("format version 99, written by multikernel 9.0.0"), "{message}");
+    }
+
+    #[test]
+    fn write_to_a_folder_that_is_absent_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let message = write(&folder.path().join("no/m"), Kind::Model, &sample()).unwrap_err().to_string();
+        assert!(message.starts_with("cannot write"), "{message}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,12 @@
+//! The one file format: a safetensors container whose JSON metadata says what it is, for models and checkpoints alike.
+//!
+//! Layout (`docs/format.md` has the field list): an 8-byte header length, a JSON header, raw little-endian arrays.
+//! Our text sits under the metadata key `multikernel`: kind, format version, product version, checksum and the
+//! record's values; the arrays are ordinary tensors, so any safetensors reader can open them. Loading checks the
+//! magic key, the version and the checksum, and runs nothing.
+
+mod container;
+mod record;
+
+pub use container::{FORMAT_VERSION, Kind, read, write, write_atomic};
+pub use record::{Cache, Codec, Field, Record};

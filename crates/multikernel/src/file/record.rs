@@ -1,0 +1,316 @@
+//! Named values and named arrays: what a state or a model is made of when it is stored.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+
+/// An array with exact bits.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Array {
+    F64 { shape: Vec<usize>, data: Vec<f64> },
+    U64 { shape: Vec<usize>, data: Vec<u64> },
+}
+
+/// Named values (JSON) and named arrays (exact bits); the content of a model or checkpoint file.
+///
+/// ```
+/// use multikernel::file::Record;
+/// let mut record = Record::default();
+/// record.put("alpha", &vec![0.5, f64::NAN]);
+/// record.put("n_classes", &3usize);
+/// assert_eq!(record.take::<usize>("n_classes")?, 3);
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Record {
+    pub(crate) values: Map<String, Value>,
+    pub(crate) arrays: BTreeMap<String, Array>,
+}
+
+impl Record {
+    /// Stores a field under a name; a second one under the same name replaces the first.
+    pub fn put<T: Field>(&mut self, name: &str, field: &T) {
+        field.put(name, self);
+    }
+
+    /// The field stored under a name; an error names what is missing or has another type.
+    pub fn take<T: Field>(&self, name: &str) -> Result<T> {
+        T::take(name, self)
+    }
+
+    /// Stores all fields of another record under `name.`.
+    pub fn put_record(&mut self, name: &str, inner: Record) {
+        self.values.extend(inner.values.into_iter().map(|(key, value)| (format!("{name}.{key}"), value)));
+        self.arrays.extend(inner.arrays.into_iter().map(|(key, array)| (format!("{name}.{key}"), array)));
+    }
+
+    /// All fields stored under `name.`, as a record of their own.
+    pub fn take_record(&self, name: &str) -> Record {
+        let inner = |key: &str| key.strip_prefix(name)?.strip_prefix('.').map(str::to_string);
+        Record {
+            values: self.values.iter().filter_map(|(key, value)| Some((inner(key)?, value.clone()))).collect(),
+            arrays: self.arrays.iter().filter_map(|(key, array)| Some((inner(key)?, array.clone()))).collect(),
+        }
+    }
+
+    fn value(&self, name: &str) -> Result<&Value> {
+        self.values.get(name).ok_or_else(|| missing(name))
+    }
+
+    fn f64s(&self, name: &str) -> Result<(&[usize], &[f64])> {
+        match self.arrays.get(name) {
+            Some(Array::F64 { shape, data }) => Ok((shape, data)),
+            Some(Array::U64 { .. }) => Err(wrong(name, "an array of f64")),
+            None => Err(missing(name)),
+        }
+    }
+
+    fn u64s(&self, name: &str) -> Result<&[u64]> {
+        match self.arrays.get(name) {
+            Some(Array::U64 { data, .. }) => Ok(data),
+            Some(Array::F64 { .. }) => Err(wrong(name, "an array of u64")),
+            None => Err(missing(name)),
+        }
+    }
+}
+
+fn missing(name: &str) -> Error {
+    Error::input(format!("field `{name}` is missing; the file was not written by this method"))
+}
+
+fn wrong(name: &str, expected: &str) -> Error {
+    Error::input(format!("field `{name}` is not {expected}; the file was not written by this method"))
+}
+
+/// A value that can be stored in a [`Record`].
+pub trait Field: Sized {
+    /// Stores the value under a name.
+    fn put(&self, name: &str, record: &mut Record);
+    /// Reads the value stored under a name.
+    fn take(name: &str, record: &Record) -> Result<Self>;
+}
+
+/// A struct that is stored as a [`Record`]; the [`record!`](crate::record) macro writes the implementation.
+pub trait Codec: Sized {
+    /// All fields as a record.
+    fn encode(&self) -> Record;
+    /// The struct from a record; an error names the field that is missing or has another type.
+    fn decode(record: &Record) -> Result<Self>;
+}
+
+/// Declares a struct and its [`Codec`](crate::file::Codec): each field is stored under its own name.
+///
+/// ```
+/// use multikernel::{file::{Codec, Record}, record};
+/// record! {
+///     /// Where a sampler stands.
+///     #[derive(Debug, PartialEq)]
+///     pub struct Chain { position: u64, draws: Vec<f64> }
+/// }
+/// let chain = Chain { position: 3, draws: vec![0.1, 0.2, 0.3] };
+/// assert_eq!(Chain::decode(&chain.encode())?, chain);
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[macro_export]
+macro_rules! record {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident {
+        $($(#[$field_meta:meta])* $field_vis:vis $field:ident : $type:ty),* $(,)?
+    }) => {
+        $(#[$meta])*
+        $vis struct $name { $($(#[$field_meta])* $field_vis $field: $type),* }
+
+        impl $crate::file::Codec for $name {
+            fn encode(&self) -> $crate::file::Record {
+                #[allow(unused_mut)]
+                let mut record = $crate::file::Record::default();
+                $(record.put(stringify!($field), &self.$field);)*
+                record
+            }
+
+            fn decode(record: &$crate::file::Record) -> $crate::Result<Self> {
+                Ok($name { $($field: record.take(stringify!($field))?),* })
+            }
+        }
+    };
+}
+
+/// A field that is computed when needed and never stored: big things a state can rebuild from the data.
+#[derive(Clone, Debug)]
+pub struct Cache<T>(pub Option<T>);
+
+impl<T> Cache<T> {
+    /// The cached value, made by `make` on first use.
+    pub fn get_or_make(&mut self, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+        let value = match self.0.take() {
+            Some(value) => value,
+            None => make()?,
+        };
+        Ok(self.0.insert(value))
+    }
+}
+
+impl<T> Default for Cache<T> {
+    fn default() -> Self {
+        Cache(None)
+    }
+}
+
+impl<T> Field for Cache<T> {
+    fn put(&self, _: &str, _: &mut Record) {}
+
+    fn take(_: &str, _: &Record) -> Result<Self> {
+        Ok(Cache(None))
+    }
+}
+
+// Scalars are stored as arrays so that every bit survives, NaN and infinities included: JSON has none of them.
+impl Field for f64 {
+    fn put(&self, name: &str, record: &mut Record) {
+        record.arrays.insert(name.into(), Array::F64 { shape: vec![], data: vec![*self] });
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        record.f64s(name)?.1.first().copied().ok_or_else(|| wrong(name, "a number"))
+    }
+}
+
+impl Field for Vec<f64> {
+    fn put(&self, name: &str, record: &mut Record) {
+        record.arrays.insert(name.into(), Array::F64 { shape: vec![self.len()], data: self.clone() });
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        let (shape, data) = record.f64s(name)?;
+        if shape.len() == 1 { Ok(data.to_vec()) } else { Err(wrong(name, "a vector")) }
+    }
+}
+
+impl Field for Matrix {
+    fn put(&self, name: &str, record: &mut Record) {
+        let shape = vec![self.n_rows(), self.n_cols()];
+        record.arrays.insert(name.into(), Array::F64 { shape, data: self.data().to_vec() });
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        match record.f64s(name)? {
+            (&[n_rows, n_cols], data) => Matrix::from_vec(n_rows, n_cols, data.to_vec()),
+            _ => Err(wrong(name, "a matrix")),
+        }
+    }
+}
+
+impl Field for Vec<u64> {
+    fn put(&self, name: &str, record: &mut Record) {
+        record.arrays.insert(name.into(), Array::U64 { shape: vec![self.len()], data: self.clone() });
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        Ok(record.u64s(name)?.to_vec())
+    }
+}
+
+impl Field for Vec<usize> {
+    fn put(&self, name: &str, record: &mut Record) {
+        self.iter().map(|&value| value as u64).collect::<Vec<u64>>().put(name, record);
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        let fits = |&value: &u64| usize::try_from(value).map_err(|_| wrong(name, "an array of sizes"));
+        record.u64s(name)?.iter().map(fits).collect()
+    }
+}
+
+/// Fields that JSON holds exactly.
+macro_rules! json_field {
+    ($($type:ty => $expected:literal),*) => {$(
+        impl Field for $type {
+            fn put(&self, name: &str, record: &mut Record) {
+                record.values.insert(name.into(), serde_json::json!(self));
+            }
+
+            fn take(name: &str, record: &Record) -> Result<Self> {
+                serde_json::from_value(record.value(name)?.clone()).map_err(|_| wrong(name, $expected))
+            }
+        }
+    )*};
+}
+
+json_field!(
+    bool => "true or false",
+    u64 => "a whole number",
+    usize => "a whole number",
+    String => "a text",
+    Vec<String> => "a list of texts",
+    Option<String> => "a text or null",
+    Option<u64> => "a whole number or null",
+    BTreeMap<String, String> => "a map of texts"
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    record! {
+        #[derive(Debug)]
+        struct Everything {
+            scalar: f64,
+            vector: Vec<f64>,
+            matrix: Matrix,
+            counts: Vec<u64>,
+            rows: Vec<usize>,
+            flag: bool,
+            text: String,
+            names: Vec<String>,
+            cache: Cache<Matrix>,
+        }
+    }
+
+    #[test]
+    fn record_with_every_kind_of_field_keeps_every_bit() {
+        let odd = f64::from_bits(0x7ff8_0000_dead_beef);
+        let before = Everything {
+            scalar: odd,
+            vector: vec![0.1, -0.0, f64::INFINITY, 5e-324],
+            matrix: Matrix::from_fn(2, 3, |i, j| (i * 3 + j) as f64 / 7.0),
+            counts: vec![u64::MAX, 0],
+            rows: vec![3, 1, 2],
+            flag: true,
+            text: "a \"quoted\" text".into(),
+            names: vec!["x1".into(), "µ".into()],
+            cache: Cache(Some(Matrix::zeros(1, 1))),
+        };
+        let after = Everything::decode(&before.encode()).unwrap();
+        assert_eq!(after.scalar.to_bits(), odd.to_bits());
+        let bits = |v: &[f64]| v.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&after.vector), bits(&before.vector));
+        assert_eq!(after.matrix, before.matrix);
+        assert_eq!((after.counts, after.rows), (before.counts, before.rows));
+        assert_eq!((after.flag, after.text, after.names), (before.flag, before.text, before.names));
+        assert!(after.cache.0.is_none());
+    }
+
+    #[test]
+    fn record_with_a_field_of_another_type_names_the_field() {
+        let mut record = Record::default();
+        record.put("alpha", &vec![1u64]);
+        let message = record.take::<Vec<f64>>("alpha").unwrap_err().to_string();
+        assert!(message.contains("`alpha` is not an array of f64"), "{message}");
+        let message = record.take::<bool>("done").unwrap_err().to_string();
+        assert!(message.contains("`done` is missing"), "{message}");
+    }
+
+    #[test]
+    fn record_inside_a_record_comes_back_alone() {
+        let mut inner = Record::default();
+        inner.put("n", &3u64);
+        inner.put("v", &vec![1.5]);
+        let mut outer = Record::default();
+        outer.put("n", &4u64);
+        outer.put_record("state", inner.clone());
+        assert_eq!(outer.take_record("state"), inner);
+        assert_eq!(outer.take::<u64>("n").unwrap(), 4);
+    }
+}
