@@ -3,6 +3,7 @@
 pub mod dist;
 mod error;
 pub mod file;
+pub mod evaluate;
 mod linalg;
 mod pool;
 

@@ -1,0 +1,4 @@
+
+mod metrics;
+
+pub use metrics::{Metrics, auprc, auroc};
