@@ -6,6 +6,7 @@ pub mod file;
 pub mod evaluate;
 mod linalg;
 mod pool;
+pub mod report;
 
 pub use error::{Error, Place, Result};
 pub use linalg::Matrix;
