@@ -4,6 +4,7 @@ pub mod dist;
 mod error;
 pub mod file;
 pub mod evaluate;
+pub mod kernel;
 mod linalg;
 mod pool;
 pub mod report;

@@ -1,0 +1,482 @@
+//! A bank of kernels: the text people write, resolved to kernels on given columns and rows.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::iter::once;
+use std::ops::Range;
+use std::str::FromStr;
+
+use super::closest::closest;
+use super::columns::Columns;
+use super::family::Kernel;
+use super::grammar::parse;
+use super::median::median_distance;
+use super::term::{At, Fault, Name, Parsed, Pick, Selector, Term, check_repeats, too_many};
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+
+/// The most kernels a bank may hold once resolved: texts that ask for more are refused before anything is allocated.
+pub const MAX_KERNELS: usize = 1_000_000;
+
+/// Names listed in a message before it says how many more there are.
+const LISTED: usize = 8;
+
+const DEFAULT: &str = "gaussian(median*2^-3..2^3), polynomial(1..3)";
+
+/// The names selectors refer to: those of the columns (empty where the data has none) and of the views, ranges of columns.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Layout<'a> {
+    /// Column names, one per column or none at all.
+    pub names: &'a [String],
+    /// View names with the columns they hold.
+    pub views: &'a [(String, Range<usize>)],
+}
+
+/// A bank of kernels as text: see the [grammar](crate::kernel).
+///
+/// Prints in canonical form (suffixes as `each`, `on`, `raw`, `centred`; single spaces) with numbers spelled as they were
+/// written; that text reads back as an equal bank. Equality is of the canonical text, so `0.1` and `0.10` differ.
+///
+/// ```
+/// use multikernel::kernel::Bank;
+/// let bank: Bank = "polynomial( 1..3 ),gaussian(0.10)   raw on rna".parse()?;
+/// assert_eq!(bank.to_string(), "polynomial(1..3), gaussian(0.10) on rna raw");
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Bank {
+    /// As the user wrote it: messages point into this.
+    text: String,
+    terms: Vec<Term>,
+}
+
+impl Bank {
+    /// `gaussian(median*2^-3..2^3), polynomial(1..3)`: seven widths around the median distance and three degrees.
+    pub fn default_bank() -> Bank {
+        Bank { text: DEFAULT.to_string(), terms: parse(DEFAULT).unwrap_or_default() }
+    }
+
+    /// The terms in the order written.
+    pub fn terms(&self) -> &[Term] {
+        &self.terms
+    }
+
+    /// The kernels of the bank on data with this layout, `features` being the scaled training rows (n x d).
+    ///
+    /// In the order of the terms; within a term, for each column in the order selected (with `each`), for each value in the
+    /// order written. A selection of all columns is [`Columns::all`]. The rows are looked at only for `median`: the
+    /// median Euclidean distance on the term's columns (with `each`: on the single column) over all pairs of up to 1000
+    /// rows, of more rows over 1000 evenly spread ones, zero distances left out; 1 where no positive distance exists.
+    /// It costs up to 500,000 distances per set of columns (a third of a millisecond for a single column), once for each set.
+    ///
+    /// # Errors
+    /// [`Error::Bank`] at the character of an unknown view, name or position, a column selected twice, or a term
+    /// that brings the bank above [`MAX_KERNELS`]; [`Error::Input`] if the layout does not fit the features.
+    pub fn resolve(&self, layout: &Layout<'_>, features: &Matrix) -> Result<Vec<Kernel>> {
+        check_layout(layout, features.n_cols())?;
+        self.kernels(layout, features).map_err(|fault| fault.within(&self.text))
+    }
+
+    fn kernels(&self, layout: &Layout<'_>, features: &Matrix) -> Parsed<Vec<Kernel>> {
+        let lookup = Lookup::new(layout, features.n_cols());
+        let mut total = 0usize;
+        let mut places = Vec::with_capacity(self.terms.len());
+        for term in &self.terms {
+            let ranges = lookup.ranges(term.selector())?;
+            let copies = if term.is_each() { ranges.iter().map(ExactSizeIterator::len).sum() } else { 1 };
+            total = total.saturating_add(term.n_values().saturating_mul(copies));
+            if total > MAX_KERNELS {
+                return Err(Fault::new(term.at, too_many()));
+            }
+            places.push(ranges);
+        }
+        let mut medians = HashMap::new();
+        let mut kernels = Vec::with_capacity(total);
+        for (term, ranges) in self.terms.iter().zip(places) {
+            for columns in column_sets(term, ranges, features.n_cols()) {
+                let median = if term.needs_median() {
+                    *medians.entry(columns.clone()).or_insert_with(|| median_distance(features, &columns))
+                } else {
+                    1.0
+                };
+                for kernel in term.kernels(median)? {
+                    kernels.push(kernel.placed(columns.clone()));
+                }
+            }
+        }
+        Ok(kernels)
+    }
+}
+
+/// The column sets a term is copied to: one, or one per column.
+fn column_sets(term: &Term, ranges: Vec<Range<usize>>, n_features: usize) -> Vec<Columns> {
+    if term.is_each() {
+        ranges.into_iter().flatten().map(|c| Columns::from_positions([c]).within(n_features)).collect()
+    } else {
+        vec![Columns::from_ranges(ranges).within(n_features)]
+    }
+}
+
+fn check_layout(layout: &Layout<'_>, n_features: usize) -> Result<()> {
+    let Layout { names, views } = layout;
+    if n_features == 0 {
+        return Err(Error::input("the rows have no columns, kernels need at least one"));
+    }
+    if !names.is_empty() && names.len() != n_features {
+        return Err(Error::input(format!(
+            "{} column names for {n_features} columns; give one each or none",
+            names.len()
+        )));
+    }
+    for (name, columns) in views.iter() {
+        if columns.end > n_features {
+            return Err(Error::input(format!(
+                "view {name} ends at column {} but the rows have {n_features} columns",
+                columns.end
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Finds the columns of selectors.
+struct Lookup<'a> {
+    layout: &'a Layout<'a>,
+    n_features: usize,
+    /// First position of a name, and how many columns carry it.
+    by_name: HashMap<&'a str, (usize, usize)>,
+}
+
+impl<'a> Lookup<'a> {
+    fn new(layout: &'a Layout<'a>, n_features: usize) -> Self {
+        let mut by_name = HashMap::with_capacity(layout.names.len());
+        for (i, name) in layout.names.iter().enumerate() {
+            by_name.entry(name.as_str()).or_insert((i, 0)).1 += 1;
+        }
+        Lookup { layout, n_features, by_name }
+    }
+
+    /// The ranges in the order written, none overlapping.
+    fn ranges(&self, selector: Option<&Selector>) -> Parsed<Vec<Range<usize>>> {
+        let items = match selector {
+            None => return Ok(once(0..self.n_features).collect()),
+            Some(Selector::View(at, name)) => return Ok(once(self.view(*at, name)?).collect()),
+            Some(Selector::Items(items)) => items,
+        };
+        let mut picked = Vec::with_capacity(items.len());
+        for item in items {
+            picked.push(match &item.pick {
+                Pick::Name(name) => (item.at, self.column(item.at, name)?),
+                Pick::Range(range) => (item.at, self.positions(item.at, range)?),
+            });
+        }
+        check_repeats(&picked)?;
+        Ok(picked.into_iter().map(|(_, range)| range).collect())
+    }
+
+    fn positions(&self, at: At, range: &Range<usize>) -> Parsed<Range<usize>> {
+        if range.end <= self.n_features {
+            return Ok(range.clone());
+        }
+        let last = self.n_features - 1;
+        let missing = range.start.max(self.n_features);
+        Err(Fault::new(at, format!("column {missing} does not exist; the data has columns 0 to {last}")))
+    }
+
+    fn column(&self, at: At, name: &str) -> Parsed<Range<usize>> {
+        match self.by_name.get(name) {
+            Some(&(first, 1)) => Ok(first..first + 1),
+            Some(&(_, copies)) => {
+                let message = format!("{copies} columns are called {}; select by position", Name(name));
+                Err(Fault::new(at, message))
+            }
+            None if self.layout.names.is_empty() => {
+                let message =
+                    format!("unknown column {}; the data has no column names, select by position", Name(name));
+                Err(Fault::new(at, message))
+            }
+            None => {
+                let view = self.layout.views.iter().any(|(view, _)| view == name);
+                let hint = view.then(|| format!("on {}", Name(name)));
+                let names = self.layout.names.iter().map(String::as_str);
+                Err(Fault::new(at, unknown("column", name, hint, names)))
+            }
+        }
+    }
+
+    fn view(&self, at: At, name: &str) -> Parsed<Range<usize>> {
+        let views = self.layout.views.iter();
+        match views.clone().find(|(view, _)| view == name) {
+            Some((_, columns)) if columns.is_empty() => {
+                Err(Fault::new(at, format!("view {} has no columns; choose another", Name(name))))
+            }
+            Some((_, columns)) => Ok(columns.clone()),
+            None => {
+                let hint = self.by_name.contains_key(name).then(|| format!("on [{}]", Name(name)));
+                Err(Fault::new(at, unknown("view", name, hint, views.map(|(view, _)| view.as_str()))))
+            }
+        }
+    }
+}
+
+/// "unknown view x; did you mean y? (the data has 3 views: ...)".
+fn unknown<'a>(
+    what: &str,
+    name: &str,
+    hint: Option<String>,
+    known: impl ExactSizeIterator<Item = &'a str> + Clone,
+) -> String {
+    let n = known.len();
+    let hint = hint.or_else(|| closest(name, known.clone()).map(|near| Name(near).to_string()));
+    let hint = hint.map_or(String::new(), |hint| format!("; did you mean {hint}?"));
+    let listed: Vec<String> = known.take(LISTED).map(|name| Name(name).to_string()).collect();
+    let more = if n > LISTED { ", ..." } else { "" };
+    let all = match n {
+        0 => format!("the data has no {what}s"),
+        1 => format!("the data has one {what}: {}", listed.join(", ")),
+        _ => format!("the data has {n} {what}s: {}{more}", listed.join(", ")),
+    };
+    format!("unknown {what} {}{hint} ({all})", Name(name))
+}
+
+impl PartialEq for Bank {
+    fn eq(&self, other: &Bank) -> bool {
+        self.terms == other.terms
+    }
+}
+
+impl Default for Bank {
+    fn default() -> Self {
+        Bank::default_bank()
+    }
+}
+
+impl FromStr for Bank {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let terms = parse(text).map_err(|fault| fault.within(text))?;
+        Ok(Bank { text: text.to_string(), terms })
+    }
+}
+
+impl fmt::Display for Bank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, term) in self.terms.iter().enumerate() {
+            write!(f, "{}{term}", if i > 0 { ", " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dist::Rng;
+    use crate::kernel::{Base, Family};
+
+    fn bank(text: &str) -> Bank {
+        text.parse().unwrap()
+    }
+
+    fn rows(n: usize, d: usize) -> Matrix {
+        let mut rng = Rng::new(11, 0);
+        Matrix::from_fn(n, d, |_, _| rng.uniform())
+    }
+
+    fn resolve(text: &str, d: usize) -> Vec<Kernel> {
+        bank(text).resolve(&Layout::default(), &rows(20, d)).unwrap()
+    }
+
+    fn printed(kernels: &[Kernel]) -> Vec<String> {
+        kernels.iter().map(Kernel::to_string).collect()
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| name.to_string()).collect()
+    }
+
+    fn parameters(kernels: &[Kernel]) -> Vec<f64> {
+        kernels.iter().filter_map(|kernel| kernel.family().parameter()).collect()
+    }
+
+    /// Character and message of the fault of a bank that parses but does not fit.
+    fn misfit(text: &str, layout: &Layout<'_>, features: &Matrix) -> (usize, String) {
+        match bank(text).resolve(layout, features) {
+            Err(Error::Bank { text: kept, at, message }) => {
+                assert_eq!(kept, text);
+                (at, message)
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn print_of_every_documented_example_is_the_example() {
+        for text in [
+            "gaussian(2^-6..2^7)",
+            "gaussian(median*2^-3..2^3)",
+            "gaussian(gamma=2^-15..2^15; 300)",
+            "polynomial(1..3)",
+            "linear",
+            "laplacian(0.1)",
+            "sigmoid(0.5) raw",
+            "gaussian(2^-3..2^6) each",
+            "gaussian(1) on rna",
+            "gaussian(1) on [0:500]",
+            "gaussian(1) on [name1, name2]",
+            "gaussian(1) centred",
+            "gaussian(0.10, 1e-3, 2^-6..2^7) each on [0, 3, 5:9] raw centred, linear raw",
+        ] {
+            assert_eq!(bank(text).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn resolve_powers_of_two_gives_one_kernel_each() {
+        let kernels = resolve("gaussian(2^-6..2^7)", 3);
+        assert_eq!(parameters(&kernels), (-6..=7).map(|k| 2f64.powi(k)).collect::<Vec<_>>());
+        assert!(kernels.iter().all(|k| k.columns().is_all() && k.base() == Base::SquaredDistance));
+        let half = resolve("gaussian(2^-0.5..2^1.5)", 3);
+        let sqrt2 = 2f64.sqrt();
+        for (found, expected) in parameters(&half).iter().zip([0.5 * sqrt2, sqrt2, 2.0 * sqrt2]) {
+            assert!((found - expected).abs() <= 1e-15 * expected);
+        }
+    }
+
+    #[test]
+    fn resolve_log_spaced_gammas_has_exact_ends_and_equal_ratios() {
+        let kernels = resolve("gaussian(gamma=2^-15..2^15; 300)", 3);
+        let gammas = parameters(&kernels);
+        assert!(matches!(kernels[0].family(), Family::GaussianGamma { .. }));
+        assert_eq!((gammas.len(), gammas[0], gammas[299]), (300, 2f64.powi(-15), 2f64.powi(15)));
+        let ratio = 2f64.powf(30.0 / 299.0);
+        for pair in gammas.windows(2) {
+            assert!((pair[1] / pair[0] / ratio - 1.0).abs() < 1e-14);
+        }
+        assert_eq!(parameters(&resolve("gaussian(gamma=2^-2..2^2; 5)", 1)), [0.25, 0.5, 1.0, 2.0, 4.0]);
+        assert_eq!(parameters(&resolve("laplacian(0.1..10; 3)", 1)), [0.1, 1.0, 10.0]);
+        assert_eq!(parameters(&resolve("laplacian(0.3..0.3; 1)", 1)), [0.3]);
+        let tiny = parameters(&resolve("laplacian(1e-320..1e300; 7)", 1));
+        assert!(tiny.is_sorted() && tiny[0] == 1e-320 && tiny[6] == 1e300);
+    }
+
+    #[test]
+    fn resolve_whole_numbers_gives_one_kernel_each() {
+        assert_eq!(printed(&resolve("polynomial(1..3)", 2)), ["polynomial(1)", "polynomial(2)", "polynomial(3)"]);
+        assert_eq!(parameters(&resolve("gaussian(1..3, 0.5)", 2)), [1.0, 2.0, 3.0, 0.5]);
+        assert_eq!(printed(&resolve("polynomial(2^0..2^2) raw", 2))[2], "polynomial(4) raw");
+    }
+
+    #[test]
+    fn resolve_each_runs_over_columns_then_values() {
+        assert_eq!(
+            printed(&resolve("laplacian(1, 2) each on [2, 0] centred", 3)),
+            [
+                "laplacian(1) on [2] centred",
+                "laplacian(2) on [2] centred",
+                "laplacian(1) on [0] centred",
+                "laplacian(2) on [0] centred"
+            ]
+        );
+        assert_eq!(resolve("gaussian(2^-3..2^6) each", 7).len(), 70);
+        assert_eq!(printed(&resolve("linear each", 1)), ["linear"]);
+    }
+
+    #[test]
+    fn resolve_names_views_and_positions_of_one_set_compare_equal() {
+        let names = names(&["a", "b", "c d", "1"]);
+        let views = [("left".to_string(), 0..2), ("all".to_string(), 0..4)];
+        let layout = Layout { names: &names, views: &views };
+        let text = "linear on left, linear on [b, a], linear on [0:2], linear on [1, 0], linear on all, linear on \
+                    [\"c d\", \"1\", left, 0]";
+        let features = rows(5, 4);
+        assert_eq!(misfit(text, &layout, &features).0, text.find("left, 0]").unwrap());
+        let kernels = bank(&text.replace("left, 0]", "1, 0]")).resolve(&layout, &features).unwrap();
+        assert!(kernels[..4].iter().all(|k| k == &kernels[0] && k.to_string() == "linear on [0:2]"));
+        assert!(kernels[4].columns().is_all() && kernels[5].columns().is_all());
+    }
+
+    #[test]
+    fn resolve_median_is_the_median_of_the_term_s_columns() {
+        // On column 0 the distances are 1, 2, 3; on column 1 none is positive; on both as on column 0.
+        let features = Matrix::from_vec(3, 2, vec![0.0, 7.0, 1.0, 7.0, 3.0, 7.0]).unwrap();
+        let resolve = |text: &str| parameters(&bank(text).resolve(&Layout::default(), &features).unwrap());
+        assert_eq!(resolve("gaussian(median)"), [2.0]);
+        assert_eq!(resolve("gaussian(median, 5, median*0.5)"), [2.0, 5.0, 1.0]);
+        assert_eq!(resolve("gaussian(median*2^-1..2^1)"), [1.0, 2.0, 4.0]);
+        assert_eq!(resolve("gaussian(median*1..4; 3) each"), [2.0, 4.0, 8.0, 1.0, 2.0, 4.0]);
+        assert_eq!(resolve("gaussian(median) on [1]"), [1.0]);
+    }
+
+    #[test]
+    fn resolve_of_the_default_bank_is_ten_kernels_around_the_median() {
+        let default = Bank::default_bank();
+        assert_eq!(default.to_string(), "gaussian(median*2^-3..2^3), polynomial(1..3)");
+        assert_eq!(default, bank(DEFAULT));
+        let features = rows(30, 4);
+        let kernels = default.resolve(&Layout::default(), &features).unwrap();
+        let widths = parameters(&kernels[..7]);
+        assert_eq!(kernels.len(), 10);
+        assert_eq!(widths[3], median_distance(&features, &Columns::all()));
+        assert!((0..7).all(|i| widths[i] == widths[3] * 2f64.powi(i as i32 - 3)));
+    }
+
+    #[test]
+    fn resolve_of_printed_kernels_gives_the_kernels() {
+        let text =
+            "gaussian(median*0.1..7; 9) each, laplacian(1e-30, 0.1) on [1, 3] raw, polynomial(1..3) centred, linear";
+        let kernels = resolve(text, 5);
+        assert_eq!(resolve(&printed(&kernels).join(", "), 5), kernels);
+    }
+
+    #[test]
+    fn resolve_of_a_misfit_points_at_the_character() {
+        let names = names(&["gene1", "gene2", "odd, name", "twice", "twice", "6", "7", "8", "9", "10"]);
+        let views = [("rna".to_string(), 0..6), ("protein".to_string(), 6..10), ("void".to_string(), 3..3)];
+        let layout = Layout { names: &names, views: &views };
+        let features = rows(4, 10);
+        let all_views = "(the data has 3 views: rna, protein, void)";
+        let all_columns =
+            "(the data has 10 columns: gene1, gene2, \"odd, name\", twice, twice, \"6\", \"7\", \"8\", ...)";
+        for (text, at, message) in [
+            ("linear on rma", 10, format!("unknown view rma; did you mean rna? {all_views}")),
+            ("linear on gene1", 10, format!("unknown view gene1; did you mean on [gene1]? {all_views}")),
+            ("linear on x", 10, format!("unknown view x {all_views}")),
+            ("linear on void", 10, "view void has no columns; choose another".into()),
+            ("linear on [0, geen2]", 14, format!("unknown column geen2; did you mean gene2? {all_columns}")),
+            ("linear on [rna]", 11, format!("unknown column rna; did you mean on rna? {all_columns}")),
+            ("linear on [twice]", 11, "2 columns are called twice; select by position".into()),
+            ("linear on [10]", 11, "column 10 does not exist; the data has columns 0 to 9".into()),
+            ("linear, linear on [1, 5:12]", 22, "column 10 does not exist; the data has columns 0 to 9".into()),
+            ("linear on [20:30]", 11, "column 20 does not exist; the data has columns 0 to 9".into()),
+            ("linear on [gene2, 0:3]", 18, "column 1 is selected twice; name it once".into()),
+            ("linear on [gene2, \"odd, name\", gene2]", 31, "column 1 is selected twice; name it once".into()),
+            ("linear, gaussian(1..100000) each", 8, too_many()),
+        ] {
+            assert_eq!(misfit(text, &layout, &features), (at, message), "{text}");
+        }
+        let message = "unknown column é; the data has no column names, select by position";
+        assert_eq!(misfit("linear on [0, é]", &Layout::default(), &features), (14, message.into()));
+        let message = "unknown view é (the data has no views)";
+        assert_eq!(misfit("linear on é", &Layout::default(), &features), (10, message.into()));
+    }
+
+    #[test]
+    fn resolve_of_a_median_out_of_range_points_at_the_value() {
+        let features = Matrix::from_vec(2, 1, vec![0.0, 1e-149]).unwrap();
+        assert!(bank("gaussian(median*2^-3)").resolve(&Layout::default(), &features).is_ok());
+        let message = "width must lie between 1e-150 and 1e150, found 6.25e-151";
+        assert_eq!(misfit("gaussian(1, median*2^-4)", &Layout::default(), &features), (12, message.into()));
+    }
+
+    #[test]
+    fn resolve_with_a_layout_of_another_shape_is_an_error() {
+        let two = names(&["a", "b"]);
+        let views = [("v".to_string(), 1..4)];
+        for layout in [Layout { names: &two, views: &[] }, Layout { names: &[], views: &views }] {
+            assert!(matches!(bank("linear").resolve(&layout, &rows(2, 3)), Err(Error::Input(_))));
+        }
+        assert!(bank("linear").resolve(&Layout::default(), &rows(2, 0)).is_err());
+    }
+}

@@ -1,0 +1,782 @@
+//! The parser of bank texts: by descent over characters, so that every fault knows its place.
+
+use std::str::FromStr;
+
+use super::bank::MAX_KERNELS;
+use super::closest::closest;
+use super::family::Kernel;
+use super::term::{
+    At, Factor, Fault, Item, Kind, Number, Parsed, Pick, Selector, Term, Value, check_repeats, exp2, is_bare, too_many,
+};
+use crate::error::{Error, Result};
+
+impl FromStr for Kernel {
+    type Err = Error;
+
+    /// Reads one kernel: one number, columns by position. What [`Kernel`] prints reads back exactly.
+    /// Positions are not compared with any data: check `columns().end()` against the rows.
+    fn from_str(text: &str) -> Result<Self> {
+        let parsed = parse(text).and_then(|terms| match terms.as_slice() {
+            [term] => term.single(),
+            [_, second, ..] => Err(Fault::new(second.at, "a single kernel is wanted here, found a list")),
+            [] => Err(Fault::new(0usize, "a single kernel is wanted here")),
+        });
+        parsed.map_err(|fault| fault.within(text))
+    }
+}
+
+/// The terms of a bank text.
+pub(super) fn parse(text: &str) -> Parsed<Vec<Term>> {
+    let mut parser = Parser { chars: text.chars().collect(), at: 0 };
+    let mut terms: Vec<Term> = Vec::new();
+    let mut total = 0.0;
+    loop {
+        parser.skip_space();
+        let term = parser.term(!terms.is_empty())?;
+        total += term.n_values() as f64;
+        if total > MAX_KERNELS as f64 {
+            return Err(Fault::new(term.at, too_many()));
+        }
+        terms.push(term);
+        // A term ends only at a comma or at the end.
+        if !parser.eat(',') {
+            return Ok(terms);
+        }
+    }
+}
+
+/// Words people know for our families, with what to write.
+const OTHER_WORDS: [(&str, &str); 7] = [
+    ("rbf", "gaussian(gamma=0.5)"),
+    ("gauss", "gaussian(1)"),
+    ("laplace", "laplacian(0.1)"),
+    ("poly", "polynomial(2)"),
+    ("cosine", "linear"),
+    ("tanh", "sigmoid(0.5) raw"),
+    ("identity", "linear"),
+];
+
+struct Parser {
+    chars: Vec<char>,
+    at: usize,
+}
+
+impl Parser {
+    fn peek(&self) -> Option<char> {
+        self.chars.get(self.at).copied()
+    }
+
+    fn eat(&mut self, c: char) -> bool {
+        let here = self.peek() == Some(c);
+        self.at += usize::from(here);
+        here
+    }
+
+    fn eat_range_dots(&mut self) -> bool {
+        let here = self.chars[self.at..].starts_with(&['.', '.']);
+        self.at += if here { 2 } else { 0 };
+        here
+    }
+
+    fn skip_space(&mut self) {
+        self.take_while(char::is_whitespace);
+    }
+
+    fn take_while(&mut self, wanted: impl Fn(char) -> bool) -> String {
+        let start = self.at;
+        while self.peek().is_some_and(&wanted) {
+            self.at += 1;
+        }
+        self.chars[start..self.at].iter().collect()
+    }
+
+    fn word(&mut self) -> String {
+        match self.peek() {
+            Some(c) if c.is_alphabetic() || c == '_' => {
+                self.take_while(|c| c.is_alphanumeric() || c == '_' || c == '-')
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// What stands here, for a message: a word, a character or the end.
+    fn found(&mut self) -> String {
+        let start = self.at;
+        let mut word = self.word();
+        self.at = start;
+        if word.chars().count() > 40 {
+            word = word.chars().take(40).chain(['…']).collect();
+        }
+        match self.peek() {
+            None => "the end of the text".to_string(),
+            Some(c) if word.is_empty() => format!("`{c}`"),
+            _ => format!("`{word}`"),
+        }
+    }
+
+    fn expected<T>(&mut self, what: &str) -> Parsed<T> {
+        let found = self.found();
+        Err(Fault::new(self.at, format!("expected {what}, found {found}")))
+    }
+
+    fn term(&mut self, after_comma: bool) -> Parsed<Term> {
+        let at = At(self.at);
+        let kind = self.kind(after_comma)?;
+        let mut term =
+            Term { at, kind, gamma: false, values: Vec::new(), each: None, on: None, raw: false, centred: false };
+        self.skip_space();
+        if self.peek() == Some('(') && kind == Kind::Linear {
+            return Err(Fault::new(self.at, "linear takes no values; write linear without parentheses"));
+        } else if self.eat('(') {
+            self.values(&mut term)?;
+        } else if kind != Kind::Linear {
+            return self.expected(&format!("`(` and {}", kind.wants()));
+        }
+        self.suffixes(&mut term)?;
+        if kind == Kind::Sigmoid && !term.raw {
+            return Err(Fault::new(at, "sigmoid needs `raw`: it has no unit diagonal; write sigmoid(...) raw"));
+        }
+        Ok(term)
+    }
+
+    fn kind(&mut self, after_comma: bool) -> Parsed<Kind> {
+        let names = Kind::ALL.map(Kind::name);
+        let at = self.at;
+        let word = self.word();
+        if word.is_empty() && !after_comma && self.peek().is_none() {
+            return Err(Fault::new(at, "the bank is empty; write kernels, such as gaussian(1), polynomial(2)"));
+        }
+        if word.is_empty() {
+            let place = if after_comma { " after the comma" } else { "" };
+            return self.expected(&format!("a kernel{place} ({})", names.join(", ")));
+        }
+        if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.name() == word) {
+            return Ok(kind);
+        }
+        if word == "precomputed" {
+            return Err(Fault::new(at, "precomputed kernels are not available yet; use kernels of the data's columns"));
+        }
+        let lower = word.to_lowercase();
+        let other = OTHER_WORDS.iter().find(|(other, _)| *other == lower).map(|(_, ours)| *ours);
+        self.at = at;
+        let found = self.found();
+        Err(Fault::new(
+            at,
+            match other.or_else(|| closest(&word, names)) {
+                Some(ours) => format!("unknown kernel {found}; did you mean {ours}? (known: {})", names.join(", ")),
+                None => format!("unknown kernel {found}; use one of {}", names.join(", ")),
+            },
+        ))
+    }
+
+    /// The values after `(`, with the closing parenthesis.
+    fn values(&mut self, term: &mut Term) -> Parsed<()> {
+        self.skip_space();
+        let start = self.at;
+        if self.word() == "gamma" {
+            self.skip_space();
+            if !self.eat('=') {
+                return self.expected("`=` after `gamma`");
+            }
+            if term.kind != Kind::Gaussian {
+                let message = format!("only gaussian takes `gamma=`; {} takes {}", term.kind.name(), term.kind.wants());
+                return Err(Fault::new(start, message));
+            }
+            term.gamma = true;
+        } else {
+            self.at = start;
+            if matches!(self.peek(), None | Some(')')) {
+                return self.expected(term.kind.wants());
+            }
+        }
+        let median = term.kind == Kind::Gaussian && !term.gamma;
+        loop {
+            let value = self.value(median)?;
+            term.check_value(&value)?;
+            term.values.push(value);
+            self.skip_space();
+            if self.eat(')') {
+                return Ok(());
+            }
+            if !self.eat(',') {
+                return self.no_more_values();
+            }
+        }
+    }
+
+    /// Why the list of values does not go on here.
+    fn no_more_values(&mut self) -> Parsed<()> {
+        match self.peek() {
+            Some(';') => Err(Fault::new(self.at, "a count follows a range, as in 2^-3..2^3; 10")),
+            Some('*') => Err(Fault::new(self.at, "only `median` is multiplied, as in median*2")),
+            Some('.') => self.expected("a digit after the decimal point, or `..` for a range"),
+            _ => self.expected("`,` or `)`"),
+        }
+    }
+
+    fn value(&mut self, median: bool) -> Parsed<Value> {
+        self.skip_space();
+        let at = At(self.at);
+        let word = self.word();
+        match word.as_str() {
+            "median" => {
+                self.skip_space();
+                let factor = if self.eat('*') { Some(self.factor()?) } else { None };
+                Ok(Value::Median(at, factor))
+            }
+            "gamma" => Err(Fault::new(at, "`gamma=` stands once, before all values")),
+            word => {
+                self.at = at.0;
+                if median && !word.is_empty() {
+                    return self.expected("a number above 0 or `median`");
+                }
+                Ok(Value::Plain(self.factor()?))
+            }
+        }
+    }
+
+    fn factor(&mut self) -> Parsed<Factor> {
+        let low = self.number()?;
+        self.skip_space();
+        if !self.eat_range_dots() {
+            return Ok(Factor::One(low));
+        }
+        let high = self.number()?;
+        self.skip_space();
+        if !self.eat(';') {
+            return Ok(Factor::Steps(low, high));
+        }
+        self.skip_space();
+        let at = self.at;
+        let digits = self.take_while(|c| c.is_ascii_digit());
+        if digits.is_empty() {
+            return self.expected("how many kernels after `;`, as in 2^-3..2^3; 10");
+        }
+        // Too many digits for a count are too many kernels.
+        Ok(Factor::Spaced(low, high, At(at), digits.parse().unwrap_or(usize::MAX)))
+    }
+
+    fn number(&mut self) -> Parsed<Number> {
+        self.skip_space();
+        let at = self.at;
+        let negative = self.eat('-');
+        let mut text = self.decimal();
+        if text.is_empty() {
+            self.at = at;
+            return match self.peek() {
+                Some('.') => self.expected("a digit before the decimal point, as in 0.5"),
+                _ => self.expected("a number above 0"),
+            };
+        }
+        if negative {
+            return Err(Fault::new(at, format!("values must be above 0, found -{text}")));
+        }
+        if self.peek() == Some('^') {
+            return self.power(at, &text);
+        }
+        text.push_str(&self.scientific());
+        let value: f64 = text.parse().map_err(|_| Fault::new(at, format!("`{text}` is not a number")))?;
+        if value == 0.0 {
+            return Err(Fault::new(at, format!("values must be above 0, found {text}")));
+        }
+        if value.is_infinite() {
+            return Err(Fault::new(at, format!("{text} is too large; numbers end at 1.7e308")));
+        }
+        Ok(Number { at: At(at), text, value, exponent: None })
+    }
+
+    /// Digits with at most one point that digits follow: in `1..3` the point is not ours.
+    fn decimal(&mut self) -> String {
+        let mut text = self.take_while(|c| c.is_ascii_digit());
+        let next = self.chars.get(self.at + 1);
+        if !text.is_empty() && self.peek() == Some('.') && next.is_some_and(char::is_ascii_digit) {
+            self.at += 1;
+            text.push('.');
+            text.push_str(&self.take_while(|c| c.is_ascii_digit()));
+        }
+        text
+    }
+
+    /// The exponent of `1e-3`, or nothing where no digits follow the `e`.
+    fn scientific(&mut self) -> String {
+        let start = self.at;
+        if self.eat('e') || self.eat('E') {
+            let _ = self.eat('-') || self.eat('+');
+            if !self.take_while(|c| c.is_ascii_digit()).is_empty() {
+                return self.chars[start..self.at].iter().collect();
+            }
+        }
+        self.at = start;
+        String::new()
+    }
+
+    /// `2^exponent`, standing at the `^`.
+    fn power(&mut self, at: usize, base: &str) -> Parsed<Number> {
+        if base != "2" {
+            return Err(Fault::new(
+                at,
+                format!("only powers of 2 are written with `^`, found {base}^; write the number out"),
+            ));
+        }
+        self.at += 1;
+        let exponent_at = self.at;
+        let minus = self.eat('-');
+        let digits = self.decimal();
+        if digits.is_empty() {
+            return self.expected("a number after `2^`, as in 2^-3");
+        }
+        let size: f64 = digits.parse().map_err(|_| Fault::new(exponent_at, format!("`{digits}` is not a number")))?;
+        let exponent = if minus { -size } else { size };
+        let text: String = self.chars[at..self.at].iter().collect();
+        if !(-1022.0..=1023.0).contains(&exponent) {
+            return Err(Fault::new(at, format!("{text} is out of range; exponents run from -1022 to 1023")));
+        }
+        Ok(Number { at: At(at), text, value: exp2(exponent), exponent: Some(exponent) })
+    }
+
+    fn suffixes(&mut self, term: &mut Term) -> Parsed<()> {
+        loop {
+            self.skip_space();
+            let at = self.at;
+            if matches!(self.peek(), None | Some(',')) {
+                return Ok(());
+            }
+            let word = self.word();
+            let again = match word.as_str() {
+                "each" => term.each.replace(At(at)).is_some(),
+                "on" => {
+                    let again = term.on.is_some();
+                    term.on = Some(self.selector()?);
+                    again
+                }
+                "raw" => std::mem::replace(&mut term.raw, true),
+                "centred" => std::mem::replace(&mut term.centred, true),
+                _ => return Err(self.no_suffix(at, &word, term)),
+            };
+            if again {
+                return Err(Fault::new(at, format!("`{word}` stands twice; write it once")));
+            }
+        }
+    }
+
+    fn no_suffix(&mut self, at: usize, word: &str, term: &Term) -> Fault {
+        self.at = at;
+        if word == "set" && term.each.is_some() {
+            return Fault::new(
+                at,
+                "feature sets (`each set(FILE.gmt)`) are not available yet; list columns with on [...]",
+            );
+        }
+        let found = self.found();
+        let hint =
+            closest(word, ["each", "on", "raw", "centred"]).map_or(String::new(), |w| format!("; did you mean {w}?"));
+        Fault::new(at, format!("expected `,`, each, on, raw or centred, found {found}{hint}"))
+    }
+
+    fn selector(&mut self) -> Parsed<Selector> {
+        self.skip_space();
+        let at = self.at;
+        if self.eat('[') {
+            return Ok(Selector::Items(self.items()?));
+        }
+        let (name, quoted) = self.name()?;
+        if name.is_empty() && !quoted {
+            return self.expected("a view or [columns] after `on`");
+        }
+        if !quoted && name.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(Fault::new(at, format!("positions stand in brackets; write on [{name}]")));
+        }
+        Ok(Selector::View(At(at), name))
+    }
+
+    /// The entries after `[`, with the closing bracket.
+    fn items(&mut self) -> Parsed<Vec<Item>> {
+        let mut items = Vec::new();
+        loop {
+            self.skip_space();
+            items.push(self.item()?);
+            self.skip_space();
+            if self.eat(']') {
+                break;
+            }
+            if self.peek() == Some(':') {
+                return Err(Fault::new(
+                    self.at,
+                    "a range has whole numbers on both sides, as in 0:5; quote names that hold `:`",
+                ));
+            }
+            if !self.eat(',') {
+                return self.expected("`,` or `]`");
+            }
+        }
+        let known: Vec<_> = items.iter().filter_map(Item::range).collect();
+        check_repeats(&known)?;
+        Ok(items)
+    }
+
+    fn item(&mut self) -> Parsed<Item> {
+        let at = self.at;
+        let (name, quoted) = self.name()?;
+        if name.is_empty() && !quoted {
+            return self.expected("a column position, range or name");
+        }
+        if quoted || !name.bytes().all(|b| b.is_ascii_digit()) {
+            return Ok(Item { at: At(at), pick: Pick::Name(name) });
+        }
+        let start = position(at, &name)?;
+        self.skip_space();
+        if !self.eat(':') {
+            return Ok(Item { at: At(at), pick: Pick::Range(start..start + 1) });
+        }
+        self.skip_space();
+        let end_at = self.at;
+        let digits = self.take_while(|c| c.is_ascii_digit());
+        if digits.is_empty() {
+            return self.expected("the end of the range, as in 0:5");
+        }
+        let end = position(end_at, &digits)?;
+        if start >= end {
+            return Err(Fault::new(
+                at,
+                format!("the range {start}:{end} is empty; its end is one past its last column"),
+            ));
+        }
+        Ok(Item { at: At(at), pick: Pick::Range(start..end) })
+    }
+
+    /// A name and whether it was quoted; empty without quotes where none stands here.
+    fn name(&mut self) -> Parsed<(String, bool)> {
+        let at = self.at;
+        if !self.eat('"') {
+            return Ok((self.take_while(is_bare), false));
+        }
+        let mut name = String::new();
+        loop {
+            name.push_str(&self.take_while(|c| c != '"'));
+            if !self.eat('"') {
+                return Err(Fault::new(at, "the quote is not closed; add `\"` after the name"));
+            }
+            if !self.eat('"') {
+                return Ok((name, true));
+            }
+            name.push('"');
+        }
+    }
+}
+
+fn position(at: usize, digits: &str) -> Parsed<usize> {
+    // One below the largest, so that the end of a range fits.
+    match digits.parse::<usize>() {
+        Ok(position) if position < usize::MAX => Ok(position),
+        _ => Err(Fault::new(at, format!("position {digits} is too large"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Bank;
+    use proptest::prelude::*;
+
+    /// The character and the message of the fault in a text that must not parse.
+    fn fault<T: FromStr<Err = Error>>(text: &str) -> (usize, String) {
+        match text.parse::<T>() {
+            Err(Error::Bank { text: kept, at, message }) => {
+                assert_eq!(kept, text);
+                (at, message)
+            }
+            Err(other) => panic!("{text}: {other}"),
+            Ok(_) => panic!("{text} parses"),
+        }
+    }
+
+    #[test]
+    #[rustfmt::skip]
+    fn parse_of_malformed_text_points_at_the_character() {
+        let table: &[(&str, usize, &str)] = &[
+            ("", 0, "the bank is empty; write kernels, such as gaussian(1), polynomial(2)"),
+            ("   ", 3, "the bank is empty; write kernels, such as gaussian(1), polynomial(2)"),
+            (",", 0, "expected a kernel (gaussian, laplacian, linear, polynomial, sigmoid), found `,`"),
+            ("gaussian", 8, "expected `(` and a width, as in gaussian(1) or gaussian(gamma=0.5), found the end of the text"),
+            ("gaussian(1),", 12, "expected a kernel after the comma (gaussian, laplacian, linear, polynomial, sigmoid), found the end of the text"),
+            ("gaussian(1), ", 13, "expected a kernel after the comma (gaussian, laplacian, linear, polynomial, sigmoid), found the end of the text"),
+            ("gaussian(1),,linear", 12, "expected a kernel after the comma (gaussian, laplacian, linear, polynomial, sigmoid), found `,`"),
+            ("gausian(1)", 0, "unknown kernel `gausian`; did you mean gaussian? (known: gaussian, laplacian, linear, polynomial, sigmoid)"),
+            ("rbf(1)", 0, "unknown kernel `rbf`; did you mean gaussian(gamma=0.5)? (known: gaussian, laplacian, linear, polynomial, sigmoid)"),
+            ("Gaussian(1)", 0, "unknown kernel `Gaussian`; did you mean gaussian? (known: gaussian, laplacian, linear, polynomial, sigmoid)"),
+            ("foo(1)", 0, "unknown kernel `foo`; use one of gaussian, laplacian, linear, polynomial, sigmoid"),
+            ("7", 0, "expected a kernel (gaussian, laplacian, linear, polynomial, sigmoid), found `7`"),
+            ("gaussian(", 9, "expected a width, as in gaussian(1) or gaussian(gamma=0.5), found the end of the text"),
+            ("gaussian()", 9, "expected a width, as in gaussian(1) or gaussian(gamma=0.5), found `)`"),
+            ("gaussian(1", 10, "expected `,` or `)`, found the end of the text"),
+            ("gaussian(1))", 11, "expected `,`, each, on, raw or centred, found `)`"),
+            ("gaussian(1,)", 11, "expected a number above 0, found `)`"),
+            ("gaussian(1;3)", 10, "a count follows a range, as in 2^-3..2^3; 10"),
+            ("gaussian(0)", 9, "values must be above 0, found 0"),
+            ("gaussian(0.0, 1)", 9, "values must be above 0, found 0.0"),
+            ("gaussian(1, -2)", 12, "values must be above 0, found -2"),
+            ("gaussian(nan)", 9, "expected a number above 0 or `median`, found `nan`"),
+            ("gaussian(inf)", 9, "expected a number above 0 or `median`, found `inf`"),
+            ("gaussian(1e999)", 9, "1e999 is too large; numbers end at 1.7e308"),
+            ("gaussian(1e-200)", 9, "width must lie between 1e-150 and 1e150, found 1e-200"),
+            ("gaussian(2^-600..2^2)", 9, "width must lie between 1e-150 and 1e150, found 2^-600"),
+            ("gaussian(.5)", 9, "expected a digit before the decimal point, as in 0.5, found `.`"),
+            ("gaussian(1.)", 10, "expected a digit after the decimal point, or `..` for a range, found `.`"),
+            ("gaussian(1.5.2)", 12, "expected a digit after the decimal point, or `..` for a range, found `.`"),
+            ("gaussian(2x)", 10, "expected `,` or `)`, found `x`"),
+            ("gaussian(10^2)", 9, "only powers of 2 are written with `^`, found 10^; write the number out"),
+            ("gaussian(2^)", 11, "expected a number after `2^`, as in 2^-3, found `)`"),
+            ("gaussian(2^5000)", 9, "2^5000 is out of range; exponents run from -1022 to 1023"),
+            ("gaussian(2^1.5^2)", 14, "expected `,` or `)`, found `^`"),
+            ("gaussian(2*median)", 10, "only `median` is multiplied, as in median*2"),
+            ("gaussian(median*)", 16, "expected a number above 0, found `)`"),
+            ("gaussian(median 2)", 16, "expected `,` or `)`, found `2`"),
+            ("gaussian(medain)", 9, "expected a number above 0 or `median`, found `medain`"),
+            ("gaussian(2^3..2^-3)", 9, "the range runs down from 2^3 to 2^-3; write 2^-3..2^3"),
+            ("gaussian(3..1)", 9, "the range runs down from 3 to 1; write 1..3"),
+            ("gaussian(0.1..1)", 9, "a range runs over powers of two a whole number of steps apart (2^-3..2^3) or over whole numbers (1..3); for 0.1..1 add how many, as in 0.1..1; 10"),
+            ("gaussian(2^0..2^1.5)", 9, "a range runs over powers of two a whole number of steps apart (2^-3..2^3) or over whole numbers (1..3); for 2^0..2^1.5 add how many, as in 2^0..2^1.5; 10"),
+            ("gaussian(2^1..8)", 9, "a range runs over powers of two a whole number of steps apart (2^-3..2^3) or over whole numbers (1..3); for 2^1..8 add how many, as in 2^1..8; 10"),
+            ("gaussian(1..)", 12, "expected a number above 0, found `)`"),
+            ("gaussian(1...3)", 12, "expected a digit before the decimal point, as in 0.5, found `.`"),
+            ("gaussian(1..2;)", 14, "expected how many kernels after `;`, as in 2^-3..2^3; 10, found `)`"),
+            ("gaussian(1..2; 0)", 15, "a count of 0 leaves no kernel; write 2 or more"),
+            ("gaussian(1..2; 1)", 15, "one kernel cannot stand at both 1 and 2; write a count of 2 or more"),
+            ("gaussian(2..2; 3)", 15, "3 kernels between 2 and 2 would be equal; write one value"),
+            ("gaussian(1..2; 1000001)", 15, "the bank holds more than 1,000,000 kernels; use fewer values or columns"),
+            ("gaussian(1..2; 99999999999999999999999)", 15, "the bank holds more than 1,000,000 kernels; use fewer values or columns"),
+            ("gaussian(1..9000000)", 9, "the bank holds more than 1,000,000 kernels; use fewer values or columns"),
+            ("gaussian(1..600000, 1..600000)", 0, "the bank holds more than 1,000,000 kernels; use fewer values or columns"),
+            ("gaussian(gamma 1)", 15, "expected `=` after `gamma`, found `1`"),
+            ("gaussian(gamma=median)", 15, "`median` stands for gaussian widths only; write a number here"),
+            ("gaussian(gamma=)", 15, "expected a number above 0, found `)`"),
+            ("gaussian(1, gamma=2)", 12, "`gamma=` stands once, before all values"),
+            ("laplacian(gamma=1)", 10, "only gaussian takes `gamma=`; laplacian takes a rate, as in laplacian(0.1)"),
+            ("laplacian(median)", 10, "`median` stands for gaussian widths only; write a number here"),
+            ("laplacian", 9, "expected `(` and a rate, as in laplacian(0.1), found the end of the text"),
+            ("linear(1)", 6, "linear takes no values; write linear without parentheses"),
+            ("linear()", 6, "linear takes no values; write linear without parentheses"),
+            ("polynomial(2.5)", 11, "degree must be a whole number from 1 to 64, found 2.5"),
+            ("polynomial(0)", 11, "values must be above 0, found 0"),
+            ("polynomial(1..65)", 14, "degree must be a whole number from 1 to 64, found 65"),
+            ("polynomial(1..4; 2)", 17, "degrees cannot be log-spaced; write a range such as 1..3"),
+            ("polynomial", 10, "expected `(` and a degree, as in polynomial(2), found the end of the text"),
+            ("sigmoid(0.5)", 0, "sigmoid needs `raw`: it has no unit diagonal; write sigmoid(...) raw"),
+            ("linear, sigmoid(0.5) centred", 8, "sigmoid needs `raw`: it has no unit diagonal; write sigmoid(...) raw"),
+            ("gaussian(1) raw raw", 16, "`raw` stands twice; write it once"),
+            ("gaussian(1) on a on b", 17, "`on` stands twice; write it once"),
+            ("gaussian(1) centered", 12, "expected `,`, each, on, raw or centred, found `centered`; did you mean centred?"),
+            ("gaussian(1) foo", 12, "expected `,`, each, on, raw or centred, found `foo`"),
+            ("gaussian(1) linear", 12, "expected `,`, each, on, raw or centred, found `linear`"),
+            ("gaussian(1) on", 14, "expected a view or [columns] after `on`, found the end of the text"),
+            ("gaussian(1) on, linear", 14, "expected a view or [columns] after `on`, found `,`"),
+            ("gaussian(1) on 3", 15, "positions stand in brackets; write on [3]"),
+            ("gaussian(1) on []", 16, "expected a column position, range or name, found `]`"),
+            ("gaussian(1) on [", 16, "expected a column position, range or name, found the end of the text"),
+            ("gaussian(1) on [1", 17, "expected `,` or `]`, found the end of the text"),
+            ("gaussian(1) on [1,]", 18, "expected a column position, range or name, found `]`"),
+            ("gaussian(1) on [1 2]", 18, "expected `,` or `]`, found `2`"),
+            ("gaussian(1) on [:5]", 16, "expected a column position, range or name, found `:`"),
+            ("gaussian(1) on [5:]", 18, "expected the end of the range, as in 0:5, found `]`"),
+            ("gaussian(1) on [5:3]", 16, "the range 5:3 is empty; its end is one past its last column"),
+            ("gaussian(1) on [3:3]", 16, "the range 3:3 is empty; its end is one past its last column"),
+            ("gaussian(1) on [a:b]", 17, "a range has whole numbers on both sides, as in 0:5; quote names that hold `:`"),
+            ("gaussian(1) on [3, 0:5]", 19, "column 3 is selected twice; name it once"),
+            ("gaussian(1) on [99999999999999999999]", 16, "position 99999999999999999999 is too large"),
+            ("gaussian(1) on [\"abc]", 16, "the quote is not closed; add `\"` after the name"),
+            ("gaussian(1) on rna[0:5]", 18, "expected `,`, each, on, raw or centred, found `[`"),
+            ("polynomial(1) each set(FILE.gmt) on rna", 19, "feature sets (`each set(FILE.gmt)`) are not available yet; list columns with on [...]"),
+            ("gaussian(1), precomputed(NAME)", 13, "precomputed kernels are not available yet; use kernels of the data's columns"),
+            ("linéar, gaussian(0)", 0, "unknown kernel `linéar`; did you mean linear? (known: gaussian, laplacian, linear, polynomial, sigmoid)"),
+            ("gaussian(1) on \"gène\", linear(2)", 29, "linear takes no values; write linear without parentheses"),
+        ];
+        for &(text, at, message) in table {
+            assert_eq!(fault::<Bank>(text), (at, message.to_string()), "{text}");
+        }
+    }
+
+    #[test]
+    fn parse_of_many_kernels_as_one_points_at_the_first_that_is_too_much() {
+        for (text, at) in [
+            ("linear, gaussian(1)", 8),
+            ("gaussian(1, 2)", 12),
+            ("gaussian(1..2)", 9),
+            ("gaussian(median)", 9),
+            ("gaussian(1) each", 12),
+            ("gaussian(1) on rna", 15),
+            ("gaussian(1) on [0, a]", 19),
+            ("gaussian(1) on [0, 0]", 19),
+            ("", 0),
+        ] {
+            assert_eq!(fault::<Kernel>(text).0, at, "{text}");
+        }
+    }
+
+    #[test]
+    fn print_of_loose_text_is_canonical() {
+        for (loose, canonical) in [
+            (" gaussian ( 1 ,2 )raw each\ton[0 , 1 : 3]", "gaussian(1, 2) each on [0, 1:3] raw"),
+            ("linear centred on \"rna\" , linear", "linear on rna centred, linear"),
+            ("gaussian( gamma = 2^-15 .. 2^15 ;300 )", "gaussian(gamma=2^-15..2^15; 300)"),
+            ("gaussian(median * 1e-3..1E+2; 4)", "gaussian(median*1e-3..1E+2; 4)"),
+            (
+                "linear on [\"plain\", \"12\", \"a b\", \"q\"\"q\", 007, 3:4, x(y]",
+                "linear on [plain, \"12\", \"a b\", \"q\"\"q\", 7, 3, x(y]",
+            ),
+            ("linear on \"\"", "linear on \"\""),
+            ("linear on raw raw", "linear on raw raw"),
+            ("polynomial(2.0, 2^1, 3..5) raw", "polynomial(2.0, 2^1, 3..5) raw"),
+        ] {
+            assert_eq!(loose.parse::<Bank>().unwrap().to_string(), canonical);
+            assert_eq!(canonical.parse::<Bank>().unwrap().to_string(), canonical);
+            assert_eq!(loose.parse::<Bank>().unwrap(), canonical.parse::<Bank>().unwrap());
+        }
+    }
+
+    fn any_number() -> impl Strategy<Value = Number> {
+        let plain = |text: String| {
+            let value = text.parse().unwrap();
+            Number { at: At(0), text, value, exponent: None }
+        };
+        let power = |text: String| {
+            let exponent: f64 = text[2..].parse().unwrap();
+            Number { at: At(0), text, value: exponent.exp2(), exponent: Some(exponent) }
+        };
+        prop_oneof![
+            "[1-9][0-9]{0,2}".prop_map(plain),
+            "0\\.0{0,3}[1-9]{1,17}".prop_map(plain),
+            "[1-9](\\.[0-9]{1,4})?[eE][-+]?[0-9]{1,2}".prop_map(plain),
+            "2\\^-?[1-9]?[0-9]".prop_map(power),
+        ]
+    }
+
+    fn any_factor() -> impl Strategy<Value = Factor> {
+        let digits =
+            |value: u32| Number { at: At(0), text: value.to_string(), value: f64::from(value), exponent: None };
+        let power =
+            |e: i32| Number { at: At(0), text: format!("2^{e}"), value: exp2(e.into()), exponent: Some(e.into()) };
+        prop_oneof![
+            any_number().prop_map(Factor::One),
+            (1u32..50, 0u32..50).prop_map(move |(low, more)| Factor::Steps(digits(low), digits(low + more))),
+            (-90i32..90, 0i32..50).prop_map(move |(low, more)| Factor::Steps(power(low), power(low + more))),
+            (any_number(), any_number(), 2usize..500).prop_filter_map("equal ends", |(a, b, count)| {
+                let (low, high) = if a.value < b.value { (a, b) } else { (b, a) };
+                (low.value < high.value).then_some(Factor::Spaced(low, high, At(0), count))
+            }),
+        ]
+    }
+
+    fn any_values() -> impl Strategy<Value = (Kind, bool, Vec<Value>)> {
+        let plain = || any_factor().prop_map(Value::Plain);
+        let width =
+            prop_oneof![plain(), prop::option::of(any_factor()).prop_map(|factor| Value::Median(At(0), factor))];
+        let list = |value| prop::collection::vec(value, 1..4);
+        let degree = |q: u32| {
+            Value::Plain(Factor::One(Number { at: At(0), text: q.to_string(), value: f64::from(q), exponent: None }))
+        };
+        prop_oneof![
+            list(width.boxed()).prop_map(|values| (Kind::Gaussian, false, values)),
+            list(plain().boxed()).prop_map(|values| (Kind::Gaussian, true, values)),
+            list(plain().boxed()).prop_map(|values| (Kind::Laplacian, false, values)),
+            list(plain().boxed()).prop_map(|values| (Kind::Sigmoid, false, values)),
+            list((1u32..65).prop_map(degree).boxed()).prop_map(|values| (Kind::Polynomial, false, values)),
+            Just((Kind::Linear, false, Vec::new())),
+        ]
+    }
+
+    fn any_name() -> impl Strategy<Value = String> {
+        prop_oneof!["[a-z]{1,4}", "[0-9]{0,3}", "[ ,:\"\\[\\]()aé]{0,4}", ".{0,5}"]
+    }
+
+    fn any_selector() -> impl Strategy<Value = Selector> {
+        // Ranges laid end to end do not overlap; the shuffle tests that order is kept.
+        let lengths = prop::collection::vec((0usize..5, 1usize..5), 0..4).prop_map(|steps| {
+            let mut end = 0;
+            let place = |(gap, length)| {
+                let start = end + gap;
+                end = start + length;
+                Pick::Range(start..end)
+            };
+            steps.into_iter().map(place).collect::<Vec<_>>()
+        });
+        let names = prop::collection::vec(any_name().prop_map(Pick::Name), 0..4);
+        let picks = (lengths, names).prop_map(|(ranges, names)| [ranges, names].concat()).prop_shuffle();
+        prop_oneof![
+            any_name().prop_map(|name| Selector::View(At(0), name)),
+            picks.prop_filter_map("empty", |picks| {
+                let items: Vec<Item> = picks.into_iter().map(|pick| Item { at: At(0), pick }).collect();
+                (!items.is_empty()).then_some(Selector::Items(items))
+            }),
+        ]
+    }
+
+    fn any_term() -> impl Strategy<Value = Term> {
+        (any_values(), any::<bool>(), prop::option::of(any_selector()), any::<bool>(), any::<bool>()).prop_map(
+            |((kind, gamma, values), each, on, raw, centred)| {
+                let (each, raw) = (each.then_some(At(0)), raw || kind == Kind::Sigmoid);
+                Term { at: At(0), kind, gamma, values, each, on, raw, centred }
+            },
+        )
+    }
+
+    fn any_bank_text() -> impl Strategy<Value = String> {
+        prop::collection::vec(any_term(), 1..4)
+            .prop_map(|terms| terms.iter().map(Term::to_string).collect::<Vec<_>>().join(", "))
+    }
+
+    /// A text either parses, and then prints to an equal bank, or fails inside itself.
+    fn check_any(text: &str) {
+        match text.parse::<Bank>() {
+            Ok(bank) => {
+                let printed = bank.to_string();
+                assert_eq!(printed.parse::<Bank>().unwrap(), bank);
+                assert_eq!(printed.parse::<Bank>().unwrap().to_string(), printed);
+            }
+            Err(Error::Bank { at, message, .. }) => {
+                assert!(at <= text.chars().count(), "{text}: {at} {message}");
+            }
+            Err(other) => panic!("{other}"),
+        }
+        let _ = text.parse::<Kernel>();
+    }
+
+    proptest! {
+        #[test]
+        fn parse_of_a_printed_tree_is_the_tree(terms in prop::collection::vec(any_term(), 1..4)) {
+            let text = terms.iter().map(Term::to_string).collect::<Vec<_>>().join(", ");
+            let bank: Bank = text.parse().unwrap();
+            prop_assert_eq!(bank.terms(), terms.as_slice(), "{}", text);
+            prop_assert_eq!(bank.to_string(), text);
+        }
+
+        #[test]
+        fn parse_of_any_string_does_not_panic(text in ".{0,40}") {
+            check_any(&text);
+        }
+
+        #[test]
+        fn parse_of_any_tokens_does_not_panic(tokens in prop::collection::vec(
+            prop::sample::select(vec![
+                "gaussian", "linear", "polynomial", "sigmoid", "(", ")", "[", "]", ",", ";", "..", ".", "*", "^", "2", "2^",
+                "-", "1e", "10", "median", "gamma", "=", " ", "each", "on", "raw", "centred", "set", "\"", ":", "é", "0",
+            ]), 0..16,
+        )) {
+            check_any(&tokens.concat());
+        }
+
+        #[test]
+        fn parse_of_a_broken_text_fails_inside_it(text in any_bank_text(), cut in 0usize..200, c in any::<char>(), ascii in "[ -~]") {
+            let chars: Vec<char> = text.chars().collect();
+            let cut = cut % (chars.len() + 1);
+            check_any(&chars[..cut].iter().collect::<String>());
+            for c in [c, ascii.chars().next().unwrap_or(' ')] {
+                let inserted: String = chars[..cut].iter().chain([&c]).chain(&chars[cut..]).collect();
+                check_any(&inserted);
+                let replaced: String = chars[..cut].iter().chain([&c]).chain(chars.get(cut + 1..).unwrap_or_default()).collect();
+                check_any(&replaced);
+            }
+            let removed: String = chars[..cut].iter().chain(chars.get(cut + 1..).unwrap_or_default()).collect();
+            check_any(&removed);
+        }
+    }
+}

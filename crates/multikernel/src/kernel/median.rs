@@ -1,0 +1,186 @@
+//! The median distance between training rows: the unit of `median*` widths.
+
+use super::columns::Columns;
+use crate::linalg::Matrix;
+
+/// Rows compared with one another; more rows are thinned out to this many.
+const MOST_ROWS: usize = 1000;
+
+/// The median Euclidean distance over pairs of rows on the given columns.
+///
+/// All pairs of up to 1000 rows, of more rows those numbered floor(i n / 1000); only positive, finite distances count
+/// (copies of a row would pull the median to 0, missing values to nothing), and without any the median is 1.
+/// Costs up to 500,000 distances, about n^2 d / 2 operations; for a single column n log n and 64 passes over it.
+pub(super) fn median_distance(features: &Matrix, columns: &Columns) -> f64 {
+    let n = features.n_rows();
+    let used = n.min(MOST_ROWS);
+    let n_columns = columns.count(features.n_cols());
+    let mut rows = Vec::with_capacity(used * n_columns);
+    for i in 0..used {
+        columns.gather(features.row(i * n / used), &mut rows);
+    }
+    let median = if n_columns == 1 { median_on_line(rows) } else { median_of_pairs(&rows, n_columns) };
+    median.unwrap_or(1.0)
+}
+
+fn median_of_pairs(rows: &[f64], n_columns: usize) -> Option<f64> {
+    let rows: Vec<&[f64]> = rows.chunks_exact(n_columns.max(1)).collect();
+    let mut squares = Vec::with_capacity(rows.len() * rows.len() / 2);
+    for (i, x) in rows.iter().enumerate() {
+        squares.extend(rows[..i].iter().map(|y| squared_distance(x, y)).filter(|d| *d > 0.0 && d.is_finite()));
+    }
+    let middle = squares.len() / 2;
+    if squares.is_empty() {
+        return None;
+    }
+    let even = squares.len().is_multiple_of(2);
+    let (below, upper, _) = squares.select_nth_unstable_by(middle, f64::total_cmp);
+    let upper = upper.sqrt();
+    Some(if even { mean(below.iter().copied().fold(0.0, f64::max).sqrt(), upper) } else { upper })
+}
+
+/// The same for one column in n log n: the r-th smallest difference of sorted numbers is found by halving the interval of
+/// bit patterns it may lie in, since counting the differences up to a bound takes one pass.
+fn median_on_line(mut values: Vec<f64>) -> Option<f64> {
+    values.retain(|v| v.is_finite());
+    values.sort_unstable_by(f64::total_cmp);
+    let (ties, _) = up_to(&values, 0.0);
+    let n_pairs = up_to(&values, f64::MAX).0 - ties;
+    if n_pairs == 0 {
+        return None;
+    }
+    let lower = ranked(&values, ties + (n_pairs - 1) / 2);
+    if n_pairs % 2 == 1 {
+        return Some(lower);
+    }
+    let (count, next) = up_to(&values, lower);
+    let upper = if count > ties + n_pairs / 2 { lower } else { next };
+    Some(mean(lower, upper))
+}
+
+/// How many pairs of the sorted values differ by at most `bound`, and the least difference above it.
+fn up_to(values: &[f64], bound: f64) -> (usize, f64) {
+    let (mut first, mut count, mut next) = (0, 0, f64::INFINITY);
+    for (j, v) in values.iter().enumerate() {
+        // Rounded differences never grow as the smaller value does, so `first` only moves right.
+        while v - values[first] > bound {
+            first += 1;
+        }
+        count += j - first;
+        if first > 0 {
+            next = next.min(v - values[first - 1]);
+        }
+    }
+    (count, next)
+}
+
+/// The difference with `rank` smaller or equal ones before it: the least one that `rank + 1` pairs do not exceed.
+fn ranked(values: &[f64], rank: usize) -> f64 {
+    // Positive floats are ordered as their bit patterns.
+    let widest = values[values.len() - 1] - values[0];
+    let (mut low, mut high) = (0u64, widest.min(f64::MAX).to_bits());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if up_to(values, f64::from_bits(middle)).0 > rank {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    f64::from_bits(low)
+}
+
+fn mean(a: f64, b: f64) -> f64 {
+    0.5 * a + 0.5 * b
+}
+
+/// `|x - y|^2` from the differences, in four interleaved sums.
+fn squared_distance(x: &[f64], y: &[f64]) -> f64 {
+    let (xs, x_rest) = x.as_chunks::<4>();
+    let (ys, y_rest) = y.as_chunks::<4>();
+    let mut sum = [0.0; 4];
+    for (x, y) in xs.iter().zip(ys) {
+        for k in 0..4 {
+            let d = x[k] - y[k];
+            sum[k] += d * d;
+        }
+    }
+    let rest: f64 = x_rest.iter().zip(y_rest).map(|(x, y)| (x - y) * (x - y)).sum();
+    (sum[0] + sum[1]) + (sum[2] + sum[3]) + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dist::Rng;
+    use proptest::prelude::*;
+
+    /// Every pair, sorted, the middle: the definition.
+    fn by_sorting(features: &Matrix, columns: &[usize]) -> f64 {
+        let n = features.n_rows();
+        let mut distances = Vec::new();
+        for i in 0..n {
+            for j in 0..i {
+                let square = |&c: &usize| (features.get(i, c) - features.get(j, c)).powi(2);
+                let d = columns.iter().map(square).sum::<f64>().sqrt();
+                if d > 0.0 {
+                    distances.push(d);
+                }
+            }
+        }
+        distances.sort_by(f64::total_cmp);
+        match distances.len() {
+            0 => 1.0,
+            m if m % 2 == 1 => distances[m / 2],
+            m => 0.5 * (distances[m / 2 - 1] + distances[m / 2]),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn median_on_small_whole_numbers_is_that_of_all_pairs(
+            n in 0usize..12, d in 1usize..7, seed in 0u64..1000, top in 1usize..6
+        ) {
+            // Whole numbers: squared distances are exact in any order of summation, and ties abound.
+            let mut rng = Rng::new(seed, 0);
+            let features = Matrix::from_fn(n, d, |_, _| rng.below(top) as f64);
+            prop_assert_eq!(median_distance(&features, &Columns::all()), by_sorting(&features, &(0..d).collect::<Vec<_>>()));
+            let one = Columns::from_positions([d - 1]);
+            prop_assert_eq!(median_distance(&features, &one), by_sorting(&features, &[d - 1]));
+        }
+
+        #[test]
+        fn median_on_one_real_column_is_exact(values in prop::collection::vec(-1e3..1e3f64, 0..40)) {
+            let features = Matrix::from_vec(values.len(), 1, values).unwrap();
+            let expected = by_sorting(&features, &[0]);
+            prop_assert_eq!(median_distance(&features, &Columns::all()), expected);
+        }
+    }
+
+    #[test]
+    fn median_over_many_rows_uses_every_nth() {
+        let mut rng = Rng::new(3, 0);
+        let features = Matrix::from_fn(2500, 2, |_, _| rng.below(1000) as f64);
+        let thinned = features.select_rows(&(0..1000).map(|i| i * 5 / 2).collect::<Vec<_>>());
+        assert_eq!(median_distance(&features, &Columns::all()), by_sorting(&thinned, &[0, 1]));
+        assert_eq!(median_distance(&features, &Columns::from_positions([1])), by_sorting(&thinned, &[1]));
+    }
+
+    #[test]
+    fn median_without_positive_distance_is_one() {
+        assert_eq!(median_distance(&Matrix::zeros(5, 3), &Columns::all()), 1.0);
+        assert_eq!(median_distance(&Matrix::zeros(5, 3), &Columns::from_positions([1])), 1.0);
+        assert_eq!(median_distance(&Matrix::zeros(0, 3), &Columns::all()), 1.0);
+        assert_eq!(median_distance(&Matrix::zeros(1, 1), &Columns::all()), 1.0);
+    }
+
+    #[test]
+    fn median_with_missing_values_leaves_those_rows_out() {
+        let nan = f64::NAN;
+        let features = Matrix::from_vec(4, 2, vec![0.0, 0.0, nan, 1.0, 3.0, 4.0, f64::INFINITY, 0.0]).unwrap();
+        assert_eq!(median_distance(&features, &Columns::all()), 5.0);
+        assert_eq!(median_distance(&features, &Columns::from_positions([0])), 3.0);
+        // Differences 1, 4, 3, 1, 4 and one 0 that does not count.
+        assert_eq!(median_distance(&features, &Columns::from_positions([1])), 3.0);
+    }
+}

@@ -1,0 +1,511 @@
+//! The tree of a bank text: terms with their values and selectors, what they mean and how they print.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::bank::MAX_KERNELS;
+use super::columns::Columns;
+use super::family::{Decimal, Family, Kernel};
+use crate::error::Error;
+
+/// What is wrong, and at which character of the text.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) at: usize,
+    pub(super) message: String,
+}
+
+impl Fault {
+    pub(super) fn new(at: impl Into<usize>, message: impl Into<String>) -> Self {
+        Fault { at: at.into(), message: message.into() }
+    }
+
+    pub(super) fn within(self, text: &str) -> Error {
+        Error::Bank { text: text.to_string(), at: self.at, message: self.message }
+    }
+}
+
+/// What a step of parsing or resolving gives.
+pub(super) type Parsed<T> = std::result::Result<T, Fault>;
+
+/// Where a part stood in the text. Always equal: two banks are the same whatever their spacing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At(pub(super) usize);
+
+impl PartialEq for At {
+    fn eq(&self, _: &At) -> bool {
+        true
+    }
+}
+
+impl From<At> for usize {
+    fn from(at: At) -> usize {
+        at.0
+    }
+}
+
+/// The families by their words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Gaussian,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Sigmoid,
+}
+
+impl Kind {
+    pub(super) const ALL: [Kind; 5] = [Kind::Gaussian, Kind::Laplacian, Kind::Linear, Kind::Polynomial, Kind::Sigmoid];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Gaussian => "gaussian",
+            Kind::Laplacian => "laplacian",
+            Kind::Linear => "linear",
+            Kind::Polynomial => "polynomial",
+            Kind::Sigmoid => "sigmoid",
+        }
+    }
+
+    /// What goes into the parentheses, with an example.
+    pub(super) fn wants(self) -> &'static str {
+        match self {
+            Kind::Gaussian => "a width, as in gaussian(1) or gaussian(gamma=0.5)",
+            Kind::Laplacian => "a rate, as in laplacian(0.1)",
+            Kind::Linear => "nothing",
+            Kind::Polynomial => "a degree, as in polynomial(2)",
+            Kind::Sigmoid => "a slope, as in sigmoid(0.5) raw",
+        }
+    }
+}
+
+/// A number above 0 with the spelling the user chose.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Number {
+    pub(super) at: At,
+    pub(super) text: String,
+    pub(super) value: f64,
+    /// The exponent, for a number written `2^exponent`.
+    pub(super) exponent: Option<f64>,
+}
+
+impl Number {
+    /// Written with digits only: an end of a range over whole numbers.
+    fn is_digits(&self) -> bool {
+        self.text.bytes().all(|b| b.is_ascii_digit())
+    }
+
+    fn log2(&self) -> f64 {
+        self.exponent.unwrap_or_else(|| self.value.log2())
+    }
+}
+
+/// One or more numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Factor {
+    One(Number),
+    /// `2^a..2^b` or `1..3`.
+    Steps(Number, Number),
+    /// `low..high; count`.
+    Spaced(Number, Number, At, usize),
+}
+
+impl Factor {
+    fn ends(&self) -> [&Number; 2] {
+        match self {
+            Factor::One(number) => [number, number],
+            Factor::Steps(low, high) | Factor::Spaced(low, high, ..) => [low, high],
+        }
+    }
+
+    /// How many numbers; may be huge before [`Factor::check`].
+    fn count(&self) -> f64 {
+        match self {
+            Factor::One(_) => 1.0,
+            Factor::Spaced(_, _, _, count) => *count as f64,
+            Factor::Steps(low, high) => match (low.exponent, high.exponent) {
+                (Some(a), Some(b)) => (b - a).round() + 1.0,
+                _ => high.value - low.value + 1.0,
+            },
+        }
+    }
+
+    /// The numbers in ascending order, both ends exact.
+    fn numbers(&self) -> Vec<f64> {
+        let [low, high] = self.ends();
+        let count = self.count() as usize;
+        let between = |i: usize| match self {
+            Factor::Spaced(..) => {
+                let (a, b) = (low.log2(), high.log2());
+                exp2(a + (b - a) * (i as f64 / (count - 1) as f64)).clamp(low.value, high.value)
+            }
+            _ => low.exponent.map_or(low.value + i as f64, |a| exp2(a + i as f64)),
+        };
+        (0..count)
+            .map(|i| match i {
+                0 => low.value,
+                i if i + 1 == count => high.value,
+                i => between(i),
+            })
+            .collect()
+    }
+
+    /// Ranges run upwards, in steps that are clear, and stay small.
+    fn check(&self) -> Parsed<()> {
+        let [low, high] = self.ends();
+        if low.value > high.value {
+            let message =
+                format!("the range runs down from {} to {}; write {}..{}", low.text, high.text, high.text, low.text);
+            return Err(Fault::new(low.at, message));
+        }
+        match self {
+            Factor::One(_) => Ok(()),
+            Factor::Steps(low, high) => check_steps(low, high),
+            Factor::Spaced(low, high, at, count) => check_spaced(low, high, *at, *count),
+        }
+    }
+}
+
+fn check_steps(low: &Number, high: &Number) -> Parsed<()> {
+    let clear = match (low.exponent, high.exponent) {
+        // Decimal exponents come rounded; 1e-9 tells a rounding from a different step.
+        (Some(a), Some(b)) => ((b - a) - (b - a).round()).abs() <= 1e-9,
+        // Above 2^53 neighbouring whole numbers are not apart.
+        _ => low.is_digits() && high.is_digits() && high.value <= (1u64 << 53) as f64,
+    };
+    if clear {
+        return Ok(());
+    }
+    let message = format!(
+        "a range runs over powers of two a whole number of steps apart (2^-3..2^3) or over whole numbers (1..3); for {}..{} \
+         add how many, as in {}..{}; 10",
+        low.text, high.text, low.text, high.text
+    );
+    Err(Fault::new(low.at, message))
+}
+
+fn check_spaced(low: &Number, high: &Number, at: At, count: usize) -> Parsed<()> {
+    let single = low.value == high.value;
+    let message = match count {
+        0 => "a count of 0 leaves no kernel; write 2 or more".to_string(),
+        1 if !single => {
+            format!("one kernel cannot stand at both {} and {}; write a count of 2 or more", low.text, high.text)
+        }
+        _ if count > MAX_KERNELS => too_many(),
+        2.. if single => {
+            format!("{count} kernels between {} and {} would be equal; write one value", low.text, high.text)
+        }
+        _ => return Ok(()),
+    };
+    Err(Fault::new(at, message))
+}
+
+/// 2^x, exact for whole x from -1022 to 1023.
+pub(super) fn exp2(x: f64) -> f64 {
+    let whole = x.floor();
+    if !(-1022.0..=1023.0).contains(&whole) {
+        return x.exp2();
+    }
+    let power = f64::from_bits(((whole as i64 + 1023) as u64) << 52);
+    if x == whole { power } else { power * (x - whole).exp2() }
+}
+
+pub(super) fn too_many() -> String {
+    "the bank holds more than 1,000,000 kernels; use fewer values or columns".to_string()
+}
+
+/// One value of a term: numbers, or multiples of the median distance.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    Plain(Factor),
+    Median(At, Option<Factor>),
+}
+
+impl Value {
+    fn factor(&self) -> Option<&Factor> {
+        match self {
+            Value::Plain(factor) => Some(factor),
+            Value::Median(_, factor) => factor.as_ref(),
+        }
+    }
+
+    fn at(&self) -> At {
+        match self {
+            Value::Plain(factor) => factor.ends()[0].at,
+            Value::Median(at, _) => *at,
+        }
+    }
+}
+
+/// One entry of a column list.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Item {
+    pub(super) at: At,
+    pub(super) pick: Pick,
+}
+
+impl Item {
+    pub(super) fn range(&self) -> Option<(At, Range<usize>)> {
+        match &self.pick {
+            Pick::Range(range) => Some((self.at, range.clone())),
+            Pick::Name(_) => None,
+        }
+    }
+}
+
+/// What an entry of a column list picks.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Pick {
+    Range(Range<usize>),
+    Name(String),
+}
+
+/// Where a term looks.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Selector {
+    View(At, String),
+    Items(Vec<Item>),
+}
+
+/// One term of a [`Bank`](super::Bank): a family with its values and suffixes, as written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Term {
+    pub(super) at: At,
+    pub(super) kind: Kind,
+    pub(super) gamma: bool,
+    pub(super) values: Vec<Value>,
+    pub(super) each: Option<At>,
+    pub(super) on: Option<Selector>,
+    pub(super) raw: bool,
+    pub(super) centred: bool,
+}
+
+impl Term {
+    /// The word of the family.
+    pub fn family_name(&self) -> &'static str {
+        self.kind.name()
+    }
+
+    /// How many kernels the term gives on one set of columns; with `each`, times the number of columns.
+    pub fn n_values(&self) -> usize {
+        if self.kind == Kind::Linear { 1 } else { self.count().min(usize::MAX as f64) as usize }
+    }
+
+    /// Whether the term has one copy per column.
+    pub fn is_each(&self) -> bool {
+        self.each.is_some()
+    }
+
+    /// Whether the term needs the median distance of the training rows.
+    pub fn needs_median(&self) -> bool {
+        self.values.iter().any(|value| matches!(value, Value::Median(..)))
+    }
+
+    pub(super) fn selector(&self) -> Option<&Selector> {
+        self.on.as_ref()
+    }
+
+    fn count(&self) -> f64 {
+        self.values.iter().map(|value| value.factor().map_or(1.0, Factor::count)).sum()
+    }
+
+    /// The kernels on all columns, for the given median distance, in the order of the values.
+    pub(super) fn kernels(&self, median: f64) -> Parsed<Vec<Kernel>> {
+        let mut kernels = Vec::with_capacity(self.n_values());
+        if self.kind == Kind::Linear {
+            kernels.push(self.kernel(Family::Linear));
+        }
+        for value in &self.values {
+            let scale = if let Value::Median(..) = value { median } else { 1.0 };
+            for number in value.factor().map_or(vec![1.0], Factor::numbers) {
+                let family = self.family(scale * number);
+                if let Some((name, must)) = family.fault() {
+                    let found = Decimal(family.parameter().unwrap_or_default());
+                    return Err(Fault::new(value.at(), format!("{name} {must}, found {found}")));
+                }
+                kernels.push(self.kernel(family));
+            }
+        }
+        Ok(kernels)
+    }
+
+    fn kernel(&self, family: Family) -> Kernel {
+        let kernel = Kernel::unchecked(family);
+        let kernel = if self.raw { kernel.raw() } else { kernel };
+        if self.centred { kernel.centred() } else { kernel }
+    }
+
+    fn family(&self, value: f64) -> Family {
+        match self.kind {
+            Kind::Gaussian if self.gamma => Family::GaussianGamma { gamma: value },
+            Kind::Gaussian => Family::Gaussian { width: value },
+            Kind::Laplacian => Family::Laplacian { gamma: value },
+            Kind::Linear => Family::Linear,
+            // Checked to be whole; what does not fit is caught as too large.
+            Kind::Polynomial => Family::Polynomial { degree: value as u32 },
+            Kind::Sigmoid => Family::Sigmoid { slope: value },
+        }
+    }
+
+    /// Everything about a value that needs no data. Parameters grow along a range, so its ends speak for it.
+    pub(super) fn check_value(&self, value: &Value) -> Parsed<()> {
+        if let Value::Median(at, _) = value
+            && (self.kind != Kind::Gaussian || self.gamma)
+        {
+            return Err(Fault::new(*at, "`median` stands for gaussian widths only; write a number here"));
+        }
+        let Some(factor) = value.factor() else { return Ok(()) };
+        for end in factor.ends() {
+            if self.kind == Kind::Polynomial && end.value.fract() != 0.0 {
+                let message = format!("degree must be a whole number from 1 to 64, found {}", end.text);
+                return Err(Fault::new(end.at, message));
+            }
+            if let (Value::Plain(_), Some((name, must))) = (value, self.family(end.value).fault()) {
+                return Err(Fault::new(end.at, format!("{name} {must}, found {}", end.text)));
+            }
+        }
+        if let (Kind::Polynomial, Factor::Spaced(_, _, at, _)) = (self.kind, factor) {
+            return Err(Fault::new(*at, "degrees cannot be log-spaced; write a range such as 1..3"));
+        }
+        factor.check()?;
+        if factor.count() > MAX_KERNELS as f64 { Err(Fault::new(value.at(), too_many())) } else { Ok(()) }
+    }
+
+    /// The one kernel of a term that names one, with columns by position.
+    pub(super) fn single(&self) -> Parsed<Kernel> {
+        if let Some(at) = self.each {
+            return Err(Fault::new(at, "`each` makes many kernels; a single kernel is wanted here"));
+        }
+        for (i, value) in self.values.iter().enumerate() {
+            if i > 0 || !matches!(value, Value::Plain(Factor::One(_))) {
+                return Err(Fault::new(value.at(), "a single kernel is wanted here; write one number"));
+            }
+        }
+        let columns = match &self.on {
+            None => Columns::all(),
+            Some(Selector::View(at, _)) => {
+                return Err(Fault::new(*at, "a single kernel takes its columns by position, as in on [0:5]"));
+            }
+            Some(Selector::Items(items)) => Columns::from_ranges(positions(items)?),
+        };
+        let mut kernels = self.kernels(1.0)?;
+        match kernels.pop().map(|kernel| kernel.on(columns)) {
+            Some(Ok(kernel)) => Ok(kernel),
+            _ => Err(Fault::new(self.at, "a single kernel is wanted here")),
+        }
+    }
+}
+
+/// The ranges of a list that holds positions only.
+fn positions(items: &[Item]) -> Parsed<Vec<Range<usize>>> {
+    items
+        .iter()
+        .map(|item| match &item.pick {
+            Pick::Range(range) => Ok(range.clone()),
+            Pick::Name(_) => Err(Fault::new(item.at, "a single kernel takes its columns by position, as in on [0:5]")),
+        })
+        .collect()
+}
+
+/// A fault at an entry that picks a column which one written before it picked.
+pub(super) fn check_repeats(picked: &[(At, Range<usize>)]) -> Parsed<()> {
+    let mut order: Vec<usize> = (0..picked.len()).collect();
+    order.sort_unstable_by_key(|&i| (picked[i].1.start, i));
+    let mut first: Option<(usize, usize)> = None;
+    // The entry reaching furthest so far is the one a later start can run into.
+    let mut furthest: Option<usize> = None;
+    for &i in &order {
+        if let Some(j) = furthest.filter(|&j| picked[i].1.start < picked[j].1.end) {
+            let found = (i.max(j), picked[i].1.start);
+            first = Some(first.map_or(found, |old| old.min(found)));
+        }
+        if furthest.is_none_or(|j| picked[i].1.end > picked[j].1.end) {
+            furthest = Some(i);
+        }
+    }
+    match first {
+        Some((i, column)) => Err(Fault::new(picked[i].0, format!("column {column} is selected twice; name it once"))),
+        None => Ok(()),
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Display for Factor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Factor::One(number) => write!(f, "{number}"),
+            Factor::Steps(low, high) => write!(f, "{low}..{high}"),
+            Factor::Spaced(low, high, _, count) => write!(f, "{low}..{high}; {count}"),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Plain(factor) => write!(f, "{factor}"),
+            Value::Median(_, None) => f.write_str("median"),
+            Value::Median(_, Some(factor)) => write!(f, "median*{factor}"),
+        }
+    }
+}
+
+/// Characters of a name without quotes.
+pub(super) fn is_bare(c: char) -> bool {
+    !c.is_whitespace() && !matches!(c, ',' | ':' | '"' | '[' | ']')
+}
+
+/// A view or column name, quoted where it would not read back bare.
+pub(super) struct Name<'a>(pub(super) &'a str);
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bare = self.0.chars().all(is_bare) && !self.0.bytes().all(|b| b.is_ascii_digit());
+        if bare { f.write_str(self.0) } else { write!(f, "\"{}\"", self.0.replace('"', "\"\"")) }
+    }
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let items = match self {
+            Selector::View(_, name) => return write!(f, "{}", Name(name)),
+            Selector::Items(items) => items,
+        };
+        for (i, item) in items.iter().enumerate() {
+            f.write_str(if i > 0 { ", " } else { "[" })?;
+            match &item.pick {
+                Pick::Name(name) => write!(f, "{}", Name(name))?,
+                Pick::Range(range) if range.len() == 1 => write!(f, "{}", range.start)?,
+                Pick::Range(range) => write!(f, "{}:{}", range.start, range.end)?,
+            }
+        }
+        f.write_str("]")
+    }
+}
+
+impl fmt::Display for Term {
+    /// The canonical text: suffixes in the order `each`, `on`, `raw`, `centred`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.name())?;
+        for (i, value) in self.values.iter().enumerate() {
+            let before = match (i, self.gamma) {
+                (0, true) => "(gamma=",
+                (0, false) => "(",
+                _ => ", ",
+            };
+            write!(f, "{before}{value}")?;
+        }
+        f.write_str(if self.values.is_empty() { "" } else { ")" })?;
+        f.write_str(if self.each.is_some() { " each" } else { "" })?;
+        if let Some(selector) = &self.on {
+            write!(f, " on {selector}")?;
+        }
+        f.write_str(if self.raw { " raw" } else { "" })?;
+        f.write_str(if self.centred { " centred" } else { "" })
+    }
+}
