@@ -8,6 +8,7 @@ pub mod kernel;
 mod linalg;
 mod pool;
 pub mod report;
+pub mod solve;
 
 pub use error::{Error, Place, Result};
 pub use linalg::Matrix;
