@@ -2,9 +2,14 @@
 //!
 //! Every width gives the same bits: each element sees the same IEEE operations (never a fused multiply-add), a maximum
 //! rounds nothing, and a tie goes to the smallest index.
+//!
+//! The loops run over blocks of a length known to the compiler and carry nothing but independent lanes, which is what
+//! it takes for them to become vector code; maxima are asked for with "does any element beat the best so far", because
+//! carrying the index of the maximum along would cost more than everything else.
+#![allow(clippy::needless_range_loop, reason = "indices over blocks of known length vectorise, zips of four do not")]
 
-/// Variables looked at before asking whether one of them beats the best so far. The question is one reduction per
-/// block instead of an index carried in every lane, and after the first blocks the answer is nearly always no.
+/// Variables looked at before asking whether one of them beats the best so far; after the first blocks the answer is
+/// nearly always no.
 const BLOCK: usize = 64;
 /// Independent maxima inside a block: enough to hide the latency of a vector maximum at any width.
 const LANES: usize = 8;
@@ -71,6 +76,7 @@ fn largest(values: &Block) -> (f64, usize) {
         }
     }
     let top = lanes.into_iter().fold(f64::NEG_INFINITY, larger);
+    // Found unless every value is NaN, and then nothing was larger than the best so far either.
     (top, values.iter().position(|&v| v == top).unwrap_or(0))
 }
 
@@ -141,12 +147,7 @@ struct First {
 /// One block of the search for the second variable: lowers the minima of `resid + low`, lane by lane, and says whether
 /// some gain exceeds `best`: `diff^2 / quad > best` without the division.
 #[inline(always)]
-fn scan_block(
-    blocks: [&Block; 4],
-    first: First,
-    best: f64,
-    bottoms: &mut [f64; LANES],
-) -> bool {
+fn scan_block(blocks: [&Block; 4], first: First, best: f64, bottoms: &mut [f64; LANES]) -> bool {
     let [resid, low, ki, diag] = blocks;
     let mut any = false;
     let mut value = [0.0; BLOCK];
@@ -175,7 +176,8 @@ fn best_in_block(resid: &Block, low: &Block, ki: &Block, diag: &Block, first: Fi
 }
 
 /// The selection pass (WSS 3 of Fan, Chen, Lin 2005): among variables that may go down, the largest second-order gain
-/// when paired with the first variable, whose residual is `top`, kernel row `ki` and diagonal `kii`.
+/// when paired with the first variable, whose residual is `top`, kernel row `ki` and diagonal `kii`. Largest up to one
+/// rounding, since blocks are compared by products and only then by quotients.
 #[inline(always)]
 fn select_body(resid: &[f64], low: &[f64], ki: &[f64], diag: &[f64], top: f64, kii: f64) -> Second {
     let mut at = resid.len();

@@ -124,7 +124,7 @@ pub fn solve(
         return Ok(None);
     }
     let full = Layout::new(problem, beta)?;
-    let mut solver = Solver { full, small: None, width: Width::detect(), n_iter: 0 };
+    let mut solver = Solver { full, small: None, moved: Vec::new(), width: Width::detect(), n_iter: 0 };
     if !solver.descend(options, cancelled)? {
         return Ok(None);
     }
@@ -306,11 +306,11 @@ impl<'a> Layout<'a> {
     /// that no pair they could form now would lower the objective.
     fn movable(&self) -> Vec<usize> {
         let (top, bottom) = self.extremes();
-        let stuck = |t: usize| {
+        let movable = |&t: &usize| {
             let (up, low) = (self.up[t] == 0.0, self.low[t] == 0.0);
-            !(up && low) && !(up && self.resid[t] >= bottom) && !(low && self.resid[t] <= top)
+            (up && low) || (up && self.resid[t] >= bottom) || (low && self.resid[t] <= top)
         };
-        (0..self.beta.len()).filter(|&t| !stuck(t)).collect()
+        (0..self.beta.len()).filter(movable).collect()
     }
 
     /// The layout of the variables at the given positions.
@@ -379,6 +379,8 @@ impl<'a> Layout<'a> {
 struct Solver<'a> {
     full: Layout<'a>,
     small: Option<Layout<'a>>,
+    /// Where `full` has to go when it is taken up again: variables may move in one `small` and be left out of the next.
+    moved: Vec<f64>,
     width: Width,
     n_iter: u64,
 }
@@ -439,14 +441,24 @@ impl Solver<'_> {
         }
         let small = layout.select(&keep);
         let peak = pass::first(&small.resid, &small.up);
+        self.note_moves();
         self.small = Some(small);
         Some(peak)
     }
 
+    /// Writes down where the present variables are.
+    fn note_moves(&mut self) {
+        match &self.small {
+            Some(small) => small.place.iter().zip(&small.beta).for_each(|(&t, &beta)| self.moved[t] = beta),
+            None => self.moved.clone_from(&self.full.beta),
+        }
+    }
+
     /// Takes all variables back: moves `full` to where `small` went.
     fn unshrink(&mut self) {
-        if let Some(small) = self.small.take() {
-            for (&t, &beta) in small.place.iter().zip(&small.beta) {
+        self.note_moves();
+        if self.small.take().is_some() {
+            for (t, &beta) in self.moved.iter().enumerate() {
                 self.full.move_to(t, beta);
             }
         }
@@ -459,4 +471,348 @@ fn not_finite(row: usize, col: usize, value: f64) -> Error {
         "gram: found {value} at row {row}, column {col} (from 0); kernel values must be finite, check that kernel or \
          leave the sample out"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::dist::Rng;
+
+    /// A problem that owns its parts.
+    #[derive(Clone, Debug)]
+    struct Owned {
+        gram: Matrix,
+        rows: Vec<usize>,
+        positive: Vec<bool>,
+        upper: Vec<f64>,
+    }
+
+    impl Owned {
+        fn view(&self) -> Problem<'_> {
+            Problem { gram: &self.gram, rows: &self.rows, positive: &self.positive, upper: &self.upper }
+        }
+
+        fn solve(&self, options: &Options) -> Solution {
+            solve(&self.view(), options, None, &|| false).unwrap().unwrap()
+        }
+
+        fn solve_from(&self, options: &Options, start: &[f64]) -> Solution {
+            solve(&self.view(), options, Some(start), &|| false).unwrap().unwrap()
+        }
+
+        fn y(&self, i: usize) -> f64 {
+            if self.positive[i] { 1.0 } else { -1.0 }
+        }
+
+        fn k(&self, i: usize, j: usize) -> f64 {
+            self.gram.get(self.rows[i], self.rows[j])
+        }
+
+        /// sum_j a_j y_j K_ij.
+        fn score(&self, alpha: &[f64], i: usize) -> f64 {
+            (0..alpha.len()).map(|j| alpha[j] * self.y(j) * self.k(i, j)).sum()
+        }
+
+        fn objective(&self, alpha: &[f64]) -> f64 {
+            (0..alpha.len()).map(|i| alpha[i] * (0.5 * self.y(i) * self.score(alpha, i) - 1.0)).sum()
+        }
+
+        /// m - M in the words of the papers: over I_up and I_low of alpha, from scratch.
+        fn violation(&self, alpha: &[f64]) -> f64 {
+            let (mut top, mut bottom) = (f64::NEG_INFINITY, f64::INFINITY);
+            for (i, &a) in alpha.iter().enumerate() {
+                let minus_y_gradient = self.y(i) - self.score(alpha, i);
+                let (can_grow, can_fall) = (a < self.upper[i], a > 0.0);
+                if if self.positive[i] { can_grow } else { can_fall } {
+                    top = f64::max(top, minus_y_gradient);
+                }
+                if if self.positive[i] { can_fall } else { can_grow } {
+                    bottom = f64::min(bottom, minus_y_gradient);
+                }
+            }
+            (top - bottom).max(0.0)
+        }
+
+        fn assert_feasible(&self, alpha: &[f64]) {
+            assert!(alpha.iter().zip(&self.upper).all(|(a, u)| (0.0..=*u).contains(a)), "{alpha:?} {:?}", self.upper);
+            let balance: f64 = (0..alpha.len()).map(|i| alpha[i] * self.y(i)).sum();
+            let total: f64 = alpha.iter().sum();
+            assert!(balance.abs() <= 1e-12 * total, "y'a = {balance}");
+        }
+    }
+
+    /// Points with `n_features` normal-like coordinates; linear plus Gaussian kernel when `smooth`, else linear alone,
+    /// singular as soon as there are fewer features than points.
+    fn random(seed: u64, n: usize, n_features: usize, smooth: bool) -> Owned {
+        let mut rng = Rng::new(seed, 0);
+        let x = Matrix::from_fn(n, n_features, |_, _| (0..4).map(|_| rng.uniform() - 0.5).sum::<f64>());
+        let gram = Matrix::from_fn(n, n, |i, j| {
+            let (a, b) = (x.row(i), x.row(j));
+            let dot: f64 = a.iter().zip(b).map(|(p, q)| p * q).sum();
+            let distance: f64 = a.iter().zip(b).map(|(p, q)| (p - q).powi(2)).sum();
+            dot + if smooth { (-distance).exp() } else { 0.0 }
+        });
+        let mut positive: Vec<bool> = (0..n).map(|i| x.get(i, 0) + 0.3 * (rng.uniform() - 0.5) > 0.0).collect();
+        (positive[0], positive[1]) = (true, false);
+        let mut upper: Vec<f64> =
+            (0..n).map(|_| if rng.below(5) == 0 { 0.0 } else { 10f64.powf(2.0 * rng.uniform() - 1.0) }).collect();
+        (upper[0], upper[1]) = (1.0, 1.0);
+        Owned { gram, rows: (0..n).collect(), positive, upper }
+    }
+
+    fn tight() -> Options {
+        Options { tolerance: 1e-8, ..Options::default() }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn optimum_random_problem_meets_the_optimality_conditions(
+            seed in any::<u64>(), n in 2usize..40, n_features in 1usize..8, smooth in any::<bool>(),
+        ) {
+            let owned = random(seed, n, n_features, smooth);
+            let solution = owned.solve(&tight());
+            owned.assert_feasible(&solution.alpha);
+            prop_assert!(solution.converged);
+            // Rounding of sums of at most 40 products of size at most 10 * 10.
+            let noise = 1e-11;
+            let violation = owned.violation(&solution.alpha);
+            prop_assert!(violation <= 1e-8 + noise, "{violation}");
+            prop_assert!((solution.gap - violation).abs() <= noise);
+            let objective = owned.objective(&solution.alpha);
+            prop_assert!((solution.objective - objective).abs() <= noise * (1.0 + objective.abs()));
+            // Weak duality: the primal value of (w, bias) is above the dual one by at most u_i times the violation
+            // for each sample, if the bias is right.
+            let primal: f64 = (0..n)
+                .map(|i| {
+                    let score = owned.score(&solution.alpha, i);
+                    0.5 * solution.alpha[i] * owned.y(i) * score
+                        + owned.upper[i] * (1.0 - owned.y(i) * (score + solution.bias)).max(0.0)
+                })
+                .sum();
+            let duality_gap = primal + objective;
+            let allowed = 1e-8 * owned.upper.iter().sum::<f64>() + noise * (1.0 + objective.abs());
+            prop_assert!(duality_gap >= -allowed && duality_gap <= allowed, "{duality_gap} {allowed}");
+        }
+
+        #[test]
+        fn start_any_numbers_gives_the_same_optimum(seed in any::<u64>(), n in 2usize..40, scale in -2.0f64..2.0) {
+            let owned = random(seed, n, 3, true);
+            let mut rng = Rng::new(seed, 1);
+            let start: Vec<f64> = (0..n).map(|_| (rng.uniform() - 0.3) * 10f64.powf(scale)).collect();
+            let at_once = owned.solve_from(&Options { max_iter: 0, ..tight() }, &start);
+            prop_assert_eq!(at_once.n_iter, 0);
+            owned.assert_feasible(&at_once.alpha);
+            let (cold, warm) = (owned.solve(&tight()), owned.solve_from(&tight(), &start));
+            // Both are within violation times the sum of the bounds of the minimum.
+            let allowed = 1e-8 * owned.upper.iter().sum::<f64>();
+            prop_assert!((cold.objective - warm.objective).abs() <= allowed);
+        }
+
+        #[test]
+        fn bad_value_anywhere_is_named_or_does_not_matter(
+            seed in any::<u64>(), i in 0usize..12, j in 0usize..12, bad in prop::sample::select(vec![f64::NAN, f64::INFINITY]),
+        ) {
+            let good = random(seed, 12, 2, true);
+            let mut spoilt = good.clone();
+            for (row, col) in [(i, j), (j, i)] {
+                spoilt.gram.set(row, col, bad);
+            }
+            match solve(&spoilt.view(), &tight(), None, &|| false) {
+                Err(error) => {
+                    let text = error.to_string();
+                    let named = [(i, j), (j, i)].iter().any(|(r, c)| text.contains(&format!("row {r}, column {c} ")));
+                    prop_assert!(named, "{}", text);
+                }
+                Ok(solution) => prop_assert_eq!(solution.unwrap(), good.solve(&tight())),
+            }
+        }
+    }
+
+    #[test]
+    fn two_points_have_the_closed_form() {
+        let gram = Matrix::from_vec(2, 2, vec![2.0, 0.5, 0.5, 1.0]).unwrap();
+        for bound in [0.3, 5.0] {
+            let owned =
+                Owned { gram: gram.clone(), rows: vec![0, 1], positive: vec![true, false], upper: vec![bound, 7.0] };
+            let solution = owned.solve(&tight());
+            // a_1 = a_2 = a minimises (k11 + k22 - 2 k12) a^2 / 2 - 2 a on [0, bound].
+            let a = f64::min(1.0, bound);
+            assert!((solution.alpha[0] - a).abs() < 1e-12 && (solution.alpha[1] - a).abs() < 1e-12);
+            assert!((solution.objective - (a * a - 2.0 * a)).abs() < 1e-12);
+            // The second point is never at its bound, so f = -1 there.
+            assert!((a * 0.5 - a * 1.0 + solution.bias + 1.0).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn all_variables_at_bounds_bias_is_the_middle() {
+        // Two points far inside the margin: both at the bound, f(x_1) <= 1 and f(x_2) >= -1 allow an interval.
+        let gram = Matrix::from_vec(2, 2, vec![1.0, 0.0, 0.0, 3.0]).unwrap();
+        let owned = Owned { gram, rows: vec![0, 1], positive: vec![true, false], upper: vec![0.1, 0.1] };
+        // bias <= 1 - 0.1 and bias >= -1 + 0.3.
+        assert!((owned.solve(&tight()).bias - 0.1).abs() < 1e-12);
+    }
+
+    #[test]
+    fn slices_of_any_length_reach_the_same_optimum() {
+        let owned = random(11, 300, 4, true);
+        let whole = owned.solve(&tight());
+        for max_iter in [1, 7, 100] {
+            let slice = Options { max_iter, ..tight() };
+            let mut solution = owned.solve(&slice);
+            let mut n_iter = solution.n_iter;
+            while !solution.converged {
+                assert_eq!(solution.n_iter, max_iter);
+                let next = owned.solve_from(&slice, &solution.alpha);
+                owned.assert_feasible(&next.alpha);
+                assert!(next.objective <= solution.objective + 1e-9);
+                n_iter += next.n_iter;
+                solution = next;
+            }
+            assert!(n_iter > max_iter, "several slices");
+            assert!((solution.objective - whole.objective).abs() <= 1e-8 * owned.upper.iter().sum::<f64>());
+        }
+    }
+
+    #[test]
+    fn setting_aside_keeps_the_residuals_and_the_optimum() {
+        let mut owned = random(3, 120, 2, true);
+        owned.upper.iter_mut().for_each(|u| *u *= 100.0);
+        let (with, without) = (owned.solve(&tight()), owned.solve(&Options { shrinking: false, ..tight() }));
+        assert!(with.converged && without.converged);
+        assert!((with.objective - without.objective).abs() <= 1e-8 * owned.upper.iter().sum::<f64>());
+        let mut smallest = 120;
+        for max_iter in (0..with.n_iter).step_by(50) {
+            let full = Layout::new(&owned.view(), vec![0.0; 120]).unwrap();
+            let mut solver = Solver { full, small: None, moved: Vec::new(), width: Width::detect(), n_iter: 0 };
+            solver.descend(&Options { max_iter, ..tight() }, &|| false).unwrap();
+            smallest = smallest.min(solver.small.as_ref().map_or(120, |small| small.beta.len()));
+            solver.unshrink();
+            let alpha: Vec<f64> = solver.full.beta.iter().map(|b| b.abs()).collect();
+            owned.assert_feasible(&alpha);
+            for i in 0..120 {
+                // Bounds go up to 1000: sums of 120 products of that size.
+                assert!((solver.full.resid[i] - (owned.y(i) - owned.score(&alpha, i))).abs() < 1e-9);
+            }
+        }
+        // Set aside more than once: each time at least half go.
+        assert!(smallest <= 30, "{smallest}");
+    }
+
+    #[test]
+    fn doubled_bound_equals_the_sample_twice() {
+        let mut twice = random(21, 30, 3, true);
+        let mut heavy = twice.clone();
+        // The sample is given a bound it reaches only partly, so that the variables themselves are unique.
+        heavy.upper[5] = 2.0 * twice.upper[5].max(0.5);
+        twice.upper[5] = heavy.upper[5] / 2.0;
+        twice.rows.push(5);
+        twice.positive.push(twice.positive[5]);
+        twice.upper.push(twice.upper[5]);
+        let (a, b) = (heavy.solve(&tight()), twice.solve(&tight()));
+        assert!((a.objective - b.objective).abs() < 1e-6 && (a.bias - b.bias).abs() < 1e-6);
+        assert!(a.alpha[5] > 0.0);
+        assert!((a.alpha[5] - (b.alpha[5] + b.alpha[30])).abs() < 1e-5);
+    }
+
+    #[test]
+    fn zero_bound_equals_the_sample_left_out() {
+        let all = random(8, 30, 3, true);
+        let rows: Vec<usize> = (0..30).filter(|&i| all.upper[i] > 0.0).collect();
+        let some = Owned {
+            gram: all.gram.clone(),
+            positive: rows.iter().map(|&i| all.positive[i]).collect(),
+            upper: rows.iter().map(|&i| all.upper[i]).collect(),
+            rows: rows.clone(),
+        };
+        let (a, b) = (all.solve(&tight()), some.solve(&tight()));
+        assert!(rows.len() < 30);
+        assert_eq!(rows.iter().map(|&i| a.alpha[i]).collect::<Vec<_>>(), b.alpha);
+        assert_eq!((a.bias, a.objective), (b.bias, b.objective));
+    }
+
+    #[test]
+    fn view_equals_the_copied_matrix_bit_for_bit() {
+        let all = random(5, 600, 3, true);
+        let mut rows: Vec<usize> = (0..600).filter(|i| i % 3 != 1).collect();
+        Rng::new(9, 0).shuffle(&mut rows);
+        let view = Owned {
+            positive: rows.iter().map(|&i| all.positive[i]).collect(),
+            upper: vec![1.0; rows.len()],
+            gram: all.gram.clone(),
+            rows: rows.clone(),
+        };
+        let copy =
+            Owned { gram: all.gram.select_rows(&rows).select_cols(&rows), rows: (0..400).collect(), ..view.clone() };
+        assert_eq!(view.solve(&tight()), copy.solve(&tight()));
+    }
+
+    #[test]
+    fn indefinite_matrix_terminates_lower_than_it_began() {
+        for seed in 0..20 {
+            let mut owned = random(seed, 30, 3, true);
+            let mut rng = Rng::new(seed, 7);
+            for i in 0..30 {
+                for j in 0..=i {
+                    let value = 2.0 * rng.uniform() - 1.0;
+                    owned.gram.set(i, j, value);
+                    owned.gram.set(j, i, value);
+                }
+            }
+            let options = Options { max_iter: 100_000, ..tight() };
+            let solution = owned.solve(&options);
+            owned.assert_feasible(&solution.alpha);
+            assert!(solution.converged && solution.objective < 0.0 && solution.n_iter < 100_000);
+            assert!(owned.violation(&solution.alpha) <= 1e-8 + 1e-11);
+        }
+    }
+
+    #[test]
+    fn cancelling_at_any_time_returns_none() {
+        let owned = random(2, 300, 20, false);
+        assert!(owned.solve(&tight()).n_iter > POLL);
+        let asked = std::sync::atomic::AtomicU32::new(0);
+        for limit in [0, 1] {
+            asked.store(0, std::sync::atomic::Ordering::Relaxed);
+            let cancelled = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= limit;
+            assert!(solve(&owned.view(), &tight(), None, &cancelled).unwrap().is_none());
+        }
+    }
+
+    /// The error text of a problem that must be refused.
+    fn refusal(owned: &Owned, options: &Options, start: Option<&[f64]>) -> String {
+        solve(&owned.view(), options, start, &|| false).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn bad_input_is_refused_by_name() {
+        let good = random(1, 6, 2, true);
+        let refuse = |change: &dyn Fn(&mut Owned)| {
+            let mut owned = good.clone();
+            change(&mut owned);
+            refusal(&owned, &tight(), None)
+        };
+        assert_eq!(
+            refuse(&|o| o.positive.fill(true)),
+            "no negative sample with a bound above 0 among 6 rows; a support vector machine needs both classes"
+        );
+        assert!(refuse(&|o| o.upper.fill(0.0)).starts_with("no positive sample with a bound above 0"));
+        assert!(refuse(&|o| o.upper[3] = -1.0).starts_with("upper[3] must be finite and at least 0, got -1"));
+        assert!(refuse(&|o| o.upper[2] = f64::NAN).starts_with("upper[2] must be finite"));
+        assert!(refuse(&|o| o.rows[4] = 6).starts_with("rows: found row 6, but gram has 6 rows"));
+        assert!(refuse(&|o| o.gram = Matrix::zeros(6, 7)).starts_with("gram must be square, got 6 x 7"));
+        assert!(refuse(&|o| o.upper.truncate(5)).starts_with("upper needs one value for each of the 6 rows, got 5"));
+        assert!(refuse(&|o| o.gram.set(0, 1, f64::NAN)).starts_with("gram: found NaN at row 0, column 1 "));
+        assert!(refuse(&|o| o.gram.set(4, 4, f64::NAN)).starts_with("gram: found NaN at row 4, column 4 "));
+        let huge = refuse(&|o| o.gram.data_mut().iter_mut().for_each(|k| *k *= 1e308));
+        assert!(huge.contains("scale the kernel down") || huge.contains("found inf"), "{huge}");
+        let zero = Options { tolerance: 0.0, ..tight() };
+        assert!(refusal(&good, &zero, None).starts_with("parameter tolerance: must be finite and above 0, got 0"));
+        assert!(refusal(&good, &tight(), Some(&[0.0; 5])).starts_with("start needs one value for each of the 6 rows"));
+        assert!(refusal(&good, &tight(), Some(&[f64::NAN; 6])).starts_with("start[0] must be finite, got NaN"));
+    }
 }
