@@ -306,9 +306,11 @@ impl<'a> Layout<'a> {
     /// that no pair they could form now would lower the objective.
     fn movable(&self) -> Vec<usize> {
         let (top, bottom) = self.extremes();
-        let movable = |&t: &usize| {
-            let (up, low) = (self.up[t] == 0.0, self.low[t] == 0.0);
-            (up && low) || (up && self.resid[t] >= bottom) || (low && self.resid[t] <= top)
+        let movable = |&t: &usize| match (self.up[t] == 0.0, self.low[t] == 0.0) {
+            (true, true) => true,
+            (true, false) => self.resid[t] >= bottom,
+            (false, true) => self.resid[t] <= top,
+            (false, false) => false,
         };
         (0..self.beta.len()).filter(movable).collect()
     }
