@@ -1,5 +1,6 @@
 //! Learn classifiers from many kernels at once.
 
+pub mod data;
 pub mod dist;
 mod error;
 pub mod file;

@@ -1,0 +1,177 @@
+//! Samples with labels, and the fingerprint that ties a model or checkpoint to them.
+
+use super::{Labels, Samples};
+use crate::error::{Error, Result};
+
+/// Samples and the class of each: what methods learn from.
+///
+/// ```
+/// let sonar = multikernel::data::bundled("sonar")?;
+/// let half = sonar.select(&(0..104).collect::<Vec<_>>());
+/// assert_eq!(half.samples.n_samples(), 104);
+/// assert_ne!(half.fingerprint(), sonar.fingerprint());
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dataset {
+    /// What reports call it.
+    pub name: String,
+    /// The rows.
+    pub samples: Samples,
+    /// The class of each row.
+    pub labels: Labels,
+}
+
+impl Dataset {
+    /// A set of rows and as many labels.
+    pub fn new(name: impl Into<String>, samples: Samples, labels: Labels) -> Result<Self> {
+        let name = name.into();
+        if samples.n_samples() != labels.n_samples() {
+            return Err(Error::input(format!(
+                "{name}: {} rows but {} labels; give one label per row",
+                samples.n_samples(),
+                labels.n_samples()
+            )));
+        }
+        Ok(Dataset { name, samples, labels })
+    }
+
+    /// The given rows, in the given order, with the whole class list; panics on a row outside, as slices do.
+    pub fn select(&self, rows: &[usize]) -> Dataset {
+        Dataset { name: self.name.clone(), samples: self.samples.select_rows(rows), labels: self.labels.select(rows) }
+    }
+
+    /// 64 hexadecimal digits that change when any value, name, view, class, label or the order of rows changes.
+    ///
+    /// It is the BLAKE3 hash of: the text `multikernel dataset 1\n`; `n_samples`, `n_features`; all values row by row
+    /// as the bits of an `f64` (so `0` and `-0` differ); the number of column names and each name; the number of views
+    /// and each view's name, first column and end; the number of classes and each class; the code of each row.
+    /// Counts and codes are 64-bit, a text is its length in bytes and its UTF-8 bytes, and all numbers are
+    /// little-endian. The name of the set is left out: the same data under another file name are the same data.
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Canon(blake3::Hasher::new());
+        hash.0.update(b"multikernel dataset 1\n");
+        hash.count(self.samples.n_samples());
+        hash.count(self.samples.n_features());
+        let mut bytes = Vec::with_capacity(8 * self.samples.n_features());
+        for row in self.samples.features().rows() {
+            bytes.clear();
+            bytes.extend(row.iter().flat_map(|value| value.to_bits().to_le_bytes()));
+            hash.0.update(&bytes);
+        }
+        hash.texts(self.samples.names());
+        hash.count(self.samples.views().len());
+        for view in self.samples.views() {
+            hash.text(&view.name);
+            hash.count(view.columns.start);
+            hash.count(view.columns.end);
+        }
+        hash.texts(self.labels.classes());
+        for &code in self.labels.codes() {
+            hash.count(code);
+        }
+        hash.0.finalize().to_hex().to_string()
+    }
+}
+
+/// Writes each part so that no two different sequences of parts give the same bytes.
+struct Canon(blake3::Hasher);
+
+impl Canon {
+    fn count(&mut self, count: usize) {
+        self.0.update(&(count as u64).to_le_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.count(text.len());
+        self.0.update(text.as_bytes());
+    }
+
+    fn texts(&mut self, texts: &[String]) {
+        self.count(texts.len());
+        texts.iter().for_each(|text| self.text(text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::data::View;
+    use crate::linalg::Matrix;
+
+    fn set(values: &[f64], names: &[&str], views: &[(&str, usize, usize)], labels: &[&str]) -> Dataset {
+        let features = Matrix::from_vec(labels.len(), names.len(), values.to_vec()).unwrap();
+        let samples = Samples::new(features, names.iter().map(|n| n.to_string()).collect()).unwrap();
+        let views = views.iter().map(|&(name, a, b)| View { name: name.into(), columns: a..b }).collect();
+        Dataset::new("s", samples.with_views(views).unwrap(), Labels::new(labels).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn fingerprint_changes_with_any_part() {
+        let values = [1.0, 2.0, 3.0, 4.0, 5.0, 0.0];
+        let names = ["a", "bc", "d"];
+        let base = set(&values, &names, &[("v", 0, 1)], &["p", "q"]);
+        let mut variants = vec![base.clone()];
+        for i in 0..values.len() {
+            let mut changed = values;
+            changed[i] = if values[i] == 0.0 { -0.0 } else { values[i] * (1.0 + f64::EPSILON) };
+            variants.push(set(&changed, &names, &[("v", 0, 1)], &["p", "q"]));
+        }
+        // The same letters cut in another place must not collide.
+        for other in [["ab", "c", "d"], ["a", "bc", "e"], ["bc", "a", "d"]] {
+            variants.push(set(&values, &other, &[("v", 0, 1)], &["p", "q"]));
+        }
+        for views in [&[][..], &[("w", 0, 1)], &[("v", 0, 2)], &[("v", 1, 2)], &[("v", 0, 1), ("w", 0, 1)]] {
+            variants.push(set(&values, &names, views, &["p", "q"]));
+        }
+        for labels in [["q", "p"], ["p", "p"], ["p", "r"]] {
+            variants.push(set(&values, &names, &[("v", 0, 1)], &labels));
+        }
+        variants.push(base.select(&[1, 0]));
+        variants.push(base.select(&[0]));
+        variants.push(set(&values, &["a", "bc"], &[("v", 0, 1)], &["p", "q", "q"]));
+        let distinct: BTreeSet<String> = variants.iter().map(Dataset::fingerprint).collect();
+        assert_eq!(distinct.len(), variants.len());
+    }
+
+    #[test]
+    fn fingerprint_same_data_under_another_name_is_equal() {
+        let a = set(&[1.0], &["a"], &[], &["p"]);
+        let b = Dataset { name: "other".into(), ..a.clone() };
+        assert_eq!(a.fingerprint(), b.fingerprint());
+    }
+
+    #[test]
+    fn fingerprint_is_the_documented_bytes() {
+        let set = set(&[0.5, -1.0], &["a", "bc"], &[("v", 0, 1)], &["p"]);
+        let mut bytes = b"multikernel dataset 1\n".to_vec();
+        let mut count = |n: u64, text: &str| {
+            bytes.extend(n.to_le_bytes());
+            bytes.extend(text.as_bytes());
+        };
+        count(1, "");
+        count(2, "");
+        count(0.5f64.to_bits(), "");
+        count((-1.0f64).to_bits(), "");
+        count(2, "");
+        count(1, "a");
+        count(2, "bc");
+        count(1, "");
+        count(1, "v");
+        count(0, "");
+        count(1, "");
+        count(1, "");
+        count(1, "p");
+        count(0, "");
+        assert_eq!(set.fingerprint(), blake3::hash(&bytes).to_hex().to_string());
+    }
+
+    #[test]
+    fn dataset_different_lengths_refused() {
+        let samples = Samples::unnamed(Matrix::zeros(2, 1)).unwrap();
+        let error = Dataset::new("s", samples, Labels::new(&["a"]).unwrap()).unwrap_err();
+        assert_eq!(error.to_string(), "s: 2 rows but 1 labels; give one label per row");
+    }
+}

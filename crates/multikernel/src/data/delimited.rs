@@ -1,0 +1,750 @@
+//! CSV and TSV text.
+//!
+//! Cells are split here rather than by a crate so that every line number is right after blank lines, `\r\n` and
+//! quoted line breaks, and a quote that never closes is an error instead of one long cell.
+
+use std::collections::HashMap;
+
+use super::read::{ReadOptions, Table, is_word};
+use super::samples::numbered;
+use super::text::{Lines, check_memory, columns, finite, is_missing, list, not_finite, out_of_memory, quoted};
+use super::{Expect, Samples, expect};
+use crate::error::{Error, Place, Result};
+use crate::linalg::Matrix;
+
+/// The cells of one row.
+#[derive(Default)]
+struct Record {
+    text: String,
+    /// Where each cell ends in `text`, and the line it began on.
+    ends: Vec<(usize, u64)>,
+}
+
+impl Record {
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Cell `j`, trimmed.
+    fn cell(&self, j: usize) -> &str {
+        let start = if j == 0 { 0 } else { self.ends[j - 1].0 };
+        self.text[start..self.ends[j].0].trim()
+    }
+
+    fn cells(&self) -> impl Iterator<Item = &str> {
+        (0..self.len()).map(|j| self.cell(j))
+    }
+
+    /// The first line of the row.
+    fn line(&self) -> u64 {
+        self.ends.first().map_or(0, |&(_, line)| line)
+    }
+
+    fn place(&self, name: &str, j: usize) -> Place {
+        Place::column(name, self.ends[j].1, j as u64 + 1)
+    }
+}
+
+/// Rows of delimited text.
+struct Records<'a> {
+    lines: Lines<'a>,
+    delimiter: char,
+}
+
+impl Records<'_> {
+    /// Reads the next row that is not blank; false at the end.
+    fn next(&mut self, record: &mut Record) -> Result<bool> {
+        record.text.clear();
+        record.ends.clear();
+        let mut open = None;
+        loop {
+            let number = self.lines.number() + 1;
+            let name = self.lines.name;
+            let Some(line) = self.lines.next()? else {
+                return match open {
+                    None => Ok(false),
+                    Some(began) => Err(Error::data(
+                        Place::column(name, began, record.len() as u64 + 1),
+                        "the quote that opens this cell is never closed; close it, or double a quote inside a cell",
+                    )),
+                };
+            };
+            if open.is_none() && line.trim().is_empty() && !line.contains(self.delimiter) {
+                continue;
+            }
+            open = split(line, self.delimiter, number, open, record)
+                .map_err(|message| Error::data(Place::column(name, number, record.len() as u64 + 1), message))?;
+            if open.is_none() {
+                return Ok(true);
+            }
+            record.text.push('\n');
+        }
+    }
+}
+
+/// Adds the cells of one line; `open` is the line on which a cell still inside quotes began, before and after.
+fn split(
+    line: &str,
+    delimiter: char,
+    number: u64,
+    open: Option<u64>,
+    record: &mut Record,
+) -> std::result::Result<Option<u64>, String> {
+    let (mut rest, mut began, mut inside) = (line, open.unwrap_or(number), open.is_some());
+    loop {
+        if !inside && let Some(after) = rest.trim_start_matches(' ').strip_prefix('"') {
+            (rest, inside) = (after, true);
+        }
+        if inside {
+            let Some(after) = unquote(rest, &mut record.text) else { return Ok(Some(began)) };
+            rest = after;
+        }
+        let (cell, next) = match rest.split_once(delimiter) {
+            Some((cell, next)) => (cell, Some(next)),
+            None => (rest, None),
+        };
+        if inside && !cell.trim().is_empty() {
+            return Err(format!(
+                "{} follows a closing quote; double a quote that is part of the cell",
+                quoted(cell.trim())
+            ));
+        }
+        record.text.push_str(if inside { "" } else { cell });
+        record.ends.push((record.text.len(), began));
+        let Some(next) = next else { return Ok(None) };
+        (rest, began, inside) = (next, number, false);
+    }
+}
+
+/// Appends quoted text up to its closing quote to `text`; what follows, or `None` where the line ends inside.
+fn unquote<'a>(mut rest: &'a str, text: &mut String) -> Option<&'a str> {
+    loop {
+        let Some((piece, after)) = rest.split_once('"') else {
+            text.push_str(rest);
+            return None;
+        };
+        text.push_str(piece);
+        match after.strip_prefix('"') {
+            Some(after) => {
+                text.push('"');
+                rest = after;
+            }
+            None => return Some(after),
+        }
+    }
+}
+
+/// Which columns are what.
+struct Plan {
+    /// Column of each feature.
+    features: Vec<usize>,
+    names: Vec<String>,
+    label: Option<usize>,
+    label_name: Option<String>,
+    notes: Vec<String>,
+}
+
+pub(super) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Result<Table> {
+    let name = lines.name;
+    let mut records = Records { lines, delimiter };
+    let mut record = Record::default();
+    if !records.next(&mut record)? {
+        return Err(Error::data(Place::file(name), "the file is empty; give at least one row"));
+    }
+    let n_columns = record.len();
+    let header = options.header.unwrap_or_else(|| is_header(&record, options));
+    let mut plan = plan(name, &record, header, options)?;
+    if header {
+        let words = plan.features.iter().filter(|&&j| is_word(record.cell(j))).count();
+        if options.header.is_none() && words < plan.features.len() {
+            plan.notes.push(format!("line {} read as a header, though some of its cells are numbers", record.line()));
+        }
+        if !records.next(&mut record)? {
+            return Err(Error::data(Place::file(name), "the file holds a header but no rows; give at least one row"));
+        }
+    }
+    let mut body = Body::new(name, &plan, options);
+    loop {
+        if record.len() != n_columns {
+            return Err(Error::data(
+                Place::line(name, record.line()),
+                format!("found {}, the first line has {n_columns}; give every row the same", columns(record.len())),
+            ));
+        }
+        body.add(&record)?;
+        if !records.next(&mut record)? {
+            break;
+        }
+    }
+    body.into_table(plan)
+}
+
+/// The names by which a label column is known, unless told.
+const LABEL_NAMES: [&str; 4] = ["label", "class", "target", "y"];
+
+fn known_label<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<usize> {
+    names.position(|name| LABEL_NAMES.iter().any(|known| name.eq_ignore_ascii_case(known)))
+}
+
+/// Whether the first row holds names.
+fn is_header(first: &Record, options: &ReadOptions) -> bool {
+    let n = first.len();
+    if let Some(expect) = &options.expect {
+        let cells: std::collections::HashSet<&str> = first.cells().collect();
+        if expect.names.iter().all(|name| cells.contains(name.as_str())) {
+            return true;
+        }
+        // As many cells as features: none of them is a label.
+        if n == expect.names.len() && options.label.is_none() {
+            return first.cells().any(is_word);
+        }
+    }
+    if let Some(wanted) = &options.label
+        && is_word(wanted)
+        && first.cells().any(|cell| cell == wanted)
+    {
+        return true;
+    }
+    let told = options.label.as_ref().and_then(|wanted| position(wanted, n));
+    let label = if options.unlabelled { None } else { told.or_else(|| known_label(first.cells())).or(Some(n - 1)) };
+    // A lone 'y' may be a class (yes and no), the longer words are names.
+    let named = |j: usize| LABEL_NAMES[..3].iter().any(|known| first.cell(j).eq_ignore_ascii_case(known));
+    label.is_some_and(named) || (0..n).any(|j| Some(j) != label && is_word(first.cell(j)))
+}
+
+/// The column at a position counted from 1, or backwards from -1.
+fn position(wanted: &str, n: usize) -> Option<usize> {
+    let n = i64::try_from(n).ok()?;
+    let at = wanted.parse::<i64>().ok()?;
+    let column = if at > 0 {
+        at - 1
+    } else if at < 0 {
+        n.checked_add(at)?
+    } else {
+        return None;
+    };
+    (0..n).contains(&column).then_some(column as usize)
+}
+
+fn plan(name: &str, first: &Record, header: bool, options: &ReadOptions) -> Result<Plan> {
+    let names = if header { Some(header_names(name, first)?) } else { None };
+    match &options.expect {
+        Some(expect) => plan_expected(name, first.len(), names, expect, options),
+        None => plan_training(name, first.len(), names, options),
+    }
+}
+
+/// The names in the first row, blank ones by position, all different.
+fn header_names(name: &str, first: &Record) -> Result<Vec<String>> {
+    let mut seen = HashMap::new();
+    let mut names = Vec::with_capacity(first.len());
+    for (j, cell) in first.cells().enumerate() {
+        let column = if cell.is_empty() { format!("x{}", j + 1) } else { cell.to_string() };
+        if let Some(before) = seen.insert(column.clone(), j + 1) {
+            let message = format!("columns {before} and {} are both called {}; rename one", j + 1, quoted(&column));
+            return Err(Error::data(first.place(name, j), message));
+        }
+        names.push(column);
+    }
+    Ok(names)
+}
+
+/// The label column a person asked for, by name first.
+fn told_label(name: &str, n: usize, names: Option<&[String]>, wanted: &str) -> Result<usize> {
+    let by_name = names.and_then(|names| names.iter().position(|column| column == wanted));
+    by_name.or_else(|| position(wanted, n)).ok_or_else(|| {
+        let known = names.map_or(String::new(), |names| format!("a name ({}) or ", list(names, 8)));
+        Error::param(
+            "label",
+            format!("{name} has no column {}; give {known}a position, 1 to {n} or -1 to -{n}", quoted(wanted)),
+        )
+    })
+}
+
+fn plan_training(name: &str, n: usize, names: Option<Vec<String>>, options: &ReadOptions) -> Result<Plan> {
+    let mut notes = Vec::new();
+    let named = names.as_deref();
+    let label = match &options.label {
+        _ if options.unlabelled => None,
+        Some(wanted) => Some(told_label(name, n, named, wanted)?),
+        None => Some(named.and_then(|names| known_label(names.iter().map(String::as_str))).unwrap_or_else(|| {
+            if let Some(last) = named.and_then(|names| names.last()) {
+                notes.push(format!("label: the last column, {}", quoted(last)));
+            }
+            n - 1
+        })),
+    };
+    let features: Vec<usize> = (0..n).filter(|&j| Some(j) != label).collect();
+    if features.is_empty() {
+        let message = "found 1 column; a label and at least one feature are needed";
+        return Err(Error::data(Place::file(name), message));
+    }
+    let label_name = label.and_then(|j| named.map(|names| names[j].clone()));
+    let names = match names {
+        Some(names) => features.iter().map(|&j| names[j].clone()).collect(),
+        None => numbered(1, features.len()),
+    };
+    Ok(Plan { features, names, label, label_name, notes })
+}
+
+fn plan_expected(
+    name: &str,
+    n: usize,
+    names: Option<Vec<String>>,
+    expect: &Expect,
+    options: &ReadOptions,
+) -> Result<Plan> {
+    let Some(names) = names else { return plan_by_position(name, n, None, expect, options) };
+    let features: std::collections::HashSet<&str> = expect.names.iter().map(String::as_str).collect();
+    if !names.iter().any(|column| features.contains(column.as_str())) && expect.is_numbered() {
+        let mut plan = plan_by_position(name, n, Some(&names), expect, options)?;
+        plan.notes.push("columns matched by position: the model's features have no names".to_string());
+        return Ok(plan);
+    }
+    let label = match (&options.label, &expect.label_name) {
+        _ if options.unlabelled => None,
+        (Some(wanted), _) => Some(told_label(name, n, Some(&names), wanted)?),
+        (None, Some(known)) => names.iter().position(|column| column == known),
+        (None, None) => known_label(names.iter().map(|column| {
+            // A feature of the model is no label, whatever it is called.
+            if features.contains(column.as_str()) { "" } else { column.as_str() }
+        })),
+    };
+    let label = label.filter(|&j| options.label.is_some() || !features.contains(names[j].as_str()));
+    if let Some(j) = label.filter(|&j| features.contains(names[j].as_str())) {
+        let message = format!("column {} of {name} is a feature of the model; choose another", quoted(&names[j]));
+        return Err(Error::param("label", message));
+    }
+    let found = expect::by_name(name, &names, label, expect)?;
+    Ok(Plan {
+        features: found.columns,
+        names: expect.names.clone(),
+        label,
+        label_name: label.map(|j| names[j].clone()),
+        notes: found.note.into_iter().collect(),
+    })
+}
+
+/// The model's features in the order of the columns, with or without a label among them.
+fn plan_by_position(
+    name: &str,
+    n: usize,
+    names: Option<&[String]>,
+    expect: &Expect,
+    options: &ReadOptions,
+) -> Result<Plan> {
+    let d = expect.names.len();
+    let label = match &options.label {
+        _ if n == d && options.label.is_none() => None,
+        _ if n != d + 1 || options.unlabelled => {
+            let message = format!("found {}, the model expects {d} features (or {} with a label)", columns(n), d + 1);
+            return Err(Error::data(Place::file(name), message));
+        }
+        Some(wanted) => told_label(name, n, names, wanted)?.into(),
+        None => names
+            .and_then(|names| {
+                let model = expect.label_name.as_ref();
+                let same = names.iter().position(|column| Some(column) == model);
+                same.or_else(|| known_label(names.iter().map(String::as_str)))
+            })
+            .or(Some(n - 1)),
+    };
+    Ok(Plan {
+        features: (0..n).filter(|&j| Some(j) != label).collect(),
+        names: expect.names.clone(),
+        label,
+        label_name: label.and_then(|j| names.map(|names| names[j].clone())),
+        notes: Vec::new(),
+    })
+}
+
+/// The rows read so far.
+struct Body<'a> {
+    name: &'a str,
+    options: &'a ReadOptions,
+    /// Per feature its column and what errors call it.
+    columns: Vec<(usize, String)>,
+    label: Option<usize>,
+    data: Vec<f64>,
+    n_rows: usize,
+    labels: Vec<String>,
+    first_blank: Option<Place>,
+}
+
+impl<'a> Body<'a> {
+    fn new(name: &'a str, plan: &Plan, options: &'a ReadOptions) -> Self {
+        let columns = plan.features.iter().copied().zip(plan.names.iter().cloned()).collect();
+        Body { name, options, columns, label: plan.label, data: vec![], n_rows: 0, labels: vec![], first_blank: None }
+    }
+
+    fn add(&mut self, record: &Record) -> Result<()> {
+        let n_cols = self.columns.len();
+        check_memory(self.name, self.n_rows + 1, n_cols, self.options.limit())?;
+        if self.data.try_reserve(n_cols).is_err() {
+            let need = (self.data.len() + n_cols) as u64 * 8;
+            return Err(out_of_memory(self.name, self.n_rows + 1, n_cols, need, self.options.limit()));
+        }
+        for (j, column) in &self.columns {
+            let cell = record.cell(*j);
+            let value =
+                finite(cell).ok_or_else(|| Error::data(record.place(self.name, *j), self.bad_cell(cell, column)))?;
+            self.data.push(value);
+        }
+        self.n_rows += 1;
+        if let Some(j) = self.label {
+            let label = record.cell(j);
+            if label.is_empty() && self.first_blank.is_none() {
+                self.first_blank = Some(record.place(self.name, j));
+            }
+            self.labels.push(label.to_string());
+        }
+        Ok(())
+    }
+
+    fn bad_cell(&self, cell: &str, column: &str) -> String {
+        let column = quoted(column);
+        if is_missing(cell) {
+            let found = if cell.is_empty() { String::new() } else { format!(" {}", quoted(cell)) };
+            return format!("missing value{found} in column {column}; remove the row or fill it in first");
+        }
+        // Only the first row can be a header taken for data.
+        let advice = match self.n_rows {
+            0 if self.options.header == Some(false) => "is the first line a header?",
+            _ => "correct it, or leave the column out",
+        };
+        format!("{} in column {column} {}; {advice}", quoted(cell), not_finite(cell))
+    }
+
+    fn into_table(self, mut plan: Plan) -> Result<Table> {
+        let blank = self.labels.iter().filter(|label| label.is_empty()).count();
+        let mut labels = plan.label.map(|_| self.labels);
+        if let Some(place) = self.first_blank {
+            if self.options.expect.is_none() || blank < self.n_rows {
+                return Err(Error::data(place, "the label is missing; remove the row or fill it in first"));
+            }
+            labels = None;
+            plan.notes.push("the label column is empty: rows read as unlabelled".to_string());
+        }
+        Ok(Table {
+            name: self.name.to_string(),
+            source: self.name.to_string(),
+            samples: Samples::new(Matrix::from_vec(self.n_rows, plan.names.len(), self.data)?, plan.names)?,
+            labels,
+            label_name: plan.label_name,
+            index_base: None,
+            notes: plan.notes,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::data::{Format, read_from};
+
+    fn csv() -> ReadOptions {
+        ReadOptions { format: Some(Format::Csv), ..Default::default() }
+    }
+
+    fn table(text: &str, options: &ReadOptions) -> Table {
+        read_from(text.as_bytes(), "f", options).unwrap()
+    }
+
+    fn message(text: &str, options: &ReadOptions) -> String {
+        read_from(text.as_bytes(), "f", options).unwrap_err().to_string()
+    }
+
+    fn expecting(names: &[&str], label: Option<&str>) -> ReadOptions {
+        let names = names.iter().map(|name| name.to_string()).collect();
+        ReadOptions { expect: Some(Expect::new(names, label.map(str::to_string), None)), ..csv() }
+    }
+
+    #[test]
+    fn malformed_text_refused_with_place() {
+        let plain = csv();
+        let bare = ReadOptions { header: Some(false), ..csv() };
+        for (options, text, expected) in [
+            (&plain, "", "f: the file is empty; give at least one row"),
+            (&plain, "\n  \n\r\n", "f: the file is empty; give at least one row"),
+            (&plain, "a,b,label\n", "f: the file holds a header but no rows; give at least one row"),
+            (&plain, "label\nx\n", "f: found 1 column; a label and at least one feature are needed"),
+            (&plain, "1\n2\n", "f: found 1 column; a label and at least one feature are needed"),
+            (&plain, "a,b,y\n1,2,p\n1,2\n", "f:3: found 2 columns, the first line has 3; give every row the same"),
+            (&plain, "a,b,y\n1,2,p\n1,2,p,\n", "f:3: found 4 columns, the first line has 3; give every row the same"),
+            (&plain, "a,b,a\n1,2,p\n", "f:1:3: columns 1 and 3 are both called 'a'; rename one"),
+            (&plain, "x2,,y\n1,2,p\n", "f:1:2: columns 1 and 2 are both called 'x2'; rename one"),
+            (&plain, "a,b,y\n1,,p\n", "f:2:2: missing value in column 'b'; remove the row or fill it in first"),
+            (&plain, "a,b,y\n1, \" \",p\n", "f:2:2: missing value in column 'b'; remove the row or fill it in first"),
+            (&plain, "a,b,y\n1,NA,p\n", "f:2:2: missing value 'NA' in column 'b'; remove the row or fill it in first"),
+            (&plain, "a,b,y\n1,?,p\n", "f:2:2: missing value '?' in column 'b'; remove the row or fill it in first"),
+            (&plain, "1,NaN,p\n", "f:1:2: missing value 'NaN' in column 'x2'; remove the row or fill it in first"),
+            (
+                &plain,
+                "a,b,y\n1,inf,p\n",
+                "f:2:2: 'inf' in column 'b' is not a finite number; correct it, or leave the column out",
+            ),
+            (
+                &plain,
+                "a,b,y\n1,1e309,p\n",
+                "f:2:2: '1e309' in column 'b' is too large (numbers go up to 1.8e308); correct it, or leave the column out",
+            ),
+            (
+                &plain,
+                "a,b,y\n1,red,p\n",
+                "f:2:2: 'red' in column 'b' is not a number; correct it, or leave the column out",
+            ),
+            (
+                &plain,
+                "a,b,y\n1,0x1F,p\n",
+                "f:2:2: '0x1F' in column 'b' is not a number; correct it, or leave the column out",
+            ),
+            (
+                &plain,
+                "a,b,y\n1,1 000,p\n",
+                "f:2:2: '1 000' in column 'b' is not a number; correct it, or leave the column out",
+            ),
+            (
+                &plain,
+                "a;b;y\n1;1,5;p\n",
+                "f:2:2: '1,5' in column 'b' is not a number (write decimals with a point); correct it, or leave the column out",
+            ),
+            (&bare, "a,b,y\n1,2,p\n", "f:1:1: 'a' in column 'x1' is not a number; is the first line a header?"),
+            (&plain, "a,b,y\n1,2,\n", "f:2:3: the label is missing; remove the row or fill it in first"),
+            (
+                &plain,
+                "a,b,y\n1,\"2,p\n3,4,q\n",
+                "f:2:2: the quote that opens this cell is never closed; close it, or double a quote inside a cell",
+            ),
+            (
+                &plain,
+                "a,b,y\n1,2,p\n3,\"4\"x,q\n",
+                "f:3:2: 'x' follows a closing quote; double a quote that is part of the cell",
+            ),
+            // Line numbers after quoted line breaks, blank lines and CRLF.
+            (
+                &plain,
+                "\r\na,b,y\r\n1,2,\"p\r\n\r\nq\"\r\n\r\n3,bad,p\r\n",
+                "f:7:2: 'bad' in column 'b' is not a number; correct it, or leave the column out",
+            ),
+            // A cell after a quoted line break stands on the later line.
+            (
+                &plain,
+                "y,a\n\"p\nq\",bad\n",
+                "f:3:2: 'bad' in column 'a' is not a number; correct it, or leave the column out",
+            ),
+            (
+                &plain,
+                "\"a\nb\",c,y\n1,2,p\n1,2\n",
+                "f:4: found 2 columns, the first line has 3; give every row the same",
+            ),
+        ] {
+            assert_eq!(message(text, options), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn label_options_that_fit_no_column_refused() {
+        let with = |label: &str| ReadOptions { label: Some(label.into()), ..csv() };
+        let text = "a,b,c\n1,2,p\n";
+        for label in ["d", "0", "4", "-4", "99999999999999999999", "-9223372036854775808"] {
+            assert_eq!(
+                message(text, &with(label)),
+                format!(
+                    "parameter label: f has no column '{label}'; give a name (a, b, c) or a position, 1 to 3 or -1 to -3"
+                )
+            );
+        }
+        assert_eq!(
+            message("1,2,3\n", &with("4")),
+            "parameter label: f has no column '4'; give a position, 1 to 3 or -1 to -3"
+        );
+        let both = ReadOptions { unlabelled: true, ..with("a") };
+        assert_eq!(
+            message(text, &both),
+            "parameter label: cannot be given for rows without labels; leave one of the two out"
+        );
+    }
+
+    #[test]
+    fn label_column_found_by_name_position_or_default() {
+        let read = |text: &str, label: Option<&str>| {
+            let table = table(text, &ReadOptions { label: label.map(str::to_string), ..csv() });
+            (table.labels.unwrap().join(" "), table.samples.names().join(" "))
+        };
+        let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
+        assert_eq!(read("a,Class,b\n1,p,2\n", None), pair("p", "a b"));
+        assert_eq!(read("y,b,label\n1,2,3\n", None), pair("1", "b label"));
+        assert_eq!(read("a,b,c\n1,2,p\n", None), pair("p", "a b"));
+        assert_eq!(read("a,b,c\np,2,3\n", Some("a")), pair("p", "b c"));
+        assert_eq!(read("a,b,c\n1,p,3\n", Some("2")), pair("p", "a c"));
+        assert_eq!(read("a,b,c\np,2,3\n", Some("-3")), pair("p", "b c"));
+        // A column called 2 wins over the second column.
+        assert_eq!(read("a,b,2\n1,2,p\n", Some("2")), pair("p", "a b"));
+        assert_eq!(read("p,2,3\nq,5,6\n", Some("1")), pair("p q", "x1 x2"));
+        let unlabelled = table("1,2\n3,4\n", &ReadOptions { unlabelled: true, ..csv() });
+        assert_eq!((unlabelled.labels, unlabelled.samples.n_features()), (None, 2));
+    }
+
+    #[test]
+    fn header_told_from_the_first_line() {
+        let rows = |text: &str| table(text, &csv()).samples.n_samples();
+        assert_eq!(rows("1,2,p\n3,4,q\n"), 2);
+        assert_eq!(rows("a,b,c\n3,4,q\n"), 1);
+        // Numbers as names are a header only where the label's name says so.
+        assert_eq!(rows("0,1,label\n3,4,q\n"), 1);
+        assert_eq!(rows("0,1,y\n3,4,n\n"), 2);
+        let mixed = table("a,2,c\n3,4,q\n", &csv());
+        assert_eq!(
+            mixed.notes,
+            ["label: the last column, 'c'", "line 1 read as a header, though some of its cells are numbers"]
+        );
+        let told = table("1,2,3\n4,5,6\n", &ReadOptions { header: Some(true), ..csv() });
+        assert_eq!((told.samples.names(), told.label_name.as_deref()), (&["1".into(), "2".into()][..], Some("3")));
+        // A mark for a missing value is no name.
+        assert!(message("1,?,p\n", &csv()).starts_with("f:1:2: missing value '?'"));
+    }
+
+    #[test]
+    fn cells_quoted_trimmed_and_blank_names_filled() {
+        let table = table("\u{feff}\"a,1\", \"b\"\"q\" ,,y\n 1 ,\"2\", 3.5 ,\" p \"\"x\"\" \"\n", &csv());
+        assert_eq!(table.samples.names(), ["a,1", "b\"q", "x3"]);
+        assert_eq!(table.samples.features().data(), [1.0, 2.0, 3.5]);
+        assert_eq!(table.labels.unwrap(), ["p \"x\""]);
+        assert_eq!(table.label_name.as_deref(), Some("y"));
+    }
+
+    #[test]
+    fn semicolons_and_tabs_separate() {
+        let table = table("a;\"b,c\";y\n1;2;p,q\n", &csv());
+        assert_eq!(table.samples.names(), ["a", "b,c"]);
+        assert_eq!(table.labels.unwrap(), ["p,q"]);
+        let tabs = read_from("a\tb c\ty\n1\t2\t\"p\tq\"\n".as_bytes(), "f.TSV.gz", &Default::default()).unwrap();
+        assert_eq!((tabs.samples.names()[1].as_str(), tabs.labels.unwrap()[0].as_str()), ("b c", "p\tq"));
+    }
+
+    #[test]
+    fn expected_names_matched_in_any_order() {
+        let options = expecting(&["a", "b"], Some("kind"));
+        let read = table("id,b,kind,a\nr1,2,p,1\nr2,4,q,3\n", &options);
+        assert_eq!(read.samples.names(), ["a", "b"]);
+        assert_eq!(read.samples.features().data(), [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!((read.labels.unwrap().join(" "), read.label_name.as_deref()), ("p q".to_string(), Some("kind")));
+        assert_eq!(read.notes, ["columns ignored, not features of the model: id"]);
+        // Without the label column, with another label column, and with labels left blank.
+        assert_eq!(table("b,a\n2,1\n", &options).labels, None);
+        assert_eq!(table("b,a,label\n2,1,p\n", &options).labels, None);
+        let told = ReadOptions { label: Some("label".into()), ..options.clone() };
+        assert_eq!(table("b,a,label\n2,1,p\n", &told).labels.unwrap(), ["p"]);
+        let blank = table("a,b,kind\n1,2,\n3,4,\n", &options);
+        assert_eq!((blank.labels, blank.notes.len()), (None, 1));
+        assert_eq!(
+            message("a,b,kind\n1,2,p\n3,4,\n", &options),
+            "f:3:3: the label is missing; remove the row or fill it in first"
+        );
+        let feature = ReadOptions { label: Some("a".into()), ..options.clone() };
+        assert_eq!(
+            message("b,a,c\n2,1,p\n", &feature),
+            "parameter label: column 'a' of f is a feature of the model; choose another"
+        );
+        // A name that is both label and feature is the feature.
+        let both = table("kind,a\n2,1\n", &expecting(&["a", "kind"], Some("kind")));
+        assert_eq!((both.labels, both.samples.features().data()), (None, &[1.0, 2.0][..]));
+        // A model whose label had no name takes a known one, but never a feature.
+        assert_eq!(table("y,a,class\n2,1,p\n", &expecting(&["a", "y"], None)).labels.unwrap(), ["p"]);
+    }
+
+    #[test]
+    fn expected_names_missing_are_listed() {
+        let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+        assert_eq!(
+            message("a,q\n1,2\n", &expecting(&names, None)),
+            "f: 7 of the model's 8 features are missing: b, c, d, e, f and 2 more; give a table with all of them"
+        );
+        // Right number of columns but none of the names a person gave.
+        assert_eq!(
+            message("p,q\n1,2\n", &expecting(&["a", "b"], None)),
+            "f: 2 of the model's 2 features are missing: a, b; give a table with all of them"
+        );
+    }
+
+    #[test]
+    fn expected_positions_used_without_names() {
+        let options = expecting(&["a", "b"], None);
+        assert_eq!(table("1,2\n3,4\n", &options).samples.features().data(), [1.0, 2.0, 3.0, 4.0]);
+        let labelled = table("1,2,p\n3,4,q\n", &options);
+        assert_eq!(
+            (labelled.samples.features().data(), labelled.labels.unwrap().len()),
+            (&[1.0, 2.0, 3.0, 4.0][..], 2)
+        );
+        let first = ReadOptions { label: Some("1".into()), ..options.clone() };
+        assert_eq!(table("p,1,2\n", &first).samples.features().data(), [1.0, 2.0]);
+        for text in ["1\n2\n", "1,2,3,4\n"] {
+            let n = text.lines().next().unwrap().split(',').count();
+            assert_eq!(
+                message(text, &options),
+                format!("f: found {}, the model expects 2 features (or 3 with a label)", columns(n))
+            );
+        }
+        let unlabelled = ReadOptions { unlabelled: true, ..options.clone() };
+        assert!(message("1,2,3\n", &unlabelled).starts_with("f: found 3 columns"));
+        assert!(message("1,2\n", &first).starts_with("f: found 2 columns"));
+    }
+
+    #[test]
+    fn expected_numbered_names_match_other_headers_by_position() {
+        for names in [["x1", "x2"], ["x0", "x1"]] {
+            let read = table("p,q,class\n1,2,u\n", &expecting(&names, None));
+            assert_eq!((read.samples.features().data(), read.labels.unwrap()[0].as_str()), (&[1.0, 2.0][..], "u"));
+            assert_eq!(read.notes, ["columns matched by position: the model's features have no names"]);
+            assert_eq!(table("p,q\n1,2\n", &expecting(&names, None)).labels, None);
+            assert_eq!(table("kind,p,q\nu,1,2\n", &expecting(&names, Some("kind"))).labels.unwrap(), ["u"]);
+            assert!(message("p\n1\n", &expecting(&names, None)).starts_with("f: found 1 column,"));
+        }
+        // One name that does fit rules guessing out.
+        assert!(message("x1,q\n1,2\n", &expecting(&["x1", "x2"], None)).contains("missing: x2"));
+        // Numbers as names are a header when all of them stand in the first line.
+        assert_eq!(table("1,0\n5,6\n", &expecting(&["0", "1"], None)).samples.features().data(), [6.0, 5.0]);
+    }
+
+    #[test]
+    fn table_above_the_memory_limit_refused() {
+        let options = ReadOptions { memory: Some(1000), ..csv() };
+        let text = "1,2,3\n".repeat(60);
+        assert!(message(&text, &options).starts_with("f: a table of 51 rows and 2 columns needs"));
+    }
+
+    /// Cells that need every kind of quoting.
+    fn cell() -> impl Strategy<Value = String> {
+        prop::collection::vec(prop::sample::select(vec!["a", "\"", ",", ";", "\n", " ", "é", "1", "#"]), 0..6)
+            .prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn split_agrees_with_an_independent_reader(
+            rows in prop::collection::vec(prop::collection::vec(cell(), 2..4), 1..6),
+            always in any::<bool>(),
+        ) {
+            let style = if always { csv::QuoteStyle::Always } else { csv::QuoteStyle::Necessary };
+            let mut writer = csv::WriterBuilder::new().flexible(true).quote_style(style).from_writer(Vec::new());
+            for row in &rows {
+                writer.write_record(row).unwrap();
+            }
+            let text = writer.into_inner().unwrap();
+            let source = super::super::text::Source::open(&text[..], "f").unwrap();
+            let mut records = Records { lines: source.lines(), delimiter: ',' };
+            let mut record = Record::default();
+            let mut line = 1;
+            for row in &rows {
+                prop_assert!(records.next(&mut record).unwrap());
+                let cells: Vec<&str> = record.cells().collect();
+                prop_assert_eq!(&cells, &row.iter().map(|cell| cell.trim()).collect::<Vec<_>>());
+                prop_assert_eq!(record.line(), line);
+                line += 1 + row.iter().map(|cell| cell.matches('\n').count() as u64).sum::<u64>();
+            }
+            prop_assert!(!records.next(&mut record).unwrap());
+        }
+    }
+}

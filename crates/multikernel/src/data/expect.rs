@@ -1,0 +1,61 @@
+//! Matching the columns of new rows to the features of a model.
+
+use std::collections::HashMap;
+
+use super::samples::numbered;
+use super::text::list;
+use crate::error::{Error, Place, Result};
+
+/// What a model knows of the file it was trained on; [`Table::expect`](super::Table::expect) makes one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Expect {
+    /// Feature names in the order of the model.
+    pub names: Vec<String>,
+    /// Name of the label column, if it had one.
+    pub label_name: Option<String>,
+    /// First index, if the model was trained from LIBSVM text; otherwise index k is the k-th feature, from 1.
+    pub index_base: Option<u8>,
+}
+
+impl Expect {
+    /// The features, label column and first index of a model.
+    pub fn new(names: Vec<String>, label_name: Option<String>, index_base: Option<u8>) -> Self {
+        Expect { names, label_name, index_base }
+    }
+
+    /// Whether the names are `x1`, `x2`, ... (or from `x0`), made up by a reader rather than given by a person.
+    pub(super) fn is_numbered(&self) -> bool {
+        (0..=1).any(|first| self.names == numbered(first, self.names.len()))
+    }
+}
+
+/// Where the features of a model stand in a table.
+pub(super) struct Found {
+    /// Per feature of the model, its column.
+    pub(super) columns: Vec<usize>,
+    /// Which columns are ignored.
+    pub(super) note: Option<String>,
+}
+
+/// Finds the model's features among `names` in any order; `label` is no feature.
+pub(super) fn by_name(source: &str, names: &[String], label: Option<usize>, expect: &Expect) -> Result<Found> {
+    let place: HashMap<&str, usize> = names.iter().enumerate().map(|(j, name)| (name.as_str(), j)).collect();
+    let columns: Vec<usize> = expect.names.iter().filter_map(|name| place.get(name.as_str()).copied()).collect();
+    if columns.len() < expect.names.len() {
+        let missing: Vec<&String> = expect.names.iter().filter(|name| !place.contains_key(name.as_str())).collect();
+        return Err(Error::data(
+            Place::file(source),
+            format!(
+                "{} of the model's {} features are missing: {}; give a table with all of them",
+                missing.len(),
+                expect.names.len(),
+                list(&missing, 5)
+            ),
+        ));
+    }
+    let used: std::collections::HashSet<usize> = columns.iter().copied().chain(label).collect();
+    let extra: Vec<&String> = (0..names.len()).filter(|j| !used.contains(j)).map(|j| &names[j]).collect();
+    let note = (!extra.is_empty()).then(|| format!("columns ignored, not features of the model: {}", list(&extra, 5)));
+    Ok(Found { columns, note })
+}

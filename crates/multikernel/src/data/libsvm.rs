@@ -1,0 +1,424 @@
+//! LIBSVM text: `label index:value index:value ... # comment`.
+
+use super::read::{ReadOptions, Table};
+use super::samples::numbered;
+use super::text::{Lines, check_memory, finite, is_missing, not_finite, out_of_memory, quoted};
+use super::{Expect, Samples};
+use crate::error::{Error, Place, Result};
+use crate::linalg::Matrix;
+
+/// Indices above this are refused: no dense table has that many columns.
+const MAX_INDEX: u64 = 1 << 31;
+
+/// Whether a line reads as LIBSVM text: at least one `index:value` and nothing else after the first word.
+pub(super) fn looks_like(line: &str) -> bool {
+    let pair = |word: &str| match word.split_once(':') {
+        Some((index, value)) => index == "qid" || (index.parse::<u64>().is_ok() && value.parse::<f64>().is_ok()),
+        None => false,
+    };
+    let mut words = words(line).map(|(_, word)| word);
+    let Some(first) = words.next() else { return false };
+    let rest: Vec<&str> = words.collect();
+    rest.iter().all(|word| pair(word)) && (pair(first) || !rest.is_empty())
+}
+
+/// The words before the comment, each with its offset in bytes.
+fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
+    line.split_ascii_whitespace()
+        // A '#' inside a word is part of it, as in the class 'c#'.
+        .take_while(|word| !word.starts_with('#'))
+        .map(|word| (word.as_ptr() as usize - line.as_ptr() as usize, word))
+}
+
+/// Rows as they come, before the number of columns is known.
+#[derive(Default)]
+struct Rows {
+    /// `(index, value)` of all rows one after the other.
+    entries: Vec<(u32, f64)>,
+    /// Where each row ends in `entries`.
+    ends: Vec<usize>,
+    labels: Vec<String>,
+    labelled: Option<bool>,
+    has_zero: bool,
+    largest: Option<u32>,
+    queries: bool,
+}
+
+pub(super) fn read(mut lines: Lines<'_>, options: &ReadOptions) -> Result<Table> {
+    if options.label.is_some() {
+        return Err(Error::param("label", "LIBSVM text has its label first in each row; leave the label column out"));
+    }
+    let mut rows = Rows::default();
+    let name = lines.name;
+    let mut row = Vec::new();
+    let mut number = 0;
+    while let Some(line) = lines.next()? {
+        number += 1;
+        rows.add(&Line { name, number, text: line }, &mut row, options)?;
+    }
+    if rows.ends.is_empty() {
+        return Err(Error::data(Place::file(name), "the file holds no rows; give at least one"));
+    }
+    rows.into_table(name, options)
+}
+
+/// A line and where it stands.
+struct Line<'a> {
+    name: &'a str,
+    number: u64,
+    text: &'a str,
+}
+
+impl Line<'_> {
+    /// An error at the word that begins at byte `at`.
+    fn error(&self, at: usize, message: impl Into<String>) -> Error {
+        Error::data(Place::column(self.name, self.number, self.column(at)), message)
+    }
+
+    fn column(&self, at: usize) -> u64 {
+        self.text[..at].chars().count() as u64 + 1
+    }
+}
+
+impl Rows {
+    /// Adds one line; `row` is scratch space.
+    fn add(&mut self, line: &Line<'_>, row: &mut Vec<(u32, usize, f64)>, options: &ReadOptions) -> Result<()> {
+        let mut words = words(line.text).peekable();
+        let Some(&(at, first)) = words.peek() else { return Ok(()) };
+        let labelled = !first.contains(':');
+        self.check_label(line, at, labelled, options)?;
+        if labelled {
+            words.next();
+            if !options.unlabelled {
+                self.labels.push(canonical(first));
+            }
+        }
+        row.clear();
+        for (at, word) in words {
+            if word.starts_with("qid:") {
+                self.queries = true;
+                continue;
+            }
+            let (index, value) = pair(line, at, word)?;
+            check_index(line, at, index, options.expect.as_ref())?;
+            row.push((index, at, value));
+        }
+        // Words are in order already, so equal indices stay in the order of the line.
+        row.sort_by_key(|&(index, ..)| index);
+        if let Some(twice) = row.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            let first = line.column(twice[0].1);
+            let message = format!("index {} occurs twice in this row (first at {first}); keep one", twice[0].0);
+            return Err(line.error(twice[1].1, message));
+        }
+        self.store(line.name, row, options)
+    }
+
+    /// All rows have a label, or none has and none is needed.
+    fn check_label(&mut self, line: &Line<'_>, at: usize, labelled: bool, options: &ReadOptions) -> Result<()> {
+        let needed = !options.unlabelled && options.expect.is_none();
+        if needed && !labelled {
+            return Err(
+                line.error(at, "the row has no label before its first index:value; begin each row with its label")
+            );
+        }
+        let before = *self.labelled.get_or_insert(labelled);
+        if before != labelled {
+            let message = if before {
+                "the row has no label but the rows before have one; label all rows or none"
+            } else {
+                "the row has a label but the rows before have none; label all rows or none"
+            };
+            return Err(line.error(at, message));
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, name: &str, row: &[(u32, usize, f64)], options: &ReadOptions) -> Result<()> {
+        let need = (self.entries.len() + row.len()) as u64 * 16;
+        if need > options.limit() || self.entries.try_reserve(row.len()).is_err() {
+            return Err(out_of_memory(name, self.ends.len() + 1, self.n_indices(), need, options.limit()));
+        }
+        self.entries.extend(row.iter().map(|&(index, _, value)| (index, value)));
+        self.ends.push(self.entries.len());
+        self.has_zero |= row.first().is_some_and(|&(index, ..)| index == 0);
+        self.largest = self.largest.max(row.last().map(|&(index, ..)| index));
+        Ok(())
+    }
+
+    /// Columns so far if indices begin at 1 unless 0 occurs.
+    fn n_indices(&self) -> usize {
+        self.largest.map_or(0, |largest| largest as usize + usize::from(self.has_zero))
+    }
+
+    fn into_table(self, name: &str, options: &ReadOptions) -> Result<Table> {
+        let mut notes = Vec::new();
+        let (base, names) = match &options.expect {
+            Some(expect) => (expect.index_base.unwrap_or(1), expect.names.clone()),
+            None => {
+                let base = u8::from(!self.has_zero);
+                if self.largest.is_none() {
+                    let message = "no row has an index:value; check that this is LIBSVM text";
+                    return Err(Error::data(Place::file(name), message));
+                }
+                // Before the names, which a huge index would make many.
+                check_memory(name, self.ends.len(), self.n_indices(), options.limit())?;
+                if self.has_zero {
+                    notes.push("zero-based indices: the first column is x0".to_string());
+                }
+                (base, numbered(usize::from(base), self.n_indices()))
+            }
+        };
+        if self.queries {
+            notes.push("qid: ignored".to_string());
+        }
+        if options.unlabelled && self.labelled == Some(true) {
+            notes.push("labels ignored".to_string());
+        }
+        let features = self.dense(name, base, names.len(), options)?;
+        let labels = (self.labelled == Some(true) && !options.unlabelled).then_some(self.labels);
+        Ok(Table {
+            name: name.to_string(),
+            source: name.to_string(),
+            samples: Samples::new(features, names)?,
+            labels,
+            label_name: None,
+            index_base: Some(base),
+            notes,
+        })
+    }
+
+    fn dense(&self, name: &str, base: u8, n_cols: usize, options: &ReadOptions) -> Result<Matrix> {
+        let n_rows = self.ends.len();
+        check_memory(name, n_rows, n_cols, options.limit())?;
+        let n_values = n_rows * n_cols;
+        let mut data = Vec::new();
+        if data.try_reserve_exact(n_values).is_err() {
+            return Err(out_of_memory(name, n_rows, n_cols, n_values as u64 * 8, options.limit()));
+        }
+        data.resize(n_values, 0.0);
+        let mut start = 0;
+        for (i, &end) in self.ends.iter().enumerate() {
+            for &(index, value) in &self.entries[start..end] {
+                data[i * n_cols + index as usize - usize::from(base)] = value;
+            }
+            start = end;
+        }
+        Matrix::from_vec(n_rows, n_cols, data)
+    }
+}
+
+/// The index and value of one word.
+fn pair(line: &Line<'_>, at: usize, word: &str) -> Result<(u32, f64)> {
+    let Some((index, value)) = word.split_once(':') else {
+        return Err(line.error(at, format!("expected index:value, found {}", quoted(word))));
+    };
+    if index.is_empty() || !index.bytes().all(|byte| byte.is_ascii_digit()) {
+        let message = format!("the index in {} must be a whole number from 0 or 1", quoted(word));
+        return Err(line.error(at, message));
+    }
+    let index = index.parse::<u64>().ok().filter(|&index| index <= MAX_INDEX).ok_or_else(|| {
+        line.error(at, format!("index {index} is above the largest allowed, {MAX_INDEX}; renumber the features"))
+    })?;
+    let value = finite(value).ok_or_else(|| {
+        let message = match value {
+            "" => format!("the value after {} is missing; leave out what is zero", quoted(word)),
+            value if is_missing(value) => {
+                format!("missing value {} at index {index}; remove the row or fill it in first", quoted(value))
+            }
+            value => format!("the value {} {}; remove the row or correct it", quoted(value), not_finite(value)),
+        };
+        line.error(at, message)
+    })?;
+    // MAX_INDEX fits.
+    Ok((index as u32, value))
+}
+
+/// In prediction an index must be one the model knows.
+fn check_index(line: &Line<'_>, at: usize, index: u32, expect: Option<&Expect>) -> Result<()> {
+    let Some(expect) = expect else { return Ok(()) };
+    let base = usize::from(expect.index_base.unwrap_or(1));
+    let last = expect.names.len() + base - 1;
+    if (base..=last).contains(&(index as usize)) {
+        return Ok(());
+    }
+    Err(line.error(at, format!("index {index} is unknown to the model, which has {base} to {last}; remove it")))
+}
+
+/// One spelling per number: `+1` and `1.0` are the class `1`; other labels stay as they are.
+fn canonical(label: &str) -> String {
+    // Exactly representable whole numbers only: beyond 2^53 two labels could become one.
+    const WHOLE: f64 = 9_007_199_254_740_992.0;
+    match finite(label) {
+        Some(number) if number.abs() < WHOLE => (number + 0.0).to_string(),
+        Some(_) => label.trim_start_matches('+').to_string(),
+        None => label.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Format, read_from};
+
+    fn options() -> ReadOptions {
+        ReadOptions { format: Some(Format::Libsvm), ..Default::default() }
+    }
+
+    fn read(text: &str) -> Table {
+        read_from(text.as_bytes(), "f", &options()).unwrap()
+    }
+
+    fn message(text: &str, options: &ReadOptions) -> String {
+        read_from(text.as_bytes(), "f", options).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn rows_with_comments_queries_and_any_order_are_read() {
+        let table = read("# head\n\n+1 qid:3 3:1e-2 1:-2 # tail 9:9\r\n  -1\t2:.5  \nc# 1:+7\n2.50\n");
+        assert_eq!(table.samples.names(), ["x1", "x2", "x3"]);
+        assert_eq!(table.samples.features().data(), [-2.0, 0.0, 0.01, 0.0, 0.5, 0.0, 7.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        assert_eq!(table.labels.unwrap(), ["1", "-1", "c#", "2.5"]);
+        assert_eq!(table.notes, ["qid: ignored"]);
+        assert_eq!(table.index_base, Some(1));
+    }
+
+    #[test]
+    fn index_0_anywhere_means_zero_based() {
+        let table = read("1 1:5\n2 0:3 2:4\n");
+        assert_eq!(table.samples.names(), ["x0", "x1", "x2"]);
+        assert_eq!(table.samples.features().data(), [0.0, 5.0, 0.0, 3.0, 0.0, 4.0]);
+        assert_eq!(table.index_base, Some(0));
+        assert_eq!(table.notes, ["zero-based indices: the first column is x0"]);
+    }
+
+    #[test]
+    fn labels_one_spelling_per_number() {
+        for (label, expected) in [
+            ("+1", "1"),
+            ("1.0", "1"),
+            ("1e0", "1"),
+            ("-0", "0"),
+            ("007", "7"),
+            ("2.5", "2.5"),
+            ("90071992547409921", "90071992547409921"),
+            ("+90071992547409923", "90071992547409923"),
+            ("+a", "+a"),
+            ("inf", "inf"),
+            ("1,2", "1,2"),
+        ] {
+            assert_eq!(canonical(label), expected);
+        }
+    }
+
+    #[test]
+    fn malformed_text_refused_with_place() {
+        for (text, expected) in [
+            ("", "f: the file holds no rows; give at least one"),
+            ("# only\n\n", "f: the file holds no rows; give at least one"),
+            ("1\n2\n", "f: no row has an index:value; check that this is LIBSVM text"),
+            ("1,2,3\n4,5,6\n", "f: no row has an index:value; check that this is LIBSVM text"),
+            ("1 1:2\n1 x\n", "f:2:3: expected index:value, found 'x'"),
+            ("1 1 : 2\n", "f:1:3: expected index:value, found '1'"),
+            ("1 a:2\n", "f:1:3: the index in 'a:2' must be a whole number from 0 or 1"),
+            ("1 -1:2\n", "f:1:3: the index in '-1:2' must be a whole number from 0 or 1"),
+            ("1 1.5:2\n", "f:1:3: the index in '1.5:2' must be a whole number from 0 or 1"),
+            ("1 :2\n", "f:1:3: the index in ':2' must be a whole number from 0 or 1"),
+            (
+                "1 2147483649:2\n",
+                "f:1:3: index 2147483649 is above the largest allowed, 2147483648; renumber the features",
+            ),
+            (
+                "1 99999999999999999999:2\n",
+                "f:1:3: index 99999999999999999999 is above the largest allowed, 2147483648; renumber the features",
+            ),
+            ("1 1:\n", "f:1:3: the value after '1:' is missing; leave out what is zero"),
+            ("1 1:0 2:nan\n", "f:1:7: missing value 'nan' at index 2; remove the row or fill it in first"),
+            ("1 2:NA\n", "f:1:3: missing value 'NA' at index 2; remove the row or fill it in first"),
+            ("1 1:-inf\n", "f:1:3: the value '-inf' is not a finite number; remove the row or correct it"),
+            (
+                "1 1:1e999\n",
+                "f:1:3: the value '1e999' is too large (numbers go up to 1.8e308); remove the row or correct it",
+            ),
+            (
+                "1 1:1,5\n",
+                "f:1:3: the value '1,5' is not a number (write decimals with a point); remove the row or correct it",
+            ),
+            ("1 1:2:3\n", "f:1:3: the value '2:3' is not a number; remove the row or correct it"),
+            ("\n1 3:1 1:2 3:4\n", "f:2:11: index 3 occurs twice in this row (first at 3); keep one"),
+            // Columns count characters, not bytes.
+            ("äöü 1:1 1:2\n", "f:1:9: index 1 occurs twice in this row (first at 5); keep one"),
+            (
+                "1 1:2\n1:2 2:3\n",
+                "f:2:1: the row has no label before its first index:value; begin each row with its label",
+            ),
+            ("qid:1 2:3\n", "f:1:1: the row has no label before its first index:value; begin each row with its label"),
+        ] {
+            assert_eq!(message(text, &options()), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn huge_index_refused_before_allocating() {
+        let text = "1 1:1\n".repeat(1000) + "1 2147483648:1\n";
+        assert_eq!(
+            message(&text, &options()),
+            "f: a table of 1001 rows and 2147483648 columns needs 16208.00 GiB but 8.00 GiB may be used; \
+             allow more memory, or use fewer rows or columns"
+        );
+        let small = ReadOptions { memory: Some(1 << 20), ..options() };
+        assert!(message("1 1:1\n1 70000:1\n", &small).contains("may be used"));
+        assert!(message(&("1 1:1 2:1 3:1 4:1\n".repeat(20_000)), &small).contains("may be used"));
+    }
+
+    #[test]
+    fn unlabelled_rows_read_when_asked_for() {
+        let unlabelled = ReadOptions { unlabelled: true, ..options() };
+        let table = read_from("1:2\n2:3\n".as_bytes(), "f", &unlabelled).unwrap();
+        assert_eq!((table.labels, table.samples.features().data()), (None, &[2.0, 0.0, 0.0, 3.0][..]));
+        let table = read_from("a 1:2\nb 2:3\n".as_bytes(), "f", &unlabelled).unwrap();
+        assert_eq!((table.labels, table.notes), (None, vec!["labels ignored".to_string()]));
+        assert_eq!(
+            message("1:2\na 1:2\n", &unlabelled),
+            "f:2:1: the row has a label but the rows before have none; label all rows or none"
+        );
+        assert_eq!(
+            message("a 1:2\n1:2\n", &unlabelled),
+            "f:2:1: the row has no label but the rows before have one; label all rows or none"
+        );
+        let label = ReadOptions { label: Some("1".into()), ..options() };
+        assert_eq!(
+            message("a 1:2\n", &label),
+            "parameter label: LIBSVM text has its label first in each row; leave the label column out"
+        );
+    }
+
+    #[test]
+    fn expected_indices_follow_the_model() {
+        let expecting = |base| {
+            let names = vec!["a".to_string(), "b".to_string(), "c".to_string()];
+            ReadOptions { format: Some(Format::Libsvm), ..ReadOptions::expecting(Expect::new(names, None, base)) }
+        };
+        for base in [None, Some(1)] {
+            // Short rows are filled with zeros, labels may be missing.
+            let table = read_from("1:5\n2:6\n".as_bytes(), "f", &expecting(base)).unwrap();
+            assert_eq!(table.samples.features().data(), [5.0, 0.0, 0.0, 0.0, 6.0, 0.0]);
+            assert_eq!(table.samples.names(), ["a", "b", "c"]);
+            for (text, bad) in [("1 0:5\n", 0), ("1 4:5\n", 4)] {
+                assert_eq!(
+                    message(text, &expecting(base)),
+                    format!("f:1:3: index {bad} is unknown to the model, which has 1 to 3; remove it")
+                );
+            }
+        }
+        let table = read_from("p 2:6\n".as_bytes(), "f", &expecting(Some(0))).unwrap();
+        assert_eq!(table.samples.features().data(), [0.0, 0.0, 6.0]);
+        assert_eq!(table.labels.unwrap(), ["p"]);
+        assert_eq!(
+            message("1 3:5\n", &expecting(Some(0))),
+            "f:1:3: index 3 is unknown to the model, which has 0 to 2; remove it"
+        );
+        // All labels and no value: rows of zeros.
+        let table = read_from("p\nq\n".as_bytes(), "f", &expecting(None)).unwrap();
+        assert_eq!(table.samples.features().data(), [0.0; 6]);
+    }
+}

@@ -1,0 +1,30 @@
+//! Samples, labels and views; readers for LIBSVM, CSV and TSV text; scaling; splits; the bundled sets.
+//!
+//! [`load`] takes what a user types (a bundled name or a path), [`read`] a path, [`read_from`] any reader; all three
+//! give a [`Table`], which [`Table::into_dataset`] turns into a [`Dataset`] to learn from.
+//!
+//! ```
+//! use multikernel::data::{self, ReadOptions};
+//! let table = data::read_from("+1 1:0.5 3:2\n-1 2:1\n".as_bytes(), "tiny.svm", &ReadOptions::default())?;
+//! let set = table.into_dataset()?;
+//! assert_eq!(set.samples.names(), ["x1", "x2", "x3"]);
+//! assert_eq!(set.labels.classes(), ["-1", "1"]);
+//! # Ok::<(), multikernel::Error>(())
+//! ```
+
+mod bundled;
+mod dataset;
+mod delimited;
+mod expect;
+mod labels;
+mod libsvm;
+mod read;
+mod samples;
+mod text;
+
+pub use bundled::{BundledSet, bundled, bundled_sets};
+pub use dataset::Dataset;
+pub use expect::Expect;
+pub use labels::Labels;
+pub use read::{Format, ReadOptions, Table, load, read, read_from};
+pub use samples::{Samples, View};

@@ -1,0 +1,554 @@
+//! Reading tables: where from, in which format, and what comes out.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::text::{Source, finite, list};
+use super::{Dataset, Expect, Labels, Samples, bundled, bundled_sets, delimited, expect, libsvm};
+use crate::error::{Error, Place, Result};
+
+/// Tables above this size are refused unless [`ReadOptions::memory`] allows them.
+const MEMORY: u64 = 8 << 30;
+
+/// A text format for tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// `label index:value ...`, one row per line; indices left out are 0.
+    Libsvm,
+    /// Comma-separated (or semicolon-separated, told from the first line), cells quoted with `"` where needed.
+    Csv,
+    /// Tab-separated, otherwise like CSV.
+    Tsv,
+}
+
+/// How to read a table; the default tells everything from the file.
+///
+/// ```
+/// use multikernel::data::{Format, ReadOptions, read_from};
+/// let mut options = ReadOptions::default();
+/// options.format = Some(Format::Csv);
+/// options.label = Some("1".into());
+/// let table = read_from("good,0.5,2\nbad,1.5,0\n".as_bytes(), "standard input", &options)?;
+/// assert_eq!(table.labels.unwrap(), ["good", "bad"]);
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ReadOptions {
+    /// The format; told from the file's name or first line when not given.
+    pub format: Option<Format>,
+    /// Whether delimited text begins with column names; when not given, it does if a feature cell of the first line is
+    /// not a number or its label cell is called `label`, `class` or `target`.
+    pub header: Option<bool>,
+    /// The label column of delimited text: its name, or its position from 1, or from -1 backwards; a name wins over a
+    /// position. When not given: the first column called `label`, `class`, `target` or `y` in any case, else the last.
+    pub label: Option<String>,
+    /// All columns are features; labels of LIBSVM rows are ignored.
+    pub unlabelled: bool,
+    /// For prediction: what the model knows. Columns are then matched to the model's features, and labels may be
+    /// missing.
+    pub expect: Option<Expect>,
+    /// Bytes the table may take; 8 GiB when not given.
+    pub memory: Option<u64>,
+}
+
+impl ReadOptions {
+    /// Options to read rows for a model.
+    pub fn expecting(expect: Expect) -> Self {
+        ReadOptions { expect: Some(expect), ..ReadOptions::default() }
+    }
+
+    pub(super) fn limit(&self) -> u64 {
+        self.memory.unwrap_or(MEMORY)
+    }
+}
+
+/// What a file holds.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Table {
+    /// Name for reports: the file's name without folder and format endings, or the bundled name.
+    pub name: String,
+    /// Where it was read from, as errors name it.
+    pub source: String,
+    /// The rows.
+    pub samples: Samples,
+    /// The label of each row, where the file has labels.
+    pub labels: Option<Vec<String>>,
+    /// The name of the label column, where it has one.
+    pub label_name: Option<String>,
+    /// The first index of LIBSVM text (0 or 1).
+    pub index_base: Option<u8>,
+    /// What a reader of the result should know: guesses made, columns ignored.
+    pub notes: Vec<String>,
+}
+
+impl Table {
+    /// The rows with their labels; a table without labels is an error.
+    pub fn into_dataset(self) -> Result<Dataset> {
+        let Some(labels) = self.labels else {
+            return Err(Error::data(
+                Place::file(self.source),
+                "the rows have no labels; give a file with a label in each row",
+            ));
+        };
+        let labels = Labels::new(&labels).map_err(|error| within(&self.source, error))?;
+        Dataset::new(self.name, self.samples, labels)
+    }
+
+    /// What a model must keep to read rows like these again with [`ReadOptions::expecting`].
+    pub fn expect(&self) -> Expect {
+        Expect::new(self.samples.names().to_vec(), self.label_name.clone(), self.index_base)
+    }
+}
+
+/// Puts the file's name before a message that lacks it.
+pub(super) fn within(source: &str, error: Error) -> Error {
+    match error {
+        Error::Input(message) => Error::data(Place::file(source), message),
+        other => other,
+    }
+}
+
+/// Reads a table from a file, gzip or plain; `-` is standard input.
+///
+/// The format is the one given, else told from the ending (`.csv`; `.tsv`, `.tab`; `.svm`, `.libsvm`, `.svmlight`,
+/// `.scale`, `.t`, `.tr`, `.val`; each also with `.gz`), else from the first lines. Values must be finite numbers;
+/// every refusal names file, line and column.
+pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
+    if path.as_os_str() == "-" {
+        return read_from(std::io::stdin().lock(), "standard input", options);
+    }
+    let file = File::open(path).map_err(|error| Error::io("read", path, error))?;
+    read_from(file, &path.display().to_string(), options)
+}
+
+/// Reads a table from any reader; `name` stands in messages, and its ending may tell the format as in [`read`].
+pub fn read_from(reader: impl Read, name: &str, options: &ReadOptions) -> Result<Table> {
+    if options.unlabelled && options.label.is_some() {
+        return Err(Error::param("label", "cannot be given for rows without labels; leave one of the two out"));
+    }
+    if options.expect.as_ref().is_some_and(|expect| expect.names.is_empty()) {
+        return Err(Error::input("the model to read rows for has no features; give at least one name"));
+    }
+    let source = Source::open(reader, name)?;
+    let table = match options.format.or_else(|| by_ending(name)).map_or_else(|| sniff(&source), Ok)? {
+        Format::Libsvm => libsvm::read(source.lines(), options),
+        Format::Csv => {
+            let delimiter = csv_delimiter(&source.head);
+            delimited::read(source.lines(), delimiter, options)
+        }
+        Format::Tsv => delimited::read(source.lines(), '\t', options),
+    }?;
+    Ok(Table { name: short_name(name), ..table })
+}
+
+/// Reads what a user named: a bundled set, else a file as in [`read`].
+///
+/// A bundled name wins over a file of that name in the current folder; `./sonar` is the file.
+///
+/// ```
+/// let table = multikernel::data::load("sonar", &Default::default())?;
+/// assert_eq!(table.samples.n_features(), 60);
+/// let error = multikernel::data::load("snoar", &Default::default()).unwrap_err().to_string();
+/// assert!(error.starts_with("snoar: no such file, and no bundled set of that name"));
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+pub fn load(source: &str, options: &ReadOptions) -> Result<Table> {
+    if let Some(set) = bundled_sets().iter().find(|set| set.name == source) {
+        return bundled_table(bundled(set.name)?, set.label, options);
+    }
+    match read(Path::new(source), options) {
+        Err(Error::Io { source: error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
+            let names: Vec<&str> = bundled_sets().iter().map(|set| set.name).collect();
+            Err(Error::data(
+                Place::file(source),
+                format!("no such file, and no bundled set of that name; bundled are {}", list(&names, usize::MAX)),
+            ))
+        }
+        result => result,
+    }
+}
+
+/// A bundled set seen through the options, as if it were a file with a header.
+fn bundled_table(set: Dataset, label: &str, options: &ReadOptions) -> Result<Table> {
+    if options.label.as_deref().is_some_and(|wanted| wanted != label) {
+        return Err(Error::param("label", format!("the bundled set {} has the one label '{label}'", set.name)));
+    }
+    let (classes, codes) = (set.labels.classes(), set.labels.codes());
+    let labels = (!options.unlabelled).then(|| codes.iter().map(|&code| classes[code].clone()).collect());
+    let (mut samples, mut notes) = (set.samples, Vec::new());
+    if let Some(expected) = &options.expect {
+        let found = expect::by_name(&set.name, samples.names(), None, expected)?;
+        notes.extend(found.note);
+        if found.columns.iter().copied().ne(0..samples.n_features()) {
+            samples = Samples::new(samples.features().select_cols(&found.columns), expected.names.clone())?;
+        }
+    }
+    let label_name = (!options.unlabelled).then(|| label.to_string());
+    Ok(Table { name: set.name.clone(), source: set.name, samples, labels, label_name, index_base: None, notes })
+}
+
+/// The name without a final `.gz`.
+fn unpacked(name: &str) -> &str {
+    match name.len().checked_sub(3).and_then(|at| name.split_at_checked(at)) {
+        Some((rest, ending)) if ending.eq_ignore_ascii_case(".gz") => rest,
+        _ => name,
+    }
+}
+
+fn by_ending(name: &str) -> Option<Format> {
+    let (_, ending) = unpacked(name).rsplit_once('.')?;
+    match ending.to_ascii_lowercase().as_str() {
+        "csv" => Some(Format::Csv),
+        "tsv" | "tab" => Some(Format::Tsv),
+        "svm" | "libsvm" | "svmlight" | "scale" | "t" | "tr" | "val" => Some(Format::Libsvm),
+        _ => None,
+    }
+}
+
+fn short_name(name: &str) -> String {
+    let file = Path::new(name).file_name().map_or_else(|| name.to_string(), |file| file.to_string_lossy().into_owned());
+    let short = unpacked(&file);
+    match short.rsplit_once('.') {
+        Some((stem, ending))
+            if !stem.is_empty()
+                && ["csv", "tsv", "tab", "svm", "libsvm", "svmlight"].contains(&&*ending.to_ascii_lowercase()) =>
+        {
+            stem.to_string()
+        }
+        _ => short.to_string(),
+    }
+}
+
+/// The non-blank lines at the beginning of a text, the last without its last word when it may be cut.
+fn head_lines(head: &[u8]) -> Vec<String> {
+    let cut = head.len() >= 1 << 16;
+    let text = String::from_utf8_lossy(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head)).into_owned();
+    let mut lines: Vec<String> =
+        text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).map(str::to_string).collect();
+    if let Some(last) = lines.last_mut().filter(|_| cut) {
+        last.truncate(last.rfind(char::is_whitespace).unwrap_or(last.len()));
+    }
+    lines
+}
+
+/// Tells the format from the first line that has more than one word or cell.
+fn sniff(source: &Source<'_>) -> Result<Format> {
+    let lines = head_lines(&source.head);
+    for line in lines.iter().filter(|line| !line.starts_with('#')) {
+        if libsvm::looks_like(line) {
+            return Ok(Format::Libsvm);
+        }
+        if line.contains('\t') {
+            return Ok(Format::Tsv);
+        }
+        if line.contains([',', ';']) {
+            return Ok(Format::Csv);
+        }
+        if line.contains(char::is_whitespace) {
+            return Err(Error::data(
+                Place::file(source.name),
+                "the first line is neither LIBSVM (label index:value ...) nor separated by commas, semicolons or \
+                 tabs; convert it, or give the format",
+            ));
+        }
+    }
+    if lines.is_empty() {
+        return Err(Error::data(Place::file(source.name), "the file is empty; give at least one row"));
+    }
+    // One word per line: labels without a single value make no table, so this can only be one column.
+    Ok(Format::Csv)
+}
+
+/// Semicolon where the first line has one and commas can only be decimal ones.
+fn csv_delimiter(head: &[u8]) -> char {
+    let lines = head_lines(head);
+    // Quoted pieces are every second one between quotes and may hold anything.
+    let bare: String = lines.first().map_or(String::new(), |line| line.split('"').step_by(2).collect());
+    let decimal = |cell: &str| cell.matches(',').count() <= 1;
+    if bare.contains(';') && bare.split(';').all(decimal) { ';' } else { ',' }
+}
+
+/// Whether a cell is a word: neither a number nor a mark for a missing value.
+pub(super) fn is_word(cell: &str) -> bool {
+    finite(cell).is_none() && !super::text::is_missing(cell)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::linalg::Matrix;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn message(bytes: &[u8], name: &str) -> String {
+        read_from(bytes, name, &ReadOptions::default()).unwrap_err().to_string()
+    }
+
+    fn format(text: &str, name: &str) -> Option<Format> {
+        by_ending(name).or_else(|| Source::open(text.as_bytes(), name).and_then(|source| sniff(&source)).ok())
+    }
+
+    #[test]
+    fn format_told_from_ending_then_first_lines() {
+        use Format::{Csv, Libsvm, Tsv};
+        for (name, expected) in [
+            ("a.csv", Csv),
+            ("a.CSV.GZ", Csv),
+            ("a.tsv", Tsv),
+            ("a.tab.gz", Tsv),
+            ("a.svm", Libsvm),
+            ("vehicle.scale", Libsvm),
+            ("vehicle.scale.t.gz", Libsvm),
+        ] {
+            assert_eq!(format("", name), Some(expected), "{name}");
+        }
+        for (text, expected) in [
+            ("1 1:2 3:4\n", Some(Libsvm)),
+            ("\n# note, with commas\n+1\n-1 2:3 # a, b\n", Some(Libsvm)),
+            ("\n+1\n-1 2:3 # a, b\n", Some(Libsvm)),
+            ("1:2 3:4\n", Some(Libsvm)),
+            ("1 qid:3 3:4\n", Some(Libsvm)),
+            ("a\tb\n", Some(Tsv)),
+            ("1\t1:2\t3:4\n", Some(Libsvm)),
+            ("a,b\n", Some(Csv)),
+            ("a;b\n", Some(Csv)),
+            ("12:30 1:2,5\n", Some(Csv)),
+            ("a\n1\n", Some(Csv)),
+            ("1 2 3\n", None),
+            ("", None),
+        ] {
+            assert_eq!(format(text, "data"), expected, "{text:?}");
+        }
+        // A first line longer than the part looked at is cut inside a word.
+        let wide = (1..20_000).fold("1".to_string(), |line, k| line + &format!(" {k}:0.5"));
+        assert_eq!(format(&wide, "data"), Some(Libsvm));
+    }
+
+    #[test]
+    fn unusable_files_refused_with_a_reason() {
+        for (bytes, name, expected) in [
+            (&b""[..], "f", "f: the file is empty; give at least one row"),
+            (b" \n", "f", "f: the file is empty; give at least one row"),
+            (
+                b"1 2 3\n4 5 6\n",
+                "f",
+                "f: the first line is neither LIBSVM (label index:value ...) nor separated by commas, semicolons or \
+                 tabs; convert it, or give the format",
+            ),
+            (b"a,y\n1,p\n2,\xe9\n", "f", "f:3: byte 3 (0xE9) is not UTF-8 text; save the file as UTF-8"),
+            (b"1 1:2\n\xff 1:2\n", "f.svm", "f.svm:2: byte 1 (0xFF) is not UTF-8 text; save the file as UTF-8"),
+            (
+                b"BZh91AY&SY",
+                "f.bz2",
+                "f.bz2: this is a bzip2 file; data are read as LIBSVM, CSV or TSV text, plain or gzip: convert it first",
+            ),
+        ] {
+            assert_eq!(message(bytes, name), expected);
+        }
+        let packed = gzip("1,p\n".repeat(50_000).as_bytes());
+        let cut = message(&packed[..packed.len() - 20], "f.csv.gz");
+        assert!(cut.starts_with("f.csv.gz: the gzip data are damaged or cut short after line "), "{cut}");
+        assert!(message(&packed[..12], "f.csv.gz").starts_with("f.csv.gz: the gzip data are damaged"));
+        let missing = read(Path::new("no/such/file.csv"), &ReadOptions::default()).unwrap_err().to_string();
+        assert!(missing.starts_with("cannot read no/such/file.csv: "), "{missing}");
+    }
+
+    #[test]
+    fn expecting_no_features_refused() {
+        let options = ReadOptions::expecting(Expect::new(vec![], None, Some(0)));
+        for text in ["1 0:1\n", "1,2\n"] {
+            assert_eq!(
+                read_from(text.as_bytes(), "f", &options).unwrap_err().to_string(),
+                "the model to read rows for has no features; give at least one name"
+            );
+        }
+    }
+
+    #[test]
+    fn table_name_is_the_file_without_folder_and_ending() {
+        for (path, expected) in [
+            ("d/sonar.csv.gz", "sonar"),
+            ("vehicle.scale.t", "vehicle.scale.t"),
+            ("a.SVM", "a"),
+            (".csv", ".csv"),
+            ("-", "-"),
+        ] {
+            assert_eq!(short_name(path), expected);
+        }
+    }
+
+    #[test]
+    fn into_dataset_without_labels_refused() {
+        let mut options = ReadOptions { unlabelled: true, ..Default::default() };
+        let table = read_from("1,2\n".as_bytes(), "d/f.csv", &options).unwrap();
+        assert_eq!(
+            table.into_dataset().unwrap_err().to_string(),
+            "d/f.csv: the rows have no labels; give a file with a label in each row"
+        );
+        options.unlabelled = false;
+        let table = read_from("1,1\n2,1.0\n".as_bytes(), "d/f.csv", &options).unwrap();
+        assert_eq!(
+            table.into_dataset().unwrap_err().to_string(),
+            "d/f.csv: labels '1' and '1.0' are one number written in two ways; write them alike"
+        );
+    }
+
+    #[test]
+    fn load_takes_bundled_names_then_paths() {
+        let whole = load("glass", &ReadOptions::default()).unwrap();
+        assert_eq!(whole.clone().into_dataset().unwrap(), bundled("glass").unwrap());
+        let mut names = whole.samples.names().to_vec();
+        names.reverse();
+        let turned = load("glass", &ReadOptions::expecting(Expect::new(names.clone(), None, None))).unwrap();
+        assert_eq!(turned.samples.names(), names);
+        assert_eq!(turned.samples.features().column(0), whole.samples.features().column(8));
+        let unknown = ReadOptions::expecting(Expect::new(vec!["q".into()], None, None));
+        assert!(load("glass", &unknown).unwrap_err().to_string().starts_with("glass: 1 of the model's 1 features"));
+        let label = ReadOptions { label: Some("x1".into()), ..Default::default() };
+        assert_eq!(
+            load("glass", &label).unwrap_err().to_string(),
+            "parameter label: the bundled set glass has the one label 'label'"
+        );
+        assert_eq!(
+            load("no-such", &ReadOptions::default()).unwrap_err().to_string(),
+            "no-such: no such file, and no bundled set of that name; bundled are glass, glass6, ionosphere, \
+             nutrimouse, sonar, vehicle, wdbc, wisconsin"
+        );
+        let file = tempfile::Builder::new().suffix(".csv").tempfile().unwrap();
+        std::fs::write(file.path(), gzip(b"a,y\n1,p\n")).unwrap();
+        assert_eq!(load(&file.path().display().to_string(), &ReadOptions::default()).unwrap().labels.unwrap(), ["p"]);
+    }
+
+    /// Finite numbers of every size, with many zeros.
+    fn value() -> impl Strategy<Value = f64> {
+        prop_oneof![Just(0.0), Just(-0.0), -1e3..1e3, any::<u64>().prop_map(f64::from_bits)]
+            .prop_filter("finite", |value| value.is_finite())
+    }
+
+    fn rows() -> impl Strategy<Value = (Matrix, Vec<String>)> {
+        (1usize..8, 1usize..6).prop_flat_map(|(n, d)| {
+            let label = prop::sample::select(vec!["-1", "1", "2.5", "red", "a b", "q\"q", "x,y", "l\nm", "#5", "é"]);
+            let labels = prop::collection::vec(label.prop_map(str::to_string), n);
+            let values = prop::collection::vec(value(), n * d);
+            (values.prop_map(move |values| Matrix::from_vec(n, d, values).unwrap()), labels)
+        })
+    }
+
+    fn bits(matrix: &Matrix) -> Vec<u64> {
+        matrix.data().iter().map(|value| value.to_bits()).collect()
+    }
+
+    /// `columns` of the matrix and the labels, quoted where needed or everywhere.
+    fn csv_text(features: &Matrix, labels: &[String], columns: &[usize], end: &str, all: bool) -> String {
+        let quote = |text: &str| {
+            let needed = all || text.contains(['"', ',', '\n']);
+            if needed { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
+        };
+        let mut text: String = columns.iter().map(|j| quote(&format!("f{j}")) + ",").collect();
+        text += &(quote("label") + end);
+        for (row, label) in features.rows().zip(labels) {
+            text.extend(columns.iter().map(|&j| quote(&row[j].to_string()) + ","));
+            text += &(quote(label) + end);
+        }
+        text
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn csv_round_trip_is_bit_identical_gz_or_plain((features, labels) in rows(), end in 0usize..2, all: bool) {
+            let columns: Vec<usize> = (0..features.n_cols()).collect();
+            let text = csv_text(&features, &labels, &columns, ["\n", "\r\n"][end], all);
+            let plain = read_from(text.as_bytes(), "t.csv", &ReadOptions::default()).unwrap();
+            prop_assert_eq!(bits(plain.samples.features()), bits(&features));
+            prop_assert_eq!(plain.labels.as_ref().unwrap(), &labels);
+            prop_assert_eq!(&read_from(&gzip(text.as_bytes())[..], "t.csv", &ReadOptions::default()).unwrap(), &plain);
+        }
+
+        #[test]
+        fn libsvm_round_trip_is_bit_identical_in_both_bases(
+            (features, labels) in rows(), order: u64, zeros: bool,
+        ) {
+            // Words without spaces; LIBSVM text has no quotes.
+            let labels: Vec<String> = labels.iter().map(|label| label.replace([' ', '\n', '#'], "_")).collect();
+            let write = |base: usize| {
+                let mut rng = crate::dist::Rng::new(order, 0);
+                let mut text = String::new();
+                for (row, label) in features.rows().zip(&labels) {
+                    // The first and last index must occur somewhere for the base and the width to be seen.
+                    let mut js: Vec<usize> = (0..row.len())
+                        .filter(|&j| zeros || row[j].to_bits() != 0 || j == 0 || j + 1 == row.len())
+                        .collect();
+                    rng.shuffle(&mut js);
+                    text += label;
+                    text.extend(js.iter().map(|&j| format!(" {}:{}", j + base, row[j])));
+                    text += "\n";
+                }
+                text
+            };
+            for base in [0, 1] {
+                let text = write(base);
+                let table = read_from(text.as_bytes(), "t.svm", &ReadOptions::default()).unwrap();
+                prop_assert_eq!(bits(table.samples.features()), bits(&features));
+                prop_assert_eq!(table.labels.as_ref().unwrap(), &labels);
+                prop_assert_eq!(table.index_base, Some(base as u8));
+                prop_assert_eq!(&table.samples.names()[0], &format!("x{base}"));
+                let again = read_from(text.as_bytes(), "t.svm", &ReadOptions::expecting(table.expect())).unwrap();
+                prop_assert_eq!(again.samples, table.samples);
+                let packed = read_from(&gzip(text.as_bytes())[..], "t", &ReadOptions::default()).unwrap();
+                prop_assert_eq!(packed.labels, table.labels);
+            }
+        }
+
+        #[test]
+        fn permuted_columns_at_prediction_give_the_same_matrix((features, labels) in rows(), seed: u64) {
+            let mut columns: Vec<usize> = (0..features.n_cols()).collect();
+            let text = csv_text(&features, &labels, &columns, "\n", false);
+            let trained = read_from(text.as_bytes(), "t.csv", &ReadOptions::default()).unwrap();
+            crate::dist::Rng::new(seed, 0).shuffle(&mut columns);
+            let text = csv_text(&features, &labels, &columns, "\n", false);
+            let options = ReadOptions::expecting(trained.expect());
+            let table = read_from(text.as_bytes(), "t.csv", &options).unwrap();
+            prop_assert_eq!(bits(table.samples.features()), bits(&features));
+            prop_assert_eq!(table.labels, trained.labels);
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(
+            bytes in prop_oneof![
+                prop::collection::vec(any::<u8>(), 0..200),
+                // Near misses: the characters the readers look at.
+                prop::collection::vec(prop::sample::select(b"01-:,;\t \n\r\"#.eaN\xe9".to_vec()), 0..80),
+            ],
+            kind in 0usize..4, header in 0usize..3, label in 0usize..4, expecting: bool, unlabelled: bool,
+        ) {
+            let options = ReadOptions {
+                format: [None, Some(Format::Libsvm), Some(Format::Csv), Some(Format::Tsv)][kind],
+                header: [None, Some(true), Some(false)][header],
+                label: [None, Some("-1"), Some("1"), Some("a")][label].map(str::to_string),
+                unlabelled,
+                expect: expecting.then(|| Expect::new(vec!["x1".into(), "a".into()], Some("e".into()), None)),
+                memory: Some(1 << 22),
+            };
+            for input in [bytes.clone(), gzip(&bytes), [b"\x1f\x8b".to_vec(), bytes].concat()] {
+                if let Ok(table) = read_from(&input[..], "t", &options) {
+                    prop_assert!(table.samples.n_samples() > 0);
+                    prop_assert!(table.labels.is_none_or(|labels| labels.len() == table.samples.n_samples()));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Rows of numbers with named columns.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+
+/// A named group of neighbouring columns, such as one omics block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// What kernels call it: `gaussian(1) on rna`.
+    pub name: String,
+    /// Its columns, counted from 0.
+    pub columns: Range<usize>,
+}
+
+/// A table of finite numbers, one row per sample, with a unique name for each column.
+///
+/// ```
+/// use multikernel::{Matrix, data::Samples};
+/// let samples = Samples::unnamed(Matrix::from_vec(1, 2, vec![0.5, 2.0])?)?;
+/// assert_eq!(samples.names(), ["x1", "x2"]);
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Samples {
+    features: Matrix,
+    names: Vec<String>,
+    views: Vec<View>,
+}
+
+impl Samples {
+    /// Samples over `features` (`n_samples` x `n_features`) with one name per column.
+    ///
+    /// Names must be unique and not blank, values finite, and there must be at least one column.
+    pub fn new(features: Matrix, names: Vec<String>) -> Result<Self> {
+        if features.n_cols() == 0 {
+            return Err(Error::input("samples have no columns; at least one feature is needed"));
+        }
+        if names.len() != features.n_cols() {
+            return Err(Error::input(format!(
+                "{} names for {} columns; give one name per column",
+                names.len(),
+                features.n_cols()
+            )));
+        }
+        check_names(&names)?;
+        for (i, row) in features.rows().enumerate() {
+            if let Some(j) = row.iter().position(|value| !value.is_finite()) {
+                return Err(Error::input(format!(
+                    "row {}, column '{}': {} is not a finite number; remove the row or fill in a value",
+                    i + 1,
+                    names[j],
+                    row[j]
+                )));
+            }
+        }
+        Ok(Samples { features, names, views: Vec::new() })
+    }
+
+    /// Samples whose columns are called `x1`, `x2`, ...
+    pub fn unnamed(features: Matrix) -> Result<Self> {
+        let names = numbered(1, features.n_cols());
+        Samples::new(features, names)
+    }
+
+    /// The same samples with named column groups; each must be non-empty, inside the table and called differently.
+    pub fn with_views(mut self, views: Vec<View>) -> Result<Self> {
+        for (v, view) in views.iter().enumerate() {
+            if view.name.trim().is_empty() {
+                return Err(Error::input(format!("view {}: its name is blank; give it a name", v + 1)));
+            }
+            if views[..v].iter().any(|other| other.name == view.name) {
+                return Err(Error::input(format!("two views are called '{}'; rename one", view.name)));
+            }
+            if view.columns.is_empty() || view.columns.end > self.n_features() {
+                return Err(Error::input(format!(
+                    "view '{}': columns {}..{} of a table with {} columns; give a non-empty range inside it",
+                    view.name,
+                    view.columns.start,
+                    view.columns.end,
+                    self.n_features()
+                )));
+            }
+        }
+        self.views = views;
+        Ok(self)
+    }
+
+    /// The values, `n_samples` x `n_features`.
+    pub fn features(&self) -> &Matrix {
+        &self.features
+    }
+
+    /// Column names.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Named column groups; none unless [`Samples::with_views`] set them.
+    pub fn views(&self) -> &[View] {
+        &self.views
+    }
+
+    /// Number of rows.
+    pub fn n_samples(&self) -> usize {
+        self.features.n_rows()
+    }
+
+    /// Number of columns.
+    pub fn n_features(&self) -> usize {
+        self.features.n_cols()
+    }
+
+    /// The given rows, in the given order, copied; panics on a row outside, as slices do.
+    pub fn select_rows(&self, rows: &[usize]) -> Samples {
+        Samples { features: self.features.select_rows(rows), names: self.names.clone(), views: self.views.clone() }
+    }
+}
+
+/// `x<first>`, ... for `n` columns.
+pub(super) fn numbered(first: usize, n: usize) -> Vec<String> {
+    (first..first + n).map(|k| format!("x{k}")).collect()
+}
+
+fn check_names(names: &[String]) -> Result<()> {
+    let mut seen = HashMap::with_capacity(names.len());
+    for (j, name) in names.iter().enumerate() {
+        if name.trim().is_empty() {
+            return Err(Error::input(format!("column {}: its name is blank; give it a name", j + 1)));
+        }
+        if let Some(first) = seen.insert(name.as_str(), j) {
+            return Err(Error::input(format!(
+                "columns {} and {} are both called '{name}'; rename one",
+                first + 1,
+                j + 1
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| name.to_string()).collect()
+    }
+
+    fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
+        result.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn samples_not_finite_refused_with_row_and_name() {
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let features = Matrix::from_vec(2, 2, vec![1.0, 2.0, 3.0, bad]).unwrap();
+            assert_eq!(
+                message(Samples::new(features, names(&["a", "b"]))),
+                format!("row 2, column 'b': {bad} is not a finite number; remove the row or fill in a value")
+            );
+        }
+    }
+
+    #[test]
+    fn samples_bad_names_refused() {
+        let features = Matrix::zeros(1, 2);
+        assert_eq!(
+            message(Samples::new(features.clone(), names(&["a"]))),
+            "1 names for 2 columns; give one name per column"
+        );
+        assert_eq!(
+            message(Samples::new(features.clone(), names(&["a", "a"]))),
+            "columns 1 and 2 are both called 'a'; rename one"
+        );
+        assert_eq!(message(Samples::new(features, names(&["a", " "]))), "column 2: its name is blank; give it a name");
+        assert_eq!(
+            message(Samples::unnamed(Matrix::zeros(3, 0))),
+            "samples have no columns; at least one feature is needed"
+        );
+    }
+
+    #[test]
+    fn views_outside_or_repeated_refused() {
+        let samples = Samples::unnamed(Matrix::zeros(1, 3)).unwrap();
+        let view = |name: &str, columns| View { name: name.into(), columns };
+        let with = |views| samples.clone().with_views(views);
+        assert_eq!(with(vec![view("a", 0..1), view("b", 1..3)]).unwrap().views().len(), 2);
+        assert_eq!(message(with(vec![view("a", 0..1), view("a", 1..3)])), "two views are called 'a'; rename one");
+        assert_eq!(
+            message(with(vec![view("a", 2..4)])),
+            "view 'a': columns 2..4 of a table with 3 columns; give a non-empty range inside it"
+        );
+        assert!(with(vec![view("a", 1..1)]).is_err());
+        assert!(with(vec![view(" ", 0..1)]).is_err());
+    }
+
+    #[test]
+    fn select_rows_keeps_order_names_and_views() {
+        let samples = Samples::unnamed(Matrix::from_vec(3, 1, vec![1.0, 2.0, 3.0]).unwrap()).unwrap();
+        let samples = samples.with_views(vec![View { name: "v".into(), columns: 0..1 }]).unwrap();
+        let picked = samples.select_rows(&[2, 0, 2]);
+        assert_eq!(picked.features().data(), [3.0, 1.0, 3.0]);
+        assert_eq!((picked.names(), picked.views()), (samples.names(), samples.views()));
+    }
+}
