@@ -20,6 +20,8 @@ mod labels;
 mod libsvm;
 mod read;
 mod samples;
+mod scale;
+mod split;
 mod text;
 
 pub use bundled::{BundledSet, bundled, bundled_sets};
@@ -28,3 +30,5 @@ pub use expect::Expect;
 pub use labels::Labels;
 pub use read::{Format, ReadOptions, Table, load, read, read_from};
 pub use samples::{Samples, View};
+pub use scale::Scaler;
+pub use split::{Split, folds, repeats};
