@@ -155,3 +155,15 @@ pub(crate) fn gib(bytes: u64) -> String {
         format!("{:.1} MiB", bytes / (1u64 << 20) as f64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn place_prints_what_is_known() {
+        assert_eq!(Place::column("a.csv", 3, 7).to_string(), "a.csv:3:7");
+        assert_eq!(Place::line("a.csv", 3).to_string(), "a.csv:3");
+        assert_eq!(Place::file("a.csv").to_string(), "a.csv");
+    }
+}

@@ -1,6 +1,6 @@
 //! Samples with labels, and the fingerprint that ties a model or checkpoint to them.
 
-use super::{Labels, Samples};
+use super::{Expect, Labels, Samples};
 use crate::error::{Error, Result};
 
 /// Samples and the class of each: what methods learn from.
@@ -20,6 +20,10 @@ pub struct Dataset {
     pub samples: Samples,
     /// The class of each row.
     pub labels: Labels,
+    /// The name of the label column in the file, where it has one.
+    pub label_name: Option<String>,
+    /// The first index of LIBSVM text (0 or 1).
+    pub index_base: Option<u8>,
 }
 
 impl Dataset {
@@ -33,12 +37,25 @@ impl Dataset {
                 labels.n_samples()
             )));
         }
-        Ok(Dataset { name, samples, labels })
+        Ok(Dataset { name, samples, labels, label_name: None, index_base: None })
     }
 
     /// The given rows, in the given order, with the whole class list; panics on a row outside, as slices do.
     pub fn select(&self, rows: &[usize]) -> Dataset {
-        Dataset { name: self.name.clone(), samples: self.samples.select_rows(rows), labels: self.labels.select(rows) }
+        let (samples, labels) = (self.samples.select_rows(rows), self.labels.select(rows));
+        Dataset {
+            name: self.name.clone(),
+            samples,
+            labels,
+            label_name: self.label_name.clone(),
+            index_base: self.index_base,
+        }
+    }
+
+    /// What a model must keep to read rows like these again with
+    /// [`ReadOptions::expecting`](super::ReadOptions::expecting).
+    pub fn expect(&self) -> Expect {
+        Expect::new(self.samples.names().to_vec(), self.label_name.clone(), self.index_base)
     }
 
     /// 64 hexadecimal digits that change when any value, name, view, class, label or the order of rows changes.

@@ -95,12 +95,18 @@ impl Table {
             ));
         };
         let labels = Labels::new(&labels).map_err(|error| within(&self.source, error))?;
-        Dataset::new(self.name, self.samples, labels)
+        let set = Dataset::new(self.name, self.samples, labels)?;
+        Ok(Dataset { label_name: self.label_name, index_base: self.index_base, ..set })
     }
 
-    /// What a model must keep to read rows like these again with [`ReadOptions::expecting`].
-    pub fn expect(&self) -> Expect {
-        Expect::new(self.samples.names().to_vec(), self.label_name.clone(), self.index_base)
+    /// The rows with their labels as a test set for rows of these classes; a label that is none of them is an error.
+    pub fn into_test_set(self, classes: &[String]) -> Result<Dataset> {
+        let source = self.source.clone();
+        let labels = self.labels.clone();
+        let set = self.into_dataset()?;
+        let labels =
+            Labels::with_classes(&labels.unwrap_or_default(), classes).map_err(|error| within(&source, error))?;
+        Ok(Dataset { labels, ..set })
     }
 }
 
@@ -506,7 +512,7 @@ mod tests {
                 prop_assert_eq!(table.labels.as_ref().unwrap(), &labels);
                 prop_assert_eq!(table.index_base, Some(base as u8));
                 prop_assert_eq!(&table.samples.names()[0], &format!("x{base}"));
-                let again = read_from(text.as_bytes(), "t.svm", &ReadOptions::expecting(table.expect())).unwrap();
+                let again = read_from(text.as_bytes(), "t.svm", &ReadOptions::expecting(table.clone().into_dataset().unwrap().expect())).unwrap();
                 prop_assert_eq!(again.samples, table.samples);
                 let packed = read_from(&gzip(text.as_bytes())[..], "t", &ReadOptions::default()).unwrap();
                 prop_assert_eq!(packed.labels, table.labels);
@@ -520,7 +526,7 @@ mod tests {
             let trained = read_from(text.as_bytes(), "t.csv", &ReadOptions::default()).unwrap();
             crate::dist::Rng::new(seed, 0).shuffle(&mut columns);
             let text = csv_text(&features, &labels, &columns, "\n", false);
-            let options = ReadOptions::expecting(trained.expect());
+            let options = ReadOptions::expecting(trained.clone().into_dataset().unwrap().expect());
             let table = read_from(text.as_bytes(), "t.csv", &options).unwrap();
             prop_assert_eq!(bits(table.samples.features()), bits(&features));
             prop_assert_eq!(table.labels, trained.labels);

@@ -6,12 +6,13 @@ use std::iter::once;
 use std::ops::Range;
 use std::str::FromStr;
 
-use super::closest::closest;
 use super::columns::Columns;
 use super::family::Kernel;
 use super::grammar::parse;
 use super::median::median_distance;
 use super::term::{At, Fault, Name, Parsed, Pick, Selector, Term, check_repeats, too_many};
+use crate::closest::closest;
+use crate::data::View;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 
@@ -28,8 +29,8 @@ const DEFAULT: &str = "gaussian(median*2^-3..2^3), polynomial(1..3)";
 pub struct Layout<'a> {
     /// Column names, one per column or none at all.
     pub names: &'a [String],
-    /// View names with the columns they hold.
-    pub views: &'a [(String, Range<usize>)],
+    /// Views with the columns they hold.
+    pub views: &'a [View],
 }
 
 /// A bank of kernels as text: see the [grammar](crate::kernel).
@@ -128,7 +129,7 @@ fn check_layout(layout: &Layout<'_>, n_features: usize) -> Result<()> {
             names.len()
         )));
     }
-    for (name, columns) in views.iter() {
+    for View { name, columns } in views.iter() {
         if columns.end > n_features {
             return Err(Error::input(format!(
                 "view {name} ends at column {} but the rows have {n_features} columns",
@@ -196,7 +197,7 @@ impl<'a> Lookup<'a> {
                 Err(Fault::new(at, message))
             }
             None => {
-                let view = self.layout.views.iter().any(|(view, _)| view == name);
+                let view = self.layout.views.iter().any(|view| view.name == *name);
                 let hint = view.then(|| format!("on {}", Name(name)));
                 let names = self.layout.names.iter().map(String::as_str);
                 Err(Fault::new(at, unknown("column", name, hint, names)))
@@ -206,14 +207,14 @@ impl<'a> Lookup<'a> {
 
     fn view(&self, at: At, name: &str) -> Parsed<Range<usize>> {
         let views = self.layout.views.iter();
-        match views.clone().find(|(view, _)| view == name) {
-            Some((_, columns)) if columns.is_empty() => {
+        match views.clone().find(|view| view.name == *name) {
+            Some(View { columns, .. }) if columns.is_empty() => {
                 Err(Fault::new(at, format!("view {} has no columns; choose another", Name(name))))
             }
-            Some((_, columns)) => Ok(columns.clone()),
+            Some(View { columns, .. }) => Ok(columns.clone()),
             None => {
                 let hint = self.by_name.contains_key(name).then(|| format!("on [{}]", Name(name)));
-                Err(Fault::new(at, unknown("view", name, hint, views.map(|(view, _)| view.as_str()))))
+                Err(Fault::new(at, unknown("view", name, hint, views.map(|view| view.name.as_str()))))
             }
         }
     }
@@ -274,6 +275,10 @@ mod tests {
     use super::*;
     use crate::dist::Rng;
     use crate::kernel::{Base, Family};
+
+    fn view(name: &str, columns: Range<usize>) -> View {
+        View { name: name.into(), columns }
+    }
 
     fn bank(text: &str) -> Bank {
         text.parse().unwrap()
@@ -386,7 +391,7 @@ mod tests {
     #[test]
     fn resolve_names_views_and_positions_of_one_set_compare_equal() {
         let names = names(&["a", "b", "c d", "1"]);
-        let views = [("left".to_string(), 0..2), ("all".to_string(), 0..4)];
+        let views = [view("left", 0..2), view("all", 0..4)];
         let layout = Layout { names: &names, views: &views };
         let text = "linear on left, linear on [b, a], linear on [0:2], linear on [1, 0], linear on all, linear on \
                     [\"c d\", \"1\", left, 0]";
@@ -433,7 +438,7 @@ mod tests {
     #[test]
     fn resolve_of_a_misfit_points_at_the_character() {
         let names = names(&["gene1", "gene2", "odd, name", "twice", "twice", "6", "7", "8", "9", "10"]);
-        let views = [("rna".to_string(), 0..6), ("protein".to_string(), 6..10), ("void".to_string(), 3..3)];
+        let views = [view("rna", 0..6), view("protein", 6..10), view("void", 3..3)];
         let layout = Layout { names: &names, views: &views };
         let features = rows(4, 10);
         let all_views = "(the data has 3 views: rna, protein, void)";
@@ -473,7 +478,7 @@ mod tests {
     #[test]
     fn resolve_with_a_layout_of_another_shape_is_an_error() {
         let two = names(&["a", "b"]);
-        let views = [("v".to_string(), 1..4)];
+        let views = [view("v", 1..4)];
         for layout in [Layout { names: &two, views: &[] }, Layout { names: &[], views: &views }] {
             assert!(matches!(bank("linear").resolve(&layout, &rows(2, 3)), Err(Error::Input(_))));
         }

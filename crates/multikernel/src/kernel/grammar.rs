@@ -3,11 +3,11 @@
 use std::str::FromStr;
 
 use super::bank::MAX_KERNELS;
-use super::closest::closest;
 use super::family::Kernel;
 use super::term::{
     At, Factor, Fault, Item, Kind, Number, Parsed, Pick, Selector, Term, Value, check_repeats, exp2, is_bare, too_many,
 };
+use crate::closest::closest;
 use crate::error::{Error, Result};
 
 impl FromStr for Kernel {

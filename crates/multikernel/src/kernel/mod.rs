@@ -50,7 +50,6 @@
 //! ```
 
 mod bank;
-mod closest;
 mod columns;
 mod exp;
 mod family;
