@@ -23,6 +23,15 @@ impl Matrix {
         Matrix { n_rows, n_cols, data: vec![0.0; n_rows * n_cols] }
     }
 
+    /// A matrix of zeros, or `None` where there is no memory for it.
+    pub(crate) fn try_zeros(n_rows: usize, n_cols: usize) -> Option<Self> {
+        let size = n_rows.checked_mul(n_cols)?;
+        let mut data = Vec::new();
+        data.try_reserve_exact(size).ok()?;
+        data.resize(size, 0.0);
+        Some(Matrix { n_rows, n_cols, data })
+    }
+
     /// A matrix over row-major `data` of length `n_rows * n_cols`; any other length is an error.
     pub fn from_vec(n_rows: usize, n_cols: usize, data: Vec<f64>) -> Result<Self> {
         if n_rows.checked_mul(n_cols) != Some(data.len()) {

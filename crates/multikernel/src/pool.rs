@@ -45,4 +45,9 @@ impl Pool {
         }
         self.inner.install(|| data.par_chunks_mut(size).enumerate().for_each(|(i, chunk)| f(i, chunk)));
     }
+
+    /// Calls `f` on each item; items are handed out one by one, so uneven work evens out.
+    pub fn each<T: Send>(&self, items: Vec<T>, f: impl Fn(T) + Sync + Send) {
+        self.inner.install(|| items.into_par_iter().with_max_len(1).for_each(f));
+    }
 }
