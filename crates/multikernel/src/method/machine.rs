@@ -1,0 +1,179 @@
+//! The model most stack methods end with: fixed kernel weights and kernel expansions on them.
+
+use crate::error::{Error, Result};
+use crate::linalg::{Matrix, axpy};
+use crate::pool::Pool;
+use crate::record;
+use crate::run::{Input, Points, Predict};
+
+record! {
+    /// Kernel weights, and one expansion `f_p(x) = sum_i coef_ip k(x_i, x) + bias_p` per two-class problem p, where
+    /// `k = sum_m weights_m k_m`. Only support points, those with a coefficient that is not zero, are kept.
+    ///
+    /// Cost of a score: P kernel values per support point.
+    #[derive(Clone, Debug)]
+    pub struct Machine {
+        weights: Vec<f64>,
+        support: Vec<usize>,
+        coef: Matrix,
+        bias: Vec<f64>,
+        n_classes: usize,
+        one_vs_one: bool,
+        trained: Vec<usize>,
+        warnings: Vec<String>,
+    }
+}
+
+/// The class pairs of one-vs-one in the order their problems are stored: (0, 1), (0, 2), ..., (1, 2), ...
+pub(super) fn pairs(n_classes: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..n_classes).flat_map(move |first| (first + 1..n_classes).map(move |second| (first, second)))
+}
+
+impl Machine {
+    /// One expansion per class, the largest wins: `coef` is n_train x n_classes.
+    pub fn one_vs_rest(weights: Vec<f64>, coef: &Matrix, bias: Vec<f64>) -> Machine {
+        let n_classes = bias.len();
+        Machine::new(weights, coef, bias, n_classes, false)
+    }
+
+    /// One expansion per pair of classes, positive for the first: `coef` is n_train x pairs. Two classes are one pair.
+    pub fn one_vs_one(weights: Vec<f64>, coef: &Matrix, bias: Vec<f64>, n_classes: usize) -> Machine {
+        Machine::new(weights, coef, bias, n_classes, true)
+    }
+
+    fn new(weights: Vec<f64>, coef: &Matrix, bias: Vec<f64>, n_classes: usize, one_vs_one: bool) -> Machine {
+        let support: Vec<usize> = (0..coef.n_rows()).filter(|&i| coef.row(i).iter().any(|&c| c != 0.0)).collect();
+        let trained = (0..bias.len()).collect();
+        let coef = coef.select_rows(&support);
+        Machine { weights, support, coef, bias, n_classes, one_vs_one, trained, warnings: vec![] }
+    }
+
+    /// Names the problems that were trained; the others take no part in a vote.
+    #[must_use]
+    pub fn with_trained(mut self, trained: Vec<usize>) -> Machine {
+        self.trained = trained;
+        self
+    }
+
+    /// Adds something the user should know.
+    #[must_use]
+    pub fn with_warning(mut self, warning: Option<String>) -> Machine {
+        self.warnings.extend(warning);
+        self
+    }
+
+    /// Votes of the pairs, and a bounded share of the summed decisions to rank within equal votes. Classes tied for
+    /// most votes get the same score, so the label is the first of them, as in LIBSVM.
+    fn vote(&self, decisions: &[f64], scores: &mut [f64]) {
+        let mut confidence = vec![0.0; self.n_classes];
+        for (problem, (first, second)) in pairs(self.n_classes).enumerate() {
+            if self.trained.contains(&problem) {
+                let decision = decisions[problem];
+                scores[if decision > 0.0 { first } else { second }] += 1.0;
+                confidence[first] += decision;
+                confidence[second] -= decision;
+            }
+        }
+        let top = scores.iter().copied().fold(0.0, f64::max);
+        // At most 1/3, so that no ranking within equal votes ever outweighs a vote.
+        let share = |confidence: f64| confidence / (3.0 * (confidence.abs() + 1.0));
+        let best = (0..self.n_classes).filter(|&c| scores[c] == top).map(|c| share(confidence[c])).fold(-1.0, f64::max);
+        for (score, confidence) in scores.iter_mut().zip(confidence) {
+            *score += if *score == top { best } else { share(confidence) };
+        }
+    }
+
+    fn check(&self, input: Input<'_>) -> Result<()> {
+        let problems =
+            if self.one_vs_one { self.n_classes * (self.n_classes.saturating_sub(1)) / 2 } else { self.n_classes };
+        let fits = self.coef.n_cols() == problems
+            && self.bias.len() == problems
+            && self.coef.n_rows() == self.support.len()
+            && input.stack()?.n_cols() == self.support.len();
+        if fits { Ok(()) } else { Err(Error::input("the model's arrays do not fit together; train it again")) }
+    }
+}
+
+impl Predict for Machine {
+    fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
+        self.check(input)?;
+        let weights = Matrix::from_vec(self.weights.len(), 1, self.weights.clone())?;
+        let mut combined = input.stack()?.combine(&weights, pool)?;
+        let gram = combined.remove(0);
+        let mut scores = Matrix::zeros(gram.n_rows(), self.n_classes);
+        for i in 0..gram.n_rows() {
+            let mut decisions = self.bias.clone();
+            for (value, coef) in gram.row(i).iter().zip(self.coef.rows()) {
+                axpy(*value, coef, &mut decisions);
+            }
+            match (self.one_vs_one, self.n_classes) {
+                (false, _) => {
+                    for (class, score) in scores.row_mut(i).iter_mut().enumerate() {
+                        *score = if self.trained.contains(&class) { decisions[class] } else { f64::NEG_INFINITY };
+                    }
+                }
+                (true, 2) => scores.row_mut(i).copy_from_slice(&[decisions[0], -decisions[0]]),
+                (true, _) => self.vote(&decisions, scores.row_mut(i)),
+            }
+        }
+        Ok(scores)
+    }
+
+    fn points(&self) -> Points {
+        Points::Some(self.support.clone())
+    }
+
+    fn weights(&self) -> Option<&[f64]> {
+        Some(&self.weights)
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        let scheme = if self.one_vs_one { "one-vs-one" } else { "one-vs-rest" };
+        vec![
+            ("support points".into(), self.support.len().to_string()),
+            ("two-class problems".into(), format!("{} ({scheme})", self.bias.len())),
+        ]
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn three() -> Machine {
+        Machine::one_vs_one(vec![1.0], &Matrix::zeros(1, 3), vec![0.0; 3], 3)
+    }
+
+    fn scores(machine: &Machine, decisions: [f64; 3]) -> Vec<f64> {
+        let mut scores = vec![0.0; 3];
+        machine.vote(&decisions, &mut scores);
+        scores
+    }
+
+    #[test]
+    fn vote_with_a_winner_ranks_it_first() {
+        // 0 beats 1, 2 beats 0, 2 beats 1: votes 1, 0, 2.
+        let s = scores(&three(), [5.0, -0.1, -0.2]);
+        assert!(s[2] > s[0] && s[0] > s[1], "{s:?}");
+        assert!(s[2] > 2.0 - 1.0 / 3.0 && s[2] < 2.0 + 1.0 / 3.0);
+    }
+
+    #[test]
+    fn vote_with_all_tied_gives_equal_scores() {
+        // A cycle: 0 beats 1, 2 beats 0, 1 beats 2. LIBSVM takes the first class.
+        let s = scores(&three(), [0.5, -3.0, 0.1]);
+        assert!(s[0] == s[1] && s[1] == s[2], "{s:?}");
+    }
+
+    #[test]
+    fn vote_without_an_untrained_pair_ignores_it() {
+        let machine = three().with_trained(vec![1, 2]);
+        let s = scores(&machine, [99.0, -1.0, -1.0]);
+        assert!(s[2] > s[0] && s[2] > s[1], "{s:?}");
+        assert!(s[0].abs() < 1.0 / 3.0, "the untrained pair voted: {s:?}");
+    }
+}

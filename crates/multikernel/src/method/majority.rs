@@ -1,0 +1,62 @@
+//! `majority`: the most frequent class, whatever the features. The bar under every bar.
+
+use crate::error::Result;
+use crate::linalg::Matrix;
+use crate::pool::Pool;
+use crate::record;
+use crate::run::{About, Control, Input, Method, Needs, Params, Points, Predict, Progress, Task};
+
+/// Predicts the most frequent training class; its probabilities are the class frequencies.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Majority;
+
+record! {
+    /// The class frequencies: all there is to learn.
+    #[derive(Clone, Debug)]
+    pub struct Frequencies {
+        frequencies: Vec<f64>,
+    }
+}
+
+impl Method for Majority {
+    type State = Frequencies;
+    type Model = Frequencies;
+
+    fn about(&self) -> About {
+        About {
+            name: "majority",
+            summary: "the most frequent class, whatever the features: what every method must beat",
+            needs: Needs::Rows,
+            params: &[],
+            bank: "",
+        }
+    }
+
+    fn init(&self, _: &Task<'_>, _: &Params) -> Result<Frequencies> {
+        Ok(Frequencies { frequencies: vec![] })
+    }
+
+    fn step(&self, task: &Task<'_>, _: &Params, state: &mut Frequencies, _: &Control) -> Result<Progress> {
+        let n = task.labels.codes().len() as f64;
+        state.frequencies = task.labels.counts().into_iter().map(|count| count as f64 / n).collect();
+        Ok(Progress::of(1, 1))
+    }
+
+    fn finish(&self, _: &Task<'_>, _: &Params, state: Frequencies) -> Result<Frequencies> {
+        Ok(state)
+    }
+}
+
+impl Predict for Frequencies {
+    fn scores(&self, input: Input<'_>, _: &Pool) -> Result<Matrix> {
+        Ok(Matrix::from_fn(input.n_samples(), self.frequencies.len(), |_, class| self.frequencies[class]))
+    }
+
+    fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Option<Matrix>> {
+        self.scores(input, pool).map(Some)
+    }
+
+    fn points(&self) -> Points {
+        Points::None
+    }
+}

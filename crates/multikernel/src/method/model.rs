@@ -1,0 +1,288 @@
+//! A trained model with everything a prediction needs: scaling, kernels, training rows, class names.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::plan::Kept;
+use super::registry::Registry;
+use crate::data::{Expect, Samples, Scaler};
+use crate::error::{Error, Result};
+use crate::file::{self, Codec, Kind, Record};
+use crate::kernel::Kernel;
+use crate::linalg::Matrix;
+use crate::pool::Pool;
+use crate::record;
+use crate::run::{Input, Predict};
+use crate::stack::{Building, Centring, Stack};
+
+record! {
+    /// What a model says about itself.
+    #[derive(Clone, Debug, PartialEq)]
+    pub(super) struct Header {
+        pub(super) method: String,
+        pub(super) params: BTreeMap<String, String>,
+        pub(super) kernels: Option<String>,
+        pub(super) resolved: Vec<String>,
+        pub(super) scale: String,
+        pub(super) seed: u64,
+        pub(super) classes: Vec<String>,
+        pub(super) features: Vec<String>,
+        pub(super) label: Option<String>,
+        pub(super) index_base: Option<u64>,
+        pub(super) dataset: String,
+        pub(super) n_samples: usize,
+        pub(super) fingerprint: String,
+        pub(super) stop: String,
+        pub(super) finished: bool,
+        pub(super) steps: u64,
+    }
+}
+
+/// A trained classifier: predicts, saves, loads, and says which kernels matter.
+pub struct Model {
+    header: Header,
+    scaler: Scaler,
+    kept: Kept,
+    predictor: Box<dyn Predict>,
+    record: Record,
+}
+
+/// What a model says of each row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// The class of each row, as an index into [`Model::classes`].
+    pub labels: Vec<usize>,
+    /// n_samples x n_classes; larger is more likely, the first largest is the label.
+    pub scores: Matrix,
+}
+
+impl std::fmt::Debug for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Model").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
+/// Bytes of kernel values held at a time while predicting.
+const BATCH_BYTES: usize = 64 << 20;
+
+impl Model {
+    pub(super) fn new(
+        header: Header,
+        scaler: Scaler,
+        kept: Kept,
+        predictor: Box<dyn Predict>,
+        record: Record,
+    ) -> Model {
+        Model { header, scaler, kept, predictor, record }
+    }
+
+    /// The method's name.
+    pub fn method(&self) -> &str {
+        &self.header.method
+    }
+
+    /// The parameters it was trained with, as text.
+    pub fn params(&self) -> &BTreeMap<String, String> {
+        &self.header.params
+    }
+
+    /// The bank text it was trained with.
+    pub fn bank(&self) -> Option<&str> {
+        self.header.kernels.as_deref()
+    }
+
+    /// The concrete kernels, each as its text, in the order of the weights.
+    pub fn kernels(&self) -> &[String] {
+        &self.header.resolved
+    }
+
+    /// One weight per kernel, for methods that have them.
+    pub fn weights(&self) -> Option<&[f64]> {
+        self.predictor.weights()
+    }
+
+    /// Class names; predictions are indices into them.
+    pub fn classes(&self) -> &[String] {
+        &self.header.classes
+    }
+
+    /// Names of the features, in the order the model takes them.
+    pub fn features(&self) -> &[String] {
+        &self.header.features
+    }
+
+    /// How many training rows, from which data, with which fingerprint.
+    pub fn trained_on(&self) -> (usize, &str, &str) {
+        (self.header.n_samples, &self.header.dataset, &self.header.fingerprint)
+    }
+
+    /// The seed of the run.
+    pub fn seed(&self) -> u64 {
+        self.header.seed
+    }
+
+    /// How features are scaled, as a word.
+    pub fn scale(&self) -> &str {
+        &self.header.scale
+    }
+
+    /// Whether the run went to its end, and how it ended.
+    pub fn stop(&self) -> (bool, &str) {
+        (self.header.finished, &self.header.stop)
+    }
+
+    /// Facts of the method about this model: name and value.
+    pub fn facts(&self) -> Vec<(String, String)> {
+        self.predictor.facts()
+    }
+
+    /// What a user should know, such as a solver that did not converge.
+    pub fn warnings(&self) -> Vec<String> {
+        self.predictor.warnings()
+    }
+
+    /// What a reader needs to bring a file into the model's order of features.
+    pub fn expect(&self) -> Expect {
+        let index_base = self.header.index_base.and_then(|base| u8::try_from(base).ok());
+        Expect::new(self.header.features.clone(), self.header.label.clone(), index_base)
+    }
+
+    /// Labels and scores of rows, with the machine's threads. Cost per row: P kernel values per kept training row.
+    pub fn predict(&self, samples: &Samples) -> Result<Prediction> {
+        self.predict_in(samples, &Pool::new(0)?)
+    }
+
+    /// [`Model::predict`] with given threads.
+    pub fn predict_in(&self, samples: &Samples, pool: &Pool) -> Result<Prediction> {
+        let scores = self.batches(samples, pool, |input| self.predictor.scores(input, pool))?;
+        let label = |row: &[f64]| (0..row.len()).rev().max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap_or(0);
+        Ok(Prediction { labels: scores.rows().map(label).collect(), scores })
+    }
+
+    /// Class probabilities of rows (n_samples x n_classes); an error for methods that have none.
+    pub fn probabilities(&self, samples: &Samples, pool: &Pool) -> Result<Matrix> {
+        self.batches(samples, pool, |input| {
+            self.predictor.probabilities(input, pool)?.ok_or_else(|| {
+                Error::input(format!(
+                    "the method {} gives scores but no probabilities; ask for scores instead",
+                    self.method()
+                ))
+            })
+        })
+    }
+
+    /// Runs `f` on the rows a batch at a time: rows are independent, so the cut changes nothing but memory.
+    fn batches(&self, samples: &Samples, pool: &Pool, f: impl Fn(Input<'_>) -> Result<Matrix>) -> Result<Matrix> {
+        let rows = self.scaler.apply(&self.ordered(samples)?)?;
+        let per_row = 8 * self.kept.kernels.len().max(1) * self.kept.rows.n_rows().max(1);
+        let size = (BATCH_BYTES / per_row).clamp(16, 4096);
+        let n_classes = self.header.classes.len();
+        let mut data = Vec::with_capacity(rows.n_rows() * n_classes);
+        for start in (0..rows.n_rows()).step_by(size) {
+            let batch: Vec<usize> = (start..(start + size).min(rows.n_rows())).collect();
+            let batch = rows.select_rows(&batch);
+            let result = if self.header.kernels.is_some() {
+                f(Input::Stack(&self.stack(&batch, pool)?))?
+            } else {
+                f(Input::Rows(&batch))?
+            };
+            data.extend_from_slice(result.data());
+        }
+        Matrix::from_vec(rows.n_rows(), n_classes, data)
+    }
+
+    fn stack(&self, rows: &Matrix, pool: &Pool) -> Result<Stack> {
+        let kept = &self.kept;
+        let stack = Stack::cross(rows, &kept.rows, &kept.kernels, &kept.centring, &Building::new(pool))?;
+        if kept.columns.len() == kept.rows.n_rows() {
+            return Ok(stack);
+        }
+        stack.between(&(0..rows.n_rows()).collect::<Vec<_>>(), &kept.columns)
+    }
+
+    /// The features in the model's order: matched by name if the names are the same in another order.
+    fn ordered(&self, samples: &Samples) -> Result<Matrix> {
+        let (wanted, found) = (&self.header.features, samples.names());
+        if wanted.len() != found.len() {
+            return Err(Error::input(format!(
+                "rows have {} features, the model was trained with {}; give the same columns as in training",
+                found.len(),
+                wanted.len()
+            )));
+        }
+        if wanted == found {
+            return Ok(samples.features().clone());
+        }
+        let place: BTreeMap<&str, usize> = found.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
+        match wanted.iter().map(|name| place.get(name.as_str()).copied()).collect::<Option<Vec<usize>>>() {
+            Some(order) => Ok(samples.features().select_cols(&order)),
+            None if samples.is_numbered() => Ok(samples.features().clone()),
+            None => {
+                let missing: Vec<&str> =
+                    wanted.iter().map(String::as_str).filter(|name| !place.contains_key(name)).take(5).collect();
+                Err(Error::input(format!(
+                    "the rows lack features the model was trained with: {}; give the same columns as in training",
+                    missing.join(", ")
+                )))
+            }
+        }
+    }
+
+    /// Writes the model to a file, atomically. Equal models give equal bytes.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let mut record = self.header.encode();
+        record.put("scaler.mean", &self.scaler.mean().to_vec());
+        record.put("scaler.scale", &self.scaler.scale().to_vec());
+        record.put("points", &self.kept.rows);
+        record.put("columns", &self.kept.columns);
+        for (m, centring) in self.kept.centring.iter().enumerate() {
+            if let Some(centring) = centring {
+                record.put(&format!("centring.{m}.means"), &centring.means);
+                record.put(&format!("centring.{m}.grand"), &centring.grand);
+            }
+        }
+        record.put_record("model", self.record.clone());
+        file::write(path.as_ref(), Kind::Model, &record)
+    }
+
+    /// Reads a model of one of the standard methods.
+    pub fn load(path: impl AsRef<Path>) -> Result<Model> {
+        Model::load_with(path, &Registry::standard())
+    }
+
+    /// Reads a model of one of the methods of a registry.
+    pub fn load_with(path: impl AsRef<Path>, registry: &Registry) -> Result<Model> {
+        let path = path.as_ref();
+        let record = file::read(path, Kind::Model)?;
+        // What a checked file lacks is a fault of the file: say which.
+        Model::decode(&record, registry).map_err(|error| match error {
+            Error::Io { .. } | Error::File { .. } => error,
+            other => Error::file(path, format!("cannot be used: {other}")),
+        })
+    }
+
+    fn decode(record: &Record, registry: &Registry) -> Result<Model> {
+        let header = Header::decode(record)?;
+        let scaler = Scaler::from_parts(record.take("scaler.mean")?, record.take("scaler.scale")?)?;
+        let kernels: Vec<Kernel> = header.resolved.iter().map(|text| text.parse()).collect::<Result<_>>()?;
+        let centring = |(m, kernel): (usize, &Kernel)| -> Result<Option<Centring>> {
+            if !kernel.is_centred() {
+                return Ok(None);
+            }
+            let (means, grand) =
+                (record.take(&format!("centring.{m}.means"))?, record.take(&format!("centring.{m}.grand"))?);
+            Ok(Some(Centring { means, grand }))
+        };
+        let centring = kernels.iter().enumerate().map(centring).collect::<Result<_>>()?;
+        let kept = Kept { rows: record.take("points")?, columns: record.take("columns")?, centring, kernels };
+        let fits = kept.rows.n_cols() == header.features.len()
+            && scaler.mean().len() == header.features.len()
+            && kept.kernels.iter().all(|kernel| kernel.columns().end() <= header.features.len());
+        if !fits {
+            return Err(Error::input("its arrays do not fit its number of features"));
+        }
+        let record = record.take_record("model");
+        let predictor = registry.get(&header.method)?.decode(&record)?;
+        Ok(Model { header, scaler, kept, predictor, record })
+    }
+}

@@ -1,0 +1,339 @@
+//! A plan: method, parameters, bank, scaling and seed; what is trained, cross-validated and written into a model.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::model::{Header, Model};
+use super::registry::Registry;
+use crate::data::{Dataset, Labels, Samples, Scaler};
+use crate::error::{Error, Result};
+use crate::kernel::{Bank, Kernel, Layout};
+use crate::linalg::Matrix;
+use crate::pool::Pool;
+use crate::run::{
+    AnyMethod, Checkpoint, Control, Input, Needs, Observer, Params, Points, Progress, Runner, Silent, Stop, Task,
+};
+use crate::stack::{Building, Stack};
+
+/// How features are scaled before kernels see them; learned on training rows, stored in the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scale {
+    /// Mean 0 and standard deviation 1 per column; constant columns are only shifted.
+    #[default]
+    Standard,
+    /// As they are.
+    None,
+}
+
+impl Scale {
+    /// The word used by the command line and in files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Scale::Standard => "standard",
+            Scale::None => "none",
+        }
+    }
+}
+
+impl FromStr for Scale {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "standard" => Ok(Scale::Standard),
+            "none" => Ok(Scale::None),
+            _ => Err(Error::param("scale", format!("must be standard or none, got `{text}`"))),
+        }
+    }
+}
+
+/// What a run works with besides the data: threads, limits, who is told, where it is stored.
+pub struct Session<'a> {
+    /// The threads.
+    pub pool: &'a Pool,
+    /// When to stop.
+    pub control: Control,
+    /// Who is told.
+    pub observer: &'a mut dyn Observer,
+    /// Where the state is stored, if anywhere.
+    pub checkpoint: Option<Checkpoint>,
+    /// Most bytes the kernel stack may take.
+    pub memory: Option<u64>,
+}
+
+impl<'a> Session<'a> {
+    /// A session without limits or checkpoints.
+    pub fn new(pool: &'a Pool, observer: &'a mut dyn Observer) -> Self {
+        Session { pool, control: Control::default(), observer, checkpoint: None, memory: None }
+    }
+}
+
+/// Training rows made ready: scaled, with their kernels. Several plans with the same bank share one.
+pub struct Prepared<'a> {
+    data: &'a Dataset,
+    scaler: Scaler,
+    rows: Matrix,
+    bank: Option<Bank>,
+    kernels: Vec<Kernel>,
+    stack: Option<Stack>,
+    seconds: f64,
+}
+
+impl Prepared<'_> {
+    /// Seconds spent on scaling and kernels.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// Number of kernels.
+    pub fn n_kernels(&self) -> usize {
+        self.kernels.len()
+    }
+}
+
+/// What to train: a method with its parameters, the kernel bank, the scaling and the seed.
+///
+/// ```
+/// use multikernel::{Plan, data::bundled};
+/// let data = bundled("ionosphere")?;
+/// let model = Plan::new("average")?.kernels("gaussian(2^-2..2^3), linear")?.set("c", "50")?.train(&data)?;
+/// let predicted = model.predict(&data.samples)?;
+/// assert_eq!(model.classes()[predicted.labels[0]], "good");
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Plan {
+    method: Arc<dyn AnyMethod>,
+    params: Params,
+    bank: Option<Bank>,
+    scale: Scale,
+    seed: u64,
+}
+
+impl std::fmt::Debug for Plan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.settings()).finish()
+    }
+}
+
+impl Plan {
+    /// A method of the standard registry at its defaults.
+    pub fn new(method: &str) -> Result<Plan> {
+        Plan::from_registry(&Registry::standard(), method)
+    }
+
+    /// A method of any registry at its defaults.
+    pub fn from_registry(registry: &Registry, method: &str) -> Result<Plan> {
+        let method = registry.get(method)?;
+        let about = method.about();
+        let bank = if about.needs == Needs::Stack { Some(about.bank.parse()?) } else { None };
+        Ok(Plan { params: Params::new(about.params)?, method, bank, scale: Scale::default(), seed: 0 })
+    }
+
+    /// Sets the kernel bank; an error for methods that work on rows.
+    pub fn kernels(mut self, bank: &str) -> Result<Plan> {
+        if !self.uses_kernels() {
+            return Err(Error::param(
+                "kernels",
+                format!("the method {} works on rows and takes no kernels; leave it out", self.name()),
+            ));
+        }
+        self.bank = Some(bank.parse()?);
+        Ok(self)
+    }
+
+    /// Sets one parameter from its text.
+    pub fn set(mut self, name: &str, value: &str) -> Result<Plan> {
+        self.params.set(name, value)?;
+        Ok(self)
+    }
+
+    /// Sets the seed of all randomness.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Plan {
+        self.seed = seed;
+        self
+    }
+
+    /// Sets the scaling of features.
+    #[must_use]
+    pub fn scale(mut self, scale: Scale) -> Plan {
+        self.scale = scale;
+        self
+    }
+
+    /// The method's name.
+    pub fn name(&self) -> &'static str {
+        self.method.about().name
+    }
+
+    /// Whether the method works on kernels.
+    pub fn uses_kernels(&self) -> bool {
+        self.method.about().needs == Needs::Stack
+    }
+
+    /// The kernel bank, for methods that work on kernels.
+    pub fn bank(&self) -> Option<&Bank> {
+        self.bank.as_ref()
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Everything that was decided, as printed at the head of a run and compared when one is resumed.
+    pub fn settings(&self) -> BTreeMap<String, String> {
+        let mut settings = BTreeMap::from([
+            ("method".to_string(), self.name().to_string()),
+            ("scale".to_string(), self.scale.word().to_string()),
+            ("seed".to_string(), self.seed.to_string()),
+        ]);
+        settings.extend(self.bank.iter().map(|bank| ("kernels".to_string(), bank.to_string())));
+        settings.extend(self.params.iter().map(|(name, value)| (name.to_string(), value.to_string())));
+        settings
+    }
+
+    /// Trains on all rows with the machine's threads, silently.
+    pub fn train(&self, data: &Dataset) -> Result<Model> {
+        let pool = Pool::new(0)?;
+        self.train_in(data, &mut Session::new(&pool, &mut Silent))
+    }
+
+    /// Trains on all rows in a session; see [`Runner::run`] for what happens when it is stopped.
+    pub fn train_in(&self, data: &Dataset, session: &mut Session<'_>) -> Result<Model> {
+        let prepared = self.prepare(data, session)?;
+        self.fit(&prepared, session)
+    }
+
+    /// Scales the rows and computes the kernels. Cost: see [`Stack::train`].
+    pub fn prepare<'a>(&self, data: &'a Dataset, session: &mut Session<'_>) -> Result<Prepared<'a>> {
+        let start = Instant::now();
+        check_labels(&data.labels)?;
+        let scaler = match self.scale {
+            Scale::Standard => Scaler::fit(data.samples.features())?,
+            Scale::None => Scaler::identity(data.samples.n_features()),
+        };
+        let rows = scaler.apply(data.samples.features())?;
+        let layout = Layout { names: data.samples.names(), views: data.samples.views() };
+        let kernels = self.bank.as_ref().map(|bank| bank.resolve(&layout, &rows)).transpose()?;
+        let stack = kernels.as_ref().map(|kernels| build(&rows, kernels, session)).transpose()?;
+        let bank = self.bank.clone();
+        let kernels = kernels.unwrap_or_default();
+        Ok(Prepared { data, scaler, rows, bank, kernels, stack, seconds: start.elapsed().as_secs_f64() })
+    }
+
+    /// Runs the method on prepared rows, which must come from a plan with the same bank and scaling.
+    pub fn fit(&self, prepared: &Prepared<'_>, session: &mut Session<'_>) -> Result<Model> {
+        let input = match &prepared.stack {
+            Some(stack) if self.uses_kernels() => Input::Stack(stack),
+            _ => Input::Rows(&prepared.rows),
+        };
+        if self.uses_kernels() && self.bank != prepared.bank {
+            return Err(Error::input("the rows were prepared with another kernel bank than the plan's"));
+        }
+        let task = Task { input, labels: &prepared.data.labels, seed: self.seed, pool: session.pool };
+        let fingerprint = prepared.data.fingerprint();
+        let mut identity = self.settings();
+        identity.insert("data fingerprint".into(), fingerprint.clone());
+        let checkpoint = session.checkpoint.as_ref();
+        let mut runner = Runner { control: &session.control, observer: session.observer, checkpoint, identity };
+        let run = runner.run(self.method.as_ref(), &task, &self.params)?;
+        let mut header = self.header(prepared, fingerprint);
+        header.stop = match run.stop {
+            Stop::Finished => "finished".into(),
+            stop => format!("{stop} after {} of {} units of work", run.progress.done, run.progress.total),
+        };
+        header.finished = run.stop == Stop::Finished;
+        header.steps = run.steps;
+        Ok(Model::new(header, prepared.scaler.clone(), self.kept(prepared, run.model.points()), run.model, run.record))
+    }
+
+    fn header(&self, prepared: &Prepared<'_>, fingerprint: String) -> Header {
+        let samples: &Samples = &prepared.data.samples;
+        Header {
+            method: self.name().into(),
+            params: self.params.to_texts(),
+            kernels: self.bank.as_ref().map(Bank::to_string),
+            resolved: if self.uses_kernels() {
+                prepared.kernels.iter().map(Kernel::to_string).collect()
+            } else {
+                vec![]
+            },
+            scale: self.scale.word().into(),
+            seed: self.seed,
+            classes: prepared.data.labels.classes().to_vec(),
+            features: samples.names().to_vec(),
+            label: prepared.data.label_name.clone(),
+            index_base: prepared.data.index_base.map(u64::from),
+            dataset: prepared.data.name.clone(),
+            n_samples: samples.n_samples(),
+            fingerprint,
+            stop: String::new(),
+            finished: true,
+            steps: 0,
+        }
+    }
+
+    /// The training rows the model needs: its points, or all of them where a centred kernel averages over all.
+    fn kept(&self, prepared: &Prepared<'_>, points: Points) -> Kept {
+        let Points::Some(points) = points else {
+            return Kept {
+                rows: Matrix::zeros(0, prepared.rows.n_cols()),
+                columns: vec![],
+                centring: vec![],
+                kernels: vec![],
+            };
+        };
+        let centring = prepared.stack.as_ref().map_or_else(Vec::new, |stack| stack.centring().to_vec());
+        let kernels = prepared.kernels.clone();
+        if kernels.iter().any(Kernel::is_centred) {
+            Kept { rows: prepared.rows.clone(), columns: points, centring, kernels }
+        } else {
+            Kept { rows: prepared.rows.select_rows(&points), columns: (0..points.len()).collect(), centring, kernels }
+        }
+    }
+}
+
+/// The training rows inside a model and how its stack is made from them.
+pub(super) struct Kept {
+    pub(super) rows: Matrix,
+    /// Which of `rows` the model's points are, in its order.
+    pub(super) columns: Vec<usize>,
+    pub(super) centring: Vec<Option<crate::stack::Centring>>,
+    pub(super) kernels: Vec<Kernel>,
+}
+
+fn check_labels(labels: &Labels) -> Result<()> {
+    let present: Vec<usize> = (0..labels.n_classes()).filter(|&class| labels.counts()[class] > 0).collect();
+    match present.as_slice() {
+        [] => Err(Error::input("there are no training rows; give at least one row of each of two classes")),
+        [only] => Err(Error::input(format!(
+            "all {} training rows have the class `{}`; a classifier needs rows of at least two classes",
+            labels.codes().len(),
+            labels.classes()[*only]
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn build(rows: &Matrix, kernels: &[Kernel], session: &mut Session<'_>) -> Result<Stack> {
+    session.observer.phase("kernels");
+    let control = session.control.clone();
+    let observer = std::sync::Mutex::new(&mut *session.observer);
+    let watch = |done: usize, total: usize| {
+        // Whoever finds the observer busy leaves the news to the next row.
+        if let Ok(mut observer) = observer.try_lock() {
+            observer.progress(&Progress::of(done, total));
+        }
+        control.stop().is_none()
+    };
+    let building = Building { pool: session.pool, memory: session.memory, watch: Some(&watch) };
+    let stack = Stack::train(rows, kernels, &building)?;
+    for note in stack.notes() {
+        session.observer.note(note);
+    }
+    Ok(stack)
+}

@@ -1,0 +1,63 @@
+//! The one list of methods.
+
+use std::sync::Arc;
+
+use super::{Average, Majority, Svm};
+use crate::closest::closest;
+use crate::error::{Error, Result};
+use crate::run::{AnyMethod, Method};
+
+/// The methods known to the command line, files and bindings. A method of your own joins with [`Registry::with`] and
+/// then has everything the built-in ones have.
+///
+/// ```
+/// use multikernel::method::Registry;
+/// let registry = Registry::standard();
+/// assert_eq!(registry.get("average")?.about().name, "average");
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Registry {
+    methods: Vec<Arc<dyn AnyMethod>>,
+}
+
+impl Registry {
+    /// All methods of this crate.
+    pub fn standard() -> Self {
+        Registry { methods: vec![] }.with(Majority).with(Svm).with(Average)
+    }
+
+    /// Adds a method; one of the same name is replaced.
+    #[must_use]
+    pub fn with(mut self, method: impl Method) -> Self {
+        self.methods.retain(|known| known.about().name != Method::about(&method).name);
+        self.methods.push(Arc::new(method));
+        self
+    }
+
+    /// The method of this name; an unknown name gives an error that lists the known ones.
+    pub fn get(&self, name: &str) -> Result<Arc<dyn AnyMethod>> {
+        let known = self.names();
+        self.methods.iter().find(|method| method.about().name == name).cloned().ok_or_else(|| {
+            let hint =
+                closest(name, known.iter().copied()).map_or(String::new(), |word| format!(" (did you mean {word}?)"));
+            Error::param("method", format!("`{name}` is unknown{hint}; known: {}", known.join(", ")))
+        })
+    }
+
+    /// All names, in the order of the list.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.iter().map(|method| method.about().name).collect()
+    }
+
+    /// All methods, in the order of the list.
+    pub fn iter(&self) -> impl Iterator<Item = &dyn AnyMethod> {
+        self.methods.iter().map(|method| method.as_ref())
+    }
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}

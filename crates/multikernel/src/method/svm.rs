@@ -1,0 +1,289 @@
+//! `svm`: C-SVC on one kernel, and the state machine that every method with fixed kernel weights shares.
+
+use super::machine::{Machine, pairs};
+use crate::data::Labels;
+use crate::error::{Error, Result};
+use crate::file::Cache;
+use crate::linalg::Matrix;
+use crate::record;
+use crate::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress, Task};
+use crate::solve::smo;
+
+/// C-SVC on one kernel of the bank. Cost: between N^2 and N^3, like every SVM; one-vs-one over C classes solves
+/// C (C - 1) / 2 problems on two classes each.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Svm;
+
+/// What `average` takes when no bank is given.
+pub(super) const DEFAULT_BANK: &str = "gaussian(median*2^-3..2^3), polynomial(1..3)";
+
+const C: Param = Param {
+    name: "c",
+    default: "10",
+    allowed: Allowed::Positive,
+    help: "trade-off: large follows the training rows, small is smooth",
+};
+const TOL: Param = Param {
+    name: "tol",
+    default: "0.001",
+    allowed: Allowed::Positive,
+    help: "stop when the optimality conditions hold to this",
+};
+const MULTICLASS: Param = Param {
+    name: "multiclass",
+    default: "ovo",
+    allowed: Allowed::OneOf(&["ovo", "ovr"]),
+    help: "one-vs-one (a vote of class pairs) or one-vs-rest (the largest score)",
+};
+const CLASS_WEIGHTS: Param = Param {
+    name: "class_weights",
+    default: "none",
+    allowed: Allowed::Text("none, balanced, or CLASS=WEIGHT,..."),
+    help: "multiply c per class: none, balanced (n / (n_classes * count)), or CLASS=WEIGHT,...",
+};
+const KERNEL: Param = Param {
+    name: "kernel",
+    default: "only",
+    allowed: Allowed::Text("the number of a kernel of the bank, counted from 0, or `only`"),
+    help: "which kernel of the bank, counted from 0; `only` takes the one kernel of a bank of one",
+};
+
+/// Parameters of every method that ends in a C-SVC.
+pub(super) const COMMON_PARAMS: &[Param] = &[C, TOL, MULTICLASS, CLASS_WEIGHTS];
+
+/// Iterations of one problem in one step: about a second at ten thousand rows, and then the state can be stored.
+const SLICE: u64 = 50_000;
+
+/// Problems solved side by side in one step. A constant: the cut into steps must not depend on the number of threads.
+const SIDE_BY_SIDE: usize = 16;
+
+const OPEN: u64 = 0;
+const SOLVED: u64 = 1;
+const GIVEN_UP: u64 = 2;
+
+impl Method for Svm {
+    type State = SvmState;
+    type Model = Machine;
+
+    fn about(&self) -> About {
+        About {
+            name: "svm",
+            summary: "SVM on one kernel",
+            needs: Needs::Stack,
+            params: &[C, TOL, MULTICLASS, CLASS_WEIGHTS, KERNEL],
+            bank: "gaussian(median)",
+        }
+    }
+
+    fn init(&self, task: &Task<'_>, params: &Params) -> Result<SvmState> {
+        let n_kernels = task.stack()?.n_kernels();
+        let kernel = match params.text("kernel") {
+            "only" if n_kernels == 1 => Some(0),
+            number => number.parse().ok().filter(|&kernel: &usize| kernel < n_kernels),
+        };
+        let kernel = kernel.ok_or_else(|| {
+            let found = params.text("kernel");
+            let help = "svm takes one kernel: give its number from 0, a bank of one kernel, or use the method average";
+            Error::param("kernel", format!("is `{found}` and the bank has {n_kernels} kernels; {help}"))
+        })?;
+        SvmState::new((0..n_kernels).map(|m| f64::from(u8::from(m == kernel))).collect(), task, params)
+    }
+
+    fn step(&self, task: &Task<'_>, params: &Params, state: &mut SvmState, control: &Control) -> Result<Progress> {
+        state.step(task, params, control)
+    }
+
+    fn finish(&self, task: &Task<'_>, params: &Params, state: SvmState) -> Result<Machine> {
+        state.finish(task, params)
+    }
+}
+
+record! {
+    /// How far the two-class problems are: the dual variables of each, one after the other.
+    #[derive(Clone, Debug)]
+    pub struct SvmState {
+        weights: Vec<f64>,
+        alpha: Vec<f64>,
+        bias: Vec<f64>,
+        gap: Vec<f64>,
+        n_iter: Vec<u64>,
+        status: Vec<u64>,
+        gram: Cache<Matrix>,
+    }
+}
+
+/// One two-class problem: its rows of the training data and which of them are positive.
+struct Problem {
+    rows: Vec<usize>,
+    positive: Vec<bool>,
+}
+
+impl Problem {
+    /// Whether both sides have rows; a class may be absent from a fold.
+    fn is_trainable(&self) -> bool {
+        self.positive.contains(&true) && self.positive.contains(&false)
+    }
+}
+
+fn is_one_vs_one(labels: &Labels, params: &Params) -> bool {
+    params.text("multiclass") == "ovo" || labels.n_classes() == 2
+}
+
+fn problems(labels: &Labels, params: &Params) -> Vec<Problem> {
+    let codes = labels.codes();
+    if is_one_vs_one(labels, params) {
+        let problem = |(first, second)| {
+            let rows: Vec<usize> = (0..codes.len()).filter(|&i| codes[i] == first || codes[i] == second).collect();
+            Problem { positive: rows.iter().map(|&i| codes[i] == first).collect(), rows }
+        };
+        pairs(labels.n_classes()).map(problem).collect()
+    } else {
+        let problem = |class| Problem {
+            positive: codes.iter().map(|&code| code == class).collect(),
+            rows: (0..codes.len()).collect(),
+        };
+        (0..labels.n_classes()).map(problem).collect()
+    }
+}
+
+/// The factor on `c` of each class.
+fn class_weights(labels: &Labels, text: &str) -> Result<Vec<f64>> {
+    let n_classes = labels.n_classes();
+    match text {
+        "none" => Ok(vec![1.0; n_classes]),
+        "balanced" => {
+            let share = labels.codes().len() as f64 / n_classes as f64;
+            Ok(labels.counts().into_iter().map(|count| share / count.max(1) as f64).collect())
+        }
+        _ => {
+            let mut weights = vec![1.0; n_classes];
+            for part in text.split(',') {
+                let refuse = |what: String| {
+                    let classes = labels.classes().join(", ");
+                    Error::param(
+                        "class_weights",
+                        format!("{what}; use none, balanced, or CLASS=WEIGHT,... with classes {classes}"),
+                    )
+                };
+                let (class, weight) =
+                    part.rsplit_once('=').ok_or_else(|| refuse(format!("`{}` is not CLASS=WEIGHT", part.trim())))?;
+                let code = labels.classes().iter().position(|known| known == class.trim());
+                let code = code.ok_or_else(|| refuse(format!("class `{}` is unknown", class.trim())))?;
+                weights[code] = match weight.trim().parse::<f64>() {
+                    Ok(value) if value.is_finite() && value > 0.0 => value,
+                    _ => {
+                        return Err(refuse(format!(
+                            "weight `{}` of class `{}` is not a number above 0",
+                            weight.trim(),
+                            class.trim()
+                        )));
+                    }
+                };
+            }
+            Ok(weights)
+        }
+    }
+}
+
+impl SvmState {
+    pub(super) fn new(weights: Vec<f64>, task: &Task<'_>, params: &Params) -> Result<SvmState> {
+        class_weights(task.labels, params.text("class_weights"))?;
+        let problems = problems(task.labels, params);
+        let (n, size) = (problems.len(), problems.iter().map(|problem| problem.rows.len()).sum());
+        Ok(SvmState {
+            weights,
+            alpha: vec![0.0; size],
+            bias: vec![0.0; n],
+            gap: vec![f64::INFINITY; n],
+            n_iter: vec![0; n],
+            status: problems.iter().map(|problem| if problem.is_trainable() { OPEN } else { GIVEN_UP }).collect(),
+            gram: Cache::default(),
+        })
+    }
+
+    /// Moves the first open problems on by one slice each, side by side.
+    pub(super) fn step(&mut self, task: &Task<'_>, params: &Params, control: &Control) -> Result<Progress> {
+        let problems = problems(task.labels, params);
+        let class_weights = class_weights(task.labels, params.text("class_weights"))?;
+        let upper: Vec<f64> =
+            task.labels.codes().iter().map(|&code| params.number("c") * class_weights[code]).collect();
+        let gram = self.gram.get_or_make(|| {
+            let weights = Matrix::from_vec(self.weights.len(), 1, self.weights.clone())?;
+            Ok(task.stack()?.combine(&weights, task.pool)?.remove(0))
+        })?;
+        let starts: Vec<usize> = starts(&problems);
+        let open: Vec<usize> = (0..problems.len()).filter(|&p| self.status[p] == OPEN).take(SIDE_BY_SIDE).collect();
+        let solved = task.pool.map(open.len(), |k| {
+            let (p, problem) = (open[k], &problems[open[k]]);
+            let upper: Vec<f64> = problem.rows.iter().map(|&i| upper[i]).collect();
+            let options = smo::Options { tolerance: params.number("tol"), max_iter: SLICE, ..Default::default() };
+            let start = &self.alpha[starts[p]..starts[p] + problem.rows.len()];
+            let dual = smo::Problem { gram, rows: &problem.rows, positive: &problem.positive, upper: &upper };
+            smo::solve(&dual, &options, Some(start), &|| control.stop().is_some())
+        });
+        let Some(solved) = solved.into_iter().collect::<Result<Option<Vec<smo::Solution>>>>()? else {
+            return Ok(Progress::cancelled());
+        };
+        for (&p, solution) in open.iter().zip(solved) {
+            self.alpha[starts[p]..starts[p] + solution.alpha.len()].copy_from_slice(&solution.alpha);
+            (self.bias[p], self.gap[p]) = (solution.bias, solution.gap);
+            self.n_iter[p] += solution.n_iter;
+            // LIBSVM's limit: more iterations than this never helped.
+            let limit = 10_000_000u64.max(100 * problems[p].rows.len() as u64);
+            self.status[p] = match () {
+                () if solution.converged => SOLVED,
+                () if self.n_iter[p] >= limit => GIVEN_UP,
+                () => OPEN,
+            };
+        }
+        let closed = self.status.iter().filter(|&&status| status != OPEN).count();
+        Ok(Progress::of(closed, problems.len()).with("gap", self.worst_gap()))
+    }
+
+    fn worst_gap(&self) -> f64 {
+        self.gap.iter().copied().filter(|gap| gap.is_finite()).fold(0.0, f64::max)
+    }
+
+    pub(super) fn finish(self, task: &Task<'_>, params: &Params) -> Result<Machine> {
+        let problems = problems(task.labels, params);
+        let mut coef = Matrix::zeros(task.n_samples(), problems.len());
+        for (p, (problem, start)) in problems.iter().zip(starts(&problems)).enumerate() {
+            for (k, &i) in problem.rows.iter().enumerate() {
+                let alpha = self.alpha[start + k];
+                coef.set(i, p, if problem.positive[k] { alpha } else { -alpha });
+            }
+        }
+        let warning = self.warning(&problems, params);
+        let trained = (0..problems.len()).filter(|&p| self.status[p] == SOLVED || self.n_iter[p] > 0).collect();
+        let machine = if is_one_vs_one(task.labels, params) {
+            Machine::one_vs_one(self.weights, &coef, self.bias, task.labels.n_classes())
+        } else {
+            Machine::one_vs_rest(self.weights, &coef, self.bias)
+        };
+        Ok(machine.with_trained(trained).with_warning(warning))
+    }
+
+    fn warning(&self, problems: &[Problem], params: &Params) -> Option<String> {
+        let trainable = problems.iter().filter(|problem| problem.is_trainable()).count();
+        let solved = self.status.iter().filter(|&&status| status == SOLVED).count();
+        (solved < trainable).then(|| {
+            format!(
+                "{} of {trainable} two-class problems did not converge: the optimality conditions hold to {:.1e}, asked was {}; \
+                 give it more time, a smaller c or a larger tol",
+                trainable - solved,
+                self.worst_gap(),
+                params.number("tol")
+            )
+        })
+    }
+}
+
+/// Where the dual variables of each problem begin.
+fn starts(problems: &[Problem]) -> Vec<usize> {
+    let mut next = 0;
+    let start = |problem: &Problem| {
+        next += problem.rows.len();
+        next - problem.rows.len()
+    };
+    problems.iter().map(start).collect()
+}

@@ -1,0 +1,84 @@
+//! Checkpoints: where a run stands, and enough to refuse another run's state.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::file::{self, Kind, Record};
+
+/// Where and how often a run is stored.
+#[derive(Clone, Debug)]
+pub struct Checkpoint {
+    /// The file.
+    pub path: PathBuf,
+    /// Least time between two writes; zero stores every step.
+    pub every: Duration,
+    /// Whether to go on from the file if it is there. Without this, a file that exists is refused, not overwritten.
+    pub resume: bool,
+}
+
+impl Checkpoint {
+    /// Stores at `path` every five seconds at most; does not resume.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Checkpoint { path: path.into(), every: Duration::from_secs(5), resume: false }
+    }
+
+    /// The steps done and the state, if there is a file to go on from.
+    ///
+    /// `identity` names everything that must be the same for the state to fit: method, parameters, bank, data.
+    pub(super) fn open(&self, identity: &BTreeMap<String, String>) -> Result<Option<(u64, Record)>> {
+        if !self.path.exists() {
+            return Ok(None);
+        }
+        if !self.resume {
+            return Err(Error::file(
+                &self.path,
+                "exists already and would be overwritten; add --resume to go on from it, or remove it to start anew",
+            ));
+        }
+        let record = file::read(&self.path, Kind::Checkpoint)?;
+        let stored: BTreeMap<String, String> = record.take("identity")?;
+        for (name, now) in identity {
+            let then = stored.get(name).map_or("nothing", String::as_str);
+            if then != now {
+                return Err(Error::file(
+                    &self.path,
+                    format!(
+                        "belongs to another run: its {name} is `{then}`, this run's is `{now}`; use the same settings and \
+                         data, or another checkpoint file"
+                    ),
+                ));
+            }
+        }
+        Ok(Some((record.take("steps")?, record.take_record("state"))))
+    }
+
+    pub(super) fn write(&self, identity: &BTreeMap<String, String>, steps: u64, state: Record) -> Result<()> {
+        let mut record = Record::default();
+        record.put("identity", identity);
+        record.put("steps", &steps);
+        record.put_record("state", state);
+        file::write(&self.path, Kind::Checkpoint, &record)
+    }
+}
+
+/// Decides when the next checkpoint is due.
+pub(super) struct Schedule {
+    every: Duration,
+    last: Instant,
+}
+
+impl Schedule {
+    pub(super) fn new(every: Duration) -> Self {
+        Schedule { every, last: Instant::now() }
+    }
+
+    pub(super) fn due(&mut self) -> bool {
+        let due = self.last.elapsed() >= self.every;
+        if due {
+            self.last = Instant::now();
+        }
+        due
+    }
+}

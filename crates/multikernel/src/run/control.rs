@@ -1,0 +1,95 @@
+//! When to stop: Ctrl-C and the time limit, polled by the runner and by long steps.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stop {
+    /// The method was done.
+    Finished,
+    /// Somebody cancelled it (Ctrl-C).
+    Cancelled,
+    /// The time limit was reached.
+    TimeLimit,
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Stop::Finished => "finished",
+            Stop::Cancelled => "cancelled",
+            Stop::TimeLimit => "time limit reached",
+        })
+    }
+}
+
+/// Cancels a run from another thread or a signal handler.
+#[derive(Clone, Debug)]
+pub struct Canceller(Arc<AtomicBool>);
+
+impl Canceller {
+    /// Asks the run to stop; it ends within about a second with what was learned so far.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody asked already.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What a run asks to learn whether it may go on; cheap to clone, all clones stop together.
+///
+/// ```
+/// use multikernel::run::{Control, Stop};
+/// let control = Control::default();
+/// assert_eq!(control.stop(), None);
+/// control.canceller().cancel();
+/// assert_eq!(control.stop(), Some(Stop::Cancelled));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Control {
+    cancel: Canceller,
+    deadline: Option<Instant>,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Control { cancel: Canceller(Arc::new(AtomicBool::new(false))), deadline: None }
+    }
+}
+
+impl Control {
+    /// Ends the run `seconds` from now; a number that is not positive and finite is refused.
+    pub fn with_max_seconds(mut self, seconds: f64) -> Result<Self> {
+        let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
+        let limit = limit.ok_or_else(|| {
+            Error::param("max-seconds", format!("must be a positive number of seconds, got {seconds}"))
+        })?;
+        self.deadline = Instant::now().checked_add(limit);
+        Ok(self)
+    }
+
+    /// The handle that cancels this control.
+    pub fn canceller(&self) -> Canceller {
+        self.cancel.clone()
+    }
+
+    /// Why to stop now, if there is a reason. A step that lasts over a second polls this.
+    pub fn stop(&self) -> Option<Stop> {
+        if self.cancel.is_cancelled() {
+            Some(Stop::Cancelled)
+        } else if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            Some(Stop::TimeLimit)
+        } else {
+            None
+        }
+    }
+}

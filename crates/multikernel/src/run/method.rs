@@ -1,0 +1,212 @@
+//! What a method is: a state machine over a task, and the model it ends with.
+
+use super::control::Control;
+use super::observer::Progress;
+use super::params::{Param, Params};
+use crate::data::Labels;
+use crate::error::{Error, Result};
+use crate::file::{Codec, Record};
+use crate::linalg::Matrix;
+use crate::pool::Pool;
+use crate::stack::Stack;
+
+/// What a method works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Kernels, through the operations of the [`Stack`].
+    Stack,
+    /// The scaled rows themselves; a kernel bank is then an error.
+    Rows,
+}
+
+/// The name card of a method, from which the command line, help texts and bindings are made.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// One word: the same in file names, `--method`, Python and reports.
+    pub name: &'static str,
+    /// One line for lists.
+    pub summary: &'static str,
+    /// What it works on.
+    pub needs: Needs,
+    /// Its parameters.
+    pub params: &'static [Param],
+    /// The bank it takes when the user gives none; empty for [`Needs::Rows`].
+    pub bank: &'static str,
+}
+
+/// The points a method learns from or predicts for.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// Kernels between the points (rows) and the training points (columns).
+    Stack(&'a Stack),
+    /// The scaled points.
+    Rows(&'a Matrix),
+}
+
+impl<'a> Input<'a> {
+    /// The stack, for methods that said [`Needs::Stack`].
+    pub fn stack(self) -> Result<&'a Stack> {
+        match self {
+            Input::Stack(stack) => Ok(stack),
+            Input::Rows(_) => Err(Error::input("this method needs kernels, got rows")),
+        }
+    }
+
+    /// Number of points.
+    pub fn n_samples(self) -> usize {
+        match self {
+            Input::Stack(stack) => stack.n_rows(),
+            Input::Rows(rows) => rows.n_rows(),
+        }
+    }
+}
+
+/// Everything a method may look at while it learns.
+#[derive(Clone, Copy, Debug)]
+pub struct Task<'a> {
+    /// The training points.
+    pub input: Input<'a>,
+    /// Their classes.
+    pub labels: &'a Labels,
+    /// Names all randomness of the run; take streams of it by [`Rng`](crate::dist::Rng).
+    pub seed: u64,
+    /// The threads.
+    pub pool: &'a Pool,
+}
+
+impl<'a> Task<'a> {
+    /// The stack, for methods that said [`Needs::Stack`].
+    pub fn stack(&self) -> Result<&'a Stack> {
+        self.input.stack()
+    }
+
+    /// Number of training points.
+    pub fn n_samples(&self) -> usize {
+        self.input.n_samples()
+    }
+}
+
+/// The training points a model needs when it predicts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Points {
+    /// None.
+    None,
+    /// These rows of the training data, in this order.
+    Some(Vec<usize>),
+}
+
+/// A trained model, without the data handling around it.
+pub trait Predict: Send + Sync {
+    /// A score for each point (row) and class (column): larger is more likely, and the first largest is the label.
+    /// The stack given has the columns that [`Predict::points`] asked for.
+    fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix>;
+
+    /// Class probabilities, for models that have them.
+    fn probabilities(&self, _input: Input<'_>, _pool: &Pool) -> Result<Option<Matrix>> {
+        Ok(None)
+    }
+
+    /// The training points the scores are computed from.
+    fn points(&self) -> Points;
+
+    /// One weight per kernel, for models that have them.
+    fn weights(&self) -> Option<&[f64]> {
+        None
+    }
+
+    /// Facts for `inspect`: name and value.
+    fn facts(&self) -> Vec<(String, String)> {
+        vec![]
+    }
+
+    /// What a user should know, such as a solver that did not converge and what to change.
+    fn warnings(&self) -> Vec<String> {
+        vec![]
+    }
+}
+
+/// A way to learn. Implement this, register it, and it has progress, Ctrl-C, time limits, checkpoints,
+/// cross-validation, a model file and the conformance suite; `examples/centroid.rs` is one in under 60 lines.
+///
+/// `step` must depend on nothing but its arguments, so that a stored state goes on exactly where it was.
+pub trait Method: Send + Sync + 'static {
+    /// Where a run stands; holds no data.
+    type State: Codec + Send;
+    /// What it ends with.
+    type Model: Codec + Predict + 'static;
+
+    /// The name card.
+    fn about(&self) -> About;
+    /// The state before the first step.
+    fn init(&self, task: &Task<'_>, params: &Params) -> Result<Self::State>;
+    /// One step. One that lasts over a second polls `control` and, if told to stop, leaves the state as it was and
+    /// returns [`Progress::cancelled`].
+    fn step(&self, task: &Task<'_>, params: &Params, state: &mut Self::State, control: &Control) -> Result<Progress>;
+    /// The model of a state, finished or not.
+    fn finish(&self, task: &Task<'_>, params: &Params, state: Self::State) -> Result<Self::Model>;
+}
+
+/// A [`Method`] whose state and model types are hidden, so that many fit in one registry.
+pub trait AnyMethod: Send + Sync {
+    /// See [`Method::about`].
+    fn about(&self) -> About;
+    /// A new state, or one decoded from a record.
+    fn start<'a>(&'a self, stored: Option<&Record>, task: &Task<'_>, params: &Params)
+    -> Result<Box<dyn AnyState + 'a>>;
+    /// A model from its record.
+    fn decode(&self, record: &Record) -> Result<Box<dyn Predict>>;
+}
+
+/// A state together with its method.
+pub trait AnyState {
+    /// See [`Method::step`].
+    fn step(&mut self, task: &Task<'_>, params: &Params, control: &Control) -> Result<Progress>;
+    /// The state as a record.
+    fn encode(&self) -> Record;
+    /// The model and its record.
+    fn finish(self: Box<Self>, task: &Task<'_>, params: &Params) -> Result<(Box<dyn Predict>, Record)>;
+}
+
+struct Running<'a, M: Method> {
+    method: &'a M,
+    state: M::State,
+}
+
+impl<M: Method> AnyMethod for M {
+    fn about(&self) -> About {
+        Method::about(self)
+    }
+
+    fn start<'a>(
+        &'a self,
+        stored: Option<&Record>,
+        task: &Task<'_>,
+        params: &Params,
+    ) -> Result<Box<dyn AnyState + 'a>> {
+        let state = match stored {
+            Some(record) => M::State::decode(record)?,
+            None => self.init(task, params)?,
+        };
+        Ok(Box::new(Running { method: self, state }))
+    }
+
+    fn decode(&self, record: &Record) -> Result<Box<dyn Predict>> {
+        Ok(Box::new(M::Model::decode(record)?))
+    }
+}
+
+impl<M: Method> AnyState for Running<'_, M> {
+    fn step(&mut self, task: &Task<'_>, params: &Params, control: &Control) -> Result<Progress> {
+        self.method.step(task, params, &mut self.state, control)
+    }
+
+    fn encode(&self) -> Record {
+        self.state.encode()
+    }
+
+    fn finish(self: Box<Self>, task: &Task<'_>, params: &Params) -> Result<(Box<dyn Predict>, Record)> {
+        let model = self.method.finish(task, params, self.state)?;
+        let record = model.encode();
+        Ok((Box::new(model), record))
+    }
+}

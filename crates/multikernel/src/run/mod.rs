@@ -1,0 +1,19 @@
+//! The runner and what it drives: a method is a state machine, and the loop exists once.
+//!
+//! [`Method`] does one step and owns no loop, storage, clock or screen. The [`Runner`] owns progress, stopping,
+//! Ctrl-C, time limits and checkpoints, so these work for every method, and `run 100 steps` equals
+//! `run 40, kill, resume, run 60`, bit for bit.
+
+mod checkpoint;
+mod control;
+mod method;
+mod observer;
+mod params;
+mod runner;
+
+pub use checkpoint::Checkpoint;
+pub use control::{Canceller, Control, Stop};
+pub use method::{About, AnyMethod, AnyState, Input, Method, Needs, Points, Predict, Task};
+pub use observer::{Observer, Progress, Silent, Status};
+pub use params::{Allowed, Param, Params, Value};
+pub use runner::{Run, Runner};

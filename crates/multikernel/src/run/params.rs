@@ -1,0 +1,204 @@
+//! Parameters of a method: declared once as data, from which checks, help text and bindings are made.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::closest::closest;
+use crate::error::{Error, Result};
+
+/// The value of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A real number.
+    Number(f64),
+    /// A whole number.
+    Whole(u64),
+    /// A word or free text.
+    Text(String),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Number(value) => write!(f, "{value}"),
+            Value::Whole(value) => write!(f, "{value}"),
+            Value::Text(value) => f.write_str(value),
+        }
+    }
+}
+
+/// What a parameter may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Allowed {
+    /// A finite number above zero.
+    Positive,
+    /// A whole number from the first to the second, both included.
+    Whole(u64, u64),
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// Free text, checked by the method; the string says what is meant.
+    Text(&'static str),
+}
+
+impl fmt::Display for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Allowed::Positive => f.write_str("a number above 0"),
+            Allowed::Whole(low, u64::MAX) => write!(f, "a whole number from {low}"),
+            Allowed::Whole(low, high) => write!(f, "a whole number from {low} to {high}"),
+            Allowed::OneOf(words) => write!(f, "one of {}", words.join(", ")),
+            Allowed::Text(what) => f.write_str(what),
+        }
+    }
+}
+
+/// One parameter: its name (the same in Rust, `--set`, Python and files), default, range and meaning.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Param {
+    /// The name.
+    pub name: &'static str,
+    /// The default, in the text form `--set` takes.
+    pub default: &'static str,
+    /// What it may be.
+    pub allowed: Allowed,
+    /// One line of meaning.
+    pub help: &'static str,
+}
+
+impl Param {
+    fn parse(&self, text: &str) -> Result<Value> {
+        let refuse = || Error::param(self.name, format!("must be {}, got `{text}`", self.allowed));
+        match self.allowed {
+            Allowed::Positive => match text.parse::<f64>() {
+                Ok(value) if value.is_finite() && value > 0.0 => Ok(Value::Number(value)),
+                _ => Err(refuse()),
+            },
+            Allowed::Whole(low, high) => match text.parse::<u64>() {
+                Ok(value) if (low..=high).contains(&value) => Ok(Value::Whole(value)),
+                _ => Err(refuse()),
+            },
+            Allowed::OneOf(words) if !words.contains(&text) => Err(refuse()),
+            Allowed::OneOf(_) | Allowed::Text(_) => Ok(Value::Text(text.to_string())),
+        }
+    }
+}
+
+/// The values of all parameters of one method, each inside its range.
+///
+/// ```
+/// use multikernel::run::{Allowed, Param, Params};
+/// const PARAMS: &[Param] = &[Param { name: "c", default: "1", allowed: Allowed::Positive, help: "trade-off" }];
+/// let mut params = Params::new(PARAMS)?;
+/// params.set("c", "50")?;
+/// assert_eq!(params.number("c"), 50.0);
+/// assert!(params.set("c", "-1").is_err());
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    known: &'static [Param],
+    values: BTreeMap<&'static str, Value>,
+}
+
+impl Params {
+    /// All parameters at their defaults.
+    pub fn new(known: &'static [Param]) -> Result<Self> {
+        let values = known.iter().map(|param| Ok((param.name, param.parse(param.default)?))).collect::<Result<_>>()?;
+        Ok(Params { known, values })
+    }
+
+    /// Sets one parameter from its text; unknown names and values out of range are refused by name.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
+        let Some(param) = self.known.iter().find(|param| param.name == name) else {
+            let names: Vec<&str> = self.known.iter().map(|param| param.name).collect();
+            let known =
+                if names.is_empty() { "this method has none".into() } else { format!("known: {}", names.join(", ")) };
+            let hint =
+                closest(name, names.iter().copied()).map_or(String::new(), |word| format!(" (did you mean {word}?)"));
+            return Err(Error::param(name, format!("is unknown{hint}; {known}")));
+        };
+        self.values.insert(param.name, param.parse(text)?);
+        Ok(())
+    }
+
+    /// Whether the method has a parameter of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.values.contains_key(name)
+    }
+
+    /// All names and values, in alphabetical order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.values.iter().map(|(name, value)| (*name, value))
+    }
+
+    /// A real parameter the method declared; 0 for one it did not.
+    pub fn number(&self, name: &str) -> f64 {
+        match self.values.get(name) {
+            Some(Value::Number(value)) => *value,
+            Some(Value::Whole(value)) => *value as f64,
+            _ => 0.0,
+        }
+    }
+
+    /// A whole parameter the method declared; 0 for one it did not.
+    pub fn whole(&self, name: &str) -> usize {
+        match self.values.get(name) {
+            Some(Value::Whole(value)) => usize::try_from(*value).unwrap_or(usize::MAX),
+            _ => 0,
+        }
+    }
+
+    /// A word or text parameter the method declared; empty for one it did not.
+    pub fn text(&self, name: &str) -> &str {
+        match self.values.get(name) {
+            Some(Value::Text(value)) => value,
+            _ => "",
+        }
+    }
+
+    /// All values as text, the form they are stored and compared in.
+    pub fn to_texts(&self) -> BTreeMap<String, String> {
+        self.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: &[Param] = &[
+        Param { name: "c", default: "1", allowed: Allowed::Positive, help: "" },
+        Param { name: "trials", default: "100", allowed: Allowed::Whole(1, 1000), help: "" },
+        Param { name: "multiclass", default: "ovo", allowed: Allowed::OneOf(&["ovo", "ovr"]), help: "" },
+    ];
+
+    #[test]
+    fn set_outside_the_range_says_what_is_allowed() {
+        let mut params = Params::new(KNOWN).unwrap();
+        let cases = [
+            ("c", "0", "parameter c: must be a number above 0, got `0`"),
+            ("c", "inf", "parameter c: must be a number above 0, got `inf`"),
+            ("c", "NaN", "parameter c: must be a number above 0, got `NaN`"),
+            ("trials", "1.5", "parameter trials: must be a whole number from 1 to 1000, got `1.5`"),
+            ("multiclass", "all", "parameter multiclass: must be one of ovo, ovr, got `all`"),
+            ("trails", "3", "parameter trails: is unknown (did you mean trials?); known: c, trials, multiclass"),
+        ];
+        for (name, text, message) in cases {
+            assert_eq!(params.set(name, text).unwrap_err().to_string(), message);
+        }
+        assert_eq!(params, Params::new(KNOWN).unwrap(), "a refused value changes nothing");
+    }
+
+    #[test]
+    fn texts_of_every_value_read_back_equal() {
+        let mut params = Params::new(KNOWN).unwrap();
+        params.set("c", "0.1").unwrap();
+        params.set("trials", "7").unwrap();
+        let mut again = Params::new(KNOWN).unwrap();
+        for (name, text) in params.to_texts() {
+            again.set(&name, &text).unwrap();
+        }
+        assert_eq!(again, params);
+    }
+}
