@@ -2,7 +2,9 @@
 
 mod metrics;
 mod paired;
+mod protocol;
 mod student;
 
 pub use metrics::{Metrics, auprc, auroc};
 pub use paired::{Paired, compare};
+pub use protocol::{Evaluation, Fold, LEVEL, PlanResult, Protocol, Spread, evaluate};

@@ -86,9 +86,9 @@ pub fn write_atomic(path: &Path, content: &[u8]) -> Result<()> {
 }
 
 fn partial_path(path: &Path) -> Result<PathBuf> {
-    let name = path
-        .file_name()
-        .ok_or_else(|| Error::file(path, "is not the name of a file; give a file to write, such as model.multikernel"))?;
+    let name = path.file_name().ok_or_else(|| {
+        Error::file(path, "is not the name of a file; give a file to write, such as model.multikernel")
+    })?;
     Ok(path.with_file_name(format!(".{}.partial", name.to_string_lossy())))
 }
 
@@ -123,7 +123,10 @@ fn damaged(path: &Path, why: &str) -> Error {
 fn header(path: &Path, content: &[u8]) -> Result<Map<String, Value>> {
     let foreign = || {
         let looks = looks_like(content);
-        Error::file(path, format!("is not a multikernel file: this looks like {looks}; give a file written by `multikernel train`"))
+        Error::file(
+            path,
+            format!("is not a multikernel file: this looks like {looks}; give a file written by `multikernel train`"),
+        )
     };
     let Ok((_, metadata)) = SafeTensors::read_metadata(content) else {
         // A cut container of ours still shows the magic key in its first bytes.

@@ -1,10 +1,14 @@
-//! What people read: aligned tables and bars for a terminal.
+//! What people and programs read: tables and bars for a terminal, JSON for the rest.
 
 mod bars;
+mod json;
 mod table;
+mod text;
 
 pub use bars::{Ink, bars, bars_with};
+pub use json::{evaluation_json, model_json};
 pub use table::Table;
+pub use text::{evaluation_text, model_text};
 
 /// The text on one line: names come from data files, and a newline or an escape sequence in one would break the layout.
 fn one_line(text: &str) -> String {

@@ -1,0 +1,229 @@
+//! Cross-validation: the same splits for every plan, everything learned on training rows only.
+
+use std::time::Instant;
+
+use super::metrics::Metrics;
+use super::paired::{Paired, compare};
+use crate::data::{Dataset, Split, folds, repeats};
+use crate::error::{Error, Result};
+use crate::method::{Plan, Session};
+use crate::run::Progress;
+
+/// Level of the paired intervals.
+pub const LEVEL: f64 = 0.95;
+
+/// How rows are split into training and test parts.
+#[derive(Clone, Debug)]
+pub enum Protocol {
+    /// Stratified cross-validation with this many folds.
+    Folds(usize),
+    /// Repeated stratified splits.
+    Repeats {
+        /// How many.
+        n_repeats: usize,
+        /// Share of rows to train on.
+        train_fraction: f64,
+    },
+    /// Train on all rows, test on these.
+    Test(Dataset),
+}
+
+/// One plan on one split.
+#[derive(Clone, Debug)]
+pub struct Fold {
+    /// Which split, counted from 0.
+    pub split: usize,
+    /// How good it was.
+    pub metrics: Metrics,
+    /// Seconds to train, kernels included.
+    pub train_seconds: f64,
+    /// Seconds to predict the test rows.
+    pub predict_seconds: f64,
+    /// Kernel weights, for methods that have them.
+    pub weights: Option<Vec<f64>>,
+    /// What the model warns of.
+    pub warnings: Vec<String>,
+}
+
+/// One plan on all splits.
+#[derive(Clone, Debug)]
+pub struct PlanResult {
+    /// The method.
+    pub method: String,
+    /// Everything the plan decided.
+    pub settings: std::collections::BTreeMap<String, String>,
+    /// Number of kernels.
+    pub n_kernels: usize,
+    /// One entry per split.
+    pub folds: Vec<Fold>,
+}
+
+/// Mean and sample standard deviation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// The mean.
+    pub mean: f64,
+    /// The sample standard deviation; 0 for one value.
+    pub std: f64,
+}
+
+impl Spread {
+    /// Of the values; `None` if there are none.
+    pub fn of(values: &[f64]) -> Option<Spread> {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let std = if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 };
+        (!values.is_empty()).then_some(Spread { mean, std })
+    }
+}
+
+impl PlanResult {
+    /// Mean and spread over splits of one figure; splits that lack it are left out.
+    pub fn spread(&self, figure: impl Fn(&Fold) -> Option<f64>) -> Option<Spread> {
+        Spread::of(&self.folds.iter().filter_map(figure).collect::<Vec<_>>())
+    }
+}
+
+/// What an evaluation found.
+#[derive(Clone, Debug)]
+pub struct Evaluation {
+    /// Name of the data.
+    pub dataset: String,
+    /// Rows, features, classes.
+    pub shape: (usize, usize, usize),
+    /// Class names.
+    pub classes: Vec<String>,
+    /// The protocol in words.
+    pub protocol: String,
+    /// The seed of splits and methods.
+    pub seed: u64,
+    /// Splits asked for; fewer are reported when it was stopped.
+    pub n_splits: usize,
+    /// One entry per plan.
+    pub results: Vec<PlanResult>,
+    /// Differences in accuracy of all pairs of plans.
+    pub paired: Vec<Paired>,
+}
+
+/// Evaluates plans on the same splits. All learning, scaling and medians included, sees training rows only. A stop
+/// request ends it after the last split that all plans finished.
+///
+/// ```
+/// use multikernel::{Plan, Pool, data::bundled, evaluate::{Protocol, evaluate}, method::Session, run::Silent};
+/// let data = bundled("sonar")?;
+/// let plans = [Plan::new("majority")?, Plan::new("svm")?];
+/// let pool = Pool::new(1)?;
+/// let found = evaluate(&data, &plans, &Protocol::Folds(3), 0, &mut Session::new(&pool, &mut Silent))?;
+/// assert_eq!(found.results[1].folds.len(), 3);
+/// assert!(found.paired[0].difference < 0.0, "majority is below svm");
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+pub fn evaluate(
+    data: &Dataset,
+    plans: &[Plan],
+    protocol: &Protocol,
+    seed: u64,
+    session: &mut Session<'_>,
+) -> Result<Evaluation> {
+    let (splits, words) = splits(data, protocol, seed)?;
+    let mut results: Vec<PlanResult> = plans
+        .iter()
+        .map(|plan| PlanResult { method: plan.name().into(), settings: plan.settings(), n_kernels: 0, folds: vec![] })
+        .collect();
+    let mut sizes = (0.0, 0.0);
+    let total = splits.len();
+    for (split, (train, test)) in splits.into_iter().enumerate() {
+        session.observer.phase("splits");
+        session.observer.progress(&Progress::of(split, total));
+        let (train, test) = match protocol {
+            Protocol::Test(test) => (data.clone(), test.clone()),
+            _ => (data.select(&train), data.select(&test)),
+        };
+        match one_split(split, &train, &test, plans, session) {
+            Ok(found) => {
+                sizes = (sizes.0 + train.samples.n_samples() as f64, sizes.1 + test.samples.n_samples() as f64);
+                for (result, (n_kernels, fold)) in results.iter_mut().zip(found) {
+                    result.n_kernels = n_kernels;
+                    result.folds.push(fold);
+                }
+            }
+            Err(Error::Stopped(_)) if split > 0 => break,
+            Err(error) => return Err(error),
+        }
+    }
+    session.observer.phase("");
+    let names: Vec<String> = results.iter().map(|result| result.method.clone()).collect();
+    let accuracy = |result: &PlanResult| result.folds.iter().map(|fold| fold.metrics.accuracy).collect();
+    let values: Vec<Vec<f64>> = results.iter().map(accuracy).collect();
+    Ok(Evaluation {
+        dataset: data.name.clone(),
+        shape: (data.samples.n_samples(), data.samples.n_features(), data.labels.n_classes()),
+        classes: data.labels.classes().to_vec(),
+        protocol: words,
+        seed,
+        n_splits: total,
+        results,
+        paired: compare(&names, &values, sizes.0, sizes.1, LEVEL)?,
+    })
+}
+
+type Parts = (Vec<usize>, Vec<usize>);
+
+fn splits(data: &Dataset, protocol: &Protocol, seed: u64) -> Result<(Vec<Parts>, String)> {
+    let parts = |splits: Vec<Split>| splits.into_iter().map(|split| (split.train, split.test)).collect();
+    Ok(match protocol {
+        Protocol::Folds(k) => (parts(folds(&data.labels, *k, seed)?), format!("{k}-fold stratified cross-validation")),
+        Protocol::Repeats { n_repeats, train_fraction } => (
+            parts(repeats(&data.labels, *n_repeats, *train_fraction, seed)?),
+            format!("{n_repeats} stratified splits, {} % of rows to train", 100.0 * train_fraction),
+        ),
+        Protocol::Test(test) => {
+            if test.labels.classes() != data.labels.classes() {
+                return Err(Error::input(format!(
+                    "the test data have the classes {}, the training data {}; they must be the same",
+                    test.labels.classes().join(", "),
+                    data.labels.classes().join(", ")
+                )));
+            }
+            (vec![(vec![], vec![])], format!("trained on all rows, tested on {}", test.name))
+        }
+    })
+}
+
+fn one_split(
+    split: usize,
+    train: &Dataset,
+    test: &Dataset,
+    plans: &[Plan],
+    session: &mut Session<'_>,
+) -> Result<Vec<(usize, Fold)>> {
+    let mut found = vec![];
+    let mut prepared: Option<(Option<String>, crate::method::Prepared<'_>)> = None;
+    for plan in plans {
+        if let Some(stop) = session.control.stop() {
+            return Err(Error::Stopped(format!("{stop} before the first split was done; nothing was measured")));
+        }
+        // Plans with one bank share one stack; each is charged for it, as if it had run alone.
+        let bank = plan.bank().map(ToString::to_string);
+        let ready = match prepared.take() {
+            Some((known, ready)) if known == bank => ready,
+            _ => plan.prepare(train, session)?,
+        };
+        let start = Instant::now();
+        let model = plan.fit(&ready, session)?;
+        if !model.stop().0 {
+            return Err(Error::Stopped("stopped before the first split was done; nothing was measured".into()));
+        }
+        let train_seconds = ready.seconds() + start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        let prediction = model.predict_in(&test.samples, session.pool)?;
+        let predict_seconds = start.elapsed().as_secs_f64();
+        let metrics =
+            Metrics::new(test.labels.codes(), &prediction.labels, Some(&prediction.scores), test.labels.n_classes())?;
+        let (weights, warnings) = (model.weights().map(<[f64]>::to_vec), model.warnings());
+        found.push((ready.n_kernels(), Fold { split, metrics, train_seconds, predict_seconds, weights, warnings }));
+        prepared = Some((bank, ready));
+    }
+    Ok(found)
+}

@@ -1,0 +1,119 @@
+//! The JSON of `evaluate --json` and `inspect --json`: a contract, documented in `docs/json.md`.
+
+use serde_json::{Map, Value, json};
+
+use crate::evaluate::{Evaluation, Fold, Metrics, PlanResult, Spread};
+use crate::method::Model;
+
+/// A figure's name and where it is found.
+type Figure = (&'static str, fn(&Metrics) -> Option<f64>);
+
+/// The figures reported for every method, in this order.
+const FIGURES: [Figure; 9] = [
+    ("accuracy", |m| Some(m.accuracy)),
+    ("balanced_accuracy", |m| Some(m.balanced_accuracy)),
+    ("macro_precision", |m| Some(m.macro_precision)),
+    ("macro_recall", |m| Some(m.macro_recall)),
+    ("macro_f", |m| Some(m.macro_f)),
+    ("macro_specificity", |m| Some(m.macro_specificity)),
+    ("mcc", |m| Some(m.mcc)),
+    ("auroc", |m| m.auroc),
+    ("auprc", |m| m.auprc),
+];
+
+/// An evaluation as the JSON text of `evaluate --json`.
+pub fn evaluation_json(found: &Evaluation) -> String {
+    let (n_samples, n_features, n_classes) = found.shape;
+    let n_kernels = found.results.iter().map(|result| result.n_kernels).max().unwrap_or(0);
+    pretty(&json!({
+        "dataset": found.dataset,
+        "n_samples": n_samples,
+        "n_features": n_features,
+        "n_classes": n_classes,
+        "classes": found.classes,
+        "n_kernels": n_kernels,
+        "protocol": found.protocol,
+        "n_splits": found.n_splits,
+        "seed": found.seed,
+        "results": found.results.iter().map(result).collect::<Vec<_>>(),
+        "paired": found.paired,
+    }))
+}
+
+fn result(result: &PlanResult) -> Value {
+    let mut object = Map::new();
+    object.insert("method".into(), json!(result.method));
+    object.insert("settings".into(), json!(result.settings));
+    object.insert("n_kernels".into(), json!(result.n_kernels));
+    for (name, figure) in FIGURES {
+        object.insert(name.into(), spread(result.spread(|fold| figure(&fold.metrics))));
+    }
+    object.insert("train_seconds".into(), spread(result.spread(|fold| Some(fold.train_seconds))));
+    object.insert("predict_seconds".into(), spread(result.spread(|fold| Some(fold.predict_seconds))));
+    object.insert("confusion".into(), json!(confusion(result)));
+    object.insert("folds".into(), result.folds.iter().map(fold).collect());
+    Value::Object(object)
+}
+
+fn fold(fold: &Fold) -> Value {
+    let mut object = Map::new();
+    object.insert("split".into(), json!(fold.split));
+    for (name, figure) in FIGURES {
+        object.insert(name.into(), json!(figure(&fold.metrics)));
+    }
+    object.insert("train_seconds".into(), json!(fold.train_seconds));
+    object.insert("predict_seconds".into(), json!(fold.predict_seconds));
+    object.insert("confusion".into(), json!(fold.metrics.confusion));
+    object.insert("weights".into(), json!(fold.weights));
+    object.insert("warnings".into(), json!(fold.warnings));
+    Value::Object(object)
+}
+
+fn spread(spread: Option<Spread>) -> Value {
+    spread.map_or(Value::Null, |spread| json!({"mean": spread.mean, "std": spread.std}))
+}
+
+/// Confusion counts summed over splits, `[true][predicted]`.
+pub(super) fn confusion(result: &PlanResult) -> Vec<Vec<u64>> {
+    let mut sum: Vec<Vec<u64>> = vec![];
+    for fold in &result.folds {
+        let counts = &fold.metrics.confusion;
+        sum.resize(counts.len(), vec![0; counts.len()]);
+        for (sum, counts) in sum.iter_mut().flatten().zip(counts.iter().flatten()) {
+            *sum += counts;
+        }
+    }
+    sum
+}
+
+/// A model as the JSON text of `inspect --json`.
+pub fn model_json(model: &Model) -> String {
+    let (n_samples, dataset, fingerprint) = model.trained_on();
+    let kernels: Vec<Value> = model
+        .kernels()
+        .iter()
+        .enumerate()
+        .map(|(m, kernel)| json!({"kernel": kernel, "weight": model.weights().and_then(|weights| weights.get(m))}))
+        .collect();
+    pretty(&json!({
+        "method": model.method(),
+        "params": model.params(),
+        "bank": model.bank(),
+        "kernels": kernels,
+        "classes": model.classes(),
+        "features": model.features(),
+        "scale": model.scale(),
+        "seed": model.seed(),
+        "dataset": dataset,
+        "n_samples": n_samples,
+        "fingerprint": fingerprint,
+        "finished": model.stop().0,
+        "stop": model.stop().1,
+        "facts": model.facts().into_iter().map(|(name, value)| (name, json!(value))).collect::<Map<_, _>>(),
+        "warnings": model.warnings(),
+    }))
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}")
+}

@@ -1,0 +1,148 @@
+//! Evaluations and models as a person reads them in a terminal.
+
+use super::json::confusion;
+use super::{Table, bars};
+use crate::evaluate::{Evaluation, Fold, LEVEL, Paired, PlanResult};
+use crate::method::Model;
+
+/// Width of a drawing in columns.
+const WIDTH: usize = 78;
+
+/// Confusion tables wider than this many classes are left to JSON.
+const MOST_CLASSES: usize = 12;
+
+/// Kernels drawn one by one; the rest are summed up in a line.
+const MOST_BARS: usize = 40;
+
+/// An evaluation as text: one row per method, then paired differences, then the confusion of a lone method.
+pub fn evaluation_text(found: &Evaluation) -> String {
+    let (n_samples, n_features, n_classes) = found.shape;
+    let mut text = format!(
+        "{}: {n_samples} rows, {n_features} features, {n_classes} classes\n{}, seed {}\n",
+        found.dataset, found.protocol, found.seed
+    );
+    let done = found.results.first().map_or(0, |result| result.folds.len());
+    if done < found.n_splits {
+        text += &format!("stopped after {done} of {} splits; the figures are of those {done}\n", found.n_splits);
+    }
+    text += &format!("\n{}", methods(&found.results));
+    if !found.paired.is_empty() {
+        let percent = 100.0 * LEVEL;
+        text += &format!(
+            "\nDifferences in accuracy on the same splits, {percent:.0} % intervals (corrected for overlap, Holm)\n{}",
+            paired(&found.paired)
+        );
+    }
+    if let [result] = found.results.as_slice()
+        && n_classes <= MOST_CLASSES
+    {
+        text += &format!("\nConfusion over all splits (rows: true class)\n{}", confusion_table(result, &found.classes));
+    }
+    text
+}
+
+fn methods(results: &[PlanResult]) -> Table {
+    let mut table = Table::new(&[
+        "method",
+        "kernels",
+        "accuracy",
+        "balanced",
+        "macro F",
+        "MCC",
+        "AUROC",
+        "AUPRC",
+        "train s",
+        "predict s",
+    ]);
+    for result in results {
+        let with_std = |figure: fn(&Fold) -> f64| match result.spread(|fold| Some(figure(fold))) {
+            Some(spread) => format!("{:.4} ± {:.4}", spread.mean, spread.std),
+            None => "-".into(),
+        };
+        let mean = |figure: fn(&Fold) -> Option<f64>| {
+            result.spread(figure).map_or("-".into(), |spread| format!("{:.4}", spread.mean))
+        };
+        table.row(vec![
+            result.method.clone(),
+            result.n_kernels.to_string(),
+            with_std(|fold| fold.metrics.accuracy),
+            mean(|fold| Some(fold.metrics.balanced_accuracy)),
+            with_std(|fold| fold.metrics.macro_f),
+            mean(|fold| Some(fold.metrics.mcc)),
+            mean(|fold| fold.metrics.auroc),
+            mean(|fold| fold.metrics.auprc),
+            mean(|fold| Some(fold.train_seconds)),
+            mean(|fold| Some(fold.predict_seconds)),
+        ]);
+    }
+    table
+}
+
+fn paired(pairs: &[Paired]) -> Table {
+    let mut table = Table::new(&["difference", "mean", "interval", ""]);
+    for pair in pairs {
+        let interval =
+            pair.interval.map_or("one split: no interval".into(), |(low, high)| format!("[{low:+.4}, {high:+.4}]"));
+        let verdict = if pair.distinguishable || pair.interval.is_none() { "" } else { "not distinguishable" };
+        table.row(vec![
+            format!("{} - {}", pair.a, pair.b),
+            format!("{:+.4}", pair.difference),
+            interval,
+            verdict.into(),
+        ]);
+    }
+    table
+}
+
+fn confusion_table(result: &PlanResult, classes: &[String]) -> Table {
+    let mut head = vec![""];
+    head.extend(classes.iter().map(String::as_str));
+    let mut table = Table::new(&head);
+    for (class, counts) in classes.iter().zip(confusion(result)) {
+        let mut row = vec![class.clone()];
+        row.extend(counts.iter().map(u64::to_string));
+        table.row(row);
+    }
+    table
+}
+
+/// A model as text: what it is, how it was trained, and its kernel weights drawn as bars.
+pub fn model_text(model: &Model) -> String {
+    let (n_samples, dataset, fingerprint) = model.trained_on();
+    let params: Vec<String> = model.params().iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let mut facts = vec![
+        ("method".to_string(), model.method().to_string()),
+        ("parameters".into(), if params.is_empty() { "none".into() } else { params.join(", ") }),
+        ("trained on".into(), format!("{dataset}, {n_samples} rows, {} features", model.features().len())),
+        ("fingerprint".into(), fingerprint.chars().take(16).collect()),
+        ("classes".into(), model.classes().join(", ")),
+        ("scale".into(), model.scale().into()),
+        ("seed".into(), model.seed().to_string()),
+        ("ended".into(), model.stop().1.into()),
+    ];
+    facts.extend(model.facts());
+    facts.extend(model.bank().map(|bank| ("kernels".to_string(), bank.to_string())));
+    let longest = facts.iter().map(|(name, _)| super::width(name)).max().unwrap_or(0);
+    let mut text: String =
+        facts.iter().map(|(name, value)| format!("{name:<longest$}  {}\n", super::one_line(value))).collect();
+    for warning in model.warnings() {
+        text += &format!("warning: {warning}\n");
+    }
+    if let Some(weights) = model.weights() {
+        text += &format!("\nKernel weights\n{}", weight_bars(model.kernels(), weights));
+    }
+    text
+}
+
+fn weight_bars(kernels: &[String], weights: &[f64]) -> String {
+    let mut items: Vec<(String, f64)> = kernels.iter().cloned().zip(weights.iter().copied()).collect();
+    let rest = if items.len() > MOST_BARS {
+        items.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let rest = items.split_off(MOST_BARS);
+        let sum: f64 = rest.iter().map(|(_, weight)| weight).sum();
+        format!("and {} more kernels with {sum:.4} together; --json has them all\n", rest.len())
+    } else {
+        String::new()
+    };
+    bars(&items, WIDTH) + &rest
+}

@@ -1,0 +1,276 @@
+//! Conformance suites: what every kernel and every method must pass, built-in or yours.
+//!
+//! Call them from a test of your own; each returns a sentence that says what failed.
+//!
+//! ```
+//! use multikernel::{method::Average, testing};
+//! testing::check_kernel(&"gaussian(0.5)".parse()?)?;
+//! testing::check_method(Average)?;
+//! # Ok::<(), multikernel::Error>(())
+//! ```
+
+use std::path::PathBuf;
+
+use crate::data::{Dataset, Samples, bundled};
+use crate::dist::Rng;
+use crate::error::{Error, Result};
+use crate::kernel::{Columns, Kernel};
+use crate::linalg::Matrix;
+use crate::method::{Model, Plan, Registry, Session};
+use crate::pool::Pool;
+use crate::run::{Canceller, Checkpoint, Control, Method, Observer, Progress, Silent};
+use crate::stack::{Building, Stack};
+
+fn ensure(holds: bool, message: impl FnOnce() -> String) -> Result<()> {
+    if holds { Ok(()) } else { Err(Error::input(message())) }
+}
+
+/// Checks a kernel: symmetric, positive semi-definite (unless it says it is not), its diagonal, column subsets equal
+/// to the kernel on those columns alone, the text form, and entries that do not depend on their neighbours.
+pub fn check_kernel(kernel: &Kernel) -> Result<()> {
+    let pool = Pool::new(2)?;
+    let building = Building::new(&pool);
+    let (n, d) = (40, 12);
+    let points = random_points(n, d);
+    let gram_of = |points: &Matrix, kernel: &Kernel| -> Result<Matrix> {
+        let all: Vec<usize> = (0..points.n_rows()).collect();
+        Stack::train(points, std::slice::from_ref(kernel), &building)?.block(0, &all, &all)
+    };
+    let gram = gram_of(&points, kernel)?;
+    for i in 0..n {
+        for j in 0..n {
+            let (a, b) = (gram.get(i, j), gram.get(j, i));
+            ensure(a.is_finite(), || format!("{kernel}: entry ({i}, {j}) is {a}"))?;
+            ensure(a.to_bits() == b.to_bits(), || format!("{kernel}: entry ({i}, {j}) is {a} but ({j}, {i}) is {b}"))?;
+        }
+        let unit = !kernel.has_unit_diagonal() || kernel.is_centred() || gram.get(i, i) == 1.0;
+        ensure(unit, || format!("{kernel}: diagonal entry {i} is {}, not 1", gram.get(i, i)))?;
+    }
+    if kernel.is_positive_semidefinite() {
+        let scale = (0..n).map(|i| gram.get(i, i)).fold(0.0, f64::max);
+        ensure(is_positive_semidefinite(&gram, 1e-12 * scale * n as f64), || {
+            format!("{kernel}: not positive semi-definite")
+        })?;
+    }
+    check_columns(kernel, &points, &gram, gram_of)?;
+    check_new_points(kernel, &points, &gram, &building)?;
+    let text = kernel.to_string();
+    ensure(text.parse::<Kernel>()? == *kernel, || format!("{kernel}: its text `{text}` reads back as another kernel"))
+}
+
+/// A kernel on some columns must equal the same kernel on data that has those columns only, and must not see others.
+fn check_columns(
+    kernel: &Kernel,
+    points: &Matrix,
+    gram: &Matrix,
+    gram_of: impl Fn(&Matrix, &Kernel) -> Result<Matrix>,
+) -> Result<()> {
+    let columns = kernel.columns().indices(points.n_cols());
+    let alone = gram_of(&points.select_cols(&columns), &kernel.clone().on(Columns::all())?)?;
+    ensure(alone == *gram, || format!("{kernel}: differs from the same kernel on those columns alone"))
+}
+
+/// New points equal to training points must get the training values, in whatever order they come.
+fn check_new_points(kernel: &Kernel, points: &Matrix, gram: &Matrix, building: &Building<'_>) -> Result<()> {
+    let kernels = std::slice::from_ref(kernel);
+    let train = Stack::train(points, kernels, building)?;
+    let order: Vec<usize> = (0..points.n_rows()).rev().collect();
+    let all: Vec<usize> = (0..points.n_rows()).collect();
+    let cross =
+        Stack::cross(&points.select_rows(&order), points, kernels, train.centring(), building)?.block(0, &all, &all)?;
+    for (row, &i) in cross.rows().zip(&order) {
+        // A centred entry subtracts means that are rounded in another order for new rows.
+        let tolerance = if kernel.is_centred() {
+            1e-12 * (1.0 + gram.row(i).iter().fold(0.0, |m: f64, v| m.max(v.abs())))
+        } else {
+            0.0
+        };
+        for (j, (new, old)) in row.iter().zip(gram.row(i)).enumerate() {
+            ensure((new - old).abs() <= tolerance, || {
+                format!("{kernel}: entry ({i}, {j}) is {old} in training but {new} for a new row")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn random_points(n: usize, d: usize) -> Matrix {
+    let mut rng = Rng::new(11, 0);
+    // Sums of uniforms, a few repeated rows, and one column of zeros and ones.
+    let mut points = Matrix::from_fn(n, d, |_, _| (0..4).map(|_| rng.uniform()).sum::<f64>() - 2.0);
+    for i in 0..n {
+        points.set(i, d - 1, (i % 2) as f64);
+    }
+    let first = points.row(0).to_vec();
+    points.row_mut(n - 1).copy_from_slice(&first);
+    points
+}
+
+/// Whether a symmetric matrix plus `shift` on the diagonal has a Cholesky factor.
+fn is_positive_semidefinite(matrix: &Matrix, shift: f64) -> bool {
+    let n = matrix.n_rows();
+    let mut factor = Matrix::zeros(n, n);
+    for i in 0..n {
+        for j in 0..=i {
+            let mut rest = matrix.get(i, j) - (0..j).map(|k| factor.get(i, k) * factor.get(j, k)).sum::<f64>();
+            if i == j {
+                rest += shift;
+                if rest <= 0.0 {
+                    return false;
+                }
+                factor.set(i, i, rest.sqrt());
+            } else {
+                factor.set(i, j, rest / factor.get(j, j));
+            }
+        }
+    }
+    true
+}
+
+/// Checks a method on two and on six classes: same bits on 1, 2 and 4 threads, permuted rows give permuted results,
+/// a saved and loaded model is equal, a run stopped anywhere and resumed is equal, and bad input is refused.
+pub fn check_method(method: impl Method) -> Result<()> {
+    let name = Method::about(&method).name;
+    let registry = Registry::standard().with(method);
+    let plan = Plan::from_registry(&registry, name)?.seed(5);
+    let folder = Scratch::new()?;
+    for set in ["ionosphere", "glass6"] {
+        let data = bundled(set)?;
+        // Every third row: enough for all six classes of glass6, quick enough for a slow method.
+        let data = data.select(&(0..data.samples.n_samples()).step_by(3).collect::<Vec<_>>());
+        let fault = |error: Error| Error::input(format!("{name} on {set}: {error}"));
+        check_equalities(&plan, &registry, &data, &folder).map_err(fault)?;
+        check_resume(&plan, &data, &folder).map_err(fault)?;
+        check_refusals(&plan, &data).map_err(fault)?;
+    }
+    Ok(())
+}
+
+fn train(plan: &Plan, data: &Dataset, n_threads: usize) -> Result<Model> {
+    plan.train_in(data, &mut Session::new(&Pool::new(n_threads)?, &mut Silent))
+}
+
+fn bytes(model: &Model, path: &PathBuf) -> Result<Vec<u8>> {
+    model.save(path)?;
+    std::fs::read(path).map_err(|error| Error::io("read", path, error))
+}
+
+fn check_equalities(plan: &Plan, registry: &Registry, data: &Dataset, folder: &Scratch) -> Result<()> {
+    let path = folder.path("model");
+    let model = train(plan, data, 1)?;
+    let (saved, one) = (bytes(&model, &path)?, model.predict_in(&data.samples, &Pool::new(1)?)?);
+    for n_threads in [2, 4] {
+        let again = train(plan, data, n_threads)?;
+        ensure(bytes(&again, &path)? == saved, || {
+            format!("the model on {n_threads} threads differs from the one on 1")
+        })?;
+        let many = again.predict_in(&data.samples, &Pool::new(n_threads)?)?;
+        ensure(many == one, || format!("predictions on {n_threads} threads differ from those on 1"))?;
+    }
+    let n = data.samples.n_samples();
+    let mut order: Vec<usize> = (0..n).collect();
+    Rng::new(3, 0).shuffle(&mut order);
+    let permuted = model.predict_in(&data.samples.select_rows(&order), &Pool::new(2)?)?;
+    let expected: Vec<usize> = order.iter().map(|&i| one.labels[i]).collect();
+    let holds = permuted.labels == expected && permuted.scores == one.scores.select_rows(&order);
+    ensure(holds, || "permuted rows do not give permuted predictions".into())?;
+    for i in [0, n / 2, n - 1] {
+        let single = model.predict_in(&data.samples.select_rows(&[i]), &Pool::new(1)?)?;
+        ensure(single.scores.row(0) == one.scores.row(i), || {
+            format!("row {i} alone gets other scores than among others")
+        })?;
+    }
+    std::fs::write(&path, &saved).map_err(|error| Error::io("write", &path, error))?;
+    let loaded = Model::load_with(&path, registry)?;
+    ensure(loaded.predict_in(&data.samples, &Pool::new(2)?)? == one, || "a loaded model predicts otherwise".into())?;
+    ensure(bytes(&loaded, &path)? == saved, || "a loaded model saves other bytes".into())
+}
+
+/// Cancels a run after a number of steps.
+struct StopAfter {
+    steps: u64,
+    canceller: Canceller,
+    heard: u64,
+    method: &'static str,
+    in_method: bool,
+}
+
+impl Observer for StopAfter {
+    fn phase(&mut self, name: &str) {
+        self.in_method = name == self.method;
+    }
+
+    fn progress(&mut self, _: &Progress) {
+        self.heard += u64::from(self.in_method);
+        if self.in_method && self.heard == self.steps {
+            self.canceller.cancel();
+        }
+    }
+}
+
+fn check_resume(plan: &Plan, data: &Dataset, folder: &Scratch) -> Result<()> {
+    let pool = Pool::new(2)?;
+    let path = folder.path("model");
+    let stop_after = |steps: u64, checkpoint: Option<Checkpoint>| -> Result<(u64, Result<Model>)> {
+        let control = Control::default();
+        let mut observer =
+            StopAfter { steps, canceller: control.canceller(), heard: 0, method: plan.name(), in_method: false };
+        let mut session = Session { control, checkpoint, ..Session::new(&pool, &mut observer) };
+        let model = plan.train_in(data, &mut session);
+        Ok((observer.heard, model))
+    };
+    let (total, whole) = stop_after(u64::MAX, None)?;
+    let whole = bytes(&whole?, &path)?;
+    let mut stops: Vec<u64> =
+        [1, 2, total / 3, total / 2, total.saturating_sub(1)].into_iter().filter(|&at| at > 0 && at < total).collect();
+    stops.dedup();
+    for at in stops {
+        let checkpoint = Checkpoint::new(folder.path("checkpoint"));
+        let (_, part) = stop_after(at, Some(checkpoint.clone()))?;
+        ensure(!part?.stop().0, || format!("a run stopped after step {at} of {total} says it finished"))?;
+        let (_, rest) = stop_after(u64::MAX, Some(Checkpoint { resume: true, ..checkpoint.clone() }))?;
+        ensure(bytes(&rest?, &path)? == whole, || {
+            format!("stopped after step {at} of {total} and resumed, the model differs")
+        })?;
+        std::fs::remove_file(&checkpoint.path).map_err(|error| Error::io("remove", &checkpoint.path, error))?;
+    }
+    Ok(())
+}
+
+fn check_refusals(plan: &Plan, data: &Dataset) -> Result<()> {
+    let refused = |what: &str, result: Result<Model>| ensure(result.is_err(), || format!("{what} was accepted"));
+    let first = data.labels.codes()[0];
+    let one_class: Vec<usize> = (0..data.samples.n_samples()).filter(|&i| data.labels.codes()[i] == first).collect();
+    refused("a single class", train(plan, &data.select(&one_class), 1))?;
+    refused("a single row", train(plan, &data.select(&[0]), 1))?;
+    let mut holed = data.samples.features().clone();
+    holed.set(1, 0, f64::NAN);
+    ensure(Samples::unnamed(holed).is_err(), || "a row with NaN was accepted".into())?;
+    let model = train(plan, data, 1)?;
+    let fewer: Vec<usize> = (1..data.samples.n_features()).collect();
+    let fewer = Samples::unnamed(data.samples.features().select_cols(&fewer))?;
+    ensure(model.predict(&fewer).is_err(), || "rows with a feature too few were accepted".into())
+}
+
+/// A folder that goes away at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Scratch> {
+        static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("multikernel-{}-{count}", std::process::id()));
+        std::fs::create_dir_all(&path).map_err(|error| Error::io("create", &path, error))?;
+        Ok(Scratch(path))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}

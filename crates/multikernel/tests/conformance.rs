@@ -1,0 +1,33 @@
+//! Every kernel and every method passes its suite.
+
+use multikernel::method::{Average, Majority, Svm};
+use multikernel::testing::{check_kernel, check_method};
+
+#[test]
+fn every_kernel_passes_the_conformance_suite() {
+    let families =
+        ["gaussian(1.7)", "gaussian(gamma=0.03)", "laplacian(0.1)", "linear", "polynomial(1)", "polynomial(3)"];
+    for family in families {
+        for suffix in ["", " raw", " centred", " raw centred", " on [3]", " on [0:4, 7]", " on [2, 9] centred"] {
+            check_kernel(&format!("{family}{suffix}").parse().unwrap()).unwrap();
+        }
+    }
+    for text in ["sigmoid(0.5) raw", "sigmoid(0.5) on [1:3] raw", "gaussian(1e-3)", "gaussian(1e6)", "polynomial(64)"] {
+        check_kernel(&text.parse().unwrap()).unwrap();
+    }
+}
+
+#[test]
+fn majority_passes_the_conformance_suite() {
+    check_method(Majority).unwrap();
+}
+
+#[test]
+fn svm_passes_the_conformance_suite() {
+    check_method(Svm).unwrap();
+}
+
+#[test]
+fn average_passes_the_conformance_suite() {
+    check_method(Average).unwrap();
+}
