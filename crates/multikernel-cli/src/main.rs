@@ -1,2 +1,7 @@
 //! The `multikernel` command.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    multikernel_cli::main(multikernel::method::Registry::standard())
+}

@@ -1,0 +1,238 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use multikernel::method::Registry;
+
+/// Learn classifiers from many kernels at once: which kernels matter, and a prediction.
+#[derive(Debug, Parser)]
+#[command(name = "multikernel", version, max_term_width = 110, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  multikernel evaluate ionosphere --method majority,svm,average
+  multikernel train ionosphere --kernels \"gaussian(2^-6..2^7), polynomial(1..3)\" --set c=50 --out m.multikernel
+  multikernel inspect m.multikernel
+  multikernel predict m.multikernel new.csv --out labels.csv
+
+DATA is a file (LIBSVM, CSV or TSV, also gzip'd), `-` for standard input, or the name of a bundled set.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Train a model and write it to a file
+    Train(Train),
+    /// Predict the classes of rows with a model
+    Predict(Predict),
+    /// Measure methods on held-out rows, all on the same splits
+    Evaluate(Evaluate),
+    /// Show what a model holds: method, settings, kernel weights
+    Inspect(Inspect),
+    /// The data sets that come with the program
+    Datasets(Datasets),
+    /// The methods and their parameters
+    Methods(Methods),
+    /// Print completions for a shell
+    Completions(Completions),
+}
+
+/// How a file is read.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reading")]
+pub(crate) struct Reading {
+    /// The file's format [default: by its name, else by its first line]
+    #[arg(long, value_name = "FORMAT", value_parser = ["libsvm", "csv", "tsv"])]
+    pub(crate) format: Option<String>,
+    /// The label column: its name, or its position from 0, negative from the end [default: label, class, target or y, else the last]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
+    pub(crate) label: Option<String>,
+    /// Whether the first line names the columns [default: yes if it has a cell that is not a number]
+    #[arg(long, value_name = "yes|no", value_parser = ["yes", "no"])]
+    pub(crate) header: Option<String>,
+}
+
+/// What is trained.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Training")]
+pub(crate) struct Planning {
+    /// The kernel bank, such as "gaussian(2^-6..2^7), polynomial(1..3)" [default: the method's own]
+    #[arg(long, value_name = "BANK")]
+    pub(crate) kernels: Option<String>,
+    /// Set a parameter of the method (METHOD.KEY=VALUE for one of several); `multikernel methods` lists them
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// How features are scaled, learned on training rows
+    #[arg(long, value_name = "SCALE", default_value = "standard", value_parser = ["standard", "none"])]
+    pub(crate) scale: String,
+    /// Names all randomness
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+/// What a job may use.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits")]
+pub(crate) struct Limits {
+    /// Threads; results are the same for any number [default: all]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) threads: usize,
+    /// Most memory for kernels, such as 8GiB [default: 80 % of what is free]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// Stop after this time with what was learned so far
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) max_seconds: Option<f64>,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  multikernel train ionosphere --out m.multikernel
+  multikernel train rows.csv --label diagnosis --method svm --kernels \"gaussian(median)\" --set c=5 --out m.multikernel
+  multikernel train rows.svm.gz --out m.multikernel --checkpoint run.checkpoint --max-seconds 3600
+  multikernel train rows.svm.gz --out m.multikernel --checkpoint run.checkpoint --resume")]
+pub(crate) struct Train {
+    /// File with labelled rows, `-`, or a bundled set
+    pub(crate) data: String,
+    /// The method
+    #[arg(long, short, value_name = "NAME", default_value = "average")]
+    pub(crate) method: String,
+    /// File to write the model to
+    #[arg(long, short, value_name = "MODEL")]
+    pub(crate) out: PathBuf,
+    /// File to store the run in, so that it can go on after a stop
+    #[arg(long, value_name = "FILE")]
+    pub(crate) checkpoint: Option<PathBuf>,
+    /// Least seconds between two checkpoints; 0 stores every step
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, requires = "checkpoint")]
+    pub(crate) checkpoint_seconds: f64,
+    /// Go on from the checkpoint if it is there
+    #[arg(long, requires = "checkpoint")]
+    pub(crate) resume: bool,
+    #[command(flatten)]
+    pub(crate) planning: Planning,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Columns are matched by name where the file has names. Prints a table with the column `label`.
+
+Examples:
+  multikernel predict m.multikernel new.csv
+  multikernel predict m.multikernel new.svm --scores --out scores.csv")]
+pub(crate) struct Predict {
+    /// Model written by `multikernel train`
+    pub(crate) model: PathBuf,
+    /// File with rows (labels are not needed; if there are any, the accuracy is told), `-`, or a bundled set
+    pub(crate) data: String,
+    /// Add a column of class probability for each class (methods that have them)
+    #[arg(long)]
+    pub(crate) proba: bool,
+    /// Add a column of score for each class: larger is more likely
+    #[arg(long, conflicts_with = "proba")]
+    pub(crate) scores: bool,
+    /// File to write to [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Threads; results are the same for any number [default: all]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) threads: usize,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  multikernel evaluate ionosphere --method majority,svm,average
+  multikernel evaluate rows.csv --method svm,average --repeats 20 --train-fraction 0.5 --json
+  multikernel evaluate train.svm --test test.svm --set c=50")]
+pub(crate) struct Evaluate {
+    /// File with labelled rows, `-`, or a bundled set
+    pub(crate) data: String,
+    /// The methods, with commas between
+    #[arg(long, short, value_name = "NAME[,NAME...]", default_value = "majority,average", value_delimiter = ',')]
+    pub(crate) method: Vec<String>,
+    /// Stratified cross-validation with K folds
+    #[arg(long, value_name = "K", default_value_t = 5, conflicts_with_all = ["repeats", "test"])]
+    pub(crate) folds: usize,
+    /// R stratified splits
+    #[arg(long, value_name = "R", conflicts_with = "test")]
+    pub(crate) repeats: Option<usize>,
+    /// Share of rows to train on in each of the splits
+    #[arg(long, value_name = "F", default_value_t = 0.5, requires = "repeats")]
+    pub(crate) train_fraction: f64,
+    /// Train on all rows of DATA, test on the rows of this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) test: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) planning: Planning,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Inspect {
+    /// Model written by `multikernel train`
+    pub(crate) model: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Datasets {
+    #[command(subcommand)]
+    pub(crate) command: DatasetsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DatasetsCommand {
+    /// List them with size, source and licence
+    List(ListDatasets),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListDatasets {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Methods {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// The command with the names of the registry's methods in its help and completions.
+pub(crate) fn command(registry: &Registry) -> clap::Command {
+    let names = registry.names();
+    let help = format!("The method: {}", names.join(", "));
+    let several = format!("The methods, with commas between: {}", names.join(", "));
+    Cli::command()
+        .mut_subcommand("train", |command| command.mut_arg("method", |arg| arg.help(help)))
+        .mut_subcommand("evaluate", |command| command.mut_arg("method", |arg| arg.help(several)))
+}

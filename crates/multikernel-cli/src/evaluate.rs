@@ -1,0 +1,44 @@
+//! `evaluate`.
+
+use anyhow::Result;
+use multikernel::Pool;
+use multikernel::evaluate::{Protocol, evaluate};
+use multikernel::method::{Registry, Session};
+use multikernel::report::{evaluation_json, evaluation_text};
+use multikernel::run::Observer;
+
+use crate::args::Evaluate;
+use crate::bar::Bar;
+use crate::{data, print};
+
+pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
+    let mut bar = Bar::new(args.limits.quiet);
+    let plans = data::plans(&args.method, &args.planning, registry)?;
+    let rows = data::read_labelled(&args.data, &args.reading, &mut bar)?;
+    let protocol = match (&args.test, args.repeats) {
+        (Some(test), _) => {
+            let test = data::read(test, &args.reading, Some(rows.expect()), &mut bar)?;
+            Protocol::Test(test.into_test_set(rows.labels.classes())?)
+        }
+        (None, Some(n_repeats)) => Protocol::Repeats { n_repeats, train_fraction: args.train_fraction },
+        (None, None) => Protocol::Folds(args.folds),
+    };
+    let pool = Pool::new(args.limits.threads)?;
+    let mut session = Session::new(&pool, &mut bar);
+    session.control = data::control(&args.limits)?;
+    session.memory = data::memory(&args.limits)?;
+    let found = evaluate(&rows, &plans, &protocol, args.planning.seed, &mut session)?;
+    bar.clear();
+    for result in &found.results {
+        let warnings: Vec<&String> = result.folds.iter().flat_map(|fold| &fold.warnings).collect();
+        if let Some(first) = warnings.first() {
+            bar.note(&format!(
+                "warning: {} ({} of {} splits): {first}",
+                result.method,
+                warnings.len(),
+                result.folds.len()
+            ));
+        }
+    }
+    print(&if args.json { evaluation_json(&found) + "\n" } else { evaluation_text(&found) })
+}

@@ -1,0 +1,65 @@
+//! The `multikernel` command line: arguments, plan, library call, output.
+//!
+//! It is a library so that a program with methods of its own gets the whole command line: see
+//! `examples/centroid.rs`.
+
+mod args;
+mod bar;
+mod data;
+mod evaluate;
+mod inspect;
+mod list;
+mod predict;
+mod train;
+
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::FromArgMatches;
+use multikernel::method::Registry;
+
+use args::{Cli, Command};
+
+/// Runs the command line with the methods of a registry. Exit status: 0, or 2 after an error.
+pub fn main(registry: Registry) -> ExitCode {
+    let matches = args::command(&registry).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match run(cli, &registry) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: Cli, registry: &Registry) -> Result<()> {
+    match cli.command {
+        Command::Train(args) => train::run(&args, registry),
+        Command::Predict(args) => predict::run(&args, registry),
+        Command::Evaluate(args) => evaluate::run(&args, registry),
+        Command::Inspect(args) => inspect::run(&args, registry),
+        Command::Datasets(args) => list::datasets(&args),
+        Command::Methods(args) => list::methods(&args, registry),
+        Command::Completions(args) => {
+            let mut text = vec![];
+            clap_complete::generate(args.shell, &mut args::command(registry), "multikernel", &mut text);
+            print(&String::from_utf8_lossy(&text))
+        }
+    }
+}
+
+/// Writes a result to standard output.
+fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// A reader that closed the pipe (`| head`) has what it wanted.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,54 @@
+//! `predict`.
+
+use anyhow::Result;
+use multikernel::method::{Model, Registry};
+use multikernel::run::Observer;
+use multikernel::{Matrix, Pool, file};
+
+use crate::args::Predict;
+use crate::bar::Bar;
+use crate::{data, print};
+
+pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
+    let mut bar = Bar::new(args.quiet);
+    let model = Model::load_with(&args.model, registry)?;
+    let rows = data::read(&args.data, &args.reading, Some(model.expect()), &mut bar)?;
+    let pool = Pool::new(args.threads)?;
+    let prediction = model.predict_in(&rows.samples, &pool)?;
+    let columns = if args.proba {
+        Some(("p", model.probabilities(&rows.samples, &pool)?))
+    } else {
+        args.scores.then(|| ("score", prediction.scores.clone()))
+    };
+    let labels: Vec<&str> = prediction.labels.iter().map(|&code| model.classes()[code].as_str()).collect();
+    if let Some(truth) = &rows.labels {
+        let right = truth.iter().zip(&labels).filter(|(truth, label)| truth == *label).count();
+        bar.note(&format!("accuracy {:.4} on {} labelled rows", right as f64 / labels.len() as f64, labels.len()));
+    }
+    let text = table(&labels, model.classes(), columns.as_ref());
+    match &args.out {
+        Some(path) => Ok(file::write_atomic(path, text.as_bytes())?),
+        None => print(&text),
+    }
+}
+
+fn table(labels: &[&str], classes: &[String], columns: Option<&(&str, Matrix)>) -> String {
+    let mut text = String::from("label");
+    if let Some((name, _)) = columns {
+        text.extend(classes.iter().map(|class| format!(",{}", quoted(&format!("{name}:{class}")))));
+    }
+    text.push('\n');
+    for (i, label) in labels.iter().enumerate() {
+        text.push_str(&quoted(label));
+        if let Some((_, values)) = columns {
+            text.extend(values.row(i).iter().map(|value| format!(",{value}")));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// A CSV cell, quoted where it has to be.
+fn quoted(cell: &str) -> String {
+    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_string() }
+}

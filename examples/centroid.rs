@@ -1,0 +1,59 @@
+//! A method of your own with the whole command line: the nearest class mean in the space of the average kernel.
+//! `cargo run --release --example centroid -- evaluate ionosphere --method centroid,average` compares it;
+//! `cargo test --release --example centroid` runs the conformance suite on it.
+use multikernel::method::{Machine, Registry};
+use multikernel::run::{About, Control, Method, Needs, Params, Progress, Task};
+use multikernel::{Matrix, Result, record};
+
+struct Centroid;
+
+record! {
+    /// Coefficients (n_train x n_classes) and biases of the classes done so far.
+    struct Means { coef: Matrix, bias: Vec<f64>, done: usize }
+}
+
+fn weights(task: &Task<'_>) -> Result<Matrix> {
+    let n_kernels = task.stack()?.n_kernels();
+    Ok(Matrix::from_fn(n_kernels, 1, |_, _| 1.0 / n_kernels as f64))
+}
+
+impl Method for Centroid {
+    type State = Means;
+    type Model = Machine;
+
+    fn about(&self) -> About {
+        let summary = "nearest class mean in the space of the average kernel";
+        About { name: "centroid", summary, needs: Needs::Stack, params: &[], bank: "gaussian(median)" }
+    }
+
+    fn init(&self, task: &Task<'_>, _: &Params) -> Result<Means> {
+        let n_classes = task.labels.n_classes();
+        Ok(Means { coef: Matrix::zeros(task.n_samples(), n_classes), bias: vec![f64::MIN; n_classes], done: 0 })
+    }
+
+    /// One class: f_c(x) = <phi(x), mean_c> - |mean_c|^2 / 2.
+    fn step(&self, task: &Task<'_>, _: &Params, state: &mut Means, _: &Control) -> Result<Progress> {
+        let class = state.done;
+        let rows: Vec<usize> = (0..task.n_samples()).filter(|&i| task.labels.codes()[i] == class).collect();
+        if !rows.is_empty() {
+            rows.iter().for_each(|&i| state.coef.set(i, class, 1.0 / rows.len() as f64));
+            let gram = task.stack()?.view(&rows)?.combine(&weights(task)?, task.pool)?.remove(0);
+            state.bias[class] = -0.5 * gram.data().iter().sum::<f64>() / (rows.len() * rows.len()) as f64;
+        }
+        state.done += 1;
+        Ok(Progress::of(state.done, state.bias.len()))
+    }
+
+    fn finish(&self, task: &Task<'_>, _: &Params, state: Means) -> Result<Machine> {
+        Ok(Machine::one_vs_rest(weights(task)?.into_data(), &state.coef, state.bias))
+    }
+}
+
+fn main() -> std::process::ExitCode {
+    multikernel_cli::main(Registry::standard().with(Centroid))
+}
+
+#[test]
+fn centroid_passes_the_conformance_suite() {
+    multikernel::testing::check_method(Centroid).unwrap();
+}

@@ -1,0 +1,64 @@
+//! A slow method of 1,000 random steps, to be killed and resumed: a kernel perceptron with random visits.
+//! `crates/multikernel-cli/tests/kill.rs` does that to it, twenty times at random moments.
+use std::time::Duration;
+
+use multikernel::dist::Rng;
+use multikernel::method::{Machine, Registry};
+use multikernel::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress, Task};
+use multikernel::{Matrix, Result, record};
+
+struct Slow;
+
+record! {
+    /// Perceptron coefficients and the position of the generator that picks rows.
+    struct Visits { coef: Matrix, position: u64, done: usize }
+}
+
+const PARAMS: &[Param] = &[
+    Param { name: "steps", default: "1000", allowed: Allowed::Whole(1, 1_000_000), help: "number of visits" },
+    Param { name: "pause", default: "1000", allowed: Allowed::Whole(0, 1_000_000), help: "microseconds a visit rests" },
+];
+
+impl Method for Slow {
+    type State = Visits;
+    type Model = Machine;
+
+    fn about(&self) -> About {
+        let summary = "kernel perceptron that takes its time, to test stopping and resuming";
+        About { name: "slow", summary, needs: Needs::Stack, params: PARAMS, bank: "gaussian(median)" }
+    }
+
+    fn init(&self, task: &Task<'_>, _: &Params) -> Result<Visits> {
+        Ok(Visits { coef: Matrix::zeros(task.n_samples(), task.labels.n_classes()), position: 0, done: 0 })
+    }
+
+    fn step(&self, task: &Task<'_>, params: &Params, state: &mut Visits, _: &Control) -> Result<Progress> {
+        std::thread::sleep(Duration::from_micros(params.whole("pause") as u64));
+        let mut rng = Rng::at(task.seed, 0, state.position);
+        let row = rng.below(task.n_samples());
+        // A random rate makes every visit leave its own bits in the coefficients.
+        let rate = 0.5 + rng.uniform();
+        state.position = rng.position();
+        let all: Vec<usize> = (0..task.n_samples()).collect();
+        let kernel = task.stack()?.block(0, &[row], &all)?;
+        for class in 0..task.labels.n_classes() {
+            let sign = if task.labels.codes()[row] == class { 1.0 } else { -1.0 };
+            let score: f64 = kernel.row(0).iter().zip(state.coef.column(class)).map(|(k, c)| k * c).sum();
+            if sign * score < 1.0 {
+                state.coef.set(row, class, state.coef.get(row, class) + sign * rate);
+            }
+        }
+        state.done += 1;
+        Ok(Progress::of(state.done, params.whole("steps")))
+    }
+
+    fn finish(&self, task: &Task<'_>, _: &Params, state: Visits) -> Result<Machine> {
+        let n_kernels = task.stack()?.n_kernels();
+        let weights = (0..n_kernels).map(|m| f64::from(u8::from(m == 0))).collect();
+        Ok(Machine::one_vs_rest(weights, &state.coef, vec![0.0; task.labels.n_classes()]))
+    }
+}
+
+fn main() -> std::process::ExitCode {
+    multikernel_cli::main(Registry::standard().with(Slow))
+}
