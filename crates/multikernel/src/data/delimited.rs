@@ -212,17 +212,11 @@ fn is_header(first: &Record, options: &ReadOptions) -> bool {
     label.is_some_and(named) || (0..n).any(|j| Some(j) != label && is_word(first.cell(j)))
 }
 
-/// The column at a position counted from 1, or backwards from -1.
+/// The column at a position counted from 0, or backwards from -1.
 fn position(wanted: &str, n: usize) -> Option<usize> {
     let n = i64::try_from(n).ok()?;
     let at = wanted.parse::<i64>().ok()?;
-    let column = if at > 0 {
-        at - 1
-    } else if at < 0 {
-        n.checked_add(at)?
-    } else {
-        return None;
-    };
+    let column = if at < 0 { n.checked_add(at)? } else { at };
     (0..n).contains(&column).then_some(column as usize)
 }
 
@@ -256,7 +250,7 @@ fn told_label(name: &str, n: usize, names: Option<&[String]>, wanted: &str) -> R
         let known = names.map_or(String::new(), |names| format!("a name ({}) or ", list(names, 8)));
         Error::param(
             "label",
-            format!("{name} has no column {}; give {known}a position, 1 to {n} or -1 to -{n}", quoted(wanted)),
+            format!("{name} has no column {}; give {known}a position, 0 to {} or -1 to -{n}", quoted(wanted), n - 1),
         )
     })
 }
@@ -548,17 +542,17 @@ mod tests {
     fn label_options_that_fit_no_column_refused() {
         let with = |label: &str| ReadOptions { label: Some(label.into()), ..csv() };
         let text = "a,b,c\n1,2,p\n";
-        for label in ["d", "0", "4", "-4", "99999999999999999999", "-9223372036854775808"] {
+        for label in ["d", "3", "4", "-4", "99999999999999999999", "-9223372036854775808"] {
             assert_eq!(
                 message(text, &with(label)),
                 format!(
-                    "parameter label: f has no column '{label}'; give a name (a, b, c) or a position, 1 to 3 or -1 to -3"
+                    "parameter label: f has no column '{label}'; give a name (a, b, c) or a position, 0 to 2 or -1 to -3"
                 )
             );
         }
         assert_eq!(
             message("1,2,3\n", &with("4")),
-            "parameter label: f has no column '4'; give a position, 1 to 3 or -1 to -3"
+            "parameter label: f has no column '4'; give a position, 0 to 2 or -1 to -3"
         );
         let both = ReadOptions { unlabelled: true, ..with("a") };
         assert_eq!(
@@ -578,11 +572,11 @@ mod tests {
         assert_eq!(read("y,b,label\n1,2,3\n", None), pair("1", "b label"));
         assert_eq!(read("a,b,c\n1,2,p\n", None), pair("p", "a b"));
         assert_eq!(read("a,b,c\np,2,3\n", Some("a")), pair("p", "b c"));
-        assert_eq!(read("a,b,c\n1,p,3\n", Some("2")), pair("p", "a c"));
+        assert_eq!(read("a,b,c\n1,p,3\n", Some("1")), pair("p", "a c"));
         assert_eq!(read("a,b,c\np,2,3\n", Some("-3")), pair("p", "b c"));
-        // A column called 2 wins over the second column.
-        assert_eq!(read("a,b,2\n1,2,p\n", Some("2")), pair("p", "a b"));
-        assert_eq!(read("p,2,3\nq,5,6\n", Some("1")), pair("p q", "x1 x2"));
+        // A column called 1 wins over the second column.
+        assert_eq!(read("a,b,1\n1,2,p\n", Some("1")), pair("p", "a b"));
+        assert_eq!(read("p,2,3\nq,5,6\n", Some("0")), pair("p q", "x1 x2"));
         let unlabelled = table("1,2\n3,4\n", &ReadOptions { unlabelled: true, ..csv() });
         assert_eq!((unlabelled.labels, unlabelled.samples.n_features()), (None, 2));
     }
@@ -678,7 +672,7 @@ mod tests {
             (labelled.samples.features().data(), labelled.labels.unwrap().len()),
             (&[1.0, 2.0, 3.0, 4.0][..], 2)
         );
-        let first = ReadOptions { label: Some("1".into()), ..options.clone() };
+        let first = ReadOptions { label: Some("0".into()), ..options.clone() };
         assert_eq!(table("p,1,2\n", &first).samples.features().data(), [1.0, 2.0]);
         for text in ["1\n2\n", "1,2,3,4\n"] {
             let n = text.lines().next().unwrap().split(',').count();

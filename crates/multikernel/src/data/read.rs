@@ -42,7 +42,7 @@ pub struct ReadOptions {
     /// Whether delimited text begins with column names; when not given, it does if a feature cell of the first line is
     /// not a number or its label cell is called `label`, `class` or `target`.
     pub header: Option<bool>,
-    /// The label column of delimited text: its name, or its position from 1, or from -1 backwards; a name wins over a
+    /// The label column of delimited text: its name, or its position from 0, or from -1 backwards; a name wins over a
     /// position. When not given: the first column called `label`, `class`, `target` or `y` in any case, else the last.
     pub label: Option<String>,
     /// All columns are features; labels of LIBSVM rows are ignored.
