@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use multikernel::Pool;
 use multikernel::method::{Registry, Session};
 use multikernel::run::{Checkpoint, Observer};
+use multikernel::{Pool, file};
 
 use crate::args::Train;
 use crate::bar::Bar;
@@ -15,6 +15,9 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     let start = Instant::now();
     let mut bar = Bar::new(args.limits.quiet);
     let plan = data::plans(std::slice::from_ref(&args.method), &args.planning, registry)?.remove(0);
+    for path in args.checkpoint.iter().chain([&args.out]) {
+        file::check_writable(path)?;
+    }
     let rows = data::read_labelled(&args.data, &args.reading, &mut bar)?;
     let settings: Vec<String> = plan.settings().iter().map(|(name, value)| format!("{name} = {value}")).collect();
     bar.talk(&format!(

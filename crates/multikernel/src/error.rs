@@ -56,14 +56,14 @@ impl fmt::Display for Place {
 #[non_exhaustive]
 pub enum Error {
     /// A file could not be opened, read or written.
-    #[error("cannot {action} {path}: {source}")]
+    #[error("cannot {action} {path}: {reason}")]
     Io {
         /// `read`, `write`, ...
         action: &'static str,
         /// The file.
         path: String,
-        /// What the operating system said.
-        source: std::io::Error,
+        /// What the operating system said. Part of the message, so it is not repeated as its source.
+        reason: std::io::Error,
     },
     /// A data file holds something that cannot be used.
     #[error("{place}: {message}")]
@@ -136,8 +136,8 @@ impl Error {
     }
 
     /// An [`Error::Io`]: `action` completes the sentence "cannot ... path".
-    pub fn io(action: &'static str, path: impl AsRef<std::path::Path>, source: std::io::Error) -> Self {
-        Error::Io { action, path: path.as_ref().display().to_string(), source }
+    pub fn io(action: &'static str, path: impl AsRef<std::path::Path>, reason: std::io::Error) -> Self {
+        Error::Io { action, path: path.as_ref().display().to_string(), reason }
     }
 
     /// An [`Error::File`].

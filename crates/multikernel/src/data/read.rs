@@ -167,7 +167,7 @@ pub fn load(source: &str, options: &ReadOptions) -> Result<Table> {
         return bundled_table(bundled(set.name)?, set.label, options);
     }
     match read(Path::new(source), options) {
-        Err(Error::Io { source: error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(Error::Io { reason: error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
             let names: Vec<&str> = bundled_sets().iter().map(|set| set.name).collect();
             Err(Error::data(
                 Place::file(source),

@@ -85,6 +85,15 @@ pub fn write_atomic(path: &Path, content: &[u8]) -> Result<()> {
     })
 }
 
+/// Finds out before a long job whether its result can be written: an error now, not after hours.
+pub fn check_writable(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Err(Error::file(path, "is a folder; give a file to write, such as model.multikernel"));
+    }
+    let partial = partial_path(path)?;
+    File::create(&partial).and_then(|_| std::fs::remove_file(&partial)).map_err(|error| Error::io("write", path, error))
+}
+
 fn partial_path(path: &Path) -> Result<PathBuf> {
     let name = path.file_name().ok_or_else(|| {
         Error::file(path, "is not the name of a file; give a file to write, such as model.multikernel")
@@ -313,6 +322,9 @@ mod tests {
     #[test]
     fn write_to_a_folder_that_is_absent_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
+        assert!(check_writable(&folder.path().join("no/m")).is_err());
+        assert!(check_writable(folder.path()).is_err());
+        check_writable(&folder.path().join("m")).unwrap();
         let message = write(&folder.path().join("no/m"), Kind::Model, &sample()).unwrap_err().to_string();
         assert!(message.starts_with("cannot write"), "{message}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);

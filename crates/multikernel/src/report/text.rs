@@ -135,7 +135,7 @@ pub fn model_text(model: &Model) -> String {
 }
 
 fn weight_bars(kernels: &[String], weights: &[f64]) -> String {
-    let mut items: Vec<(String, f64)> = kernels.iter().cloned().zip(weights.iter().copied()).collect();
+    let mut items: Vec<(String, f64)> = kernels.iter().map(|text| short(text)).zip(weights.iter().copied()).collect();
     let rest = if items.len() > MOST_BARS {
         items.sort_by(|a, b| b.1.total_cmp(&a.1));
         let rest = items.split_off(MOST_BARS);
@@ -145,4 +145,45 @@ fn weight_bars(kernels: &[String], weights: &[f64]) -> String {
         String::new()
     };
     bars(&items, WIDTH) + &rest
+}
+
+/// The text with its long decimals at four significant digits: `gaussian(0.9747232880672418)` as `gaussian(0.9747)`.
+fn short(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let length = rest[start..].find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len() - start);
+        let (before, number) = (&rest[..start], &rest[start..start + length]);
+        out.push_str(before);
+        match number.parse::<f64>() {
+            Ok(value) if number.contains('.') && number.len() > 7 && value > 0.0 => {
+                // Digits after the point that leave four significant ones.
+                let digits = (3 - value.log10().floor() as i32).clamp(0, 12) as usize;
+                out.push_str(&format!("{value:.digits$}"));
+            }
+            _ => out.push_str(number),
+        }
+        rest = &rest[start + length..];
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_keeps_four_significant_digits_of_long_decimals_only() {
+        let cases = [
+            ("gaussian(0.9747232880672418)", "gaussian(0.9747)"),
+            ("gaussian(62.38229043630348) on [0:120]", "gaussian(62.38) on [0:120]"),
+            ("gaussian(gamma=0.000030517578125)", "gaussian(gamma=0.00003052)"),
+            ("gaussian(0.015625), polynomial(3)", "gaussian(0.01562), polynomial(3)"),
+            ("laplacian(0.1) on [0:1000000]", "laplacian(0.1) on [0:1000000]"),
+            ("linear", "linear"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(short(text), expected);
+        }
+    }
 }
