@@ -68,8 +68,13 @@ impl Observer for Bar {
 
     fn progress(&mut self, progress: &Progress) {
         let Some(bar) = (if self.in_splits { &self.splits } else { &self.phase }) else { return };
+        // What was done before a resume must not count in the rate.
+        let is_first = bar.position() == 0;
         bar.set_length(progress.total);
         bar.set_position(progress.done);
+        if is_first {
+            bar.reset_eta();
+        }
         let figures: Vec<String> = progress.values.iter().map(|(name, value)| format!("{name} {value:.3e}")).collect();
         bar.set_message(figures.join("  "));
     }

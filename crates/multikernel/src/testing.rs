@@ -11,7 +11,7 @@
 
 use std::path::PathBuf;
 
-use crate::data::{Dataset, Samples, bundled};
+use crate::data::{Dataset, Labels, Samples, bundled};
 use crate::dist::Rng;
 use crate::error::{Error, Result};
 use crate::kernel::{Columns, Kernel};
@@ -127,23 +127,38 @@ fn is_positive_semidefinite(matrix: &Matrix, shift: f64) -> bool {
     true
 }
 
-/// Checks a method on two and on six classes: same bits on 1, 2 and 4 threads, permuted rows give permuted results,
+/// Checks a method on two, six and eight classes: same bits on 1, 2 and 4 threads, permuted rows give permuted results,
 /// a saved and loaded model is equal, a run stopped anywhere and resumed is equal, and bad input is refused.
 pub fn check_method(method: impl Method) -> Result<()> {
     let name = Method::about(&method).name;
     let registry = Registry::standard().with(method);
     let plan = Plan::from_registry(&registry, name)?.seed(5);
     let folder = Scratch::new()?;
-    for set in ["ionosphere", "glass6"] {
-        let data = bundled(set)?;
-        // Every third row: enough for all six classes of glass6, quick enough for a slow method.
-        let data = data.select(&(0..data.samples.n_samples()).step_by(3).collect::<Vec<_>>());
-        let fault = |error: Error| Error::input(format!("{name} on {set}: {error}"));
+    for data in [every_third("ionosphere")?, every_third("glass6")?, many_classes()?] {
+        let fault = |error: Error| Error::input(format!("{name} on {}: {error}", data.name));
         check_equalities(&plan, &registry, &data, &folder).map_err(fault)?;
         check_resume(&plan, &data, &folder).map_err(fault)?;
         check_refusals(&plan, &data).map_err(fault)?;
     }
     Ok(())
+}
+
+/// Enough rows for all six classes of glass6, few enough for a slow method.
+fn every_third(set: &str) -> Result<Dataset> {
+    let data = bundled(set)?;
+    Ok(data.select(&(0..data.samples.n_samples()).step_by(3).collect::<Vec<_>>()))
+}
+
+/// Eight overlapping clouds on a circle: 28 pairs of classes, so that methods that go pair by pair need several steps.
+fn many_classes() -> Result<Dataset> {
+    let mut rng = Rng::new(12, 0);
+    let angle = |i: usize| (i % 8) as f64 * std::f64::consts::TAU / 8.0;
+    let points = Matrix::from_fn(64, 2, |i, j| {
+        let centre = if j == 0 { angle(i).cos() } else { angle(i).sin() };
+        centre + (0..4).map(|_| rng.uniform()).sum::<f64>() - 2.0
+    });
+    let labels: Vec<String> = (0..64).map(|i| format!("class {}", i % 8)).collect();
+    Dataset::new("eight clouds", Samples::unnamed(points)?, Labels::new(&labels)?)
 }
 
 fn train(plan: &Plan, data: &Dataset, n_threads: usize) -> Result<Model> {
