@@ -40,7 +40,7 @@ pub(crate) enum Command {
 }
 
 /// How a file is read.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct Reading {
     /// The file's format [default: by its name, else by its first line]

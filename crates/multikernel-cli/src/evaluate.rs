@@ -17,7 +17,10 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     let rows = data::read_labelled(&args.data, &args.reading, &mut bar)?;
     let protocol = match (&args.test, args.repeats) {
         (Some(test), _) => {
-            let test = data::read(test, &args.reading, Some(rows.expect()), &mut bar)?;
+            // A named label column is found again by its name, whatever the format of the test file.
+            let mut reading = args.reading.clone();
+            reading.label = reading.label.filter(|_| rows.label_name.is_none());
+            let test = data::read(test, &reading, Some(rows.expect()), &mut bar)?;
             Protocol::Test(test.into_test_set(rows.labels.classes())?)
         }
         (None, Some(n_repeats)) => Protocol::Repeats { n_repeats, train_fraction: args.train_fraction },

@@ -146,13 +146,14 @@ impl Error {
     }
 }
 
-/// Bytes as people read them: `1.50 GiB`, `12.0 MiB`.
+/// Bytes as people read them: `1.50 GiB`, `12.0 MiB`, `160 bytes`.
 pub(crate) fn gib(bytes: u64) -> String {
-    let bytes = bytes as f64;
-    if bytes >= (1u64 << 30) as f64 {
-        format!("{:.2} GiB", bytes / (1u64 << 30) as f64)
-    } else {
-        format!("{:.1} MiB", bytes / (1u64 << 20) as f64)
+    let scaled = |shift: u32| bytes as f64 / (1u64 << shift) as f64;
+    match bytes {
+        0..1_024 => format!("{bytes} bytes"),
+        1_024..1_048_576 => format!("{:.1} KiB", scaled(10)),
+        1_048_576..1_073_741_824 => format!("{:.1} MiB", scaled(20)),
+        _ => format!("{:.2} GiB", scaled(30)),
     }
 }
 

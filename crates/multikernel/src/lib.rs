@@ -1,4 +1,34 @@
-//! Learn classifiers from many kernels at once.
+//! Learn classifiers from many kernels at once: which kernels matter, and a prediction.
+//!
+//! ```
+//! use multikernel::{Plan, data::bundled};
+//!
+//! let data = bundled("ionosphere")?;
+//! let model = Plan::new("average")?.kernels("gaussian(median*2^-3..2^3), polynomial(1..3)")?.train(&data)?;
+//! let predicted = model.predict(&data.samples)?;
+//! let right = predicted.labels.iter().zip(data.labels.codes()).filter(|(a, b)| a == b).count();
+//! assert!(right > 340, "{right} of 351");
+//! assert_eq!(model.weights().map(<[f64]>::len), Some(10));
+//! # Ok::<(), multikernel::Error>(())
+//! ```
+//!
+//! # Which method
+//! `average` (SVM on the uniform combination of all kernels) is the default and hard to beat with a sensible bank; `svm`
+//! takes one kernel; `majority` shows what a result is worth. [`method::Registry`] lists them all, and one of your own
+//! joins by [`method::Registry::with`].
+//!
+//! # The rooms
+//! - [`data`]: readers, labels, scaling, splits, bundled sets
+//! - [`kernel`]: kernels and the text grammar of banks
+//! - [`stack`]: the operations through which methods touch kernels
+//! - [`solve`]: solvers that know no method; [`dist`]: random variates
+//! - [`run`]: what a method is, and the runner that drives it; [`file`]: models and checkpoints on disk
+//! - [`method`]: the methods, [`Plan`] and [`Model`]
+//! - [`evaluate`]: metrics, cross-validation, paired comparison; [`report`]: text and JSON
+//! - [`testing`]: conformance suites for kernels and methods, yours included
+//!
+//! The same seed gives the same bits on any number of threads. Nothing is printed, and no input panics: bad data give an
+//! [`Error`] that says where and what to do.
 
 mod closest;
 pub mod data;
@@ -20,3 +50,8 @@ pub use error::{Error, Place, Result};
 pub use linalg::Matrix;
 pub use method::{Model, Plan};
 pub use pool::Pool;
+
+/// Compiles the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -45,8 +45,8 @@ fn saved(model: &Model) -> Vec<u8> {
 #[test]
 fn svm_cut_inside_one_problem_and_resumed_is_bit_identical() {
     let data = noise(300);
-    let plan = Plan::new("svm").unwrap().kernels("gaussian(2)").unwrap();
-    let plan = plan.set("c", "1e6").unwrap().set("tol", "1e-7").unwrap();
+    let plan = Plan::new("svm").unwrap().kernels("gaussian(1)").unwrap();
+    let plan = plan.set("c", "3e3").unwrap().set("tol", "1e-6").unwrap();
     let pool = Pool::new(2).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let run = |step: u64, checkpoint: Option<Checkpoint>| {

@@ -67,7 +67,10 @@ pub fn repeats(labels: &Labels, n_repeats: usize, train_fraction: f64, seed: u64
         return Err(Error::param("repeats", "0 repeats; choose at least 1"));
     }
     if !(train_fraction > 0.0 && train_fraction < 1.0) {
-        return Err(Error::param("train_fraction", format!("{train_fraction} must lie between 0 and 1")));
+        return Err(Error::param(
+            "train-fraction",
+            format!("must lie between 0 and 1, both left out, got {train_fraction}"),
+        ));
     }
     let members = members(labels);
     let quotas = quotas(&members.iter().map(Vec::len).collect::<Vec<_>>(), train_fraction);
@@ -81,10 +84,10 @@ pub fn repeats(labels: &Labels, n_repeats: usize, train_fraction: f64, seed: u64
             rows[..quota].iter().for_each(|&row| in_train[row] = true);
         }
         let split = split_where(labels.n_samples(), |row| in_train[row]);
-        check_train(labels, &split, "train_fraction", &format!("a fraction of {train_fraction}"))?;
+        check_train(labels, &split, "train-fraction", &format!("a fraction of {train_fraction}"))?;
         if split.test.is_empty() {
             return Err(Error::param(
-                "train_fraction",
+                "train-fraction",
                 format!("a fraction of {train_fraction} leaves no test rows; choose a smaller one"),
             ));
         }
@@ -210,7 +213,7 @@ mod tests {
         for fraction in [0.0, 1.0, -0.1, 1.5, f64::NAN] {
             assert_eq!(
                 repeats(&labels, 1, fraction, 0).unwrap_err().to_string(),
-                format!("parameter train_fraction: {fraction} must lie between 0 and 1")
+                format!("parameter train-fraction: must lie between 0 and 1, both left out, got {fraction}")
             );
         }
         assert!(repeats(&self::labels(vec![0, 0, 0]), 1, 0.5, 0).is_err());
