@@ -1,24 +1,19 @@
 //! A run killed with -9 at any moment and resumed is the uninterrupted run, bit for bit.
 
-use std::path::{Path, PathBuf};
+mod common;
+
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use common::slow;
 use multikernel::dist::Rng;
-
-/// The example `slow`, which cargo builds beside this test.
-fn slow() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let profile = test.parent().and_then(Path::parent).unwrap();
-    let path = profile.join("examples").join(format!("slow{}", std::env::consts::EXE_SUFFIX));
-    assert!(path.exists(), "{} is missing; run `cargo build --release --examples` first", path.display());
-    path
-}
 
 fn train(out: &Path, checkpoint: &Path) -> Command {
     let mut command = Command::new(slow());
     command.args(["train", "ionosphere", "--method", "slow", "--seed", "4", "--threads", "1"]);
-    command.args(["--checkpoint-seconds", "0", "--resume"]);
+    // A thousand steps in about half a second, stored up to a hundred times: a write is flushed to disk each time.
+    command.args(["--set", "pause=300", "--checkpoint-seconds", "0.005", "--resume"]);
     command.arg("--out").arg(out).arg("--checkpoint").arg(checkpoint);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command

@@ -1,0 +1,146 @@
+//! Stopping, limits and pipes, on the real program.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use common::slow;
+use multikernel::method::Registry;
+use multikernel::{Model, Result};
+
+const MULTIKERNEL: &str = env!("CARGO_BIN_EXE_multikernel");
+
+fn run(program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Output {
+    Command::new(program).args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// `slow` is not in the standard registry, which is how its model is told from a finished one: by the words of `inspect`.
+fn inspect(model: &Path) -> String {
+    text(&run(slow(), &["inspect", &model.display().to_string()]).stdout)
+}
+
+#[cfg(unix)]
+#[test]
+fn interrupt_ends_a_run_with_what_was_learned() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, checkpoint) = (folder.path().join("m"), folder.path().join("c"));
+    let child = Command::new(slow())
+        .args(["train", "sonar", "--method", "slow", "--set", "pause=20000", "--out"])
+        .arg(&out)
+        .arg("--checkpoint")
+        .arg(&checkpoint)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(inspect(&out).contains("cancelled after "), "{}", inspect(&out));
+    assert!(text(&output.stderr).contains("add --resume to go on from"), "{}", text(&output.stderr));
+    assert!(checkpoint.exists());
+}
+
+#[test]
+fn time_limit_ends_a_run_with_what_was_learned() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("m");
+    let path = out.display().to_string();
+    let args = ["train", "sonar", "--method", "slow", "--set", "pause=20000", "--max-seconds", "1", "--out", &path];
+    let output = run(slow(), &args);
+    assert!(output.status.success());
+    assert!(text(&output.stderr).contains("the model holds what was learned so far"), "{}", text(&output.stderr));
+    assert!(inspect(&out).contains("time limit reached after "));
+    // The model of an unfinished run is a model.
+    let predicted = run(slow(), &["predict", &path, "sonar", "--quiet"]);
+    assert_eq!(text(&predicted.stdout).lines().count(), 209);
+}
+
+#[test]
+fn train_in_a_pipe_says_nothing_but_its_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m").display().to_string();
+    let output = run(MULTIKERNEL, &["train", "wdbc", "--out", &path]);
+    assert_eq!(text(&output.stderr), "");
+    assert_eq!(text(&output.stdout).lines().count(), 1);
+    let output = run(MULTIKERNEL, &["evaluate", "sonar", "--json"]);
+    assert_eq!(text(&output.stderr), "");
+    assert!(text(&output.stdout).starts_with("{\n"));
+}
+
+#[cfg(unix)]
+#[test]
+fn closed_pipe_is_no_error() {
+    let command = format!("{MULTIKERNEL} methods | true; exit ${{PIPESTATUS[0]}}");
+    let output = Command::new("bash").args(["-c", &command]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn completions_know_the_commands() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let output = text(&run(MULTIKERNEL, &["completions", shell]).stdout);
+        for command in ["train", "predict", "evaluate", "inspect", "datasets", "methods"] {
+            assert!(output.contains(command), "{shell} lacks {command}");
+        }
+    }
+}
+
+#[test]
+fn evaluate_json_has_the_fields_of_the_contract() {
+    let output = run(MULTIKERNEL, &["evaluate", "sonar", "--method", "majority,average", "--folds", "3", "--json"]);
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    for field in ["dataset", "n_samples", "n_features", "n_classes", "n_kernels", "seed", "results", "paired"] {
+        assert!(!found[field].is_null(), "{field}");
+    }
+    let result = &found["results"][1];
+    for figure in ["accuracy", "macro_f", "auroc"] {
+        assert!(result[figure]["mean"].is_f64() && result[figure]["std"].is_f64(), "{figure}");
+    }
+    assert!(result["train_seconds"]["mean"].is_f64() && result["predict_seconds"]["mean"].is_f64());
+    assert_eq!(result["method"], "average");
+    assert_eq!(result["folds"].as_array().unwrap().len(), 3);
+    assert_eq!(result["folds"][0]["weights"].as_array().unwrap().len(), 10);
+    let pair = &found["paired"][0];
+    assert_eq!((pair["a"].as_str(), pair["b"].as_str()), (Some("majority"), Some("average")));
+    let mean = |figure: &serde_json::Value| figure["accuracy"]["mean"].as_f64().unwrap();
+    let difference = mean(&found["results"][0]) - mean(result);
+    assert!((pair["difference"].as_f64().unwrap() - difference).abs() < 1e-12);
+    assert_eq!(pair["interval"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn results_of_the_command_line_do_not_depend_on_threads() {
+    let accuracy = |threads: &str| {
+        let args = ["evaluate", "vehicle", "--method", "average", "--threads", threads, "--folds", "3", "--json"];
+        let found: serde_json::Value = serde_json::from_slice(&run(MULTIKERNEL, &args).stdout).unwrap();
+        found["results"][0]["folds"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|fold| fold["confusion"].to_string())
+            .collect::<Vec<_>>()
+    };
+    let one = accuracy("1");
+    assert_eq!(one, accuracy("2"));
+    assert_eq!(one, accuracy("4"));
+}
+
+#[test]
+fn model_of_an_unknown_method_is_refused_by_name() -> Result<()> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m").display().to_string();
+    let args = ["train", "sonar", "--method", "slow", "--set", "steps=3", "--out", &path];
+    assert!(run(slow(), &args).status.success());
+    let message = Model::load_with(&path, &Registry::standard()).unwrap_err().to_string();
+    assert!(message.contains("`slow` is unknown"), "{message}");
+    Ok(())
+}
