@@ -1,6 +1,7 @@
 //! `predict`.
 
 use anyhow::Result;
+use multikernel::data::Labels;
 use multikernel::method::{Model, Registry};
 use multikernel::run::Observer;
 use multikernel::{Matrix, Pool, file};
@@ -22,13 +23,23 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     };
     let labels: Vec<&str> = prediction.labels.iter().map(|&code| model.classes()[code].as_str()).collect();
     if let Some(truth) = &rows.labels {
-        let right = truth.iter().zip(&labels).filter(|(truth, label)| truth == *label).count();
-        bar.note(&format!("accuracy {:.4} on {} labelled rows", right as f64 / labels.len() as f64, labels.len()));
+        bar.note(&accuracy(truth, &prediction.labels, model.classes()));
     }
     let text = table(&labels, model.classes(), columns.as_ref());
     match &args.out {
         Some(path) => Ok(file::write_atomic(path, text.as_bytes())?),
         None => print(&text),
+    }
+}
+
+/// How many labelled rows were right; classes are compared as `evaluate --test` does, so `1.0` is `1`.
+fn accuracy(truth: &[String], predicted: &[usize], classes: &[String]) -> String {
+    match Labels::with_classes(truth, classes) {
+        Ok(truth) => {
+            let right = truth.codes().iter().zip(predicted).filter(|(a, b)| a == b).count();
+            format!("accuracy {:.4} on {} labelled rows", right as f64 / predicted.len() as f64, predicted.len())
+        }
+        Err(error) => format!("the rows' labels are not the model's classes, so no accuracy is told: {error}"),
     }
 }
 

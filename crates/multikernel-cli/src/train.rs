@@ -1,8 +1,9 @@
 //! `train`.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use multikernel::method::{Registry, Session};
 use multikernel::run::{Checkpoint, Observer};
 use multikernel::{Pool, file};
@@ -11,13 +12,31 @@ use crate::args::Train;
 use crate::bar::Bar;
 use crate::{data, print};
 
+/// Finds out before a long job that its results have no place, or the place of one another.
+fn check_paths(args: &Train) -> Result<()> {
+    file::check_writable(&args.out)?;
+    let Some(checkpoint) = &args.checkpoint else { return Ok(()) };
+    file::check_writable(checkpoint)?;
+    if same_file(checkpoint, &args.out) {
+        bail!("--checkpoint and --out are both {}; give two different files", args.out.display());
+    }
+    Ok(())
+}
+
+/// Whether two paths name one file, there or not, in one folder.
+fn same_file(a: &Path, b: &Path) -> bool {
+    let folder = |path: &Path| {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        parent.canonicalize().ok()
+    };
+    a.file_name() == b.file_name() && folder(a) == folder(b)
+}
+
 pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     let start = Instant::now();
     let mut bar = Bar::new(args.limits.quiet);
     let plan = data::plans(std::slice::from_ref(&args.method), &args.planning, registry)?.remove(0);
-    for path in args.checkpoint.iter().chain([&args.out]) {
-        file::check_writable(path)?;
-    }
+    check_paths(args)?;
     let rows = data::read_labelled(&args.data, &args.reading, &mut bar)?;
     let settings: Vec<String> = plan.settings().iter().map(|(name, value)| format!("{name} = {value}")).collect();
     bar.talk(&format!(

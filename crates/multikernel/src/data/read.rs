@@ -29,7 +29,7 @@ pub enum Format {
 /// use multikernel::data::{Format, ReadOptions, read_from};
 /// let mut options = ReadOptions::default();
 /// options.format = Some(Format::Csv);
-/// options.label = Some("1".into());
+/// options.label = Some("0".into());
 /// let table = read_from("good,0.5,2\nbad,1.5,0\n".as_bytes(), "standard input", &options)?;
 /// assert_eq!(table.labels.unwrap(), ["good", "bad"]);
 /// # Ok::<(), multikernel::Error>(())

@@ -6,7 +6,7 @@ use super::metrics::Metrics;
 use super::paired::{Paired, compare};
 use crate::data::{Dataset, Split, folds, repeats};
 use crate::error::{Error, Result};
-use crate::method::{Plan, Session};
+use crate::method::{Model, Plan, Prepared, Session};
 use crate::run::Progress;
 
 /// Level of the paired intervals.
@@ -96,7 +96,7 @@ pub struct Evaluation {
     pub classes: Vec<String>,
     /// The protocol in words.
     pub protocol: String,
-    /// The seed of splits and methods.
+    /// The seed of the splits; each plan has its own, in its settings.
     pub seed: u64,
     /// Splits asked for; fewer are reported when it was stopped.
     pub n_splits: usize,
@@ -107,7 +107,8 @@ pub struct Evaluation {
 }
 
 /// Evaluates plans on the same splits. All learning, scaling and medians included, sees training rows only. A stop
-/// request ends it after the last split that all plans finished.
+/// request ends it after the last split that all plans finished. A session with a checkpoint is refused: a checkpoint
+/// belongs to one run, and this makes many.
 ///
 /// ```
 /// use multikernel::{Plan, Pool, data::bundled, evaluate::{Protocol, evaluate}, method::Session, run::Silent};
@@ -126,6 +127,9 @@ pub fn evaluate(
     seed: u64,
     session: &mut Session<'_>,
 ) -> Result<Evaluation> {
+    if session.checkpoint.is_some() {
+        return Err(Error::param("checkpoint", "an evaluation has many runs and no checkpoint; leave it out"));
+    }
     let (splits, words) = splits(data, protocol, seed)?;
     let mut results: Vec<PlanResult> = plans
         .iter()
@@ -153,6 +157,7 @@ pub fn evaluate(
         }
     }
     session.observer.phase("");
+    let done = results.first().map_or(0, |result| result.folds.len()).max(1) as f64;
     let names: Vec<String> = results.iter().map(|result| result.method.clone()).collect();
     let accuracy = |result: &PlanResult| result.folds.iter().map(|fold| fold.metrics.accuracy).collect();
     let values: Vec<Vec<f64>> = results.iter().map(accuracy).collect();
@@ -164,7 +169,7 @@ pub fn evaluate(
         seed,
         n_splits: total,
         results,
-        paired: compare(&names, &values, sizes.0, sizes.1, LEVEL)?,
+        paired: compare(&names, &values, sizes.0 / done, sizes.1 / done, LEVEL)?,
     })
 }
 
@@ -198,32 +203,39 @@ fn one_split(
     plans: &[Plan],
     session: &mut Session<'_>,
 ) -> Result<Vec<(usize, Fold)>> {
+    let stopped = |stop: &str| Error::Stopped(format!("{stop} before the first split was done; nothing was measured"));
     let mut found = vec![];
-    let mut prepared: Option<(Option<String>, crate::method::Prepared<'_>)> = None;
+    let mut prepared: Option<Prepared<'_>> = None;
     for plan in plans {
         if let Some(stop) = session.control.stop() {
-            return Err(Error::Stopped(format!("{stop} before the first split was done; nothing was measured")));
+            return Err(stopped(&stop.to_string()));
         }
         // Plans with one bank share one stack; each is charged for it, as if it had run alone.
-        let bank = plan.bank().map(ToString::to_string);
-        let ready = match prepared.take() {
-            Some((known, ready)) if known == bank => ready,
-            _ => plan.prepare(train, session)?,
+        if !prepared.as_ref().is_some_and(|ready| ready.fits(plan)) {
+            // Gone before the next is made: two stacks at once could be twice the memory allowed.
+            prepared = None;
+        }
+        let ready = match &prepared {
+            Some(ready) => ready,
+            None => prepared.insert(plan.prepare(train, session)?),
         };
         let start = Instant::now();
-        let model = plan.fit(&ready, session)?;
+        let model = plan.fit(ready, session)?;
         if !model.stop().0 {
-            return Err(Error::Stopped("stopped before the first split was done; nothing was measured".into()));
+            return Err(stopped("stopped"));
         }
-        let train_seconds = ready.seconds() + start.elapsed().as_secs_f64();
-        let start = Instant::now();
-        let prediction = model.predict_in(&test.samples, session.pool)?;
-        let predict_seconds = start.elapsed().as_secs_f64();
-        let metrics =
-            Metrics::new(test.labels.codes(), &prediction.labels, Some(&prediction.scores), test.labels.n_classes())?;
-        let (weights, warnings) = (model.weights().map(<[f64]>::to_vec), model.warnings());
-        found.push((ready.n_kernels(), Fold { split, metrics, train_seconds, predict_seconds, weights, warnings }));
-        prepared = Some((bank, ready));
+        let train_seconds = ready.seconds(plan) + start.elapsed().as_secs_f64();
+        found.push((model.kernels().len(), test_fold(split, &model, train_seconds, test, session)?));
     }
     Ok(found)
+}
+
+fn test_fold(split: usize, model: &Model, train_seconds: f64, test: &Dataset, session: &Session<'_>) -> Result<Fold> {
+    let start = Instant::now();
+    let prediction = model.predict_in(&test.samples, session.pool)?;
+    let predict_seconds = start.elapsed().as_secs_f64();
+    let (truth, n_classes) = (test.labels.codes(), test.labels.n_classes());
+    let metrics = Metrics::new(truth, &prediction.labels, Some(&prediction.scores), n_classes)?;
+    let (weights, warnings) = (model.weights().map(<[f64]>::to_vec), model.warnings());
+    Ok(Fold { split, metrics, train_seconds, predict_seconds, weights, warnings })
 }

@@ -42,21 +42,21 @@ impl Kind {
 /// Writes a record as a model or checkpoint file: a reader sees the whole new file or the old one, never a part.
 /// Equal records give equal bytes.
 pub fn write(path: &Path, kind: Kind, record: &Record) -> Result<()> {
-    let bytes: BTreeMap<&str, (Dtype, &[usize], Vec<u8>)> =
-        record.arrays.iter().map(|(name, array)| (name.as_str(), raw(array))).collect();
+    let bytes: Vec<Vec<u8>> = record.arrays.values().map(raw).collect();
+    let mut views = BTreeMap::new();
+    for ((name, array), bytes) in record.arrays.iter().zip(&bytes) {
+        let (dtype, shape) = kind_of(array);
+        let view = TensorView::new(dtype, shape.to_vec(), bytes)
+            .map_err(|error| Error::file(path, format!("array `{name}` cannot be stored: {error}")))?;
+        views.insert(name.clone(), view);
+    }
     let mut header = json!({
         "kind": kind.word(),
         "format_version": FORMAT_VERSION,
         "multikernel_version": env!("CARGO_PKG_VERSION"),
         "values": record.values,
     });
-    header[CHECKSUM] = json!(checksum(&header, &bytes));
-    let mut views = Vec::with_capacity(bytes.len());
-    for (name, (dtype, shape, data)) in &bytes {
-        let view = TensorView::new(*dtype, shape.to_vec(), data)
-            .map_err(|error| Error::file(path, format!("array `{name}` cannot be stored: {error}")))?;
-        views.push((name.to_string(), view));
-    }
+    header[CHECKSUM] = json!(checksum(&header, &views));
     // One metadata key: the container keeps metadata in a hash map, and several keys would be written in random order.
     let metadata = HashMap::from([(MAGIC.to_string(), header.to_string())]);
     let content = safetensors::serialize(views, Some(metadata))
@@ -73,10 +73,9 @@ pub fn write_atomic(path: &Path, content: &[u8]) -> Result<()> {
         file.write_all(content)?;
         file.sync_all()?;
         std::fs::rename(&partial, path)?;
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            // The rename itself must survive a power cut; not every system lets a folder be synced.
-            File::open(folder).and_then(|folder| folder.sync_all()).ok();
-        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // The rename itself must survive a power cut; not every system lets a folder be synced.
+        File::open(folder).and_then(|folder| folder.sync_all()).ok();
         Ok(())
     };
     attempt().map_err(|error| {
@@ -107,19 +106,19 @@ pub fn read(path: &Path, kind: Kind) -> Result<Record> {
     let mut header = header(path, &content)?;
     check_header(path, kind, &header)?;
     let tensors = SafeTensors::deserialize(&content).map_err(|error| damaged(path, &error.to_string()))?;
-    let mut record = Record::default();
-    for (name, view) in tensors.iter() {
-        record.arrays.insert(name.to_string(), array(path, name, &view)?);
-    }
-    let bytes: BTreeMap<_, _> = record.arrays.iter().map(|(name, array)| (name.as_str(), raw(array))).collect();
+    let views: BTreeMap<String, TensorView<'_>> = tensors.tensors().into_iter().collect();
     let stated = header.remove(CHECKSUM);
-    let header = Value::Object(header);
-    if stated != Some(json!(checksum(&header, &bytes))) {
+    let mut header = Value::Object(header);
+    if stated != Some(json!(checksum(&header, &views))) {
         return Err(damaged(path, "its checksum does not fit its content"));
     }
-    drop(bytes);
-    if let Some(Value::Object(values)) = header.get("values") {
-        record.values = values.clone();
+    let mut record = Record::default();
+    if let Value::Object(values) = header["values"].take() {
+        record.values = values;
+    }
+    for (name, view) in views {
+        let array = array(path, &name, &view)?;
+        record.arrays.insert(name, array);
     }
     Ok(record)
 }
@@ -178,10 +177,17 @@ fn check_header(path: &Path, kind: Kind, header: &Map<String, Value>) -> Result<
     Ok(())
 }
 
-fn raw(array: &Array) -> (Dtype, &[usize], Vec<u8>) {
+fn kind_of(array: &Array) -> (Dtype, &[usize]) {
     match array {
-        Array::F64 { shape, data } => (Dtype::F64, shape, data.iter().flat_map(|value| value.to_le_bytes()).collect()),
-        Array::U64 { shape, data } => (Dtype::U64, shape, data.iter().flat_map(|value| value.to_le_bytes()).collect()),
+        Array::F64 { shape, .. } => (Dtype::F64, shape),
+        Array::U64 { shape, .. } => (Dtype::U64, shape),
+    }
+}
+
+fn raw(array: &Array) -> Vec<u8> {
+    match array {
+        Array::F64 { data, .. } => data.iter().flat_map(|value| value.to_le_bytes()).collect(),
+        Array::U64 { data, .. } => data.iter().flat_map(|value| value.to_le_bytes()).collect(),
     }
 }
 
@@ -199,12 +205,12 @@ fn array(path: &Path, name: &str, view: &TensorView<'_>) -> Result<Array> {
     }
 }
 
-fn checksum(header: &Value, arrays: &BTreeMap<&str, (Dtype, &[usize], Vec<u8>)>) -> String {
+fn checksum(header: &Value, arrays: &BTreeMap<String, TensorView<'_>>) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(header.to_string().as_bytes());
-    for (name, (dtype, shape, data)) in arrays {
-        hasher.update(format!("\n{name} {dtype:?} {shape:?}\n").as_bytes());
-        hasher.update(data);
+    for (name, view) in arrays {
+        hasher.update(format!("\n{name} {:?} {:?}\n", view.dtype(), view.shape()).as_bytes());
+        hasher.update(view.data());
     }
     hasher.finalize().to_hex().to_string()
 }

@@ -22,7 +22,9 @@ pub const MAX_KERNELS: usize = 1_000_000;
 /// Names listed in a message before it says how many more there are.
 const LISTED: usize = 8;
 
-const DEFAULT: &str = "gaussian(median*2^-3..2^3), polynomial(1..3)";
+/// The bank of methods that combine kernels when the user names none: seven widths around the median distance and three
+/// degrees.
+pub const DEFAULT_BANK: &str = "gaussian(median*2^-3..2^3), polynomial(1..3)";
 
 /// The names selectors refer to: those of the columns (empty where the data has none) and of the views, ranges of columns.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,11 +54,6 @@ pub struct Bank {
 }
 
 impl Bank {
-    /// `gaussian(median*2^-3..2^3), polynomial(1..3)`: seven widths around the median distance and three degrees.
-    pub fn default_bank() -> Bank {
-        Bank { text: DEFAULT.to_string(), terms: parse(DEFAULT).unwrap_or_default() }
-    }
-
     /// The terms in the order written.
     pub fn terms(&self) -> &[Term] {
         &self.terms
@@ -246,12 +243,6 @@ impl PartialEq for Bank {
     }
 }
 
-impl Default for Bank {
-    fn default() -> Self {
-        Bank::default_bank()
-    }
-}
-
 impl FromStr for Bank {
     type Err = Error;
 
@@ -416,9 +407,7 @@ mod tests {
 
     #[test]
     fn resolve_of_the_default_bank_is_ten_kernels_around_the_median() {
-        let default = Bank::default_bank();
-        assert_eq!(default.to_string(), "gaussian(median*2^-3..2^3), polynomial(1..3)");
-        assert_eq!(default, bank(DEFAULT));
+        let default = bank(DEFAULT_BANK);
         let features = rows(30, 4);
         let kernels = default.resolve(&Layout::default(), &features).unwrap();
         let widths = parameters(&kernels[..7]);

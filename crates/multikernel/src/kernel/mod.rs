@@ -57,7 +57,7 @@ mod grammar;
 mod median;
 mod term;
 
-pub use bank::{Bank, Layout, MAX_KERNELS};
+pub use bank::{Bank, DEFAULT_BANK, Layout, MAX_KERNELS};
 pub use columns::Columns;
 pub use family::{Base, Family, Kernel};
 pub use term::Term;

@@ -3,6 +3,7 @@
 use super::machine::Machine;
 use super::svm::{self, SvmState};
 use crate::error::Result;
+use crate::kernel::DEFAULT_BANK;
 use crate::run::{About, Control, Method, Needs, Params, Progress, Task};
 
 /// C-SVC on `(1/P) sum_m K_m`. With unit-diagonal kernels the combination has a unit diagonal too, so `c` means the
@@ -20,13 +21,17 @@ impl Method for Average {
             summary: "SVM on the uniform combination of all kernels: the bar every learned weighting must clear",
             needs: Needs::Stack,
             params: svm::COMMON_PARAMS,
-            bank: svm::DEFAULT_BANK,
+            bank: DEFAULT_BANK,
         }
     }
 
     fn init(&self, task: &Task<'_>, params: &Params) -> Result<SvmState> {
         let n_kernels = task.stack()?.n_kernels();
         SvmState::new(vec![1.0 / n_kernels as f64; n_kernels], task, params)
+    }
+
+    fn check(&self, task: &Task<'_>, params: &Params, state: &SvmState) -> Result<()> {
+        state.check(task, params)
     }
 
     fn step(&self, task: &Task<'_>, params: &Params, state: &mut SvmState, control: &Control) -> Result<Progress> {

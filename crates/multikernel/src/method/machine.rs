@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::linalg::{Matrix, axpy};
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, Points, Predict};
+use crate::run::{Input, Predict};
 
 record! {
     /// Kernel weights, and one expansion `f_p(x) = sum_i coef_ip k(x_i, x) + bias_p` per two-class problem p, where
@@ -64,12 +64,12 @@ impl Machine {
 
     /// Votes of the pairs, and a bounded share of the summed decisions to rank within equal votes. Classes tied for
     /// most votes get the same score, so the label is the first of them, as in LIBSVM.
-    fn vote(&self, decisions: &[f64], scores: &mut [f64]) {
+    fn vote(&self, trained: &[bool], decisions: &[f64], scores: &mut [f64]) {
         let mut confidence = vec![0.0; self.n_classes];
         for (problem, (first, second)) in pairs(self.n_classes).enumerate() {
-            if self.trained.contains(&problem) {
+            if trained[problem] {
                 let decision = decisions[problem];
-                scores[if decision > 0.0 { first } else { second }] += 1.0;
+                scores[if decision >= 0.0 { first } else { second }] += 1.0;
                 confidence[first] += decision;
                 confidence[second] -= decision;
             }
@@ -84,8 +84,8 @@ impl Machine {
     }
 
     fn check(&self, input: Input<'_>) -> Result<()> {
-        let problems =
-            if self.one_vs_one { self.n_classes * (self.n_classes.saturating_sub(1)) / 2 } else { self.n_classes };
+        let pairs = self.n_classes.checked_mul(self.n_classes.saturating_sub(1)).map(|twice| twice / 2);
+        let problems = if self.one_vs_one { pairs.unwrap_or(usize::MAX) } else { self.n_classes };
         let fits = self.coef.n_cols() == problems
             && self.bias.len() == problems
             && self.coef.n_rows() == self.support.len()
@@ -100,6 +100,10 @@ impl Predict for Machine {
         let weights = Matrix::from_vec(self.weights.len(), 1, self.weights.clone())?;
         let mut combined = input.stack()?.combine(&weights, pool)?;
         let gram = combined.remove(0);
+        let mut trained = vec![false; self.bias.len()];
+        for &problem in self.trained.iter().filter(|&&problem| problem < self.bias.len()) {
+            trained[problem] = true;
+        }
         let mut scores = Matrix::zeros(gram.n_rows(), self.n_classes);
         for i in 0..gram.n_rows() {
             let mut decisions = self.bias.clone();
@@ -109,18 +113,22 @@ impl Predict for Machine {
             match (self.one_vs_one, self.n_classes) {
                 (false, _) => {
                     for (class, score) in scores.row_mut(i).iter_mut().enumerate() {
-                        *score = if self.trained.contains(&class) { decisions[class] } else { f64::NEG_INFINITY };
+                        *score = if trained[class] { decisions[class] } else { f64::NEG_INFINITY };
                     }
                 }
                 (true, 2) => scores.row_mut(i).copy_from_slice(&[decisions[0], -decisions[0]]),
-                (true, _) => self.vote(&decisions, scores.row_mut(i)),
+                (true, _) => self.vote(&trained, &decisions, scores.row_mut(i)),
             }
         }
         Ok(scores)
     }
 
-    fn points(&self) -> Points {
-        Points::Some(self.support.clone())
+    fn n_classes(&self) -> usize {
+        self.n_classes
+    }
+
+    fn points(&self) -> &[usize] {
+        &self.support
     }
 
     fn weights(&self) -> Option<&[f64]> {
@@ -144,20 +152,16 @@ impl Predict for Machine {
 mod tests {
     use super::*;
 
-    fn three() -> Machine {
-        Machine::one_vs_one(vec![1.0], &Matrix::zeros(1, 3), vec![0.0; 3], 3)
-    }
-
-    fn scores(machine: &Machine, decisions: [f64; 3]) -> Vec<f64> {
+    fn scores(trained: [bool; 3], decisions: [f64; 3]) -> Vec<f64> {
         let mut scores = vec![0.0; 3];
-        machine.vote(&decisions, &mut scores);
+        Machine::one_vs_one(vec![1.0], &Matrix::zeros(1, 3), vec![0.0; 3], 3).vote(&trained, &decisions, &mut scores);
         scores
     }
 
     #[test]
     fn vote_with_a_winner_ranks_it_first() {
         // 0 beats 1, 2 beats 0, 2 beats 1: votes 1, 0, 2.
-        let s = scores(&three(), [5.0, -0.1, -0.2]);
+        let s = scores([true; 3], [5.0, -0.1, -0.2]);
         assert!(s[2] > s[0] && s[0] > s[1], "{s:?}");
         assert!(s[2] > 2.0 - 1.0 / 3.0 && s[2] < 2.0 + 1.0 / 3.0);
     }
@@ -165,14 +169,13 @@ mod tests {
     #[test]
     fn vote_with_all_tied_gives_equal_scores() {
         // A cycle: 0 beats 1, 2 beats 0, 1 beats 2. LIBSVM takes the first class.
-        let s = scores(&three(), [0.5, -3.0, 0.1]);
+        let s = scores([true; 3], [0.5, -3.0, 0.1]);
         assert!(s[0] == s[1] && s[1] == s[2], "{s:?}");
     }
 
     #[test]
     fn vote_without_an_untrained_pair_ignores_it() {
-        let machine = three().with_trained(vec![1, 2]);
-        let s = scores(&machine, [99.0, -1.0, -1.0]);
+        let s = scores([false, true, true], [99.0, -1.0, -1.0]);
         assert!(s[2] > s[0] && s[2] > s[1], "{s:?}");
         assert!(s[0].abs() < 1.0 / 3.0, "the untrained pair voted: {s:?}");
     }

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{About, Control, Input, Method, Needs, Params, Points, Predict, Progress, Task};
+use crate::run::{About, Control, Input, Method, Needs, Params, Predict, Progress, Task};
 
 /// Predicts the most frequent training class; its probabilities are the class frequencies.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,7 +56,7 @@ impl Predict for Frequencies {
         self.scores(input, pool).map(Some)
     }
 
-    fn points(&self) -> Points {
-        Points::None
+    fn n_classes(&self) -> usize {
+        self.frequencies.len()
     }
 }

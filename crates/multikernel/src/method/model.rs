@@ -175,7 +175,7 @@ impl Model {
     fn batches(&self, samples: &Samples, pool: &Pool, f: impl Fn(Input<'_>) -> Result<Matrix>) -> Result<Matrix> {
         let rows = self.scaler.apply(&self.ordered(samples)?)?;
         let per_row = 8 * self.kept.kernels.len().max(1) * self.kept.rows.n_rows().max(1);
-        let size = (BATCH_BYTES / per_row).clamp(16, 4096);
+        let size = (BATCH_BYTES / per_row).clamp(1, 4096);
         let n_classes = self.header.classes.len();
         let mut data = Vec::with_capacity(rows.n_rows() * n_classes);
         for start in (0..rows.n_rows()).step_by(size) {
@@ -194,7 +194,7 @@ impl Model {
     fn stack(&self, rows: &Matrix, pool: &Pool) -> Result<Stack> {
         let kept = &self.kept;
         let stack = Stack::cross(rows, &kept.rows, &kept.kernels, &kept.centring, &Building::new(pool))?;
-        if kept.columns.len() == kept.rows.n_rows() {
+        if kept.columns.iter().copied().eq(0..kept.rows.n_rows()) {
             return Ok(stack);
         }
         stack.between(&(0..rows.n_rows()).collect::<Vec<_>>(), &kept.columns)
@@ -283,6 +283,9 @@ impl Model {
         }
         let record = record.take_record("model");
         let predictor = registry.get(&header.method)?.decode(&record)?;
+        if predictor.n_classes() != header.classes.len() {
+            return Err(Error::input("it has not as many classes as class names"));
+        }
         Ok(Model { header, scaler, kept, predictor, record })
     }
 }

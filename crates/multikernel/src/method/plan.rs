@@ -13,7 +13,7 @@ use crate::kernel::{Bank, Kernel, Layout};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::run::{
-    AnyMethod, Checkpoint, Control, Input, Needs, Observer, Params, Points, Progress, Runner, Silent, Stop, Task,
+    AnyMethod, Checkpoint, Control, Input, Needs, Observer, Params, Progress, Runner, Silent, Stop, Task,
 };
 use crate::stack::{Building, Stack};
 
@@ -73,23 +73,26 @@ impl<'a> Session<'a> {
 /// Training rows made ready: scaled, with their kernels. Several plans with the same bank share one.
 pub struct Prepared<'a> {
     data: &'a Dataset,
+    scale: Scale,
     scaler: Scaler,
     rows: Matrix,
     bank: Option<Bank>,
     kernels: Vec<Kernel>,
     stack: Option<Stack>,
+    scale_seconds: f64,
     seconds: f64,
 }
 
 impl Prepared<'_> {
-    /// Seconds spent on scaling and kernels.
-    pub fn seconds(&self) -> f64 {
-        self.seconds
+    /// Seconds of preparation that this plan needs: scaling, and kernels if it works on them.
+    pub fn seconds(&self, plan: &Plan) -> f64 {
+        if plan.uses_kernels() { self.seconds } else { self.scale_seconds }
     }
 
-    /// Number of kernels.
-    pub fn n_kernels(&self) -> usize {
-        self.kernels.len()
+    /// Whether they are what this plan would prepare: the same scaling and, for methods that work on kernels, the same
+    /// bank.
+    pub fn fits(&self, plan: &Plan) -> bool {
+        self.scale == plan.scale && (!plan.uses_kernels() || self.bank == plan.bank)
     }
 }
 
@@ -192,7 +195,7 @@ impl Plan {
             ("seed".to_string(), self.seed.to_string()),
         ]);
         settings.extend(self.bank.iter().map(|bank| ("kernels".to_string(), bank.to_string())));
-        settings.extend(self.params.iter().map(|(name, value)| (name.to_string(), value.to_string())));
+        settings.extend(self.params.to_texts());
         settings
     }
 
@@ -217,27 +220,31 @@ impl Plan {
             Scale::None => Scaler::identity(data.samples.n_features()),
         };
         let rows = scaler.apply(data.samples.features())?;
+        let scale_seconds = start.elapsed().as_secs_f64();
         let layout = Layout { names: data.samples.names(), views: data.samples.views() };
         let kernels = self.bank.as_ref().map(|bank| bank.resolve(&layout, &rows)).transpose()?;
         let stack = kernels.as_ref().map(|kernels| build(&rows, kernels, session)).transpose()?;
         let bank = self.bank.clone();
         let kernels = kernels.unwrap_or_default();
-        Ok(Prepared { data, scaler, rows, bank, kernels, stack, seconds: start.elapsed().as_secs_f64() })
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(Prepared { data, scale: self.scale, scaler, rows, bank, kernels, stack, scale_seconds, seconds })
     }
 
-    /// Runs the method on prepared rows, which must come from a plan with the same bank and scaling.
+    /// Runs the method on prepared rows; see [`Prepared::fits`] for which.
     pub fn fit(&self, prepared: &Prepared<'_>, session: &mut Session<'_>) -> Result<Model> {
         let input = match &prepared.stack {
             Some(stack) if self.uses_kernels() => Input::Stack(stack),
             _ => Input::Rows(&prepared.rows),
         };
-        if self.uses_kernels() && self.bank != prepared.bank {
-            return Err(Error::input("the rows were prepared with another kernel bank than the plan's"));
+        if !prepared.fits(self) {
+            return Err(Error::input("the rows were prepared with another bank or scaling than the plan's"));
         }
         let task = Task { input, labels: &prepared.data.labels, seed: self.seed, pool: session.pool };
         let fingerprint = prepared.data.fingerprint();
         let mut identity = self.settings();
         identity.insert("data fingerprint".into(), fingerprint.clone());
+        // Another version may round in another order, and a resumed run promises the bits of an uninterrupted one.
+        identity.insert("multikernel version".into(), env!("CARGO_PKG_VERSION").into());
         let checkpoint = session.checkpoint.as_ref();
         let mut runner = Runner { control: &session.control, observer: session.observer, checkpoint, identity };
         let run = runner.run(self.method.as_ref(), &task, &self.params)?;
@@ -248,7 +255,8 @@ impl Plan {
         };
         header.finished = run.stop == Stop::Finished;
         header.steps = run.steps;
-        Ok(Model::new(header, prepared.scaler.clone(), self.kept(prepared, run.model.points()), run.model, run.record))
+        let kept = self.kept(prepared, run.model.points());
+        Ok(Model::new(header, prepared.scaler.clone(), kept, run.model, run.record))
     }
 
     fn header(&self, prepared: &Prepared<'_>, fingerprint: String) -> Header {
@@ -278,21 +286,14 @@ impl Plan {
     }
 
     /// The training rows the model needs: its points, or all of them where a centred kernel averages over all.
-    fn kept(&self, prepared: &Prepared<'_>, points: Points) -> Kept {
-        let Points::Some(points) = points else {
-            return Kept {
-                rows: Matrix::zeros(0, prepared.rows.n_cols()),
-                columns: vec![],
-                centring: vec![],
-                kernels: vec![],
-            };
-        };
-        let centring = prepared.stack.as_ref().map_or_else(Vec::new, |stack| stack.centring().to_vec());
-        let kernels = prepared.kernels.clone();
+    fn kept(&self, prepared: &Prepared<'_>, points: &[usize]) -> Kept {
+        let stack = prepared.stack.as_ref().filter(|_| self.uses_kernels());
+        let centring = stack.map_or_else(Vec::new, |stack| stack.centring().to_vec());
+        let kernels = if self.uses_kernels() { prepared.kernels.clone() } else { vec![] };
         if kernels.iter().any(Kernel::is_centred) {
-            Kept { rows: prepared.rows.clone(), columns: points, centring, kernels }
+            Kept { rows: prepared.rows.clone(), columns: points.to_vec(), centring, kernels }
         } else {
-            Kept { rows: prepared.rows.select_rows(&points), columns: (0..points.len()).collect(), centring, kernels }
+            Kept { rows: prepared.rows.select_rows(points), columns: (0..points.len()).collect(), centring, kernels }
         }
     }
 }
@@ -307,7 +308,8 @@ pub(super) struct Kept {
 }
 
 fn check_labels(labels: &Labels) -> Result<()> {
-    let present: Vec<usize> = (0..labels.n_classes()).filter(|&class| labels.counts()[class] > 0).collect();
+    let counts = labels.counts();
+    let present: Vec<usize> = (0..labels.n_classes()).filter(|&class| counts[class] > 0).collect();
     match present.as_slice() {
         [] => Err(Error::input("there are no training rows; give at least one row of each of two classes")),
         [only] => Err(Error::input(format!(

@@ -14,9 +14,6 @@ use crate::solve::smo;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Svm;
 
-/// What `average` takes when no bank is given.
-pub(super) const DEFAULT_BANK: &str = "gaussian(median*2^-3..2^3), polynomial(1..3)";
-
 const C: Param = Param {
     name: "c",
     default: "10",
@@ -89,6 +86,10 @@ impl Method for Svm {
         SvmState::new((0..n_kernels).map(|m| f64::from(u8::from(m == kernel))).collect(), task, params)
     }
 
+    fn check(&self, task: &Task<'_>, params: &Params, state: &SvmState) -> Result<()> {
+        state.check(task, params)
+    }
+
     fn step(&self, task: &Task<'_>, params: &Params, state: &mut SvmState, control: &Control) -> Result<Progress> {
         state.step(task, params, control)
     }
@@ -131,19 +132,22 @@ fn is_one_vs_one(labels: &Labels, params: &Params) -> bool {
 
 fn problems(labels: &Labels, params: &Params) -> Vec<Problem> {
     let codes = labels.codes();
-    if is_one_vs_one(labels, params) {
-        let problem = |(first, second)| {
-            let rows: Vec<usize> = (0..codes.len()).filter(|&i| codes[i] == first || codes[i] == second).collect();
-            Problem { positive: rows.iter().map(|&i| codes[i] == first).collect(), rows }
-        };
-        pairs(labels.n_classes()).map(problem).collect()
-    } else {
-        let problem = |class| Problem {
-            positive: codes.iter().map(|&code| code == class).collect(),
-            rows: (0..codes.len()).collect(),
-        };
-        (0..labels.n_classes()).map(problem).collect()
+    if !is_one_vs_one(labels, params) {
+        let positive = |class: usize| codes.iter().map(|&code| code == class).collect();
+        return (0..labels.n_classes())
+            .map(|class| Problem { rows: (0..codes.len()).collect(), positive: positive(class) })
+            .collect();
     }
+    let mut members = vec![vec![]; labels.n_classes()];
+    for (i, &code) in codes.iter().enumerate() {
+        members[code].push(i);
+    }
+    let problem = |(first, second): (usize, usize)| {
+        let mut rows = [members[first].as_slice(), &members[second]].concat();
+        rows.sort_unstable();
+        Problem { positive: rows.iter().map(|&i| codes[i] == first).collect(), rows }
+    };
+    pairs(labels.n_classes()).map(problem).collect()
 }
 
 /// The factor on `c` of each class.
@@ -230,10 +234,13 @@ impl SvmState {
             self.n_iter[p] += solution.n_iter;
             // LIBSVM's limit: more iterations than this never helped.
             let limit = 10_000_000u64.max(100 * problems[p].rows.len() as u64);
-            self.status[p] = match () {
-                () if solution.converged => SOLVED,
-                () if self.n_iter[p] >= limit => GIVEN_UP,
-                () => OPEN,
+            // A solver that stopped short of its slice found no step it could still make in f64.
+            self.status[p] = if solution.converged {
+                SOLVED
+            } else if solution.n_iter < SLICE || self.n_iter[p] >= limit {
+                GIVEN_UP
+            } else {
+                OPEN
             };
         }
         let closed = self.status.iter().filter(|&&status| status != OPEN).count();
@@ -265,16 +272,33 @@ impl SvmState {
 
     fn warning(&self, problems: &[Problem], params: &Params) -> Option<String> {
         let trainable = problems.iter().filter(|problem| problem.is_trainable()).count();
-        let solved = self.status.iter().filter(|&&status| status == SOLVED).count();
-        (solved < trainable).then(|| {
+        let count = |holds: &dyn Fn(usize) -> bool| {
+            (0..problems.len()).filter(|&p| problems[p].is_trainable() && holds(p)).count()
+        };
+        let begun = |p: usize| self.n_iter[p] > 0 || self.status[p] != OPEN;
+        let (open, untouched) = (count(&|p| begun(p) && self.status[p] != SOLVED), count(&|p| !begun(p)));
+        let gap = self.worst_gap();
+        let open = (open > 0).then(|| {
             format!(
-                "{} of {trainable} two-class problems did not converge: the optimality conditions hold to {:.1e}, asked was {}; \
-                 give it more time, a smaller c or a larger tol",
-                trainable - solved,
-                self.worst_gap(),
+                "{open} of {trainable} two-class problems did not converge: the optimality conditions hold to {gap:.1e}, \
+                 asked was {}; give it more time, a smaller c or a larger tol",
                 params.number("tol")
             )
-        })
+        });
+        let untouched = (untouched > 0)
+            .then(|| format!("{untouched} of {trainable} two-class problems were not reached and take no part"));
+        let parts: Vec<String> = open.into_iter().chain(untouched).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// Whether the arrays of a stored state have the lengths of the task's problems.
+    pub(super) fn check(&self, task: &Task<'_>, params: &Params) -> Result<()> {
+        let problems = problems(task.labels, params);
+        let (n, size) = (problems.len(), problems.iter().map(|problem| problem.rows.len()).sum::<usize>());
+        let fits = self.alpha.len() == size
+            && [self.bias.len(), self.gap.len(), self.n_iter.len(), self.status.len()] == [n; 4]
+            && self.weights.len() == task.stack()?.n_kernels();
+        if fits { Ok(()) } else { Err(Error::input("the checkpoint's arrays do not fit the data; start anew")) }
     }
 }
 

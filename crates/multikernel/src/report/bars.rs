@@ -2,16 +2,6 @@
 
 use super::{one_line, width};
 
-/// What bars are drawn with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ink {
-    /// Block characters, to an eighth of a column.
-    #[default]
-    Blocks,
-    /// `#`, for terminals and files that are not Unicode.
-    Ascii,
-}
-
 /// Bars of kernel weights or other values: a line `label  value  bar` for each item, at most `width` characters where
 /// `width` leaves room (40 or more always does for values of ordinary size).
 ///
@@ -28,19 +18,9 @@ pub enum Ink {
 /// );
 /// ```
 pub fn bars(items: &[(String, f64)], width: usize) -> String {
-    bars_with(items, width, Ink::Blocks)
-}
-
-/// [`bars`], drawn with the given characters.
-///
-/// ```
-/// use multikernel::report::{Ink, bars_with};
-/// assert_eq!(bars_with(&[("linear".to_string(), 1.0)], 24, Ink::Ascii), "linear  1.0000  ########\n");
-/// ```
-pub fn bars_with(items: &[(String, f64)], width: usize, ink: Ink) -> String {
     // Narrower bars or labels would say nothing: a line may then be longer than asked for.
     const LEAST: usize = 8;
-    let labels: Vec<String> = items.iter().map(|item| cut(&one_line(&item.0), (width / 2).max(LEAST), ink)).collect();
+    let labels: Vec<String> = items.iter().map(|item| cut(&one_line(&item.0), (width / 2).max(LEAST))).collect();
     // Adding 0 turns -0 into 0.
     let values: Vec<String> = items.iter().map(|item| format!("{:.4}", item.1 + 0.0)).collect();
     let label_width = longest(&labels);
@@ -50,7 +30,7 @@ pub fn bars_with(items: &[(String, f64)], width: usize, ink: Ink) -> String {
 
     let mut text = String::new();
     for ((label, value), item) in labels.iter().zip(&values).zip(items) {
-        let bar = bar(share(item.1, largest), bar_width, ink);
+        let bar = bar(share(item.1, largest), bar_width);
         let line = format!("{label:<label_width$}  {value:>value_width$}  {bar}");
         text += line.trim_end();
         text.push('\n');
@@ -69,27 +49,19 @@ fn share(value: f64, largest: f64) -> f64 {
     }
 }
 
-fn bar(share: f64, width: usize, ink: Ink) -> String {
+fn bar(share: f64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    match ink {
-        Ink::Blocks => {
-            let eighths = (share * 8.0 * width as f64).round() as usize;
-            "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
-        }
-        Ink::Ascii => "#".repeat((share * width as f64).round() as usize),
-    }
+    let eighths = (share * 8.0 * width as f64).round() as usize;
+    "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 
 /// The text in at most `limit` characters; both ends stay, since kernels differ in their parameters and their columns.
-fn cut(text: &str, limit: usize, ink: Ink) -> String {
+fn cut(text: &str, limit: usize) -> String {
     let n = width(text);
     if n <= limit {
         return text.to_string();
     }
-    let mark = match ink {
-        Ink::Blocks => "…",
-        Ink::Ascii => "...",
-    };
+    let mark = "…";
     let kept = limit.saturating_sub(width(mark));
     let tail = kept / 2;
     let head: String = text.chars().take(kept - tail).collect();
@@ -131,17 +103,6 @@ mod tests {
     }
 
     #[test]
-    fn bars_ascii_uses_ascii_only() {
-        let list = items(&[("gaussian(0.0078125) on a_long_view", 2.0), ("b", 1.0), ("c", 0.1)]);
-        let expected = "\
-gaussia...g_view  2.0000  ########
-b                 1.0000  ####
-c                 0.1000
-";
-        assert_eq!(bars_with(&list, 32, Ink::Ascii), expected);
-    }
-
-    #[test]
     fn bars_long_labels_are_cut_in_the_middle() {
         let list = items(&[("gaussian(0.0078125) on a_long_view", 1.0), ("é", 0.5)]);
         let expected = "\
@@ -151,8 +112,8 @@ gaussian(0.007812…) on a_long_view  1.0000  ███████████�
         let long = items(&[("gaussian(0.007812500) on a_long_view", 1.0), ("é", 0.5)]);
         assert_eq!(bars(&long, 68), expected);
         assert!(bars(&list, 68).starts_with("gaussian(0.0078125) on a_long_view  1.0000"));
-        assert_eq!(cut("abcdefghij", 9, Ink::Blocks), "abcd…ghij");
-        assert_eq!(cut("abcdefghij", 8, Ink::Blocks), "abcd…hij");
+        assert_eq!(cut("abcdefghij", 9), "abcd…ghij");
+        assert_eq!(cut("abcdefghij", 8), "abcd…hij");
     }
 
     #[test]

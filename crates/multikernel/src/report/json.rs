@@ -1,9 +1,11 @@
-//! The JSON of `evaluate --json` and `inspect --json`: a contract, documented in `docs/json.md`.
+//! The JSON of `evaluate --json` and `inspect --json`: of `datasets list` and `methods`: a contract, documented in `docs/json.md`.
 
 use serde_json::{Map, Value, json};
 
+use crate::data::{BundledSet, bundled_sets};
 use crate::evaluate::{Evaluation, Fold, Metrics, PlanResult, Spread};
-use crate::method::Model;
+use crate::method::{Model, Registry};
+use crate::run::{About, Param};
 
 /// A figure's name and where it is found.
 type Figure = (&'static str, fn(&Metrics) -> Option<f64>);
@@ -112,6 +114,45 @@ pub fn model_json(model: &Model) -> String {
         "facts": model.facts().into_iter().map(|(name, value)| (name, json!(value))).collect::<Map<_, _>>(),
         "warnings": model.warnings(),
     }))
+}
+
+/// The bundled sets as the JSON text of `datasets list --json`.
+pub fn datasets_json() -> String {
+    let one = |set: &BundledSet| {
+        let views: Map<_, _> = set.views.iter().map(|(name, columns)| (name.to_string(), json!(columns))).collect();
+        json!({
+            "name": set.name,
+            "n_samples": set.n_samples,
+            "n_features": set.n_features,
+            "n_classes": set.n_classes,
+            "views": views,
+            "source": set.source,
+            "licence": set.licence,
+            "note": set.note,
+        })
+    };
+    pretty(&bundled_sets().iter().map(one).collect())
+}
+
+/// The methods of a registry as the JSON text of `methods --json`.
+pub fn methods_json(registry: &Registry) -> String {
+    let param = |param: &Param| {
+        json!({
+            "name": param.name,
+            "default": param.default,
+            "allowed": param.allowed.to_string(),
+            "help": param.help,
+        })
+    };
+    let one = |about: About| {
+        json!({
+            "name": about.name,
+            "summary": about.summary,
+            "bank": about.bank,
+            "params": about.params.iter().map(param).collect::<Vec<_>>(),
+        })
+    };
+    pretty(&registry.iter().map(|method| one(method.about())).collect())
 }
 
 fn pretty(value: &Value) -> String {

@@ -5,8 +5,8 @@ mod json;
 mod table;
 mod text;
 
-pub use bars::{Ink, bars, bars_with};
-pub use json::{evaluation_json, model_json};
+pub use bars::bars;
+pub use json::{datasets_json, evaluation_json, methods_json, model_json};
 pub use table::Table;
 pub use text::{evaluation_text, model_text};
 

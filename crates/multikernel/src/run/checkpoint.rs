@@ -24,10 +24,10 @@ impl Checkpoint {
         Checkpoint { path: path.into(), every: Duration::from_secs(5), resume: false }
     }
 
-    /// The steps done and the state, if there is a file to go on from.
+    /// What was stored, if there is a file to go on from.
     ///
     /// `identity` names everything that must be the same for the state to fit: method, parameters, bank, data.
-    pub(super) fn open(&self, identity: &BTreeMap<String, String>) -> Result<Option<(u64, Record)>> {
+    pub(super) fn open(&self, identity: &BTreeMap<String, String>) -> Result<Option<Stored>> {
         if !self.path.exists() {
             return Ok(None);
         }
@@ -39,8 +39,9 @@ impl Checkpoint {
         }
         let record = file::read(&self.path, Kind::Checkpoint)?;
         let stored: BTreeMap<String, String> = record.take("identity")?;
-        for (name, now) in identity {
-            let then = stored.get(name).map_or("nothing", String::as_str);
+        let value = |map: &BTreeMap<String, String>, name: &str| map.get(name).map_or("nothing".into(), String::clone);
+        for name in identity.keys().chain(stored.keys()) {
+            let (then, now) = (value(&stored, name), value(identity, name));
             if then != now {
                 return Err(Error::file(
                     &self.path,
@@ -51,16 +52,31 @@ impl Checkpoint {
                 ));
             }
         }
-        Ok(Some((record.take("steps")?, record.take_record("state"))))
+        let (steps, done, total) = (record.take("steps")?, record.take("done")?, record.take("total")?);
+        Ok(Some(Stored { steps, done, total, state: record.take_record("state") }))
     }
 
-    pub(super) fn write(&self, identity: &BTreeMap<String, String>, steps: u64, state: Record) -> Result<()> {
+    pub(super) fn write(&self, identity: &BTreeMap<String, String>, stored: Stored) -> Result<()> {
         let mut record = Record::default();
         record.put("identity", identity);
-        record.put("steps", &steps);
-        record.put_record("state", state);
+        record.put("steps", &stored.steps);
+        record.put("done", &stored.done);
+        record.put("total", &stored.total);
+        record.put_record("state", stored.state);
         file::write(&self.path, Kind::Checkpoint, &record)
     }
+}
+
+/// Where a run stood.
+pub(super) struct Stored {
+    /// Steps done.
+    pub(super) steps: u64,
+    /// Units of work done.
+    pub(super) done: u64,
+    /// Units of work in all.
+    pub(super) total: u64,
+    /// The method's state.
+    pub(super) state: Record,
 }
 
 /// Decides when the next checkpoint is due.

@@ -86,15 +86,6 @@ impl<'a> Task<'a> {
     }
 }
 
-/// The training points a model needs when it predicts.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Points {
-    /// None.
-    None,
-    /// These rows of the training data, in this order.
-    Some(Vec<usize>),
-}
-
 /// A trained model, without the data handling around it.
 pub trait Predict: Send + Sync {
     /// A score for each point (row) and class (column): larger is more likely, and the first largest is the label.
@@ -106,8 +97,13 @@ pub trait Predict: Send + Sync {
         Ok(None)
     }
 
-    /// The training points the scores are computed from.
-    fn points(&self) -> Points;
+    /// Number of classes it gives scores for.
+    fn n_classes(&self) -> usize;
+
+    /// The rows of the training data the scores are computed from, in the order of the stack's columns.
+    fn points(&self) -> &[usize] {
+        &[]
+    }
 
     /// One weight per kernel, for models that have them.
     fn weights(&self) -> Option<&[f64]> {
@@ -139,6 +135,11 @@ pub trait Method: Send + Sync + 'static {
     fn about(&self) -> About;
     /// The state before the first step.
     fn init(&self, task: &Task<'_>, params: &Params) -> Result<Self::State>;
+    /// Whether a state read from a checkpoint fits the task: the checksum says it was not damaged, not that its arrays
+    /// have the right lengths. Called before the first step of a resumed run.
+    fn check(&self, _task: &Task<'_>, _params: &Params, _state: &Self::State) -> Result<()> {
+        Ok(())
+    }
     /// One step. One that lasts over a second polls `control` and, if told to stop, leaves the state as it was and
     /// returns [`Progress::cancelled`].
     fn step(&self, task: &Task<'_>, params: &Params, state: &mut Self::State, control: &Control) -> Result<Progress>;
@@ -184,7 +185,11 @@ impl<M: Method> AnyMethod for M {
         params: &Params,
     ) -> Result<Box<dyn AnyState + 'a>> {
         let state = match stored {
-            Some(record) => M::State::decode(record)?,
+            Some(record) => {
+                let state = M::State::decode(record)?;
+                self.check(task, params, &state)?;
+                state
+            }
             None => self.init(task, params)?,
         };
         Ok(Box::new(Running { method: self, state }))

@@ -84,6 +84,9 @@ impl Param {
     }
 }
 
+/// Names of settings that are not parameters of the method.
+const RESERVED: [&str; 4] = ["method", "kernels", "scale", "seed"];
+
 /// The values of all parameters of one method, each inside its range.
 ///
 /// ```
@@ -102,8 +105,15 @@ pub struct Params {
 }
 
 impl Params {
-    /// All parameters at their defaults.
+    /// All parameters at their defaults. A parameter may not be called like one of the other settings of a run, which
+    /// share one list with it in reports and checkpoints.
     pub fn new(known: &'static [Param]) -> Result<Self> {
+        if let Some(param) = known.iter().find(|param| RESERVED.contains(&param.name)) {
+            return Err(Error::param(
+                param.name,
+                format!("a method may not call a parameter {}; rename it", RESERVED.join(", ")),
+            ));
+        }
         let values = known.iter().map(|param| Ok((param.name, param.parse(param.default)?))).collect::<Result<_>>()?;
         Ok(Params { known, values })
     }
@@ -127,39 +137,50 @@ impl Params {
         self.values.contains_key(name)
     }
 
-    /// All names and values, in alphabetical order.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
-        self.values.iter().map(|(name, value)| (*name, value))
-    }
-
-    /// A real parameter the method declared; 0 for one it did not.
+    /// A real or whole parameter.
+    ///
+    /// # Panics
+    /// If the method declared none of this name and kind: a slip in the method, which its first run shows.
     pub fn number(&self, name: &str) -> f64 {
-        match self.values.get(name) {
-            Some(Value::Number(value)) => *value,
-            Some(Value::Whole(value)) => *value as f64,
-            _ => 0.0,
+        match self.declared(name) {
+            Value::Number(value) => *value,
+            Value::Whole(value) => *value as f64,
+            Value::Text(_) => panic!("the parameter {name} is a text, not a number"),
         }
     }
 
-    /// A whole parameter the method declared; 0 for one it did not.
+    /// A whole parameter.
+    ///
+    /// # Panics
+    /// See [`Params::number`].
     pub fn whole(&self, name: &str) -> usize {
-        match self.values.get(name) {
-            Some(Value::Whole(value)) => usize::try_from(*value).unwrap_or(usize::MAX),
-            _ => 0,
+        match self.declared(name) {
+            Value::Whole(value) => usize::try_from(*value).unwrap_or(usize::MAX),
+            _ => panic!("the parameter {name} is not a whole number"),
         }
     }
 
-    /// A word or text parameter the method declared; empty for one it did not.
+    /// A word or text parameter.
+    ///
+    /// # Panics
+    /// See [`Params::number`].
     pub fn text(&self, name: &str) -> &str {
+        match self.declared(name) {
+            Value::Text(value) => value,
+            _ => panic!("the parameter {name} is a number, not a text"),
+        }
+    }
+
+    fn declared(&self, name: &str) -> &Value {
         match self.values.get(name) {
-            Some(Value::Text(value)) => value,
-            _ => "",
+            Some(value) => value,
+            None => panic!("the method declared no parameter {name}"),
         }
     }
 
     /// All values as text, the form they are stored and compared in.
     pub fn to_texts(&self) -> BTreeMap<String, String> {
-        self.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+        self.values.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
     }
 }
 
@@ -188,6 +209,12 @@ mod tests {
             assert_eq!(params.set(name, text).unwrap_err().to_string(), message);
         }
         assert_eq!(params, Params::new(KNOWN).unwrap(), "a refused value changes nothing");
+    }
+
+    #[test]
+    fn parameter_called_like_another_setting_is_refused() {
+        const SEED: &[Param] = &[Param { name: "seed", default: "1", allowed: Allowed::Positive, help: "" }];
+        assert!(Params::new(SEED).is_err());
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::checkpoint::{Checkpoint, Schedule};
+use super::checkpoint::{Checkpoint, Schedule, Stored};
 use super::control::{Control, Stop};
-use super::method::{AnyMethod, Predict, Task};
+use super::method::{AnyMethod, AnyState, Predict, Task};
 use super::observer::{Observer, Progress, Status};
 use super::params::Params;
 use crate::error::{Error, Result};
@@ -40,18 +40,12 @@ impl Runner<'_> {
     /// Runs the method on the task. Stopped before its first step, it gives an [`Error::Stopped`]; after it, a model
     /// of what was learned so far.
     pub fn run(&mut self, method: &dyn AnyMethod, task: &Task<'_>, params: &Params) -> Result<Run> {
-        let stored = self.checkpoint.map(|checkpoint| checkpoint.open(&self.identity)).transpose()?.flatten();
-        if let Some(checkpoint) = self.checkpoint.filter(|checkpoint| checkpoint.resume) {
-            let path = checkpoint.path.display();
-            self.observer.note(&match &stored {
-                Some((steps, _)) => format!("resuming from {path} after step {steps}"),
-                None => format!("no checkpoint at {path} yet: starting from the beginning"),
-            });
-        }
-        let mut steps = stored.as_ref().map_or(0, |(steps, _)| *steps);
-        let mut state = method.start(stored.as_ref().map(|(_, state)| state), task, params)?;
+        let stored = self.stored()?;
+        let mut state = method.start(stored.as_ref().map(|stored| &stored.state), task, params)?;
+        let mut steps = stored.as_ref().map_or(0, |stored| stored.steps);
+        let mut progress =
+            stored.map_or(Progress::of(0, 1), |stored| Progress::of(stored.done as usize, stored.total as usize));
         let mut schedule = Schedule::new(self.checkpoint.map_or_else(Default::default, |checkpoint| checkpoint.every));
-        let mut progress = Progress::of(0, 1);
         self.observer.phase(method.about().name);
         let stop = loop {
             if let Some(stop) = self.control.stop() {
@@ -67,19 +61,37 @@ impl Runner<'_> {
             if progress.status == Status::Finished {
                 break Stop::Finished;
             }
-            if let Some(checkpoint) = self.checkpoint
-                && schedule.due()
-            {
-                checkpoint.write(&self.identity, steps, state.encode())?;
+            if self.checkpoint.is_some() && schedule.due() {
+                self.store(steps, &progress, state.as_ref())?;
             }
         };
         if steps == 0 {
             return Err(Error::Stopped(format!("{stop} before anything was learned; no model was made")));
         }
-        if let Some(checkpoint) = self.checkpoint.filter(|_| stop != Stop::Finished) {
-            checkpoint.write(&self.identity, steps, state.encode())?;
+        if stop != Stop::Finished {
+            self.store(steps, &progress, state.as_ref())?;
         }
         let (model, record) = state.finish(task, params)?;
         Ok(Run { model, record, stop, steps, progress })
+    }
+
+    /// What an earlier run stored, if this one resumes it.
+    fn stored(&mut self) -> Result<Option<Stored>> {
+        let Some(checkpoint) = self.checkpoint else { return Ok(None) };
+        let stored = checkpoint.open(&self.identity)?;
+        if checkpoint.resume {
+            let path = checkpoint.path.display();
+            self.observer.note(&match &stored {
+                Some(stored) => format!("resuming from {path} after step {}", stored.steps),
+                None => format!("no checkpoint at {path} yet: starting from the beginning"),
+            });
+        }
+        Ok(stored)
+    }
+
+    fn store(&self, steps: u64, progress: &Progress, state: &dyn AnyState) -> Result<()> {
+        let Some(checkpoint) = self.checkpoint else { return Ok(()) };
+        let (done, total) = (progress.done, progress.total);
+        checkpoint.write(&self.identity, Stored { steps, done, total, state: state.encode() })
     }
 }

@@ -83,6 +83,10 @@ impl Dense {
                 points.n_cols()
             )));
         }
+        let centred = kernels.iter().map(Kernel::is_centred);
+        if !centring.iter().map(Option::is_some).eq(centred) {
+            return Err(Error::input("each centred kernel, and no other, needs the training means of its stack"));
+        }
         let mut dense = Dense::allocate(new.n_rows(), points.n_rows(), kernels, building)?;
         let counter = Counter::new(building, new.n_rows() * kernels.len());
         for group in groups(kernels) {
@@ -133,8 +137,13 @@ impl Dense {
             return Ok(());
         }
         let mut pieces: Vec<Vec<(usize, &mut [f64])>> = (0..self.n_rows.div_ceil(CHUNK)).map(|_| vec![]).collect();
-        for (m, values) in self.values.iter_mut().enumerate().filter(|(m, _)| group.members.contains(m)) {
-            for (piece, rows) in pieces.iter_mut().zip(values.data_mut().chunks_mut(CHUNK * width)) {
+        let mut rest = self.values.as_mut_slice();
+        let mut passed = 0;
+        for &m in &group.members {
+            // Members ascend, so one walk over the matrices finds them all.
+            let (found, after) = std::mem::take(&mut rest)[m - passed..].split_at_mut(1);
+            (rest, passed) = (after, m + 1);
+            for (piece, rows) in pieces.iter_mut().zip(found[0].data_mut().chunks_mut(CHUNK * width)) {
                 piece.push((m, rows));
             }
         }
