@@ -4,6 +4,9 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 
+/// Most threads of a pool. More than a machine has only wait for one another, and thousands bring it to a halt.
+const MOST_THREADS: usize = 1024;
+
 /// A thread pool of a fixed size. Work is cut by its index, never by the number of threads, and put together in
 /// index order, so the same bits come out for any size.
 ///
@@ -18,8 +21,14 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool of `n_threads`; 0 takes what the machine has.
+    /// A pool of `n_threads`; 0 takes what the machine has, more than 1024 is refused.
     pub fn new(n_threads: usize) -> Result<Self> {
+        if n_threads > MOST_THREADS {
+            return Err(Error::param(
+                "threads",
+                format!("must be from 0 (all of the machine) to {MOST_THREADS}, got {n_threads}"),
+            ));
+        }
         let inner = rayon::ThreadPoolBuilder::new()
             .num_threads(n_threads)
             .thread_name(|i| format!("multikernel-{i}"))

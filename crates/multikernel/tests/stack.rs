@@ -74,10 +74,10 @@ fn assert_close(found: &Matrix, expected: &Matrix, what: &str) {
 
 #[test]
 fn block_of_every_kernel_equals_its_formula() {
-    let (points, new, pool) = (random(37, 5, 0), random(9, 5, 1), Pool::new(2).unwrap());
+    let (points, new, pool) = (random(150, 5, 0), random(9, 5, 1), Pool::new(2).unwrap());
     let stack = train(&points, &pool);
     let cross = Stack::cross(&new, &points, &kernels(), stack.centring(), &Building::new(&pool)).unwrap();
-    let (all, some) = ((0..37).collect::<Vec<_>>(), (0..9).collect::<Vec<_>>());
+    let (all, some) = ((0..150).collect::<Vec<_>>(), (0..9).collect::<Vec<_>>());
     for (m, text) in BANK.iter().enumerate() {
         assert_close(&stack.block(m, &all, &all).unwrap(), &literal_stack(&points, &points)[m], text);
         assert_close(&cross.block(m, &some, &all).unwrap(), &literal_stack(&new, &points)[m], text);
