@@ -52,6 +52,9 @@ pub(crate) struct Reading {
     /// Whether the first line names the columns [default: yes if it has a cell that is not a number]
     #[arg(long, value_name = "yes|no", value_parser = ["yes", "no"])]
     pub(crate) header: Option<String>,
+    /// Most memory for the rows, and for their kernels, such as 8GiB [default: 80 % of what is free]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
 }
 
 /// What is trained.
@@ -79,9 +82,6 @@ pub(crate) struct Limits {
     /// Threads; results are the same for any number [default: all]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) threads: usize,
-    /// Most memory for kernels, such as 8GiB [default: 80 % of what is free]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
     /// Stop after this time with what was learned so far
     #[arg(long, value_name = "SECONDS")]
     pub(crate) max_seconds: Option<f64>,

@@ -6,6 +6,8 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use multikernel::run::{Observer, Progress};
 
+use crate::say;
+
 /// Draws one bar per phase; while splits are counted, the phases of a split stand under their bar.
 pub(crate) struct Bar {
     quiet: bool,
@@ -37,7 +39,7 @@ impl Bar {
     }
 
     fn line(&self, text: &str) {
-        self.screen.suspend(|| eprintln!("{text}"));
+        self.screen.suspend(|| say(text));
     }
 
     fn start(&self, name: &str) -> ProgressBar {

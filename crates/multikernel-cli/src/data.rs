@@ -1,11 +1,15 @@
 //! From arguments to data, plans and sessions.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, bail};
 use multikernel::data::{Dataset, Expect, Format, ReadOptions, Table, load};
+use multikernel::file;
 use multikernel::method::{Plan, Registry};
 use multikernel::run::{Control, Observer};
 
 use crate::args::{Limits, Planning, Reading};
+use crate::say;
 
 /// Reads rows; remarks of the reader go to the observer.
 pub(crate) fn read(
@@ -23,11 +27,20 @@ pub(crate) fn read(
     options.header = reading.header.as_deref().map(|header| header == "yes");
     options.label = reading.label.clone();
     options.expect = expect;
+    options.memory = memory(reading.memory.as_deref())?;
     let table = load(source, &options)?;
     for note in &table.notes {
         observer.note(&format!("{}: {note}", table.name));
     }
     Ok(table)
+}
+
+/// Refuses to write a result over the file it is made from.
+pub(crate) fn check_other_file(flag: &str, path: &Path, source: &str) -> Result<()> {
+    if Path::new(source).is_file() && file::is_same(path, Path::new(source)) {
+        bail!("{flag} {} would overwrite what is read from it; give another file", path.display());
+    }
+    Ok(())
 }
 
 /// Reads labelled rows.
@@ -92,15 +105,15 @@ pub(crate) fn control(limits: &Limits) -> Result<Control> {
             std::process::exit(130);
         }
         canceller.cancel();
-        eprintln!("\nstopping with what was learned so far; press Ctrl-C again to quit at once");
+        say("\nstopping with what was learned so far; press Ctrl-C again to quit at once");
     })
     .context("cannot listen for Ctrl-C")?;
     Ok(control)
 }
 
-/// The bytes kernels may take: `--memory`, or most of what is free where the system tells.
-pub(crate) fn memory(limits: &Limits) -> Result<Option<u64>> {
-    match &limits.memory {
+/// The bytes data, and then kernels, may take: `--memory`, or most of what is free where the system tells.
+pub(crate) fn memory(given: Option<&str>) -> Result<Option<u64>> {
+    match given {
         Some(text) => match parse_size(text) {
             Some(bytes) => Ok(Some(bytes)),
             None => bail!("--memory {text}: must be a size such as 8GiB, 500MiB or 2GB"),

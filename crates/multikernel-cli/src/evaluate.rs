@@ -1,6 +1,6 @@
 //! `evaluate`.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use multikernel::Pool;
 use multikernel::evaluate::{Protocol, evaluate};
 use multikernel::method::{Registry, Session};
@@ -14,6 +14,9 @@ use crate::{data, print};
 pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.limits.quiet);
     let plans = data::plans(&args.method, &args.planning, registry)?;
+    if args.data == "-" && args.test.as_deref() == Some("-") {
+        bail!("DATA and --test are both standard input; give a file for one of them");
+    }
     let rows = data::read_labelled(&args.data, &args.reading, &mut bar)?;
     let protocol = match (&args.test, args.repeats) {
         (Some(test), _) => {
@@ -29,7 +32,7 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     let pool = Pool::new(args.limits.threads)?;
     let mut session = Session::new(&pool, &mut bar);
     session.control = data::control(&args.limits)?;
-    session.memory = data::memory(&args.limits)?;
+    session.memory = data::memory(args.reading.memory.as_deref())?;
     let found = evaluate(&rows, &plans, &protocol, args.planning.seed, &mut session)?;
     bar.clear();
     for result in &found.results {

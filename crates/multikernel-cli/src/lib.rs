@@ -15,7 +15,7 @@ mod train;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::FromArgMatches;
 use multikernel::method::Registry;
 
@@ -29,7 +29,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            say(&format!("error: {error:#}"));
             ExitCode::from(2)
         }
     }
@@ -54,9 +54,12 @@ fn run(cli: Cli, registry: &Registry) -> Result<()> {
 /// Writes a result to standard output.
 fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
+}
+
+/// Writes a line to standard error; one that is closed or full must not cost the result.
+fn say(text: &str) {
+    writeln!(std::io::stderr(), "{text}").ok();
 }
 
 /// A reader that closed the pipe (`| head`) has what it wanted.

@@ -12,6 +12,11 @@ use crate::{data, print};
 
 pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.quiet);
+    if let Some(out) = &args.out {
+        data::check_other_file("--out", out, &args.data)?;
+        data::check_other_file("--out", out, &args.model.display().to_string())?;
+        file::check_writable(out)?;
+    }
     let model = Model::load_with(&args.model, registry)?;
     let rows = data::read(&args.data, &args.reading, Some(model.expect()), &mut bar)?;
     let pool = Pool::new(args.threads)?;

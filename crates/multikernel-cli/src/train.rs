@@ -1,10 +1,10 @@
 //! `train`.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use multikernel::method::{Registry, Session};
+use multikernel::report::count;
 use multikernel::run::{Checkpoint, Observer};
 use multikernel::{Pool, file};
 
@@ -12,24 +12,26 @@ use crate::args::Train;
 use crate::bar::Bar;
 use crate::{data, print};
 
-/// Finds out before a long job that its results have no place, or the place of one another.
+/// Finds out before a long job that its results have no place, or the place of something else.
 fn check_paths(args: &Train) -> Result<()> {
-    file::check_writable(&args.out)?;
+    data::check_other_file("--out", &args.out, &args.data)?;
+    file::check_replaceable(&args.out)?;
     let Some(checkpoint) = &args.checkpoint else { return Ok(()) };
-    file::check_writable(checkpoint)?;
-    if same_file(checkpoint, &args.out) {
+    data::check_other_file("--checkpoint", checkpoint, &args.data)?;
+    file::check_replaceable(checkpoint)?;
+    if file::is_same(checkpoint, &args.out) {
         bail!("--checkpoint and --out are both {}; give two different files", args.out.display());
     }
     Ok(())
 }
 
-/// Whether two paths name one file, there or not, in one folder.
-fn same_file(a: &Path, b: &Path) -> bool {
-    let folder = |path: &Path| {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        parent.canonicalize().ok()
-    };
-    a.file_name() == b.file_name() && folder(a) == folder(b)
+fn checkpoint(args: &Train) -> Result<Option<Checkpoint>> {
+    let Some(path) = &args.checkpoint else { return Ok(None) };
+    let seconds = args.checkpoint_seconds;
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(every) => Ok(Some(Checkpoint { every, resume: args.resume, ..Checkpoint::new(path) })),
+        Err(_) => bail!("--checkpoint-seconds {seconds}: must be 0 (every step) or more"),
+    }
 }
 
 pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
@@ -40,23 +42,18 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     let rows = data::read_labelled(&args.data, &args.reading, &mut bar)?;
     let settings: Vec<String> = plan.settings().iter().map(|(name, value)| format!("{name} = {value}")).collect();
     bar.talk(&format!(
-        "{}: {} rows, {} features, {} classes\n{}",
+        "{}: {}, {}, {} classes\n{}",
         rows.name,
-        rows.samples.n_samples(),
-        rows.samples.n_features(),
+        count(rows.samples.n_samples(), "row"),
+        count(rows.samples.n_features(), "feature"),
         rows.labels.n_classes(),
         settings.join(", ")
     ));
-    let checkpoint = args.checkpoint.as_ref().map(|path| -> Result<Checkpoint> {
-        let every = Duration::try_from_secs_f64(args.checkpoint_seconds)
-            .with_context(|| format!("--checkpoint-seconds {}", args.checkpoint_seconds))?;
-        Ok(Checkpoint { every, resume: args.resume, ..Checkpoint::new(path) })
-    });
     let pool = Pool::new(args.limits.threads)?;
     let mut session = Session::new(&pool, &mut bar);
     session.control = data::control(&args.limits)?;
-    session.memory = data::memory(&args.limits)?;
-    session.checkpoint = checkpoint.transpose()?;
+    session.memory = data::memory(args.reading.memory.as_deref())?;
+    session.checkpoint = checkpoint(args)?;
     let model = plan.train_in(&rows, &mut session)?;
     bar.clear();
     model.save(&args.out)?;
@@ -74,11 +71,11 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
         _ => {}
     }
     print(&format!(
-        "{}: {} on {} rows, {} kernels, {:.2} s\n",
+        "{}: {}, {}, {}, {:.2} s\n",
         args.out.display(),
         model.method(),
-        model.trained_on().0,
-        model.kernels().len(),
+        count(model.trained_on().0, "row"),
+        count(model.kernels().len(), "kernel"),
         start.elapsed().as_secs_f64()
     ))
 }

@@ -26,10 +26,10 @@ impl Matrix {
     /// A matrix of zeros, or `None` where there is no memory for it.
     pub(crate) fn try_zeros(n_rows: usize, n_cols: usize) -> Option<Self> {
         let size = n_rows.checked_mul(n_cols)?;
-        let mut data = Vec::new();
-        data.try_reserve_exact(size).ok()?;
-        data.resize(size, 0.0);
-        Some(Matrix { n_rows, n_cols, data })
+        // Asked first, because a vector that cannot be had ends the program; then zeroed by the system page by page as it is
+        // written, which a vector filled here would not be.
+        Vec::<f64>::new().try_reserve_exact(size).ok()?;
+        Some(Matrix { n_rows, n_cols, data: vec![0.0; size] })
     }
 
     /// A matrix over row-major `data` of length `n_rows * n_cols`; any other length is an error.

@@ -47,10 +47,6 @@ impl Predict for Seen {
         Ok(Matrix::from_fn(rows.n_rows(), self.n_classes, |i, c| if c == 0 { -rows.get(i, 0) } else { rows.get(i, 0) }))
     }
 
-    fn n_classes(&self) -> usize {
-        self.n_classes
-    }
-
     fn weights(&self) -> Option<&[f64]> {
         Some(&self.seen)
     }

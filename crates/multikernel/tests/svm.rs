@@ -142,7 +142,7 @@ fn average_of_one_kernel_is_svm_on_it() {
     let alone = Plan::new("svm").unwrap().kernels("polynomial(2)").unwrap().train(&data).unwrap();
     assert_eq!(chosen.predict(&data.samples).unwrap(), alone.predict(&data.samples).unwrap());
     assert_eq!(chosen.weights(), Some(&[0.0, 1.0, 0.0][..]));
-    assert!(of_three.train(&data).unwrap_err().to_string().contains("the bank has 3 kernels"));
+    assert!(of_three.train(&data).unwrap_err().to_string().contains("the number of kernels in the bank is 3"));
 }
 
 #[test]

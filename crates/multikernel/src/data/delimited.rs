@@ -625,7 +625,7 @@ mod tests {
         assert_eq!(read.samples.names(), ["a", "b"]);
         assert_eq!(read.samples.features().data(), [1.0, 2.0, 3.0, 4.0]);
         assert_eq!((read.labels.unwrap().join(" "), read.label_name.as_deref()), ("p q".to_string(), Some("kind")));
-        assert_eq!(read.notes, ["columns ignored, not features of the model: id"]);
+        assert_eq!(read.notes, ["columns ignored, no features of the training rows: id"]);
         // Without the label column, with another label column, and with labels left blank.
         assert_eq!(table("b,a\n2,1\n", &options).labels, None);
         assert_eq!(table("b,a,label\n2,1,p\n", &options).labels, None);
@@ -654,12 +654,12 @@ mod tests {
         let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
         assert_eq!(
             message("a,q\n1,2\n", &expecting(&names, None)),
-            "f: 7 of the model's 8 features are missing: b, c, d, e, f and 2 more; give a table with all of them"
+            "f: 7 of the 8 expected features are missing: b, c, d, e, f and 2 more; give a table with all of them"
         );
         // Right number of columns but none of the names a person gave.
         assert_eq!(
             message("p,q\n1,2\n", &expecting(&["a", "b"], None)),
-            "f: 2 of the model's 2 features are missing: a, b; give a table with all of them"
+            "f: 2 of the 2 expected features are missing: a, b; give a table with all of them"
         );
     }
 

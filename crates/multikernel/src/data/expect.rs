@@ -47,7 +47,7 @@ pub(super) fn by_name(source: &str, names: &[String], label: Option<usize>, expe
         return Err(Error::data(
             Place::file(source),
             format!(
-                "{} of the model's {} features are missing: {}; give a table with all of them",
+                "{} of the {} expected features are missing: {}; give a table with all of them",
                 missing.len(),
                 expect.names.len(),
                 list(&missing, 5)
@@ -56,6 +56,7 @@ pub(super) fn by_name(source: &str, names: &[String], label: Option<usize>, expe
     }
     let used: std::collections::HashSet<usize> = columns.iter().copied().chain(label).collect();
     let extra: Vec<&String> = (0..names.len()).filter(|j| !used.contains(j)).map(|j| &names[j]).collect();
-    let note = (!extra.is_empty()).then(|| format!("columns ignored, not features of the model: {}", list(&extra, 5)));
+    let note =
+        (!extra.is_empty()).then(|| format!("columns ignored, no features of the training rows: {}", list(&extra, 5)));
     Ok(Found { columns, note })
 }

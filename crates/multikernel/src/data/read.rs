@@ -421,7 +421,7 @@ mod tests {
         assert_eq!(turned.samples.names(), names);
         assert_eq!(turned.samples.features().column(0), whole.samples.features().column(8));
         let unknown = ReadOptions::expecting(Expect::new(vec!["q".into()], None, None));
-        assert!(load("glass", &unknown).unwrap_err().to_string().starts_with("glass: 1 of the model's 1 features"));
+        assert!(load("glass", &unknown).unwrap_err().to_string().starts_with("glass: 1 of the 1 expected features"));
         let label = ReadOptions { label: Some("x1".into()), ..Default::default() };
         assert_eq!(
             load("glass", &label).unwrap_err().to_string(),

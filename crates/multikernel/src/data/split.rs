@@ -49,6 +49,9 @@ pub fn folds(labels: &Labels, k: usize, seed: u64) -> Result<Vec<Split>> {
     Ok(splits)
 }
 
+/// More splits than anyone needs; each holds all row numbers.
+const MOST_REPEATS: usize = 10_000;
+
 /// `n_repeats` independent stratified splits with `round(train_fraction * n_samples)` training rows.
 ///
 /// Each class gives its share to the training part, rounded so that the total fits (largest remainder; ties go to the
@@ -65,6 +68,9 @@ pub fn folds(labels: &Labels, k: usize, seed: u64) -> Result<Vec<Split>> {
 pub fn repeats(labels: &Labels, n_repeats: usize, train_fraction: f64, seed: u64) -> Result<Vec<Split>> {
     if n_repeats == 0 {
         return Err(Error::param("repeats", "0 repeats; choose at least 1"));
+    }
+    if n_repeats > MOST_REPEATS {
+        return Err(Error::param("repeats", format!("must be at most {MOST_REPEATS}, got {n_repeats}")));
     }
     if !(train_fraction > 0.0 && train_fraction < 1.0) {
         return Err(Error::param(

@@ -179,10 +179,11 @@ fn splits(data: &Dataset, protocol: &Protocol, seed: u64) -> Result<(Vec<Parts>,
     let parts = |splits: Vec<Split>| splits.into_iter().map(|split| (split.train, split.test)).collect();
     Ok(match protocol {
         Protocol::Folds(k) => (parts(folds(&data.labels, *k, seed)?), format!("{k}-fold stratified cross-validation")),
-        Protocol::Repeats { n_repeats, train_fraction } => (
-            parts(repeats(&data.labels, *n_repeats, *train_fraction, seed)?),
-            format!("{n_repeats} stratified splits, {} % of rows to train", 100.0 * train_fraction),
-        ),
+        Protocol::Repeats { n_repeats, train_fraction } => {
+            let splits = repeats(&data.labels, *n_repeats, *train_fraction, seed)?;
+            let sizes = splits.first().map_or((0, 0), |split| (split.train.len(), split.test.len()));
+            (parts(splits), format!("{n_repeats} stratified splits, {} rows to train and {} to test", sizes.0, sizes.1))
+        }
         Protocol::Test(test) => {
             if test.labels.classes() != data.labels.classes() {
                 return Err(Error::input(format!(

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use safetensors::tensor::TensorView;
@@ -66,16 +66,21 @@ pub fn write(path: &Path, kind: Kind, record: &Record) -> Result<()> {
 
 /// Writes bytes to `path` through a sibling `.NAME.partial`, flushed to disk before it is renamed over the target.
 /// A run that is killed leaves the old file untouched and at most that one partial file, which the next write reuses.
+/// A link is followed; a pipe or device is written to as it is.
 pub fn write_atomic(path: &Path, content: &[u8]) -> Result<()> {
-    let partial = partial_path(path)?;
+    let target = resolved(path);
+    if is_special(&target) {
+        let direct = || std::fs::OpenOptions::new().write(true).open(&target)?.write_all(content);
+        return direct().map_err(|error| Error::io("write", path, error));
+    }
+    let partial = partial_path(&target)?;
     let attempt = || -> std::io::Result<()> {
         let mut file = File::create(&partial)?;
         file.write_all(content)?;
         file.sync_all()?;
-        std::fs::rename(&partial, path)?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        std::fs::rename(&partial, &target)?;
         // The rename itself must survive a power cut; not every system lets a folder be synced.
-        File::open(folder).and_then(|folder| folder.sync_all()).ok();
+        File::open(folder(&target)).and_then(|folder| folder.sync_all()).ok();
         Ok(())
     };
     attempt().map_err(|error| {
@@ -86,11 +91,72 @@ pub fn write_atomic(path: &Path, content: &[u8]) -> Result<()> {
 
 /// Finds out before a long job whether its result can be written: an error now, not after hours.
 pub fn check_writable(path: &Path) -> Result<()> {
-    if path.is_dir() {
+    let target = resolved(path);
+    if target.is_dir() {
         return Err(Error::file(path, "is a folder; give a file to write, such as model.multikernel"));
     }
-    let partial = partial_path(path)?;
+    if is_special(&target) {
+        return Ok(());
+    }
+    let partial = partial_path(&target)?;
+    if !folder(&target).is_dir() {
+        return Err(Error::file(
+            path,
+            format!("cannot be written: there is no folder {}; create it first", folder(&target).display()),
+        ));
+    }
     File::create(&partial).and_then(|_| std::fs::remove_file(&partial)).map_err(|error| Error::io("write", path, error))
+}
+
+/// Refuses to put a model or checkpoint over a file that is neither: a mistyped name must not cost somebody's data.
+pub fn check_replaceable(path: &Path) -> Result<()> {
+    check_writable(path)?;
+    let mut head = vec![];
+    let target = resolved(path);
+    if !target.is_file() {
+        return Ok(());
+    }
+    let read = File::open(&target).and_then(|file| file.take(HEAD as u64).read_to_end(&mut head));
+    read.map_err(|error| Error::io("read", path, error))?;
+    if head.is_empty() || has_magic(&head) {
+        return Ok(());
+    }
+    let looks = looks_like(&head);
+    Err(Error::file(
+        path,
+        format!("exists and looks like {looks}, not like a multikernel file; give another name or remove it"),
+    ))
+}
+
+/// Whether two paths name one file, be it there or not.
+pub fn is_same(a: &Path, b: &Path) -> bool {
+    let place = |path: &Path| {
+        let target = resolved(path);
+        (folder(&target).canonicalize().ok(), target.file_name().map(ToOwned::to_owned))
+    };
+    place(a) == place(b)
+}
+
+/// The file a path leads to, links followed.
+fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+}
+
+fn is_special(path: &Path) -> bool {
+    path.exists() && !path.is_file() && !path.is_dir()
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// First bytes that tell a file of ours.
+const HEAD: usize = 512;
+
+/// Whether the first bytes are those of a container with our key.
+fn has_magic(content: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(content.get(8..content.len().min(HEAD)).unwrap_or_default());
+    head.contains("\"__metadata__\":{\"multikernel\"")
 }
 
 fn partial_path(path: &Path) -> Result<PathBuf> {
@@ -138,9 +204,7 @@ fn header(path: &Path, content: &[u8]) -> Result<Map<String, Value>> {
     };
     let Ok((_, metadata)) = SafeTensors::read_metadata(content) else {
         // A cut container of ours still shows the magic key in its first bytes.
-        let head = String::from_utf8_lossy(&content[..content.len().min(256)]);
-        let ours = head.get(8..).is_some_and(|text| text.contains("\"__metadata__\":{\"multikernel\""));
-        return Err(if ours { damaged(path, "it is shorter or longer than it says") } else { foreign() });
+        return Err(if has_magic(content) { damaged(path, "it is shorter or longer than it says") } else { foreign() });
     };
     let text = metadata.metadata().as_ref().and_then(|map| map.get(MAGIC)).ok_or_else(foreign)?;
     match serde_json::from_str(text) {
@@ -323,6 +387,33 @@ mod tests {
         std::fs::write(&path, safetensors::serialize(views, Some(metadata)).unwrap()).unwrap();
         let message = read(&path, Kind::Model).unwrap_err().to_string();
         assert!(message.contains("format version 99, written by multikernel 9.0.0"), "{message}");
+    }
+
+    #[test]
+    fn file_of_somebody_else_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.csv");
+        std::fs::write(&path, "a,b\n1,2\n").unwrap();
+        let message = check_replaceable(&path).unwrap_err().to_string();
+        assert!(message.contains("exists and looks like a table of data (CSV or TSV)"), "{message}");
+        check_replaceable(&saved(&folder)).unwrap();
+        check_replaceable(&folder.path().join("new")).unwrap();
+        assert!(is_same(&path, &folder.path().join(".").join("rows.csv")));
+        assert!(!is_same(&path, &folder.path().join("new")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn write_through_a_link_changes_what_it_leads_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        std::fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write_atomic(&link, b"new").unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), b"new");
+        assert!(link.is_symlink());
+        assert!(is_same(&file, &link));
+        write_atomic(Path::new("/dev/null"), b"new").unwrap();
     }
 
     #[test]

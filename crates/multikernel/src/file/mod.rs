@@ -8,5 +8,5 @@
 mod container;
 mod record;
 
-pub use container::{FORMAT_VERSION, Kind, check_writable, read, write, write_atomic};
+pub use container::{FORMAT_VERSION, Kind, check_replaceable, check_writable, is_same, read, write, write_atomic};
 pub use record::{Cache, Codec, Field, Record};

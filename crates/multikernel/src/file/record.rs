@@ -56,6 +56,12 @@ impl Record {
         }
     }
 
+    /// The name of an array that holds NaN, if one does.
+    pub(crate) fn nan(&self) -> Option<&str> {
+        let holds = |array: &Array| matches!(array, Array::F64 { data, .. } if data.iter().any(|value| value.is_nan()));
+        self.arrays.iter().find(|(_, array)| holds(array)).map(|(name, _)| name.as_str())
+    }
+
     fn value(&self, name: &str) -> Result<&Value> {
         self.values.get(name).ok_or_else(|| missing(name))
     }

@@ -82,21 +82,10 @@ impl Machine {
             *score += if *score == top { best } else { share(confidence) };
         }
     }
-
-    fn check(&self, input: Input<'_>) -> Result<()> {
-        let pairs = self.n_classes.checked_mul(self.n_classes.saturating_sub(1)).map(|twice| twice / 2);
-        let problems = if self.one_vs_one { pairs.unwrap_or(usize::MAX) } else { self.n_classes };
-        let fits = self.coef.n_cols() == problems
-            && self.bias.len() == problems
-            && self.coef.n_rows() == self.support.len()
-            && input.stack()?.n_cols() == self.support.len();
-        if fits { Ok(()) } else { Err(Error::input("the model's arrays do not fit together; train it again")) }
-    }
 }
 
 impl Predict for Machine {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
-        self.check(input)?;
         let weights = Matrix::from_vec(self.weights.len(), 1, self.weights.clone())?;
         let mut combined = input.stack()?.combine(&weights, pool)?;
         let gram = combined.remove(0);
@@ -123,8 +112,15 @@ impl Predict for Machine {
         Ok(scores)
     }
 
-    fn n_classes(&self) -> usize {
-        self.n_classes
+    fn check(&self, n_kernels: usize, n_classes: usize) -> Result<()> {
+        let pairs = n_classes.checked_mul(n_classes.saturating_sub(1)).map(|twice| twice / 2);
+        let problems = if self.one_vs_one { pairs.unwrap_or(usize::MAX) } else { n_classes };
+        let fits = self.n_classes == n_classes
+            && self.weights.len() == n_kernels
+            && self.coef.n_cols() == problems
+            && self.bias.len() == problems
+            && self.coef.n_rows() == self.support.len();
+        if fits { Ok(()) } else { Err(Error::input("its arrays do not fit together")) }
     }
 
     fn points(&self) -> &[usize] {

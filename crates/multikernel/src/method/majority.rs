@@ -1,6 +1,6 @@
 //! `majority`: the most frequent class, whatever the features. The bar under every bar.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::record;
@@ -56,7 +56,11 @@ impl Predict for Frequencies {
         self.scores(input, pool).map(Some)
     }
 
-    fn n_classes(&self) -> usize {
-        self.frequencies.len()
+    fn check(&self, _: usize, n_classes: usize) -> Result<()> {
+        if self.frequencies.len() == n_classes {
+            Ok(())
+        } else {
+            Err(Error::input("it has not one frequency per class"))
+        }
     }
 }

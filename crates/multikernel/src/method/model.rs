@@ -155,6 +155,13 @@ impl Model {
     /// [`Model::predict`] with given threads.
     pub fn predict_in(&self, samples: &Samples, pool: &Pool) -> Result<Prediction> {
         let scores = self.batches(samples, pool, |input| self.predictor.scores(input, pool))?;
+        if let Some(row) = scores.rows().position(|row| row.iter().any(|score| score.is_nan())) {
+            return Err(Error::input(format!(
+                "row {}: its values are so far from the training rows that a kernel overflows; correct the row, or train \
+                 without `raw`",
+                row + 1
+            )));
+        }
         let label = |row: &[f64]| (0..row.len()).rev().max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap_or(0);
         Ok(Prediction { labels: scores.rows().map(label).collect(), scores })
     }
@@ -263,6 +270,9 @@ impl Model {
 
     fn decode(record: &Record, registry: &Registry) -> Result<Model> {
         let header = Header::decode(record)?;
+        if let Some(name) = record.nan() {
+            return Err(Error::input(format!("its array `{name}` holds NaN")));
+        }
         let scaler = Scaler::from_parts(record.take("scaler.mean")?, record.take("scaler.scale")?)?;
         let kernels: Vec<Kernel> = header.resolved.iter().map(|text| text.parse()).collect::<Result<_>>()?;
         let centring = |(m, kernel): (usize, &Kernel)| -> Result<Option<Centring>> {
@@ -277,14 +287,16 @@ impl Model {
         let kept = Kept { rows: record.take("points")?, columns: record.take("columns")?, centring, kernels };
         let fits = kept.rows.n_cols() == header.features.len()
             && scaler.mean().len() == header.features.len()
+            && kept.columns.iter().all(|&column| column < kept.rows.n_rows())
             && kept.kernels.iter().all(|kernel| kernel.columns().end() <= header.features.len());
         if !fits {
             return Err(Error::input("its arrays do not fit its number of features"));
         }
         let record = record.take_record("model");
         let predictor = registry.get(&header.method)?.decode(&record)?;
-        if predictor.n_classes() != header.classes.len() {
-            return Err(Error::input("it has not as many classes as class names"));
+        predictor.check(kept.kernels.len(), header.classes.len())?;
+        if predictor.points().len() != kept.columns.len() {
+            return Err(Error::input("it has not one kept row per point"));
         }
         Ok(Model { header, scaler, kept, predictor, record })
     }

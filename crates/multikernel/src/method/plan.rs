@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use super::model::{Header, Model};
 use super::registry::Registry;
-use crate::data::{Dataset, Labels, Samples, Scaler};
-use crate::error::{Error, Result};
+use crate::data::{Dataset, Samples, Scaler};
+use crate::error::{Error, Place, Result};
 use crate::kernel::{Bank, Kernel, Layout};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
@@ -207,6 +207,10 @@ impl Plan {
 
     /// Trains on all rows in a session; see [`Runner::run`] for what happens when it is stopped.
     pub fn train_in(&self, data: &Dataset, session: &mut Session<'_>) -> Result<Model> {
+        if let Some(checkpoint) = &session.checkpoint {
+            // A checkpoint that cannot be used is told before the kernels are computed, not after.
+            checkpoint.open(&self.identity(&data.fingerprint()))?;
+        }
         let prepared = self.prepare(data, session)?;
         self.fit(&prepared, session)
     }
@@ -214,7 +218,7 @@ impl Plan {
     /// Scales the rows and computes the kernels. Cost: see [`Stack::train`].
     pub fn prepare<'a>(&self, data: &'a Dataset, session: &mut Session<'_>) -> Result<Prepared<'a>> {
         let start = Instant::now();
-        check_labels(&data.labels)?;
+        check_labels(data)?;
         let scaler = match self.scale {
             Scale::Standard => Scaler::fit(data.samples.features())?,
             Scale::None => Scaler::identity(data.samples.n_features()),
@@ -241,10 +245,7 @@ impl Plan {
         }
         let task = Task { input, labels: &prepared.data.labels, seed: self.seed, pool: session.pool };
         let fingerprint = prepared.data.fingerprint();
-        let mut identity = self.settings();
-        identity.insert("data fingerprint".into(), fingerprint.clone());
-        // Another version may round in another order, and a resumed run promises the bits of an uninterrupted one.
-        identity.insert("multikernel version".into(), env!("CARGO_PKG_VERSION").into());
+        let identity = self.identity(&fingerprint);
         let checkpoint = session.checkpoint.as_ref();
         let mut runner = Runner { control: &session.control, observer: session.observer, checkpoint, identity };
         let run = runner.run(self.method.as_ref(), &task, &self.params)?;
@@ -257,6 +258,15 @@ impl Plan {
         header.steps = run.steps;
         let kept = self.kept(prepared, run.model.points());
         Ok(Model::new(header, prepared.scaler.clone(), kept, run.model, run.record))
+    }
+
+    /// What a stored state must agree with.
+    fn identity(&self, fingerprint: &str) -> BTreeMap<String, String> {
+        let mut identity = self.settings();
+        identity.insert("data fingerprint".into(), fingerprint.into());
+        // Another version may round in another order, and a resumed run promises the bits of an uninterrupted one.
+        identity.insert("multikernel version".into(), env!("CARGO_PKG_VERSION").into());
+        identity
     }
 
     fn header(&self, prepared: &Prepared<'_>, fingerprint: String) -> Header {
@@ -307,18 +317,30 @@ pub(super) struct Kept {
     pub(super) kernels: Vec<Kernel>,
 }
 
-fn check_labels(labels: &Labels) -> Result<()> {
+/// More classes than this, and fewer than two rows each, is no classification.
+const FEW_CLASSES: usize = 10;
+
+fn check_labels(data: &Dataset) -> Result<()> {
+    let labels = &data.labels;
     let counts = labels.counts();
     let present: Vec<usize> = (0..labels.n_classes()).filter(|&class| counts[class] > 0).collect();
-    match present.as_slice() {
-        [] => Err(Error::input("there are no training rows; give at least one row of each of two classes")),
-        [only] => Err(Error::input(format!(
-            "all {} training rows have the class `{}`; a classifier needs rows of at least two classes",
-            labels.codes().len(),
-            labels.classes()[*only]
-        ))),
-        _ => Ok(()),
-    }
+    let (n, n_classes) = (labels.n_samples(), present.len());
+    let message = match present.as_slice() {
+        [] => "there are no training rows; give at least one row of each of two classes".into(),
+        [only] => {
+            let name = &labels.classes()[*only];
+            format!("all training rows ({n}) have the class `{name}`; a classifier needs rows of at least two classes")
+        }
+        _ if n_classes > FEW_CLASSES && 2 * n_classes > n => {
+            let column =
+                data.label_name.as_ref().map_or("the label".into(), |name| format!("the label column '{name}'"));
+            format!(
+                "{column} has {n_classes} different values in {n} rows: a number or an id is no class; choose the class column with --label"
+            )
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::data(Place::file(data.name.clone()), message))
 }
 
 fn build(rows: &Matrix, kernels: &[Kernel], session: &mut Session<'_>) -> Result<Stack> {

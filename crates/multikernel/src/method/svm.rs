@@ -81,7 +81,7 @@ impl Method for Svm {
         let kernel = kernel.ok_or_else(|| {
             let found = params.text("kernel");
             let help = "svm takes one kernel: give its number from 0, a bank of one kernel, or use the method average";
-            Error::param("kernel", format!("is `{found}` and the bank has {n_kernels} kernels; {help}"))
+            Error::param("kernel", format!("is `{found}`, the number of kernels in the bank is {n_kernels}; {help}"))
         })?;
         SvmState::new((0..n_kernels).map(|m| f64::from(u8::from(m == kernel))).collect(), task, params)
     }
@@ -161,6 +161,7 @@ fn class_weights(labels: &Labels, text: &str) -> Result<Vec<f64>> {
         }
         _ => {
             let mut weights = vec![1.0; n_classes];
+            let mut given = vec![false; n_classes];
             for part in text.split(',') {
                 let refuse = |what: String| {
                     let classes = labels.classes().join(", ");
@@ -173,6 +174,9 @@ fn class_weights(labels: &Labels, text: &str) -> Result<Vec<f64>> {
                     part.rsplit_once('=').ok_or_else(|| refuse(format!("`{}` is not CLASS=WEIGHT", part.trim())))?;
                 let code = labels.classes().iter().position(|known| known == class.trim());
                 let code = code.ok_or_else(|| refuse(format!("class `{}` is unknown", class.trim())))?;
+                if std::mem::replace(&mut given[code], true) {
+                    return Err(refuse(format!("class `{}` is given twice", class.trim())));
+                }
                 weights[code] = match weight.trim().parse::<f64>() {
                     Ok(value) if value.is_finite() && value > 0.0 => value,
                     _ => {
@@ -189,9 +193,25 @@ fn class_weights(labels: &Labels, text: &str) -> Result<Vec<f64>> {
     }
 }
 
+/// The bound of each row's dual variable: c times the weight of its class.
+fn upper(labels: &Labels, params: &Params) -> Result<Vec<f64>> {
+    let weights = class_weights(labels, params.text("class_weights"))?;
+    let bounds: Vec<f64> = weights.iter().map(|weight| params.number("c") * weight).collect();
+    match bounds.iter().position(|bound| !bound.is_normal()) {
+        Some(class) => {
+            let (name, bound) = (&labels.classes()[class], bounds[class]);
+            Err(Error::param(
+                "c",
+                format!("c times the weight of class `{name}` is {bound}; bring c and class_weights nearer to 1"),
+            ))
+        }
+        None => Ok(labels.codes().iter().map(|&code| bounds[code]).collect()),
+    }
+}
+
 impl SvmState {
     pub(super) fn new(weights: Vec<f64>, task: &Task<'_>, params: &Params) -> Result<SvmState> {
-        class_weights(task.labels, params.text("class_weights"))?;
+        upper(task.labels, params)?;
         let problems = problems(task.labels, params);
         let (n, size) = (problems.len(), problems.iter().map(|problem| problem.rows.len()).sum());
         Ok(SvmState {
@@ -208,9 +228,7 @@ impl SvmState {
     /// Moves the first open problems on by one slice each, side by side.
     pub(super) fn step(&mut self, task: &Task<'_>, params: &Params, control: &Control) -> Result<Progress> {
         let problems = problems(task.labels, params);
-        let class_weights = class_weights(task.labels, params.text("class_weights"))?;
-        let upper: Vec<f64> =
-            task.labels.codes().iter().map(|&code| params.number("c") * class_weights[code]).collect();
+        let upper = upper(task.labels, params)?;
         let gram = self.gram.get_or_make(|| {
             let weights = Matrix::from_vec(self.weights.len(), 1, self.weights.clone())?;
             Ok(task.stack()?.combine(&weights, task.pool)?.remove(0))
@@ -253,7 +271,12 @@ impl SvmState {
 
     pub(super) fn finish(self, task: &Task<'_>, params: &Params) -> Result<Machine> {
         let problems = problems(task.labels, params);
-        let mut coef = Matrix::zeros(task.n_samples(), problems.len());
+        let mut coef = Matrix::try_zeros(task.n_samples(), problems.len()).ok_or_else(|| {
+            let (n, p) = (task.n_samples(), problems.len());
+            Error::input(format!(
+                "no memory for the coefficients of {p} two-class problems on {n} rows; use multiclass=ovr"
+            ))
+        })?;
         for (p, (problem, start)) in problems.iter().zip(starts(&problems)).enumerate() {
             for (k, &i) in problem.rows.iter().enumerate() {
                 let alpha = self.alpha[start + k];
@@ -297,6 +320,7 @@ impl SvmState {
         let (n, size) = (problems.len(), problems.iter().map(|problem| problem.rows.len()).sum::<usize>());
         let fits = self.alpha.len() == size
             && [self.bias.len(), self.gap.len(), self.n_iter.len(), self.status.len()] == [n; 4]
+            && self.status.iter().all(|&status| status <= GIVEN_UP)
             && self.weights.len() == task.stack()?.n_kernels();
         if fits { Ok(()) } else { Err(Error::input("the checkpoint's arrays do not fit the data; start anew")) }
     }

@@ -19,3 +19,8 @@ fn one_line(text: &str) -> String {
 fn width(text: &str) -> usize {
     text.chars().count()
 }
+
+/// A number with its noun: `1 kernel`, `10 kernels`.
+pub fn count(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}

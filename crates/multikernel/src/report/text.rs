@@ -1,7 +1,7 @@
 //! Evaluations and models as a person reads them in a terminal.
 
 use super::json::confusion;
-use super::{Table, bars};
+use super::{Table, bars, count};
 use crate::evaluate::{Evaluation, Fold, LEVEL, Paired, PlanResult};
 use crate::method::Model;
 
@@ -18,8 +18,12 @@ const MOST_BARS: usize = 40;
 pub fn evaluation_text(found: &Evaluation) -> String {
     let (n_samples, n_features, n_classes) = found.shape;
     let mut text = format!(
-        "{}: {n_samples} rows, {n_features} features, {n_classes} classes\n{}, seed {}\n",
-        found.dataset, found.protocol, found.seed
+        "{}: {}, {}, {n_classes} classes\n{}, seed {}\n",
+        found.dataset,
+        count(n_samples, "row"),
+        count(n_features, "feature"),
+        found.protocol,
+        found.seed
     );
     let done = found.results.first().map_or(0, |result| result.folds.len());
     if done < found.n_splits {
@@ -113,7 +117,10 @@ pub fn model_text(model: &Model) -> String {
     let mut facts = vec![
         ("method".to_string(), model.method().to_string()),
         ("parameters".into(), if params.is_empty() { "none".into() } else { params.join(", ") }),
-        ("trained on".into(), format!("{dataset}, {n_samples} rows, {} features", model.features().len())),
+        (
+            "trained on".into(),
+            format!("{dataset}, {}, {}", count(n_samples, "row"), count(model.features().len(), "feature")),
+        ),
         ("fingerprint".into(), fingerprint.chars().take(16).collect()),
         ("classes".into(), model.classes().join(", ")),
         ("scale".into(), model.scale().into()),

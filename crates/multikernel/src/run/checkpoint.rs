@@ -27,7 +27,7 @@ impl Checkpoint {
     /// What was stored, if there is a file to go on from.
     ///
     /// `identity` names everything that must be the same for the state to fit: method, parameters, bank, data.
-    pub(super) fn open(&self, identity: &BTreeMap<String, String>) -> Result<Option<Stored>> {
+    pub(crate) fn open(&self, identity: &BTreeMap<String, String>) -> Result<Option<Stored>> {
         if !self.path.exists() {
             return Ok(None);
         }
@@ -38,9 +38,18 @@ impl Checkpoint {
             ));
         }
         let record = file::read(&self.path, Kind::Checkpoint)?;
+        self.decode(&record, identity).map(Some).map_err(|error| match error {
+            Error::File { .. } => error,
+            other => Error::file(&self.path, format!("cannot be used: {other}")),
+        })
+    }
+
+    fn decode(&self, record: &Record, identity: &BTreeMap<String, String>) -> Result<Stored> {
         let stored: BTreeMap<String, String> = record.take("identity")?;
         let value = |map: &BTreeMap<String, String>, name: &str| map.get(name).map_or("nothing".into(), String::clone);
-        for name in identity.keys().chain(stored.keys()) {
+        // Another method differs in its parameters too: name the cause first.
+        let method = "method".to_string();
+        for name in [&method].into_iter().chain(identity.keys()).chain(stored.keys()) {
             let (then, now) = (value(&stored, name), value(identity, name));
             if then != now {
                 return Err(Error::file(
@@ -53,7 +62,7 @@ impl Checkpoint {
             }
         }
         let (steps, done, total) = (record.take("steps")?, record.take("done")?, record.take("total")?);
-        Ok(Some(Stored { steps, done, total, state: record.take_record("state") }))
+        Ok(Stored { steps, done, total, state: record.take_record("state") })
     }
 
     pub(super) fn write(&self, identity: &BTreeMap<String, String>, stored: Stored) -> Result<()> {
@@ -68,7 +77,7 @@ impl Checkpoint {
 }
 
 /// Where a run stood.
-pub(super) struct Stored {
+pub(crate) struct Stored {
     /// Steps done.
     pub(super) steps: u64,
     /// Units of work done.

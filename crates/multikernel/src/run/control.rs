@@ -67,13 +67,13 @@ impl Default for Control {
 }
 
 impl Control {
-    /// Ends the run `seconds` from now; a number that is not positive and finite is refused.
+    /// Ends the run `seconds` from now; a number that is not positive is refused.
     pub fn with_max_seconds(mut self, seconds: f64) -> Result<Self> {
-        let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
-        let limit = limit.ok_or_else(|| {
-            Error::param("max-seconds", format!("must be a positive number of seconds, got {seconds}"))
-        })?;
-        self.deadline = Instant::now().checked_add(limit);
+        if seconds.is_nan() || seconds <= 0.0 {
+            return Err(Error::param("max-seconds", format!("must be a positive number of seconds, got {seconds}")));
+        }
+        // A limit too long for the clock is none.
+        self.deadline = Duration::try_from_secs_f64(seconds).ok().and_then(|limit| Instant::now().checked_add(limit));
         Ok(self)
     }
 

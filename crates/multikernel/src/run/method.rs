@@ -97,8 +97,11 @@ pub trait Predict: Send + Sync {
         Ok(None)
     }
 
-    /// Number of classes it gives scores for.
-    fn n_classes(&self) -> usize;
+    /// Whether its arrays fit together and the numbers of kernels and classes: called when it is read from a file,
+    /// where a checksum says that nothing was damaged, not that all lengths are right.
+    fn check(&self, _n_kernels: usize, _n_classes: usize) -> Result<()> {
+        Ok(())
+    }
 
     /// The rows of the training data the scores are computed from, in the order of the stack's columns.
     fn points(&self) -> &[usize] {

@@ -62,14 +62,14 @@ impl Runner<'_> {
                 break Stop::Finished;
             }
             if self.checkpoint.is_some() && schedule.due() {
-                self.store(steps, &progress, state.as_ref())?;
+                self.store(steps, &progress, state.as_ref());
             }
         };
         if steps == 0 {
             return Err(Error::Stopped(format!("{stop} before anything was learned; no model was made")));
         }
         if stop != Stop::Finished {
-            self.store(steps, &progress, state.as_ref())?;
+            self.store(steps, &progress, state.as_ref());
         }
         let (model, record) = state.finish(task, params)?;
         Ok(Run { model, record, stop, steps, progress })
@@ -89,9 +89,12 @@ impl Runner<'_> {
         Ok(stored)
     }
 
-    fn store(&self, steps: u64, progress: &Progress, state: &dyn AnyState) -> Result<()> {
-        let Some(checkpoint) = self.checkpoint else { return Ok(()) };
+    /// Stores the run. A disk that is full for a while must not cost the run: the failure is told, and the run goes on.
+    fn store(&mut self, steps: u64, progress: &Progress, state: &dyn AnyState) {
+        let Some(checkpoint) = self.checkpoint else { return };
         let (done, total) = (progress.done, progress.total);
-        checkpoint.write(&self.identity, Stored { steps, done, total, state: state.encode() })
+        if let Err(error) = checkpoint.write(&self.identity, Stored { steps, done, total, state: state.encode() }) {
+            self.observer.note(&format!("warning: this checkpoint was not stored, the run goes on: {error}"));
+        }
     }
 }
