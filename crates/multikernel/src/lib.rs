@@ -22,7 +22,7 @@
 //! - [`kernel`]: kernels and the text grammar of banks
 //! - [`stack`]: the operations through which methods touch kernels
 //! - [`solve`]: solvers that know no method; [`dist`]: random variates
-//! - [`run`]: what a method is, and the runner that drives it; [`file`]: models and checkpoints on disk
+//! - [`run`]: what a method is, and the runner that drives it; [`mod@file`]: models and checkpoints on disk
 //! - [`method`]: the methods, [`Plan`] and [`Model`]
 //! - [`evaluate`]: metrics, cross-validation, paired comparison; [`report`]: text and JSON
 //! - [`testing`]: conformance suites for kernels and methods, yours included

@@ -6,7 +6,7 @@ use super::samples::numbered;
 use super::text::list;
 use crate::error::{Error, Place, Result};
 
-/// What a model knows of the file it was trained on; [`Table::expect`](super::Table::expect) makes one.
+/// What a model knows of the file it was trained on; [`Dataset::expect`](super::Dataset::expect) makes one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Expect {
