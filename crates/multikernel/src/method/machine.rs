@@ -10,7 +10,7 @@ record! {
     /// Kernel weights, and one expansion `f_p(x) = sum_i coef_ip k(x_i, x) + bias_p` per two-class problem p, where
     /// `k = sum_m weights_m k_m`. Only support points, those with a coefficient that is not zero, are kept.
     ///
-    /// Cost of a score: P kernel values per support point.
+    /// Cost of a score: one kernel value per support point and kernel whose weight is not zero.
     #[derive(Clone, Debug)]
     pub struct Machine {
         weights: Vec<f64>,
@@ -62,6 +62,23 @@ impl Machine {
         self
     }
 
+    /// The scores of one point from its combined kernel values with the support points.
+    fn score(&self, trained: &[bool], kernel: &[f64], scores: &mut [f64]) {
+        let mut decisions = self.bias.clone();
+        for (value, coef) in kernel.iter().zip(self.coef.rows()) {
+            axpy(*value, coef, &mut decisions);
+        }
+        match (self.one_vs_one, self.n_classes) {
+            (false, _) => {
+                for (class, score) in scores.iter_mut().enumerate() {
+                    *score = if trained[class] { decisions[class] } else { f64::NEG_INFINITY };
+                }
+            }
+            (true, 2) => scores.copy_from_slice(&[decisions[0], -decisions[0]]),
+            (true, _) => self.vote(trained, &decisions, scores),
+        }
+    }
+
     /// Votes of the pairs, and a bounded share of the summed decisions to rank within equal votes. Classes tied for
     /// most votes get the same score, so the label is the first of them, as in LIBSVM.
     fn vote(&self, trained: &[bool], decisions: &[f64], scores: &mut [f64]) {
@@ -86,30 +103,19 @@ impl Machine {
 
 impl Predict for Machine {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
-        let weights = Matrix::from_vec(self.weights.len(), 1, self.weights.clone())?;
-        let mut combined = input.stack()?.combine(&weights, pool)?;
-        let gram = combined.remove(0);
+        let weights: Vec<f64> = self.weights.iter().copied().filter(|&weight| weight != 0.0).collect();
+        let gram = input.stack()?.combine(&Matrix::from_vec(weights.len(), 1, weights)?, pool)?.remove(0);
         let mut trained = vec![false; self.bias.len()];
         for &problem in self.trained.iter().filter(|&&problem| problem < self.bias.len()) {
             trained[problem] = true;
         }
         let mut scores = Matrix::zeros(gram.n_rows(), self.n_classes);
-        for i in 0..gram.n_rows() {
-            let mut decisions = self.bias.clone();
-            for (value, coef) in gram.row(i).iter().zip(self.coef.rows()) {
-                axpy(*value, coef, &mut decisions);
-            }
-            match (self.one_vs_one, self.n_classes) {
-                (false, _) => {
-                    for (class, score) in scores.row_mut(i).iter_mut().enumerate() {
-                        *score = if trained[class] { decisions[class] } else { f64::NEG_INFINITY };
-                    }
-                }
-                (true, 2) => scores.row_mut(i).copy_from_slice(&[decisions[0], -decisions[0]]),
-                (true, _) => self.vote(&trained, &decisions, scores.row_mut(i)),
-            }
-        }
+        pool.chunks_mut(scores.data_mut(), self.n_classes, |i, scores| self.score(&trained, gram.row(i), scores));
         Ok(scores)
+    }
+
+    fn kernels(&self) -> Option<Vec<usize>> {
+        Some((0..self.weights.len()).filter(|&m| self.weights[m] != 0.0).collect())
     }
 
     fn check(&self, n_kernels: usize, n_classes: usize) -> Result<()> {

@@ -39,6 +39,17 @@ record! {
 }
 
 /// A trained classifier: predicts, saves, loads, and says which kernels matter.
+///
+/// ```
+/// use multikernel::{Model, Plan, data::bundled};
+/// let data = bundled("sonar")?;
+/// let model = Plan::new("average")?.train(&data)?;
+/// let path = std::env::temp_dir().join(format!("sonar-{}.multikernel", std::process::id()));
+/// model.save(&path)?;
+/// assert_eq!(Model::load(&path)?.predict(&data.samples)?, model.predict(&data.samples)?);
+/// # std::fs::remove_file(&path).ok();
+/// # Ok::<(), multikernel::Error>(())
+/// ```
 pub struct Model {
     header: Header,
     scaler: Scaler,
@@ -147,7 +158,8 @@ impl Model {
         Expect::new(self.header.features.clone(), self.header.label.clone(), index_base)
     }
 
-    /// Labels and scores of rows, with the machine's threads. Cost per row: P kernel values per kept training row.
+    /// Labels and scores of rows, with the machine's threads. Cost per row: one kernel value per
+    /// kept training row and kernel whose weight is not zero.
     pub fn predict(&self, samples: &Samples) -> Result<Prediction> {
         self.predict_in(samples, &Pool::new(0)?)
     }
@@ -242,7 +254,7 @@ impl Model {
         record.put("scaler.scale", &self.scaler.scale().to_vec());
         record.put("points", &self.kept.rows);
         record.put("columns", &self.kept.columns);
-        for (m, centring) in self.kept.centring.iter().enumerate() {
+        for (m, centring) in self.kept.used.iter().zip(&self.kept.centring) {
             if let Some(centring) = centring {
                 record.put(&format!("centring.{m}.means"), &centring.means);
                 record.put(&format!("centring.{m}.grand"), &centring.grand);
@@ -274,17 +286,21 @@ impl Model {
             return Err(Error::input(format!("its array `{name}` holds NaN")));
         }
         let scaler = Scaler::from_parts(record.take("scaler.mean")?, record.take("scaler.scale")?)?;
-        let kernels: Vec<Kernel> = header.resolved.iter().map(|text| text.parse()).collect::<Result<_>>()?;
-        let centring = |(m, kernel): (usize, &Kernel)| -> Result<Option<Centring>> {
-            if !kernel.is_centred() {
+        let all: Vec<Kernel> = header.resolved.iter().map(|text| text.parse()).collect::<Result<_>>()?;
+        let method = record.take_record("model");
+        let predictor = registry.get(&header.method)?.decode(&method)?;
+        predictor.check(all.len(), header.classes.len())?;
+        let used = predictor.kernels().unwrap_or_else(|| (0..all.len()).collect());
+        let centring = |&m: &usize| -> Result<Option<Centring>> {
+            if !all[m].is_centred() {
                 return Ok(None);
             }
-            let (means, grand) =
-                (record.take(&format!("centring.{m}.means"))?, record.take(&format!("centring.{m}.grand"))?);
-            Ok(Some(Centring { means, grand }))
+            let field = |name: &str| format!("centring.{m}.{name}");
+            Ok(Some(Centring { means: record.take(&field("means"))?, grand: record.take(&field("grand"))? }))
         };
-        let centring = kernels.iter().enumerate().map(centring).collect::<Result<_>>()?;
-        let kept = Kept { rows: record.take("points")?, columns: record.take("columns")?, centring, kernels };
+        let centring = used.iter().map(centring).collect::<Result<_>>()?;
+        let kernels = used.iter().map(|&m| all[m].clone()).collect();
+        let kept = Kept { used, rows: record.take("points")?, columns: record.take("columns")?, kernels, centring };
         let fits = kept.rows.n_cols() == header.features.len()
             && scaler.mean().len() == header.features.len()
             && kept.columns.iter().all(|&column| column < kept.rows.n_rows())
@@ -292,12 +308,9 @@ impl Model {
         if !fits {
             return Err(Error::input("its arrays do not fit its number of features"));
         }
-        let record = record.take_record("model");
-        let predictor = registry.get(&header.method)?.decode(&record)?;
-        predictor.check(kept.kernels.len(), header.classes.len())?;
         if predictor.points().len() != kept.columns.len() {
             return Err(Error::input("it has not one kept row per point"));
         }
-        Ok(Model { header, scaler, kept, predictor, record })
+        Ok(Model { header, scaler, kept, predictor, record: method })
     }
 }

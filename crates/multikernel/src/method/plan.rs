@@ -13,9 +13,9 @@ use crate::kernel::{Bank, Kernel, Layout};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::run::{
-    AnyMethod, Checkpoint, Control, Input, Needs, Observer, Params, Progress, Runner, Silent, Stop, Task,
+    AnyMethod, Checkpoint, Control, Input, Needs, Observer, Params, Predict, Progress, Runner, Silent, Stop, Task,
 };
-use crate::stack::{Building, Stack};
+use crate::stack::{Building, Centring, Stack};
 
 /// How features are scaled before kernels see them; learned on training rows, stored in the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -256,7 +256,7 @@ impl Plan {
         };
         header.finished = run.stop == Stop::Finished;
         header.steps = run.steps;
-        let kept = self.kept(prepared, run.model.points());
+        let kept = self.kept(prepared, run.model.as_ref());
         Ok(Model::new(header, prepared.scaler.clone(), kept, run.model, run.record))
     }
 
@@ -296,25 +296,37 @@ impl Plan {
     }
 
     /// The training rows the model needs: its points, or all of them where a centred kernel averages over all.
-    fn kept(&self, prepared: &Prepared<'_>, points: &[usize]) -> Kept {
+    fn kept(&self, prepared: &Prepared<'_>, model: &dyn Predict) -> Kept {
         let stack = prepared.stack.as_ref().filter(|_| self.uses_kernels());
-        let centring = stack.map_or_else(Vec::new, |stack| stack.centring().to_vec());
-        let kernels = if self.uses_kernels() { prepared.kernels.clone() } else { vec![] };
+        let all = if self.uses_kernels() { prepared.kernels.len() } else { 0 };
+        let used = model.kernels().unwrap_or_else(|| (0..all).collect());
+        let kernels: Vec<Kernel> = used.iter().map(|&m| prepared.kernels[m].clone()).collect();
+        let centring = stack.map_or_else(Vec::new, |stack| used.iter().map(|&m| stack.centring()[m].clone()).collect());
+        let points = model.points();
         if kernels.iter().any(Kernel::is_centred) {
-            Kept { rows: prepared.rows.clone(), columns: points.to_vec(), centring, kernels }
+            Kept { used, rows: prepared.rows.clone(), columns: points.to_vec(), centring, kernels }
         } else {
-            Kept { rows: prepared.rows.select_rows(points), columns: (0..points.len()).collect(), centring, kernels }
+            Kept {
+                used,
+                rows: prepared.rows.select_rows(points),
+                columns: (0..points.len()).collect(),
+                centring,
+                kernels,
+            }
         }
     }
 }
 
 /// The training rows inside a model and how its stack is made from them.
 pub(super) struct Kept {
+    /// Which kernels of the bank the model uses, ascending.
+    pub(super) used: Vec<usize>,
     pub(super) rows: Matrix,
     /// Which of `rows` the model's points are, in its order.
     pub(super) columns: Vec<usize>,
-    pub(super) centring: Vec<Option<crate::stack::Centring>>,
+    /// The used kernels and, for the centred ones, their training means.
     pub(super) kernels: Vec<Kernel>,
+    pub(super) centring: Vec<Option<Centring>>,
 }
 
 /// More classes than this, and fewer than two rows each, is no classification.

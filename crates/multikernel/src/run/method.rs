@@ -108,7 +108,13 @@ pub trait Predict: Send + Sync {
         &[]
     }
 
-    /// One weight per kernel, for models that have them.
+    /// The kernels of the bank the scores are computed from, ascending: the stack handed to [`Predict::scores`] has
+    /// these and no others, so that kernels of weight zero cost nothing. `None` for all.
+    fn kernels(&self) -> Option<Vec<usize>> {
+        None
+    }
+
+    /// One weight per kernel of the bank, for models that have them.
     fn weights(&self) -> Option<&[f64]> {
         None
     }

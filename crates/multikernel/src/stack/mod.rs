@@ -139,7 +139,8 @@ impl Stack {
         Ok(Stack { storage: self.storage.clone(), rows: self.rows.of(rows)?, cols: self.cols.of(cols)? })
     }
 
-    /// `sum_m W_mc K_m` for each column c of the P x C weights: C matrices of n_rows x n_cols.
+    /// `sum_m W_mc K_m` for each column c of the P x C weights: C matrices of n_rows x n_cols. Reads the kernels with a
+    /// weight that is not zero once per column.
     pub fn combine(&self, weights: &Matrix, pool: &Pool) -> Result<Vec<Matrix>> {
         check("combine: weights", "rows (one per kernel)", weights.n_rows(), self.n_kernels())?;
         let width = self.n_cols();
@@ -158,7 +159,8 @@ impl Stack {
         Ok((0..weights.n_cols()).map(one).collect())
     }
 
-    /// `<K_m, M_c>` for all kernels m (rows) and matrices c (columns): the gradient for all kernels at once.
+    /// `<K_m, M_c>` for all kernels m (rows) and matrices c (columns): the gradient for all kernels at once. Reads the
+    /// stack once; a matrix of rank r costs r times the products of a dense one.
     pub fn project(&self, matrices: &[Symmetric<'_>], pool: &Pool) -> Result<Matrix> {
         for matrix in matrices {
             let (rows, cols) = match matrix {
@@ -188,7 +190,7 @@ impl Stack {
         Ok(Matrix::from_fn(self.n_kernels(), matrices.len(), |m, c| values[m][c]))
     }
 
-    /// `K_m V` for all kernels, V of n_cols x r: P matrices of n_rows x r.
+    /// `K_m V` for all kernels, V of n_cols x r: P matrices of n_rows x r. Reads the stack once, r products per entry.
     pub fn apply(&self, vectors: &Matrix, pool: &Pool) -> Result<Vec<Matrix>> {
         check("apply: vectors", "rows", vectors.n_rows(), self.n_cols())?;
         let width = vectors.n_cols();
@@ -205,7 +207,7 @@ impl Stack {
         Ok((0..self.n_kernels()).map(one).collect())
     }
 
-    /// `sum_m K_m g_m`, g_m the columns of the n_cols x P matrix: the adjoint of [`Stack::apply`].
+    /// `sum_m K_m g_m`, g_m the columns of the n_cols x P matrix: the adjoint of [`Stack::apply`]. Reads the stack once.
     pub fn collect(&self, vectors: &Matrix, pool: &Pool) -> Result<Vec<f64>> {
         check("collect: vectors", "rows", vectors.n_rows(), self.n_cols())?;
         check("collect: vectors", "columns (one per kernel)", vectors.n_cols(), self.n_kernels())?;
