@@ -14,13 +14,13 @@ use crate::linalg::Matrix;
 
 /// The cells of one row.
 #[derive(Default)]
-struct Record {
+struct Cells {
     text: String,
     /// Where each cell ends in `text`, and the line it began on.
     ends: Vec<(usize, u64)>,
 }
 
-impl Record {
+impl Cells {
     fn len(&self) -> usize {
         self.ends.len()
     }
@@ -53,9 +53,9 @@ struct Records<'a> {
 
 impl Records<'_> {
     /// Reads the next row that is not blank; false at the end.
-    fn next(&mut self, record: &mut Record) -> Result<bool> {
-        record.text.clear();
-        record.ends.clear();
+    fn next(&mut self, cells: &mut Cells) -> Result<bool> {
+        cells.text.clear();
+        cells.ends.clear();
         let mut open = None;
         loop {
             let number = self.lines.number() + 1;
@@ -64,7 +64,7 @@ impl Records<'_> {
                 return match open {
                     None => Ok(false),
                     Some(began) => Err(Error::data(
-                        Place::column(name, began, record.len() as u64 + 1),
+                        Place::column(name, began, cells.len() as u64 + 1),
                         "the quote that opens this cell is never closed; close it, or double a quote inside a cell",
                     )),
                 };
@@ -72,12 +72,12 @@ impl Records<'_> {
             if open.is_none() && line.trim().is_empty() && !line.contains(self.delimiter) {
                 continue;
             }
-            open = split(line, self.delimiter, number, open, record)
-                .map_err(|message| Error::data(Place::column(name, number, record.len() as u64 + 1), message))?;
+            open = split(line, self.delimiter, number, open, cells)
+                .map_err(|message| Error::data(Place::column(name, number, cells.len() as u64 + 1), message))?;
             if open.is_none() {
                 return Ok(true);
             }
-            record.text.push('\n');
+            cells.text.push('\n');
         }
     }
 }
@@ -88,7 +88,7 @@ fn split(
     delimiter: char,
     number: u64,
     open: Option<u64>,
-    record: &mut Record,
+    cells: &mut Cells,
 ) -> std::result::Result<Option<u64>, String> {
     let (mut rest, mut began, mut inside) = (line, open.unwrap_or(number), open.is_some());
     loop {
@@ -96,7 +96,7 @@ fn split(
             (rest, inside) = (after, true);
         }
         if inside {
-            let Some(after) = unquote(rest, &mut record.text) else { return Ok(Some(began)) };
+            let Some(after) = unquote(rest, &mut cells.text) else { return Ok(Some(began)) };
             rest = after;
         }
         let (cell, next) = match rest.split_once(delimiter) {
@@ -109,8 +109,8 @@ fn split(
                 quoted(cell.trim())
             ));
         }
-        record.text.push_str(if inside { "" } else { cell });
-        record.ends.push((record.text.len(), began));
+        cells.text.push_str(if inside { "" } else { cell });
+        cells.ends.push((cells.text.len(), began));
         let Some(next) = next else { return Ok(None) };
         (rest, began, inside) = (next, number, false);
     }
@@ -135,7 +135,7 @@ fn unquote<'a>(mut rest: &'a str, text: &mut String) -> Option<&'a str> {
 }
 
 /// Which columns are what.
-struct Plan {
+struct Roles {
     /// Column of each feature.
     features: Vec<usize>,
     names: Vec<String>,
@@ -147,36 +147,36 @@ struct Plan {
 pub(super) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Result<Table> {
     let name = lines.name;
     let mut records = Records { lines, delimiter };
-    let mut record = Record::default();
-    if !records.next(&mut record)? {
+    let mut cells = Cells::default();
+    if !records.next(&mut cells)? {
         return Err(Error::data(Place::file(name), "the file is empty; give at least one row"));
     }
-    let n_columns = record.len();
-    let header = options.header.unwrap_or_else(|| is_header(&record, options));
-    let mut plan = plan(name, &record, header, options)?;
+    let n_columns = cells.len();
+    let header = options.header.unwrap_or_else(|| is_header(&cells, options));
+    let mut roles = roles(name, &cells, header, options)?;
     if header {
-        let words = plan.features.iter().filter(|&&j| is_word(record.cell(j))).count();
-        if options.header.is_none() && words < plan.features.len() {
-            plan.notes.push(format!("line {} read as a header, though some of its cells are numbers", record.line()));
+        let words = roles.features.iter().filter(|&&j| is_word(cells.cell(j))).count();
+        if options.header.is_none() && words < roles.features.len() {
+            roles.notes.push(format!("line {} read as a header, though some of its cells are numbers", cells.line()));
         }
-        if !records.next(&mut record)? {
+        if !records.next(&mut cells)? {
             return Err(Error::data(Place::file(name), "the file holds a header but no rows; give at least one row"));
         }
     }
-    let mut body = Body::new(name, &plan, options);
+    let mut body = Body::new(name, &roles, options);
     loop {
-        if record.len() != n_columns {
+        if cells.len() != n_columns {
             return Err(Error::data(
-                Place::line(name, record.line()),
-                format!("found {}, the first line has {n_columns}; give every row the same", columns(record.len())),
+                Place::line(name, cells.line()),
+                format!("found {}, the first line has {n_columns}; give every row the same", columns(cells.len())),
             ));
         }
-        body.add(&record)?;
-        if !records.next(&mut record)? {
+        body.add(&cells)?;
+        if !records.next(&mut cells)? {
             break;
         }
     }
-    body.into_table(plan)
+    body.into_table(roles)
 }
 
 /// The names by which a label column is known, unless told.
@@ -187,7 +187,7 @@ fn known_label<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<usize> {
 }
 
 /// Whether the first row holds names.
-fn is_header(first: &Record, options: &ReadOptions) -> bool {
+fn is_header(first: &Cells, options: &ReadOptions) -> bool {
     let n = first.len();
     if let Some(expect) = &options.expect {
         let cells: std::collections::HashSet<&str> = first.cells().collect();
@@ -220,16 +220,16 @@ fn position(wanted: &str, n: usize) -> Option<usize> {
     (0..n).contains(&column).then_some(column as usize)
 }
 
-fn plan(name: &str, first: &Record, header: bool, options: &ReadOptions) -> Result<Plan> {
+fn roles(name: &str, first: &Cells, header: bool, options: &ReadOptions) -> Result<Roles> {
     let names = if header { Some(header_names(name, first)?) } else { None };
     match &options.expect {
-        Some(expect) => plan_expected(name, first.len(), names, expect, options),
-        None => plan_training(name, first.len(), names, options),
+        Some(expect) => roles_expected(name, first.len(), names, expect, options),
+        None => roles_in_training(name, first.len(), names, options),
     }
 }
 
 /// The names in the first row, blank ones by position, all different.
-fn header_names(name: &str, first: &Record) -> Result<Vec<String>> {
+fn header_names(name: &str, first: &Cells) -> Result<Vec<String>> {
     let mut seen = HashMap::new();
     let mut names = Vec::with_capacity(first.len());
     for (j, cell) in first.cells().enumerate() {
@@ -255,7 +255,7 @@ fn told_label(name: &str, n: usize, names: Option<&[String]>, wanted: &str) -> R
     })
 }
 
-fn plan_training(name: &str, n: usize, names: Option<Vec<String>>, options: &ReadOptions) -> Result<Plan> {
+fn roles_in_training(name: &str, n: usize, names: Option<Vec<String>>, options: &ReadOptions) -> Result<Roles> {
     let mut notes = Vec::new();
     let named = names.as_deref();
     let label = match &options.label {
@@ -278,22 +278,22 @@ fn plan_training(name: &str, n: usize, names: Option<Vec<String>>, options: &Rea
         Some(names) => features.iter().map(|&j| names[j].clone()).collect(),
         None => numbered(1, features.len()),
     };
-    Ok(Plan { features, names, label, label_name, notes })
+    Ok(Roles { features, names, label, label_name, notes })
 }
 
-fn plan_expected(
+fn roles_expected(
     name: &str,
     n: usize,
     names: Option<Vec<String>>,
     expect: &Expect,
     options: &ReadOptions,
-) -> Result<Plan> {
-    let Some(names) = names else { return plan_by_position(name, n, None, expect, options) };
+) -> Result<Roles> {
+    let Some(names) = names else { return roles_by_position(name, n, None, expect, options) };
     let features: std::collections::HashSet<&str> = expect.names.iter().map(String::as_str).collect();
     if !names.iter().any(|column| features.contains(column.as_str())) && expect.is_numbered() {
-        let mut plan = plan_by_position(name, n, Some(&names), expect, options)?;
-        plan.notes.push("columns matched by position: the model's features have no names".to_string());
-        return Ok(plan);
+        let mut roles = roles_by_position(name, n, Some(&names), expect, options)?;
+        roles.notes.push("columns matched by position: the model's features have no names".to_string());
+        return Ok(roles);
     }
     let label = match (&options.label, &expect.label_name) {
         _ if options.unlabelled => None,
@@ -310,7 +310,7 @@ fn plan_expected(
         return Err(Error::param("label", message));
     }
     let found = expect::by_name(name, &names, label, expect)?;
-    Ok(Plan {
+    Ok(Roles {
         features: found.columns,
         names: expect.names.clone(),
         label,
@@ -320,13 +320,13 @@ fn plan_expected(
 }
 
 /// The model's features in the order of the columns, with or without a label among them.
-fn plan_by_position(
+fn roles_by_position(
     name: &str,
     n: usize,
     names: Option<&[String]>,
     expect: &Expect,
     options: &ReadOptions,
-) -> Result<Plan> {
+) -> Result<Roles> {
     let d = expect.names.len();
     let label = match &options.label {
         _ if n == d && options.label.is_none() => None,
@@ -343,7 +343,7 @@ fn plan_by_position(
             })
             .or(Some(n - 1)),
     };
-    Ok(Plan {
+    Ok(Roles {
         features: (0..n).filter(|&j| Some(j) != label).collect(),
         names: expect.names.clone(),
         label,
@@ -366,12 +366,12 @@ struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    fn new(name: &'a str, plan: &Plan, options: &'a ReadOptions) -> Self {
-        let columns = plan.features.iter().copied().zip(plan.names.iter().cloned()).collect();
-        Body { name, options, columns, label: plan.label, data: vec![], n_rows: 0, labels: vec![], first_blank: None }
+    fn new(name: &'a str, roles: &Roles, options: &'a ReadOptions) -> Self {
+        let columns = roles.features.iter().copied().zip(roles.names.iter().cloned()).collect();
+        Body { name, options, columns, label: roles.label, data: vec![], n_rows: 0, labels: vec![], first_blank: None }
     }
 
-    fn add(&mut self, record: &Record) -> Result<()> {
+    fn add(&mut self, cells: &Cells) -> Result<()> {
         let n_cols = self.columns.len();
         check_memory(self.name, self.n_rows + 1, n_cols, self.options.limit())?;
         if self.data.try_reserve(n_cols).is_err() {
@@ -379,16 +379,16 @@ impl<'a> Body<'a> {
             return Err(out_of_memory(self.name, self.n_rows + 1, n_cols, need, self.options.limit()));
         }
         for (j, column) in &self.columns {
-            let cell = record.cell(*j);
+            let cell = cells.cell(*j);
             let value =
-                finite(cell).ok_or_else(|| Error::data(record.place(self.name, *j), self.bad_cell(cell, column)))?;
+                finite(cell).ok_or_else(|| Error::data(cells.place(self.name, *j), self.bad_cell(cell, column)))?;
             self.data.push(value);
         }
         self.n_rows += 1;
         if let Some(j) = self.label {
-            let label = record.cell(j);
+            let label = cells.cell(j);
             if label.is_empty() && self.first_blank.is_none() {
-                self.first_blank = Some(record.place(self.name, j));
+                self.first_blank = Some(cells.place(self.name, j));
             }
             self.labels.push(label.to_string());
         }
@@ -409,24 +409,24 @@ impl<'a> Body<'a> {
         format!("{} in column {column} {}; {advice}", quoted(cell), not_finite(cell))
     }
 
-    fn into_table(self, mut plan: Plan) -> Result<Table> {
+    fn into_table(self, mut roles: Roles) -> Result<Table> {
         let blank = self.labels.iter().filter(|label| label.is_empty()).count();
-        let mut labels = plan.label.map(|_| self.labels);
+        let mut labels = roles.label.map(|_| self.labels);
         if let Some(place) = self.first_blank {
             if self.options.expect.is_none() || blank < self.n_rows {
                 return Err(Error::data(place, "the label is missing; remove the row or fill it in first"));
             }
             labels = None;
-            plan.notes.push("the label column is empty: rows read as unlabelled".to_string());
+            roles.notes.push("the label column is empty: rows read as unlabelled".to_string());
         }
         Ok(Table {
             name: self.name.to_string(),
             source: self.name.to_string(),
-            samples: Samples::new(Matrix::from_vec(self.n_rows, plan.names.len(), self.data)?, plan.names)?,
+            samples: Samples::new(Matrix::from_vec(self.n_rows, roles.names.len(), self.data)?, roles.names)?,
             labels,
-            label_name: plan.label_name,
+            label_name: roles.label_name,
             index_base: None,
-            notes: plan.notes,
+            notes: roles.notes,
         })
     }
 }
@@ -729,16 +729,16 @@ mod tests {
             let text = writer.into_inner().unwrap();
             let source = super::super::text::Source::open(&text[..], "f").unwrap();
             let mut records = Records { lines: source.lines(), delimiter: ',' };
-            let mut record = Record::default();
+            let mut cells = Cells::default();
             let mut line = 1;
             for row in &rows {
-                prop_assert!(records.next(&mut record).unwrap());
-                let cells: Vec<&str> = record.cells().collect();
-                prop_assert_eq!(&cells, &row.iter().map(|cell| cell.trim()).collect::<Vec<_>>());
-                prop_assert_eq!(record.line(), line);
+                prop_assert!(records.next(&mut cells).unwrap());
+                let found: Vec<&str> = cells.cells().collect();
+                prop_assert_eq!(&found, &row.iter().map(|cell| cell.trim()).collect::<Vec<_>>());
+                prop_assert_eq!(cells.line(), line);
                 line += 1 + row.iter().map(|cell| cell.matches('\n').count() as u64).sum::<u64>();
             }
-            prop_assert!(!records.next(&mut record).unwrap());
+            prop_assert!(!records.next(&mut cells).unwrap());
         }
     }
 }

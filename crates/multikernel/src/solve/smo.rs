@@ -123,7 +123,7 @@ pub fn solve(
     if cancelled() {
         return Ok(None);
     }
-    let full = Layout::new(problem, beta)?;
+    let full = Variables::new(problem, beta)?;
     let mut solver = Solver { full, small: None, moved: Vec::new(), width: Width::detect(), n_iter: 0 };
     if !solver.descend(options, cancelled)? {
         return Ok(None);
@@ -214,8 +214,8 @@ fn feasible(problem: &Problem, start: &[f64]) -> Result<Vec<f64>> {
 
 /// The variables taking part, as parallel arrays: all of the view, or those not set aside.
 #[derive(Debug)]
-struct Layout<'a> {
-    /// Kernel rows over the variables of this layout.
+struct Variables<'a> {
+    /// Kernel rows over these variables.
     rows: Rows<'a>,
     /// Position in the view of each variable.
     place: Vec<usize>,
@@ -234,12 +234,12 @@ struct Layout<'a> {
     diag: Vec<f64>,
 }
 
-impl<'a> Layout<'a> {
+impl<'a> Variables<'a> {
     /// All variables of the problem, at the feasible point `beta`.
     fn new(problem: &Problem<'a>, beta: Vec<f64>) -> Result<Self> {
         let n = beta.len();
         let sign: Vec<f64> = problem.positive.iter().map(|&p| if p { 1.0 } else { -1.0 }).collect();
-        let mut layout = Layout {
+        let mut variables = Variables {
             rows: Rows::new(problem.gram, problem.rows.to_vec()),
             place: (0..n).collect(),
             lo: problem.upper.iter().zip(&sign).map(|(&u, &y)| if y > 0.0 { 0.0 } else { -u }).collect(),
@@ -251,13 +251,13 @@ impl<'a> Layout<'a> {
             beta: vec![0.0; n],
             sign,
         };
-        if let Some(t) = layout.diag.iter().position(|k| !k.is_finite()) {
-            return Err(not_finite(problem.rows[t], problem.rows[t], layout.diag[t]));
+        if let Some(t) = variables.diag.iter().position(|k| !k.is_finite()) {
+            return Err(not_finite(problem.rows[t], problem.rows[t], variables.diag[t]));
         }
         for (t, b) in beta.into_iter().enumerate() {
-            layout.move_to(t, b);
+            variables.move_to(t, b);
         }
-        Ok(layout)
+        Ok(variables)
     }
 
     /// Sets variable `t` and the masks that follow from it, not the residuals.
@@ -315,10 +315,10 @@ impl<'a> Layout<'a> {
         (0..self.beta.len()).filter(movable).collect()
     }
 
-    /// The layout of the variables at the given positions.
-    fn select(&self, keep: &[usize]) -> Layout<'a> {
+    /// The variables at the given positions.
+    fn select(&self, keep: &[usize]) -> Variables<'a> {
         let pick = |from: &[f64]| keep.iter().map(|&t| from[t]).collect();
-        Layout {
+        Variables {
             rows: Rows::new(self.rows.gram(), keep.iter().map(|&t| self.rows.cols()[t]).collect()),
             place: keep.iter().map(|&t| self.place[t]).collect(),
             sign: pick(&self.sign),
@@ -350,7 +350,7 @@ impl<'a> Layout<'a> {
         )))
     }
 
-    /// The solution at the present point; the layout must hold all variables.
+    /// The solution at the present point; these must be all variables of the problem.
     fn solution(&self, tolerance: f64, n_iter: u64) -> Solution {
         let (top, bottom) = self.extremes();
         let gap = (top - bottom).max(0.0);
@@ -379,8 +379,8 @@ impl<'a> Layout<'a> {
 /// `full` keeps the point and the residuals of the moment it was left.
 #[derive(Debug)]
 struct Solver<'a> {
-    full: Layout<'a>,
-    small: Option<Layout<'a>>,
+    full: Variables<'a>,
+    small: Option<Variables<'a>>,
     /// Where `full` has to go when it is taken up again: variables may move in one `small` and be left out of the next.
     moved: Vec<f64>,
     width: Width,
@@ -394,18 +394,18 @@ impl Solver<'_> {
         let mut shrink_at = every;
         let mut peak = pass::first(&self.full.resid, &self.full.up);
         loop {
-            let layout = self.small.as_mut().unwrap_or(&mut self.full);
-            let (i, n) = (peak.at, layout.beta.len());
+            let variables = self.small.as_mut().unwrap_or(&mut self.full);
+            let (i, n) = (peak.at, variables.beta.len());
             let mut next = None;
             if i < n {
-                layout.rows.fetch(i, i);
-                let Layout { rows, resid, low, diag, .. } = &*layout;
+                variables.rows.fetch(i, i);
+                let Variables { rows, resid, low, diag, .. } = &*variables;
                 let second = pass::select(self.width, resid, low, rows.row(i), diag, peak.value, diag[i]);
                 if peak.value - second.bottom > options.tolerance && second.at < n {
                     if self.n_iter >= options.max_iter {
                         return Ok(true);
                     }
-                    next = layout.step(self.width, i, second.at);
+                    next = variables.step(self.width, i, second.at);
                 }
             }
             match next {
@@ -434,14 +434,14 @@ impl Solver<'_> {
         }
     }
 
-    /// Sets aside what is stuck, if that is worth it; returns the first variable in the new layout.
+    /// Sets aside what is stuck, if that is worth it; returns the first variable to move among the rest.
     fn shrink(&mut self) -> Option<Peak> {
-        let layout = self.small.as_ref().unwrap_or(&self.full);
-        let keep = layout.movable();
-        if keep.len() as f64 > SHRINK_TO * layout.beta.len() as f64 {
+        let variables = self.small.as_ref().unwrap_or(&self.full);
+        let keep = variables.movable();
+        if keep.len() as f64 > SHRINK_TO * variables.beta.len() as f64 {
             return None;
         }
-        let small = layout.select(&keep);
+        let small = variables.select(&keep);
         let peak = pass::first(&small.resid, &small.up);
         self.note_moves();
         self.small = Some(small);
@@ -689,7 +689,7 @@ mod tests {
         assert!((with.objective - without.objective).abs() <= 1e-8 * owned.upper.iter().sum::<f64>());
         let mut smallest = 120;
         for max_iter in (0..with.n_iter).step_by(50) {
-            let full = Layout::new(&owned.view(), vec![0.0; 120]).unwrap();
+            let full = Variables::new(&owned.view(), vec![0.0; 120]).unwrap();
             let mut solver = Solver { full, small: None, moved: Vec::new(), width: Width::detect(), n_iter: 0 };
             solver.descend(&Options { max_iter, ..tight() }, &|| false).unwrap();
             smallest = smallest.min(solver.small.as_ref().map_or(120, |small| small.beta.len()));
