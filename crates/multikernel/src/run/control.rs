@@ -93,3 +93,28 @@ impl Control {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_limit_stops_when_it_is_over_and_not_before() {
+        let control = Control::default().with_max_seconds(0.02).unwrap();
+        let long = Control::default().with_max_seconds(1e30).unwrap();
+        let hour = Control::default().with_max_seconds(3600.0).unwrap();
+        std::thread::sleep(Duration::from_millis(30));
+        assert_eq!((control.stop(), long.stop(), hour.stop()), (Some(Stop::TimeLimit), None, None));
+        for seconds in [0.0, -1.0, f64::NAN] {
+            assert!(Control::default().with_max_seconds(seconds).is_err(), "{seconds}");
+        }
+    }
+
+    #[test]
+    fn cancelled_clones_stop_together() {
+        let control = Control::default();
+        let clone = control.clone();
+        clone.canceller().cancel();
+        assert_eq!(control.stop(), Some(Stop::Cancelled));
+    }
+}
