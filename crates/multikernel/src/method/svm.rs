@@ -156,41 +156,32 @@ fn class_weights(labels: &Labels, text: &str) -> Result<Vec<f64>> {
     match text {
         "none" => Ok(vec![1.0; n_classes]),
         "balanced" => {
-            let share = labels.codes().len() as f64 / n_classes as f64;
+            let share = labels.n_samples() as f64 / n_classes as f64;
             Ok(labels.counts().into_iter().map(|count| share / count.max(1) as f64).collect())
         }
-        _ => {
-            let mut weights = vec![1.0; n_classes];
-            let mut given = vec![false; n_classes];
-            for part in text.split(',') {
-                let refuse = |what: String| {
-                    let classes = labels.classes().join(", ");
-                    Error::param(
-                        "class_weights",
-                        format!("{what}; use none, balanced, or CLASS=WEIGHT,... with classes {classes}"),
-                    )
-                };
-                let (class, weight) =
-                    part.rsplit_once('=').ok_or_else(|| refuse(format!("`{}` is not CLASS=WEIGHT", part.trim())))?;
-                let code = labels.classes().iter().position(|known| known == class.trim());
-                let code = code.ok_or_else(|| refuse(format!("class `{}` is unknown", class.trim())))?;
-                if std::mem::replace(&mut given[code], true) {
-                    return Err(refuse(format!("class `{}` is given twice", class.trim())));
-                }
-                weights[code] = match weight.trim().parse::<f64>() {
-                    Ok(value) if value.is_finite() && value > 0.0 => value,
-                    _ => {
-                        return Err(refuse(format!(
-                            "weight `{}` of class `{}` is not a number above 0",
-                            weight.trim(),
-                            class.trim()
-                        )));
-                    }
-                };
-            }
-            Ok(weights)
+        _ => given_weights(labels, text).map_err(|fault| {
+            let classes = labels.classes().join(", ");
+            let help = format!("use none, balanced, or CLASS=WEIGHT,... with classes {classes}");
+            Error::param("class_weights", format!("{fault}; {help}"))
+        }),
+    }
+}
+
+/// The weights of `CLASS=WEIGHT,...`, 1 for classes that are not named; an error is what was found.
+fn given_weights(labels: &Labels, text: &str) -> std::result::Result<Vec<f64>, String> {
+    let mut weights = vec![None; labels.n_classes()];
+    for part in text.split(',').map(str::trim) {
+        let (class, weight) = part.rsplit_once('=').ok_or_else(|| format!("`{part}` is not CLASS=WEIGHT"))?;
+        let (class, weight) = (class.trim(), weight.trim());
+        let code = labels.classes().iter().position(|known| known == class);
+        let code = code.ok_or_else(|| format!("class `{class}` is unknown"))?;
+        let value = weight.parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0);
+        let value = value.ok_or_else(|| format!("weight `{weight}` of class `{class}` is not a number above 0"))?;
+        if weights[code].replace(value).is_some() {
+            return Err(format!("class `{class}` is given twice"));
         }
     }
+    Ok(weights.into_iter().map(|weight| weight.unwrap_or(1.0)).collect())
 }
 
 /// The bound of each row's dual variable: c times the weight of its class.
