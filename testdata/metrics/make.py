@@ -2,7 +2,8 @@
 
 Run `python make.py` in this folder (made with scikit-learn 1.9.1, NumPy as its dependency). The macro means are
 scikit-learn's defaults with zero_division=0; specificity is the recall of "not this class" over the same classes;
-AUROC and average precision are means over the classes of which the truth holds members and non-members.
+AUROC and average precision are means over the classes of which the truth holds members and non-members; two classes
+are ranked by the difference of their scores.
 """
 
 import json
@@ -13,6 +14,8 @@ from sklearn import metrics as sk
 
 
 def areas(function, truth, scores):
+    if scores.shape[1] == 2:
+        scores = scores - scores[:, ::-1]
     values = [
         function(truth == c, scores[:, c])
         for c in range(scores.shape[1])

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use multikernel::method::Registry;
 
-/// Learn classifiers from many kernels at once: which kernels matter, and a prediction.
+/// Classifiers from many kernels at once: kernel weights, predictions, honest comparisons.
 #[derive(Debug, Parser)]
 #[command(name = "multikernel", version, max_term_width = 110, after_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -19,7 +19,9 @@ const EXAMPLES: &str = "Examples:
   multikernel inspect m.multikernel
   multikernel predict m.multikernel new.csv --out labels.csv
 
-DATA is a file (LIBSVM, CSV or TSV, also gzip'd), `-` for standard input, or the name of a bundled set.";
+DATA is a file (LIBSVM, CSV or TSV, also gzip'd), `-` for standard input, or the name of a bundled set.
+Results go to standard output, remarks and progress to standard error. Exit status: 0, also for a job that was
+stopped and gave a result; 2 after an error.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -35,6 +37,8 @@ pub(crate) enum Command {
     Datasets(Datasets),
     /// The methods and their parameters
     Methods(Methods),
+    /// How kernel banks are written
+    Kernels,
     /// Print completions for a shell
     Completions(Completions),
 }
@@ -49,9 +53,12 @@ pub(crate) struct Reading {
     /// The label column: its name, or its position from 0, negative from the end [default: label, class, target or y, else the last]
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub(crate) label: Option<String>,
-    /// Whether the first line names the columns [default: yes if it has a cell that is not a number]
+    /// Whether the first line names the columns [default: yes if a cell outside the label column is not a number]
     #[arg(long, value_name = "yes|no", value_parser = ["yes", "no"])]
     pub(crate) header: Option<String>,
+    /// Columns to leave out when training, by name or position, with commas between; all others but the label must be numbers
+    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',', allow_hyphen_values = true)]
+    pub(crate) ignore: Vec<String>,
     /// Most memory for the rows, and for their kernels, such as 8GiB [default: 80 % of what is free]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
@@ -70,7 +77,7 @@ pub(crate) struct Planning {
     /// How features are scaled, learned on training rows
     #[arg(long, value_name = "SCALE", default_value = "standard", value_parser = ["standard", "none"])]
     pub(crate) scale: String,
-    /// Names all randomness
+    /// Seed of the splits and of all other randomness
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
 }
@@ -85,7 +92,7 @@ pub(crate) struct Limits {
     /// Stop after this time with what was learned so far
     #[arg(long, value_name = "SECONDS")]
     pub(crate) max_seconds: Option<f64>,
-    /// Say nothing but errors
+    /// No progress and no remarks
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -145,7 +152,7 @@ pub(crate) struct Predict {
     /// Threads; results are the same for any number [default: all]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) threads: usize,
-    /// Say nothing but errors
+    /// No progress and no remarks
     #[arg(long, short)]
     pub(crate) quiet: bool,
     #[command(flatten)]
@@ -166,13 +173,13 @@ pub(crate) struct Evaluate {
     /// Stratified cross-validation with K folds
     #[arg(long, value_name = "K", default_value_t = 5, conflicts_with_all = ["repeats", "test"])]
     pub(crate) folds: usize,
-    /// R stratified splits
+    /// R random stratified splits instead of folds
     #[arg(long, value_name = "R", conflicts_with = "test")]
     pub(crate) repeats: Option<usize>,
-    /// Share of rows to train on in each of the splits
+    /// With --repeats: share of rows to train on
     #[arg(long, value_name = "F", default_value_t = 0.5, requires = "repeats")]
     pub(crate) train_fraction: f64,
-    /// Train on all rows of DATA, test on the rows of this file
+    /// Train on all rows of DATA, test on the rows of this file, instead of folds
     #[arg(long, value_name = "FILE")]
     pub(crate) test: Option<String>,
     /// Print JSON
@@ -232,7 +239,11 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
     let names = registry.names();
     let help = format!("The method: {}", names.join(", "));
     let several = format!("The methods, with commas between: {}", names.join(", "));
+    let label = "The label column, to tell the accuracy: its name, or its position from 0 [default: the model's, if the file has it]";
     Cli::command()
+        .mut_subcommand("predict", |command| {
+            command.mut_arg("label", |arg| arg.help(label)).mut_arg("ignore", |arg| arg.hide(true))
+        })
         .mut_subcommand("train", |command| command.mut_arg("method", |arg| arg.help(help)))
         .mut_subcommand("evaluate", |command| command.mut_arg("method", |arg| arg.help(several)))
 }

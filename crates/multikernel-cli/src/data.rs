@@ -27,6 +27,7 @@ pub(crate) fn read(
     options.header = reading.header.as_deref().map(|header| header == "yes");
     options.label = reading.label.clone();
     options.expect = expect;
+    options.ignore = reading.ignore.clone();
     options.memory = memory(reading.memory.as_deref())?;
     let table = load(source, &options)?;
     for note in &table.notes {
@@ -80,10 +81,15 @@ fn apply(plans: Vec<Plan>, set: &str) -> Result<Vec<Plan>> {
         bail!("--set {set}: the method {method} takes no part; name one given by --method");
     }
     let chosen = |plan: &Plan| method.is_none_or(|method| plan.name() == method);
-    // With the key unknown to all, the first chosen method explains what it knows.
-    let known = plans.iter().any(|plan| chosen(plan) && plan.params().has(key));
+    if !plans.iter().any(|plan| chosen(plan) && plan.params().has(key)) {
+        // The method with the most parameters explains best what it knows.
+        let wordy = plans.iter().filter(|plan| chosen(plan)).max_by_key(|plan| plan.params().to_texts().len());
+        if let Some(plan) = wordy {
+            plan.clone().set(key, value.trim()).with_context(|| format!("--set {set} (method {})", plan.name()))?;
+        }
+    }
     let set_one = |plan: Plan| -> Result<Plan> {
-        if chosen(&plan) && (plan.params().has(key) || !known) {
+        if chosen(&plan) && plan.params().has(key) {
             let name = plan.name();
             plan.set(key, value.trim()).with_context(|| format!("--set {set} (method {name})"))
         } else {

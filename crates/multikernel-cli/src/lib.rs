@@ -43,6 +43,11 @@ fn run(cli: Cli, registry: &Registry) -> Result<()> {
         Command::Inspect(args) => inspect::run(&args, registry),
         Command::Datasets(args) => list::datasets(&args),
         Command::Methods(args) => list::methods(&args, registry),
+        Command::Kernels => {
+            // The text is Markdown; its fences mean nothing in a terminal.
+            let lines = multikernel::kernel::GRAMMAR.lines().filter(|line| !line.starts_with("```"));
+            print(&lines.flat_map(|line| [line, "\n"]).collect::<String>())
+        }
         Command::Completions(args) => {
             let mut text = vec![];
             clap_complete::generate(args.shell, &mut args::command(registry), "multikernel", &mut text);

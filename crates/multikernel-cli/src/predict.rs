@@ -57,11 +57,16 @@ fn table(labels: &[&str], classes: &[String], columns: Option<&(&str, Matrix)>) 
     for (i, label) in labels.iter().enumerate() {
         text.push_str(&quoted(label));
         if let Some((_, values)) = columns {
-            text.extend(values.row(i).iter().map(|value| format!(",{value}")));
+            text.extend(values.row(i).iter().map(|&value| format!(",{}", number(value))));
         }
         text.push('\n');
     }
     text
+}
+
+/// A number that reads back exactly, with an exponent where zeros would fill the line.
+fn number(value: f64) -> String {
+    if value != 0.0 && !(1e-5..1e16).contains(&value.abs()) { format!("{value:e}") } else { value.to_string() }
 }
 
 /// A CSV cell, quoted where it has to be.

@@ -1,4 +1,4 @@
-//! Learn classifiers from many kernels at once: which kernels matter, and a prediction.
+//! Classifiers from many kernels at once (Multiple Kernel Learning): kernel weights and predictions.
 //!
 //! ```
 //! use multikernel::{Plan, data::bundled};

@@ -24,7 +24,7 @@ impl Method for Spy {
     }
 
     fn init(&self, task: &Task<'_>, _: &Params) -> Result<Seen> {
-        let Input::Rows(rows) = task.input else { return Err(multikernel::Error::input("no rows")) };
+        let rows = task.rows()?;
         let (n, column) = (rows.n_rows() as f64, rows.column(0));
         let mean = column.iter().sum::<f64>() / n;
         let square = column.iter().map(|x| x * x).sum::<f64>() / n;
@@ -43,7 +43,7 @@ impl Method for Spy {
 impl Predict for Seen {
     /// The class is the sign of the scaled first column of the new row.
     fn scores(&self, input: Input<'_>, _: &Pool) -> Result<Matrix> {
-        let Input::Rows(rows) = input else { return Err(multikernel::Error::input("no rows")) };
+        let rows = input.rows()?;
         Ok(Matrix::from_fn(rows.n_rows(), self.n_classes, |i, c| if c == 0 { -rows.get(i, 0) } else { rows.get(i, 0) }))
     }
 

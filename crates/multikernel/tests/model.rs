@@ -79,8 +79,9 @@ fn one_vs_one_labels_are_the_vote_of_the_pairs() {
 fn average_of_a_kernel_given_twice_is_that_kernel() {
     let data = bundled("sonar").unwrap();
     let scores = |bank: &str| {
-        let model = Plan::new("average").unwrap().kernels(bank).unwrap().train(&data).unwrap();
-        model.predict(&data.samples).unwrap().scores
+        // So small a c that all dual variables are bounded by it: then the scale of the kernel counts.
+        let plan = Plan::new("average").unwrap().kernels(bank).unwrap().set("c", "0.01").unwrap();
+        plan.train(&data).unwrap().predict(&data.samples).unwrap().scores
     };
     assert_eq!(scores("gaussian(3)"), scores("gaussian(3), gaussian(3)"));
 }
@@ -124,6 +125,25 @@ fn columns_in_another_order_are_matched_by_name() {
     assert!(message.starts_with("the rows lack features the model was trained with: f0, f1, f2, f3, f4;"), "{message}");
     // Rows without names of their own are taken by position.
     assert_eq!(model.predict(&data.samples).unwrap(), model.predict(&samples(&straight)).unwrap());
+}
+
+#[test]
+fn kernels_are_named_by_views_and_columns() {
+    let mouse = bundled("nutrimouse").unwrap();
+    let plan = Plan::new("average").unwrap().kernels("gaussian(2) on gene, linear on [0:5] raw, linear").unwrap();
+    assert_eq!(
+        plan.train(&mouse).unwrap().kernel_names(),
+        ["gaussian(2) on gene", "linear on [0:5] raw", "linear"],
+        "five columns are too many to name"
+    );
+    let plan = Plan::new("average").unwrap().kernels("linear on [1, 130] centred, polynomial(2) on lipid").unwrap();
+    assert_eq!(
+        plan.train(&mouse).unwrap().kernel_names(),
+        ["linear on [gene:x2, lipid:x11] centred", "polynomial(2) on lipid"]
+    );
+    let sonar =
+        Plan::new("average").unwrap().kernels("linear on [3]").unwrap().train(&bundled("sonar").unwrap()).unwrap();
+    assert_eq!(sonar.kernel_names(), ["linear on [3]"], "made-up names say no more than positions");
 }
 
 #[test]

@@ -142,6 +142,8 @@ struct Roles {
     label: Option<usize>,
     label_name: Option<String>,
     notes: Vec<String>,
+    /// What was taken for granted, for the message about a first row that does not fit.
+    guess: Option<String>,
 }
 
 pub(super) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Result<Table> {
@@ -243,13 +245,18 @@ fn header_names(name: &str, first: &Cells) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The label column a person asked for, by name first.
+/// The label column a person asked for.
 fn told_label(name: &str, n: usize, names: Option<&[String]>, wanted: &str) -> Result<usize> {
+    column(name, n, names, "label", wanted)
+}
+
+/// The column a person named in an option, by name first, then by position.
+fn column(name: &str, n: usize, names: Option<&[String]>, option: &str, wanted: &str) -> Result<usize> {
     let by_name = names.and_then(|names| names.iter().position(|column| column == wanted));
     by_name.or_else(|| position(wanted, n)).ok_or_else(|| {
         let known = names.map_or(String::new(), |names| format!("a name ({}) or ", list(names, 8)));
         Error::param(
-            "label",
+            option,
             format!("{name} has no column {}; give {known}a position, 0 to {} or -1 to -{n}", quoted(wanted), n - 1),
         )
     })
@@ -257,6 +264,7 @@ fn told_label(name: &str, n: usize, names: Option<&[String]>, wanted: &str) -> R
 
 fn roles_in_training(name: &str, n: usize, names: Option<Vec<String>>, options: &ReadOptions) -> Result<Roles> {
     let mut notes = Vec::new();
+    let mut guess = None;
     let named = names.as_deref();
     let label = match &options.label {
         _ if options.unlabelled => None,
@@ -264,13 +272,23 @@ fn roles_in_training(name: &str, n: usize, names: Option<Vec<String>>, options: 
         None => Some(named.and_then(|names| known_label(names.iter().map(String::as_str))).unwrap_or_else(|| {
             if let Some(last) = named.and_then(|names| names.last()) {
                 notes.push(format!("label: the last column, {}", quoted(last)));
+                guess = Some(format!(
+                    "the last column, {}, was taken as the label: name another with --label",
+                    quoted(last)
+                ));
             }
             n - 1
         })),
     };
-    let features: Vec<usize> = (0..n).filter(|&j| Some(j) != label).collect();
+    let ignored =
+        options.ignore.iter().map(|wanted| column(name, n, named, "ignore", wanted)).collect::<Result<Vec<_>>>()?;
+    if let Some(j) = label.filter(|j| ignored.contains(j)) {
+        let found = named.map_or(j.to_string(), |names| names[j].clone());
+        return Err(Error::param("ignore", format!("column {} of {name} is the label; leave it in", quoted(&found))));
+    }
+    let features: Vec<usize> = (0..n).filter(|j| Some(*j) != label && !ignored.contains(j)).collect();
     if features.is_empty() {
-        let message = "found 1 column; a label and at least one feature are needed";
+        let message = "no column is left for features; a label and at least one feature are needed";
         return Err(Error::data(Place::file(name), message));
     }
     let label_name = label.and_then(|j| named.map(|names| names[j].clone()));
@@ -278,7 +296,7 @@ fn roles_in_training(name: &str, n: usize, names: Option<Vec<String>>, options: 
         Some(names) => features.iter().map(|&j| names[j].clone()).collect(),
         None => numbered(1, features.len()),
     };
-    Ok(Roles { features, names, label, label_name, notes })
+    Ok(Roles { features, names, label, label_name, notes, guess })
 }
 
 fn roles_expected(
@@ -316,6 +334,7 @@ fn roles_expected(
         label,
         label_name: label.map(|j| names[j].clone()),
         notes: found.note.into_iter().collect(),
+        guess: None,
     })
 }
 
@@ -343,12 +362,17 @@ fn roles_by_position(
             })
             .or(Some(n - 1)),
     };
+    // Rows without names for a model that has them: right only if the order is the same.
+    let by_order = names.is_none() && !expect.is_numbered();
+    let notes =
+        by_order.then(|| "columns matched by position: the file has no names".to_string()).into_iter().collect();
     Ok(Roles {
         features: (0..n).filter(|&j| Some(j) != label).collect(),
         names: expect.names.clone(),
         label,
         label_name: label.and_then(|j| names.map(|names| names[j].clone())),
-        notes: Vec::new(),
+        notes,
+        guess: None,
     })
 }
 
@@ -356,6 +380,8 @@ fn roles_by_position(
 struct Body<'a> {
     name: &'a str,
     options: &'a ReadOptions,
+    /// What was taken for granted about the file, and how to say otherwise.
+    guess: Option<String>,
     /// Per feature its column and what errors call it.
     columns: Vec<(usize, String)>,
     label: Option<usize>,
@@ -368,7 +394,8 @@ struct Body<'a> {
 impl<'a> Body<'a> {
     fn new(name: &'a str, roles: &Roles, options: &'a ReadOptions) -> Self {
         let columns = roles.features.iter().copied().zip(roles.names.iter().cloned()).collect();
-        Body { name, options, columns, label: roles.label, data: vec![], n_rows: 0, labels: vec![], first_blank: None }
+        let (label, guess) = (roles.label, roles.guess.clone());
+        Body { name, options, guess, columns, label, data: vec![], n_rows: 0, labels: vec![], first_blank: None }
     }
 
     fn add(&mut self, cells: &Cells) -> Result<()> {
@@ -404,9 +431,14 @@ impl<'a> Body<'a> {
         // Only the first row can be a header taken for data.
         let advice = match self.n_rows {
             0 if self.options.header == Some(false) => "is the first line a header?",
-            _ => "correct it, or leave the column out",
+            _ => "correct it, or leave the column out with --ignore",
         };
-        format!("{} in column {column} {}; {advice}", quoted(cell), not_finite(cell))
+        let hint = match (&self.guess, self.n_rows) {
+            // What was guessed about the file is the likely cause when its very first row does not fit.
+            (Some(guess), 0) => format!(" ({guess})"),
+            _ => String::new(),
+        };
+        format!("{} in column {column} {}; {advice}{hint}", quoted(cell), not_finite(cell))
     }
 
     fn into_table(self, mut roles: Roles) -> Result<Table> {
@@ -463,8 +495,8 @@ mod tests {
             (&plain, "", "f: the file is empty; give at least one row"),
             (&plain, "\n  \n\r\n", "f: the file is empty; give at least one row"),
             (&plain, "a,b,label\n", "f: the file holds a header but no rows; give at least one row"),
-            (&plain, "label\nx\n", "f: found 1 column; a label and at least one feature are needed"),
-            (&plain, "1\n2\n", "f: found 1 column; a label and at least one feature are needed"),
+            (&plain, "label\nx\n", "f: no column is left for features; a label and at least one feature are needed"),
+            (&plain, "1\n2\n", "f: no column is left for features; a label and at least one feature are needed"),
             (&plain, "a,b,y\n1,2,p\n1,2\n", "f:3: found 2 columns, the first line has 3; give every row the same"),
             (&plain, "a,b,y\n1,2,p\n1,2,p,\n", "f:3: found 4 columns, the first line has 3; give every row the same"),
             (&plain, "a,b,a\n1,2,p\n", "f:1:3: columns 1 and 3 are both called 'a'; rename one"),
@@ -477,32 +509,32 @@ mod tests {
             (
                 &plain,
                 "a,b,y\n1,inf,p\n",
-                "f:2:2: 'inf' in column 'b' is not a finite number; correct it, or leave the column out",
+                "f:2:2: 'inf' in column 'b' is not a finite number; correct it, or leave the column out with --ignore",
             ),
             (
                 &plain,
                 "a,b,y\n1,1e309,p\n",
-                "f:2:2: '1e309' in column 'b' is too large (numbers go up to 1.8e308); correct it, or leave the column out",
+                "f:2:2: '1e309' in column 'b' is too large (numbers go up to 1.8e308); correct it, or leave the column out with --ignore",
             ),
             (
                 &plain,
                 "a,b,y\n1,red,p\n",
-                "f:2:2: 'red' in column 'b' is not a number; correct it, or leave the column out",
+                "f:2:2: 'red' in column 'b' is not a number; correct it, or leave the column out with --ignore",
             ),
             (
                 &plain,
                 "a,b,y\n1,0x1F,p\n",
-                "f:2:2: '0x1F' in column 'b' is not a number; correct it, or leave the column out",
+                "f:2:2: '0x1F' in column 'b' is not a number; correct it, or leave the column out with --ignore",
             ),
             (
                 &plain,
                 "a,b,y\n1,1 000,p\n",
-                "f:2:2: '1 000' in column 'b' is not a number; correct it, or leave the column out",
+                "f:2:2: '1 000' in column 'b' is not a number; correct it, or leave the column out with --ignore",
             ),
             (
                 &plain,
                 "a;b;y\n1;1,5;p\n",
-                "f:2:2: '1,5' in column 'b' is not a number (write decimals with a point); correct it, or leave the column out",
+                "f:2:2: '1,5' in column 'b' is not a number (write decimals with a point); correct it, or leave the column out with --ignore",
             ),
             (&bare, "a,b,y\n1,2,p\n", "f:1:1: 'a' in column 'x1' is not a number; is the first line a header?"),
             (&plain, "a,b,y\n1,2,\n", "f:2:3: the label is missing; remove the row or fill it in first"),
@@ -520,13 +552,13 @@ mod tests {
             (
                 &plain,
                 "\r\na,b,y\r\n1,2,\"p\r\n\r\nq\"\r\n\r\n3,bad,p\r\n",
-                "f:7:2: 'bad' in column 'b' is not a number; correct it, or leave the column out",
+                "f:7:2: 'bad' in column 'b' is not a number; correct it, or leave the column out with --ignore",
             ),
             // A cell after a quoted line break stands on the later line.
             (
                 &plain,
                 "y,a\n\"p\nq\",bad\n",
-                "f:3:2: 'bad' in column 'a' is not a number; correct it, or leave the column out",
+                "f:3:2: 'bad' in column 'a' is not a number; correct it, or leave the column out with --ignore",
             ),
             (
                 &plain,
@@ -558,6 +590,38 @@ mod tests {
         assert_eq!(
             message(text, &both),
             "parameter label: cannot be given for rows without labels; leave one of the two out"
+        );
+    }
+
+    #[test]
+    fn ignored_columns_are_left_out_by_name_or_position() {
+        let read = |text: &str, ignore: &[&str]| {
+            let ignore = ignore.iter().map(|column| column.to_string()).collect();
+            read_from(text.as_bytes(), "f", &ReadOptions { ignore, ..csv() })
+        };
+        let text = "id,a,b,label\nrow 1,2,3,p\nrow 2,5,6,q\n";
+        for ignore in [&["id", "b"][..], &["0", "-2"], &["id", "2"]] {
+            let table = read(text, ignore).unwrap();
+            assert_eq!(
+                (table.samples.names().join(" "), table.samples.features().data()),
+                ("a".into(), &[2.0, 5.0][..])
+            );
+        }
+        assert_eq!(
+            read(text, &["name"]).unwrap_err().to_string(),
+            "parameter ignore: f has no column 'name'; give a name (id, a, b, label) or a position, 0 to 3 or -1 to -4"
+        );
+        let message = read(text, &["label"]).unwrap_err().to_string();
+        assert_eq!(message, "parameter ignore: column 'label' of f is the label; leave it in");
+        assert!(read(text, &["id", "a", "b"]).unwrap_err().to_string().contains("no column is left for features"));
+    }
+
+    #[test]
+    fn first_row_that_does_not_fit_names_the_guess() {
+        let message = message("diagnosis,a,b\nM,1,2\n", &csv());
+        assert!(
+            message.ends_with("(the last column, 'b', was taken as the label: name another with --label)"),
+            "{message}"
         );
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::samples::numbered;
+use super::samples::is_numbered;
 use super::text::list;
 use crate::error::{Error, Place, Result};
 
@@ -26,7 +26,7 @@ impl Expect {
 
     /// Whether the names are `x1`, `x2`, ... (or from `x0`), made up by a reader rather than given by a person.
     pub(super) fn is_numbered(&self) -> bool {
-        (0..=1).any(|first| self.names == numbered(first, self.names.len()))
+        is_numbered(&self.names)
     }
 }
 

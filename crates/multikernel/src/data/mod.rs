@@ -29,6 +29,6 @@ pub use dataset::Dataset;
 pub use expect::Expect;
 pub use labels::Labels;
 pub use read::{Format, ReadOptions, Table, load, read, read_from};
-pub use samples::{Samples, View};
+pub use samples::{Samples, View, is_numbered};
 pub use scale::Scaler;
 pub use split::{Split, folds, repeats};

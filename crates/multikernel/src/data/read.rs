@@ -47,6 +47,8 @@ pub struct ReadOptions {
     pub label: Option<String>,
     /// All columns are features; labels of LIBSVM rows are ignored.
     pub unlabelled: bool,
+    /// Columns of delimited text to leave out when training, by name or position as for `label`.
+    pub ignore: Vec<String>,
     /// For prediction: what the model knows. Columns are then matched to the model's features, and labels may be
     /// missing.
     pub expect: Option<Expect>,
@@ -546,6 +548,7 @@ mod tests {
                 header: [None, Some(true), Some(false)][header],
                 label: [None, Some("-1"), Some("1"), Some("a")][label].map(str::to_string),
                 unlabelled,
+                ignore: [vec![], vec!["0".to_string()], vec!["a".to_string()]][header].clone(),
                 expect: expecting.then(|| Expect::new(vec!["x1".into(), "a".into()], Some("e".into()), None)),
                 memory: Some(1 << 22),
             };

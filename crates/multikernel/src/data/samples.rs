@@ -113,15 +113,15 @@ impl Samples {
         self.features.n_cols()
     }
 
-    /// Whether the columns are called `x1`, `x2`, ..., made up rather than given by a person.
-    pub fn is_numbered(&self) -> bool {
-        self.names == numbered(1, self.names.len())
-    }
-
     /// The given rows, in the given order, copied; panics on a row outside, as slices do.
     pub fn select_rows(&self, rows: &[usize]) -> Samples {
         Samples { features: self.features.select_rows(rows), names: self.names.clone(), views: self.views.clone() }
     }
+}
+
+/// Whether columns are called `x1`, `x2`, ... (or from `x0`): made up by a reader rather than given by a person.
+pub fn is_numbered(names: &[String]) -> bool {
+    (0..=1).any(|first| names == numbered(first, names.len()))
 }
 
 /// `x<first>`, ... for `n` columns.

@@ -214,6 +214,16 @@ fn tie_groups(positive: &[bool], score: &[f64]) -> Option<Vec<TieGroup>> {
 
 /// Mean of `area` over the classes for which it is defined, class against rest.
 fn one_against_rest(truth: &[usize], scores: &Matrix, area: fn(&[bool], &[f64]) -> Option<f64>) -> Option<f64> {
+    // Two classes are ranked by how much one score exceeds the other, which is what decides between them.
+    let margins = match scores.n_cols() {
+        2 => Matrix::from_fn(scores.n_rows(), 2, |i, class| {
+            let margin = scores.get(i, class) - scores.get(i, 1 - class);
+            // Both infinite: no order.
+            if margin.is_nan() { 0.0 } else { margin }
+        }),
+        _ => scores.clone(),
+    };
+    let scores = &margins;
     let areas = (0..scores.n_cols()).filter_map(|class| {
         let positive: Vec<bool> = truth.iter().map(|&t| t == class).collect();
         // Most of many classes may be absent from a small test set: no column is copied for those.

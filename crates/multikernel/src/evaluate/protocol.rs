@@ -63,8 +63,8 @@ pub struct PlanResult {
 pub struct Spread {
     /// The mean.
     pub mean: f64,
-    /// The sample standard deviation; 0 for one value.
-    pub std: f64,
+    /// The sample standard deviation; none of one value.
+    pub std: Option<f64>,
 }
 
 impl Spread {
@@ -73,7 +73,7 @@ impl Spread {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let std = if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 };
+        let std = (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt());
         (!values.is_empty()).then_some(Spread { mean, std })
     }
 }

@@ -406,7 +406,11 @@ impl Parser {
                 ));
             }
             if !self.eat(',') {
-                return self.expected("`,` or `]`");
+                let named = matches!(items.last(), Some(Item { pick: Pick::Name(_), .. }));
+                // Most likely a name of two words.
+                let hint = if named { "; names with spaces stand in double quotes" } else { "" };
+                let found = self.found();
+                return Err(Fault::new(self.at, format!("expected `,` or `]`, found {found}{hint}")));
             }
         }
         let known: Vec<_> = items.iter().filter_map(Item::range).collect();

@@ -6,36 +6,7 @@
 //!
 //! # The grammar
 //!
-//! ```text
-//! bank     = term, term, ...
-//! term     = family suffix*                 suffixes in any order, each at most once
-//! family   = gaussian(values) | gaussian(gamma=values) | laplacian(values) | linear | polynomial(values) | sigmoid(values)
-//! values   = value, value, ...
-//! value    = factor | median | median*factor        `median` for gaussian widths only
-//! factor   = number
-//!          | 2^a..2^b                       one per power of two
-//!          | 1..3                           one per whole number
-//!          | low..high; count               `count` numbers, log-spaced, ends included
-//! number   = 0.1 | 1e-3 | 2^-6
-//! suffix   = each                           one copy per single column
-//!          | on view | on [columns]         where the kernel looks
-//!          | raw                            no unit diagonal
-//!          | centred                        centred with the training means
-//! columns  = item, item, ...
-//! item     = 3 | 0:500 | name | "a name, quoted"
-//! ```
-//!
-//! Positions count from 0 and `0:500` stops before 500. Names hold anything but white space and `, : " [ ]`; others, and
-//! names made of digits only, stand in double quotes, with `""` for a quote inside. The families are
-//!
-//! | text | kernel | with `raw` |
-//! |---|---|---|
-//! | `gaussian(s)` | `exp(-abs(x-y)^2 / (2 s^2))` | the same |
-//! | `gaussian(gamma=g)` | `exp(-g abs(x-y)^2)` | the same |
-//! | `laplacian(g)` | `exp(-g abs(x-y)_1)` | the same |
-//! | `linear` | `x'y / (abs(x) abs(y))` | `x'y` |
-//! | `polynomial(q)` | `t^q`, `t = (1 + x'y) / sqrt((1 + abs(x)^2)(1 + abs(y)^2))` | `(1 + x'y)^q` |
-//! | `sigmoid(a)` | needs `raw` | `tanh(a x'y)` |
+#![doc = include_str!("grammar.md")]
 //!
 //! ```
 //! use multikernel::Matrix;
@@ -56,6 +27,9 @@ mod family;
 mod grammar;
 mod median;
 mod term;
+
+/// The grammar of banks as text for people: what `multikernel kernels` prints.
+pub const GRAMMAR: &str = include_str!("grammar.md");
 
 pub use bank::{Bank, DEFAULT_BANK, Layout, MAX_KERNELS};
 pub use columns::Columns;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::plan::Kept;
 use super::registry::Registry;
-use crate::data::{Expect, Samples, Scaler};
+use crate::data::{Expect, Samples, Scaler, is_numbered};
 use crate::error::{Error, Result};
 use crate::file::{self, Codec, Kind, Record};
 use crate::kernel::Kernel;
@@ -27,6 +27,7 @@ record! {
         pub(super) seed: u64,
         pub(super) classes: Vec<String>,
         pub(super) features: Vec<String>,
+        pub(super) views: Vec<String>,
         pub(super) label: Option<String>,
         pub(super) index_base: Option<u64>,
         pub(super) dataset: String,
@@ -107,6 +108,29 @@ impl Model {
         &self.header.resolved
     }
 
+    /// The concrete kernels as people know them, where the training data had names: `on gene` for a view, `on [radius]`
+    /// for up to three named columns.
+    pub fn kernel_names(&self) -> Vec<String> {
+        let named = !is_numbered(&self.header.features);
+        let name = |text: &String| -> Option<String> {
+            let (head, columns) = text.split_once(" on [")?;
+            let (columns, tail) = columns.split_once(']')?;
+            let view = self.header.views.iter().find_map(|view| view.strip_suffix(&format!("={columns}")));
+            let kernel: Kernel = text.parse().ok()?;
+            let columns = kernel.columns().indices(self.header.features.len());
+            match view {
+                Some(view) => Some(format!("{head} on {view}{tail}")),
+                None if named && columns.len() <= 3 => {
+                    let names: Option<Vec<&str>> =
+                        columns.iter().map(|&column| self.header.features.get(column).map(String::as_str)).collect();
+                    Some(format!("{head} on [{}]{tail}", names?.join(", ")))
+                }
+                None => None,
+            }
+        };
+        self.header.resolved.iter().map(|text| name(text).unwrap_or_else(|| text.clone())).collect()
+    }
+
     /// One weight per kernel, for methods that have them.
     pub fn weights(&self) -> Option<&[f64]> {
         self.predictor.weights()
@@ -158,7 +182,8 @@ impl Model {
         Expect::new(self.header.features.clone(), self.header.label.clone(), index_base)
     }
 
-    /// Labels and scores of rows, with the machine's threads. Cost per row: one kernel value per
+    /// Labels and scores of rows, with the machine's threads. Columns are matched by name, in any order; rows without
+    /// names of their own ([`Samples::unnamed`]) by position. Cost per row: one kernel value per
     /// kept training row and kernel whose weight is not zero.
     pub fn predict(&self, samples: &Samples) -> Result<Prediction> {
         self.predict_in(samples, &Pool::new(0)?)
@@ -235,7 +260,7 @@ impl Model {
         let place: BTreeMap<&str, usize> = found.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
         match wanted.iter().map(|name| place.get(name.as_str()).copied()).collect::<Option<Vec<usize>>>() {
             Some(order) => Ok(samples.features().select_cols(&order)),
-            None if samples.is_numbered() => Ok(samples.features().clone()),
+            None if is_numbered(found) => Ok(samples.features().clone()),
             None => {
                 let missing: Vec<&str> =
                     wanted.iter().map(String::as_str).filter(|name| !place.contains_key(name)).take(5).collect();

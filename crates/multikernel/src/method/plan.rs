@@ -284,6 +284,11 @@ impl Plan {
             seed: self.seed,
             classes: prepared.data.labels.classes().to_vec(),
             features: samples.names().to_vec(),
+            views: samples
+                .views()
+                .iter()
+                .map(|view| format!("{}={}:{}", view.name, view.columns.start, view.columns.end))
+                .collect(),
             label: prepared.data.label_name.clone(),
             index_base: prepared.data.index_base.map(u64::from),
             dataset: prepared.data.name.clone(),

@@ -7,7 +7,7 @@ use crate::closest::closest;
 use crate::error::{Error, Result};
 use crate::run::{AnyMethod, Method};
 
-/// The methods known to the command line, files and bindings. A method of your own joins with [`Registry::with`] and
+/// The methods known to the command line and to files. A method of your own joins with [`Registry::with`] and
 /// then has everything the built-in ones have.
 ///
 /// ```
@@ -41,7 +41,11 @@ impl Registry {
         self.methods.iter().find(|method| method.about().name == name).cloned().ok_or_else(|| {
             let hint =
                 closest(name, known.iter().copied()).map_or(String::new(), |word| format!(" (did you mean {word}?)"));
-            Error::param("method", format!("`{name}` is unknown{hint}; known: {}", known.join(", ")))
+            let known = known.join(", ");
+            Error::param(
+                "method",
+                format!("`{name}` is unknown{hint}; known: {known}; others need the program that registers them"),
+            )
         })
     }
 

@@ -91,11 +91,11 @@ pub(super) fn confusion(result: &PlanResult) -> Vec<Vec<u64>> {
 /// A model as the JSON text of `inspect --json`.
 pub fn model_json(model: &Model) -> String {
     let (n_samples, dataset, fingerprint) = model.trained_on();
-    let kernels: Vec<Value> = model
-        .kernels()
-        .iter()
+    let weight = |m: usize| model.weights().and_then(|weights| weights.get(m));
+    let names = model.kernels().iter().zip(model.kernel_names());
+    let kernels: Vec<Value> = names
         .enumerate()
-        .map(|(m, kernel)| json!({"kernel": kernel, "weight": model.weights().and_then(|weights| weights.get(m))}))
+        .map(|(m, (kernel, name))| json!({"kernel": kernel, "name": name, "weight": weight(m)}))
         .collect();
     pretty(&json!({
         "method": model.method(),

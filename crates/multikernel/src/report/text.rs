@@ -2,7 +2,7 @@
 
 use super::json::confusion;
 use super::{Table, bars, count};
-use crate::evaluate::{Evaluation, Fold, LEVEL, Paired, PlanResult};
+use crate::evaluate::{Evaluation, Fold, LEVEL, Paired, PlanResult, Spread};
 use crate::method::Model;
 
 /// Width of a drawing in columns.
@@ -30,12 +30,13 @@ pub fn evaluation_text(found: &Evaluation) -> String {
         text += &format!("stopped after {done} of {} splits; the figures are of those {done}\n", found.n_splits);
     }
     text += &format!("\n{}", methods(&found.results));
+    if done > 1 {
+        text += "± standard deviation over splits\n";
+    }
     if !found.paired.is_empty() {
-        let percent = 100.0 * LEVEL;
-        text += &format!(
-            "\nDifferences in accuracy on the same splits, {percent:.0} % intervals (corrected for overlap, Holm)\n{}",
-            paired(&found.paired)
-        );
+        let interval = format!(", {:.0} % intervals (corrected for overlap, Holm)", 100.0 * LEVEL);
+        let interval = if done > 1 { interval.as_str() } else { "" };
+        text += &format!("\nDifferences in accuracy on the same splits{interval}\n{}", paired(&found.paired));
     }
     if let [result] = found.results.as_slice()
         && n_classes <= MOST_CLASSES
@@ -60,7 +61,8 @@ fn methods(results: &[PlanResult]) -> Table {
     ]);
     for result in results {
         let with_std = |figure: fn(&Fold) -> f64| match result.spread(|fold| Some(figure(fold))) {
-            Some(spread) => format!("{:.4} ± {:.4}", spread.mean, spread.std),
+            Some(Spread { mean, std: Some(std) }) => format!("{mean:.4} ± {std:.4}"),
+            Some(Spread { mean, std: None }) => format!("{mean:.4}"),
             None => "-".into(),
         };
         let mean = |figure: fn(&Fold) -> Option<f64>| {
@@ -85,15 +87,14 @@ fn methods(results: &[PlanResult]) -> Table {
 fn paired(pairs: &[Paired]) -> Table {
     let mut table = Table::new(&["difference", "mean", "interval", ""]);
     for pair in pairs {
-        let interval =
-            pair.interval.map_or("one split: no interval".into(), |(low, high)| format!("[{low:+.4}, {high:+.4}]"));
+        let interval = match pair.interval {
+            None => "one split: none".into(),
+            Some((low, high)) if low == high => "no spread: none".into(),
+            Some((low, high)) => format!("[{low:+.4}, {high:+.4}]"),
+        };
         let verdict = if pair.distinguishable || pair.interval.is_none() { "" } else { "not distinguishable" };
-        table.row(vec![
-            format!("{} - {}", pair.a, pair.b),
-            format!("{:+.4}", pair.difference),
-            interval,
-            verdict.into(),
-        ]);
+        let difference = format!("{} - {}", pair.a, pair.b);
+        table.row(vec![difference, format!("{:+.4}", pair.difference), interval, verdict.into()]);
     }
     table
 }
@@ -136,7 +137,7 @@ pub fn model_text(model: &Model) -> String {
         text += &format!("warning: {warning}\n");
     }
     if let Some(weights) = model.weights() {
-        text += &format!("\nKernel weights\n{}", weight_bars(model.kernels(), weights));
+        text += &format!("\nKernel weights\n{}", weight_bars(&model.kernel_names(), weights));
     }
     text
 }

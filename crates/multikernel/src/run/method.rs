@@ -19,10 +19,10 @@ pub enum Needs {
     Rows,
 }
 
-/// The name card of a method, from which the command line, help texts and bindings are made.
+/// The name card of a method, from which the command line and help texts are made.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
-    /// One word: the same in file names, `--method`, Python and reports.
+    /// One word: the same in file names, `--method` and reports.
     pub name: &'static str,
     /// One line for lists.
     pub summary: &'static str,
@@ -52,6 +52,14 @@ impl<'a> Input<'a> {
         }
     }
 
+    /// The scaled points, for methods that said [`Needs::Rows`].
+    pub fn rows(self) -> Result<&'a Matrix> {
+        match self {
+            Input::Rows(rows) => Ok(rows),
+            Input::Stack(_) => Err(Error::input("this method needs rows, got kernels")),
+        }
+    }
+
     /// Number of points.
     pub fn n_samples(self) -> usize {
         match self {
@@ -66,7 +74,7 @@ impl<'a> Input<'a> {
 pub struct Task<'a> {
     /// The training points.
     pub input: Input<'a>,
-    /// Their classes.
+    /// Their classes. In a split, a class of the data may have no row.
     pub labels: &'a Labels,
     /// Names all randomness of the run; take streams of it by [`Rng`](crate::dist::Rng).
     pub seed: u64,
@@ -80,6 +88,11 @@ impl<'a> Task<'a> {
         self.input.stack()
     }
 
+    /// The scaled rows, for methods that said [`Needs::Rows`].
+    pub fn rows(&self) -> Result<&'a Matrix> {
+        self.input.rows()
+    }
+
     /// Number of training points.
     pub fn n_samples(&self) -> usize {
         self.input.n_samples()
@@ -88,7 +101,9 @@ impl<'a> Task<'a> {
 
 /// A trained model, without the data handling around it.
 pub trait Predict: Send + Sync {
-    /// A score for each point (row) and class (column): larger is more likely, and the first largest is the label.
+    /// A score for each point (row) and class (column): larger is more likely, and the first largest is the label. Scores
+    /// of one class should be comparable between rows, since AUROC and AUPRC rank rows by them (two classes by the
+    /// difference of their scores): log joint densities, say, have to be normalised row by row.
     /// The stack given has the columns that [`Predict::points`] asked for.
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix>;
 

@@ -1,4 +1,4 @@
-//! Parameters of a method: declared once as data, from which checks, help text and bindings are made.
+//! Parameters of a method: declared once as data, from which checks and help text are made.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -53,7 +53,7 @@ impl fmt::Display for Allowed {
     }
 }
 
-/// One parameter: its name (the same in Rust, `--set`, Python and files), default, range and meaning.
+/// One parameter: its name (the same in Rust, `--set` and files), default, range and meaning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Param {
     /// The name.
