@@ -2,7 +2,6 @@
 //! `crates/multikernel-cli/tests/kill.rs` does that to it, twenty times at random moments.
 use std::time::Duration;
 
-use multikernel::dist::Rng;
 use multikernel::method::{Machine, Registry};
 use multikernel::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress, Task};
 use multikernel::{Matrix, Result, record};
@@ -34,7 +33,7 @@ impl Method for Slow {
 
     fn step(&self, task: &Task<'_>, params: &Params, state: &mut Visits, _: &Control) -> Result<Progress> {
         std::thread::sleep(Duration::from_micros(params.whole("pause") as u64));
-        let mut rng = Rng::at(task.seed, 0, state.position);
+        let mut rng = task.rng(0, state.position);
         let row = rng.below(task.n_samples());
         // A random rate makes every visit leave its own bits in the coefficients.
         let rate = 0.5 + rng.uniform();

@@ -4,6 +4,7 @@ use super::control::Control;
 use super::observer::Progress;
 use super::params::{Param, Params};
 use crate::data::Labels;
+use crate::dist::Rng;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
@@ -69,6 +70,9 @@ impl<'a> Input<'a> {
     }
 }
 
+/// Marks the streams of methods; splits take those without the mark.
+const METHOD_STREAMS: u64 = 1 << 63;
+
 /// Everything a method may look at while it learns.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
@@ -76,7 +80,7 @@ pub struct Task<'a> {
     pub input: Input<'a>,
     /// Their classes. In a split, a class of the data may have no row.
     pub labels: &'a Labels,
-    /// Names all randomness of the run; take streams of it by [`Rng`](crate::dist::Rng).
+    /// Names all randomness of the run, which comes from [`Task::rng`].
     pub seed: u64,
     /// The threads.
     pub pool: &'a Pool,
@@ -91,6 +95,12 @@ impl<'a> Task<'a> {
     /// The scaled rows, for methods that said [`Needs::Rows`].
     pub fn rows(&self) -> Result<&'a Matrix> {
         self.input.rows()
+    }
+
+    /// The generator of one stream (a chain, a class) of the run, at a position from [`Rng::position`]; 0 is its beginning.
+    /// These streams are apart from those that dealt the rows of a split with the same seed.
+    pub fn rng(&self, stream: u64, position: u64) -> Rng {
+        Rng::at(self.seed, stream | METHOD_STREAMS, position)
     }
 
     /// Number of training points.
