@@ -10,9 +10,9 @@ use crate::linalg::Matrix;
 /// One set of conventions for two classes and for many, those of scikit-learn's macro averages:
 /// - macro means run over the classes that occur in the truth or in the predictions; a ratio 0/0 counts as 0;
 /// - `macro_f` is the mean of the per-class F1, not the F1 of the mean precision and mean recall;
-/// - `auroc` and `auprc` are means over the classes (class against the rest, by the score column of the class) of
-///   which the truth holds both members and non-members; for two classes, too, both columns count. With scores
-///   that order the rows oppositely in the two columns the two-class AUROC is the usual one.
+/// - `auroc` and `auprc` are means over the classes of which the truth holds both members and non-members, the class
+///   against the rest. Rows are ranked by the score column of the class; with two classes by how much its score
+///   exceeds the other, so the two-class AUROC is the usual one whatever the scores have in common.
 ///
 /// ```
 /// use multikernel::{Matrix, evaluate::Metrics};
@@ -215,19 +215,17 @@ fn tie_groups(positive: &[bool], score: &[f64]) -> Option<Vec<TieGroup>> {
 /// Mean of `area` over the classes for which it is defined, class against rest.
 fn one_against_rest(truth: &[usize], scores: &Matrix, area: fn(&[bool], &[f64]) -> Option<f64>) -> Option<f64> {
     // Two classes are ranked by how much one score exceeds the other, which is what decides between them.
-    let margins = match scores.n_cols() {
-        2 => Matrix::from_fn(scores.n_rows(), 2, |i, class| {
-            let margin = scores.get(i, class) - scores.get(i, 1 - class);
-            // Both infinite: no order.
-            if margin.is_nan() { 0.0 } else { margin }
-        }),
-        _ => scores.clone(),
+    let rank = |i: usize, class: usize| match scores.n_cols() {
+        // Both infinite: no order.
+        2 if scores.get(i, 0) == scores.get(i, 1) => 0.0,
+        2 => scores.get(i, class) - scores.get(i, 1 - class),
+        _ => scores.get(i, class),
     };
-    let scores = &margins;
     let areas = (0..scores.n_cols()).filter_map(|class| {
         let positive: Vec<bool> = truth.iter().map(|&t| t == class).collect();
         // Most of many classes may be absent from a small test set: no column is copied for those.
-        if positive.contains(&true) { area(&positive, &scores.column(class)) } else { None }
+        let ranks = || (0..scores.n_rows()).map(|i| rank(i, class)).collect::<Vec<f64>>();
+        if positive.contains(&true) { area(&positive, &ranks()) } else { None }
     });
     mean(areas)
 }
