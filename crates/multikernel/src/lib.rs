@@ -42,6 +42,7 @@ pub mod method;
 mod pool;
 pub mod report;
 pub mod run;
+mod simd;
 pub mod solve;
 pub mod stack;
 pub mod testing;

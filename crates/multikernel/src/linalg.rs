@@ -25,11 +25,7 @@ impl Matrix {
 
     /// A matrix of zeros, or `None` where there is no memory for it.
     pub(crate) fn try_zeros(n_rows: usize, n_cols: usize) -> Option<Self> {
-        let size = n_rows.checked_mul(n_cols)?;
-        // Asked first, because a vector that cannot be had ends the program; then zeroed by the system page by page as it is
-        // written, which a vector filled here would not be.
-        Vec::<f64>::new().try_reserve_exact(size).ok()?;
-        Some(Matrix { n_rows, n_cols, data: vec![0.0; size] })
+        Some(Matrix { n_rows, n_cols, data: zeroed(n_rows.checked_mul(n_cols)?)? })
     }
 
     /// A matrix over row-major `data` of length `n_rows * n_cols`; any other length is an error.
@@ -121,6 +117,68 @@ impl Matrix {
     /// The given columns, in the given order, copied.
     pub fn select_cols(&self, cols: &[usize]) -> Matrix {
         Matrix::from_fn(self.n_rows, cols.len(), |i, j| self.row(i)[cols[j]])
+    }
+}
+
+/// A vector of zeros, or `None` where there is no memory for it.
+///
+/// Large ones ask for large pages: the system clears and hands out memory page by page when it is first written, which
+/// for pages of 4 KiB takes longer than computing what is written.
+pub(crate) fn zeroed<T: crate::simd::Real>(n: usize) -> Option<Vec<T>> {
+    // Asked first, because a vector that cannot be had ends the program; then zeroed by the system page by page as it is
+    // written, which a vector filled here would not be.
+    Vec::<T>::new().try_reserve_exact(n).ok()?;
+    let mut values = T::zeros(n);
+    large_pages(&mut values);
+    Some(values)
+}
+
+#[cfg(target_os = "linux")]
+fn large_pages<T>(values: &mut [T]) {
+    const PAGE: usize = 2 << 20;
+    let (start, size) = (values.as_mut_ptr() as usize, size_of_val(values));
+    let first = start.next_multiple_of(PAGE);
+    if size < 2 * PAGE {
+        return;
+    }
+    let length = (start + size - first) / PAGE * PAGE;
+    // SAFETY: whole pages inside memory we own; the advice changes how it is backed, not what is in it. That it may be
+    // refused changes nothing but speed.
+    unsafe { libc::madvise(first as *mut libc::c_void, length, libc::MADV_HUGEPAGE) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn large_pages<T>(_: &mut [T]) {}
+
+/// One matrix written piece by piece from several threads.
+pub(crate) struct Pieces<'a> {
+    data: *mut f64,
+    n_rows: usize,
+    n_cols: usize,
+    matrix: std::marker::PhantomData<&'a mut Matrix>,
+}
+
+// SAFETY: it is a matrix borrowed for writing, which may be sent; that pieces do not overlap is promised by the caller of
+// `piece`.
+unsafe impl Send for Pieces<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Pieces<'_> {}
+
+impl<'a> Pieces<'a> {
+    pub(crate) fn new(matrix: &'a mut Matrix) -> Self {
+        let (n_rows, n_cols) = (matrix.n_rows, matrix.n_cols);
+        Pieces { data: matrix.data.as_mut_ptr(), n_rows, n_cols, matrix: std::marker::PhantomData }
+    }
+
+    /// Some columns of a row.
+    ///
+    /// # Safety
+    /// No two pieces that exist at the same time may overlap.
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) unsafe fn piece(&self, row: usize, cols: std::ops::Range<usize>) -> &mut [f64] {
+        assert!(row < self.n_rows && cols.start <= cols.end && cols.end <= self.n_cols);
+        // SAFETY: inside the matrix, checked above, and not shared, promised by the caller.
+        unsafe { std::slice::from_raw_parts_mut(self.data.add(row * self.n_cols + cols.start), cols.len()) }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::columns::Columns;
-use super::exp::{decay_into, exp};
+use crate::simd::{decay_into, exp};
 use crate::error::{Error, Result};
 use crate::linalg::dot;
 
@@ -230,6 +230,12 @@ impl Kernel {
     /// The same kernel, to be centred with the training means by whoever stores them.
     pub fn centred(mut self) -> Self {
         self.centred = true;
+        self
+    }
+
+    /// The same kernel before it is centred.
+    pub(crate) fn not_centred(mut self) -> Self {
+        self.centred = false;
         self
     }
 

@@ -22,7 +22,6 @@
 
 mod bank;
 mod columns;
-mod exp;
 mod family;
 mod grammar;
 mod median;

@@ -371,7 +371,7 @@ fn build(rows: &Matrix, kernels: &[Kernel], session: &mut Session<'_>) -> Result
         }
         control.stop().is_none()
     };
-    let building = Building { pool: session.pool, memory: session.memory, watch: Some(&watch) };
+    let building = Building { memory: session.memory, watch: Some(&watch), ..Building::new(session.pool) };
     let stack = Stack::train(rows, kernels, &building)?;
     for note in stack.notes() {
         session.observer.note(note);

@@ -1,0 +1,306 @@
+//! What the operations of the kernel stack reach, beside the limits of the machine measured in the same run.
+//!
+//! ```text
+//! cargo bench -p multikernel --bench stack -- [limits] [passes] [radial] [sparse] [bank] [--data-dir DIR] [--json FILE]
+//! ```
+//!
+//! Without a section all are run; `bank` and `sparse` need the data sets of `--data-dir` and are skipped without them.
+//! `benches/stack_numpy.py` runs this and the same banks in numpy. Times are the best of several repeats.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use multikernel::data::{self, ReadOptions, Scaler};
+use multikernel::dist::Rng;
+use multikernel::kernel::{Bank, Kernel};
+use multikernel::stack::{Building, Precision, Stack, Storage, Symmetric};
+use multikernel::{Matrix, Pool};
+use serde_json::{Value, json};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+const BANK: &str = "gaussian(2^-6..2^7), polynomial(1..3)";
+
+fn main() -> Outcome<()> {
+    let (mut sections, mut data_dir, mut out) = (vec![], None, None);
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--data-dir" => data_dir = Some(PathBuf::from(words.next().ok_or("--data-dir needs a folder")?)),
+            "--json" => out = Some(PathBuf::from(words.next().ok_or("--json needs a file")?)),
+            // Cargo adds these.
+            "--bench" | "--test" => {}
+            "limits" | "passes" | "radial" | "sparse" | "bank" => sections.push(word),
+            _ => return Err(format!("unknown word {word}").into()),
+        }
+    }
+    let wants = |name: &str| sections.is_empty() || sections.iter().any(|section| section == name);
+    let mut results = vec![];
+    if wants("limits") {
+        limits();
+    }
+    if wants("passes") {
+        passes()?;
+    }
+    if wants("radial") {
+        radial()?;
+    }
+    match &data_dir {
+        Some(dir) => {
+            if wants("sparse") {
+                sparse(dir)?;
+            }
+            if wants("bank") {
+                results.extend(bank(dir)?);
+            }
+        }
+        None => println!("\nbank, sparse: skipped, give --data-dir with german.numer.csv.gz, pendigits.train.csv.gz, mushrooms.csv.gz"),
+    }
+    if let Some(path) = out {
+        std::fs::write(path, Value::from(results).to_string())?;
+    }
+    Ok(())
+}
+
+/// Best seconds of repeats that last about a second in all, at least three.
+fn best<T>(mut f: impl FnMut() -> T) -> f64 {
+    let (mut least, start, mut repeats) = (f64::INFINITY, Instant::now(), 0);
+    while repeats < 3 || (start.elapsed().as_secs_f64() < 1.0 && repeats < 200) {
+        let begin = Instant::now();
+        black_box(f());
+        least = least.min(begin.elapsed().as_secs_f64());
+        repeats += 1;
+    }
+    least
+}
+
+// ---- limits
+
+/// Sums a buffer as `STREAMS` streams side by side, in vectors as wide as the machine has.
+#[inline(always)]
+fn read_streams<const STREAMS: usize>(data: &[f64]) -> f64 {
+    let length = data.len() / STREAMS / 8;
+    let streams: [&[[f64; 8]]; STREAMS] =
+        std::array::from_fn(|s| &data[s * length * 8..(s + 1) * length * 8].as_chunks::<8>().0[..length]);
+    let mut sums = [[0.0f64; 8]; STREAMS];
+    for i in 0..length {
+        for s in 0..STREAMS {
+            for k in 0..8 {
+                sums[s][k] += streams[s][i][k];
+            }
+        }
+    }
+    sums.iter().flatten().sum()
+}
+
+/// A dozen chains of fused multiply-adds in registers: flops per call.
+#[inline(always)]
+fn fused_chains(steps: usize) -> (f64, f64) {
+    const CHAINS: usize = 12;
+    let mut sums = [[1.0f64; 8]; CHAINS];
+    let (a, b) = (black_box(0.999_999), black_box(1e-9));
+    for _ in 0..steps {
+        for chain in &mut sums {
+            for value in chain {
+                *value = value.mul_add(a, b);
+            }
+        }
+    }
+    (sums.iter().flatten().sum(), (2 * 8 * CHAINS * steps) as f64)
+}
+
+macro_rules! widest {
+    ($name:ident($($arg:ident: $type:ty),*) -> $ret:ty, $body:expr) => {
+        fn $name($($arg: $type),*) -> $ret {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f,fma")]
+                fn avx512($($arg: $type),*) -> $ret { $body }
+                #[target_feature(enable = "avx2,fma")]
+                fn avx2($($arg: $type),*) -> $ret { $body }
+                let fused = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+                if fused && is_x86_feature_detected!("avx512f") {
+                    // SAFETY: found on this processor on the line above.
+                    return unsafe { avx512($($arg),*) };
+                }
+                if fused {
+                    // SAFETY: as above.
+                    return unsafe { avx2($($arg),*) };
+                }
+            }
+            $body
+        }
+    };
+}
+
+widest!(read_one(data: &[f64]) -> f64, read_streams::<1>(data));
+widest!(read_four(data: &[f64]) -> f64, read_streams::<4>(data));
+widest!(read_eight(data: &[f64]) -> f64, read_streams::<8>(data));
+widest!(chains(steps: usize) -> (f64, f64), fused_chains(steps));
+
+/// Bytes per second of the fastest way to read a buffer of this size once, on one thread.
+fn read_bandwidth(bytes: usize) -> f64 {
+    let data = vec![1.0f64; bytes / 8];
+    let ways: [fn(&[f64]) -> f64; 3] = [read_one, read_four, read_eight];
+    bytes as f64 / ways.iter().map(|way| best(|| way(&data))).fold(f64::INFINITY, f64::min)
+}
+
+fn limits() {
+    println!("\n== limits of the machine, one thread");
+    for megabytes in [36, 72, 472, 944] {
+        println!("read {megabytes} MB: {:.1} GB/s", read_bandwidth(megabytes * 1_000_000) / 1e9);
+    }
+    let mut buffer = vec![1.0f64; 100_000_000];
+    println!("write 800 MB: {:.1} GB/s", 0.8 / best(|| buffer.fill(2.0)));
+    println!("write 800 MB never touched before: {:.1} GB/s", 0.8 / best(|| vec![1.0f64; 100_000_000]));
+    let (_, flops) = chains(1_000_000);
+    println!("fused multiply-adds: {:.1} Gflop/s", flops / best(|| chains(1_000_000)) / 1e9);
+    let gaussian: Kernel = "gaussian(1)".parse().expect("a kernel");
+    let base: Vec<f64> = (0..2048).map(|i| f64::from(i) * 0.01).collect();
+    let mut out = vec![0.0; 2048];
+    let seconds = best(|| (0..1000).for_each(|_| gaussian.values_into(black_box(&base), &mut out)));
+    println!("exp, in the first-level cache: {:.2} ns", seconds * 1e9 / 2048e3);
+}
+
+// ---- passes over a packed stack
+
+fn random(n_rows: usize, n_cols: usize) -> Matrix {
+    let mut rng = Rng::new(0, 0);
+    Matrix::from_fn(n_rows, n_cols, |_, _| 4.0 * rng.uniform() - 2.0)
+}
+
+fn kernels(bank: &str, rows: &Matrix) -> Outcome<Vec<Kernel>> {
+    Ok(bank.parse::<Bank>()?.resolve(&Default::default(), rows)?)
+}
+
+fn passes() -> Outcome<()> {
+    println!("\n== combine and project on a packed stack, one thread, share of the read bandwidth");
+    let pool = Pool::new(1)?;
+    for (n, columns, bank) in [(150, 100, "gaussian(2^-3..2^4) each"), (280, 300, "gaussian(2^-4..2^5) each")] {
+        let rows = random(n, columns);
+        let kernels = kernels(bank, &rows)?;
+        for precision in [Precision::F64, Precision::F32] {
+            let building = Building { storage: Storage::Packed, precision, ..Building::new(&pool) };
+            let stack = Stack::train(&rows, &kernels, &building)?;
+            let size = if precision == Precision::F64 { 8 } else { 4 };
+            // What has to be read: one triangle with its diagonal.
+            let bytes = kernels.len() * n * (n + 1) / 2 * size;
+            let bound = read_bandwidth(bytes);
+            let weights = Matrix::from_fn(kernels.len(), 1, |m, _| 1.0 / (m + 1) as f64);
+            let matrix = Matrix::from_fn(n, n, |i, j| ((i * j) % 7) as f64);
+            let combine = bytes as f64 / best(|| stack.combine(&weights, &pool));
+            let project = bytes as f64 / best(|| stack.project(&[Symmetric::Dense(&matrix)], &pool));
+            println!(
+                "P {} N {n} {}: {} MB, bound {:.1} GB/s, combine {:.1} GB/s = {:.0} %, project {:.1} GB/s = {:.0} %",
+                kernels.len(),
+                precision.word(),
+                bytes / 1_000_000,
+                bound / 1e9,
+                combine / 1e9,
+                100.0 * combine / bound,
+                project / 1e9,
+                100.0 * project / bound
+            );
+        }
+    }
+    Ok(())
+}
+
+// ---- many Gaussians on the same columns
+
+fn radial() -> Outcome<()> {
+    const N: usize = 4000;
+    println!("\n== 300 Gaussians on one set of 16 columns, {N} x {N}, one thread");
+    let pool = Pool::new(1)?;
+    let rows = random(N, 16);
+    let building = Building { storage: Storage::Tiled, ..Building::new(&pool) };
+    let matrix = Matrix::from_fn(N, N, |i, j| ((i * j) % 7) as f64);
+    let times = |bank: &str| -> Outcome<(f64, f64)> {
+        let kernels = kernels(bank, &rows)?;
+        let stack = Stack::train(&rows, &kernels, &building)?;
+        let weights = Matrix::from_fn(kernels.len(), 1, |m, _| 1.0 / (m + 1) as f64);
+        let combine = best(|| stack.combine(&weights, &pool));
+        Ok((combine, best(|| stack.project(&[Symmetric::Dense(&matrix)], &pool))))
+    };
+    let (one, many) = (times("gaussian(gamma=0.1)")?, times("gaussian(gamma=2^-15..2^15; 300)")?);
+    // The same sums kernel by kernel: 300 vectorised exponentials of each distance, added up in the cache.
+    let gaussians = kernels("gaussian(gamma=2^-15..2^15; 300)", &rows)?;
+    let direct = exponentials(&gaussians, N * N / 2);
+    println!("combine: one {:.3} s, 300 {:.3} s: {:.2} times one, {:.0} times faster than 300 exponentials ({direct:.2} s)",
+        one.0, many.0, many.0 / one.0, direct / many.0);
+    println!("project: one {:.3} s, 300 {:.3} s: {:.2} times one, {:.0} times faster than 300 exponentials ({direct:.2} s)",
+        one.1, many.1, many.1 / one.1, direct / many.1);
+    Ok(())
+}
+
+/// Seconds for all kernels of `pairs` distances, tile by tile.
+fn exponentials(kernels: &[Kernel], pairs: usize) -> f64 {
+    let mut rng = Rng::new(3, 0);
+    let base: Vec<f64> = (0..2048).map(|_| 60.0 * rng.uniform()).collect();
+    let (mut values, mut sum) = (vec![0.0; 2048], vec![0.0; 2048]);
+    let begin = Instant::now();
+    for _ in 0..pairs / 2048 {
+        for kernel in kernels {
+            kernel.values_into(&base, &mut values);
+            for (sum, value) in sum.iter_mut().zip(&values) {
+                *sum += value;
+            }
+        }
+    }
+    black_box(sum);
+    begin.elapsed().as_secs_f64()
+}
+
+// ---- real sets
+
+fn read(dir: &Path, name: &str) -> Outcome<Matrix> {
+    let table = data::read(&dir.join(format!("{name}.csv.gz")), &ReadOptions::default())?;
+    Ok(table.samples.features().clone())
+}
+
+/// Every other row to train, the rest to test, standardised by the training rows.
+fn halves(rows: &Matrix) -> Outcome<(Matrix, Matrix)> {
+    let pick = |first: usize| (first..rows.n_rows()).step_by(2).collect::<Vec<_>>();
+    let (train, test) = (rows.select_rows(&pick(0)), rows.select_rows(&pick(1)));
+    let scaler = Scaler::fit(&train)?;
+    Ok((scaler.apply(&train)?, scaler.apply(&test)?))
+}
+
+fn bank(dir: &Path) -> Outcome<Vec<Value>> {
+    println!("\n== bank {BANK}: all kernels of the training rows and between test and training rows, stored");
+    let mut results = vec![];
+    for name in ["german.numer", "pendigits.train"] {
+        let (train, test) = halves(&read(dir, name)?)?;
+        let kernels = kernels(BANK, &train)?;
+        for precision in [Precision::F64, Precision::F32] {
+            let mut seconds = vec![];
+            for n_threads in [1, 2] {
+                let pool = Pool::new(n_threads)?;
+                let building = Building { storage: Storage::Packed, precision, ..Building::new(&pool) };
+                let none = vec![None; kernels.len()];
+                seconds.push(best(|| {
+                    let square = Stack::train(&train, &kernels, &building);
+                    let cross = Stack::cross(&test, &train, &kernels, &none, &building);
+                    (square.is_ok(), cross.is_ok())
+                }));
+            }
+            println!(
+                "{name} {} + {} rows, {}: one thread {:.4} s, two {:.4} s ({:.2} times)",
+                train.n_rows(),
+                test.n_rows(),
+                precision.word(),
+                seconds[0],
+                seconds[1],
+                seconds[0] / seconds[1]
+            );
+            results.push(json!({ "set": name, "precision": precision.word(), "seconds": seconds }));
+        }
+    }
+    Ok(results)
+}
+
+fn sparse(_dir: &Path) -> Outcome<()> {
+    Ok(())
+}

@@ -1,0 +1,225 @@
+//! What a stack holds: kernels grouped by base quantity, each group as slots in the order they are computed.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::profile::Grid;
+use crate::kernel::{Base, Columns, Kernel};
+
+/// Radial kernels on the same columns from this many on are one function of the distance.
+/// Below it their exponentials cost about as much as the lookup, and are exact to the last place.
+pub(super) const MANY: usize = 32;
+/// Slots computed together: few enough for the second-level cache, enough to share a base quantity.
+const BATCH: usize = 8;
+/// Highest power of a fresh exponential that stands for a narrower kernel; its relative error is as many times larger.
+const HIGHEST_POWER: u32 = 16;
+
+/// How the values of a slot are found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Step {
+    /// The kernel of its base quantity.
+    Value,
+    /// The square (or, with `true`, the fourth power) of the slot before: the Gaussian of twice (four times) its rate.
+    Raise(bool),
+    /// The base quantity itself, for a group that is one function of it.
+    Base,
+}
+
+/// One array of values per tile.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    /// The kernel; for [`Step::Base`] the first of the group.
+    pub(super) kernel: usize,
+    pub(super) step: Step,
+}
+
+/// Kernels that share a base quantity on the same columns.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) base: Base,
+    pub(super) columns: Columns,
+    pub(super) slots: Range<usize>,
+    /// For a group that is one function of the distance: its kernels with their rates, and the segments.
+    pub(super) radial: Option<Radial>,
+}
+
+/// Radial kernels as functions of one distance.
+#[derive(Debug)]
+pub(super) struct Radial {
+    pub(super) kernels: Vec<usize>,
+    pub(super) rates: Vec<f64>,
+    pub(super) grid: Grid,
+}
+
+/// Slots that are computed together.
+#[derive(Clone, Debug)]
+pub(super) struct Batch {
+    pub(super) group: usize,
+    pub(super) slots: Range<usize>,
+}
+
+/// The kernels of a stack, and how they are computed.
+#[derive(Debug)]
+pub(super) struct Layout {
+    pub(super) kernels: Vec<Kernel>,
+    pub(super) groups: Vec<Group>,
+    pub(super) slots: Vec<Slot>,
+    pub(super) batches: Vec<Batch>,
+    /// Where each kernel is.
+    pub(super) slot_of: Vec<usize>,
+}
+
+impl Layout {
+    pub(super) fn new(kernels: &[Kernel]) -> Layout {
+        let mut layout =
+            Layout { kernels: kernels.to_vec(), groups: vec![], slots: vec![], batches: vec![], slot_of: vec![] };
+        for (base, columns, members) in share(kernels) {
+            let (radial, others): (Vec<usize>, Vec<usize>) =
+                members.into_iter().partition(|&m| kernels[m].family().rate().is_some() && !kernels[m].is_centred());
+            if radial.len() >= MANY {
+                layout.add_radial(base, &columns, radial);
+                layout.add(base, &columns, order(&layout.kernels, vec![], others));
+            } else {
+                layout.add(base, &columns, order(&layout.kernels, radial, others));
+            }
+        }
+        layout.slot_of = vec![0; kernels.len()];
+        for group in &layout.groups {
+            for s in group.slots.clone() {
+                layout.slot_of[layout.slots[s].kernel] = s;
+            }
+            for &m in group.radial.iter().flat_map(|radial| &radial.kernels) {
+                layout.slot_of[m] = group.slots.start;
+            }
+        }
+        layout
+    }
+
+    fn add_radial(&mut self, base: Base, columns: &Columns, kernels: Vec<usize>) {
+        let rates: Vec<f64> = kernels.iter().map(|&m| self.kernels[m].family().rate().unwrap_or_default()).collect();
+        let slot = Slot { kernel: kernels[0], step: Step::Base };
+        let grid = Grid::new(&rates);
+        self.push(base, columns, vec![slot], Some(Radial { kernels, rates, grid }));
+    }
+
+    fn add(&mut self, base: Base, columns: &Columns, slots: Vec<Slot>) {
+        if !slots.is_empty() {
+            self.push(base, columns, slots, None);
+        }
+    }
+
+    fn push(&mut self, base: Base, columns: &Columns, slots: Vec<Slot>, radial: Option<Radial>) {
+        let (group, first) = (self.groups.len(), self.slots.len());
+        let mut begin = 0;
+        for end in 1..=slots.len() {
+            // A batch ends where the next slot needs nothing of the one before it.
+            let whole = slots.get(end).is_none_or(|slot| !matches!(slot.step, Step::Raise(_)));
+            let next = (end + 1..=slots.len())
+                .find(|&e| slots.get(e).is_none_or(|slot| !matches!(slot.step, Step::Raise(_))))
+                .unwrap_or(slots.len());
+            if whole && (end == slots.len() || next - begin > BATCH) {
+                self.batches.push(Batch { group, slots: first + begin..first + end });
+                begin = end;
+            }
+        }
+        let range = first..first + slots.len();
+        self.slots.extend(slots);
+        self.groups.push(Group { base, columns: columns.clone(), slots: range, radial });
+    }
+
+    /// The groups that have a wanted batch.
+    pub(super) fn groups_of(&self, wanted: &[bool]) -> Vec<bool> {
+        let mut groups = vec![false; self.groups.len()];
+        for (batch, _) in self.batches.iter().zip(wanted).filter(|&(_, &wanted)| wanted) {
+            groups[batch.group] = true;
+        }
+        groups
+    }
+
+    /// The batch that holds a kernel.
+    pub(super) fn batch_of(&self, kernel: usize) -> usize {
+        self.batches.partition_point(|batch| batch.slots.end <= self.slot_of[kernel])
+    }
+}
+
+/// Kernels by base quantity and columns, both in the order of their first kernel.
+fn share(kernels: &[Kernel]) -> Vec<(Base, Columns, Vec<usize>)> {
+    let mut place = HashMap::new();
+    let mut groups: Vec<(Base, Columns, Vec<usize>)> = vec![];
+    for (m, kernel) in kernels.iter().enumerate() {
+        let at = *place.entry((kernel.base(), kernel.columns())).or_insert_with(|| {
+            groups.push((kernel.base(), kernel.columns().clone(), vec![]));
+            groups.len() - 1
+        });
+        groups[at].2.push(m);
+    }
+    groups
+}
+
+/// The slots of a group: chains of radial kernels, each begun by its widest, then the other kernels.
+fn order(kernels: &[Kernel], mut radial: Vec<usize>, others: Vec<usize>) -> Vec<Slot> {
+    let rate = |m: usize| kernels[m].family().rate().unwrap_or_default();
+    radial.sort_by(|&a, &b| rate(a).total_cmp(&rate(b)).then(a.cmp(&b)));
+    let mut left: Vec<usize> = radial;
+    let mut slots = vec![];
+    while !left.is_empty() {
+        let mut last = left.remove(0);
+        slots.push(Slot { kernel: last, step: Step::Value });
+        let mut power = 1;
+        while let Some((place, twice)) = next(&left, rate, last).filter(|&(_, t)| power << (1 + u32::from(t)) <= HIGHEST_POWER)
+        {
+            power <<= 1 + u32::from(twice);
+            last = left.remove(place);
+            slots.push(Slot { kernel: last, step: Step::Raise(twice) });
+        }
+    }
+    slots.extend(others.into_iter().map(|kernel| Slot { kernel, step: Step::Value }));
+    slots
+}
+
+/// Where the kernel of exactly twice the rate is, or else that of four times the rate.
+fn next(left: &[usize], rate: impl Fn(usize) -> f64, last: usize) -> Option<(usize, bool)> {
+    let find = |factor: f64| left.iter().position(|&m| rate(m) == factor * rate(last));
+    find(2.0).map(|place| (place, false)).or_else(|| find(4.0).map(|place| (place, true)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Bank;
+
+    fn layout(bank: &str) -> Layout {
+        let bank: Bank = bank.parse().unwrap();
+        Layout::new(&bank.resolve(&Default::default(), &crate::Matrix::zeros(2, 3)).unwrap())
+    }
+
+    #[test]
+    fn widths_in_powers_of_two_begin_anew_every_third() {
+        let layout = layout("gaussian(2^-6..2^7), polynomial(1..3)");
+        assert_eq!((layout.groups.len(), layout.slots.len()), (2, 17));
+        let fresh = layout.slots[..14].iter().filter(|slot| slot.step == Step::Value).count();
+        assert_eq!(fresh, 5);
+        assert!(layout.slots[..14].iter().all(|slot| slot.step != Step::Raise(false)));
+        for batch in &layout.batches {
+            assert!(batch.slots.len() <= BATCH && layout.slots[batch.slots.start].step == Step::Value);
+        }
+        for m in 0..17 {
+            assert_eq!(layout.slots[layout.slot_of[m]].kernel, m);
+            assert!(layout.batches[layout.batch_of(m)].slots.contains(&layout.slot_of[m]));
+        }
+    }
+
+    #[test]
+    fn rates_in_powers_of_two_begin_anew_every_fifth() {
+        let layout = layout("gaussian(gamma=2^-4..2^5)");
+        assert_eq!(layout.slots.iter().filter(|slot| slot.step == Step::Value).count(), 2);
+    }
+
+    #[test]
+    fn many_radial_kernels_take_one_slot_and_centred_ones_their_own() {
+        let layout = layout("gaussian(gamma=2^-5..2^5; 40), gaussian(1) centred, laplacian(1)");
+        assert_eq!(layout.slots.iter().map(|slot| slot.step).collect::<Vec<_>>(), [Step::Base, Step::Value, Step::Value]);
+        assert_eq!(layout.groups[0].radial.as_ref().unwrap().kernels, (0..40).collect::<Vec<_>>());
+        assert_eq!((layout.slot_of[39], layout.slot_of[40], layout.slot_of[41]), (0, 1, 2));
+    }
+}

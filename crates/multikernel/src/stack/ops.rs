@@ -1,0 +1,495 @@
+//! The operations, each written once for stored and for computed values.
+//!
+//! Work is cut into blocks of rows and parts by the shape alone, and parts are added in order: the same bits for any number
+//! of threads, and whether a kernel was stored or is computed on the way.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::cut::{Cut, Tile};
+use super::layout::Layout;
+use super::profile::{Moments, Profile};
+use super::source::{Scratch, Source};
+use super::{Element, Stack, Symmetric};
+use crate::error::{Error, Result};
+use crate::linalg::{Matrix, Pieces};
+use crate::pool::Pool;
+use crate::simd::{Real, decay_into};
+
+/// Memory for the partial results of `apply`.
+const PARTIAL_BYTES: usize = 128 << 20;
+
+/// Asks before each block whether to go on.
+pub(super) struct Watch<'a> {
+    ask: Option<&'a (dyn Fn() -> bool + Send + Sync)>,
+    stopped: AtomicBool,
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn new(ask: Option<&'a (dyn Fn() -> bool + Send + Sync)>) -> Self {
+        Watch { ask, stopped: AtomicBool::new(false) }
+    }
+
+    pub(super) fn go_on(&self) -> bool {
+        if !self.stopped.load(Ordering::Relaxed) && self.ask.is_some_and(|ask| ask()) {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        !self.stopped.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn result<T>(&self, value: T) -> Result<T> {
+        if self.stopped.load(Ordering::Relaxed) {
+            return Err(Error::Stopped("stopped while kernels were computed".into()));
+        }
+        Ok(value)
+    }
+}
+
+/// What one column of weights asks of each batch.
+enum Term {
+    /// Nothing: all weights are zero.
+    Nothing,
+    /// Slots with a weight that is not zero.
+    Slots(Vec<(usize, f64)>),
+    /// One function of the distance.
+    Radial(Profile),
+}
+
+fn terms(layout: &Layout, weights: &[f64], pool: &Pool) -> Vec<Term> {
+    let term = |batch: &super::layout::Batch| match &layout.groups[batch.group].radial {
+        Some(radial) => {
+            let weights: Vec<f64> = radial.kernels.iter().map(|&m| weights[m]).collect();
+            if weights.iter().all(|&weight| weight == 0.0) {
+                return Term::Nothing;
+            }
+            Term::Radial(Profile::new(&radial.grid, &radial.rates, &weights, pool))
+        }
+        None => {
+            let weight = |slot: usize| (slot, weights[layout.slots[slot].kernel]);
+            let slots: Vec<(usize, f64)> = batch.slots.clone().map(weight).filter(|&(_, weight)| weight != 0.0).collect();
+            if slots.is_empty() { Term::Nothing } else { Term::Slots(slots) }
+        }
+    };
+    layout.batches.iter().map(term).collect()
+}
+
+/// `out += sum of the weighted slots`, in their order, four at a time: more streams from memory, fewer passes over `out`.
+fn add_slots<T: Real>(slots: &[(usize, f64)], first: usize, values: &[T], out: &mut [f64]) {
+    let n = out.len();
+    let of = |slot: usize| &values[(slot - first) * n..(slot - first + 1) * n];
+    let (fours, rest) = slots.as_chunks::<4>();
+    for four in fours {
+        T::add_four(four.map(|(_, weight)| weight), four.map(|(slot, _)| of(slot)), out);
+    }
+    for &(slot, weight) in rest {
+        T::add_scaled(weight, of(slot), out);
+    }
+}
+
+pub(super) fn combine<T: Element>(stack: &Stack, weights: &Matrix, pool: &Pool) -> Result<Vec<Matrix>> {
+    let (layout, cut) = (&stack.core.layout, stack.cut());
+    let columns: Vec<Vec<Term>> = (0..weights.n_cols()).map(|c| terms(layout, &weights.column(c), pool)).collect();
+    let wanted: Vec<bool> =
+        (0..layout.batches.len()).map(|b| columns.iter().any(|terms| !matches!(terms[b], Term::Nothing))).collect();
+    let what = format!("{} combined kernel matrices of {} x {}", columns.len(), cut.n_rows, cut.n_cols);
+    let mut sums = stack.core.matrices(&what, columns.len(), cut.n_rows, cut.n_cols)?;
+    let indices = stack.indices();
+    let source: Source<'_, T> = stack.source(&indices, &wanted);
+    let pieces: Vec<Pieces<'_>> = sums.iter_mut().map(Pieces::new).collect();
+    let watch = stack.core.watch();
+    pool.each((0..cut.n_blocks()).rev().collect(), |block| {
+        let (mut scratch, mut distances) = (Scratch::default(), vec![]);
+        let mut out: Vec<Vec<f64>> = vec![vec![]; columns.len()];
+        for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
+            for out in &mut out {
+                out.clear();
+                out.resize(tile.len(), 0.0);
+            }
+            source.each(block, &tile, &wanted, &mut scratch, |slots, values| {
+                for (terms, out) in columns.iter().zip(&mut out) {
+                    add_terms(layout, terms, slots.clone(), values, &mut distances, out);
+                }
+            });
+            for (out, pieces) in out.iter().zip(&pieces) {
+                write(&tile, &cut, out, pieces);
+            }
+        }
+    });
+    let result = watch.result(());
+    drop(pieces);
+    result.map(|()| sums)
+}
+
+fn add_terms<T: Real>(
+    layout: &Layout,
+    terms: &[Term],
+    slots: std::ops::Range<usize>,
+    values: &[T],
+    distances: &mut Vec<f64>,
+    out: &mut [f64],
+) {
+    let n = out.len();
+    let first = layout.batches.partition_point(|batch| batch.slots.end <= slots.start);
+    let mut open: Vec<(usize, f64)> = vec![];
+    for (batch, term) in layout.batches.iter().zip(terms).skip(first).take_while(|(batch, _)| batch.slots.end <= slots.end) {
+        match term {
+            Term::Nothing => {}
+            Term::Slots(weighted) => open.extend_from_slice(weighted),
+            Term::Radial(profile) => {
+                add_slots(&open, slots.start, values, out);
+                open.clear();
+                let at = (batch.slots.start - slots.start) * n;
+                distances.resize(n, 0.0);
+                T::widen_into(&values[at..at + n], distances);
+                profile.add_into(distances, out);
+            }
+        }
+    }
+    add_slots(&open, slots.start, values, out);
+}
+
+/// Writes a tile to its place and, for entries that stand for two, across the diagonal.
+fn write(tile: &Tile, cut: &Cut, values: &[f64], pieces: &Pieces<'_>) {
+    let width = tile.cols.len();
+    for (i, row) in tile.rows.clone().zip(values.chunks_exact(width)) {
+        // SAFETY: each entry of the matrix belongs to one tile or to the mirror of one, and each tile to one task.
+        unsafe { pieces.piece(i, tile.cols.clone()) }.copy_from_slice(row);
+    }
+    for (k, j) in tile.cols.clone().take(tile.n_mirrored(cut)).enumerate() {
+        // SAFETY: as above.
+        let column = unsafe { pieces.piece(j, tile.rows.clone()) };
+        for (r, out) in column.iter_mut().enumerate() {
+            *out = values[r * width + k];
+        }
+    }
+}
+
+/// A symmetric matrix, ready to be read tile by tile.
+enum Folded<'a> {
+    Dense(&'a Matrix),
+    /// The columns of U and of V.
+    Factored(Vec<Vec<f64>>, Vec<Vec<f64>>),
+}
+
+impl<'a> Folded<'a> {
+    fn new(matrix: &Symmetric<'a>) -> Self {
+        let columns = |matrix: &Matrix| (0..matrix.n_cols()).map(|r| matrix.column(r)).collect();
+        match matrix {
+            Symmetric::Dense(matrix) => Folded::Dense(matrix),
+            Symmetric::Factored(u, v) => Folded::Factored(columns(u), columns(v)),
+        }
+    }
+
+    /// M at the entries of a tile, with M' added where an entry stands for two.
+    fn tile_into(&self, tile: &Tile, cut: &Cut, out: &mut Vec<f64>) {
+        let (width, mirrored) = (tile.cols.len(), tile.n_mirrored(cut));
+        let across = tile.cols.start..tile.cols.start + mirrored;
+        out.clear();
+        out.resize(tile.len(), 0.0);
+        for (i, row) in tile.rows.clone().zip(out.chunks_exact_mut(width)) {
+            match self {
+                Folded::Dense(matrix) => row.copy_from_slice(&matrix.row(i)[tile.cols.clone()]),
+                Folded::Factored(u, v) => {
+                    for (u, v) in u.iter().zip(v) {
+                        f64::add_scaled(u[i], &v[tile.cols.clone()], row);
+                        if mirrored > 0 {
+                            f64::add_scaled(v[i], &u[across.clone()], &mut row[..mirrored]);
+                        }
+                    }
+                }
+            }
+        }
+        if let Folded::Dense(matrix) = self {
+            for (k, j) in across.enumerate() {
+                for (r, &value) in matrix.row(j)[tile.rows.clone()].iter().enumerate() {
+                    out[r * width + k] += value;
+                }
+            }
+        }
+    }
+}
+
+/// Inner products with one matrix: a number per slot, and moments per group that is one function.
+#[derive(Clone)]
+struct Sums {
+    slots: Vec<f64>,
+    moments: Vec<Option<Moments>>,
+}
+
+impl Sums {
+    fn new(layout: &Layout) -> Sums {
+        let moments = |group: &super::layout::Group| group.radial.as_ref().map(|radial| Moments::new(&radial.grid));
+        Sums { slots: vec![0.0; layout.slots.len()], moments: layout.groups.iter().map(moments).collect() }
+    }
+
+    fn add<T: Real>(
+        &mut self,
+        layout: &Layout,
+        slots: std::ops::Range<usize>,
+        values: &[T],
+        with: &[f64],
+        distances: &mut Vec<f64>,
+    ) {
+        let n = with.len();
+        let first = layout.groups.partition_point(|group| group.slots.end <= slots.start);
+        for (g, group) in layout.groups.iter().enumerate().skip(first).take_while(|(_, g)| g.slots.start < slots.end) {
+            let here = group.slots.start.max(slots.start)..group.slots.end.min(slots.end);
+            let values = &values[(here.start - slots.start) * n..(here.end - slots.start) * n];
+            match &mut self.moments[g] {
+                Some(moments) => {
+                    distances.resize(n, 0.0);
+                    T::widen_into(values, distances);
+                    moments.add(distances, with);
+                }
+                None => add_dots(values, with, &mut self.slots[here]),
+            }
+        }
+    }
+
+    fn merge(mut self, other: &Sums) -> Sums {
+        for (a, b) in self.slots.iter_mut().zip(&other.slots) {
+            *a += b;
+        }
+        for (a, b) in self.moments.iter_mut().zip(&other.moments) {
+            if let (Some(a), Some(b)) = (a, b) {
+                a.merge(b);
+            }
+        }
+        self
+    }
+
+    /// One number per kernel.
+    fn finish(&self, layout: &Layout, pool: &Pool) -> Vec<f64> {
+        let mut sums: Vec<f64> = layout.slot_of.iter().map(|&slot| self.slots[slot]).collect();
+        for (group, moments) in layout.groups.iter().zip(&self.moments) {
+            if let (Some(radial), Some(moments)) = (&group.radial, moments) {
+                for (&m, value) in radial.kernels.iter().zip(moments.inner(&radial.grid, &radial.rates, pool)) {
+                    sums[m] = value;
+                }
+            }
+        }
+        sums
+    }
+}
+
+/// `sums += values of each slot . with`, four slots at a time.
+fn add_dots<T: Real>(values: &[T], with: &[f64], sums: &mut [f64]) {
+    let n = with.len();
+    let (fours, rest) = sums.as_chunks_mut::<4>();
+    let mut chunks = values.chunks_exact(4 * n);
+    for (sums, values) in fours.iter_mut().zip(&mut chunks) {
+        let (first, second) = values.split_at(2 * n);
+        let dots = T::dot_four([&first[..n], &first[n..], &second[..n], &second[n..]], with);
+        for (sum, dot) in sums.iter_mut().zip(dots) {
+            *sum += dot;
+        }
+    }
+    for (sum, values) in rest.iter_mut().zip(chunks.remainder().chunks_exact(n)) {
+        *sum += T::dot(values, with);
+    }
+}
+
+pub(super) fn project<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], pool: &Pool) -> Result<Matrix> {
+    let (layout, cut) = (&stack.core.layout, stack.cut());
+    let folded: Vec<Folded<'_>> = matrices.iter().map(Folded::new).collect();
+    let wanted = vec![true; layout.batches.len()];
+    let indices = stack.indices();
+    let source: Source<'_, T> = stack.source(&indices, &wanted);
+    let watch = stack.core.watch();
+    let parts = cut.parts();
+    let partial = pool.map(parts.len(), |part| {
+        let (mut scratch, mut distances) = (Scratch::default(), vec![]);
+        let mut with: Vec<Vec<f64>> = vec![vec![]; folded.len()];
+        let mut sums = vec![Sums::new(layout); folded.len()];
+        for block in parts[part].clone() {
+            for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
+                for (folded, with) in folded.iter().zip(&mut with) {
+                    folded.tile_into(&tile, &cut, with);
+                }
+                source.each(block, &tile, &wanted, &mut scratch, |slots, values| {
+                    for (sums, with) in sums.iter_mut().zip(&with) {
+                        sums.add(layout, slots.clone(), values, with, &mut distances);
+                    }
+                });
+            }
+        }
+        sums
+    });
+    watch.result(())?;
+    let add = |all: Vec<Sums>, part: &Vec<Sums>| all.into_iter().zip(part).map(|(a, b)| a.merge(b)).collect();
+    let sums: Vec<Sums> = partial.iter().fold(vec![Sums::new(layout); folded.len()], add);
+    let columns: Vec<Vec<f64>> = sums.iter().map(|sums| sums.finish(layout, pool)).collect();
+    Ok(Matrix::from_fn(layout.kernels.len(), columns.len(), |m, c| columns[c][m]))
+}
+
+/// `out += K V` for the entries of a tile and, for those that stand for two, their mirror. `columns` are those of V; `out` has
+/// `n_rows` values per column.
+fn multiply<T: Real>(values: &[T], tile: &Tile, cut: &Cut, columns: &[Vec<f64>], out: &mut [f64]) {
+    let mirrored = tile.n_mirrored(cut);
+    for (i, row) in tile.rows.clone().zip(values.chunks_exact(tile.cols.len())) {
+        for (column, out) in columns.iter().zip(out.chunks_exact_mut(cut.n_rows)) {
+            out[i] += T::dot(row, &column[tile.cols.clone()]);
+            if mirrored > 0 {
+                T::add_scaled(column[i], &row[..mirrored], &mut out[tile.cols.start..tile.cols.start + mirrored]);
+            }
+        }
+    }
+}
+
+/// Calls `f` with each kernel of some slots and its values; kernels of a group that is one function are computed.
+fn each_kernel<T: Real>(
+    layout: &Layout,
+    slots: std::ops::Range<usize>,
+    values: &[T],
+    n: usize,
+    buffers: &mut [Vec<f64>; 2],
+    mut f: impl FnMut(usize, Either<'_, T>),
+) {
+    for (slot, values) in slots.zip(values.chunks_exact(n)) {
+        let group = &layout.groups[layout.groups.partition_point(|group| group.slots.end <= slot)];
+        let Some(radial) = &group.radial else {
+            f(layout.slots[slot].kernel, Either::Stored(values));
+            continue;
+        };
+        let [distances, kernel] = buffers;
+        distances.resize(n, 0.0);
+        kernel.resize(n, 0.0);
+        T::widen_into(values, distances);
+        for (&m, &rate) in radial.kernels.iter().zip(&radial.rates) {
+            decay_into(rate, distances, kernel);
+            f(m, Either::Wide(kernel));
+        }
+    }
+}
+
+/// Values as they are stored, or in `f64`.
+enum Either<'a, T> {
+    Stored(&'a [T]),
+    Wide(&'a [f64]),
+}
+
+impl<T: Real> Either<'_, T> {
+    fn multiply(&self, tile: &Tile, cut: &Cut, columns: &[Vec<f64>], out: &mut [f64]) {
+        match self {
+            Either::Stored(values) => multiply(values, tile, cut, columns, out),
+            Either::Wide(values) => multiply(values, tile, cut, columns, out),
+        }
+    }
+}
+
+pub(super) fn apply<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) -> Result<Vec<Matrix>> {
+    let (layout, cut) = (&stack.core.layout, stack.cut());
+    let (n_kernels, size) = (layout.kernels.len(), cut.n_rows * vectors.n_cols());
+    let what = format!("{n_kernels} products of {} x {}", cut.n_rows, vectors.n_cols());
+    let mut products = stack.core.matrices(&what, n_kernels, cut.n_rows, vectors.n_cols())?;
+    let columns: Vec<Vec<f64>> = (0..vectors.n_cols()).map(|r| vectors.column(r)).collect();
+    // As many parts as their partial results leave room for, whatever the number of threads.
+    let n_parts = (PARTIAL_BYTES / (8 * size * n_kernels).max(1)).max(1);
+    let parts = cut.parts_up_to(n_parts);
+    let wanted = vec![true; layout.batches.len()];
+    let indices = stack.indices();
+    let source: Source<'_, T> = stack.source(&indices, &wanted);
+    let watch = stack.core.watch();
+    let n_batches = layout.batches.len();
+    let partial = pool.map(parts.len() * n_batches, |task| {
+        let (part, b) = (task / n_batches, task % n_batches);
+        let only: Vec<bool> = (0..n_batches).map(|other| other == b).collect();
+        let mut sums: Vec<(usize, Vec<f64>)> = members(layout, b).map(|m| (m, vec![0.0; size])).collect();
+        let (mut scratch, mut buffers) = (Scratch::default(), [vec![], vec![]]);
+        for block in parts[part].clone() {
+            for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
+                source.each(block, &tile, &only, &mut scratch, |slots, values| {
+                    let mut sums = sums.iter_mut();
+                    each_kernel(layout, slots, values, tile.len(), &mut buffers, |_, values| {
+                        if let Some((_, out)) = sums.next() {
+                            values.multiply(&tile, &cut, &columns, out);
+                        }
+                    });
+                });
+            }
+        }
+        sums
+    });
+    watch.result(())?;
+    for (m, sums) in partial.iter().flatten() {
+        let product = &mut products[*m];
+        for (r, column) in sums.chunks_exact(cut.n_rows.max(1)).enumerate() {
+            for (i, value) in column.iter().enumerate() {
+                product.row_mut(i)[r] += value;
+            }
+        }
+    }
+    Ok(products)
+}
+
+/// The kernels of a batch in the order [`each_kernel`] has them.
+fn members(layout: &Layout, batch: usize) -> impl Iterator<Item = usize> + '_ {
+    let batch = &layout.batches[batch];
+    let radial = layout.groups[batch.group].radial.as_ref();
+    let all: Vec<usize> = match radial {
+        Some(radial) => radial.kernels.clone(),
+        None => layout.slots[batch.slots.clone()].iter().map(|slot| slot.kernel).collect(),
+    };
+    all.into_iter()
+}
+
+pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) -> Result<Vec<f64>> {
+    let (layout, cut) = (&stack.core.layout, stack.cut());
+    let columns: Vec<[Vec<f64>; 1]> = (0..vectors.n_cols()).map(|m| [vectors.column(m)]).collect();
+    let wanted = vec![true; layout.batches.len()];
+    let indices = stack.indices();
+    let source: Source<'_, T> = stack.source(&indices, &wanted);
+    let watch = stack.core.watch();
+    let parts = cut.parts();
+    let partial = pool.map(parts.len(), |part| {
+        let (mut scratch, mut buffers) = (Scratch::default(), [vec![], vec![]]);
+        let mut sums = vec![0.0; cut.n_rows];
+        for block in parts[part].clone() {
+            for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
+                source.each(block, &tile, &wanted, &mut scratch, |slots, values| {
+                    each_kernel(layout, slots, values, tile.len(), &mut buffers, |m, values| {
+                        values.multiply(&tile, &cut, &columns[m], &mut sums);
+                    });
+                });
+            }
+        }
+        sums
+    });
+    let mut sums = vec![0.0; cut.n_rows];
+    for part in &partial {
+        f64::add_scaled(1.0, part, &mut sums);
+    }
+    watch.result(sums)
+}
+
+pub(super) fn block<T: Element>(stack: &Stack, m: usize) -> Result<Matrix> {
+    let (layout, cut) = (&stack.core.layout, stack.cut());
+    let what = format!("a piece of {} x {} of one kernel", cut.n_rows, cut.n_cols);
+    let mut piece = stack.core.matrices(&what, 1, cut.n_rows, cut.n_cols)?.remove(0);
+    let wanted: Vec<bool> = (0..layout.batches.len()).map(|b| b == layout.batch_of(m)).collect();
+    let indices = stack.indices();
+    let source: Source<'_, T> = stack.source(&indices, &wanted);
+    let (mut scratch, mut buffers) = (Scratch::default(), [vec![], vec![]]);
+    for block in 0..cut.n_blocks() {
+        for tile in cut.tiles(block) {
+            source.each(block, &tile, &wanted, &mut scratch, |slots, values| {
+                each_kernel(layout, slots, values, tile.len(), &mut buffers, |kernel, values| {
+                    if kernel == m {
+                        values.copy_into(&tile, &cut, &mut piece);
+                    }
+                });
+            });
+        }
+    }
+    Ok(piece)
+}
+
+impl<T: Real> Either<'_, T> {
+    fn copy_into(&self, tile: &Tile, cut: &Cut, out: &mut Matrix) {
+        let mut wide = vec![0.0; tile.len()];
+        match self {
+            Either::Stored(values) => T::widen_into(values, &mut wide),
+            Either::Wide(values) => wide.copy_from_slice(values),
+        }
+        write(tile, cut, &wide, &Pieces::new(out));
+    }
+}

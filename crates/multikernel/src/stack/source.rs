@@ -1,0 +1,226 @@
+//! Where the values of a tile come from: stored, gathered for a view, or computed there and then by the code that fills
+//! the store, so that the bits are the same.
+
+use super::cut::{Cut, Tile};
+use super::layout::{Batch, Layout, Step};
+use super::points::{Points, base_into};
+use super::{Centring, Core};
+use crate::simd::{Real, raise};
+
+/// The values of one view of a stack.
+pub(super) struct Source<'a, T> {
+    pub(super) layout: &'a Layout,
+    /// The shape of the view.
+    pub(super) cut: Cut,
+    values: Values<'a, T>,
+}
+
+enum Values<'a, T> {
+    /// Stored, and the view is the whole.
+    Stored(&'a [T]),
+    /// Stored; the rows and columns of the view among those of the store, which has the shape `store`.
+    Gathered { values: &'a [T], store: Cut, rows: &'a [usize], cols: &'a [usize] },
+    /// Computed from points, group by group.
+    Computed { sides: Vec<Option<Sides>>, centring: Vec<Option<Means>> },
+}
+
+/// The two sets of points of one group.
+pub(super) struct Sides {
+    left: Points,
+    right: Points,
+}
+
+/// The means of a centred kernel at the rows and columns of the view.
+pub(super) struct Means {
+    rows: Vec<f64>,
+    cols: Vec<f64>,
+    grand: f64,
+}
+
+/// Buffers of one thread.
+#[derive(Default)]
+pub(super) struct Scratch<T> {
+    /// The base quantity of a tile, and of which group and tile it is.
+    base: Vec<f64>,
+    held: Option<(usize, Tile)>,
+    current: Vec<f64>,
+    packed: Vec<f64>,
+    values: Vec<T>,
+    places: Vec<(usize, usize)>,
+}
+
+impl<'a, T: Real> Source<'a, T> {
+    pub(super) fn stored(layout: &'a Layout, cut: Cut, values: &'a [T]) -> Self {
+        Source { layout, cut, values: Values::Stored(values) }
+    }
+
+    pub(super) fn gathered(
+        layout: &'a Layout,
+        cut: Cut,
+        values: &'a [T],
+        store: Cut,
+        rows: &'a [usize],
+        cols: &'a [usize],
+    ) -> Self {
+        Source { layout, cut, values: Values::Gathered { values, store, rows, cols } }
+    }
+
+    /// `wanted` says which groups will be asked for; the others cost nothing.
+    pub(super) fn computed(core: &'a Core, cut: Cut, rows: &[usize], cols: &[usize], wanted: &[bool]) -> Self {
+        let sides = |(group, &wanted): (&super::layout::Group, &bool)| {
+            wanted.then(|| Sides {
+                left: Points::left(&core.left, &group.columns, rows),
+                right: Points::right(core.right(), &group.columns, cols),
+            })
+        };
+        let means = |(centring, row_means): (&Option<Centring>, &Vec<f64>)| {
+            let pick = |from: &[f64], at: &[usize]| at.iter().map(|&i| from[i]).collect();
+            centring.as_ref().map(|centring| Means {
+                rows: pick(row_means, rows),
+                cols: pick(&centring.means, cols),
+                grand: centring.grand,
+            })
+        };
+        let sides = core.layout.groups.iter().zip(wanted).map(sides).collect();
+        let centring = core.centring.iter().zip(&core.row_means).map(means).collect();
+        Source { layout: &core.layout, cut, values: Values::Computed { sides, centring } }
+    }
+
+    /// Calls `f` with runs of slots and their values in the tile, one slot after the other, in the order of the slots and
+    /// for all slots of the wanted batches. A run may span batches.
+    pub(super) fn each(
+        &self,
+        block: usize,
+        tile: &Tile,
+        wanted: &[bool],
+        scratch: &mut Scratch<T>,
+        mut f: impl FnMut(std::ops::Range<usize>, &[T]),
+    ) {
+        let batches = &self.layout.batches;
+        let mut next = 0;
+        while let Some(begin) = (next..batches.len()).find(|&b| wanted[b]) {
+            let run = (begin..batches.len()).find(|&b| !wanted[b]).unwrap_or(batches.len());
+            next = match &self.values {
+                // Neighbours in the store are read together.
+                Values::Stored(_) => run,
+                _ => begin + 1,
+            };
+            let slots = batches[begin].slots.start..batches[next - 1].slots.end;
+            match &self.values {
+                Values::Stored(values) => {
+                    let n_slots = self.layout.slots.len();
+                    let start = self.cut.start(block) * n_slots + tile.rows.len() * tile.cols.start * n_slots;
+                    let values = &values[start..start + tile.len() * n_slots];
+                    f(slots.clone(), &values[slots.start * tile.len()..slots.end * tile.len()]);
+                }
+                _ => f(slots, self.batch(tile, &batches[begin], scratch)),
+            }
+        }
+    }
+
+    /// The values of one batch, gathered or computed.
+    fn batch<'s>(&self, tile: &Tile, batch: &Batch, scratch: &'s mut Scratch<T>) -> &'s [T] {
+        let size = batch.slots.len() * tile.len();
+        if scratch.values.len() < size {
+            scratch.values.resize(size, T::default());
+        }
+        match &self.values {
+            Values::Gathered { values, store, rows, cols } => {
+                gather(values, store, self.layout.slots.len(), rows, cols, tile, batch, scratch);
+            }
+            Values::Computed { sides, centring } => {
+                if let Some(sides) = &sides[batch.group] {
+                    let mut values = std::mem::take(&mut scratch.values);
+                    compute(self.layout, sides, centring, tile, batch, scratch, &mut values[..size]);
+                    scratch.values = values;
+                }
+            }
+            Values::Stored(_) => {}
+        }
+        &scratch.values[..size]
+    }
+
+    /// Fills the store of one block: all slots of its tiles, one tile after the other.
+    pub(super) fn fill(&self, block: usize, scratch: &mut Scratch<T>, mut out: &mut [T]) {
+        let Values::Computed { sides, centring } = &self.values else { return };
+        for tile in self.cut.tiles(block) {
+            for batch in &self.layout.batches {
+                let (values, rest) = std::mem::take(&mut out).split_at_mut(batch.slots.len() * tile.len());
+                out = rest;
+                if let Some(sides) = &sides[batch.group] {
+                    compute(self.layout, sides, centring, &tile, batch, scratch, values);
+                }
+            }
+        }
+    }
+}
+
+/// The values of a batch of kernels in a tile: the base quantity once, then each kernel from it or from the one before.
+fn compute<T: Real>(
+    layout: &Layout,
+    sides: &Sides,
+    centring: &[Option<Means>],
+    tile: &Tile,
+    batch: &Batch,
+    scratch: &mut Scratch<T>,
+    out: &mut [T],
+) {
+    let group = &layout.groups[batch.group];
+    let key = (batch.group, tile.clone());
+    if scratch.held.as_ref() != Some(&key) {
+        scratch.base.resize(tile.len(), 0.0);
+        base_into(group.base, &sides.left, &sides.right, tile, &mut scratch.packed, &mut scratch.base);
+        scratch.held = Some(key);
+    }
+    scratch.current.resize(tile.len(), 0.0);
+    for (slot, out) in layout.slots[batch.slots.clone()].iter().zip(out.chunks_exact_mut(tile.len())) {
+        match slot.step {
+            Step::Base => {
+                T::round_into(&scratch.base, out);
+                continue;
+            }
+            Step::Value => layout.kernels[slot.kernel].values_into(&scratch.base, &mut scratch.current),
+            Step::Raise(twice) => raise(twice, &mut scratch.current),
+        }
+        if let Some(means) = &centring[slot.kernel] {
+            means.centre(tile, &mut scratch.current);
+        }
+        T::round_into(&scratch.current, out);
+    }
+}
+
+impl Means {
+    fn centre(&self, tile: &Tile, values: &mut [f64]) {
+        for (i, row) in tile.rows.clone().zip(values.chunks_exact_mut(tile.cols.len())) {
+            let mean = self.rows[i];
+            for (value, other) in row.iter_mut().zip(&self.cols[tile.cols.clone()]) {
+                // The two means first: a sum of two is the same in either order, so symmetry is exact.
+                *value = (*value - (mean + other)) + self.grand;
+            }
+        }
+    }
+}
+
+/// The values of a batch at the entries of a view's tile, wherever they are stored.
+#[allow(clippy::too_many_arguments)]
+fn gather<T: Real>(
+    values: &[T],
+    store: &Cut,
+    n_slots: usize,
+    rows: &[usize],
+    cols: &[usize],
+    tile: &Tile,
+    batch: &Batch,
+    scratch: &mut Scratch<T>,
+) {
+    scratch.places.clear();
+    for &row in &rows[tile.rows.clone()] {
+        scratch.places.extend(cols[tile.cols.clone()].iter().map(|&col| store.place(row, col, n_slots)));
+    }
+    let out = scratch.values.chunks_exact_mut(tile.len());
+    for (slot, out) in batch.slots.clone().zip(out) {
+        for (out, &(start, stride)) in out.iter_mut().zip(&scratch.places) {
+            *out = values[start + slot * stride];
+        }
+    }
+}
