@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
             let mut reading = args.reading.clone();
             reading.label = reading.label.filter(|_| rows.label_name.is_none());
             let test = data::read(test, &reading, Some(rows.expect()), &mut bar)?;
-            Protocol::Test(test.into_test_set(rows.labels.classes())?)
+            Protocol::Test(Box::new(test.into_test_set(rows.labels.classes())?))
         }
         (None, Some(n_repeats)) => Protocol::Repeats { n_repeats, train_fraction: args.train_fraction },
         (None, None) => Protocol::Folds(args.folds),

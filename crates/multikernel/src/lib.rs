@@ -35,6 +35,7 @@ pub mod data;
 pub mod dist;
 mod error;
 pub mod evaluate;
+mod features;
 pub mod file;
 pub mod kernel;
 mod linalg;

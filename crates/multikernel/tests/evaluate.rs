@@ -84,7 +84,7 @@ fn split_is_scaled_by_its_training_rows_alone_and_tested_on_the_rest() {
     }
     let folds = run(&ramp(), &[spy()], &Protocol::Folds(4), 1);
     assert!(folds.results[0].folds.iter().all(|fold| fold.weights.as_ref().unwrap()[0] == 45.0));
-    let test = Protocol::Test(ramp().select(&[0, 1, 2, 59]));
+    let test = Protocol::Test(Box::new(ramp().select(&[0, 1, 2, 59])));
     let fold = &run(&ramp(), &[spy()], &test, 0).results[0].folds[0];
     assert_eq!((fold.weights.as_ref().unwrap()[0], fold.metrics.accuracy), (60.0, 1.0));
     assert_eq!(fold.metrics.confusion, [[3, 0], [0, 1]]);

@@ -134,11 +134,13 @@ fn side_by_side(name: &str, views: &[(&str, &[u8])]) -> Result<Dataset> {
         spans.push(View { name: view.to_string(), columns: start..names.len() });
     }
     let n_samples = tables.first().map_or(0, |(_, table)| table.samples.n_samples());
-    let mut data = Vec::with_capacity(n_samples * names.len());
+    let mut features = Matrix::zeros(n_samples, names.len());
     for i in 0..n_samples {
-        tables.iter().for_each(|(_, table)| data.extend_from_slice(table.samples.features().row(i)));
+        for ((_, table), span) in tables.iter().zip(&spans) {
+            table.samples.features().row_into(i, &mut features.row_mut(i)[span.columns.clone()]);
+        }
     }
-    let samples = Samples::new(Matrix::from_vec(n_samples, names.len(), data)?, names)?.with_views(spans)?;
+    let samples = Samples::new(features, names)?.with_views(spans)?;
     let labels = tables.into_iter().next().and_then(|(_, table)| table.labels).unwrap_or_default();
     Dataset::new(name, samples, Labels::new(&labels)?)
 }
@@ -205,7 +207,8 @@ mod tests {
             [&names[0], &names[119], &names[120], &names[140]],
             ["gene:x1", "gene:x120", "lipid:x1", "lipid:x21"]
         );
-        let row = set.samples.features().row(0);
+        let features = set.samples.features().to_dense().unwrap();
+        let row = features.row(0);
         assert_eq!((row[0], row[1], row[120], row[140]), (-0.42, -0.65, 0.34, 10.39));
         // Both files carry the label of each row; they must be the same rows.
         let lipid = read_bytes("lipid", include_bytes!("../../data/nutrimouse/lipid.csv.gz")).unwrap();

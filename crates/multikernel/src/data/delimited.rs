@@ -603,7 +603,7 @@ mod tests {
         for ignore in [&["id", "b"][..], &["0", "-2"], &["id", "2"]] {
             let table = read(text, ignore).unwrap();
             assert_eq!(
-                (table.samples.names().join(" "), table.samples.features().data()),
+                (table.samples.names().join(" "), table.samples.features().to_dense().unwrap().data()),
                 ("a".into(), &[2.0, 5.0][..])
             );
         }
@@ -668,7 +668,7 @@ mod tests {
     fn cells_quoted_trimmed_and_blank_names_filled() {
         let table = table("\u{feff}\"a,1\", \"b\"\"q\" ,,y\n 1 ,\"2\", 3.5 ,\" p \"\"x\"\" \"\n", &csv());
         assert_eq!(table.samples.names(), ["a,1", "b\"q", "x3"]);
-        assert_eq!(table.samples.features().data(), [1.0, 2.0, 3.5]);
+        assert_eq!(table.samples.features().to_dense().unwrap().data(), [1.0, 2.0, 3.5]);
         assert_eq!(table.labels.unwrap(), ["p \"x\""]);
         assert_eq!(table.label_name.as_deref(), Some("y"));
     }
@@ -687,7 +687,7 @@ mod tests {
         let options = expecting(&["a", "b"], Some("kind"));
         let read = table("id,b,kind,a\nr1,2,p,1\nr2,4,q,3\n", &options);
         assert_eq!(read.samples.names(), ["a", "b"]);
-        assert_eq!(read.samples.features().data(), [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(read.samples.features().to_dense().unwrap().data(), [1.0, 2.0, 3.0, 4.0]);
         assert_eq!((read.labels.unwrap().join(" "), read.label_name.as_deref()), ("p q".to_string(), Some("kind")));
         assert_eq!(read.notes, ["columns ignored, no features of the training rows: id"]);
         // Without the label column, with another label column, and with labels left blank.
@@ -708,7 +708,7 @@ mod tests {
         );
         // A name that is both label and feature is the feature.
         let both = table("kind,a\n2,1\n", &expecting(&["a", "kind"], Some("kind")));
-        assert_eq!((both.labels, both.samples.features().data()), (None, &[1.0, 2.0][..]));
+        assert_eq!((both.labels, both.samples.features().to_dense().unwrap().data()), (None, &[1.0, 2.0][..]));
         // A model whose label had no name takes a known one, but never a feature.
         assert_eq!(table("y,a,class\n2,1,p\n", &expecting(&["a", "y"], None)).labels.unwrap(), ["p"]);
     }
@@ -730,14 +730,14 @@ mod tests {
     #[test]
     fn expected_positions_used_without_names() {
         let options = expecting(&["a", "b"], None);
-        assert_eq!(table("1,2\n3,4\n", &options).samples.features().data(), [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(table("1,2\n3,4\n", &options).samples.features().to_dense().unwrap().data(), [1.0, 2.0, 3.0, 4.0]);
         let labelled = table("1,2,p\n3,4,q\n", &options);
         assert_eq!(
-            (labelled.samples.features().data(), labelled.labels.unwrap().len()),
+            (labelled.samples.features().to_dense().unwrap().data(), labelled.labels.unwrap().len()),
             (&[1.0, 2.0, 3.0, 4.0][..], 2)
         );
         let first = ReadOptions { label: Some("0".into()), ..options.clone() };
-        assert_eq!(table("p,1,2\n", &first).samples.features().data(), [1.0, 2.0]);
+        assert_eq!(table("p,1,2\n", &first).samples.features().to_dense().unwrap().data(), [1.0, 2.0]);
         for text in ["1\n2\n", "1,2,3,4\n"] {
             let n = text.lines().next().unwrap().split(',').count();
             assert_eq!(
@@ -754,7 +754,10 @@ mod tests {
     fn expected_numbered_names_match_other_headers_by_position() {
         for names in [["x1", "x2"], ["x0", "x1"]] {
             let read = table("p,q,class\n1,2,u\n", &expecting(&names, None));
-            assert_eq!((read.samples.features().data(), read.labels.unwrap()[0].as_str()), (&[1.0, 2.0][..], "u"));
+            assert_eq!(
+                (read.samples.features().to_dense().unwrap().data(), read.labels.unwrap()[0].as_str()),
+                (&[1.0, 2.0][..], "u")
+            );
             assert_eq!(read.notes, ["columns matched by position: the model's features have no names"]);
             assert_eq!(table("p,q\n1,2\n", &expecting(&names, None)).labels, None);
             assert_eq!(table("kind,p,q\nu,1,2\n", &expecting(&names, Some("kind"))).labels.unwrap(), ["u"]);
@@ -763,7 +766,10 @@ mod tests {
         // One name that does fit rules guessing out.
         assert!(message("x1,q\n1,2\n", &expecting(&["x1", "x2"], None)).contains("missing: x2"));
         // Numbers as names are a header when all of them stand in the first line.
-        assert_eq!(table("1,0\n5,6\n", &expecting(&["0", "1"], None)).samples.features().data(), [6.0, 5.0]);
+        assert_eq!(
+            table("1,0\n5,6\n", &expecting(&["0", "1"], None)).samples.features().to_dense().unwrap().data(),
+            [6.0, 5.0]
+        );
     }
 
     #[test]

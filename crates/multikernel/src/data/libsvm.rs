@@ -2,13 +2,19 @@
 
 use super::read::{ReadOptions, Table};
 use super::samples::numbered;
-use super::text::{Lines, check_memory, finite, is_missing, not_finite, out_of_memory, quoted};
-use super::{Expect, Samples};
+use super::text::{Lines, check_memory, check_sparse_memory, finite, is_missing, not_finite, out_of_memory, quoted};
+use super::{Expect, Features, Samples, Sparse};
 use crate::error::{Error, Place, Result};
 use crate::linalg::Matrix;
 
-/// Indices above this are refused: no dense table has that many columns.
+/// Indices above this are refused: a name for each column would not fit in memory.
 const MAX_INDEX: u64 = 1 << 31;
+
+/// Tables of up to this many columns are dense: rows so short gain nothing by leaving values out.
+const DENSE_COLS: usize = 64;
+
+/// Tables in which at least one value in so many is not 0 are dense: whole rows are then quicker to work on.
+const DENSE_SHARE: usize = 4;
 
 /// Whether a line reads as LIBSVM text: at least one `index:value` and nothing else after the first word.
 pub(super) fn looks_like(line: &str) -> bool {
@@ -33,9 +39,11 @@ fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
 /// Rows as they come, before the number of columns is known.
 #[derive(Default)]
 struct Rows {
-    /// `(index, value)` of all rows one after the other.
-    entries: Vec<(u32, f64)>,
-    /// Where each row ends in `entries`.
+    /// The indices of all rows one after the other, ascending within a row.
+    indices: Vec<u32>,
+    /// The value at each index.
+    values: Vec<f64>,
+    /// Where each row ends in them.
     ends: Vec<usize>,
     labels: Vec<String>,
     labelled: Option<bool>,
@@ -134,12 +142,14 @@ impl Rows {
     }
 
     fn store(&mut self, name: &str, row: &[(u32, usize, f64)], options: &ReadOptions) -> Result<()> {
-        let need = (self.entries.len() + row.len()) as u64 * 16;
-        if need > options.limit() || self.entries.try_reserve(row.len()).is_err() {
+        let need = (self.values.len() + row.len()) as u64 * 12 + (self.ends.len() + 1) as u64 * 8;
+        let room = self.indices.try_reserve(row.len()).is_ok() && self.values.try_reserve(row.len()).is_ok();
+        if need > options.limit() || !room {
             return Err(out_of_memory(name, self.ends.len() + 1, self.n_indices(), need, options.limit()));
         }
-        self.entries.extend(row.iter().map(|&(index, _, value)| (index, value)));
-        self.ends.push(self.entries.len());
+        self.indices.extend(row.iter().map(|&(index, ..)| index));
+        self.values.extend(row.iter().map(|&(.., value)| value));
+        self.ends.push(self.values.len());
         self.has_zero |= row.first().is_some_and(|&(index, ..)| index == 0);
         self.largest = self.largest.max(row.last().map(|&(index, ..)| index));
         Ok(())
@@ -150,8 +160,12 @@ impl Rows {
         self.largest.map_or(0, |largest| largest as usize + usize::from(self.has_zero))
     }
 
-    fn into_table(self, name: &str, options: &ReadOptions) -> Result<Table> {
+    fn into_table(mut self, name: &str, options: &ReadOptions) -> Result<Table> {
         let mut notes = Vec::new();
+        let n_cols = options.expect.as_ref().map_or(self.n_indices(), |expect| expect.names.len());
+        // Before the names, which a huge index would make many.
+        let is_sparse = self.is_sparse(n_cols);
+        self.check_memory(name, n_cols, is_sparse, options.limit())?;
         let (base, names) = match &options.expect {
             Some(expect) => (expect.index_base.unwrap_or(1), expect.names.clone()),
             None => {
@@ -160,12 +174,10 @@ impl Rows {
                     let message = "no row has an index:value; check that this is LIBSVM text";
                     return Err(Error::data(Place::file(name), message));
                 }
-                // Before the names, which a huge index would make many.
-                check_memory(name, self.ends.len(), self.n_indices(), options.limit())?;
                 if self.has_zero {
                     notes.push("zero-based indices: the first column is x0".to_string());
                 }
-                (base, numbered(usize::from(base), self.n_indices()))
+                (base, numbered(usize::from(base), n_cols))
             }
         };
         if self.queries {
@@ -174,8 +186,13 @@ impl Rows {
         if options.unlabelled && self.labelled == Some(true) {
             notes.push("labels ignored".to_string());
         }
-        let features = self.dense(name, base, names.len(), options)?;
-        let labels = (self.labelled == Some(true) && !options.unlabelled).then_some(self.labels);
+        let labels = std::mem::take(&mut self.labels);
+        let labels = (self.labelled == Some(true) && !options.unlabelled).then_some(labels);
+        let features: Features = if is_sparse {
+            self.into_sparse(base, n_cols)?.into()
+        } else {
+            self.dense(name, base, n_cols, options)?.into()
+        };
         Ok(Table {
             name: name.to_string(),
             source: name.to_string(),
@@ -187,24 +204,62 @@ impl Rows {
         })
     }
 
+    /// Whether the rows stay sparse. Told from the values alone, zeros that are written out not counted, so that one table
+    /// is always kept the same way.
+    fn is_sparse(&self, n_cols: usize) -> bool {
+        let n_stored = self.values.iter().filter(|value| is_stored(**value)).count();
+        n_cols > DENSE_COLS && (n_stored as u128 * DENSE_SHARE as u128) < self.ends.len() as u128 * n_cols as u128
+    }
+
+    fn check_memory(&self, name: &str, n_cols: usize, is_sparse: bool, limit: u64) -> Result<()> {
+        if is_sparse {
+            check_sparse_memory(name, self.ends.len(), n_cols, self.values.len(), limit)
+        } else {
+            check_memory(name, self.ends.len(), n_cols, limit)
+        }
+    }
+
+    /// The same numbers in their place: columns from 0, without the zeros.
+    fn into_sparse(self, base: u8, n_cols: usize) -> Result<Sparse> {
+        let Rows { mut indices, mut values, mut ends, .. } = self;
+        let (mut start, mut kept) = (0, 0);
+        for end in &mut ends {
+            for k in start..*end {
+                if is_stored(values[k]) {
+                    indices[kept] = indices[k] - u32::from(base);
+                    values[kept] = values[k];
+                    kept += 1;
+                }
+            }
+            (start, *end) = (*end, kept);
+        }
+        indices.truncate(kept);
+        values.truncate(kept);
+        indices.shrink_to_fit();
+        values.shrink_to_fit();
+        Sparse::from_parts(ends, indices, values, vec![0.0; n_cols])
+    }
+
     fn dense(&self, name: &str, base: u8, n_cols: usize, options: &ReadOptions) -> Result<Matrix> {
         let n_rows = self.ends.len();
-        check_memory(name, n_rows, n_cols, options.limit())?;
-        let n_values = n_rows * n_cols;
-        let mut data = Vec::new();
-        if data.try_reserve_exact(n_values).is_err() {
-            return Err(out_of_memory(name, n_rows, n_cols, n_values as u64 * 8, options.limit()));
-        }
-        data.resize(n_values, 0.0);
+        let need = n_rows as u64 * n_cols as u64 * 8;
+        let mut matrix = Matrix::try_zeros(n_rows, n_cols)
+            .ok_or_else(|| out_of_memory(name, n_rows, n_cols, need, options.limit()))?;
         let mut start = 0;
         for (i, &end) in self.ends.iter().enumerate() {
-            for &(index, value) in &self.entries[start..end] {
-                data[i * n_cols + index as usize - usize::from(base)] = value;
+            let row = matrix.row_mut(i);
+            for k in start..end {
+                row[self.indices[k] as usize - usize::from(base)] = self.values[k];
             }
             start = end;
         }
-        Matrix::from_vec(n_rows, n_cols, data)
+        Ok(matrix)
     }
+}
+
+/// Whether a value is not that of entries left out; -0 is another.
+fn is_stored(value: f64) -> bool {
+    value.to_bits() != 0
 }
 
 /// The index and value of one word.
@@ -276,7 +331,10 @@ mod tests {
     fn rows_with_comments_queries_and_any_order_are_read() {
         let table = read("# head\n\n+1 qid:3 3:1e-2 1:-2 # tail 9:9\r\n  -1\t2:.5  \nc# 1:+7\n2.50\n");
         assert_eq!(table.samples.names(), ["x1", "x2", "x3"]);
-        assert_eq!(table.samples.features().data(), [-2.0, 0.0, 0.01, 0.0, 0.5, 0.0, 7.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        assert_eq!(
+            table.samples.features().to_dense().unwrap().data(),
+            [-2.0, 0.0, 0.01, 0.0, 0.5, 0.0, 7.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+        );
         assert_eq!(table.labels.unwrap(), ["1", "-1", "c#", "2.5"]);
         assert_eq!(table.notes, ["qid: ignored"]);
         assert_eq!(table.index_base, Some(1));
@@ -286,7 +344,7 @@ mod tests {
     fn index_0_anywhere_means_zero_based() {
         let table = read("1 1:5\n2 0:3 2:4\n");
         assert_eq!(table.samples.names(), ["x0", "x1", "x2"]);
-        assert_eq!(table.samples.features().data(), [0.0, 5.0, 0.0, 3.0, 0.0, 4.0]);
+        assert_eq!(table.samples.features().to_dense().unwrap().data(), [0.0, 5.0, 0.0, 3.0, 0.0, 4.0]);
         assert_eq!(table.index_base, Some(0));
         assert_eq!(table.notes, ["zero-based indices: the first column is x0"]);
     }
@@ -362,19 +420,22 @@ mod tests {
         let text = "1 1:1\n".repeat(1000) + "1 2147483648:1\n";
         assert_eq!(
             message(&text, &options()),
-            "f: a table of 1001 rows and 2147483648 columns needs 16208.00 GiB but 8.00 GiB may be used; \
+            "f: a table of 1001 rows and 2147483648 columns needs 208.00 GiB but 8.00 GiB may be used; \
              allow more memory, or use fewer rows or columns"
         );
         let small = ReadOptions { memory: Some(1 << 20), ..options() };
         assert!(message("1 1:1\n1 70000:1\n", &small).contains("may be used"));
-        assert!(message(&("1 1:1 2:1 3:1 4:1\n".repeat(20_000)), &small).contains("may be used"));
+        assert!(message(&("1 1:1 2:1 3:1 4:1\n".repeat(30_000)), &small).contains("may be used"));
     }
 
     #[test]
     fn unlabelled_rows_read_when_asked_for() {
         let unlabelled = ReadOptions { unlabelled: true, ..options() };
         let table = read_from("1:2\n2:3\n".as_bytes(), "f", &unlabelled).unwrap();
-        assert_eq!((table.labels, table.samples.features().data()), (None, &[2.0, 0.0, 0.0, 3.0][..]));
+        assert_eq!(
+            (table.labels, table.samples.features().to_dense().unwrap().data()),
+            (None, &[2.0, 0.0, 0.0, 3.0][..])
+        );
         let table = read_from("a 1:2\nb 2:3\n".as_bytes(), "f", &unlabelled).unwrap();
         assert_eq!((table.labels, table.notes), (None, vec!["labels ignored".to_string()]));
         assert_eq!(
@@ -401,7 +462,7 @@ mod tests {
         for base in [None, Some(1)] {
             // Short rows are filled with zeros, labels may be missing.
             let table = read_from("1:5\n2:6\n".as_bytes(), "f", &expecting(base)).unwrap();
-            assert_eq!(table.samples.features().data(), [5.0, 0.0, 0.0, 0.0, 6.0, 0.0]);
+            assert_eq!(table.samples.features().to_dense().unwrap().data(), [5.0, 0.0, 0.0, 0.0, 6.0, 0.0]);
             assert_eq!(table.samples.names(), ["a", "b", "c"]);
             for (text, bad) in [("1 0:5\n", 0), ("1 4:5\n", 4)] {
                 assert_eq!(
@@ -411,7 +472,7 @@ mod tests {
             }
         }
         let table = read_from("p 2:6\n".as_bytes(), "f", &expecting(Some(0))).unwrap();
-        assert_eq!(table.samples.features().data(), [0.0, 0.0, 6.0]);
+        assert_eq!(table.samples.features().to_dense().unwrap().data(), [0.0, 0.0, 6.0]);
         assert_eq!(table.labels.unwrap(), ["p"]);
         assert_eq!(
             message("1 3:5\n", &expecting(Some(0))),
@@ -419,6 +480,6 @@ mod tests {
         );
         // All labels and no value: rows of zeros.
         let table = read_from("p\nq\n".as_bytes(), "f", &expecting(None)).unwrap();
-        assert_eq!(table.samples.features().data(), [0.0; 6]);
+        assert_eq!(table.samples.features().to_dense().unwrap().data(), [0.0; 6]);
     }
 }

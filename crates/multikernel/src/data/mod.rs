@@ -24,6 +24,7 @@ mod scale;
 mod split;
 mod text;
 
+pub use crate::features::{Features, Sparse};
 pub use bundled::{BundledSet, bundled, bundled_sets};
 pub use dataset::Dataset;
 pub use expect::Expect;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::error::{Error, Result};
-use crate::linalg::Matrix;
+use crate::features::Features;
 
 /// A named group of neighbouring columns, such as one omics block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct View {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
-    features: Matrix,
+    features: Features,
     names: Vec<String>,
     views: Vec<View>,
 }
@@ -33,8 +33,10 @@ pub struct Samples {
 impl Samples {
     /// Samples over `features` (`n_samples` x `n_features`) with one name per column.
     ///
-    /// Names must be unique and not blank, values finite, and there must be at least one column.
-    pub fn new(features: Matrix, names: Vec<String>) -> Result<Self> {
+    /// Features are a [`Matrix`](crate::Matrix) or [`Sparse`](super::Sparse) rows. Names must be unique and not blank,
+    /// values finite, and there must be at least one column.
+    pub fn new(features: impl Into<Features>, names: Vec<String>) -> Result<Self> {
+        let features = features.into();
         if features.n_cols() == 0 {
             return Err(Error::input("samples have no columns; at least one feature is needed"));
         }
@@ -46,21 +48,19 @@ impl Samples {
             )));
         }
         check_names(&names)?;
-        for (i, row) in features.rows().enumerate() {
-            if let Some(j) = row.iter().position(|value| !value.is_finite()) {
-                return Err(Error::input(format!(
-                    "row {}, column '{}': {} is not a finite number; remove the row or fill in a value",
-                    i + 1,
-                    names[j],
-                    row[j]
-                )));
-            }
+        if let Some((i, j, value)) = features.first_not_finite() {
+            return Err(Error::input(format!(
+                "row {}, column '{}': {value} is not a finite number; remove the row or fill in a value",
+                i + 1,
+                names[j],
+            )));
         }
         Ok(Samples { features, names, views: Vec::new() })
     }
 
     /// Samples whose columns are called `x1`, `x2`, ...
-    pub fn unnamed(features: Matrix) -> Result<Self> {
+    pub fn unnamed(features: impl Into<Features>) -> Result<Self> {
+        let features = features.into();
         let names = numbered(1, features.n_cols());
         Samples::new(features, names)
     }
@@ -89,7 +89,7 @@ impl Samples {
     }
 
     /// The values, `n_samples` x `n_features`.
-    pub fn features(&self) -> &Matrix {
+    pub fn features(&self) -> &Features {
         &self.features
     }
 
@@ -121,7 +121,8 @@ impl Samples {
 
 /// Whether columns are called `x1`, `x2`, ... (or from `x0`): made up by a reader rather than given by a person.
 pub fn is_numbered(names: &[String]) -> bool {
-    (0..=1).any(|first| names == numbered(first, names.len()))
+    let is_number = |name: &str, k: usize| name.strip_prefix('x').is_some_and(|number| number == k.to_string());
+    (0..=1).any(|first| names.iter().enumerate().all(|(k, name)| is_number(name, first + k)))
 }
 
 /// `x<first>`, ... for `n` columns.
@@ -149,6 +150,7 @@ fn check_names(names: &[String]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::Matrix;
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| name.to_string()).collect()
@@ -207,7 +209,7 @@ mod tests {
         let samples = Samples::unnamed(Matrix::from_vec(3, 1, vec![1.0, 2.0, 3.0]).unwrap()).unwrap();
         let samples = samples.with_views(vec![View { name: "v".into(), columns: 0..1 }]).unwrap();
         let picked = samples.select_rows(&[2, 0, 2]);
-        assert_eq!(picked.features().data(), [3.0, 1.0, 3.0]);
+        assert_eq!(picked.features().to_dense().unwrap().data(), [3.0, 1.0, 3.0]);
         assert_eq!((picked.names(), picked.views()), (samples.names(), samples.views()));
     }
 }

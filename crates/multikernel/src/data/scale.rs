@@ -1,7 +1,7 @@
 //! Standardising columns with numbers learned on the training rows.
 
 use crate::error::{Error, Result};
-use crate::linalg::Matrix;
+use crate::features::{Features, Sparse};
 
 /// Per column a mean and a scale: `(x - mean) / scale`.
 ///
@@ -10,9 +10,9 @@ use crate::linalg::Matrix;
 ///
 /// ```
 /// use multikernel::{Matrix, data::Scaler};
-/// let train = Matrix::from_vec(2, 1, vec![1.0, 3.0])?;
+/// let train = Matrix::from_vec(2, 1, vec![1.0, 3.0])?.into();
 /// let scaler = Scaler::fit(&train)?;
-/// assert_eq!(scaler.apply(&train)?.data(), [-1.0, 1.0]);
+/// assert_eq!(scaler.apply(&train)?.to_dense()?.data(), [-1.0, 1.0]);
 /// # Ok::<(), multikernel::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -25,22 +25,23 @@ impl Scaler {
     /// Learns mean and population standard deviation (divisor n) of each column; the rows must be finite.
     ///
     /// Columns of any finite size are handled: sums run on values divided by a power of two, so 1e300 does not
-    /// overflow, and no bit changes for ordinary sizes.
-    pub fn fit(rows: &Matrix) -> Result<Self> {
+    /// overflow, and no bit changes for ordinary sizes. Sparse rows cost as much as they store; the numbers are those of
+    /// the dense table up to rounding, because the values of the background are counted, not added one by one.
+    pub fn fit(rows: &Features) -> Result<Self> {
         if rows.n_rows() == 0 {
             return Err(Error::input("cannot learn a scale from no rows; give at least one"));
         }
-        for (i, row) in rows.rows().enumerate() {
-            if let Some(j) = row.iter().position(|value| !value.is_finite()) {
-                return Err(Error::input(format!(
-                    "row {}, column {}: {} cannot be scaled; give finite numbers",
-                    i + 1,
-                    j + 1,
-                    row[j]
-                )));
-            }
+        if let Some((i, j, value)) = rows.first_not_finite() {
+            return Err(Error::input(format!(
+                "row {}, column {}: {value} cannot be scaled; give finite numbers",
+                i + 1,
+                j + 1,
+            )));
         }
-        let (mean, scale) = (0..rows.n_cols()).map(|j| moments(&rows.column(j))).unzip();
+        let (mean, scale) = match rows {
+            Features::Dense(rows) => (0..rows.n_cols()).map(|j| moments(&rows.column(j), None)).unzip(),
+            Features::Sparse(rows) => sparse_moments(rows),
+        };
         Ok(Scaler { mean, scale })
     }
 
@@ -77,9 +78,9 @@ impl Scaler {
         &self.scale
     }
 
-    /// The rows, scaled. Another number of columns is an error, and so is a value so far outside the training range
-    /// that its scaled value is no finite number.
-    pub fn apply(&self, rows: &Matrix) -> Result<Matrix> {
+    /// The rows, scaled and kept the way they came. Another number of columns is an error, and so is a value so far
+    /// outside the training range that its scaled value is no finite number.
+    pub fn apply(&self, rows: &Features) -> Result<Features> {
         if rows.n_cols() != self.mean.len() {
             return Err(Error::input(format!(
                 "the rows have {} columns, the scaler was learned on {}",
@@ -87,23 +88,62 @@ impl Scaler {
                 self.mean.len()
             )));
         }
-        let mut scaled = rows.clone();
+        let scaled = match rows {
+            Features::Dense(rows) => {
+                let mut scaled = rows.clone();
+                (0..rows.n_rows()).for_each(|i| self.standardise(scaled.row_mut(i)));
+                Some(scaled.into())
+            }
+            Features::Sparse(rows) => self.apply_sparse(rows).map(Features::from),
+        };
+        scaled.filter(|scaled| scaled.first_not_finite().is_none()).ok_or_else(|| self.too_far(rows))
+    }
+
+    /// `None` if the background of a column is needed and cannot be scaled.
+    fn apply_sparse(&self, rows: &Sparse) -> Option<Sparse> {
+        let mut background = rows.background().to_vec();
+        self.standardise(&mut background);
+        if background.iter().any(|value| !value.is_finite()) {
+            let (ends, _) = rows.by_column();
+            let mut start = 0;
+            for (value, end) in background.iter_mut().zip(ends) {
+                if !value.is_finite() && end - start < rows.n_rows() {
+                    return None;
+                }
+                // A column without a value of the background: any will do.
+                if !value.is_finite() {
+                    *value = 0.0;
+                }
+                start = end;
+            }
+        }
+        Some(rows.map(|j, value| standardise(value, self.mean[j], self.scale[j]), background))
+    }
+
+    fn standardise(&self, row: &mut [f64]) {
+        for (value, (&mean, &scale)) in row.iter_mut().zip(self.mean.iter().zip(&self.scale)) {
+            *value = standardise(*value, mean, scale);
+        }
+    }
+
+    /// The error for rows with a value that cannot be scaled: names the first.
+    fn too_far(&self, rows: &Features) -> Error {
+        let mut row = vec![0.0; rows.n_cols()];
         for i in 0..rows.n_rows() {
-            let numbers = self.mean.iter().zip(&self.scale);
-            for (j, (value, (&mean, &scale))) in scaled.row_mut(i).iter_mut().zip(numbers).enumerate() {
-                let result = standardise(*value, mean, scale);
-                if !result.is_finite() {
-                    return Err(Error::input(format!(
+            rows.row_into(i, &mut row);
+            let numbers = row.iter().zip(self.mean.iter().zip(&self.scale)).enumerate();
+            for (j, (&value, (&mean, &scale))) in numbers {
+                if !standardise(value, mean, scale).is_finite() {
+                    return Error::input(format!(
                         "row {}, column {}: {value} is too far from the training mean {mean} (scale {scale}) to be \
                          scaled; check the value",
                         i + 1,
                         j + 1,
-                    )));
+                    ));
                 }
-                *value = result;
             }
         }
-        Ok(scaled)
+        Error::input("a value cannot be scaled; check the values")
     }
 }
 
@@ -113,30 +153,46 @@ fn standardise(value: f64, mean: f64, scale: f64) -> f64 {
     if centred.is_finite() { centred / scale } else { (0.5 * value - 0.5 * mean) / scale * 2.0 }
 }
 
-/// Mean and scale of a column of finite numbers.
-fn moments(column: &[f64]) -> (f64, f64) {
-    let first = column[0];
+/// Mean and scale of each column of sparse rows.
+fn sparse_moments(rows: &Sparse) -> (Vec<f64>, Vec<f64>) {
+    let (ends, values) = rows.by_column();
+    let mut start = 0;
+    let column = |(&end, &background): (&usize, &f64)| {
+        let stored = &values[start..end];
+        start = end;
+        let n_others = rows.n_rows() - stored.len();
+        moments(stored, (n_others > 0).then_some((n_others as f64, background)))
+    };
+    ends.iter().zip(rows.background()).map(column).unzip()
+}
+
+/// Mean and scale of a column of finite numbers: the stored ones and, if there are others, so many of one value.
+fn moments(stored: &[f64], others: Option<(f64, f64)>) -> (f64, f64) {
+    let other = others.map(|(_, value)| value);
+    let all = || stored.iter().copied().chain(other);
+    let first = all().next().unwrap_or(0.0);
     // Compared value by value: the computed deviation of a constant column need not be exactly 0.
-    if column.iter().all(|&value| value == first) {
+    if all().all(|value| value == first) {
         return (first, 1.0);
     }
-    let largest = column.iter().fold(0.0f64, |largest, value| largest.max(value.abs()));
-    let unit = power_of_two_below(largest);
-    let n = column.len() as f64;
-    let scaled = || column.iter().map(|value| value / unit);
+    let unit = power_of_two_below(all().fold(0.0f64, |largest, value| largest.max(value.abs())));
+    let n = stored.len() as f64 + others.map_or(0.0, |(count, _)| count);
     // Second pass over the deviations: removes the rounding error of the first mean (Chan, Golub and LeVeque 1983).
-    let rough = scaled().sum::<f64>() / n;
-    let shift = scaled().map(|value| value - rough).sum::<f64>() / n;
+    let rough = sum(stored, others, |value| value / unit) / n;
+    let shift = sum(stored, others, |value| value / unit - rough) / n;
     let mean = rough + shift;
-    let (mut squares, mut rest) = (0.0, 0.0);
-    for value in scaled() {
-        squares += (value - mean) * (value - mean);
-        rest += value - mean;
-    }
+    let squares = sum(stored, others, |value| (value / unit - mean) * (value / unit - mean));
+    let rest = sum(stored, others, |value| value / unit - mean);
     let variance = (squares - rest * rest / n) / n;
     // Below the smallest or above the largest f64 only by rounding, or for columns of subnormal numbers.
     let scale = (variance.max(0.0).sqrt() * unit).clamp(f64::from_bits(1), f64::MAX);
     (mean * unit, scale)
+}
+
+/// The sum of `term` over a column.
+fn sum(stored: &[f64], others: Option<(f64, f64)>, term: impl Fn(f64) -> f64) -> f64 {
+    let sum = stored.iter().map(|&value| term(value)).sum();
+    others.map_or(sum, |(count, value)| sum + count * term(value))
 }
 
 /// A power of two near and not above `value > 0`, kept where it and its inverse are normal numbers.
@@ -150,14 +206,20 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::features::tests::{sparse, tables};
+    use crate::linalg::Matrix;
 
-    fn column(values: &[f64]) -> Matrix {
-        Matrix::from_vec(values.len(), 1, values.to_vec()).unwrap()
+    fn column(values: &[f64]) -> Features {
+        Matrix::from_vec(values.len(), 1, values.to_vec()).unwrap().into()
+    }
+
+    fn dense(features: &Features) -> Vec<f64> {
+        features.to_dense().unwrap().into_owned().into_data()
     }
 
     #[test]
     fn fit_known_columns_gives_population_moments() {
-        let rows = Matrix::from_vec(4, 2, vec![2.0, 1.0, 4.0, 1.0, 4.0, 1.0, 6.0, 1.0]).unwrap();
+        let rows = Matrix::from_vec(4, 2, vec![2.0, 1.0, 4.0, 1.0, 4.0, 1.0, 6.0, 1.0]).unwrap().into();
         let scaler = Scaler::fit(&rows).unwrap();
         assert_eq!(scaler.mean(), [4.0, 1.0]);
         assert_eq!(scaler.scale(), [2.0f64.sqrt(), 1.0]);
@@ -170,7 +232,7 @@ mod tests {
             let rows = column(&[value; 10]);
             let scaler = Scaler::fit(&rows).unwrap();
             assert_eq!((scaler.mean(), scaler.scale()), (&[value][..], &[1.0][..]));
-            assert!(scaler.apply(&rows).unwrap().data().iter().all(|&x| x == 0.0));
+            assert!(dense(&scaler.apply(&rows).unwrap()).iter().all(|&x| x == 0.0));
         }
         assert_eq!(Scaler::fit(&column(&[0.0, -0.0])).unwrap().scale(), [1.0]);
     }
@@ -178,9 +240,9 @@ mod tests {
     #[test]
     fn new_rows_use_the_training_numbers() {
         let scaler = Scaler::fit(&column(&[0.0, 10.0])).unwrap();
-        assert_eq!(scaler.apply(&column(&[5.0, 15.0, -20.0])).unwrap().data(), [0.0, 2.0, -5.0]);
+        assert_eq!(dense(&scaler.apply(&column(&[5.0, 15.0, -20.0])).unwrap()), [0.0, 2.0, -5.0]);
         let constant = Scaler::fit(&column(&[3.0, 3.0])).unwrap();
-        assert_eq!(constant.apply(&column(&[5.0])).unwrap().data(), [2.0]);
+        assert_eq!(dense(&constant.apply(&column(&[5.0])).unwrap()), [2.0]);
     }
 
     #[test]
@@ -190,13 +252,13 @@ mod tests {
             let scaled = Scaler::fit(&rows).unwrap().apply(&rows).unwrap();
             // Mean -1/3 and variance 8/9 in units of the size.
             let expected = [-0.5f64.sqrt(), -0.5f64.sqrt(), 2.0f64.sqrt()];
-            for (x, e) in scaled.data().iter().zip(expected) {
+            for (x, e) in dense(&scaled).iter().zip(expected) {
                 assert!((x - e).abs() < 1e-15 * 4.0, "{size}: {x} {e}");
             }
         }
         let smallest = f64::from_bits(1);
         let rows = column(&[0.0, smallest]);
-        assert!(Scaler::fit(&rows).unwrap().apply(&rows).unwrap().data().iter().all(|x| x.is_finite()));
+        assert!(dense(&Scaler::fit(&rows).unwrap().apply(&rows).unwrap()).iter().all(|x| x.is_finite()));
     }
 
     #[test]
@@ -230,14 +292,14 @@ mod tests {
             message(Scaler::from_parts(vec![0.0, f64::NAN], vec![1.0, 1.0])),
             "scaler: mean NaN of column 2 must be finite"
         );
-        assert!(Scaler::fit(&Matrix::zeros(0, 2)).is_err());
+        assert!(Scaler::fit(&Matrix::zeros(0, 2).into()).is_err());
         assert!(Scaler::fit(&column(&[1.0, f64::NAN])).is_err());
         let identity = Scaler::identity(2);
         assert_eq!(
             identity.apply(&column(&[1.0])).unwrap_err().to_string(),
             "the rows have 1 columns, the scaler was learned on 2"
         );
-        let rows = Matrix::from_vec(1, 2, vec![1.5, -2.0]).unwrap();
+        let rows = Matrix::from_vec(1, 2, vec![1.5, -2.0]).unwrap().into();
         assert_eq!(identity.apply(&rows).unwrap(), rows);
     }
 
@@ -248,7 +310,75 @@ mod tests {
         assert!(message.starts_with("row 1, column 1: 1"), "{message}");
     }
 
+    #[test]
+    fn sparse_columns_have_the_moments_of_dense_ones_whatever_their_size() {
+        let largest = f64::MAX;
+        // Constant and stored, constant and not stored, none stored, one value, huge, opposite and huge, tiny, offset.
+        let columns = [
+            [3.0; 5],
+            [0.0; 5],
+            [0.0, 0.0, -0.0, 0.0, 0.0],
+            [0.0, 7.0, 0.0, 0.0, 0.0],
+            [1e300, 0.0, -1e300, 1e300, 0.0],
+            [largest, -largest, largest, 0.0, 0.0],
+            [0.0, 5e-324, 0.0, 1e-320, 0.0],
+            [1e9 + 4.0, 1e9 + 7.0, 1e9 + 13.0, 1e9 + 16.0, 0.0],
+        ];
+        let matrix = Matrix::from_fn(5, columns.len(), |i, j| columns[j][i]);
+        // An entry of column 1 is stored although it is the background.
+        let background: Vec<f64> = (0..columns.len()).map(|j| if j == 1 { -0.0 } else { 0.0 }).collect();
+        check_sparse(&matrix, &background);
+        check_sparse(&matrix, &[0.0; 8]);
+        check_sparse(&matrix, &[3.0, 0.0, 0.0, 7.0, 1e300, largest, 5e-324, 1e9 + 4.0]);
+    }
+
+    /// Moments and scaled rows of the table kept sparsely are those of the table.
+    fn check_sparse(matrix: &Matrix, background: &[f64]) {
+        let (rows, table) = (sparse(matrix, background), matrix.clone().into());
+        let (found, expected) = (Scaler::fit(&rows).unwrap(), Scaler::fit(&table).unwrap());
+        let n = matrix.n_rows() as f64;
+        for j in 0..matrix.n_cols() {
+            let size = matrix.column(j).iter().fold(0.0f64, |size, value| size.max(value.abs()));
+            // A mean is good to a rounding of the largest value; a sum of n squares to n roundings. Below the normal
+            // numbers a rounding is the least of all numbers.
+            let least = f64::from_bits(1);
+            let (a, b) = (found.mean()[j], expected.mean()[j]);
+            assert!((a - b).abs() <= 4.0 * f64::EPSILON * size + least, "mean {j}: {a} {b}");
+            let (a, b) = (found.scale()[j], expected.scale()[j]);
+            assert!((a - b).abs() <= (n + 4.0) * f64::EPSILON * b + least, "scale {j}: {a} {b}");
+        }
+        let (scaled, table) = (expected.apply(&rows).unwrap(), expected.apply(&table).unwrap());
+        assert!(matches!(&scaled, Features::Sparse(_)));
+        let bits = |features: &Features| dense(features).iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&scaled), bits(&table), "the same scaler gives the same bits");
+    }
+
+    #[test]
+    fn sparse_values_too_far_to_scale_refused_like_dense_ones() {
+        // Of the background, of a stored value before it and after it; columns 1 and 2 never show their background.
+        let scaler = Scaler::from_parts(vec![1e200, 0.0, 0.0, 1e200], vec![1e-200, 1e-200, 1.0, 1.0]).unwrap();
+        let row = |first: f64, second: f64| [first, second, 5.0, 0.0];
+        let message = |rows: &[[f64; 4]]| {
+            let matrix = Matrix::from_fn(rows.len(), 4, |i, j| rows[i][j]);
+            let refused = |features: &Features| scaler.apply(features).map(|_| ()).map_err(|error| error.to_string());
+            let (found, expected) = (refused(&sparse(&matrix, &[0.0; 4])), refused(&matrix.into()));
+            assert_eq!(found, expected);
+            found
+        };
+        assert!(message(&[row(0.0, 1.0)]).unwrap_err().starts_with("row 1, column 1: 0 is too far"));
+        assert!(message(&[row(1e200, 1e200), row(0.0, 1.0)]).unwrap_err().starts_with("row 1, column 2: 1"));
+        assert!(message(&[row(1e200, 1.0), row(0.0, 1e200)]).unwrap_err().starts_with("row 2, column 1: 0 is too far"));
+        assert_eq!(message(&[row(1e200, 0.0), row(1e200, 1.0)]), Ok(()));
+    }
+
     proptest! {
+        #[test]
+        fn sparse_moments_are_those_of_the_table((matrix, background) in tables()) {
+            if matrix.n_rows() > 0 {
+                check_sparse(&matrix, &background);
+            }
+        }
+
         #[test]
         fn scaled_training_rows_have_mean_0_and_deviation_1(
             values in prop::collection::vec(-1e3f64..1e3, 2..40), offset in -1e3f64..1e3,
@@ -256,7 +386,7 @@ mod tests {
             let values: Vec<f64> = values.iter().map(|value| value + offset).collect();
             let spread = values.iter().cloned().fold(f64::MIN, f64::max) - values.iter().cloned().fold(f64::MAX, f64::min);
             prop_assume!(spread > 1e-3);
-            let scaled = Scaler::fit(&column(&values)).unwrap().apply(&column(&values)).unwrap().into_data();
+            let scaled = dense(&Scaler::fit(&column(&values)).unwrap().apply(&column(&values)).unwrap());
             let n = scaled.len() as f64;
             let mean = scaled.iter().sum::<f64>() / n;
             let variance = scaled.iter().map(|x| x * x).sum::<f64>() / n;

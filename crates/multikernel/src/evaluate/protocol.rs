@@ -25,7 +25,7 @@ pub enum Protocol {
         train_fraction: f64,
     },
     /// Train on all rows, test on these.
-    Test(Dataset),
+    Test(Box<Dataset>),
 }
 
 /// One plan on one split.
@@ -141,7 +141,7 @@ pub fn evaluate(
         session.observer.phase("splits");
         session.observer.progress(&Progress::of(split, total));
         let (train, test) = match protocol {
-            Protocol::Test(test) => (data.clone(), test.clone()),
+            Protocol::Test(test) => (data.clone(), test.as_ref().clone()),
             _ => (data.select(&train), data.select(&test)),
         };
         match one_split(split, &train, &test, plans, session) {

@@ -12,8 +12,9 @@ use serde_json::{Map, Value, json};
 use super::record::{Array, Record};
 use crate::error::{Error, Result};
 
-/// Version of the layout; a file with a higher one is refused, all lower ones stay readable.
-pub const FORMAT_VERSION: u64 = 1;
+/// Highest version of the layout that is read: a file with a higher one is refused, all lower ones stay readable. A file is
+/// written with the lowest version that can hold it, so that older programs read what they can.
+pub const FORMAT_VERSION: u64 = 2;
 
 /// The metadata key that marks a file as ours.
 const MAGIC: &str = "multikernel";
@@ -52,7 +53,7 @@ pub fn write(path: &Path, kind: Kind, record: &Record) -> Result<()> {
     }
     let mut header = json!({
         "kind": kind.word(),
-        "format_version": FORMAT_VERSION,
+        "format_version": record.version,
         "multikernel_version": env!("CARGO_PKG_VERSION"),
         "values": record.values,
     });
@@ -173,12 +174,13 @@ pub fn read(path: &Path, kind: Kind) -> Result<Record> {
     check_header(path, kind, &header)?;
     let tensors = SafeTensors::deserialize(&content).map_err(|error| damaged(path, &error.to_string()))?;
     let views: BTreeMap<String, TensorView<'_>> = tensors.tensors().into_iter().collect();
+    let version = header.get("format_version").and_then(Value::as_u64).unwrap_or(FORMAT_VERSION);
     let stated = header.remove(CHECKSUM);
     let mut header = Value::Object(header);
     if stated != Some(json!(checksum(&header, &views))) {
         return Err(damaged(path, "its checksum does not fit its content"));
     }
-    let mut record = Record::default();
+    let mut record = Record { version, ..Record::default() };
     if let Value::Object(values) = header["values"].take() {
         record.values = values;
     }

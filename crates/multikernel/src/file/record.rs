@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
+use crate::features::{Features, Sparse};
 use crate::linalg::Matrix;
 
 /// An array with exact bits.
@@ -24,10 +25,21 @@ pub(crate) enum Array {
 /// assert_eq!(record.take::<usize>("n_classes")?, 3);
 /// # Ok::<(), multikernel::Error>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     pub(crate) values: Map<String, Value>,
     pub(crate) arrays: BTreeMap<String, Array>,
+    /// The lowest format version whose readers know all of it.
+    pub(crate) version: u64,
+}
+
+/// The format version that brought sparse rows.
+const SPARSE_VERSION: u64 = 2;
+
+impl Default for Record {
+    fn default() -> Self {
+        Record { values: Map::new(), arrays: BTreeMap::new(), version: 1 }
+    }
 }
 
 impl Record {
@@ -43,6 +55,7 @@ impl Record {
 
     /// Stores all fields of another record under `name.`.
     pub fn put_record(&mut self, name: &str, inner: Record) {
+        self.version = self.version.max(inner.version);
         self.values.extend(inner.values.into_iter().map(|(key, value)| (format!("{name}.{key}"), value)));
         self.arrays.extend(inner.arrays.into_iter().map(|(key, array)| (format!("{name}.{key}"), array)));
     }
@@ -53,6 +66,7 @@ impl Record {
         Record {
             values: self.values.iter().filter_map(|(key, value)| Some((inner(key)?, value.clone()))).collect(),
             arrays: self.arrays.iter().filter_map(|(key, array)| Some((inner(key)?, array.clone()))).collect(),
+            version: self.version,
         }
     }
 
@@ -205,6 +219,35 @@ impl Field for Matrix {
             (&[n_rows, n_cols], data) => Matrix::from_vec(n_rows, n_cols, data.to_vec()),
             _ => Err(wrong(name, "a matrix")),
         }
+    }
+}
+
+/// Dense rows are stored as a matrix is; sparse ones as `NAME.ends`, `NAME.columns`, `NAME.values` and `NAME.background`.
+impl Field for Features {
+    fn put(&self, name: &str, record: &mut Record) {
+        let sparse = match self {
+            Features::Dense(matrix) => return matrix.put(name, record),
+            Features::Sparse(sparse) => sparse,
+        };
+        let (ends, columns, values) = sparse.parts();
+        let columns: Vec<u64> = columns.iter().map(|&column| u64::from(column)).collect();
+        record.put(&format!("{name}.ends"), &ends.to_vec());
+        record.put(&format!("{name}.columns"), &columns);
+        record.put(&format!("{name}.values"), &values.to_vec());
+        record.put(&format!("{name}.background"), &sparse.background().to_vec());
+        record.version = record.version.max(SPARSE_VERSION);
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        let field = |part: &str| format!("{name}.{part}");
+        if record.arrays.contains_key(name) || !record.arrays.contains_key(&field("ends")) {
+            return Ok(record.take::<Matrix>(name)?.into());
+        }
+        let columns: Vec<u64> = record.take(&field("columns"))?;
+        let fits = |&column: &u64| u32::try_from(column).map_err(|_| wrong(&field("columns"), "an array of columns"));
+        let columns = columns.iter().map(fits).collect::<Result<_>>()?;
+        let (ends, values) = (record.take(&field("ends"))?, record.take(&field("values"))?);
+        Ok(Sparse::from_parts(ends, columns, values, record.take(&field("background"))?)?.into())
     }
 }
 

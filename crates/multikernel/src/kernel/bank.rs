@@ -14,7 +14,7 @@ use super::term::{At, Fault, Name, Parsed, Pick, Selector, Term, check_repeats, 
 use crate::closest::closest;
 use crate::data::View;
 use crate::error::{Error, Result};
-use crate::linalg::Matrix;
+use crate::features::Features;
 
 /// The most kernels a bank may hold once resolved: texts that ask for more are refused before anything is allocated.
 pub const MAX_KERNELS: usize = 1_000_000;
@@ -65,17 +65,18 @@ impl Bank {
     /// order written. A selection of all columns is [`Columns::all`]. The rows are looked at only for `median`: the
     /// median Euclidean distance on the term's columns (with `each`: on the single column) over all pairs of up to 1000
     /// rows, of more rows over 1000 evenly spread ones, zero distances left out; 1 where no positive distance exists.
-    /// It costs up to 500,000 distances per set of columns (a third of a millisecond for a single column), once for each set.
+    /// It costs up to 500,000 distances per set of columns (a third of a millisecond for a single column), once for each set;
+    /// a distance of sparse rows as much as the two store.
     ///
     /// # Errors
     /// [`Error::Bank`] at the character of an unknown view, name or position, a column selected twice, or a term
     /// that brings the bank above [`MAX_KERNELS`]; [`Error::Input`] if the layout does not fit the features.
-    pub fn resolve(&self, layout: &Layout<'_>, features: &Matrix) -> Result<Vec<Kernel>> {
+    pub fn resolve(&self, layout: &Layout<'_>, features: &Features) -> Result<Vec<Kernel>> {
         check_layout(layout, features.n_cols())?;
         self.kernels(layout, features).map_err(|fault| fault.within(&self.text))
     }
 
-    fn kernels(&self, layout: &Layout<'_>, features: &Matrix) -> Parsed<Vec<Kernel>> {
+    fn kernels(&self, layout: &Layout<'_>, features: &Features) -> Parsed<Vec<Kernel>> {
         let lookup = Lookup::new(layout, features.n_cols());
         let mut total = 0usize;
         let mut places = Vec::with_capacity(self.terms.len());
@@ -266,6 +267,7 @@ mod tests {
     use super::*;
     use crate::dist::Rng;
     use crate::kernel::{Base, Family};
+    use crate::linalg::Matrix;
 
     fn view(name: &str, columns: Range<usize>) -> View {
         View { name: name.into(), columns }
@@ -275,9 +277,9 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn rows(n: usize, d: usize) -> Matrix {
+    fn rows(n: usize, d: usize) -> Features {
         let mut rng = Rng::new(11, 0);
-        Matrix::from_fn(n, d, |_, _| rng.uniform())
+        Matrix::from_fn(n, d, |_, _| rng.uniform()).into()
     }
 
     fn resolve(text: &str, d: usize) -> Vec<Kernel> {
@@ -297,7 +299,7 @@ mod tests {
     }
 
     /// Character and message of the fault of a bank that parses but does not fit.
-    fn misfit(text: &str, layout: &Layout<'_>, features: &Matrix) -> (usize, String) {
+    fn misfit(text: &str, layout: &Layout<'_>, features: &Features) -> (usize, String) {
         match bank(text).resolve(layout, features) {
             Err(Error::Bank { text: kept, at, message }) => {
                 assert_eq!(kept, text);
@@ -396,7 +398,7 @@ mod tests {
     #[test]
     fn resolve_median_is_the_median_of_the_term_s_columns() {
         // On column 0 the distances are 1, 2, 3; on column 1 none is positive; on both as on column 0.
-        let features = Matrix::from_vec(3, 2, vec![0.0, 7.0, 1.0, 7.0, 3.0, 7.0]).unwrap();
+        let features = Matrix::from_vec(3, 2, vec![0.0, 7.0, 1.0, 7.0, 3.0, 7.0]).unwrap().into();
         let resolve = |text: &str| parameters(&bank(text).resolve(&Layout::default(), &features).unwrap());
         assert_eq!(resolve("gaussian(median)"), [2.0]);
         assert_eq!(resolve("gaussian(median, 5, median*0.5)"), [2.0, 5.0, 1.0]);
@@ -458,7 +460,7 @@ mod tests {
 
     #[test]
     fn resolve_of_a_median_out_of_range_points_at_the_value() {
-        let features = Matrix::from_vec(2, 1, vec![0.0, 1e-149]).unwrap();
+        let features = Matrix::from_vec(2, 1, vec![0.0, 1e-149]).unwrap().into();
         assert!(bank("gaussian(median*2^-3)").resolve(&Layout::default(), &features).is_ok());
         let message = "width must lie between 1e-150 and 1e150, found 6.25e-151";
         assert_eq!(misfit("gaussian(1, median*2^-4)", &Layout::default(), &features), (12, message.into()));

@@ -1,6 +1,7 @@
 //! The median distance between training rows: the unit of `median*` widths.
 
 use super::columns::Columns;
+use crate::features::{Features, Sparse};
 use crate::linalg::Matrix;
 
 /// Rows compared with one another; more rows are thinned out to this many.
@@ -10,21 +11,58 @@ const MOST_ROWS: usize = 1000;
 ///
 /// All pairs of up to 1000 rows, of more rows those numbered floor(i n / 1000); only positive, finite distances count
 /// (copies of a row would pull the median to 0, missing values to nothing), and without any the median is 1.
-/// Costs up to 500,000 distances, about n^2 d / 2 operations; for a single column n log n and 64 passes over it.
-pub(super) fn median_distance(features: &Matrix, columns: &Columns) -> f64 {
+/// Costs up to 500,000 distances, about n^2 d / 2 operations, d being the values stored of two rows where rows are sparse;
+/// for a single column n log n and 64 passes over it.
+pub(super) fn median_distance(features: &Features, columns: &Columns) -> f64 {
     let n = features.n_rows();
-    let used = n.min(MOST_ROWS);
-    let n_columns = columns.count(features.n_cols());
-    let mut rows = Vec::with_capacity(used * n_columns);
-    for i in 0..used {
-        columns.gather(features.row(i * n / used), &mut rows);
-    }
-    let median = if n_columns == 1 { median_on_line(rows) } else { median_of_pairs(&rows, n_columns) };
+    let rows: Vec<usize> = (0..n.min(MOST_ROWS)).map(|i| i * n / n.min(MOST_ROWS)).collect();
+    let is_line = columns.count(features.n_cols()) == 1;
+    let median = match features {
+        Features::Dense(matrix) if is_line => median_on_line(gather(matrix, &rows, columns)),
+        Features::Dense(matrix) => {
+            let values = gather(matrix, &rows, columns);
+            let rows: Vec<&[f64]> = values.chunks_exact(columns.count(matrix.n_cols()).max(1)).collect();
+            median_of_pairs(&rows, |x, y| squared_distance(x, y))
+        }
+        Features::Sparse(sparse) if is_line => median_on_line(line(sparse, &rows, columns)),
+        Features::Sparse(sparse) => {
+            let rows: Vec<Entries> = rows.iter().map(|&i| entries_on(sparse, i, columns)).collect();
+            median_of_pairs(&rows, |x, y| squared_distance_of_entries(x, y, sparse.background()))
+        }
+    };
     median.unwrap_or(1.0)
 }
 
-fn median_of_pairs(rows: &[f64], n_columns: usize) -> Option<f64> {
-    let rows: Vec<&[f64]> = rows.chunks_exact(n_columns.max(1)).collect();
+/// The values of rows at the columns, one row after the other.
+fn gather(features: &Matrix, rows: &[usize], columns: &Columns) -> Vec<f64> {
+    let mut values = Vec::with_capacity(rows.len() * columns.count(features.n_cols()));
+    rows.iter().for_each(|&i| columns.gather(features.row(i), &mut values));
+    values
+}
+
+/// Stored values of a row with their columns, ascending.
+type Entries = Vec<(u32, f64)>;
+
+/// The stored values of a row at the columns.
+fn entries_on(rows: &Sparse, i: usize, columns: &Columns) -> Entries {
+    let (stored, values) = rows.entries(i);
+    let Some(ranges) = columns.ranges() else { return stored.iter().copied().zip(values.iter().copied()).collect() };
+    let mut entries = vec![];
+    for range in ranges {
+        let start = stored.partition_point(|&column| (column as usize) < range.start);
+        let end = stored.partition_point(|&column| (column as usize) < range.end);
+        entries.extend(stored[start..end].iter().copied().zip(values[start..end].iter().copied()));
+    }
+    entries
+}
+
+/// The values of rows at a single column.
+fn line(rows: &Sparse, picked: &[usize], columns: &Columns) -> Vec<f64> {
+    let usual = columns.indices(rows.n_cols()).first().map_or(0.0, |&column| rows.background()[column]);
+    picked.iter().map(|&i| entries_on(rows, i, columns).first().map_or(usual, |&(_, value)| value)).collect()
+}
+
+fn median_of_pairs<R>(rows: &[R], squared_distance: impl Fn(&R, &R) -> f64) -> Option<f64> {
     let mut squares = Vec::with_capacity(rows.len() * rows.len() / 2);
     for (i, x) in rows.iter().enumerate() {
         squares.extend(rows[..i].iter().map(|y| squared_distance(x, y)).filter(|d| *d > 0.0 && d.is_finite()));
@@ -109,11 +147,33 @@ fn squared_distance(x: &[f64], y: &[f64]) -> f64 {
     (sum[0] + sum[1]) + (sum[2] + sum[3]) + rest
 }
 
+/// `|x - y|^2` of sparse rows over one background: where neither stores a value the difference is 0.
+fn squared_distance_of_entries(x: &Entries, y: &Entries, background: &[f64]) -> f64 {
+    let (mut x, mut y) = (x.iter().peekable(), y.iter().peekable());
+    let mut sum = 0.0;
+    loop {
+        let next = match (x.peek(), y.peek()) {
+            (None, None) => return sum,
+            (Some(&&(column, _)), None) | (None, Some(&&(column, _))) => column,
+            (Some(&&(a, _)), Some(&&(b, _))) => a.min(b),
+        };
+        let usual = background[next as usize];
+        let a = x.next_if(|&&(column, _)| column == next).map_or(usual, |&(_, value)| value);
+        let b = y.next_if(|&&(column, _)| column == next).map_or(usual, |&(_, value)| value);
+        sum += (a - b) * (a - b);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::dist::Rng;
+    use crate::features::tests::{sparse, tables};
     use proptest::prelude::*;
+
+    fn median(features: &Matrix, columns: &Columns) -> f64 {
+        median_distance(&features.clone().into(), columns)
+    }
 
     /// Every pair, sorted, the middle: the definition.
     fn by_sorting(features: &Matrix, columns: &[usize]) -> f64 {
@@ -144,16 +204,28 @@ mod tests {
             // Whole numbers: squared distances are exact in any order of summation, and ties abound.
             let mut rng = Rng::new(seed, 0);
             let features = Matrix::from_fn(n, d, |_, _| rng.below(top) as f64);
-            prop_assert_eq!(median_distance(&features, &Columns::all()), by_sorting(&features, &(0..d).collect::<Vec<_>>()));
+            prop_assert_eq!(median(&features, &Columns::all()), by_sorting(&features, &(0..d).collect::<Vec<_>>()));
             let one = Columns::from_positions([d - 1]);
-            prop_assert_eq!(median_distance(&features, &one), by_sorting(&features, &[d - 1]));
+            prop_assert_eq!(median(&features, &one), by_sorting(&features, &[d - 1]));
+        }
+
+        #[test]
+        fn median_of_sparse_rows_is_that_of_the_table(
+            (matrix, background) in tables(), picks in prop::collection::vec(0usize..9, 1..5),
+        ) {
+            // Multiples of a half: squared distances are exact in any order of summation.
+            let rows = sparse(&matrix, &background);
+            let some = Columns::from_positions(picks.into_iter().map(|pick| pick % matrix.n_cols()));
+            for columns in [Columns::all(), some.within(matrix.n_cols()), Columns::from_positions([0])] {
+                prop_assert_eq!(median_distance(&rows, &columns), median(&matrix, &columns));
+            }
         }
 
         #[test]
         fn median_on_one_real_column_is_exact(values in prop::collection::vec(-1e3..1e3f64, 0..40)) {
             let features = Matrix::from_vec(values.len(), 1, values).unwrap();
             let expected = by_sorting(&features, &[0]);
-            prop_assert_eq!(median_distance(&features, &Columns::all()), expected);
+            prop_assert_eq!(median(&features, &Columns::all()), expected);
         }
     }
 
@@ -162,25 +234,25 @@ mod tests {
         let mut rng = Rng::new(3, 0);
         let features = Matrix::from_fn(2500, 2, |_, _| rng.below(1000) as f64);
         let thinned = features.select_rows(&(0..1000).map(|i| i * 5 / 2).collect::<Vec<_>>());
-        assert_eq!(median_distance(&features, &Columns::all()), by_sorting(&thinned, &[0, 1]));
-        assert_eq!(median_distance(&features, &Columns::from_positions([1])), by_sorting(&thinned, &[1]));
+        assert_eq!(median(&features, &Columns::all()), by_sorting(&thinned, &[0, 1]));
+        assert_eq!(median(&features, &Columns::from_positions([1])), by_sorting(&thinned, &[1]));
     }
 
     #[test]
     fn median_without_positive_distance_is_one() {
-        assert_eq!(median_distance(&Matrix::zeros(5, 3), &Columns::all()), 1.0);
-        assert_eq!(median_distance(&Matrix::zeros(5, 3), &Columns::from_positions([1])), 1.0);
-        assert_eq!(median_distance(&Matrix::zeros(0, 3), &Columns::all()), 1.0);
-        assert_eq!(median_distance(&Matrix::zeros(1, 1), &Columns::all()), 1.0);
+        assert_eq!(median(&Matrix::zeros(5, 3), &Columns::all()), 1.0);
+        assert_eq!(median(&Matrix::zeros(5, 3), &Columns::from_positions([1])), 1.0);
+        assert_eq!(median(&Matrix::zeros(0, 3), &Columns::all()), 1.0);
+        assert_eq!(median(&Matrix::zeros(1, 1), &Columns::all()), 1.0);
     }
 
     #[test]
     fn median_with_missing_values_leaves_those_rows_out() {
         let nan = f64::NAN;
         let features = Matrix::from_vec(4, 2, vec![0.0, 0.0, nan, 1.0, 3.0, 4.0, f64::INFINITY, 0.0]).unwrap();
-        assert_eq!(median_distance(&features, &Columns::all()), 5.0);
-        assert_eq!(median_distance(&features, &Columns::from_positions([0])), 3.0);
+        assert_eq!(median(&features, &Columns::all()), 5.0);
+        assert_eq!(median(&features, &Columns::from_positions([0])), 3.0);
         // Differences 1, 4, 3, 1, 4 and one 0 that does not count.
-        assert_eq!(median_distance(&features, &Columns::from_positions([1])), 3.0);
+        assert_eq!(median(&features, &Columns::from_positions([1])), 3.0);
     }
 }

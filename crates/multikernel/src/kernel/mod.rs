@@ -13,7 +13,7 @@
 //! use multikernel::kernel::{Bank, Layout};
 //!
 //! let bank: Bank = "gaussian(2^-1..2^1) each, linear on [0, 2]".parse()?;
-//! let rows = Matrix::from_vec(2, 3, vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0])?;
+//! let rows = Matrix::from_vec(2, 3, vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0])?.into();
 //! let kernels = bank.resolve(&Layout::default(), &rows)?;
 //! assert_eq!(kernels.len(), 3 * 3 + 1);
 //! assert_eq!(kernels[1].to_string(), "gaussian(1) on [0]");

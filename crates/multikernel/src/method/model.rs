@@ -1,5 +1,6 @@
 //! A trained model with everything a prediction needs: scaling, kernels, training rows, class names.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -7,12 +8,13 @@ use super::plan::Kept;
 use super::registry::Registry;
 use crate::data::{Expect, Samples, Scaler, is_numbered};
 use crate::error::{Error, Result};
+use crate::features::Features;
 use crate::file::{self, Codec, Kind, Record};
 use crate::kernel::Kernel;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, Predict};
+use crate::run::{Input, Predict, Rows};
 use crate::stack::{Building, Centring, Stack};
 
 record! {
@@ -74,7 +76,7 @@ impl std::fmt::Debug for Model {
     }
 }
 
-/// Bytes of kernel values held at a time while predicting.
+/// Bytes of kernel values, or of dense rows, held at a time while predicting.
 const BATCH_BYTES: usize = 64 << 20;
 
 impl Model {
@@ -217,8 +219,9 @@ impl Model {
 
     /// Runs `f` on the rows a batch at a time: rows are independent, so the cut changes nothing but memory.
     fn batches(&self, samples: &Samples, pool: &Pool, f: impl Fn(Input<'_>) -> Result<Matrix>) -> Result<Matrix> {
-        let rows = self.scaler.apply(&self.ordered(samples)?)?;
-        let per_row = 8 * self.kept.kernels.len().max(1) * self.kept.rows.n_rows().max(1);
+        let rows = self.scaler.apply(&*self.ordered(samples)?)?;
+        let n_values = self.kept.kernels.len().max(1) * self.kept.rows.n_rows().max(1);
+        let per_row = 8 * n_values.max(rows.n_cols());
         let size = (BATCH_BYTES / per_row).clamp(1, 4096);
         let n_classes = self.header.classes.len();
         let mut data = Vec::with_capacity(rows.n_rows() * n_classes);
@@ -228,16 +231,24 @@ impl Model {
             let result = if self.header.kernels.is_some() {
                 f(Input::Stack(&self.stack(&batch, pool)?))?
             } else {
-                f(Input::Rows(&batch))?
+                f(Input::Rows(&Rows::new(&batch, None)))?
             };
             data.extend_from_slice(result.data());
         }
         Matrix::from_vec(rows.n_rows(), n_classes, data)
     }
 
-    fn stack(&self, rows: &Matrix, pool: &Pool) -> Result<Stack> {
+    fn stack(&self, rows: &Features, pool: &Pool) -> Result<Stack> {
         let kept = &self.kept;
-        let stack = Stack::cross(rows, &kept.rows, &kept.kernels, &kept.centring, &Building::new(pool))?;
+        // Dense and sparse kernels may round differently: a row has to get the same scores whichever way it came.
+        let rows = &*rows.like(&kept.rows)?;
+        let stack = Stack::cross(
+            &*rows.to_dense()?,
+            &*kept.rows.to_dense()?,
+            &kept.kernels,
+            &kept.centring,
+            &Building::new(pool),
+        )?;
         if kept.columns.iter().copied().eq(0..kept.rows.n_rows()) {
             return Ok(stack);
         }
@@ -245,7 +256,7 @@ impl Model {
     }
 
     /// The features in the model's order: matched by name if the names are the same in another order.
-    fn ordered(&self, samples: &Samples) -> Result<Matrix> {
+    fn ordered<'a>(&self, samples: &'a Samples) -> Result<Cow<'a, Features>> {
         let (wanted, found) = (&self.header.features, samples.names());
         if wanted.len() != found.len() {
             return Err(Error::input(format!(
@@ -255,12 +266,12 @@ impl Model {
             )));
         }
         if wanted == found {
-            return Ok(samples.features().clone());
+            return Ok(Cow::Borrowed(samples.features()));
         }
         let place: BTreeMap<&str, usize> = found.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
         match wanted.iter().map(|name| place.get(name.as_str()).copied()).collect::<Option<Vec<usize>>>() {
-            Some(order) => Ok(samples.features().select_cols(&order)),
-            None if is_numbered(found) => Ok(samples.features().clone()),
+            Some(order) => Ok(Cow::Owned(samples.features().select_cols(&order))),
+            None if is_numbered(found) => Ok(Cow::Borrowed(samples.features())),
             None => {
                 let missing: Vec<&str> =
                     wanted.iter().map(String::as_str).filter(|name| !place.contains_key(name)).take(5).collect();

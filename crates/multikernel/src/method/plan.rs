@@ -9,11 +9,11 @@ use super::model::{Header, Model};
 use super::registry::Registry;
 use crate::data::{Dataset, Samples, Scaler};
 use crate::error::{Error, Place, Result};
+use crate::features::Features;
 use crate::kernel::{Bank, Kernel, Layout};
-use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::run::{
-    AnyMethod, Checkpoint, Control, Input, Needs, Observer, Params, Predict, Progress, Runner, Silent, Stop, Task,
+    AnyMethod, Checkpoint, Control, Input, Needs, Observer, Params, Predict, Progress, Rows, Runner, Silent, Stop, Task,
 };
 use crate::stack::{Building, Centring, Stack};
 
@@ -59,7 +59,7 @@ pub struct Session<'a> {
     pub observer: &'a mut dyn Observer,
     /// Where the state is stored, if anywhere.
     pub checkpoint: Option<Checkpoint>,
-    /// Most bytes the kernel stack may take.
+    /// Most bytes the kernel stack may take, or the dense table of sparse rows for a method that asks for one.
     pub memory: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ pub struct Prepared<'a> {
     data: &'a Dataset,
     scale: Scale,
     scaler: Scaler,
-    rows: Matrix,
+    rows: Features,
     bank: Option<Bank>,
     kernels: Vec<Kernel>,
     stack: Option<Stack>,
@@ -236,9 +236,10 @@ impl Plan {
 
     /// Runs the method on prepared rows; see [`Prepared::fits`] for which.
     pub fn fit(&self, prepared: &Prepared<'_>, session: &mut Session<'_>) -> Result<Model> {
+        let rows = Rows::new(&prepared.rows, session.memory);
         let input = match &prepared.stack {
             Some(stack) if self.uses_kernels() => Input::Stack(stack),
-            _ => Input::Rows(&prepared.rows),
+            _ => Input::Rows(&rows),
         };
         if !prepared.fits(self) {
             return Err(Error::input("the rows were prepared with another bank or scaling than the plan's"));
@@ -326,7 +327,7 @@ impl Plan {
 pub(super) struct Kept {
     /// Which kernels of the bank the model uses, ascending.
     pub(super) used: Vec<usize>,
-    pub(super) rows: Matrix,
+    pub(super) rows: Features,
     /// Which of `rows` the model's points are, in its order.
     pub(super) columns: Vec<usize>,
     /// The used kernels and, for the centred ones, their training means.
@@ -360,7 +361,7 @@ fn check_labels(data: &Dataset) -> Result<()> {
     Err(Error::data(Place::file(data.name.clone()), message))
 }
 
-fn build(rows: &Matrix, kernels: &[Kernel], session: &mut Session<'_>) -> Result<Stack> {
+fn build(rows: &Features, kernels: &[Kernel], session: &mut Session<'_>) -> Result<Stack> {
     session.observer.phase("kernels");
     let control = session.control.clone();
     let observer = std::sync::Mutex::new(&mut *session.observer);

@@ -1,11 +1,14 @@
 //! What a method is: a state machine over a task, and the model it ends with.
 
+use std::sync::OnceLock;
+
 use super::control::Control;
 use super::observer::Progress;
 use super::params::{Param, Params};
 use crate::data::Labels;
 use crate::dist::Rng;
 use crate::error::{Error, Result};
+use crate::features::Features;
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
@@ -41,7 +44,39 @@ pub enum Input<'a> {
     /// Kernels between the points (rows) and the training points (columns).
     Stack(&'a Stack),
     /// The scaled points.
-    Rows(&'a Matrix),
+    Rows(&'a Rows<'a>),
+}
+
+/// Scaled points, of which a dense table is made when a method first asks for it: sparse ones that nobody looks at stay as
+/// they are.
+#[derive(Debug)]
+pub struct Rows<'a> {
+    features: &'a Features,
+    memory: Option<u64>,
+    dense: OnceLock<Matrix>,
+}
+
+impl<'a> Rows<'a> {
+    /// The points; `memory` is the most bytes a dense table of sparse ones may take.
+    pub fn new(features: &'a Features, memory: Option<u64>) -> Self {
+        Rows { features, memory, dense: OnceLock::new() }
+    }
+
+    /// The points as they are kept.
+    pub fn features(&self) -> &'a Features {
+        self.features
+    }
+
+    /// The dense table, made once; an error if it takes more memory than it may.
+    pub fn dense(&self) -> Result<&Matrix> {
+        match (self.features, self.dense.get()) {
+            (Features::Dense(matrix), _) | (_, Some(matrix)) => Ok(matrix),
+            (features, None) => {
+                let matrix = features.to_dense_within(self.memory)?.into_owned();
+                Ok(self.dense.get_or_init(|| matrix))
+            }
+        }
+    }
 }
 
 impl<'a> Input<'a> {
@@ -53,10 +88,11 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The scaled points, for methods that said [`Needs::Rows`].
+    /// The scaled points, for methods that said [`Needs::Rows`]: a dense table, which takes 8 bytes a value where the
+    /// points were sparse.
     pub fn rows(self) -> Result<&'a Matrix> {
         match self {
-            Input::Rows(rows) => Ok(rows),
+            Input::Rows(rows) => rows.dense(),
             Input::Stack(_) => Err(Error::input("this method needs rows, got kernels")),
         }
     }
@@ -65,7 +101,7 @@ impl<'a> Input<'a> {
     pub fn n_samples(self) -> usize {
         match self {
             Input::Stack(stack) => stack.n_rows(),
-            Input::Rows(rows) => rows.n_rows(),
+            Input::Rows(rows) => rows.features.n_rows(),
         }
     }
 }
@@ -92,7 +128,7 @@ impl<'a> Task<'a> {
         self.input.stack()
     }
 
-    /// The scaled rows, for methods that said [`Needs::Rows`].
+    /// The scaled rows, for methods that said [`Needs::Rows`]: see [`Input::rows`].
     pub fn rows(&self) -> Result<&'a Matrix> {
         self.input.rows()
     }
