@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use crate::data::{Dataset, Labels, Samples, bundled};
 use crate::dist::Rng;
 use crate::error::{Error, Result};
+use crate::features::Features;
 use crate::kernel::{Columns, Kernel};
 use crate::linalg::Matrix;
 use crate::method::{Model, Plan, Registry, Session};
@@ -31,8 +32,8 @@ pub fn check_kernel(kernel: &Kernel) -> Result<()> {
     let pool = Pool::new(2)?;
     let building = Building::new(&pool);
     let (n, d) = (40, 12);
-    let points = random_points(n, d);
-    let gram_of = |points: &Matrix, kernel: &Kernel| -> Result<Matrix> {
+    let points = Features::from(random_points(n, d));
+    let gram_of = |points: &Features, kernel: &Kernel| -> Result<Matrix> {
         let all: Vec<usize> = (0..points.n_rows()).collect();
         Stack::train(points, std::slice::from_ref(kernel), &building)?.block(0, &all, &all)
     };
@@ -61,9 +62,9 @@ pub fn check_kernel(kernel: &Kernel) -> Result<()> {
 /// A kernel on some columns must equal the same kernel on data that has those columns only, and must not see others.
 fn check_columns(
     kernel: &Kernel,
-    points: &Matrix,
+    points: &Features,
     gram: &Matrix,
-    gram_of: impl Fn(&Matrix, &Kernel) -> Result<Matrix>,
+    gram_of: impl Fn(&Features, &Kernel) -> Result<Matrix>,
 ) -> Result<()> {
     let columns = kernel.columns().indices(points.n_cols());
     let alone = gram_of(&points.select_cols(&columns), &kernel.clone().on(Columns::all())?)?;
@@ -71,7 +72,7 @@ fn check_columns(
 }
 
 /// New points equal to training points must get the training values, in whatever order they come.
-fn check_new_points(kernel: &Kernel, points: &Matrix, gram: &Matrix, building: &Building<'_>) -> Result<()> {
+fn check_new_points(kernel: &Kernel, points: &Features, gram: &Matrix, building: &Building<'_>) -> Result<()> {
     let kernels = std::slice::from_ref(kernel);
     let train = Stack::train(points, kernels, building)?;
     let order: Vec<usize> = (0..points.n_rows()).rev().collect();

@@ -25,7 +25,7 @@ fn kernels() -> Vec<Kernel> {
 }
 
 fn train(points: &Matrix, pool: &Pool) -> Stack {
-    Stack::train(points, &kernels(), &Building::new(pool)).unwrap()
+    Stack::train(&points.clone().into(), &kernels(), &Building::new(pool)).unwrap()
 }
 
 /// The kernels by their formulas, from the two points alone.
@@ -76,7 +76,9 @@ fn assert_close(found: &Matrix, expected: &Matrix, what: &str) {
 fn block_of_every_kernel_equals_its_formula() {
     let (points, new, pool) = (random(150, 5, 0), random(9, 5, 1), Pool::new(2).unwrap());
     let stack = train(&points, &pool);
-    let cross = Stack::cross(&new, &points, &kernels(), stack.centring(), &Building::new(&pool)).unwrap();
+    let cross =
+        Stack::cross(&new.clone().into(), &points.clone().into(), &kernels(), stack.centring(), &Building::new(&pool))
+            .unwrap();
     let (all, some) = ((0..150).collect::<Vec<_>>(), (0..9).collect::<Vec<_>>());
     for (m, text) in BANK.iter().enumerate() {
         assert_close(&stack.block(m, &all, &all).unwrap(), &literal_stack(&points, &points)[m], text);
@@ -166,7 +168,7 @@ fn zero_row_under_a_unit_diagonal_gives_a_zero_row_and_a_note() {
     let mut points = random(6, 3, 14);
     points.row_mut(2).fill(0.0);
     let pool = Pool::new(1).unwrap();
-    let stack = Stack::train(&points, &["linear".parse().unwrap()], &Building::new(&pool)).unwrap();
+    let stack = Stack::train(&points.into(), &["linear".parse().unwrap()], &Building::new(&pool)).unwrap();
     let all: Vec<usize> = (0..6).collect();
     assert!(stack.block(0, &[2], &all).unwrap().data().iter().all(|&value| value == 0.0));
     assert_eq!(stack.notes(), ["1 of 6 rows are zero on the columns of linear: their kernel rows are zero"]);
@@ -177,10 +179,10 @@ fn stack_over_its_memory_is_refused_before_it_is_made() {
     let (points, pool) = (random(100, 2, 15), Pool::new(1).unwrap());
     let building = Building { memory: Some(100_000), ..Building::new(&pool) };
     let kernels = kernels_of(2);
-    let error = Stack::train(&points, &kernels, &building).unwrap_err();
+    let error = Stack::train(&points.into(), &kernels, &building).unwrap_err();
     assert!(matches!(error, Error::Memory { need: 160_000, limit: 100_000, .. }), "{error}");
     let huge = Matrix::zeros(3_000_000, 1);
-    assert!(matches!(Stack::train(&huge, &kernels, &Building::new(&pool)).unwrap_err(), Error::Memory { .. }));
+    assert!(matches!(Stack::train(&huge.into(), &kernels, &Building::new(&pool)).unwrap_err(), Error::Memory { .. }));
 }
 
 fn kernels_of(n: usize) -> Vec<Kernel> {

@@ -242,13 +242,7 @@ impl Model {
         let kept = &self.kept;
         // Dense and sparse kernels may round differently: a row has to get the same scores whichever way it came.
         let rows = &*rows.like(&kept.rows)?;
-        let stack = Stack::cross(
-            &*rows.to_dense()?,
-            &*kept.rows.to_dense()?,
-            &kept.kernels,
-            &kept.centring,
-            &Building::new(pool),
-        )?;
+        let stack = Stack::cross(rows, &kept.rows, &kept.kernels, &kept.centring, &Building::new(pool))?;
         if kept.columns.iter().copied().eq(0..kept.rows.n_rows()) {
             return Ok(stack);
         }

@@ -71,3 +71,61 @@ dispatched! {
         each_panel(rows, panels, width, out, |x, y, sum| x.mul_add(y, sum));
     }
 }
+
+/// Points handled against sparse ones at a time: their values of one column are one line of the cache.
+pub(crate) const LANES: usize = 8;
+
+dispatched! {
+    /// For each sparse point the sums of products with [`LANES`] points: `out` has [`LANES`] numbers per point.
+    ///
+    /// `panel` has the values of the points column by column; `ends` says where each sparse point begins and the last ends in
+    /// `places`, its columns, and `values`. Columns that are zero in either point add nothing, not even a rounding: the bits
+    /// are those of the dense sum.
+    pub(crate) fn sparse_products(
+        panel: &[[f64; LANES]],
+        ends: &[usize],
+        places: &[u32],
+        values: &[f64],
+        out: &mut [f64],
+    ) {
+        each_sparse(panel, ends, places, values, out, |x, y, sum| x.mul_add(y, sum));
+    }
+}
+
+dispatched! {
+    /// As [`sparse_products`] for what two numbers share, (|x| + |y| - |x - y|) / 2: the smaller one if their signs agree.
+    pub(crate) fn sparse_overlaps(
+        panel: &[[f64; LANES]],
+        ends: &[usize],
+        places: &[u32],
+        values: &[f64],
+        out: &mut [f64],
+    ) {
+        each_sparse(panel, ends, places, values, out, |x, y, sum| {
+            let (low, high) = (if x < y { x } else { y }, if x < y { y } else { x });
+            sum + (if low > 0.0 { low } else { 0.0 } - if high < 0.0 { high } else { 0.0 })
+        });
+    }
+}
+
+#[inline(always)]
+fn each_sparse(
+    panel: &[[f64; LANES]],
+    ends: &[usize],
+    places: &[u32],
+    values: &[f64],
+    out: &mut [f64],
+    term: impl Fn(f64, f64, f64) -> f64,
+) {
+    let (out, _) = out.as_chunks_mut::<LANES>();
+    for (range, out) in ends.windows(2).zip(out) {
+        let mut sums = [0.0f64; LANES];
+        for (&place, &y) in places[range[0]..range[1]].iter().zip(&values[range[0]..range[1]]) {
+            let line = &panel[place as usize];
+            for l in 0..LANES {
+                sums[l] = term(line[l], y, sums[l]);
+            }
+        }
+        *out = sums;
+    }
+}

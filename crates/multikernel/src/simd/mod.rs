@@ -10,7 +10,7 @@ mod exp;
 mod profile;
 mod reduce;
 
-pub(crate) use base::{Accumulate, PANEL, ROWS, accumulate};
+pub(crate) use base::{Accumulate, LANES, PANEL, ROWS, accumulate, sparse_overlaps, sparse_products};
 pub(crate) use exp::{decay_into, exp, raise};
 pub(crate) use profile::{COEFFICIENTS, Line, OCTAVE_BITS, add_moments, add_profile};
 pub(crate) use reduce::Real;

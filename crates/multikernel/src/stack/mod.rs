@@ -9,11 +9,13 @@ mod ops;
 mod points;
 mod profile;
 mod source;
+mod sparse;
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::features::Features;
 use crate::kernel::{Base, Kernel};
 use crate::linalg::{Matrix, zeroed};
 use crate::pool::Pool;
@@ -22,7 +24,7 @@ use crate::simd::Real;
 use cut::Cut;
 use layout::Layout;
 use ops::Watch;
-use points::Points;
+use points::Sides;
 use source::{Scratch, Source};
 
 /// How kernel values are held. Sums over them are `f64` either way.
@@ -120,8 +122,8 @@ pub struct Centring {
 /// of weights).
 ///
 /// ```
-/// use multikernel::{Matrix, Pool, kernel::Bank, stack::{Building, Stack}};
-/// let rows = Matrix::from_vec(3, 1, vec![0.0, 1.0, 3.0])?;
+/// use multikernel::{Matrix, Pool, stack::{Building, Stack}};
+/// let rows = Matrix::from_vec(3, 1, vec![0.0, 1.0, 3.0])?.into();
 /// let kernels = ["gaussian(1)".parse()?, "linear".parse()?];
 /// let pool = Pool::new(1)?;
 /// let stack = Stack::train(&rows, &kernels, &Building::new(&pool))?;
@@ -144,9 +146,11 @@ struct Core {
     precision: Precision,
     store: Store,
     /// The row points; empty where values are stored.
-    left: Matrix,
+    left: Arc<Features>,
     /// The column points, where they are others.
-    right: Option<Matrix>,
+    right: Option<Arc<Features>>,
+    /// For each group the value most points have in each column, if they are sparse around it.
+    backgrounds: Vec<Option<Vec<f64>>>,
     centring: Vec<Option<Centring>>,
     /// The mean of each row of each centred kernel.
     row_means: Vec<Vec<f64>>,
@@ -263,10 +267,10 @@ macro_rules! in_precision {
 impl Stack {
     /// The stack over the training points. Cost where stored: N^2/2 base quantities per column set and N^2/2 P kernel
     /// values; otherwise next to nothing now, and that at each operation.
-    pub fn train(points: &Matrix, kernels: &[Kernel], building: &Building<'_>) -> Result<Stack> {
+    pub fn train(points: &Features, kernels: &[Kernel], building: &Building<'_>) -> Result<Stack> {
         let n = points.n_rows();
         let cut = Cut { n_rows: n, n_cols: n, symmetric: true };
-        let mut core = Core::new(kernels, cut, points, None, building);
+        let mut core = Core::new(kernels, cut, Arc::new(points.clone()), None, building);
         core.notes = core.zero_rows();
         for m in (0..kernels.len()).filter(|&m| kernels[m].is_centred()) {
             let means = core.means(m, building)?;
@@ -280,8 +284,8 @@ impl Stack {
     /// The stack between `new` points (rows) and the training points (columns). `centring` is
     /// [`Stack::centring`] of the training stack.
     pub fn cross(
-        new: &Matrix,
-        points: &Matrix,
+        new: &Features,
+        points: &Features,
         kernels: &[Kernel],
         centring: &[Option<Centring>],
         building: &Building<'_>,
@@ -298,6 +302,8 @@ impl Stack {
             return Err(Error::input("each centred kernel, and no other, needs the training means of its stack"));
         }
         let cut = Cut { n_rows: new.n_rows(), n_cols: points.n_rows(), symmetric: false };
+        // Both sides in one form, so that a row has the same kernels whichever way it came.
+        let (new, points) = (Arc::new(new.like(points)?.into_owned()), Arc::new(points.clone()));
         let mut core = Core::new(kernels, cut, new, Some(points), building);
         for (m, centring) in centring.iter().enumerate() {
             let Some(centring) = centring else { continue };
@@ -424,14 +430,23 @@ impl Stack {
 }
 
 impl Core {
-    fn new(kernels: &[Kernel], cut: Cut, left: &Matrix, right: Option<&Matrix>, building: &Building<'_>) -> Core {
+    fn new(
+        kernels: &[Kernel],
+        cut: Cut,
+        left: Arc<Features>,
+        right: Option<Arc<Features>>,
+        building: &Building<'_>,
+    ) -> Core {
+        let layout = Layout::new(kernels);
+        let columns = layout.groups.iter().map(|group| &group.columns);
         Core {
-            layout: Layout::new(kernels),
+            backgrounds: sparse::backgrounds(right.as_ref().unwrap_or(&left), columns),
+            layout,
             cut,
             precision: building.precision,
             store: Store::Nowhere,
-            left: left.clone(),
-            right: right.cloned(),
+            left,
+            right,
             centring: vec![None; kernels.len()],
             row_means: vec![vec![]; kernels.len()],
             notes: vec![],
@@ -440,15 +455,16 @@ impl Core {
         }
     }
 
-    fn right(&self) -> &Matrix {
+    fn right(&self) -> &Features {
         self.right.as_ref().unwrap_or(&self.left)
     }
 
     /// A remark for each group of kernels with unit diagonal that has rows without a direction.
     fn zero_rows(&self) -> Vec<String> {
         let all: Vec<usize> = (0..self.cut.n_rows).collect();
-        let note = |group: &layout::Group| {
-            let zero = Points::left(&self.left, &group.columns, &all).n_zero();
+        let note = |(group, background): (&layout::Group, &Option<Vec<f64>>)| {
+            let (rows, nothing) = ((self.left.as_ref(), all.as_slice()), (self.left.as_ref(), [].as_slice()));
+            let zero = Sides::new(rows, nothing, &group.columns, background.as_deref()).n_zero();
             (zero > 0).then(|| {
                 format!(
                     "{zero} of {} rows are zero on the columns of {}: their kernel rows are zero",
@@ -457,7 +473,8 @@ impl Core {
                 )
             })
         };
-        self.layout.groups.iter().filter(|group| group.base == Base::Cosine).filter_map(note).collect()
+        let groups = self.layout.groups.iter().zip(&self.backgrounds);
+        groups.filter(|(group, _)| group.base == Base::Cosine).filter_map(note).collect()
     }
 
     /// The mean of each row of kernel `m`, before centring.
@@ -466,7 +483,7 @@ impl Core {
         let cut = Cut { symmetric: false, ..self.cut };
         let rows: Vec<usize> = (0..cut.n_rows).collect();
         let cols: Vec<usize> = (0..cut.n_cols).collect();
-        let core = Core::new(&plain, cut, &self.left, self.right.as_ref(), building);
+        let core = Core::new(&plain, cut, self.left.clone(), self.right.clone(), building);
         let source: Source<'_, f64> = Source::computed(&core, cut, &rows, &cols, &[true]);
         let watch = self.watch();
         let means = building.pool.map(cut.n_blocks(), |block| {
@@ -547,7 +564,7 @@ impl Core {
         counter.result()?;
         drop(source);
         self.store = T::into_store(values);
-        (self.left, self.right) = (Matrix::default(), None);
+        (self.left, self.right) = (Arc::new(Matrix::default().into()), None);
         Ok(())
     }
 

@@ -3,40 +3,102 @@
 use std::ops::Range;
 
 use super::cut::Tile;
+use super::sparse::{self, SparsePoints};
+use crate::features::Features;
 use crate::kernel::{Base, Columns};
-use crate::linalg::Matrix;
 use crate::simd::{Accumulate, PANEL, ROWS, accumulate};
 
-/// Points prepared for one base quantity on one set of columns.
+/// The row points and the column points of one group of kernels.
 #[derive(Debug)]
-pub(super) struct Points {
+pub(super) enum Sides {
+    Dense { left: Dense, right: Dense },
+    /// With b'b of the background.
+    Sparse { left: SparsePoints, right: SparsePoints, constant: f64 },
+}
+
+impl Sides {
+    /// The selected points on some columns; sparse around a background, if there is one.
+    pub(super) fn new(
+        (left, rows): (&Features, &[usize]),
+        (right, cols): (&Features, &[usize]),
+        columns: &Columns,
+        background: Option<&[f64]>,
+    ) -> Sides {
+        match background {
+            None => Sides::Dense { left: Dense::rows(left, columns, rows), right: Dense::panels(right, columns, cols) },
+            Some(background) => {
+                let right = SparsePoints::new(right, columns, background, cols, None);
+                let left = SparsePoints::new(left, columns, background, rows, Some(&right));
+                let constant = background.iter().fold(0.0, |sum, b| b.mul_add(*b, sum));
+                Sides::Sparse { left, right, constant }
+            }
+        }
+    }
+
+    fn norms(&self) -> (&[f64], &[f64]) {
+        match self {
+            Sides::Dense { left, right } => (&left.norms, &right.norms),
+            Sides::Sparse { left, right, .. } => (left.norms(), right.norms()),
+        }
+    }
+
+    /// How many row points are zero.
+    pub(super) fn n_zero(&self) -> usize {
+        self.norms().0.iter().filter(|&&norm| norm == 0.0).count()
+    }
+
+    /// The base quantity of every entry of a tile, row by row; `packed` is scratch space.
+    ///
+    /// Each entry depends on its two points alone, in a form that is symmetric in them, so neither the order of the points
+    /// nor the cut into tiles changes a bit, and unit diagonals are exact.
+    pub(super) fn base_into(&self, base: Base, tile: &Tile, packed: &mut Vec<f64>, out: &mut [f64]) {
+        match self {
+            Sides::Dense { left, right } => dense_into(base, left, right, tile, packed, out),
+            Sides::Sparse { left, right, constant } => sparse::base_into(base, *constant, left, right, tile, out),
+        }
+        let (left, right) = self.norms();
+        for (i, row) in tile.rows.clone().zip(out.chunks_exact_mut(tile.cols.len())) {
+            normalise(base, left[i], &right[tile.cols.clone()], row);
+        }
+    }
+}
+
+/// Points with all their values, as rows or as panels.
+#[derive(Debug)]
+pub(super) struct Dense {
     n_features: usize,
-    /// n x d, to read a few points. Empty on the right.
-    rows: Vec<f64>,
-    /// One panel of [`PANEL`] points after the other, each d x 16. Empty on the left.
-    panels: Vec<f64>,
+    /// n x d, to read a few points; or one panel of [`PANEL`] points after the other, each d x 16.
+    values: Vec<f64>,
     /// |x|^2 of each point, summed in the order inner products are, so that x'x equals it bit for bit.
     norms: Vec<f64>,
 }
 
-impl Points {
+impl Dense {
     /// Points that stand for the rows of a stack.
-    pub(super) fn left(points: &Matrix, columns: &Columns, selected: &[usize]) -> Points {
+    fn rows(points: &Features, columns: &Columns, selected: &[usize]) -> Dense {
         let n_features = columns.count(points.n_cols());
-        let mut rows = Vec::with_capacity(selected.len() * n_features);
+        let mut values = Vec::with_capacity(selected.len() * n_features);
+        let mut whole = vec![];
         for &i in selected {
-            columns.gather(points.row(i), &mut rows);
+            match points {
+                Features::Dense(matrix) => columns.gather(matrix.row(i), &mut values),
+                Features::Sparse(_) => {
+                    whole.resize(points.n_cols(), 0.0);
+                    points.row_into(i, &mut whole);
+                    columns.gather(&whole, &mut values);
+                }
+            }
         }
-        let norms = norms(&rows, n_features, selected.len());
-        Points { n_features, rows, panels: vec![], norms }
+        let norms = norms(&values, n_features, selected.len());
+        Dense { n_features, values, norms }
     }
 
     /// Points that stand for the columns of a stack.
-    pub(super) fn right(points: &Matrix, columns: &Columns, selected: &[usize]) -> Points {
-        let Points { n_features, rows, norms, .. } = Points::left(points, columns, selected);
-        let mut panels = vec![0.0; selected.len().div_ceil(PANEL) * PANEL * n_features];
+    fn panels(points: &Features, columns: &Columns, selected: &[usize]) -> Dense {
+        let Dense { n_features, values: rows, norms } = Dense::rows(points, columns, selected);
+        let mut values = vec![0.0; selected.len().div_ceil(PANEL) * PANEL * n_features];
         if n_features > 0 {
-            for (p, panel) in panels.chunks_exact_mut(PANEL * n_features).enumerate() {
+            for (p, panel) in values.chunks_exact_mut(PANEL * n_features).enumerate() {
                 let rows = &rows[p * PANEL * n_features..];
                 for (l, row) in rows.chunks_exact(n_features).take(PANEL).enumerate() {
                     for (k, &value) in row.iter().enumerate() {
@@ -45,12 +107,7 @@ impl Points {
                 }
             }
         }
-        Points { n_features, rows: vec![], panels, norms }
-    }
-
-    /// How many points are zero.
-    pub(super) fn n_zero(&self) -> usize {
-        self.norms.iter().filter(|&&norm| norm == 0.0).count()
+        Dense { n_features, values, norms }
     }
 }
 
@@ -59,18 +116,7 @@ fn norms(rows: &[f64], n_features: usize, n: usize) -> Vec<f64> {
     (0..n).map(norm).collect()
 }
 
-/// The base quantity of every entry of a tile, row by row; `packed` is scratch space.
-///
-/// Each entry depends on its two points alone, in a form that is symmetric in them, so neither the order of the points
-/// nor the cut into tiles changes a bit, and unit diagonals are exact.
-pub(super) fn base_into(
-    base: Base,
-    left: &Points,
-    right: &Points,
-    tile: &Tile,
-    packed: &mut Vec<f64>,
-    out: &mut [f64],
-) {
+fn dense_into(base: Base, left: &Dense, right: &Dense, tile: &Tile, packed: &mut Vec<f64>, out: &mut [f64]) {
     let what = match base {
         Base::SquaredDistance => Accumulate::SquaredDifference,
         Base::L1Distance => Accumulate::AbsoluteDifference,
@@ -80,20 +126,17 @@ pub(super) fn base_into(
     let panels = tile.cols.start / PANEL * PANEL * d..tile.cols.end.div_ceil(PANEL) * PANEL * d;
     for (start, out) in tile.rows.clone().step_by(ROWS).zip(out.chunks_mut(ROWS * width)) {
         pack(left, start..(start + ROWS).min(tile.rows.end), packed);
-        accumulate(what, packed, &right.panels[panels.clone()], width, out);
-    }
-    for (i, row) in tile.rows.clone().zip(out.chunks_exact_mut(width)) {
-        normalise(base, left.norms[i], &right.norms[tile.cols.clone()], row);
+        accumulate(what, packed, &right.values[panels.clone()], width, out);
     }
 }
 
 /// The points feature by feature, [`ROWS`] side by side; those past the end are zero.
-fn pack(left: &Points, rows: Range<usize>, packed: &mut Vec<f64>) {
+fn pack(left: &Dense, rows: Range<usize>, packed: &mut Vec<f64>) {
     let d = left.n_features;
     packed.clear();
     packed.resize(ROWS * d, 0.0);
     for (r, i) in rows.enumerate() {
-        for (k, &value) in left.rows[i * d..(i + 1) * d].iter().enumerate() {
+        for (k, &value) in left.values[i * d..(i + 1) * d].iter().enumerate() {
             packed[k * ROWS + r] = value;
         }
     }

@@ -3,7 +3,7 @@
 
 use super::cut::{Cut, Tile};
 use super::layout::{Batch, Layout, Step};
-use super::points::{Points, base_into};
+use super::points::Sides;
 use super::{Centring, Core};
 use crate::simd::{Real, raise};
 
@@ -22,12 +22,6 @@ enum Values<'a, T> {
     Gathered { values: &'a [T], store: Cut, rows: &'a [usize], cols: &'a [usize] },
     /// Computed from points, group by group.
     Computed { sides: Vec<Option<Sides>>, centring: Vec<Option<Means>> },
-}
-
-/// The two sets of points of one group.
-pub(super) struct Sides {
-    left: Points,
-    right: Points,
 }
 
 /// The means of a centred kernel at the rows and columns of the view.
@@ -67,11 +61,9 @@ impl<'a, T: Real> Source<'a, T> {
 
     /// `wanted` says which groups will be asked for; the others cost nothing.
     pub(super) fn computed(core: &'a Core, cut: Cut, rows: &[usize], cols: &[usize], wanted: &[bool]) -> Self {
-        let sides = |(group, &wanted): (&super::layout::Group, &bool)| {
-            wanted.then(|| Sides {
-                left: Points::left(&core.left, &group.columns, rows),
-                right: Points::right(core.right(), &group.columns, cols),
-            })
+        let (left, right) = ((&core.left, rows), (core.right(), cols));
+        let sides = |((group, &wanted), background): ((&super::layout::Group, &bool), &Option<Vec<f64>>)| {
+            wanted.then(|| Sides::new(left, right, &group.columns, background.as_deref()))
         };
         let means = |(centring, row_means): (&Option<Centring>, &Vec<f64>)| {
             let pick = |from: &[f64], at: &[usize]| at.iter().map(|&i| from[i]).collect();
@@ -81,7 +73,7 @@ impl<'a, T: Real> Source<'a, T> {
                 grand: centring.grand,
             })
         };
-        let sides = core.layout.groups.iter().zip(wanted).map(sides).collect();
+        let sides = core.layout.groups.iter().zip(wanted).zip(&core.backgrounds).map(sides).collect();
         let centring = core.centring.iter().zip(&core.row_means).map(means).collect();
         Source { layout: &core.layout, cut, values: Values::Computed { sides, centring } }
     }
@@ -169,7 +161,7 @@ fn compute<T: Real>(
     let key = (batch.group, tile.clone());
     if scratch.held.as_ref() != Some(&key) {
         scratch.base.resize(tile.len(), 0.0);
-        base_into(group.base, &sides.left, &sides.right, tile, &mut scratch.packed, &mut scratch.base);
+        sides.base_into(group.base, tile, &mut scratch.packed, &mut scratch.base);
         scratch.held = Some(key);
     }
     scratch.current.resize(tile.len(), 0.0);
