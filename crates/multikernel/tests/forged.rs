@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use multikernel::data::{Dataset, Labels, bundled};
+use multikernel::data::{Dataset, Labels, Samples, Sparse, bundled};
 use multikernel::file::{self, Kind, Record};
 use multikernel::method::Session;
 use multikernel::run::{Canceller, Checkpoint, Control, Observer, Progress, Silent};
@@ -77,6 +77,61 @@ fn forged_model_is_refused_or_predicts() {
         });
         // An array under the name of a text is no fault: the text is still there.
         assert!(refused.get() > 100, "only {} of {} forgeries were refused", refused.get(), 11 * names.len());
+    }
+}
+
+#[test]
+fn forged_sparse_points_are_refused_or_predict() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m");
+    let data = bundled("glass6").unwrap();
+    let data = data.select(&(0..214).step_by(2).collect::<Vec<_>>());
+    let table = data.samples.features().to_dense().unwrap().into_owned();
+    let stored: Vec<(u32, f64)> =
+        table.rows().flat_map(|row| (0..).zip(row.iter().copied())).filter(|&(_, value)| value != 0.0).collect();
+    let count = |row: &[f64]| row.iter().filter(|&&value| value != 0.0).count();
+    let ends = table.rows().scan(0, |end, row| {
+        *end += count(row);
+        Some(*end)
+    });
+    let (columns, values) = stored.into_iter().unzip();
+    let rows = Sparse::from_parts(ends.collect(), columns, values, vec![0.0; 9]).unwrap();
+    let sparse = Dataset { samples: Samples::new(rows, data.samples.names().to_vec()).unwrap(), ..data.clone() };
+    let plan = Plan::new("average").unwrap().kernels("gaussian(1), linear centred").unwrap();
+    plan.train(&sparse).unwrap().save(&path).unwrap();
+    let record = file::read(&path, Kind::Model).unwrap();
+    let parts = ["points.ends", "points.columns", "points.values", "points.background"];
+    let refused = std::cell::Cell::new(0);
+    let check = |what: &str| match Model::load(&path) {
+        Ok(model) => drop((model.predict(&sparse.samples), model.predict(&data.samples))),
+        Err(error) => {
+            refused.set(refused.get() + 1);
+            assert!(error.to_string().starts_with(&path.display().to_string()), "{what}: {error}");
+        }
+    };
+    forge(&path, Kind::Model, &record, &parts, check);
+    // A value or a text under the name of an array is no fault: the array is still there.
+    assert_eq!(refused.get(), parts.len() * 8, "forgeries by another array that were not refused");
+    // Lengths that fit, with a content that does not.
+    let ends: Vec<usize> = record.take("points.ends").unwrap();
+    let columns: Vec<u64> = record.take("points.columns").unwrap();
+    let background: Vec<f64> = record.take("points.background").unwrap();
+    let mut forged = vec![record.clone(); 6];
+    let swapped = |i: usize, j: usize, mut ends: Vec<usize>| {
+        ends.swap(i, j);
+        ends
+    };
+    forged[0].put("points.ends", &swapped(0, 1, ends.clone()));
+    forged[1].put("points.ends", &swapped(0, ends.len() - 1, ends.clone()));
+    forged[2].put("points.columns", &columns.iter().map(|_| 0u64).collect::<Vec<_>>());
+    forged[3].put("points.columns", &columns.iter().map(|&column| column + (1 << 32)).collect::<Vec<_>>());
+    forged[4].put("points.background", &background[1..].to_vec());
+    forged[5].put("points.background", &vec![f64::INFINITY; 9]);
+    refused.set(0);
+    for (k, forged) in forged.iter().enumerate() {
+        file::write(&path, Kind::Model, forged).unwrap();
+        check(&format!("forgery {k}"));
+        assert_eq!(refused.get(), k + 1, "forgery {k} was accepted");
     }
 }
 

@@ -428,6 +428,67 @@ mod tests {
         assert!(message(&("1 1:1 2:1 3:1 4:1\n".repeat(30_000)), &small).contains("may be used"));
     }
 
+    /// One row with values at the given indices, and the label 1.
+    fn line(indices: impl IntoIterator<Item = usize>, value: &str) -> String {
+        indices.into_iter().fold("1".to_string(), |line, index| line + &format!(" {index}:{value}")) + "\n"
+    }
+
+    fn stored(table: &Table) -> Option<usize> {
+        match table.samples.features() {
+            Features::Dense(_) => None,
+            Features::Sparse(sparse) => Some(sparse.n_stored()),
+        }
+    }
+
+    #[test]
+    fn wide_tables_with_few_values_stay_sparse() {
+        // 65 columns in 4 rows are 260 values: 64 of them are fewer than a quarter, 65 are not.
+        let text = |n: usize| line(1..=n, "2") + &line([65], "2") + "1\n1\n";
+        assert_eq!(stored(&read(&text(63))), Some(64));
+        assert_eq!(stored(&read(&text(64))), None);
+        assert_eq!(stored(&read(&(line([1], "2") + &line([64], "2")))), None, "64 columns are few");
+        // Zeros that are written out are not counted, so one table is kept one way; a negative zero is another value.
+        assert_eq!(stored(&read(&(text(63) + &line(1..=65, "0")))), Some(64));
+        assert_eq!(stored(&read(&(text(63) + &line(1..=65, "-0")))), None);
+        assert_eq!(read(&(text(63) + &line(1..=65, "0"))).samples, read(&(text(63) + "1\n")).samples);
+    }
+
+    #[test]
+    fn sparse_rows_have_their_values_in_both_bases_and_for_a_model() {
+        let table = read("1 3:0.5 1:-2\n1\n1 70:1e-3 3:0 2:-0\n");
+        let Features::Sparse(rows) = table.samples.features() else { panic!("dense") };
+        assert_eq!(rows.entries(0), (&[0, 2][..], &[-2.0, 0.5][..]));
+        assert_eq!(rows.entries(1), (&[][..], &[][..]));
+        assert_eq!(rows.entries(2), (&[1, 69][..], &[-0.0, 1e-3][..]));
+        assert_eq!((rows.n_rows(), rows.n_cols(), table.samples.names()[69].as_str()), (3, 70, "x70"));
+        let zero_based = read("1 2:0.5 0:-2\n1\n1 69:1e-3 2:0 1:-0\n");
+        assert_eq!(zero_based.samples.features(), table.samples.features());
+        assert_eq!((zero_based.samples.names()[69].as_str(), zero_based.index_base), ("x69", Some(0)));
+        // The last columns of the model need not occur, and a row of the model may be full.
+        let expecting = ReadOptions { expect: Some(table.into_dataset().unwrap().expect()), ..options() };
+        let new = read_from("5:1\n".as_bytes(), "f", &expecting).unwrap();
+        assert_eq!((stored(&new), new.samples.n_features()), (Some(1), 70));
+        let full = read_from(&line(1..=70, "1").as_bytes()[1..], "f", &expecting).unwrap();
+        assert_eq!((stored(&full), full.samples.n_features()), (None, 70));
+    }
+
+    #[test]
+    fn sparse_table_is_measured_by_what_it_stores() {
+        // 8 MB dense, some 100 KB for the names of its columns.
+        let text = line([1000], "1").repeat(1000);
+        let within = |memory: u64| {
+            let options = ReadOptions { memory: Some(memory), ..options() };
+            read_from(text.as_bytes(), "f", &options).map(|table| stored(&table))
+        };
+        let need = 1000 * 12 + 1000 * 8 + 1000 * 104;
+        assert_eq!(within(need).unwrap(), Some(1000));
+        assert_eq!(
+            within(need - 1).unwrap_err().to_string(),
+            "f: a table of 1000 rows and 1000 columns needs 121.1 KiB but 121.1 KiB may be used; allow more memory, or \
+             use fewer rows or columns"
+        );
+    }
+
     #[test]
     fn unlabelled_rows_read_when_asked_for() {
         let unlabelled = ReadOptions { unlabelled: true, ..options() };

@@ -352,6 +352,29 @@ mod tests {
     }
 
     #[test]
+    fn rows_come_back_the_way_they_were_kept() {
+        let sparse = Sparse::from_parts(vec![1, 1, 3], vec![2, 0, 1], vec![0.1, -0.0, 1e300], vec![0.0, -1.5, 0.5]);
+        let sparse = Features::from(sparse.unwrap());
+        let dense = Features::from(sparse.to_dense().unwrap().into_owned());
+        for (rows, names, version) in [
+            (&dense, vec!["rows"], 1),
+            (&sparse, vec!["rows.background", "rows.columns", "rows.ends", "rows.values"], 2),
+        ] {
+            let mut record = Record::default();
+            record.put("rows", rows);
+            assert_eq!(&record.take::<Features>("rows").unwrap(), rows);
+            assert_eq!(record.arrays.keys().collect::<Vec<_>>(), names);
+            // What holds it needs the version it needs.
+            let mut outer = Record::default();
+            outer.put_record("state", record);
+            assert_eq!(outer.version, version);
+            assert_eq!(&outer.take_record("state").take::<Features>("rows").unwrap(), rows);
+        }
+        let message = Record::default().take::<Features>("rows").unwrap_err().to_string();
+        assert!(message.contains("`rows` is missing"), "{message}");
+    }
+
+    #[test]
     fn record_inside_a_record_comes_back_alone() {
         let mut inner = Record::default();
         inner.put("n", &3u64);
