@@ -59,7 +59,8 @@ pub(crate) struct Reading {
     /// Columns to leave out when training, by name or position, with commas between; all others but the label must be numbers
     #[arg(long, value_name = "COLUMN,...", value_delimiter = ',', allow_hyphen_values = true)]
     pub(crate) ignore: Vec<String>,
-    /// Most memory for the rows, and for their kernels, such as 8GiB [default: 80 % of what is free]
+    /// Most memory for the rows, and for their kernels, such as 8GiB: kernels that would cross it are computed whenever they
+    /// are needed, with the same result [default: 80 % of what is free]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
 }
@@ -77,6 +78,9 @@ pub(crate) struct Planning {
     /// How features are scaled, learned on training rows
     #[arg(long, value_name = "SCALE", default_value = "standard", value_parser = ["standard", "none"])]
     pub(crate) scale: String,
+    /// How kernel values are held: f32 takes half the memory; sums are f64 either way
+    #[arg(long, value_name = "PRECISION", default_value = "f64", value_parser = ["f64", "f32"])]
+    pub(crate) precision: String,
     /// Seed of the splits and of all other randomness
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,

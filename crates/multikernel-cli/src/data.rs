@@ -54,6 +54,7 @@ pub(crate) fn plans(methods: &[String], planning: &Planning, registry: &Registry
     let mut plans = vec![];
     for method in methods {
         let plan = Plan::from_registry(registry, method.trim())?.seed(planning.seed).scale(planning.scale.parse()?);
+        let plan = plan.precision(planning.precision.parse()?);
         plans.push(match &planning.kernels {
             // A bank is an error only if no method works on kernels.
             Some(bank) if plan.uses_kernels() || methods.len() == 1 => plan.kernels(bank)?,

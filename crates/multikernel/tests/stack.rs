@@ -1,8 +1,12 @@
 //! The stack's operations against their definitions, written out entry by entry.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use multikernel::data::Features;
 use multikernel::dist::Rng;
-use multikernel::kernel::Kernel;
-use multikernel::stack::{Building, Stack, Symmetric};
+use multikernel::kernel::{Bank, Kernel};
+use multikernel::stack::{Building, Precision, Stack, Storage, Symmetric};
 use multikernel::{Error, Matrix, Pool};
 
 const BANK: [&str; 7] = [
@@ -14,6 +18,18 @@ const BANK: [&str; 7] = [
     "polynomial(3) on [1:4] raw",
     "gaussian(2) centred",
 ];
+
+/// Everything a stack can hold: the kernels above, Gaussians that come from one another, and enough radial kernels on the same
+/// columns, twice, to be one function.
+fn everything() -> Vec<Kernel> {
+    let texts = "gaussian(2^-4..2^4) on [0:3], gaussian(gamma=2^-2..2^3) on [1, 2], gaussian(gamma=2^-5..2^4; 40), \
+                 laplacian(0.01) on [3], laplacian(0.1) on [3]";
+    let bank: Bank = texts.parse().unwrap();
+    let mut kernels = bank.resolve(&Default::default(), &Matrix::zeros(2, 5).into()).unwrap();
+    kernels.extend((1..=35).map(|k| format!("laplacian({})", 0.03 * f64::from(k)).parse::<Kernel>().unwrap()));
+    kernels.extend(self::kernels());
+    kernels
+}
 
 fn random(n_rows: usize, n_cols: usize, stream: u64) -> Matrix {
     let mut rng = Rng::new(1, stream);
@@ -174,15 +190,201 @@ fn zero_row_under_a_unit_diagonal_gives_a_zero_row_and_a_note() {
     assert_eq!(stack.notes(), ["1 of 6 rows are zero on the columns of linear: their kernel rows are zero"]);
 }
 
+/// Every operation on the whole stack, on a view, on a resample and between different points.
+fn results(stack: &Stack, pool: &Pool) -> Vec<Matrix> {
+    let n = stack.n_rows();
+    let (view, resample): (Vec<usize>, Vec<usize>) = ((0..n).rev().step_by(2).collect(), (0..n).map(|i| i * i % 7).collect());
+    let views = [
+        stack.clone(),
+        stack.view(&view).unwrap(),
+        stack.view(&resample).unwrap().view(&view).unwrap(),
+        stack.between(&view, &resample).unwrap(),
+        stack.between(&resample, &(0..n).collect::<Vec<_>>()).unwrap(),
+    ];
+    let mut all = vec![];
+    for stack in &views {
+        let (n, c, p) = (stack.n_rows(), stack.n_cols(), stack.n_kernels());
+        all.extend(stack.combine(&random(p, 3, 30), pool).unwrap());
+        let (u, v, full) = (random(n, 2, 31), random(c, 2, 32), random(n, c, 33));
+        all.push(stack.project(&[Symmetric::Dense(&full), Symmetric::Factored(&u, &v)], pool).unwrap());
+        all.extend(stack.apply(&random(c, 2, 34), pool).unwrap());
+        all.push(Matrix::from_vec(n, 1, stack.collect(&random(c, p, 35), pool).unwrap()).unwrap());
+        all.extend((0..p).map(|m| stack.block(m, &[0, n - 1, 3], &[c - 1, 2]).unwrap()));
+    }
+    all
+}
+
 #[test]
-fn stack_over_its_memory_is_refused_before_it_is_made() {
-    let (points, pool) = (random(100, 2, 15), Pool::new(1).unwrap());
-    let building = Building { memory: Some(100_000), ..Building::new(&pool) };
+fn every_operation_has_the_same_bits_stored_or_computed_on_any_number_of_threads() {
+    // More than one tile wide, and no whole number of blocks.
+    let points = random(277, 5, 20).into();
+    for precision in [Precision::F64, Precision::F32] {
+        let run = |n_threads: usize, storage: Storage| {
+            let pool = Pool::new(n_threads).unwrap();
+            let building = Building { storage, precision, ..Building::new(&pool) };
+            let stack = Stack::train(&points, &everything(), &building).unwrap();
+            assert_eq!(stack.bytes() > 0, storage == Storage::Packed);
+            results(&stack, &pool)
+        };
+        let one = run(1, Storage::Packed);
+        for (n_threads, storage) in [(1, Storage::Tiled), (2, Storage::Packed), (3, Storage::Tiled)] {
+            assert!(run(n_threads, storage) == one, "{n_threads} threads, {storage:?}, {precision:?}");
+        }
+    }
+}
+
+#[test]
+fn views_have_the_values_of_the_whole() {
+    let (points, pool) = (random(70, 5, 21).into(), Pool::new(2).unwrap());
+    let kernels = everything();
+    let (rows, cols) = (vec![69, 4, 4, 17, 33, 8], vec![2, 68, 5, 11, 4]);
+    for storage in [Storage::Packed, Storage::Tiled] {
+        let stack = Stack::train(&points, &kernels, &Building { storage, ..Building::new(&pool) }).unwrap();
+        let weights = random(kernels.len(), 1, 22);
+        let whole = stack.combine(&weights, &pool).unwrap().remove(0);
+        let between = stack.between(&rows, &cols).unwrap().combine(&weights, &pool).unwrap().remove(0);
+        let view = stack.view(&rows).unwrap().combine(&weights, &pool).unwrap().remove(0);
+        for (a, &i) in rows.iter().enumerate() {
+            for (b, &j) in cols.iter().enumerate() {
+                assert_eq!(between.get(a, b).to_bits(), whole.get(i, j).to_bits());
+            }
+            for (b, &j) in rows.iter().enumerate() {
+                assert_eq!(view.get(a, b).to_bits(), whole.get(i, j).to_bits());
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_of_a_cross_stack_are_those_of_the_square_one() {
+    let (points, pool) = (Features::from(random(60, 5, 23)), Pool::new(2).unwrap());
+    let kernels: Vec<Kernel> = everything().into_iter().filter(|kernel| !kernel.is_centred()).collect();
+    let building = Building { storage: Storage::Tiled, ..Building::new(&pool) };
+    let weights = random(kernels.len(), 2, 24);
+    let square = Stack::train(&points, &kernels, &building).unwrap().combine(&weights, &pool).unwrap();
+    let none = vec![None; kernels.len()];
+    for rows in [vec![5], (0..60).rev().collect::<Vec<_>>()] {
+        let cross = Stack::cross(&points.select_rows(&rows), &points, &kernels, &none, &building).unwrap();
+        for (square, cross) in square.iter().zip(cross.combine(&weights, &pool).unwrap()) {
+            assert!(cross == square.select_rows(&rows));
+        }
+    }
+}
+
+#[test]
+fn gaussians_by_squaring_are_exact_to_their_last_digits() {
+    let (points, pool) = (random(40, 5, 25), Pool::new(1).unwrap());
+    let all: Vec<usize> = (0..40).collect();
+    for bank in ["gaussian(2^-6..2^7)", "gaussian(gamma=2^-12..2^12)", "gaussian(median*2^-3..2^3)"] {
+        let features = Features::from(points.clone());
+        let kernels = bank.parse::<Bank>().unwrap().resolve(&Default::default(), &features).unwrap();
+        let stack = Stack::train(&features, &kernels, &Building::new(&pool)).unwrap();
+        for (m, kernel) in kernels.iter().enumerate() {
+            let found = stack.block(m, &all, &all).unwrap();
+            let rate = kernel.family().rate().unwrap();
+            for i in 0..40 {
+                for j in 0..40 {
+                    let d2: f64 = points.row(i).iter().zip(points.row(j)).map(|(a, b)| (a - b).powi(2)).sum();
+                    let expected = (-rate * d2).exp();
+                    let error = (found.get(i, j) - expected).abs();
+                    // Sixteen times a unit in the last place; and of the exponent five roundings on either side.
+                    let relative = 16.0 * 2.3e-16 + 10.0 * 1.2e-16 * rate * d2;
+                    assert!(error <= relative * expected + 1e-305 && error < 1e-13, "{kernel} {d2}: {error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn many_radial_kernels_are_their_sum_to_1e_11() {
+    let (points, pool) = (random(90, 5, 26), Pool::new(2).unwrap());
+    let bank: Bank = "gaussian(gamma=2^-15..2^15; 300)".parse().unwrap();
+    let features = Features::from(points.clone());
+    let kernels = bank.resolve(&Default::default(), &features).unwrap();
+    let stack = Stack::train(&features, &kernels, &Building::new(&pool)).unwrap();
+    // One value per entry, not 300.
+    assert!(stack.bytes() < 90 * 96 / 2 * 8 + 1000, "{}", stack.bytes());
+    let d2 = |i: usize, j: usize| points.row(i).iter().zip(points.row(j)).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+    let k = |m: usize, i: usize, j: usize| (-kernels[m].family().rate().unwrap() * d2(i, j)).exp();
+    let weights = Matrix::from_fn(300, 1, |m, _| 1.0 / (1 + m) as f64);
+    let total: f64 = weights.data().iter().sum();
+    let combined = stack.combine(&weights, &pool).unwrap().remove(0);
+    let matrix = Matrix::from_fn(90, 90, |i, j| f64::from(u8::from((i * j) % 3 == 0)) - 0.4);
+    let size: f64 = matrix.data().iter().map(|value| value.abs()).sum();
+    let projected = stack.project(&[Symmetric::Dense(&matrix)], &pool).unwrap();
+    for i in 0..90 {
+        for j in 0..90 {
+            let sum: f64 = (0..300).map(|m| weights.get(m, 0) * k(m, i, j)).sum();
+            assert!((combined.get(i, j) - sum).abs() < 1e-11 * total, "({i}, {j})");
+        }
+        assert_eq!(combined.get(i, i), total);
+    }
+    for m in 0..300 {
+        let sum: f64 = (0..90).flat_map(|i| (0..90).map(move |j| (i, j))).map(|(i, j)| k(m, i, j) * matrix.get(i, j)).sum();
+        assert!((projected.get(m, 0) - sum).abs() < 1e-11 * size, "kernel {m}");
+    }
+}
+
+#[test]
+fn single_precision_rounds_each_value_once() {
+    let (points, pool) = (random(50, 5, 27).into(), Pool::new(1).unwrap());
+    let all: Vec<usize> = (0..50).collect();
+    let stack = |precision| Stack::train(&points, &everything(), &Building { precision, ..Building::new(&pool) }).unwrap();
+    let (wide, narrow) = (stack(Precision::F64), stack(Precision::F32));
+    assert_eq!(2 * narrow.bytes(), wide.bytes());
+    for (m, kernel) in everything().iter().enumerate() {
+        let (wide, narrow) = (wide.block(m, &all, &all).unwrap(), narrow.block(m, &all, &all).unwrap());
+        let differs = wide.data().iter().zip(narrow.data()).any(|(a, b)| a != b);
+        assert!(differs, "{kernel}: nothing was rounded");
+        for (a, b) in wide.data().iter().zip(narrow.data()) {
+            // A value, or the distance it is a function of, has 24 bits: x e^-x is below 0.37.
+            assert!((a - b).abs() <= 6e-8 * a.abs().max(0.37), "{kernel}: {a} {b}");
+        }
+    }
+}
+
+#[test]
+fn stack_over_its_memory_is_computed_or_refused() {
+    let (points, pool) = (Features::from(random(100, 2, 15)), Pool::new(1).unwrap());
     let kernels = kernels_of(2);
-    let error = Stack::train(&points.into(), &kernels, &building).unwrap_err();
+    let limited = |memory, storage| Building { memory: Some(memory), storage, ..Building::new(&pool) };
+    let error = Stack::train(&points, &kernels, &limited(80_000, Storage::Packed)).unwrap_err();
+    // 12 blocks of 8 rows and one of 4: (12 * 13 / 2 * 64 + 4 * 100) entries of two kernels of 8 bytes.
+    assert!(matches!(error, Error::Memory { need: 86_272, limit: 80_000, .. }), "{error}");
+    // Room for the stack, but not for a combined kernel beside it.
+    let stack = Stack::train(&points, &kernels, &limited(100_000, Storage::Fit)).unwrap();
+    assert_eq!(stack.bytes(), 0);
+    assert!(stack.describe().contains("would cross the 97.7 KiB allowed"), "{}", stack.describe());
+    assert!(stack.combine(&Matrix::zeros(2, 1), &pool).is_ok());
+    let error = stack.combine(&Matrix::zeros(2, 2), &pool).unwrap_err();
     assert!(matches!(error, Error::Memory { need: 160_000, limit: 100_000, .. }), "{error}");
-    let huge = Matrix::zeros(3_000_000, 1);
-    assert!(matches!(Stack::train(&huge.into(), &kernels, &Building::new(&pool)).unwrap_err(), Error::Memory { .. }));
+    let huge = Matrix::zeros(3_000_000, 1).into();
+    let packed = Building { storage: Storage::Packed, ..Building::new(&pool) };
+    assert!(matches!(Stack::train(&huge, &kernels, &packed).unwrap_err(), Error::Memory { .. }));
+    // Nothing is known of a limit, but the system has not that much.
+    let stack = Stack::train(&huge, &kernels, &Building::new(&pool)).unwrap();
+    assert_eq!(stack.bytes(), 0);
+    assert!(matches!(stack.combine(&Matrix::zeros(2, 1), &pool).unwrap_err(), Error::Memory { .. }));
+}
+
+#[test]
+fn stopped_operation_is_an_error_and_no_result() {
+    let pool = Pool::new(2).unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counter = asked.clone();
+    let stop: Arc<dyn Fn() -> bool + Send + Sync> = Arc::new(move || counter.fetch_add(1, Ordering::Relaxed) >= 5);
+    for storage in [Storage::Packed, Storage::Tiled] {
+        let building = Building { stop: Some(stop.clone()), storage, ..Building::new(&pool) };
+        let stack = Stack::train(&random(300, 3, 28).into(), &kernels_of(3), &building).unwrap();
+        asked.store(0, Ordering::Relaxed);
+        let is_stopped = |error: Error| matches!(error, Error::Stopped(_));
+        assert!(is_stopped(stack.combine(&Matrix::zeros(3, 1), &pool).map(drop).unwrap_err()) || storage == Storage::Tiled);
+        assert!(is_stopped(stack.combine(&random(3, 1, 29), &pool).map(drop).unwrap_err()));
+        assert!(is_stopped(stack.project(&[], &pool).map(drop).unwrap_err()));
+        assert!(is_stopped(stack.apply(&Matrix::zeros(300, 1), &pool).map(drop).unwrap_err()));
+        assert!(is_stopped(stack.collect(&Matrix::zeros(300, 3), &pool).map(drop).unwrap_err()));
+    }
 }
 
 fn kernels_of(n: usize) -> Vec<Kernel> {

@@ -19,7 +19,7 @@ impl Method for Average {
         About {
             name: "average",
             summary: "SVM on the uniform combination of all kernels: the bar every learned weighting must clear",
-            needs: Needs::Stack,
+            needs: Needs::Pass,
             params: svm::COMMON_PARAMS,
             bank: DEFAULT_BANK,
         }

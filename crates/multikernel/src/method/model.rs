@@ -15,7 +15,7 @@ use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::record;
 use crate::run::{Input, Predict, Rows};
-use crate::stack::{Building, Centring, Stack};
+use crate::stack::{Building, Centring, Precision, Stack, Storage};
 
 record! {
     /// What a model says about itself.
@@ -26,6 +26,7 @@ record! {
         pub(super) kernels: Option<String>,
         pub(super) resolved: Vec<String>,
         pub(super) scale: String,
+        pub(super) precision: Option<String>,
         pub(super) seed: u64,
         pub(super) classes: Vec<String>,
         pub(super) features: Vec<String>,
@@ -163,6 +164,11 @@ impl Model {
         &self.header.scale
     }
 
+    /// How kernel values are held, in training and in prediction.
+    pub fn precision(&self) -> Precision {
+        self.header.precision.as_deref().and_then(|word| word.parse().ok()).unwrap_or_default()
+    }
+
     /// Whether the run went to its end, and how it ended.
     pub fn stop(&self) -> (bool, &str) {
         (self.header.finished, &self.header.stop)
@@ -220,8 +226,7 @@ impl Model {
     /// Runs `f` on the rows a batch at a time: rows are independent, so the cut changes nothing but memory.
     fn batches(&self, samples: &Samples, pool: &Pool, f: impl Fn(Input<'_>) -> Result<Matrix>) -> Result<Matrix> {
         let rows = self.scaler.apply(&*self.ordered(samples)?)?;
-        let n_values = self.kept.kernels.len().max(1) * self.kept.rows.n_rows().max(1);
-        let per_row = 8 * n_values.max(rows.n_cols());
+        let per_row = 8 * self.kept.rows.n_rows().max(rows.n_cols()).max(1);
         let size = (BATCH_BYTES / per_row).clamp(1, 4096);
         let n_classes = self.header.classes.len();
         let mut data = Vec::with_capacity(rows.n_rows() * n_classes);
@@ -242,7 +247,8 @@ impl Model {
         let kept = &self.kept;
         // Dense and sparse kernels may round differently: a row has to get the same scores whichever way it came.
         let rows = &*rows.like(&kept.rows)?;
-        let stack = Stack::cross(rows, &kept.rows, &kept.kernels, &kept.centring, &Building::new(pool))?;
+        let building = Building { precision: self.precision(), storage: Storage::Tiled, ..Building::new(pool) };
+        let stack = Stack::cross(rows, &kept.rows, &kept.kernels, &kept.centring, &building)?;
         if kept.columns.iter().copied().eq(0..kept.rows.n_rows()) {
             return Ok(stack);
         }
@@ -312,6 +318,9 @@ impl Model {
 
     fn decode(record: &Record, registry: &Registry) -> Result<Model> {
         let header = Header::decode(record)?;
+        if let Some(word) = &header.precision {
+            word.parse::<Precision>()?;
+        }
         if let Some(name) = record.nan() {
             return Err(Error::input(format!("its array `{name}` holds NaN")));
         }

@@ -15,7 +15,7 @@ use crate::pool::Pool;
 use crate::run::{
     AnyMethod, Checkpoint, Control, Input, Needs, Observer, Params, Predict, Progress, Rows, Runner, Silent, Stop, Task,
 };
-use crate::stack::{Building, Centring, Stack};
+use crate::stack::{Building, Centring, Precision, Stack, Storage};
 
 /// How features are scaled before kernels see them; learned on training rows, stored in the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,6 +78,8 @@ pub struct Prepared<'a> {
     rows: Features,
     bank: Option<Bank>,
     kernels: Vec<Kernel>,
+    precision: Precision,
+    needs: Needs,
     stack: Option<Stack>,
     scale_seconds: f64,
     seconds: f64,
@@ -90,9 +92,13 @@ impl Prepared<'_> {
     }
 
     /// Whether they are what this plan would prepare: the same scaling and, for methods that work on kernels, the same
-    /// bank.
+    /// bank and precision, stored if the method passes over them again and again.
     pub fn fits(&self, plan: &Plan) -> bool {
-        self.scale == plan.scale && (!plan.uses_kernels() || self.bank == plan.bank)
+        let kernels = || {
+            let stored = self.needs == Needs::Stack || plan.method.about().needs == Needs::Pass;
+            self.bank == plan.bank && self.precision == plan.precision && stored
+        };
+        self.scale == plan.scale && (!plan.uses_kernels() || kernels())
     }
 }
 
@@ -112,6 +118,7 @@ pub struct Plan {
     params: Params,
     bank: Option<Bank>,
     scale: Scale,
+    precision: Precision,
     seed: u64,
 }
 
@@ -131,8 +138,8 @@ impl Plan {
     pub fn from_registry(registry: &Registry, method: &str) -> Result<Plan> {
         let method = registry.get(method)?;
         let about = method.about();
-        let bank = if about.needs == Needs::Stack { Some(about.bank.parse()?) } else { None };
-        Ok(Plan { params: Params::new(about.params)?, method, bank, scale: Scale::default(), seed: 0 })
+        let bank = if about.needs != Needs::Rows { Some(about.bank.parse()?) } else { None };
+        Ok(Plan { params: Params::new(about.params)?, method, bank, scale: Scale::default(), precision: Precision::default(), seed: 0 })
     }
 
     /// Sets the kernel bank; an error for methods that work on rows.
@@ -167,6 +174,13 @@ impl Plan {
         self
     }
 
+    /// Sets how kernel values are held; recorded in the model, whose predictions hold them the same way.
+    #[must_use]
+    pub fn precision(mut self, precision: Precision) -> Plan {
+        self.precision = precision;
+        self
+    }
+
     /// The method's name.
     pub fn name(&self) -> &'static str {
         self.method.about().name
@@ -174,7 +188,7 @@ impl Plan {
 
     /// Whether the method works on kernels.
     pub fn uses_kernels(&self) -> bool {
-        self.method.about().needs == Needs::Stack
+        self.method.about().needs != Needs::Rows
     }
 
     /// The kernel bank, for methods that work on kernels.
@@ -194,7 +208,10 @@ impl Plan {
             ("scale".to_string(), self.scale.word().to_string()),
             ("seed".to_string(), self.seed.to_string()),
         ]);
-        settings.extend(self.bank.iter().map(|bank| ("kernels".to_string(), bank.to_string())));
+        if let Some(bank) = &self.bank {
+            settings.insert("kernels".to_string(), bank.to_string());
+            settings.insert("precision".to_string(), self.precision.word().to_string());
+        }
         settings.extend(self.params.to_texts());
         settings
     }
@@ -212,6 +229,9 @@ impl Plan {
             checkpoint.open(&self.identity(&data.fingerprint()))?;
         }
         let prepared = self.prepare(data, session)?;
+        if let Some(stack) = &prepared.stack {
+            session.observer.note(&stack.describe());
+        }
         self.fit(&prepared, session)
     }
 
@@ -227,11 +247,39 @@ impl Plan {
         let scale_seconds = start.elapsed().as_secs_f64();
         let layout = Layout { names: data.samples.names(), views: data.samples.views() };
         let kernels = self.bank.as_ref().map(|bank| bank.resolve(&layout, &rows)).transpose()?;
-        let stack = kernels.as_ref().map(|kernels| build(&rows, kernels, session)).transpose()?;
+        let stack = kernels.as_ref().map(|kernels| self.build(&rows, kernels, session)).transpose()?;
         let bank = self.bank.clone();
         let kernels = kernels.unwrap_or_default();
         let seconds = start.elapsed().as_secs_f64();
-        Ok(Prepared { data, scale: self.scale, scaler, rows, bank, kernels, stack, scale_seconds, seconds })
+        let (scale, precision, needs) = (self.scale, self.precision, self.method.about().needs);
+        Ok(Prepared { data, scale, scaler, rows, bank, kernels, precision, needs, stack, scale_seconds, seconds })
+    }
+
+    fn build(&self, rows: &Features, kernels: &[Kernel], session: &mut Session<'_>) -> Result<Stack> {
+        session.observer.phase("kernels");
+        let control = session.control.clone();
+        let stop = session.control.clone();
+        let observer = std::sync::Mutex::new(&mut *session.observer);
+        let watch = |done: usize, total: usize| {
+            // Whoever finds the observer busy leaves the news to the next block.
+            if let Ok(mut observer) = observer.try_lock() {
+                observer.progress(&Progress::of(done, total));
+            }
+            control.stop().is_none()
+        };
+        let building = Building {
+            pool: session.pool,
+            memory: session.memory,
+            precision: self.precision,
+            storage: if self.method.about().needs == Needs::Pass { Storage::Tiled } else { Storage::Fit },
+            watch: Some(&watch),
+            stop: Some(Arc::new(move || stop.stop().is_some())),
+        };
+        let stack = Stack::train(rows, kernels, &building)?;
+        for note in stack.notes() {
+            session.observer.note(note);
+        }
+        Ok(stack)
     }
 
     /// Runs the method on prepared rows; see [`Prepared::fits`] for which.
@@ -242,7 +290,7 @@ impl Plan {
             _ => Input::Rows(&rows),
         };
         if !prepared.fits(self) {
-            return Err(Error::input("the rows were prepared with another bank or scaling than the plan's"));
+            return Err(Error::input("the rows were prepared with another bank, precision or scaling than the plan's"));
         }
         let task = Task { input, labels: &prepared.data.labels, seed: self.seed, pool: session.pool };
         let fingerprint = prepared.data.fingerprint();
@@ -282,6 +330,8 @@ impl Plan {
                 vec![]
             },
             scale: self.scale.word().into(),
+            // What was not asked for is left out, as in files of versions that knew nothing else.
+            precision: (self.precision != Precision::default()).then(|| self.precision.word().into()),
             seed: self.seed,
             classes: prepared.data.labels.classes().to_vec(),
             features: samples.names().to_vec(),
@@ -359,23 +409,4 @@ fn check_labels(data: &Dataset) -> Result<()> {
         _ => return Ok(()),
     };
     Err(Error::data(Place::file(data.name.clone()), message))
-}
-
-fn build(rows: &Features, kernels: &[Kernel], session: &mut Session<'_>) -> Result<Stack> {
-    session.observer.phase("kernels");
-    let control = session.control.clone();
-    let observer = std::sync::Mutex::new(&mut *session.observer);
-    let watch = |done: usize, total: usize| {
-        // Whoever finds the observer busy leaves the news to the next row.
-        if let Ok(mut observer) = observer.try_lock() {
-            observer.progress(&Progress::of(done, total));
-        }
-        control.stop().is_none()
-    };
-    let building = Building { memory: session.memory, watch: Some(&watch), ..Building::new(session.pool) };
-    let stack = Stack::train(rows, kernels, &building)?;
-    for note in stack.notes() {
-        session.observer.note(note);
-    }
-    Ok(stack)
 }

@@ -66,7 +66,7 @@ impl Method for Svm {
         About {
             name: "svm",
             summary: "SVM on one kernel",
-            needs: Needs::Stack,
+            needs: Needs::Pass,
             params: &[C, TOL, MULTICLASS, CLASS_WEIGHTS, KERNEL],
             bank: "gaussian(median)",
         }

@@ -105,6 +105,7 @@ pub fn model_json(model: &Model) -> String {
         "classes": model.classes(),
         "features": model.features(),
         "scale": model.scale(),
+        "precision": model.precision().word(),
         "seed": model.seed(),
         "dataset": dataset,
         "n_samples": n_samples,

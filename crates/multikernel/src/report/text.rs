@@ -129,7 +129,10 @@ pub fn model_text(model: &Model) -> String {
         ("ended".into(), model.stop().1.into()),
     ];
     facts.extend(model.facts());
-    facts.extend(model.bank().map(|bank| ("kernels".to_string(), bank.to_string())));
+    if let Some(bank) = model.bank() {
+        facts.push(("kernels".into(), bank.into()));
+        facts.push(("precision".into(), model.precision().word().into()));
+    }
     let longest = facts.iter().map(|(name, _)| super::width(name)).max().unwrap_or(0);
     let mut text: String =
         facts.iter().map(|(name, value)| format!("{name:<longest$}  {}\n", super::one_line(value))).collect();

@@ -17,8 +17,10 @@ use crate::stack::Stack;
 /// What a method works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// Kernels, through the operations of the [`Stack`].
+    /// Kernels, through the operations of the [`Stack`], again and again: they are stored where memory allows.
     Stack,
+    /// Kernels, through one or two operations of the [`Stack`] in all: they are computed on the way and never stored.
+    Pass,
     /// The scaled rows themselves; a kernel bank is then an error.
     Rows,
 }
@@ -80,7 +82,7 @@ impl<'a> Rows<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// The stack, for methods that said [`Needs::Stack`].
+    /// The stack, for methods that said [`Needs::Stack`] or [`Needs::Pass`].
     pub fn stack(self) -> Result<&'a Stack> {
         match self {
             Input::Stack(stack) => Ok(stack),
@@ -123,7 +125,7 @@ pub struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    /// The stack, for methods that said [`Needs::Stack`].
+    /// The stack, for methods that said [`Needs::Stack`] or [`Needs::Pass`].
     pub fn stack(&self) -> Result<&'a Stack> {
         self.input.stack()
     }
@@ -211,7 +213,7 @@ pub trait Method: Send + Sync + 'static {
         Ok(())
     }
     /// One step. One that lasts over a second polls `control` and, if told to stop, leaves the state as it was and
-    /// returns [`Progress::cancelled`].
+    /// returns [`Progress::cancelled`]; so does one that passes on the error of a stack operation that was stopped.
     fn step(&self, task: &Task<'_>, params: &Params, state: &mut Self::State, control: &Control) -> Result<Progress>;
     /// The model of a state, finished or not.
     fn finish(&self, task: &Task<'_>, params: &Params, state: Self::State) -> Result<Self::Model>;

@@ -51,7 +51,10 @@ impl Runner<'_> {
             if let Some(stop) = self.control.stop() {
                 break stop;
             }
-            let now = state.step(task, params, self.control)?;
+            let now = match state.step(task, params, self.control) {
+                Err(Error::Stopped(_)) => Progress::cancelled(),
+                now => now?,
+            };
             if now.status == Status::Cancelled {
                 break self.control.stop().unwrap_or(Stop::Cancelled);
             }

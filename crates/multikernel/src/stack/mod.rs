@@ -14,7 +14,7 @@ mod sparse;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, gib};
 use crate::features::Features;
 use crate::kernel::{Base, Kernel};
 use crate::linalg::{Matrix, zeroed};
@@ -156,6 +156,8 @@ struct Core {
     row_means: Vec<Vec<f64>>,
     notes: Vec<String>,
     memory: Option<u64>,
+    /// The limit that values would have crossed had they been stored.
+    crossed: Option<u64>,
     stop: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
 }
 
@@ -350,6 +352,25 @@ impl Stack {
         }
     }
 
+    /// One line for people: how many kernels, where their values are, and what that costs.
+    pub fn describe(&self) -> String {
+        let core = &self.core;
+        let (n, precision) = (self.n_kernels(), core.precision.word());
+        let head = format!("{n} kernels on {} x {} points", self.n_rows(), self.n_cols());
+        let stored = gib(core.stored_bytes());
+        let values = core.layout.slots.len() as f64 * core.cut.len() as f64;
+        match (&core.store, core.crossed) {
+            (Store::Nowhere, None) => {
+                format!("{head}: {values:.1e} values computed on the way in {precision}, nothing stored ({stored} if they were)")
+            }
+            (Store::Nowhere, Some(limit)) => {
+                let limit = gib(limit);
+                format!("{head}: {stored} would cross the {limit} allowed, so each pass computes {values:.1e} values in {precision}")
+            }
+            _ => format!("{head}: stored packed in {precision}, {stored}"),
+        }
+    }
+
     /// The stack on a subset of the points (folds, class pairs, resamples), rows and columns alike, without copying.
     pub fn view(&self, points: &[usize]) -> Result<Stack> {
         let rows = self.rows.of(points)?;
@@ -451,6 +472,7 @@ impl Core {
             row_means: vec![vec![]; kernels.len()],
             notes: vec![],
             memory: building.memory,
+            crossed: None,
             stop: building.stop.clone(),
         }
     }
@@ -519,6 +541,9 @@ impl Core {
             Storage::Packed => true,
             Storage::Fit => fits,
         };
+        if building.storage == Storage::Fit && !fits {
+            self.crossed = self.memory;
+        }
         if store {
             match self.precision {
                 Precision::F64 => self.fill::<f64>(need, building)?,
@@ -539,6 +564,7 @@ impl Core {
         let Some(mut values) = zeroed::<T>(size) else {
             if building.storage == Storage::Fit {
                 // The system has less than was allowed: compute instead.
+                self.crossed = Some(building.memory.unwrap_or(0));
                 return Ok(());
             }
             return Err(refuse(0));

@@ -61,7 +61,7 @@ impl<'a, T: Real> Source<'a, T> {
 
     /// `wanted` says which groups will be asked for; the others cost nothing.
     pub(super) fn computed(core: &'a Core, cut: Cut, rows: &[usize], cols: &[usize], wanted: &[bool]) -> Self {
-        let (left, right) = ((&core.left, rows), (core.right(), cols));
+        let (left, right) = ((core.left.as_ref(), rows), (core.right(), cols));
         let sides = |((group, &wanted), background): ((&super::layout::Group, &bool), &Option<Vec<f64>>)| {
             wanted.then(|| Sides::new(left, right, &group.columns, background.as_deref()))
         };
