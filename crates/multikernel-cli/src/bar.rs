@@ -24,13 +24,6 @@ impl Bar {
         Bar { quiet, terminal, screen: MultiProgress::new(), splits: None, phase: None, in_splits: false }
     }
 
-    /// Talk that only a person at a terminal wants to read.
-    pub(crate) fn talk(&self, text: &str) {
-        if self.terminal {
-            self.line(text);
-        }
-    }
-
     /// Removes the bars.
     pub(crate) fn clear(&mut self) {
         for bar in self.phase.take().into_iter().chain(self.splits.take()) {
@@ -79,6 +72,12 @@ impl Observer for Bar {
         }
         let figures: Vec<String> = progress.values.iter().map(|(name, value)| format!("{name} {value:.3e}")).collect();
         bar.set_message(figures.join("  "));
+    }
+
+    fn talk(&mut self, text: &str) {
+        if self.terminal {
+            self.line(text);
+        }
     }
 
     fn note(&mut self, text: &str) {

@@ -1,5 +1,7 @@
 //! Our own threads: results never depend on how many there are.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
@@ -15,9 +17,56 @@ const MOST_THREADS: usize = 1024;
 /// assert_eq!(pool.map(4, |i| i * i), vec![0, 1, 4, 9]);
 /// # Ok::<(), multikernel::Error>(())
 /// ```
+///
+/// A pool also keeps the memory of the last kernel stacks that were dropped, for the next ones: getting fresh pages from
+/// the system takes longer than filling them. It goes back to the system with the pool.
 #[derive(Debug)]
 pub struct Pool {
     inner: rayon::ThreadPool,
+    spare: Arc<Spare>,
+}
+
+/// Memory that is not in use, of either precision.
+#[derive(Debug, Default)]
+pub(crate) struct Spare {
+    wide: Mutex<Vec<Vec<f64>>>,
+    narrow: Mutex<Vec<Vec<f32>>>,
+}
+
+/// Stores kept for reuse: one of the training points and one between new and training points.
+const KEPT: usize = 2;
+
+impl Spare {
+    /// Memory of earlier stores of `f64`.
+    pub(crate) fn wide(&self) -> MutexGuard<'_, Vec<Vec<f64>>> {
+        // A vector is whole at any time, so a thread that panicked left nothing half-done.
+        self.wide.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same for `f32`.
+    pub(crate) fn narrow(&self) -> MutexGuard<'_, Vec<Vec<f32>>> {
+        self.narrow.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes kept.
+    pub(crate) fn bytes(&self) -> u64 {
+        let wide: usize = self.wide().iter().map(Vec::capacity).sum();
+        let narrow: usize = self.narrow().iter().map(Vec::capacity).sum();
+        (8 * wide + 4 * narrow) as u64
+    }
+
+    /// Gives everything back to the system.
+    pub(crate) fn clear(&self) {
+        self.wide().clear();
+        self.narrow().clear();
+    }
+}
+
+/// Keeps `values`, and of all at most two, the youngest.
+pub(crate) fn keep<T>(mut kept: MutexGuard<'_, Vec<Vec<T>>>, values: Vec<T>) {
+    kept.push(values);
+    let surplus = kept.len().saturating_sub(KEPT);
+    kept.drain(..surplus);
 }
 
 impl Pool {
@@ -34,7 +83,12 @@ impl Pool {
             .thread_name(|i| format!("multikernel-{i}"))
             .build()
             .map_err(|error| Error::param("threads", format!("cannot start {n_threads} threads: {error}")))?;
-        Ok(Pool { inner })
+        Ok(Pool { inner, spare: Arc::default() })
+    }
+
+    /// Memory that a dropped stack left.
+    pub(crate) fn spare(&self) -> &Arc<Spare> {
+        &self.spare
     }
 
     /// Number of threads.

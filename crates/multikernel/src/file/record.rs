@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::features::{Features, Sparse};
 use crate::linalg::Matrix;
+use crate::stack::Precision;
 
 /// An array with exact bits.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,8 +34,8 @@ pub struct Record {
     pub(crate) version: u64,
 }
 
-/// The format version that brought sparse rows.
-const SPARSE_VERSION: u64 = 2;
+/// The format version that brought sparse rows and kernels in `f32`.
+const SECOND_VERSION: u64 = 2;
 
 impl Default for Record {
     fn default() -> Self {
@@ -222,6 +223,20 @@ impl Field for Matrix {
     }
 }
 
+/// Stored as its word, and only if it is not `f64`: files of the first version know nothing else.
+impl Field for Precision {
+    fn put(&self, name: &str, record: &mut Record) {
+        if *self != Precision::F64 {
+            record.put(name, &self.word().to_string());
+            record.version = record.version.max(SECOND_VERSION);
+        }
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        if record.values.contains_key(name) { record.take::<String>(name)?.parse() } else { Ok(Precision::F64) }
+    }
+}
+
 /// Dense rows are stored as a matrix is; sparse ones as `NAME.ends`, `NAME.columns`, `NAME.values` and `NAME.background`.
 impl Field for Features {
     fn put(&self, name: &str, record: &mut Record) {
@@ -235,7 +250,7 @@ impl Field for Features {
         record.put(&format!("{name}.columns"), &columns);
         record.put(&format!("{name}.values"), &values.to_vec());
         record.put(&format!("{name}.background"), &sparse.background().to_vec());
-        record.version = record.version.max(SPARSE_VERSION);
+        record.version = record.version.max(SECOND_VERSION);
     }
 
     fn take(name: &str, record: &Record) -> Result<Self> {

@@ -3,17 +3,17 @@
 use std::fmt;
 
 use super::columns::Columns;
-use crate::simd::{decay_into, exp};
 use crate::error::{Error, Result};
 use crate::linalg::dot;
+use crate::simd::{decay_into, dispatched, exp};
 
 /// Widths outside `NARROWEST..=WIDEST` would make 1 / (2 s^2) leave the normal numbers.
 const NARROWEST: f64 = 1e-150;
 const WIDEST: f64 = 1e150;
 /// Degrees above this are all but the identity matrix after scaling, or overflow before it.
 const HIGHEST_DEGREE: u32 = 64;
-/// Elements raised to a power side by side.
-const LANES: usize = 8;
+/// Elements raised to a power together.
+const RUN: usize = 256;
 
 /// What a kernel is a function of, for two rows `x` and `y` restricted to the kernel's columns.
 ///
@@ -285,7 +285,7 @@ impl Kernel {
     pub fn value(&self, base: f64) -> f64 {
         match self.family {
             Family::Linear => base,
-            Family::Polynomial { degree } => power([self.shift() + base], degree)[0],
+            Family::Polynomial { degree } => power(self.shift() + base, degree),
             Family::Sigmoid { slope } => (slope * base).tanh(),
             family => exp(-(family.rate().unwrap_or_default() * base)),
         }
@@ -337,32 +337,38 @@ impl fmt::Display for Kernel {
     }
 }
 
-/// Powers by repeated squaring, the same products in every lane. `powi` leaves its rounding open.
-#[inline(always)]
-fn power<const N: usize>(base: [f64; N], degree: u32) -> [f64; N] {
-    let (mut square, mut result, mut left) = (base, [1.0; N], degree);
+/// Powers by repeated squaring. `powi` leaves its rounding open.
+fn power(base: f64, degree: u32) -> f64 {
+    let (mut square, mut result, mut left) = (base, 1.0, degree);
     while left > 0 {
         if left & 1 == 1 {
-            for i in 0..N {
-                result[i] *= square[i];
-            }
+            result *= square;
         }
-        for s in &mut square {
-            *s *= *s;
-        }
+        square *= square;
         left >>= 1;
     }
     result
 }
 
-fn power_into(shift: f64, degree: u32, base: &[f64], out: &mut [f64]) {
-    let (blocks, rest) = base.as_chunks::<LANES>();
-    let (out_blocks, out_rest) = out.as_chunks_mut::<LANES>();
-    for (out, base) in out_blocks.iter_mut().zip(blocks) {
-        *out = power(base.map(|b| shift + b), degree);
-    }
-    for (out, base) in out_rest.iter_mut().zip(rest) {
-        *out = power([shift + base], degree)[0];
+dispatched! {
+    /// [`power`] of `shift + base`, element by element: the same products, each for a run of elements.
+    fn power_into(shift: f64, degree: u32, base: &[f64], out: &mut [f64]) {
+        let mut squares = [0.0; RUN];
+        for (base, out) in base.chunks(RUN).zip(out.chunks_mut(RUN)) {
+            let squares = &mut squares[..base.len()];
+            for ((square, out), base) in squares.iter_mut().zip(&mut *out).zip(base) {
+                *square = shift + base;
+                *out = if degree & 1 == 1 { *square } else { 1.0 };
+            }
+            let mut left = degree >> 1;
+            while left > 0 {
+                for (square, out) in squares.iter_mut().zip(&mut *out) {
+                    *square *= *square;
+                    *out *= if left & 1 == 1 { *square } else { 1.0 };
+                }
+                left >>= 1;
+            }
+        }
     }
 }
 

@@ -26,7 +26,7 @@ record! {
         pub(super) kernels: Option<String>,
         pub(super) resolved: Vec<String>,
         pub(super) scale: String,
-        pub(super) precision: Option<String>,
+        pub(super) precision: Precision,
         pub(super) seed: u64,
         pub(super) classes: Vec<String>,
         pub(super) features: Vec<String>,
@@ -166,7 +166,7 @@ impl Model {
 
     /// How kernel values are held, in training and in prediction.
     pub fn precision(&self) -> Precision {
-        self.header.precision.as_deref().and_then(|word| word.parse().ok()).unwrap_or_default()
+        self.header.precision
     }
 
     /// Whether the run went to its end, and how it ended.
@@ -318,9 +318,6 @@ impl Model {
 
     fn decode(record: &Record, registry: &Registry) -> Result<Model> {
         let header = Header::decode(record)?;
-        if let Some(word) = &header.precision {
-            word.parse::<Precision>()?;
-        }
         if let Some(name) = record.nan() {
             return Err(Error::input(format!("its array `{name}` holds NaN")));
         }

@@ -139,7 +139,14 @@ impl Plan {
         let method = registry.get(method)?;
         let about = method.about();
         let bank = if about.needs != Needs::Rows { Some(about.bank.parse()?) } else { None };
-        Ok(Plan { params: Params::new(about.params)?, method, bank, scale: Scale::default(), precision: Precision::default(), seed: 0 })
+        Ok(Plan {
+            params: Params::new(about.params)?,
+            method,
+            bank,
+            scale: Scale::default(),
+            precision: Precision::default(),
+            seed: 0,
+        })
     }
 
     /// Sets the kernel bank; an error for methods that work on rows.
@@ -230,7 +237,12 @@ impl Plan {
         }
         let prepared = self.prepare(data, session)?;
         if let Some(stack) = &prepared.stack {
-            session.observer.note(&stack.describe());
+            // Who set a limit should hear that it was reached, also in a pipe: it costs time.
+            if stack.is_limited() {
+                session.observer.note(&stack.describe());
+            } else {
+                session.observer.talk(&stack.describe());
+            }
         }
         self.fit(&prepared, session)
     }
@@ -330,8 +342,7 @@ impl Plan {
                 vec![]
             },
             scale: self.scale.word().into(),
-            // What was not asked for is left out, as in files of versions that knew nothing else.
-            precision: (self.precision != Precision::default()).then(|| self.precision.word().into()),
+            precision: self.precision,
             seed: self.seed,
             classes: prepared.data.labels.classes().to_vec(),
             features: samples.names().to_vec(),

@@ -50,6 +50,8 @@ pub trait Observer: Send {
     fn phase(&mut self, _name: &str) {}
     /// The phase moved on.
     fn progress(&mut self, _progress: &Progress) {}
+    /// Something a person at a terminal may like to know, and nobody else: what is computed, and where it is kept.
+    fn talk(&mut self, _text: &str) {}
     /// Something a person should read: a warning, a file that was written.
     fn note(&mut self, _text: &str) {}
 }

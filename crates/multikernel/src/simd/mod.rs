@@ -5,15 +5,17 @@
 //! them and partial sums are as many everywhere, so the bits never depend on the machine. A processor without a fused
 //! multiply-add, on x86 those before 2013, computes it in software: right, but some ten times slower.
 
+mod aligned;
 mod base;
 mod exp;
 mod profile;
 mod reduce;
 
+pub(crate) use aligned::{Buffer, skip_to_line};
 pub(crate) use base::{Accumulate, LANES, PANEL, ROWS, accumulate, sparse_overlaps, sparse_products};
-pub(crate) use exp::{decay_into, exp, raise};
+pub(crate) use exp::{decay_into, exp};
 pub(crate) use profile::{COEFFICIENTS, Line, OCTAVE_BITS, add_moments, add_profile};
-pub(crate) use reduce::Real;
+pub(crate) use reduce::{MOST_RAISES, Real};
 
 /// The instruction sets the loops are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,3 +117,10 @@ macro_rules! dispatched {
     };
 }
 pub(crate) use dispatched;
+
+dispatched! {
+    /// The sum of squares, in order, each added as inner products add it.
+    pub(crate) fn sum_of_squares(values: &[f64]) -> f64 {
+        values.iter().fold(0.0, |sum, x| x.mul_add(*x, sum))
+    }
+}

@@ -1,9 +1,14 @@
 //! Weighted sums and inner products over stored kernel values, `f64` or `f32`, always summed in `f64`.
 
+use super::exp::{exp, exp_narrow, raise};
 use super::{dispatched, prefetch};
 
 /// Partial sums of an inner product. More than the adders of any processor have in flight.
 const LANES: usize = 16;
+/// Values raised to all their powers at a time.
+const DECAYS: usize = 256;
+/// Most powers of one exponential that [`Real::decays_into`] makes.
+pub(crate) const MOST_RAISES: usize = 4;
 
 /// A type kernel values are stored in.
 pub(crate) trait Real: Copy + Default + Send + Sync + 'static {
@@ -13,6 +18,9 @@ pub(crate) trait Real: Copy + Default + Send + Sync + 'static {
     fn zeros(n: usize) -> Vec<Self>;
     /// `out = values`, rounded to the type.
     fn round_into(values: &[f64], out: &mut [Self]);
+    /// `e^(-rate * base)` and then, for each of `raises`, the square (or, if true, the fourth power) of the values before: one
+    /// array of the length of `base` after the other.
+    fn decays_into(rate: f64, raises: &[bool], base: &[f64], out: &mut [Self]);
     /// `out = values`.
     fn widen_into(values: &[Self], out: &mut [f64]);
     /// `out += weight * values`.
@@ -59,12 +67,84 @@ fn finish<T: Copy + Into<f64>>(mut sum: [f64; LANES], rest: &[T], with: &[f64]) 
     sum[0]
 }
 
+dispatched! {
+    fn decays_f64(rate: f64, raises: &[bool], base: &[f64], out: &mut [f64]) {
+        let n = base.len();
+        // A few values at a time: all their powers are made before they leave the first-level cache.
+        for (start, base) in (0..n).step_by(DECAYS).zip(base.chunks(DECAYS)) {
+            let (first, rest) = out.split_at_mut(n);
+            let mut values = &mut first[start..start + base.len()];
+            for (value, base) in values.iter_mut().zip(base) {
+                *value = exp(-(rate * base));
+            }
+            for (next, &twice) in rest.chunks_exact_mut(n).zip(raises) {
+                let next = &mut next[start..start + base.len()];
+                if twice {
+                    for (next, value) in next.iter_mut().zip(&*values) {
+                        *next = raise(true, *value);
+                    }
+                } else {
+                    for (next, value) in next.iter_mut().zip(&*values) {
+                        *next = raise(false, *value);
+                    }
+                }
+                values = next;
+            }
+        }
+    }
+}
+
+/// Rates and distances of this size can be rounded to `f32` before they are multiplied.
+const NARROW_RATES: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
+
+dispatched! {
+    /// Each its own exponential, in `f32`: powers would lose digits that `f32` does not have.
+    fn decays_f32(rate: f64, raises: &[bool], base: &[f64], out: &mut [f32]) {
+        let mut rates = [rate; 1 + MOST_RAISES];
+        for (k, &twice) in raises.iter().enumerate() {
+            rates[k + 1] = rates[k] * if twice { 4.0 } else { 2.0 };
+        }
+        let n = base.len();
+        let mut narrowed = [0.0f32; DECAYS];
+        for (start, base) in (0..n).step_by(DECAYS).zip(base.chunks(DECAYS)) {
+            let narrowed = &mut narrowed[..base.len()];
+            for (narrowed, &base) in narrowed.iter_mut().zip(base) {
+                *narrowed = base as f32;
+            }
+            for (out, &rate) in out.chunks_exact_mut(n).zip(&rates[..1 + raises.len()]) {
+                let out = &mut out[start..start + base.len()];
+                if NARROW_RATES.contains(&rate) {
+                    let rate = rate as f32;
+                    for (out, base) in out.iter_mut().zip(&*narrowed) {
+                        *out = exp_narrow(-(rate * base));
+                    }
+                } else {
+                    for (out, base) in out.iter_mut().zip(base) {
+                        *out = narrow(exp(-(rate * base)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The nearest `f32`, or 0 where that is subnormal: processors handle such numbers a hundred times slower.
+#[inline(always)]
+fn narrow(value: f64) -> f32 {
+    if value.abs() < f64::from(f32::MIN_POSITIVE) { 0.0 } else { value as f32 }
+}
+
+#[inline(always)]
+fn same(value: f64) -> f64 {
+    value
+}
+
 macro_rules! real {
-    ($type:ty, $round_into:ident, $widen_into:ident, $add_scaled:ident, $add_four:ident, $dot:ident, $dot_four:ident) => {
+    ($type:ty, $narrow:ident, $decays_into:ident, $round_into:ident, $widen_into:ident, $add_scaled:ident, $add_four:ident, $dot:ident, $dot_four:ident) => {
         dispatched! {
             fn $round_into(values: &[f64], out: &mut [$type]) {
                 for (out, &value) in out.iter_mut().zip(values) {
-                    *out = value as $type;
+                    *out = $narrow(value);
                 }
             }
         }
@@ -140,6 +220,9 @@ macro_rules! real {
             fn round_into(values: &[f64], out: &mut [Self]) {
                 $round_into(values, out);
             }
+            fn decays_into(rate: f64, raises: &[bool], base: &[f64], out: &mut [Self]) {
+                $decays_into(rate, raises, base, out);
+            }
             fn widen_into(values: &[Self], out: &mut [f64]) {
                 $widen_into(values, out);
             }
@@ -159,5 +242,5 @@ macro_rules! real {
     };
 }
 
-real!(f64, round_f64, widen_f64, add_scaled_f64, add_four_f64, dot_f64, dot_four_f64);
-real!(f32, round_f32, widen_f32, add_scaled_f32, add_four_f32, dot_f32, dot_four_f32);
+real!(f64, same, decays_f64, round_f64, widen_f64, add_scaled_f64, add_four_f64, dot_f64, dot_four_f64);
+real!(f32, narrow, decays_f32, round_f32, widen_f32, add_scaled_f32, add_four_f32, dot_f32, dot_four_f32);

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::profile::Grid;
 use crate::kernel::{Base, Columns, Kernel};
+use crate::simd::MOST_RAISES;
 
 /// Radial kernels on the same columns from this many on are one function of the distance.
 /// Below it their exponentials cost about as much as the lookup, and are exact to the last place.
@@ -12,7 +13,7 @@ pub(super) const MANY: usize = 32;
 /// Slots computed together: few enough for the second-level cache, enough to share a base quantity.
 const BATCH: usize = 8;
 /// Highest power of a fresh exponential that stands for a narrower kernel; its relative error is as many times larger.
-const HIGHEST_POWER: u32 = 16;
+const HIGHEST_POWER: u32 = 1 << MOST_RAISES;
 
 /// How the values of a slot are found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -166,7 +167,8 @@ fn order(kernels: &[Kernel], mut radial: Vec<usize>, others: Vec<usize>) -> Vec<
         let mut last = left.remove(0);
         slots.push(Slot { kernel: last, step: Step::Value });
         let mut power = 1;
-        while let Some((place, twice)) = next(&left, rate, last).filter(|&(_, t)| power << (1 + u32::from(t)) <= HIGHEST_POWER)
+        while let Some((place, twice)) =
+            next(&left, rate, last).filter(|&(_, t)| power << (1 + u32::from(t)) <= HIGHEST_POWER)
         {
             power <<= 1 + u32::from(twice);
             last = left.remove(place);
@@ -190,7 +192,7 @@ mod tests {
 
     fn layout(bank: &str) -> Layout {
         let bank: Bank = bank.parse().unwrap();
-        Layout::new(&bank.resolve(&Default::default(), &crate::Matrix::zeros(2, 3)).unwrap())
+        Layout::new(&bank.resolve(&Default::default(), &crate::Matrix::zeros(2, 3).into()).unwrap())
     }
 
     #[test]
@@ -218,7 +220,10 @@ mod tests {
     #[test]
     fn many_radial_kernels_take_one_slot_and_centred_ones_their_own() {
         let layout = layout("gaussian(gamma=2^-5..2^5; 40), gaussian(1) centred, laplacian(1)");
-        assert_eq!(layout.slots.iter().map(|slot| slot.step).collect::<Vec<_>>(), [Step::Base, Step::Value, Step::Value]);
+        assert_eq!(
+            layout.slots.iter().map(|slot| slot.step).collect::<Vec<_>>(),
+            [Step::Base, Step::Value, Step::Value]
+        );
         assert_eq!(layout.groups[0].radial.as_ref().unwrap().kernels, (0..40).collect::<Vec<_>>());
         assert_eq!((layout.slot_of[39], layout.slot_of[40], layout.slot_of[41]), (0, 1, 2));
     }

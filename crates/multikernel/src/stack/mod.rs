@@ -12,14 +12,14 @@ mod source;
 mod sparse;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use crate::error::{Error, Result, gib};
 use crate::features::Features;
 use crate::kernel::{Base, Kernel};
 use crate::linalg::{Matrix, zeroed};
-use crate::pool::Pool;
-use crate::simd::Real;
+use crate::pool::{Pool, Spare, keep};
+use crate::simd::{Real, skip_to_line};
 
 use cut::Cut;
 use layout::Layout;
@@ -33,8 +33,8 @@ pub enum Precision {
     /// Eight bytes a value.
     #[default]
     F64,
-    /// Four bytes a value: half the memory and up to twice the speed of passes over a stored stack, for a relative error of
-    /// 6e-8 in every kernel value.
+    /// Four bytes a value: half the memory and up to twice the speed, for an error of up to 2e-7 in every unit-diagonal kernel
+    /// value. Squared distances and inner products are still `f64`; only the kernel of them is not.
     F32,
 }
 
@@ -159,6 +159,17 @@ struct Core {
     /// The limit that values would have crossed had they been stored.
     crossed: Option<u64>,
     stop: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+    spare: Arc<Spare>,
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        match std::mem::replace(&mut self.store, Store::Nowhere) {
+            Store::Nowhere => {}
+            Store::F64(values) => keep(self.spare.wide(), values),
+            Store::F32(values) => keep(self.spare.narrow(), values),
+        }
+    }
 }
 
 impl fmt::Debug for Core {
@@ -174,30 +185,55 @@ enum Store {
     F32(Vec<f32>),
 }
 
+/// Values left unused at the beginning or end of a store, so that the rest begins at a line of the cache.
+const SLACK: usize = 16;
+
 /// A type kernel values can be stored in.
 trait Element: Real {
     fn of(store: &Store) -> Option<&[Self]>;
     fn into_store(values: Vec<Self>) -> Store;
+    fn spare(spare: &Spare) -> MutexGuard<'_, Vec<Vec<Self>>>;
 }
 
 impl Element for f64 {
     fn of(store: &Store) -> Option<&[f64]> {
-        if let Store::F64(values) = store { Some(values) } else { None }
+        if let Store::F64(values) = store { Some(&values[skip_to_line(values)..]) } else { None }
     }
 
     fn into_store(values: Vec<f64>) -> Store {
         Store::F64(values)
     }
+
+    fn spare(spare: &Spare) -> MutexGuard<'_, Vec<Vec<f64>>> {
+        spare.wide()
+    }
 }
 
 impl Element for f32 {
     fn of(store: &Store) -> Option<&[f32]> {
-        if let Store::F32(values) = store { Some(values) } else { None }
+        if let Store::F32(values) = store { Some(&values[skip_to_line(values)..]) } else { None }
     }
 
     fn into_store(values: Vec<f32>) -> Store {
         Store::F32(values)
     }
+
+    fn spare(spare: &Spare) -> MutexGuard<'_, Vec<Vec<f32>>> {
+        spare.narrow()
+    }
+}
+
+/// `n` values of any kind for a store: the memory of an earlier one of about that size, else new.
+fn room<T: Element>(n: usize, spare: &Spare) -> Option<Vec<T>> {
+    let mut kept = T::spare(spare);
+    if let Some(at) = kept.iter().position(|values| values.len() >= n && values.len() / 2 < n) {
+        let mut values = kept.swap_remove(at);
+        values.truncate(n);
+        return Some(values);
+    }
+    drop(kept);
+    spare.clear();
+    zeroed(n)
 }
 
 /// Which of the rows or columns a view shows.
@@ -352,6 +388,11 @@ impl Stack {
         }
     }
 
+    /// Whether the kernels are computed at each operation because storing them would have crossed the memory allowed.
+    pub fn is_limited(&self) -> bool {
+        self.core.crossed.is_some()
+    }
+
     /// One line for people: how many kernels, where their values are, and what that costs.
     pub fn describe(&self) -> String {
         let core = &self.core;
@@ -361,11 +402,15 @@ impl Stack {
         let values = core.layout.slots.len() as f64 * core.cut.len() as f64;
         match (&core.store, core.crossed) {
             (Store::Nowhere, None) => {
-                format!("{head}: {values:.1e} values computed on the way in {precision}, nothing stored ({stored} if they were)")
+                format!(
+                    "{head}: {values:.1e} values computed on the way in {precision}, nothing stored ({stored} if they were)"
+                )
             }
             (Store::Nowhere, Some(limit)) => {
                 let limit = gib(limit);
-                format!("{head}: {stored} would cross the {limit} allowed, so each pass computes {values:.1e} values in {precision}")
+                format!(
+                    "{head}: {stored} would cross the {limit} allowed, so each pass computes {values:.1e} values in {precision}"
+                )
             }
             _ => format!("{head}: stored packed in {precision}, {stored}"),
         }
@@ -474,6 +519,7 @@ impl Core {
             memory: building.memory,
             crossed: None,
             stop: building.stop.clone(),
+            spare: building.pool.spare().clone(),
         }
     }
 
@@ -486,7 +532,7 @@ impl Core {
         let all: Vec<usize> = (0..self.cut.n_rows).collect();
         let note = |(group, background): (&layout::Group, &Option<Vec<f64>>)| {
             let (rows, nothing) = ((self.left.as_ref(), all.as_slice()), (self.left.as_ref(), [].as_slice()));
-            let zero = Sides::new(rows, nothing, &group.columns, background.as_deref()).n_zero();
+            let zero = Sides::new(group, rows, nothing, background.as_deref()).n_zero();
             (zero > 0).then(|| {
                 format!(
                     "{zero} of {} rows are zero on the columns of {}: their kernel rows are zero",
@@ -527,7 +573,11 @@ impl Core {
         let size = self.precision.bytes() as u128 * self.layout.slots.len() as u128;
         // A symmetric shape of more than 2^32 rows is past all memory anyway.
         let rows = self.cut.n_rows as u128 * self.cut.n_cols as u128;
-        if rows > u128::from(u64::MAX) { u64::MAX } else { u64::try_from(size * self.cut.len() as u128).unwrap_or(u64::MAX) }
+        if rows > u128::from(u64::MAX) {
+            u64::MAX
+        } else {
+            u64::try_from(size * self.cut.len() as u128).unwrap_or(u64::MAX)
+        }
     }
 
     /// Stores the values if that is wanted and allowed.
@@ -555,13 +605,15 @@ impl Core {
     }
 
     fn fill<T: Element>(&mut self, need: u64, building: &Building<'_>) -> Result<()> {
-        let refuse = |limit: u64| self.refusal(format!("the kernel stack of {} kernels", self.layout.kernels.len()), need, limit);
+        let refuse = |limit: u64| {
+            self.refusal(format!("the kernel stack of {} kernels", self.layout.kernels.len()), need, limit)
+        };
         if let Some(limit) = building.memory.filter(|&limit| need > limit) {
             return Err(refuse(limit));
         }
         let n_slots = self.layout.slots.len();
         let size = (need / T::BYTES as u64) as usize;
-        let Some(mut values) = zeroed::<T>(size) else {
+        let Some(mut values) = room::<T>(size + SLACK, &self.spare) else {
             if building.storage == Storage::Fit {
                 // The system has less than was allowed: compute instead.
                 self.crossed = Some(building.memory.unwrap_or(0));
@@ -574,7 +626,8 @@ impl Core {
         let source: Source<'_, T> = Source::computed(self, self.cut, &rows, &cols, &wanted);
         let counter = Counter::new(building, self.cut.len());
         let mut blocks = vec![];
-        let mut rest = values.as_mut_slice();
+        let skip = skip_to_line(&values);
+        let mut rest = &mut values[skip..];
         for block in 0..self.cut.n_blocks() {
             let size = (self.cut.start(block + 1) - self.cut.start(block)) * n_slots;
             let (values, after) = std::mem::take(&mut rest).split_at_mut(size);
@@ -610,8 +663,13 @@ impl Core {
             limit,
             help: "use fewer rows, or raise --memory".into(),
         };
-        if let Some(limit) = self.memory.filter(|&limit| need.saturating_add(held) > limit) {
-            return Err(refuse(limit - held.min(limit)));
+        if let Some(limit) = self.memory {
+            if need.saturating_add(held) > limit {
+                return Err(refuse(limit - held.min(limit)));
+            }
+            if need.saturating_add(held).saturating_add(self.spare.bytes()) > limit {
+                self.spare.clear();
+            }
         }
         (0..n as u64).map(|k| Matrix::try_zeros(n_rows, n_cols).ok_or_else(|| refuse(k * each))).collect()
     }

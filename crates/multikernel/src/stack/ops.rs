@@ -13,7 +13,7 @@ use super::{Element, Stack, Symmetric};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, Pieces};
 use crate::pool::Pool;
-use crate::simd::{Real, decay_into};
+use crate::simd::{Buffer, Real, decay_into};
 
 /// Memory for the partial results of `apply`.
 const PARTIAL_BYTES: usize = 128 << 20;
@@ -65,7 +65,8 @@ fn terms(layout: &Layout, weights: &[f64], pool: &Pool) -> Vec<Term> {
         }
         None => {
             let weight = |slot: usize| (slot, weights[layout.slots[slot].kernel]);
-            let slots: Vec<(usize, f64)> = batch.slots.clone().map(weight).filter(|&(_, weight)| weight != 0.0).collect();
+            let slots: Vec<(usize, f64)> =
+                batch.slots.clone().map(weight).filter(|&(_, weight)| weight != 0.0).collect();
             if slots.is_empty() { Term::Nothing } else { Term::Slots(slots) }
         }
     };
@@ -90,19 +91,22 @@ pub(super) fn combine<T: Element>(stack: &Stack, weights: &Matrix, pool: &Pool) 
     let columns: Vec<Vec<Term>> = (0..weights.n_cols()).map(|c| terms(layout, &weights.column(c), pool)).collect();
     let wanted: Vec<bool> =
         (0..layout.batches.len()).map(|b| columns.iter().any(|terms| !matches!(terms[b], Term::Nothing))).collect();
-    let what = format!("{} combined kernel matrices of {} x {}", columns.len(), cut.n_rows, cut.n_cols);
+    let what = match columns.len() {
+        1 => format!("the combined kernel of {} x {} points", cut.n_rows, cut.n_cols),
+        n => format!("{n} combined kernels of {} x {} points", cut.n_rows, cut.n_cols),
+    };
     let mut sums = stack.core.matrices(&what, columns.len(), cut.n_rows, cut.n_cols)?;
     let indices = stack.indices();
     let source: Source<'_, T> = stack.source(&indices, &wanted);
     let pieces: Vec<Pieces<'_>> = sums.iter_mut().map(Pieces::new).collect();
     let watch = stack.core.watch();
     pool.each((0..cut.n_blocks()).rev().collect(), |block| {
-        let (mut scratch, mut distances) = (Scratch::default(), vec![]);
-        let mut out: Vec<Vec<f64>> = vec![vec![]; columns.len()];
+        let (mut scratch, mut distances) = (Scratch::default(), Buffer::default());
+        let mut out: Vec<Buffer> = vec![Buffer::default(); columns.len()];
         for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
             for out in &mut out {
-                out.clear();
-                out.resize(tile.len(), 0.0);
+                out.set_len(tile.len());
+                out.fill(0.0);
             }
             source.each(block, &tile, &wanted, &mut scratch, |slots, values| {
                 for (terms, out) in columns.iter().zip(&mut out) {
@@ -124,13 +128,15 @@ fn add_terms<T: Real>(
     terms: &[Term],
     slots: std::ops::Range<usize>,
     values: &[T],
-    distances: &mut Vec<f64>,
+    distances: &mut Buffer,
     out: &mut [f64],
 ) {
     let n = out.len();
     let first = layout.batches.partition_point(|batch| batch.slots.end <= slots.start);
     let mut open: Vec<(usize, f64)> = vec![];
-    for (batch, term) in layout.batches.iter().zip(terms).skip(first).take_while(|(batch, _)| batch.slots.end <= slots.end) {
+    for (batch, term) in
+        layout.batches.iter().zip(terms).skip(first).take_while(|(batch, _)| batch.slots.end <= slots.end)
+    {
         match term {
             Term::Nothing => {}
             Term::Slots(weighted) => open.extend_from_slice(weighted),
@@ -138,7 +144,7 @@ fn add_terms<T: Real>(
                 add_slots(&open, slots.start, values, out);
                 open.clear();
                 let at = (batch.slots.start - slots.start) * n;
-                distances.resize(n, 0.0);
+                distances.set_len(n);
                 T::widen_into(&values[at..at + n], distances);
                 profile.add_into(distances, out);
             }
@@ -180,11 +186,11 @@ impl<'a> Folded<'a> {
     }
 
     /// M at the entries of a tile, with M' added where an entry stands for two.
-    fn tile_into(&self, tile: &Tile, cut: &Cut, out: &mut Vec<f64>) {
+    fn tile_into(&self, tile: &Tile, cut: &Cut, out: &mut Buffer) {
         let (width, mirrored) = (tile.cols.len(), tile.n_mirrored(cut));
         let across = tile.cols.start..tile.cols.start + mirrored;
-        out.clear();
-        out.resize(tile.len(), 0.0);
+        out.set_len(tile.len());
+        out.fill(0.0);
         for (i, row) in tile.rows.clone().zip(out.chunks_exact_mut(width)) {
             match self {
                 Folded::Dense(matrix) => row.copy_from_slice(&matrix.row(i)[tile.cols.clone()]),
@@ -227,7 +233,7 @@ impl Sums {
         slots: std::ops::Range<usize>,
         values: &[T],
         with: &[f64],
-        distances: &mut Vec<f64>,
+        distances: &mut Buffer,
     ) {
         let n = with.len();
         let first = layout.groups.partition_point(|group| group.slots.end <= slots.start);
@@ -236,7 +242,7 @@ impl Sums {
             let values = &values[(here.start - slots.start) * n..(here.end - slots.start) * n];
             match &mut self.moments[g] {
                 Some(moments) => {
-                    distances.resize(n, 0.0);
+                    distances.set_len(n);
                     T::widen_into(values, distances);
                     moments.add(distances, with);
                 }
@@ -297,8 +303,8 @@ pub(super) fn project<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], poo
     let watch = stack.core.watch();
     let parts = cut.parts();
     let partial = pool.map(parts.len(), |part| {
-        let (mut scratch, mut distances) = (Scratch::default(), vec![]);
-        let mut with: Vec<Vec<f64>> = vec![vec![]; folded.len()];
+        let (mut scratch, mut distances) = (Scratch::default(), Buffer::default());
+        let mut with: Vec<Buffer> = vec![Buffer::default(); folded.len()];
         let mut sums = vec![Sums::new(layout); folded.len()];
         for block in parts[part].clone() {
             for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
@@ -341,7 +347,7 @@ fn each_kernel<T: Real>(
     slots: std::ops::Range<usize>,
     values: &[T],
     n: usize,
-    buffers: &mut [Vec<f64>; 2],
+    buffers: &mut [Buffer; 2],
     mut f: impl FnMut(usize, Either<'_, T>),
 ) {
     for (slot, values) in slots.zip(values.chunks_exact(n)) {
@@ -351,8 +357,8 @@ fn each_kernel<T: Real>(
             continue;
         };
         let [distances, kernel] = buffers;
-        distances.resize(n, 0.0);
-        kernel.resize(n, 0.0);
+        distances.set_len(n);
+        kernel.set_len(n);
         T::widen_into(values, distances);
         for (&m, &rate) in radial.kernels.iter().zip(&radial.rates) {
             decay_into(rate, distances, kernel);
@@ -394,7 +400,7 @@ pub(super) fn apply<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) ->
         let (part, b) = (task / n_batches, task % n_batches);
         let only: Vec<bool> = (0..n_batches).map(|other| other == b).collect();
         let mut sums: Vec<(usize, Vec<f64>)> = members(layout, b).map(|m| (m, vec![0.0; size])).collect();
-        let (mut scratch, mut buffers) = (Scratch::default(), [vec![], vec![]]);
+        let (mut scratch, mut buffers) = (Scratch::default(), <[Buffer; 2]>::default());
         for block in parts[part].clone() {
             for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
                 source.each(block, &tile, &only, &mut scratch, |slots, values| {
@@ -441,7 +447,7 @@ pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) 
     let watch = stack.core.watch();
     let parts = cut.parts();
     let partial = pool.map(parts.len(), |part| {
-        let (mut scratch, mut buffers) = (Scratch::default(), [vec![], vec![]]);
+        let (mut scratch, mut buffers) = (Scratch::default(), <[Buffer; 2]>::default());
         let mut sums = vec![0.0; cut.n_rows];
         for block in parts[part].clone() {
             for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
@@ -468,7 +474,7 @@ pub(super) fn block<T: Element>(stack: &Stack, m: usize) -> Result<Matrix> {
     let wanted: Vec<bool> = (0..layout.batches.len()).map(|b| b == layout.batch_of(m)).collect();
     let indices = stack.indices();
     let source: Source<'_, T> = stack.source(&indices, &wanted);
-    let (mut scratch, mut buffers) = (Scratch::default(), [vec![], vec![]]);
+    let (mut scratch, mut buffers) = (Scratch::default(), <[Buffer; 2]>::default());
     for block in 0..cut.n_blocks() {
         for tile in cut.tiles(block) {
             source.each(block, &tile, &wanted, &mut scratch, |slots, values| {

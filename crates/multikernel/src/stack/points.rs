@@ -3,79 +3,117 @@
 use std::ops::Range;
 
 use super::cut::Tile;
+use super::layout::Group;
 use super::sparse::{self, SparsePoints};
 use crate::features::Features;
 use crate::kernel::{Base, Columns};
-use crate::simd::{Accumulate, PANEL, ROWS, accumulate};
+use crate::simd::{Accumulate, Buffer, PANEL, ROWS, accumulate, dispatched, sum_of_squares};
 
 /// The row points and the column points of one group of kernels.
 #[derive(Debug)]
-pub(super) enum Sides {
-    Dense { left: Dense, right: Dense },
+pub(super) struct Sides {
+    base: Base,
+    points: Points,
+    /// What rows and columns are divided by; empty for bases that are not.
+    lengths: (Vec<f64>, Vec<f64>),
+    n_zero: usize,
+}
+
+#[derive(Debug)]
+enum Points {
+    Dense {
+        left: Dense<Vec<f64>>,
+        right: Dense<Buffer>,
+    },
     /// With b'b of the background.
-    Sparse { left: SparsePoints, right: SparsePoints, constant: f64 },
+    Sparse {
+        left: SparsePoints,
+        right: SparsePoints,
+        constant: f64,
+    },
+}
+
+impl Points {
+    fn norms(&self) -> (&[f64], &[f64]) {
+        match self {
+            Points::Dense { left, right } => (&left.norms, &right.norms),
+            Points::Sparse { left, right, .. } => (left.norms(), right.norms()),
+        }
+    }
 }
 
 impl Sides {
-    /// The selected points on some columns; sparse around a background, if there is one.
+    /// The selected points on the columns of a group; sparse around a background, if there is one.
     pub(super) fn new(
+        group: &Group,
         (left, rows): (&Features, &[usize]),
         (right, cols): (&Features, &[usize]),
-        columns: &Columns,
         background: Option<&[f64]>,
     ) -> Sides {
-        match background {
-            None => Sides::Dense { left: Dense::rows(left, columns, rows), right: Dense::panels(right, columns, cols) },
+        let columns = &group.columns;
+        let points = match background {
+            None => {
+                Points::Dense { left: Dense::rows(left, columns, rows), right: Dense::panels(right, columns, cols) }
+            }
             Some(background) => {
                 let right = SparsePoints::new(right, columns, background, cols, None);
                 let left = SparsePoints::new(left, columns, background, rows, Some(&right));
-                let constant = background.iter().fold(0.0, |sum, b| b.mul_add(*b, sum));
-                Sides::Sparse { left, right, constant }
+                Points::Sparse { left, right, constant: sum_of_squares(background) }
             }
-        }
-    }
-
-    fn norms(&self) -> (&[f64], &[f64]) {
-        match self {
-            Sides::Dense { left, right } => (&left.norms, &right.norms),
-            Sides::Sparse { left, right, .. } => (left.norms(), right.norms()),
-        }
+        };
+        let (left, right) = points.norms();
+        let lengths = (lengths(group.base, left), lengths(group.base, right));
+        let n_zero = left.iter().filter(|&&norm| norm == 0.0).count();
+        Sides { base: group.base, points, lengths, n_zero }
     }
 
     /// How many row points are zero.
     pub(super) fn n_zero(&self) -> usize {
-        self.norms().0.iter().filter(|&&norm| norm == 0.0).count()
+        self.n_zero
     }
 
     /// The base quantity of every entry of a tile, row by row; `packed` is scratch space.
     ///
     /// Each entry depends on its two points alone, in a form that is symmetric in them, so neither the order of the points
     /// nor the cut into tiles changes a bit, and unit diagonals are exact.
-    pub(super) fn base_into(&self, base: Base, tile: &Tile, packed: &mut Vec<f64>, out: &mut [f64]) {
-        match self {
-            Sides::Dense { left, right } => dense_into(base, left, right, tile, packed, out),
-            Sides::Sparse { left, right, constant } => sparse::base_into(base, *constant, left, right, tile, out),
+    pub(super) fn base_into(&self, tile: &Tile, packed: &mut Vec<f64>, out: &mut [f64]) {
+        match &self.points {
+            Points::Dense { left, right } => dense_into(self.base, left, right, tile, packed, out),
+            Points::Sparse { left, right, constant } => sparse::base_into(self.base, *constant, left, right, tile, out),
         }
-        let (left, right) = self.norms();
+        let shift = match self.base {
+            Base::SquaredDistance | Base::L1Distance | Base::InnerProduct => return,
+            Base::Cosine => 0.0,
+            Base::ShiftedCosine => 1.0,
+        };
+        let (left, right) = &self.lengths;
         for (i, row) in tile.rows.clone().zip(out.chunks_exact_mut(tile.cols.len())) {
-            normalise(base, left[i], &right[tile.cols.clone()], row);
+            cosine(shift, left[i], &right[tile.cols.clone()], row);
         }
+    }
+}
+
+fn lengths(base: Base, norms: &[f64]) -> Vec<f64> {
+    match base {
+        Base::SquaredDistance | Base::L1Distance | Base::InnerProduct => vec![],
+        Base::Cosine => norms.iter().map(|norm| norm.sqrt()).collect(),
+        Base::ShiftedCosine => norms.iter().map(|norm| (1.0 + norm).sqrt()).collect(),
     }
 }
 
 /// Points with all their values, as rows or as panels.
 #[derive(Debug)]
-pub(super) struct Dense {
+pub(super) struct Dense<V> {
     n_features: usize,
     /// n x d, to read a few points; or one panel of [`PANEL`] points after the other, each d x 16.
-    values: Vec<f64>,
+    values: V,
     /// |x|^2 of each point, summed in the order inner products are, so that x'x equals it bit for bit.
     norms: Vec<f64>,
 }
 
-impl Dense {
+impl Dense<Vec<f64>> {
     /// Points that stand for the rows of a stack.
-    fn rows(points: &Features, columns: &Columns, selected: &[usize]) -> Dense {
+    fn rows(points: &Features, columns: &Columns, selected: &[usize]) -> Self {
         let n_features = columns.count(points.n_cols());
         let mut values = Vec::with_capacity(selected.len() * n_features);
         let mut whole = vec![];
@@ -92,11 +130,14 @@ impl Dense {
         let norms = norms(&values, n_features, selected.len());
         Dense { n_features, values, norms }
     }
+}
 
+impl Dense<Buffer> {
     /// Points that stand for the columns of a stack.
-    fn panels(points: &Features, columns: &Columns, selected: &[usize]) -> Dense {
+    fn panels(points: &Features, columns: &Columns, selected: &[usize]) -> Self {
         let Dense { n_features, values: rows, norms } = Dense::rows(points, columns, selected);
-        let mut values = vec![0.0; selected.len().div_ceil(PANEL) * PANEL * n_features];
+        let mut values = Buffer::default();
+        values.set_len(selected.len().div_ceil(PANEL) * PANEL * n_features);
         if n_features > 0 {
             for (p, panel) in values.chunks_exact_mut(PANEL * n_features).enumerate() {
                 let rows = &rows[p * PANEL * n_features..];
@@ -112,11 +153,17 @@ impl Dense {
 }
 
 fn norms(rows: &[f64], n_features: usize, n: usize) -> Vec<f64> {
-    let norm = |i: usize| rows[i * n_features..][..n_features].iter().fold(0.0, |sum, x| x.mul_add(*x, sum));
-    (0..n).map(norm).collect()
+    (0..n).map(|i| sum_of_squares(&rows[i * n_features..(i + 1) * n_features])).collect()
 }
 
-fn dense_into(base: Base, left: &Dense, right: &Dense, tile: &Tile, packed: &mut Vec<f64>, out: &mut [f64]) {
+fn dense_into(
+    base: Base,
+    left: &Dense<Vec<f64>>,
+    right: &Dense<Buffer>,
+    tile: &Tile,
+    packed: &mut Vec<f64>,
+    out: &mut [f64],
+) {
     let what = match base {
         Base::SquaredDistance => Accumulate::SquaredDifference,
         Base::L1Distance => Accumulate::AbsoluteDifference,
@@ -131,7 +178,7 @@ fn dense_into(base: Base, left: &Dense, right: &Dense, tile: &Tile, packed: &mut
 }
 
 /// The points feature by feature, [`ROWS`] side by side; those past the end are zero.
-fn pack(left: &Dense, rows: Range<usize>, packed: &mut Vec<f64>) {
+fn pack(left: &Dense<Vec<f64>>, rows: Range<usize>, packed: &mut Vec<f64>) {
     let d = left.n_features;
     packed.clear();
     packed.resize(ROWS * d, 0.0);
@@ -142,27 +189,17 @@ fn pack(left: &Dense, rows: Range<usize>, packed: &mut Vec<f64>) {
     }
 }
 
-fn normalise(base: Base, norm: f64, norms: &[f64], out: &mut [f64]) {
-    match base {
-        Base::SquaredDistance | Base::L1Distance | Base::InnerProduct => {}
-        Base::Cosine => cosine(norm, norms, out),
-        Base::ShiftedCosine => shifted_cosine(norm, norms, out),
-    }
-}
+/// What two points are divided by is a product of their lengths. Equal points have cosine 1 but for the rounding of the two
+/// square roots, the product and the quotient; what is nearer to 1 than that is 1, so unit diagonals are exact.
+const ROUNDED: f64 = 2.0 * f64::EPSILON;
 
-crate::simd::dispatched! {
-    fn cosine(norm: f64, norms: &[f64], out: &mut [f64]) {
-        for (value, &other) in out.iter_mut().zip(norms) {
-            let scale = (norm * other).sqrt();
-            *value = if scale > 0.0 { *value / scale } else { 0.0 };
-        }
-    }
-}
-
-crate::simd::dispatched! {
-    fn shifted_cosine(norm: f64, norms: &[f64], out: &mut [f64]) {
-        for (value, &other) in out.iter_mut().zip(norms) {
-            *value = (1.0 + *value) / ((1.0 + norm) * (1.0 + other)).sqrt();
+dispatched! {
+    fn cosine(shift: f64, length: f64, lengths: &[f64], out: &mut [f64]) {
+        for (value, &other) in out.iter_mut().zip(lengths) {
+            let quotient = (shift + *value) / (length * other);
+            let quotient = if (quotient - 1.0).abs() <= ROUNDED { 1.0 } else { quotient };
+            // A zero row has no direction.
+            *value = if length * other > 0.0 { quotient } else { 0.0 };
         }
     }
 }

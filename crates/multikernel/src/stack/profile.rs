@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::pool::Pool;
-use crate::simd::{COEFFICIENTS, Line, OCTAVE_BITS, add_moments, add_profile, Real, decay_into};
+use crate::simd::{COEFFICIENTS, Line, OCTAVE_BITS, Real, add_moments, add_profile, decay_into};
 
 /// In the first segment, from 0, the narrowest kernel falls by at most this exponent: its quintic is exact to 4e-14.
 const FIRST: f64 = 1.0 / 16.0;
@@ -200,7 +200,9 @@ impl Moments {
         let last = self.table.len() - 1;
         for (segment, line) in self.table[..last].iter().enumerate().filter(|(_, line)| **line != Line::default()) {
             nodes.extend(grid.nodes_of(segment));
-            weights.extend(matrix.of(segment).map(|polynomial| polynomial.iter().zip(line.0).map(|(c, h)| c * h).sum::<f64>()));
+            weights.extend(
+                matrix.of(segment).map(|polynomial| polynomial.iter().zip(line.0).map(|(c, h)| c * h).sum::<f64>()),
+            );
         }
         pool.map(rates.len(), |m| {
             let mut values = vec![0.0; nodes.len()];

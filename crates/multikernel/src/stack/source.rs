@@ -5,7 +5,7 @@ use super::cut::{Cut, Tile};
 use super::layout::{Batch, Layout, Step};
 use super::points::Sides;
 use super::{Centring, Core};
-use crate::simd::{Real, raise};
+use crate::simd::{Buffer, MOST_RAISES, Real};
 
 /// The values of one view of a stack.
 pub(super) struct Source<'a, T> {
@@ -35,9 +35,9 @@ pub(super) struct Means {
 #[derive(Default)]
 pub(super) struct Scratch<T> {
     /// The base quantity of a tile, and of which group and tile it is.
-    base: Vec<f64>,
+    base: Buffer,
     held: Option<(usize, Tile)>,
-    current: Vec<f64>,
+    current: Buffer,
     packed: Vec<f64>,
     values: Vec<T>,
     places: Vec<(usize, usize)>,
@@ -63,7 +63,7 @@ impl<'a, T: Real> Source<'a, T> {
     pub(super) fn computed(core: &'a Core, cut: Cut, rows: &[usize], cols: &[usize], wanted: &[bool]) -> Self {
         let (left, right) = ((core.left.as_ref(), rows), (core.right(), cols));
         let sides = |((group, &wanted), background): ((&super::layout::Group, &bool), &Option<Vec<f64>>)| {
-            wanted.then(|| Sides::new(left, right, &group.columns, background.as_deref()))
+            wanted.then(|| Sides::new(group, left, right, background.as_deref()))
         };
         let means = |(centring, row_means): (&Option<Centring>, &Vec<f64>)| {
             let pick = |from: &[f64], at: &[usize]| at.iter().map(|&i| from[i]).collect();
@@ -157,27 +157,37 @@ fn compute<T: Real>(
     scratch: &mut Scratch<T>,
     out: &mut [T],
 ) {
-    let group = &layout.groups[batch.group];
     let key = (batch.group, tile.clone());
     if scratch.held.as_ref() != Some(&key) {
-        scratch.base.resize(tile.len(), 0.0);
-        sides.base_into(group.base, tile, &mut scratch.packed, &mut scratch.base);
+        scratch.base.set_len(tile.len());
+        sides.base_into(tile, &mut scratch.packed, &mut scratch.base);
         scratch.held = Some(key);
     }
-    scratch.current.resize(tile.len(), 0.0);
-    for (slot, out) in layout.slots[batch.slots.clone()].iter().zip(out.chunks_exact_mut(tile.len())) {
-        match slot.step {
-            Step::Base => {
-                T::round_into(&scratch.base, out);
-                continue;
+    let (n, mut out) = (tile.len(), out);
+    let mut slots = &layout.slots[batch.slots.clone()];
+    while let Some((slot, after)) = slots.split_first() {
+        let n_raised = after.iter().take_while(|slot| matches!(slot.step, Step::Raise(_))).count();
+        let (here, rest) = out.split_at_mut((1 + n_raised) * n);
+        let kernel = &layout.kernels[slot.kernel];
+        match (slot.step, kernel.family().rate(), &centring[slot.kernel]) {
+            (Step::Base, ..) => T::round_into(&scratch.base, here),
+            (_, Some(rate), None) => {
+                let mut raises = [false; MOST_RAISES];
+                for (raise, slot) in raises.iter_mut().zip(after) {
+                    *raise = slot.step == Step::Raise(true);
+                }
+                T::decays_into(rate, &raises[..n_raised], &scratch.base, here);
             }
-            Step::Value => layout.kernels[slot.kernel].values_into(&scratch.base, &mut scratch.current),
-            Step::Raise(twice) => raise(twice, &mut scratch.current),
+            (_, _, means) => {
+                scratch.current.set_len(n);
+                kernel.values_into(&scratch.base, &mut scratch.current);
+                if let Some(means) = means {
+                    means.centre(tile, &mut scratch.current);
+                }
+                T::round_into(&scratch.current, here);
+            }
         }
-        if let Some(means) = &centring[slot.kernel] {
-            means.centre(tile, &mut scratch.current);
-        }
-        T::round_into(&scratch.current, out);
+        (slots, out) = (&after[n_raised..], rest);
     }
 }
 

@@ -10,7 +10,7 @@ use super::cut::Tile;
 use crate::features::Features;
 use crate::kernel::{Base, Columns};
 use crate::linalg::Matrix;
-use crate::simd::{LANES, sparse_overlaps, sparse_products};
+use crate::simd::{LANES, sparse_overlaps, sparse_products, sum_of_squares};
 
 /// Fewer columns than this are cheaper as they are.
 const FEWEST_COLUMNS: usize = 33;
@@ -164,12 +164,12 @@ impl SparsePoints {
     }
 
     fn sum(&mut self, background: &[f64]) {
-        let constant = background.iter().fold(0.0, |sum, b| b.mul_add(*b, sum));
+        let constant = sum_of_squares(background);
         for i in 0..self.n_points() {
             let (columns, values) = self.entries(i);
-            let square = values.iter().fold(0.0, |sum, s| s.mul_add(*s, sum));
+            let square = sum_of_squares(values);
             let size = values.iter().fold(0.0, |sum, s| sum + s.abs());
-            let shift = columns.iter().zip(values).fold(0.0, |sum, (&k, s)| s.mul_add(background[k as usize], sum));
+            let shift: f64 = columns.iter().zip(values).map(|(&k, s)| s * background[k as usize]).sum();
             // As inner products are put together, so that x'x equals it bit for bit.
             let norm = (square + ((shift + shift) + constant)).max(0.0);
             self.squares.push(square);
@@ -191,7 +191,14 @@ thread_local! {
 }
 
 /// The base quantity of every entry of a tile, row by row, before it is normalised.
-pub(super) fn base_into(base: Base, constant: f64, left: &SparsePoints, right: &SparsePoints, tile: &Tile, out: &mut [f64]) {
+pub(super) fn base_into(
+    base: Base,
+    constant: f64,
+    left: &SparsePoints,
+    right: &SparsePoints,
+    tile: &Tile,
+    out: &mut [f64],
+) {
     let width = tile.cols.len();
     let mut sums = vec![0.0; width * LANES];
     PANEL.with_borrow_mut(|panel| {
