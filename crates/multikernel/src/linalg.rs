@@ -80,6 +80,11 @@ impl Matrix {
         &mut self.data[i * self.n_cols..(i + 1) * self.n_cols]
     }
 
+    /// Where an entry is, or would be: an address to ask for, not to read.
+    pub(crate) fn row_start(&self, i: usize, j: usize) -> *const f64 {
+        self.data.as_ptr().wrapping_add(i * self.n_cols + j)
+    }
+
     /// All rows in order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f64]> {
         (0..self.n_rows).map(|i| self.row(i))

@@ -13,8 +13,10 @@ use super::{Element, Stack, Symmetric};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, Pieces};
 use crate::pool::Pool;
-use crate::simd::{Buffer, Real, decay_into};
+use crate::simd::{Buffer, Real, SIDE, decay_into, prefetch, transpose};
 
+/// Rows ahead of which a line is asked for while a matrix is read column by column: about as long as memory takes.
+const PREFETCH_ROWS: usize = 24;
 /// Memory for the partial results of `apply`.
 const PARTIAL_BYTES: usize = 128 << 20;
 
@@ -160,11 +162,16 @@ fn write(tile: &Tile, cut: &Cut, values: &[f64], pieces: &Pieces<'_>) {
         // SAFETY: each entry of the matrix belongs to one tile or to the mirror of one, and each tile to one task.
         unsafe { pieces.piece(i, tile.cols.clone()) }.copy_from_slice(row);
     }
-    for (k, j) in tile.cols.clone().take(tile.n_mirrored(cut)).enumerate() {
-        // SAFETY: as above.
-        let column = unsafe { pieces.piece(j, tile.rows.clone()) };
-        for (r, out) in column.iter_mut().enumerate() {
-            *out = values[r * width + k];
+    let (mut rows, mut columns) = ([[0.0; SIDE]; SIDE], [[0.0; SIDE]; SIDE]);
+    for first in (0..tile.n_mirrored(cut)).step_by(SIDE) {
+        for (row, values) in rows.iter_mut().zip(values.chunks_exact(width)) {
+            row.copy_from_slice(&values[first..first + SIDE]);
+        }
+        transpose(&rows, &mut columns);
+        for (j, column) in (tile.cols.start + first..).zip(&columns) {
+            // SAFETY: as above.
+            let out = unsafe { pieces.piece(j, tile.rows.clone()) };
+            out.copy_from_slice(&column[..out.len()]);
         }
     }
 }
@@ -205,10 +212,23 @@ impl<'a> Folded<'a> {
             }
         }
         if let Folded::Dense(matrix) = self {
-            for (k, j) in across.enumerate() {
-                for (r, &value) in matrix.row(j)[tile.rows.clone()].iter().enumerate() {
-                    out[r * width + k] += value;
-                }
+            add_transposed(matrix, tile, mirrored, out);
+        }
+    }
+}
+
+/// Adds the entries across the diagonal from the first columns of a tile, square by square.
+fn add_transposed(matrix: &Matrix, tile: &Tile, mirrored: usize, out: &mut [f64]) {
+    let (mut columns, mut rows) = ([[0.0; SIDE]; SIDE], [[0.0; SIDE]; SIDE]);
+    for first in (0..mirrored).step_by(SIDE) {
+        for (j, column) in (tile.cols.start + first..).zip(&mut columns) {
+            prefetch(matrix.row_start(j + PREFETCH_ROWS, tile.rows.start));
+            column[..tile.rows.len()].copy_from_slice(&matrix.row(j)[tile.rows.clone()]);
+        }
+        transpose(&columns, &mut rows);
+        for (out, row) in out.chunks_exact_mut(tile.cols.len()).zip(&rows) {
+            for (out, value) in out[first..first + SIDE].iter_mut().zip(row) {
+                *out += value;
             }
         }
     }
