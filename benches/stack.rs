@@ -82,6 +82,7 @@ fn best<T>(mut f: impl FnMut() -> T) -> f64 {
 
 /// Sums a buffer as `STREAMS` streams side by side, in vectors as wide as the machine has.
 #[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "one index into several streams")]
 fn read_streams<const STREAMS: usize>(data: &[f64]) -> f64 {
     let length = data.len() / STREAMS / 8;
     let streams: [&[[f64; 8]]; STREAMS] =
