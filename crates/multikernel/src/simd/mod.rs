@@ -54,6 +54,31 @@ pub(crate) fn at_every_level<T: PartialEq + std::fmt::Debug>(f: impl Fn() -> T) 
     plain
 }
 
+/// What the tests of the loops share.
+#[cfg(test)]
+pub(crate) mod check {
+    use crate::dist::Rng;
+
+    /// Lengths around those at which loops change: lanes, blocks of lanes, runs.
+    pub(crate) const LENGTHS: [usize; 15] = [0, 1, 7, 8, 15, 16, 17, 63, 64, 65, 255, 256, 257, 999, 1000];
+
+    /// Bits by which values are compared: 0 and -0 differ, all that is not a number is equal.
+    pub(crate) fn bits<T: Copy + Into<f64>>(values: &[T]) -> Vec<u64> {
+        let one = |&value: &T| value.into();
+        values.iter().map(one).map(|value: f64| if value.is_nan() { f64::NAN } else { value }.to_bits()).collect()
+    }
+
+    /// Numbers between -1 and 1.
+    pub(crate) fn uniform(rng: &mut Rng, n: usize) -> Vec<f64> {
+        (0..n).map(|_| 2.0 * rng.uniform() - 1.0).collect()
+    }
+
+    /// Whole numbers between -8 and 8: thousands of products of them add up without rounding.
+    pub(crate) fn whole(rng: &mut Rng, n: usize) -> Vec<f64> {
+        (0..n).map(|_| rng.below(17) as f64 - 8.0).collect()
+    }
+}
+
 /// The best instruction set of this machine.
 #[inline]
 pub(crate) fn level() -> Level {
@@ -124,5 +149,37 @@ dispatched! {
     /// The sum of squares, in order, each added as inner products add it.
     pub(crate) fn sum_of_squares(values: &[f64]) -> f64 {
         values.iter().fold(0.0, |sum, x| x.mul_add(*x, sum))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check::{LENGTHS, bits, uniform, whole};
+    use super::*;
+    use crate::dist::Rng;
+
+    #[test]
+    fn sum_of_squares_is_the_fused_sum_in_order_at_every_level() {
+        let mut rng = Rng::new(1, 0);
+        for (n, skip) in LENGTHS.into_iter().flat_map(|n| [(n, 0), (n, 1)]) {
+            let values = uniform(&mut rng, n + skip);
+            let found = at_every_level(|| bits(&[sum_of_squares(&values[skip..])]));
+            let mut sum = 0.0;
+            for &x in &values[skip..] {
+                sum = f64::mul_add(x, x, sum);
+            }
+            assert_eq!(found, bits(&[sum]));
+            let values = whole(&mut rng, n);
+            assert_eq!(sum_of_squares(&values), values.iter().map(|x| x * x).sum::<f64>());
+        }
+    }
+
+    #[test]
+    fn at_every_level_runs_all_levels_up_to_that_of_the_machine() {
+        let seen = std::cell::RefCell::new(vec![]);
+        at_every_level(|| seen.borrow_mut().push(level()));
+        let seen = seen.into_inner();
+        assert_eq!((seen.first(), seen.last(), level()), (Some(&Level::Plain), Some(&detect()), detect()));
+        assert!(seen.is_sorted());
     }
 }
