@@ -49,3 +49,44 @@ pub(crate) fn skip_to_line<T>(values: &[T]) -> usize {
     let skip = values.as_ptr().align_offset(LINE);
     if skip < LINE { skip } else { 0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffer_of_any_length_begins_at_a_line_and_keeps_what_is_written() {
+        let mut buffer = Buffer::default();
+        assert_eq!((buffer.len(), buffer.iter().sum::<f64>()), (0, 0.0));
+        for len in [0, 1, 7, 8, 9, 63, 64, 65, 1000, 3, 0, 4097] {
+            buffer.set_len(len);
+            assert_eq!((buffer.len(), buffer.as_ptr().addr() % LINE), (len, 0));
+            buffer.iter_mut().enumerate().for_each(|(i, value)| *value = i as f64);
+            assert!(buffer.iter().enumerate().all(|(i, &value)| value == i as f64));
+            let copy = buffer.clone();
+            assert_eq!((&*copy, copy.as_ptr().addr() % LINE), (&*buffer, 0));
+        }
+        // Made shorter and long again: some numbers, but as many as were asked for.
+        buffer.set_len(1);
+        buffer.set_len(4000);
+        assert!(buffer.len() == 4000 && buffer.iter().all(|value| value.is_finite()));
+    }
+
+    fn is_at_line<T>(values: &[T]) {
+        let skip = skip_to_line(values);
+        assert!(skip * size_of::<T>() < LINE);
+        assert_eq!(values[skip..].as_ptr().addr() % LINE, 0);
+    }
+
+    #[test]
+    fn skip_to_line_from_any_start_is_the_fewest_elements() {
+        let (wide, narrow) = ([0.0f64; 40], [0.0f32; 80]);
+        (0..24).for_each(|start| is_at_line(&wide[start..]));
+        (0..48).for_each(|start| is_at_line(&narrow[start..]));
+        // Elements as long as two lines, half a line off: no element begins at a line.
+        let start = skip_to_line(&wide) + LINE / 16;
+        // SAFETY: 16 numbers from `start`, which is at most 7 + 4 of 40.
+        let off = unsafe { std::slice::from_raw_parts(wide[start..].as_ptr().cast::<[f64; LINE / 4]>(), 1) };
+        assert_eq!(skip_to_line(off), 0);
+    }
+}

@@ -22,8 +22,11 @@ pub(crate) enum Accumulate {
 ///
 /// `rows` holds the values of [`ROWS`] points feature by feature; `panels` one panel after the other, each feature by
 /// feature; `out` has one row of `width` values per point that is wanted. Terms are added in the order of the features and
-/// each is symmetric in the two points, so a sum has the same bits wherever its points stand.
+/// each is symmetric in the two points, so a sum has the same bits wherever its points stand. Sums over no features are 0.
 pub(crate) fn accumulate(what: Accumulate, rows: &[f64], panels: &[f64], width: usize, out: &mut [f64]) {
+    if rows.is_empty() || width == 0 {
+        return out.fill(0.0);
+    }
     match what {
         Accumulate::SquaredDifference => squared_difference(rows, panels, width, out),
         Accumulate::AbsoluteDifference => absolute_difference(rows, panels, width, out),
@@ -127,5 +130,146 @@ fn each_sparse(
             }
         }
         *out = sums;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dist::Rng;
+    use crate::simd::at_every_level;
+    use crate::simd::check::{bits, uniform, whole};
+
+    const KINDS: [Accumulate; 3] = [Accumulate::SquaredDifference, Accumulate::AbsoluteDifference, Accumulate::Product];
+
+    /// Point by point, in the order of the features.
+    fn plain(what: Accumulate, x: &[f64], y: &[f64]) -> f64 {
+        let mut sum = 0.0;
+        for (&x, &y) in x.iter().zip(y) {
+            sum = match what {
+                Accumulate::SquaredDifference => f64::mul_add(x - y, x - y, sum),
+                Accumulate::AbsoluteDifference => sum + (x - y).abs(),
+                Accumulate::Product => f64::mul_add(x, y, sum),
+            };
+        }
+        sum
+    }
+
+    /// Points side by side, `lanes` at a time, feature by feature; where there are none, not a number.
+    fn packed(points: &[Vec<f64>], n_features: usize, lanes: usize) -> Vec<f64> {
+        let mut values = vec![];
+        for points in points.chunks(lanes) {
+            for k in 0..n_features {
+                values.extend((0..lanes).map(|l| points.get(l).map_or(f64::NAN, |point| point[k])));
+            }
+        }
+        values
+    }
+
+    #[test]
+    fn accumulate_is_the_sum_in_order_for_any_shape_at_every_level() {
+        let mut rng = Rng::new(1, 0);
+        for (n_rows, width) in (1..=ROWS).flat_map(|n_rows| (1..=40).map(move |width| (n_rows, width))) {
+            for (n_features, make) in
+                [(1, uniform as fn(&mut Rng, usize) -> Vec<f64>), (2, whole), (7, uniform), (33, uniform)]
+            {
+                let mut points = |n: usize| -> Vec<Vec<f64>> { (0..n).map(|_| make(&mut rng, n_features)).collect() };
+                let (left, right) = (points(n_rows), points(width));
+                let (rows, mut panels) = (packed(&left, n_features, ROWS), packed(&right, n_features, PANEL));
+                // Begins anywhere.
+                let skip = width % 3;
+                panels.splice(0..0, vec![f64::NAN; skip]);
+                for what in KINDS {
+                    let found = at_every_level(|| {
+                        let mut out = vec![f64::NAN; n_rows * width + skip];
+                        accumulate(what, &rows, &panels[skip..], width, &mut out[skip..]);
+                        bits(&out[skip..])
+                    });
+                    let expected: Vec<f64> =
+                        left.iter().flat_map(|x| right.iter().map(move |y| plain(what, x, y))).collect();
+                    assert_eq!(found, bits(&expected), "{what:?} {n_rows} x {width}, {n_features} features");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn accumulate_over_no_features_or_to_no_points_is_zero_or_nothing() {
+        for what in KINDS {
+            let mut out = [f64::NAN; 6];
+            accumulate(what, &[], &[], 3, &mut out);
+            assert_eq!(out, [0.0; 6]);
+            accumulate(what, &[1.0; ROWS], &[], 0, &mut []);
+        }
+    }
+
+    /// Sparse points, as dense rows and as what the loops take.
+    struct Sparse {
+        dense: Vec<Vec<f64>>,
+        ends: Vec<usize>,
+        places: Vec<u32>,
+        values: Vec<f64>,
+    }
+
+    type Loop = fn(&[[f64; LANES]], &[usize], &[u32], &[f64], &mut [f64]);
+
+    fn sparse(rng: &mut Rng, n: usize, n_columns: usize) -> Sparse {
+        // As a part of more points: the first does not begin at 0.
+        let mut points = Sparse { dense: vec![], ends: vec![2], places: vec![u32::MAX; 2], values: vec![f64::NAN; 2] };
+        for i in 0..n {
+            let mut row = vec![0.0; n_columns];
+            for (k, value) in row.iter_mut().enumerate().filter(|(k, _)| i % 5 != 0 && (i + k) % 3 == 0) {
+                *value = 2.0 * rng.uniform() - 1.0;
+                points.places.push(k as u32);
+                points.values.push(*value);
+            }
+            points.ends.push(points.places.len());
+            points.dense.push(row);
+        }
+        points
+    }
+
+    #[test]
+    fn sparse_sums_have_the_bits_of_the_dense_ones_at_every_level() {
+        let mut rng = Rng::new(2, 0);
+        for (n, n_columns) in [(0, 0), (1, 0), (1, 1), (7, 5), (16, 40), (33, 17), (100, 64)] {
+            let Sparse { dense, ends, places, values } = sparse(&mut rng, n, n_columns);
+            let left: Vec<Vec<f64>> = (0..LANES).map(|_| uniform(&mut rng, n_columns)).collect();
+            let panel: Vec<[f64; LANES]> = (0..n_columns).map(|k| std::array::from_fn(|l| left[l][k])).collect();
+            let run = |f: Loop| {
+                at_every_level(|| {
+                    let mut out = vec![f64::NAN; n * LANES];
+                    f(&panel, &ends, &places, &values, &mut out);
+                    out.iter().map(|out| out.to_bits()).collect::<Vec<_>>()
+                })
+            };
+            let expected = |term: fn(&[f64], &[f64]) -> f64| -> Vec<f64> {
+                dense.iter().flat_map(|y| left.iter().map(move |x| term(x, y))).collect()
+            };
+            let products = expected(|x, y| plain(Accumulate::Product, x, y));
+            assert_eq!(run(sparse_products), bits(&products));
+            let overlaps = run(sparse_overlaps);
+            // The smaller one where the signs agree is exact; so is the order of the sum.
+            let shared = expected(|x, y| {
+                let one = |(x, y): (&f64, &f64)| if x * y > 0.0 { x.abs().min(y.abs()) } else { 0.0 };
+                x.iter().zip(y).map(one).fold(0.0, |sum, shared| sum + shared)
+            });
+            assert_eq!(overlaps, bits(&shared));
+            // And by its definition to rounding: at most 64 terms of at most 1, each of four roundings of at most 2 and a sum.
+            let defined =
+                expected(|x, y| x.iter().zip(y).map(|(x, y)| (x.abs() + y.abs() - (x - y).abs()) / 2.0).sum());
+            for (overlap, defined) in overlaps.iter().zip(defined) {
+                assert!((f64::from_bits(*overlap) - defined).abs() <= 64.0 * 64.0 * f64::EPSILON);
+            }
+        }
+    }
+
+    #[test]
+    fn sparse_overlaps_of_signs_that_differ_are_zero() {
+        let panel = [[2.0, -2.0, 0.0, 1.0, -1.0, 3.0, -0.5, 5.0]];
+        let mut out = [f64::NAN; 2 * LANES];
+        sparse_overlaps(&panel, &[0, 1, 2], &[0, 0], &[3.0, -1.5], &mut out);
+        assert_eq!(out[..LANES], [2.0, 0.0, 0.0, 1.0, 0.0, 3.0, 0.0, 3.0]);
+        assert_eq!(out[LANES..], [0.0, 1.5, 0.0, 0.0, 1.0, 0.0, 0.5, 0.0]);
     }
 }

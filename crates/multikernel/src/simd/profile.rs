@@ -37,7 +37,7 @@ fn locate(first: u64, n_segments: usize, scale: f64, distance: f64) -> (u32, f64
     (segment as u32, r)
 }
 
-/// `out += profile(distance)`.
+/// `out += profile(distance)`, for distances of at least 0 (not -0).
 pub(crate) fn add_profile(first: u64, scale: f64, table: &[Line], distances: &[f64], out: &mut [f64]) {
     assert!(!table.is_empty() && distances.len() == out.len());
     evaluate(first, scale, table, distances, out);
@@ -63,9 +63,14 @@ dispatched! {
     }
 }
 
+/// `moments[segment of d][j] += weight r^j` for each distance d and its weight: the transpose of [`add_profile`].
+pub(crate) fn add_moments(first: u64, scale: f64, distances: &[f64], weights: &[f64], moments: &mut [Line]) {
+    assert!(!moments.is_empty() && distances.len() == weights.len());
+    transpose(first, scale, distances, weights, moments);
+}
+
 dispatched! {
-    /// `moments[segment of d][j] += weight r^j` for each distance d and its weight: the transpose of [`add_profile`].
-    pub(crate) fn add_moments(first: u64, scale: f64, distances: &[f64], weights: &[f64], moments: &mut [Line]) {
+    fn transpose(first: u64, scale: f64, distances: &[f64], weights: &[f64], moments: &mut [Line]) {
         let mut segments = [0u32; CHUNK];
         let mut places = [0.0f64; CHUNK];
         for (distances, weights) in distances.chunks(CHUNK).zip(weights.chunks(CHUNK)) {
@@ -84,5 +89,128 @@ dispatched! {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dist::Rng;
+    use crate::simd::at_every_level;
+    use crate::simd::check::{LENGTHS, bits, uniform};
+
+    /// Segments begin at 2^LOW and end at 2^(LOW + OCTAVES).
+    const LOW: i32 = -3;
+    const OCTAVES: i32 = 5;
+    const N_SEGMENTS: usize = 1 + 16 * OCTAVES as usize + 1;
+
+    fn first() -> u64 {
+        2f64.powi(LOW).to_bits() >> SHIFT
+    }
+
+    fn scale() -> f64 {
+        2f64.powi(-LOW)
+    }
+
+    /// The segment of a distance and where it lies in it, by comparing and halving; every step is exact.
+    fn place(distance: f64) -> (usize, f64) {
+        if distance < 2f64.powi(LOW) {
+            return (0, distance * scale());
+        }
+        if distance == f64::INFINITY {
+            return (N_SEGMENTS - 1, -1.0);
+        }
+        let (mut octave, mut unit) = (LOW, 2f64.powi(LOW));
+        while distance / unit >= 2.0 {
+            (octave, unit) = (octave + 1, 2.0 * unit);
+        }
+        let part = (distance / unit - 1.0) * 16.0;
+        let segment = 1 + 16 * (octave - LOW) as usize + part.floor() as usize;
+        (segment.min(N_SEGMENTS - 1), 2.0 * (part - part.floor()) - 1.0)
+    }
+
+    /// Distances in every segment, at and just below where each begins, and far outside.
+    fn distances(rng: &mut Rng, n: usize) -> Vec<f64> {
+        let mut distances: Vec<f64> = (0..n).map(|_| (9.0 * rng.uniform() - 6.0).exp2()).collect();
+        let begins = (0..OCTAVES).flat_map(|e| (0..16).map(move |p| 2f64.powi(LOW + e) * (1.0 + f64::from(p) / 16.0)));
+        let special = [0.0, 5e-324, 1e-310, 1e300, f64::MAX, f64::INFINITY, 4.0, 4f64.next_down(), 3.999];
+        let all: Vec<f64> = special.into_iter().chain(begins.flat_map(|d| [d, d.next_down()])).collect();
+        // From the end, so that short slices begin elsewhere each time.
+        for (to, from) in distances.iter_mut().rev().step_by(2).zip(all.iter().cycle().skip(n % 97)) {
+            *to = *from;
+        }
+        distances
+    }
+
+    fn table(rng: &mut Rng) -> Vec<Line> {
+        let line = |_| {
+            let mut line = Line::default();
+            line.0[..COEFFICIENTS].copy_from_slice(&uniform(rng, COEFFICIENTS));
+            line
+        };
+        (0..N_SEGMENTS).map(line).collect()
+    }
+
+    #[test]
+    fn add_profile_is_the_polynomial_of_the_segment_at_every_level() {
+        let mut rng = Rng::new(1, 0);
+        let table = table(&mut rng);
+        for (n, skip) in LENGTHS.into_iter().flat_map(|n| [(n, 0), (n, 1), (n, 3)]) {
+            let (distances, before) = (distances(&mut rng, n + skip), uniform(&mut rng, n + skip));
+            let found = at_every_level(|| {
+                let mut out = before.clone();
+                add_profile(first(), scale(), &table, &distances[skip..], &mut out[skip..]);
+                bits(&out)
+            });
+            let mut expected = before.clone();
+            for (out, &distance) in expected.iter_mut().zip(&distances).skip(skip) {
+                let (segment, r) = place(distance);
+                *out += table[segment].0[..COEFFICIENTS].iter().rev().fold(0.0, |sum, c| f64::mul_add(sum, r, *c));
+            }
+            assert_eq!(found, bits(&expected));
+        }
+    }
+
+    #[test]
+    fn add_moments_sums_powers_by_segment_at_every_level() {
+        let mut rng = Rng::new(2, 0);
+        for (n, skip) in LENGTHS.into_iter().flat_map(|n| [(n, 0), (n, 1), (n, 3)]) {
+            let (distances, weights) = (distances(&mut rng, n + skip), uniform(&mut rng, n + skip));
+            let (distances, weights) = (&distances[skip..], &weights[skip..]);
+            let found = at_every_level(|| {
+                let mut moments = vec![Line([1.0; LINE]); N_SEGMENTS];
+                add_moments(first(), scale(), distances, weights, &mut moments);
+                moments.iter().map(|line| line.0.map(f64::to_bits)).collect::<Vec<_>>()
+            });
+            let mut expected = vec![[1.0; COEFFICIENTS]; N_SEGMENTS];
+            for (&distance, weight) in distances.iter().zip(weights) {
+                let (segment, r) = place(distance);
+                for (j, moment) in expected[segment].iter_mut().enumerate() {
+                    *moment += weight * r.powi(j as i32);
+                }
+            }
+            // Up to n sums of at most 1 + n, and some ten roundings of each term, on either side.
+            let bound = (n + 20) as f64 * (n + 1) as f64 * f64::EPSILON;
+            for (found, expected) in found.iter().zip(&expected) {
+                for (found, expected) in found.iter().zip(expected) {
+                    assert!((f64::from_bits(*found) - expected).abs() <= bound);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn add_moments_is_the_transpose_of_add_profile() {
+        let mut rng = Rng::new(3, 0);
+        let table = table(&mut rng);
+        let (distances, weights) = (distances(&mut rng, 1000), uniform(&mut rng, 1000));
+        let (mut values, mut moments) = (vec![0.0; 1000], vec![Line::default(); N_SEGMENTS]);
+        add_profile(first(), scale(), &table, &distances, &mut values);
+        add_moments(first(), scale(), &distances, &weights, &mut moments);
+        let forward: f64 = values.iter().zip(&weights).map(|(value, weight)| value * weight).sum();
+        let backward: f64 =
+            table.iter().zip(&moments).flat_map(|(c, h)| c.0.into_iter().zip(h.0)).map(|(c, h)| c * h).sum();
+        // Some 2000 sums on the way, of at most 1000 terms of at most 6.
+        assert!((forward - backward).abs() <= 2000.0 * 6000.0 * f64::EPSILON, "{forward} {backward}");
     }
 }
