@@ -19,7 +19,7 @@ pub(crate) trait Real: Copy + Default + Send + Sync + 'static {
     /// `out = values`, rounded to the type.
     fn round_into(values: &[f64], out: &mut [Self]);
     /// `e^(-rate * base)` and then, for each of `raises`, the square (or, if true, the fourth power) of the values before: one
-    /// array of the length of `base` after the other.
+    /// array of the length of `base` after the other. At most [`MOST_RAISES`], and `base` at least 0.
     fn decays_into(rate: f64, raises: &[bool], base: &[f64], out: &mut [Self]);
     /// `out = values`.
     fn widen_into(values: &[Self], out: &mut [f64]);
@@ -94,11 +94,15 @@ dispatched! {
     }
 }
 
-/// Rates and distances of this size can be rounded to `f32` before they are multiplied.
+/// Rates of this size can be rounded to `f32`, and with them any base quantity: one that is too large or too small for `f32`
+/// has the exponential 0 or 1 all the same.
 const NARROW_RATES: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 
 dispatched! {
     /// Each its own exponential, in `f32`: powers would lose digits that `f32` does not have.
+    ///
+    /// Rate, base quantity and their product x are rounded, so a value is off by a part of up to 3 |x| 2^-24, and 1.14 units
+    /// in the last place for the exponential: never more than 1.4e-7, small values by more of their digits than large ones.
     fn decays_f32(rate: f64, raises: &[bool], base: &[f64], out: &mut [f32]) {
         let mut rates = [rate; 1 + MOST_RAISES];
         for (k, &twice) in raises.iter().enumerate() {
@@ -128,7 +132,7 @@ dispatched! {
     }
 }
 
-/// The nearest `f32`, or 0 where that is subnormal: processors handle such numbers a hundred times slower.
+/// The nearest `f32`, or 0 below the smallest normal one: processors handle subnormal numbers a hundred times slower.
 #[inline(always)]
 fn narrow(value: f64) -> f32 {
     if value.abs() < f64::from(f32::MIN_POSITIVE) { 0.0 } else { value as f32 }
@@ -244,3 +248,214 @@ macro_rules! real {
 
 real!(f64, same, decays_f64, round_f64, widen_f64, add_scaled_f64, add_four_f64, dot_f64, dot_four_f64);
 real!(f32, narrow, decays_f32, round_f32, widen_f32, add_scaled_f32, add_four_f32, dot_f32, dot_four_f32);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dist::Rng;
+    use crate::simd::at_every_level;
+    use crate::simd::check::{LENGTHS, bits, uniform, whole};
+
+    /// Every length, from several places of memory.
+    fn lengths() -> impl Iterator<Item = (usize, usize)> {
+        LENGTHS.into_iter().flat_map(|n| [(n, 0), (n, 1), (n, 3)])
+    }
+
+    /// Values as they are stored.
+    fn stored<T: Real>(values: &[f64]) -> Vec<T> {
+        let mut out = T::zeros(values.len());
+        T::round_into(values, &mut out);
+        out
+    }
+
+    fn check_rounding<T: Real + Into<f64>>(plain: impl Fn(f64) -> T) {
+        let mut rng = Rng::new(1, 0);
+        let least = f64::from(f32::MIN_POSITIVE);
+        let special = [f64::NAN, -0.0, 1e-310, least, least.next_down(), -least, -least.next_down(), 1e39, -1e39];
+        for (n, skip) in lengths() {
+            let mut values: Vec<f64> = (0..n + skip).map(|_| f64::from_bits(rng.bits())).collect();
+            values.iter_mut().rev().zip(special).for_each(|(value, special)| *value = special);
+            let found = at_every_level(|| {
+                let mut out = T::zeros(n + skip);
+                T::round_into(&values[skip..], &mut out[skip..]);
+                let mut wide = vec![7.0; n + skip];
+                T::widen_into(&out[skip..], &mut wide[skip..]);
+                assert!(wide[..skip].iter().all(|&wide| wide == 7.0));
+                (bits(&out[skip..]), bits(&wide[skip..]))
+            });
+            let expected: Vec<T> = values[skip..].iter().map(|&value| plain(value)).collect();
+            assert_eq!(found, (bits(&expected), bits(&expected)));
+        }
+    }
+
+    #[test]
+    fn round_into_and_widen_into_keep_f64_and_round_f32_without_subnormal_ones() {
+        check_rounding::<f64>(|value| value);
+        check_rounding::<f32>(|value| {
+            let nearest = value as f32;
+            let subnormal = nearest != 0.0 && nearest.abs() < f32::MIN_POSITIVE;
+            // What rounds up to the smallest normal number is below it and 0 as well.
+            if subnormal || value.abs() < f64::from(f32::MIN_POSITIVE) { 0.0 } else { nearest }
+        });
+    }
+
+    fn check_sums<T: Real + Into<f64>>() {
+        let mut rng = Rng::new(2, 0);
+        for (n, skip) in lengths() {
+            let arrays: [Vec<T>; 4] = std::array::from_fn(|_| stored(&uniform(&mut rng, n + skip)));
+            let arrays = arrays.each_ref().map(|array| &array[skip..]);
+            let (before, weights) = (uniform(&mut rng, n + skip), [0.3, -1.7, 1e-3, 5.0]);
+            let (one, four) = at_every_level(|| {
+                let (mut one, mut four) = (before.clone(), before.clone());
+                T::add_scaled(weights[0], arrays[0], &mut one[skip..]);
+                T::add_four(weights, arrays, &mut four[skip..]);
+                (bits(&one), bits(&four))
+            });
+            let mut expected = before.clone();
+            for (m, (weight, array)) in weights.into_iter().zip(arrays).enumerate() {
+                for (out, &value) in expected[skip..].iter_mut().zip(array) {
+                    *out = f64::mul_add(weight, value.into(), *out);
+                }
+                if m == 0 {
+                    assert_eq!(one, bits(&expected));
+                }
+            }
+            assert_eq!(four, bits(&expected));
+        }
+    }
+
+    #[test]
+    fn add_scaled_and_add_four_are_fused_sums_in_order_at_every_level() {
+        check_sums::<f64>();
+        check_sums::<f32>();
+    }
+
+    fn check_dots<T: Real + Into<f64>>() {
+        let mut rng = Rng::new(3, 0);
+        for ((n, skip), exact) in lengths().flat_map(|at| [(at, false), (at, true)]) {
+            let make = if exact { whole } else { uniform };
+            let arrays: [Vec<T>; 4] = std::array::from_fn(|_| stored(&make(&mut rng, n + skip)));
+            let arrays = arrays.each_ref().map(|array| &array[skip..]);
+            let with = make(&mut rng, n + skip);
+            let with = &with[skip..];
+            let (one, four) =
+                at_every_level(|| (bits(&arrays.map(|array| T::dot(array, with))), bits(&T::dot_four(arrays, with))));
+            assert_eq!(one, four, "four at a time have other bits");
+            for (found, array) in one.into_iter().map(f64::from_bits).zip(arrays) {
+                let terms = || array.iter().zip(with).map(|(&value, with)| value.into() * with);
+                let (sum, size): (f64, f64) = (terms().sum(), terms().map(f64::abs).sum());
+                // Whole numbers are summed exactly; else the plain sum rounds every product and sum, and ours fewer.
+                let bound = if exact { 0.0 } else { (n + n / LANES + 8) as f64 * f64::EPSILON / 2.0 * size };
+                assert!((found - sum).abs() <= bound, "{n}: {found} {sum}");
+            }
+        }
+    }
+
+    #[test]
+    fn dot_and_dot_four_are_the_inner_product_with_the_same_bits_at_every_level() {
+        check_dots::<f64>();
+        check_dots::<f32>();
+    }
+
+    #[test]
+    fn decays_into_f64_are_powers_of_the_first_at_every_level() {
+        let mut rng = Rng::new(4, 0);
+        for (n, skip) in lengths() {
+            let mut base: Vec<f64> = (0..n + skip).map(|_| 300.0 * rng.uniform().powi(3)).collect();
+            base.iter_mut().rev().zip([0.0, f64::INFINITY, f64::MAX, 1e-300]).for_each(|(base, x)| *base = x);
+            let base = &base[skip..];
+            for raises in [&[][..], &[false], &[true, false, true], &[false; MOST_RAISES], &[true; MOST_RAISES]] {
+                let found = at_every_level(|| {
+                    let mut out = vec![f64::NAN; (1 + raises.len()) * n + skip];
+                    f64::decays_into(0.7, raises, base, &mut out[skip..]);
+                    bits(&out[skip..])
+                });
+                let (mut expected, mut values) =
+                    (vec![], base.iter().map(|base| exp(-(0.7 * base))).collect::<Vec<_>>());
+                expected.extend(bits(&values));
+                let mut power = 1.0;
+                for &twice in raises {
+                    values.iter_mut().for_each(|value| *value = raise(twice, *value));
+                    expected.extend(bits(&values));
+                    // And they are the exponential of the power of the rate: relative errors are multiplied by the power, with
+                    // one rounding of a product for each part of it.
+                    power *= if twice { 4.0 } else { 2.0 };
+                    let bound = (power + 1.0) * 1.17 * f64::EPSILON + power * f64::EPSILON;
+                    for (value, base) in values.iter().zip(base) {
+                        let direct = exp(-(power * (0.7 * base)));
+                        assert!((value - direct).abs() <= bound * direct || (*value == 0.0 && direct < 1e-307));
+                    }
+                }
+                assert_eq!(found, expected);
+            }
+        }
+    }
+
+    /// The rates that [`Real::decays_into`] stands for.
+    fn rates(rate: f64, raises: &[bool]) -> Vec<f64> {
+        let mut rates = vec![rate];
+        for &twice in raises {
+            rates.push(rates[rates.len() - 1] * if twice { 4.0 } else { 2.0 });
+        }
+        rates
+    }
+
+    /// Each value against the exponential of the unrounded product.
+    fn check_decays_f32(rate: f64, raises: &[bool], base: &[f64]) {
+        let n = base.len();
+        let found = at_every_level(|| {
+            let mut out = vec![f32::NAN; (1 + raises.len()) * n];
+            f32::decays_into(rate, raises, base, &mut out);
+            bits(&out)
+        });
+        let places = rates(rate, raises).into_iter().flat_map(|rate| base.iter().map(move |base| (rate, base)));
+        for (found, (rate, base)) in found.into_iter().map(f64::from_bits).zip(places) {
+            let x = rate * base;
+            let (direct, part) = (exp(-x), (3.001 * x + 2.0 * 1.14 + 0.01) * f64::from(f32::EPSILON) / 2.0);
+            // Where values end, rounded three times: at -87, or where the exponential of f64 leaves the normal numbers of f32.
+            let end = if NARROW_RATES.contains(&rate) { 87.0 } else { 126.0 * std::f64::consts::LN_2 };
+            let edge = end * 3.001 * f64::from(f32::EPSILON) / 2.0;
+            if found == 0.0 {
+                assert!(x >= end - edge, "{rate:e} {base:e}");
+            } else {
+                assert!(
+                    x <= end + edge && (found - direct).abs() <= part * direct,
+                    "{rate:e} {base:e}: {found:e} {direct:e}"
+                );
+            }
+            assert!((found - direct).abs() <= 1.4e-7 && !(found as f32).is_subnormal());
+        }
+    }
+
+    #[test]
+    fn decays_into_f32_are_exponentials_of_their_own_at_every_level() {
+        let mut rng = Rng::new(5, 0);
+        for (n, skip) in lengths() {
+            let base: Vec<f64> = (0..n + skip).map(|_| 150.0 * rng.uniform().powi(3)).collect();
+            for raises in [&[][..], &[false], &[true, false, true], &[true; MOST_RAISES]] {
+                check_decays_f32(0.7, raises, &base[skip..]);
+                // Above and below what goes through f32, and across the end of it.
+                for rate in [1e-33, 0.9e-30, 0.3e30, 1e33] {
+                    let base: Vec<f64> = base[skip..].iter().map(|base| base / rate).collect();
+                    check_decays_f32(rate, raises, &base);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn decays_into_of_any_size_of_rate_and_base_are_one_or_zero_and_never_nan() {
+        let mut bases: Vec<f64> = (-300..=300).map(|e| 10f64.powi(e)).collect();
+        bases.extend([0.0, 5e-324, 1e-310, 1e-46, 1e-45, 1e-38, 3.5e38, f64::MAX, f64::INFINITY]);
+        for rate in (-304..=308).step_by(4).map(|e| 10f64.powi(e)).chain([1e-30, 1e30, 1e-310, 5e-324]) {
+            let raises = if rate < 1e300 { &[true, false][..] } else { &[] };
+            check_decays_f32(rate, raises, &bases);
+            let mut wide = vec![f64::NAN; (1 + raises.len()) * bases.len()];
+            f64::decays_into(rate, raises, &bases, &mut wide);
+            let places = rates(rate, raises).into_iter().flat_map(|rate| bases.iter().map(move |base| rate * base));
+            for (found, x) in wide.into_iter().zip(places) {
+                assert!(found >= 0.0 && (x > 1e-17 || found == 1.0) && (x < 708.1 || found == 0.0), "{x:e}: {found:e}");
+            }
+        }
+    }
+}
