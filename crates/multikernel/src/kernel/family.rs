@@ -376,6 +376,8 @@ dispatched! {
 mod tests {
     use super::*;
     use crate::dist::Rng;
+    use crate::simd::at_every_level;
+    use crate::simd::check::{LENGTHS, bits, uniform};
     use proptest::prelude::*;
 
     fn kernel(text: &str) -> Kernel {
@@ -460,6 +462,24 @@ mod tests {
                 for (b, o) in base.iter().zip(&out) {
                     assert_eq!(kernel.value(*b).to_bits(), o.to_bits(), "{text} {b}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn power_into_any_length_has_the_bits_of_power_at_every_level() {
+        let mut rng = Rng::new(6, 0);
+        for (n, degree) in LENGTHS.into_iter().flat_map(|n| [1, 2, 3, 13, 31, 32, 63, 64].map(|degree| (n, degree))) {
+            for (skip, shift) in [(0, 0.0), (1, 1.0), (3, 0.0)] {
+                let base = uniform(&mut rng, n + skip);
+                let found = at_every_level(|| {
+                    let mut out = vec![7.0; n + skip];
+                    power_into(shift, degree, &base[skip..], &mut out[skip..]);
+                    assert!(out[..skip].iter().all(|&out| out == 7.0));
+                    bits(&out[skip..])
+                });
+                let expected: Vec<f64> = base[skip..].iter().map(|base| power(shift + base, degree)).collect();
+                assert_eq!(found, bits(&expected), "{n} {degree}");
             }
         }
     }

@@ -20,6 +20,7 @@ pub(super) struct Sides {
 }
 
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "there is one for each group of kernels")]
 enum Points {
     Dense {
         left: Dense<Vec<f64>>,
@@ -200,6 +201,49 @@ dispatched! {
             let quotient = if (quotient - 1.0).abs() <= ROUNDED { 1.0 } else { quotient };
             // A zero row has no direction.
             *value = if length * other > 0.0 { quotient } else { 0.0 };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dist::Rng;
+    use crate::simd::at_every_level;
+    use crate::simd::check::{LENGTHS, bits, uniform};
+
+    #[test]
+    fn cosine_of_any_length_is_the_quotient_at_every_level() {
+        let mut rng = Rng::new(1, 0);
+        for (n, shift) in LENGTHS.into_iter().flat_map(|n| [(n, 0.0), (n, 1.0)]) {
+            let mut lengths: Vec<f64> = (0..n).map(|_| 0.1 + rng.uniform()).collect();
+            let mut products = uniform(&mut rng, n);
+            // A zero row, a row that is the same, one that is nearly so, and one that is not.
+            for (k, (length, product)) in
+                [(0.0, 0.0), (2.0, 4.0), (2.0, 4f64.next_up()), (2.0, 4.0 + 1e-14)].into_iter().enumerate()
+            {
+                if k < n {
+                    (lengths[k], products[k]) = (length, product - shift);
+                }
+            }
+            let run = |length: f64| {
+                at_every_level(|| {
+                    let mut out = products.clone();
+                    cosine(shift, length, &lengths, &mut out);
+                    bits(&out)
+                })
+            };
+            let quotients: Vec<f64> =
+                products.iter().zip(&lengths).map(|(product, other)| (shift + product) / (2.0 * other)).collect();
+            for (k, (found, quotient)) in run(2.0).into_iter().map(f64::from_bits).zip(quotients).enumerate() {
+                match k {
+                    0 => assert_eq!(found, 0.0),
+                    1 | 2 => assert_eq!(found, 1.0),
+                    3 => assert_ne!(found, 1.0),
+                    _ => assert_eq!(found, quotient),
+                }
+            }
+            assert_eq!(run(0.0), vec![0; n]);
         }
     }
 }
