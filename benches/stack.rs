@@ -82,7 +82,7 @@ fn best<T>(mut f: impl FnMut() -> T) -> f64 {
 
 /// Sums a buffer as `STREAMS` streams side by side, in vectors as wide as the machine has.
 #[inline(always)]
-#[allow(clippy::needless_range_loop, reason = "one index into several streams")]
+#[expect(clippy::needless_range_loop, reason = "all streams are read at one position before the next")]
 fn read_streams<const STREAMS: usize>(data: &[f64]) -> f64 {
     let length = data.len() / STREAMS / 8;
     let streams: [&[[f64; 8]]; STREAMS] =
@@ -281,54 +281,103 @@ fn halves(rows: &Features) -> Outcome<(Features, Features)> {
     Ok((scaler.apply(&train)?, scaler.apply(&test)?))
 }
 
+/// Best seconds for both stacks of the bank.
+struct BankTimes {
+    /// Stored in memory of its own each time.
+    fresh: f64,
+    /// Stored in the memory of the time before.
+    reused: f64,
+    /// What svm and average do instead: the weighted sum on the way, nothing stored.
+    combined: f64,
+}
+
 fn bank(dir: &Path) -> Outcome<Vec<Value>> {
     println!("\n== bank {BANK}: all kernels of the training rows and between test and training rows, stored");
     let mut results = vec![];
     for name in ["german.numer", "pendigits.train"] {
+        if !dir.join(format!("{name}.csv.gz")).exists() {
+            println!("{name}: skipped, no {name}.csv.gz in {}", dir.display());
+            continue;
+        }
         let (train, test) = halves(&read(dir, name)?)?;
         let kernels = kernels(BANK, &train)?;
         for precision in [Precision::F64, Precision::F32] {
-            let mut seconds = vec![];
-            for n_threads in [1, 2] {
-                let pool = Pool::new(n_threads)?;
-                let building = Building { storage: Storage::Packed, precision, ..Building::new(&pool) };
-                let none = vec![None; kernels.len()];
-                let both = |building: &Building<'_>| {
-                    let square = Stack::train(&train, &kernels, building);
-                    let cross = Stack::cross(&test, &train, &kernels, &none, building);
-                    assert!(square.is_ok() && cross.is_ok());
-                    (square, cross)
-                };
-                // With memory of its own each time, and with that of the time before.
-                let fresh = best(|| {
-                    let pool = Pool::new(n_threads).expect("threads");
-                    both(&Building { pool: &pool, ..building.clone() })
-                });
-                // What svm and average do instead: the weighted sum on the way, nothing stored.
-                let tiled = Building { storage: Storage::Tiled, ..building.clone() };
-                let weights = Matrix::from_fn(kernels.len(), 1, |_, _| 1.0 / kernels.len() as f64);
-                let combined = best(|| {
-                    let (square, cross) = both(&tiled);
-                    [square, cross].map(|stack| stack.and_then(|stack| stack.combine(&weights, &pool)))
-                });
-                seconds.push([best(|| both(&building)), fresh, combined]);
-            }
-            let [[one, fresh_one, combined_one], [two, fresh_two, combined_two]] = [seconds[0], seconds[1]];
+            let one = bank_times(&train, &test, &kernels, precision, 1)?;
+            let two = bank_times(&train, &test, &kernels, precision, 2)?;
             println!(
-                "{name} {} + {} rows, {}: one thread {one:.4} s, two {two:.4} s ({:.2} times); \
-                 in fresh memory {fresh_one:.4} s and {fresh_two:.4} s ({:.2} times); \
-                 combined, nothing stored {combined_one:.4} s and {combined_two:.4} s ({:.2} times)",
+                "{name} {} + {} rows, {}: one thread {:.4} s, two {:.4} s ({:.2} times); in fresh memory {:.4} s and \
+                 {:.4} s ({:.2} times); combined, nothing stored {:.4} s and {:.4} s ({:.2} times)",
                 train.n_rows(),
                 test.n_rows(),
                 precision.word(),
-                one / two,
-                fresh_one / fresh_two,
-                combined_one / combined_two
+                one.reused,
+                two.reused,
+                one.reused / two.reused,
+                one.fresh,
+                two.fresh,
+                one.fresh / two.fresh,
+                one.combined,
+                two.combined,
+                one.combined / two.combined
             );
-            results.push(json!({ "set": name, "precision": precision.word(), "seconds": seconds }));
+            let named = |t: &BankTimes| json!({ "fresh": t.fresh, "reused": t.reused, "combined": t.combined });
+            results.push(json!({
+                "set": name,
+                "precision": precision.word(),
+                "one_thread": named(&one),
+                "two_threads": named(&two),
+                "sample": bank_sample(&train, &test, &kernels, precision)?,
+            }));
         }
     }
     Ok(results)
+}
+
+/// The stack of the training rows and that between test and training rows.
+fn bank_stacks(
+    train: &Features,
+    test: &Features,
+    kernels: &[Kernel],
+    building: &Building<'_>,
+) -> multikernel::Result<[Stack; 2]> {
+    let none = vec![None; kernels.len()];
+    Ok([Stack::train(train, kernels, building)?, Stack::cross(test, train, kernels, &none, building)?])
+}
+
+fn bank_times(
+    train: &Features,
+    test: &Features,
+    kernels: &[Kernel],
+    precision: Precision,
+    n_threads: usize,
+) -> Outcome<BankTimes> {
+    let pool = Pool::new(n_threads)?;
+    let packed = Building { storage: Storage::Packed, precision, ..Building::new(&pool) };
+    let tiled = Building { storage: Storage::Tiled, ..packed.clone() };
+    // Errors would be timed as very fast stacks.
+    let build = |building: &Building<'_>| bank_stacks(train, test, kernels, building).expect("both stacks");
+    let weights = Matrix::from_fn(kernels.len(), 1, |_, _| 1.0 / kernels.len() as f64);
+    // A pool hands memory on from stack to stack, so a new one has none to hand on.
+    let fresh = best(|| {
+        let pool = Pool::new(n_threads).expect("threads");
+        build(&Building { pool: &pool, ..packed.clone() })
+    });
+    let combined = best(|| build(&tiled).map(|stack| stack.combine(&weights, &pool).expect("a combined kernel")));
+    Ok(BankTimes { fresh, reused: best(|| build(&packed)), combined })
+}
+
+/// Every hundredth row against every hundredth column of each kernel, for others to compare with.
+fn bank_sample(train: &Features, test: &Features, kernels: &[Kernel], precision: Precision) -> Outcome<Value> {
+    const EVERY: usize = 100;
+    let pool = Pool::new(1)?;
+    let building = Building { storage: Storage::Packed, precision, ..Building::new(&pool) };
+    let stacks = bank_stacks(train, test, kernels, &building)?;
+    let sample = |stack: &Stack| -> Outcome<Vec<Vec<f64>>> {
+        let pick = |n: usize| (0..n).step_by(EVERY).collect::<Vec<_>>();
+        let (rows, cols) = (pick(stack.n_rows()), pick(stack.n_cols()));
+        (0..kernels.len()).map(|m| Ok(stack.block(m, &rows, &cols)?.data().to_vec())).collect()
+    };
+    Ok(json!({ "every": EVERY, "train": sample(&stacks[0])?, "cross": sample(&stacks[1])? }))
 }
 
 /// mushrooms: 112 one-hot columns, 21 of them set in each row.
