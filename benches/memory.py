@@ -69,7 +69,7 @@ def train(program, data, bank, memory, model):
         sys.exit(f"status {child.returncode}: {' '.join(command)}")
     # Kilobytes, but bytes on macOS.
     peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return peak, seconds, int(re.search(r"(\d+) kernels", said)[1])
+    return peak, seconds, int(re.search(r"(\d+) kernels?", said)[1])
 
 
 def main():
