@@ -397,6 +397,60 @@ fn kernels_of(n: usize) -> Vec<Kernel> {
 }
 
 #[test]
+fn rows_without_columns_are_all_equal() {
+    let pool = Pool::new(2).unwrap();
+    let kernels = ["gaussian(1)", "laplacian(1)", "linear", "polynomial(2)", "linear raw"].map(|k| k.parse().unwrap());
+    let all: Vec<usize> = (0..9).collect();
+    for storage in [Storage::Packed, Storage::Tiled] {
+        let building = Building { storage, ..Building::new(&pool) };
+        let stack = Stack::train(&Matrix::zeros(9, 0).into(), &kernels, &building).unwrap();
+        for (m, expected) in [1.0, 1.0, 0.0, 1.0, 0.0].into_iter().enumerate() {
+            assert!(stack.block(m, &all, &all).unwrap().data().iter().all(|&value| value == expected), "{m}");
+        }
+    }
+}
+
+#[test]
+fn stacks_of_any_size_from_nothing_on_have_all_operations() {
+    let pool = Pool::new(5).unwrap();
+    let everything = everything();
+    for (n, kernels) in [(0, &everything[..]), (1, &everything), (9, &everything), (9, &[]), (257, &everything[..3])] {
+        let building = Building::new(&pool);
+        let points = random(n, 5, 40).into();
+        let stack = Stack::train(&points, kernels, &building).unwrap();
+        let cross = |m| Stack::cross(&random(m, 5, 41).into(), &points, kernels, stack.centring(), &building).unwrap();
+        let first: Vec<usize> = (0..n.min(1)).collect();
+        for stack in [
+            stack.clone(),
+            stack.view(&[]).unwrap(),
+            stack.between(&first, &[]).unwrap(),
+            stack.between(&[], &first).unwrap(),
+            cross(0),
+            cross(3),
+        ] {
+            let (n, c, p) = (stack.n_rows(), stack.n_cols(), stack.n_kernels());
+            assert_eq!(stack.combine(&Matrix::zeros(p, 1), &pool).unwrap(), [Matrix::zeros(n, c)]);
+            let projected = stack.project(&[Symmetric::Dense(&Matrix::zeros(n, c))], &pool).unwrap();
+            assert_eq!(projected, Matrix::zeros(p, 1));
+            assert_eq!(stack.apply(&Matrix::zeros(c, 2), &pool).unwrap(), vec![Matrix::zeros(n, 2); p]);
+            assert_eq!(stack.collect(&Matrix::zeros(c, p), &pool).unwrap(), vec![0.0; n]);
+        }
+    }
+}
+
+#[test]
+fn view_of_a_cross_stack_is_held_to_both_its_sides() {
+    let pool = Pool::new(1).unwrap();
+    for (n, c) in [(50, 10), (10, 50)] {
+        let (new, points) = (random(n, 2, 42).into(), random(c, 2, 43).into());
+        let cross = Stack::cross(&new, &points, &kernels_of(1), &[None], &Building::new(&pool)).unwrap();
+        assert!(cross.view(&[40]).is_err());
+        let view = cross.view(&[7, 3]).unwrap().combine(&Matrix::from_fn(1, 1, |_, _| 1.0), &pool).unwrap();
+        assert_eq!(view[0], cross.block(0, &[7, 3], &[7, 3]).unwrap());
+    }
+}
+
+#[test]
 fn wrong_shapes_are_refused_by_name() {
     let (points, pool) = (random(5, 5, 16), Pool::new(1).unwrap());
     let stack = train(&points, &pool);

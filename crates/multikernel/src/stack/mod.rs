@@ -276,7 +276,7 @@ impl Selection {
     /// Whether two selections are one and the same.
     fn is(&self, other: &Selection) -> bool {
         match (self, other) {
-            (Selection::All(_), Selection::All(_)) => true,
+            (Selection::All(a), Selection::All(b)) => a == b,
             (Selection::Some(a), Selection::Some(b)) => Arc::ptr_eq(a, b),
             _ => false,
         }
@@ -553,6 +553,9 @@ impl Core {
         let cols: Vec<usize> = (0..cut.n_cols).collect();
         let core = Core::new(&plain, cut, self.left.clone(), self.right.clone(), building);
         let source: Source<'_, f64> = Source::computed(&core, cut, &rows, &cols, &[true]);
+        if cut.n_cols == 0 {
+            return Ok(vec![0.0; cut.n_rows]);
+        }
         let watch = self.watch();
         let means = building.pool.map(cut.n_blocks(), |block| {
             let mut sums = vec![0.0; cut.rows(block).len()];

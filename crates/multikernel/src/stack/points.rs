@@ -171,6 +171,9 @@ fn dense_into(
         Base::InnerProduct | Base::Cosine | Base::ShiftedCosine => Accumulate::Product,
     };
     let (width, d) = (tile.cols.len(), left.n_features);
+    if d == 0 {
+        return out.fill(0.0);
+    }
     let panels = tile.cols.start / PANEL * PANEL * d..tile.cols.end.div_ceil(PANEL) * PANEL * d;
     for (start, out) in tile.rows.clone().step_by(ROWS).zip(out.chunks_mut(ROWS * width)) {
         pack(left, start..(start + ROWS).min(tile.rows.end), packed);
