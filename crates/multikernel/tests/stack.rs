@@ -348,6 +348,32 @@ fn single_precision_is_right_to_its_last_digits() {
 }
 
 #[test]
+fn many_radial_kernels_of_extreme_rates_are_right_in_single_precision() {
+    let pool = Pool::new(1).unwrap();
+    let all: Vec<usize> = (0..12).collect();
+    for exponent in [-60, 0, 60] {
+        // Distances that are 0 or infinite in `f32`, among rates that are not extreme.
+        let size = 10f64.powi(exponent);
+        let points = Matrix::from_fn(12, 2, |i, j| size * ((i * 7 + j * 3) % 11) as f64);
+        let gammas =
+            (0..40).map(|k| 0.1 + f64::from(k)).chain((0..40).map(|k| 10f64.powi(-2 * exponent) / f64::from(3 + k)));
+        let kernels: Vec<Kernel> = gammas.map(|gamma| format!("gaussian(gamma={gamma:e})").parse().unwrap()).collect();
+        let building = Building { precision: Precision::F32, ..Building::new(&pool) };
+        let stack = Stack::train(&points.clone().into(), &kernels, &building).unwrap();
+        for (m, kernel) in kernels.iter().enumerate() {
+            let weights = Matrix::from_fn(80, 1, |k, _| f64::from(u8::from(k == m)));
+            let (block, combined) = (stack.block(m, &all, &all).unwrap(), stack.combine(&weights, &pool).unwrap());
+            for (i, j) in all.iter().flat_map(|&i| all.iter().map(move |&j| (i, j))) {
+                let expected = kernel.between(points.row(i), points.row(j));
+                for found in [block.get(i, j), combined[0].get(i, j)] {
+                    assert!((found - expected).abs() <= 2e-7, "{kernel} at {size:e}: {found}, expected {expected}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn stack_over_its_memory_is_computed_or_refused() {
     let (points, pool) = (Features::from(random(100, 2, 15)), Pool::new(1).unwrap());
     let kernels = kernels_of(2);

@@ -16,7 +16,7 @@ pub(crate) use aligned::{Buffer, skip_to_line};
 pub(crate) use base::{Accumulate, LANES, PANEL, ROWS, accumulate, sparse_overlaps, sparse_products};
 pub(crate) use exp::{decay_into, exp};
 pub(crate) use profile::{COEFFICIENTS, Line, OCTAVE_BITS, add_moments, add_profile};
-pub(crate) use reduce::{MOST_RAISES, Real};
+pub(crate) use reduce::{MOST_RAISES, NARROW_RATES, Real};
 pub(crate) use transpose::{SIDE, transpose};
 
 /// The instruction sets the loops are compiled for.

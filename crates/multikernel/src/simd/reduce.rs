@@ -96,7 +96,7 @@ dispatched! {
 
 /// Rates of this size can be rounded to `f32`, and with them any base quantity: one that is too large or too small for `f32`
 /// has the exponential 0 or 1 all the same.
-const NARROW_RATES: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
+pub(crate) const NARROW_RATES: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 
 dispatched! {
     /// Each its own exponential, in `f32`: powers would lose digits that `f32` does not have.

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::Precision;
 use super::profile::Grid;
 use crate::kernel::{Base, Columns, Kernel};
-use crate::simd::MOST_RAISES;
+use crate::simd::{MOST_RAISES, NARROW_RATES};
 
 /// Radial kernels on the same columns from this many on are one function of the distance.
 /// Below it their exponentials cost about as much as the lookup, and are exact to the last place.
@@ -71,18 +72,20 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn new(kernels: &[Kernel]) -> Layout {
+    pub(super) fn new(kernels: &[Kernel], precision: Precision) -> Layout {
         let mut layout =
             Layout { kernels: kernels.to_vec(), groups: vec![], slots: vec![], batches: vec![], slot_of: vec![] };
         for (base, columns, members) in share(kernels) {
             let (radial, others): (Vec<usize>, Vec<usize>) =
                 members.into_iter().partition(|&m| kernels[m].family().rate().is_some() && !kernels[m].is_centred());
-            if radial.len() >= MANY {
-                layout.add_radial(base, &columns, radial);
-                layout.add(base, &columns, order(&layout.kernels, vec![], others));
+            let (mut alone, mut together): (Vec<usize>, Vec<usize>) =
+                radial.into_iter().partition(|&m| !holds_distances(precision, &kernels[m]));
+            if together.len() >= MANY {
+                layout.add_radial(base, &columns, together);
             } else {
-                layout.add(base, &columns, order(&layout.kernels, radial, others));
+                alone.append(&mut together);
             }
+            layout.add(base, &columns, order(&layout.kernels, alone, others));
         }
         layout.slot_of = vec![0; kernels.len()];
         for group in &layout.groups {
@@ -143,6 +146,11 @@ impl Layout {
     }
 }
 
+/// Whether the distances at which a radial kernel falls can be held: those of extreme rates are 0 or infinite in `f32`.
+fn holds_distances(precision: Precision, kernel: &Kernel) -> bool {
+    precision == Precision::F64 || kernel.family().rate().is_some_and(|rate| NARROW_RATES.contains(&rate))
+}
+
 /// Kernels by base quantity and columns, both in the order of their first kernel.
 fn share(kernels: &[Kernel]) -> Vec<(Base, Columns, Vec<usize>)> {
     let mut place = HashMap::new();
@@ -192,7 +200,8 @@ mod tests {
 
     fn layout(bank: &str) -> Layout {
         let bank: Bank = bank.parse().unwrap();
-        Layout::new(&bank.resolve(&Default::default(), &crate::Matrix::zeros(2, 3).into()).unwrap())
+        let kernels = bank.resolve(&Default::default(), &crate::Matrix::zeros(2, 3).into()).unwrap();
+        Layout::new(&kernels, Precision::F64)
     }
 
     #[test]

@@ -503,7 +503,7 @@ impl Core {
         right: Option<Arc<Features>>,
         building: &Building<'_>,
     ) -> Core {
-        let layout = Layout::new(kernels);
+        let layout = Layout::new(kernels, building.precision);
         let columns = layout.groups.iter().map(|group| &group.columns);
         Core {
             backgrounds: sparse::backgrounds(right.as_ref().unwrap_or(&left), columns),
