@@ -181,6 +181,81 @@ fn stack_and_bank_of_sparse_points_are_those_of_the_table() {
     }
 }
 
+/// The rows with everything stored that is not the background.
+fn over(background: &[f64], rows: &Matrix) -> Features {
+    let (mut ends, mut columns, mut values) = (vec![], vec![], vec![]);
+    for row in rows.rows() {
+        for (j, value) in row.iter().enumerate().filter(|&(j, value)| *value != background[j]) {
+            columns.push(j as u32);
+            values.push(*value);
+        }
+        ends.push(columns.len());
+    }
+    Sparse::from_parts(ends, columns, values, background.to_vec()).unwrap().into()
+}
+
+/// Every base quantity between all rows against its definition, summed from the rows themselves.
+fn assert_kernels(points: &Features, what: &str) {
+    let (rows, pool) = (points.to_dense().unwrap(), Pool::new(2).unwrap());
+    let texts = ["linear raw", "linear", "polynomial(1)", "gaussian(gamma=0.01)", "laplacian(0.01)"];
+    let kernels = texts.map(|text| text.parse::<Kernel>().unwrap());
+    let stack = Stack::train(points, &kernels, &Building::new(&pool)).unwrap();
+    let one = Stack::cross(&points.select_rows(&[4]), points, &kernels, &[const { None }; 5], &Building::new(&pool));
+    let (all, one) = ((0..rows.n_rows()).collect::<Vec<_>>(), one.unwrap());
+    let length = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
+    for (m, kernel) in kernels.iter().enumerate() {
+        let found = stack.block(m, &all, &all).unwrap();
+        assert_eq!(one.block(m, &[0], &all).unwrap().row(0), found.row(4), "{what}, {kernel}: alone");
+        for (i, j) in all.iter().flat_map(|&i| all.iter().map(move |&j| (i, j))) {
+            let (x, y) = (rows.row(i), rows.row(j));
+            let (found, expected, across) = (found.get(i, j), kernel.between(x, y), found.get(j, i));
+            let size = if m == 0 { length(x) * length(y) } else { 1.0 };
+            // A hundred roundings of sums that are at most 64 times what is left of them.
+            assert!((found - expected).abs() <= 1e-12 * size, "{what}, {kernel}, ({i}, {j}): {found}, not {expected}");
+            assert_eq!(found.to_bits(), across.to_bits(), "{what}, {kernel}, ({i}, {j})");
+            if i == j && kernel.has_unit_diagonal() {
+                assert_eq!(found, if m == 1 && length(x) == 0.0 { 0.0 } else { 1.0 }, "{what}, {kernel}, {i}");
+            }
+        }
+    }
+}
+
+#[test]
+fn points_far_from_a_large_background_keep_their_digits() {
+    for usual in [0.0, 0.1, -1e3, 1e6, 1e9] {
+        let mut rng = Rng::new(8, 0);
+        let background = vec![usual; 100];
+        let mut rows = Matrix::from_fn(41, 100, |_, _| {
+            let is_kept = rng.uniform() < 0.12;
+            if is_kept { usual + 2.0 * rng.uniform() - 1.0 } else { usual }
+        });
+        // A column without a common value, a zero row, a small one, a copy and one that is nearly a copy.
+        (0..41).for_each(|i| rows.set(i, 5, rng.uniform()));
+        rows.row_mut(3).fill(0.0);
+        (0..100).for_each(|j| rows.set(4, j, 1e-3 * rng.uniform()));
+        let copy = rows.row(7).to_vec();
+        rows.row_mut(8).copy_from_slice(&copy);
+        rows.row_mut(9).copy_from_slice(&copy);
+        rows.set(9, 11, copy[11] + 1e-7);
+        assert_kernels(&over(&background, &rows), &format!("sparse around {usual}"));
+        assert_kernels(&rows.into(), &format!("dense around {usual}"));
+    }
+}
+
+#[test]
+fn column_that_all_rows_store_costs_no_digits_however_far_its_background() {
+    // As standardising a column of dates makes it: all near 0, and 0 would be far away.
+    for far in [-4e2, -1e8] {
+        let mut rng = Rng::new(9, 0);
+        let background: Vec<f64> = (0..100).map(|j| if j == 0 { far } else { -0.1 }).collect();
+        let rows = Matrix::from_fn(30, 100, |i, j| {
+            let is_stored = (j == 0 && i != 17) || rng.uniform() < 0.05;
+            if is_stored { 3.0 * rng.uniform() - 1.5 } else { background[j] }
+        });
+        assert_kernels(&over(&background, &rows), &format!("background {far}"));
+    }
+}
+
 #[test]
 fn dense_table_is_made_only_for_a_method_that_asks_for_it() {
     let n = 1_000;

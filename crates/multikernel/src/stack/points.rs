@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::cut::Tile;
 use super::layout::Group;
-use super::sparse::{self, SparsePoints};
+use super::sparse::{self, Background, SparsePoints};
 use crate::features::Features;
 use crate::kernel::{Base, Columns};
 use crate::simd::{Accumulate, Buffer, PANEL, ROWS, accumulate, dispatched, sum_of_squares};
@@ -22,16 +22,8 @@ pub(super) struct Sides {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one for each group of kernels")]
 enum Points {
-    Dense {
-        left: Dense<Vec<f64>>,
-        right: Dense<Buffer>,
-    },
-    /// With b'b of the background.
-    Sparse {
-        left: SparsePoints,
-        right: SparsePoints,
-        constant: f64,
-    },
+    Dense { left: Dense<Vec<f64>>, right: Dense<Buffer> },
+    Sparse { left: Box<SparsePoints>, right: Box<SparsePoints>, background: Background },
 }
 
 impl Points {
@@ -59,7 +51,7 @@ impl Sides {
             Some(background) => {
                 let right = SparsePoints::new(right, columns, background, cols, None);
                 let left = SparsePoints::new(left, columns, background, rows, Some(&right));
-                Points::Sparse { left, right, constant: sum_of_squares(background) }
+                Points::Sparse { left: left.into(), right: right.into(), background: Background::new(background) }
             }
         };
         let (left, right) = points.norms();
@@ -80,7 +72,9 @@ impl Sides {
     pub(super) fn base_into(&self, tile: &Tile, packed: &mut Vec<f64>, out: &mut [f64]) {
         match &self.points {
             Points::Dense { left, right } => dense_into(self.base, left, right, tile, packed, out),
-            Points::Sparse { left, right, constant } => sparse::base_into(self.base, *constant, left, right, tile, out),
+            Points::Sparse { left, right, background } => {
+                sparse::base_into(self.base, background, left, right, tile, out)
+            }
         }
         let shift = match self.base {
             Base::SquaredDistance | Base::L1Distance | Base::InnerProduct => return,

@@ -2,12 +2,13 @@
 //!
 //! A point is x = b + s, where b is the background all points share and s is zero in most columns. Distances do not see b;
 //! inner products are s's' + s'b + b's' + b'b. One-hot columns are such points too, with the common value of each column as
-//! background, also after standardising.
+//! background, also after standardising. Where a difference of such sums would leave too few digits, it is summed anew from
+//! the points themselves.
 
 use std::cell::{OnceCell, RefCell};
 
 use super::cut::Tile;
-use crate::features::Features;
+use crate::features::{Features, Sparse};
 use crate::kernel::{Base, Columns};
 use crate::linalg::Matrix;
 use crate::simd::{LANES, sparse_overlaps, sparse_products, sum_of_squares};
@@ -16,8 +17,8 @@ use crate::simd::{LANES, sparse_overlaps, sparse_products, sum_of_squares};
 const FEWEST_COLUMNS: usize = 33;
 /// At most one value in this many may differ from the background.
 const SPARSITY: usize = 4;
-/// A distance below this part of what its two points have is summed anew from differences: the difference of large sums
-/// keeps its digits only down to here.
+/// What is left of a difference of sums below this part of them is summed anew from the points: it keeps its digits only down
+/// to here.
 const CANCELLED: f64 = 1.0 / 64.0;
 /// Marks a column that no point on the right keeps.
 const ABSENT: u32 = u32::MAX;
@@ -30,26 +31,57 @@ pub(super) fn backgrounds<'a>(points: &Features, sets: impl Iterator<Item = &'a 
     sets.map(|columns| background(points, columns, &usual)).collect()
 }
 
-fn background(points: &Features, columns: &Columns, usual: &OnceCell<Vec<f64>>) -> Option<Vec<f64>> {
+fn background(points: &Features, columns: &Columns, usual: &OnceCell<Usual>) -> Option<Vec<f64>> {
     let (n, n_columns) = (points.n_rows(), columns.count(points.n_cols()));
     if n_columns < FEWEST_COLUMNS || n == 0 {
         return None;
     }
+    let usual = usual.get_or_init(|| Usual::new(points));
     let picked = columns.indices(points.n_cols());
-    let (usual, n_kept): (&[f64], usize) = match points {
-        Features::Dense(matrix) => {
-            let usual = usual.get_or_init(|| common_values(matrix));
-            let kept = |row: &[f64]| picked.iter().filter(|&&k| row[k] != usual[k]).count();
-            (usual, matrix.rows().map(kept).sum())
+    let n_kept: usize = picked.iter().map(|&k| usual.n_kept[k]).sum();
+    (n_kept <= n * n_columns / SPARSITY).then(|| picked.iter().map(|&k| usual.values[k]).collect())
+}
+
+/// For each column the value most points have, and how many have another. Columns without such a value have their mean: it is
+/// near the values, and a background far from them would cost digits.
+struct Usual {
+    values: Vec<f64>,
+    n_kept: Vec<usize>,
+}
+
+impl Usual {
+    fn new(points: &Features) -> Usual {
+        let n = points.n_rows();
+        let (mut values, mut n_kept) = match points {
+            Features::Dense(matrix) => (common_values(matrix), vec![0; matrix.n_cols()]),
+            Features::Sparse(sparse) => (sparse.background().to_vec(), vec![0; sparse.n_cols()]),
+        };
+        let mut rests = vec![0.0; values.len()];
+        // Parts of the mean, not a sum: it cannot overflow.
+        let mut keep = |k: usize, value: f64| {
+            n_kept[k] += 1;
+            rests[k] += value / n as f64;
+        };
+        for i in 0..n {
+            match points {
+                Features::Dense(matrix) => {
+                    let row = matrix.row(i).iter().zip(&values).enumerate();
+                    row.filter(|(_, (value, usual))| value != usual).for_each(|(k, (&value, _))| keep(k, value));
+                }
+                Features::Sparse(sparse) => {
+                    let (columns, stored) = sparse.entries(i);
+                    columns.iter().zip(stored).for_each(|(&k, &value)| keep(k as usize, value));
+                }
+            }
         }
-        Features::Sparse(sparse) => {
-            let mut is_picked = vec![false; points.n_cols()];
-            picked.iter().for_each(|&k| is_picked[k] = true);
-            let kept = |i: usize| sparse.entries(i).0.iter().filter(|&&k| is_picked[k as usize]).count();
-            (sparse.background(), (0..n).map(kept).sum())
+        for ((value, n_kept), rest) in values.iter_mut().zip(&mut n_kept).zip(rests) {
+            if 2 * *n_kept > n {
+                *value = rest + *value * ((n - *n_kept) as f64 / n as f64);
+                *n_kept = n;
+            }
         }
-    };
-    (n_kept <= n * n_columns / SPARSITY).then(|| picked.iter().map(|&k| usual[k]).collect())
+        Usual { values, n_kept }
+    }
 }
 
 /// For each column the value that more than half of the rows have, if there is one (Boyer and Moore's vote), else any.
@@ -66,6 +98,20 @@ fn common_values(matrix: &Matrix) -> Vec<f64> {
     votes.into_iter().map(|(value, _)| value).collect()
 }
 
+/// The value points have in each column they do not keep.
+#[derive(Debug)]
+pub(super) struct Background {
+    values: Vec<f64>,
+    /// b'b.
+    square: f64,
+}
+
+impl Background {
+    pub(super) fn new(values: &[f64]) -> Background {
+        Background { values: values.to_vec(), square: sum_of_squares(values) }
+    }
+}
+
 /// Points of one side of a stack.
 #[derive(Debug)]
 pub(super) struct SparsePoints {
@@ -75,12 +121,16 @@ pub(super) struct SparsePoints {
     columns: Vec<u32>,
     /// The same among the columns that points on the right keep.
     places: Vec<u32>,
+    /// s, and x as it came: s is rounded.
     values: Vec<f64>,
+    whole: Vec<f64>,
     /// Sum of s^2, of |s|, of s b, and |x|^2.
     squares: Vec<f64>,
     sizes: Vec<f64>,
     shifts: Vec<f64>,
     norms: Vec<f64>,
+    /// Whether x is so small beside s and b that inner products have to be summed over all columns.
+    cancelled: Vec<bool>,
     n_places: usize,
 }
 
@@ -93,60 +143,74 @@ impl SparsePoints {
         selected: &[usize],
         right: Option<&SparsePoints>,
     ) -> SparsePoints {
-        let (mut starts, mut kept, mut values) = (vec![0], vec![], vec![]);
+        let mut side = SparsePoints {
+            starts: vec![0],
+            columns: vec![],
+            places: vec![],
+            values: vec![],
+            whole: vec![],
+            squares: vec![],
+            sizes: vec![],
+            shifts: vec![],
+            norms: vec![],
+            cancelled: vec![],
+            n_places: 0,
+        };
         let picked = columns.indices(points.n_cols());
         match points {
             Features::Dense(matrix) => {
                 for &i in selected {
                     let row = matrix.row(i);
-                    for (k, (&column, usual)) in picked.iter().zip(background).enumerate() {
-                        if row[column] != *usual {
-                            kept.push(k as u32);
-                            values.push(row[column] - usual);
-                        }
-                    }
-                    starts.push(kept.len());
+                    side.push(background, picked.iter().enumerate().map(|(k, &column)| (k as u32, row[column])));
                 }
             }
-            Features::Sparse(sparse) => {
-                let mut position = vec![ABSENT; points.n_cols()];
-                picked.iter().enumerate().for_each(|(k, &column)| position[column] = k as u32);
-                for &i in selected {
-                    let (columns, stored) = sparse.entries(i);
-                    for (&column, &value) in columns.iter().zip(stored) {
-                        let k = position[column as usize];
-                        if k != ABSENT && value != background[k as usize] {
-                            kept.push(k);
-                            values.push(value - background[k as usize]);
-                        }
-                    }
-                    starts.push(kept.len());
-                }
-            }
+            Features::Sparse(sparse) => side.push_sparse(sparse, &picked, background, selected),
         }
-        let mut side = SparsePoints {
-            starts,
-            columns: kept,
-            places: vec![],
-            values,
-            squares: vec![],
-            sizes: vec![],
-            shifts: vec![],
-            norms: vec![],
-            n_places: 0,
-        };
         side.number(background.len(), right);
         side.sum(background);
         side
+    }
+
+    /// A point by its values, in the order of columns; those of the background are left out.
+    fn push(&mut self, background: &[f64], values: impl Iterator<Item = (u32, f64)>) {
+        for (k, value) in values.filter(|&(k, value)| value != background[k as usize]) {
+            self.columns.push(k);
+            self.values.push(value - background[k as usize]);
+            self.whole.push(value);
+        }
+        self.starts.push(self.columns.len());
+    }
+
+    fn push_sparse(&mut self, points: &Sparse, picked: &[usize], background: &[f64], selected: &[usize]) {
+        let mut position = vec![ABSENT; points.n_cols()];
+        picked.iter().enumerate().for_each(|(k, &column)| position[column] = k as u32);
+        // Columns with another background than the points have: values that are not stored count there too.
+        let own = points.background();
+        let moved: Vec<u32> =
+            picked.iter().zip(background).filter(|&(&k, usual)| own[k] != *usual).map(|(&k, _)| k as u32).collect();
+        let mut row = vec![];
+        for &i in selected {
+            let (columns, stored) = points.entries(i);
+            let absent = moved.iter().filter(|column| columns.binary_search(column).is_err());
+            row.clear();
+            row.extend(columns.iter().copied().zip(stored.iter().copied()));
+            row.extend(absent.map(|&column| (column, own[column as usize])));
+            if !moved.is_empty() {
+                row.sort_unstable_by_key(|&(column, _)| column);
+            }
+            let placed = row.iter().map(|&(column, value)| (position[column as usize], value));
+            self.push(background, placed.filter(|&(k, _)| k != ABSENT));
+        }
     }
 
     fn n_points(&self) -> usize {
         self.starts.len() - 1
     }
 
+    /// The columns of a point that are not those of the background, and x there.
     fn entries(&self, i: usize) -> (&[u32], &[f64]) {
         let range = self.starts[i]..self.starts[i + 1];
-        (&self.columns[range.clone()], &self.values[range])
+        (&self.columns[range.clone()], &self.whole[range])
     }
 
     fn number(&mut self, n_columns: usize, right: Option<&SparsePoints>) {
@@ -166,16 +230,20 @@ impl SparsePoints {
     fn sum(&mut self, background: &[f64]) {
         let constant = sum_of_squares(background);
         for i in 0..self.n_points() {
-            let (columns, values) = self.entries(i);
+            let range = self.starts[i]..self.starts[i + 1];
+            let (columns, values) = (&self.columns[range.clone()], &self.values[range]);
             let square = sum_of_squares(values);
             let size = values.iter().fold(0.0, |sum, s| sum + s.abs());
             let shift: f64 = columns.iter().zip(values).map(|(&k, s)| s * background[k as usize]).sum();
             // As inner products are put together, so that x'x equals it bit for bit.
-            let norm = (square + ((shift + shift) + constant)).max(0.0);
+            let norm = square + ((shift + shift) + constant);
+            let cancelled = norm < CANCELLED * (square + constant);
             self.squares.push(square);
             self.sizes.push(size);
             self.shifts.push(shift);
-            self.norms.push(norm);
+            let point = self.entries(i);
+            self.norms.push(if cancelled { product(point, point, background) } else { norm });
+            self.cancelled.push(cancelled);
         }
     }
 
@@ -193,7 +261,7 @@ thread_local! {
 /// The base quantity of every entry of a tile, row by row, before it is normalised.
 pub(super) fn base_into(
     base: Base,
-    constant: f64,
+    background: &Background,
     left: &SparsePoints,
     right: &SparsePoints,
     tile: &Tile,
@@ -216,12 +284,16 @@ pub(super) fn base_into(
     for (lane, (i, row)) in tile.rows.clone().zip(out.chunks_exact_mut(width)).enumerate() {
         for ((j, out), sums) in tile.cols.clone().zip(row).zip(sums.chunks_exact(LANES)) {
             let sum = sums[lane];
+            let (x, y, b) = (left.entries(i), right.entries(j), &background.values);
             *out = match base {
-                Base::SquaredDistance => distance(left.squares[i] + right.squares[j], sum)
-                    .unwrap_or_else(|| differences(left.entries(i), right.entries(j), |d| d * d)),
-                Base::L1Distance => distance(left.sizes[i] + right.sizes[j], sum)
-                    .unwrap_or_else(|| differences(left.entries(i), right.entries(j), f64::abs)),
-                _ => sum + ((left.shifts[i] + right.shifts[j]) + constant),
+                Base::SquaredDistance => {
+                    distance(left.squares[i] + right.squares[j], sum).unwrap_or_else(|| differences(x, y, b, |d| d * d))
+                }
+                Base::L1Distance => {
+                    distance(left.sizes[i] + right.sizes[j], sum).unwrap_or_else(|| differences(x, y, b, f64::abs))
+                }
+                _ if left.cancelled[i] || right.cancelled[j] => product(x, y, b),
+                _ => sum + ((left.shifts[i] + right.shifts[j]) + background.square),
             };
         }
     }
@@ -246,19 +318,36 @@ fn distance(total: f64, shared: f64) -> Option<f64> {
     (distance >= CANCELLED * total && distance.is_finite()).then_some(distance)
 }
 
-/// The sum over columns of a term of the difference.
-fn differences((a, x): (&[u32], &[f64]), (b, y): (&[u32], &[f64]), term: impl Fn(f64) -> f64) -> f64 {
-    let (mut i, mut j, mut sum) = (0, 0, 0.0);
+/// Columns that are not those of the background, ascending, and the values there.
+type Entries<'a> = (&'a [u32], &'a [f64]);
+
+/// Calls `f(column, x, y)` with the values of two points at each column that either keeps.
+fn each_kept((a, x): Entries<'_>, (b, y): Entries<'_>, background: &[f64], mut f: impl FnMut(u32, f64, f64)) {
+    let (mut i, mut j) = (0, 0);
     while i < a.len() || j < b.len() {
         let (left, right) = (a.get(i).copied().unwrap_or(ABSENT), b.get(j).copied().unwrap_or(ABSENT));
-        let difference = match left.cmp(&right) {
-            std::cmp::Ordering::Less => x[i],
-            std::cmp::Ordering::Greater => -y[j],
-            std::cmp::Ordering::Equal => x[i] - y[j],
-        };
-        sum += term(difference);
-        i += usize::from(left <= right);
-        j += usize::from(right <= left);
+        let column = left.min(right);
+        let usual = background[column as usize];
+        f(column, if left == column { x[i] } else { usual }, if right == column { y[j] } else { usual });
+        i += usize::from(left == column);
+        j += usize::from(right == column);
     }
+}
+
+/// The sum over columns of a term of the difference.
+fn differences(x: Entries<'_>, y: Entries<'_>, background: &[f64], term: impl Fn(f64) -> f64) -> f64 {
+    let mut sum = 0.0;
+    each_kept(x, y, background, |_, x, y| sum += term(x - y));
     sum
+}
+
+/// The inner product of two points, over all columns.
+fn product(x: Entries<'_>, y: Entries<'_>, background: &[f64]) -> f64 {
+    let (mut sum, mut next) = (0.0, 0);
+    let usual = |sum: f64, columns: &[f64]| columns.iter().fold(sum, |sum, b| b.mul_add(*b, sum));
+    each_kept(x, y, background, |column, x, y| {
+        sum = x.mul_add(y, usual(sum, &background[next..column as usize]));
+        next = column as usize + 1;
+    });
+    usual(sum, &background[next..])
 }
