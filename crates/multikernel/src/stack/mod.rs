@@ -223,12 +223,16 @@ impl Element for f32 {
     }
 }
 
-/// `n` values of any kind for a store: the memory of an earlier one of about that size, else new.
+/// At least `n` values of any kind for a store: the memory of an earlier one, cut down where it is much larger, else new.
 fn room<T: Element>(n: usize, spare: &Spare) -> Option<Vec<T>> {
     let mut kept = T::spare(spare);
     if let Some(at) = kept.iter().position(|values| values.len() >= n && values.len() / 2 < n) {
         let mut values = kept.swap_remove(at);
-        values.truncate(n);
+        // A sixteenth more is kept: the splits of a cross-validation differ by a row.
+        if values.len() - n > n / 16 {
+            values.truncate(n);
+            values.shrink_to_fit();
+        }
         return Some(values);
     }
     drop(kept);
@@ -624,6 +628,7 @@ impl Core {
             }
             return Err(refuse(0));
         };
+        self.clear_spare_over(need);
         let (rows, cols): (Vec<usize>, Vec<usize>) = ((0..self.cut.n_rows).collect(), (0..self.cut.n_cols).collect());
         let wanted = vec![true; self.layout.groups.len()];
         let source: Source<'_, T> = Source::computed(self, self.cut, &rows, &cols, &wanted);
@@ -655,6 +660,13 @@ impl Core {
         Error::Memory { what: format!("{what} on {} x {} points", self.cut.n_rows, self.cut.n_cols), need, limit, help }
     }
 
+    /// Gives spare memory back where it and these bytes are more than is allowed.
+    fn clear_spare_over(&self, bytes: u64) {
+        if self.memory.is_some_and(|limit| bytes.saturating_add(self.spare.bytes()) > limit) {
+            self.spare.clear();
+        }
+    }
+
     /// Matrices of zeros for the result of an operation, or a refusal before anything is allocated.
     fn matrices(&self, what: &str, n: usize, n_rows: usize, n_cols: usize) -> Result<Vec<Matrix>> {
         let each = (n_rows as u64).saturating_mul(n_cols as u64).saturating_mul(8);
@@ -666,14 +678,10 @@ impl Core {
             limit,
             help: "use fewer rows, or raise --memory".into(),
         };
-        if let Some(limit) = self.memory {
-            if need.saturating_add(held) > limit {
-                return Err(refuse(limit - held.min(limit)));
-            }
-            if need.saturating_add(held).saturating_add(self.spare.bytes()) > limit {
-                self.spare.clear();
-            }
+        if let Some(limit) = self.memory.filter(|&limit| need.saturating_add(held) > limit) {
+            return Err(refuse(limit - held.min(limit)));
         }
+        self.clear_spare_over(need.saturating_add(held));
         (0..n as u64).map(|k| Matrix::try_zeros(n_rows, n_cols).ok_or_else(|| refuse(k * each))).collect()
     }
 
@@ -722,5 +730,37 @@ fn check(what: &str, side: &str, found: usize, needed: usize) -> Result<()> {
         Ok(())
     } else {
         Err(Error::input(format!("{what} has {found} {side}, the stack needs {needed}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reused_memory_is_within_what_is_allowed() {
+        let pool = Pool::new(1).unwrap();
+        let kernels: Vec<Kernel> = ["gaussian(1)", "linear"].map(|text| text.parse().unwrap()).to_vec();
+        let train = |n: usize, memory: Option<u64>| {
+            let points = Matrix::from_fn(n, 2, |i, j| (i * 3 + j) as f64).into();
+            Stack::train(&points, &kernels, &Building { memory, ..Building::new(&pool) }).unwrap()
+        };
+        let taken = |stack: &Stack| match &stack.core.store {
+            Store::F64(values) => 8 * values.capacity() as u64,
+            _ => 0,
+        };
+        drop((train(400, None), train(400, None)));
+        let left = pool.spare().bytes();
+        drop(train(399, None));
+        assert_eq!(pool.spare().bytes(), left, "a row less gave memory back");
+        // A chain of ever smaller ones must not carry the first along.
+        for n in [300, 220, 160, 120] {
+            let limit = train(n, None).bytes() + 8 * (n * n) as u64 + 1000;
+            let stack = train(n, Some(limit));
+            assert!(stack.bytes() > 0 && taken(&stack) <= stack.bytes() / 16 * 17 + 256, "{n}: {}", taken(&stack));
+            stack.combine(&Matrix::zeros(2, 1), &pool).unwrap();
+            let most = limit + stack.bytes() / 16;
+            assert!(taken(&stack) + 8 * (n * n) as u64 + pool.spare().bytes() <= most, "{n} rows");
+        }
     }
 }
