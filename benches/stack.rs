@@ -89,9 +89,9 @@ fn read_streams<const STREAMS: usize>(data: &[f64]) -> f64 {
         std::array::from_fn(|s| &data[s * length * 8..(s + 1) * length * 8].as_chunks::<8>().0[..length]);
     let mut sums = [[0.0f64; 8]; STREAMS];
     for i in 0..length {
-        for s in 0..STREAMS {
-            for k in 0..8 {
-                sums[s][k] += streams[s][i][k];
+        for (sum, stream) in sums.iter_mut().zip(&streams) {
+            for (sum, value) in sum.iter_mut().zip(stream[i]) {
+                *sum += value;
             }
         }
     }

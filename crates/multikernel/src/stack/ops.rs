@@ -20,7 +20,7 @@ const PREFETCH_ROWS: usize = 24;
 /// Memory for the partial results of `apply`.
 const PARTIAL_BYTES: usize = 128 << 20;
 
-/// Asks before each block whether to go on.
+/// Asks before each tile whether to go on.
 pub(super) struct Watch<'a> {
     ask: Option<&'a (dyn Fn() -> bool + Send + Sync)>,
     stopped: AtomicBool,
