@@ -6,8 +6,8 @@ prints three tables: the largest differences of both sides from the formulas, th
 of the training rows and between test and training rows, and what the ways of writing it in numpy take. Ends with status 1
 when values are wrong. Needs numpy and cargo; sets that are not in DIR are left out with a message.
 
-numpy gets its best case: one product of the rows, one matrix of distances, every other step in place in the result, and
-the quickest of three ways. `whole` computes square matrices at once. `blocks` goes by blocks of rows, which stay in the
+numpy gets a good case, one product of the rows, one matrix of distances, every other step in place in the result, and its
+best. The good case is `whole`, square matrices at once. The best is the quickest of three ways, of which two know this bank: `blocks` goes by blocks of rows, which stay in the
 caches, and leaves out what lies above the diagonal blocks of the training rows, as we store one triangle of them only.
 `floored` is `blocks` with exponents raised to where the exponential is hardly above the smallest normal number (1e-304 in
 f64): below, numpy's exponential takes up to twenty times as long, and narrow widths have most of their values there.
@@ -183,25 +183,27 @@ def print_errors(sets, bench):
 
 
 def print_times(sets, bench, numpy_seconds):
-    """Prints the second table: both memories as `fresh / reused`, ratios ours / numpy."""
+    """Prints the second table: both memories as `fresh / reused`; the plain way in numpy, and the quickest of all ways."""
     memories = ["fresh", "reused"]
+    plain = {key: [seconds["whole"][memory] for memory in memories] for key, seconds in numpy_seconds.items()}
     quickest = {
         key: [min(seconds[way][memory] for way in WAYS) for memory in memories] for key, seconds in numpy_seconds.items()
     }
-    print("\nAll 17 kernels, stored: fresh / reused memory; ratio is our time / numpy's, one thread each\n")
+    print("\nAll 17 kernels, stored, one thread: fresh / reused memory, seconds, and how many times faster ours is\n")
     print(
-        "| set | train + test | precision | numpy s | ours s | ratio to numpy of the same precision | ratio to numpy f64 "
-        "| ours, two threads: times faster |\n|---|---:|---|---:|---:|---:|---:|---:|"
+        "| set | train + test | precision | ours s | than numpy whole, f64 | than numpy whole, same precision "
+        "| than the quickest numpy, f64 | than the quickest numpy, same precision | two threads than one |\n"
+        "|---|---:|---|---:|---:|---:|---:|---:|---:|"
     )
     for name, (train, test) in sets.items():
         for precision in PRECISIONS:
             row = bench[name, precision]
             one, two = ([row[threads][memory] for memory in memories] for threads in ("one_thread", "two_threads"))
-            same, double = quickest[name, precision], quickest[name, "f64"]
-            ratios = [[a / b for a, b in zip(x, y)] for x, y in ((one, same), (one, double), (one, two))]
+            others = [plain[name, "f64"], plain[name, precision], quickest[name, "f64"], quickest[name, precision]]
+            ratios = [[a / b for a, b in zip(other, one)] for other in others] + [[a / b for a, b in zip(one, two)]]
             print(
-                f"| {name} | {len(train)} + {len(test)} | {precision} | {pair(same, '.4f')} | {pair(one, '.4f')} | "
-                + " | ".join(pair(values, ".2f") for values in ratios) + " |"
+                f"| {name} | {len(train)} + {len(test)} | {precision} | {pair(one, '.4f')} | "
+                + " | ".join(pair(values, ".1f") for values in ratios[:4]) + f" | {pair(ratios[4], '.2f')} |"
             )
     print("\nnumpy by way: fresh / reused memory, seconds\n")
     print(f"| set | precision | {' | '.join(WAYS)} |\n|---|---|---:|---:|---:|")

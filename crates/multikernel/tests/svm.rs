@@ -165,5 +165,5 @@ fn run_out_of_time_before_the_first_step_makes_no_model() {
     session.control.canceller().cancel();
     let message =
         Plan::new("average").unwrap().train_in(&bundled("wdbc").unwrap(), &mut session).unwrap_err().to_string();
-    assert!(message.contains("nothing was learned and no model was made"), "{message}");
+    assert!(message.contains("before anything was learned; no model was made"), "{message}");
 }
