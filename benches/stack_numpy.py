@@ -6,11 +6,12 @@ prints three tables: the largest differences of both sides from the formulas, th
 of the training rows and between test and training rows, and what the ways of writing it in numpy take. Ends with status 1
 when values are wrong. Needs numpy and cargo; sets that are not in DIR are left out with a message.
 
-numpy gets a good case, one product of the rows, one matrix of distances, every other step in place in the result, and its
-best. The good case is `whole`, square matrices at once. The best is the quickest of three ways, of which two know this bank: `blocks` goes by blocks of rows, which stay in the
-caches, and leaves out what lies above the diagonal blocks of the training rows, as we store one triangle of them only.
-`floored` is `blocks` with exponents raised to where the exponential is hardly above the smallest normal number (1e-304 in
-f64): below, numpy's exponential takes up to twenty times as long, and narrow widths have most of their values there.
+numpy gets a good case and its best. The good case, `whole`, is one product of the rows, one matrix of distances, and every
+other step in place in the result. The best is the quickest of three ways: besides `whole` there is `blocks`, which goes by
+blocks of rows, which stay in the caches, and leaves out what lies above the diagonal blocks of the training rows, as we store
+one triangle of them only; and `floored`, which is `blocks` with exponents raised to where the exponential is hardly above the
+smallest normal number (1e-304 in f64): below, numpy's exponential takes up to twenty times as long, and narrow widths have
+most of their values there.
 Both sides are the best of equally many repeats, in a result allocated anew each time (and given back, both timed) and in
 one that is reused.
 """

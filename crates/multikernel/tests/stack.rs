@@ -415,6 +415,7 @@ fn stopped_operation_is_an_error_and_no_result() {
         assert!(is_stopped(stack.project(&[], &pool).map(drop).unwrap_err()));
         assert!(is_stopped(stack.apply(&Matrix::zeros(300, 1), &pool).map(drop).unwrap_err()));
         assert!(is_stopped(stack.collect(&Matrix::zeros(300, 3), &pool).map(drop).unwrap_err()));
+        assert!(stack.unstoppable().combine(&random(3, 1, 29), &pool).is_ok());
     }
 }
 

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use super::checkpoint::{Checkpoint, Schedule, Stored};
 use super::control::{Control, Stop};
-use super::method::{AnyMethod, AnyState, Predict, Task};
+use super::method::{AnyMethod, AnyState, Input, Predict, Task};
 use super::observer::{Observer, Progress, Status};
 use super::params::Params;
 use crate::error::{Error, Result};
 use crate::file::Record;
+use crate::stack::Stack;
 
 /// What a run ended with.
 pub struct Run {
@@ -74,7 +75,10 @@ impl Runner<'_> {
         if stop != Stop::Finished {
             self.store(steps, &progress, state.as_ref());
         }
-        let (model, record) = state.finish(task, params)?;
+        // A run that was stopped is still finished, kernels and all.
+        let stack = task.stack().map(Stack::unstoppable).ok();
+        let input = stack.as_ref().map_or(task.input, Input::Stack);
+        let (model, record) = state.finish(&Task { input, ..*task }, params)?;
         Ok(Run { model, record, stop, steps, progress })
     }
 

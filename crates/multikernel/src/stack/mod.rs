@@ -79,6 +79,9 @@ pub enum Storage {
     Tiled,
 }
 
+/// Asked now and then, from any thread: whether to stop.
+type Asked = Arc<dyn Fn() -> bool + Send + Sync>;
+
 /// How a stack is built: with which threads, within which memory, and who hears of it.
 #[derive(Clone)]
 pub struct Building<'a> {
@@ -93,7 +96,7 @@ pub struct Building<'a> {
     /// Called with (values done, in all) while values are stored; returning false gives up with [`Error::Stopped`].
     pub watch: Option<&'a (dyn Fn(usize, usize) -> bool + Sync)>,
     /// Asked now and then by every operation on the stack; true ends it with [`Error::Stopped`].
-    pub stop: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+    pub stop: Option<Asked>,
 }
 
 impl<'a> Building<'a> {
@@ -131,11 +134,18 @@ pub struct Centring {
 /// assert!((sum.get(1, 2) - 0.5 * ((-2.0f64).exp() + 1.0)).abs() < 1e-15);
 /// # Ok::<(), multikernel::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Stack {
     core: Arc<Core>,
     rows: Selection,
     cols: Selection,
+    stop: Option<Asked>,
+}
+
+impl fmt::Debug for Stack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stack").field("shape", &self.cut()).field("core", &self.core).finish_non_exhaustive()
+    }
 }
 
 /// What all views of a stack share.
@@ -158,7 +168,6 @@ struct Core {
     memory: Option<u64>,
     /// The limit that values would have crossed had they been stored.
     crossed: Option<u64>,
-    stop: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
     spare: Arc<Spare>,
 }
 
@@ -424,12 +433,13 @@ impl Stack {
     pub fn view(&self, points: &[usize]) -> Result<Stack> {
         let rows = self.rows.of(points)?;
         let cols = if self.rows.is(&self.cols) { rows.clone() } else { self.cols.of(points)? };
-        Ok(Stack { core: self.core.clone(), rows, cols })
+        Ok(Stack { core: self.core.clone(), rows, cols, stop: self.stop.clone() })
     }
 
     /// The stack between some row points and some column points, without copying.
     pub fn between(&self, rows: &[usize], cols: &[usize]) -> Result<Stack> {
-        Ok(Stack { core: self.core.clone(), rows: self.rows.of(rows)?, cols: self.cols.of(cols)? })
+        let (rows, cols) = (self.rows.of(rows)?, self.cols.of(cols)?);
+        Ok(Stack { core: self.core.clone(), rows, cols, stop: self.stop.clone() })
     }
 
     /// `sum_m W_mc K_m` for each column c of the P x C weights: C matrices of n_rows x n_cols. One pass over the kernels
@@ -478,6 +488,16 @@ impl Stack {
         in_precision!(piece, block(&piece, m))
     }
 
+    /// The same stack, which nothing stops: for what has to be done after a run was.
+    #[must_use]
+    pub fn unstoppable(&self) -> Stack {
+        Stack { stop: None, ..self.clone() }
+    }
+
+    fn watch(&self) -> Watch<'_> {
+        Watch::new(self.stop.as_deref())
+    }
+
     /// The shape of this view.
     fn cut(&self) -> Cut {
         let symmetric = self.core.cut.symmetric && self.rows.is(&self.cols);
@@ -522,7 +542,6 @@ impl Core {
             notes: vec![],
             memory: building.memory,
             crossed: None,
-            stop: building.stop.clone(),
             spare: building.pool.spare().clone(),
         }
     }
@@ -560,7 +579,7 @@ impl Core {
         if cut.n_cols == 0 {
             return Ok(vec![0.0; cut.n_rows]);
         }
-        let watch = self.watch();
+        let watch = Watch::new(building.stop.as_deref());
         let means = building.pool.map(cut.n_blocks(), |block| {
             let mut sums = vec![0.0; cut.rows(block).len()];
             let mut scratch = Scratch::default();
@@ -608,7 +627,7 @@ impl Core {
             }
         }
         let (rows, cols) = (Selection::All(self.cut.n_rows), Selection::All(self.cut.n_cols));
-        Ok(Stack { core: Arc::new(self), rows, cols })
+        Ok(Stack { core: Arc::new(self), rows, cols, stop: building.stop.clone() })
     }
 
     fn fill<T: Element>(&mut self, need: u64, building: &Building<'_>) -> Result<()> {
@@ -683,10 +702,6 @@ impl Core {
         }
         self.clear_spare_over(need.saturating_add(held));
         (0..n as u64).map(|k| Matrix::try_zeros(n_rows, n_cols).ok_or_else(|| refuse(k * each))).collect()
-    }
-
-    fn watch(&self) -> Watch<'_> {
-        Watch::new(self.stop.as_deref())
     }
 }
 

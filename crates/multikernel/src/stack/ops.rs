@@ -101,7 +101,7 @@ pub(super) fn combine<T: Element>(stack: &Stack, weights: &Matrix, pool: &Pool) 
     let indices = stack.indices();
     let source: Source<'_, T> = stack.source(&indices, &wanted);
     let pieces: Vec<Pieces<'_>> = sums.iter_mut().map(Pieces::new).collect();
-    let watch = stack.core.watch();
+    let watch = stack.watch();
     pool.each((0..cut.n_blocks()).rev().collect(), |block| {
         let (mut scratch, mut distances) = (Scratch::default(), Buffer::default());
         let mut out: Vec<Buffer> = vec![Buffer::default(); columns.len()];
@@ -320,7 +320,7 @@ pub(super) fn project<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], poo
     let wanted = vec![true; layout.batches.len()];
     let indices = stack.indices();
     let source: Source<'_, T> = stack.source(&indices, &wanted);
-    let watch = stack.core.watch();
+    let watch = stack.watch();
     let parts = cut.parts();
     let partial = pool.map(parts.len(), |part| {
         let (mut scratch, mut distances) = (Scratch::default(), Buffer::default());
@@ -414,7 +414,7 @@ pub(super) fn apply<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) ->
     let wanted = vec![true; layout.batches.len()];
     let indices = stack.indices();
     let source: Source<'_, T> = stack.source(&indices, &wanted);
-    let watch = stack.core.watch();
+    let watch = stack.watch();
     let n_batches = layout.batches.len();
     let partial = pool.map(parts.len() * n_batches, |task| {
         let (part, b) = (task / n_batches, task % n_batches);
@@ -464,7 +464,7 @@ pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) 
     let wanted = vec![true; layout.batches.len()];
     let indices = stack.indices();
     let source: Source<'_, T> = stack.source(&indices, &wanted);
-    let watch = stack.core.watch();
+    let watch = stack.watch();
     let parts = cut.parts();
     let partial = pool.map(parts.len(), |part| {
         let (mut scratch, mut buffers) = (Scratch::default(), <[Buffer; 2]>::default());
