@@ -1,6 +1,7 @@
 //! Dense matrices of our own and the few operations on them; a linear-algebra crate, once needed, is named here only.
 
 use crate::error::{Error, Result};
+use crate::simd::{SIDE, transpose_raw};
 
 /// A dense row-major `f64` matrix: the one array type of the public API.
 ///
@@ -173,6 +174,16 @@ impl<'a> Pieces<'a> {
     pub(crate) fn new(matrix: &'a mut Matrix) -> Self {
         let (n_rows, n_cols) = (matrix.n_rows, matrix.n_cols);
         Pieces { data: matrix.data.as_mut_ptr(), n_rows, n_cols, matrix: std::marker::PhantomData }
+    }
+
+    /// Writes a square, whose rows begin `stride` numbers apart in `from`, turned over to (row, col).
+    ///
+    /// # Safety
+    /// No piece that exists at the same time may overlap the square.
+    pub(crate) unsafe fn put_turned(&self, from: &[f64], stride: usize, row: usize, col: usize) {
+        assert!(from.len() >= stride * (SIDE - 1) + SIDE && row + SIDE <= self.n_rows && col + SIDE <= self.n_cols);
+        // SAFETY: inside the slice and the matrix, checked above, and not shared, promised by the caller.
+        unsafe { transpose_raw(from.as_ptr(), stride, self.data.add(row * self.n_cols + col), self.n_cols) };
     }
 
     /// Some columns of a row.

@@ -17,7 +17,7 @@ pub(crate) use base::{Accumulate, LANES, PANEL, ROWS, accumulate, sparse_overlap
 pub(crate) use exp::{decay_into, exp};
 pub(crate) use profile::{COEFFICIENTS, Line, OCTAVE_BITS, add_moments, add_profile};
 pub(crate) use reduce::{MOST_RAISES, NARROW_RATES, Real};
-pub(crate) use transpose::{SIDE, transpose};
+pub(crate) use transpose::{SIDE, transpose, transpose_raw};
 
 /// The instruction sets the loops are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

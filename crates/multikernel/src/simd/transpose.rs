@@ -3,18 +3,34 @@
 /// Rows and columns of a square.
 pub(crate) const SIDE: usize = 8;
 
-/// `out[c][r] = rows[r][c]`.
+/// `to[c][r] = from[r][c]` for a square, whose rows begin `from_stride` and `to_stride` numbers apart.
+///
+/// # Panics
+/// If a slice ends before the square does.
 #[inline]
-pub(crate) fn transpose(rows: &[[f64; SIDE]; SIDE], out: &mut [[f64; SIDE]; SIDE]) {
+pub(crate) fn transpose(from: &[f64], from_stride: usize, to: &mut [f64], to_stride: usize) {
+    let reach = |stride: usize| stride * (SIDE - 1) + SIDE;
+    assert!(from.len() >= reach(from_stride) && to.len() >= reach(to_stride));
+    // SAFETY: both squares are inside their slices, checked above, and a slice to write to overlaps no other.
+    unsafe { transpose_raw(from.as_ptr(), from_stride, to.as_mut_ptr(), to_stride) };
+}
+
+/// [`transpose`] between two places.
+///
+/// # Safety
+/// All of `from` must be readable, all of `to` writable, by nobody else, and the two must not overlap.
+#[inline]
+pub(crate) unsafe fn transpose_raw(from: *const f64, from_stride: usize, to: *mut f64, to_stride: usize) {
     #[cfg(target_arch = "x86_64")]
     if super::level() == super::Level::Avx512 {
-        // SAFETY: `level` found AVX-512 on this processor.
-        unsafe { transpose_avx512(rows, out) };
+        // SAFETY: `level` found AVX-512 on this processor; the rest is promised by the caller.
+        unsafe { transpose_avx512(from, from_stride, to, to_stride) };
         return;
     }
-    for (c, out) in out.iter_mut().enumerate() {
-        for (out, row) in out.iter_mut().zip(rows) {
-            *out = row[c];
+    for r in 0..SIDE {
+        for c in 0..SIDE {
+            // SAFETY: inside the squares, promised by the caller.
+            unsafe { *to.add(c * to_stride + r) = *from.add(r * from_stride + c) };
         }
     }
 }
@@ -22,31 +38,28 @@ pub(crate) fn transpose(rows: &[[f64; SIDE]; SIDE], out: &mut [[f64; SIDE]; SIDE
 /// Pairs of neighbours change places, then pairs of pairs, then halves.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-fn transpose_avx512(rows: &[[f64; SIDE]; SIDE], out: &mut [[f64; SIDE]; SIDE]) {
+unsafe fn transpose_avx512(from: *const f64, from_stride: usize, to: *mut f64, to_stride: usize) {
     use std::arch::x86_64::{
-        _mm512_loadu_pd, _mm512_shuffle_f64x2, _mm512_storeu_pd, _mm512_unpackhi_pd, _mm512_unpacklo_pd,
+        __m512d, _mm512_loadu_pd, _mm512_shuffle_f64x2, _mm512_storeu_pd, _mm512_unpackhi_pd, _mm512_unpacklo_pd,
     };
-    // SAFETY: each row is eight numbers.
-    let row = |r: usize| unsafe { _mm512_loadu_pd(rows[r].as_ptr()) };
-    // Columns 0, 2, 4, 6 (low) and 1, 3, 5, 7 (high) of two rows, in pairs.
-    let low = [0, 2, 4, 6].map(|r| _mm512_unpacklo_pd(row(r), row(r + 1)));
-    let high = [0, 2, 4, 6].map(|r| _mm512_unpackhi_pd(row(r), row(r + 1)));
-    for (first, pairs) in [(0, low), (1, high)] {
-        let (a, b) =
-            (_mm512_shuffle_f64x2::<0x88>(pairs[0], pairs[1]), _mm512_shuffle_f64x2::<0x88>(pairs[2], pairs[3]));
-        let (c, d) =
-            (_mm512_shuffle_f64x2::<0xdd>(pairs[0], pairs[1]), _mm512_shuffle_f64x2::<0xdd>(pairs[2], pairs[3]));
-        let columns = [
-            _mm512_shuffle_f64x2::<0x88>(a, b),
-            _mm512_shuffle_f64x2::<0x88>(c, d),
-            _mm512_shuffle_f64x2::<0xdd>(a, b),
-            _mm512_shuffle_f64x2::<0xdd>(c, d),
-        ];
-        for (k, column) in columns.into_iter().enumerate() {
-            // SAFETY: each row is eight numbers.
-            unsafe { _mm512_storeu_pd(out[first + 2 * k].as_mut_ptr(), column) };
-        }
-    }
+    // SAFETY: inside the square, promised by the caller.
+    let row = |r: usize| unsafe { _mm512_loadu_pd(from.add(r * from_stride)) };
+    // SAFETY: as above.
+    let put = |c: usize, column: __m512d| unsafe { _mm512_storeu_pd(to.add(c * to_stride), column) };
+    let (a, b, c, d) = ((row(0), row(1)), (row(2), row(3)), (row(4), row(5)), (row(6), row(7)));
+    // Columns 0, 2, 4, 6 of two rows each, then columns 1, 3, 5, 7.
+    let low = |pair: (__m512d, __m512d)| _mm512_unpacklo_pd(pair.0, pair.1);
+    let high = |pair: (__m512d, __m512d)| _mm512_unpackhi_pd(pair.0, pair.1);
+    let halves = |first: usize, p: __m512d, q: __m512d, r: __m512d, s: __m512d| {
+        let (pq, rs) = (_mm512_shuffle_f64x2::<0x88>(p, q), _mm512_shuffle_f64x2::<0x88>(r, s));
+        put(first, _mm512_shuffle_f64x2::<0x88>(pq, rs));
+        put(first + 4, _mm512_shuffle_f64x2::<0xdd>(pq, rs));
+        let (pq, rs) = (_mm512_shuffle_f64x2::<0xdd>(p, q), _mm512_shuffle_f64x2::<0xdd>(r, s));
+        put(first + 2, _mm512_shuffle_f64x2::<0x88>(pq, rs));
+        put(first + 6, _mm512_shuffle_f64x2::<0xdd>(pq, rs));
+    };
+    halves(0, low(a), low(b), low(c), low(d));
+    halves(1, high(a), high(b), high(c), high(d));
 }
 
 #[cfg(test)]
@@ -54,16 +67,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transpose_turns_rows_into_columns() {
-        let rows: [[f64; SIDE]; SIDE] = std::array::from_fn(|r| std::array::from_fn(|c| (10 * r + c) as f64));
-        let out = crate::simd::at_every_level(|| {
-            let mut out = [[0.0; SIDE]; SIDE];
-            transpose(&rows, &mut out);
-            out
-        });
-        for r in 0..SIDE {
-            for c in 0..SIDE {
-                assert_eq!(out[c][r], rows[r][c]);
+    fn transpose_turns_rows_into_columns_and_leaves_the_rest() {
+        for (from_stride, to_stride) in [(8, 8), (8, 11), (13, 8), (9, 20)] {
+            let from: Vec<f64> = (0..from_stride * 8).map(|k| k as f64).collect();
+            let to = crate::simd::at_every_level(|| {
+                let mut to = vec![-1.0; to_stride * 8];
+                transpose(&from, from_stride, &mut to, to_stride);
+                to
+            });
+            for r in 0..to_stride {
+                for c in 0..SIDE {
+                    let expected = if r < SIDE { from[r * from_stride + c] } else { -1.0 };
+                    assert_eq!(to[c * to_stride + r], expected);
+                }
             }
         }
     }

@@ -102,7 +102,7 @@ pub(super) fn combine<T: Element>(stack: &Stack, weights: &Matrix, pool: &Pool) 
     let source: Source<'_, T> = stack.source(&indices, &wanted);
     let pieces: Vec<Pieces<'_>> = sums.iter_mut().map(Pieces::new).collect();
     let watch = stack.watch();
-    pool.each((0..cut.n_blocks()).rev().collect(), |block| {
+    pool.each((0..cut.n_blocks()).collect(), |block| {
         let (mut scratch, mut distances) = (Scratch::default(), Buffer::default());
         let mut out: Vec<Buffer> = vec![Buffer::default(); columns.len()];
         for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
@@ -162,16 +162,19 @@ fn write(tile: &Tile, cut: &Cut, values: &[f64], pieces: &Pieces<'_>) {
         // SAFETY: each entry of the matrix belongs to one tile or to the mirror of one, and each tile to one task.
         unsafe { pieces.piece(i, tile.cols.clone()) }.copy_from_slice(row);
     }
-    let (mut rows, mut columns) = ([[0.0; SIDE]; SIDE], [[0.0; SIDE]; SIDE]);
     for first in (0..tile.n_mirrored(cut)).step_by(SIDE) {
-        for (row, values) in rows.iter_mut().zip(values.chunks_exact(width)) {
-            row.copy_from_slice(&values[first..first + SIDE]);
-        }
-        transpose(&rows, &mut columns);
-        for (j, column) in (tile.cols.start + first..).zip(&columns) {
+        let j = tile.cols.start + first;
+        if tile.rows.len() == SIDE {
             // SAFETY: as above.
-            let out = unsafe { pieces.piece(j, tile.rows.clone()) };
-            out.copy_from_slice(&column[..out.len()]);
+            unsafe { pieces.put_turned(&values[first..], width, j, tile.rows.start) };
+            continue;
+        }
+        for (k, j) in (j..j + SIDE).enumerate() {
+            // SAFETY: as above.
+            let column = unsafe { pieces.piece(j, tile.rows.clone()) };
+            for (r, out) in column.iter_mut().enumerate() {
+                *out = values[r * width + first + k];
+            }
         }
     }
 }
@@ -219,14 +222,21 @@ impl<'a> Folded<'a> {
 
 /// Adds the entries across the diagonal from the first columns of a tile, square by square.
 fn add_transposed(matrix: &Matrix, tile: &Tile, mirrored: usize, out: &mut [f64]) {
-    let (mut columns, mut rows) = ([[0.0; SIDE]; SIDE], [[0.0; SIDE]; SIDE]);
+    let mut square = Buffer::default();
+    square.set_len(SIDE * SIDE);
     for first in (0..mirrored).step_by(SIDE) {
-        for (j, column) in (tile.cols.start + first..).zip(&mut columns) {
-            prefetch(matrix.row_start(j + PREFETCH_ROWS, tile.rows.start));
-            column[..tile.rows.len()].copy_from_slice(&matrix.row(j)[tile.rows.clone()]);
+        let j = tile.cols.start + first;
+        (j..j + SIDE).for_each(|j| prefetch(matrix.row_start(j + PREFETCH_ROWS, tile.rows.start)));
+        if tile.rows.len() == SIDE {
+            transpose(&matrix.data()[j * matrix.n_cols() + tile.rows.start..], matrix.n_cols(), &mut square, SIDE);
+        } else {
+            for (k, j) in (j..j + SIDE).enumerate() {
+                for (r, i) in tile.rows.clone().enumerate() {
+                    square[r * SIDE + k] = matrix.get(j, i);
+                }
+            }
         }
-        transpose(&columns, &mut rows);
-        for (out, row) in out.chunks_exact_mut(tile.cols.len()).zip(&rows) {
+        for (out, row) in out.chunks_exact_mut(tile.cols.len()).zip(square.chunks_exact(SIDE)) {
             for (out, value) in out[first..first + SIDE].iter_mut().zip(row) {
                 *out += value;
             }

@@ -11,7 +11,7 @@ use super::cut::Tile;
 use crate::features::{Features, Sparse};
 use crate::kernel::{Base, Columns};
 use crate::linalg::Matrix;
-use crate::simd::{LANES, sparse_overlaps, sparse_products, sum_of_squares};
+use crate::simd::{LANES, SIDE, dispatched, sparse_overlaps, sparse_products, sum_of_squares, transpose};
 
 /// Fewer columns than this are cheaper as they are.
 const FEWEST_COLUMNS: usize = 33;
@@ -281,20 +281,82 @@ pub(super) fn base_into(
         }
         scatter(left, tile, |place, lane, _| panel[place][lane] = 0.0);
     });
-    for (lane, (i, row)) in tile.rows.clone().zip(out.chunks_exact_mut(width)).enumerate() {
-        for ((j, out), sums) in tile.cols.clone().zip(row).zip(sums.chunks_exact(LANES)) {
-            let sum = sums[lane];
-            let (x, y, b) = (left.entries(i), right.entries(j), &background.values);
-            *out = match base {
-                Base::SquaredDistance => {
-                    distance(left.squares[i] + right.squares[j], sum).unwrap_or_else(|| differences(x, y, b, |d| d * d))
+    turn(&sums, width, out);
+    let any_cancelled = right.cancelled[tile.cols.clone()].contains(&true);
+    for (i, row) in tile.rows.clone().zip(out.chunks_exact_mut(width)) {
+        match base {
+            Base::SquaredDistance => {
+                let anew = |j: usize| differences(left.entries(i), right.entries(j), &background.values, |d| d * d);
+                distances(left.squares[i], &right.squares[tile.cols.clone()], tile.cols.start, row, anew);
+            }
+            Base::L1Distance => {
+                let anew = |j: usize| differences(left.entries(i), right.entries(j), &background.values, f64::abs);
+                distances(left.sizes[i], &right.sizes[tile.cols.clone()], tile.cols.start, row, anew);
+            }
+            Base::InnerProduct | Base::Cosine | Base::ShiftedCosine => {
+                add_shifts(left.shifts[i], &right.shifts[tile.cols.clone()], background.square, row);
+                if left.cancelled[i] || any_cancelled {
+                    for (j, out) in tile.cols.clone().zip(row) {
+                        if left.cancelled[i] || right.cancelled[j] {
+                            *out = product(left.entries(i), right.entries(j), &background.values);
+                        }
+                    }
                 }
-                Base::L1Distance => {
-                    distance(left.sizes[i] + right.sizes[j], sum).unwrap_or_else(|| differences(x, y, b, f64::abs))
-                }
-                _ if left.cancelled[i] || right.cancelled[j] => product(x, y, b),
-                _ => sum + ((left.shifts[i] + right.shifts[j]) + background.square),
-            };
+            }
+        }
+    }
+}
+
+/// Sums of [`LANES`] rows side by side become rows, as many as `out` has, of `width`.
+fn turn(sums: &[f64], width: usize, out: &mut [f64]) {
+    let n_rows = out.len() / width;
+    let whole = if n_rows == SIDE { width / SIDE * SIDE } else { 0 };
+    for first in (0..whole).step_by(SIDE) {
+        transpose(&sums[first * LANES..], LANES, &mut out[first..], width);
+    }
+    for (lane, row) in out.chunks_exact_mut(width).enumerate() {
+        for (k, out) in row.iter_mut().enumerate().skip(whole) {
+            *out = sums[k * LANES + lane];
+        }
+    }
+}
+
+/// What a point and each of others have, less twice what they share (in `row`): `anew` where that leaves too few digits.
+fn distances(own: f64, others: &[f64], first: usize, row: &mut [f64], anew: impl Fn(usize) -> f64) {
+    if less_shared(own, others, row) {
+        return;
+    }
+    for ((j, distance), other) in (first..).zip(row).zip(others) {
+        if !keeps_digits(*distance, own + other) {
+            *distance = anew(j);
+        }
+    }
+}
+
+/// Not `<`: sums that overflowed have lost their digits as well.
+#[inline(always)]
+fn keeps_digits(distance: f64, total: f64) -> bool {
+    distance >= CANCELLED * total && distance < f64::INFINITY
+}
+
+dispatched! {
+    /// `row = own + others - 2 row`; whether all keep their digits.
+    fn less_shared(own: f64, others: &[f64], row: &mut [f64]) -> bool {
+        let mut all = true;
+        for (value, other) in row.iter_mut().zip(others) {
+            let total = own + other;
+            *value = total - 2.0 * *value;
+            all &= keeps_digits(*value, total);
+        }
+        all
+    }
+}
+
+dispatched! {
+    /// `row += (own + others) + constant`.
+    fn add_shifts(own: f64, others: &[f64], constant: f64, row: &mut [f64]) {
+        for (value, other) in row.iter_mut().zip(others) {
+            *value += (own + other) + constant;
         }
     }
 }
@@ -309,13 +371,6 @@ fn scatter(left: &SparsePoints, tile: &Tile, mut f: impl FnMut(usize, usize, f64
             }
         }
     }
-}
-
-/// What two points have less twice what they share; none where that leaves too few digits.
-fn distance(total: f64, shared: f64) -> Option<f64> {
-    let distance = total - 2.0 * shared;
-    // Not `<`: sums that overflowed are summed anew as well.
-    (distance >= CANCELLED * total && distance.is_finite()).then_some(distance)
 }
 
 /// Columns that are not those of the background, ascending, and the values there.
