@@ -96,7 +96,6 @@ fn side_by_side(jobs: &mut [&mut dyn FnMut()]) -> Vec<f64> {
 
 /// Sums a buffer as `STREAMS` streams side by side, in vectors as wide as the machine has.
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "all streams are read at one position before the next")]
 fn read_streams<const STREAMS: usize>(data: &[f64]) -> f64 {
     let length = data.len() / STREAMS / 8;
     let streams: [&[[f64; 8]]; STREAMS] =
