@@ -610,7 +610,7 @@ impl Core {
     fn into_stack(mut self, building: &Building<'_>) -> Result<Stack> {
         let need = self.stored_bytes();
         // Room for one combined kernel beside the stack, which every method needs sooner or later.
-        let result = 8 * (self.cut.n_rows as u64).saturating_mul(self.cut.n_cols as u64);
+        let result = (self.cut.n_rows as u64).saturating_mul(self.cut.n_cols as u64).saturating_mul(8);
         let fits = self.memory.is_none_or(|limit| need.saturating_add(result) <= limit);
         let store = match building.storage {
             Storage::Tiled => false,
