@@ -18,9 +18,9 @@ pub(crate) trait Real: Copy + Default + Send + Sync + 'static {
     fn zeros(n: usize) -> Vec<Self>;
     /// `out = values`, rounded to the type.
     fn round_into(values: &[f64], out: &mut [Self]);
-    /// `e^(-rate * base)` and then, for each of `raises`, the square (or, if true, the fourth power) of the values before: one
-    /// array of the length of `base` after the other. At most [`MOST_RAISES`], and `base` at least 0.
-    fn decays_into(rate: f64, raises: &[bool], base: &[f64], out: &mut [Self]);
+    /// `e^(-rate * base)` and then, for each of `raises`, the square (or, if true, the fourth power) of the values before: arrays
+    /// of the length of `base`. At most [`MOST_RAISES`], and `base` at least 0.
+    fn decays_into(rate: f64, raises: &[bool], base: &[f64], out: &mut [&mut [Self]]);
     /// `out = values`.
     fn widen_into(values: &[Self], out: &mut [f64]);
     /// `out += weight * values`.
@@ -33,14 +33,15 @@ pub(crate) trait Real: Copy + Default + Send + Sync + 'static {
     fn dot_four(values: [&[Self]; 4], with: &[f64]) -> [f64; 4];
 }
 
-/// Asks for what the next four arrays hold here, if they follow these in memory: arrays are too short for the processor to
-/// find out by itself.
+/// Bytes ahead of which stored values are asked for: about as far as four streams get while memory answers.
+const AHEAD: usize = 2048;
+
+/// Asks for what follows in each of four streams: the processor finds out by itself only within a page.
 #[inline(always)]
-fn prefetch_next<T>(values: [&[T]; 4], here: [&[T; LANES]; 4]) {
-    let next = 4 * values[0].len();
-    for here in here {
+fn prefetch_ahead<T>(streams: [&[T; LANES]; 4]) {
+    for here in streams {
         for line in 0..(LANES * size_of::<T>()).div_ceil(64) {
-            prefetch(here.as_ptr().wrapping_add(next + line * 64 / size_of::<T>()));
+            prefetch(here.as_ptr().wrapping_add((AHEAD + line * 64) / size_of::<T>()));
         }
     }
 }
@@ -68,16 +69,15 @@ fn finish<T: Copy + Into<f64>>(mut sum: [f64; LANES], rest: &[T], with: &[f64]) 
 }
 
 dispatched! {
-    fn decays_f64(rate: f64, raises: &[bool], base: &[f64], out: &mut [f64]) {
-        let n = base.len();
+    fn decays_f64(rate: f64, raises: &[bool], base: &[f64], out: &mut [&mut [f64]]) {
+        let Some((first, rest)) = out.split_first_mut() else { return };
         // A few values at a time: all their powers are made before they leave the first-level cache.
-        for (start, base) in (0..n).step_by(DECAYS).zip(base.chunks(DECAYS)) {
-            let (first, rest) = out.split_at_mut(n);
+        for (start, base) in (0..base.len()).step_by(DECAYS).zip(base.chunks(DECAYS)) {
             let mut values = &mut first[start..start + base.len()];
             for (value, base) in values.iter_mut().zip(base) {
                 *value = exp(-(rate * base));
             }
-            for (next, &twice) in rest.chunks_exact_mut(n).zip(raises) {
+            for (next, &twice) in rest.iter_mut().zip(raises) {
                 let next = &mut next[start..start + base.len()];
                 if twice {
                     for (next, value) in next.iter_mut().zip(&*values) {
@@ -103,19 +103,18 @@ dispatched! {
     ///
     /// Rate, base quantity and their product x are rounded, so a value is off by a part of up to 3 |x| 2^-24, and 1.14 units
     /// in the last place for the exponential: never more than 1.4e-7, small values by more of their digits than large ones.
-    fn decays_f32(rate: f64, raises: &[bool], base: &[f64], out: &mut [f32]) {
+    fn decays_f32(rate: f64, raises: &[bool], base: &[f64], out: &mut [&mut [f32]]) {
         let mut rates = [rate; 1 + MOST_RAISES];
         for (k, &twice) in raises.iter().enumerate() {
             rates[k + 1] = rates[k] * if twice { 4.0 } else { 2.0 };
         }
-        let n = base.len();
         let mut narrowed = [0.0f32; DECAYS];
-        for (start, base) in (0..n).step_by(DECAYS).zip(base.chunks(DECAYS)) {
+        for (start, base) in (0..base.len()).step_by(DECAYS).zip(base.chunks(DECAYS)) {
             let narrowed = &mut narrowed[..base.len()];
             for (narrowed, &base) in narrowed.iter_mut().zip(base) {
                 *narrowed = base as f32;
             }
-            for (out, &rate) in out.chunks_exact_mut(n).zip(&rates[..1 + raises.len()]) {
+            for (out, &rate) in out.iter_mut().zip(&rates[..1 + raises.len()]) {
                 let out = &mut out[start..start + base.len()];
                 if NARROW_RATES.contains(&rate) {
                     let rate = rate as f32;
@@ -176,7 +175,7 @@ macro_rules! real {
                 let [(a, a_rest), (b, b_rest), (c, c_rest), (d, d_rest)] = values.map(|values| values.as_chunks::<LANES>());
                 let (out, out_rest) = out.as_chunks_mut::<LANES>();
                 for ((((a, b), c), d), out) in a.iter().zip(b).zip(c).zip(d).zip(out) {
-                    prefetch_next(values, [a, b, c, d]);
+                    prefetch_ahead([a, b, c, d]);
                     for k in 0..LANES {
                         out[k] = sum(out[k], a[k], b[k], c[k], d[k]);
                     }
@@ -206,7 +205,7 @@ macro_rules! real {
                 let zero = [0.0; LANES];
                 let (mut s, mut t, mut u, mut v) = (zero, zero, zero, zero);
                 for ((((a, b), c), d), with) in a.iter().zip(b).zip(c).zip(d).zip(with) {
-                    prefetch_next(values, [a, b, c, d]);
+                    prefetch_ahead([a, b, c, d]);
                     s = step(s, a, with);
                     t = step(t, b, with);
                     u = step(u, c, with);
@@ -224,7 +223,7 @@ macro_rules! real {
             fn round_into(values: &[f64], out: &mut [Self]) {
                 $round_into(values, out);
             }
-            fn decays_into(rate: f64, raises: &[bool], base: &[f64], out: &mut [Self]) {
+            fn decays_into(rate: f64, raises: &[bool], base: &[f64], out: &mut [&mut [Self]]) {
                 $decays_into(rate, raises, base, out);
             }
             fn widen_into(values: &[Self], out: &mut [f64]) {
@@ -357,6 +356,11 @@ mod tests {
         check_dots::<f32>();
     }
 
+    /// One array of this length after the other.
+    fn arrays<T>(values: &mut [T], n: usize) -> Vec<&mut [T]> {
+        if n == 0 { vec![] } else { values.chunks_exact_mut(n).collect() }
+    }
+
     #[test]
     fn decays_into_f64_are_powers_of_the_first_at_every_level() {
         let mut rng = Rng::new(4, 0);
@@ -367,7 +371,7 @@ mod tests {
             for raises in [&[][..], &[false], &[true, false, true], &[false; MOST_RAISES], &[true; MOST_RAISES]] {
                 let found = at_every_level(|| {
                     let mut out = vec![f64::NAN; (1 + raises.len()) * n + skip];
-                    f64::decays_into(0.7, raises, base, &mut out[skip..]);
+                    f64::decays_into(0.7, raises, base, &mut arrays(&mut out[skip..], n));
                     bits(&out[skip..])
                 });
                 let (mut expected, mut values) =
@@ -405,7 +409,7 @@ mod tests {
         let n = base.len();
         let found = at_every_level(|| {
             let mut out = vec![f32::NAN; (1 + raises.len()) * n];
-            f32::decays_into(rate, raises, base, &mut out);
+            f32::decays_into(rate, raises, base, &mut arrays(&mut out, n));
             bits(&out)
         });
         let places = rates(rate, raises).into_iter().flat_map(|rate| base.iter().map(move |base| (rate, base)));
@@ -451,7 +455,7 @@ mod tests {
             let raises = if rate < 1e300 { &[true, false][..] } else { &[] };
             check_decays_f32(rate, raises, &bases);
             let mut wide = vec![f64::NAN; (1 + raises.len()) * bases.len()];
-            f64::decays_into(rate, raises, &bases, &mut wide);
+            f64::decays_into(rate, raises, &bases, &mut arrays(&mut wide, bases.len()));
             let places = rates(rate, raises).into_iter().flat_map(|rate| bases.iter().map(move |base| rate * base));
             for (found, x) in wide.into_iter().zip(places) {
                 assert!(found >= 0.0 && (x > 1e-17 || found == 1.0) && (x < 708.1 || found == 0.0), "{x:e}: {found:e}");

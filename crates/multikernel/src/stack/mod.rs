@@ -584,8 +584,8 @@ impl Core {
             let mut sums = vec![0.0; cut.rows(block).len()];
             let mut scratch = Scratch::default();
             for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
-                source.each(block, &tile, &[true], &mut scratch, |_, values| {
-                    for (sum, row) in sums.iter_mut().zip(values.chunks_exact(tile.cols.len())) {
+                source.each(block, &tile, &[true], &mut scratch, |held| {
+                    for (sum, row) in sums.iter_mut().zip(held.slot(0).chunks_exact(tile.cols.len())) {
                         *sum += row.iter().sum::<f64>();
                     }
                 });

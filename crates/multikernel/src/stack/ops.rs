@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::cut::{Cut, Tile};
 use super::layout::Layout;
 use super::profile::{Moments, Profile};
-use super::source::{Scratch, Source};
+use super::source::{Held, Scratch, Source};
 use super::{Element, Stack, Symmetric};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, Pieces};
@@ -76,15 +76,13 @@ fn terms(layout: &Layout, weights: &[f64], pool: &Pool) -> Vec<Term> {
 }
 
 /// `out += sum of the weighted slots`, in their order, four at a time: more streams from memory, fewer passes over `out`.
-fn add_slots<T: Real>(slots: &[(usize, f64)], first: usize, values: &[T], out: &mut [f64]) {
-    let n = out.len();
-    let of = |slot: usize| &values[(slot - first) * n..(slot - first + 1) * n];
+fn add_slots<T: Real>(slots: &[(usize, f64)], held: &Held<'_, T>, out: &mut [f64]) {
     let (fours, rest) = slots.as_chunks::<4>();
     for four in fours {
-        T::add_four(four.map(|(_, weight)| weight), four.map(|(slot, _)| of(slot)), out);
+        T::add_four(four.map(|(_, weight)| weight), four.map(|(slot, _)| held.slot(slot)), out);
     }
     for &(slot, weight) in rest {
-        T::add_scaled(weight, of(slot), out);
+        T::add_scaled(weight, held.slot(slot), out);
     }
 }
 
@@ -110,9 +108,9 @@ pub(super) fn combine<T: Element>(stack: &Stack, weights: &Matrix, pool: &Pool) 
                 out.set_len(tile.len());
                 out.fill(0.0);
             }
-            source.each(block, &tile, &wanted, &mut scratch, |slots, values| {
+            source.each(block, &tile, &wanted, &mut scratch, |held| {
                 for (terms, out) in columns.iter().zip(&mut out) {
-                    add_terms(layout, terms, slots.clone(), values, &mut distances, out);
+                    add_terms(layout, terms, held, &mut distances, out);
                 }
             });
             for (out, pieces) in out.iter().zip(&pieces) {
@@ -125,15 +123,8 @@ pub(super) fn combine<T: Element>(stack: &Stack, weights: &Matrix, pool: &Pool) 
     result.map(|()| sums)
 }
 
-fn add_terms<T: Real>(
-    layout: &Layout,
-    terms: &[Term],
-    slots: std::ops::Range<usize>,
-    values: &[T],
-    distances: &mut Buffer,
-    out: &mut [f64],
-) {
-    let n = out.len();
+fn add_terms<T: Real>(layout: &Layout, terms: &[Term], held: &Held<'_, T>, distances: &mut Buffer, out: &mut [f64]) {
+    let slots = held.slots();
     let first = layout.batches.partition_point(|batch| batch.slots.end <= slots.start);
     let mut open: Vec<(usize, f64)> = vec![];
     for (batch, term) in
@@ -143,16 +134,15 @@ fn add_terms<T: Real>(
             Term::Nothing => {}
             Term::Slots(weighted) => open.extend_from_slice(weighted),
             Term::Radial(profile) => {
-                add_slots(&open, slots.start, values, out);
+                add_slots(&open, held, out);
                 open.clear();
-                let at = (batch.slots.start - slots.start) * n;
-                distances.set_len(n);
-                T::widen_into(&values[at..at + n], distances);
+                distances.set_len(out.len());
+                T::widen_into(held.slot(batch.slots.start), distances);
                 profile.add_into(distances, out);
             }
         }
     }
-    add_slots(&open, slots.start, values, out);
+    add_slots(&open, held, out);
 }
 
 /// Writes a tile to its place and, for entries that stand for two, across the diagonal.
@@ -257,28 +247,21 @@ impl Sums {
         Sums { slots: vec![0.0; layout.slots.len()], moments: layout.groups.iter().map(moments).collect() }
     }
 
-    fn add<T: Real>(
-        &mut self,
-        layout: &Layout,
-        slots: std::ops::Range<usize>,
-        values: &[T],
-        with: &[f64],
-        distances: &mut Buffer,
-    ) {
-        let n = with.len();
+    fn add<T: Real>(&mut self, layout: &Layout, held: &Held<'_, T>, with: &[f64], distances: &mut Buffer) {
+        let slots = held.slots();
         let first = layout.groups.partition_point(|group| group.slots.end <= slots.start);
+        // Slots up to here are done; those before a group that is one function go together, whatever their groups.
+        let mut done = slots.start;
         for (g, group) in layout.groups.iter().enumerate().skip(first).take_while(|(_, g)| g.slots.start < slots.end) {
-            let here = group.slots.start.max(slots.start)..group.slots.end.min(slots.end);
-            let values = &values[(here.start - slots.start) * n..(here.end - slots.start) * n];
-            match &mut self.moments[g] {
-                Some(moments) => {
-                    distances.set_len(n);
-                    T::widen_into(values, distances);
-                    moments.add(distances, with);
-                }
-                None => add_dots(values, with, &mut self.slots[here]),
+            if let Some(moments) = &mut self.moments[g] {
+                add_dots(held, done..group.slots.start, with, &mut self.slots);
+                distances.set_len(with.len());
+                T::widen_into(held.slot(group.slots.start), distances);
+                moments.add(distances, with);
+                done = group.slots.end;
             }
         }
+        add_dots(held, done..slots.end, with, &mut self.slots);
     }
 
     fn merge(mut self, other: &Sums) -> Sums {
@@ -307,20 +290,18 @@ impl Sums {
     }
 }
 
-/// `sums += values of each slot . with`, four slots at a time.
-fn add_dots<T: Real>(values: &[T], with: &[f64], sums: &mut [f64]) {
-    let n = with.len();
-    let (fours, rest) = sums.as_chunks_mut::<4>();
-    let mut chunks = values.chunks_exact(4 * n);
-    for (sums, values) in fours.iter_mut().zip(&mut chunks) {
-        let (first, second) = values.split_at(2 * n);
-        let dots = T::dot_four([&first[..n], &first[n..], &second[..n], &second[n..]], with);
+/// `sums_s += values of slot s . with`, four slots at a time.
+fn add_dots<T: Real>(held: &Held<'_, T>, slots: std::ops::Range<usize>, with: &[f64], sums: &mut [f64]) {
+    let (fours, rest) = sums[slots.clone()].as_chunks_mut::<4>();
+    let first_of_rest = slots.start + 4 * fours.len();
+    for (slot, sums) in slots.step_by(4).zip(fours) {
+        let dots = T::dot_four(std::array::from_fn(|k| held.slot(slot + k)), with);
         for (sum, dot) in sums.iter_mut().zip(dots) {
             *sum += dot;
         }
     }
-    for (sum, values) in rest.iter_mut().zip(chunks.remainder().chunks_exact(n)) {
-        *sum += T::dot(values, with);
+    for (slot, sum) in (first_of_rest..).zip(rest) {
+        *sum += T::dot(held.slot(slot), with);
     }
 }
 
@@ -341,9 +322,9 @@ pub(super) fn project<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], poo
                 for (folded, with) in folded.iter().zip(&mut with) {
                     folded.tile_into(&tile, &cut, with);
                 }
-                source.each(block, &tile, &wanted, &mut scratch, |slots, values| {
+                source.each(block, &tile, &wanted, &mut scratch, |held| {
                     for (sums, with) in sums.iter_mut().zip(&with) {
-                        sums.add(layout, slots.clone(), values, with, &mut distances);
+                        sums.add(layout, held, with, &mut distances);
                     }
                 });
             }
@@ -374,21 +355,20 @@ fn multiply<T: Real>(values: &[T], tile: &Tile, cut: &Cut, columns: &[Vec<f64>],
 /// Calls `f` with each kernel of some slots and its values; kernels of a group that is one function are computed.
 fn each_kernel<T: Real>(
     layout: &Layout,
-    slots: std::ops::Range<usize>,
-    values: &[T],
-    n: usize,
+    held: &Held<'_, T>,
     buffers: &mut [Buffer; 2],
     mut f: impl FnMut(usize, Either<'_, T>),
 ) {
-    for (slot, values) in slots.zip(values.chunks_exact(n)) {
+    for slot in held.slots() {
+        let values = held.slot(slot);
         let group = &layout.groups[layout.groups.partition_point(|group| group.slots.end <= slot)];
         let Some(radial) = &group.radial else {
             f(layout.slots[slot].kernel, Either::Stored(values));
             continue;
         };
         let [distances, kernel] = buffers;
-        distances.set_len(n);
-        kernel.set_len(n);
+        distances.set_len(values.len());
+        kernel.set_len(values.len());
         T::widen_into(values, distances);
         for (&m, &rate) in radial.kernels.iter().zip(&radial.rates) {
             decay_into(rate, distances, kernel);
@@ -433,9 +413,9 @@ pub(super) fn apply<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) ->
         let (mut scratch, mut buffers) = (Scratch::default(), <[Buffer; 2]>::default());
         for block in parts[part].clone() {
             for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
-                source.each(block, &tile, &only, &mut scratch, |slots, values| {
+                source.each(block, &tile, &only, &mut scratch, |held| {
                     let mut sums = sums.iter_mut();
-                    each_kernel(layout, slots, values, tile.len(), &mut buffers, |_, values| {
+                    each_kernel(layout, held, &mut buffers, |_, values| {
                         if let Some((_, out)) = sums.next() {
                             values.multiply(&tile, &cut, &columns, out);
                         }
@@ -481,8 +461,8 @@ pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) 
         let mut sums = vec![0.0; cut.n_rows];
         for block in parts[part].clone() {
             for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
-                source.each(block, &tile, &wanted, &mut scratch, |slots, values| {
-                    each_kernel(layout, slots, values, tile.len(), &mut buffers, |m, values| {
+                source.each(block, &tile, &wanted, &mut scratch, |held| {
+                    each_kernel(layout, held, &mut buffers, |m, values| {
                         values.multiply(&tile, &cut, &columns[m], &mut sums);
                     });
                 });
@@ -507,8 +487,8 @@ pub(super) fn block<T: Element>(stack: &Stack, m: usize) -> Result<Matrix> {
     let (mut scratch, mut buffers) = (Scratch::default(), <[Buffer; 2]>::default());
     for block in 0..cut.n_blocks() {
         for tile in cut.tiles(block) {
-            source.each(block, &tile, &wanted, &mut scratch, |slots, values| {
-                each_kernel(layout, slots, values, tile.len(), &mut buffers, |kernel, values| {
+            source.each(block, &tile, &wanted, &mut scratch, |held| {
+                each_kernel(layout, held, &mut buffers, |kernel, values| {
                     if kernel == m {
                         values.copy_into(&tile, &cut, &mut piece);
                     }

@@ -1,6 +1,8 @@
 //! Where the values of a tile come from: stored, gathered for a view, or computed there and then by the code that fills
 //! the store, so that the bits are the same.
 
+use std::ops::Range;
+
 use super::cut::{Cut, Tile};
 use super::layout::{Batch, Layout, Step};
 use super::points::Sides;
@@ -29,6 +31,29 @@ pub(super) struct Means {
     rows: Vec<f64>,
     cols: Vec<f64>,
     grand: f64,
+}
+
+/// The values of some slots in a tile.
+pub(super) struct Held<'a, T> {
+    values: &'a [T],
+    /// Entries of the tile.
+    n: usize,
+    slots: Range<usize>,
+    /// Where slots are, for values that are those of the whole tile in the store.
+    spread: Option<&'a Layout>,
+}
+
+impl<'a, T> Held<'a, T> {
+    /// Which slots, in their order.
+    pub(super) fn slots(&self) -> Range<usize> {
+        self.slots.clone()
+    }
+
+    /// The values of one of the slots.
+    pub(super) fn slot(&self, slot: usize) -> &'a [T] {
+        let at = self.spread.map_or_else(|| slot - self.slots.start, |layout| layout.place(slot));
+        &self.values[at * self.n..(at + 1) * self.n]
+    }
 }
 
 /// Buffers of one thread.
@@ -78,15 +103,15 @@ impl<'a, T: Real> Source<'a, T> {
         Source { layout: &core.layout, cut, values: Values::Computed { sides, centring } }
     }
 
-    /// Calls `f` with runs of slots and their values in the tile, one slot after the other, in the order of the slots and
-    /// for all slots of the wanted batches. A run may span batches.
+    /// Calls `f` with runs of slots and their values in the tile, in the order of the slots and for all slots of the wanted
+    /// batches. A run may span batches.
     pub(super) fn each(
         &self,
         block: usize,
         tile: &Tile,
         wanted: &[bool],
         scratch: &mut Scratch<T>,
-        mut f: impl FnMut(std::ops::Range<usize>, &[T]),
+        mut f: impl FnMut(&Held<'_, T>),
     ) {
         let batches = &self.layout.batches;
         let mut next = 0;
@@ -103,9 +128,12 @@ impl<'a, T: Real> Source<'a, T> {
                     let n_slots = self.layout.slots.len();
                     let start = self.cut.start(block) * n_slots + tile.rows.len() * tile.cols.start * n_slots;
                     let values = &values[start..start + tile.len() * n_slots];
-                    f(slots.clone(), &values[slots.start * tile.len()..slots.end * tile.len()]);
+                    f(&Held { values, n: tile.len(), slots, spread: Some(self.layout) });
                 }
-                _ => f(slots, self.batch(tile, &batches[begin], scratch)),
+                _ => {
+                    let values = self.batch(tile, &batches[begin], scratch);
+                    f(&Held { values, n: tile.len(), slots, spread: None });
+                }
             }
         }
     }
@@ -118,12 +146,13 @@ impl<'a, T: Real> Source<'a, T> {
         }
         match &self.values {
             Values::Gathered { values, store, rows, cols } => {
-                gather(values, store, self.layout.slots.len(), rows, cols, tile, batch, scratch);
+                gather(values, store, self.layout, [rows, cols], tile, batch, scratch);
             }
             Values::Computed { sides, centring } => {
                 if let Some(sides) = &sides[batch.group] {
                     let mut values = std::mem::take(&mut scratch.values);
-                    compute(self.layout, sides, centring, tile, batch, scratch, &mut values[..size]);
+                    let mut out: Vec<&mut [T]> = values[..size].chunks_exact_mut(tile.len()).collect();
+                    compute(self.layout, sides, centring, tile, batch, scratch, &mut out);
                     scratch.values = values;
                 }
             }
@@ -135,12 +164,16 @@ impl<'a, T: Real> Source<'a, T> {
     /// Fills the store of one block: all slots of its tiles, one tile after the other.
     pub(super) fn fill(&self, block: usize, scratch: &mut Scratch<T>, mut out: &mut [T]) {
         let Values::Computed { sides, centring } = &self.values else { return };
+        let n_slots = self.layout.slots.len();
         for tile in self.cut.tiles(block) {
+            let (values, rest) = std::mem::take(&mut out).split_at_mut(n_slots * tile.len());
+            out = rest;
+            let mut places: Vec<&mut [T]> = values.chunks_exact_mut(tile.len()).collect();
             for batch in &self.layout.batches {
-                let (values, rest) = std::mem::take(&mut out).split_at_mut(batch.slots.len() * tile.len());
-                out = rest;
+                let at = |slot| std::mem::take(&mut places[self.layout.place(slot)]);
+                let mut values: Vec<&mut [T]> = batch.slots.clone().map(at).collect();
                 if let Some(sides) = &sides[batch.group] {
-                    compute(self.layout, sides, centring, &tile, batch, scratch, values);
+                    compute(self.layout, sides, centring, &tile, batch, scratch, &mut values);
                 }
             }
         }
@@ -155,7 +188,7 @@ fn compute<T: Real>(
     tile: &Tile,
     batch: &Batch,
     scratch: &mut Scratch<T>,
-    out: &mut [T],
+    out: &mut [&mut [T]],
 ) {
     let key = (batch.group, tile.clone());
     if scratch.held.as_ref() != Some(&key) {
@@ -167,10 +200,10 @@ fn compute<T: Real>(
     let mut slots = &layout.slots[batch.slots.clone()];
     while let Some((slot, after)) = slots.split_first() {
         let n_raised = after.iter().take_while(|slot| matches!(slot.step, Step::Raise(_))).count();
-        let (here, rest) = out.split_at_mut((1 + n_raised) * n);
+        let (here, rest) = out.split_at_mut(1 + n_raised);
         let kernel = &layout.kernels[slot.kernel];
         match (slot.step, kernel.family().rate(), &centring[slot.kernel]) {
-            (Step::Base, ..) => T::round_into(&scratch.base, here),
+            (Step::Base, ..) => T::round_into(&scratch.base, here[0]),
             (_, Some(rate), None) => {
                 let mut raises = [false; MOST_RAISES];
                 for (raise, slot) in raises.iter_mut().zip(after) {
@@ -184,7 +217,7 @@ fn compute<T: Real>(
                 if let Some(means) = means {
                     means.centre(tile, &mut scratch.current);
                 }
-                T::round_into(&scratch.current, here);
+                T::round_into(&scratch.current, here[0]);
             }
         }
         (slots, out) = (&after[n_raised..], rest);
@@ -204,25 +237,24 @@ impl Means {
 }
 
 /// The values of a batch at the entries of a view's tile, wherever they are stored.
-#[allow(clippy::too_many_arguments)]
 fn gather<T: Real>(
     values: &[T],
     store: &Cut,
-    n_slots: usize,
-    rows: &[usize],
-    cols: &[usize],
+    layout: &Layout,
+    [rows, cols]: [&[usize]; 2],
     tile: &Tile,
     batch: &Batch,
     scratch: &mut Scratch<T>,
 ) {
     scratch.places.clear();
     for &row in &rows[tile.rows.clone()] {
-        scratch.places.extend(cols[tile.cols.clone()].iter().map(|&col| store.place(row, col, n_slots)));
+        scratch.places.extend(cols[tile.cols.clone()].iter().map(|&col| store.place(row, col, layout.slots.len())));
     }
     let out = scratch.values.chunks_exact_mut(tile.len());
     for (slot, out) in batch.slots.clone().zip(out) {
+        let place = layout.place(slot);
         for (out, &(start, stride)) in out.iter_mut().zip(&scratch.places) {
-            *out = values[start + slot * stride];
+            *out = values[start + place * stride];
         }
     }
 }
