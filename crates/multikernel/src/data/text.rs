@@ -22,6 +22,11 @@ pub(super) struct Source<'a> {
 impl<'a> Source<'a> {
     /// Looks at the first bytes: gzip is unpacked whatever the name, binary files are refused with their kind.
     pub(super) fn open(reader: impl Read + 'a, name: &'a str) -> Result<Self> {
+        Source::open_as(reader, name, "data are read as LIBSVM, CSV or TSV text, plain or gzip")
+    }
+
+    /// [`Source::open`] of a text that is no table; `allowed` says what is read, for the message about another file.
+    pub(super) fn open_as(reader: impl Read + 'a, name: &'a str, allowed: &str) -> Result<Self> {
         let failed = |gzip| move |error| broken(name, gzip, 0, error);
         let (magic, reader) = peek(reader, 2).map_err(failed(false))?;
         let gzip = magic == [0x1f, 0x8b];
@@ -29,10 +34,7 @@ impl<'a> Source<'a> {
             if gzip { Box::new(flate2::read::MultiGzDecoder::new(reader)) } else { Box::new(reader) };
         let (head, reader) = peek(reader, HEAD).map_err(failed(gzip))?;
         if let Some(kind) = foreign(&head) {
-            return Err(Error::data(
-                Place::file(name),
-                format!("this is {kind}; data are read as LIBSVM, CSV or TSV text, plain or gzip: convert it first"),
-            ));
+            return Err(Error::data(Place::file(name), format!("this is {kind}; {allowed}: convert it first")));
         }
         Ok(Source { name, head, reader: Box::new(reader), gzip })
     }
