@@ -259,9 +259,9 @@ fn check_refusals(plan: &Plan, data: &Dataset) -> Result<()> {
     let one_class: Vec<usize> = (0..data.samples.n_samples()).filter(|&i| data.labels.codes()[i] == first).collect();
     refused("a single class", train(plan, &data.select(&one_class), 1))?;
     refused("a single row", train(plan, &data.select(&[0]), 1))?;
-    let mut holed = data.samples.features().to_dense()?.into_owned();
-    holed.set(1, 0, f64::NAN);
-    ensure(Samples::unnamed(holed).is_err(), || "a row with NaN was accepted".into())?;
+    let mut boundless = data.samples.features().to_dense()?.into_owned();
+    boundless.set(1, 0, f64::INFINITY);
+    ensure(Samples::unnamed(boundless).is_err(), || "a row with an infinite value was accepted".into())?;
     let model = train(plan, data, 1)?;
     let fewer: Vec<usize> = (1..data.samples.n_features()).collect();
     let fewer = Samples::unnamed(data.samples.features().select_cols(&fewer))?;

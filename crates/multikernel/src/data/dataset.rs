@@ -61,7 +61,7 @@ impl Dataset {
     /// 64 hexadecimal digits that change when any value, name, view, class, label or the order of rows changes.
     ///
     /// It is the BLAKE3 hash of: the text `multikernel dataset 1\n`; `n_samples`, `n_features`; all values row by row
-    /// as the bits of an `f64` (so `0` and `-0` differ); the number of column names and each name; the number of views
+    /// as the bits of an `f64` (so `0` and `-0` differ; a missing value is 0x7ff8000000000000); the number of column names and each name; the number of views
     /// and each view's name, first column and end; the number of classes and each class; the code of each row.
     /// Counts and codes are 64-bit, a text is its length in bytes and its UTF-8 bytes, and all numbers are
     /// little-endian. The name of the set is left out: the same data under another file name are the same data.
@@ -104,7 +104,7 @@ impl Canon {
             Features::Dense(matrix) => {
                 for row in matrix.rows() {
                     bytes.clear();
-                    bytes.extend(row.iter().flat_map(|value| value.to_le_bytes()));
+                    bytes.extend(row.iter().flat_map(|&value| bits(value).to_le_bytes()));
                     self.0.update(&bytes);
                 }
             }
@@ -133,6 +133,11 @@ impl Canon {
         self.count(texts.len());
         texts.iter().for_each(|text| self.text(text));
     }
+}
+
+/// The bits of a number; all missing values have the same, whatever made them.
+fn bits(value: f64) -> u64 {
+    if value.is_nan() { 0x7ff8_0000_0000_0000 } else { value.to_bits() }
 }
 
 #[cfg(test)]
@@ -190,7 +195,7 @@ mod tests {
 
     #[test]
     fn fingerprint_is_the_documented_bytes() {
-        let set = set(&[0.5, -1.0], &["a", "bc"], &[("v", 0, 1)], &["p"]);
+        let set = set(&[0.5, -f64::NAN], &["a", "bc"], &[("v", 0, 1)], &["p"]);
         let mut bytes = b"multikernel dataset 1\n".to_vec();
         let mut count = |n: u64, text: &str| {
             bytes.extend(n.to_le_bytes());
@@ -199,7 +204,7 @@ mod tests {
         count(1, "");
         count(2, "");
         count(0.5f64.to_bits(), "");
-        count((-1.0f64).to_bits(), "");
+        count(0x7ff8 << 48, "");
         count(2, "");
         count(1, "a");
         count(2, "bc");
@@ -211,6 +216,17 @@ mod tests {
         count(1, "p");
         count(0, "");
         assert_eq!(set.fingerprint(), blake3::hash(&bytes).to_hex().to_string());
+    }
+
+    #[test]
+    fn fingerprint_of_a_missing_value_depends_on_its_place_alone() {
+        let of = |values: [f64; 2]| set(&values, &["a", "b"], &[], &["p"]).fingerprint();
+        let payload = f64::from_bits(f64::NAN.to_bits() | 0xabc);
+        for other in [-f64::NAN, payload, -payload] {
+            assert_eq!(of([1.0, f64::NAN]), of([1.0, other]));
+        }
+        assert_ne!(of([1.0, f64::NAN]), of([f64::NAN, 1.0]));
+        assert_ne!(of([1.0, f64::NAN]), of([1.0, 0.0]));
     }
 
     proptest! {

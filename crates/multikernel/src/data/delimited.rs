@@ -389,13 +389,27 @@ struct Body<'a> {
     n_rows: usize,
     labels: Vec<String>,
     first_blank: Option<Place>,
+    /// Per feature how many of its values are missing.
+    missing: Vec<usize>,
 }
 
 impl<'a> Body<'a> {
     fn new(name: &'a str, roles: &Roles, options: &'a ReadOptions) -> Self {
-        let columns = roles.features.iter().copied().zip(roles.names.iter().cloned()).collect();
+        let columns: Vec<_> = roles.features.iter().copied().zip(roles.names.iter().cloned()).collect();
         let (label, guess) = (roles.label, roles.guess.clone());
-        Body { name, options, guess, columns, label, data: vec![], n_rows: 0, labels: vec![], first_blank: None }
+        let missing = vec![0; columns.len()];
+        Body {
+            name,
+            options,
+            guess,
+            columns,
+            label,
+            data: vec![],
+            n_rows: 0,
+            labels: vec![],
+            first_blank: None,
+            missing,
+        }
     }
 
     fn add(&mut self, cells: &Cells) -> Result<()> {
@@ -405,11 +419,21 @@ impl<'a> Body<'a> {
             let need = (self.data.len() + n_cols) as u64 * 8;
             return Err(out_of_memory(self.name, self.n_rows + 1, n_cols, need, self.options.limit()));
         }
-        for (j, column) in &self.columns {
+        let mut n_missing = 0;
+        for (k, (j, column)) in self.columns.iter().enumerate() {
             let cell = cells.cell(*j);
-            let value =
-                finite(cell).ok_or_else(|| Error::data(cells.place(self.name, *j), self.bad_cell(cell, column)))?;
+            let value = match finite(cell) {
+                Some(value) => value,
+                None if is_missing(cell) => f64::NAN,
+                None => return Err(Error::data(cells.place(self.name, *j), self.bad_cell(cell, column))),
+            };
+            n_missing += usize::from(value.is_nan());
+            self.missing[k] += usize::from(value.is_nan());
             self.data.push(value);
+        }
+        if n_missing == n_cols {
+            let message = "the row has no value at all; remove it, or fill values in";
+            return Err(Error::data(Place::line(self.name, cells.line()), message));
         }
         self.n_rows += 1;
         if let Some(j) = self.label {
@@ -424,10 +448,6 @@ impl<'a> Body<'a> {
 
     fn bad_cell(&self, cell: &str, column: &str) -> String {
         let column = quoted(column);
-        if is_missing(cell) {
-            let found = if cell.is_empty() { String::new() } else { format!(" {}", quoted(cell)) };
-            return format!("missing value{found} in column {column}; remove the row or fill it in first");
-        }
         // Only the first row can be a header taken for data.
         let advice = match self.n_rows {
             0 if self.options.header == Some(false) => "is the first line a header?",
@@ -451,6 +471,7 @@ impl<'a> Body<'a> {
             labels = None;
             roles.notes.push("the label column is empty: rows read as unlabelled".to_string());
         }
+        roles.notes.extend(missing_note(&self.missing));
         Ok(Table {
             name: self.name.to_string(),
             source: self.name.to_string(),
@@ -461,6 +482,12 @@ impl<'a> Body<'a> {
             notes: roles.notes,
         })
     }
+}
+
+/// How much is missing, from the number of missing values of each column.
+fn missing_note(missing: &[usize]) -> Option<String> {
+    let (total, holed) = (missing.iter().sum::<usize>(), missing.iter().filter(|&&count| count > 0).count());
+    (total > 0).then(|| format!("missing values: {total}, in {holed} of {}", columns(missing.len())))
 }
 
 #[cfg(test)]
@@ -501,11 +528,8 @@ mod tests {
             (&plain, "a,b,y\n1,2,p\n1,2,p,\n", "f:3: found 4 columns, the first line has 3; give every row the same"),
             (&plain, "a,b,a\n1,2,p\n", "f:1:3: columns 1 and 3 are both called 'a'; rename one"),
             (&plain, "x2,,y\n1,2,p\n", "f:1:2: columns 1 and 2 are both called 'x2'; rename one"),
-            (&plain, "a,b,y\n1,,p\n", "f:2:2: missing value in column 'b'; remove the row or fill it in first"),
-            (&plain, "a,b,y\n1, \" \",p\n", "f:2:2: missing value in column 'b'; remove the row or fill it in first"),
-            (&plain, "a,b,y\n1,NA,p\n", "f:2:2: missing value 'NA' in column 'b'; remove the row or fill it in first"),
-            (&plain, "a,b,y\n1,?,p\n", "f:2:2: missing value '?' in column 'b'; remove the row or fill it in first"),
-            (&plain, "1,NaN,p\n", "f:1:2: missing value 'NaN' in column 'x2'; remove the row or fill it in first"),
+            (&plain, "a,b,y\n1,2,p\n,NA,q\n", "f:3: the row has no value at all; remove it, or fill values in"),
+            (&plain, "a,b,y\n1,2,p\n,,\n", "f:3: the row has no value at all; remove it, or fill values in"),
             (
                 &plain,
                 "a,b,y\n1,inf,p\n",
@@ -568,6 +592,23 @@ mod tests {
         ] {
             assert_eq!(message(text, options), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn marks_for_missing_values_are_nan_and_counted() {
+        let marks = ["", "\" \"", "NA", "na", "N/A", "NaN", "-nan", "NULL", "None", "?", "<NA>"];
+        for mark in marks {
+            let table = table(&format!("a,b,c,y\n1,{mark},2,p\n{mark},{mark},0,q\n"), &csv());
+            let features = table.samples.features().to_dense().unwrap();
+            let found: Vec<bool> = features.data().iter().map(|value| value.is_nan()).collect();
+            assert_eq!(found, [false, true, false, true, true, false], "{mark:?}");
+            assert_eq!(table.notes, ["missing values: 3, in 2 of 3 columns"]);
+            assert_eq!(table.samples.n_missing(), 3);
+        }
+        // What is missing in the rows of a prediction is missing too, and a label is a text whatever it says.
+        let new = table("b,a,y\n,1,NA\n2,?,NA\n", &expecting(&["a", "b"], Some("y")));
+        assert_eq!((new.samples.n_missing(), new.labels.unwrap().join(" ")), (2, "NA NA".to_string()));
+        assert_eq!(new.notes, ["missing values: 2, in 2 of 2 columns"]);
     }
 
     #[test]
@@ -661,7 +702,7 @@ mod tests {
         let told = table("1,2,3\n4,5,6\n", &ReadOptions { header: Some(true), ..csv() });
         assert_eq!((told.samples.names(), told.label_name.as_deref()), (&["1".into(), "2".into()][..], Some("3")));
         // A mark for a missing value is no name.
-        assert!(message("1,?,p\n", &csv()).starts_with("f:1:2: missing value '?'"));
+        assert_eq!(rows("1,?,p\n"), 1);
     }
 
     #[test]

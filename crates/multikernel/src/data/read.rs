@@ -90,8 +90,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// The rows with their labels; a table without labels is an error.
+    /// The rows with their labels; a table without labels is an error, and so is a row without any value.
     pub fn into_dataset(self) -> Result<Dataset> {
+        if let Some(row) = self.samples.first_empty_row() {
+            let message = format!("row {} has no value at all; remove it", row + 1);
+            return Err(Error::data(Place::file(self.source), message));
+        }
         let Some(labels) = self.labels else {
             return Err(Error::data(
                 Place::file(self.source),
@@ -125,8 +129,9 @@ pub(super) fn within(source: &str, error: Error) -> Error {
 /// Reads a table from a file, gzip or plain; `-` is standard input.
 ///
 /// The format is the one given, else told from the ending (`.csv`; `.tsv`, `.tab`; `.svm`, `.libsvm`, `.svmlight`,
-/// `.scale`, `.t`, `.tr`, `.val`; each also with `.gz`), else from the first lines. Values must be finite numbers;
-/// every refusal names file, line and column.
+/// `.scale`, `.t`, `.tr`, `.val`; each also with `.gz`), else from the first lines. Cells of delimited text that are
+/// empty, `NA`, `N/A`, `NaN`, `null`, `none`, `?` or `<NA>` in any case are missing values, NaN in the table; all others must
+/// be finite numbers. Every refusal names file, line and column.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
     if path.as_os_str() == "-" {
         return read_from(std::io::stdin().lock(), "standard input", options);
@@ -414,6 +419,15 @@ mod tests {
             table.into_dataset().unwrap_err().to_string(),
             "d/f.csv: labels '1' and '1.0' are one number written in two ways; write them alike"
         );
+    }
+
+    #[test]
+    fn into_dataset_row_without_any_value_refused() {
+        let table = read_from("1,2,p\n3,4,q\n".as_bytes(), "d/f.csv", &ReadOptions::default()).unwrap();
+        let values = vec![f64::NAN, 2.0, f64::NAN, f64::NAN];
+        let samples = Samples::unnamed(Matrix::from_vec(2, 2, values).unwrap()).unwrap();
+        let holed = Table { samples, ..table };
+        assert_eq!(holed.into_dataset().unwrap_err().to_string(), "d/f.csv: row 2 has no value at all; remove it");
     }
 
     #[test]

@@ -15,15 +15,18 @@ pub struct View {
     pub columns: Range<usize>,
 }
 
-/// A table of finite numbers, one row per sample, with a unique name for each column.
+/// A table of numbers, one row per sample, with a unique name for each column.
+///
+/// NaN in a dense table is a value that is missing. Two tables with the same values missing are equal.
 ///
 /// ```
 /// use multikernel::{Matrix, data::Samples};
-/// let samples = Samples::unnamed(Matrix::from_vec(1, 2, vec![0.5, 2.0])?)?;
-/// assert_eq!(samples.names(), ["x1", "x2"]);
+/// let samples = Samples::unnamed(Matrix::from_vec(1, 3, vec![0.5, 2.0, f64::NAN])?)?;
+/// assert_eq!(samples.names(), ["x1", "x2", "x3"]);
+/// assert_eq!(samples.n_missing(), 1);
 /// # Ok::<(), multikernel::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Samples {
     features: Features,
     names: Vec<String>,
@@ -33,8 +36,9 @@ pub struct Samples {
 impl Samples {
     /// Samples over `features` (`n_samples` x `n_features`) with one name per column.
     ///
-    /// Features are a [`Matrix`](crate::Matrix) or [`Sparse`](super::Sparse) rows. Names must be unique and not blank,
-    /// values finite, and there must be at least one column.
+    /// Features are a [`Matrix`](crate::Matrix), in which NaN is a missing value, or [`Sparse`](super::Sparse) rows,
+    /// which have no missing values. Names must be unique and not blank, values not infinite, and there must be at least
+    /// one column.
     pub fn new(features: impl Into<Features>, names: Vec<String>) -> Result<Self> {
         let features = features.into();
         if features.n_cols() == 0 {
@@ -48,12 +52,13 @@ impl Samples {
             )));
         }
         check_names(&names)?;
-        if let Some((i, j, value)) = features.first_not_finite() {
-            return Err(Error::input(format!(
-                "row {}, column '{}': {value} is not a finite number; remove the row or fill in a value",
-                i + 1,
-                names[j],
-            )));
+        if let Some((i, j, value)) = first_refused(&features) {
+            let message = if value.is_nan() {
+                "in sparse rows, which have no missing values; give a dense table, or fill it in"
+            } else {
+                "is infinite; correct it, or give NaN where a value is missing"
+            };
+            return Err(Error::input(format!("row {}, column '{}': {value} {message}", i + 1, names[j])));
         }
         Ok(Samples { features, names, views: Vec::new() })
     }
@@ -113,9 +118,39 @@ impl Samples {
         self.features.n_cols()
     }
 
+    /// Number of values that are missing. Looks at every value.
+    pub fn n_missing(&self) -> usize {
+        match &self.features {
+            Features::Dense(matrix) => matrix.data().iter().filter(|value| value.is_nan()).count(),
+            Features::Sparse(_) => 0,
+        }
+    }
+
+    /// The first row all of whose values are missing.
+    pub(super) fn first_empty_row(&self) -> Option<usize> {
+        match &self.features {
+            Features::Dense(matrix) => matrix.rows().position(|row| row.iter().all(|value| value.is_nan())),
+            Features::Sparse(_) => None,
+        }
+    }
+
     /// The given rows, in the given order, copied; panics on a row outside, as slices do.
     pub fn select_rows(&self, rows: &[usize]) -> Samples {
         Samples { features: self.features.select_rows(rows), names: self.names.clone(), views: self.views.clone() }
+    }
+}
+
+/// Equal where a number is missing in both, which plain comparison of numbers denies.
+impl PartialEq for Samples {
+    fn eq(&self, other: &Self) -> bool {
+        let values = match (&self.features, &other.features) {
+            (Features::Dense(a), Features::Dense(b)) => {
+                let same = |(a, b): (&f64, &f64)| a == b || (a.is_nan() && b.is_nan());
+                (a.n_rows(), a.n_cols()) == (b.n_rows(), b.n_cols()) && a.data().iter().zip(b.data()).all(same)
+            }
+            (a, b) => a == b,
+        };
+        values && self.names == other.names && self.views == other.views
     }
 }
 
@@ -128,6 +163,17 @@ pub fn is_numbered(names: &[String]) -> bool {
 /// `x<first>`, ... for `n` columns.
 pub(super) fn numbered(first: usize, n: usize) -> Vec<String> {
     (first..first + n).map(|k| format!("x{k}")).collect()
+}
+
+/// Row, column and value of the first value that is neither a number nor a mark for a missing one.
+fn first_refused(features: &Features) -> Option<(usize, usize, f64)> {
+    match features {
+        Features::Dense(matrix) => matrix.rows().enumerate().find_map(|(i, row)| {
+            let j = row.iter().position(|value| value.is_infinite())?;
+            Some((i, j, row[j]))
+        }),
+        Features::Sparse(_) => features.first_not_finite(),
+    }
 }
 
 fn check_names(names: &[String]) -> Result<()> {
@@ -150,6 +196,7 @@ fn check_names(names: &[String]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::features::Sparse;
     use crate::linalg::Matrix;
 
     fn names(names: &[&str]) -> Vec<String> {
@@ -161,14 +208,35 @@ mod tests {
     }
 
     #[test]
-    fn samples_not_finite_refused_with_row_and_name() {
-        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            let features = Matrix::from_vec(2, 2, vec![1.0, 2.0, 3.0, bad]).unwrap();
-            assert_eq!(
-                message(Samples::new(features, names(&["a", "b"]))),
-                format!("row 2, column 'b': {bad} is not a finite number; remove the row or fill in a value")
-            );
+    fn samples_infinite_refused_with_row_and_name() {
+        let sparse = |value| Sparse::from_parts(vec![1, 2], vec![0, 1], vec![1.0, value], vec![0.0; 2]).unwrap();
+        for bad in [f64::INFINITY, f64::NEG_INFINITY] {
+            let dense = Matrix::from_vec(2, 2, vec![1.0, f64::NAN, 3.0, bad]).unwrap();
+            for features in [Features::from(dense), sparse(bad).into()] {
+                assert_eq!(
+                    message(Samples::new(features, names(&["a", "b"]))),
+                    format!("row 2, column 'b': {bad} is infinite; correct it, or give NaN where a value is missing")
+                );
+            }
         }
+        assert_eq!(
+            message(Samples::new(sparse(f64::NAN), names(&["a", "b"]))),
+            "row 2, column 'b': NaN in sparse rows, which have no missing values; give a dense table, or fill it in"
+        );
+    }
+
+    #[test]
+    fn missing_values_counted_and_equal_to_one_another() {
+        let samples = |values: [f64; 4]| Samples::unnamed(Matrix::from_vec(2, 2, values.to_vec()).unwrap()).unwrap();
+        let holed = samples([f64::NAN, 1.0, f64::NAN, f64::NAN]);
+        assert_eq!((holed.n_missing(), holed.first_empty_row()), (3, Some(1)));
+        assert_eq!(holed, samples([-f64::NAN, 1.0, f64::NAN, f64::NAN]));
+        assert_ne!(holed, samples([f64::NAN, 1.0, f64::NAN, 2.0]));
+        assert_ne!(holed, samples([f64::NAN, 2.0, f64::NAN, f64::NAN]));
+        assert_eq!((holed.select_rows(&[0]).n_missing(), holed.select_rows(&[0]).first_empty_row()), (1, None));
+        let wide =
+            Samples::unnamed(Matrix::from_vec(1, 4, holed.features().to_dense().unwrap().data().to_vec()).unwrap());
+        assert_ne!(holed, wide.unwrap());
     }
 
     #[test]
