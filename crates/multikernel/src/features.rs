@@ -26,6 +26,13 @@ pub enum Features {
     Sparse(Sparse),
 }
 
+impl Default for Features {
+    /// No rows and no columns.
+    fn default() -> Self {
+        Features::Dense(Matrix::default())
+    }
+}
+
 impl From<Matrix> for Features {
     fn from(matrix: Matrix) -> Self {
         Features::Dense(matrix)

@@ -111,6 +111,12 @@ impl Matrix {
         self.data
     }
 
+    /// Rows as columns.
+    #[must_use]
+    pub fn transposed(&self) -> Matrix {
+        Matrix::from_fn(self.n_cols, self.n_rows, |i, j| self.get(j, i))
+    }
+
     /// The given rows, in the given order, copied.
     pub fn select_rows(&self, rows: &[usize]) -> Matrix {
         let mut data = Vec::with_capacity(rows.len() * self.n_cols);

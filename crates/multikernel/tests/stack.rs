@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use multikernel::data::Features;
+use multikernel::data::{Features, Presence, View};
 use multikernel::dist::Rng;
 use multikernel::kernel::{Bank, Kernel};
-use multikernel::stack::{Building, Precision, Stack, Storage, Symmetric};
+use multikernel::stack::{Building, Gram, Points, Precision, Stack, Storage, Symmetric};
 use multikernel::{Error, Matrix, Pool};
 
 const BANK: [&str; 7] = [
@@ -41,7 +41,7 @@ fn kernels() -> Vec<Kernel> {
 }
 
 fn train(points: &Matrix, pool: &Pool) -> Stack {
-    Stack::train(&points.clone().into(), &kernels(), &Building::new(pool)).unwrap()
+    Stack::train(points, &kernels(), &Building::new(pool)).unwrap()
 }
 
 /// The kernels by their formulas, from the two points alone.
@@ -92,9 +92,7 @@ fn assert_close(found: &Matrix, expected: &Matrix, what: &str) {
 fn block_of_every_kernel_equals_its_formula() {
     let (points, new, pool) = (random(150, 5, 0), random(9, 5, 1), Pool::new(2).unwrap());
     let stack = train(&points, &pool);
-    let cross =
-        Stack::cross(&new.clone().into(), &points.clone().into(), &kernels(), stack.centring(), &Building::new(&pool))
-            .unwrap();
+    let cross = Stack::cross(&new, &points, &kernels(), stack.centring(), &Building::new(&pool)).unwrap();
     let (all, some) = ((0..150).collect::<Vec<_>>(), (0..9).collect::<Vec<_>>());
     for (m, text) in BANK.iter().enumerate() {
         assert_close(&stack.block(m, &all, &all).unwrap(), &literal_stack(&points, &points)[m], text);
@@ -184,7 +182,7 @@ fn zero_row_under_a_unit_diagonal_gives_a_zero_row_and_a_note() {
     let mut points = random(6, 3, 14);
     points.row_mut(2).fill(0.0);
     let pool = Pool::new(1).unwrap();
-    let stack = Stack::train(&points.into(), &["linear".parse().unwrap()], &Building::new(&pool)).unwrap();
+    let stack = Stack::train(&points, &["linear".parse().unwrap()], &Building::new(&pool)).unwrap();
     let all: Vec<usize> = (0..6).collect();
     assert!(stack.block(0, &[2], &all).unwrap().data().iter().all(|&value| value == 0.0));
     assert_eq!(stack.notes(), ["1 of 6 rows are zero on the columns of linear: their kernel rows are zero"]);
@@ -218,7 +216,7 @@ fn results(stack: &Stack, pool: &Pool) -> Vec<Matrix> {
 #[test]
 fn every_operation_has_the_same_bits_stored_or_computed_on_any_number_of_threads() {
     // More than one tile wide, and no whole number of blocks.
-    let points = random(277, 5, 20).into();
+    let points = random(277, 5, 20);
     for precision in [Precision::F64, Precision::F32] {
         let run = |n_threads: usize, storage: Storage| {
             let pool = Pool::new(n_threads).unwrap();
@@ -236,7 +234,7 @@ fn every_operation_has_the_same_bits_stored_or_computed_on_any_number_of_threads
 
 #[test]
 fn views_have_the_values_of_the_whole() {
-    let (points, pool) = (random(70, 5, 21).into(), Pool::new(2).unwrap());
+    let (points, pool) = (random(70, 5, 21), Pool::new(2).unwrap());
     let kernels = everything();
     let (rows, cols) = (vec![69, 4, 4, 17, 33, 8], vec![2, 68, 5, 11, 4]);
     for storage in [Storage::Packed, Storage::Tiled] {
@@ -330,7 +328,7 @@ fn many_radial_kernels_are_their_sum_to_1e_11() {
 
 #[test]
 fn single_precision_is_right_to_its_last_digits() {
-    let (points, pool) = (random(50, 5, 27).into(), Pool::new(1).unwrap());
+    let (points, pool) = (random(50, 5, 27), Pool::new(1).unwrap());
     let all: Vec<usize> = (0..50).collect();
     let stack =
         |precision| Stack::train(&points, &everything(), &Building { precision, ..Building::new(&pool) }).unwrap();
@@ -359,7 +357,7 @@ fn many_radial_kernels_of_extreme_rates_are_right_in_single_precision() {
             (0..40).map(|k| 0.1 + f64::from(k)).chain((0..40).map(|k| 10f64.powi(-2 * exponent) / f64::from(3 + k)));
         let kernels: Vec<Kernel> = gammas.map(|gamma| format!("gaussian(gamma={gamma:e})").parse().unwrap()).collect();
         let building = Building { precision: Precision::F32, ..Building::new(&pool) };
-        let stack = Stack::train(&points.clone().into(), &kernels, &building).unwrap();
+        let stack = Stack::train(&points, &kernels, &building).unwrap();
         for (m, kernel) in kernels.iter().enumerate() {
             let weights = Matrix::from_fn(80, 1, |k, _| f64::from(u8::from(k == m)));
             let (block, combined) = (stack.block(m, &all, &all).unwrap(), stack.combine(&weights, &pool).unwrap());
@@ -388,7 +386,7 @@ fn stack_over_its_memory_is_computed_or_refused() {
     assert!(stack.combine(&Matrix::zeros(2, 1), &pool).is_ok());
     let error = stack.combine(&Matrix::zeros(2, 2), &pool).unwrap_err();
     assert!(matches!(error, Error::Memory { need: 160_000, limit: 100_000, .. }), "{error}");
-    let huge = Matrix::zeros(3_000_000, 1).into();
+    let huge = Matrix::zeros(3_000_000, 1);
     let packed = Building { storage: Storage::Packed, ..Building::new(&pool) };
     assert!(matches!(Stack::train(&huge, &kernels, &packed).unwrap_err(), Error::Memory { .. }));
     // Nothing is known of a limit, but the system has not that much.
@@ -405,7 +403,7 @@ fn stopped_operation_is_an_error_and_no_result() {
     let stop: Arc<dyn Fn() -> bool + Send + Sync> = Arc::new(move || counter.fetch_add(1, Ordering::Relaxed) >= 5);
     for storage in [Storage::Packed, Storage::Tiled] {
         let building = Building { stop: Some(stop.clone()), storage, ..Building::new(&pool) };
-        let stack = Stack::train(&random(300, 3, 28).into(), &kernels_of(3), &building).unwrap();
+        let stack = Stack::train(&random(300, 3, 28), &kernels_of(3), &building).unwrap();
         asked.store(0, Ordering::Relaxed);
         let is_stopped = |error: Error| matches!(error, Error::Stopped(_));
         assert!(
@@ -430,7 +428,7 @@ fn rows_without_columns_are_all_equal() {
     let all: Vec<usize> = (0..9).collect();
     for storage in [Storage::Packed, Storage::Tiled] {
         let building = Building { storage, ..Building::new(&pool) };
-        let stack = Stack::train(&Matrix::zeros(9, 0).into(), &kernels, &building).unwrap();
+        let stack = Stack::train(&Matrix::zeros(9, 0), &kernels, &building).unwrap();
         for (m, expected) in [1.0, 1.0, 0.0, 1.0, 0.0].into_iter().enumerate() {
             assert!(stack.block(m, &all, &all).unwrap().data().iter().all(|&value| value == expected), "{m}");
         }
@@ -443,9 +441,9 @@ fn stacks_of_any_size_from_nothing_on_have_all_operations() {
     let everything = everything();
     for (n, kernels) in [(0, &everything[..]), (1, &everything), (9, &everything), (9, &[]), (257, &everything[..3])] {
         let building = Building::new(&pool);
-        let points = random(n, 5, 40).into();
+        let points = random(n, 5, 40);
         let stack = Stack::train(&points, kernels, &building).unwrap();
-        let cross = |m| Stack::cross(&random(m, 5, 41).into(), &points, kernels, stack.centring(), &building).unwrap();
+        let cross = |m| Stack::cross(&random(m, 5, 41), &points, kernels, stack.centring(), &building).unwrap();
         let first: Vec<usize> = (0..n.min(1)).collect();
         for stack in [
             stack.clone(),
@@ -469,7 +467,7 @@ fn stacks_of_any_size_from_nothing_on_have_all_operations() {
 fn view_of_a_cross_stack_is_held_to_both_its_sides() {
     let pool = Pool::new(1).unwrap();
     for (n, c) in [(50, 10), (10, 50)] {
-        let (new, points) = (random(n, 2, 42).into(), random(c, 2, 43).into());
+        let (new, points) = (random(n, 2, 42), random(c, 2, 43));
         let cross = Stack::cross(&new, &points, &kernels_of(1), &[None], &Building::new(&pool)).unwrap();
         assert!(cross.view(&[40]).is_err());
         let view = cross.view(&[7, 3]).unwrap().combine(&Matrix::from_fn(1, 1, |_, _| 1.0), &pool).unwrap();
@@ -489,4 +487,192 @@ fn wrong_shapes_are_refused_by_name() {
     assert_eq!(message(stack.view(&[0, 5]).unwrap_err()), "row 5 of a view is outside the stack's 0..5");
     assert!(stack.block(7, &[0], &[0]).is_err());
     assert!(stack.apply(&Matrix::zeros(4, 1), &pool).is_err());
+}
+
+// ---- points that lack views, Gram matrices that were given, some of the kernels
+
+/// Three views on five columns, and which of them each row has: all, or all but one or two.
+fn views_and_presence(n: usize) -> (Vec<View>, Presence) {
+    let view = |(name, columns): (&str, std::ops::Range<usize>)| View { name: name.into(), columns };
+    let views: Vec<View> = [("a", 0..2), ("b", 2..3), ("c", 3..5)].map(view).to_vec();
+    let flags: Vec<u64> = (0..n).flat_map(|i| [u64::from(i % 4 != 1), u64::from(i % 3 != 2), 1]).collect();
+    (views, Presence::from_parts(3, &flags).unwrap())
+}
+
+const ON_VIEWS: [&str; 6] = [
+    "gaussian(1) on [0:2]",
+    "gaussian(2) on [0:2]",
+    "linear on [2]",
+    "polynomial(2) on [3:5]",
+    "gaussian(1) centred on [0:2]",
+    "gaussian(1)",
+];
+
+/// K~ = S A K A S by its definition, the centred kernel with means over the points that have its view.
+fn gated(points: &Matrix, kernels: &[Kernel], (views, presence): &(Vec<View>, Presence)) -> Vec<Matrix> {
+    let n = points.n_rows();
+    let has = |m: usize, i: usize| {
+        let looks_at = kernels[m].columns().indices(5);
+        (0..3).all(|v| presence.has(i, v) || !looks_at.iter().any(|column| views[v].columns.contains(column)))
+    };
+    let scale = |i: usize| {
+        let count = (0..kernels.len()).filter(|&m| has(m, i)).count();
+        (count as f64 / kernels.len() as f64).powf(-0.5)
+    };
+    let one = |m: usize| {
+        let plain = Matrix::from_fn(n, n, |i, j| kernels[m].between(points.row(i), points.row(j)));
+        let known: Vec<usize> = (0..n).filter(|&i| has(m, i)).collect();
+        let mean = |i: usize| known.iter().map(|&j| plain.get(i, j)).sum::<f64>() / known.len() as f64;
+        let means: Vec<f64> = (0..n).map(mean).collect();
+        let grand = known.iter().map(|&i| means[i]).sum::<f64>() / known.len() as f64;
+        Matrix::from_fn(n, n, |i, j| {
+            let centred = if kernels[m].is_centred() { grand - means[i] - means[j] } else { 0.0 };
+            if has(m, i) && has(m, j) { scale(i) * scale(j) * (plain.get(i, j) + centred) } else { 0.0 }
+        })
+    };
+    (0..kernels.len()).map(one).collect()
+}
+
+#[test]
+fn kernels_of_points_that_lack_views_are_s_a_k_a_s() {
+    let (points, pool, n) = (random(37, 5, 60), Pool::new(2).unwrap(), 37);
+    let kernels: Vec<Kernel> = ON_VIEWS.map(|text| text.parse().unwrap()).to_vec();
+    let known = views_and_presence(n);
+    let incomplete = Points::from(&points).with_presence(&known.1, &known.0, &kernels).unwrap();
+    let expected = gated(&points, &kernels, &known);
+    let all: Vec<usize> = (0..n).collect();
+    for (precision, tolerance) in [(Precision::F64, 1e-14), (Precision::F32, 1e-6)] {
+        for storage in [Storage::Packed, Storage::Tiled] {
+            let building = Building { storage, precision, ..Building::new(&pool) };
+            let stack = Stack::train(&incomplete, &kernels, &building).unwrap();
+            for (m, expected) in expected.iter().enumerate() {
+                let found = stack.block(m, &all, &all).unwrap();
+                for (found, expected) in found.data().iter().zip(expected.data()) {
+                    assert!((found - expected).abs() < tolerance, "{m}: {found} {expected}");
+                }
+            }
+            // New points are gated the same way: the training points once more, as new ones.
+            let cross = Stack::cross(&incomplete, &incomplete, &kernels, stack.centring(), &building).unwrap();
+            for m in 0..kernels.len() {
+                let (a, b) = (stack.block(m, &all, &all).unwrap(), cross.block(m, &all, &all).unwrap());
+                assert!(a.data().iter().zip(b.data()).all(|(a, b)| (a - b).abs() < 1e-15), "{m}");
+            }
+        }
+    }
+    // Unit diagonals average to one, whatever is missing.
+    let plain: Vec<Kernel> = kernels.iter().filter(|kernel| kernel.has_unit_diagonal()).cloned().collect();
+    let incomplete = Points::from(&points).with_presence(&known.1, &known.0, &plain).unwrap();
+    let stack = Stack::train(&incomplete, &plain, &Building::new(&pool)).unwrap();
+    let weights = Matrix::from_fn(plain.len(), 1, |_, _| 1.0 / plain.len() as f64);
+    let sum = stack.combine(&weights, &pool).unwrap().remove(0);
+    // The one column of view b may be zero in no row of this data.
+    assert!((0..n).all(|i| (sum.get(i, i) - 1.0).abs() < 1e-14));
+}
+
+#[test]
+fn many_radial_kernels_of_points_that_lack_views_are_not_one_function() {
+    let (points, pool, n) = (random(20, 5, 61), Pool::new(1).unwrap(), 20);
+    let bank: Bank = "gaussian(gamma=2^-5..2^5; 40) on [0:2], linear on [3:5]".parse().unwrap();
+    let kernels = bank.resolve(&Default::default(), &points.clone().into()).unwrap();
+    let known = views_and_presence(n);
+    let incomplete = Points::from(&points).with_presence(&known.1, &known.0, &kernels).unwrap();
+    let stack = Stack::train(&incomplete, &kernels, &Building::new(&pool)).unwrap();
+    let weights = Matrix::from_fn(kernels.len(), 1, |m, _| 1.0 / (m + 1) as f64);
+    let sum = stack.combine(&weights, &pool).unwrap().remove(0);
+    let expected = gated(&points, &kernels, &known);
+    for i in 0..n {
+        for j in 0..n {
+            let direct: f64 = expected.iter().enumerate().map(|(m, k)| k.get(i, j) / (m + 1) as f64).sum();
+            assert!((sum.get(i, j) - direct).abs() < 1e-13, "{i} {j}");
+        }
+    }
+}
+
+#[test]
+fn precomputed_kernels_are_the_gram_matrix_at_the_points() {
+    let (points, pool) = (random(30, 5, 62), Pool::new(2).unwrap());
+    let own: Kernel = "polynomial(2) raw".parse().unwrap();
+    let values = Matrix::from_fn(30, 30, |i, j| own.between(points.row(i), points.row(j)));
+    let gram = Gram::square("g", values.clone()).unwrap();
+    let kernels: Vec<Kernel> =
+        ["precomputed(g) raw", "precomputed(g)", "polynomial(2) raw", "precomputed(g) raw centred"]
+            .map(|text| text.parse().unwrap())
+            .to_vec();
+    // Training points are some rows of the matrix, new ones others.
+    let (train, test): (Vec<usize>, Vec<usize>) = ((0..30).step_by(2).collect(), (1..30).step_by(2).collect());
+    let of =
+        |rows: &[usize]| Points::from(&points.select_rows(rows)).with_grams(std::slice::from_ref(&gram), rows).unwrap();
+    let building = Building::new(&pool);
+    let stack = Stack::train(of(&train), &kernels, &building).unwrap();
+    let cross = Stack::cross(of(&test), of(&train), &kernels, stack.centring(), &building).unwrap();
+    let all: Vec<usize> = (0..15).collect();
+    for (rows, stack) in [(&train, &stack), (&test, &cross)] {
+        let raw = stack.block(0, &all, &all).unwrap();
+        let unit = stack.block(1, &all, &all).unwrap();
+        let computed = stack.block(2, &all, &all).unwrap();
+        let centred = stack.block(3, &all, &all).unwrap();
+        let mean = |i: usize| train.iter().map(|&k| values.get(i, k)).sum::<f64>() / 15.0;
+        let grand = train.iter().map(|&k| mean(k)).sum::<f64>() / 15.0;
+        for (a, &i) in rows.iter().enumerate() {
+            for (b, &j) in train.iter().enumerate() {
+                assert_eq!(raw.get(a, b), values.get(i, j));
+                assert!((computed.get(a, b) - values.get(i, j)).abs() < 1e-12);
+                let expected = values.get(i, j) / (values.get(i, i) * values.get(j, j)).sqrt();
+                assert!((unit.get(a, b) - expected).abs() < 1e-14);
+                let expected = values.get(i, j) - mean(i) - mean(j) + grand;
+                assert!((centred.get(a, b) - expected).abs() < 1e-11);
+            }
+        }
+    }
+    // What a file of new rows brings: a rectangle with or without its own diagonal.
+    let rectangle = Matrix::from_fn(15, 30, |a, j| values.get(test[a], j));
+    let diagonal: Vec<f64> = test.iter().map(|&i| values.get(i, i)).collect();
+    let new = |diagonal: Option<Vec<f64>>| {
+        let gram = Gram::cross("g", rectangle.clone(), diagonal, gram.diagonal()).unwrap();
+        Points::from(&points.select_rows(&test)).with_grams(&[gram], &all).unwrap()
+    };
+    let again = Stack::cross(new(Some(diagonal)), of(&train), &kernels, stack.centring(), &building).unwrap();
+    assert_eq!(again.block(1, &all, &all).unwrap(), cross.block(1, &all, &all).unwrap());
+    let error = Stack::cross(new(None), of(&train), &kernels[1..2], &[None], &building).unwrap_err();
+    assert!(error.to_string().contains("comes without the diagonal"), "{error}");
+    assert!(Stack::cross(new(None), of(&train), &kernels[..1], &[None], &building).is_ok());
+    let error = Stack::train(&points, &kernels[..1], &building).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "precomputed(g) raw needs a Gram matrix that is not there (none was given); give it with --gram g=FILE"
+    );
+}
+
+#[test]
+fn picked_kernels_are_those_of_the_stack() {
+    let (points, pool) = (random(23, 5, 63), Pool::new(2).unwrap());
+    let kernels = everything();
+    let matrix = Matrix::from_fn(23, 23, |i, j| ((i * j) % 5) as f64 - 1.0);
+    let vectors = random(23, 2, 64);
+    for storage in [Storage::Packed, Storage::Tiled] {
+        let stack = Stack::train(&points, &kernels, &Building { storage, ..Building::new(&pool) }).unwrap();
+        let chosen: Vec<usize> = (0..kernels.len()).rev().step_by(3).collect();
+        let some = stack.pick(&chosen).unwrap();
+        assert_eq!(some.n_kernels(), chosen.len());
+        let weights = Matrix::from_fn(chosen.len(), 2, |m, c| (m + 2 * c) as f64 + 0.5);
+        let mut all = Matrix::zeros(kernels.len(), 2);
+        let mut apart = Matrix::zeros(23, kernels.len());
+        let some_apart = random(23, chosen.len(), 65);
+        for (k, &m) in chosen.iter().enumerate() {
+            all.row_mut(m).copy_from_slice(weights.row(k));
+            (0..23).for_each(|i| apart.set(i, m, some_apart.get(i, k)));
+        }
+        assert_eq!(some.combine(&weights, &pool).unwrap(), stack.combine(&all, &pool).unwrap());
+        assert_eq!(some.collect(&some_apart, &pool).unwrap(), stack.collect(&apart, &pool).unwrap());
+        let (found, whole) =
+            (some.project(&[Symmetric::Dense(&matrix)], &pool), stack.project(&[Symmetric::Dense(&matrix)], &pool));
+        assert_eq!(found.unwrap(), whole.unwrap().select_rows(&chosen));
+        let (found, whole) = (some.apply(&vectors, &pool).unwrap(), stack.apply(&vectors, &pool).unwrap());
+        assert!(found.iter().zip(&chosen).all(|(found, &m)| *found == whole[m]));
+        assert_eq!(some.block(1, &[0, 2], &[1]).unwrap(), stack.block(chosen[1], &[0, 2], &[1]).unwrap());
+        // A pick of a pick, on a view.
+        let again = some.view(&[3, 1]).unwrap().pick(&[2]).unwrap();
+        assert_eq!(again.block(0, &[0], &[1]).unwrap(), stack.block(chosen[2], &[3], &[1]).unwrap());
+        assert!(some.pick(&[chosen.len()]).is_err());
+    }
 }

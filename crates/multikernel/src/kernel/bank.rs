@@ -4,15 +4,16 @@ use std::collections::HashMap;
 use std::fmt;
 use std::iter::once;
 use std::ops::Range;
+use std::path::Path;
 use std::str::FromStr;
 
 use super::columns::Columns;
 use super::family::Kernel;
 use super::grammar::parse;
 use super::median::median_distance;
-use super::term::{At, Fault, Name, Parsed, Pick, Selector, Term, check_repeats, too_many};
+use super::term::{At, Each, Fault, Name, Parsed, Pick, Selector, Term, check_repeats, too_many};
 use crate::closest::closest;
-use crate::data::View;
+use crate::data::{FeatureSets, View};
 use crate::error::{Error, Result};
 use crate::features::Features;
 
@@ -25,6 +26,9 @@ const LISTED: usize = 8;
 /// The bank of methods that combine kernels when the user names none: seven widths around the median distance and three
 /// degrees.
 pub const DEFAULT_BANK: &str = "gaussian(median*2^-3..2^3), polynomial(1..3)";
+
+/// [`DEFAULT_BANK`] for data with views: the same kernels on each of them.
+pub const DEFAULT_BANK_OF_VIEWS: &str = "gaussian(median*2^-3..2^3) each view, polynomial(1..3) each view";
 
 /// The names selectors refer to: those of the columns (empty where the data has none) and of the views, ranges of columns.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,48 +76,72 @@ impl Bank {
     /// [`Error::Bank`] at the character of an unknown view, name or position, a column selected twice, or a term
     /// that brings the bank above [`MAX_KERNELS`]; [`Error::Input`] if the layout does not fit the features.
     pub fn resolve(&self, layout: &Layout<'_>, features: &Features) -> Result<Vec<Kernel>> {
+        Ok(self.resolve_named(layout, features)?.kernels)
+    }
+
+    /// [`Bank::resolve`] with the names of the feature sets of `each set(FILE)`, whose files are read here.
+    pub fn resolve_named(&self, layout: &Layout<'_>, features: &Features) -> Result<Resolved> {
         check_layout(layout, features.n_cols())?;
         self.kernels(layout, features).map_err(|fault| fault.within(&self.text))
     }
 
-    fn kernels(&self, layout: &Layout<'_>, features: &Features) -> Parsed<Vec<Kernel>> {
+    /// The names of the Gram matrices it wants, each once.
+    pub fn grams(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = vec![];
+        for name in self.terms.iter().filter_map(Term::gram) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    fn kernels(&self, layout: &Layout<'_>, features: &Features) -> Parsed<Resolved> {
         let lookup = Lookup::new(layout, features.n_cols());
         let mut total = 0usize;
         let mut places = Vec::with_capacity(self.terms.len());
         for term in &self.terms {
-            let ranges = lookup.ranges(term.selector())?;
-            let copies = if term.is_each() { ranges.iter().map(ExactSizeIterator::len).sum() } else { 1 };
-            total = total.saturating_add(term.n_values().saturating_mul(copies));
+            let sets = lookup.column_sets(term)?;
+            total = total.saturating_add(term.n_values().saturating_mul(sets.len()));
             if total > MAX_KERNELS {
                 return Err(Fault::new(term.at, too_many()));
             }
-            places.push(ranges);
+            places.push(sets);
         }
         let mut medians = HashMap::new();
-        let mut kernels = Vec::with_capacity(total);
-        for (term, ranges) in self.terms.iter().zip(places) {
-            for columns in column_sets(term, ranges, features.n_cols()) {
+        let mut resolved = Resolved { kernels: Vec::with_capacity(total), sets: vec![] };
+        for (term, sets) in self.terms.iter().zip(places) {
+            for ColumnSet { name, columns } in sets {
                 let median = if term.needs_median() {
                     *medians.entry(columns.clone()).or_insert_with(|| median_distance(features, &columns))
                 } else {
                     1.0
                 };
                 for kernel in term.kernels(median)? {
-                    kernels.push(kernel.placed(columns.clone()));
+                    resolved.kernels.push(kernel.placed(columns.clone()));
+                }
+                if let Some(name) = name.filter(|name| resolved.sets.iter().all(|(known, _)| known != name)) {
+                    resolved.sets.push((name, columns));
                 }
             }
         }
-        Ok(kernels)
+        Ok(resolved)
     }
 }
 
-/// The column sets a term is copied to: one, or one per column.
-fn column_sets(term: &Term, ranges: Vec<Range<usize>>, n_features: usize) -> Vec<Columns> {
-    if term.is_each() {
-        ranges.into_iter().flatten().map(|c| Columns::from_positions([c]).within(n_features)).collect()
-    } else {
-        vec![Columns::from_ranges(ranges).within(n_features)]
-    }
+/// The kernels of a bank on given rows, and the feature sets it named.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Resolved {
+    /// The kernels, in the order of the terms.
+    pub kernels: Vec<Kernel>,
+    /// The name and columns of each feature set that kernels are on.
+    pub sets: Vec<(String, Columns)>,
+}
+
+/// Columns a term is copied to, with the name of their feature set.
+struct ColumnSet {
+    name: Option<String>,
+    columns: Columns,
 }
 
 fn check_layout(layout: &Layout<'_>, n_features: usize) -> Result<()> {
@@ -153,6 +181,73 @@ impl<'a> Lookup<'a> {
             by_name.entry(name.as_str()).or_insert((i, 0)).1 += 1;
         }
         Lookup { layout, n_features, by_name }
+    }
+
+    /// The sets of columns a term is copied to: one, or one per column, view or feature set.
+    fn column_sets(&self, term: &Term) -> Parsed<Vec<ColumnSet>> {
+        let n = self.n_features;
+        let plain = |columns: Columns| ColumnSet { name: None, columns: columns.within(n) };
+        let ranges = self.ranges(term.selector())?;
+        Ok(match term.each() {
+            None => vec![plain(Columns::from_ranges(ranges))],
+            Some(Each::Column) => ranges.into_iter().flatten().map(|c| plain(Columns::from_positions([c]))).collect(),
+            Some(Each::View) if term.selector().is_some() => {
+                return Err(Fault::new(term.at, "`each view` already says where; leave `on` out"));
+            }
+            Some(Each::View) if self.layout.views.is_empty() => {
+                return Err(Fault::new(term.at, "`each view` needs data with views; the data has none"));
+            }
+            Some(Each::View) => {
+                self.layout.views.iter().map(|view| plain(Columns::from_ranges([view.columns.clone()]))).collect()
+            }
+            Some(Each::Set(file)) => self.feature_sets(term.at, file, &ranges)?,
+        })
+    }
+
+    /// The columns of each feature set among these ranges; sets without any are left out.
+    fn feature_sets(&self, at: At, file: &str, ranges: &[Range<usize>]) -> Parsed<Vec<ColumnSet>> {
+        let sets = FeatureSets::read(Path::new(file)).map_err(|error| Fault::new(at, error.to_string()))?;
+        if self.layout.names.is_empty() {
+            return Err(Fault::new(at, "feature sets name columns, and the data has no column names"));
+        }
+        let mut places = HashMap::new();
+        for column in ranges.iter().cloned().flatten() {
+            let name = self.layout.names[column].as_str();
+            places.insert(name, column);
+            // Columns of joined files are called view:column.
+            let view = self.layout.views.iter().find(|view| view.columns.contains(&column));
+            if let Some(bare) = view.and_then(|view| name.strip_prefix(view.name.as_str())?.strip_prefix(':')) {
+                places.insert(bare, column);
+            }
+        }
+        let mut found = vec![];
+        for set in &sets.sets {
+            let columns: Vec<usize> =
+                set.members.iter().filter_map(|name| places.get(name.as_str()).copied()).collect();
+            if !columns.is_empty() {
+                let columns = Columns::from_positions(columns).within(self.n_features);
+                found.push(ColumnSet { name: Some(set.name.clone()), columns });
+            }
+        }
+        if found.is_empty() {
+            let n = sets.sets.len();
+            let some: Vec<&str> = sets.sets.iter().flat_map(|set| &set.members).take(3).map(String::as_str).collect();
+            let message = format!(
+                "none of the {n} feature sets of {file} has a column of the data; its members are called {}, ... and the \
+                 columns {}, ...",
+                some.join(", "),
+                ranges
+                    .iter()
+                    .cloned()
+                    .flatten()
+                    .take(3)
+                    .map(|c| self.layout.names[c].as_str())
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            );
+            return Err(Fault::new(at, message));
+        }
+        Ok(found)
     }
 
     /// The ranges in the order written, none overlapping.

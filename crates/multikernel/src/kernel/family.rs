@@ -1,8 +1,10 @@
 //! One concrete kernel: a family with its parameter, columns and switches.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::columns::Columns;
+use super::term::Name;
 use crate::error::{Error, Result};
 use crate::linalg::dot;
 use crate::simd::{decay_into, dispatched, exp};
@@ -30,10 +32,15 @@ pub enum Base {
     Cosine,
     /// `t = (1 + x'y) / sqrt((1 + |x|^2)(1 + |y|^2))`.
     ShiftedCosine,
+    /// The entry `g(x, y)` of a Gram matrix that was given.
+    Given,
+    /// `g(x, y) / sqrt(g(x, x) g(y, y))`, 0 where either is 0.
+    GivenCosine,
 }
 
 impl Base {
-    /// The base quantity of two rows, by its definition: for checks and for a few pairs. Blocks belong to the stack.
+    /// The base quantity of two rows, by its definition: for checks and for a few pairs. Blocks belong to the stack. Not a
+    /// number for a Gram matrix that was given: rows do not tell it.
     pub fn between(self, x: &[f64], y: &[f64]) -> f64 {
         let differences = x.iter().zip(y).map(|(x, y)| x - y);
         match self {
@@ -45,6 +52,7 @@ impl Base {
                 if lengths == 0.0 { 0.0 } else { dot(x, y) / lengths }
             }
             Base::ShiftedCosine => (1.0 + dot(x, y)) / ((1.0 + dot(x, x)) * (1.0 + dot(y, y))).sqrt(),
+            Base::Given | Base::GivenCosine => f64::NAN,
         }
     }
 }
@@ -80,10 +88,12 @@ pub enum Family {
         /// The slope a.
         slope: f64,
     },
+    /// The values of a Gram matrix that was given.
+    Precomputed,
 }
 
 impl Family {
-    /// The word of the grammar: `gaussian`, `laplacian`, `linear`, `polynomial` or `sigmoid`.
+    /// The word of the grammar: `gaussian`, `laplacian`, `linear`, `polynomial`, `sigmoid` or `precomputed`.
     pub fn name(self) -> &'static str {
         match self {
             Family::Gaussian { .. } | Family::GaussianGamma { .. } => "gaussian",
@@ -91,6 +101,7 @@ impl Family {
             Family::Linear => "linear",
             Family::Polynomial { .. } => "polynomial",
             Family::Sigmoid { .. } => "sigmoid",
+            Family::Precomputed => "precomputed",
         }
     }
 
@@ -103,7 +114,7 @@ impl Family {
         }
     }
 
-    /// The width, gamma, degree or slope; none for `linear`.
+    /// The width, gamma, degree or slope; none for `linear` and `precomputed`.
     pub fn parameter(self) -> Option<f64> {
         match self {
             Family::Gaussian { width: value }
@@ -111,7 +122,7 @@ impl Family {
             | Family::Laplacian { gamma: value }
             | Family::Sigmoid { slope: value } => Some(value),
             Family::Polynomial { degree } => Some(f64::from(degree)),
-            Family::Linear => None,
+            Family::Linear | Family::Precomputed => None,
         }
     }
 
@@ -176,13 +187,15 @@ impl fmt::Display for Decimal {
 pub struct Kernel {
     family: Family,
     columns: Columns,
+    /// The name of the Gram matrix of a precomputed kernel.
+    gram: Option<Arc<str>>,
     raw: bool,
     centred: bool,
 }
 
 impl Kernel {
     /// A kernel of this family on all columns, with unit diagonal (a sigmoid: raw, its only form) and not centred; an error
-    /// names a parameter out of range.
+    /// names a parameter out of range. A precomputed kernel needs the name of its Gram matrix: see [`Kernel::precomputed`].
     ///
     /// ```
     /// use multikernel::kernel::{Columns, Family, Kernel};
@@ -192,6 +205,9 @@ impl Kernel {
     /// ```
     pub fn new(family: Family) -> Result<Self> {
         match family.fault() {
+            _ if family == Family::Precomputed => {
+                Err(Error::input("a precomputed kernel needs the name of its Gram matrix"))
+            }
             Some((name, must)) => {
                 let found = Decimal(family.parameter().unwrap_or_default());
                 Err(Error::param(name, format!("{must}, found {found}")))
@@ -203,7 +219,17 @@ impl Kernel {
     /// [`Kernel::new`] for a family whose parameter was checked.
     pub(super) fn unchecked(family: Family) -> Self {
         let raw = matches!(family, Family::Sigmoid { .. });
-        Kernel { family, columns: Columns::all(), raw, centred: false }
+        Kernel { family, columns: Columns::all(), gram: None, raw, centred: false }
+    }
+
+    /// The kernel whose values are those of the Gram matrix of this name, divided to a unit diagonal unless `raw`.
+    pub fn precomputed(name: &str) -> Self {
+        Kernel { gram: Some(name.into()), ..Kernel::unchecked(Family::Precomputed) }
+    }
+
+    /// The name of its Gram matrix, for a precomputed kernel.
+    pub fn gram(&self) -> Option<&str> {
+        self.gram.as_deref()
     }
 
     /// The same kernel on these columns; no columns at all are an error.
@@ -248,6 +274,8 @@ impl Kernel {
             Family::Linear | Family::Polynomial { .. } if self.raw => Base::InnerProduct,
             Family::Linear => Base::Cosine,
             Family::Polynomial { .. } => Base::ShiftedCosine,
+            Family::Precomputed if self.raw => Base::Given,
+            Family::Precomputed => Base::GivenCosine,
         }
     }
 
@@ -271,20 +299,22 @@ impl Kernel {
         self.centred
     }
 
-    /// Whether every Gram matrix of the kernel is positive semidefinite: all but `sigmoid`.
+    /// Whether every Gram matrix of the kernel is positive semidefinite: all but `sigmoid`, and `precomputed`, of which nobody
+    /// knows.
     pub fn is_positive_semidefinite(&self) -> bool {
-        !matches!(self.family, Family::Sigmoid { .. })
+        !matches!(self.family, Family::Sigmoid { .. } | Family::Precomputed)
     }
 
     /// Whether k(x, x) = 1 for every row but, for `linear`, the zero row, where it is 0. Never for centred kernels.
     pub fn has_unit_diagonal(&self) -> bool {
-        !self.centred && (self.family.rate().is_some() || matches!(self.base(), Base::Cosine | Base::ShiftedCosine))
+        let unit = matches!(self.base(), Base::Cosine | Base::ShiftedCosine | Base::GivenCosine);
+        !self.centred && (self.family.rate().is_some() || unit)
     }
 
     /// k as a function of its base quantity, before centring. Not-a-number in gives not-a-number out.
     pub fn value(&self, base: f64) -> f64 {
         match self.family {
-            Family::Linear => base,
+            Family::Linear | Family::Precomputed => base,
             Family::Polynomial { degree } => power(self.shift() + base, degree),
             Family::Sigmoid { slope } => (slope * base).tanh(),
             family => exp(-(family.rate().unwrap_or_default() * base)),
@@ -298,7 +328,7 @@ impl Kernel {
     pub fn values_into(&self, base: &[f64], out: &mut [f64]) {
         assert_eq!(base.len(), out.len(), "values_into needs as many outputs as inputs");
         match self.family {
-            Family::Linear => out.copy_from_slice(base),
+            Family::Linear | Family::Precomputed => out.copy_from_slice(base),
             Family::Polynomial { degree } => power_into(self.shift(), degree, base, out),
             Family::Sigmoid { slope } => {
                 for (out, base) in out.iter_mut().zip(base) {
@@ -328,7 +358,10 @@ impl Kernel {
 
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.family)?;
+        match &self.gram {
+            Some(name) => write!(f, "{}({})", self.family, Name(name))?,
+            None => write!(f, "{}", self.family)?,
+        }
         if !self.columns.is_all() {
             write!(f, " on {}", self.columns)?;
         }

@@ -5,7 +5,8 @@ use std::str::FromStr;
 use super::bank::MAX_KERNELS;
 use super::family::Kernel;
 use super::term::{
-    At, Factor, Fault, Item, Kind, Number, Parsed, Pick, Selector, Term, Value, check_repeats, exp2, is_bare, too_many,
+    At, Each, Factor, Fault, Item, Kind, Number, Parsed, Pick, Selector, Term, Value, check_repeats, exp2, is_bare,
+    too_many,
 };
 use crate::closest::closest;
 use crate::error::{Error, Result};
@@ -122,13 +123,26 @@ impl Parser {
     fn term(&mut self, after_comma: bool) -> Parsed<Term> {
         let at = At(self.at);
         let kind = self.kind(after_comma)?;
-        let mut term =
-            Term { at, kind, gamma: false, values: Vec::new(), each: None, on: None, raw: false, centred: false };
+        let mut term = Term {
+            at,
+            kind,
+            gamma: false,
+            values: vec![],
+            gram: None,
+            each: None,
+            on: None,
+            raw: false,
+            centred: false,
+        };
         self.skip_space();
         if self.peek() == Some('(') && kind == Kind::Linear {
             return Err(Fault::new(self.at, "linear takes no values; write linear without parentheses"));
         } else if self.eat('(') {
-            self.values(&mut term)?;
+            if kind == Kind::Precomputed {
+                term.gram = Some(self.enclosed(kind.wants())?);
+            } else {
+                self.values(&mut term)?;
+            }
         } else if kind != Kind::Linear {
             return self.expected(&format!("`(` and {}", kind.wants()));
         }
@@ -136,7 +150,27 @@ impl Parser {
         if kind == Kind::Sigmoid && !term.raw {
             return Err(Fault::new(at, "sigmoid needs `raw`: it has no unit diagonal; write sigmoid(...) raw"));
         }
+        if kind == Kind::Precomputed && (term.each.is_some() || term.on.is_some()) {
+            return Err(Fault::new(
+                at,
+                "a Gram matrix has no columns; write precomputed(NAME) without `each` and `on`",
+            ));
+        }
         Ok(term)
+    }
+
+    /// A name after `(`, with the closing parenthesis.
+    fn enclosed(&mut self, wants: &str) -> Parsed<String> {
+        self.skip_space();
+        let (name, quoted) = self.name()?;
+        if name.is_empty() && !quoted {
+            return self.expected(wants);
+        }
+        self.skip_space();
+        if !self.eat(')') {
+            return self.expected("`)`");
+        }
+        Ok(name)
     }
 
     fn kind(&mut self, after_comma: bool) -> Parsed<Kind> {
@@ -152,9 +186,6 @@ impl Parser {
         }
         if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.name() == word) {
             return Ok(kind);
-        }
-        if word == "precomputed" {
-            return Err(Fault::new(at, "precomputed kernels are not available yet; use kernels of the data's columns"));
         }
         let lower = word.to_lowercase();
         let other = OTHER_WORDS.iter().find(|(other, _)| *other == lower).map(|(_, ours)| *ours);
@@ -343,7 +374,10 @@ impl Parser {
             }
             let word = self.word();
             let again = match word.as_str() {
-                "each" => term.each.replace(At(at)).is_some(),
+                "each" => {
+                    let each = self.each()?;
+                    term.each.replace((At(at), each)).is_some()
+                }
                 "on" => {
                     let again = term.on.is_some();
                     term.on = Some(self.selector()?);
@@ -351,7 +385,7 @@ impl Parser {
                 }
                 "raw" => std::mem::replace(&mut term.raw, true),
                 "centred" => std::mem::replace(&mut term.centred, true),
-                _ => return Err(self.no_suffix(at, &word, term)),
+                _ => return Err(self.no_suffix(at, &word)),
             };
             if again {
                 return Err(Fault::new(at, format!("`{word}` stands twice; write it once")));
@@ -359,14 +393,28 @@ impl Parser {
         }
     }
 
-    fn no_suffix(&mut self, at: usize, word: &str, term: &Term) -> Fault {
-        self.at = at;
-        if word == "set" && term.each.is_some() {
-            return Fault::new(
-                at,
-                "feature sets (`each set(FILE.gmt)`) are not available yet; list columns with on [...]",
-            );
+    /// What follows `each`: `view`, `set(FILE)`, or nothing of its own.
+    fn each(&mut self) -> Parsed<Each> {
+        let start = self.at;
+        self.skip_space();
+        match self.word().as_str() {
+            "view" => Ok(Each::View),
+            "set" => {
+                self.skip_space();
+                if !self.eat('(') {
+                    return self.expected("`(` and a file of feature sets, as in each set(pathways.gmt)");
+                }
+                Ok(Each::Set(self.enclosed("a file of feature sets, as in each set(pathways.gmt)")?))
+            }
+            _ => {
+                self.at = start;
+                Ok(Each::Column)
+            }
         }
+    }
+
+    fn no_suffix(&mut self, at: usize, word: &str) -> Fault {
+        self.at = at;
         let found = self.found();
         let hint =
             closest(word, ["each", "on", "raw", "centred"]).map_or(String::new(), |w| format!("; did you mean {w}?"));
@@ -500,16 +548,16 @@ mod tests {
         let table: &[(&str, usize, &str)] = &[
             ("", 0, "the bank is empty; write kernels, such as gaussian(1), polynomial(2)"),
             ("   ", 3, "the bank is empty; write kernels, such as gaussian(1), polynomial(2)"),
-            (",", 0, "expected a kernel (gaussian, laplacian, linear, polynomial, sigmoid), found `,`"),
+            (",", 0, "expected a kernel (gaussian, laplacian, linear, polynomial, sigmoid, precomputed), found `,`"),
             ("gaussian", 8, "expected `(` and a width, as in gaussian(1) or gaussian(gamma=0.5), found the end of the text"),
-            ("gaussian(1),", 12, "expected a kernel after the comma (gaussian, laplacian, linear, polynomial, sigmoid), found the end of the text"),
-            ("gaussian(1), ", 13, "expected a kernel after the comma (gaussian, laplacian, linear, polynomial, sigmoid), found the end of the text"),
-            ("gaussian(1),,linear", 12, "expected a kernel after the comma (gaussian, laplacian, linear, polynomial, sigmoid), found `,`"),
-            ("gausian(1)", 0, "unknown kernel `gausian`; did you mean gaussian? (known: gaussian, laplacian, linear, polynomial, sigmoid)"),
-            ("rbf(1)", 0, "unknown kernel `rbf`; did you mean gaussian(gamma=0.5)? (known: gaussian, laplacian, linear, polynomial, sigmoid)"),
-            ("Gaussian(1)", 0, "unknown kernel `Gaussian`; did you mean gaussian? (known: gaussian, laplacian, linear, polynomial, sigmoid)"),
-            ("foo(1)", 0, "unknown kernel `foo`; use one of gaussian, laplacian, linear, polynomial, sigmoid"),
-            ("7", 0, "expected a kernel (gaussian, laplacian, linear, polynomial, sigmoid), found `7`"),
+            ("gaussian(1),", 12, "expected a kernel after the comma (gaussian, laplacian, linear, polynomial, sigmoid, precomputed), found the end of the text"),
+            ("gaussian(1), ", 13, "expected a kernel after the comma (gaussian, laplacian, linear, polynomial, sigmoid, precomputed), found the end of the text"),
+            ("gaussian(1),,linear", 12, "expected a kernel after the comma (gaussian, laplacian, linear, polynomial, sigmoid, precomputed), found `,`"),
+            ("gausian(1)", 0, "unknown kernel `gausian`; did you mean gaussian? (known: gaussian, laplacian, linear, polynomial, sigmoid, precomputed)"),
+            ("rbf(1)", 0, "unknown kernel `rbf`; did you mean gaussian(gamma=0.5)? (known: gaussian, laplacian, linear, polynomial, sigmoid, precomputed)"),
+            ("Gaussian(1)", 0, "unknown kernel `Gaussian`; did you mean gaussian? (known: gaussian, laplacian, linear, polynomial, sigmoid, precomputed)"),
+            ("foo(1)", 0, "unknown kernel `foo`; use one of gaussian, laplacian, linear, polynomial, sigmoid, precomputed"),
+            ("7", 0, "expected a kernel (gaussian, laplacian, linear, polynomial, sigmoid, precomputed), found `7`"),
             ("gaussian(", 9, "expected a width, as in gaussian(1) or gaussian(gamma=0.5), found the end of the text"),
             ("gaussian()", 9, "expected a width, as in gaussian(1) or gaussian(gamma=0.5), found `)`"),
             ("gaussian(1", 10, "expected `,` or `)`, found the end of the text"),
@@ -589,9 +637,13 @@ mod tests {
             ("gaussian(1) on [99999999999999999999]", 16, "position 99999999999999999999 is too large"),
             ("gaussian(1) on [\"abc]", 16, "the quote is not closed; add `\"` after the name"),
             ("gaussian(1) on rna[0:5]", 18, "expected `,`, each, on, raw or centred, found `[`"),
-            ("polynomial(1) each set(FILE.gmt) on rna", 19, "feature sets (`each set(FILE.gmt)`) are not available yet; list columns with on [...]"),
-            ("gaussian(1), precomputed(NAME)", 13, "precomputed kernels are not available yet; use kernels of the data's columns"),
-            ("linéar, gaussian(0)", 0, "unknown kernel `linéar`; did you mean linear? (known: gaussian, laplacian, linear, polynomial, sigmoid)"),
+            ("precomputed", 11, "expected `(` and the name of a Gram matrix, as in precomputed(shape), found the end of the text"),
+            ("precomputed()", 12, "expected the name of a Gram matrix, as in precomputed(shape), found `)`"),
+            ("precomputed(a b)", 14, "expected `)`, found `b`"),
+            ("precomputed(a) each", 0, "a Gram matrix has no columns; write precomputed(NAME) without `each` and `on`"),
+            ("linear each set", 15, "expected `(` and a file of feature sets, as in each set(pathways.gmt), found the end of the text"),
+            ("linear each set()", 16, "expected a file of feature sets, as in each set(pathways.gmt), found `)`"),
+            ("linéar, gaussian(0)", 0, "unknown kernel `linéar`; did you mean linear? (known: gaussian, laplacian, linear, polynomial, sigmoid, precomputed)"),
             ("gaussian(1) on \"gène\", linear(2)", 29, "linear takes no values; write linear without parentheses"),
         ];
         for &(text, at, message) in table {
@@ -715,12 +767,25 @@ mod tests {
     }
 
     fn any_term() -> impl Strategy<Value = Term> {
-        (any_values(), any::<bool>(), prop::option::of(any_selector()), any::<bool>(), any::<bool>()).prop_map(
+        let each = prop_oneof![
+            Just(None),
+            Just(Some(Each::Column)),
+            Just(Some(Each::View)),
+            any_name().prop_map(|file| Some(Each::Set(file)))
+        ];
+        let on = prop::option::of(any_selector());
+        let of_columns = (any_values(), each, on, any::<bool>(), any::<bool>()).prop_map(
             |((kind, gamma, values), each, on, raw, centred)| {
-                let (each, raw) = (each.then_some(At(0)), raw || kind == Kind::Sigmoid);
-                Term { at: At(0), kind, gamma, values, each, on, raw, centred }
+                let (each, raw) = (each.map(|each| (At(0), each)), raw || kind == Kind::Sigmoid);
+                Term { at: At(0), kind, gamma, values, gram: None, each, on, raw, centred }
             },
-        )
+        );
+        let given = (any_name(), any::<bool>(), any::<bool>()).prop_map(|(name, raw, centred)| {
+            let kind = Kind::Precomputed;
+            let (gamma, values, gram) = (false, vec![], Some(name));
+            Term { at: At(0), kind, gamma, values, gram, each: None, on: None, raw, centred }
+        });
+        prop_oneof![4 => of_columns, 1 => given]
     }
 
     fn any_bank_text() -> impl Strategy<Value = String> {

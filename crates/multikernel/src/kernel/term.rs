@@ -52,10 +52,12 @@ pub(super) enum Kind {
     Linear,
     Polynomial,
     Sigmoid,
+    Precomputed,
 }
 
 impl Kind {
-    pub(super) const ALL: [Kind; 5] = [Kind::Gaussian, Kind::Laplacian, Kind::Linear, Kind::Polynomial, Kind::Sigmoid];
+    pub(super) const ALL: [Kind; 6] =
+        [Kind::Gaussian, Kind::Laplacian, Kind::Linear, Kind::Polynomial, Kind::Sigmoid, Kind::Precomputed];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -64,6 +66,7 @@ impl Kind {
             Kind::Linear => "linear",
             Kind::Polynomial => "polynomial",
             Kind::Sigmoid => "sigmoid",
+            Kind::Precomputed => "precomputed",
         }
     }
 
@@ -75,6 +78,7 @@ impl Kind {
             Kind::Linear => "nothing",
             Kind::Polynomial => "a degree, as in polynomial(2)",
             Kind::Sigmoid => "a slope, as in sigmoid(0.5) raw",
+            Kind::Precomputed => "the name of a Gram matrix, as in precomputed(shape)",
         }
     }
 }
@@ -267,6 +271,15 @@ pub(super) enum Selector {
     Items(Vec<Item>),
 }
 
+/// What a term has one copy for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Each {
+    Column,
+    View,
+    /// Of the feature sets in this file.
+    Set(String),
+}
+
 /// One term of a [`Bank`](super::Bank): a family with its values and suffixes, as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term {
@@ -274,7 +287,8 @@ pub struct Term {
     pub(super) kind: Kind,
     pub(super) gamma: bool,
     pub(super) values: Vec<Value>,
-    pub(super) each: Option<At>,
+    pub(super) gram: Option<String>,
+    pub(super) each: Option<(At, Each)>,
     pub(super) on: Option<Selector>,
     pub(super) raw: bool,
     pub(super) centred: bool,
@@ -286,14 +300,27 @@ impl Term {
         self.kind.name()
     }
 
-    /// How many kernels the term gives on one set of columns; with `each`, times the number of columns.
+    /// How many kernels the term gives on one set of columns; with `each`, times the number of columns, views or sets.
     pub fn n_values(&self) -> usize {
-        if self.kind == Kind::Linear { 1 } else { self.count().min(usize::MAX as f64) as usize }
+        if matches!(self.kind, Kind::Linear | Kind::Precomputed) {
+            1
+        } else {
+            self.count().min(usize::MAX as f64) as usize
+        }
     }
 
-    /// Whether the term has one copy per column.
+    /// Whether the term has one copy per column, view or feature set.
     pub fn is_each(&self) -> bool {
         self.each.is_some()
+    }
+
+    /// The Gram matrix the term wants, by its name.
+    pub fn gram(&self) -> Option<&str> {
+        self.gram.as_deref()
+    }
+
+    pub(super) fn each(&self) -> Option<&Each> {
+        self.each.as_ref().map(|(_, each)| each)
     }
 
     /// Whether the term needs the median distance of the training rows.
@@ -312,8 +339,10 @@ impl Term {
     /// The kernels on all columns, for the given median distance, in the order of the values.
     pub(super) fn kernels(&self, median: f64) -> Parsed<Vec<Kernel>> {
         let mut kernels = Vec::with_capacity(self.n_values());
-        if self.kind == Kind::Linear {
-            kernels.push(self.kernel(Family::Linear));
+        match &self.gram {
+            Some(name) => kernels.push(self.switched(Kernel::precomputed(name))),
+            None if self.kind == Kind::Linear => kernels.push(self.kernel(Family::Linear)),
+            None => {}
         }
         for value in &self.values {
             let scale = if let Value::Median(..) = value { median } else { 1.0 };
@@ -330,7 +359,10 @@ impl Term {
     }
 
     fn kernel(&self, family: Family) -> Kernel {
-        let kernel = Kernel::unchecked(family);
+        self.switched(Kernel::unchecked(family))
+    }
+
+    fn switched(&self, kernel: Kernel) -> Kernel {
         let kernel = if self.raw { kernel.raw() } else { kernel };
         if self.centred { kernel.centred() } else { kernel }
     }
@@ -344,6 +376,7 @@ impl Term {
             // Checked to be whole; what does not fit is caught as too large.
             Kind::Polynomial => Family::Polynomial { degree: value as u32 },
             Kind::Sigmoid => Family::Sigmoid { slope: value },
+            Kind::Precomputed => Family::Precomputed,
         }
     }
 
@@ -373,7 +406,7 @@ impl Term {
 
     /// The one kernel of a term that names one, with columns by position.
     pub(super) fn single(&self) -> Parsed<Kernel> {
-        if let Some(at) = self.each {
+        if let Some((at, _)) = self.each {
             return Err(Fault::new(at, "`each` makes many kernels; a single kernel is wanted here"));
         }
         for (i, value) in self.values.iter().enumerate() {
@@ -457,7 +490,7 @@ impl fmt::Display for Value {
 
 /// Characters of a name without quotes.
 pub(super) fn is_bare(c: char) -> bool {
-    !c.is_whitespace() && !matches!(c, ',' | ':' | '"' | '[' | ']')
+    !c.is_whitespace() && !matches!(c, ',' | ':' | '"' | '[' | ']' | '(' | ')')
 }
 
 /// A view or column name, quoted where it would not read back bare.
@@ -501,7 +534,15 @@ impl fmt::Display for Term {
             write!(f, "{before}{value}")?;
         }
         f.write_str(if self.values.is_empty() { "" } else { ")" })?;
-        f.write_str(if self.each.is_some() { " each" } else { "" })?;
+        if let Some(name) = &self.gram {
+            write!(f, "({})", Name(name))?;
+        }
+        match self.each() {
+            None => {}
+            Some(Each::Column) => f.write_str(" each")?,
+            Some(Each::View) => f.write_str(" each view")?,
+            Some(Each::Set(file)) => write!(f, " each set({})", Name(file))?,
+        }
         if let Some(selector) = &self.on {
             write!(f, " on {selector}")?;
         }

@@ -21,6 +21,8 @@ pub(crate) trait Real: Copy + Default + Send + Sync + 'static {
     /// `e^(-rate * base)` and then, for each of `raises`, the square (or, if true, the fourth power) of the values before: arrays
     /// of the length of `base`. At most [`MOST_RAISES`], and `base` at least 0.
     fn decays_into(rate: f64, raises: &[bool], base: &[f64], out: &mut [&mut [Self]]);
+    /// `values_j = by * with_j * values_j`, the two factors multiplied first: the same in either order.
+    fn gate(by: f64, with: &[f64], values: &mut [Self]);
     /// `out = values`.
     fn widen_into(values: &[Self], out: &mut [f64]);
     /// `out += weight * values`.
@@ -143,11 +145,18 @@ fn same(value: f64) -> f64 {
 }
 
 macro_rules! real {
-    ($type:ty, $narrow:ident, $decays_into:ident, $round_into:ident, $widen_into:ident, $add_scaled:ident, $add_four:ident, $dot:ident, $dot_four:ident) => {
+    ($type:ty, $narrow:ident, $gate:ident, $decays_into:ident, $round_into:ident, $widen_into:ident, $add_scaled:ident, $add_four:ident, $dot:ident, $dot_four:ident) => {
         dispatched! {
             fn $round_into(values: &[f64], out: &mut [$type]) {
                 for (out, &value) in out.iter_mut().zip(values) {
                     *out = $narrow(value);
+                }
+            }
+        }
+        dispatched! {
+            fn $gate(by: f64, with: &[f64], values: &mut [$type]) {
+                for (value, with) in values.iter_mut().zip(with) {
+                    *value = $narrow(f64::from(*value) * (by * with));
                 }
             }
         }
@@ -226,6 +235,9 @@ macro_rules! real {
             fn decays_into(rate: f64, raises: &[bool], base: &[f64], out: &mut [&mut [Self]]) {
                 $decays_into(rate, raises, base, out);
             }
+            fn gate(by: f64, with: &[f64], values: &mut [Self]) {
+                $gate(by, with, values);
+            }
             fn widen_into(values: &[Self], out: &mut [f64]) {
                 $widen_into(values, out);
             }
@@ -245,8 +257,8 @@ macro_rules! real {
     };
 }
 
-real!(f64, same, decays_f64, round_f64, widen_f64, add_scaled_f64, add_four_f64, dot_f64, dot_four_f64);
-real!(f32, narrow, decays_f32, round_f32, widen_f32, add_scaled_f32, add_four_f32, dot_f32, dot_four_f32);
+real!(f64, same, gate_f64, decays_f64, round_f64, widen_f64, add_scaled_f64, add_four_f64, dot_f64, dot_four_f64);
+real!(f32, narrow, gate_f32, decays_f32, round_f32, widen_f32, add_scaled_f32, add_four_f32, dot_f32, dot_four_f32);
 
 #[cfg(test)]
 mod tests {
@@ -296,6 +308,31 @@ mod tests {
             // What rounds up to the smallest normal number is below it and 0 as well.
             if subnormal || value.abs() < f64::from(f32::MIN_POSITIVE) { 0.0 } else { nearest }
         });
+    }
+
+    fn check_gates<T: Real + Into<f64>>() {
+        let mut rng = Rng::new(8, 0);
+        for (n, skip) in lengths() {
+            let (values, with) = (uniform(&mut rng, n + skip), uniform(&mut rng, n));
+            let found = at_every_level(|| {
+                let mut values = stored::<T>(&values);
+                T::gate(0.7, &with, &mut values[skip..]);
+                bits(&values)
+            });
+            let mut expected = stored::<T>(&values);
+            for (value, with) in expected[skip..].iter_mut().zip(&with) {
+                let mut out = [T::default()];
+                T::round_into(&[(*value).into() * (0.7 * with)], &mut out);
+                *value = out[0];
+            }
+            assert_eq!(found, bits(&expected));
+        }
+    }
+
+    #[test]
+    fn gate_multiplies_by_both_factors_at_every_level() {
+        check_gates::<f64>();
+        check_gates::<f32>();
     }
 
     fn check_sums<T: Real + Into<f64>>() {

@@ -42,6 +42,8 @@ pub(super) struct Slot {
 pub(super) struct Group {
     pub(super) base: Base,
     pub(super) columns: Columns,
+    /// The Gram matrix the base quantity is read from.
+    pub(super) gram: Option<String>,
     pub(super) slots: Range<usize>,
     /// For a group that is one function of the distance: its kernels with their rates, and the segments.
     pub(super) radial: Option<Radial>,
@@ -74,20 +76,21 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn new(kernels: &[Kernel], precision: Precision) -> Layout {
+    /// `collapse` allows many radial kernels to be one function of the distance.
+    pub(super) fn new(kernels: &[Kernel], precision: Precision, collapse: bool) -> Layout {
         let mut layout =
             Layout { kernels: kernels.to_vec(), groups: vec![], slots: vec![], batches: vec![], slot_of: vec![] };
-        for (base, columns, members) in share(kernels) {
+        for (kernel, members) in share(kernels) {
             let (radial, others): (Vec<usize>, Vec<usize>) =
                 members.into_iter().partition(|&m| kernels[m].family().rate().is_some() && !kernels[m].is_centred());
             let (mut alone, mut together): (Vec<usize>, Vec<usize>) =
                 radial.into_iter().partition(|&m| !holds_distances(precision, &kernels[m]));
-            if together.len() >= MANY {
-                layout.add_radial(base, &columns, together);
+            if collapse && together.len() >= MANY {
+                layout.add_radial(kernel, together);
             } else {
                 alone.append(&mut together);
             }
-            layout.add(base, &columns, order(&layout.kernels, alone, others));
+            layout.add(kernel, order(&layout.kernels, alone, others));
         }
         layout.slot_of = vec![0; kernels.len()];
         for group in &layout.groups {
@@ -101,20 +104,21 @@ impl Layout {
         layout
     }
 
-    fn add_radial(&mut self, base: Base, columns: &Columns, kernels: Vec<usize>) {
+    fn add_radial(&mut self, like: &Kernel, kernels: Vec<usize>) {
         let rates: Vec<f64> = kernels.iter().map(|&m| self.kernels[m].family().rate().unwrap_or_default()).collect();
         let slot = Slot { kernel: kernels[0], step: Step::Base };
         let grid = Grid::new(&rates);
-        self.push(base, columns, vec![slot], Some(Radial { kernels, rates, grid }));
+        self.push(like, vec![slot], Some(Radial { kernels, rates, grid }));
     }
 
-    fn add(&mut self, base: Base, columns: &Columns, slots: Vec<Slot>) {
+    fn add(&mut self, like: &Kernel, slots: Vec<Slot>) {
         if !slots.is_empty() {
-            self.push(base, columns, slots, None);
+            self.push(like, slots, None);
         }
     }
 
-    fn push(&mut self, base: Base, columns: &Columns, slots: Vec<Slot>, radial: Option<Radial>) {
+    /// A group of kernels with the base quantity of this one.
+    fn push(&mut self, like: &Kernel, slots: Vec<Slot>, radial: Option<Radial>) {
         let (group, first) = (self.groups.len(), self.slots.len());
         let mut begin = 0;
         for end in 1..=slots.len() {
@@ -130,7 +134,8 @@ impl Layout {
         }
         let range = first..first + slots.len();
         self.slots.extend(slots);
-        self.groups.push(Group { base, columns: columns.clone(), slots: range, radial });
+        let (base, columns, gram) = (like.base(), like.columns().clone(), like.gram().map(str::to_string));
+        self.groups.push(Group { base, columns, gram, slots: range, radial });
     }
 
     /// Where a slot is among those of a tile in the store. Four neighbours are a quarter of the tile apart: an operation that
@@ -160,16 +165,16 @@ fn holds_distances(precision: Precision, kernel: &Kernel) -> bool {
     precision == Precision::F64 || kernel.family().rate().is_some_and(|rate| NARROW_RATES.contains(&rate))
 }
 
-/// Kernels by base quantity and columns, both in the order of their first kernel.
-fn share(kernels: &[Kernel]) -> Vec<(Base, Columns, Vec<usize>)> {
+/// Kernels by base quantity, the first of each and all of them, in the order of the first.
+fn share(kernels: &[Kernel]) -> Vec<(&Kernel, Vec<usize>)> {
     let mut place = HashMap::new();
-    let mut groups: Vec<(Base, Columns, Vec<usize>)> = vec![];
+    let mut groups: Vec<(&Kernel, Vec<usize>)> = vec![];
     for (m, kernel) in kernels.iter().enumerate() {
-        let at = *place.entry((kernel.base(), kernel.columns())).or_insert_with(|| {
-            groups.push((kernel.base(), kernel.columns().clone(), vec![]));
+        let at = *place.entry((kernel.base(), kernel.columns(), kernel.gram())).or_insert_with(|| {
+            groups.push((kernel, vec![]));
             groups.len() - 1
         });
-        groups[at].2.push(m);
+        groups[at].1.push(m);
     }
     groups
 }
@@ -210,7 +215,7 @@ mod tests {
     fn layout(bank: &str) -> Layout {
         let bank: Bank = bank.parse().unwrap();
         let kernels = bank.resolve(&Default::default(), &crate::Matrix::zeros(2, 3).into()).unwrap();
-        Layout::new(&kernels, Precision::F64)
+        Layout::new(&kernels, Precision::F64, true)
     }
 
     #[test]

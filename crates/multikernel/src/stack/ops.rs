@@ -5,11 +5,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::core::Element;
 use super::cut::{Cut, Tile};
 use super::layout::Layout;
 use super::profile::{Moments, Profile};
 use super::source::{Held, Scratch, Source};
-use super::{Element, Stack, Symmetric};
+use super::{Stack, Symmetric};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, Pieces};
 use crate::pool::Pool;
@@ -308,7 +309,7 @@ fn add_dots<T: Real>(held: &Held<'_, T>, slots: std::ops::Range<usize>, with: &[
 pub(super) fn project<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], pool: &Pool) -> Result<Matrix> {
     let (layout, cut) = (&stack.core.layout, stack.cut());
     let folded: Vec<Folded<'_>> = matrices.iter().map(Folded::new).collect();
-    let wanted = vec![true; layout.batches.len()];
+    let wanted = stack.wanted();
     let indices = stack.indices();
     let source: Source<'_, T> = stack.source(&indices, &wanted);
     let watch = stack.watch();
@@ -340,7 +341,7 @@ pub(super) fn project<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], poo
 
 /// `out += K V` for the entries of a tile and, for those that stand for two, their mirror. `columns` are those of V; `out` has
 /// `n_rows` values per column.
-fn multiply<T: Real>(values: &[T], tile: &Tile, cut: &Cut, columns: &[Vec<f64>], out: &mut [f64]) {
+fn multiply<T: Real>(values: &[T], tile: &Tile, cut: &Cut, columns: &[&[f64]], out: &mut [f64]) {
     let mirrored = tile.n_mirrored(cut);
     for (i, row) in tile.rows.clone().zip(values.chunks_exact(tile.cols.len())) {
         for (column, out) in columns.iter().zip(out.chunks_exact_mut(cut.n_rows)) {
@@ -384,7 +385,7 @@ enum Either<'a, T> {
 }
 
 impl<T: Real> Either<'_, T> {
-    fn multiply(&self, tile: &Tile, cut: &Cut, columns: &[Vec<f64>], out: &mut [f64]) {
+    fn multiply(&self, tile: &Tile, cut: &Cut, columns: &[&[f64]], out: &mut [f64]) {
         match self {
             Either::Stored(values) => multiply(values, tile, cut, columns, out),
             Either::Wide(values) => multiply(values, tile, cut, columns, out),
@@ -394,29 +395,31 @@ impl<T: Real> Either<'_, T> {
 
 pub(super) fn apply<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) -> Result<Vec<Matrix>> {
     let (layout, cut) = (&stack.core.layout, stack.cut());
-    let (n_kernels, size) = (layout.kernels.len(), cut.n_rows * vectors.n_cols());
+    let (n_kernels, size) = (stack.n_kernels(), cut.n_rows * vectors.n_cols());
     let what = format!("{n_kernels} products of {} x {}", cut.n_rows, vectors.n_cols());
     let mut products = stack.core.matrices(&what, n_kernels, cut.n_rows, vectors.n_cols())?;
     let columns: Vec<Vec<f64>> = (0..vectors.n_cols()).map(|r| vectors.column(r)).collect();
+    let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
     // As many parts as their partial results leave room for, whatever the number of threads.
     let n_parts = (PARTIAL_BYTES / (8 * size * n_kernels).max(1)).max(1);
     let parts = cut.parts_up_to(n_parts);
-    let wanted = vec![true; layout.batches.len()];
+    let (wanted, places) = (stack.wanted(), stack.places());
     let indices = stack.indices();
     let source: Source<'_, T> = stack.source(&indices, &wanted);
     let watch = stack.watch();
-    let n_batches = layout.batches.len();
-    let partial = pool.map(parts.len() * n_batches, |task| {
-        let (part, b) = (task / n_batches, task % n_batches);
-        let only: Vec<bool> = (0..n_batches).map(|other| other == b).collect();
-        let mut sums: Vec<(usize, Vec<f64>)> = members(layout, b).map(|m| (m, vec![0.0; size])).collect();
+    let batches: Vec<usize> = (0..wanted.len()).filter(|&b| wanted[b]).collect();
+    let partial = pool.map(parts.len() * batches.len(), |task| {
+        let (part, b) = (task / batches.len(), batches[task % batches.len()]);
+        let only: Vec<bool> = (0..wanted.len()).map(|other| other == b).collect();
+        let mut sums: Vec<(usize, Vec<f64>)> =
+            members(layout, b).map(|m| (m, if places[m].is_empty() { vec![] } else { vec![0.0; size] })).collect();
         let (mut scratch, mut buffers) = (Scratch::default(), <[Buffer; 2]>::default());
         for block in parts[part].clone() {
             for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
                 source.each(block, &tile, &only, &mut scratch, |held| {
                     let mut sums = sums.iter_mut();
                     each_kernel(layout, held, &mut buffers, |_, values| {
-                        if let Some((_, out)) = sums.next() {
+                        if let Some((_, out)) = sums.next().filter(|(_, out)| !out.is_empty()) {
                             values.multiply(&tile, &cut, &columns, out);
                         }
                     });
@@ -427,10 +430,11 @@ pub(super) fn apply<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) ->
     });
     watch.result(())?;
     for (m, sums) in partial.iter().flatten() {
-        let product = &mut products[*m];
-        for (r, column) in sums.chunks_exact(cut.n_rows.max(1)).enumerate() {
-            for (i, value) in column.iter().enumerate() {
-                product.row_mut(i)[r] += value;
+        for &place in &places[*m] {
+            for (r, column) in sums.chunks_exact(cut.n_rows.max(1)).enumerate() {
+                for (i, value) in column.iter().enumerate() {
+                    products[place].row_mut(i)[r] += value;
+                }
             }
         }
     }
@@ -450,8 +454,8 @@ fn members(layout: &Layout, batch: usize) -> impl Iterator<Item = usize> + '_ {
 
 pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) -> Result<Vec<f64>> {
     let (layout, cut) = (&stack.core.layout, stack.cut());
-    let columns: Vec<[Vec<f64>; 1]> = (0..vectors.n_cols()).map(|m| [vectors.column(m)]).collect();
-    let wanted = vec![true; layout.batches.len()];
+    let columns: Vec<[&[f64]; 1]> = vectors.rows().map(|row| [row]).collect();
+    let wanted = stack.wanted();
     let indices = stack.indices();
     let source: Source<'_, T> = stack.source(&indices, &wanted);
     let watch = stack.watch();
@@ -463,7 +467,9 @@ pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) 
             for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
                 source.each(block, &tile, &wanted, &mut scratch, |held| {
                     each_kernel(layout, held, &mut buffers, |m, values| {
-                        values.multiply(&tile, &cut, &columns[m], &mut sums);
+                        if columns[m][0].iter().any(|&value| value != 0.0) {
+                            values.multiply(&tile, &cut, &columns[m], &mut sums);
+                        }
                     });
                 });
             }

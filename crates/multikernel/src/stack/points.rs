@@ -1,19 +1,22 @@
 //! Base quantities between points: what kernels are functions of, computed once for all kernels that share it.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::cut::Tile;
+use super::given::Points;
 use super::layout::Group;
 use super::sparse::{self, Background, SparsePoints};
 use crate::features::Features;
 use crate::kernel::{Base, Columns};
+use crate::linalg::Matrix;
 use crate::simd::{Accumulate, Buffer, PANEL, ROWS, accumulate, dispatched, sum_of_squares};
 
 /// The row points and the column points of one group of kernels.
 #[derive(Debug)]
 pub(super) struct Sides {
     base: Base,
-    points: Points,
+    pairs: Pairs,
     /// What rows and columns are divided by; empty for bases that are not.
     lengths: (Vec<f64>, Vec<f64>),
     n_zero: usize,
@@ -21,16 +24,48 @@ pub(super) struct Sides {
 
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there is one for each group of kernels")]
-enum Points {
+enum Pairs {
     Dense { left: Dense<Vec<f64>>, right: Dense<Buffer> },
     Sparse { left: Box<SparsePoints>, right: Box<SparsePoints>, background: Background },
+    Given(Given),
 }
 
-impl Points {
+/// Rows and columns of a Gram matrix, with the diagonal at them.
+#[derive(Debug, Default)]
+struct Given {
+    values: Arc<Matrix>,
+    rows: Vec<usize>,
+    cols: Vec<usize>,
+    diagonals: [Vec<f64>; 2],
+}
+
+impl Given {
+    fn new(name: &str, (left, rows): (&Points, &[usize]), (right, cols): (&Points, &[usize])) -> Given {
+        // Checked before: a stack is never made without its Gram matrices.
+        let Some(gram) = left.gram(name) else { return Given::default() };
+        let (rows, cols) = (left.at(rows), right.at(cols));
+        // Without a diagonal only raw kernels are made, which do not look at it.
+        let pick = |diagonal: &[f64], at: &[usize]| at.iter().filter_map(|&i| diagonal.get(i).copied()).collect();
+        let diagonals = [pick(gram.row_diagonal(), &rows), pick(gram.diagonal(), &cols)];
+        Given { values: gram.values().clone(), rows, cols, diagonals }
+    }
+
+    fn tile_into(&self, tile: &Tile, out: &mut [f64]) {
+        for (&i, row) in self.rows[tile.rows.clone()].iter().zip(out.chunks_exact_mut(tile.cols.len())) {
+            let values = self.values.row(i);
+            for (out, &j) in row.iter_mut().zip(&self.cols[tile.cols.clone()]) {
+                *out = values[j];
+            }
+        }
+    }
+}
+
+impl Pairs {
     fn norms(&self) -> (&[f64], &[f64]) {
         match self {
-            Points::Dense { left, right } => (&left.norms, &right.norms),
-            Points::Sparse { left, right, .. } => (left.norms(), right.norms()),
+            Pairs::Dense { left, right } => (&left.norms, &right.norms),
+            Pairs::Sparse { left, right, .. } => (left.norms(), right.norms()),
+            Pairs::Given(Given { diagonals: [left, right], .. }) => (left, right),
         }
     }
 }
@@ -39,25 +74,28 @@ impl Sides {
     /// The selected points on the columns of a group; sparse around a background, if there is one.
     pub(super) fn new(
         group: &Group,
-        (left, rows): (&Features, &[usize]),
-        (right, cols): (&Features, &[usize]),
+        (left, rows): (&Points, &[usize]),
+        (right, cols): (&Points, &[usize]),
         background: Option<&[f64]>,
     ) -> Sides {
         let columns = &group.columns;
-        let points = match background {
-            None => {
-                Points::Dense { left: Dense::rows(left, columns, rows), right: Dense::panels(right, columns, cols) }
+        let pairs = match (&group.gram, background) {
+            (Some(name), _) => Pairs::Given(Given::new(name, (left, rows), (right, cols))),
+            (None, None) => {
+                let (left, right) = (left.features(), right.features());
+                Pairs::Dense { left: Dense::rows(left, columns, rows), right: Dense::panels(right, columns, cols) }
             }
-            Some(background) => {
+            (None, Some(background)) => {
+                let (left, right) = (left.features(), right.features());
                 let right = SparsePoints::new(right, columns, background, cols, None);
                 let left = SparsePoints::new(left, columns, background, rows, Some(&right));
-                Points::Sparse { left: left.into(), right: right.into(), background: Background::new(background) }
+                Pairs::Sparse { left: left.into(), right: right.into(), background: Background::new(background) }
             }
         };
-        let (left, right) = points.norms();
+        let (left, right) = pairs.norms();
         let lengths = (lengths(group.base, left), lengths(group.base, right));
         let n_zero = left.iter().filter(|&&norm| norm == 0.0).count();
-        Sides { base: group.base, points, lengths, n_zero }
+        Sides { base: group.base, pairs, lengths, n_zero }
     }
 
     /// How many row points are zero.
@@ -70,15 +108,16 @@ impl Sides {
     /// Each entry depends on its two points alone, in a form that is symmetric in them, so neither the order of the points
     /// nor the cut into tiles changes a bit, and unit diagonals are exact.
     pub(super) fn base_into(&self, tile: &Tile, packed: &mut Vec<f64>, out: &mut [f64]) {
-        match &self.points {
-            Points::Dense { left, right } => dense_into(self.base, left, right, tile, packed, out),
-            Points::Sparse { left, right, background } => {
+        match &self.pairs {
+            Pairs::Given(given) => given.tile_into(tile, out),
+            Pairs::Dense { left, right } => dense_into(self.base, left, right, tile, packed, out),
+            Pairs::Sparse { left, right, background } => {
                 sparse::base_into(self.base, background, left, right, tile, out)
             }
         }
         let shift = match self.base {
-            Base::SquaredDistance | Base::L1Distance | Base::InnerProduct => return,
-            Base::Cosine => 0.0,
+            Base::SquaredDistance | Base::L1Distance | Base::InnerProduct | Base::Given => return,
+            Base::Cosine | Base::GivenCosine => 0.0,
             Base::ShiftedCosine => 1.0,
         };
         let (left, right) = &self.lengths;
@@ -90,8 +129,8 @@ impl Sides {
 
 fn lengths(base: Base, norms: &[f64]) -> Vec<f64> {
     match base {
-        Base::SquaredDistance | Base::L1Distance | Base::InnerProduct => vec![],
-        Base::Cosine => norms.iter().map(|norm| norm.sqrt()).collect(),
+        Base::SquaredDistance | Base::L1Distance | Base::InnerProduct | Base::Given => vec![],
+        Base::Cosine | Base::GivenCosine => norms.iter().map(|norm| norm.sqrt()).collect(),
         Base::ShiftedCosine => norms.iter().map(|norm| (1.0 + norm).sqrt()).collect(),
     }
 }
@@ -162,7 +201,10 @@ fn dense_into(
     let what = match base {
         Base::SquaredDistance => Accumulate::SquaredDifference,
         Base::L1Distance => Accumulate::AbsoluteDifference,
-        Base::InnerProduct | Base::Cosine | Base::ShiftedCosine => Accumulate::Product,
+        // Values that were given are never accumulated.
+        Base::InnerProduct | Base::Cosine | Base::ShiftedCosine | Base::Given | Base::GivenCosine => {
+            Accumulate::Product
+        }
     };
     let (width, d) = (tile.cols.len(), left.n_features);
     if d == 0 {

@@ -3,10 +3,12 @@
 
 use std::ops::Range;
 
+use super::Centring;
+use super::core::Core;
 use super::cut::{Cut, Tile};
+use super::given::Points;
 use super::layout::{Batch, Layout, Step};
 use super::points::Sides;
-use super::{Centring, Core};
 use crate::simd::{Buffer, MOST_RAISES, Real};
 
 /// The values of one view of a stack.
@@ -23,7 +25,17 @@ enum Values<'a, T> {
     /// Stored; the rows and columns of the view among those of the store, which has the shape `store`.
     Gathered { values: &'a [T], store: Cut, rows: &'a [usize], cols: &'a [usize] },
     /// Computed from points, group by group.
-    Computed { sides: Vec<Option<Sides>>, centring: Vec<Option<Means>> },
+    Computed(Computed),
+}
+
+/// What values are computed from.
+struct Computed {
+    /// The points of each group.
+    sides: Vec<Option<Sides>>,
+    /// What rows and columns of the kernels of each group are multiplied by, where points lack views.
+    gates: Vec<Option<[Vec<f64>; 2]>>,
+    /// The means of each kernel.
+    centring: Vec<Option<Means>>,
 }
 
 /// The means of a centred kernel at the rows and columns of the view.
@@ -86,7 +98,7 @@ impl<'a, T: Real> Source<'a, T> {
 
     /// `wanted` says which groups will be asked for; the others cost nothing.
     pub(super) fn computed(core: &'a Core, cut: Cut, rows: &[usize], cols: &[usize], wanted: &[bool]) -> Self {
-        let (left, right) = ((core.left.as_ref(), rows), (core.right(), cols));
+        let (left, right) = ((&core.left, rows), (core.right(), cols));
         let sides = |((group, &wanted), background): ((&super::layout::Group, &bool), &Option<Vec<f64>>)| {
             wanted.then(|| Sides::new(group, left, right, background.as_deref()))
         };
@@ -100,7 +112,16 @@ impl<'a, T: Real> Source<'a, T> {
         };
         let sides = core.layout.groups.iter().zip(wanted).zip(&core.backgrounds).map(sides).collect();
         let centring = core.centring.iter().zip(&core.row_means).map(means).collect();
-        Source { layout: &core.layout, cut, values: Values::Computed { sides, centring } }
+        let gated = core.left.is_gated() || core.right().is_gated();
+        let gate = |(group, &wanted): (&super::layout::Group, &bool)| {
+            let pick = |(points, at): (&Points, &[usize])| {
+                let gate = points.gate(&group.columns);
+                at.iter().map(|&i| gate[i]).collect()
+            };
+            (gated && wanted).then(|| [pick(left), pick(right)])
+        };
+        let gates = core.layout.groups.iter().zip(wanted).map(gate).collect();
+        Source { layout: &core.layout, cut, values: Values::Computed(Computed { sides, gates, centring }) }
     }
 
     /// Calls `f` with runs of slots and their values in the tile, in the order of the slots and for all slots of the wanted
@@ -148,13 +169,11 @@ impl<'a, T: Real> Source<'a, T> {
             Values::Gathered { values, store, rows, cols } => {
                 gather(values, store, self.layout, [rows, cols], tile, batch, scratch);
             }
-            Values::Computed { sides, centring } => {
-                if let Some(sides) = &sides[batch.group] {
-                    let mut values = std::mem::take(&mut scratch.values);
-                    let mut out: Vec<&mut [T]> = values[..size].chunks_exact_mut(tile.len()).collect();
-                    compute(self.layout, sides, centring, tile, batch, scratch, &mut out);
-                    scratch.values = values;
-                }
+            Values::Computed(computed) => {
+                let mut values = std::mem::take(&mut scratch.values);
+                let mut out: Vec<&mut [T]> = values[..size].chunks_exact_mut(tile.len()).collect();
+                computed.batch(self.layout, tile, batch, scratch, &mut out);
+                scratch.values = values;
             }
             Values::Stored(_) => {}
         }
@@ -163,7 +182,7 @@ impl<'a, T: Real> Source<'a, T> {
 
     /// Fills the store of one block: all slots of its tiles, one tile after the other.
     pub(super) fn fill(&self, block: usize, scratch: &mut Scratch<T>, mut out: &mut [T]) {
-        let Values::Computed { sides, centring } = &self.values else { return };
+        let Values::Computed(computed) = &self.values else { return };
         let n_slots = self.layout.slots.len();
         for tile in self.cut.tiles(block) {
             let (values, rest) = std::mem::take(&mut out).split_at_mut(n_slots * tile.len());
@@ -172,9 +191,28 @@ impl<'a, T: Real> Source<'a, T> {
             for batch in &self.layout.batches {
                 let at = |slot| std::mem::take(&mut places[self.layout.place(slot)]);
                 let mut values: Vec<&mut [T]> = batch.slots.clone().map(at).collect();
-                if let Some(sides) = &sides[batch.group] {
-                    compute(self.layout, sides, centring, &tile, batch, scratch, &mut values);
-                }
+                computed.batch(self.layout, &tile, batch, scratch, &mut values);
+            }
+        }
+    }
+}
+
+impl Computed {
+    /// The values of one batch, for points that have or lack views.
+    fn batch<T: Real>(
+        &self,
+        layout: &Layout,
+        tile: &Tile,
+        batch: &Batch,
+        scratch: &mut Scratch<T>,
+        out: &mut [&mut [T]],
+    ) {
+        let Some(sides) = &self.sides[batch.group] else { return };
+        compute(layout, sides, &self.centring, tile, batch, scratch, out);
+        let Some([rows, cols]) = &self.gates[batch.group] else { return };
+        for values in out {
+            for (&row, values) in rows[tile.rows.clone()].iter().zip(values.chunks_exact_mut(tile.cols.len())) {
+                T::gate(row, &cols[tile.cols.clone()], values);
             }
         }
     }

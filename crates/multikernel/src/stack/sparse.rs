@@ -293,7 +293,7 @@ pub(super) fn base_into(
                 let anew = |j: usize| differences(left.entries(i), right.entries(j), &background.values, f64::abs);
                 distances(left.sizes[i], &right.sizes[tile.cols.clone()], tile.cols.start, row, anew);
             }
-            Base::InnerProduct | Base::Cosine | Base::ShiftedCosine => {
+            Base::InnerProduct | Base::Cosine | Base::ShiftedCosine | Base::Given | Base::GivenCosine => {
                 add_shifts(left.shifts[i], &right.shifts[tile.cols.clone()], background.square, row);
                 if left.cancelled[i] || any_cancelled {
                     for (j, out) in tile.cols.clone().zip(row) {

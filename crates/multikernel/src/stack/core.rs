@@ -1,0 +1,379 @@
+//! What all views of a stack share: the kernels, the points or the values stored in their place.
+
+use std::fmt;
+use std::sync::{Arc, MutexGuard};
+
+use super::cut::Cut;
+use super::given::Points;
+use super::layout::{Group, Layout};
+use super::ops::Watch;
+use super::points::Sides;
+use super::source::{Scratch, Source};
+use super::{Building, Centring, Precision, Storage, sparse};
+use crate::error::{Error, Result};
+use crate::kernel::{Base, Kernel};
+use crate::linalg::{Matrix, zeroed};
+use crate::pool::{Spare, keep};
+use crate::simd::{Real, skip_to_line};
+
+/// What all views of a stack share.
+pub(super) struct Core {
+    pub(super) layout: Layout,
+    /// The shape of the whole.
+    pub(super) cut: Cut,
+    pub(super) precision: Precision,
+    pub(super) store: Store,
+    /// The row points; empty where values are stored.
+    pub(super) left: Points,
+    /// The column points, where they are others.
+    pub(super) right: Option<Points>,
+    /// For each group the value most points have in each column, if they are sparse around it.
+    pub(super) backgrounds: Vec<Option<Vec<f64>>>,
+    pub(super) centring: Vec<Option<Centring>>,
+    /// The mean of each row of each centred kernel.
+    pub(super) row_means: Vec<Vec<f64>>,
+    pub(super) notes: Vec<String>,
+    pub(super) memory: Option<u64>,
+    /// The limit that values would have crossed had they been stored.
+    pub(super) crossed: Option<u64>,
+    pub(super) spare: Arc<Spare>,
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        match std::mem::replace(&mut self.store, Store::Nowhere) {
+            Store::Nowhere => {}
+            Store::F64(values) => keep(self.spare.wide(), values),
+            Store::F32(values) => keep(self.spare.narrow(), values),
+        }
+    }
+}
+
+impl fmt::Debug for Core {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Core").field("cut", &self.cut).field("precision", &self.precision).finish_non_exhaustive()
+    }
+}
+
+/// Kernel values in memory: block by block, tile by tile, slot by slot, so that a pass reads them from end to end.
+pub(super) enum Store {
+    Nowhere,
+    F64(Vec<f64>),
+    F32(Vec<f32>),
+}
+
+/// Values left unused at the beginning or end of a store, so that the rest begins at a line of the cache.
+const SLACK: usize = 16;
+
+/// A type kernel values can be stored in.
+pub(super) trait Element: Real {
+    fn of(store: &Store) -> Option<&[Self]>;
+    fn into_store(values: Vec<Self>) -> Store;
+    fn spare(spare: &Spare) -> MutexGuard<'_, Vec<Vec<Self>>>;
+}
+
+impl Element for f64 {
+    fn of(store: &Store) -> Option<&[f64]> {
+        if let Store::F64(values) = store { Some(&values[skip_to_line(values)..]) } else { None }
+    }
+
+    fn into_store(values: Vec<f64>) -> Store {
+        Store::F64(values)
+    }
+
+    fn spare(spare: &Spare) -> MutexGuard<'_, Vec<Vec<f64>>> {
+        spare.wide()
+    }
+}
+
+impl Element for f32 {
+    fn of(store: &Store) -> Option<&[f32]> {
+        if let Store::F32(values) = store { Some(&values[skip_to_line(values)..]) } else { None }
+    }
+
+    fn into_store(values: Vec<f32>) -> Store {
+        Store::F32(values)
+    }
+
+    fn spare(spare: &Spare) -> MutexGuard<'_, Vec<Vec<f32>>> {
+        spare.narrow()
+    }
+}
+
+/// At least `n` values of any kind for a store: the memory of an earlier one, cut down where it is much larger, else new.
+fn room<T: Element>(n: usize, spare: &Spare) -> Option<Vec<T>> {
+    let mut kept = T::spare(spare);
+    if let Some(at) = kept.iter().position(|values| values.len() >= n && values.len() / 2 < n) {
+        let mut values = kept.swap_remove(at);
+        // A sixteenth more is kept: the splits of a cross-validation differ by a row.
+        if values.len() - n > n / 16 {
+            values.truncate(n);
+            values.shrink_to_fit();
+        }
+        return Some(values);
+    }
+    drop(kept);
+    spare.clear();
+    zeroed(n)
+}
+
+impl Core {
+    pub(super) fn new(
+        kernels: &[Kernel],
+        cut: Cut,
+        left: Points,
+        right: Option<Points>,
+        building: &Building<'_>,
+    ) -> Core {
+        let gated = left.is_gated() || right.as_ref().is_some_and(Points::is_gated);
+        let layout = Layout::new(kernels, building.precision, !gated);
+        let columns = layout.groups.iter().map(|group| &group.columns);
+        Core {
+            backgrounds: sparse::backgrounds(right.as_ref().unwrap_or(&left).features(), columns),
+            layout,
+            cut,
+            precision: building.precision,
+            store: Store::Nowhere,
+            left,
+            right,
+            centring: vec![None; kernels.len()],
+            row_means: vec![vec![]; kernels.len()],
+            notes: vec![],
+            memory: building.memory,
+            crossed: None,
+            spare: building.pool.spare().clone(),
+        }
+    }
+
+    pub(super) fn right(&self) -> &Points {
+        self.right.as_ref().unwrap_or(&self.left)
+    }
+
+    /// A remark for each group of kernels with unit diagonal that has rows without a direction.
+    pub(super) fn zero_rows(&self) -> Vec<String> {
+        let note = |(group, background): (&Group, &Option<Vec<f64>>)| {
+            let gate = self.left.gate(&group.columns);
+            let all: Vec<usize> = (0..self.cut.n_rows).filter(|&i| gate[i] > 0.0).collect();
+            let (rows, nothing) = ((&self.left, all.as_slice()), (&self.left, [].as_slice()));
+            let zero = Sides::new(group, rows, nothing, background.as_deref()).n_zero();
+            (zero > 0).then(|| {
+                format!(
+                    "{zero} of {} rows are zero on the columns of {}: their kernel rows are zero",
+                    all.len(),
+                    self.layout.kernels[self.layout.slots[group.slots.start].kernel]
+                )
+            })
+        };
+        let groups = self.layout.groups.iter().zip(&self.backgrounds);
+        let may_be_zero = |base: Base| matches!(base, Base::Cosine | Base::GivenCosine);
+        groups.filter(|(group, _)| may_be_zero(group.base)).filter_map(note).collect()
+    }
+
+    /// The mean of each row of kernel `m` over the column points it knows of, before centring.
+    pub(super) fn means(&self, m: usize, building: &Building<'_>) -> Result<Vec<f64>> {
+        let plain: Vec<Kernel> = vec![self.layout.kernels[m].clone().not_centred()];
+        let cut = Cut { symmetric: false, ..self.cut };
+        let rows: Vec<usize> = (0..cut.n_rows).collect();
+        let cols: Vec<usize> = (0..cut.n_cols).collect();
+        let known = self.right().gate(self.layout.kernels[m].columns());
+        let n_known = known.iter().filter(|&&gate| gate > 0.0).count().max(1);
+        let right = self.right.as_ref().map(Points::ungated);
+        let core = Core::new(&plain, cut, self.left.ungated(), right, building);
+        let source: Source<'_, f64> = Source::computed(&core, cut, &rows, &cols, &[true]);
+        if cut.n_cols == 0 {
+            return Ok(vec![0.0; cut.n_rows]);
+        }
+        let watch = Watch::new(building.stop.as_deref());
+        let means = building.pool.map(cut.n_blocks(), |block| {
+            let mut sums = vec![0.0; cut.rows(block).len()];
+            let mut scratch = Scratch::default();
+            for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
+                source.each(block, &tile, &[true], &mut scratch, |held| {
+                    for (sum, row) in sums.iter_mut().zip(held.slot(0).chunks_exact(tile.cols.len())) {
+                        let known = row.iter().zip(&known[tile.cols.clone()]).filter(|&(_, &gate)| gate > 0.0);
+                        *sum += known.map(|(value, _)| value).sum::<f64>();
+                    }
+                });
+            }
+            sums.into_iter().map(|sum| sum / n_known as f64).collect::<Vec<f64>>()
+        });
+        watch.result(means.concat())
+    }
+
+    pub(super) fn stored_bytes(&self) -> u64 {
+        let size = self.precision.bytes() as u128 * self.layout.slots.len() as u128;
+        // A symmetric shape of more than 2^32 rows is past all memory anyway.
+        let rows = self.cut.n_rows as u128 * self.cut.n_cols as u128;
+        if rows > u128::from(u64::MAX) {
+            u64::MAX
+        } else {
+            u64::try_from(size * self.cut.len() as u128).unwrap_or(u64::MAX)
+        }
+    }
+
+    /// Stores the values if that is wanted and allowed.
+    pub(super) fn stored(mut self, building: &Building<'_>) -> Result<Core> {
+        let need = self.stored_bytes();
+        // Room for one combined kernel beside the stack, which every method needs sooner or later.
+        let result = (self.cut.n_rows as u64).saturating_mul(self.cut.n_cols as u64).saturating_mul(8);
+        let fits = self.memory.is_none_or(|limit| need.saturating_add(result) <= limit);
+        let store = match building.storage {
+            Storage::Tiled => false,
+            Storage::Packed => true,
+            Storage::Fit => fits,
+        };
+        if building.storage == Storage::Fit && !fits {
+            self.crossed = self.memory;
+        }
+        if store {
+            match self.precision {
+                Precision::F64 => self.fill::<f64>(need, building)?,
+                Precision::F32 => self.fill::<f32>(need, building)?,
+            }
+        }
+        Ok(self)
+    }
+
+    fn fill<T: Element>(&mut self, need: u64, building: &Building<'_>) -> Result<()> {
+        let refuse = |limit: u64| {
+            self.refusal(format!("the kernel stack of {} kernels", self.layout.kernels.len()), need, limit)
+        };
+        if let Some(limit) = building.memory.filter(|&limit| need > limit) {
+            return Err(refuse(limit));
+        }
+        let n_slots = self.layout.slots.len();
+        let size = (need / T::BYTES as u64) as usize;
+        let Some(mut values) = room::<T>(size + SLACK, &self.spare) else {
+            if building.storage == Storage::Fit {
+                // The system has less than was allowed: compute instead.
+                self.crossed = Some(building.memory.unwrap_or(0));
+                return Ok(());
+            }
+            return Err(refuse(0));
+        };
+        self.clear_spare_over(need);
+        let (rows, cols): (Vec<usize>, Vec<usize>) = ((0..self.cut.n_rows).collect(), (0..self.cut.n_cols).collect());
+        let wanted = vec![true; self.layout.groups.len()];
+        let source: Source<'_, T> = Source::computed(self, self.cut, &rows, &cols, &wanted);
+        let counter = Counter::new(building, self.cut.len());
+        let mut blocks = vec![];
+        let skip = skip_to_line(&values);
+        let mut rest = &mut values[skip..];
+        for block in 0..self.cut.n_blocks() {
+            let size = (self.cut.start(block + 1) - self.cut.start(block)) * n_slots;
+            let (values, after) = std::mem::take(&mut rest).split_at_mut(size);
+            rest = after;
+            blocks.push((block, values));
+        }
+        building.pool.each(blocks, |(block, values): (usize, &mut [T])| {
+            if !counter.stopped() {
+                source.fill(block, &mut Scratch::default(), values);
+                counter.add(values.len() / n_slots.max(1));
+            }
+        });
+        counter.result()?;
+        drop(source);
+        self.store = T::into_store(values);
+        (self.left, self.right) = (Points::default(), None);
+        Ok(())
+    }
+
+    fn refusal(&self, what: String, need: u64, limit: u64) -> Error {
+        let help = "use fewer rows or kernels, or raise --memory".to_string();
+        Error::Memory { what: format!("{what} on {} x {} points", self.cut.n_rows, self.cut.n_cols), need, limit, help }
+    }
+
+    /// Gives spare memory back where it and these bytes are more than is allowed.
+    fn clear_spare_over(&self, bytes: u64) {
+        if self.memory.is_some_and(|limit| bytes.saturating_add(self.spare.bytes()) > limit) {
+            self.spare.clear();
+        }
+    }
+
+    /// Matrices of zeros for the result of an operation, or a refusal before anything is allocated.
+    pub(super) fn matrices(&self, what: &str, n: usize, n_rows: usize, n_cols: usize) -> Result<Vec<Matrix>> {
+        let each = (n_rows as u64).saturating_mul(n_cols as u64).saturating_mul(8);
+        let need = each.saturating_mul(n as u64);
+        let held = if matches!(self.store, Store::Nowhere) { 0 } else { self.stored_bytes() };
+        let refuse = |limit: u64| Error::Memory {
+            what: what.to_string(),
+            need,
+            limit,
+            help: "use fewer rows, or raise --memory".into(),
+        };
+        if let Some(limit) = self.memory.filter(|&limit| need.saturating_add(held) > limit) {
+            return Err(refuse(limit - held.min(limit)));
+        }
+        self.clear_spare_over(need.saturating_add(held));
+        (0..n as u64).map(|k| Matrix::try_zeros(n_rows, n_cols).ok_or_else(|| refuse(k * each))).collect()
+    }
+}
+
+/// Counts values over all threads and asks whether to go on.
+struct Counter<'a> {
+    watch: Option<&'a (dyn Fn(usize, usize) -> bool + Sync)>,
+    done: std::sync::atomic::AtomicUsize,
+    total: usize,
+    stop: std::sync::atomic::AtomicBool,
+}
+
+impl<'a> Counter<'a> {
+    fn new(building: &Building<'a>, total: usize) -> Self {
+        Counter { watch: building.watch, done: 0.into(), total, stop: false.into() }
+    }
+
+    fn add(&self, values: usize) {
+        use std::sync::atomic::Ordering::Relaxed;
+        let done = self.done.fetch_add(values, Relaxed) + values;
+        if self.watch.is_some_and(|watch| !watch(done, self.total)) {
+            self.stop.store(true, Relaxed);
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    fn result(&self) -> Result<()> {
+        if self.stopped() {
+            return Err(Error::Stopped(
+                "stopped while the kernels were computed; nothing was learned and no model was made".into(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Stack;
+    use super::*;
+    use crate::pool::Pool;
+
+    #[test]
+    fn reused_memory_is_within_what_is_allowed() {
+        let pool = Pool::new(1).unwrap();
+        let kernels: Vec<Kernel> = ["gaussian(1)", "linear"].map(|text| text.parse().unwrap()).to_vec();
+        let train = |n: usize, memory: Option<u64>| {
+            let points = Matrix::from_fn(n, 2, |i, j| (i * 3 + j) as f64);
+            Stack::train(&points, &kernels, &Building { memory, ..Building::new(&pool) }).unwrap()
+        };
+        let taken = |stack: &Stack| match &stack.core.store {
+            Store::F64(values) => 8 * values.capacity() as u64,
+            _ => 0,
+        };
+        drop((train(400, None), train(400, None)));
+        let left = pool.spare().bytes();
+        drop(train(399, None));
+        assert_eq!(pool.spare().bytes(), left, "a row less gave memory back");
+        // A chain of ever smaller ones must not carry the first along.
+        for n in [300, 220, 160, 120] {
+            let limit = train(n, None).bytes() + 8 * (n * n) as u64 + 1000;
+            let stack = train(n, Some(limit));
+            assert!(stack.bytes() > 0 && taken(&stack) <= stack.bytes() / 16 * 17 + 256, "{n}: {}", taken(&stack));
+            stack.combine(&Matrix::zeros(2, 1), &pool).unwrap();
+            let most = limit + stack.bytes() / 16;
+            assert!(taken(&stack) + 8 * (n * n) as u64 + pool.spare().bytes() <= most, "{n} rows");
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! What is known of points besides their features: Gram matrices that were given, and which views a point has.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::data::{Presence, View};
+use crate::error::{Error, Result};
+use crate::features::Features;
+use crate::kernel::{Columns, Kernel};
+use crate::linalg::Matrix;
+
+/// How far a Gram matrix may be from symmetric, relative to its largest entry: what single precision leaves.
+const ASYMMETRY: f64 = 1e-6;
+
+/// A Gram matrix that was given: the values of one kernel between row points and column points.
+///
+/// Kernels `precomputed(NAME)` read it. [`Gram::square`] is one among the training points, [`Gram::cross`] one between new
+/// points and the training points. 8 bytes per entry, shared by all clones.
+///
+/// ```
+/// use multikernel::{Matrix, stack::Gram};
+/// let gram = Gram::square("shape", Matrix::from_vec(2, 2, vec![4.0, 1.0, 1.0, 1.0])?)?;
+/// assert_eq!((gram.n_rows(), gram.diagonal()), (2, &[4.0, 1.0][..]));
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gram {
+    name: Arc<str>,
+    values: Arc<Matrix>,
+    /// k(x, x) of the row points; empty where nobody gave it.
+    rows: Arc<[f64]>,
+    /// k(y, y) of the column points.
+    cols: Arc<[f64]>,
+}
+
+impl Gram {
+    /// The kernel among points: n x n, finite, symmetric (up to what single precision leaves, and then averaged) and without
+    /// a negative number on the diagonal.
+    pub fn square(name: &str, mut values: Matrix) -> Result<Gram> {
+        let n = values.n_rows();
+        if values.n_cols() != n {
+            return Err(refuse(name, format!("is {n} x {}; it must be square", values.n_cols())));
+        }
+        check_finite(name, &values)?;
+        let largest = values.data().iter().fold(0.0f64, |most, value| most.max(value.abs()));
+        for i in 0..n {
+            for j in 0..i {
+                let (a, b) = (values.get(i, j), values.get(j, i));
+                if (a - b).abs() > ASYMMETRY * largest {
+                    return Err(refuse(
+                        name,
+                        format!("is not symmetric: {a} in row {}, column {} but {b} across", i + 1, j + 1),
+                    ));
+                }
+                // Halves before the sum: two large numbers must not overflow.
+                let mean = if a == b { a } else { 0.5 * a + 0.5 * b };
+                values.set(i, j, mean);
+                values.set(j, i, mean);
+            }
+        }
+        let diagonal: Arc<[f64]> = (0..n).map(|i| values.get(i, i)).collect();
+        check_diagonal(name, &diagonal)?;
+        Ok(Gram { name: name.into(), values: Arc::new(values), rows: diagonal.clone(), cols: diagonal })
+    }
+
+    /// The kernel between new points (rows) and all training points (columns, in the order of the training data).
+    /// `diagonal` is k(x, x) of the new points, needed by kernels that are not `raw`; `trained` that of the training points.
+    pub fn cross(name: &str, values: Matrix, diagonal: Option<Vec<f64>>, trained: &[f64]) -> Result<Gram> {
+        let (n, n_trained) = (values.n_rows(), trained.len());
+        if values.n_cols() != n_trained {
+            return Err(refuse(
+                name,
+                format!(
+                    "has {} columns; it must have {n_trained}, one for each row the model was trained on",
+                    values.n_cols()
+                ),
+            ));
+        }
+        check_finite(name, &values)?;
+        let diagonal = diagonal.unwrap_or_default();
+        if !diagonal.is_empty() && diagonal.len() != n {
+            return Err(refuse(
+                name,
+                format!("has {n} rows, its diagonal {} values; give one per row", diagonal.len()),
+            ));
+        }
+        check_diagonal(name, &diagonal)?;
+        Ok(Gram { name: name.into(), values: Arc::new(values), rows: diagonal.into(), cols: trained.into() })
+    }
+
+    /// What kernels call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Number of row points.
+    pub fn n_rows(&self) -> usize {
+        self.values.n_rows()
+    }
+
+    /// Number of column points.
+    pub fn n_cols(&self) -> usize {
+        self.values.n_cols()
+    }
+
+    /// k(y, y) of the column points.
+    pub fn diagonal(&self) -> &[f64] {
+        &self.cols
+    }
+
+    /// One entry.
+    pub(super) fn values(&self) -> &Arc<Matrix> {
+        &self.values
+    }
+
+    pub(super) fn row_diagonal(&self) -> &[f64] {
+        &self.rows
+    }
+
+    fn is_square(&self) -> bool {
+        Arc::ptr_eq(&self.rows, &self.cols)
+    }
+}
+
+fn refuse(name: &str, message: String) -> Error {
+    Error::input(format!("the Gram matrix `{name}` {message}"))
+}
+
+fn check_finite(name: &str, values: &Matrix) -> Result<()> {
+    match values.data().iter().position(|value| !value.is_finite()) {
+        Some(k) => {
+            let (i, j) = (k / values.n_cols() + 1, k % values.n_cols() + 1);
+            Err(refuse(name, format!("holds {} in row {i}, column {j}; its values must be finite", values.data()[k])))
+        }
+        None => Ok(()),
+    }
+}
+
+fn check_diagonal(name: &str, diagonal: &[f64]) -> Result<()> {
+    match diagonal.iter().position(|value| !(value.is_finite() && *value >= 0.0)) {
+        Some(i) => {
+            let found = diagonal[i];
+            Err(refuse(name, format!("has {found} on its diagonal in row {}; no kernel has less than 0 there", i + 1)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The points kernels are between: their features and, where there are any, the Gram matrices they have a row in and the
+/// views they lack. Cloning is cheap.
+///
+/// For points that lack views, kernel m becomes `K~_m = S A_m K_m A_m S`: `A_m` is 1 for points that have every view the
+/// kernel looks at, else 0, and `S_ii = (mean_m a_mi)^-1/2`. Every kernel stays positive semidefinite, and the uniform
+/// combination of kernels with unit diagonal has a unit diagonal, whatever is missing. No radial collapse then.
+#[derive(Clone, Debug, Default)]
+pub struct Points {
+    features: Arc<Features>,
+    grams: Arc<[Gram]>,
+    /// Which row (and, for training points, column) of the Gram matrices each point is.
+    at: Arc<[usize]>,
+    known: Option<Arc<Known>>,
+}
+
+/// Which views points have, and what their kernels are multiplied by.
+#[derive(Debug)]
+struct Known {
+    presence: Presence,
+    views: Vec<View>,
+    scale: Vec<f64>,
+}
+
+impl From<&Features> for Points {
+    fn from(features: &Features) -> Points {
+        Points { features: Arc::new(features.clone()), ..Points::default() }
+    }
+}
+
+impl From<&Matrix> for Points {
+    fn from(rows: &Matrix) -> Points {
+        Points { features: Arc::new(rows.clone().into()), ..Points::default() }
+    }
+}
+
+impl From<&Points> for Points {
+    fn from(points: &Points) -> Points {
+        points.clone()
+    }
+}
+
+impl Points {
+    /// The same points, of which `at` are the rows of these Gram matrices.
+    pub fn with_grams(mut self, grams: &[Gram], at: &[usize]) -> Result<Points> {
+        if at.len() != self.n_points() {
+            let (n, found) = (self.n_points(), at.len());
+            return Err(Error::input(format!("{n} points but {found} rows of Gram matrices; give one each")));
+        }
+        let most = at.iter().copied().max();
+        if let Some(gram) = grams.iter().find(|gram| most.is_some_and(|most| most >= gram.n_rows())) {
+            let (found, needed) = (gram.n_rows(), most.unwrap_or(0) + 1);
+            return Err(refuse(
+                &gram.name,
+                format!("has {found} rows, the data {needed}; give one per row of the data"),
+            ));
+        }
+        (self.grams, self.at) = (grams.into(), at.into());
+        Ok(self)
+    }
+
+    /// The same points, which lack views. `kernels` are those of the whole bank, over which `S` averages. A point that none
+    /// of them knows anything of is an error.
+    pub fn with_presence(mut self, presence: &Presence, views: &[View], kernels: &[Kernel]) -> Result<Points> {
+        let n = self.n_points();
+        if presence.n_rows() != n || presence.n_views() != views.len() {
+            return Err(Error::input("presence must have one row per point and one column per view"));
+        }
+        let mut counts = vec![0usize; n];
+        // Kernels of a bank are on few sets of columns.
+        let mut by_columns: HashMap<&Columns, usize> = HashMap::new();
+        kernels.iter().for_each(|kernel| *by_columns.entry(kernel.columns()).or_default() += 1);
+        for (columns, kernels) in by_columns {
+            for (count, has) in counts.iter_mut().zip(has_all(presence, views, columns)) {
+                *count += if has { kernels } else { 0 };
+            }
+        }
+        if let Some(i) = counts.iter().position(|&count| count == 0) {
+            return Err(Error::input(format!(
+                "row {}: no kernel of the bank knows anything of it, as each looks at a view that the row lacks; use \
+                 kernels on single views (`each view`), or leave the row out",
+                i + 1
+            )));
+        }
+        let scale = counts.iter().map(|&count| (kernels.len() as f64 / count as f64).sqrt()).collect();
+        self.known = Some(Arc::new(Known { presence: presence.clone(), views: views.to_vec(), scale }));
+        Ok(self)
+    }
+
+    /// Number of points.
+    pub fn n_points(&self) -> usize {
+        self.features.n_rows()
+    }
+
+    /// Their features.
+    pub fn features(&self) -> &Features {
+        &self.features
+    }
+
+    /// Some of the points, in the given order; panics on a point outside, as slices do.
+    #[must_use]
+    pub fn select(&self, points: &[usize]) -> Points {
+        let known = self.known.as_ref().map(|known| {
+            Arc::new(Known {
+                presence: known.presence.select(points),
+                views: known.views.clone(),
+                scale: points.iter().map(|&i| known.scale[i]).collect(),
+            })
+        });
+        let at = if self.grams.is_empty() { Arc::default() } else { points.iter().map(|&i| self.at[i]).collect() };
+        Points { features: Arc::new(self.features.select_rows(points)), grams: self.grams.clone(), at, known }
+    }
+
+    pub(super) fn with_features(&self, features: Features) -> Points {
+        Points { features: Arc::new(features), ..self.clone() }
+    }
+
+    /// The same points with all their views, as far as kernels see.
+    pub(super) fn ungated(&self) -> Points {
+        Points { known: None, ..self.clone() }
+    }
+
+    pub(super) fn is_gated(&self) -> bool {
+        self.known.is_some()
+    }
+
+    /// `S A` of kernels on these columns: one number per point, 0 where it lacks a view they look at.
+    pub(super) fn gate(&self, columns: &Columns) -> Vec<f64> {
+        match &self.known {
+            None => vec![1.0; self.n_points()],
+            Some(known) => {
+                let has = has_all(&known.presence, &known.views, columns);
+                has.zip(&known.scale).map(|(has, &scale)| if has { scale } else { 0.0 }).collect()
+            }
+        }
+    }
+
+    pub(super) fn gram(&self, name: &str) -> Option<&Gram> {
+        self.grams.iter().find(|gram| gram.name() == name)
+    }
+
+    /// The rows of Gram matrices the selected points are.
+    pub(super) fn at(&self, selected: &[usize]) -> Vec<usize> {
+        selected.iter().map(|&i| self.at[i]).collect()
+    }
+
+    /// Whether the Gram matrices of these kernels are there, with the diagonal they need.
+    pub(super) fn check_grams(&self, kernels: &[Kernel], columns: Option<&Points>) -> Result<()> {
+        for kernel in kernels {
+            let Some(name) = kernel.gram() else { continue };
+            let Some(gram) = self.gram(name) else {
+                let known: Vec<&str> = self.grams.iter().map(Gram::name).collect();
+                let known =
+                    if known.is_empty() { "none was given".into() } else { format!("given: {}", known.join(", ")) };
+                return Err(Error::input(format!(
+                    "{kernel} needs a Gram matrix that is not there ({known}); give it with --gram {name}=FILE"
+                )));
+            };
+            if gram.row_diagonal().is_empty() && !kernel.is_raw() {
+                return Err(refuse(
+                    name,
+                    format!(
+                        "comes without the diagonal k(x, x) of its rows, which {kernel} divides by; give it with --gram \
+                         {name}=FILE,DIAGONAL, or train with `raw`"
+                    ),
+                ));
+            }
+            let most = columns.map_or(&self.at, |columns| &columns.at).iter().copied().max();
+            if columns.is_none() && !gram.is_square() {
+                return Err(refuse(name, "must be square to train on".into()));
+            }
+            if most.is_some_and(|most| most >= gram.n_cols()) {
+                let (found, needed) = (gram.n_cols(), most.unwrap_or(0) + 1);
+                return Err(refuse(name, format!("has {found} columns; the training data needs {needed}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether each point has all views that these columns are in; columns outside all views are always there.
+fn has_all<'a>(presence: &'a Presence, views: &[View], columns: &Columns) -> impl Iterator<Item = bool> + use<'a> {
+    let touched: Vec<usize> = (0..views.len()).filter(|&v| touches(columns, &views[v])).collect();
+    (0..presence.n_rows()).map(move |i| touched.iter().all(|&v| presence.has(i, v)))
+}
+
+fn touches(columns: &Columns, view: &View) -> bool {
+    match columns.ranges() {
+        None => true,
+        Some(ranges) => ranges.iter().any(|range| range.start < view.columns.end && view.columns.start < range.end),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
+        result.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn gram_matrices_that_are_none_are_refused() {
+        let matrix = |n, m, values: &[f64]| Matrix::from_vec(n, m, values.to_vec()).unwrap();
+        for (values, expected) in [
+            (matrix(1, 2, &[1.0, 2.0]), "the Gram matrix `g` is 1 x 2; it must be square"),
+            (
+                matrix(2, 2, &[1.0, 2.0, 2.1, 1.0]),
+                "the Gram matrix `g` is not symmetric: 2.1 in row 2, column 1 but 2 across",
+            ),
+            (
+                matrix(2, 2, &[1.0, 0.0, 0.0, f64::NAN]),
+                "the Gram matrix `g` holds NaN in row 2, column 2; its values must be finite",
+            ),
+            (
+                matrix(2, 2, &[1.0, 0.0, 0.0, -0.5]),
+                "the Gram matrix `g` has -0.5 on its diagonal in row 2; no kernel has less than 0 there",
+            ),
+        ] {
+            assert_eq!(message(Gram::square("g", values)), expected);
+        }
+        let nearly = Gram::square("g", matrix(2, 2, &[1.0, 0.5, 0.5 + 1e-7, 1.0])).unwrap();
+        assert_eq!(nearly.values().get(0, 1), nearly.values().get(1, 0));
+        assert_eq!(
+            message(Gram::cross("g", matrix(1, 2, &[1.0, 2.0]), None, &[1.0; 3])),
+            "the Gram matrix `g` has 2 columns; it must have 3, one for each row the model was trained on"
+        );
+        assert_eq!(
+            message(Gram::cross("g", matrix(1, 2, &[1.0, 2.0]), Some(vec![1.0; 3]), &[1.0; 2])),
+            "the Gram matrix `g` has 1 rows, its diagonal 3 values; give one per row"
+        );
+    }
+
+    #[test]
+    fn points_without_any_kernel_are_refused() {
+        let rows: Features = Matrix::from_vec(2, 2, vec![1.0, f64::NAN, 2.0, 3.0]).unwrap().into();
+        let views: Vec<View> = (0..2).map(|v| View { name: format!("v{v}"), columns: v..v + 1 }).collect();
+        let presence = Presence::of(&rows, &views).unwrap();
+        let filled: Features = Matrix::zeros(2, 2).into();
+        let kernels = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<Kernel>>();
+        let with = |texts: &[&str]| Points::from(&filled).with_presence(&presence, &views, &kernels(texts));
+        assert!(message(with(&["gaussian(1)", "linear on [1]"])).starts_with("row 1: no kernel of the bank knows"));
+        let points = with(&["gaussian(1)", "linear on [0]", "linear on [0] raw"]).unwrap();
+        assert_eq!(points.gate(&Columns::from_positions([0])), [1.5f64.sqrt(), 1.0]);
+        assert_eq!(points.gate(&Columns::from_positions([1])), [0.0, 1.0]);
+    }
+}
