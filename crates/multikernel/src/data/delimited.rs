@@ -5,33 +5,33 @@
 
 use std::collections::HashMap;
 
-use super::read::{ReadOptions, Table, is_word};
-use super::samples::numbered;
-use super::text::{Lines, check_memory, columns, finite, is_missing, list, not_finite, out_of_memory, quoted};
-use super::{Expect, Samples, expect};
+use super::Samples;
+use super::read::{ReadOptions, Table};
+use super::roles::{Roles, is_header, roles};
+use super::text::{Lines, check_memory, columns, finite, is_missing, not_finite, out_of_memory, quoted};
 use crate::error::{Error, Place, Result};
 use crate::linalg::Matrix;
 
 /// The cells of one row.
 #[derive(Default)]
-struct Cells {
+pub(super) struct Cells {
     text: String,
     /// Where each cell ends in `text`, and the line it began on.
     ends: Vec<(usize, u64)>,
 }
 
 impl Cells {
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// Cell `j`, trimmed.
-    fn cell(&self, j: usize) -> &str {
+    pub(super) fn cell(&self, j: usize) -> &str {
         let start = if j == 0 { 0 } else { self.ends[j - 1].0 };
         self.text[start..self.ends[j].0].trim()
     }
 
-    fn cells(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn cells(&self) -> impl Iterator<Item = &str> {
         (0..self.len()).map(|j| self.cell(j))
     }
 
@@ -40,7 +40,7 @@ impl Cells {
         self.ends.first().map_or(0, |&(_, line)| line)
     }
 
-    fn place(&self, name: &str, j: usize) -> Place {
+    pub(super) fn place(&self, name: &str, j: usize) -> Place {
         Place::column(name, self.ends[j].1, j as u64 + 1)
     }
 }
@@ -134,18 +134,6 @@ fn unquote<'a>(mut rest: &'a str, text: &mut String) -> Option<&'a str> {
     }
 }
 
-/// Which columns are what.
-struct Roles {
-    /// Column of each feature.
-    features: Vec<usize>,
-    names: Vec<String>,
-    label: Option<usize>,
-    label_name: Option<String>,
-    notes: Vec<String>,
-    /// What was taken for granted, for the message about a first row that does not fit.
-    guess: Option<String>,
-}
-
 pub(super) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Result<Table> {
     let name = lines.name;
     let mut records = Records { lines, delimiter };
@@ -157,8 +145,8 @@ pub(super) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> 
     let header = options.header.unwrap_or_else(|| is_header(&cells, options));
     let mut roles = roles(name, &cells, header, options)?;
     if header {
-        let words = roles.features.iter().filter(|&&j| is_word(cells.cell(j))).count();
-        if options.header.is_none() && words < roles.features.len() {
+        let holds_number = roles.features.iter().any(|&j| finite(cells.cell(j)).is_some());
+        if options.header.is_none() && holds_number {
             roles.notes.push(format!("line {} read as a header, though some of its cells are numbers", cells.line()));
         }
         if !records.next(&mut cells)? {
@@ -181,201 +169,6 @@ pub(super) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> 
     body.into_table(roles)
 }
 
-/// The names by which a label column is known, unless told.
-const LABEL_NAMES: [&str; 4] = ["label", "class", "target", "y"];
-
-fn known_label<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<usize> {
-    names.position(|name| LABEL_NAMES.iter().any(|known| name.eq_ignore_ascii_case(known)))
-}
-
-/// Whether the first row holds names.
-fn is_header(first: &Cells, options: &ReadOptions) -> bool {
-    let n = first.len();
-    if let Some(expect) = &options.expect {
-        let cells: std::collections::HashSet<&str> = first.cells().collect();
-        if expect.names.iter().all(|name| cells.contains(name.as_str())) {
-            return true;
-        }
-        // As many cells as features: none of them is a label.
-        if n == expect.names.len() && options.label.is_none() {
-            return first.cells().any(is_word);
-        }
-    }
-    if let Some(wanted) = &options.label
-        && is_word(wanted)
-        && first.cells().any(|cell| cell == wanted)
-    {
-        return true;
-    }
-    let told = options.label.as_ref().and_then(|wanted| position(wanted, n));
-    let label = if options.unlabelled { None } else { told.or_else(|| known_label(first.cells())).or(Some(n - 1)) };
-    // A lone 'y' may be a class (yes and no), the longer words are names.
-    let named = |j: usize| LABEL_NAMES[..3].iter().any(|known| first.cell(j).eq_ignore_ascii_case(known));
-    label.is_some_and(named) || (0..n).any(|j| Some(j) != label && is_word(first.cell(j)))
-}
-
-/// The column at a position counted from 0, or backwards from -1.
-fn position(wanted: &str, n: usize) -> Option<usize> {
-    let n = i64::try_from(n).ok()?;
-    let at = wanted.parse::<i64>().ok()?;
-    let column = if at < 0 { n.checked_add(at)? } else { at };
-    (0..n).contains(&column).then_some(column as usize)
-}
-
-fn roles(name: &str, first: &Cells, header: bool, options: &ReadOptions) -> Result<Roles> {
-    let names = if header { Some(header_names(name, first)?) } else { None };
-    match &options.expect {
-        Some(expect) => roles_expected(name, first.len(), names, expect, options),
-        None => roles_in_training(name, first.len(), names, options),
-    }
-}
-
-/// The names in the first row, blank ones by position, all different.
-fn header_names(name: &str, first: &Cells) -> Result<Vec<String>> {
-    let mut seen = HashMap::new();
-    let mut names = Vec::with_capacity(first.len());
-    for (j, cell) in first.cells().enumerate() {
-        let column = if cell.is_empty() { format!("x{}", j + 1) } else { cell.to_string() };
-        if let Some(before) = seen.insert(column.clone(), j + 1) {
-            let message = format!("columns {before} and {} are both called {}; rename one", j + 1, quoted(&column));
-            return Err(Error::data(first.place(name, j), message));
-        }
-        names.push(column);
-    }
-    Ok(names)
-}
-
-/// The label column a person asked for.
-fn told_label(name: &str, n: usize, names: Option<&[String]>, wanted: &str) -> Result<usize> {
-    column(name, n, names, "label", wanted)
-}
-
-/// The column a person named in an option, by name first, then by position.
-fn column(name: &str, n: usize, names: Option<&[String]>, option: &str, wanted: &str) -> Result<usize> {
-    let by_name = names.and_then(|names| names.iter().position(|column| column == wanted));
-    by_name.or_else(|| position(wanted, n)).ok_or_else(|| {
-        let known = names.map_or(String::new(), |names| format!("a name ({}) or ", list(names, 8)));
-        Error::param(
-            option,
-            format!("{name} has no column {}; give {known}a position, 0 to {} or -1 to -{n}", quoted(wanted), n - 1),
-        )
-    })
-}
-
-fn roles_in_training(name: &str, n: usize, names: Option<Vec<String>>, options: &ReadOptions) -> Result<Roles> {
-    let mut notes = Vec::new();
-    let mut guess = None;
-    let named = names.as_deref();
-    let label = match &options.label {
-        _ if options.unlabelled => None,
-        Some(wanted) => Some(told_label(name, n, named, wanted)?),
-        None => Some(named.and_then(|names| known_label(names.iter().map(String::as_str))).unwrap_or_else(|| {
-            if let Some(last) = named.and_then(|names| names.last()) {
-                notes.push(format!("label: the last column, {}", quoted(last)));
-                guess = Some(format!(
-                    "the last column, {}, was taken as the label: name another with --label",
-                    quoted(last)
-                ));
-            }
-            n - 1
-        })),
-    };
-    let ignored =
-        options.ignore.iter().map(|wanted| column(name, n, named, "ignore", wanted)).collect::<Result<Vec<_>>>()?;
-    if let Some(j) = label.filter(|j| ignored.contains(j)) {
-        let found = named.map_or(j.to_string(), |names| names[j].clone());
-        return Err(Error::param("ignore", format!("column {} of {name} is the label; leave it in", quoted(&found))));
-    }
-    let features: Vec<usize> = (0..n).filter(|j| Some(*j) != label && !ignored.contains(j)).collect();
-    if features.is_empty() {
-        let message = "no column is left for features; a label and at least one feature are needed";
-        return Err(Error::data(Place::file(name), message));
-    }
-    let label_name = label.and_then(|j| named.map(|names| names[j].clone()));
-    let names = match names {
-        Some(names) => features.iter().map(|&j| names[j].clone()).collect(),
-        None => numbered(1, features.len()),
-    };
-    Ok(Roles { features, names, label, label_name, notes, guess })
-}
-
-fn roles_expected(
-    name: &str,
-    n: usize,
-    names: Option<Vec<String>>,
-    expect: &Expect,
-    options: &ReadOptions,
-) -> Result<Roles> {
-    let Some(names) = names else { return roles_by_position(name, n, None, expect, options) };
-    let features: std::collections::HashSet<&str> = expect.names.iter().map(String::as_str).collect();
-    if !names.iter().any(|column| features.contains(column.as_str())) && expect.is_numbered() {
-        let mut roles = roles_by_position(name, n, Some(&names), expect, options)?;
-        roles.notes.push("columns matched by position: the model's features have no names".to_string());
-        return Ok(roles);
-    }
-    let label = match (&options.label, &expect.label_name) {
-        _ if options.unlabelled => None,
-        (Some(wanted), _) => Some(told_label(name, n, Some(&names), wanted)?),
-        (None, Some(known)) => names.iter().position(|column| column == known),
-        (None, None) => known_label(names.iter().map(|column| {
-            // A feature of the model is no label, whatever it is called.
-            if features.contains(column.as_str()) { "" } else { column.as_str() }
-        })),
-    };
-    let label = label.filter(|&j| options.label.is_some() || !features.contains(names[j].as_str()));
-    if let Some(j) = label.filter(|&j| features.contains(names[j].as_str())) {
-        let message = format!("column {} of {name} is a feature of the model; choose another", quoted(&names[j]));
-        return Err(Error::param("label", message));
-    }
-    let found = expect::by_name(name, &names, label, expect)?;
-    Ok(Roles {
-        features: found.columns,
-        names: expect.names.clone(),
-        label,
-        label_name: label.map(|j| names[j].clone()),
-        notes: found.note.into_iter().collect(),
-        guess: None,
-    })
-}
-
-/// The model's features in the order of the columns, with or without a label among them.
-fn roles_by_position(
-    name: &str,
-    n: usize,
-    names: Option<&[String]>,
-    expect: &Expect,
-    options: &ReadOptions,
-) -> Result<Roles> {
-    let d = expect.names.len();
-    let label = match &options.label {
-        _ if n == d && options.label.is_none() => None,
-        _ if n != d + 1 || options.unlabelled => {
-            let message = format!("found {}, the model expects {d} features (or {} with a label)", columns(n), d + 1);
-            return Err(Error::data(Place::file(name), message));
-        }
-        Some(wanted) => told_label(name, n, names, wanted)?.into(),
-        None => names
-            .and_then(|names| {
-                let model = expect.label_name.as_ref();
-                let same = names.iter().position(|column| Some(column) == model);
-                same.or_else(|| known_label(names.iter().map(String::as_str)))
-            })
-            .or(Some(n - 1)),
-    };
-    // Rows without names for a model that has them: right only if the order is the same.
-    let by_order = names.is_none() && !expect.is_numbered();
-    let notes =
-        by_order.then(|| "columns matched by position: the file has no names".to_string()).into_iter().collect();
-    Ok(Roles {
-        features: (0..n).filter(|&j| Some(j) != label).collect(),
-        names: expect.names.clone(),
-        label,
-        label_name: label.and_then(|j| names.map(|names| names[j].clone())),
-        notes,
-        guess: None,
-    })
-}
-
 /// The rows read so far.
 struct Body<'a> {
     name: &'a str,
@@ -385,10 +178,14 @@ struct Body<'a> {
     /// Per feature its column and what errors call it.
     columns: Vec<(usize, String)>,
     label: Option<usize>,
+    id: Option<usize>,
     data: Vec<f64>,
     n_rows: usize,
     labels: Vec<String>,
     first_blank: Option<Place>,
+    ids: Vec<String>,
+    /// The line of each id.
+    lines: HashMap<String, u64>,
     /// Per feature how many of its values are missing.
     missing: Vec<usize>,
 }
@@ -396,19 +193,20 @@ struct Body<'a> {
 impl<'a> Body<'a> {
     fn new(name: &'a str, roles: &Roles, options: &'a ReadOptions) -> Self {
         let columns: Vec<_> = roles.features.iter().copied().zip(roles.names.iter().cloned()).collect();
-        let (label, guess) = (roles.label, roles.guess.clone());
-        let missing = vec![0; columns.len()];
         Body {
             name,
             options,
-            guess,
-            columns,
-            label,
+            guess: roles.guess.clone(),
+            label: roles.label,
+            id: roles.id,
             data: vec![],
             n_rows: 0,
             labels: vec![],
             first_blank: None,
-            missing,
+            ids: vec![],
+            lines: HashMap::new(),
+            missing: vec![0; columns.len()],
+            columns,
         }
     }
 
@@ -443,6 +241,24 @@ impl<'a> Body<'a> {
             }
             self.labels.push(label.to_string());
         }
+        self.id.map_or(Ok(()), |j| self.add_id(cells, j))
+    }
+
+    fn add_id(&mut self, cells: &Cells, j: usize) -> Result<()> {
+        let id = cells.cell(j);
+        if id.is_empty() {
+            let message = format!("the id is missing; fill it in, or leave the column out with --ignore {j}");
+            return Err(Error::data(cells.place(self.name, j), message));
+        }
+        if let Some(line) = self.lines.insert(id.to_string(), cells.line()) {
+            let message = format!(
+                "the id {} stands in line {line} already; give every row its own, leave the column out with --ignore {j}, \
+                 or keep such rows together with --groups {j}",
+                quoted(id)
+            );
+            return Err(Error::data(cells.place(self.name, j), message));
+        }
+        self.ids.push(id.to_string());
         Ok(())
     }
 
@@ -472,10 +288,11 @@ impl<'a> Body<'a> {
             roles.notes.push("the label column is empty: rows read as unlabelled".to_string());
         }
         roles.notes.extend(missing_note(&self.missing));
+        let samples = Samples::new(Matrix::from_vec(self.n_rows, roles.names.len(), self.data)?, roles.names)?;
         Ok(Table {
             name: self.name.to_string(),
             source: self.name.to_string(),
-            samples: Samples::new(Matrix::from_vec(self.n_rows, roles.names.len(), self.data)?, roles.names)?,
+            samples: if self.id.is_some() { samples.with_ids(self.ids)? } else { samples },
             labels,
             label_name: roles.label_name,
             index_base: None,
@@ -495,7 +312,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::data::{Format, read_from};
+    use crate::data::{Expect, Format, read_from};
 
     fn csv() -> ReadOptions {
         ReadOptions { format: Some(Format::Csv), ..Default::default() }
@@ -658,6 +475,131 @@ mod tests {
     }
 
     #[test]
+    fn ids_found_by_option_name_or_blank_header() {
+        let read = |text: &str, id: Option<&str>| {
+            let table = table(text, &ReadOptions { id: id.map(str::to_string), ..csv() });
+            let ids = table.samples.ids().map_or("-".to_string(), |ids| ids.join(" "));
+            (ids, table.samples.names().join(" "), table.label_name.unwrap_or_default(), table.notes.join("; "))
+        };
+        for (text, id, expected) in [
+            ("a,Sample_ID,y\n1,s1,p\n2,s2,q\n", None, ["s1 s2", "a", "y", "ids: column 'Sample_ID'"]),
+            ("barcode,a,y\n7,1,p\n", None, ["7", "a", "y", "ids: column 'barcode'"]),
+            ("id,sample,y\n1,2,p\n", None, ["1", "sample", "y", "ids: column 'id'"]),
+            // Row names of R, the index of pandas.
+            (",a,y\ns1,1,p\n", None, ["s1", "a", "y", "ids: the first column, which has no name"]),
+            ("\"\",a,y\n0,1,p\n1,5,q\n", None, ["0 1", "a", "y", "ids: the first column, which has no name"]),
+            (
+                ",a,id,y\n0,1,s1,p\n1,5,s2,q\n",
+                None,
+                ["s1 s2", "a", "y", "the first column has no name and is left out: row names are no features"],
+            ),
+            // Names of their own for columns like these: no duplicate.
+            (",x1,y\ns1,1,p\n", None, ["s1", "x1", "y", "ids: the first column, which has no name"]),
+            ("a,patient,y\n1,s1,p\n", Some("patient"), ["s1", "a", "y", ""]),
+            ("id,a,y\n1,s1,p\n", Some("1"), ["s1", "id", "y", ""]),
+            ("a,y,patient\n1,p,s1\n", Some("-1"), ["s1", "a", "y", ""]),
+            ("s1,1,p\ns2,2,q\n", Some("0"), ["s1 s2", "x1", "", ""]),
+            ("1,p,s1\n2,q,s2\n", Some("-1"), ["s1 s2", "x1", "", ""]),
+            // The last column that is no id is the label.
+            ("a,kind,id\n1,p,s1\n", None, ["s1", "a", "kind", "ids: column 'id'; label: the last column, 'kind'"]),
+            // Only a first column without name is row names.
+            ("a,,y\n1,2,p\n", None, ["-", "a x2", "y", ""]),
+        ] {
+            assert_eq!(read(text, id), expected.map(str::to_string).into(), "{text:?}");
+        }
+        // What is said of a column wins over its name.
+        let with = |label: Option<&str>, ignore: &[&str]| {
+            let ignore = ignore.iter().map(|column| column.to_string()).collect();
+            table("id,a,b\n1,2,3\n", &ReadOptions { label: label.map(str::to_string), ignore, ..csv() })
+        };
+        assert_eq!(
+            (with(Some("id"), &[]).samples.ids(), with(Some("id"), &[]).labels.unwrap().join("")),
+            (None, "1".into())
+        );
+        assert_eq!(with(None, &["id"]).samples.ids(), None);
+        let row_names = table(",a,b\ns1,1,2\n", &ReadOptions { label: Some("0".into()), ..csv() });
+        assert_eq!((row_names.labels.unwrap().join(""), row_names.label_name), ("s1".to_string(), None));
+    }
+
+    #[test]
+    fn ids_that_name_no_row_or_two_refused() {
+        let with = |id: &str, label: &str, ignore: &[&str]| ReadOptions {
+            id: Some(id.into()),
+            label: Some(label.into()),
+            ignore: ignore.iter().map(|column| column.to_string()).collect(),
+            ..csv()
+        };
+        for (options, text, expected) in [
+            (
+                csv(),
+                "a,id,y\n1,s1,p\n\n2,s2,p\n3,s1,q\n",
+                "f:5:2: the id 's1' stands in line 2 already; give every row its own, leave the column out with \
+                 --ignore 1, or keep such rows together with --groups 1",
+            ),
+            (csv(), ",a,y\n,1,p\n", "f:2:1: the id is missing; fill it in, or leave the column out with --ignore 0"),
+            (
+                with("patient", "y", &[]),
+                ",a,y\ns,1,p\n",
+                "parameter id: f has no column 'patient'; give a name (a, y) or a position, 0 to 2 or -1 to -3",
+            ),
+            (with("y", "y", &[]), "a,b,y\n1,2,p\n", "parameter id: column 'y' of f is the label; choose another"),
+            (with("a", "y", &["a"]), "a,b,y\n1,2,p\n", "parameter ignore: column 'a' of f is the id; leave it in"),
+            (with("0", "2", &[]), "1,p\n", "parameter label: f has no column '2'; give a position, 0 to 1 or -1 to -2"),
+            (csv(), "id,y\n1,p\n", "f: no column is left for features; a label and at least one feature are needed"),
+        ] {
+            assert_eq!(message(text, &options), expected, "{text:?}");
+        }
+        let libsvm = ReadOptions { id: Some("0".into()), ..Default::default() };
+        assert_eq!(
+            read_from("1 1:2\n".as_bytes(), "f.svm", &libsvm).unwrap_err().to_string(),
+            "parameter id: LIBSVM text has no column of ids; leave it out, or give delimited text"
+        );
+        assert_eq!(
+            crate::data::load("glass", &libsvm).unwrap_err().to_string(),
+            "parameter id: the bundled set glass has no ids; leave it out"
+        );
+    }
+
+    #[test]
+    fn ids_of_rows_to_predict_found_the_same_way() {
+        let read = |text: &str, names: &[&str], id: Option<&str>, ignore: &[&str]| {
+            let ignore = ignore.iter().map(|column| column.to_string()).collect();
+            let table = table(text, &ReadOptions { id: id.map(str::to_string), ignore, ..expecting(names, Some("y")) });
+            let ids = table.samples.ids().map_or("-".to_string(), |ids| ids.join(" "));
+            (ids, table.samples.features().to_dense().unwrap().data().to_vec(), table.notes.join("; "))
+        };
+        for (text, names, id, ids, notes) in [
+            ("b,id,a\n2,s1,1\n", ["a", "b"], None, "s1", "ids: column 'id'"),
+            (",b,a,y\ns1,2,1,p\n", ["a", "b"], None, "s1", "ids: the first column, which has no name"),
+            ("b,a,who\n2,1,s1\n", ["a", "b"], Some("who"), "s1", ""),
+            // A feature of the model is no id.
+            ("b,id\n2,1\n", ["id", "b"], None, "-", ""),
+            // Without names, with or without a label.
+            ("s1,1,2,p\n", ["a", "b"], Some("0"), "s1", "columns matched by position: the file has no names"),
+            (
+                "id,p,q\ns1,1,2\n",
+                ["x1", "x2"],
+                None,
+                "s1",
+                "ids: column 'id'; columns matched by position: the model's features have no names",
+            ),
+            (",x2,x1\ns1,2,1\n", ["x1", "x2"], None, "s1", "ids: the first column, which has no name"),
+        ] {
+            assert_eq!(read(text, &names, id, &[]), (ids.into(), vec![1.0, 2.0], notes.into()), "{text:?}");
+        }
+        let (ids, _, notes) = read("b,id,a\n2,s1,1\n3,s1,1\n", &["a", "b"], None, &["id", "no such"]);
+        assert_eq!((ids.as_str(), notes.as_str()), ("-", "columns ignored, no features of the training rows: id"));
+        assert_eq!(
+            message("b,a\n2,1\n", &ReadOptions { id: Some("a".into()), ..expecting(&["a", "b"], None) }),
+            "parameter id: column 'a' of f is a feature of the model; choose another"
+        );
+        assert_eq!(
+            message("id,p\ns1,1\n", &expecting(&["x1", "x2"], None)),
+            "f: found 1 column besides ids, the model expects 2 features (or 3 with a label)"
+        );
+    }
+
+    #[test]
     fn first_row_that_does_not_fit_names_the_guess() {
         let message = message("diagnosis,a,b\nM,1,2\n", &csv());
         assert!(
@@ -726,11 +668,11 @@ mod tests {
     #[test]
     fn expected_names_matched_in_any_order() {
         let options = expecting(&["a", "b"], Some("kind"));
-        let read = table("id,b,kind,a\nr1,2,p,1\nr2,4,q,3\n", &options);
+        let read = table("extra,b,kind,a\nr1,2,p,1\nr2,4,q,3\n", &options);
         assert_eq!(read.samples.names(), ["a", "b"]);
         assert_eq!(read.samples.features().to_dense().unwrap().data(), [1.0, 2.0, 3.0, 4.0]);
         assert_eq!((read.labels.unwrap().join(" "), read.label_name.as_deref()), ("p q".to_string(), Some("kind")));
-        assert_eq!(read.notes, ["columns ignored, no features of the training rows: id"]);
+        assert_eq!(read.notes, ["columns ignored, no features of the training rows: extra"]);
         // Without the label column, with another label column, and with labels left blank.
         assert_eq!(table("b,a\n2,1\n", &options).labels, None);
         assert_eq!(table("b,a,label\n2,1,p\n", &options).labels, None);

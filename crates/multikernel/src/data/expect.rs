@@ -38,8 +38,8 @@ pub(super) struct Found {
     pub(super) note: Option<String>,
 }
 
-/// Finds the model's features among `names` in any order; `label` is no feature.
-pub(super) fn by_name(source: &str, names: &[String], label: Option<usize>, expect: &Expect) -> Result<Found> {
+/// Finds the model's features among `names` in any order; the columns `others` are no features.
+pub(super) fn by_name(source: &str, names: &[String], others: &[usize], expect: &Expect) -> Result<Found> {
     let place: HashMap<&str, usize> = names.iter().enumerate().map(|(j, name)| (name.as_str(), j)).collect();
     let columns: Vec<usize> = expect.names.iter().filter_map(|name| place.get(name.as_str()).copied()).collect();
     if columns.len() < expect.names.len() {
@@ -54,7 +54,7 @@ pub(super) fn by_name(source: &str, names: &[String], label: Option<usize>, expe
             ),
         ));
     }
-    let used: std::collections::HashSet<usize> = columns.iter().copied().chain(label).collect();
+    let used: std::collections::HashSet<usize> = columns.iter().chain(others).copied().collect();
     let extra: Vec<&String> = (0..names.len()).filter(|j| !used.contains(j)).map(|j| &names[j]).collect();
     let note =
         (!extra.is_empty()).then(|| format!("columns ignored, no features of the training rows: {}", list(&extra, 5)));

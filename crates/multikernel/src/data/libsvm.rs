@@ -56,6 +56,9 @@ pub(super) fn read(mut lines: Lines<'_>, options: &ReadOptions) -> Result<Table>
     if options.label.is_some() {
         return Err(Error::param("label", "LIBSVM text has its label first in each row; leave the label column out"));
     }
+    if options.id.is_some() {
+        return Err(Error::param("id", "LIBSVM text has no column of ids; leave it out, or give delimited text"));
+    }
     let mut rows = Rows::default();
     let name = lines.name;
     let mut row = Vec::new();

@@ -21,6 +21,7 @@ mod labels;
 mod libsvm;
 mod presence;
 mod read;
+mod roles;
 mod samples;
 mod scale;
 mod split;

@@ -47,7 +47,12 @@ pub struct ReadOptions {
     /// The label column of delimited text: its name, or its position from 0, or from -1 backwards; a name wins over a
     /// position. When not given: the first column called `label`, `class`, `target` or `y` in any case, else the last.
     pub label: Option<String>,
-    /// All columns are features; labels of LIBSVM rows are ignored.
+    /// The column of delimited text that names the samples, given as for `label`. When not given: the first column called
+    /// `id`, `sample`, `sample_id`, `sampleid` or `barcode` in any case, else the first column if the header has a blank
+    /// for it, as R writes row names and pandas its index; else there are no ids. An id is no feature; it must be there
+    /// and differ from row to row.
+    pub id: Option<String>,
+    /// All columns but ids are features; labels of LIBSVM rows are ignored.
     pub unlabelled: bool,
     /// Columns of delimited text to leave out when training, by name or position as for `label`.
     pub ignore: Vec<String>,
@@ -192,11 +197,14 @@ fn bundled_table(set: Dataset, label: &str, options: &ReadOptions) -> Result<Tab
     if options.label.as_deref().is_some_and(|wanted| wanted != label) {
         return Err(Error::param("label", format!("the bundled set {} has the one label '{label}'", set.name)));
     }
+    if options.id.is_some() {
+        return Err(Error::param("id", format!("the bundled set {} has no ids; leave it out", set.name)));
+    }
     let (classes, codes) = (set.labels.classes(), set.labels.codes());
     let labels = (!options.unlabelled).then(|| codes.iter().map(|&code| classes[code].clone()).collect());
     let (mut samples, mut notes) = (set.samples, Vec::new());
     if let Some(expected) = &options.expect {
-        let found = expect::by_name(&set.name, samples.names(), None, expected)?;
+        let found = expect::by_name(&set.name, samples.names(), &[], expected)?;
         notes.extend(found.note);
         if found.columns.iter().copied().ne(0..samples.n_features()) {
             samples = Samples::new(samples.features().select_cols(&found.columns), expected.names.clone())?;
@@ -565,6 +573,7 @@ mod tests {
                 format: [None, Some(Format::Libsvm), Some(Format::Csv), Some(Format::Tsv)][kind],
                 header: [None, Some(true), Some(false)][header],
                 label: [None, Some("-1"), Some("1"), Some("a")][label].map(str::to_string),
+                id: [None, Some("0"), None, Some("a")][label].map(str::to_string),
                 unlabelled,
                 ignore: [vec![], vec!["0".to_string()], vec!["a".to_string()]][header].clone(),
                 expect: expecting.then(|| Expect::new(vec!["x1".into(), "a".into()], Some("e".into()), None)),

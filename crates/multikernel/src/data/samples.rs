@@ -31,6 +31,7 @@ pub struct Samples {
     features: Features,
     names: Vec<String>,
     views: Vec<View>,
+    ids: Option<Vec<String>>,
 }
 
 impl Samples {
@@ -60,7 +61,7 @@ impl Samples {
             };
             return Err(Error::input(format!("row {}, column '{}': {value} {message}", i + 1, names[j])));
         }
-        Ok(Samples { features, names, views: Vec::new() })
+        Ok(Samples { features, names, views: Vec::new(), ids: None })
     }
 
     /// Samples whose columns are called `x1`, `x2`, ...
@@ -93,6 +94,35 @@ impl Samples {
         Ok(self)
     }
 
+    /// The same samples with an id each, which names them in messages and results and joins files; ids must be unique and
+    /// not blank. Nothing is learned from them.
+    ///
+    /// ```
+    /// use multikernel::{Matrix, data::Samples};
+    /// let samples = Samples::unnamed(Matrix::zeros(2, 1))?.with_ids(vec!["s7".into(), "s2".into()])?;
+    /// assert_eq!(samples.select_rows(&[1]).ids().unwrap(), ["s2"]);
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn with_ids(mut self, ids: Vec<String>) -> Result<Self> {
+        if ids.len() != self.n_samples() {
+            let message = format!("{} ids for {} samples; give one id per sample", ids.len(), self.n_samples());
+            return Err(Error::input(message));
+        }
+        let mut seen = HashMap::with_capacity(ids.len());
+        for (i, id) in ids.iter().enumerate() {
+            if id.trim().is_empty() {
+                return Err(Error::input(format!("row {}: its id is blank; fill it in", i + 1)));
+            }
+            if let Some(first) = seen.insert(id.as_str(), i) {
+                let message =
+                    format!("rows {} and {} have the same id '{id}'; give every row its own", first + 1, i + 1);
+                return Err(Error::input(message));
+            }
+        }
+        self.ids = Some(ids);
+        Ok(self)
+    }
+
     /// The values, `n_samples` x `n_features`.
     pub fn features(&self) -> &Features {
         &self.features
@@ -106,6 +136,11 @@ impl Samples {
     /// Named column groups; none unless [`Samples::with_views`] set them.
     pub fn views(&self) -> &[View] {
         &self.views
+    }
+
+    /// The id of each row, where rows have ids.
+    pub fn ids(&self) -> Option<&[String]> {
+        self.ids.as_deref()
     }
 
     /// Number of rows.
@@ -134,9 +169,15 @@ impl Samples {
         }
     }
 
-    /// The given rows, in the given order, copied; panics on a row outside, as slices do.
+    /// The given rows, in the given order, copied; panics on a row outside, as slices do. A row taken twice has its id
+    /// twice.
     pub fn select_rows(&self, rows: &[usize]) -> Samples {
-        Samples { features: self.features.select_rows(rows), names: self.names.clone(), views: self.views.clone() }
+        Samples {
+            features: self.features.select_rows(rows),
+            names: self.names.clone(),
+            views: self.views.clone(),
+            ids: self.ids.as_ref().map(|ids| rows.iter().map(|&i| ids[i].clone()).collect()),
+        }
     }
 }
 
@@ -150,7 +191,7 @@ impl PartialEq for Samples {
             }
             (a, b) => a == b,
         };
-        values && self.names == other.names && self.views == other.views
+        values && self.names == other.names && self.views == other.views && self.ids == other.ids
     }
 }
 
@@ -273,11 +314,23 @@ mod tests {
     }
 
     #[test]
-    fn select_rows_keeps_order_names_and_views() {
+    fn ids_repeated_blank_or_too_few_refused() {
+        let with = |ids: &[&str]| Samples::unnamed(Matrix::zeros(3, 1)).unwrap().with_ids(names(ids));
+        assert_eq!(with(&["b", "a", "c"]).unwrap().ids().unwrap(), ["b", "a", "c"]);
+        assert_eq!(message(with(&["a", "b"])), "2 ids for 3 samples; give one id per sample");
+        assert_eq!(message(with(&["a", "b", " "])), "row 3: its id is blank; fill it in");
+        assert_eq!(message(with(&["a", "b", "a"])), "rows 1 and 3 have the same id 'a'; give every row its own");
+        assert_ne!(with(&["a", "b", "c"]).unwrap(), with(&["a", "c", "b"]).unwrap());
+    }
+
+    #[test]
+    fn select_rows_keeps_order_names_views_and_ids() {
         let samples = Samples::unnamed(Matrix::from_vec(3, 1, vec![1.0, 2.0, 3.0]).unwrap()).unwrap();
+        let samples = samples.with_ids(names(&["a", "b", "c"])).unwrap();
         let samples = samples.with_views(vec![View { name: "v".into(), columns: 0..1 }]).unwrap();
         let picked = samples.select_rows(&[2, 0, 2]);
         assert_eq!(picked.features().to_dense().unwrap().data(), [3.0, 1.0, 3.0]);
         assert_eq!((picked.names(), picked.views()), (samples.names(), samples.views()));
+        assert_eq!(picked.ids().unwrap(), ["c", "a", "c"]);
     }
 }
