@@ -1,5 +1,7 @@
 //! Samples with labels, and the fingerprint that ties a model or checkpoint to them.
 
+use std::collections::HashMap;
+
 use super::{Expect, Features, Labels, Samples};
 use crate::error::{Error, Result};
 
@@ -22,6 +24,11 @@ pub struct Dataset {
     pub labels: Labels,
     /// The name of the label column in the file, where it has one.
     pub label_name: Option<String>,
+    /// Per row the code of the patient, batch, ... it belongs to, where that is known: rows of one code are kept on the
+    /// same side of every split.
+    pub groups: Option<Vec<usize>>,
+    /// The name of the groups column in the file, where it has one.
+    pub group_name: Option<String>,
     /// The first index of LIBSVM text (0 or 1).
     pub index_base: Option<u8>,
 }
@@ -37,7 +44,38 @@ impl Dataset {
                 labels.n_samples()
             )));
         }
-        Ok(Dataset { name, samples, labels, label_name: None, index_base: None })
+        Ok(Dataset { name, samples, labels, label_name: None, groups: None, group_name: None, index_base: None })
+    }
+
+    /// The same set with the group of each row as a text, coded in the order in which groups first appear; `name` is what
+    /// reports call them. A blank group is an error.
+    ///
+    /// ```
+    /// let glass = multikernel::data::bundled("glass")?.select(&[0, 1, 2]);
+    /// let glass = glass.with_groups(&["lot 2", "lot 1", "lot 2"], Some("lot".into()))?;
+    /// assert_eq!(glass.groups.unwrap(), [0, 1, 0]);
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn with_groups(self, groups: &[impl AsRef<str>], name: Option<String>) -> Result<Self> {
+        if groups.len() != self.samples.n_samples() {
+            return Err(Error::input(format!(
+                "{}: {} rows but {} groups; give one group per row",
+                self.name,
+                self.samples.n_samples(),
+                groups.len()
+            )));
+        }
+        let mut seen = HashMap::new();
+        let mut codes = Vec::with_capacity(groups.len());
+        for (i, group) in groups.iter().enumerate() {
+            let group = group.as_ref();
+            if group.trim().is_empty() {
+                return Err(Error::input(format!("row {}: the group is blank; fill it in", i + 1)));
+            }
+            let next = seen.len();
+            codes.push(*seen.entry(group).or_insert(next));
+        }
+        Ok(Dataset { groups: Some(codes), group_name: name, ..self })
     }
 
     /// The given rows, in the given order, with the whole class list; panics on a row outside, as slices do.
@@ -48,6 +86,8 @@ impl Dataset {
             samples,
             labels,
             label_name: self.label_name.clone(),
+            groups: self.groups.as_ref().map(|groups| rows.iter().map(|&i| groups[i]).collect()),
+            group_name: self.group_name.clone(),
             index_base: self.index_base,
         }
     }
@@ -58,15 +98,16 @@ impl Dataset {
         Expect::new(self.samples.names().to_vec(), self.label_name.clone(), self.index_base)
     }
 
-    /// 64 hexadecimal digits that change when any value, name, view, class, label or the order of rows changes.
+    /// 64 hexadecimal digits that change when any value, name, view, class, label, group or the order of rows changes.
     ///
-    /// It is the BLAKE3 hash of: the text `multikernel dataset 1\n`; `n_samples`, `n_features`; all values row by row
-    /// as the bits of an `f64` (so `0` and `-0` differ; a missing value is 0x7ff8000000000000); the number of column names and each name; the number of views
-    /// and each view's name, first column and end; the number of classes and each class; the code of each row.
-    /// Counts and codes are 64-bit, a text is its length in bytes and its UTF-8 bytes, and all numbers are
-    /// little-endian. The name of the set is left out: the same data under another file name are the same data.
-    /// So are the ids of the samples: nothing is learned from them, and a table joined from files by id is the same data
-    /// as the one file with its rows.
+    /// It is the BLAKE3 hash of: the text `multikernel dataset 1\n`; `n_samples`, `n_features`; all values row by row as
+    /// the bits of an `f64` (so `0` and `-0` differ, and a missing value is always 0x7ff8000000000000); the number of
+    /// column names and each name; the number of views and each view's name, first column and end; the number of classes
+    /// and each class; the code of each row; and, where there are groups, the group of each row.
+    /// Counts and codes are 64-bit, a text is its length in bytes and its UTF-8 bytes, and all numbers are little-endian.
+    ///
+    /// The name of the set is left out: the same data under another file name are the same data. So are the ids of the
+    /// samples: nothing is learned from them, and a table joined from files is the same data as the one file of its rows.
     ///
     /// Sparse rows have the fingerprint of the dense table they stand for: it costs no memory, but the time to hash
     /// 8 `n_samples` `n_features` bytes.
@@ -86,6 +127,10 @@ impl Dataset {
         hash.texts(self.labels.classes());
         for &code in self.labels.codes() {
             hash.count(code);
+        }
+        // Groups decide who learns with whom inside a run; without any the bytes are those of sets that never had them.
+        for &group in self.groups.iter().flatten() {
+            hash.count(group);
         }
         hash.0.finalize().to_hex().to_string()
     }
@@ -181,6 +226,9 @@ mod tests {
         for labels in [["q", "p"], ["p", "p"], ["p", "r"]] {
             variants.push(set(&values, &names, &[("v", 0, 1)], &labels));
         }
+        for groups in [["u", "v"], ["u", "u"]] {
+            variants.push(base.clone().with_groups(&groups, None).unwrap());
+        }
         variants.push(base.select(&[1, 0]));
         variants.push(base.select(&[0]));
         variants.push(set(&values, &["a", "bc"], &[("v", 0, 1)], &["p", "q", "q"]));
@@ -218,6 +266,9 @@ mod tests {
         count(1, "");
         count(1, "p");
         count(0, "");
+        // The name of a group does not count, only who is in one.
+        let set = set.with_groups(&["g"], Some("h".into())).unwrap();
+        count(0, "");
         assert_eq!(set.fingerprint(), blake3::hash(&bytes).to_hex().to_string());
     }
 
@@ -242,6 +293,14 @@ mod tests {
             };
             prop_assert_eq!(of(sparse(&matrix, &background)), of(matrix.into()));
         }
+    }
+
+    #[test]
+    fn groups_blank_or_too_few_refused() {
+        let set = set(&[1.0, 2.0], &["a"], &[], &["p", "q"]);
+        let message = |groups: &[&str]| set.clone().with_groups(groups, None).unwrap_err().to_string();
+        assert_eq!(message(&["u"]), "s: 2 rows but 1 groups; give one group per row");
+        assert_eq!(message(&["u", " "]), "row 2: the group is blank; fill it in");
     }
 
     #[test]

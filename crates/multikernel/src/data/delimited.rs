@@ -179,6 +179,7 @@ struct Body<'a> {
     columns: Vec<(usize, String)>,
     label: Option<usize>,
     id: Option<usize>,
+    group: Option<usize>,
     data: Vec<f64>,
     n_rows: usize,
     labels: Vec<String>,
@@ -186,6 +187,7 @@ struct Body<'a> {
     ids: Vec<String>,
     /// The line of each id.
     lines: HashMap<String, u64>,
+    groups: Vec<String>,
     /// Per feature how many of its values are missing.
     missing: Vec<usize>,
 }
@@ -199,12 +201,14 @@ impl<'a> Body<'a> {
             guess: roles.guess.clone(),
             label: roles.label,
             id: roles.id,
+            group: roles.groups,
             data: vec![],
             n_rows: 0,
             labels: vec![],
             first_blank: None,
             ids: vec![],
             lines: HashMap::new(),
+            groups: vec![],
             missing: vec![0; columns.len()],
             columns,
         }
@@ -240,6 +244,14 @@ impl<'a> Body<'a> {
                 self.first_blank = Some(cells.place(self.name, j));
             }
             self.labels.push(label.to_string());
+        }
+        if let Some(j) = self.group {
+            let group = cells.cell(j);
+            if group.is_empty() {
+                let message = "the group is missing; fill it in, or remove the row";
+                return Err(Error::data(cells.place(self.name, j), message));
+            }
+            self.groups.push(group.to_string());
         }
         self.id.map_or(Ok(()), |j| self.add_id(cells, j))
     }
@@ -295,6 +307,8 @@ impl<'a> Body<'a> {
             samples: if self.id.is_some() { samples.with_ids(self.ids)? } else { samples },
             labels,
             label_name: roles.label_name,
+            groups: self.group.map(|_| self.groups),
+            group_name: roles.group_name,
             index_base: None,
             notes: roles.notes,
         })
@@ -595,7 +609,70 @@ mod tests {
         );
         assert_eq!(
             message("id,p\ns1,1\n", &expecting(&["x1", "x2"], None)),
-            "f: found 1 column besides ids, the model expects 2 features (or 3 with a label)"
+            "f: found 1 column besides ids and groups, the model expects 2 features (or 3 with a label)"
+        );
+    }
+
+    #[test]
+    fn groups_are_a_column_of_texts_that_is_no_feature() {
+        let with = |groups: &str| ReadOptions { groups: Some(groups.into()), ..csv() };
+        for (text, groups, expected) in [
+            ("a,batch,y\n1,b2,p\n2,b1,q\n3,b2,q\n", "batch", ("b2 b1 b2", "a", Some("batch"), Some("y"))),
+            ("a,batch,y\n1,5,p\n2,5.0,q\n", "1", ("5 5.0", "a", Some("batch"), Some("y"))),
+            // Rows of one id that belong together: then it is no id.
+            ("id,a,y\ns1,1,p\ns1,2,p\n", "id", ("s1 s1", "a", Some("id"), Some("y"))),
+            // The last column is the label unless it holds the groups.
+            ("a,kind,batch\n1,p,u\n", "batch", ("u", "a", Some("batch"), Some("kind"))),
+            ("u,1,p\nv,2,q\n", "0", ("u v", "x1", None, None)),
+        ] {
+            let table = table(text, &with(groups));
+            let found = (table.groups.unwrap().join(" "), table.samples.names().join(" "));
+            assert_eq!((found.0.as_str(), found.1.as_str()), (expected.0, expected.1), "{text:?}");
+            assert_eq!(
+                (table.group_name.as_deref(), table.label_name.as_deref()),
+                (expected.2, expected.3),
+                "{text:?}"
+            );
+            assert_eq!(table.samples.ids(), None);
+        }
+        let text = "a,batch,y\n1,u,p\n2,,q\n";
+        let both = |groups: &str, id: &str| ReadOptions { id: Some(id.into()), ..with(groups) };
+        for (options, expected) in [
+            (with("batch"), "f:3:2: the group is missing; fill it in, or remove the row"),
+            (
+                with("btch"),
+                "parameter groups: f has no column 'btch'; give a name (a, batch, y) or a position, 0 to 2 or -1 to -3",
+            ),
+            (both("a", "a"), "parameter groups: column 'a' of f is the id; choose another"),
+            (
+                ReadOptions { label: Some("a".into()), ..with("0") },
+                "parameter groups: column 'a' of f is the label; choose another",
+            ),
+            (
+                ReadOptions { ignore: vec!["batch".into()], ..with("batch") },
+                "parameter ignore: column 'batch' of f is the group; leave it in",
+            ),
+            (
+                ReadOptions { groups: Some("a".into()), ..expecting(&["a"], None) },
+                "parameter groups: column 'a' of f is a feature of the model; choose another",
+            ),
+        ] {
+            assert_eq!(message(text, &options), expected);
+        }
+        let new = ReadOptions { groups: Some("batch".into()), ..expecting(&["b", "a"], None) };
+        let read = table("a,batch,b\n1,u,2\n", &new);
+        assert_eq!((read.groups.unwrap().join(""), read.notes.len()), ("u".to_string(), 0));
+        let unnamed = ReadOptions { groups: Some("-1".into()), ..expecting(&["b", "a"], None) };
+        assert_eq!(table("1,2,p,u\n", &unnamed).groups.unwrap(), ["u"]);
+        assert_eq!(
+            read_from("1 1:2\n".as_bytes(), "f.svm", &ReadOptions { format: None, ..with("0") })
+                .unwrap_err()
+                .to_string(),
+            "parameter groups: LIBSVM text has no column of groups; leave it out, or give delimited text"
+        );
+        assert_eq!(
+            crate::data::load("glass", &with("0")).unwrap_err().to_string(),
+            "parameter groups: the bundled set glass has no groups; leave it out"
         );
     }
 

@@ -56,8 +56,11 @@ pub(super) fn read(mut lines: Lines<'_>, options: &ReadOptions) -> Result<Table>
     if options.label.is_some() {
         return Err(Error::param("label", "LIBSVM text has its label first in each row; leave the label column out"));
     }
-    if options.id.is_some() {
-        return Err(Error::param("id", "LIBSVM text has no column of ids; leave it out, or give delimited text"));
+    for (option, given, what) in [("id", &options.id, "ids"), ("groups", &options.groups, "groups")] {
+        if given.is_some() {
+            let message = format!("LIBSVM text has no column of {what}; leave it out, or give delimited text");
+            return Err(Error::param(option, message));
+        }
     }
     let mut rows = Rows::default();
     let name = lines.name;
@@ -202,6 +205,8 @@ impl Rows {
             samples: Samples::new(features, names)?,
             labels,
             label_name: None,
+            groups: None,
+            group_name: None,
             index_base: Some(base),
             notes,
         })

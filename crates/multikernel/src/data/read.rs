@@ -52,7 +52,10 @@ pub struct ReadOptions {
     /// for it, as R writes row names and pandas its index; else there are no ids. An id is no feature; it must be there
     /// and differ from row to row.
     pub id: Option<String>,
-    /// All columns but ids are features; labels of LIBSVM rows are ignored.
+    /// The column of delimited text that says which rows belong together, such as patients or batches, given as for
+    /// `label`. It is text, no feature, and must be there in every row.
+    pub groups: Option<String>,
+    /// All columns but ids and groups are features; labels of LIBSVM rows are ignored.
     pub unlabelled: bool,
     /// Columns of delimited text to leave out when training, by name or position as for `label`.
     pub ignore: Vec<String>,
@@ -88,6 +91,10 @@ pub struct Table {
     pub labels: Option<Vec<String>>,
     /// The name of the label column, where it has one.
     pub label_name: Option<String>,
+    /// What each row belongs to, where [`ReadOptions::groups`] named a column.
+    pub groups: Option<Vec<String>>,
+    /// The name of the groups column, where it has one.
+    pub group_name: Option<String>,
     /// The first index of LIBSVM text (0 or 1).
     pub index_base: Option<u8>,
     /// What a reader of the result should know: guesses made, columns ignored.
@@ -95,7 +102,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// The rows with their labels; a table without labels is an error, and so is a row without any value.
+    /// The rows with their labels, ids, views and groups; a table without labels is an error, and so is a row without any
+    /// value.
     pub fn into_dataset(self) -> Result<Dataset> {
         if let Some(row) = self.samples.first_empty_row() {
             let message = format!("row {} has no value at all; remove it", row + 1);
@@ -109,7 +117,11 @@ impl Table {
         };
         let labels = Labels::new(&labels).map_err(|error| within(&self.source, error))?;
         let set = Dataset::new(self.name, self.samples, labels)?;
-        Ok(Dataset { label_name: self.label_name, index_base: self.index_base, ..set })
+        let set = Dataset { label_name: self.label_name, index_base: self.index_base, ..set };
+        match &self.groups {
+            Some(groups) => set.with_groups(groups, self.group_name).map_err(|error| within(&self.source, error)),
+            None => Ok(set),
+        }
     }
 
     /// The rows with their labels as a test set for rows of these classes; a label that is none of them is an error.
@@ -197,8 +209,10 @@ fn bundled_table(set: Dataset, label: &str, options: &ReadOptions) -> Result<Tab
     if options.label.as_deref().is_some_and(|wanted| wanted != label) {
         return Err(Error::param("label", format!("the bundled set {} has the one label '{label}'", set.name)));
     }
-    if options.id.is_some() {
-        return Err(Error::param("id", format!("the bundled set {} has no ids; leave it out", set.name)));
+    for (option, given, what) in [("id", &options.id, "ids"), ("groups", &options.groups, "groups")] {
+        if given.is_some() {
+            return Err(Error::param(option, format!("the bundled set {} has no {what}; leave it out", set.name)));
+        }
     }
     let (classes, codes) = (set.labels.classes(), set.labels.codes());
     let labels = (!options.unlabelled).then(|| codes.iter().map(|&code| classes[code].clone()).collect());
@@ -211,7 +225,17 @@ fn bundled_table(set: Dataset, label: &str, options: &ReadOptions) -> Result<Tab
         }
     }
     let label_name = (!options.unlabelled).then(|| label.to_string());
-    Ok(Table { name: set.name.clone(), source: set.name, samples, labels, label_name, index_base: None, notes })
+    Ok(Table {
+        name: set.name.clone(),
+        source: set.name,
+        samples,
+        labels,
+        label_name,
+        groups: None,
+        group_name: None,
+        index_base: None,
+        notes,
+    })
 }
 
 /// The name without a final `.gz`.
@@ -439,6 +463,18 @@ mod tests {
     }
 
     #[test]
+    fn into_dataset_carries_ids_and_groups() {
+        let text = "id,a,batch,y\ns3,1,v,p\ns1,2,u,q\ns2,3,v,q\n";
+        let options = ReadOptions { groups: Some("batch".into()), ..Default::default() };
+        let set = read_from(text.as_bytes(), "f.csv", &options).unwrap().into_dataset().unwrap();
+        assert_eq!(set.samples.ids().unwrap(), ["s3", "s1", "s2"]);
+        assert_eq!((set.groups.as_deref(), set.group_name.as_deref()), (Some(&[0, 1, 0][..]), Some("batch")));
+        let part = set.select(&[1, 2]);
+        assert_eq!((part.samples.ids().unwrap().join(" "), part.groups.unwrap()), ("s1 s2".to_string(), vec![1, 0]));
+        assert_eq!(part.group_name.as_deref(), Some("batch"));
+    }
+
+    #[test]
     fn load_takes_bundled_names_then_paths() {
         let whole = load("glass", &ReadOptions::default()).unwrap();
         assert_eq!(whole.clone().into_dataset().unwrap(), bundled("glass").unwrap());
@@ -574,6 +610,7 @@ mod tests {
                 header: [None, Some(true), Some(false)][header],
                 label: [None, Some("-1"), Some("1"), Some("a")][label].map(str::to_string),
                 id: [None, Some("0"), None, Some("a")][label].map(str::to_string),
+                groups: [None, None, Some("1"), None][label].map(str::to_string),
                 unlabelled,
                 ignore: [vec![], vec!["0".to_string()], vec!["a".to_string()]][header].clone(),
                 expect: expecting.then(|| Expect::new(vec!["x1".into(), "a".into()], Some("e".into()), None)),
@@ -582,7 +619,10 @@ mod tests {
             for input in [bytes.clone(), gzip(&bytes), [b"\x1f\x8b".to_vec(), bytes].concat()] {
                 if let Ok(table) = read_from(&input[..], "t", &options) {
                     prop_assert!(table.samples.n_samples() > 0);
-                    prop_assert!(table.labels.is_none_or(|labels| labels.len() == table.samples.n_samples()));
+                    let lengths = [table.labels.as_deref(), table.groups.as_deref(), table.samples.ids()];
+                    for texts in lengths.into_iter().flatten() {
+                        prop_assert_eq!(texts.len(), table.samples.n_samples());
+                    }
                 }
             }
         }

@@ -17,6 +17,8 @@ pub(super) struct Roles {
     pub(super) label: Option<usize>,
     pub(super) label_name: Option<String>,
     pub(super) id: Option<usize>,
+    pub(super) groups: Option<usize>,
+    pub(super) group_name: Option<String>,
     pub(super) notes: Vec<String>,
     /// What was taken for granted, for the message about a first row that does not fit.
     pub(super) guess: Option<String>,
@@ -46,20 +48,21 @@ pub(super) fn is_header(first: &Cells, options: &ReadOptions) -> bool {
         }
     }
     let named = |wanted: &String| is_word(wanted) && first.cells().any(|cell| cell == wanted);
-    if [&options.label, &options.id].into_iter().flatten().any(named) {
+    if [&options.label, &options.id, &options.groups].into_iter().flatten().any(named) {
         return true;
     }
     let told = |wanted: &Option<String>| wanted.as_ref().and_then(|wanted| position(wanted, n));
-    let id = told(&options.id);
+    let aside = [told(&options.id), told(&options.groups)];
+    let is_free = |j: usize| !aside.contains(&Some(j));
     let label = if options.unlabelled {
         None
     } else {
         let known = || (0..n).find(|&j| is_one_of(first.cell(j), &LABEL_NAMES));
-        told(&options.label).or_else(known).or_else(|| (0..n).rev().find(|&j| Some(j) != id))
+        told(&options.label).or_else(known).or_else(|| (0..n).rev().find(|&j| is_free(j)))
     };
     // A lone 'y' may be a class (yes and no), the longer words are names.
     label.is_some_and(|j| is_one_of(first.cell(j), &LABEL_NAMES[..3]))
-        || (0..n).any(|j| Some(j) != label && Some(j) != id && is_word(first.cell(j)))
+        || (0..n).any(|j| Some(j) != label && is_free(j) && is_word(first.cell(j)))
 }
 
 /// The column at a position counted from 0, or backwards from -1.
@@ -104,18 +107,22 @@ struct Columns<'a> {
     options: &'a ReadOptions,
 }
 
-/// The column of ids, and row names that are not the ids.
+/// Columns that are neither features nor the label: ids, row names that are not the ids, and groups.
 #[derive(Default)]
-struct Ids {
+struct Aside {
     id: Option<usize>,
     row_names: Option<usize>,
+    groups: Option<usize>,
     note: Option<String>,
 }
 
-impl Ids {
-    /// Columns that are no features.
+impl Aside {
     fn columns(&self) -> impl Iterator<Item = usize> {
-        self.id.into_iter().chain(self.row_names)
+        [self.id, self.row_names, self.groups].into_iter().flatten()
+    }
+
+    fn holds(&self, j: usize) -> bool {
+        self.columns().any(|column| column == j)
     }
 }
 
@@ -141,6 +148,10 @@ impl Columns<'_> {
         self.names.as_ref().map(|names| names[j].as_str()).filter(|name| !name.is_empty())
     }
 
+    fn name_of(&self, column: Option<usize>) -> Option<String> {
+        column.and_then(|j| self.name(j)).map(str::to_string)
+    }
+
     /// A column as an error shows it: its name, or its position.
     fn shown(&self, j: usize) -> String {
         self.name(j).map_or_else(|| j.to_string(), quoted)
@@ -150,22 +161,33 @@ impl Columns<'_> {
         (0..self.n).find(|&j| is_free(j) && self.name(j).is_some_and(|name| is_one_of(name, known)))
     }
 
+    /// The columns that `is_free` leaves and options or names set aside.
+    fn aside(&self, label: Option<usize>, is_free: impl Fn(usize) -> bool) -> Result<Aside> {
+        let groups = self.options.groups.as_ref().map(|wanted| self.told("groups", wanted)).transpose()?;
+        let aside = self.ids(|j| is_free(j) && Some(j) != label && Some(j) != groups)?;
+        self.check_other("id", aside.id, label, "the label")?;
+        self.check_other("groups", groups, label, "the label")?;
+        self.check_other("groups", groups, aside.id, "the id")?;
+        Ok(Aside { groups, ..aside })
+    }
+
     /// The column told to hold ids; else one called so; else the first if it has no name, as row names are written.
-    fn ids(&self, is_free: impl Fn(usize) -> bool) -> Result<Ids> {
+    fn ids(&self, is_free: impl Fn(usize) -> bool) -> Result<Aside> {
         let nameless = self.names.as_ref().is_some_and(|names| names[0].is_empty()) && is_free(0);
-        let left_out = "the first column has no name and is left out: row names are no features".to_string();
-        let found = match &self.options.id {
-            Some(wanted) => Some((self.told("id", wanted)?, None)),
-            None => self.known(&ID_NAMES, is_free).map(|j| (j, Some(format!("ids: column {}", self.shown(j))))),
-        };
-        Ok(match found {
-            Some((id, _)) if id > 0 && nameless => Ids { id: Some(id), row_names: Some(0), note: Some(left_out) },
-            Some((id, note)) => Ids { id: Some(id), row_names: None, note },
-            None if nameless => {
-                Ids { id: Some(0), row_names: None, note: Some("ids: the first column, which has no name".into()) }
+        let (id, mut note) = match &self.options.id {
+            Some(wanted) => (Some(self.told("id", wanted)?), None),
+            None => {
+                let id = self.known(&ID_NAMES, is_free);
+                (id, id.map(|j| format!("ids: column {}", self.shown(j))))
             }
-            None => Ids::default(),
-        })
+        };
+        let row_names = nameless && id.is_some_and(|id| id > 0);
+        if row_names {
+            note = Some("the first column has no name and is left out: row names are no features".into());
+        } else if nameless && id.is_none() {
+            note = Some("ids: the first column, which has no name".into());
+        }
+        Ok(Aside { id: id.or(nameless.then_some(0)), row_names: row_names.then_some(0), groups: None, note })
     }
 
     /// Two options, or an option and what a column is known to be, must not mean the same column.
@@ -184,37 +206,38 @@ impl Columns<'_> {
         let ignored = options.ignore.iter().map(|wanted| self.told("ignore", wanted)).collect::<Result<Vec<_>>>()?;
         let told = options.label.as_ref().filter(|_| !options.unlabelled);
         let told = told.map(|wanted| self.told("label", wanted)).transpose()?;
-        let ids = self.ids(|j| Some(j) != told && !ignored.contains(&j))?;
-        self.check_other("id", ids.id, told, "the label")?;
-        let mut notes: Vec<String> = ids.note.iter().cloned().collect();
+        let aside = self.aside(told, |j| !ignored.contains(&j))?;
+        let mut notes: Vec<String> = aside.note.iter().cloned().collect();
         let mut guess = None;
         let label = match told {
             _ if options.unlabelled => None,
             Some(j) => Some(j),
-            None => self.guessed_label(&ids, &mut notes, &mut guess),
+            None => self.guessed_label(&aside, &mut notes, &mut guess),
         };
-        if let Some(&j) = ignored.iter().find(|&&j| Some(j) == label || Some(j) == ids.id) {
-            let what = if Some(j) == label { "the label" } else { "the id" };
-            let message = format!("column {} of {} is {what}; leave it in", self.shown(j), self.file);
-            return Err(Error::param("ignore", message));
+        for (column, what) in [(label, "the label"), (aside.id, "the id"), (aside.groups, "the group")] {
+            if let Some(j) = column.filter(|j| ignored.contains(j)) {
+                let message = format!("column {} of {} is {what}; leave it in", self.shown(j), self.file);
+                return Err(Error::param("ignore", message));
+            }
         }
-        let others: Vec<usize> = ids.columns().chain(label).chain(ignored).collect();
+        let others: Vec<usize> = aside.columns().chain(label).chain(ignored).collect();
         let features: Vec<usize> = (0..self.n).filter(|j| !others.contains(j)).collect();
         if features.is_empty() {
             let message = "no column is left for features; a label and at least one feature are needed";
             return Err(Error::data(Place::file(self.file), message));
         }
-        let label_name = label.and_then(|j| self.name(j)).map(str::to_string);
+        let (label_name, group_name) = (self.name_of(label), self.name_of(aside.groups));
         let names = match self.names {
             Some(names) => features.iter().map(|&j| names[j].clone()).collect(),
             None => numbered(1, features.len()),
         };
-        Ok(Roles { features, names, label, label_name, id: ids.id, notes, guess })
+        let Aside { id, groups, .. } = aside;
+        Ok(Roles { features, names, label, label_name, id, groups, group_name, notes, guess })
     }
 
-    /// The first column called like a label, else the last that is none of the ids.
-    fn guessed_label(&self, ids: &Ids, notes: &mut Vec<String>, guess: &mut Option<String>) -> Option<usize> {
-        let is_free = |j: usize| !ids.columns().any(|other| other == j);
+    /// The first column called like a label, else the last that is free.
+    fn guessed_label(&self, aside: &Aside, notes: &mut Vec<String>, guess: &mut Option<String>) -> Option<usize> {
+        let is_free = |j: usize| !aside.holds(j);
         self.known(&LABEL_NAMES, is_free).or_else(|| {
             let last = (0..self.n).rev().find(|&j| is_free(j))?;
             if let Some(name) = self.name(last).map(quoted) {
@@ -242,24 +265,25 @@ impl Columns<'_> {
             (None, Some(known)) => (0..self.n).find(|&j| is_free(j) && names[j] == *known),
             (None, None) => self.known(&LABEL_NAMES, is_free),
         };
-        let ids = self.ids(|j| is_free(j) && Some(j) != label && !self.is_ignored(j))?;
-        for (option, column) in [("label", label), ("id", ids.id)] {
+        let aside = self.aside(label, |j| is_free(j) && !self.is_ignored(j))?;
+        for (option, column) in [("label", label), ("id", aside.id), ("groups", aside.groups)] {
             if let Some(j) = column.filter(|&j| !is_free(j)) {
                 let message =
                     format!("column {} of {} is a feature of the model; choose another", self.shown(j), self.file);
                 return Err(Error::param(option, message));
             }
         }
-        self.check_other("id", ids.id, label, "the label")?;
-        let others: Vec<usize> = ids.columns().chain(label).collect();
+        let others: Vec<usize> = aside.columns().chain(label).collect();
         let found = expect::by_name(self.file, names, &others, expect)?;
         Ok(Roles {
             features: found.columns,
             names: expect.names.clone(),
             label,
-            label_name: label.and_then(|j| self.name(j)).map(str::to_string),
-            id: ids.id,
-            notes: ids.note.into_iter().chain(found.note).collect(),
+            label_name: self.name_of(label),
+            id: aside.id,
+            groups: aside.groups,
+            group_name: self.name_of(aside.groups),
+            notes: aside.note.into_iter().chain(found.note).collect(),
             guess: None,
         })
     }
@@ -272,16 +296,14 @@ impl Columns<'_> {
     /// The model's features in the order of the columns, with or without a label among them.
     fn by_position(self, expect: &Expect) -> Result<Roles> {
         let options = self.options;
-        let told = options.label.as_ref().map(|wanted| self.told("label", wanted));
-        let told = told.transpose()?;
-        let ids = self.ids(|j| Some(j) != told && !self.is_ignored(j))?;
-        self.check_other("id", ids.id, told, "the label")?;
-        let is_free = |j: usize| !ids.columns().any(|other| other == j);
+        let told = options.label.as_ref().map(|wanted| self.told("label", wanted)).transpose()?;
+        let aside = self.aside(told, |j| !self.is_ignored(j))?;
+        let is_free = |j: usize| !aside.holds(j);
         let (n, d) = ((0..self.n).filter(|&j| is_free(j)).count(), expect.names.len());
         let label = match told {
             None if n == d => None,
             _ if n != d + 1 || options.unlabelled => {
-                let besides = if n < self.n { " besides ids" } else { "" };
+                let besides = if n < self.n { " besides ids and groups" } else { "" };
                 let message = format!(
                     "found {}{besides}, the model expects {d} features (or {} with a label)",
                     columns(n),
@@ -305,9 +327,11 @@ impl Columns<'_> {
             features: (0..self.n).filter(|&j| is_free(j) && Some(j) != label).collect(),
             names: expect.names.clone(),
             label,
-            label_name: label.and_then(|j| self.name(j)).map(str::to_string),
-            id: ids.id,
-            notes: ids.note.into_iter().chain(by_order).collect(),
+            label_name: self.name_of(label),
+            id: aside.id,
+            groups: aside.groups,
+            group_name: self.name_of(aside.groups),
+            notes: aside.note.into_iter().chain(by_order).collect(),
             guess: None,
         })
     }
