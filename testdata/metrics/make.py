@@ -3,7 +3,8 @@
 Run `python make.py` in this folder (made with scikit-learn 1.9.1, NumPy as its dependency). The macro means are
 scikit-learn's defaults with zero_division=0; specificity is the recall of "not this class" over the same classes;
 AUROC and average precision are means over the classes of which the truth holds members and non-members; two classes
-are ranked by the difference of their scores.
+are ranked by the difference of their scores. The Brier score is not halved for two classes. Probabilities are the
+softmax of the scores; their calibration error, which scikit-learn has not, is summed up here bin by bin.
 """
 
 import json
@@ -24,7 +25,22 @@ def areas(function, truth, scores):
     return float(np.mean(values)) if values else None
 
 
-def expected(truth, predicted, scores, n_classes):
+def calibration_error(truth, probabilities):
+    """15 bins of equal counts by the largest probability; rows of one probability are in one bin."""
+    certainty, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == truth
+    n = len(truth)
+    bins = np.array([15 * int(np.sum(certainty < c)) // n for c in certainty])
+    found = [bins == b for b in np.unique(bins)]
+    return float(sum(np.sum(b) / n * abs(certainty[b].mean() - right[b].mean()) for b in found))
+
+
+def softmax(scores):
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def expected(truth, predicted, scores, probabilities, n_classes):
+    classes = list(range(n_classes))
     macro = {"average": "macro", "zero_division": 0}
     seen = np.union1d(truth, predicted)
     specificity = [sk.recall_score(truth != c, predicted != c, zero_division=0) for c in seen]
@@ -38,19 +54,25 @@ def expected(truth, predicted, scores, n_classes):
         "mcc": float(sk.matthews_corrcoef(truth, predicted)),
         "auroc": areas(sk.roc_auc_score, truth, scores),
         "auprc": areas(sk.average_precision_score, truth, scores),
+        "brier": float(sk.brier_score_loss(truth, probabilities, labels=classes, scale_by_half=False)),
+        "log_loss": float(sk.log_loss(truth, probabilities, labels=classes)),
+        "calibration_error": calibration_error(truth, probabilities),
         "confusion": sk.confusion_matrix(truth, predicted, labels=range(n_classes)).tolist(),
     }
 
 
 def case(name, truth, predicted, scores, n_classes):
     truth, predicted, scores = np.asarray(truth), np.asarray(predicted), np.asarray(scores)
+    # A wide range of certainties, some below the clip of the logarithm.
+    probabilities = softmax(scores * len(truth) / 4)
     return {
         "name": name,
         "n_classes": n_classes,
         "truth": truth.tolist(),
         "predicted": predicted.tolist(),
         "scores": scores.ravel().tolist(),
-        "expected": expected(truth, predicted, scores, n_classes),
+        "probabilities": probabilities.ravel().tolist(),
+        "expected": expected(truth, predicted, scores, probabilities, n_classes),
     }
 
 

@@ -1,8 +1,9 @@
 //! The protocol: what each split trains on, what it is tested on, and how plans are compared.
 
+use multikernel::data::Scale;
 use multikernel::data::{Dataset, Labels, Samples, bundled};
 use multikernel::evaluate::{Evaluation, Protocol, compare, evaluate};
-use multikernel::method::{Registry, Scale, Session};
+use multikernel::method::{Registry, Session};
 use multikernel::run::{
     About, Canceller, Control, Input, Method, Needs, Observer, Params, Predict, Progress, Silent, Task,
 };

@@ -15,7 +15,7 @@ fn largest_difference(a: &Matrix, b: &Matrix) -> f64 {
 fn two_points_give_the_line_between_them() {
     // Hard margin on x = -1, 3: f(x) = (x - 1) / 2, the first class on the left.
     let data = set(Matrix::from_vec(2, 1, vec![-1.0, 3.0]).unwrap(), &["a", "b"]);
-    let plan = Plan::new("svm").unwrap().kernels("linear raw").unwrap().scale(multikernel::method::Scale::None);
+    let plan = Plan::new("svm").unwrap().kernels("linear raw").unwrap().scale(multikernel::data::Scale::None);
     let model = plan.set("c", "1000").unwrap().set("tol", "1e-12").unwrap().train(&data).unwrap();
     let new = Samples::unnamed(Matrix::from_vec(3, 1, vec![-1.0, 5.0, 1.5]).unwrap()).unwrap();
     let predicted = model.predict(&new).unwrap();
@@ -49,7 +49,7 @@ fn one_vs_one_labels_are_the_vote_of_the_pairs() {
     let data = data.select(&(0..846).step_by(4).collect::<Vec<_>>());
     let model = Plan::new("average")
         .unwrap()
-        .scale(multikernel::method::Scale::None)
+        .scale(multikernel::data::Scale::None)
         .kernels("gaussian(100), polynomial(2)")
         .unwrap();
     let predicted = model.train(&data).unwrap().predict(&data.samples).unwrap();

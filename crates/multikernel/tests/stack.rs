@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use multikernel::data::{Features, Presence, View};
+use multikernel::data::{Features, Gram, Presence, View};
 use multikernel::dist::Rng;
 use multikernel::kernel::{Bank, Kernel};
-use multikernel::stack::{Building, Gram, Points, Precision, Stack, Storage, Symmetric};
+use multikernel::stack::{Building, Points, Precision, Stack, Storage, Symmetric};
 use multikernel::{Error, Matrix, Pool};
 
 const BANK: [&str; 7] = [

@@ -96,6 +96,7 @@ impl Dataset {
     /// [`ReadOptions::expecting`](super::ReadOptions::expecting).
     pub fn expect(&self) -> Expect {
         Expect::new(self.samples.names().to_vec(), self.label_name.clone(), self.index_base)
+            .with_views(self.samples.views().to_vec())
     }
 
     /// 64 hexadecimal digits that change when any value, name, view, class, label, group or the order of rows changes.
@@ -103,7 +104,8 @@ impl Dataset {
     /// It is the BLAKE3 hash of: the text `multikernel dataset 1\n`; `n_samples`, `n_features`; all values row by row as
     /// the bits of an `f64` (so `0` and `-0` differ, and a missing value is always 0x7ff8000000000000); the number of
     /// column names and each name; the number of views and each view's name, first column and end; the number of classes
-    /// and each class; the code of each row; and, where there are groups, the group of each row.
+    /// and each class; the code of each row; and, where there are groups, the group of each row;
+    /// and, for each Gram matrix, its name and its values between the rows.
     /// Counts and codes are 64-bit, a text is its length in bytes and its UTF-8 bytes, and all numbers are little-endian.
     ///
     /// The name of the set is left out: the same data under another file name are the same data. So are the ids of the
@@ -131,6 +133,16 @@ impl Dataset {
         // Groups decide who learns with whom inside a run; without any the bytes are those of sets that never had them.
         for &group in self.groups.iter().flatten() {
             hash.count(group);
+        }
+        // So do Gram matrices: the entries between the rows, in their order.
+        for gram in self.samples.grams() {
+            hash.text(gram.name());
+            for &i in self.samples.rows_of_grams() {
+                let among = |&&j: &&usize| j < gram.n_cols();
+                for &j in self.samples.rows_of_grams().iter().filter(among) {
+                    hash.0.update(&gram.values().get(i, j).to_le_bytes());
+                }
+            }
         }
         hash.0.finalize().to_hex().to_string()
     }

@@ -36,7 +36,7 @@ impl Cells {
     }
 
     /// The first line of the row.
-    fn line(&self) -> u64 {
+    pub(super) fn line(&self) -> u64 {
         self.ends.first().map_or(0, |&(_, line)| line)
     }
 
@@ -134,6 +134,38 @@ fn unquote<'a>(mut rest: &'a str, text: &mut String) -> Option<&'a str> {
     }
 }
 
+/// The rows of delimited text, cell by cell; all have the same number of columns, and there is at least one.
+pub(super) fn read_cells(lines: Lines<'_>, delimiter: char, limit: u64) -> Result<Vec<Cells>> {
+    let name = lines.name;
+    let mut records = Records { lines, delimiter };
+    let (mut rows, mut need) = (Vec::new(), 0);
+    loop {
+        let mut cells = Cells::default();
+        if !records.next(&mut cells)? {
+            break;
+        }
+        check_width(name, &cells, rows.first().map_or(cells.len(), Cells::len))?;
+        need += (size_of::<Cells>() + cells.text.capacity() + cells.ends.capacity() * size_of::<(usize, u64)>()) as u64;
+        if need > limit {
+            return Err(out_of_memory(name, rows.len() + 1, cells.len(), need, limit));
+        }
+        rows.push(cells);
+    }
+    if rows.is_empty() {
+        return Err(Error::data(Place::file(name), "the file is empty; give at least one row"));
+    }
+    Ok(rows)
+}
+
+fn check_width(name: &str, cells: &Cells, n_columns: usize) -> Result<()> {
+    if cells.len() != n_columns {
+        let n = cells.len();
+        let message = format!("found {}, the first line has {n_columns}; give every row the same", columns(n));
+        return Err(Error::data(Place::line(name, cells.line()), message));
+    }
+    Ok(())
+}
+
 pub(super) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Result<Table> {
     let name = lines.name;
     let mut records = Records { lines, delimiter };
@@ -153,14 +185,16 @@ pub(super) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> 
             return Err(Error::data(Place::file(name), "the file holds a header but no rows; give at least one row"));
         }
     }
+    if header && cells.len() == n_columns + 1 {
+        let message = format!(
+            "found {}, the header has {n_columns}; give row names a column of their own, with a blank or `id` in the header",
+            columns(cells.len())
+        );
+        return Err(Error::data(Place::line(name, cells.line()), message));
+    }
     let mut body = Body::new(name, &roles, options);
     loop {
-        if cells.len() != n_columns {
-            return Err(Error::data(
-                Place::line(name, cells.line()),
-                format!("found {}, the first line has {n_columns}; give every row the same", columns(cells.len())),
-            ));
-        }
+        check_width(name, &cells, n_columns)?;
         body.add(&cells)?;
         if !records.next(&mut cells)? {
             break;
@@ -233,7 +267,8 @@ impl<'a> Body<'a> {
             self.missing[k] += usize::from(value.is_nan());
             self.data.push(value);
         }
-        if n_missing == n_cols {
+        // A sample that lacks one view may have others.
+        if n_missing == n_cols && self.options.part.is_none() {
             let message = "the row has no value at all; remove it, or fill values in";
             return Err(Error::data(Place::line(self.name, cells.line()), message));
         }
@@ -309,6 +344,7 @@ impl<'a> Body<'a> {
             label_name: roles.label_name,
             groups: self.group.map(|_| self.groups),
             group_name: roles.group_name,
+            told: roles.told,
             index_base: None,
             notes: roles.notes,
         })
@@ -316,7 +352,7 @@ impl<'a> Body<'a> {
 }
 
 /// How much is missing, from the number of missing values of each column.
-fn missing_note(missing: &[usize]) -> Option<String> {
+pub(super) fn missing_note(missing: &[usize]) -> Option<String> {
     let (total, holed) = (missing.iter().sum::<usize>(), missing.iter().filter(|&&count| count > 0).count());
     (total > 0).then(|| format!("missing values: {total}, in {holed} of {}", columns(missing.len())))
 }
@@ -357,6 +393,11 @@ mod tests {
             (&plain, "1\n2\n", "f: no column is left for features; a label and at least one feature are needed"),
             (&plain, "a,b,y\n1,2,p\n1,2\n", "f:3: found 2 columns, the first line has 3; give every row the same"),
             (&plain, "a,b,y\n1,2,p\n1,2,p,\n", "f:3: found 4 columns, the first line has 3; give every row the same"),
+            (
+                &plain,
+                "a,b,y\ns1,1,2,p\n",
+                "f:2: found 4 columns, the header has 3; give row names a column of their own, with a blank or `id` in the header",
+            ),
             (&plain, "a,b,a\n1,2,p\n", "f:1:3: columns 1 and 3 are both called 'a'; rename one"),
             (&plain, "x2,,y\n1,2,p\n", "f:1:2: columns 1 and 2 are both called 'x2'; rename one"),
             (&plain, "a,b,y\n1,2,p\n,NA,q\n", "f:3: the row has no value at all; remove it, or fill values in"),
@@ -505,7 +546,12 @@ mod tests {
             (
                 ",a,id,y\n0,1,s1,p\n1,5,s2,q\n",
                 None,
-                ["s1 s2", "a", "y", "the first column has no name and is left out: row names are no features"],
+                [
+                    "s1 s2",
+                    "a",
+                    "y",
+                    "ids: column 'id'; the first column has no name and is left out: row names are no features",
+                ],
             ),
             // Names of their own for columns like these: no duplicate.
             (",x1,y\ns1,1,p\n", None, ["s1", "x1", "y", "ids: the first column, which has no name"]),
@@ -722,6 +768,16 @@ mod tests {
         assert_eq!((told.samples.names(), told.label_name.as_deref()), (&["1".into(), "2".into()][..], Some("3")));
         // A mark for a missing value is no name.
         assert_eq!(rows("1,?,p\n"), 1);
+        // A blank before numbers that count columns is no missing value, but one before other numbers is.
+        let counted = table(",0,1,2\n0,5,6,p\n1,7,8,q\n", &csv());
+        assert_eq!(
+            (counted.samples.names().join(" "), counted.labels.unwrap().join(" ")),
+            ("0 1".into(), "p q".into())
+        );
+        assert_eq!(counted.samples.ids().unwrap(), ["0", "1"]);
+        for text in [",1,1,p\n", ",0.5,1,p\n", ",-1,1,p\n", ",,1,p\n", "NA,0,1,2\n"] {
+            assert!(table(text, &csv()).samples.n_missing() > 0, "{text:?}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::View;
 use super::samples::is_numbered;
 use super::text::list;
 use crate::error::{Error, Place, Result};
@@ -16,12 +17,19 @@ pub struct Expect {
     pub label_name: Option<String>,
     /// First index, if the model was trained from LIBSVM text; otherwise index k is the k-th feature, from 1.
     pub index_base: Option<u8>,
+    /// Named groups of features; none unless [`Expect::with_views`] set them.
+    pub views: Vec<View>,
 }
 
 impl Expect {
     /// The features, label column and first index of a model.
     pub fn new(names: Vec<String>, label_name: Option<String>, index_base: Option<u8>) -> Self {
-        Expect { names, label_name, index_base }
+        Expect { names, label_name, index_base, views: Vec::new() }
+    }
+
+    /// The same with the views of the model, whose files [`read_views`](super::read_views) then tells apart.
+    pub fn with_views(self, views: Vec<View>) -> Self {
+        Expect { views, ..self }
     }
 
     /// Whether the names are `x1`, `x2`, ... (or from `x0`), made up by a reader rather than given by a person.

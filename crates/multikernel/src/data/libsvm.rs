@@ -53,11 +53,13 @@ struct Rows {
 }
 
 pub(super) fn read(mut lines: Lines<'_>, options: &ReadOptions) -> Result<Table> {
-    if options.label.is_some() {
+    // One of several joined files need not have what options ask for.
+    let whole = options.part.is_none();
+    if whole && options.label.is_some() {
         return Err(Error::param("label", "LIBSVM text has its label first in each row; leave the label column out"));
     }
     for (option, given, what) in [("id", &options.id, "ids"), ("groups", &options.groups, "groups")] {
-        if given.is_some() {
+        if whole && given.is_some() {
             let message = format!("LIBSVM text has no column of {what}; leave it out, or give delimited text");
             return Err(Error::param(option, message));
         }
@@ -129,7 +131,7 @@ impl Rows {
 
     /// All rows have a label, or none has and none is needed.
     fn check_label(&mut self, line: &Line<'_>, at: usize, labelled: bool, options: &ReadOptions) -> Result<()> {
-        let needed = !options.unlabelled && options.expect.is_none();
+        let needed = !options.unlabelled && options.expect.is_none() && options.part.is_none();
         if needed && !labelled {
             return Err(
                 line.error(at, "the row has no label before its first index:value; begin each row with its label")
@@ -207,6 +209,7 @@ impl Rows {
             label_name: None,
             groups: None,
             group_name: None,
+            told: vec![],
             index_base: Some(base),
             notes,
         })

@@ -1,7 +1,9 @@
-//! Samples, labels and views; readers for LIBSVM, CSV and TSV text; scaling; splits; the bundled sets.
+//! Samples, labels and views; readers for LIBSVM, CSV and TSV text, NumPy arrays and feature sets; scaling; splits; the
+//! bundled sets.
 //!
 //! [`load`] takes what a user types (a bundled name or a path), [`read`] a path, [`read_from`] any reader; all three
-//! give a [`Table`], which [`Table::into_dataset`] turns into a [`Dataset`] to learn from.
+//! give a [`Table`], which [`Table::into_dataset`] turns into a [`Dataset`] to learn from. [`read_views`] makes one table of
+//! several files, [`group_columns`] names groups of columns in one.
 //!
 //! ```
 //! use multikernel::data::{self, ReadOptions};
@@ -12,13 +14,26 @@
 //! # Ok::<(), multikernel::Error>(())
 //! ```
 
+#[cfg(feature = "arrow")]
+mod arrow;
+mod binary;
 mod bundled;
 mod dataset;
 mod delimited;
 mod expect;
 mod gmt;
+mod gram;
+mod group;
+mod join;
+mod label_file;
 mod labels;
 mod libsvm;
+mod matrix;
+mod npy;
+mod npz;
+mod parquet;
+mod parts;
+mod preprocess;
 mod presence;
 mod read;
 mod roles;
@@ -32,9 +47,14 @@ pub use bundled::{BundledSet, bundled, bundled_sets};
 pub use dataset::Dataset;
 pub use expect::Expect;
 pub use gmt::{FeatureSet, FeatureSets};
+pub use gram::Gram;
+pub use group::group_columns;
+pub use join::{ViewSource, labelled, read_views, read_with_labels};
 pub use labels::Labels;
+pub use matrix::read_matrix;
+pub use preprocess::{LogChoice, Preprocessor, Recipe, Scale};
 pub use presence::Presence;
 pub use read::{Format, ReadOptions, Table, load, read, read_from};
 pub use samples::{Samples, View, is_numbered};
 pub use scale::Scaler;
-pub use split::{Split, folds, repeats};
+pub use split::{Split, folds, folds_by_group, inner_folds, repeats, repeats_by_group};

@@ -4,14 +4,16 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use super::text::{Source, finite, list};
-use super::{Dataset, Expect, Labels, Samples, bundled, bundled_sets, delimited, expect, libsvm};
+use super::delimited::Cells;
+use super::roles::Told;
+use super::text::{Source, finite, list, peek};
+use super::{Dataset, Expect, Labels, Samples, bundled, bundled_sets, delimited, expect, libsvm, npy, npz, parquet};
 use crate::error::{Error, Place, Result};
 
 /// Tables above this size are refused unless [`ReadOptions::memory`] allows them.
 const MEMORY: u64 = 8 << 30;
 
-/// A text format for tables.
+/// A format for tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
@@ -23,6 +25,17 @@ pub enum Format {
     Csv,
     /// Tab-separated, otherwise like CSV.
     Tsv,
+    /// One NumPy array, 1-D or 2-D, of numbers; label, groups and ids are columns of whole numbers named by position.
+    Npy,
+    /// NumPy arrays in a zip archive: features in `X` (or `x`, `data`, `features`, or the only 2-D array); labels in `y` (or
+    /// `label`, `labels`, `target`, `class`), column names in `names` (or `columns`) and ids in `ids`, where they are there.
+    /// Label, groups and id of [`ReadOptions`] name arrays. The archive is held in memory besides while it is read.
+    Npz,
+    /// A Parquet table, read by builds with the feature `arrow`. Columns are numbers, but for label, groups and
+    /// id; null is missing.
+    Parquet,
+    /// An Arrow IPC file (Feather version 2), like Parquet.
+    Arrow,
 }
 
 /// How to read a table; the default tells everything from the file.
@@ -42,7 +55,8 @@ pub struct ReadOptions {
     /// The format; told from the file's name or first line when not given.
     pub format: Option<Format>,
     /// Whether delimited text begins with column names; when not given, it does if a feature cell of the first line is
-    /// not a number or its label cell is called `label`, `class` or `target`.
+    /// not a number, its label cell is called `label`, `class` or `target`, or its first cell is blank and the others are
+    /// whole numbers, all different, as a table without names is written with row names.
     pub header: Option<bool>,
     /// The label column of delimited text: its name, or its position from 0, or from -1 backwards; a name wins over a
     /// position. When not given: the first column called `label`, `class`, `target` or `y` in any case, else the last.
@@ -64,12 +78,29 @@ pub struct ReadOptions {
     pub expect: Option<Expect>,
     /// Bytes the table may take, column names included; 8 GiB when not given.
     pub memory: Option<u64>,
+    /// Set where the file is one of several that are joined.
+    pub(super) part: Option<Part>,
+}
+
+/// How one of several joined files is read: it need not have the columns that options ask for, has a label only where a
+/// column is called so, and a row may be without any value.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Part {
+    /// Columns that are left out where the file has them: labels that another file gives.
+    pub(super) leave_out: Vec<String>,
 }
 
 impl ReadOptions {
     /// Options to read rows for a model.
     pub fn expecting(expect: Expect) -> Self {
         ReadOptions { expect: Some(expect), ..ReadOptions::default() }
+    }
+
+    /// The options that ask for a column, and the column.
+    pub(super) fn told(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let one = [("label", &self.label), ("id", &self.id), ("groups", &self.groups)];
+        let ignored = self.ignore.iter().map(|wanted| ("ignore", wanted.as_str()));
+        one.into_iter().filter_map(|(option, wanted)| Some((option, wanted.as_deref()?))).chain(ignored)
     }
 
     pub(super) fn limit(&self) -> u64 {
@@ -95,6 +126,8 @@ pub struct Table {
     pub groups: Option<Vec<String>>,
     /// The name of the groups column, where it has one.
     pub group_name: Option<String>,
+    /// The options that name a column of the file.
+    pub(super) told: Vec<Told>,
     /// The first index of LIBSVM text (0 or 1).
     pub index_base: Option<u8>,
     /// What a reader of the result should know: guesses made, columns ignored.
@@ -112,7 +145,7 @@ impl Table {
         let Some(labels) = self.labels else {
             return Err(Error::data(
                 Place::file(self.source),
-                "the rows have no labels; give a file with a label in each row",
+                "the rows have no labels; give a file with a label in each row, or one of labels with --labels",
             ));
         };
         let labels = Labels::new(&labels).map_err(|error| within(&self.source, error))?;
@@ -145,10 +178,10 @@ pub(super) fn within(source: &str, error: Error) -> Error {
 
 /// Reads a table from a file, gzip or plain; `-` is standard input.
 ///
-/// The format is the one given, else told from the ending (`.csv`; `.tsv`, `.tab`; `.svm`, `.libsvm`, `.svmlight`,
-/// `.scale`, `.t`, `.tr`, `.val`; each also with `.gz`), else from the first lines. Cells of delimited text that are
-/// empty, `NA`, `N/A`, `NaN`, `null`, `none`, `?` or `<NA>` in any case are missing values, NaN in the table; all others must
-/// be finite numbers. Every refusal names file, line and column.
+/// The format is the one given; else NumPy, Parquet and Arrow files are known by their first bytes, and text by the ending
+/// of its name (`.csv`; `.tsv`, `.tab`; `.svm`, `.libsvm`, `.svmlight`, `.scale`, `.t`, `.tr`, `.val`; each also with `.gz`)
+/// or its first lines. Cells of delimited text that are empty, `NA`, `N/A`, `NaN`, `null`, `none`, `?` or `<NA>` in any case
+/// are missing values, NaN in the table; all others must be finite numbers. Every refusal names file, line and column.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
     if path.as_os_str() == "-" {
         return read_from(std::io::stdin().lock(), "standard input", options);
@@ -165,16 +198,57 @@ pub fn read_from(reader: impl Read, name: &str, options: &ReadOptions) -> Result
     if options.expect.as_ref().is_some_and(|expect| expect.names.is_empty()) {
         return Err(Error::input("the model to read rows for has no features; give at least one name"));
     }
-    let source = Source::open(reader, name)?;
-    let table = match options.format.or_else(|| by_ending(name)).map_or_else(|| sniff(&source), Ok)? {
+    let (magic, reader) = peek(reader, 8).map_err(|error| Error::io("read", name, error))?;
+    let table = match options.format.or_else(|| by_magic(&magic)).or_else(|| by_ending(name)) {
+        Some(Format::Npy) => npy::read(reader, name, options),
+        Some(Format::Npz) => npz::read(reader, name, options),
+        Some(Format::Parquet | Format::Arrow) => parquet::read(reader, name, options),
+        text => read_text(Source::open(reader, name)?, text, options),
+    }?;
+    let samples = with_views_of(table.samples, options)?;
+    Ok(Table { name: short_name(name), samples, ..table })
+}
+
+fn read_text(source: Source<'_>, format: Option<Format>, options: &ReadOptions) -> Result<Table> {
+    match format.map_or_else(|| sniff(&source), Ok)? {
         Format::Libsvm => libsvm::read(source.lines(), options),
-        Format::Csv => {
+        Format::Tsv => delimited::read(source.lines(), '\t', options),
+        _ => {
             let delimiter = csv_delimiter(&source.head);
             delimited::read(source.lines(), delimiter, options)
         }
-        Format::Tsv => delimited::read(source.lines(), '\t', options),
-    }?;
-    Ok(Table { name: short_name(name), ..table })
+    }
+}
+
+/// The rows with the views of the model they are read for.
+fn with_views_of(samples: Samples, options: &ReadOptions) -> Result<Samples> {
+    match &options.expect {
+        Some(expect) if !expect.views.is_empty() => samples.with_views(expect.views.clone()),
+        _ => Ok(samples),
+    }
+}
+
+/// The rows of delimited text in a file, cell by cell; `-` is standard input.
+pub(super) fn read_cells(source: &str, options: &ReadOptions) -> Result<Vec<Cells>> {
+    if source == "-" {
+        return cells_from(std::io::stdin().lock(), "standard input", options);
+    }
+    let file = File::open(source).map_err(|error| Error::io("read", source, error))?;
+    cells_from(file, source, options)
+}
+
+fn cells_from(reader: impl Read, name: &str, options: &ReadOptions) -> Result<Vec<Cells>> {
+    let source = Source::open_as(reader, name, "labels are read as CSV or TSV text, plain or gzip")?;
+    let given = options.format.filter(|format| *format != Format::Libsvm);
+    let delimiter = match by_ending(name).or(given).map_or_else(|| sniff(&source), Ok)? {
+        Format::Tsv => '\t',
+        Format::Libsvm => {
+            let message = "this is LIBSVM text, which has no ids; give labels as CSV or TSV text";
+            return Err(Error::data(Place::file(name), message));
+        }
+        _ => csv_delimiter(&source.head),
+    };
+    delimited::read_cells(source.lines(), delimiter, options.limit())
 }
 
 /// Reads what a user named: a bundled set, else a file as in [`read`].
@@ -206,11 +280,13 @@ pub fn load(source: &str, options: &ReadOptions) -> Result<Table> {
 
 /// A bundled set seen through the options, as if it were a file with a header.
 fn bundled_table(set: Dataset, label: &str, options: &ReadOptions) -> Result<Table> {
-    if options.label.as_deref().is_some_and(|wanted| wanted != label) {
+    // One of several joined files need not have what options ask for.
+    let whole = options.part.is_none();
+    if whole && options.label.as_deref().is_some_and(|wanted| wanted != label) {
         return Err(Error::param("label", format!("the bundled set {} has the one label '{label}'", set.name)));
     }
     for (option, given, what) in [("id", &options.id, "ids"), ("groups", &options.groups, "groups")] {
-        if given.is_some() {
+        if whole && given.is_some() {
             return Err(Error::param(option, format!("the bundled set {} has no {what}; leave it out", set.name)));
         }
     }
@@ -224,6 +300,9 @@ fn bundled_table(set: Dataset, label: &str, options: &ReadOptions) -> Result<Tab
             samples = Samples::new(samples.features().select_cols(&found.columns), expected.names.clone())?;
         }
     }
+    let samples = with_views_of(samples, options)?;
+    let told = options.told().filter(|told| *told == ("label", label)).map(|(option, wanted)| (option, wanted.into()));
+    let told = told.collect();
     let label_name = (!options.unlabelled).then(|| label.to_string());
     Ok(Table {
         name: set.name.clone(),
@@ -233,6 +312,7 @@ fn bundled_table(set: Dataset, label: &str, options: &ReadOptions) -> Result<Tab
         label_name,
         groups: None,
         group_name: None,
+        told,
         index_base: None,
         notes,
     })
@@ -246,24 +326,41 @@ fn unpacked(name: &str) -> &str {
     }
 }
 
+/// Tells files that are not text; words that a text may begin with are not enough.
+fn by_magic(head: &[u8]) -> Option<Format> {
+    const KNOWN: [(&[u8], Format); 5] = [
+        (npy::MAGIC, Format::Npy),
+        (b"PK\x03\x04", Format::Npz),
+        (b"PK\x05\x06", Format::Npz),
+        (b"PAR1\x15", Format::Parquet),
+        (b"ARROW1\0\0", Format::Arrow),
+    ];
+    KNOWN.iter().find(|(magic, _)| head.starts_with(magic)).map(|&(_, format)| format)
+}
+
 fn by_ending(name: &str) -> Option<Format> {
     let (_, ending) = unpacked(name).rsplit_once('.')?;
     match ending.to_ascii_lowercase().as_str() {
         "csv" => Some(Format::Csv),
         "tsv" | "tab" => Some(Format::Tsv),
         "svm" | "libsvm" | "svmlight" | "scale" | "t" | "tr" | "val" => Some(Format::Libsvm),
+        "npy" => Some(Format::Npy),
+        "npz" => Some(Format::Npz),
+        "parquet" => Some(Format::Parquet),
+        "arrow" | "feather" => Some(Format::Arrow),
         _ => None,
     }
 }
 
-fn short_name(name: &str) -> String {
+/// Endings that say nothing but the format.
+const ENDINGS: [&str; 11] =
+    ["csv", "tsv", "tab", "svm", "libsvm", "svmlight", "npy", "npz", "parquet", "arrow", "feather"];
+
+pub(super) fn short_name(name: &str) -> String {
     let file = Path::new(name).file_name().map_or_else(|| name.to_string(), |file| file.to_string_lossy().into_owned());
     let short = unpacked(&file);
     match short.rsplit_once('.') {
-        Some((stem, ending))
-            if !stem.is_empty()
-                && ["csv", "tsv", "tab", "svm", "libsvm", "svmlight"].contains(&&*ending.to_ascii_lowercase()) =>
-        {
+        Some((stem, ending)) if !stem.is_empty() && ENDINGS.contains(&&*ending.to_ascii_lowercase()) => {
             stem.to_string()
         }
         _ => short.to_string(),
@@ -385,6 +482,33 @@ mod tests {
     }
 
     #[test]
+    fn files_that_are_not_text_told_from_their_first_bytes() {
+        for (head, expected) in [
+            (&b"\x93NUMPY\x01\0"[..], Some(Format::Npy)),
+            (b"PK\x03\x04\x14\0\0\0", Some(Format::Npz)),
+            (b"PK\x05\x06\0\0\0\0", Some(Format::Npz)),
+            (b"PAR1\x15\x04\x15\x20", Some(Format::Parquet)),
+            (b"ARROW1\0\0", Some(Format::Arrow)),
+            (b"PK,PAR1,", None),
+            (b"PAR1,a\n1", None),
+            (b"ARROW1,b", None),
+            (b"", None),
+        ] {
+            assert_eq!(by_magic(head), expected);
+        }
+        for (ending, expected) in [
+            ("npy", Format::Npy),
+            ("npz", Format::Npz),
+            ("parquet", Format::Parquet),
+            ("arrow", Format::Arrow),
+            ("feather", Format::Arrow),
+        ] {
+            assert_eq!(by_ending(&format!("a.{ending}")), Some(expected));
+            assert_eq!(short_name(&format!("d/a.{ending}")), "a");
+        }
+    }
+
+    #[test]
     fn unusable_files_refused_with_a_reason() {
         for (bytes, name, expected) in [
             (&b""[..], "f", "f: the file is empty; give at least one row"),
@@ -400,7 +524,8 @@ mod tests {
             (
                 b"BZh91AY&SY",
                 "f.bz2",
-                "f.bz2: this is a bzip2 file; data are read as LIBSVM, CSV or TSV text, plain or gzip: convert it first",
+                "f.bz2: this is a bzip2 file; data are read as LIBSVM, CSV or TSV text, plain or gzip, or as .npy or .npz: \
+                 convert it first",
             ),
         ] {
             assert_eq!(message(bytes, name), expected);
@@ -443,7 +568,7 @@ mod tests {
         let table = read_from("1,2\n".as_bytes(), "d/f.csv", &options).unwrap();
         assert_eq!(
             table.into_dataset().unwrap_err().to_string(),
-            "d/f.csv: the rows have no labels; give a file with a label in each row"
+            "d/f.csv: the rows have no labels; give a file with a label in each row, or one of labels with --labels"
         );
         options.unlabelled = false;
         let table = read_from("1,1\n2,1.0\n".as_bytes(), "d/f.csv", &options).unwrap();
@@ -603,7 +728,7 @@ mod tests {
                 // Near misses: the characters the readers look at.
                 prop::collection::vec(prop::sample::select(b"01-:,;\t \n\r\"#.eaN\xe9".to_vec()), 0..80),
             ],
-            kind in 0usize..4, header in 0usize..3, label in 0usize..4, expecting: bool, unlabelled: bool,
+            kind in 0usize..4, header in 0usize..3, label in 0usize..4, expecting: bool, unlabelled: bool, part: bool,
         ) {
             let options = ReadOptions {
                 format: [None, Some(Format::Libsvm), Some(Format::Csv), Some(Format::Tsv)][kind],
@@ -615,6 +740,7 @@ mod tests {
                 ignore: [vec![], vec!["0".to_string()], vec!["a".to_string()]][header].clone(),
                 expect: expecting.then(|| Expect::new(vec!["x1".into(), "a".into()], Some("e".into()), None)),
                 memory: Some(1 << 22),
+                part: part.then(|| Part { leave_out: vec!["a".into()] }),
             };
             for input in [bytes.clone(), gzip(&bytes), [b"\x1f\x8b".to_vec(), bytes].concat()] {
                 if let Ok(table) = read_from(&input[..], "t", &options) {

@@ -19,10 +19,15 @@ pub(super) struct Roles {
     pub(super) id: Option<usize>,
     pub(super) groups: Option<usize>,
     pub(super) group_name: Option<String>,
+    /// The options that name a column of the file.
+    pub(super) told: Vec<Told>,
     pub(super) notes: Vec<String>,
     /// What was taken for granted, for the message about a first row that does not fit.
     pub(super) guess: Option<String>,
 }
+
+/// An option and the column it asks for.
+pub(super) type Told = (&'static str, String);
 
 /// The names by which a label column is known, unless told.
 const LABEL_NAMES: [&str; 4] = ["label", "class", "target", "y"];
@@ -32,6 +37,11 @@ const ID_NAMES: [&str; 5] = ["id", "sample", "sample_id", "sampleid", "barcode"]
 
 fn is_one_of(name: &str, known: &[&str]) -> bool {
     known.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// Whether a cell is a name by which columns are known. A lone 'y' may be a class (yes and no).
+pub(super) fn is_name(cell: &str) -> bool {
+    is_one_of(cell, &ID_NAMES) || is_one_of(cell, &LABEL_NAMES[..3])
 }
 
 /// Whether the first row holds names.
@@ -58,11 +68,23 @@ pub(super) fn is_header(first: &Cells, options: &ReadOptions) -> bool {
         None
     } else {
         let known = || (0..n).find(|&j| is_one_of(first.cell(j), &LABEL_NAMES));
-        told(&options.label).or_else(known).or_else(|| (0..n).rev().find(|&j| is_free(j)))
+        let last = || (0..n).rev().find(|&j| options.part.is_none() && is_free(j));
+        told(&options.label).or_else(known).or_else(last)
     };
     // A lone 'y' may be a class (yes and no), the longer words are names.
-    label.is_some_and(|j| is_one_of(first.cell(j), &LABEL_NAMES[..3]))
+    heads_row_names(first)
+        || label.is_some_and(|j| is_one_of(first.cell(j), &LABEL_NAMES[..3]))
         || (0..n).any(|j| Some(j) != label && is_free(j) && is_word(first.cell(j)))
+}
+
+/// Whether the first row is a blank and then words or whole numbers that are all different: names of columns after none for
+/// the row names. Columns that were only counted are called so.
+fn heads_row_names(first: &Cells) -> bool {
+    let mut seen = HashSet::new();
+    let is_name = |cell: &str| is_word(cell) || cell.bytes().all(|byte| byte.is_ascii_digit());
+    first.len() > 1
+        && first.cell(0).is_empty()
+        && (1..first.len()).map(|j| first.cell(j)).all(|cell| !cell.is_empty() && is_name(cell) && seen.insert(cell))
 }
 
 /// The column at a position counted from 0, or backwards from -1.
@@ -76,11 +98,19 @@ fn position(wanted: &str, n: usize) -> Option<usize> {
 /// What each column of a file is, told from its first row and what was asked for.
 pub(super) fn roles(file: &str, first: &Cells, header: bool, options: &ReadOptions) -> Result<Roles> {
     let names = if header { Some(header_names(file, first)?) } else { None };
-    let columns = Columns { file, n: first.len(), names, options };
-    match &options.expect {
+    of_columns(file, first.len(), names, options)
+}
+
+/// What each of `n` columns is, told from their names, where they have any, and what was asked for.
+pub(super) fn of_columns(file: &str, n: usize, names: Option<Vec<String>>, options: &ReadOptions) -> Result<Roles> {
+    let columns = Columns { file, n, names, options };
+    let told = options.told().filter(|(option, wanted)| columns.sought(option, wanted).is_ok());
+    let told = told.map(|(option, wanted)| (option, wanted.to_string())).collect();
+    let roles = match &options.expect {
         Some(expect) => columns.expected(expect),
         None => columns.in_training(),
-    }
+    }?;
+    Ok(Roles { told, ..roles })
 }
 
 /// The names in the first row, all different; blank ones by position, but the first stays blank: so are row names written.
@@ -99,26 +129,26 @@ fn header_names(file: &str, first: &Cells) -> Result<Vec<String>> {
 }
 
 /// The columns of a file before they are anything.
-struct Columns<'a> {
-    file: &'a str,
-    n: usize,
+pub(super) struct Columns<'a> {
+    pub(super) file: &'a str,
+    pub(super) n: usize,
     /// Where the first row holds names; the name of a column of row names is blank.
-    names: Option<Vec<String>>,
-    options: &'a ReadOptions,
+    pub(super) names: Option<Vec<String>>,
+    pub(super) options: &'a ReadOptions,
 }
 
-/// Columns that are neither features nor the label: ids, row names that are not the ids, and groups.
-#[derive(Default)]
+/// Columns that are neither features nor the label.
 struct Aside {
     id: Option<usize>,
-    row_names: Option<usize>,
     groups: Option<usize>,
-    note: Option<String>,
+    /// Row names that are not the ids, and the label that another file gives.
+    left_out: Vec<usize>,
+    notes: Vec<String>,
 }
 
 impl Aside {
     fn columns(&self) -> impl Iterator<Item = usize> {
-        [self.id, self.row_names, self.groups].into_iter().flatten()
+        self.id.into_iter().chain(self.groups).chain(self.left_out.iter().copied())
     }
 
     fn holds(&self, j: usize) -> bool {
@@ -128,9 +158,8 @@ impl Aside {
 
 impl Columns<'_> {
     /// The column a person named in an option, by name first, then by position.
-    fn told(&self, option: &str, wanted: &str) -> Result<usize> {
-        let named = |names: &Vec<String>| names.iter().position(|column| column == wanted);
-        self.names.as_ref().and_then(named).or_else(|| position(wanted, self.n)).ok_or_else(|| {
+    pub(super) fn told(&self, option: &str, wanted: &str) -> Result<usize> {
+        self.called(wanted).or_else(|| position(wanted, self.n)).ok_or_else(|| {
             let known = self.names.as_ref().map_or(String::new(), |names| {
                 let names: Vec<&String> = names.iter().filter(|name| !name.is_empty()).collect();
                 format!("a name ({}) or ", list(&names, 8))
@@ -144,7 +173,40 @@ impl Columns<'_> {
         })
     }
 
-    fn name(&self, j: usize) -> Option<&str> {
+    /// [`Columns::told`], but in one of several joined files that has names a position means ids only: the last column of
+    /// every file is hardly the label.
+    fn sought(&self, option: &str, wanted: &str) -> Result<usize> {
+        let by_name = self.options.part.is_some() && self.names.is_some() && option != "id";
+        if by_name && self.called(wanted).is_none() {
+            let message = format!("{} has no column {}; give its name", self.file, quoted(wanted));
+            return Err(Error::param(option, message));
+        }
+        self.told(option, wanted)
+    }
+
+    /// The column an option asks for. One of several joined files need not have it.
+    fn asked(&self, option: &str, wanted: &Option<String>) -> Result<Option<usize>> {
+        let Some(wanted) = wanted else { return Ok(None) };
+        let column = self.sought(option, wanted);
+        if self.options.part.is_some() { Ok(column.ok()) } else { column.map(Some) }
+    }
+
+    /// The columns to leave out. For a prediction, and in one of several joined files, they need not be there.
+    fn ignored(&self) -> Result<Vec<usize>> {
+        let columns = self.options.ignore.iter().map(|wanted| self.sought("ignore", wanted));
+        if self.options.part.is_some() || self.options.expect.is_some() {
+            Ok(columns.flatten().collect())
+        } else {
+            columns.collect()
+        }
+    }
+
+    /// The column of exactly that name.
+    pub(super) fn called(&self, name: &str) -> Option<usize> {
+        self.names.as_ref().and_then(|names| names.iter().position(|column| column == name))
+    }
+
+    pub(super) fn name(&self, j: usize) -> Option<&str> {
         self.names.as_ref().map(|names| names[j].as_str()).filter(|name| !name.is_empty())
     }
 
@@ -153,41 +215,67 @@ impl Columns<'_> {
     }
 
     /// A column as an error shows it: its name, or its position.
-    fn shown(&self, j: usize) -> String {
+    pub(super) fn shown(&self, j: usize) -> String {
         self.name(j).map_or_else(|| j.to_string(), quoted)
     }
 
     fn known(&self, known: &[&str], is_free: impl Fn(usize) -> bool) -> Option<usize> {
-        (0..self.n).find(|&j| is_free(j) && self.name(j).is_some_and(|name| is_one_of(name, known)))
+        (0..self.n).find(|&j| self.name(j).is_some_and(|name| is_one_of(name, known)) && is_free(j))
+    }
+
+    /// The first of the free columns that is called like a label.
+    pub(super) fn known_label(&self, is_free: impl Fn(usize) -> bool) -> Option<usize> {
+        self.known(&LABEL_NAMES, is_free)
+    }
+
+    /// The first of the free columns that is called like ids.
+    pub(super) fn known_id(&self, is_free: impl Fn(usize) -> bool) -> Option<usize> {
+        self.known(&ID_NAMES, is_free)
+    }
+
+    /// Whether the first column has no name, as row names are written.
+    pub(super) fn has_row_names(&self) -> bool {
+        self.names.as_ref().is_some_and(|names| names[0].is_empty())
     }
 
     /// The columns that `is_free` leaves and options or names set aside.
     fn aside(&self, label: Option<usize>, is_free: impl Fn(usize) -> bool) -> Result<Aside> {
-        let groups = self.options.groups.as_ref().map(|wanted| self.told("groups", wanted)).transpose()?;
-        let aside = self.ids(|j| is_free(j) && Some(j) != label && Some(j) != groups)?;
+        let groups = self.asked("groups", &self.options.groups)?;
+        let elsewhere = self.options.part.iter().flat_map(|part| &part.leave_out);
+        let left_out: Vec<usize> = elsewhere.filter_map(|name| self.called(name)).filter(|&j| is_free(j)).collect();
+        let is_free = |j: usize| is_free(j) && Some(j) != label && Some(j) != groups && !left_out.contains(&j);
+        let mut aside = self.ids(is_free)?;
         self.check_other("id", aside.id, label, "the label")?;
         self.check_other("groups", groups, label, "the label")?;
         self.check_other("groups", groups, aside.id, "the id")?;
+        for &j in &left_out {
+            aside.notes.push(format!("column {} left out: the labels come from another file", self.shown(j)));
+        }
+        aside.left_out.extend(left_out);
         Ok(Aside { groups, ..aside })
     }
 
     /// The column told to hold ids; else one called so; else the first if it has no name, as row names are written.
     fn ids(&self, is_free: impl Fn(usize) -> bool) -> Result<Aside> {
-        let nameless = self.names.as_ref().is_some_and(|names| names[0].is_empty()) && is_free(0);
-        let (id, mut note) = match &self.options.id {
-            Some(wanted) => (Some(self.told("id", wanted)?), None),
-            None => {
-                let id = self.known(&ID_NAMES, is_free);
-                (id, id.map(|j| format!("ids: column {}", self.shown(j))))
-            }
-        };
-        let row_names = nameless && id.is_some_and(|id| id > 0);
-        if row_names {
-            note = Some("the first column has no name and is left out: row names are no features".into());
-        } else if nameless && id.is_none() {
-            note = Some("ids: the first column, which has no name".into());
+        let row_names = self.has_row_names() && is_free(0);
+        let told = self.asked("id", &self.options.id)?;
+        let mut aside = Aside { id: told, groups: None, left_out: vec![], notes: vec![] };
+        if told.is_none() {
+            aside.id = self.known_id(is_free);
+            aside.notes.extend(aside.id.map(|j| format!("ids: column {}", self.shown(j))));
         }
-        Ok(Aside { id: id.or(nameless.then_some(0)), row_names: row_names.then_some(0), groups: None, note })
+        match aside.id {
+            None if row_names => {
+                aside.id = Some(0);
+                aside.notes.push("ids: the first column, which has no name".into());
+            }
+            Some(id) if id > 0 && row_names => {
+                aside.left_out.push(0);
+                aside.notes.push("the first column has no name and is left out: row names are no features".into());
+            }
+            _ => (),
+        }
+        Ok(aside)
     }
 
     /// Two options, or an option and what a column is known to be, must not mean the same column.
@@ -203,28 +291,28 @@ impl Columns<'_> {
 
     fn in_training(self) -> Result<Roles> {
         let options = self.options;
-        let ignored = options.ignore.iter().map(|wanted| self.told("ignore", wanted)).collect::<Result<Vec<_>>>()?;
-        let told = options.label.as_ref().filter(|_| !options.unlabelled);
-        let told = told.map(|wanted| self.told("label", wanted)).transpose()?;
-        let aside = self.aside(told, |j| !ignored.contains(&j))?;
-        let mut notes: Vec<String> = aside.note.iter().cloned().collect();
-        let mut guess = None;
+        let ignored = self.ignored()?;
+        let told = if options.unlabelled { None } else { self.asked("label", &options.label)? };
+        let mut aside = self.aside(told, |j| !ignored.contains(&j))?;
+        let mut notes = std::mem::take(&mut aside.notes);
+        let mut guess = options.part.as_ref().map(|_| self.hint());
         let label = match told {
             _ if options.unlabelled => None,
             Some(j) => Some(j),
             None => self.guessed_label(&aside, &mut notes, &mut guess),
         };
-        for (column, what) in [(label, "the label"), (aside.id, "the id"), (aside.groups, "the group")] {
-            if let Some(j) = column.filter(|j| ignored.contains(j)) {
-                let message = format!("column {} of {} is {what}; leave it in", self.shown(j), self.file);
-                return Err(Error::param("ignore", message));
-            }
-        }
+        // The label of one of several joined files may be left out, if another has it.
+        let label = label.filter(|j| options.part.is_none() || !ignored.contains(j));
+        self.check_needed(&ignored, label, &aside)?;
         let others: Vec<usize> = aside.columns().chain(label).chain(ignored).collect();
         let features: Vec<usize> = (0..self.n).filter(|j| !others.contains(j)).collect();
         if features.is_empty() {
             let message = "no column is left for features; a label and at least one feature are needed";
             return Err(Error::data(Place::file(self.file), message));
+        }
+        if let Some(j) = self.known_label(|j| options.part.is_some() && label.is_none() && !others.contains(&j)) {
+            let column = self.shown(j);
+            notes.push(format!("column {column} is a feature: leave it out with --ignore if it holds labels"));
         }
         let (label_name, group_name) = (self.name_of(label), self.name_of(aside.groups));
         let names = match self.names {
@@ -232,14 +320,35 @@ impl Columns<'_> {
             None => numbered(1, features.len()),
         };
         let Aside { id, groups, .. } = aside;
-        Ok(Roles { features, names, label, label_name, id, groups, group_name, notes, guess })
+        Ok(Roles { features, names, label, label_name, id, groups, group_name, told: vec![], notes, guess })
     }
 
-    /// The first column called like a label, else the last that is free.
+    /// Columns that are left out must not be needed.
+    fn check_needed(&self, ignored: &[usize], label: Option<usize>, aside: &Aside) -> Result<()> {
+        for (column, what) in [(label, "the label"), (aside.id, "the id"), (aside.groups, "the group")] {
+            if let Some(j) = column.filter(|j| ignored.contains(j)) {
+                let message = format!("column {} of {} is {what}; leave it in", self.shown(j), self.file);
+                return Err(Error::param("ignore", message));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a column of a view that does not hold numbers may be, and how to say so.
+    fn hint(&self) -> String {
+        let unmet = self.options.told().find(|(option, wanted)| self.sought(option, wanted).is_err());
+        match unmet {
+            Some((option, wanted)) => format!("it has no column {}, which --{option} asks for", quoted(wanted)),
+            None if self.options.unlabelled => "name it with --id if it holds sample ids".into(),
+            None => "name it with --id if it holds sample ids, with --label if it is the label".into(),
+        }
+    }
+
+    /// The first column called like a label, else the last that is free; a view need not have a label.
     fn guessed_label(&self, aside: &Aside, notes: &mut Vec<String>, guess: &mut Option<String>) -> Option<usize> {
         let is_free = |j: usize| !aside.holds(j);
-        self.known(&LABEL_NAMES, is_free).or_else(|| {
-            let last = (0..self.n).rev().find(|&j| is_free(j))?;
+        self.known_label(is_free).or_else(|| {
+            let last = (0..self.n).rev().find(|&j| is_free(j) && self.options.part.is_none())?;
             if let Some(name) = self.name(last).map(quoted) {
                 notes.push(format!("label: the last column, {name}"));
                 *guess = Some(format!("the last column, {name}, was taken as the label: name another with --label"));
@@ -259,13 +368,15 @@ impl Columns<'_> {
             roles.notes.push("columns matched by position: the model's features have no names".to_string());
             return Ok(roles);
         }
-        let label = match (&options.label, &expect.label_name) {
+        let told = self.asked("label", &options.label)?;
+        let label = match (told, &expect.label_name) {
             _ if options.unlabelled => None,
-            (Some(wanted), _) => Some(self.told("label", wanted)?),
-            (None, Some(known)) => (0..self.n).find(|&j| is_free(j) && names[j] == *known),
-            (None, None) => self.known(&LABEL_NAMES, is_free),
+            (Some(j), _) => Some(j),
+            (None, Some(known)) => self.called(known).filter(|&j| is_free(j)),
+            (None, None) => self.known_label(is_free),
         };
-        let aside = self.aside(label, |j| is_free(j) && !self.is_ignored(j))?;
+        let ignored = self.ignored()?;
+        let aside = self.aside(label, |j| is_free(j) && !ignored.contains(&j))?;
         for (option, column) in [("label", label), ("id", aside.id), ("groups", aside.groups)] {
             if let Some(j) = column.filter(|&j| !is_free(j)) {
                 let message =
@@ -283,43 +394,33 @@ impl Columns<'_> {
             id: aside.id,
             groups: aside.groups,
             group_name: self.name_of(aside.groups),
-            notes: aside.note.into_iter().chain(found.note).collect(),
+            told: vec![],
+            notes: aside.notes.into_iter().chain(found.note).collect(),
             guess: None,
         })
-    }
-
-    /// Whether a column is to be left out; for a prediction columns that are not there need not be.
-    fn is_ignored(&self, j: usize) -> bool {
-        self.options.ignore.iter().any(|wanted| self.told("ignore", wanted).is_ok_and(|column| column == j))
     }
 
     /// The model's features in the order of the columns, with or without a label among them.
     fn by_position(self, expect: &Expect) -> Result<Roles> {
         let options = self.options;
-        let told = options.label.as_ref().map(|wanted| self.told("label", wanted)).transpose()?;
-        let aside = self.aside(told, |j| !self.is_ignored(j))?;
+        let ignored = self.ignored()?;
+        let told = self.asked("label", &options.label)?;
+        let aside = self.aside(told, |j| !ignored.contains(&j))?;
         let is_free = |j: usize| !aside.holds(j);
         let (n, d) = ((0..self.n).filter(|&j| is_free(j)).count(), expect.names.len());
-        let label = match told {
-            None if n == d => None,
-            _ if n != d + 1 || options.unlabelled => {
-                let besides = if n < self.n { " besides ids and groups" } else { "" };
-                let message = format!(
-                    "found {}{besides}, the model expects {d} features (or {} with a label)",
-                    columns(n),
-                    d + 1
-                );
-                return Err(Error::data(Place::file(self.file), message));
-            }
-            Some(j) => Some(j),
-            None => {
-                let same = |j: &usize| {
-                    is_free(*j) && self.name(*j).is_some_and(|name| Some(name) == expect.label_name.as_deref())
-                };
-                let known = || self.known(&LABEL_NAMES, is_free);
-                (0..self.n).find(same).or_else(known).or_else(|| (0..self.n).rev().find(|&j| is_free(j)))
-            }
-        };
+        let label = told.or_else(|| {
+            let same = || expect.label_name.as_ref().and_then(|name| self.called(name)).filter(|&j| is_free(j));
+            let last = || (0..self.n).rev().find(|&j| is_free(j) && options.part.is_none());
+            // As many columns as features: none of them is a label.
+            let sought = n != d && !options.unlabelled;
+            if sought { same().or_else(|| self.known_label(is_free)).or_else(last) } else { None }
+        });
+        if n - usize::from(label.is_some()) != d {
+            let besides = if n < self.n { " besides ids and groups" } else { "" };
+            let or = if options.unlabelled { String::new() } else { format!(" (or {} with a label)", d + 1) };
+            let message = format!("found {}{besides}, the model expects {d} features{or}", columns(n));
+            return Err(Error::data(Place::file(self.file), message));
+        }
         // Rows without names for a model that has them: right only if the order is the same.
         let by_order = self.names.is_none() && !expect.is_numbered();
         let by_order = by_order.then(|| "columns matched by position: the file has no names".to_string());
@@ -331,7 +432,8 @@ impl Columns<'_> {
             id: aside.id,
             groups: aside.groups,
             group_name: self.name_of(aside.groups),
-            notes: aside.note.into_iter().chain(by_order).collect(),
+            told: vec![],
+            notes: aside.notes.into_iter().chain(by_order).collect(),
             guess: None,
         })
     }

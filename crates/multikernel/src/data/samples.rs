@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::Gram;
 use crate::error::{Error, Result};
 use crate::features::Features;
+use crate::linalg::Matrix;
 
 /// A named group of neighbouring columns, such as one omics block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +34,9 @@ pub struct Samples {
     names: Vec<String>,
     views: Vec<View>,
     ids: Option<Vec<String>>,
+    grams: Vec<Gram>,
+    /// The row of the Gram matrices each sample is, and among training samples its column.
+    at: Vec<usize>,
 }
 
 impl Samples {
@@ -61,7 +66,18 @@ impl Samples {
             };
             return Err(Error::input(format!("row {}, column '{}': {value} {message}", i + 1, names[j])));
         }
-        Ok(Samples { features, names, views: Vec::new(), ids: None })
+        let at = (0..features.n_rows()).collect();
+        Ok(Samples { features, names, views: Vec::new(), ids: None, grams: Vec::new(), at })
+    }
+
+    /// Samples of which nothing is known but their rows in Gram matrices (see [`Samples::with_grams`]), at least one.
+    pub fn of_grams(grams: Vec<Gram>) -> Result<Self> {
+        let Some(first) = grams.first() else {
+            return Err(Error::input("no Gram matrix; give at least one, or features"));
+        };
+        let (features, n) = (Features::from(Matrix::zeros(first.n_rows(), 0)), first.n_rows());
+        let (names, views, ids) = (vec![], vec![], None);
+        Samples { features, names, views, ids, grams: vec![], at: (0..n).collect() }.with_grams(grams)
     }
 
     /// Samples whose columns are called `x1`, `x2`, ...
@@ -123,9 +139,41 @@ impl Samples {
         Ok(self)
     }
 
+    /// The same samples, which are the rows of these Gram matrices, in this order; each called differently.
+    pub fn with_grams(mut self, grams: Vec<Gram>) -> Result<Self> {
+        for (g, gram) in grams.iter().enumerate() {
+            if gram.n_rows() != self.n_samples() {
+                let (found, n) = (gram.n_rows(), self.n_samples());
+                return Err(
+                    gram.refuse(format!("has {found} rows, the data {n}; give one row per sample, in the same order"))
+                );
+            }
+            if grams[..g].iter().any(|other| other.name() == gram.name()) {
+                return Err(Error::input(format!("two Gram matrices are called '{}'; rename one", gram.name())));
+            }
+        }
+        (self.grams, self.at) = (grams, (0..self.n_samples()).collect());
+        Ok(self)
+    }
+
+    /// The Gram matrices, whole: [`Samples::rows_of_grams`] says which of their rows the samples are.
+    pub fn grams(&self) -> &[Gram] {
+        &self.grams
+    }
+
+    /// The row of the Gram matrices that each sample is.
+    pub fn rows_of_grams(&self) -> &[usize] {
+        &self.at
+    }
+
     /// The values, `n_samples` x `n_features`.
     pub fn features(&self) -> &Features {
         &self.features
+    }
+
+    /// The values, taken out.
+    pub(super) fn into_features(self) -> Features {
+        self.features
     }
 
     /// Column names.
@@ -169,6 +217,18 @@ impl Samples {
         }
     }
 
+    /// The given columns, in the given order, copied, without views; panics on a column outside, as slices do.
+    pub(super) fn select_columns(&self, columns: &[usize]) -> Samples {
+        Samples {
+            features: self.features.select_cols(columns),
+            names: columns.iter().map(|&j| self.names[j].clone()).collect(),
+            views: Vec::new(),
+            ids: self.ids.clone(),
+            grams: self.grams.clone(),
+            at: self.at.clone(),
+        }
+    }
+
     /// The given rows, in the given order, copied; panics on a row outside, as slices do. A row taken twice has its id
     /// twice.
     pub fn select_rows(&self, rows: &[usize]) -> Samples {
@@ -177,6 +237,8 @@ impl Samples {
             names: self.names.clone(),
             views: self.views.clone(),
             ids: self.ids.as_ref().map(|ids| rows.iter().map(|&i| ids[i].clone()).collect()),
+            grams: self.grams.clone(),
+            at: rows.iter().map(|&i| self.at[i]).collect(),
         }
     }
 }
@@ -191,7 +253,8 @@ impl PartialEq for Samples {
             }
             (a, b) => a == b,
         };
-        values && self.names == other.names && self.views == other.views && self.ids == other.ids
+        let grams = self.grams == other.grams && (self.grams.is_empty() || self.at == other.at);
+        values && self.names == other.names && self.views == other.views && self.ids == other.ids && grams
     }
 }
 

@@ -15,7 +15,7 @@ use crate::features::{Features, Sparse};
 /// assert_eq!(scaler.apply(&train)?.to_dense()?.data(), [-1.0, 1.0]);
 /// # Ok::<(), multikernel::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scaler {
     mean: Vec<f64>,
     scale: Vec<f64>,
@@ -154,7 +154,7 @@ fn standardise(value: f64, mean: f64, scale: f64) -> f64 {
 }
 
 /// Mean and scale of each column of sparse rows.
-fn sparse_moments(rows: &Sparse) -> (Vec<f64>, Vec<f64>) {
+pub(super) fn sparse_moments(rows: &Sparse) -> (Vec<f64>, Vec<f64>) {
     let (ends, values) = rows.by_column();
     let mut start = 0;
     let column = |(&end, &background): (&usize, &f64)| {
@@ -167,7 +167,7 @@ fn sparse_moments(rows: &Sparse) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// Mean and scale of a column of finite numbers: the stored ones and, if there are others, so many of one value.
-fn moments(stored: &[f64], others: Option<(f64, f64)>) -> (f64, f64) {
+pub(super) fn moments(stored: &[f64], others: Option<(f64, f64)>) -> (f64, f64) {
     let other = others.map(|(_, value)| value);
     let all = || stored.iter().copied().chain(other);
     let first = all().next().unwrap_or(0.0);

@@ -1,6 +1,7 @@
-//! Stratified folds and repeated splits.
+//! Stratified folds and repeated splits, of rows or of whole groups of rows.
 
 use super::Labels;
+use super::parts::Groups;
 use crate::dist::Rng;
 use crate::error::{Error, Result};
 
@@ -32,21 +33,80 @@ pub fn folds(labels: &Labels, k: usize, seed: u64) -> Result<Vec<Split>> {
     if k < 2 || k > n {
         return Err(Error::param("folds", format!("{k} folds of {n} rows; choose 2 to {n}")));
     }
-    let mut fold_of = vec![0; n];
-    let mut next = 0;
-    for (class, mut rows) in members(labels).into_iter().enumerate() {
-        Rng::new(seed, class as u64).shuffle(&mut rows);
-        // Each class goes on where the one before stopped, so small classes do not all land in the first fold.
-        for row in rows {
-            fold_of[row] = next;
-            next = (next + 1) % k;
+    let fold_of = deal_rows(labels, k, |class, rows| Rng::new(seed, class as u64).shuffle(rows));
+    fold_splits(labels, &fold_of, k, "rows").map_err(|reason| Error::param("folds", reason))
+}
+
+/// [`folds`] that keep groups whole: no group, such as a patient or a batch, is in the training and the test part of a
+/// fold. `groups` has one code per row; without groups these are the splits of [`folds`].
+///
+/// Groups are dealt from the largest down (in random order where equally large, by stream 0 of `seed`), each to the fold
+/// where the class counts then deviate least from equal shares, so that folds are stratified as well as groups allow. A
+/// class in two groups or more is in every training part where one move or exchange of groups after dealing can make it
+/// so. Every training part has at least two classes and every test part at least one group, or the call is an error.
+///
+/// ```
+/// use multikernel::data::{Labels, folds_by_group};
+/// let labels = Labels::new(&["a", "b", "a", "b", "a", "b"])?;
+/// let patients = [0, 0, 1, 1, 2, 2];
+/// let splits = folds_by_group(&labels, Some(&patients), 3, 0)?;
+/// assert!(splits.iter().all(|split| patients[split.test[0]] == patients[split.test[1]]));
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+pub fn folds_by_group(labels: &Labels, groups: Option<&[usize]>, k: usize, seed: u64) -> Result<Vec<Split>> {
+    let Some(codes) = groups else { return folds(labels, k, seed) };
+    let groups = at_least_two_groups(labels, codes)?;
+    if k < 2 || k > groups.len() {
+        let (n, n_groups) = (labels.n_samples(), groups.len());
+        return Err(Error::param(
+            "folds",
+            format!("{k} folds of {n} rows in {n_groups} groups, which stay whole; choose 2 to {n_groups}"),
+        ));
+    }
+    let fold_of = deal_groups(&groups, k, &mut Rng::new(seed, 0));
+    fold_splits(labels, &fold_of, k, "groups").map_err(|reason| Error::param("folds", reason))
+}
+
+/// Up to `k` folds to choose parameters with: [`folds`], or [`folds_by_group`], with a random order of their own and fewer
+/// of them where rows are few.
+///
+/// There are as many folds as the smallest class has rows (in groups: as groups have it), at least 2 and at most `k`; a
+/// class with one row or group does not count, because it is missing from the training part of one fold however many
+/// there are. All randomness is that of `stream` of `seed`. An error says why not even 2 folds can be made.
+///
+/// ```
+/// use multikernel::data::{Labels, inner_folds};
+/// let labels = Labels::new(&["a", "b", "a", "b", "a", "b", "a"])?;
+/// assert_eq!(inner_folds(&labels, None, 5, 0, 1)?.len(), 3);
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+pub fn inner_folds(labels: &Labels, groups: Option<&[usize]>, k: usize, seed: u64, stream: u64) -> Result<Vec<Split>> {
+    if k < 2 {
+        return Err(Error::param("folds", format!("{k} inner folds; choose at least 2")));
+    }
+    let groups = groups.map(|codes| Groups::new(labels, codes)).transpose()?;
+    let n = labels.n_samples();
+    let (n_units, per_class, units) = match &groups {
+        None => (n, labels.counts(), "rows"),
+        Some(groups) => (groups.len(), groups.per_class().to_vec(), "groups"),
+    };
+    let most = per_class.into_iter().filter(|&n| n >= 2).min().unwrap_or(n_units).min(k);
+    let mut why = format!("give at least 2 {units}");
+    for k in (2..=most).rev() {
+        let mut rng = Rng::new(seed, stream);
+        let fold_of = match &groups {
+            None => deal_rows(labels, k, |_, rows| rng.shuffle(rows)),
+            Some(groups) => deal_groups(groups, k, &mut rng),
+        };
+        match fold_splits(labels, &fold_of, k, units) {
+            Ok(splits) => return Ok(splits),
+            Err(reason) => why = reason,
         }
     }
-    let splits: Vec<Split> = (0..k).map(|fold| split_where(n, |row| fold_of[row] != fold)).collect();
-    for (fold, split) in splits.iter().enumerate() {
-        check_train(labels, split, "folds", &format!("fold {} of {k}", fold + 1))?;
-    }
-    Ok(splits)
+    let of = groups.map_or(String::new(), |_| format!(" in {}, which stay whole", n_groups(n_units)));
+    Err(Error::input(format!(
+        "no inner folds to choose parameters with can be made of {n} training rows{of}: {why}, or set the parameters instead"
+    )))
 }
 
 /// More splits than anyone needs; each holds all row numbers.
@@ -66,6 +126,58 @@ const MOST_REPEATS: usize = 10_000;
 /// # Ok::<(), multikernel::Error>(())
 /// ```
 pub fn repeats(labels: &Labels, n_repeats: usize, train_fraction: f64, seed: u64) -> Result<Vec<Split>> {
+    check_repeats(n_repeats, train_fraction)?;
+    let members = members(labels);
+    let quotas = quotas(&members.iter().map(Vec::len).collect::<Vec<_>>(), train_fraction);
+    let draw = |repeat: usize| {
+        let mut rng = Rng::new(seed, repeat as u64);
+        let mut in_train = vec![false; labels.n_samples()];
+        for (rows, &quota) in members.iter().zip(&quotas) {
+            let mut rows = rows.clone();
+            rng.shuffle(&mut rows);
+            rows[..quota].iter().for_each(|&row| in_train[row] = true);
+        }
+        repeat_split(labels, train_fraction, "rows", |row| in_train[row])
+    };
+    (0..n_repeats).map(draw).collect()
+}
+
+/// [`repeats`] that keep groups whole: no group is in both parts of a split. `groups` has one code per row; without groups
+/// these are the splits of [`repeats`].
+///
+/// Groups are drawn in random order (stream `r` of `seed` for repeat `r`), each to the side where the class counts then
+/// deviate least from `train_fraction` of every class and of all rows, until no single group is better moved. A
+/// class in two groups or more is on both sides where one move or exchange of groups afterwards can make it so; both sides
+/// have at least one group, and the training part has at least two classes, or the call is an error.
+///
+/// ```
+/// use multikernel::data::{Labels, repeats_by_group};
+/// let labels = Labels::new(&["a", "b", "a", "b", "a", "b", "a", "b"])?;
+/// let patients = [0, 0, 1, 1, 2, 2, 3, 3];
+/// let splits = repeats_by_group(&labels, Some(&patients), 20, 0.75, 0)?;
+/// assert!(splits.iter().all(|split| split.train.len() == 6 && patients[split.test[0]] == patients[split.test[1]]));
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+pub fn repeats_by_group(
+    labels: &Labels,
+    groups: Option<&[usize]>,
+    n_repeats: usize,
+    train_fraction: f64,
+    seed: u64,
+) -> Result<Vec<Split>> {
+    let Some(codes) = groups else { return repeats(labels, n_repeats, train_fraction, seed) };
+    check_repeats(n_repeats, train_fraction)?;
+    let groups = at_least_two_groups(labels, codes)?;
+    let draw = |repeat: usize| {
+        let mut order: Vec<usize> = (0..groups.len()).collect();
+        Rng::new(seed, repeat as u64).shuffle(&mut order);
+        let side = groups.deal(&order, &[train_fraction, 1.0 - train_fraction]);
+        repeat_split(labels, train_fraction, "groups", |row| side[row] == 0)
+    };
+    (0..n_repeats).map(draw).collect()
+}
+
+fn check_repeats(n_repeats: usize, train_fraction: f64) -> Result<()> {
     if n_repeats == 0 {
         return Err(Error::param("repeats", "0 repeats; choose at least 1"));
     }
@@ -78,26 +190,68 @@ pub fn repeats(labels: &Labels, n_repeats: usize, train_fraction: f64, seed: u64
             format!("must lie between 0 and 1, both left out, got {train_fraction}"),
         ));
     }
-    let members = members(labels);
-    let quotas = quotas(&members.iter().map(Vec::len).collect::<Vec<_>>(), train_fraction);
-    let mut splits = Vec::with_capacity(n_repeats);
-    for repeat in 0..n_repeats {
-        let mut rng = Rng::new(seed, repeat as u64);
-        let mut in_train = vec![false; labels.n_samples()];
-        for (rows, &quota) in members.iter().zip(&quotas) {
-            let mut rows = rows.clone();
-            rng.shuffle(&mut rows);
-            rows[..quota].iter().for_each(|&row| in_train[row] = true);
+    Ok(())
+}
+
+fn repeat_split(labels: &Labels, fraction: f64, units: &str, in_train: impl Fn(usize) -> bool) -> Result<Split> {
+    let split = split_where(labels.n_samples(), in_train);
+    let which = format!("a fraction of {fraction}");
+    check_train(labels, &split, &which, units).map_err(|reason| Error::param("train-fraction", reason))?;
+    if split.test.is_empty() {
+        return Err(Error::param("train-fraction", format!("{which} leaves no test rows; choose a smaller one")));
+    }
+    Ok(split)
+}
+
+fn at_least_two_groups(labels: &Labels, codes: &[usize]) -> Result<Groups> {
+    let groups = Groups::new(labels, codes)?;
+    if groups.len() < 2 {
+        return Err(Error::param(
+            "groups",
+            format!(
+                "{} rows in {}, which cannot be cut into rows to train and to test on; give at least 2 groups or leave \
+                 them out",
+                codes.len(),
+                n_groups(groups.len())
+            ),
+        ));
+    }
+    Ok(groups)
+}
+
+/// `1 group`, `2 groups`.
+fn n_groups(n: usize) -> String {
+    format!("{n} group{}", if n == 1 { "" } else { "s" })
+}
+
+/// The fold of each row: the shuffled rows of one class after the other, in turn.
+fn deal_rows(labels: &Labels, k: usize, mut shuffle: impl FnMut(usize, &mut Vec<usize>)) -> Vec<usize> {
+    let mut fold_of = vec![0; labels.n_samples()];
+    let mut next = 0;
+    for (class, mut rows) in members(labels).into_iter().enumerate() {
+        shuffle(class, &mut rows);
+        // Each class goes on where the one before stopped, so small classes do not all land in the first fold.
+        for row in rows {
+            fold_of[row] = next;
+            next = (next + 1) % k;
         }
-        let split = split_where(labels.n_samples(), |row| in_train[row]);
-        check_train(labels, &split, "train-fraction", &format!("a fraction of {train_fraction}"))?;
-        if split.test.is_empty() {
-            return Err(Error::param(
-                "train-fraction",
-                format!("a fraction of {train_fraction} leaves no test rows; choose a smaller one"),
-            ));
-        }
-        splits.push(split);
+    }
+    fold_of
+}
+
+/// The fold of each row: groups from the largest down, because the last ones even out what is left.
+fn deal_groups(groups: &Groups, k: usize, rng: &mut Rng) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..groups.len()).collect();
+    rng.shuffle(&mut order);
+    order.sort_by_key(|&group| std::cmp::Reverse(groups.size(group)));
+    groups.deal(&order, &vec![1.0 / k as f64; k])
+}
+
+/// The splits of folds, or why they are none.
+fn fold_splits(labels: &Labels, fold_of: &[usize], k: usize, units: &str) -> std::result::Result<Vec<Split>, String> {
+    let splits: Vec<Split> = (0..k).map(|fold| split_where(fold_of.len(), |row| fold_of[row] != fold)).collect();
+    for (fold, split) in splits.iter().enumerate() {
+        check_train(labels, split, &format!("fold {} of {k}", fold + 1), units)?;
     }
     Ok(splits)
 }
@@ -116,7 +270,8 @@ fn split_where(n: usize, in_train: impl Fn(usize) -> bool) -> Split {
     Split { train, test }
 }
 
-fn check_train(labels: &Labels, split: &Split, parameter: &str, which: &str) -> Result<()> {
+/// Why a training part cannot be learned from, if it cannot.
+fn check_train(labels: &Labels, split: &Split, which: &str, units: &str) -> std::result::Result<(), String> {
     let codes = labels.codes();
     if split.train.iter().any(|&row| codes[row] != codes[split.train[0]]) {
         return Ok(());
@@ -125,10 +280,7 @@ fn check_train(labels: &Labels, split: &Split, parameter: &str, which: &str) -> 
         Some(&row) => format!("only class '{}'", labels.classes()[codes[row]]),
         None => "no row".to_string(),
     };
-    Err(Error::param(
-        parameter,
-        format!("{which} would train on {found}; at least two classes are needed, so give more rows of the others"),
-    ))
+    Err(format!("{which} would train on {found}; at least two classes are needed, so give more {units} of the others"))
 }
 
 /// Training rows per class for the given class counts.
@@ -161,6 +313,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::dist::Rng;
 
     fn labels(codes: Vec<usize>) -> Labels {
         let n_classes = codes.iter().max().map_or(1, |&c| c + 1);
@@ -247,6 +400,142 @@ mod tests {
         assert!(times.iter().all(|&t| (f64::from(t) - 1000.0).abs() < 5.0 * (n as f64 / 4.0).sqrt()), "{times:?}");
     }
 
+    fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
+        result.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn groups_too_few_or_of_another_length_refused() {
+        let labels = labels(vec![0, 1, 0, 1, 0, 1]);
+        let whole = "which stay whole; choose 2 to 3";
+        for k in [0, 1, 4] {
+            assert_eq!(
+                message(folds_by_group(&labels, Some(&[0, 0, 1, 1, 2, 2]), k, 0)),
+                format!("parameter folds: {k} folds of 6 rows in 3 groups, {whole}")
+            );
+        }
+        let one = "parameter groups: 6 rows in 1 group, which cannot be cut into rows to train and to test on; give at \
+                   least 2 groups or leave them out";
+        assert_eq!(message(folds_by_group(&labels, Some(&[7; 6]), 2, 0)), one);
+        assert_eq!(message(repeats_by_group(&labels, Some(&[7; 6]), 2, 0.5, 0)), one);
+        let length = "parameter groups: 2 groups for 6 rows; give one group per row";
+        assert_eq!(message(folds_by_group(&labels, Some(&[0, 1]), 2, 0)), length);
+        assert_eq!(message(repeats_by_group(&labels, Some(&[0, 1]), 2, 0.5, 0)), length);
+        assert_eq!(message(inner_folds(&labels, Some(&[0, 1]), 2, 0, 0)), length);
+        assert!(repeats_by_group(&labels, Some(&[0, 0, 1, 1, 2, 2]), 1, 1.0, 0).is_err());
+    }
+
+    #[test]
+    fn groups_that_leave_one_class_to_train_on_refused() {
+        // Class c1 is in one group alone: when that is tested, c0 is left.
+        let (labels, groups) = (labels(vec![0, 0, 1, 1, 0, 0]), [0, 0, 1, 1, 2, 2]);
+        let found = message(folds_by_group(&labels, Some(&groups), 3, 0));
+        assert!(found.starts_with("parameter folds: fold "), "{found}");
+        let needed =
+            "would train on only class 'c0'; at least two classes are needed, so give more groups of the others";
+        assert!(found.ends_with(needed), "{found}");
+        let splits = (0..20).map(|seed| repeats_by_group(&labels, Some(&groups), 1, 0.4, seed));
+        let refused: Vec<String> = splits.filter_map(Result::err).map(|error| error.to_string()).collect();
+        assert!(!refused.is_empty());
+        assert!(refused.iter().all(|text| *text == format!("parameter train-fraction: a fraction of 0.4 {needed}")));
+    }
+
+    #[test]
+    fn inner_folds_that_cannot_be_made_say_why() {
+        let none = "no inner folds to choose parameters with can be made of";
+        let two = "at least two classes are needed, so give more rows of the others, or set the parameters instead";
+        let found = message(inner_folds(&labels(vec![0, 0, 0, 0, 1]), None, 5, 0, 0));
+        assert!(found.starts_with(&format!("{none} 5 training rows: fold ")), "{found}");
+        assert!(found.ends_with(&format!(" of 2 would train on only class 'c0'; {two}")), "{found}");
+        assert_eq!(
+            message(inner_folds(&labels(vec![1, 0, 1, 0]), Some(&[3; 4]), 5, 0, 0)),
+            format!(
+                "{none} 4 training rows in 1 group, which stay whole: give at least 2 groups, or set the parameters instead"
+            )
+        );
+        assert_eq!(
+            message(inner_folds(&labels(vec![0]), None, 5, 0, 0)),
+            format!("{none} 1 training rows: give at least 2 rows, or set the parameters instead")
+        );
+        assert_eq!(
+            message(inner_folds(&labels(vec![0, 1, 0, 1]), None, 1, 0, 0)),
+            "parameter folds: 1 inner folds; choose at least 2"
+        );
+    }
+
+    #[test]
+    fn inner_folds_are_as_many_as_the_smallest_class_allows() {
+        let count =
+            |codes: Vec<usize>, groups: Option<&[usize]>| inner_folds(&labels(codes), groups, 5, 1, 2).unwrap().len();
+        assert_eq!(count((0..40).map(|i| i % 2).collect(), None), 5);
+        assert_eq!(count([vec![0; 30], vec![1; 3]].concat(), None), 3);
+        // A single row of a class is missing from one training part anyway, and classes without rows are no matter.
+        assert_eq!(count([vec![0; 30], vec![1; 30], vec![3]].concat(), None), 5);
+        assert_eq!(count(vec![0, 1, 2, 3], None), 4);
+        // Three rows, but in two groups.
+        assert_eq!(count([vec![0; 9], vec![1; 3]].concat(), Some(&[0, 0, 1, 1, 2, 2, 3, 3, 4, 0, 0, 1])), 2);
+    }
+
+    #[test]
+    fn seeds_and_streams_deal_differently() {
+        let labels = labels((0..40).map(|i| i % 2).collect());
+        let groups: Vec<usize> = (0..40).map(|i| i / 2).collect();
+        for groups in [None, Some(&groups[..])] {
+            let folds = |seed| folds_by_group(&labels, groups, 4, seed).unwrap();
+            let inner = |seed, stream| inner_folds(&labels, groups, 4, seed, stream).unwrap();
+            let repeats = |seed| repeats_by_group(&labels, groups, 2, 0.5, seed).unwrap();
+            assert_ne!(folds(0), folds(1));
+            assert_ne!(inner(0, 0), inner(1, 0));
+            assert_ne!(inner(0, 0), inner(0, 1));
+            assert_ne!(repeats(0), repeats(1));
+            assert_ne!(repeats(0)[0], repeats(0)[1]);
+        }
+    }
+
+    #[test]
+    fn repeats_by_group_draw_every_group_equally_often() {
+        let labels = labels((0..60).map(|i| i % 2).collect());
+        let groups: Vec<usize> = (0..60).map(|i| i / 6).collect();
+        let n = 2000;
+        let mut times = [0u32; 10];
+        for split in repeats_by_group(&labels, Some(&groups), n, 0.5, 9).unwrap() {
+            assert_eq!(split.train.len(), 30);
+            split.train.iter().step_by(6).for_each(|&row| times[groups[row]] += 1);
+        }
+        // Five standard errors of a Binomial(2000, 1/2).
+        assert!(times.iter().all(|&t| (f64::from(t) - 1000.0).abs() < 5.0 * (n as f64 / 4.0).sqrt()), "{times:?}");
+    }
+
+    /// Rows of 3 classes in groups, codes in no order: group `g` has mostly class `g % 3`.
+    fn grouped() -> impl Strategy<Value = (Labels, Vec<usize>)> {
+        prop::collection::vec((0usize..9, 0usize..3, prop::bool::weighted(0.6)), 12..60).prop_map(|rows| {
+            let codes = rows.iter().map(|&(group, class, usual)| if usual { group % 3 } else { class }).collect();
+            let groups = rows.iter().map(|&(group, _, _)| group * 7919 % 10).collect();
+            (Labels::from_parts(vec!["a".into(), "b".into(), "c".into()], codes).unwrap(), groups)
+        })
+    }
+
+    fn has_group(groups: &[usize], rows: &[usize], group: usize) -> bool {
+        rows.iter().any(|&row| groups[row] == group)
+    }
+
+    /// Both parts together are all rows, both ascend, and no group is in both.
+    fn check_split(labels: &Labels, groups: &[usize], split: &Split) -> std::result::Result<(), TestCaseError> {
+        let mut both = [split.train.clone(), split.test.clone()].concat();
+        both.sort_unstable();
+        prop_assert_eq!(both, (0..labels.n_samples()).collect::<Vec<_>>());
+        prop_assert!(ascending(&split.train) && ascending(&split.test) && !split.test.is_empty());
+        prop_assert!(split.test.iter().all(|&row| !has_group(groups, &split.train, groups[row])));
+        prop_assert!(counts(labels, &split.train).iter().filter(|&&n| n > 0).count() >= 2);
+        Ok(())
+    }
+
+    /// In how many groups each class is.
+    fn groups_per_class(labels: &Labels, groups: &[usize]) -> Vec<usize> {
+        let pairs: std::collections::BTreeSet<_> = labels.codes().iter().zip(groups).collect();
+        (0..labels.n_classes()).map(|class| pairs.iter().filter(|&&(&c, _)| c == class).count()).collect()
+    }
+
     proptest! {
         #[test]
         fn folds_are_a_balanced_stratified_partition(
@@ -275,6 +564,97 @@ mod tests {
             let sizes: Vec<usize> = splits.iter().map(|split| split.test.len()).collect();
             prop_assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1);
             prop_assert_eq!(&folds(&labels, k, seed).unwrap(), &splits);
+        }
+
+        #[test]
+        fn folds_deal_the_rows_of_each_class_in_turn(
+            codes in prop::collection::vec(0usize..4, 8..60), k in 2usize..8, seed: u64,
+        ) {
+            let labels = labels(codes);
+            let mut dealt = vec![vec![]; k];
+            let mut next = 0;
+            for class in 0..labels.n_classes() {
+                let mut rows: Vec<usize> = (0..labels.n_samples()).filter(|&i| labels.codes()[i] == class).collect();
+                Rng::new(seed, class as u64).shuffle(&mut rows);
+                for row in rows {
+                    dealt[next].push(row);
+                    next = (next + 1) % k;
+                }
+            }
+            dealt.iter_mut().for_each(|rows| rows.sort_unstable());
+            for splits in [folds(&labels, k, seed), folds_by_group(&labels, None, k, seed)].into_iter().flatten() {
+                prop_assert_eq!(splits.into_iter().map(|split| split.test).collect::<Vec<_>>(), dealt.clone());
+            }
+            let (a, b) = (repeats(&labels, 3, 0.4, seed), repeats_by_group(&labels, None, 3, 0.4, seed));
+            prop_assert_eq!(a.ok(), b.ok());
+        }
+
+        #[test]
+        fn folds_by_group_test_every_row_once_and_cut_no_group((labels, groups) in grouped(), k in 2usize..5, seed: u64) {
+            let codes: std::collections::BTreeSet<_> = groups.iter().collect();
+            let per_class = groups_per_class(&labels, &groups);
+            let Ok(splits) = folds_by_group(&labels, Some(&groups), k, seed) else {
+                // Too few groups, or two of the three classes in one group or none.
+                prop_assert!(codes.len() < k || per_class.iter().filter(|&&n| n >= 2).count() < 2 || k == 2);
+                return Ok(());
+            };
+            prop_assert_eq!(splits.len(), k);
+            let mut tested: Vec<usize> = splits.iter().flat_map(|split| split.test.clone()).collect();
+            tested.sort_unstable();
+            prop_assert_eq!(tested, (0..labels.n_samples()).collect::<Vec<_>>());
+            for split in &splits {
+                check_split(&labels, &groups, split)?;
+                for (class, &n) in counts(&labels, &split.train).iter().enumerate() {
+                    prop_assert!(n > 0 || per_class[class] < 2 || k == 2, "class {class} is not trained on");
+                }
+            }
+            prop_assert_eq!(&folds_by_group(&labels, Some(&groups), k, seed).unwrap(), &splits);
+            // Other names for the same groups in the same order change nothing.
+            let renamed: Vec<usize> = groups.iter().map(|&group| group * 1000 + 5).collect();
+            prop_assert_eq!(&folds_by_group(&labels, Some(&renamed), k, seed).unwrap(), &splits);
+        }
+
+        #[test]
+        fn folds_by_group_of_single_rows_are_as_balanced_as_folds(
+            codes in prop::collection::vec(0usize..3, 12..40), k in 2usize..5, seed: u64,
+        ) {
+            let labels = labels(codes);
+            let groups: Vec<usize> = (0..labels.n_samples()).collect();
+            let Ok(splits) = folds_by_group(&labels, Some(&groups), k, seed) else { return Ok(()) };
+            for class in 0..labels.n_classes() {
+                let per_fold: Vec<usize> = splits.iter().map(|split| counts(&labels, &split.test)[class]).collect();
+                prop_assert!(per_fold.iter().max().unwrap() - per_fold.iter().min().unwrap() <= 1, "{per_fold:?}");
+            }
+        }
+
+        #[test]
+        fn inner_folds_are_folds_of_their_stream((labels, groups) in grouped(), k in 2usize..6, seed: u64) {
+            for groups in [None, Some(&groups[..])] {
+                let Ok(splits) = inner_folds(&labels, groups, k, seed, 3) else { continue };
+                prop_assert!((2..=k).contains(&splits.len()));
+                let own: Vec<usize> = (0..labels.n_samples()).collect();
+                let per_class = groups_per_class(&labels, groups.unwrap_or(&own));
+                let few = per_class.into_iter().filter(|&n| n >= 2).min();
+                prop_assert!(few.is_none_or(|few| splits.len() <= few), "{} folds", splits.len());
+                let mut tested: Vec<usize> = splits.iter().flat_map(|split| split.test.clone()).collect();
+                tested.sort_unstable();
+                prop_assert_eq!(&tested, &own);
+                for split in &splits {
+                    check_split(&labels, groups.unwrap_or(&own), split)?;
+                }
+                prop_assert_eq!(&inner_folds(&labels, groups, k, seed, 3).unwrap(), &splits);
+            }
+        }
+
+        #[test]
+        fn repeats_by_group_cut_no_group_and_do_not_depend_on_their_number(
+            (labels, groups) in grouped(), fraction in 0.2f64..0.8, seed: u64,
+        ) {
+            let Ok(splits) = repeats_by_group(&labels, Some(&groups), 6, fraction, seed) else { return Ok(()) };
+            prop_assert_eq!(&repeats_by_group(&labels, Some(&groups), 3, fraction, seed).unwrap()[..], &splits[..3]);
+            for split in &splits {
+                check_split(&labels, &groups, split)?;
+            }
         }
 
         #[test]

@@ -22,7 +22,7 @@ pub(super) struct Source<'a> {
 impl<'a> Source<'a> {
     /// Looks at the first bytes: gzip is unpacked whatever the name, binary files are refused with their kind.
     pub(super) fn open(reader: impl Read + 'a, name: &'a str) -> Result<Self> {
-        Source::open_as(reader, name, "data are read as LIBSVM, CSV or TSV text, plain or gzip")
+        Source::open_as(reader, name, "data are read as LIBSVM, CSV or TSV text, plain or gzip, or as .npy or .npz")
     }
 
     /// [`Source::open`] of a text that is no table; `allowed` says what is read, for the message about another file.
@@ -52,7 +52,7 @@ impl<'a> Source<'a> {
 }
 
 /// The first `n` bytes (fewer at the end) and a reader that still gives them.
-fn peek<'a>(mut reader: impl Read + 'a, n: u64) -> io::Result<(Vec<u8>, impl Read + 'a)> {
+pub(super) fn peek<'a>(mut reader: impl Read + 'a, n: u64) -> io::Result<(Vec<u8>, impl Read + 'a)> {
     let mut head = Vec::new();
     reader.by_ref().take(n).read_to_end(&mut head)?;
     Ok((head.clone(), Cursor::new(head).chain(reader)))
@@ -292,7 +292,8 @@ mod tests {
         let kind = |bytes: &[u8]| Source::open(bytes, "f").err().map(|error| error.to_string());
         assert_eq!(
             kind(b"PK\x03\x04rest").unwrap(),
-            "f: this is a zip archive; data are read as LIBSVM, CSV or TSV text, plain or gzip: convert it first"
+            "f: this is a zip archive; data are read as LIBSVM, CSV or TSV text, plain or gzip, or as .npy or .npz: convert \
+             it first"
         );
         for (bytes, what) in [
             (&b"\x93NUMPY\x01\0"[..], "a NumPy file"),

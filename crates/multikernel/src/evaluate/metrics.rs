@@ -44,6 +44,13 @@ pub struct Metrics {
     pub auroc: Option<f64>,
     /// Mean one-against-rest average precision; `None` when `auroc` is.
     pub auprc: Option<f64>,
+    /// Squared error of the probabilities, see [`brier`]; `None` without probabilities.
+    pub brier: Option<f64>,
+    /// Mean of -ln of the probability of the true class, see [`log_loss`]; `None` without probabilities.
+    pub log_loss: Option<f64>,
+    /// How far the certainty of the likeliest class is from how often it is right, see [`calibration_error`]; `None`
+    /// without probabilities.
+    pub calibration_error: Option<f64>,
     /// Row counts by true class, then predicted class (`n_classes` x `n_classes`).
     pub confusion: Vec<Vec<u64>>,
 }
@@ -76,7 +83,30 @@ impl Metrics {
             mcc: mcc(&counts),
             auroc: scores.and_then(|s| one_against_rest(truth, s, auroc)),
             auprc: scores.and_then(|s| one_against_rest(truth, s, auprc)),
+            brier: None,
+            log_loss: None,
+            calibration_error: None,
             confusion,
+        })
+    }
+
+    /// Adds the three figures of the probabilities (n_samples x n_classes) that were given to the same rows. Costs
+    /// O(n_samples (n_classes + log n_samples)). What is no probability is an error, and so are rows that do not sum to 1.
+    ///
+    /// ```
+    /// use multikernel::{Matrix, evaluate::Metrics};
+    /// let probabilities = Matrix::from_vec(2, 2, vec![0.75, 0.25, 0.5, 0.5])?;
+    /// let metrics = Metrics::new(&[0, 1], &[0, 0], None, 2)?.with_probabilities(&[0, 1], &probabilities)?;
+    /// assert_eq!(metrics.brier, Some((2.0 * 0.0625 + 2.0 * 0.25) / 2.0));
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn with_probabilities(self, truth: &[usize], probabilities: &Matrix) -> Result<Metrics> {
+        check_shape("probabilities", probabilities, truth.len(), self.confusion.len())?;
+        Ok(Metrics {
+            brier: Some(brier(truth, probabilities)?),
+            log_loss: Some(log_loss(truth, probabilities)?),
+            calibration_error: Some(calibration_error(truth, probabilities)?),
+            ..self
         })
     }
 }
@@ -212,6 +242,85 @@ fn tie_groups(positive: &[bool], score: &[f64]) -> Option<Vec<TieGroup>> {
     Some(groups.collect())
 }
 
+/// Brier score: the mean over rows of sum_c (p_c - y_c)^2, where y_c is 1 for the true class and 0 elsewhere.
+///
+/// One definition for any number of classes: 0 is perfect, 2 is certain and wrong, and k equally likely classes have
+/// 1 - 1/k. With two classes it is twice the mean of (p - y)^2 of one of them, which scikit-learn's `brier_score_loss`
+/// gives by default; with `scale_by_half=False` that is this one.
+///
+/// `probabilities` is n_samples x n_classes; a wrong shape, a value outside 0 to 1 or a row that does not sum to 1 within
+/// 1e-6 is an error. O(n_samples n_classes).
+///
+/// ```
+/// use multikernel::{Matrix, evaluate::brier};
+/// assert_eq!(brier(&[1], &Matrix::from_vec(1, 2, vec![0.25, 0.75])?)?, 0.125);
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+pub fn brier(truth: &[usize], probabilities: &Matrix) -> Result<f64> {
+    check_probabilities(truth, probabilities)?;
+    let square = |(row, &t): (&[f64], &usize)| -> f64 {
+        row.iter().enumerate().map(|(c, p)| (p - f64::from(u8::from(c == t))).powi(2)).sum()
+    };
+    Ok(mean(probabilities.rows().zip(truth).map(square)).unwrap_or(0.0))
+}
+
+/// Log-loss: the mean over rows of -ln(p of the true class), in nats. A probability below 2^-52 counts as 2^-52, so that
+/// a row that was held impossible costs 36 and not infinity; this is scikit-learn's `log_loss`, to 2^-52.
+///
+/// `probabilities` as for [`brier`]. O(n_samples n_classes).
+///
+/// ```
+/// use multikernel::{Matrix, evaluate::log_loss};
+/// assert_eq!(log_loss(&[1], &Matrix::from_vec(1, 2, vec![0.5, 0.5])?)?, 2f64.ln());
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+pub fn log_loss(truth: &[usize], probabilities: &Matrix) -> Result<f64> {
+    check_probabilities(truth, probabilities)?;
+    let loss = |(row, &t): (&[f64], &usize)| -row[t].max(f64::EPSILON).ln();
+    Ok(mean(probabilities.rows().zip(truth).map(loss)).unwrap_or(0.0))
+}
+
+/// Bins of [`calibration_error`].
+const N_BINS: usize = 15;
+
+/// Expected calibration error of the likeliest class (the first, where several are): rows are put into 15 bins by its
+/// probability, and the error is the mean over bins, weighted by rows, of |mean probability - share of rows where it is
+/// the true class|.
+///
+/// Bins have equal counts: the row that r of n rows lie strictly below is in bin floor(15 r / n). Rows of one probability
+/// are so in one bin, whatever their order. Small test sets have an error of some percent by chance alone: compare it
+/// between methods on the same rows, not with 0.
+///
+/// `probabilities` as for [`brier`]. O(n_samples (n_classes + log n_samples)).
+///
+/// ```
+/// use multikernel::{Matrix, evaluate::calibration_error};
+/// let probabilities = Matrix::from_vec(4, 2, vec![0.75, 0.25, 0.75, 0.25, 0.75, 0.25, 0.75, 0.25])?;
+/// assert_eq!(calibration_error(&[0, 0, 1, 0], &probabilities)?, 0.0);
+/// assert_eq!(calibration_error(&[0, 0, 0, 0], &probabilities)?, 0.25);
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+pub fn calibration_error(truth: &[usize], probabilities: &Matrix) -> Result<f64> {
+    check_probabilities(truth, probabilities)?;
+    let mut rows: Vec<(f64, bool)> = probabilities.rows().zip(truth).map(|(row, &t)| likeliest(row, t)).collect();
+    rows.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    // Sum of probabilities less right rows of each bin.
+    let mut excess = [0.0; N_BINS];
+    let mut below = 0;
+    for ties in rows.chunk_by(|a, b| a.0 == b.0) {
+        let right = ties.iter().filter(|row| row.1).count();
+        excess[N_BINS * below / rows.len()] += ties[0].0 * ties.len() as f64 - right as f64;
+        below += ties.len();
+    }
+    Ok(excess.iter().map(|excess| excess.abs()).sum::<f64>() / rows.len() as f64)
+}
+
+/// The largest probability of a row, and whether its first holder is the true class.
+fn likeliest(row: &[f64], truth: usize) -> (f64, bool) {
+    let largest = row.iter().copied().fold(0.0, f64::max);
+    (largest, row.iter().position(|&p| p == largest) == Some(truth))
+}
+
 /// Mean of `area` over the classes for which it is defined, class against rest.
 fn one_against_rest(truth: &[usize], scores: &Matrix, area: fn(&[bool], &[f64]) -> Option<f64>) -> Option<f64> {
     // Two classes are ranked by how much one score exceeds the other, which is what decides between them.
@@ -267,15 +376,45 @@ fn check_labels(truth: &[usize], predicted: &[usize], n_classes: usize) -> Resul
     Ok(())
 }
 
-fn check_scores(scores: &Matrix, n_samples: usize, n_classes: usize) -> Result<()> {
-    if (scores.n_rows(), scores.n_cols()) != (n_samples, n_classes) {
-        return Err(Error::input(format!(
-            "metrics: scores are {} x {}, expected {n_samples} x {n_classes}; pass one row for each test row and one \
-             column for each class",
-            scores.n_rows(),
-            scores.n_cols()
-        )));
+fn check_shape(what: &str, values: &Matrix, n_samples: usize, n_classes: usize) -> Result<()> {
+    if (values.n_rows(), values.n_cols()) == (n_samples, n_classes) {
+        return Ok(());
     }
+    Err(Error::input(format!(
+        "metrics: {what} are {} x {}, expected {n_samples} x {n_classes}; pass one row for each test row and one column \
+         for each class",
+        values.n_rows(),
+        values.n_cols()
+    )))
+}
+
+/// How far from 1 the probabilities of a row may sum to: what seven printed digits leave.
+const SUM_TOLERANCE: f64 = 1e-6;
+
+fn check_probabilities(truth: &[usize], probabilities: &Matrix) -> Result<()> {
+    let n_classes = probabilities.n_cols();
+    check_labels(truth, truth, n_classes)?;
+    check_shape("probabilities", probabilities, truth.len(), n_classes)?;
+    for (i, row) in probabilities.rows().enumerate() {
+        if let Some(class) = row.iter().position(|p| !(0.0..=1.0).contains(p)) {
+            let found = row[class];
+            return Err(Error::input(format!(
+                "metrics: the probability of row {i} for class {class} is {found}; it must lie between 0 and 1, pass \
+                 scores as scores"
+            )));
+        }
+        let sum: f64 = row.iter().sum();
+        if (sum - 1.0).abs() > SUM_TOLERANCE {
+            return Err(Error::input(format!(
+                "metrics: the probabilities of row {i} sum to {sum}; they must sum to 1, divide them by their sum"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn check_scores(scores: &Matrix, n_samples: usize, n_classes: usize) -> Result<()> {
+    check_shape("scores", scores, n_samples, n_classes)?;
     match scores.data().iter().position(|s| s.is_nan()) {
         Some(at) => Err(Error::input(format!(
             "metrics: the score of row {} for class {} is NaN; only numbers and infinities can be ranked, leave the \
@@ -309,6 +448,32 @@ mod tests {
     fn column(truth: &[usize], levels: &[u8], k: usize, class: usize) -> (Vec<bool>, Vec<f64>) {
         let score = levels.chunks(k).map(|row| f64::from(row[class])).collect();
         (truth.iter().map(|&t| t == class).collect(), score)
+    }
+
+    /// Probabilities in eighths, for many ties; all equal where the levels are all 0.
+    fn probabilities(levels: &[u8], k: usize) -> Matrix {
+        let one = |row: &[u8]| -> Vec<f64> {
+            let sum: f64 = row.iter().map(|&level| f64::from(level)).sum();
+            row.iter().map(|&level| if sum == 0.0 { 1.0 / k as f64 } else { f64::from(level) / sum }).collect()
+        };
+        Matrix::from_vec(levels.len() / k, k, levels.chunks(k).flat_map(one).collect()).unwrap()
+    }
+
+    /// Every bin by going through all rows.
+    fn calibration_error_by_bins(truth: &[usize], p: &Matrix) -> f64 {
+        let n = truth.len();
+        let largest = |i: usize| p.row(i).iter().copied().fold(0.0, f64::max);
+        let right =
+            |i: usize| p.row(i).iter().take(truth[i]).all(|&q| q < largest(i)) && p.get(i, truth[i]) == largest(i);
+        let bin = |i: usize| 15 * (0..n).filter(|&j| largest(j) < largest(i)).count() / n;
+        let errors = (0..15).map(|b| {
+            let rows: Vec<usize> = (0..n).filter(|&i| bin(i) == b).collect();
+            let count = rows.len().max(1) as f64;
+            let certain = rows.iter().map(|&i| largest(i)).sum::<f64>() / count;
+            let hits = rows.iter().filter(|&&i| right(i)).count() as f64 / count;
+            rows.len() as f64 / n as f64 * (certain - hits).abs()
+        });
+        errors.sum()
     }
 
     fn auroc_by_pairs(positive: &[bool], score: &[f64]) -> Option<f64> {
@@ -376,6 +541,26 @@ mod tests {
         }
 
         #[test]
+        fn calibration_error_with_ties_equals_enumeration((k, truth, _, levels) in cases()) {
+            let p = probabilities(&levels, k);
+            let found = calibration_error(&truth, &p)?;
+            prop_assert!((found - calibration_error_by_bins(&truth, &p)).abs() < 1e-12);
+            // The order of rows does not matter.
+            let turned: Vec<usize> = (0..truth.len()).rev().collect();
+            let truth: Vec<usize> = truth.into_iter().rev().collect();
+            prop_assert!((found - calibration_error(&truth, &p.select_rows(&turned))?).abs() < 1e-12);
+        }
+
+        #[test]
+        fn brier_of_two_classes_is_twice_that_of_one((_, _, _, levels) in cases()) {
+            let p = probabilities(&levels[..levels.len() / 2 * 2], 2);
+            let truth: Vec<usize> = (0..p.n_rows()).map(|i| i % 2).collect();
+            let squares = (0..p.n_rows()).map(|i| (p.get(i, 1) - (i % 2) as f64).powi(2));
+            let half = squares.sum::<f64>() / p.n_rows() as f64;
+            prop_assert!((brier(&truth, &p)? - 2.0 * half).abs() < 1e-12);
+        }
+
+        #[test]
         fn metrics_renamed_classes_are_unchanged((k, truth, predicted, _) in cases()) {
             let turn = |labels: &[usize]| labels.iter().map(|&l| (l + 1) % k).collect::<Vec<_>>();
             let a = Metrics::new(&truth, &predicted, None, k)?;
@@ -399,7 +584,10 @@ mod tests {
             let (truth, predicted) = (labels("truth"), labels("predicted"));
             let scores: Vec<f64> = serde_json::from_value(case["scores"].clone()).unwrap();
             let scores = Matrix::from_vec(truth.len(), n_classes, scores).unwrap();
+            let probabilities: Vec<f64> = serde_json::from_value(case["probabilities"].clone()).unwrap();
+            let probabilities = Matrix::from_vec(truth.len(), n_classes, probabilities).unwrap();
             let metrics = Metrics::new(&truth, &predicted, Some(&scores), n_classes).unwrap();
+            let metrics = metrics.with_probabilities(&truth, &probabilities).unwrap();
             let found = serde_json::to_value(&metrics).unwrap();
             let expected = case["expected"].as_object().unwrap();
             assert_eq!(expected.len(), found.as_object().unwrap().len());
@@ -452,5 +640,33 @@ mod tests {
         assert!(text(Metrics::new(&[0], &[0], None, 0)).contains("outside 0..0"));
         assert!(text(Metrics::new(&[0], &[1], Some(&nan), 2)).contains("are 2 x 2, expected 1 x 2"));
         assert!(text(Metrics::new(&[0, 1], &[0, 1], Some(&nan), 2)).contains("row 1 for class 0 is NaN"));
+    }
+
+    #[test]
+    fn metrics_of_what_is_no_probability_is_an_error_naming_it() {
+        let plain = Metrics::new(&[0, 1], &[0, 1], None, 2).unwrap();
+        let text = |n_rows: usize, n_cols: usize, values: &[f64]| {
+            let matrix = Matrix::from_vec(n_rows, n_cols, values.to_vec()).unwrap();
+            plain.clone().with_probabilities(&[0, 1], &matrix).unwrap_err().to_string()
+        };
+        assert_eq!(
+            text(2, 2, &[0.5, 0.5, 1.5, -0.5]),
+            "metrics: the probability of row 1 for class 0 is 1.5; it must lie between 0 and 1, pass scores as scores"
+        );
+        assert_eq!(
+            text(2, 2, &[0.5, 0.25, 0.5, 0.5]),
+            "metrics: the probabilities of row 0 sum to 0.75; they must sum to 1, divide them by their sum"
+        );
+        assert!(text(2, 2, &[0.5, 0.5, f64::NAN, 0.5]).contains("row 1 for class 0 is NaN"));
+        let shape = "expected 2 x 2; pass one row for each test row and one column for each class";
+        assert_eq!(text(1, 2, &[0.5, 0.5]), format!("metrics: probabilities are 1 x 2, {shape}"));
+        assert_eq!(text(2, 3, &[0.5, 0.5, 0.0, 0.5, 0.5, 0.0]), format!("metrics: probabilities are 2 x 3, {shape}"));
+    }
+
+    #[test]
+    fn log_loss_of_the_impossible_is_finite() {
+        let p = Matrix::from_vec(1, 2, vec![1.0, 0.0]).unwrap();
+        assert_eq!(log_loss(&[1], &p).unwrap(), 52.0 * 2f64.ln());
+        assert_eq!(log_loss(&[0], &p).unwrap(), 0.0);
     }
 }

@@ -56,23 +56,44 @@ pub struct Paired {
 /// # Ok::<(), multikernel::Error>(())
 /// ```
 pub fn compare(names: &[String], values: &[Vec<f64>], n_train: f64, n_test: f64, level: f64) -> Result<Vec<Paired>> {
+    let pairs = (0..names.len()).flat_map(|a| (a + 1..names.len()).map(move |b| (a, b)));
+    compare_pairs(pairs, names, values, n_train, n_test, level)
+}
+
+/// [`compare`] of the first method with each of the others, and of no other pairs: what the first loses or gains.
+pub fn compare_with_first(
+    names: &[String],
+    values: &[Vec<f64>],
+    n_train: f64,
+    n_test: f64,
+    level: f64,
+) -> Result<Vec<Paired>> {
+    compare_pairs((1..names.len()).map(|b| (0, b)), names, values, n_train, n_test, level)
+}
+
+fn compare_pairs(
+    chosen: impl Iterator<Item = (usize, usize)>,
+    names: &[String],
+    values: &[Vec<f64>],
+    n_train: f64,
+    n_test: f64,
+    level: f64,
+) -> Result<Vec<Paired>> {
     check(names, values, n_train, n_test, level)?;
     let mut pairs = Vec::new();
     let mut errors = Vec::new();
-    for a in 0..names.len() {
-        for b in a + 1..names.len() {
-            let (difference, deviation) = moments(&values[a], &values[b]);
-            if !(difference.is_finite() && deviation.is_finite()) {
-                return Err(Error::input(format!(
-                    "values of {} and {}: too large to subtract; give them in another unit",
-                    names[a], names[b]
-                )));
-            }
-            let error = deviation * (1.0 / values[a].len() as f64 + n_test / n_train).sqrt();
-            let (a, b) = (names[a].clone(), names[b].clone());
-            pairs.push(Paired { a, b, difference, interval: None, p_value: None, distinguishable: false });
-            errors.push(error);
+    for (a, b) in chosen {
+        let (difference, deviation) = moments(&values[a], &values[b]);
+        if !(difference.is_finite() && deviation.is_finite()) {
+            return Err(Error::input(format!(
+                "values of {} and {}: too large to subtract; give them in another unit",
+                names[a], names[b]
+            )));
         }
+        let error = deviation * (1.0 / values[a].len() as f64 + n_test / n_train).sqrt();
+        let (a, b) = (names[a].clone(), names[b].clone());
+        pairs.push(Paired { a, b, difference, interval: None, p_value: None, distinguishable: false });
+        errors.push(error);
     }
     match values.first() {
         Some(splits) if splits.len() >= 2 => decide(&mut pairs, &errors, (splits.len() - 1) as f64, 1.0 - level),
@@ -235,6 +256,18 @@ mod tests {
             let cell = prop::sample::select(vec![0.0, 0.1, 0.2, 0.3, 1e-200, 1e200]);
             prop::collection::vec(prop::collection::vec(cell, j), k)
         })
+    }
+
+    #[test]
+    fn with_first_corrects_for_its_own_pairs_alone() {
+        let values = [vec![0.9, 0.8, 0.95], vec![0.7, 0.75, 0.8], vec![0.6, 0.65, 0.8]];
+        let found = compare_with_first(&names(3), &values, 50.0, 50.0, 0.95).unwrap();
+        let alone = |b: usize| compare(&names(2), &[values[0].clone(), values[b].clone()], 50.0, 50.0, 0.95).unwrap();
+        for (b, pair) in found.iter().enumerate() {
+            assert_eq!((pair.a.as_str(), pair.b.as_str()), ("m0", names(3)[b + 1].as_str()));
+            let (p, alone) = (pair.p_value.unwrap(), alone(b + 1)[0].p_value.unwrap());
+            assert!(alone <= p && p <= 2.0 * alone + 1e-12);
+        }
     }
 
     proptest! {

@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use super::metrics::Metrics;
-use super::paired::{Paired, compare};
-use crate::data::{Dataset, Split, folds, repeats};
+use super::paired::{Paired, compare, compare_with_first};
+use crate::data::{Dataset, Split, folds_by_group, repeats_by_group};
 use crate::error::{Error, Result};
 use crate::method::{Model, Plan, Prepared, Session};
-use crate::run::Progress;
+use crate::run::{KernelsOfView, Progress};
 
 /// Level of the paired intervals.
 pub const LEVEL: f64 = 0.95;
@@ -41,6 +41,8 @@ pub struct Fold {
     pub predict_seconds: f64,
     /// Kernel weights, for methods that have them.
     pub weights: Option<Vec<f64>>,
+    /// Each kernel's share of the decisions, for methods that have them.
+    pub shares: Option<Vec<f64>>,
     /// What the model warns of.
     pub warnings: Vec<String>,
 }
@@ -48,12 +50,16 @@ pub struct Fold {
 /// One plan on all splits.
 #[derive(Clone, Debug)]
 pub struct PlanResult {
-    /// The method.
+    /// The method, with the views that take part if not all do.
     pub method: String,
     /// Everything the plan decided.
     pub settings: std::collections::BTreeMap<String, String>,
     /// Number of kernels.
     pub n_kernels: usize,
+    /// What the kernels are called; widths that come from the rows are those of the first split.
+    pub kernel_names: Vec<String>,
+    /// The kernels on each single view; none for data without views.
+    pub views: Vec<KernelsOfView>,
     /// One entry per split.
     pub folds: Vec<Fold>,
 }
@@ -102,8 +108,10 @@ pub struct Evaluation {
     pub n_splits: usize,
     /// One entry per plan.
     pub results: Vec<PlanResult>,
-    /// Differences in accuracy of all pairs of plans.
+    /// Differences in accuracy of all pairs of plans, or of the first with each of the others if those have other views.
     pub paired: Vec<Paired>,
+    /// The same differences in AUROC; none where a split has no AUROC.
+    pub paired_auroc: Vec<Paired>,
 }
 
 /// Evaluates plans on the same splits. All learning, scaling and medians included, sees training rows only. A stop
@@ -133,7 +141,14 @@ pub fn evaluate(
     let (splits, words) = splits(data, protocol, seed)?;
     let mut results: Vec<PlanResult> = plans
         .iter()
-        .map(|plan| PlanResult { method: plan.name().into(), settings: plan.settings(), n_kernels: 0, folds: vec![] })
+        .map(|plan| PlanResult {
+            method: plan.title(),
+            settings: plan.settings(),
+            n_kernels: 0,
+            kernel_names: vec![],
+            views: vec![],
+            folds: vec![],
+        })
         .collect();
     let mut sizes = (0.0, 0.0);
     let total = splits.len();
@@ -147,8 +162,11 @@ pub fn evaluate(
         match one_split(split, &train, &test, plans, session) {
             Ok(found) => {
                 sizes = (sizes.0 + train.samples.n_samples() as f64, sizes.1 + test.samples.n_samples() as f64);
-                for (result, (n_kernels, fold)) in results.iter_mut().zip(found) {
-                    result.n_kernels = n_kernels;
+                for (result, (model, fold)) in results.iter_mut().zip(found) {
+                    if result.folds.is_empty() {
+                        result.n_kernels = model.kernels().len();
+                        (result.kernel_names, result.views) = (model.kernel_names(), model.views().to_vec());
+                    }
                     result.folds.push(fold);
                 }
             }
@@ -159,8 +177,16 @@ pub fn evaluate(
     session.observer.phase("");
     let done = results.first().map_or(0, |result| result.folds.len()).max(1) as f64;
     let names: Vec<String> = results.iter().map(|result| result.method.clone()).collect();
-    let accuracy = |result: &PlanResult| result.folds.iter().map(|fold| fold.metrics.accuracy).collect();
-    let values: Vec<Vec<f64>> = results.iter().map(accuracy).collect();
+    let of = |figure: fn(&Fold) -> Option<f64>| -> Option<Vec<Vec<f64>>> {
+        results.iter().map(|result| result.folds.iter().map(figure).collect()).collect()
+    };
+    let compare = if plans.iter().any(Plan::is_part) { compare_with_first } else { compare };
+    let paired = |values: Option<Vec<Vec<f64>>>| match values {
+        Some(values) => compare(&names, &values, sizes.0 / done, sizes.1 / done, LEVEL),
+        None => Ok(vec![]),
+    };
+    let (paired, paired_auroc) =
+        (paired(of(|fold| Some(fold.metrics.accuracy)))?, paired(of(|fold| fold.metrics.auroc))?);
     Ok(Evaluation {
         dataset: data.name.clone(),
         shape: (data.samples.n_samples(), data.samples.n_features(), data.labels.n_classes()),
@@ -169,7 +195,8 @@ pub fn evaluate(
         seed,
         n_splits: total,
         results,
-        paired: compare(&names, &values, sizes.0 / done, sizes.1 / done, LEVEL)?,
+        paired,
+        paired_auroc,
     })
 }
 
@@ -178,11 +205,15 @@ type Parts = (Vec<usize>, Vec<usize>);
 fn splits(data: &Dataset, protocol: &Protocol, seed: u64) -> Result<(Vec<Parts>, String)> {
     let parts = |splits: Vec<Split>| splits.into_iter().map(|split| (split.train, split.test)).collect();
     Ok(match protocol {
-        Protocol::Folds(k) => (parts(folds(&data.labels, *k, seed)?), format!("{k}-fold stratified cross-validation")),
+        Protocol::Folds(k) => {
+            let splits = folds_by_group(&data.labels, data.groups.as_deref(), *k, seed)?;
+            (parts(splits), format!("{k}-fold stratified cross-validation{}", by_groups(data)))
+        }
         Protocol::Repeats { n_repeats, train_fraction } => {
-            let splits = repeats(&data.labels, *n_repeats, *train_fraction, seed)?;
-            let sizes = splits.first().map_or((0, 0), |split| (split.train.len(), split.test.len()));
-            (parts(splits), format!("{n_repeats} stratified splits, {} rows to train and {} to test", sizes.0, sizes.1))
+            let splits = repeats_by_group(&data.labels, data.groups.as_deref(), *n_repeats, *train_fraction, seed)?;
+            let (train, test) = splits.first().map_or((0, 0), |split| (split.train.len(), split.test.len()));
+            let words = format!("{n_repeats} stratified splits, {train} rows to train and {test} to test");
+            (parts(splits), words + &by_groups(data))
         }
         Protocol::Test(test) => {
             if test.labels.classes() != data.labels.classes() {
@@ -197,13 +228,21 @@ fn splits(data: &Dataset, protocol: &Protocol, seed: u64) -> Result<(Vec<Parts>,
     })
 }
 
+/// What a protocol says of groups that stay together.
+fn by_groups(data: &Dataset) -> String {
+    let Some(groups) = &data.groups else { return String::new() };
+    let n = groups.iter().collect::<std::collections::BTreeSet<_>>().len();
+    let name = data.group_name.as_ref().map_or(String::new(), |name| format!(" of {name}"));
+    format!(", {n} groups{name} kept together")
+}
+
 fn one_split(
     split: usize,
     train: &Dataset,
     test: &Dataset,
     plans: &[Plan],
     session: &mut Session<'_>,
-) -> Result<Vec<(usize, Fold)>> {
+) -> Result<Vec<(Model, Fold)>> {
     let stopped = |stop: &str| Error::Stopped(format!("{stop} before the first split was done; nothing was measured"));
     let mut found = vec![];
     let mut prepared: Option<Prepared<'_>> = None;
@@ -226,7 +265,12 @@ fn one_split(
             return Err(stopped("stopped"));
         }
         let train_seconds = ready.seconds(plan) + start.elapsed().as_secs_f64();
-        found.push((model.kernels().len(), test_fold(split, &model, train_seconds, test, session)?));
+        let mut fold = test_fold(split, &model, train_seconds, test, session)?;
+        if plan.wants_proba() {
+            let probabilities = model.probabilities(&test.samples, session.pool)?;
+            fold.metrics = fold.metrics.with_probabilities(test.labels.codes(), &probabilities)?;
+        }
+        found.push((model, fold));
     }
     Ok(found)
 }
@@ -237,6 +281,6 @@ fn test_fold(split: usize, model: &Model, train_seconds: f64, test: &Dataset, se
     let predict_seconds = start.elapsed().as_secs_f64();
     let (truth, n_classes) = (test.labels.codes(), test.labels.n_classes());
     let metrics = Metrics::new(truth, &prediction.labels, Some(&prediction.scores), n_classes)?;
-    let (weights, warnings) = (model.weights().map(<[f64]>::to_vec), model.warnings());
-    Ok(Fold { split, metrics, train_seconds, predict_seconds, weights, warnings })
+    let (weights, shares) = (model.weights().map(<[f64]>::to_vec), model.shares().map(<[f64]>::to_vec));
+    Ok(Fold { split, metrics, train_seconds, predict_seconds, weights, shares, warnings: model.warnings() })
 }

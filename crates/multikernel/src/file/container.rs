@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 
 /// Highest version of the layout that is read: a file with a higher one is refused, all lower ones stay readable. A file is
 /// written with the lowest version that can hold it, so that older programs read what they can.
-pub const FORMAT_VERSION: u64 = 2;
+pub const FORMAT_VERSION: u64 = 3;
 
 /// The metadata key that marks a file as ours.
 const MAGIC: &str = "multikernel";
@@ -170,14 +170,20 @@ fn partial_path(path: &Path) -> Result<PathBuf> {
 /// Reads a model or checkpoint file; checks that it is ours, of the asked kind, of a known version and undamaged.
 pub fn read(path: &Path, kind: Kind) -> Result<Record> {
     let content = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
-    let mut header = header(path, &content)?;
+    parse(path, &content, kind)
+}
+
+/// [`read`] of bytes that are in memory already; `path` is what messages call them.
+pub fn parse(path: &Path, content: &[u8], kind: Kind) -> Result<Record> {
+    let mut header = header(path, content)?;
     check_header(path, kind, &header)?;
-    let tensors = SafeTensors::deserialize(&content).map_err(|error| damaged(path, &error.to_string()))?;
+    let tensors = SafeTensors::deserialize(content).map_err(|error| damaged(path, &error.to_string()))?;
     let views: BTreeMap<String, TensorView<'_>> = tensors.tensors().into_iter().collect();
     let version = header.get("format_version").and_then(Value::as_u64).unwrap_or(FORMAT_VERSION);
     let stated = header.remove(CHECKSUM);
     let mut header = Value::Object(header);
-    if stated != Some(json!(checksum(&header, &views))) {
+    // Random bytes never have the right checksum: a fuzzer would see nothing of what comes after it.
+    if !cfg!(fuzzing) && stated != Some(json!(checksum(&header, &views))) {
         return Err(damaged(path, "its checksum does not fit its content"));
     }
     let mut record = Record { version, ..Record::default() };

@@ -8,5 +8,7 @@
 mod container;
 mod record;
 
-pub use container::{FORMAT_VERSION, Kind, check_replaceable, check_writable, is_same, read, write, write_atomic};
+pub use container::{
+    FORMAT_VERSION, Kind, check_replaceable, check_writable, is_same, parse, read, write, write_atomic,
+};
 pub use record::{Cache, Codec, Field, Record};

@@ -36,6 +36,8 @@ pub struct Record {
 
 /// The format version that brought sparse rows and kernels in `f32`.
 const SECOND_VERSION: u64 = 2;
+/// The one that brought preprocessing, missing views, Gram matrices, shares and probabilities.
+const THIRD_VERSION: u64 = 3;
 
 impl Default for Record {
     fn default() -> Self {
@@ -59,6 +61,17 @@ impl Record {
         self.version = self.version.max(inner.version);
         self.values.extend(inner.values.into_iter().map(|(key, value)| (format!("{name}.{key}"), value)));
         self.arrays.extend(inner.arrays.into_iter().map(|(key, array)| (format!("{name}.{key}"), array)));
+    }
+
+    /// [`Record::put_record`] for what files of the first two versions of the format never have.
+    pub fn put_newer(&mut self, name: &str, inner: Record) {
+        self.put_record(name, inner);
+        self.version = self.version.max(THIRD_VERSION);
+    }
+
+    /// Whether nothing is stored in it.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty() && self.arrays.is_empty()
     }
 
     /// All fields stored under `name.`, as a record of their own.

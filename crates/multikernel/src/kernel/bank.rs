@@ -81,7 +81,9 @@ impl Bank {
 
     /// [`Bank::resolve`] with the names of the feature sets of `each set(FILE)`, whose files are read here.
     pub fn resolve_named(&self, layout: &Layout<'_>, features: &Features) -> Result<Resolved> {
-        check_layout(layout, features.n_cols())?;
+        if self.terms.iter().any(|term| term.gram().is_none()) {
+            check_layout(layout, features.n_cols())?;
+        }
         self.kernels(layout, features).map_err(|fault| fault.within(&self.text))
     }
 
@@ -185,6 +187,9 @@ impl<'a> Lookup<'a> {
 
     /// The sets of columns a term is copied to: one, or one per column, view or feature set.
     fn column_sets(&self, term: &Term) -> Parsed<Vec<ColumnSet>> {
+        if term.gram().is_some() {
+            return Ok(vec![ColumnSet { name: None, columns: Columns::all() }]);
+        }
         let n = self.n_features;
         let plain = |columns: Columns| ColumnSet { name: None, columns: columns.within(n) };
         let ranges = self.ranges(term.selector())?;

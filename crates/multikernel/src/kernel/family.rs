@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::columns::Columns;
-use super::term::Name;
+use super::term::Enclosed;
 use crate::error::{Error, Result};
 use crate::linalg::dot;
 use crate::simd::{decay_into, dispatched, exp};
@@ -359,7 +359,7 @@ impl Kernel {
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.gram {
-            Some(name) => write!(f, "{}({})", self.family, Name(name))?,
+            Some(name) => write!(f, "{}{}", self.family, Enclosed(name))?,
             None => write!(f, "{}", self.family)?,
         }
         if !self.columns.is_all() {

@@ -162,7 +162,10 @@ impl Parser {
     /// A name after `(`, with the closing parenthesis.
     fn enclosed(&mut self, wants: &str) -> Parsed<String> {
         self.skip_space();
-        let (name, quoted) = self.name()?;
+        let (name, quoted) = match self.peek() {
+            Some('"') => self.name()?,
+            _ => (self.take_while(|c| is_bare(c) && !matches!(c, '(' | ')')), false),
+        };
         if name.is_empty() && !quoted {
             return self.expected(wants);
         }

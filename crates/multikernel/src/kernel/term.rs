@@ -490,7 +490,7 @@ impl fmt::Display for Value {
 
 /// Characters of a name without quotes.
 pub(super) fn is_bare(c: char) -> bool {
-    !c.is_whitespace() && !matches!(c, ',' | ':' | '"' | '[' | ']' | '(' | ')')
+    !c.is_whitespace() && !matches!(c, ',' | ':' | '"' | '[' | ']')
 }
 
 /// A view or column name, quoted where it would not read back bare.
@@ -500,6 +500,16 @@ impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bare = self.0.chars().all(is_bare) && !self.0.bytes().all(|b| b.is_ascii_digit());
         if bare { f.write_str(self.0) } else { write!(f, "\"{}\"", self.0.replace('"', "\"\"")) }
+    }
+}
+
+/// A name in parentheses, quoted where it holds one itself.
+pub(super) struct Enclosed<'a>(pub(super) &'a str);
+
+impl fmt::Display for Enclosed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bare = !self.0.is_empty() && self.0.chars().all(|c| is_bare(c) && !matches!(c, '(' | ')'));
+        if bare { write!(f, "({})", self.0) } else { write!(f, "(\"{}\")", self.0.replace('"', "\"\"")) }
     }
 }
 
@@ -535,13 +545,13 @@ impl fmt::Display for Term {
         }
         f.write_str(if self.values.is_empty() { "" } else { ")" })?;
         if let Some(name) = &self.gram {
-            write!(f, "({})", Name(name))?;
+            write!(f, "{}", Enclosed(name))?;
         }
         match self.each() {
             None => {}
             Some(Each::Column) => f.write_str(" each")?,
             Some(Each::View) => f.write_str(" each view")?,
-            Some(Each::Set(file)) => write!(f, " each set({})", Name(file))?,
+            Some(Each::Set(file)) => write!(f, " each set{}", Enclosed(file))?,
         }
         if let Some(selector) = &self.on {
             write!(f, " on {selector}")?;

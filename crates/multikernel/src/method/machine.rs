@@ -62,12 +62,27 @@ impl Machine {
         self
     }
 
-    /// The scores of one point from its combined kernel values with the support points.
-    fn score(&self, trained: &[bool], kernel: &[f64], scores: &mut [f64]) {
-        let mut decisions = self.bias.clone();
-        for (value, coef) in kernel.iter().zip(self.coef.rows()) {
-            axpy(*value, coef, &mut decisions);
+    /// Calls `f` with the decisions about each point and its row of the result.
+    fn decide(&self, input: Input<'_>, pool: &Pool, f: impl Fn(&[bool], &[f64], &mut [f64]) + Sync) -> Result<Matrix> {
+        let weights: Vec<f64> = self.weights.iter().copied().filter(|&weight| weight != 0.0).collect();
+        let gram = input.stack()?.combine(&Matrix::from_vec(weights.len(), 1, weights)?, pool)?.remove(0);
+        let mut trained = vec![false; self.bias.len()];
+        for &problem in self.trained.iter().filter(|&&problem| problem < self.bias.len()) {
+            trained[problem] = true;
         }
+        let mut found = Matrix::zeros(gram.n_rows(), self.n_classes);
+        pool.chunks_mut(found.data_mut(), self.n_classes, |i, found| {
+            let mut decisions = self.bias.clone();
+            for (value, coef) in gram.row(i).iter().zip(self.coef.rows()) {
+                axpy(*value, coef, &mut decisions);
+            }
+            f(&trained, &decisions, found);
+        });
+        Ok(found)
+    }
+
+    /// The scores of one point from the decisions about it.
+    fn score(&self, trained: &[bool], decisions: &[f64], scores: &mut [f64]) {
         match (self.one_vs_one, self.n_classes) {
             (false, _) => {
                 for (class, score) in scores.iter_mut().enumerate() {
@@ -75,8 +90,21 @@ impl Machine {
                 }
             }
             (true, 2) => scores.copy_from_slice(&[decisions[0], -decisions[0]]),
-            (true, _) => self.vote(trained, &decisions, scores),
+            (true, _) => self.vote(trained, decisions, scores),
         }
+    }
+
+    /// By how far each class wins, or does not win, against the class that is hardest for it.
+    fn margin(&self, trained: &[bool], decisions: &[f64], margins: &mut [f64]) {
+        margins.fill(f64::INFINITY);
+        let mut met = vec![false; self.n_classes];
+        for (problem, (first, second)) in pairs(self.n_classes).enumerate().filter(|&(problem, _)| trained[problem]) {
+            margins[first] = margins[first].min(decisions[problem]);
+            margins[second] = margins[second].min(-decisions[problem]);
+            (met[first], met[second]) = (true, true);
+        }
+        // A class that was in no training row.
+        margins.iter_mut().zip(met).filter(|(_, met)| !met).for_each(|(margin, _)| *margin = f64::NEG_INFINITY);
     }
 
     /// Votes of the pairs, and a bounded share of the summed decisions to rank within equal votes. Classes tied for
@@ -103,15 +131,14 @@ impl Machine {
 
 impl Predict for Machine {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
-        let weights: Vec<f64> = self.weights.iter().copied().filter(|&weight| weight != 0.0).collect();
-        let gram = input.stack()?.combine(&Matrix::from_vec(weights.len(), 1, weights)?, pool)?.remove(0);
-        let mut trained = vec![false; self.bias.len()];
-        for &problem in self.trained.iter().filter(|&&problem| problem < self.bias.len()) {
-            trained[problem] = true;
+        self.decide(input, pool, |trained, decisions, scores| self.score(trained, decisions, scores))
+    }
+
+    fn margins(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
+        if !self.one_vs_one || self.n_classes == 2 {
+            return self.scores(input, pool);
         }
-        let mut scores = Matrix::zeros(gram.n_rows(), self.n_classes);
-        pool.chunks_mut(scores.data_mut(), self.n_classes, |i, scores| self.score(&trained, gram.row(i), scores));
-        Ok(scores)
+        self.decide(input, pool, |trained, decisions, margins| self.margin(trained, decisions, margins))
     }
 
     fn kernels(&self) -> Option<Vec<usize>> {
@@ -137,6 +164,10 @@ impl Predict for Machine {
         Some(&self.weights)
     }
 
+    fn coefficients(&self) -> Option<&Matrix> {
+        Some(&self.coef)
+    }
+
     fn facts(&self) -> Vec<(String, String)> {
         let scheme = if self.one_vs_one { "one-vs-one" } else { "one-vs-rest" };
         vec![
@@ -158,6 +189,16 @@ mod tests {
         let mut scores = vec![0.0; 3];
         Machine::one_vs_one(vec![1.0], &Matrix::zeros(1, 3), vec![0.0; 3], 3).vote(&trained, &decisions, &mut scores);
         scores
+    }
+
+    #[test]
+    fn margin_is_the_hardest_decision_of_each_class() {
+        let machine = Machine::one_vs_one(vec![1.0], &Matrix::zeros(1, 3), vec![0.0; 3], 3);
+        let mut margins = vec![0.0; 3];
+        machine.margin(&[true; 3], &[5.0, -0.1, -0.2], &mut margins);
+        assert_eq!(margins, [-0.1, -5.0, 0.1]);
+        machine.margin(&[true, false, false], &[5.0, -0.1, -0.2], &mut margins);
+        assert_eq!(margins, [5.0, -5.0, f64::NEG_INFINITY]);
     }
 
     #[test]

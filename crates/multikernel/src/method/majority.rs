@@ -52,6 +52,10 @@ impl Predict for Frequencies {
         Ok(Matrix::from_fn(input.n_samples(), self.frequencies.len(), |_, class| self.frequencies[class]))
     }
 
+    fn has_probabilities(&self) -> bool {
+        true
+    }
+
     fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Option<Matrix>> {
         self.scores(input, pool).map(Some)
     }

@@ -1,17 +1,25 @@
 //! The methods, one file each, the registry that lists them, and the plan and model around them.
 
 mod average;
+mod calibrate;
+mod choose;
+mod inner;
 mod machine;
 mod majority;
 mod model;
 mod plan;
+mod prepare;
 mod registry;
+mod share;
 mod svm;
 
 pub use average::Average;
+pub use calibrate::Calibration;
+pub use choose::{BestView, Single};
 pub use machine::Machine;
 pub use majority::Majority;
 pub use model::{Model, Prediction};
-pub use plan::{Plan, Prepared, Scale, Session};
+pub use plan::{Plan, Session};
+pub use prepare::{Missing, Part, Prepared};
 pub use registry::Registry;
 pub use svm::Svm;

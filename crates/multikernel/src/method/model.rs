@@ -4,18 +4,19 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::plan::Kept;
+use super::calibrate::Calibration;
+use super::prepare::{Kept, Missing, kernels_of_views, presence};
 use super::registry::Registry;
-use crate::data::{Expect, Samples, Scaler, is_numbered};
+use crate::data::{Expect, Preprocessor, Presence, Samples, Scaler, View, is_numbered};
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::file::{self, Codec, Kind, Record};
-use crate::kernel::Kernel;
+use crate::kernel::{Columns, Kernel};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, Predict, Rows};
-use crate::stack::{Building, Centring, Precision, Stack, Storage};
+use crate::run::{Input, KernelsOfView, Predict, Rows, first_largest};
+use crate::stack::{Building, Centring, Points, Precision, Stack, Storage};
 
 record! {
     /// What a model says about itself.
@@ -56,10 +57,20 @@ record! {
 /// ```
 pub struct Model {
     header: Header,
-    scaler: Scaler,
+    missing: Missing,
     kept: Kept,
+    learned: Learned,
     predictor: Box<dyn Predict>,
     record: Record,
+}
+
+/// What was learned around the method.
+#[derive(Default)]
+pub(super) struct Learned {
+    pub(super) shares: Option<Vec<f64>>,
+    pub(super) calibration: Option<Calibration>,
+    /// Which parameters were chosen, among which.
+    pub(super) tuned: Option<String>,
 }
 
 /// What a model says of each row.
@@ -83,12 +94,13 @@ const BATCH_BYTES: usize = 64 << 20;
 impl Model {
     pub(super) fn new(
         header: Header,
-        scaler: Scaler,
+        missing: Missing,
         kept: Kept,
+        learned: Learned,
         predictor: Box<dyn Predict>,
         record: Record,
     ) -> Model {
-        Model { header, scaler, kept, predictor, record }
+        Model { header, missing, kept, learned, predictor, record }
     }
 
     /// The method's name.
@@ -111,27 +123,51 @@ impl Model {
         &self.header.resolved
     }
 
-    /// The concrete kernels as people know them, where the training data had names: `on gene` for a view, `on [radius]`
-    /// for up to three named columns.
+    /// The concrete kernels as people know them, where the training data had names: `on gene` for a view, `on NAME` for a
+    /// feature set, `on [radius]` for up to three named columns.
     pub fn kernel_names(&self) -> Vec<String> {
-        let named = !is_numbered(&self.header.features);
-        let name = |text: &String| -> Option<String> {
-            let (head, columns) = text.split_once(" on [")?;
-            let (columns, tail) = columns.split_once(']')?;
-            let view = self.header.views.iter().find_map(|view| view.strip_suffix(&format!("={columns}")));
-            let kernel: Kernel = text.parse().ok()?;
-            let columns = kernel.columns().indices(self.header.features.len());
-            match view {
-                Some(view) => Some(format!("{head} on {view}{tail}")),
-                None if named && columns.len() <= 3 => {
-                    let names: Option<Vec<&str>> =
-                        columns.iter().map(|&column| self.header.features.get(column).map(String::as_str)).collect();
-                    Some(format!("{head} on [{}]{tail}", names?.join(", ")))
-                }
-                None => None,
-            }
-        };
-        self.header.resolved.iter().map(|text| name(text).unwrap_or_else(|| text.clone())).collect()
+        self.kept.all.iter().map(|kernel| self.kernel_name(kernel)).collect()
+    }
+
+    fn kernel_name(&self, kernel: &Kernel) -> String {
+        let (preprocessor, text) = (&self.kept.preprocessor, kernel.to_string());
+        let Some((head, rest)) = text.split_once(" on [") else { return text };
+        let Some((_, tail)) = rest.split_once(']') else { return text };
+        let named = |place: &str| format!("{head} on {place}{tail}");
+        if let Some((set, _)) = self.kept.sets.iter().find(|(_, columns)| columns == kernel.columns()) {
+            return named(set);
+        }
+        let whole = |view: &&View| Columns::from_ranges([view.columns.clone()]) == *kernel.columns();
+        if let Some(view) = preprocessor.views().iter().find(whole) {
+            return named(&view.name);
+        }
+        let columns = kernel.columns().indices(preprocessor.names().len());
+        if columns.len() > 3 || is_numbered(preprocessor.names()) {
+            return text;
+        }
+        let names: Vec<&str> = columns.iter().map(|&column| preprocessor.names()[column].as_str()).collect();
+        named(&format!("[{}]", names.join(", ")))
+    }
+
+    /// The kernels on each single view; none for data without views.
+    pub fn views(&self) -> &[KernelsOfView] {
+        &self.kept.views
+    }
+
+    /// Each kernel's share of the decisions on the training rows; they add up to 1. For models that are weighted sums of
+    /// kernels, of more than one.
+    pub fn shares(&self) -> Option<&[f64]> {
+        self.learned.shares.as_deref()
+    }
+
+    /// Whether [`Model::probabilities`] has an answer.
+    pub fn has_probabilities(&self) -> bool {
+        self.learned.calibration.is_some() || self.predictor.has_probabilities()
+    }
+
+    /// k(x, x) of all training rows in a Gram matrix the model's kernels need: what new rows of it are checked against.
+    pub fn gram_diagonals(&self) -> &[(String, Vec<f64>)] {
+        &self.kept.diagonals
     }
 
     /// One weight per kernel, for methods that have them.
@@ -176,7 +212,16 @@ impl Model {
 
     /// Facts of the method about this model: name and value.
     pub fn facts(&self) -> Vec<(String, String)> {
-        self.predictor.facts()
+        let mut facts = self.predictor.facts();
+        facts.extend(self.learned.tuned.iter().map(|tuned| ("chosen".to_string(), tuned.clone())));
+        if self.missing != Missing::Skip {
+            facts.push(("missing views".into(), self.missing.word().into()));
+        }
+        facts.extend(self.kept.preprocessor.notes().into_iter().map(|note| ("preprocessing".to_string(), note)));
+        if self.learned.calibration.is_some() {
+            facts.push(("probabilities".into(), "learned on inner folds".into()));
+        }
+        facts
     }
 
     /// What a user should know, such as a solver that did not converge.
@@ -187,7 +232,7 @@ impl Model {
     /// What a reader needs to bring a file into the model's order of features.
     pub fn expect(&self) -> Expect {
         let index_base = self.header.index_base.and_then(|base| u8::try_from(base).ok());
-        Expect::new(self.header.features.clone(), self.header.label.clone(), index_base)
+        Expect::new(self.header.features.clone(), self.header.label.clone(), index_base).with_views(self.raw_views())
     }
 
     /// Labels and scores of rows, with the machine's threads. Columns are matched by name, in any order; rows without
@@ -207,16 +252,21 @@ impl Model {
                 row + 1
             )));
         }
-        let label = |row: &[f64]| (0..row.len()).rev().max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap_or(0);
-        Ok(Prediction { labels: scores.rows().map(label).collect(), scores })
+        Ok(Prediction { labels: scores.rows().map(first_largest).collect(), scores })
     }
 
-    /// Class probabilities of rows (n_samples x n_classes); an error for methods that have none.
+    /// Class probabilities of rows (n_samples x n_classes), the largest of which is the predicted class; an error for models
+    /// that have none.
     pub fn probabilities(&self, samples: &Samples, pool: &Pool) -> Result<Matrix> {
+        if let Some(calibration) = &self.learned.calibration {
+            let labels = self.predict_in(samples, pool)?.labels;
+            let margins = self.batches(samples, pool, |input| self.predictor.margins(input, pool))?;
+            return calibration.apply(&margins, &labels);
+        }
         self.batches(samples, pool, |input| {
             self.predictor.probabilities(input, pool)?.ok_or_else(|| {
                 Error::input(format!(
-                    "the method {} gives scores but no probabilities; ask for scores instead",
+                    "this model of the method {} gives scores but no probabilities; train it with --proba, or ask for scores",
                     self.method()
                 ))
             })
@@ -225,34 +275,62 @@ impl Model {
 
     /// Runs `f` on the rows a batch at a time: rows are independent, so the cut changes nothing but memory.
     fn batches(&self, samples: &Samples, pool: &Pool, f: impl Fn(Input<'_>) -> Result<Matrix>) -> Result<Matrix> {
-        let rows = self.scaler.apply(&*self.ordered(samples)?)?;
-        let per_row = 8 * self.kept.rows.n_rows().max(rows.n_cols()).max(1);
+        let points = self.points(samples)?;
+        let n = points.n_points();
+        let per_row = 8 * self.kept.points.n_points().max(points.features().n_cols()).max(1);
         let size = (BATCH_BYTES / per_row).clamp(1, 4096);
         let n_classes = self.header.classes.len();
-        let mut data = Vec::with_capacity(rows.n_rows() * n_classes);
-        for start in (0..rows.n_rows()).step_by(size) {
-            let batch: Vec<usize> = (start..(start + size).min(rows.n_rows())).collect();
-            let batch = rows.select_rows(&batch);
+        let mut data = Vec::with_capacity(n * n_classes);
+        for start in (0..n).step_by(size) {
+            let batch = points.select(&(start..(start + size).min(n)).collect::<Vec<_>>());
             let result = if self.header.kernels.is_some() {
-                f(Input::Stack(&self.stack(&batch, pool)?))?
+                f(Input::Stack(&self.stack(batch, pool)?))?
             } else {
-                f(Input::Rows(&Rows::new(&batch, None)))?
+                f(Input::Rows(&Rows::new(batch.features(), None)))?
             };
             data.extend_from_slice(result.data());
         }
-        Matrix::from_vec(rows.n_rows(), n_classes, data)
+        Matrix::from_vec(n, n_classes, data)
     }
 
-    fn stack(&self, rows: &Features, pool: &Pool) -> Result<Stack> {
-        let kept = &self.kept;
-        // Dense and sparse kernels may round differently: a row has to get the same scores whichever way it came.
-        let rows = &*rows.like(&kept.rows)?;
+    /// New rows as the kernels take them.
+    fn points(&self, samples: &Samples) -> Result<Points> {
+        let (kept, features) = (&self.kept, self.ordered(samples)?);
+        let points = Points::from(&kept.preprocessor.apply(&features)?);
+        if self.header.kernels.is_none() {
+            return Ok(points);
+        }
+        let points = points.with_grams(samples.grams(), samples.rows_of_grams())?;
+        // Views are those of training: new rows bring the same columns.
+        let raw = Samples::new(features.into_owned(), self.header.features.clone());
+        let presence = match raw {
+            Ok(raw) if !self.raw_views().is_empty() => presence(&raw.with_views(self.raw_views())?, self.missing)?,
+            _ => None,
+        };
+        match presence {
+            Some(presence) => points.with_presence(&presence, kept.preprocessor.views(), &kept.all),
+            None => Ok(points),
+        }
+    }
+
+    /// The views of the columns as they come.
+    fn raw_views(&self) -> Vec<View> {
+        let view = |text: &String| {
+            let (name, columns) = text.rsplit_once('=')?;
+            let (start, end) = columns.split_once(':')?;
+            Some(View { name: name.into(), columns: start.parse().ok()?..end.parse().ok()? })
+        };
+        self.header.views.iter().filter_map(view).collect()
+    }
+
+    fn stack(&self, rows: Points, pool: &Pool) -> Result<Stack> {
+        let (kept, n) = (&self.kept, rows.n_points());
         let building = Building { precision: self.precision(), storage: Storage::Tiled, ..Building::new(pool) };
-        let stack = Stack::cross(rows, &kept.rows, &kept.kernels, &kept.centring, &building)?;
-        if kept.columns.iter().copied().eq(0..kept.rows.n_rows()) {
+        let stack = Stack::cross(rows, &kept.points, &kept.kernels, &kept.centring, &building)?;
+        if kept.columns.iter().copied().eq(0..kept.points.n_points()) {
             return Ok(stack);
         }
-        stack.between(&(0..rows.n_rows()).collect::<Vec<_>>(), &kept.columns)
+        stack.between(&(0..n).collect::<Vec<_>>(), &kept.columns)
     }
 
     /// The features in the model's order: matched by name if the names are the same in another order.
@@ -286,10 +364,16 @@ impl Model {
     /// Writes the model to a file, atomically. Equal models give equal bytes.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let mut record = self.header.encode();
-        record.put("scaler.mean", &self.scaler.mean().to_vec());
-        record.put("scaler.scale", &self.scaler.scale().to_vec());
-        record.put("points", &self.kept.rows);
+        match self.kept.preprocessor.as_scaler() {
+            Some(scaler) => {
+                record.put("scaler.mean", &scaler.mean().to_vec());
+                record.put("scaler.scale", &scaler.scale().to_vec());
+            }
+            None => record.put_newer("preprocess", self.kept.preprocessor.encode()),
+        }
+        record.put("points", self.kept.points.features());
         record.put("columns", &self.kept.columns);
+        self.put_newer(&mut record);
         for (m, centring) in self.kept.used.iter().zip(&self.kept.centring) {
             if let Some(centring) = centring {
                 record.put(&format!("centring.{m}.means"), &centring.means);
@@ -300,6 +384,42 @@ impl Model {
         file::write(path.as_ref(), Kind::Model, &record)
     }
 
+    /// What models of the first two versions of the format never had.
+    fn put_newer(&self, record: &mut Record) {
+        if self.missing != Missing::Skip {
+            record.put_newer("missing", one("mode", &self.missing.word().to_string()));
+        }
+        if let Some(presence) = &self.kept.presence {
+            let mut inner = one("flags", &presence.flags());
+            inner.put("n_views", &presence.n_views());
+            record.put_newer("presence", inner);
+        }
+        if !self.kept.diagonals.is_empty() {
+            let mut inner = one("names", &self.kept.diagonals.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>());
+            inner.put("at", &self.kept.at);
+            for (g, (_, diagonal)) in self.kept.diagonals.iter().enumerate() {
+                inner.put(&format!("diagonal.{g}"), diagonal);
+            }
+            record.put_newer("grams", inner);
+        }
+        if !self.kept.sets.is_empty() {
+            let (names, columns): (Vec<String>, Vec<String>) =
+                self.kept.sets.iter().map(|(name, columns)| (name.clone(), columns.to_string())).unzip();
+            let mut inner = one("names", &names);
+            inner.put("columns", &columns);
+            record.put_newer("sets", inner);
+        }
+        if let Some(shares) = &self.learned.shares {
+            record.put_newer("shares", one("values", shares));
+        }
+        if let Some(tuned) = &self.learned.tuned {
+            record.put_newer("tuned", one("line", tuned));
+        }
+        if let Some(calibration) = &self.learned.calibration {
+            record.put_newer("calibration", calibration.encode());
+        }
+    }
+
     /// Reads a model of one of the standard methods.
     pub fn load(path: impl AsRef<Path>) -> Result<Model> {
         Model::load_with(path, &Registry::standard())
@@ -308,9 +428,18 @@ impl Model {
     /// Reads a model of one of the methods of a registry.
     pub fn load_with(path: impl AsRef<Path>, registry: &Registry) -> Result<Model> {
         let path = path.as_ref();
-        let record = file::read(path, Kind::Model)?;
+        Model::of(path, &file::read(path, Kind::Model)?, registry)
+    }
+
+    /// Reads a model of one of the standard methods from the bytes of a file, such as one compiled into a program.
+    pub fn from_bytes(content: &[u8]) -> Result<Model> {
+        let name = Path::new("the model");
+        Model::of(name, &file::parse(name, content, Kind::Model)?, &Registry::standard())
+    }
+
+    fn of(path: &Path, record: &Record, registry: &Registry) -> Result<Model> {
         // What a checked file lacks is a fault of the file: say which.
-        Model::decode(&record, registry).map_err(|error| match error {
+        Model::decode(record, registry).map_err(|error| match error {
             Error::Io { .. } | Error::File { .. } => error,
             other => Error::file(path, format!("cannot be used: {other}")),
         })
@@ -321,7 +450,6 @@ impl Model {
         if let Some(name) = record.nan() {
             return Err(Error::input(format!("its array `{name}` holds NaN")));
         }
-        let scaler = Scaler::from_parts(record.take("scaler.mean")?, record.take("scaler.scale")?)?;
         let all: Vec<Kernel> = header.resolved.iter().map(|text| text.parse()).collect::<Result<_>>()?;
         let method = record.take_record("model");
         let predictor = registry.get(&header.method)?.decode(&method)?;
@@ -335,18 +463,104 @@ impl Model {
             Ok(Some(Centring { means: record.take(&field("means"))?, grand: record.take(&field("grand"))? }))
         };
         let centring = used.iter().map(centring).collect::<Result<_>>()?;
-        let kernels = used.iter().map(|&m| all[m].clone()).collect();
-        let kept = Kept { used, rows: record.take("points")?, columns: record.take("columns")?, kernels, centring };
-        let fits = kept.rows.n_cols() == header.features.len()
-            && scaler.mean().len() == header.features.len()
-            && kept.columns.iter().all(|&column| column < kept.rows.n_rows())
-            && kept.kernels.iter().all(|kernel| kernel.columns().end() <= header.features.len());
+        let kernels: Vec<Kernel> = used.iter().map(|&m| all[m].clone()).collect();
+        let missing = newer(record, "missing", |inner| inner.take::<String>("mode")?.parse())?.unwrap_or_default();
+        let learned = Learned {
+            shares: newer(record, "shares", |inner| inner.take("values"))?,
+            tuned: newer(record, "tuned", |inner| inner.take("line"))?,
+            calibration: newer(record, "calibration", |inner| Calibration::decode(&inner))?,
+        };
+        let mut model = Model { header, missing, kept: Kept::default(), learned, predictor, record: method };
+        model.kept = model.decode_kept(record, all, used, kernels, centring)?;
+        model.check()?;
+        Ok(model)
+    }
+
+    fn decode_kept(
+        &self,
+        record: &Record,
+        all: Vec<Kernel>,
+        used: Vec<usize>,
+        kernels: Vec<Kernel>,
+        centring: Vec<Option<Centring>>,
+    ) -> Result<Kept> {
+        let (names, views) = (&self.header.features, self.raw_views());
+        let preprocessor = match newer(record, "preprocess", |inner| Preprocessor::decode(&inner))? {
+            Some(preprocessor) => preprocessor,
+            None => {
+                let scaler = Scaler::from_parts(record.take("scaler.mean")?, record.take("scaler.scale")?)?;
+                Preprocessor::of_scaler(scaler, names, &views)?
+            }
+        };
+        let presence = newer(record, "presence", |inner| {
+            Presence::from_parts(inner.take("n_views")?, &inner.take::<Vec<u64>>("flags")?)
+        })?;
+        let features: Features = record.take("points")?;
+        let mut points = Points::from(&features);
+        if let Some(presence) = &presence {
+            points = points.with_presence(presence, preprocessor.views(), &all)?;
+        }
+        let (mut diagonals, mut at): (_, Vec<usize>) = (vec![], (0..features.n_rows()).collect());
+        if let Some(grams) = newer(record, "grams", Ok)? {
+            at = grams.take("at")?;
+            for (g, name) in grams.take::<Vec<String>>("names")?.into_iter().enumerate() {
+                diagonals.push((name, grams.take::<Vec<f64>>(&format!("diagonal.{g}"))?));
+            }
+            points = points.with_grams(&[], &at)?;
+        }
+        let sets = newer(record, "sets", |inner| {
+            let (names, columns) = (inner.take::<Vec<String>>("names")?, inner.take::<Vec<String>>("columns")?);
+            let columns = columns.iter().map(|text| columns_of(text)).collect::<Result<Vec<_>>>()?;
+            Ok(names.into_iter().zip(columns).collect())
+        })?;
+        let views = kernels_of_views(&all, preprocessor.views());
+        let (sets, columns) = (sets.unwrap_or_default(), record.take("columns")?);
+        Ok(Kept { preprocessor, all, sets, views, used, points, presence, at, diagonals, columns, kernels, centring })
+    }
+
+    /// Whether the parts of a file fit together.
+    fn check(&self) -> Result<()> {
+        let (kept, header) = (&self.kept, &self.header);
+        let n_columns = kept.preprocessor.names().len();
+        let longest = kept.diagonals.iter().map(|(_, diagonal)| diagonal.len()).min();
+        let fits = kept.points.features().n_cols() == n_columns
+            && kept.preprocessor.n_features() == header.features.len()
+            && kept.columns.iter().all(|&column| column < kept.points.n_points())
+            && kept.at.iter().all(|&at| longest.is_none_or(|n| at < n))
+            && kept.all.iter().all(|kernel| kernel.columns().end() <= n_columns)
+            && kept
+                .all
+                .iter()
+                .filter_map(Kernel::gram)
+                .all(|name| kept.diagonals.iter().any(|(known, _)| known == name))
+            && self.learned.shares.as_ref().is_none_or(|shares| shares.len() == kept.all.len());
         if !fits {
             return Err(Error::input("its arrays do not fit its number of features"));
         }
-        if predictor.points().len() != kept.columns.len() {
+        if let Some(calibration) = &self.learned.calibration {
+            calibration.check(header.classes.len())?;
+        }
+        if self.predictor.points().len() != kept.columns.len() {
             return Err(Error::input("it has not one kept row per point"));
         }
-        Ok(Model { header, scaler, kept, predictor, record: method })
+        Ok(())
     }
+}
+
+/// A record of one field.
+fn one<T: file::Field>(name: &str, field: &T) -> Record {
+    let mut record = Record::default();
+    record.put(name, field);
+    record
+}
+
+/// What a newer file may have and an older has not.
+fn newer<T>(record: &Record, name: &str, read: impl FnOnce(Record) -> Result<T>) -> Result<Option<T>> {
+    let inner = record.take_record(name);
+    if inner.is_empty() { Ok(None) } else { read(inner).map(Some) }
+}
+
+/// Columns from their text, which is that of a kernel on them.
+fn columns_of(text: &str) -> Result<Columns> {
+    Ok(format!("linear on {text}").parse::<Kernel>()?.columns().clone())
 }

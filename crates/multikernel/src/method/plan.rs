@@ -1,53 +1,22 @@
 //! A plan: method, parameters, bank, scaling and seed; what is trained, cross-validated and written into a model.
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Instant;
 
-use super::model::{Header, Model};
+use super::calibrate::Calibration;
+use super::inner::{self, Deal, Want};
+use super::model::{Header, Learned, Model};
+use super::prepare::{Missing, Part, Preparation, Prepared};
 use super::registry::Registry;
-use crate::data::{Dataset, Samples, Scaler};
-use crate::error::{Error, Place, Result};
-use crate::features::Features;
-use crate::kernel::{Bank, Kernel, Layout};
+use super::share::shares;
+use crate::data::{Dataset, Recipe, Samples, Scale};
+use crate::error::{Error, Result};
+use crate::kernel::{Bank, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, Kernel};
 use crate::pool::Pool;
 use crate::run::{
-    AnyMethod, Checkpoint, Control, Input, Needs, Observer, Params, Predict, Progress, Rows, Runner, Silent, Stop, Task,
+    AnyMethod, Checkpoint, Control, Input, Needs, Observer, Params, Rows, Run, Runner, Silent, Stop, Task,
 };
-use crate::stack::{Building, Centring, Precision, Stack, Storage};
-
-/// How features are scaled before kernels see them; learned on training rows, stored in the model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scale {
-    /// Mean 0 and standard deviation 1 per column; constant columns are only shifted.
-    #[default]
-    Standard,
-    /// As they are.
-    None,
-}
-
-impl Scale {
-    /// The word used by the command line and in files.
-    pub fn word(self) -> &'static str {
-        match self {
-            Scale::Standard => "standard",
-            Scale::None => "none",
-        }
-    }
-}
-
-impl FromStr for Scale {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "standard" => Ok(Scale::Standard),
-            "none" => Ok(Scale::None),
-            _ => Err(Error::param("scale", format!("must be standard or none, got `{text}`"))),
-        }
-    }
-}
+use crate::stack::Precision;
 
 /// What a run works with besides the data: threads, limits, who is told, where it is stored.
 pub struct Session<'a> {
@@ -70,38 +39,6 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Training rows made ready: scaled, with their kernels. Several plans with the same bank share one.
-pub struct Prepared<'a> {
-    data: &'a Dataset,
-    scale: Scale,
-    scaler: Scaler,
-    rows: Features,
-    bank: Option<Bank>,
-    kernels: Vec<Kernel>,
-    precision: Precision,
-    needs: Needs,
-    stack: Option<Stack>,
-    scale_seconds: f64,
-    seconds: f64,
-}
-
-impl Prepared<'_> {
-    /// Seconds of preparation that this plan needs: scaling, and kernels if it works on them.
-    pub fn seconds(&self, plan: &Plan) -> f64 {
-        if plan.uses_kernels() { self.seconds } else { self.scale_seconds }
-    }
-
-    /// Whether they are what this plan would prepare: the same scaling and, for methods that work on kernels, the same
-    /// bank and precision, stored if the method passes over them again and again.
-    pub fn fits(&self, plan: &Plan) -> bool {
-        let kernels = || {
-            let stored = self.needs == Needs::Stack || plan.method.about().needs == Needs::Pass;
-            self.bank == plan.bank && self.precision == plan.precision && stored
-        };
-        self.scale == plan.scale && (!plan.uses_kernels() || kernels())
-    }
-}
-
 /// What to train: a method with its parameters, the kernel bank, the scaling and the seed.
 ///
 /// ```
@@ -117,7 +54,10 @@ pub struct Plan {
     method: Arc<dyn AnyMethod>,
     params: Params,
     bank: Option<Bank>,
-    scale: Scale,
+    recipe: Recipe,
+    missing: Missing,
+    part: Part,
+    proba: bool,
     precision: Precision,
     seed: u64,
 }
@@ -138,12 +78,18 @@ impl Plan {
     pub fn from_registry(registry: &Registry, method: &str) -> Result<Plan> {
         let method = registry.get(method)?;
         let about = method.about();
-        let bank = if about.needs != Needs::Rows { Some(about.bank.parse()?) } else { None };
+        // The default of the method must be good text even if it is never used.
+        if about.needs != Needs::Rows {
+            about.bank.parse::<Bank>()?;
+        }
         Ok(Plan {
             params: Params::new(about.params)?,
             method,
-            bank,
-            scale: Scale::default(),
+            bank: None,
+            recipe: Recipe::default(),
+            missing: Missing::default(),
+            part: Part::default(),
+            proba: false,
             precision: Precision::default(),
             seed: 0,
         })
@@ -177,7 +123,35 @@ impl Plan {
     /// Sets the scaling of features.
     #[must_use]
     pub fn scale(mut self, scale: Scale) -> Plan {
-        self.scale = scale;
+        self.recipe.scale = scale;
+        self
+    }
+
+    /// Sets all that is done to features before kernels see them.
+    #[must_use]
+    pub fn recipe(mut self, recipe: Recipe) -> Plan {
+        self.recipe = recipe;
+        self
+    }
+
+    /// Sets what becomes of rows that lack views.
+    #[must_use]
+    pub fn missing(mut self, missing: Missing) -> Plan {
+        self.missing = missing;
+        self
+    }
+
+    /// Asks for class probabilities: five more trainings on inner folds, for methods that have none of their own.
+    #[must_use]
+    pub fn proba(mut self, proba: bool) -> Plan {
+        self.proba = proba;
+        self
+    }
+
+    /// Leaves out, or keeps alone, the kernels of some views.
+    #[must_use]
+    pub fn part(mut self, part: Part) -> Plan {
+        self.part = part;
         self
     }
 
@@ -198,9 +172,25 @@ impl Plan {
         self.method.about().needs != Needs::Rows
     }
 
-    /// The kernel bank, for methods that work on kernels.
-    pub fn bank(&self) -> Option<&Bank> {
-        self.bank.as_ref()
+    /// The kernel bank for these samples, for methods that work on kernels: the one that was set, or the method's own, which
+    /// is on each view where there are views and takes all Gram matrices.
+    pub fn bank(&self, samples: &Samples) -> Result<Option<Bank>> {
+        if !self.uses_kernels() {
+            return Ok(None);
+        }
+        if self.part == Part::Concatenated {
+            return self.method.about().bank.parse().map(Some);
+        }
+        if self.bank.is_some() {
+            return Ok(self.bank.clone());
+        }
+        let own = match self.method.about().bank {
+            DEFAULT_BANK if !samples.views().is_empty() => DEFAULT_BANK_OF_VIEWS,
+            bank => bank,
+        };
+        let own = (samples.n_features() > 0).then(|| own.to_string());
+        let grams = samples.grams().iter().map(|gram| Kernel::precomputed(gram.name()).to_string());
+        own.into_iter().chain(grams).collect::<Vec<_>>().join(", ").parse().map(Some)
     }
 
     /// The parameters.
@@ -212,15 +202,42 @@ impl Plan {
     pub fn settings(&self) -> BTreeMap<String, String> {
         let mut settings = BTreeMap::from([
             ("method".to_string(), self.name().to_string()),
-            ("scale".to_string(), self.scale.word().to_string()),
+            ("scale".to_string(), self.recipe.scale.word().to_string()),
             ("seed".to_string(), self.seed.to_string()),
         ]);
-        if let Some(bank) = &self.bank {
-            settings.insert("kernels".to_string(), bank.to_string());
+        if self.uses_kernels() {
+            let bank = self.bank.as_ref().map_or(self.method.about().bank.to_string(), Bank::to_string);
+            settings.insert("kernels".to_string(), bank);
             settings.insert("precision".to_string(), self.precision.word().to_string());
         }
+        // What is as it always was goes without saying.
+        let mut say = |name: &str, value: Option<String>| value.map(|value| settings.insert(name.into(), value));
+        say("log", self.recipe.log.word());
+        say("top_variance", self.recipe.top_variance.map(|k| k.to_string()));
+        say("missing", (self.missing != Missing::Skip).then(|| self.missing.word().to_string()));
+        say("views", self.part.word());
+        say("proba", self.proba.then(|| "yes".to_string()));
         settings.extend(self.params.to_texts());
         settings
+    }
+
+    /// How the plan is called beside others: its method, and the views if not all take part.
+    pub fn title(&self) -> String {
+        self.part.word().map_or(self.name().to_string(), |part| format!("{}, {part}", self.name()))
+    }
+
+    /// Whether probabilities are asked for.
+    pub(crate) fn wants_proba(&self) -> bool {
+        self.proba
+    }
+
+    /// Whether views are left out.
+    pub(crate) fn is_part(&self) -> bool {
+        self.part != Part::All
+    }
+
+    pub(super) fn method(&self) -> &dyn AnyMethod {
+        self.method.as_ref()
     }
 
     /// Trains on all rows with the machine's threads, silently.
@@ -236,6 +253,7 @@ impl Plan {
             checkpoint.open(&self.identity(&data.fingerprint()))?;
         }
         let prepared = self.prepare(data, session)?;
+        prepared.notes().iter().for_each(|note| session.observer.note(note));
         if let Some(stack) = &prepared.stack {
             // Who set a limit should hear that it was reached, also in a pipe: it costs time.
             if stack.is_limited() {
@@ -249,76 +267,88 @@ impl Plan {
 
     /// Scales the rows and computes the kernels. Cost: see [`Stack::train`].
     pub fn prepare<'a>(&self, data: &'a Dataset, session: &mut Session<'_>) -> Result<Prepared<'a>> {
-        let start = Instant::now();
-        check_labels(data)?;
-        let scaler = match self.scale {
-            Scale::Standard => Scaler::fit(data.samples.features())?,
-            Scale::None => Scaler::identity(data.samples.n_features()),
-        };
-        let rows = scaler.apply(data.samples.features())?;
-        let scale_seconds = start.elapsed().as_secs_f64();
-        let layout = Layout { names: data.samples.names(), views: data.samples.views() };
-        let kernels = self.bank.as_ref().map(|bank| bank.resolve(&layout, &rows)).transpose()?;
-        let stack = kernels.as_ref().map(|kernels| self.build(&rows, kernels, session)).transpose()?;
-        let bank = self.bank.clone();
-        let kernels = kernels.unwrap_or_default();
-        let seconds = start.elapsed().as_secs_f64();
-        let (scale, precision, needs) = (self.scale, self.precision, self.method.about().needs);
-        Ok(Prepared { data, scale, scaler, rows, bank, kernels, precision, needs, stack, scale_seconds, seconds })
+        Prepared::new(self, data, session)
     }
 
-    fn build(&self, rows: &Features, kernels: &[Kernel], session: &mut Session<'_>) -> Result<Stack> {
-        session.observer.phase("kernels");
-        let control = session.control.clone();
-        let stop = session.control.clone();
-        let observer = std::sync::Mutex::new(&mut *session.observer);
-        let watch = |done: usize, total: usize| {
-            // Whoever finds the observer busy leaves the news to the next block.
-            if let Ok(mut observer) = observer.try_lock() {
-                observer.progress(&Progress::of(done, total));
-            }
-            control.stop().is_none()
-        };
-        let building = Building {
-            pool: session.pool,
-            memory: session.memory,
-            precision: self.precision,
-            storage: if self.method.about().needs == Needs::Pass { Storage::Tiled } else { Storage::Fit },
-            watch: Some(&watch),
-            stop: Some(Arc::new(move || stop.stop().is_some())),
-        };
-        let stack = Stack::train(rows, kernels, &building)?;
-        for note in stack.notes() {
-            session.observer.note(note);
-        }
-        Ok(stack)
+    /// What decides how rows are prepared.
+    pub(super) fn preparation(&self, samples: &Samples) -> Result<Preparation> {
+        let (recipe, part) = (self.recipe.clone(), self.part.clone());
+        // Kernels on all columns know nothing of a row that lacks one view.
+        let missing = if part == Part::Concatenated { Missing::Impute } else { self.missing };
+        Ok(Preparation { recipe, missing, part, bank: self.bank(samples)?, precision: self.precision })
     }
 
-    /// Runs the method on prepared rows; see [`Prepared::fits`] for which.
+    /// Runs the method on prepared rows; see [`Prepared::fits`] for which. Parameters that are `auto` are chosen first, and
+    /// probabilities learned last, both on inner folds.
     pub fn fit(&self, prepared: &Prepared<'_>, session: &mut Session<'_>) -> Result<Model> {
-        let rows = Rows::new(&prepared.rows, session.memory);
+        if !prepared.fits(self) {
+            return Err(Error::input("the rows were prepared with another bank, precision or scaling than the plan's"));
+        }
+        let rows = Rows::new(prepared.points.features(), session.memory);
         let input = match &prepared.stack {
             Some(stack) if self.uses_kernels() => Input::Stack(stack),
             _ => Input::Rows(&rows),
         };
-        if !prepared.fits(self) {
-            return Err(Error::input("the rows were prepared with another bank, precision or scaling than the plan's"));
-        }
-        let task = Task { input, labels: &prepared.data.labels, seed: self.seed, pool: session.pool };
+        let (labels, groups) = (&prepared.data.labels, prepared.data.groups.as_deref());
+        let task = Task { input, labels, groups, views: &prepared.views, seed: self.seed, pool: session.pool };
+        let (params, tuned) = self.chosen(&task, session)?;
         let fingerprint = prepared.data.fingerprint();
         let identity = self.identity(&fingerprint);
         let checkpoint = session.checkpoint.as_ref();
         let mut runner = Runner { control: &session.control, observer: session.observer, checkpoint, identity };
-        let run = runner.run(self.method.as_ref(), &task, &self.params)?;
-        let mut header = self.header(prepared, fingerprint);
+        let run = runner.run(self.method(), &task, &params)?;
+        let learned = Learned {
+            shares: shares(&task, run.model.as_ref())?,
+            calibration: self.calibrated(&task, &params, &run, session)?,
+            tuned,
+        };
+        let mut header = self.header(prepared, &params, fingerprint);
         header.stop = match run.stop {
             Stop::Finished => "finished".into(),
             stop => format!("{stop} after {} of {} units of work", run.progress.done, run.progress.total),
         };
         header.finished = run.stop == Stop::Finished;
         header.steps = run.steps;
-        let kept = self.kept(prepared, run.model.as_ref());
-        Ok(Model::new(header, prepared.scaler.clone(), kept, run.model, run.record))
+        let kept = prepared.kept(self, run.model.as_ref());
+        Ok(Model::new(header, prepared.preparation.missing, kept, learned, run.model, run.record))
+    }
+
+    /// The parameters with those that are `auto` chosen, and one line about the choice.
+    fn chosen(&self, task: &Task<'_>, session: &mut Session<'_>) -> Result<(Params, Option<String>)> {
+        let candidates = self.params.candidates();
+        if let [only] = candidates.as_slice() {
+            return Ok((only.clone(), None));
+        }
+        session.observer.phase("inner folds");
+        let (best, found) = inner::tune(self.method(), &candidates, task, &session.control)?;
+        let texts = |params: &Params| {
+            let texts = params.to_texts();
+            self.params.autos().iter().map(|&name| format!("{name} = {}", texts[name])).collect::<Vec<_>>().join(", ")
+        };
+        let all: Vec<String> = candidates
+            .iter()
+            .zip(&found)
+            .map(|(params, accuracy)| format!("{} {accuracy:.4}", texts(params)))
+            .collect();
+        let line = format!("{}; held-out accuracy of {}", texts(&candidates[best]), all.join("; "));
+        Ok((candidates[best].clone(), Some(line)))
+    }
+
+    /// The map from scores to probabilities, if it was asked for and the method has none of its own.
+    fn calibrated(
+        &self,
+        task: &Task<'_>,
+        params: &Params,
+        run: &Run,
+        session: &mut Session<'_>,
+    ) -> Result<Option<Calibration>> {
+        if !self.proba || run.model.has_probabilities() || run.stop != Stop::Finished {
+            return Ok(None);
+        }
+        session.observer.phase("probabilities");
+        let folds = inner::folds(task, Deal::Calibrate)?;
+        let margins = inner::held_out(Want::Margins, self.method(), params, task, &folds, &session.control)?;
+        Calibration::fit(&margins, task.labels.codes()).map(Some)
     }
 
     /// What a stored state must agree with.
@@ -330,18 +360,18 @@ impl Plan {
         identity
     }
 
-    fn header(&self, prepared: &Prepared<'_>, fingerprint: String) -> Header {
+    fn header(&self, prepared: &Prepared<'_>, params: &Params, fingerprint: String) -> Header {
         let samples: &Samples = &prepared.data.samples;
         Header {
             method: self.name().into(),
-            params: self.params.to_texts(),
-            kernels: self.bank.as_ref().map(Bank::to_string),
+            params: params.to_texts(),
+            kernels: prepared.preparation.bank.as_ref().filter(|_| self.uses_kernels()).map(Bank::to_string),
             resolved: if self.uses_kernels() {
                 prepared.kernels.iter().map(Kernel::to_string).collect()
             } else {
                 vec![]
             },
-            scale: self.scale.word().into(),
+            scale: self.recipe.scale.word().into(),
             precision: self.precision,
             seed: self.seed,
             classes: prepared.data.labels.classes().to_vec(),
@@ -361,63 +391,4 @@ impl Plan {
             steps: 0,
         }
     }
-
-    /// The training rows the model needs: its points, or all of them where a centred kernel averages over all.
-    fn kept(&self, prepared: &Prepared<'_>, model: &dyn Predict) -> Kept {
-        let stack = prepared.stack.as_ref().filter(|_| self.uses_kernels());
-        let all = if self.uses_kernels() { prepared.kernels.len() } else { 0 };
-        let used = model.kernels().unwrap_or_else(|| (0..all).collect());
-        let kernels: Vec<Kernel> = used.iter().map(|&m| prepared.kernels[m].clone()).collect();
-        let centring = stack.map_or_else(Vec::new, |stack| used.iter().map(|&m| stack.centring()[m].clone()).collect());
-        let points = model.points();
-        if kernels.iter().any(Kernel::is_centred) {
-            Kept { used, rows: prepared.rows.clone(), columns: points.to_vec(), centring, kernels }
-        } else {
-            Kept {
-                used,
-                rows: prepared.rows.select_rows(points),
-                columns: (0..points.len()).collect(),
-                centring,
-                kernels,
-            }
-        }
-    }
-}
-
-/// The training rows inside a model and how its stack is made from them.
-pub(super) struct Kept {
-    /// Which kernels of the bank the model uses, ascending.
-    pub(super) used: Vec<usize>,
-    pub(super) rows: Features,
-    /// Which of `rows` the model's points are, in its order.
-    pub(super) columns: Vec<usize>,
-    /// The used kernels and, for the centred ones, their training means.
-    pub(super) kernels: Vec<Kernel>,
-    pub(super) centring: Vec<Option<Centring>>,
-}
-
-/// More classes than this, and fewer than two rows each, is no classification.
-const FEW_CLASSES: usize = 10;
-
-fn check_labels(data: &Dataset) -> Result<()> {
-    let labels = &data.labels;
-    let counts = labels.counts();
-    let present: Vec<usize> = (0..labels.n_classes()).filter(|&class| counts[class] > 0).collect();
-    let (n, n_classes) = (labels.n_samples(), present.len());
-    let message = match present.as_slice() {
-        [] => "there are no training rows; give at least one row of each of two classes".into(),
-        [only] => {
-            let name = &labels.classes()[*only];
-            format!("all training rows ({n}) have the class `{name}`; a classifier needs rows of at least two classes")
-        }
-        _ if n_classes > FEW_CLASSES && 2 * n_classes > n => {
-            let column =
-                data.label_name.as_ref().map_or("the label".into(), |name| format!("the label column '{name}'"));
-            format!(
-                "{column} has {n_classes} different values in {n} rows: a number or an id is no class; choose the class column with --label"
-            )
-        }
-        _ => return Ok(()),
-    };
-    Err(Error::data(Place::file(data.name.clone()), message))
 }

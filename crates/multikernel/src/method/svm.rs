@@ -17,8 +17,8 @@ pub struct Svm;
 const C: Param = Param {
     name: "c",
     default: "10",
-    allowed: Allowed::Positive,
-    help: "trade-off: large follows the training rows, small is smooth",
+    allowed: Allowed::PositiveOrAuto(&[0.1, 1.0, 10.0, 100.0, 1000.0]),
+    help: "trade-off: large follows the training rows, small is smooth; auto chooses among 0.1, 1, 10, 100, 1000",
 };
 const TOL: Param = Param {
     name: "tol",

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::data::{BundledSet, bundled_sets};
-use crate::evaluate::{Evaluation, Fold, Metrics, PlanResult, Spread};
+use crate::evaluate::{Evaluation, Fold, KernelSummary, Metrics, PlanResult, Spread};
 use crate::method::{Model, Registry};
 use crate::run::{About, Param};
 
@@ -23,6 +23,10 @@ const FIGURES: [Figure; 9] = [
     ("auprc", |m| m.auprc),
 ];
 
+/// The figures of probabilities, reported where there are some.
+const PROBABILITY_FIGURES: [Figure; 3] =
+    [("brier", |m| m.brier), ("log_loss", |m| m.log_loss), ("calibration_error", |m| m.calibration_error)];
+
 /// An evaluation as the JSON text of `evaluate --json`.
 pub fn evaluation_json(found: &Evaluation) -> String {
     let (n_samples, n_features, n_classes) = found.shape;
@@ -39,6 +43,7 @@ pub fn evaluation_json(found: &Evaluation) -> String {
         "seed": found.seed,
         "results": found.results.iter().map(result).collect::<Vec<_>>(),
         "paired": found.paired,
+        "paired_auroc": found.paired_auroc,
     }))
 }
 
@@ -50,9 +55,16 @@ fn result(result: &PlanResult) -> Value {
     for (name, figure) in FIGURES {
         object.insert(name.into(), spread(result.spread(|fold| figure(&fold.metrics))));
     }
+    for (name, figure) in PROBABILITY_FIGURES {
+        if let Some(found) = result.spread(|fold| figure(&fold.metrics)) {
+            object.insert(name.into(), spread(Some(found)));
+        }
+    }
     object.insert("train_seconds".into(), spread(result.spread(|fold| Some(fold.train_seconds))));
     object.insert("predict_seconds".into(), spread(result.spread(|fold| Some(fold.predict_seconds))));
     object.insert("confusion".into(), json!(confusion(result)));
+    object.insert("views".into(), result.view_summaries().iter().map(summary).collect());
+    object.insert("kernels".into(), result.kernel_summaries().iter().map(summary).collect());
     object.insert("folds".into(), result.folds.iter().map(fold).collect());
     Value::Object(object)
 }
@@ -63,12 +75,27 @@ fn fold(fold: &Fold) -> Value {
     for (name, figure) in FIGURES {
         object.insert(name.into(), json!(figure(&fold.metrics)));
     }
+    for (name, figure) in PROBABILITY_FIGURES {
+        if let Some(found) = figure(&fold.metrics) {
+            object.insert(name.into(), json!(found));
+        }
+    }
     object.insert("train_seconds".into(), json!(fold.train_seconds));
     object.insert("predict_seconds".into(), json!(fold.predict_seconds));
     object.insert("confusion".into(), json!(fold.metrics.confusion));
     object.insert("weights".into(), json!(fold.weights));
+    object.insert("shares".into(), json!(fold.shares));
     object.insert("warnings".into(), json!(fold.warnings));
     Value::Object(object)
+}
+
+fn summary(one: &KernelSummary) -> Value {
+    json!({
+        "name": one.name,
+        "weight": spread(Some(one.weight)),
+        "share": spread(one.share),
+        "selected": one.selected,
+    })
 }
 
 fn spread(spread: Option<Spread>) -> Value {
@@ -92,10 +119,12 @@ pub(super) fn confusion(result: &PlanResult) -> Vec<Vec<u64>> {
 pub fn model_json(model: &Model) -> String {
     let (n_samples, dataset, fingerprint) = model.trained_on();
     let weight = |m: usize| model.weights().and_then(|weights| weights.get(m));
+    let share = |m: usize| model.shares().and_then(|shares| shares.get(m));
+    let view = |m: usize| model.views().iter().find(|view| view.kernels.contains(&m)).map(|view| view.name.as_str());
     let names = model.kernels().iter().zip(model.kernel_names());
     let kernels: Vec<Value> = names
         .enumerate()
-        .map(|(m, (kernel, name))| json!({"kernel": kernel, "name": name, "weight": weight(m)}))
+        .map(|(m, (kernel, name))| json!({"kernel": kernel, "name": name, "view": view(m), "weight": weight(m), "share": share(m)}))
         .collect();
     pretty(&json!({
         "method": model.method(),
@@ -158,4 +187,52 @@ pub fn methods_json(registry: &Registry) -> String {
 
 fn pretty(value: &Value) -> String {
     format!("{value:#}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::bundled;
+    use crate::evaluate::{Protocol, evaluate};
+    use crate::method::{Plan, Session};
+    use crate::report::evaluation_text;
+    use crate::run::Silent;
+    use crate::{Matrix, Pool};
+
+    #[test]
+    fn figures_of_probabilities_are_reported_where_there_are_some() {
+        let (pool, data) = (Pool::new(1).unwrap(), bundled("sonar").unwrap());
+        let plans = [Plan::new("majority").unwrap(), Plan::new("majority").unwrap()];
+        let protocol = Protocol::Folds(2);
+        let mut found = evaluate(&data, &plans, &protocol, 0, &mut Session::new(&pool, &mut Silent)).unwrap();
+        let plain = evaluation_json(&found);
+        assert!(!plain.contains("brier") && !plain.contains("log_loss") && !plain.contains("calibration_error"));
+        assert!(!evaluation_text(&found).contains("Brier"));
+
+        // The second method has probabilities: three quarters for the first class.
+        for fold in &mut found.results[1].folds {
+            let truth: Vec<usize> =
+                (0..2).flat_map(|c| vec![c; fold.metrics.confusion[c].iter().sum::<u64>() as usize]).collect();
+            let p = Matrix::from_fn(truth.len(), 2, |_, c| [0.75, 0.25][c]);
+            fold.metrics = fold.metrics.clone().with_probabilities(&truth, &p).unwrap();
+        }
+        let json: Value = serde_json::from_str(&evaluation_json(&found)).unwrap();
+        assert!(json["results"][0].get("brier").is_none() && json["results"][0]["folds"][0].get("brier").is_none());
+        let second = &json["results"][1];
+        for (name, figure) in PROBABILITY_FIGURES {
+            let values: Vec<f64> =
+                (0..2).map(|split| figure(&found.results[1].folds[split].metrics).unwrap()).collect();
+            assert_eq!(second["folds"][1][name], json!(values[1]));
+            assert_eq!(second[name]["mean"], json!((values[0] + values[1]) / 2.0));
+        }
+        let text = evaluation_text(&found);
+        let lines: Vec<&str> =
+            text.lines().filter(|line| line.contains("Brier") || line.starts_with("majority ")).collect();
+        assert!(lines[0].contains("AUPRC   Brier  log-loss  calibration  train s"), "{text}");
+        let mean = |name: &str| format!("{:.4}", second[name]["mean"].as_f64().unwrap());
+        let words: Vec<&str> = lines[2].split_whitespace().collect();
+        let at = words.iter().position(|word| *word == mean("brier")).unwrap();
+        assert_eq!(words[at + 1..at + 3], [mean("log_loss"), mean("calibration_error")]);
+        assert!(lines[1].split_whitespace().filter(|word| *word == "-").count() == 3, "{text}");
+    }
 }

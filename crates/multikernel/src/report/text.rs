@@ -2,7 +2,7 @@
 
 use super::json::confusion;
 use super::{Table, bars, count};
-use crate::evaluate::{Evaluation, Fold, LEVEL, Paired, PlanResult, Spread};
+use crate::evaluate::{Evaluation, Fold, KernelSummary, LEVEL, Paired, PlanResult, Spread};
 use crate::method::Model;
 
 /// Width of a drawing in columns.
@@ -10,6 +10,9 @@ const WIDTH: usize = 78;
 
 /// Confusion tables wider than this many classes are left to JSON.
 const MOST_CLASSES: usize = 12;
+
+/// Kernels listed after an evaluation.
+const MOST_KERNELS: usize = 20;
 
 /// Kernels drawn one by one; the rest are summed up in a line.
 const MOST_BARS: usize = 40;
@@ -38,6 +41,12 @@ pub fn evaluation_text(found: &Evaluation) -> String {
         let interval = if done > 1 { interval.as_str() } else { "" };
         text += &format!("\nDifferences in accuracy on the same splits{interval}\n{}", paired(&found.paired));
     }
+    if !found.paired_auroc.is_empty() && found.results.iter().any(|result| result.method.contains(", ")) {
+        text += &format!("\nThe same in AUROC\n{}", paired(&found.paired_auroc));
+    }
+    if let Some(first) = found.results.first().filter(|_| is_lone(found)) {
+        text += &kernels_over_splits(first);
+    }
     if let [result] = found.results.as_slice()
         && n_classes <= MOST_CLASSES
     {
@@ -46,19 +55,53 @@ pub fn evaluation_text(found: &Evaluation) -> String {
     text
 }
 
+/// Whether all results are of one method, on different views.
+fn is_lone(found: &Evaluation) -> bool {
+    let first = found.results.first().map_or("", |result| result.method.as_str());
+    found.results.iter().skip(1).all(|result| result.method.starts_with(&format!("{first}, ")))
+}
+
+/// Weights and shares of views and of the kernels that matter most.
+fn kernels_over_splits(result: &PlanResult) -> String {
+    let views = result.view_summaries();
+    let mut kernels = result.kernel_summaries();
+    if kernels.len() < 2 {
+        return String::new();
+    }
+    let size = |kernel: &KernelSummary| kernel.share.unwrap_or(kernel.weight).mean;
+    let n = kernels.len();
+    if n > MOST_KERNELS {
+        kernels.sort_by(|a, b| size(b).total_cmp(&size(a)));
+        kernels.truncate(MOST_KERNELS);
+    }
+    let most = if n > kernels.len() {
+        format!(", the {} with the largest shares of {n}", kernels.len())
+    } else {
+        String::new()
+    };
+    let views = if views.len() > 1 { format!("\nViews\n{}", summaries("view", &views)) } else { String::new() };
+    format!("{views}\nKernels{most}\n{}", summaries("kernel", &kernels))
+}
+
+fn summaries(what: &str, all: &[KernelSummary]) -> Table {
+    let mut table = Table::new(&[what, "weight", "share of the decision", "selected"]);
+    let text = |spread: Spread| match spread.std {
+        Some(std) => format!("{:.4} ± {std:.4}", spread.mean),
+        None => format!("{:.4}", spread.mean),
+    };
+    for one in all {
+        let share = one.share.map_or("-".into(), text);
+        table.row(vec![short(&one.name), text(one.weight), share, format!("{:.0}%", 100.0 * one.selected)]);
+    }
+    table
+}
+
 fn methods(results: &[PlanResult]) -> Table {
-    let mut table = Table::new(&[
-        "method",
-        "kernels",
-        "accuracy",
-        "balanced",
-        "macro F",
-        "MCC",
-        "AUROC",
-        "AUPRC",
-        "train s",
-        "predict s",
-    ]);
+    let probable = results.iter().flat_map(|result| &result.folds).any(|fold| fold.metrics.brier.is_some());
+    let mut head = vec!["method", "kernels", "accuracy", "balanced", "macro F", "MCC", "AUROC", "AUPRC"];
+    head.extend(if probable { &["Brier", "log-loss", "calibration"][..] } else { &[] });
+    head.extend(["train s", "predict s"]);
+    let mut table = Table::new(&head);
     for result in results {
         let with_std = |figure: fn(&Fold) -> f64| match result.spread(|fold| Some(figure(fold))) {
             Some(Spread { mean, std: Some(std) }) => format!("{mean:.4} ± {std:.4}"),
@@ -68,7 +111,7 @@ fn methods(results: &[PlanResult]) -> Table {
         let mean = |figure: fn(&Fold) -> Option<f64>| {
             result.spread(figure).map_or("-".into(), |spread| format!("{:.4}", spread.mean))
         };
-        table.row(vec![
+        let mut row = vec![
             result.method.clone(),
             result.n_kernels.to_string(),
             with_std(|fold| fold.metrics.accuracy),
@@ -77,9 +120,14 @@ fn methods(results: &[PlanResult]) -> Table {
             mean(|fold| Some(fold.metrics.mcc)),
             mean(|fold| fold.metrics.auroc),
             mean(|fold| fold.metrics.auprc),
-            mean(|fold| Some(fold.train_seconds)),
-            mean(|fold| Some(fold.predict_seconds)),
-        ]);
+        ];
+        if probable {
+            row.push(mean(|fold| fold.metrics.brier));
+            row.push(mean(|fold| fold.metrics.log_loss));
+            row.push(mean(|fold| fold.metrics.calibration_error));
+        }
+        row.extend([mean(|fold| Some(fold.train_seconds)), mean(|fold| Some(fold.predict_seconds))]);
+        table.row(row);
     }
     table
 }
@@ -94,7 +142,9 @@ fn paired(pairs: &[Paired]) -> Table {
         };
         let verdict = if pair.distinguishable || pair.interval.is_none() { "" } else { "not distinguishable" };
         let difference = format!("{} - {}", pair.a, pair.b);
-        table.row(vec![difference, format!("{:+.4}", pair.difference), interval, verdict.into()]);
+        // What rounds to nothing has no sign.
+        let mean = if pair.difference.abs() < 5e-5 { 0.0 } else { pair.difference };
+        table.row(vec![difference, format!("{mean:+.4}"), interval, verdict.into()]);
     }
     table
 }
@@ -141,8 +191,26 @@ pub fn model_text(model: &Model) -> String {
     }
     if let Some(weights) = model.weights() {
         text += &format!("\nKernel weights\n{}", weight_bars(&model.kernel_names(), weights));
+        if let Some(shares) = model.shares() {
+            text += &format!("\nShares of the decision\n{}", weight_bars(&model.kernel_names(), shares));
+        }
+        text += &views_of(model, weights);
     }
     text
+}
+
+/// Weight and share of each view.
+fn views_of(model: &Model, weights: &[f64]) -> String {
+    if model.views().len() < 2 {
+        return String::new();
+    }
+    let mut table = Table::new(&["view", "kernels", "weight", "share"]);
+    for view in model.views() {
+        let sum = |values: &[f64]| format!("{:.4}", view.kernels.iter().map(|&m| values[m]).sum::<f64>());
+        let share = model.shares().map_or("-".into(), sum);
+        table.row(vec![view.name.clone(), view.kernels.len().to_string(), sum(weights), share]);
+    }
+    format!("\nViews\n{table}")
 }
 
 fn weight_bars(kernels: &[String], weights: &[f64]) -> String {

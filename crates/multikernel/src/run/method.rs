@@ -108,6 +108,20 @@ impl<'a> Input<'a> {
     }
 }
 
+/// The kernels that look at one view and no other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelsOfView {
+    /// The view, or the Gram matrix.
+    pub name: String,
+    /// Its kernels, ascending.
+    pub kernels: Vec<usize>,
+}
+
+/// The label of a row of scores: the first largest.
+pub(crate) fn first_largest(scores: &[f64]) -> usize {
+    (0..scores.len()).rev().max_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap_or(0)
+}
+
 /// Marks the streams of methods; splits take those without the mark.
 const METHOD_STREAMS: u64 = 1 << 63;
 
@@ -118,6 +132,11 @@ pub struct Task<'a> {
     pub input: Input<'a>,
     /// Their classes. In a split, a class of the data may have no row.
     pub labels: &'a Labels,
+    /// What rows belong to (patients, batches), where that is known: rows of one group must not be on both sides of an
+    /// inner split.
+    pub groups: Option<&'a [usize]>,
+    /// The kernels on each single view; none for data without views.
+    pub views: &'a [KernelsOfView],
     /// Names all randomness of the run, which comes from [`Task::rng`].
     pub seed: u64,
     /// The threads.
@@ -155,9 +174,20 @@ pub trait Predict: Send + Sync {
     /// The stack given has the columns that [`Predict::points`] asked for.
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix>;
 
+    /// A number for each point and class from which probabilities can be learned: larger is more likely, of one kind for all
+    /// classes, and smooth, which votes are not. The scores unless there is something better.
+    fn margins(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
+        self.scores(input, pool)
+    }
+
     /// Class probabilities, for models that have them.
     fn probabilities(&self, _input: Input<'_>, _pool: &Pool) -> Result<Option<Matrix>> {
         Ok(None)
+    }
+
+    /// Whether [`Predict::probabilities`] gives any.
+    fn has_probabilities(&self) -> bool {
+        false
     }
 
     /// Whether its arrays fit together and the numbers of kernels and classes: called when it is read from a file,
@@ -179,6 +209,12 @@ pub trait Predict: Send + Sync {
 
     /// One weight per kernel of the bank, for models that have them.
     fn weights(&self) -> Option<&[f64]> {
+        None
+    }
+
+    /// For models whose decisions are `f_p(x) = sum_i coef_ip sum_m weights_m k_m(x_i, x) + bias_p` over their points: the
+    /// coefficients, one row per point and one column per decision. From them each kernel's share of the decisions is found.
+    fn coefficients(&self) -> Option<&Matrix> {
         None
     }
 

@@ -15,6 +15,8 @@ pub enum Value {
     Whole(u64),
     /// A word or free text.
     Text(String),
+    /// To be chosen by inner cross-validation.
+    Auto,
 }
 
 impl fmt::Display for Value {
@@ -23,9 +25,13 @@ impl fmt::Display for Value {
             Value::Number(value) => write!(f, "{value}"),
             Value::Whole(value) => write!(f, "{value}"),
             Value::Text(value) => f.write_str(value),
+            Value::Auto => f.write_str(AUTO),
         }
     }
 }
+
+/// The word for a parameter that is to be chosen.
+const AUTO: &str = "auto";
 
 /// What a parameter may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +39,8 @@ impl fmt::Display for Value {
 pub enum Allowed {
     /// A finite number above zero.
     Positive,
+    /// A finite number above zero, or `auto`: the best of these by inner cross-validation, the first of equals.
+    PositiveOrAuto(&'static [f64]),
     /// A whole number from the first to the second, both included.
     Whole(u64, u64),
     /// One of these words.
@@ -45,6 +53,7 @@ impl fmt::Display for Allowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Allowed::Positive => f.write_str("a number above 0"),
+            Allowed::PositiveOrAuto(_) => f.write_str("a number above 0, or auto"),
             Allowed::Whole(low, u64::MAX) => write!(f, "a whole number from {low}"),
             Allowed::Whole(low, high) => write!(f, "a whole number from {low} to {high}"),
             Allowed::OneOf(words) => write!(f, "one of {}", words.join(", ")),
@@ -70,7 +79,8 @@ impl Param {
     fn parse(&self, text: &str) -> Result<Value> {
         let refuse = || Error::param(self.name, format!("must be {}, got `{text}`", self.allowed));
         match self.allowed {
-            Allowed::Positive => match text.parse::<f64>() {
+            Allowed::PositiveOrAuto(_) if text == AUTO => Ok(Value::Auto),
+            Allowed::Positive | Allowed::PositiveOrAuto(_) => match text.parse::<f64>() {
                 Ok(value) if value.is_finite() && value > 0.0 => Ok(Value::Number(value)),
                 _ => Err(refuse()),
             },
@@ -146,6 +156,7 @@ impl Params {
             Value::Number(value) => *value,
             Value::Whole(value) => *value as f64,
             Value::Text(_) => panic!("the parameter {name} is a text, not a number"),
+            Value::Auto => panic!("the parameter {name} was not chosen before the method ran"),
         }
     }
 
@@ -178,6 +189,28 @@ impl Params {
         }
     }
 
+    /// The settings to choose from: one for each value of each parameter that is `auto`, in the order of their lists; these
+    /// parameters themselves where none is.
+    pub fn candidates(&self) -> Vec<Params> {
+        let mut all = vec![self.clone()];
+        for param in self.known {
+            if let (Allowed::PositiveOrAuto(grid), Some(Value::Auto)) = (param.allowed, self.values.get(param.name)) {
+                let with = |params: &Params, value: f64| {
+                    let mut params = params.clone();
+                    params.values.insert(param.name, Value::Number(value));
+                    params
+                };
+                all = all.iter().flat_map(|params| grid.iter().map(move |&value| with(params, value))).collect();
+            }
+        }
+        all
+    }
+
+    /// The names of the parameters that are `auto`.
+    pub fn autos(&self) -> Vec<&'static str> {
+        self.values.iter().filter(|(_, value)| **value == Value::Auto).map(|(name, _)| *name).collect()
+    }
+
     /// All values as text, the form they are stored and compared in.
     pub fn to_texts(&self) -> BTreeMap<String, String> {
         self.values.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
@@ -190,6 +223,8 @@ mod tests {
 
     const KNOWN: &[Param] = &[
         Param { name: "c", default: "1", allowed: Allowed::Positive, help: "" },
+        Param { name: "p", default: "1", allowed: Allowed::PositiveOrAuto(&[1.0, 2.0]), help: "" },
+        Param { name: "q", default: "2", allowed: Allowed::PositiveOrAuto(&[3.0, 5.0]), help: "" },
         Param { name: "trials", default: "100", allowed: Allowed::Whole(1, 1000), help: "" },
         Param { name: "multiclass", default: "ovo", allowed: Allowed::OneOf(&["ovo", "ovr"]), help: "" },
     ];
@@ -203,7 +238,9 @@ mod tests {
             ("c", "NaN", "parameter c: must be a number above 0, got `NaN`"),
             ("trials", "1.5", "parameter trials: must be a whole number from 1 to 1000, got `1.5`"),
             ("multiclass", "all", "parameter multiclass: must be one of ovo, ovr, got `all`"),
-            ("trails", "3", "parameter trails: is unknown (did you mean trials?); known: c, trials, multiclass"),
+            ("trails", "3", "parameter trails: is unknown (did you mean trials?); known: c, p, q, trials, multiclass"),
+            ("c", "auto", "parameter c: must be a number above 0, got `auto`"),
+            ("p", "none", "parameter p: must be a number above 0, or auto, got `none`"),
         ];
         for (name, text, message) in cases {
             assert_eq!(params.set(name, text).unwrap_err().to_string(), message);
@@ -218,10 +255,22 @@ mod tests {
     }
 
     #[test]
+    fn candidates_are_all_values_of_all_parameters_that_are_auto() {
+        let mut params = Params::new(KNOWN).unwrap();
+        assert_eq!(params.candidates(), [params.clone()]);
+        params.set("p", "auto").unwrap();
+        params.set("q", "auto").unwrap();
+        assert_eq!(params.autos(), ["p", "q"]);
+        let found: Vec<(f64, f64)> = params.candidates().iter().map(|c| (c.number("p"), c.number("q"))).collect();
+        assert_eq!(found, [(1.0, 3.0), (1.0, 5.0), (2.0, 3.0), (2.0, 5.0)]);
+    }
+
+    #[test]
     fn texts_of_every_value_read_back_equal() {
         let mut params = Params::new(KNOWN).unwrap();
         params.set("c", "0.1").unwrap();
         params.set("trials", "7").unwrap();
+        params.set("q", "auto").unwrap();
         let mut again = Params::new(KNOWN).unwrap();
         for (name, text) in params.to_texts() {
             again.set(&name, &text).unwrap();

@@ -3,148 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::data::{Presence, View};
+use crate::data::{Gram, Presence, View};
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::kernel::{Columns, Kernel};
 use crate::linalg::Matrix;
-
-/// How far a Gram matrix may be from symmetric, relative to its largest entry: what single precision leaves.
-const ASYMMETRY: f64 = 1e-6;
-
-/// A Gram matrix that was given: the values of one kernel between row points and column points.
-///
-/// Kernels `precomputed(NAME)` read it. [`Gram::square`] is one among the training points, [`Gram::cross`] one between new
-/// points and the training points. 8 bytes per entry, shared by all clones.
-///
-/// ```
-/// use multikernel::{Matrix, stack::Gram};
-/// let gram = Gram::square("shape", Matrix::from_vec(2, 2, vec![4.0, 1.0, 1.0, 1.0])?)?;
-/// assert_eq!((gram.n_rows(), gram.diagonal()), (2, &[4.0, 1.0][..]));
-/// # Ok::<(), multikernel::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct Gram {
-    name: Arc<str>,
-    values: Arc<Matrix>,
-    /// k(x, x) of the row points; empty where nobody gave it.
-    rows: Arc<[f64]>,
-    /// k(y, y) of the column points.
-    cols: Arc<[f64]>,
-}
-
-impl Gram {
-    /// The kernel among points: n x n, finite, symmetric (up to what single precision leaves, and then averaged) and without
-    /// a negative number on the diagonal.
-    pub fn square(name: &str, mut values: Matrix) -> Result<Gram> {
-        let n = values.n_rows();
-        if values.n_cols() != n {
-            return Err(refuse(name, format!("is {n} x {}; it must be square", values.n_cols())));
-        }
-        check_finite(name, &values)?;
-        let largest = values.data().iter().fold(0.0f64, |most, value| most.max(value.abs()));
-        for i in 0..n {
-            for j in 0..i {
-                let (a, b) = (values.get(i, j), values.get(j, i));
-                if (a - b).abs() > ASYMMETRY * largest {
-                    return Err(refuse(
-                        name,
-                        format!("is not symmetric: {a} in row {}, column {} but {b} across", i + 1, j + 1),
-                    ));
-                }
-                // Halves before the sum: two large numbers must not overflow.
-                let mean = if a == b { a } else { 0.5 * a + 0.5 * b };
-                values.set(i, j, mean);
-                values.set(j, i, mean);
-            }
-        }
-        let diagonal: Arc<[f64]> = (0..n).map(|i| values.get(i, i)).collect();
-        check_diagonal(name, &diagonal)?;
-        Ok(Gram { name: name.into(), values: Arc::new(values), rows: diagonal.clone(), cols: diagonal })
-    }
-
-    /// The kernel between new points (rows) and all training points (columns, in the order of the training data).
-    /// `diagonal` is k(x, x) of the new points, needed by kernels that are not `raw`; `trained` that of the training points.
-    pub fn cross(name: &str, values: Matrix, diagonal: Option<Vec<f64>>, trained: &[f64]) -> Result<Gram> {
-        let (n, n_trained) = (values.n_rows(), trained.len());
-        if values.n_cols() != n_trained {
-            return Err(refuse(
-                name,
-                format!(
-                    "has {} columns; it must have {n_trained}, one for each row the model was trained on",
-                    values.n_cols()
-                ),
-            ));
-        }
-        check_finite(name, &values)?;
-        let diagonal = diagonal.unwrap_or_default();
-        if !diagonal.is_empty() && diagonal.len() != n {
-            return Err(refuse(
-                name,
-                format!("has {n} rows, its diagonal {} values; give one per row", diagonal.len()),
-            ));
-        }
-        check_diagonal(name, &diagonal)?;
-        Ok(Gram { name: name.into(), values: Arc::new(values), rows: diagonal.into(), cols: trained.into() })
-    }
-
-    /// What kernels call it.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Number of row points.
-    pub fn n_rows(&self) -> usize {
-        self.values.n_rows()
-    }
-
-    /// Number of column points.
-    pub fn n_cols(&self) -> usize {
-        self.values.n_cols()
-    }
-
-    /// k(y, y) of the column points.
-    pub fn diagonal(&self) -> &[f64] {
-        &self.cols
-    }
-
-    /// One entry.
-    pub(super) fn values(&self) -> &Arc<Matrix> {
-        &self.values
-    }
-
-    pub(super) fn row_diagonal(&self) -> &[f64] {
-        &self.rows
-    }
-
-    fn is_square(&self) -> bool {
-        Arc::ptr_eq(&self.rows, &self.cols)
-    }
-}
-
-fn refuse(name: &str, message: String) -> Error {
-    Error::input(format!("the Gram matrix `{name}` {message}"))
-}
-
-fn check_finite(name: &str, values: &Matrix) -> Result<()> {
-    match values.data().iter().position(|value| !value.is_finite()) {
-        Some(k) => {
-            let (i, j) = (k / values.n_cols() + 1, k % values.n_cols() + 1);
-            Err(refuse(name, format!("holds {} in row {i}, column {j}; its values must be finite", values.data()[k])))
-        }
-        None => Ok(()),
-    }
-}
-
-fn check_diagonal(name: &str, diagonal: &[f64]) -> Result<()> {
-    match diagonal.iter().position(|value| !(value.is_finite() && *value >= 0.0)) {
-        Some(i) => {
-            let found = diagonal[i];
-            Err(refuse(name, format!("has {found} on its diagonal in row {}; no kernel has less than 0 there", i + 1)))
-        }
-        None => Ok(()),
-    }
-}
 
 /// The points kernels are between: their features and, where there are any, the Gram matrices they have a row in and the
 /// views they lack. Cloning is cheap.
@@ -197,10 +60,7 @@ impl Points {
         let most = at.iter().copied().max();
         if let Some(gram) = grams.iter().find(|gram| most.is_some_and(|most| most >= gram.n_rows())) {
             let (found, needed) = (gram.n_rows(), most.unwrap_or(0) + 1);
-            return Err(refuse(
-                &gram.name,
-                format!("has {found} rows, the data {needed}; give one per row of the data"),
-            ));
+            return Err(gram.refuse(format!("has {found} rows, the data {needed}; give one per row of the data")));
         }
         (self.grams, self.at) = (grams.into(), at.into());
         Ok(self)
@@ -254,7 +114,7 @@ impl Points {
                 scale: points.iter().map(|&i| known.scale[i]).collect(),
             })
         });
-        let at = if self.grams.is_empty() { Arc::default() } else { points.iter().map(|&i| self.at[i]).collect() };
+        let at = if self.at.is_empty() { Arc::default() } else { points.iter().map(|&i| self.at[i]).collect() };
         Points { features: Arc::new(self.features.select_rows(points)), grams: self.grams.clone(), at, known }
     }
 
@@ -304,21 +164,18 @@ impl Points {
                 )));
             };
             if gram.row_diagonal().is_empty() && !kernel.is_raw() {
-                return Err(refuse(
-                    name,
-                    format!(
-                        "comes without the diagonal k(x, x) of its rows, which {kernel} divides by; give it with --gram \
+                return Err(gram.refuse(format!(
+                    "comes without the diagonal k(x, x) of its rows, which {kernel} divides by; give it with --gram \
                          {name}=FILE,DIAGONAL, or train with `raw`"
-                    ),
-                ));
+                )));
             }
             let most = columns.map_or(&self.at, |columns| &columns.at).iter().copied().max();
             if columns.is_none() && !gram.is_square() {
-                return Err(refuse(name, "must be square to train on".into()));
+                return Err(gram.refuse("must be square to train on".into()));
             }
             if most.is_some_and(|most| most >= gram.n_cols()) {
                 let (found, needed) = (gram.n_cols(), most.unwrap_or(0) + 1);
-                return Err(refuse(name, format!("has {found} columns; the training data needs {needed}")));
+                return Err(gram.refuse(format!("has {found} columns; the training data needs {needed}")));
             }
         }
         Ok(())
@@ -344,38 +201,6 @@ mod tests {
 
     fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
         result.unwrap_err().to_string()
-    }
-
-    #[test]
-    fn gram_matrices_that_are_none_are_refused() {
-        let matrix = |n, m, values: &[f64]| Matrix::from_vec(n, m, values.to_vec()).unwrap();
-        for (values, expected) in [
-            (matrix(1, 2, &[1.0, 2.0]), "the Gram matrix `g` is 1 x 2; it must be square"),
-            (
-                matrix(2, 2, &[1.0, 2.0, 2.1, 1.0]),
-                "the Gram matrix `g` is not symmetric: 2.1 in row 2, column 1 but 2 across",
-            ),
-            (
-                matrix(2, 2, &[1.0, 0.0, 0.0, f64::NAN]),
-                "the Gram matrix `g` holds NaN in row 2, column 2; its values must be finite",
-            ),
-            (
-                matrix(2, 2, &[1.0, 0.0, 0.0, -0.5]),
-                "the Gram matrix `g` has -0.5 on its diagonal in row 2; no kernel has less than 0 there",
-            ),
-        ] {
-            assert_eq!(message(Gram::square("g", values)), expected);
-        }
-        let nearly = Gram::square("g", matrix(2, 2, &[1.0, 0.5, 0.5 + 1e-7, 1.0])).unwrap();
-        assert_eq!(nearly.values().get(0, 1), nearly.values().get(1, 0));
-        assert_eq!(
-            message(Gram::cross("g", matrix(1, 2, &[1.0, 2.0]), None, &[1.0; 3])),
-            "the Gram matrix `g` has 2 columns; it must have 3, one for each row the model was trained on"
-        );
-        assert_eq!(
-            message(Gram::cross("g", matrix(1, 2, &[1.0, 2.0]), Some(vec![1.0; 3]), &[1.0; 2])),
-            "the Gram matrix `g` has 1 rows, its diagonal 3 values; give one per row"
-        );
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::simd::Real;
 
 use self::core::{Core, Element, Store};
 use cut::Cut;
-pub use given::{Gram, Points};
+pub use given::Points;
 use ops::Watch;
 use source::Source;
 

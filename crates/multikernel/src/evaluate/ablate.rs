@@ -1,0 +1,35 @@
+//! What a view is worth: the same plan without it, with it alone, and with all views side by side as one.
+
+use crate::data::Samples;
+use crate::error::{Error, Result};
+use crate::method::{Part, Plan};
+
+/// The plan itself, then without each view, then on each view alone, then on all columns side by side: to be evaluated on
+/// the same splits, where differences from the first are what the others lose. Gram matrices count as views.
+///
+/// ```
+/// use multikernel::{Plan, data::bundled, evaluate::ablations};
+/// let mice = bundled("nutrimouse")?;
+/// let titles: Vec<String> = ablations(&Plan::new("average")?, &mice.samples)?.iter().map(Plan::title).collect();
+/// assert_eq!(titles[..3], ["average", "average, without gene", "average, without lipid"]);
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+pub fn ablations(plan: &Plan, samples: &Samples) -> Result<Vec<Plan>> {
+    let views = samples.views().iter().map(|view| view.name.clone());
+    let names: Vec<String> = views.chain(samples.grams().iter().map(|gram| gram.name().to_string())).collect();
+    if names.len() < 2 || !plan.uses_kernels() {
+        let found = if plan.uses_kernels() {
+            format!("the data has {} views", names.len())
+        } else {
+            format!("the method {} takes no kernels", plan.name())
+        };
+        return Err(Error::param("ablate", format!("needs a method on kernels and two views or more; {found}")));
+    }
+    let mut parts = vec![Part::All];
+    parts.extend(names.iter().cloned().map(Part::Without));
+    parts.extend(names.into_iter().map(Part::Only));
+    if samples.n_features() > 0 && samples.views().len() > 1 {
+        parts.push(Part::Concatenated);
+    }
+    Ok(parts.into_iter().map(|part| plan.clone().part(part)).collect())
+}
