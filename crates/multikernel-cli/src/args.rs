@@ -18,8 +18,10 @@ const EXAMPLES: &str = "Examples:
   multikernel train ionosphere --kernels \"gaussian(2^-6..2^7), polynomial(1..3)\" --set c=50 --out m.multikernel
   multikernel inspect m.multikernel
   multikernel predict m.multikernel new.csv --out labels.csv
+  multikernel evaluate --view rna=rna.csv --view meth=meth.csv --labels patients.csv --ablate views
 
-DATA is a file (LIBSVM, CSV or TSV, also gzip'd), `-` for standard input, or the name of a bundled set.
+DATA is a file (LIBSVM, CSV or TSV, also gzip'd; .npy, .npz), `-` for standard input, or the name of a bundled set; or,
+instead of DATA, several files of the same samples, each with --view NAME=FILE, or Gram matrices with --gram NAME=FILE.
 Results go to standard output, remarks and progress to standard error. Exit status: 0, also for a job that was
 stopped and gave a result; 2 after an error.";
 
@@ -43,10 +45,27 @@ pub(crate) enum Command {
     Completions(Completions),
 }
 
-/// How a file is read.
+/// How files are read.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct Reading {
+    /// Without DATA: a file with one view of the samples, joined with the others by sample id, or by row where no file has
+    /// ids. With DATA: some of its columns as a view: names, `prefix*` or positions `0:76`, with commas between
+    #[arg(long = "view", value_name = "NAME=FILE|COLUMNS")]
+    pub(crate) views: Vec<String>,
+    /// File with the labels: a column of sample ids and a column of labels (and one of groups), or one label per row
+    #[arg(long, value_name = "FILE")]
+    pub(crate) labels: Option<String>,
+    /// A Gram matrix (.npy, or CSV without a header): n x n to train and evaluate, new x trained rows to predict, then with
+    /// the new rows' own k(x, x) as DIAGONAL unless the kernel is raw. The bank calls it precomputed(NAME)
+    #[arg(long = "gram", value_name = "NAME=FILE[,DIAGONAL]")]
+    pub(crate) grams: Vec<String>,
+    /// The column of sample ids [default: id, sample, sample_id, sampleid, barcode, or a first column without a name]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
+    pub(crate) id: Option<String>,
+    /// A column of what rows belong to (patients, batches): no group is on both sides of a split
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
+    pub(crate) groups: Option<String>,
     /// The file's format [default: by its name, else by its first line]
     #[arg(long, value_name = "FORMAT", value_parser = ["libsvm", "csv", "tsv"])]
     pub(crate) format: Option<String>,
@@ -78,6 +97,19 @@ pub(crate) struct Planning {
     /// How features are scaled, learned on training rows
     #[arg(long, value_name = "SCALE", default_value = "standard", value_parser = ["standard", "none"])]
     pub(crate) scale: String,
+    /// Take ln(1 + x) of the columns of these views before scaling, or of all
+    #[arg(long, value_name = "VIEW,...|all", value_delimiter = ',')]
+    pub(crate) log: Vec<String>,
+    /// Keep the K columns of each view (or of all columns) that vary most over the training rows
+    #[arg(long, value_name = "K")]
+    pub(crate) top_variance: Option<usize>,
+    /// Rows that lack a view: skip its kernels and let the others make up for them, impute the means of the training rows,
+    /// or drop such rows from training
+    #[arg(long, value_name = "WAY", default_value = "skip", value_parser = ["skip", "impute", "drop"])]
+    pub(crate) missing: String,
+    /// Learn class probabilities too, on inner folds: five more trainings
+    #[arg(long)]
+    pub(crate) proba: bool,
     /// How kernel values are held: f32 takes half the memory; sums are f64 either way
     #[arg(long, value_name = "PRECISION", default_value = "f64", value_parser = ["f64", "f32"])]
     pub(crate) precision: String,
@@ -108,8 +140,8 @@ pub(crate) struct Limits {
   multikernel train rows.svm.gz --out m.multikernel --checkpoint run.checkpoint --max-seconds 3600
   multikernel train rows.svm.gz --out m.multikernel --checkpoint run.checkpoint --resume")]
 pub(crate) struct Train {
-    /// File with labelled rows, `-`, or a bundled set
-    pub(crate) data: String,
+    /// File with labelled rows, `-`, or a bundled set; or give --view NAME=FILE or --gram NAME=FILE
+    pub(crate) data: Option<String>,
     /// The method
     #[arg(long, short, value_name = "NAME", default_value = "average")]
     pub(crate) method: String,
@@ -142,9 +174,10 @@ Examples:
 pub(crate) struct Predict {
     /// Model written by `multikernel train`
     pub(crate) model: PathBuf,
-    /// File with rows (labels are not needed; if there are any, the accuracy is told), `-`, or a bundled set
-    pub(crate) data: String,
-    /// Add a column of class probability for each class (methods that have them)
+    /// File with rows (labels are not needed; if there are any, the accuracy is told), `-`, or a bundled set; or give
+    /// --view NAME=FILE or --gram NAME=FILE
+    pub(crate) data: Option<String>,
+    /// Add a column of class probability for each class (models trained with --proba, or of methods that have them)
     #[arg(long)]
     pub(crate) proba: bool,
     /// Add a column of score for each class: larger is more likely
@@ -167,10 +200,12 @@ pub(crate) struct Predict {
 #[command(after_help = "Examples:
   multikernel evaluate ionosphere --method majority,svm,average
   multikernel evaluate rows.csv --method svm,average --repeats 20 --train-fraction 0.5 --json
-  multikernel evaluate train.svm --test test.svm --set c=50")]
+  multikernel evaluate train.svm --test test.svm --set c=50
+  multikernel evaluate --view rna=rna.csv --view meth=meth.csv --labels patients.csv --groups patient --ablate views
+  multikernel evaluate rows.csv --view blood=b_* --view urine=u_* --set c=auto --proba")]
 pub(crate) struct Evaluate {
-    /// File with labelled rows, `-`, or a bundled set
-    pub(crate) data: String,
+    /// File with labelled rows, `-`, or a bundled set; or give --view NAME=FILE or --gram NAME=FILE
+    pub(crate) data: Option<String>,
     /// The methods, with commas between
     #[arg(long, short, value_name = "NAME[,NAME...]", default_value = "majority,average", value_delimiter = ',')]
     pub(crate) method: Vec<String>,
@@ -186,6 +221,9 @@ pub(crate) struct Evaluate {
     /// Train on all rows of DATA, test on the rows of this file, instead of folds
     #[arg(long, value_name = "FILE")]
     pub(crate) test: Option<String>,
+    /// What each view is worth: the method without it, on it alone, and on all columns side by side
+    #[arg(long, value_name = "WHAT", value_parser = ["views"])]
+    pub(crate) ablate: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -246,7 +284,8 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
     let label = "The label column, to tell the accuracy: its name, or its position from 0 [default: the model's, if the file has it]";
     Cli::command()
         .mut_subcommand("predict", |command| {
-            command.mut_arg("label", |arg| arg.help(label)).mut_arg("ignore", |arg| arg.hide(true))
+            let hidden = |command: clap::Command, name: &'static str| command.mut_arg(name, |arg| arg.hide(true));
+            hidden(hidden(command.mut_arg("label", |arg| arg.help(label)), "ignore"), "groups")
         })
         .mut_subcommand("train", |command| command.mut_arg("method", |arg| arg.help(help)))
         .mut_subcommand("evaluate", |command| command.mut_arg("method", |arg| arg.help(several)))

@@ -3,21 +3,45 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use multikernel::data::{Dataset, Expect, Format, ReadOptions, Table, load};
-use multikernel::file;
-use multikernel::method::{Plan, Registry};
+use multikernel::data::{
+    Dataset, Expect, Format, Gram, LogChoice, ReadOptions, Recipe, Samples, Table, ViewSource, group_columns, labelled,
+    load, read_matrix, read_views, read_with_labels,
+};
+use multikernel::method::{Model, Plan, Registry};
 use multikernel::run::{Control, Observer};
+use multikernel::{Matrix, file};
 
 use crate::args::{Limits, Planning, Reading};
 use crate::say;
 
 /// Reads rows; remarks of the reader go to the observer.
 pub(crate) fn read(
-    source: &str,
+    source: Option<&str>,
     reading: &Reading,
     expect: Option<Expect>,
     observer: &mut dyn Observer,
 ) -> Result<Table> {
+    let options = options(reading, expect)?;
+    let table = match (source, named(&reading.views, "--view")?) {
+        (Some(source), views) => one_file(source, &views, reading.labels.as_deref(), &options)?,
+        (None, views) if !views.is_empty() => {
+            let sources = views
+                .iter()
+                .map(|(name, source)| ViewSource { name: name.clone(), source: source.clone() })
+                .collect::<Vec<_>>();
+            read_views(&sources, reading.labels.as_deref(), &options)?
+        }
+        (None, _) => {
+            bail!("no data: give DATA, or --view NAME=FILE for each view, or --gram NAME=FILE with --labels FILE")
+        }
+    };
+    for note in &table.notes {
+        observer.note(&format!("{}: {note}", table.name));
+    }
+    Ok(table)
+}
+
+fn options(reading: &Reading, expect: Option<Expect>) -> Result<ReadOptions> {
     let mut options = ReadOptions::default();
     options.format = reading.format.as_deref().map(|format| match format {
         "libsvm" => Format::Libsvm,
@@ -26,14 +50,107 @@ pub(crate) fn read(
     });
     options.header = reading.header.as_deref().map(|header| header == "yes");
     options.label = reading.label.clone();
+    options.id = reading.id.clone();
+    options.groups = reading.groups.clone();
     options.expect = expect;
     options.ignore = reading.ignore.clone();
     options.memory = memory(reading.memory.as_deref())?;
-    let table = load(source, &options)?;
-    for note in &table.notes {
-        observer.note(&format!("{}: {note}", table.name));
+    Ok(options)
+}
+
+/// One file with all columns, labels from it or from another.
+fn one_file(source: &str, views: &[(String, String)], labels: Option<&str>, options: &ReadOptions) -> Result<Table> {
+    let table = match labels {
+        Some(labels) if options.expect.is_none() => read_with_labels(source, labels, options)?,
+        _ => load(source, options)?,
+    };
+    if views.is_empty() { Ok(table) } else { Ok(group_columns(table, views)?) }
+}
+
+/// NAME=VALUE arguments.
+fn named(texts: &[String], flag: &str) -> Result<Vec<(String, String)>> {
+    let one = |text: &String| match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => {
+            Ok((name.trim().to_string(), value.trim().to_string()))
+        }
+        _ => bail!("{flag} {text}: must be NAME=VALUE, such as {flag} rna=rna.csv"),
+    };
+    texts.iter().map(one).collect()
+}
+
+/// A Gram matrix of the arguments: its name, its values, and the diagonal of new rows if one was given.
+type GivenGram = (String, Matrix, Option<Vec<f64>>);
+
+fn grams(reading: &Reading) -> Result<Vec<GivenGram>> {
+    let memory = memory(reading.memory.as_deref())?;
+    let mut found = vec![];
+    for (name, files) in named(&reading.grams, "--gram")? {
+        let (file, diagonal) = match files.split_once(',') {
+            Some((file, diagonal)) => (file, Some(diagonal)),
+            None => (files.as_str(), None),
+        };
+        let values = read_matrix(Path::new(file.trim()), memory)?;
+        let diagonal = diagonal.map(|file| read_matrix(Path::new(file.trim()), memory)).transpose()?;
+        found.push((name, values, diagonal.map(Matrix::into_data)));
     }
-    Ok(table)
+    Ok(found)
+}
+
+/// Reads labelled rows: of files, of Gram matrices, or of both.
+pub(crate) fn read_labelled(source: Option<&str>, reading: &Reading, observer: &mut dyn Observer) -> Result<Dataset> {
+    let mut square = vec![];
+    for (name, values, diagonal) in grams(reading)? {
+        if diagonal.is_some() {
+            bail!("--gram {name}: a second file is for new rows; a square matrix has its diagonal in it");
+        }
+        square.push(Gram::square(&name, values).with_context(|| format!("--gram {name}"))?);
+    }
+    if source.is_some() || !reading.views.is_empty() {
+        let set = read(source, reading, None, observer)?.into_dataset()?;
+        let samples = if square.is_empty() { set.samples } else { set.samples.with_grams(square)? };
+        return Ok(Dataset { samples, ..set });
+    }
+    match (&reading.labels, square.is_empty()) {
+        (Some(labels), false) => Ok(labelled(Samples::of_grams(square)?, labels, &options(reading, None)?)?),
+        _ => bail!("no data: give DATA, or --view NAME=FILE for each view, or --gram NAME=FILE with --labels FILE"),
+    }
+}
+
+/// Reads rows to predict.
+pub(crate) fn read_new(
+    source: Option<&str>,
+    reading: &Reading,
+    model: &Model,
+    observer: &mut dyn Observer,
+) -> Result<(Samples, Option<Vec<String>>)> {
+    let mut cross = vec![];
+    for (name, values, diagonal) in grams(reading)? {
+        let known = model.gram_diagonals();
+        let Some((_, trained)) = known.iter().find(|(known, _)| *known == name) else {
+            let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+            let names = if names.is_empty() { "none".into() } else { names.join(", ") };
+            bail!("--gram {name}: the model has no Gram matrix of this name; it has {names}");
+        };
+        cross.push(Gram::cross(&name, values, diagonal, trained).with_context(|| format!("--gram {name}"))?);
+    }
+    if source.is_none() && reading.views.is_empty() && !cross.is_empty() {
+        return Ok((Samples::of_grams(cross)?, None));
+    }
+    let table = read(source, reading, Some(model.expect()), observer)?;
+    let samples = if cross.is_empty() { table.samples } else { table.samples.with_grams(cross)? };
+    Ok((samples, table.labels))
+}
+
+/// All files that are read, for messages about writing over one.
+pub(crate) fn sources(source: Option<&str>, reading: &Reading) -> Vec<String> {
+    let of = |texts: &[String]| -> Vec<String> {
+        texts.iter().filter_map(|text| Some(text.split_once('=')?.1.split(',').next()?.trim().to_string())).collect()
+    };
+    let mut sources: Vec<String> = source.into_iter().map(str::to_string).collect();
+    sources.extend(of(&reading.views).into_iter().filter(|_| source.is_none()));
+    sources.extend(of(&reading.grams));
+    sources.extend(reading.labels.clone());
+    sources
 }
 
 /// Refuses to write a result over the file it is made from.
@@ -44,17 +161,12 @@ pub(crate) fn check_other_file(flag: &str, path: &Path, source: &str) -> Result<
     Ok(())
 }
 
-/// Reads labelled rows.
-pub(crate) fn read_labelled(source: &str, reading: &Reading, observer: &mut dyn Observer) -> Result<Dataset> {
-    Ok(read(source, reading, None, observer)?.into_dataset()?)
-}
-
 /// One plan per method. `--set key=value` goes to every method that has the key, `--set method.key=value` to one.
 pub(crate) fn plans(methods: &[String], planning: &Planning, registry: &Registry) -> Result<Vec<Plan>> {
     let mut plans = vec![];
     for method in methods {
-        let plan = Plan::from_registry(registry, method.trim())?.seed(planning.seed).scale(planning.scale.parse()?);
-        let plan = plan.precision(planning.precision.parse()?);
+        let plan = Plan::from_registry(registry, method.trim())?.seed(planning.seed).recipe(recipe(planning)?);
+        let plan = plan.precision(planning.precision.parse()?).missing(planning.missing.parse()?).proba(planning.proba);
         plans.push(match &planning.kernels {
             // A bank is an error only if no method works on kernels.
             Some(bank) if plan.uses_kernels() || methods.len() == 1 => plan.kernels(bank)?,
@@ -68,6 +180,18 @@ pub(crate) fn plans(methods: &[String], planning: &Planning, registry: &Registry
         plans = apply(plans, set)?;
     }
     Ok(plans)
+}
+
+fn recipe(planning: &Planning) -> Result<Recipe> {
+    let log = match planning.log.as_slice() {
+        [] => LogChoice::None,
+        [all] if all == "all" => LogChoice::All,
+        views => LogChoice::Views(views.to_vec()),
+    };
+    if planning.top_variance == Some(0) {
+        bail!("--top-variance 0: must be 1 or more");
+    }
+    Ok(Recipe { scale: planning.scale.parse()?, log, top_variance: planning.top_variance })
 }
 
 fn apply(plans: Vec<Plan>, set: &str) -> Result<Vec<Plan>> {

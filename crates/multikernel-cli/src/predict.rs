@@ -13,24 +13,25 @@ use crate::{data, print};
 pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.quiet);
     if let Some(out) = &args.out {
-        data::check_other_file("--out", out, &args.data)?;
+        let sources = data::sources(args.data.as_deref(), &args.reading);
+        sources.iter().try_for_each(|source| data::check_other_file("--out", out, source))?;
         data::check_other_file("--out", out, &args.model.display().to_string())?;
         file::check_writable(out)?;
     }
     let model = Model::load_with(&args.model, registry)?;
-    let rows = data::read(&args.data, &args.reading, Some(model.expect()), &mut bar)?;
+    let (rows, truth) = data::read_new(args.data.as_deref(), &args.reading, &model, &mut bar)?;
     let pool = Pool::new(args.threads)?;
-    let prediction = model.predict_in(&rows.samples, &pool)?;
+    let prediction = model.predict_in(&rows, &pool)?;
     let columns = if args.proba {
-        Some(("p", model.probabilities(&rows.samples, &pool)?))
+        Some(("p", model.probabilities(&rows, &pool)?))
     } else {
         args.scores.then(|| ("score", prediction.scores.clone()))
     };
     let labels: Vec<&str> = prediction.labels.iter().map(|&code| model.classes()[code].as_str()).collect();
-    if let Some(truth) = &rows.labels {
+    if let Some(truth) = &truth {
         bar.note(&accuracy(truth, &prediction.labels, model.classes()));
     }
-    let text = table(&labels, model.classes(), columns.as_ref());
+    let text = table(rows.ids(), &labels, model.classes(), columns.as_ref());
     match &args.out {
         Some(path) => Ok(file::write_atomic(path, text.as_bytes())?),
         None => print(&text),
@@ -48,13 +49,17 @@ fn accuracy(truth: &[String], predicted: &[usize], classes: &[String]) -> String
     }
 }
 
-fn table(labels: &[&str], classes: &[String], columns: Option<&(&str, Matrix)>) -> String {
-    let mut text = String::from("label");
+fn table(ids: Option<&[String]>, labels: &[&str], classes: &[String], columns: Option<&(&str, Matrix)>) -> String {
+    let mut text = String::from(if ids.is_some() { "id,label" } else { "label" });
     if let Some((name, _)) = columns {
         text.extend(classes.iter().map(|class| format!(",{}", quoted(&format!("{name}:{class}")))));
     }
     text.push('\n');
     for (i, label) in labels.iter().enumerate() {
+        if let Some(ids) = ids {
+            text.push_str(&quoted(&ids[i]));
+            text.push(',');
+        }
         text.push_str(&quoted(label));
         if let Some((_, values)) = columns {
             text.extend(values.row(i).iter().map(|&value| format!(",{}", number(value))));

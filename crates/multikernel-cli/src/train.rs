@@ -14,10 +14,11 @@ use crate::{data, print};
 
 /// Finds out before a long job that its results have no place, or the place of something else.
 fn check_paths(args: &Train) -> Result<()> {
-    data::check_other_file("--out", &args.out, &args.data)?;
+    let sources = data::sources(args.data.as_deref(), &args.reading);
+    sources.iter().try_for_each(|source| data::check_other_file("--out", &args.out, source))?;
     file::check_replaceable(&args.out)?;
     let Some(checkpoint) = &args.checkpoint else { return Ok(()) };
-    data::check_other_file("--checkpoint", checkpoint, &args.data)?;
+    sources.iter().try_for_each(|source| data::check_other_file("--checkpoint", checkpoint, source))?;
     file::check_replaceable(checkpoint)?;
     if file::is_same(checkpoint, &args.out) {
         bail!("--checkpoint and --out are both {}; give two different files", args.out.display());
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.limits.quiet);
     let plan = data::plans(std::slice::from_ref(&args.method), &args.planning, registry)?.remove(0);
     check_paths(args)?;
-    let rows = data::read_labelled(&args.data, &args.reading, &mut bar)?;
+    let rows = data::read_labelled(args.data.as_deref(), &args.reading, &mut bar)?;
     let settings: Vec<String> = plan.settings().iter().map(|(name, value)| format!("{name} = {value}")).collect();
     bar.talk(&format!(
         "{}: {}, {}, {} classes\n{}",
