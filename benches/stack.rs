@@ -72,12 +72,12 @@ fn best<T>(mut f: impl FnMut() -> T) -> f64 {
 }
 
 /// [`best`] of a job for which something is made ready before each repeat, not timed.
-fn best_after<S, T>(mut ready: impl FnMut() -> S, mut f: impl FnMut(&S) -> T) -> f64 {
+fn best_after<S, T>(mut ready: impl FnMut() -> S, mut f: impl FnMut(S) -> T) -> f64 {
     let (mut least, start, mut repeats) = (f64::INFINITY, Instant::now(), 0);
     while repeats < 7 || (start.elapsed().as_secs_f64() < 1.0 && repeats < 200) {
         let ready = ready();
         let begin = Instant::now();
-        black_box(f(&ready));
+        black_box(f(ready));
         least = least.min(begin.elapsed().as_secs_f64());
         repeats += 1;
     }
@@ -384,7 +384,8 @@ fn bank_times(
     // Errors would be timed as very fast stacks.
     let build = |building: &Building<'_>| bank_stacks(train, test, kernels, building).expect("both stacks");
     let weights = Matrix::from_fn(kernels.len(), 1, |_, _| 1.0 / kernels.len() as f64);
-    // A pool hands memory on from stack to stack, so a new one has none to hand on. Starting its threads is no part of it.
+    // A pool hands memory on from stack to stack, so a new one has none to hand on. Starting its threads is no part of
+    // it, giving the memory back to the system is.
     let fresh =
         best_after(|| Pool::new(n_threads).expect("threads"), |pool| drop(build(&Building { pool, ..packed.clone() })));
     let combined = best(|| build(&tiled).map(|stack| stack.combine(&weights, &pool).expect("a combined kernel")));
