@@ -386,8 +386,10 @@ fn bank_times(
     let weights = Matrix::from_fn(kernels.len(), 1, |_, _| 1.0 / kernels.len() as f64);
     // A pool hands memory on from stack to stack, so a new one has none to hand on. Starting its threads is no part of
     // it, giving the memory back to the system is.
-    let fresh =
-        best_after(|| Pool::new(n_threads).expect("threads"), |pool| drop(build(&Building { pool, ..packed.clone() })));
+    let fresh = best_after(
+        || Pool::new(n_threads).expect("threads"),
+        |pool| drop(build(&Building { pool: &pool, ..packed.clone() })),
+    );
     let combined = best(|| build(&tiled).map(|stack| stack.combine(&weights, &pool).expect("a combined kernel")));
     Ok(BankTimes { fresh, reused: best(|| build(&packed)), combined })
 }
