@@ -9,7 +9,7 @@ use super::layout::{Group, Layout};
 use super::ops::Watch;
 use super::points::Sides;
 use super::source::{Scratch, Source};
-use super::{Building, Centring, Precision, Storage, sparse};
+use super::{Building, Centring, Precision, Storage, cost, sparse};
 use crate::error::{Error, Result};
 use crate::kernel::{Base, Kernel};
 use crate::linalg::{Matrix, zeroed};
@@ -211,7 +211,14 @@ impl Core {
         }
     }
 
-    /// Stores the values if that is wanted and allowed.
+    /// Whether reading stored values is worth the memory.
+    fn pays(&self, need: u64) -> bool {
+        let n_columns = self.right().features().n_cols();
+        let of_group: Vec<usize> = self.layout.groups.iter().map(|group| group.columns.count(n_columns)).collect();
+        cost::pays(&self.layout, &of_group, self.precision, need)
+    }
+
+    /// Stores the values if that is wanted, allowed and worth it.
     pub(super) fn stored(mut self, building: &Building<'_>) -> Result<Core> {
         let need = self.stored_bytes();
         // Room for one combined kernel beside the stack, which every method needs sooner or later.
@@ -220,7 +227,7 @@ impl Core {
         let store = match building.storage {
             Storage::Tiled => false,
             Storage::Packed => true,
-            Storage::Fit => fits,
+            Storage::Fit => fits && self.pays(need),
         };
         if building.storage == Storage::Fit && !fits {
             self.crossed = self.memory;

@@ -4,6 +4,7 @@
 //! computed tile by tile whenever they are needed; both are the same code and give the same bits.
 
 mod core;
+mod cost;
 mod cut;
 mod given;
 mod layout;
@@ -71,7 +72,7 @@ impl std::str::FromStr for Precision {
 /// Where kernel values are between two operations. The results of operations have the same bits for all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Storage {
-    /// Packed in memory where that is allowed, else tiled.
+    /// Packed in memory where that is allowed and reading is faster than computing by enough, else tiled.
     #[default]
     Fit,
     /// Packed in memory: each operation reads them. An error where the memory does not suffice.
