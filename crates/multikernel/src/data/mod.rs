@@ -28,6 +28,7 @@ mod join;
 mod label_file;
 mod labels;
 mod libsvm;
+mod log;
 mod matrix;
 mod npy;
 mod npz;

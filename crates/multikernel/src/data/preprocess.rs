@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use super::log::ln_1p;
 use super::scale::{moments, sparse_moments};
 use super::text::{list, quoted};
 use super::{Presence, Scaler, View};
@@ -93,6 +94,16 @@ pub struct Recipe {
     pub log: LogChoice,
     /// How many columns of each view (of all columns, where there are no views) are kept: those that vary most.
     pub top_variance: Option<usize>,
+}
+
+impl Recipe {
+    /// Whether it can be applied to all these rows: found out before they are split, while rows have their numbers.
+    ///
+    /// # Errors
+    /// A view that is not there, or a value whose logarithm does not exist.
+    pub fn check(&self, rows: &Features, names: &[String], views: &[View]) -> Result<()> {
+        logarithm(rows, &self.log.columns(rows.n_cols(), views)?, names).map(|_| ())
+    }
 }
 
 /// A [`Recipe`] with everything it learned from training rows: applied to any rows, so that nothing of the test rows leaks
@@ -294,7 +305,7 @@ fn logarithm(rows: &Features, log: &[bool], names: &[String]) -> Result<Features
                     if *value <= -1.0 {
                         return Err(refuse(i, j, *value));
                     }
-                    *value = value.ln_1p();
+                    *value = ln_1p(*value);
                 }
             }
             Ok(table.into())
@@ -307,7 +318,7 @@ fn logarithm(rows: &Features, log: &[bool], names: &[String]) -> Result<Features
                     return Err(refuse(i, j as usize, value));
                 }
             }
-            let of = |j: usize, value: f64| if log[j] { value.ln_1p() } else { value };
+            let of = |j: usize, value: f64| if log[j] { ln_1p(value) } else { value };
             if let Some(j) = (0..log.len()).find(|&j| log[j] && sparse.background()[j] <= -1.0) {
                 return Err(refuse(0, j, sparse.background()[j]));
             }

@@ -138,6 +138,7 @@ pub fn evaluate(
     if session.checkpoint.is_some() {
         return Err(Error::param("checkpoint", "an evaluation has many runs and no checkpoint; leave it out"));
     }
+    plans.iter().try_for_each(|plan| plan.check(&data.samples))?;
     let (splits, words) = splits(data, protocol, seed)?;
     let mut results: Vec<PlanResult> = plans
         .iter()

@@ -226,6 +226,11 @@ impl Plan {
         self.part.word().map_or(self.name().to_string(), |part| format!("{}, {part}", self.name()))
     }
 
+    /// Whether the plan can be applied to all rows of a set that is about to be split.
+    pub(crate) fn check(&self, samples: &Samples) -> Result<()> {
+        self.recipe.check(samples.features(), samples.names(), samples.views())
+    }
+
     /// Whether probabilities are asked for.
     pub(crate) fn wants_proba(&self) -> bool {
         self.proba
