@@ -410,6 +410,33 @@ mod tests {
     }
 
     #[test]
+    fn each_view_is_one_copy_per_view_and_each_set_one_per_feature_set() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("p.gmt");
+        std::fs::write(&file, "ONE\t-\tb\ta\tnowhere\nNONE\t-\tzzz\nTWO\t-\tc\n").unwrap();
+        let names = names(&["rna:a", "rna:b", "meth:c", "meth:a"]);
+        let views = [view("rna", 0..2), view("meth", 2..4)];
+        let layout = Layout { names: &names, views: &views };
+        let resolve = |text: &str| bank(text).resolve_named(&layout, &rows(9, 4)).unwrap();
+        assert_eq!(printed(&resolve("linear each view").kernels), ["linear on [0:2]", "linear on [2:4]"]);
+        // Members are found by their names within the view, in any order; sets without any are left out.
+        let file = file.display().to_string();
+        let on_rna = resolve(&format!("linear each set(\"{file}\") on rna"));
+        assert_eq!(printed(&on_rna.kernels), ["linear on [0:2]"]);
+        assert_eq!(on_rna.sets, [("ONE".to_string(), Columns::from_positions([0, 1]))]);
+        let everywhere = resolve(&format!("gaussian(1, 2) each set(\"{file}\")"));
+        assert_eq!(printed(&everywhere.kernels)[2..], ["gaussian(1) on [2]", "gaussian(2) on [2]"]);
+        assert_eq!(everywhere.sets.len(), 2);
+        let text = format!("linear each set(\"{file}\") on [rna:a]");
+        assert!(text.parse::<Bank>().is_err(), "a name with a colon stands in quotes");
+        assert_eq!(bank("precomputed(g), linear, precomputed(h) raw, precomputed(g) centred").grams(), ["g", "h"]);
+        assert_eq!(
+            misfit("linear each view on rna", &layout, &rows(3, 4)),
+            (0, "`each view` already says where; leave `on` out".into())
+        );
+    }
+
+    #[test]
     fn print_of_every_documented_example_is_the_example() {
         for text in [
             "gaussian(2^-6..2^7)",
@@ -424,6 +451,10 @@ mod tests {
             "gaussian(1) on [0:500]",
             "gaussian(1) on [name1, name2]",
             "gaussian(1) centred",
+            "polynomial(1) each set(FILE.gmt) on rna",
+            "linear each view",
+            "precomputed(NAME)",
+            "precomputed(\"a (b)\") raw",
             "gaussian(0.10, 1e-3, 2^-6..2^7) each on [0, 3, 5:9] raw centred, linear raw",
         ] {
             assert_eq!(bank(text).to_string(), text);
