@@ -285,7 +285,7 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
     Cli::command()
         .mut_subcommand("predict", |command| {
             let hidden = |command: clap::Command, name: &'static str| command.mut_arg(name, |arg| arg.hide(true));
-            hidden(hidden(command.mut_arg("label", |arg| arg.help(label)), "ignore"), "groups")
+            ["ignore", "groups", "labels"].into_iter().fold(command.mut_arg("label", |arg| arg.help(label)), hidden)
         })
         .mut_subcommand("train", |command| command.mut_arg("method", |arg| arg.help(help)))
         .mut_subcommand("evaluate", |command| command.mut_arg("method", |arg| arg.help(several)))

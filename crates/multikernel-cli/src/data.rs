@@ -107,6 +107,7 @@ pub(crate) fn read_labelled(source: Option<&str>, reading: &Reading, observer: &
     }
     if source.is_some() || !reading.views.is_empty() {
         let set = read(source, reading, None, observer)?.into_dataset()?;
+        check_one_order(source, reading, &set.samples)?;
         let samples = if square.is_empty() { set.samples } else { set.samples.with_grams(square)? };
         return Ok(Dataset { samples, ..set });
     }
@@ -114,6 +115,18 @@ pub(crate) fn read_labelled(source: Option<&str>, reading: &Reading, observer: &
         (Some(labels), false) => Ok(labelled(Samples::of_grams(square)?, labels, &options(reading, None)?)?),
         _ => bail!("no data: give DATA, or --view NAME=FILE for each view, or --gram NAME=FILE with --labels FILE"),
     }
+}
+
+/// Gram matrices have no ids: their rows can only be those of one file, in its order.
+fn check_one_order(source: Option<&str>, reading: &Reading, samples: &Samples) -> Result<()> {
+    let joined = source.is_none() || reading.labels.is_some();
+    if !reading.grams.is_empty() && samples.ids().is_some() && joined {
+        bail!(
+            "--gram: the rows of a Gram matrix have no ids, and these samples come from files joined by id, in an order of \
+             its own; give the other columns and the labels as one file DATA whose rows are in the order of the matrix"
+        );
+    }
+    Ok(())
 }
 
 /// Reads rows to predict.
@@ -136,7 +149,16 @@ pub(crate) fn read_new(
     if source.is_none() && reading.views.is_empty() && !cross.is_empty() {
         return Ok((Samples::of_grams(cross)?, None));
     }
-    let table = read(source, reading, Some(model.expect()), observer)?;
+    if reading.labels.is_some() {
+        bail!("--labels is for train and evaluate; to be told the accuracy, give rows with a label column");
+    }
+    // Files are joined by the column that joined the training files, unless another is named.
+    let mut reading = reading.clone();
+    if source.is_none() {
+        reading.id = reading.id.or_else(|| model.id_name().map(str::to_string));
+    }
+    let table = read(source, &reading, Some(model.expect()), observer)?;
+    check_one_order(source, &reading, &table.samples)?;
     let samples = if cross.is_empty() { table.samples } else { table.samples.with_grams(cross)? };
     Ok((samples, table.labels))
 }

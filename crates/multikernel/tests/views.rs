@@ -170,9 +170,38 @@ fn row_without_any_view_is_refused() {
     set.samples = samples.with_views(set.samples.views().to_vec()).unwrap().with_ids(ids).unwrap();
     let error = Plan::new("average").unwrap().train(&set).unwrap_err().to_string();
     assert_eq!(error, "sample s4 (row 5) has no view at all; leave it out");
-    let set = with_holes(&views(30, 3), 0.5, 3);
-    let error = Plan::new("average").unwrap().kernels("gaussian(1)").unwrap().train(&set).unwrap_err().to_string();
-    assert!(error.contains("no kernel of the bank knows anything of it"), "{error}");
+}
+
+#[test]
+fn widths_come_from_rows_that_have_the_view() {
+    let whole = views(90, 9);
+    let holes = with_holes(&whole, 0.5, 9);
+    let median = |set: &Dataset| {
+        let plan = Plan::new("average").unwrap().kernels("gaussian(median) on a").unwrap();
+        let text = plan.scale(multikernel::data::Scale::None).train(set).unwrap().kernels()[0].clone();
+        text.trim_start_matches("gaussian(").split(')').next().unwrap().parse::<f64>().unwrap()
+    };
+    let table = holes.samples.features().to_dense().unwrap().into_owned();
+    let has: Vec<usize> = (0..90).filter(|&i| !table.get(i, 0).is_nan()).collect();
+    assert!(has.len() < 75);
+    let only = Dataset { samples: whole.samples.select_rows(&has), labels: whole.labels.select(&has), ..whole.clone() };
+    assert_eq!(median(&holes), median(&only));
+    assert_ne!(median(&holes), median(&whole));
+}
+
+#[test]
+fn rows_that_no_kernel_knows_are_left_to_the_bias_and_ablation_goes_on() {
+    let set = with_holes(&views(80, 10), 0.5, 10);
+    let plans = ablations(&Plan::new("average").unwrap(), &set.samples).unwrap();
+    let found = run(&set, &plans, &Protocol::Folds(3), 0);
+    assert_eq!(found.results.len(), 8);
+    assert!(found.results.iter().all(|result| result.folds.len() == 3));
+    // Kernels on all columns know nothing of rows with a hole: their scores are the bias, the same for all.
+    let model = Plan::new("svm").unwrap().train(&set).unwrap();
+    let table = set.samples.features().to_dense().unwrap().into_owned();
+    let with_hole: Vec<usize> = (0..80).filter(|&i| table.row(i).iter().any(|value| value.is_nan())).collect();
+    let scores = model.predict(&set.samples.select_rows(&with_hole)).unwrap().scores;
+    assert!(scores.rows().all(|row| row == scores.row(0)));
 }
 
 #[test]

@@ -275,7 +275,7 @@ impl<'a> Body<'a> {
         self.n_rows += 1;
         if let Some(j) = self.label {
             let label = cells.cell(j);
-            if label.is_empty() && self.first_blank.is_none() {
+            if is_missing(label) && self.first_blank.is_none() {
                 self.first_blank = Some(cells.place(self.name, j));
             }
             self.labels.push(label.to_string());
@@ -325,21 +325,26 @@ impl<'a> Body<'a> {
     }
 
     fn into_table(self, mut roles: Roles) -> Result<Table> {
-        let blank = self.labels.iter().filter(|label| label.is_empty()).count();
+        let blank = self.labels.iter().filter(|label| is_missing(label)).count();
         let mut labels = roles.label.map(|_| self.labels);
         if let Some(place) = self.first_blank {
-            if self.options.expect.is_none() || blank < self.n_rows {
+            if self.options.expect.is_none() {
                 return Err(Error::data(place, "the label is missing; remove the row or fill it in first"));
             }
             labels = None;
-            roles.notes.push("the label column is empty: rows read as unlabelled".to_string());
+            let some = if blank < self.n_rows {
+                format!("{blank} of {} labels are missing", self.n_rows)
+            } else {
+                "the label column is empty".into()
+            };
+            roles.notes.push(format!("{some}: rows read as unlabelled"));
         }
         roles.notes.extend(missing_note(&self.missing));
         let samples = Samples::new(Matrix::from_vec(self.n_rows, roles.names.len(), self.data)?, roles.names)?;
         Ok(Table {
             name: self.name.to_string(),
             source: self.name.to_string(),
-            samples: if self.id.is_some() { samples.with_ids(self.ids)? } else { samples },
+            samples: if self.id.is_some() { samples.with_ids(self.ids)?.with_id_name(roles.id_name) } else { samples },
             labels,
             label_name: roles.label_name,
             groups: self.group.map(|_| self.groups),
@@ -477,10 +482,15 @@ mod tests {
             assert_eq!(table.notes, ["missing values: 3, in 2 of 3 columns"]);
             assert_eq!(table.samples.n_missing(), 3);
         }
-        // What is missing in the rows of a prediction is missing too, and a label is a text whatever it says.
-        let new = table("b,a,y\n,1,NA\n2,?,NA\n", &expecting(&["a", "b"], Some("y")));
-        assert_eq!((new.samples.n_missing(), new.labels.unwrap().join(" ")), (2, "NA NA".to_string()));
-        assert_eq!(new.notes, ["missing values: 2, in 2 of 2 columns"]);
+        // What is missing in the rows of a prediction is missing too, and so is a label that says so.
+        let new = table("b,a,y\n,1,NA\n2,?,p\n", &expecting(&["a", "b"], Some("y")));
+        assert_eq!((new.samples.n_missing(), new.labels), (2, None));
+        let notes = ["1 of 2 labels are missing: rows read as unlabelled", "missing values: 2, in 2 of 2 columns"];
+        assert_eq!(new.notes, notes);
+        assert_eq!(
+            message("a,y\n1,p\n2,NA\n", &csv()),
+            "f:3:2: the label is missing; remove the row or fill it in first"
+        );
     }
 
     #[test]
@@ -813,10 +823,8 @@ mod tests {
         assert_eq!(table("b,a,label\n2,1,p\n", &told).labels.unwrap(), ["p"]);
         let blank = table("a,b,kind\n1,2,\n3,4,\n", &options);
         assert_eq!((blank.labels, blank.notes.len()), (None, 1));
-        assert_eq!(
-            message("a,b,kind\n1,2,p\n3,4,\n", &options),
-            "f:3:3: the label is missing; remove the row or fill it in first"
-        );
+        let some = table("a,b,kind\n1,2,p\n3,4,\n", &options);
+        assert_eq!((some.labels, some.notes[0].as_str()), (None, "1 of 2 labels are missing: rows read as unlabelled"));
         let feature = ReadOptions { label: Some("a".into()), ..options.clone() };
         assert_eq!(
             message("b,a,c\n2,1,p\n", &feature),

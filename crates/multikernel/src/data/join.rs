@@ -187,6 +187,11 @@ impl Slot<'_> {
         if let Some(labels) = labels {
             let mut leave_out: Vec<String> = labels.label_name(options)?.into_iter().collect();
             leave_out.extend(options.label.clone().filter(|label| !leave_out.contains(label)));
+            // What is called a label is one, and would tell the classes to a model that has them from elsewhere.
+            for name in ["label", "class", "target"] {
+                let spelled = [name.to_string(), name.to_uppercase(), name[..1].to_uppercase() + &name[1..]];
+                leave_out.extend(spelled.into_iter().filter(|name| !leave_out.contains(name)).collect::<Vec<_>>());
+            }
             own = ReadOptions { unlabelled: true, label: None, part: Some(Part { leave_out }), ..own };
         }
         let table = load(source, &own)?;
@@ -270,6 +275,16 @@ impl Join {
         let ids = given.as_mut().and_then(|rows| rows.ids.take());
         let ids = ids.unwrap_or_else(|| in_views.into_iter().map(str::to_string).collect());
         let rows: Vec<Vec<Option<usize>>> = files.iter().map(|file| file.rows_of(&ids)).collect();
+        for (file, rows) in files.iter().zip(&rows) {
+            let Some(table) = file.table.as_ref().filter(|_| rows.iter().all(Option::is_none)) else { continue };
+            let own = table.samples.ids().and_then(|ids| ids.first()).map_or(String::new(), |id| quoted(id));
+            let wanted = ids.first().map_or(String::new(), |id| quoted(id));
+            let message = format!(
+                "none of its samples is wanted: its first id is {own}, the first of the others {wanted}; check that all \
+                 files write ids alike and have one row per sample"
+            );
+            return Err(Error::data(Place::file(&table.source), message));
+        }
         let n_views = |i: usize| rows.iter().filter(|rows| rows.get(i).is_some_and(Option::is_some)).count();
         if files.iter().filter(|file| file.table.is_some()).count() > 1 && (0..ids.len()).all(|i| n_views(i) < 2) {
             notes.push("no sample is in two views: check that all files write ids alike".to_string());
@@ -298,8 +313,12 @@ impl Join {
                 return Err(Error::data(Place::file(other), message));
             }
         }
+        let tables: Vec<&Table> = files.iter().filter_map(|file| file.table.as_ref()).collect();
+        check_order(&tables)?;
+        let many = tables.len() + usize::from(given.is_some()) > 1;
+        let notes = many.then(|| "no file has sample ids: joined row by row".to_string()).into_iter().collect();
         let rows = |file: &ViewFile| file.table.as_ref().map_or(vec![], |_| (0..n_samples).map(Some).collect());
-        Ok(Join::of(n_samples, None, files.iter().map(rows).collect(), given, vec![]))
+        Ok(Join::of(n_samples, None, files.iter().map(rows).collect(), given, notes))
     }
 
     /// The samples with what a labels file says.
@@ -415,6 +434,7 @@ impl Join {
     }
 
     fn into_table(mut self, files: Vec<ViewFile>, options: &ReadOptions) -> Result<Table> {
+        let id_name = files.iter().find_map(|file| Some(file.table.as_ref()?.samples.id_name()?.to_string()));
         let name = files.iter().map(|file| file.name.as_str()).collect::<Vec<_>>().join("+");
         let sources: Vec<&str> = files.iter().filter_map(|file| Some(file.table.as_ref()?.source.as_str())).collect();
         let source = sources.join(", ");
@@ -435,7 +455,7 @@ impl Join {
             return Err(Error::data(Place::file(source), message));
         }
         let samples = match self.ids {
-            Some(ids) => samples.with_ids(ids)?,
+            Some(ids) => samples.with_ids(ids)?.with_id_name(id_name),
             None => samples,
         };
         Ok(Table {
@@ -495,6 +515,51 @@ impl Join {
         let background = parts.iter().flat_map(|part| part.background()).copied().collect::<Vec<_>>();
         Sparse::from_parts(ends, columns, values, background)
     }
+}
+
+/// Refuses to join row by row where a column that all files have says that their rows are in another order: numbers that
+/// differ in every row and are mostly the same in all files.
+fn check_order(tables: &[&Table]) -> Result<()> {
+    let [first, others @ ..] = tables else { return Ok(()) };
+    if is_numbered(first.samples.names()) {
+        // Names that a reader made up say nothing of what is in a column.
+        return Ok(());
+    }
+    for (j, name) in first.samples.names().iter().enumerate() {
+        let Some(own) = distinct(first, j) else { continue };
+        for other in others {
+            let Some(k) = other.samples.names().iter().position(|column| column == name) else { continue };
+            let Some(theirs) = distinct(other, k) else { continue };
+            let known: HashSet<u64> = own.iter().copied().collect();
+            let shared = theirs.iter().filter(|value| known.contains(value)).count();
+            if own != theirs && 2 * shared >= own.len() {
+                let message = format!(
+                    "its column {} has mostly the numbers it has in {}, in another order; if they are sample ids, join by \
+                     them with --id {name}, else leave the column out with --ignore {name}",
+                    quoted(name),
+                    first.source
+                );
+                return Err(Error::data(Place::file(&other.source), message));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The bits of a column whose values are whole numbers that all differ.
+fn distinct(table: &Table, j: usize) -> Option<Vec<u64>> {
+    let features = table.samples.features();
+    let mut row = vec![0.0; features.n_cols()];
+    let mut seen = HashSet::new();
+    let mut values = Vec::with_capacity(features.n_rows());
+    for i in 0..features.n_rows() {
+        features.row_into(i, &mut row);
+        if row[j].fract() != 0.0 || !seen.insert(row[j].to_bits()) {
+            return None;
+        }
+        values.push(row[j].to_bits());
+    }
+    Some(values)
 }
 
 /// Refuses labels of samples that are in no view; a note where samples of views have no label.
@@ -767,7 +832,16 @@ mod tests {
             let half = order.len().div_ceil(2);
             let text: String = order[..half].iter().map(|id| format!("{id},{}\n", study.labels[id])).collect();
             folder.write("half.csv", text.as_bytes());
-            check(&folder.read(&views, Some("half.csv"), &ReadOptions::default()).unwrap(), &order[..half]);
+            let known =
+                |view: &BTreeMap<String, Vec<Option<f64>>>| order[..half].iter().any(|id| view.contains_key(id));
+            match folder.read(&views, Some("half.csv"), &ReadOptions::default()) {
+                Ok(table) => check(&table, &order[..half]),
+                // A view with none of them is refused.
+                Err(error) => {
+                    assert!(error.to_string().contains("none of its samples is wanted"), "{error}");
+                    assert!(!study.cells.iter().all(known));
+                }
+            }
         }
         assert!(joined > 40);
     }
@@ -827,7 +901,11 @@ mod tests {
         assert_eq!(rows(&table), [[Some(1.0), Some(2.0), Some(5.0)], [Some(3.0), Some(4.0), None]]);
         assert_eq!((table.labels.as_deref(), table.samples.ids()), (Some(&texts(&["p", "q"])[..]), None));
         assert_eq!((table.name.as_str(), folder.bare(&table.source).as_str()), ("a+b", "a.csv, b.tsv"));
-        assert_eq!(table.notes, ["a: 2 of 2 samples", "b: missing values: 1, in 1 of 1 column", "b: 1 of 2 samples"]);
+        let notes = ["a: 2 of 2 samples", "b: missing values: 1, in 1 of 1 column", "b: 1 of 2 samples"];
+        assert_eq!(
+            (&table.notes[..3], table.notes[3].as_str()),
+            (&texts(&notes)[..], "no file has sample ids: joined row by row")
+        );
         // A file of labels: one column with or without a header, or one of several.
         for (labels, more, name) in [
             ("labels.txt", &[][..], Some("diet")),
@@ -848,7 +926,7 @@ mod tests {
         }
         let more = options(&["label=diet", "groups=batch", "ignore=class"]);
         let table = folder.read(&["a=a.csv", "b=b.tsv"], Some("wide.csv"), &more).unwrap();
-        assert_eq!(folder.notes(&table).last().unwrap(), "wide.csv: columns ignored: 'age'");
+        assert!(folder.notes(&table).contains(&"wide.csv: columns ignored: 'age'".to_string()));
     }
 
     #[test]
@@ -934,15 +1012,15 @@ mod tests {
         let notes = folder.notes(&table);
         assert_eq!(notes[0], "r: ids: the first column, which has no name");
         assert_eq!(notes.last().unwrap(), "samples left out, as plain.csv does not name them: 1, first 's2'");
-        // A column called like a label is a feature where labels have a file, but that is said.
+        // A column called like a label is left out where labels have a file: it would tell the classes.
         let table =
             folder.read(&["c=class.csv"], Some("clinical.csv"), &options(&["label=grade", "ignore=class"])).unwrap();
         assert_eq!(table.samples.names(), ["c:a"]);
         folder.write("numbered.csv", b"id,a,class\ns1,1,0\n");
         folder.write("l.csv", b"s1,p\n");
         let table = folder.read(&["n=numbered.csv"], Some("l.csv"), &ReadOptions::default()).unwrap();
-        assert_eq!(table.samples.names(), ["n:a", "n:class"]);
-        assert_eq!(table.notes[1], "n: column 'class' is a feature: leave it out with --ignore if it holds labels");
+        assert_eq!(table.samples.names(), ["n:a"]);
+        assert_eq!(table.notes[1], "n: column 'class' left out: the labels come from another file");
         // Labels in two views that agree, by --label in one and by its name in the other.
         let table = folder.read(&["c=class.csv", "p=pandas.csv"], None, &options(&["label=grade"])).unwrap();
         assert_eq!(summary(&table), expect(["s1 s2 s3", "c:a p:a", "low high high"]));

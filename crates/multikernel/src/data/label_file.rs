@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::delimited::Cells;
 use super::read::{ReadOptions, read_cells};
 use super::roles::{Columns, is_name};
-use super::text::{list, quoted};
+use super::text::{is_missing, list, quoted};
 use crate::error::{Error, Place, Result};
 
 /// The samples that labels are wanted for.
@@ -175,7 +175,7 @@ impl LabelRows {
     fn add(&mut self, cells: &Cells, layout: &Layout, seen: &mut HashMap<String, u64>) -> Result<()> {
         let text = |j: usize, what: &str| {
             let cell = cells.cell(j);
-            if cell.is_empty() {
+            if is_missing(cell) {
                 let message = format!("the {what} is missing; remove the row or fill it in first");
                 return Err(Error::data(cells.place(&self.source, j), message));
             }

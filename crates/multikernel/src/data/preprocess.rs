@@ -342,7 +342,11 @@ fn columns(rows: &Features) -> Vec<Column> {
             let one = |j: usize| {
                 let mut values = table.column(j);
                 values.retain(|value| !value.is_nan());
-                let (mean, scale) = moments(&values, None);
+                let (mean, mut scale) = moments(&values, None);
+                // Nothing is known of a column without a value: what new rows have there must not count.
+                if values.is_empty() {
+                    scale = f64::MAX;
+                }
                 let constant = values.iter().all(|value| *value == values[0]);
                 column(mean, scale, constant, table.n_rows() - values.len(), values.is_empty())
             };

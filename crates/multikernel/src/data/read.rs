@@ -62,7 +62,7 @@ pub struct ReadOptions {
     /// position. When not given: the first column called `label`, `class`, `target` or `y` in any case, else the last.
     pub label: Option<String>,
     /// The column of delimited text that names the samples, given as for `label`. When not given: the first column called
-    /// `id`, `sample`, `sample_id`, `sampleid` or `barcode` in any case, else the first column if the header has a blank
+    /// `id`, `sample`, `sample_id`, `sampleid`, `sample id`, `barcode` or `Unnamed: 0` in any case, else the first column if the header has a blank
     /// for it, as R writes row names and pandas its index; else there are no ids. An id is no feature; it must be there
     /// and differ from row to row.
     pub id: Option<String>,

@@ -19,6 +19,7 @@ pub(super) struct Roles {
     pub(super) id: Option<usize>,
     pub(super) groups: Option<usize>,
     pub(super) group_name: Option<String>,
+    pub(super) id_name: Option<String>,
     /// The options that name a column of the file.
     pub(super) told: Vec<Told>,
     pub(super) notes: Vec<String>,
@@ -33,7 +34,7 @@ pub(super) type Told = (&'static str, String);
 const LABEL_NAMES: [&str; 4] = ["label", "class", "target", "y"];
 
 /// The names by which an id column is known, unless told.
-const ID_NAMES: [&str; 5] = ["id", "sample", "sample_id", "sampleid", "barcode"];
+const ID_NAMES: [&str; 7] = ["id", "sample", "sample_id", "sampleid", "sample id", "barcode", "unnamed: 0"];
 
 fn is_one_of(name: &str, known: &[&str]) -> bool {
     known.iter().any(|known| name.eq_ignore_ascii_case(known))
@@ -315,12 +316,13 @@ impl Columns<'_> {
             notes.push(format!("column {column} is a feature: leave it out with --ignore if it holds labels"));
         }
         let (label_name, group_name) = (self.name_of(label), self.name_of(aside.groups));
+        let id_name = self.name_of(aside.id).filter(|name| !name.is_empty());
         let names = match self.names {
             Some(names) => features.iter().map(|&j| names[j].clone()).collect(),
             None => numbered(1, features.len()),
         };
         let Aside { id, groups, .. } = aside;
-        Ok(Roles { features, names, label, label_name, id, groups, group_name, told: vec![], notes, guess })
+        Ok(Roles { features, names, label, label_name, id, groups, group_name, id_name, told: vec![], notes, guess })
     }
 
     /// Columns that are left out must not be needed.
@@ -394,6 +396,7 @@ impl Columns<'_> {
             id: aside.id,
             groups: aside.groups,
             group_name: self.name_of(aside.groups),
+            id_name: self.name_of(aside.id).filter(|name| !name.is_empty()),
             told: vec![],
             notes: aside.notes.into_iter().chain(found.note).collect(),
             guess: None,
@@ -432,6 +435,7 @@ impl Columns<'_> {
             id: aside.id,
             groups: aside.groups,
             group_name: self.name_of(aside.groups),
+            id_name: self.name_of(aside.id).filter(|name| !name.is_empty()),
             told: vec![],
             notes: aside.notes.into_iter().chain(by_order).collect(),
             guess: None,

@@ -34,6 +34,8 @@ pub struct Samples {
     names: Vec<String>,
     views: Vec<View>,
     ids: Option<Vec<String>>,
+    /// The column the ids came from.
+    id_name: Option<String>,
     grams: Vec<Gram>,
     /// The row of the Gram matrices each sample is, and among training samples its column.
     at: Vec<usize>,
@@ -67,7 +69,7 @@ impl Samples {
             return Err(Error::input(format!("row {}, column '{}': {value} {message}", i + 1, names[j])));
         }
         let at = (0..features.n_rows()).collect();
-        Ok(Samples { features, names, views: Vec::new(), ids: None, grams: Vec::new(), at })
+        Ok(Samples { features, names, views: Vec::new(), ids: None, id_name: None, grams: Vec::new(), at })
     }
 
     /// Samples of which nothing is known but their rows in Gram matrices (see [`Samples::with_grams`]), at least one.
@@ -77,7 +79,8 @@ impl Samples {
         };
         let (features, n) = (Features::from(Matrix::zeros(first.n_rows(), 0)), first.n_rows());
         let (names, views, ids) = (vec![], vec![], None);
-        Samples { features, names, views, ids, grams: vec![], at: (0..n).collect() }.with_grams(grams)
+        let at = (0..n).collect();
+        Samples { features, names, views, ids, id_name: None, grams: vec![], at }.with_grams(grams)
     }
 
     /// Samples whose columns are called `x1`, `x2`, ...
@@ -137,6 +140,18 @@ impl Samples {
         }
         self.ids = Some(ids);
         Ok(self)
+    }
+
+    /// The same samples, whose ids came from a column of this name.
+    #[must_use]
+    pub fn with_id_name(mut self, name: Option<String>) -> Self {
+        self.id_name = name;
+        self
+    }
+
+    /// The name of the column the ids came from, where it is known: new files are joined by it.
+    pub fn id_name(&self) -> Option<&str> {
+        self.id_name.as_deref()
     }
 
     /// The same samples, which are the rows of these Gram matrices, in this order; each called differently.
@@ -224,6 +239,7 @@ impl Samples {
             names: columns.iter().map(|&j| self.names[j].clone()).collect(),
             views: Vec::new(),
             ids: self.ids.clone(),
+            id_name: self.id_name.clone(),
             grams: self.grams.clone(),
             at: self.at.clone(),
         }
@@ -237,6 +253,7 @@ impl Samples {
             names: self.names.clone(),
             views: self.views.clone(),
             ids: self.ids.as_ref().map(|ids| rows.iter().map(|&i| ids[i].clone()).collect()),
+            id_name: self.id_name.clone(),
             grams: self.grams.clone(),
             at: rows.iter().map(|&i| self.at[i]).collect(),
         }

@@ -105,7 +105,7 @@ pub fn inner_folds(labels: &Labels, groups: Option<&[usize]>, k: usize, seed: u6
     }
     let of = groups.map_or(String::new(), |_| format!(" in {}, which stay whole", n_groups(n_units)));
     Err(Error::input(format!(
-        "no inner folds to choose parameters with can be made of {n} training rows{of}: {why}, or set the parameters instead"
+        "no inner folds (for parameters that are auto, or for --proba) can be made of {n} training rows{of}: {why}, or do without"
     )))
 }
 
@@ -442,20 +442,18 @@ mod tests {
 
     #[test]
     fn inner_folds_that_cannot_be_made_say_why() {
-        let none = "no inner folds to choose parameters with can be made of";
-        let two = "at least two classes are needed, so give more rows of the others, or set the parameters instead";
+        let none = "no inner folds (for parameters that are auto, or for --proba) can be made of";
+        let two = "at least two classes are needed, so give more rows of the others, or do without";
         let found = message(inner_folds(&labels(vec![0, 0, 0, 0, 1]), None, 5, 0, 0));
         assert!(found.starts_with(&format!("{none} 5 training rows: fold ")), "{found}");
         assert!(found.ends_with(&format!(" of 2 would train on only class 'c0'; {two}")), "{found}");
         assert_eq!(
             message(inner_folds(&labels(vec![1, 0, 1, 0]), Some(&[3; 4]), 5, 0, 0)),
-            format!(
-                "{none} 4 training rows in 1 group, which stay whole: give at least 2 groups, or set the parameters instead"
-            )
+            format!("{none} 4 training rows in 1 group, which stay whole: give at least 2 groups, or do without")
         );
         assert_eq!(
             message(inner_folds(&labels(vec![0]), None, 5, 0, 0)),
-            format!("{none} 1 training rows: give at least 2 rows, or set the parameters instead")
+            format!("{none} 1 training rows: give at least 2 rows, or do without")
         );
         assert_eq!(
             message(inner_folds(&labels(vec![0, 1, 0, 1]), None, 1, 0, 0)),

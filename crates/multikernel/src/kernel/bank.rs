@@ -1,5 +1,6 @@
 //! A bank of kernels: the text people write, resolved to kernels on given columns and rows.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::iter::once;
@@ -111,7 +112,7 @@ impl Bank {
             places.push(sets);
         }
         let mut medians = HashMap::new();
-        let mut resolved = Resolved { kernels: Vec::with_capacity(total), sets: vec![] };
+        let mut resolved = Resolved { kernels: Vec::with_capacity(total), sets: vec![], notes: lookup.notes.take() };
         for (term, sets) in self.terms.iter().zip(places) {
             for ColumnSet { name, columns } in sets {
                 let median = if term.needs_median() {
@@ -138,6 +139,8 @@ pub struct Resolved {
     pub kernels: Vec<Kernel>,
     /// The name and columns of each feature set that kernels are on.
     pub sets: Vec<(String, Columns)>,
+    /// What a person should know: how many feature sets, and of their members, the data has.
+    pub notes: Vec<String>,
 }
 
 /// Columns a term is copied to, with the name of their feature set.
@@ -174,6 +177,7 @@ struct Lookup<'a> {
     n_features: usize,
     /// First position of a name, and how many columns carry it.
     by_name: HashMap<&'a str, (usize, usize)>,
+    notes: RefCell<Vec<String>>,
 }
 
 impl<'a> Lookup<'a> {
@@ -182,7 +186,7 @@ impl<'a> Lookup<'a> {
         for (i, name) in layout.names.iter().enumerate() {
             by_name.entry(name.as_str()).or_insert((i, 0)).1 += 1;
         }
-        Lookup { layout, n_features, by_name }
+        Lookup { layout, n_features, by_name, notes: RefCell::default() }
     }
 
     /// The sets of columns a term is copied to: one, or one per column, view or feature set.
@@ -234,6 +238,14 @@ impl<'a> Lookup<'a> {
                 found.push(ColumnSet { name: Some(set.name.clone()), columns });
             }
         }
+        let members = sets.sets.iter().flat_map(|set| &set.members);
+        let (n_members, n_known) =
+            (members.clone().count(), members.filter(|name| places.contains_key(name.as_str())).count());
+        self.notes.borrow_mut().push(format!(
+            "{file}: {} of {} feature sets have columns of the data, with {n_known} of {n_members} members",
+            found.len(),
+            sets.sets.len()
+        ));
         if found.is_empty() {
             let n = sets.sets.len();
             let some: Vec<&str> = sets.sets.iter().flat_map(|set| &set.members).take(3).map(String::as_str).collect();

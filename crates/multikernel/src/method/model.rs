@@ -229,6 +229,11 @@ impl Model {
         self.predictor.warnings()
     }
 
+    /// The column of sample ids by which the views of the training data were joined; none for data that were one file.
+    pub fn id_name(&self) -> Option<&str> {
+        self.kept.id_name.as_deref()
+    }
+
     /// What a reader needs to bring a file into the model's order of features.
     pub fn expect(&self) -> Expect {
         let index_base = self.header.index_base.and_then(|base| u8::try_from(base).ok());
@@ -402,6 +407,9 @@ impl Model {
             }
             record.put_newer("grams", inner);
         }
+        if let Some(name) = &self.kept.id_name {
+            record.put_newer("id", one("name", name));
+        }
         if !self.kept.sets.is_empty() {
             let (names, columns): (Vec<String>, Vec<String>) =
                 self.kept.sets.iter().map(|(name, columns)| (name.clone(), columns.to_string())).unzip();
@@ -515,7 +523,22 @@ impl Model {
         })?;
         let views = kernels_of_views(&all, preprocessor.views());
         let (sets, columns) = (sets.unwrap_or_default(), record.take("columns")?);
-        Ok(Kept { preprocessor, all, sets, views, used, points, presence, at, diagonals, columns, kernels, centring })
+        let id_name = newer(record, "id", |inner| inner.take("name"))?;
+        Ok(Kept {
+            preprocessor,
+            all,
+            sets,
+            views,
+            used,
+            points,
+            presence,
+            at,
+            diagonals,
+            columns,
+            kernels,
+            centring,
+            id_name,
+        })
     }
 
     /// Whether the parts of a file fit together.

@@ -8,6 +8,7 @@ use std::time::Instant;
 use super::plan::{Plan, Session};
 use crate::data::{Dataset, Preprocessor, Presence, Recipe, Samples, View};
 use crate::error::{Error, Place, Result};
+use crate::features::Features;
 use crate::kernel::{Bank, Columns, Kernel, Layout};
 use crate::run::{KernelsOfView, Needs, Predict, Progress};
 use crate::stack::{Building, Centring, Points, Precision, Stack, Storage};
@@ -103,7 +104,12 @@ impl<'a> Prepared<'a> {
     pub(super) fn new(plan: &Plan, data: &'a Dataset, session: &mut Session<'_>) -> Result<Prepared<'a>> {
         let start = Instant::now();
         let preparation = plan.preparation(&data.samples)?;
+        let n_all = data.samples.n_samples();
         let data = complete_rows(data, preparation.missing)?;
+        if data.samples.n_samples() < n_all {
+            let n = data.samples.n_samples();
+            session.observer.talk(&format!("trained on the {n} of {n_all} rows that have all views"));
+        }
         check_labels(&data)?;
         let samples = &data.samples;
         let preprocessor =
@@ -115,12 +121,12 @@ impl<'a> Prepared<'a> {
         if let Some(bank) = preparation.bank.as_ref().filter(|_| plan.uses_kernels()) {
             points = points.with_grams(samples.grams(), samples.rows_of_grams())?;
             let layout = Layout { names: preprocessor.names(), views: preprocessor.views() };
-            let resolved = bank.resolve_named(&layout, points.features())?;
+            let resolved =
+                bank.resolve_named(&layout, &present(points.features(), &preprocessor, presence.as_ref()))?;
+            resolved.notes.iter().for_each(|note| session.observer.note(note));
             prepared = (part(resolved.kernels, &preparation.part, preprocessor.views())?, resolved.sets);
             if let Some(presence) = &presence {
-                points = points
-                    .with_presence(presence, preprocessor.views(), &prepared.0)
-                    .map_err(|error| named_row(error, samples))?;
+                points = points.with_presence(presence, preprocessor.views(), &prepared.0)?;
             }
         }
         let (kernels, sets) = prepared;
@@ -193,6 +199,7 @@ impl<'a> Prepared<'a> {
             columns,
             kernels,
             centring,
+            id_name: samples.id_name().filter(|_| samples.views().len() > 1).map(str::to_string),
         }
     }
 }
@@ -217,6 +224,8 @@ pub(super) struct Kept {
     /// The used kernels and, for the centred ones, their training means.
     pub(super) kernels: Vec<Kernel>,
     pub(super) centring: Vec<Option<Centring>>,
+    /// The column by which views were joined.
+    pub(super) id_name: Option<String>,
 }
 
 /// Which views the rows have, where some lack one and that is not filled in.
@@ -241,17 +250,16 @@ fn row_name(samples: &Samples, i: usize) -> String {
     }
 }
 
-/// Puts the id of a sample to its row in a message of the stack.
-fn named_row(error: Error, samples: &Samples) -> Error {
-    let message = error.to_string();
-    let row = message.strip_prefix("row ").and_then(|rest| rest.split(':').next()?.parse::<usize>().ok());
-    match (row, samples.ids()) {
-        (Some(row), Some(_)) if (1..=samples.n_samples()).contains(&row) => {
-            let rest = message.split_once(':').map_or("", |(_, rest)| rest);
-            Error::input(format!("{}:{rest}", row_name(samples, row - 1)))
+/// The rows with views that are absent missing again, so that medians for widths leave them out.
+fn present<'f>(rows: &'f Features, preprocessor: &Preprocessor, presence: Option<&Presence>) -> Cow<'f, Features> {
+    let (Some(presence), Features::Dense(table)) = (presence, rows) else { return Cow::Borrowed(rows) };
+    let mut table = table.clone();
+    for i in 0..table.n_rows() {
+        for (_, view) in preprocessor.views().iter().enumerate().filter(|&(v, _)| !presence.has(i, v)) {
+            table.row_mut(i)[view.columns.clone()].fill(f64::NAN);
         }
-        _ => error,
     }
+    Cow::Owned(table.into())
 }
 
 fn complete_rows(data: &Dataset, missing: Missing) -> Result<Cow<'_, Dataset>> {

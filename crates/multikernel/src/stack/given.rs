@@ -67,7 +67,7 @@ impl Points {
     }
 
     /// The same points, which lack views. `kernels` are those of the whole bank, over which `S` averages. A point that none
-    /// of them knows anything of is an error.
+    /// of them knows anything of has kernels of zero: see [`Points::n_unknown`].
     pub fn with_presence(mut self, presence: &Presence, views: &[View], kernels: &[Kernel]) -> Result<Points> {
         let n = self.n_points();
         if presence.n_rows() != n || presence.n_views() != views.len() {
@@ -82,14 +82,9 @@ impl Points {
                 *count += if has { kernels } else { 0 };
             }
         }
-        if let Some(i) = counts.iter().position(|&count| count == 0) {
-            return Err(Error::input(format!(
-                "row {}: no kernel of the bank knows anything of it, as each looks at a view that the row lacks; use \
-                 kernels on single views (`each view`), or leave the row out",
-                i + 1
-            )));
-        }
-        let scale = counts.iter().map(|&count| (kernels.len() as f64 / count as f64).sqrt()).collect();
+        // A row of which no kernel knows anything has kernels of zero: S is 0 there, not infinite.
+        let known = |count: usize| if count == 0 { 0.0 } else { (kernels.len() as f64 / count as f64).sqrt() };
+        let scale = counts.iter().map(|&count| known(count)).collect();
         self.known = Some(Arc::new(Known { presence: presence.clone(), views: views.to_vec(), scale }));
         Ok(self)
     }
@@ -97,6 +92,11 @@ impl Points {
     /// Number of points.
     pub fn n_points(&self) -> usize {
         self.features.n_rows()
+    }
+
+    /// Points of which no kernel knows anything, as each looks at a view they lack: only a bias decides on them.
+    pub fn n_unknown(&self) -> usize {
+        self.known.as_ref().map_or(0, |known| known.scale.iter().filter(|&&scale| scale == 0.0).count())
     }
 
     /// Their features.
@@ -199,20 +199,18 @@ fn touches(columns: &Columns, view: &View) -> bool {
 mod tests {
     use super::*;
 
-    fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
-        result.unwrap_err().to_string()
-    }
-
     #[test]
-    fn points_without_any_kernel_are_refused() {
+    fn points_without_any_kernel_are_known_as_such_and_zero() {
         let rows: Features = Matrix::from_vec(2, 2, vec![1.0, f64::NAN, 2.0, 3.0]).unwrap().into();
         let views: Vec<View> = (0..2).map(|v| View { name: format!("v{v}"), columns: v..v + 1 }).collect();
         let presence = Presence::of(&rows, &views).unwrap();
         let filled: Features = Matrix::zeros(2, 2).into();
         let kernels = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<Kernel>>();
         let with = |texts: &[&str]| Points::from(&filled).with_presence(&presence, &views, &kernels(texts));
-        assert!(message(with(&["gaussian(1)", "linear on [1]"])).starts_with("row 1: no kernel of the bank knows"));
+        let points = with(&["gaussian(1)", "linear on [1]"]).unwrap();
+        assert_eq!((points.n_unknown(), points.gate(&Columns::from_positions([1]))), (1, vec![0.0, 1.0]));
         let points = with(&["gaussian(1)", "linear on [0]", "linear on [0] raw"]).unwrap();
+        assert_eq!(points.n_unknown(), 0);
         assert_eq!(points.gate(&Columns::from_positions([0])), [1.5f64.sqrt(), 1.0]);
         assert_eq!(points.gate(&Columns::from_positions([1])), [0.0, 1.0]);
     }

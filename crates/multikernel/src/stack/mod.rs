@@ -226,9 +226,17 @@ impl Stack {
         let points = points.into();
         points.check_grams(kernels, None)?;
         let n = points.n_points();
+        let unknown = (points.n_unknown() > 0).then(|| {
+            format!(
+                "{} of {n} rows lack a view that every kernel looks at: their kernels are zero, and only a bias decides on \
+                 them; use kernels on single views (`each view`), or --missing impute",
+                points.n_unknown()
+            )
+        });
         let cut = Cut { n_rows: n, n_cols: n, symmetric: true };
         let mut core = Core::new(kernels, cut, points, None, building);
         core.notes = core.zero_rows();
+        core.notes.extend(unknown);
         for m in (0..kernels.len()).filter(|&m| kernels[m].is_centred()) {
             let means = core.means(m, building)?;
             // Only points that the kernel knows of count, as in the means of rows.
