@@ -254,8 +254,8 @@ fn row_name(samples: &Samples, i: usize) -> String {
 fn present<'f>(rows: &'f Features, preprocessor: &Preprocessor, presence: Option<&Presence>) -> Cow<'f, Features> {
     let (Some(presence), Features::Dense(table)) = (presence, rows) else { return Cow::Borrowed(rows) };
     let mut table = table.clone();
-    for i in 0..table.n_rows() {
-        for (_, view) in preprocessor.views().iter().enumerate().filter(|&(v, _)| !presence.has(i, v)) {
+    for (v, view) in preprocessor.views().iter().enumerate() {
+        for i in (0..presence.n_rows()).filter(|&i| !presence.has(i, v)) {
             table.row_mut(i)[view.columns.clone()].fill(f64::NAN);
         }
     }
