@@ -270,7 +270,7 @@ impl Plan {
         self.fit(&prepared, session)
     }
 
-    /// Scales the rows and computes the kernels. Cost: see [`Stack::train`].
+    /// Scales the rows and computes the kernels. Cost: see [`Stack::train`](crate::stack::Stack::train).
     pub fn prepare<'a>(&self, data: &'a Dataset, session: &mut Session<'_>) -> Result<Prepared<'a>> {
         Prepared::new(self, data, session)
     }
