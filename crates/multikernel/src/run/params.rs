@@ -41,6 +41,10 @@ pub enum Allowed {
     Positive,
     /// A finite number above zero, or `auto`: the best of these by inner cross-validation, the first of equals.
     PositiveOrAuto(&'static [f64]),
+    /// A number from the first to the second, both included; `inf` where the second is infinite.
+    Number(f64, f64),
+    /// The same, or `auto`, as in [`Allowed::PositiveOrAuto`].
+    NumberOrAuto(f64, f64, &'static [f64]),
     /// A whole number from the first to the second, both included.
     Whole(u64, u64),
     /// One of these words.
@@ -49,11 +53,30 @@ pub enum Allowed {
     Text(&'static str),
 }
 
+impl Allowed {
+    /// What `auto` chooses from.
+    fn grid(self) -> Option<&'static [f64]> {
+        match self {
+            Allowed::PositiveOrAuto(grid) | Allowed::NumberOrAuto(_, _, grid) => Some(grid),
+            _ => None,
+        }
+    }
+
+    fn holds(self, value: f64) -> bool {
+        match self {
+            Allowed::Number(low, high) | Allowed::NumberOrAuto(low, high, _) => low <= value && value <= high,
+            _ => value.is_finite() && value > 0.0,
+        }
+    }
+}
+
 impl fmt::Display for Allowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Allowed::Positive => f.write_str("a number above 0"),
             Allowed::PositiveOrAuto(_) => f.write_str("a number above 0, or auto"),
+            Allowed::Number(low, high) => write!(f, "a number from {low} to {high}"),
+            Allowed::NumberOrAuto(low, high, _) => write!(f, "a number from {low} to {high}, or auto"),
             Allowed::Whole(low, u64::MAX) => write!(f, "a whole number from {low}"),
             Allowed::Whole(low, high) => write!(f, "a whole number from {low} to {high}"),
             Allowed::OneOf(words) => write!(f, "one of {}", words.join(", ")),
@@ -79,11 +102,13 @@ impl Param {
     fn parse(&self, text: &str) -> Result<Value> {
         let refuse = || Error::param(self.name, format!("must be {}, got `{text}`", self.allowed));
         match self.allowed {
-            Allowed::PositiveOrAuto(_) if text == AUTO => Ok(Value::Auto),
-            Allowed::Positive | Allowed::PositiveOrAuto(_) => match text.parse::<f64>() {
-                Ok(value) if value.is_finite() && value > 0.0 => Ok(Value::Number(value)),
-                _ => Err(refuse()),
-            },
+            allowed if text == AUTO && allowed.grid().is_some() => Ok(Value::Auto),
+            Allowed::Positive | Allowed::PositiveOrAuto(_) | Allowed::Number(..) | Allowed::NumberOrAuto(..) => {
+                match text.parse::<f64>() {
+                    Ok(value) if self.allowed.holds(value) => Ok(Value::Number(value)),
+                    _ => Err(refuse()),
+                }
+            }
             Allowed::Whole(low, high) => match text.parse::<u64>() {
                 Ok(value) if (low..=high).contains(&value) => Ok(Value::Whole(value)),
                 _ => Err(refuse()),
@@ -194,7 +219,7 @@ impl Params {
     pub fn candidates(&self) -> Vec<Params> {
         let mut all = vec![self.clone()];
         for param in self.known {
-            if let (Allowed::PositiveOrAuto(grid), Some(Value::Auto)) = (param.allowed, self.values.get(param.name)) {
+            if let (Some(grid), Some(Value::Auto)) = (param.allowed.grid(), self.values.get(param.name)) {
                 let with = |params: &Params, value: f64| {
                     let mut params = params.clone();
                     params.values.insert(param.name, Value::Number(value));
@@ -225,6 +250,8 @@ mod tests {
         Param { name: "c", default: "1", allowed: Allowed::Positive, help: "" },
         Param { name: "p", default: "1", allowed: Allowed::PositiveOrAuto(&[1.0, 2.0]), help: "" },
         Param { name: "q", default: "2", allowed: Allowed::PositiveOrAuto(&[3.0, 5.0]), help: "" },
+        Param { name: "norm", default: "2", allowed: Allowed::NumberOrAuto(1.0, f64::INFINITY, &[1.0]), help: "" },
+        Param { name: "ratio", default: "0.2", allowed: Allowed::Number(0.0, 1.0), help: "" },
         Param { name: "trials", default: "100", allowed: Allowed::Whole(1, 1000), help: "" },
         Param { name: "multiclass", default: "ovo", allowed: Allowed::OneOf(&["ovo", "ovr"]), help: "" },
     ];
@@ -238,7 +265,15 @@ mod tests {
             ("c", "NaN", "parameter c: must be a number above 0, got `NaN`"),
             ("trials", "1.5", "parameter trials: must be a whole number from 1 to 1000, got `1.5`"),
             ("multiclass", "all", "parameter multiclass: must be one of ovo, ovr, got `all`"),
-            ("trails", "3", "parameter trails: is unknown (did you mean trials?); known: c, p, q, trials, multiclass"),
+            (
+                "trails",
+                "3",
+                "parameter trails: is unknown (did you mean trials?); known: c, p, q, norm, ratio, trials, multiclass",
+            ),
+            ("norm", "0.9", "parameter norm: must be a number from 1 to inf, or auto, got `0.9`"),
+            ("norm", "NaN", "parameter norm: must be a number from 1 to inf, or auto, got `NaN`"),
+            ("ratio", "1.1", "parameter ratio: must be a number from 0 to 1, got `1.1`"),
+            ("ratio", "auto", "parameter ratio: must be a number from 0 to 1, got `auto`"),
             ("c", "auto", "parameter c: must be a number above 0, got `auto`"),
             ("p", "none", "parameter p: must be a number above 0, or auto, got `none`"),
         ];
@@ -271,6 +306,7 @@ mod tests {
         params.set("c", "0.1").unwrap();
         params.set("trials", "7").unwrap();
         params.set("q", "auto").unwrap();
+        params.set("norm", "inf").unwrap();
         let mut again = Params::new(KNOWN).unwrap();
         for (name, text) in params.to_texts() {
             again.set(&name, &text).unwrap();
