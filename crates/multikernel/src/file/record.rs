@@ -69,6 +69,11 @@ impl Record {
         self.version = self.version.max(THIRD_VERSION);
     }
 
+    /// Whether a value or an array of this name is stored in it.
+    pub fn has(&self, name: &str) -> bool {
+        self.values.contains_key(name) || self.arrays.contains_key(name)
+    }
+
     /// Whether nothing is stored in it.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty() && self.arrays.is_empty()

@@ -1,6 +1,7 @@
 //! The model most stack methods end with: fixed kernel weights and kernel expansions on them.
 
 use crate::error::{Error, Result};
+use crate::file::{Field, Record};
 use crate::linalg::{Matrix, axpy};
 use crate::pool::Pool;
 use crate::record;
@@ -21,6 +22,24 @@ record! {
         one_vs_one: bool,
         trained: Vec<usize>,
         warnings: Vec<String>,
+        told: Told,
+    }
+}
+
+/// Facts a method adds to its machine, as `name: value`. Files written before there were any have none, and a file
+/// without any is as it was.
+#[derive(Clone, Debug, Default)]
+struct Told(Vec<String>);
+
+impl Field for Told {
+    fn put(&self, name: &str, record: &mut Record) {
+        if !self.0.is_empty() {
+            self.0.put(name, record);
+        }
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        if record.has(name) { Vec::take(name, record).map(Told) } else { Ok(Told::default()) }
     }
 }
 
@@ -45,7 +64,17 @@ impl Machine {
         let support: Vec<usize> = (0..coef.n_rows()).filter(|&i| coef.row(i).iter().any(|&c| c != 0.0)).collect();
         let trained = (0..bias.len()).collect();
         let coef = coef.select_rows(&support);
-        Machine { weights, support, coef, bias, n_classes, one_vs_one, trained, warnings: vec![] }
+        Machine {
+            weights,
+            support,
+            coef,
+            bias,
+            n_classes,
+            one_vs_one,
+            trained,
+            warnings: vec![],
+            told: Told::default(),
+        }
     }
 
     /// Names the problems that were trained; the others take no part in a vote.
@@ -59,6 +88,13 @@ impl Machine {
     #[must_use]
     pub fn with_warning(mut self, warning: Option<String>) -> Machine {
         self.warnings.extend(warning);
+        self
+    }
+
+    /// Adds a fact for `inspect`.
+    #[must_use]
+    pub fn with_fact(mut self, name: &str, value: String) -> Machine {
+        self.told.0.push(format!("{name}: {value}"));
         self
     }
 
@@ -170,10 +206,15 @@ impl Predict for Machine {
 
     fn facts(&self) -> Vec<(String, String)> {
         let scheme = if self.one_vs_one { "one-vs-one" } else { "one-vs-rest" };
-        vec![
+        let told = self.told.0.iter().filter_map(|fact| fact.split_once(": "));
+        let told = told.map(|(name, value)| (name.to_string(), value.to_string()));
+        [
             ("support points".into(), self.support.len().to_string()),
             ("two-class problems".into(), format!("{} ({scheme})", self.bias.len())),
         ]
+        .into_iter()
+        .chain(told)
+        .collect()
     }
 
     fn warnings(&self) -> Vec<String> {

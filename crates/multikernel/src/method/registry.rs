@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Average, BestView, Majority, Single, Svm};
+use super::{Average, BestView, Level, LpMkl, Majority, Silp, SimpleMkl, Single, Svm};
 use crate::closest::closest;
 use crate::error::{Error, Result};
 use crate::run::{AnyMethod, Method};
@@ -24,7 +24,8 @@ pub struct Registry {
 impl Registry {
     /// All methods of this crate.
     pub fn standard() -> Self {
-        Registry { methods: vec![] }.with(Majority).with(Svm).with(Average).with(Single).with(BestView)
+        let simple = Registry { methods: vec![] }.with(Majority).with(Svm).with(Average).with(Single).with(BestView);
+        simple.with(SimpleMkl).with(Silp).with(Level).with(LpMkl)
     }
 
     /// Adds a method; one of the same name is replaced.

@@ -1,5 +1,8 @@
 //! Solvers that know no method: they take matrices and give back optima.
 
 mod pass;
+pub mod program;
+pub(crate) mod quasi;
 mod rows;
+pub mod simplex;
 pub mod smo;

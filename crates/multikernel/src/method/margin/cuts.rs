@@ -1,0 +1,137 @@
+//! `silp` and `level`: the objective from below by its tangents.
+//!
+//! Every SVM gives a tangent `J(d) >= 1'a - 1/2 s'd` that holds for all d. `silp` goes where the largest of them is
+//! smallest; `level` goes to the nearest point where they allow a good part of the decrease still possible.
+
+use super::{Descend, Objective, PARAMS, Point, descending, relative};
+use crate::error::Result;
+use crate::file::{Codec, Field, Record};
+use crate::linalg::{Matrix, dot};
+use crate::record;
+use crate::run::Params;
+use crate::solve::program::{self, Program};
+
+/// The problem of [`SimpleMkl`](super::SimpleMkl) as a semi-infinite linear programme (Sonnenburg et al. 2006): each step
+/// solves a linear programme over all tangents so far, then the SVMs at its solution. Cost: as `simplemkl` for a step, plus
+/// the programme; the number of steps grows with the number of kernels.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silp;
+
+/// The problem of [`SimpleMkl`](super::SimpleMkl) by the level method (Xu et al. 2008): tangents as in [`Silp`], but the next
+/// weights are the nearest to the last at which the tangents allow nine tenths of what is left to gain. Cost: as `silp`
+/// for a step, and far fewer steps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Level;
+
+descending!(Silp, Cuts<false>, "silp", "the problem of simplemkl by cutting planes and a linear programme", PARAMS);
+descending!(Level, Cuts<true>, "level", "the problem of simplemkl by the level method", PARAMS);
+
+/// The share of what is left to gain that the next weights must not exclude.
+const GAIN: f64 = 0.9;
+
+record! {
+    /// The tangents: `constants - 1/2 slopes d`, one row each, the largest lower bound they gave, and where the last is from.
+    #[derive(Clone, Debug, Default)]
+    struct Tangents {
+        constants: Vec<f64>,
+        slopes: Vec<f64>,
+        last: Vec<f64>,
+        lower: f64,
+    }
+}
+
+/// Tangents and the rule to follow: nearest point on a level (true), or lowest point (false).
+#[derive(Clone, Debug, Default)]
+pub struct Cuts<const LEVEL: bool>(Tangents);
+
+impl<const LEVEL: bool> Field for Cuts<LEVEL> {
+    fn put(&self, name: &str, record: &mut Record) {
+        record.put_record(name, self.0.encode());
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        Tangents::decode(&record.take_record(name)).map(Cuts)
+    }
+}
+
+impl Tangents {
+    /// The equations `theta + 1/2 s_k'd - slack_k = constant_k`, `sum d = 1` in the variables (d, theta, slack), without
+    /// theta if it has a value. All divided by `scale`.
+    fn equations(&self, theta: Option<f64>, scale: f64) -> (Matrix, Vec<f64>) {
+        let (k, p) = (self.constants.len(), self.last.len());
+        let free = usize::from(theta.is_none());
+        let mut rows = Matrix::zeros(k + 1, p + free + k);
+        for (i, slopes) in self.slopes.chunks_exact(p).enumerate() {
+            let row = rows.row_mut(i);
+            row.iter_mut().zip(slopes).for_each(|(out, slope)| *out = 0.5 * slope / scale);
+            row[p..p + free].fill(1.0);
+            row[p + free + i] = -1.0;
+        }
+        rows.row_mut(k)[..p].fill(1.0);
+        let right = self.constants.iter().map(|constant| (constant - theta.unwrap_or(0.0)) / scale).chain([1.0]);
+        (rows, right.collect())
+    }
+
+    /// The lowest point of the tangents and their height there. The SVMs' objective is never below 0, so neither is theta.
+    fn lowest(&self, scale: f64) -> Result<(Vec<f64>, f64)> {
+        let (rows, right) = self.equations(None, scale);
+        let (p, n) = (self.last.len(), rows.n_cols());
+        let cost: Vec<f64> = (0..n).map(|j| f64::from(u8::from(j == p))).collect();
+        let x = program::solve(&Program { cost: &cost, curvature: &vec![0.0; n], rows: &rows, right: &right })?;
+        let theta = scale * x[p];
+        Ok((on_simplex(&x[..p]), theta))
+    }
+
+    /// The point nearest to the last where no tangent is above the level.
+    fn nearest(&self, level: f64, scale: f64) -> Result<Vec<f64>> {
+        let (rows, right) = self.equations(Some(level), scale);
+        let (p, n) = (self.last.len(), rows.n_cols());
+        let cost: Vec<f64> = (0..n).map(|j| if j < p { -self.last[j] } else { 0.0 }).collect();
+        let curvature: Vec<f64> = (0..n).map(|j| f64::from(u8::from(j < p))).collect();
+        let x = program::solve(&Program { cost: &cost, curvature: &curvature, rows: &rows, right: &right })?;
+        Ok(on_simplex(&x[..p]))
+    }
+}
+
+/// The weights of a programme, whose sum is 1 but for its tolerance.
+fn on_simplex(x: &[f64]) -> Vec<f64> {
+    let sum: f64 = x.iter().map(|x| x.max(0.0)).sum();
+    x.iter().map(|x| x.max(0.0) / sum).collect()
+}
+
+impl<const LEVEL: bool> Descend for Cuts<LEVEL> {
+    fn start(_: &Params) -> Self {
+        Cuts::default()
+    }
+
+    fn see(&mut self, point: &Point) {
+        let half = 0.5 * dot(&point.weights, &point.slopes);
+        self.0.constants.push(point.objective + half);
+        self.0.slopes.extend_from_slice(&point.slopes);
+        self.0.last.clone_from(&point.weights);
+        // Each tangent alone bounds the objective, too.
+        let largest = point.slopes.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        self.0.lower = self.0.lower.max(point.objective + half - 0.5 * largest);
+    }
+
+    fn gap(&self, best: &Point) -> f64 {
+        relative(best.objective - self.0.lower, best.objective)
+    }
+
+    fn next(&mut self, objective: &Objective<'_>, best: &Point) -> Result<Option<Point>> {
+        let scale = best.objective.abs().max(f64::MIN_POSITIVE);
+        let (lowest, theta) = self.0.lowest(scale)?;
+        self.0.lower = self.0.lower.max(theta);
+        let weights = if LEVEL {
+            let level = best.objective - GAIN * (best.objective - self.0.lower).max(0.0);
+            self.0.nearest(level, scale).unwrap_or(lowest)
+        } else {
+            lowest
+        };
+        // A point seen before tells nothing new.
+        if weights == self.0.last {
+            return Ok(None);
+        }
+        objective.at(weights, &best.alpha).map(Some)
+    }
+}

@@ -1,0 +1,386 @@
+//! Kernel weights that minimise the SVM's own objective: `simplemkl`, `silp`, `level`, `lpmkl`.
+//!
+//! All four solve `min over d of J(d)`, where `J(d) = sum_p max_a 1'a - 1/2 b'(sum_m d_m K_m) b` is the sum of the SVM
+//! optima of all two-class problems p (`b = y a`), over the simplex or a p-norm ball. J is convex, and at any d its
+//! derivatives are `-1/2 s_m` with the slopes `s_m = sum_p b_p' K_m b_p`: one `project`. What differs is how the next d is
+//! found; this file has the rest.
+
+mod cuts;
+mod lpmkl;
+mod simplemkl;
+
+pub use cuts::{Level, Silp};
+pub use lpmkl::LpMkl;
+pub use simplemkl::SimpleMkl;
+
+use super::machine::Machine;
+use super::problems::Problems;
+use super::svm;
+use crate::error::{Error, Result};
+use crate::file::{Codec, Field, Record};
+use crate::linalg::Matrix;
+use crate::record;
+use crate::run::{Allowed, Control, Param, Params, Progress, Status, Task};
+use crate::solve::smo;
+use crate::stack::Symmetric;
+
+const GAP: Param = Param {
+    name: "gap",
+    default: "0.001",
+    allowed: Allowed::Positive,
+    help: "stop when the duality gap of the kernel weights is at most this part of the objective",
+};
+const MOST_STEPS: Param = Param {
+    name: "iterations",
+    default: "1000",
+    allowed: Allowed::Whole(1, 1_000_000),
+    help: "most steps of the kernel weights",
+};
+
+/// Parameters of the methods on the simplex.
+const PARAMS: &[Param] = &[svm::C, svm::TOL, svm::MULTICLASS, svm::CLASS_WEIGHTS, GAP, MOST_STEPS];
+
+/// A weight below this part of the largest is noise of a solver that stays inside the simplex, and set to 0.
+const NEGLIGIBLE: f64 = 1e-6;
+
+record! {
+    /// The SVMs at some kernel weights: dual variables, objective and slopes.
+    #[derive(Clone, Debug, Default)]
+    pub struct Point {
+        weights: Vec<f64>,
+        alpha: Vec<f64>,
+        bias: Vec<f64>,
+        /// By how much the optimality conditions of each two-class problem are missed.
+        missed: Vec<f64>,
+        objective: f64,
+        slopes: Vec<f64>,
+    }
+}
+
+impl Field for Point {
+    fn put(&self, name: &str, record: &mut Record) {
+        record.put_record(name, self.encode());
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        Point::decode(&record.take_record(name))
+    }
+}
+
+/// J and its slopes for one task.
+pub struct Objective<'a> {
+    task: &'a Task<'a>,
+    control: &'a Control,
+    /// How exactly the SVMs are solved.
+    tolerance: f64,
+    problems: Problems,
+    trainable: Vec<usize>,
+}
+
+impl<'a> Objective<'a> {
+    fn new(task: &'a Task<'a>, params: &Params, control: &'a Control, tolerance: f64) -> Result<Self> {
+        let problems = Problems::new(task, params)?;
+        let trainable = (0..problems.len()).filter(|&p| problems.is_trainable(p)).collect();
+        Ok(Objective { task, control, tolerance, problems, trainable })
+    }
+
+    /// `sum_m d_m K_m` for each of some weights, in one pass.
+    fn combine(&self, weights: &[&[f64]]) -> Result<Vec<Matrix>> {
+        let weights = Matrix::from_fn(weights[0].len(), weights.len(), |m, c| weights[c][m]);
+        self.task.stack()?.combine(&weights, self.task.pool)
+    }
+
+    /// The SVMs on a combined kernel, from the dual variables of another; without slopes.
+    fn solve(&self, weights: Vec<f64>, gram: &Matrix, start: &[f64]) -> Result<Point> {
+        let options = smo::Options { tolerance: self.tolerance, ..Default::default() };
+        let solved = self.problems.solve(&self.trainable, gram, start, &options, self.task, self.control)?;
+        let solved = solved.ok_or_else(|| Error::Stopped("stopped while an SVM was solved".into()))?;
+        let n = self.problems.len();
+        let mut point = Point {
+            weights,
+            alpha: vec![0.0; self.problems.size()],
+            bias: vec![0.0; n],
+            missed: vec![0.0; n],
+            ..Point::default()
+        };
+        for (&p, solution) in self.trainable.iter().zip(solved) {
+            point.alpha[self.problems.range(p)].copy_from_slice(&solution.alpha);
+            (point.bias[p], point.missed[p]) = (solution.bias, solution.gap);
+            point.objective -= solution.objective;
+        }
+        Ok(point)
+    }
+
+    /// `sum_p b_p' K b_p` of one matrix.
+    fn slope(&self, point: &Point, gram: &Matrix) -> Result<f64> {
+        let coef = self.problems.coefficients(&point.alpha)?.transposed();
+        let of_row = |i: usize| {
+            let row = gram.row(i);
+            coef.rows().filter(|b| b[i] != 0.0).map(|b| b[i] * crate::linalg::dot(row, b)).sum::<f64>()
+        };
+        Ok(self.task.pool.map(gram.n_rows(), of_row).iter().sum())
+    }
+
+    /// The slopes of all kernels.
+    fn with_slopes(&self, mut point: Point) -> Result<Point> {
+        let coef = self.problems.coefficients(&point.alpha)?;
+        let slopes = self.task.stack()?.project(&[Symmetric::Factored(&coef, &coef)], self.task.pool)?;
+        point.slopes = slopes.column(0);
+        Ok(point)
+    }
+
+    /// The SVMs at these weights, slopes and all.
+    fn at(&self, weights: Vec<f64>, start: &[f64]) -> Result<Point> {
+        let gram = self.combine(&[&weights])?.remove(0);
+        self.with_slopes(self.solve(weights, &gram, start)?)
+    }
+}
+
+/// How the next weights are found.
+pub trait Descend: Field + Clone + Send {
+    /// What is known before the first point.
+    fn start(params: &Params) -> Self;
+    /// Looks at a point before its gap is asked for.
+    fn see(&mut self, _point: &Point) {}
+    /// `J(d) - J*` at most, as a part of `J(d)`.
+    fn gap(&self, best: &Point) -> f64;
+    /// One more iteration; `None` where no better point can be found in the accuracy of the SVMs.
+    fn next(&mut self, objective: &Objective<'_>, best: &Point) -> Result<Option<Point>>;
+}
+
+const RUNNING: u64 = 0;
+const CONVERGED: u64 = 1;
+const STUCK: u64 = 2;
+const OUT_OF_STEPS: u64 = 3;
+
+/// Where a run stands: the best point so far and what its solver knows.
+#[derive(Clone, Debug)]
+pub struct Descent<S> {
+    best: Point,
+    gap: f64,
+    /// How exactly the SVMs are solved now: `tol` at first.
+    tolerance: f64,
+    n_steps: usize,
+    status: u64,
+    solver: S,
+}
+
+impl<S: Descend> Codec for Descent<S> {
+    fn encode(&self) -> Record {
+        let mut record = Record::default();
+        record.put("best", &self.best);
+        record.put("gap", &self.gap);
+        record.put("tolerance", &self.tolerance);
+        record.put("n_steps", &self.n_steps);
+        record.put("status", &self.status);
+        record.put("solver", &self.solver);
+        record
+    }
+
+    fn decode(record: &Record) -> Result<Self> {
+        Ok(Descent {
+            best: record.take("best")?,
+            gap: record.take("gap")?,
+            tolerance: record.take("tolerance")?,
+            n_steps: record.take("n_steps")?,
+            status: record.take("status")?,
+            solver: record.take("solver")?,
+        })
+    }
+}
+
+impl<S: Descend> Descent<S> {
+    fn new(task: &Task<'_>, params: &Params) -> Result<Self> {
+        Problems::new(task, params)?;
+        task.stack()?;
+        let solver = S::start(params);
+        let (best, tolerance) = (Point::default(), params.number("tol"));
+        Ok(Descent { best, gap: f64::INFINITY, tolerance, n_steps: 0, status: RUNNING, solver })
+    }
+
+    /// The SVMs at uniform weights first, then one step of the weights each.
+    fn step(&mut self, task: &Task<'_>, params: &Params, control: &Control) -> Result<Progress> {
+        let objective = Objective::new(task, params, control, self.tolerance)?;
+        let mut after = self.clone();
+        if self.n_steps == 0 {
+            let n_kernels = task.stack()?.n_kernels();
+            let start = vec![0.0; objective.problems.size()];
+            after.best = objective.at(vec![1.0 / n_kernels as f64; n_kernels], &start)?;
+            after.solver.see(&after.best);
+        } else {
+            match after.solver.next(&objective, &self.best)? {
+                Some(next) => {
+                    after.solver.see(&next);
+                    if next.objective < after.best.objective {
+                        after.best = next;
+                    }
+                }
+                None => after.sharpen(&objective, params)?,
+            }
+        }
+        after.n_steps += 1;
+        after.gap = after.solver.gap(&after.best);
+        if after.gap <= params.number("gap") {
+            after.status = CONVERGED;
+        } else if after.status == RUNNING && after.n_steps >= params.whole("iterations") {
+            after.status = OUT_OF_STEPS;
+        }
+        if after.status != RUNNING {
+            after.best = polished(&objective, after.best)?;
+        }
+        *self = after;
+        Ok(self.progress(params))
+    }
+
+    /// Goes on with more exact SVMs where those of now are the limit, down to a thousandth of what was asked for.
+    fn sharpen(&mut self, objective: &Objective<'_>, params: &Params) -> Result<()> {
+        if self.tolerance < 2e-3 * params.number("tol") {
+            self.status = STUCK;
+            return Ok(());
+        }
+        self.tolerance *= 0.1;
+        let objective = Objective::new(objective.task, params, objective.control, self.tolerance)?;
+        self.best = objective.at(self.best.weights.clone(), &self.best.alpha)?;
+        self.solver.see(&self.best);
+        Ok(())
+    }
+
+    fn progress(&self, params: &Params) -> Progress {
+        let total = params.whole("iterations");
+        let mut progress = Progress::of(self.n_steps.min(total.saturating_sub(1)), total);
+        if self.status != RUNNING {
+            progress = Progress { done: self.n_steps as u64, total: self.n_steps as u64, ..progress };
+            progress.status = Status::Finished;
+        }
+        progress.with("objective", self.best.objective).with("gap", self.gap)
+    }
+
+    fn check(&self, task: &Task<'_>, params: &Params) -> Result<()> {
+        let problems = Problems::new(task, params)?;
+        let (p, best) = (task.stack()?.n_kernels(), &self.best);
+        let fits = self.n_steps == 0
+            || [best.weights.len(), best.slopes.len()] == [p; 2]
+                && best.alpha.len() == problems.size()
+                && [best.bias.len(), best.missed.len()] == [problems.len(); 2];
+        if fits { Ok(()) } else { Err(Error::input("the checkpoint's arrays do not fit the data; start anew")) }
+    }
+
+    fn finish(self, task: &Task<'_>, params: &Params) -> Result<Machine> {
+        let problems = Problems::new(task, params)?;
+        let warnings = self.warnings(params);
+        let trained = (0..problems.len()).filter(|&p| problems.is_trainable(p)).collect();
+        let Point { weights, alpha, bias, objective, .. } = self.best;
+        let machine = problems.machine(weights, &alpha, bias)?.with_trained(trained);
+        let machine = warnings.into_iter().fold(machine, |machine, warning| machine.with_warning(Some(warning)));
+        let (gap, n_steps) = (self.gap, self.n_steps);
+        Ok(machine
+            .with_fact("objective", format!("{objective:.6}, at most {:.1e} of it above the optimum", gap.max(0.0)))
+            .with_fact("steps of the kernel weights", n_steps.to_string()))
+    }
+
+    fn warnings(&self, params: &Params) -> Vec<String> {
+        let (gap, wanted) = (self.gap, params.number("gap"));
+        let weights = (self.status != CONVERGED).then(|| {
+            let (why, help) = match self.status {
+                STUCK => ("the SVMs are not exact enough to go on", "use a smaller tol or a larger gap"),
+                OUT_OF_STEPS => ("all iterations were made", "allow more iterations or a larger gap"),
+                _ => ("the run was stopped", "give it more time or a larger gap"),
+            };
+            format!(
+                "the kernel weights did not converge, {why}: the objective may be {gap:.1e} of itself above its optimum, \
+                 asked was {wanted:.1e}; {help}"
+            )
+        });
+        let (missed, tol) = (self.best.missed.iter().copied().fold(0.0, f64::max), params.number("tol"));
+        let svms = (missed > tol).then(|| {
+            format!(
+                "a two-class problem holds its optimality conditions to {missed:.1e}, asked was {tol}; use a smaller c"
+            )
+        });
+        let negative = self.best.slopes.iter().filter(|&&slope| slope < -1e-9 * self.best.objective.abs()).count();
+        let indefinite = (negative > 0).then(|| {
+            format!("{negative} kernels are not positive semi-definite: the weights found need not be the best")
+        });
+        weights.into_iter().chain(svms).chain(indefinite).collect()
+    }
+}
+
+/// The point without weights that are noise. Each is less than 1e-6 of the largest, so the objective moves by less than
+/// any gap that is asked for, but prediction is spared the kernels.
+fn polished(objective: &Objective<'_>, best: Point) -> Result<Point> {
+    let largest = best.weights.iter().copied().fold(0.0, f64::max);
+    let noise = |&weight: &f64| weight > 0.0 && weight < NEGLIGIBLE * largest;
+    if !best.weights.iter().any(|weight| noise(weight)) {
+        return Ok(best);
+    }
+    let weights: Vec<f64> = best.weights.iter().map(|weight| if noise(weight) { 0.0 } else { *weight }).collect();
+    let (before, after): (f64, f64) = (best.weights.iter().sum(), weights.iter().sum());
+    objective.at(weights.iter().map(|weight| weight * before / after).collect(), &best.alpha)
+}
+
+/// The largest inner product with the slopes over the simplex, and that of the weights.
+fn simplex_gap(point: &Point) -> f64 {
+    let largest = point.slopes.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    relative(0.5 * (largest - crate::linalg::dot(&point.weights, &point.slopes)), point.objective)
+}
+
+/// A gap as a part of the objective; 0 where there is nothing to lose.
+fn relative(gap: f64, objective: f64) -> f64 {
+    if gap <= 0.0 { 0.0 } else { gap / objective.abs().max(f64::MIN_POSITIVE) }
+}
+
+macro_rules! descending {
+    ($method:ident, $solver:ty, $name:literal, $summary:literal, $params:expr) => {
+        impl crate::run::Method for $method {
+            type State = super::Descent<$solver>;
+            type Model = crate::method::Machine;
+
+            fn about(&self) -> crate::run::About {
+                crate::run::About {
+                    name: $name,
+                    summary: $summary,
+                    needs: crate::run::Needs::Stack,
+                    params: $params,
+                    bank: crate::kernel::DEFAULT_BANK,
+                }
+            }
+
+            fn init(
+                &self,
+                task: &crate::run::Task<'_>,
+                params: &crate::run::Params,
+            ) -> crate::error::Result<Self::State> {
+                super::Descent::new(task, params)
+            }
+
+            fn check(
+                &self,
+                task: &crate::run::Task<'_>,
+                params: &crate::run::Params,
+                state: &Self::State,
+            ) -> crate::error::Result<()> {
+                state.check(task, params)
+            }
+
+            fn step(
+                &self,
+                task: &crate::run::Task<'_>,
+                params: &crate::run::Params,
+                state: &mut Self::State,
+                control: &crate::run::Control,
+            ) -> crate::error::Result<crate::run::Progress> {
+                state.step(task, params, control)
+            }
+
+            fn finish(
+                &self,
+                task: &crate::run::Task<'_>,
+                params: &crate::run::Params,
+                state: Self::State,
+            ) -> crate::error::Result<Self::Model> {
+                state.finish(task, params)
+            }
+        }
+    };
+}
+use descending;

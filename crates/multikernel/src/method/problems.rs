@@ -1,0 +1,175 @@
+//! The two-class problems a classifier is made of: which rows, which side, which bounds.
+
+use super::machine::{Machine, pairs};
+use crate::data::Labels;
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+use crate::run::{Control, Params, Task};
+use crate::solve::smo;
+
+/// One two-class problem: its rows of the training data and which of them are positive.
+struct Problem {
+    rows: Vec<usize>,
+    positive: Vec<bool>,
+}
+
+/// All two-class problems of a task, one-vs-one or one-vs-rest. Their dual variables stand one problem after the other.
+pub(super) struct Problems {
+    list: Vec<Problem>,
+    /// Where the dual variables of each problem begin, and where the last end.
+    starts: Vec<usize>,
+    /// The bound of each row's dual variable.
+    upper: Vec<f64>,
+    one_vs_one: bool,
+    n_classes: usize,
+}
+
+impl Problems {
+    /// The problems of a task by its parameters `multiclass`, `c` and `class_weights`.
+    pub(super) fn new(task: &Task<'_>, params: &Params) -> Result<Problems> {
+        let (labels, n_classes) = (task.labels, task.labels.n_classes());
+        let one_vs_one = params.text("multiclass") == "ovo" || n_classes == 2;
+        let list = if one_vs_one { of_pairs(labels) } else { of_classes(labels) };
+        let mut starts = vec![0];
+        for problem in &list {
+            starts.push(starts[starts.len() - 1] + problem.rows.len());
+        }
+        Ok(Problems { list, starts, upper: upper(labels, params)?, one_vs_one, n_classes })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Number of dual variables in all.
+    pub(super) fn size(&self) -> usize {
+        self.starts[self.list.len()]
+    }
+
+    /// Where the dual variables of a problem are.
+    pub(super) fn range(&self, p: usize) -> std::ops::Range<usize> {
+        self.starts[p]..self.starts[p + 1]
+    }
+
+    /// Whether both sides have rows; a class may be absent from a fold.
+    pub(super) fn is_trainable(&self, p: usize) -> bool {
+        self.list[p].positive.contains(&true) && self.list[p].positive.contains(&false)
+    }
+
+    /// Solves some of the problems side by side, from the dual variables given; `None` where `control` stopped it.
+    pub(super) fn solve(
+        &self,
+        which: &[usize],
+        gram: &Matrix,
+        alpha: &[f64],
+        options: &smo::Options,
+        task: &Task<'_>,
+        control: &Control,
+    ) -> Result<Option<Vec<smo::Solution>>> {
+        let solved = task.pool.map(which.len(), |k| {
+            let Problem { rows, positive } = &self.list[which[k]];
+            let upper: Vec<f64> = rows.iter().map(|&i| self.upper[i]).collect();
+            let dual = smo::Problem { gram, rows, positive, upper: &upper };
+            smo::solve(&dual, options, Some(&alpha[self.range(which[k])]), &|| control.stop().is_some())
+        });
+        solved.into_iter().collect()
+    }
+
+    /// `y_i a_i`, one row per training point and one column per problem.
+    pub(super) fn coefficients(&self, alpha: &[f64]) -> Result<Matrix> {
+        let (n, p) = (self.upper.len(), self.len());
+        let mut coef = Matrix::try_zeros(n, p).ok_or_else(|| {
+            Error::input(format!(
+                "no memory for the coefficients of {p} two-class problems on {n} rows; use multiclass=ovr"
+            ))
+        })?;
+        for (p, problem) in self.list.iter().enumerate() {
+            for ((&i, &positive), &alpha) in problem.rows.iter().zip(&problem.positive).zip(&alpha[self.range(p)]) {
+                coef.set(i, p, if positive { alpha } else { -alpha });
+            }
+        }
+        Ok(coef)
+    }
+
+    /// The machine of these kernel weights and dual variables.
+    pub(super) fn machine(&self, weights: Vec<f64>, alpha: &[f64], bias: Vec<f64>) -> Result<Machine> {
+        let coef = self.coefficients(alpha)?;
+        Ok(if self.one_vs_one {
+            Machine::one_vs_one(weights, &coef, bias, self.n_classes)
+        } else {
+            Machine::one_vs_rest(weights, &coef, bias)
+        })
+    }
+}
+
+fn of_classes(labels: &Labels) -> Vec<Problem> {
+    let codes = labels.codes();
+    let positive = |class: usize| codes.iter().map(|&code| code == class).collect();
+    (0..labels.n_classes())
+        .map(|class| Problem { rows: (0..codes.len()).collect(), positive: positive(class) })
+        .collect()
+}
+
+fn of_pairs(labels: &Labels) -> Vec<Problem> {
+    let codes = labels.codes();
+    let mut members = vec![vec![]; labels.n_classes()];
+    for (i, &code) in codes.iter().enumerate() {
+        members[code].push(i);
+    }
+    let problem = |(first, second): (usize, usize)| {
+        let mut rows = [members[first].as_slice(), &members[second]].concat();
+        rows.sort_unstable();
+        Problem { positive: rows.iter().map(|&i| codes[i] == first).collect(), rows }
+    };
+    pairs(labels.n_classes()).map(problem).collect()
+}
+
+/// The factor on `c` of each class.
+fn class_weights(labels: &Labels, text: &str) -> Result<Vec<f64>> {
+    let n_classes = labels.n_classes();
+    match text {
+        "none" => Ok(vec![1.0; n_classes]),
+        "balanced" => {
+            let share = labels.n_samples() as f64 / n_classes as f64;
+            Ok(labels.counts().into_iter().map(|count| share / count.max(1) as f64).collect())
+        }
+        _ => given_weights(labels, text).map_err(|fault| {
+            let classes = labels.classes().join(", ");
+            let help = format!("use none, balanced, or CLASS=WEIGHT,... with classes {classes}");
+            Error::param("class_weights", format!("{fault}; {help}"))
+        }),
+    }
+}
+
+/// The weights of `CLASS=WEIGHT,...`, 1 for classes that are not named; an error is what was found.
+fn given_weights(labels: &Labels, text: &str) -> std::result::Result<Vec<f64>, String> {
+    let mut weights = vec![None; labels.n_classes()];
+    for part in text.split(',').map(str::trim) {
+        let (class, weight) = part.rsplit_once('=').ok_or_else(|| format!("`{part}` is not CLASS=WEIGHT"))?;
+        let (class, weight) = (class.trim(), weight.trim());
+        let code = labels.classes().iter().position(|known| known == class);
+        let code = code.ok_or_else(|| format!("class `{class}` is unknown"))?;
+        let value = weight.parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0);
+        let value = value.ok_or_else(|| format!("weight `{weight}` of class `{class}` is not a number above 0"))?;
+        if weights[code].replace(value).is_some() {
+            return Err(format!("class `{class}` is given twice"));
+        }
+    }
+    Ok(weights.into_iter().map(|weight| weight.unwrap_or(1.0)).collect())
+}
+
+/// The bound of each row's dual variable: c times the weight of its class.
+fn upper(labels: &Labels, params: &Params) -> Result<Vec<f64>> {
+    let weights = class_weights(labels, params.text("class_weights"))?;
+    let bounds: Vec<f64> = weights.iter().map(|weight| params.number("c") * weight).collect();
+    match bounds.iter().position(|bound| !bound.is_normal()) {
+        Some(class) => {
+            let (name, bound) = (&labels.classes()[class], bounds[class]);
+            Err(Error::param(
+                "c",
+                format!("c times the weight of class `{name}` is {bound}; bring c and class_weights nearer to 1"),
+            ))
+        }
+        None => Ok(labels.codes().iter().map(|&code| bounds[code]).collect()),
+    }
+}

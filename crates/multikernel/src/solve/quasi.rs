@@ -1,0 +1,172 @@
+//! A quasi-Newton model of a function on the simplex and its lowest point there.
+
+use super::simplex;
+use crate::linalg::{Matrix, axpy, dot};
+
+/// Pairs of steps and changes of the gradient that are remembered.
+pub(crate) const MEMORY: usize = 10;
+/// Most projections to find the lowest point of a model: they cost nothing beside one SVM.
+const INNER: usize = 500;
+
+/// The Hessian of L-BFGS in compact form (Byrd, Nocedal, Schnabel 1994): `B = sigma I - Q M^-1 Q'`.
+pub(crate) struct Hessian {
+    sigma: f64,
+    /// The columns of Q: steps times sigma, then changes of the gradient.
+    columns: Vec<Vec<f64>>,
+    /// M^-1.
+    inverse: Matrix,
+}
+
+impl Hessian {
+    /// From steps `s_i` and changes of the gradient `y_i`, oldest first; `None` where they do not make one that is positive
+    /// definite.
+    pub(crate) fn new(steps: &[&[f64]], changes: &[&[f64]]) -> Option<Hessian> {
+        let k = steps.len();
+        let last = k.checked_sub(1)?;
+        let sigma = dot(changes[last], changes[last]) / dot(steps[last], changes[last]);
+        let mut middle = Matrix::zeros(2 * k, 2 * k);
+        for i in 0..k {
+            for j in 0..k {
+                middle.set(i, j, sigma * dot(steps[i], steps[j]));
+                if i > j {
+                    let across = dot(steps[i], changes[j]);
+                    middle.set(i, k + j, across);
+                    middle.set(k + j, i, across);
+                }
+            }
+            middle.set(k + i, k + i, -dot(steps[i], changes[i]));
+        }
+        let scaled = steps.iter().map(|step| step.iter().map(|s| sigma * s).collect());
+        let columns = scaled.chain(changes.iter().map(|change| change.to_vec())).collect();
+        let usable = sigma.is_finite() && sigma > 0.0;
+        usable.then_some(())?;
+        Some(Hessian { sigma, columns, inverse: inverse(middle)? })
+    }
+
+    /// `B x`.
+    fn times(&self, x: &[f64]) -> Vec<f64> {
+        let inner: Vec<f64> = self.columns.iter().map(|column| dot(column, x)).collect();
+        let mut out: Vec<f64> = x.iter().map(|x| self.sigma * x).collect();
+        for (row, column) in self.inverse.rows().zip(&self.columns) {
+            axpy(-dot(row, &inner), column, &mut out);
+        }
+        out
+    }
+
+    /// The lowest point of `g'(x - d) + 1/2 (x - d)'B(x - d)` on the simplex, by projected gradients with exact steps.
+    pub(crate) fn lowest_on_simplex(&self, d: &[f64], gradient: &[f64]) -> Vec<f64> {
+        let mut x = d.to_vec();
+        let mut slope = gradient.to_vec();
+        let mut length = 1.0 / self.sigma;
+        for _ in 0..INNER {
+            let ahead: Vec<f64> = x.iter().zip(&slope).map(|(x, g)| x - length * g).collect();
+            let target = simplex::project(&ahead);
+            let step: Vec<f64> = target.iter().zip(&x).map(|(t, x)| t - x).collect();
+            let (square, fall) = (dot(&step, &step), dot(&step, &slope));
+            if fall >= 0.0 || square <= 1e-24 {
+                break;
+            }
+            let turned = self.times(&step);
+            let curvature = dot(&step, &turned);
+            let part = if curvature > 0.0 { (-fall / curvature).min(1.0) } else { 1.0 };
+            if part == 1.0 {
+                x = target;
+            } else {
+                axpy(part, &step, &mut x);
+            }
+            axpy(part, &turned, &mut slope);
+            length = if curvature > 0.0 { square / curvature } else { 1.0 / self.sigma };
+        }
+        x
+    }
+}
+
+/// The inverse of a small matrix by elimination with the largest pivot; `None` where there is none.
+fn inverse(mut a: Matrix) -> Option<Matrix> {
+    let n = a.n_rows();
+    let mut out = Matrix::from_fn(n, n, |i, j| f64::from(u8::from(i == j)));
+    for k in 0..n {
+        let pivot = (k..n).max_by(|&i, &j| a.get(i, k).abs().total_cmp(&a.get(j, k).abs()))?;
+        let value = a.get(pivot, k);
+        if !value.is_finite() || value == 0.0 {
+            return None;
+        }
+        for matrix in [&mut a, &mut out] {
+            for j in 0..n {
+                let (kept, moved) = (matrix.get(k, j), matrix.get(pivot, j));
+                matrix.set(pivot, j, kept);
+                matrix.set(k, j, moved / value);
+            }
+        }
+        for i in (0..n).filter(|&i| i != k) {
+            let factor = a.get(i, k);
+            for matrix in [&mut a, &mut out] {
+                let row = matrix.row(k).to_vec();
+                axpy(-factor, &row, matrix.row_mut(i));
+            }
+        }
+    }
+    out.data().iter().all(|value| value.is_finite()).then_some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dist::Rng;
+
+    fn random(rng: &mut Rng, n: usize) -> Vec<f64> {
+        (0..n).map(|_| rng.uniform() - 0.5).collect()
+    }
+
+    /// BFGS pair by pair on a dense matrix.
+    fn dense(sigma: f64, steps: &[&[f64]], changes: &[&[f64]]) -> Matrix {
+        let n = steps[0].len();
+        let mut b = Matrix::from_fn(n, n, |i, j| if i == j { sigma } else { 0.0 });
+        for (s, y) in steps.iter().zip(changes) {
+            let bs: Vec<f64> = b.rows().map(|row| dot(row, s)).collect();
+            let (sbs, sy) = (dot(s, &bs), dot(s, y));
+            b = Matrix::from_fn(n, n, |i, j| b.get(i, j) - bs[i] * bs[j] / sbs + y[i] * y[j] / sy);
+        }
+        b
+    }
+
+    #[test]
+    fn hessian_in_compact_form_is_that_of_bfgs_pair_by_pair() {
+        let mut rng = Rng::new(4, 0);
+        let n = 6;
+        let steps: Vec<Vec<f64>> = (0..4).map(|_| random(&mut rng, n)).collect();
+        // Changes of the gradient of a quadratic, so that every s'y is positive.
+        let changes: Vec<Vec<f64>> =
+            steps.iter().map(|s| s.iter().enumerate().map(|(i, s)| (1.0 + i as f64) * s).collect()).collect();
+        let (steps, changes): (Vec<&[f64]>, Vec<&[f64]>) =
+            (steps.iter().map(Vec::as_slice).collect(), changes.iter().map(Vec::as_slice).collect());
+        let hessian = Hessian::new(&steps, &changes).unwrap();
+        let plain = dense(hessian.sigma, &steps, &changes);
+        let x = random(&mut rng, n);
+        for (found, row) in hessian.times(&x).iter().zip(plain.rows()) {
+            assert!((found - dot(row, &x)).abs() < 1e-10, "{found} {}", dot(row, &x));
+        }
+    }
+
+    #[test]
+    fn lowest_on_simplex_meets_the_optimality_conditions() {
+        let mut rng = Rng::new(5, 0);
+        for n in [2, 7, 40] {
+            let steps: Vec<Vec<f64>> = (0..3).map(|_| random(&mut rng, n)).collect();
+            let changes: Vec<Vec<f64>> =
+                steps.iter().map(|s| s.iter().enumerate().map(|(i, s)| (0.1 + i as f64) * s).collect()).collect();
+            let (steps, changes): (Vec<&[f64]>, Vec<&[f64]>) =
+                (steps.iter().map(Vec::as_slice).collect(), changes.iter().map(Vec::as_slice).collect());
+            let hessian = Hessian::new(&steps, &changes).unwrap();
+            let (d, gradient) = (vec![1.0 / n as f64; n], random(&mut rng, n));
+            let x = hessian.lowest_on_simplex(&d, &gradient);
+            let moved: Vec<f64> = x.iter().zip(&d).map(|(x, d)| x - d).collect();
+            let slope: Vec<f64> = hessian.times(&moved).iter().zip(&gradient).map(|(b, g)| b + g).collect();
+            let lowest = slope.iter().copied().fold(f64::INFINITY, f64::min);
+            assert!((x.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+            for (x, slope) in x.iter().zip(&slope) {
+                assert!(*x < 1e-9 || slope - lowest < 1e-6, "{x} {slope} {lowest}");
+            }
+        }
+    }
+}
