@@ -1,6 +1,6 @@
 //! Every kernel and every method passes its suite.
 
-use multikernel::method::{Average, Majority, Single, Svm};
+use multikernel::method::{Average, Level, LpMkl, Majority, Silp, SimpleMkl, Single, Svm};
 use multikernel::testing::{check_kernel, check_method};
 
 #[test]
@@ -36,4 +36,24 @@ fn average_passes_the_conformance_suite() {
 #[test]
 fn single_passes_the_conformance_suite() {
     check_method(Single).unwrap();
+}
+
+#[test]
+fn simplemkl_passes_the_conformance_suite() {
+    check_method(SimpleMkl).unwrap();
+}
+
+#[test]
+fn silp_passes_the_conformance_suite() {
+    check_method(Silp).unwrap();
+}
+
+#[test]
+fn level_passes_the_conformance_suite() {
+    check_method(Level).unwrap();
+}
+
+#[test]
+fn lpmkl_passes_the_conformance_suite() {
+    check_method(LpMkl).unwrap();
 }

@@ -30,6 +30,10 @@ impl Method for Average {
         SvmState::new(vec![1.0 / n_kernels as f64; n_kernels], task, params)
     }
 
+    fn again(&self, task: &Task<'_>, params: &Params, earlier: &SvmState) -> Result<SvmState> {
+        earlier.again(task, params)
+    }
+
     fn check(&self, task: &Task<'_>, params: &Params, state: &SvmState) -> Result<()> {
         state.check(task, params)
     }

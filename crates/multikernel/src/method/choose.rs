@@ -84,8 +84,9 @@ impl Choosing {
         }
         if let Some(set) = sets.get(self.accuracies.len()).filter(|_| sets.len() > 1) {
             let folds = inner::folds(task, Deal::Choose)?;
-            let scores = inner::held_out(Want::Scores, &Fixed(weights(set, n_kernels)), params, task, &folds, control)?;
-            self.accuracies.push(inner::accuracy(&scores, task.labels.codes()));
+            let (fixed, params) = (Fixed(weights(set, n_kernels)), std::slice::from_ref(params));
+            let scores = inner::held_out(Want::Scores, &fixed, params, task, &folds, control)?;
+            self.accuracies.push(inner::accuracy(&scores[0], task.labels.codes()));
             return Ok(Progress::of(self.accuracies.len(), total).with("accuracy", self.best().1));
         }
         let set = sets.get(self.best().0).ok_or_else(|| Error::input("there is no kernel to choose"))?;

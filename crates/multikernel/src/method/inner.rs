@@ -48,20 +48,23 @@ impl Want {
     }
 }
 
-/// The scores or margins (n_samples x n_classes) of all rows, each by a model trained without its fold.
+/// The scores or margins (n_samples x n_classes) of all rows, each by a model trained without its fold, for each of some
+/// settings of the parameters. A fold goes from one setting to the next from where it stands.
 pub(super) fn held_out(
     want: Want,
     method: &dyn AnyMethod,
-    params: &Params,
+    settings: &[Params],
     task: &Task<'_>,
     folds: &[Split],
     control: &Control,
-) -> Result<Matrix> {
-    let mut scores = Matrix::zeros(task.n_samples(), task.labels.n_classes());
-    let found = task.pool.map(folds.len(), |f| one_fold(want, method, params, task, &folds[f], control));
+) -> Result<Vec<Matrix>> {
+    let mut scores = vec![Matrix::zeros(task.n_samples(), task.labels.n_classes()); settings.len()];
+    let found = task.pool.map(folds.len(), |f| one_fold(want, method, settings, task, &folds[f], control));
     for (fold, found) in folds.iter().zip(found) {
-        for (&i, row) in fold.test.iter().zip(found?.rows()) {
-            scores.row_mut(i).copy_from_slice(row);
+        for (scores, found) in scores.iter_mut().zip(found?) {
+            for (&i, row) in fold.test.iter().zip(found.rows()) {
+                scores.row_mut(i).copy_from_slice(row);
+            }
         }
     }
     Ok(scores)
@@ -70,42 +73,61 @@ pub(super) fn held_out(
 fn one_fold(
     want: Want,
     method: &dyn AnyMethod,
-    params: &Params,
+    settings: &[Params],
     task: &Task<'_>,
     split: &Split,
     control: &Control,
-) -> Result<Matrix> {
+) -> Result<Vec<Matrix>> {
     let labels = task.labels.select(&split.train);
     let groups = task.groups.map(|groups| split.train.iter().map(|&i| groups[i]).collect::<Vec<_>>());
     let inner = Task { labels: &labels, groups: groups.as_deref(), ..*task };
     match task.input {
         Input::Stack(stack) => {
             let part = stack.view(&split.train)?;
-            let model = run(method, params, &Task { input: Input::Stack(&part), ..inner }, control)?;
-            let points: Vec<usize> = model.points().iter().map(|&i| split.train[i]).collect();
-            let cross = stack.between(&split.test, &points)?;
-            let cross = match model.kernels() {
-                Some(kernels) => cross.pick(&kernels)?,
-                None => cross,
-            };
-            want.of(model.as_ref(), Input::Stack(&cross), task.pool)
+            each_setting(method, settings, &Task { input: Input::Stack(&part), ..inner }, control, |model| {
+                let points: Vec<usize> = model.points().iter().map(|&i| split.train[i]).collect();
+                let cross = stack.between(&split.test, &points)?;
+                let cross = match model.kernels() {
+                    Some(kernels) => cross.pick(&kernels)?,
+                    None => cross,
+                };
+                want.of(model, Input::Stack(&cross), task.pool)
+            })
         }
         Input::Rows(rows) => {
             let (train, test) = (rows.features().select_rows(&split.train), rows.features().select_rows(&split.test));
             let (train, test) = (Rows::new(&train, None), Rows::new(&test, None));
-            let model = run(method, params, &Task { input: Input::Rows(&train), ..inner }, control)?;
-            want.of(model.as_ref(), Input::Rows(&test), task.pool)
+            each_setting(method, settings, &Task { input: Input::Rows(&train), ..inner }, control, |model| {
+                want.of(model, Input::Rows(&test), task.pool)
+            })
         }
     }
 }
 
-fn run(method: &dyn AnyMethod, params: &Params, task: &Task<'_>, control: &Control) -> Result<Box<dyn Predict>> {
+/// What `f` makes of the model of each setting of the parameters.
+fn each_setting(
+    method: &dyn AnyMethod,
+    settings: &[Params],
+    task: &Task<'_>,
+    control: &Control,
+    f: impl Fn(&dyn Predict) -> Result<Matrix>,
+) -> Result<Vec<Matrix>> {
     let mut runner = Runner { control, observer: &mut Silent, checkpoint: None, identity: BTreeMap::new() };
-    let run = runner.run(method, task, params)?;
-    if run.stop != Stop::Finished {
-        return Err(Error::Stopped(format!("{} during inner cross-validation; nothing was learned", run.stop)));
+    let mut found = Vec::with_capacity(settings.len());
+    let mut next = None;
+    for (k, params) in settings.iter().enumerate() {
+        let state = match next.take() {
+            Some(state) => state,
+            None => method.start(None, task, params)?,
+        };
+        let driven = runner.drive(state, None, task, params)?;
+        if driven.stop != Stop::Finished {
+            return Err(Error::Stopped(format!("{} during inner cross-validation; nothing was learned", driven.stop)));
+        }
+        next = settings.get(k + 1).map(|params| driven.state.again(task, params)).transpose()?;
+        found.push(f(driven.finish(task, params)?.model.as_ref())?);
     }
-    Ok(run.model)
+    Ok(found)
 }
 
 /// The share of rows whose first largest score is that of their class.
@@ -122,10 +144,39 @@ pub(super) fn tune(
     control: &Control,
 ) -> Result<(usize, Vec<f64>)> {
     let folds = folds(task, Deal::Tune)?;
-    let mut found = Vec::with_capacity(candidates.len());
-    for params in candidates {
-        found.push(accuracy(&held_out(Want::Scores, method, params, task, &folds, control)?, task.labels.codes()));
-    }
+    let scores = held_out(Want::Scores, method, candidates, task, &folds, control)?;
+    let found: Vec<f64> = scores.iter().map(|scores| accuracy(scores, task.labels.codes())).collect();
     let best = (0..found.len()).rev().max_by(|&a, &b| found[a].total_cmp(&found[b])).unwrap_or(0);
     Ok((best, found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::bundled;
+    use crate::method::{Plan, Session};
+
+    #[test]
+    fn held_out_from_setting_to_setting_decides_as_each_begun_anew() {
+        let data = bundled("ionosphere").unwrap().select(&(0..351).step_by(3).collect::<Vec<_>>());
+        let pool = Pool::new(2).unwrap();
+        for (method, tight) in [("average", "tol"), ("simplemkl", "gap"), ("level", "gap"), ("lpmkl", "gap")] {
+            let plan = Plan::new(method).unwrap().set("c", "auto").unwrap().set(tight, "1e-7").unwrap();
+            let prepared = plan.prepare(&data, &mut Session::new(&pool, &mut Silent)).unwrap();
+            let input = Input::Stack(prepared.stack().unwrap());
+            let task = Task { input, labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
+            let (candidates, folds) = (plan.params().candidates(), folds(&task, Deal::Tune).unwrap());
+            let scores = |settings: &[Params]| {
+                held_out(Want::Scores, plan.method(), settings, &task, &folds, &Control::default()).unwrap()
+            };
+            let together = scores(&candidates);
+            assert_eq!(together.len(), 5);
+            for (params, together) in candidates.iter().zip(&together) {
+                let alone = &scores(std::slice::from_ref(params))[0];
+                let off = |(a, b): (&f64, &f64)| (a - b).abs() / (1.0 + b.abs());
+                let worst = together.data().iter().zip(alone.data()).map(off).fold(0.0, f64::max);
+                assert!(worst < 2e-2, "{method}, c = {}: decisions differ by {worst}", params.number("c"));
+            }
+        }
+    }
 }

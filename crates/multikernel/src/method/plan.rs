@@ -352,8 +352,9 @@ impl Plan {
         }
         session.observer.phase("probabilities");
         let folds = inner::folds(task, Deal::Calibrate)?;
+        let params = std::slice::from_ref(params);
         let margins = inner::held_out(Want::Margins, self.method(), params, task, &folds, &session.control)?;
-        Calibration::fit(&margins, task.labels.codes()).map(Some)
+        Calibration::fit(&margins[0], task.labels.codes()).map(Some)
     }
 
     /// What a stored state must agree with.

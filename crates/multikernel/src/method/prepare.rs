@@ -154,6 +154,11 @@ impl<'a> Prepared<'a> {
         if plan.uses_kernels() { self.seconds } else { self.scale_seconds }
     }
 
+    /// The kernels between the prepared rows, in their order; `None` for methods that work on rows.
+    pub fn stack(&self) -> Option<&Stack> {
+        self.stack.as_ref()
+    }
+
     /// What was filled in and left out while the rows were prepared, for people.
     pub fn notes(&self) -> Vec<String> {
         self.preprocessor.notes()

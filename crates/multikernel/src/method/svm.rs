@@ -86,6 +86,10 @@ impl Method for Svm {
         SvmState::new((0..n_kernels).map(|m| f64::from(u8::from(m == kernel))).collect(), task, params)
     }
 
+    fn again(&self, task: &Task<'_>, params: &Params, earlier: &SvmState) -> Result<SvmState> {
+        earlier.again(task, params)
+    }
+
     fn check(&self, task: &Task<'_>, params: &Params, state: &SvmState) -> Result<()> {
         state.check(task, params)
     }
@@ -126,6 +130,17 @@ impl SvmState {
             status: (0..n).map(|p| if problems.is_trainable(p) { OPEN } else { GIVEN_UP }).collect(),
             gram: Cache::default(),
         })
+    }
+
+    /// The same kernel, and the dual variables reached, under other parameters.
+    pub(super) fn again(&self, task: &Task<'_>, params: &Params) -> Result<SvmState> {
+        let mut again = SvmState::new(self.weights.clone(), task, params)?;
+        // Another scheme for several classes has other problems.
+        if again.alpha.len() == self.alpha.len() {
+            again.alpha.clone_from(&self.alpha);
+        }
+        again.gram = self.gram.clone();
+        Ok(again)
     }
 
     /// Moves the first open problems on by one slice each, side by side.

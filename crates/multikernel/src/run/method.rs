@@ -243,6 +243,11 @@ pub trait Method: Send + Sync + 'static {
     fn about(&self) -> About;
     /// The state before the first step.
     fn init(&self, task: &Task<'_>, params: &Params) -> Result<Self::State>;
+    /// A state for the same task under other parameters, begun from where another run ended: for a row of values of `c`,
+    /// say, whose solutions are near one another. What is learned may differ within the method's tolerance only.
+    fn again(&self, task: &Task<'_>, params: &Params, _earlier: &Self::State) -> Result<Self::State> {
+        self.init(task, params)
+    }
     /// Whether a state read from a checkpoint fits the task: the checksum says it was not damaged, not that its arrays
     /// have the right lengths. Called before the first step of a resumed run.
     fn check(&self, _task: &Task<'_>, _params: &Params, _state: &Self::State) -> Result<()> {
@@ -260,14 +265,20 @@ pub trait AnyMethod: Send + Sync {
     /// See [`Method::about`].
     fn about(&self) -> About;
     /// A new state, or one decoded from a record.
-    fn start<'a>(&'a self, stored: Option<&Record>, task: &Task<'_>, params: &Params)
-    -> Result<Box<dyn AnyState + 'a>>;
+    fn start<'a>(
+        &'a self,
+        stored: Option<&Record>,
+        task: &Task<'_>,
+        params: &Params,
+    ) -> Result<Box<dyn AnyState<'a> + 'a>>;
     /// A model from its record.
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>>;
 }
 
 /// A state together with its method.
-pub trait AnyState {
+pub trait AnyState<'a> {
+    /// See [`Method::again`].
+    fn again(&self, task: &Task<'_>, params: &Params) -> Result<Box<dyn AnyState<'a> + 'a>>;
     /// See [`Method::step`].
     fn step(&mut self, task: &Task<'_>, params: &Params, control: &Control) -> Result<Progress>;
     /// The state as a record.
@@ -291,7 +302,7 @@ impl<M: Method> AnyMethod for M {
         stored: Option<&Record>,
         task: &Task<'_>,
         params: &Params,
-    ) -> Result<Box<dyn AnyState + 'a>> {
+    ) -> Result<Box<dyn AnyState<'a> + 'a>> {
         let state = match stored {
             Some(record) => {
                 let state = M::State::decode(record)?;
@@ -308,7 +319,11 @@ impl<M: Method> AnyMethod for M {
     }
 }
 
-impl<M: Method> AnyState for Running<'_, M> {
+impl<'a, M: Method> AnyState<'a> for Running<'a, M> {
+    fn again(&self, task: &Task<'_>, params: &Params) -> Result<Box<dyn AnyState<'a> + 'a>> {
+        Ok(Box::new(Running { method: self.method, state: self.method.again(task, params, &self.state)? }))
+    }
+
     fn step(&mut self, task: &Task<'_>, params: &Params, control: &Control) -> Result<Progress> {
         self.method.step(task, params, &mut self.state, control)
     }

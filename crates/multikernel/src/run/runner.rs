@@ -42,12 +42,24 @@ impl Runner<'_> {
     /// of what was learned so far.
     pub fn run(&mut self, method: &dyn AnyMethod, task: &Task<'_>, params: &Params) -> Result<Run> {
         let stored = self.stored()?;
-        let mut state = method.start(stored.as_ref().map(|stored| &stored.state), task, params)?;
+        let state = method.start(stored.as_ref().map(|stored| &stored.state), task, params)?;
+        self.observer.phase(method.about().name);
+        let driven = self.drive(state, stored, task, params)?;
+        driven.finish(task, params)
+    }
+
+    /// Moves a state on until it is done or told to stop.
+    pub(crate) fn drive<'s>(
+        &mut self,
+        mut state: Box<dyn AnyState<'s> + 's>,
+        stored: Option<Stored>,
+        task: &Task<'_>,
+        params: &Params,
+    ) -> Result<Driven<'s>> {
         let mut steps = stored.as_ref().map_or(0, |stored| stored.steps);
         let mut progress =
             stored.map_or(Progress::of(0, 1), |stored| Progress::of(stored.done as usize, stored.total as usize));
         let mut schedule = Schedule::new(self.checkpoint.map_or_else(Default::default, |checkpoint| checkpoint.every));
-        self.observer.phase(method.about().name);
         let stop = loop {
             if let Some(stop) = self.control.stop() {
                 break stop;
@@ -75,11 +87,7 @@ impl Runner<'_> {
         if stop != Stop::Finished {
             self.store(steps, &progress, state.as_ref());
         }
-        // A run that was stopped is still finished, kernels and all.
-        let stack = task.stack().map(Stack::unstoppable).ok();
-        let input = stack.as_ref().map_or(task.input, Input::Stack);
-        let (model, record) = state.finish(&Task { input, ..*task }, params)?;
-        Ok(Run { model, record, stop, steps, progress })
+        Ok(Driven { state, stop, steps, progress })
     }
 
     /// What an earlier run stored, if this one resumes it.
@@ -97,11 +105,30 @@ impl Runner<'_> {
     }
 
     /// Stores the run. A disk that is full for a while must not cost the run: the failure is told, and the run goes on.
-    fn store(&mut self, steps: u64, progress: &Progress, state: &dyn AnyState) {
+    fn store(&mut self, steps: u64, progress: &Progress, state: &dyn AnyState<'_>) {
         let Some(checkpoint) = self.checkpoint else { return };
         let (done, total) = (progress.done, progress.total);
         if let Err(error) = checkpoint.write(&self.identity, Stored { steps, done, total, state: state.encode() }) {
             self.observer.note(&format!("warning: this checkpoint was not stored, the run goes on: {error}"));
         }
+    }
+}
+
+/// A state after its last step.
+pub(crate) struct Driven<'s> {
+    pub(crate) state: Box<dyn AnyState<'s> + 's>,
+    pub(crate) stop: Stop,
+    steps: u64,
+    progress: Progress,
+}
+
+impl Driven<'_> {
+    /// The model of the state.
+    pub(crate) fn finish(self, task: &Task<'_>, params: &Params) -> Result<Run> {
+        // A run that was stopped is still finished, kernels and all.
+        let stack = task.stack().map(Stack::unstoppable).ok();
+        let input = stack.as_ref().map_or(task.input, Input::Stack);
+        let (model, record) = self.state.finish(&Task { input, ..*task }, params)?;
+        Ok(Run { model, record, stop: self.stop, steps: self.steps, progress: self.progress })
     }
 }

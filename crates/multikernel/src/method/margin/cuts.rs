@@ -100,6 +100,8 @@ fn on_simplex(x: &[f64]) -> Vec<f64> {
 }
 
 impl<const LEVEL: bool> Descend for Cuts<LEVEL> {
+    const FROM_ANY_WEIGHTS: bool = true;
+
     fn start(_: &Params) -> Self {
         Cuts::default()
     }

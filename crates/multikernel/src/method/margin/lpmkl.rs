@@ -57,6 +57,8 @@ fn ln_power_mean(p: f64, logs: &[f64]) -> f64 {
 }
 
 impl Descend for PowerMean {
+    const FROM_ANY_WEIGHTS: bool = false;
+
     fn start(params: &Params) -> Self {
         PowerMean { p: params.number("p") }
     }

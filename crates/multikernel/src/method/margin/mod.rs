@@ -138,6 +138,8 @@ impl<'a> Objective<'a> {
 
 /// How the next weights are found.
 pub trait Descend: Field + Clone + Send {
+    /// Whether weights of another run are a good start: not where a weight of 0 stays 0.
+    const FROM_ANY_WEIGHTS: bool;
     /// What is known before the first point.
     fn start(params: &Params) -> Self;
     /// Looks at a point before its gap is asked for.
@@ -198,14 +200,24 @@ impl<S: Descend> Descent<S> {
         Ok(Descent { best, gap: f64::INFINITY, tolerance, n_steps: 0, status: RUNNING, solver })
     }
 
-    /// The SVMs at uniform weights first, then one step of the weights each.
+    /// Begun from the weights and dual variables of another run.
+    fn again(&self, task: &Task<'_>, params: &Params) -> Result<Self> {
+        let mut again = Descent::new(task, params)?;
+        if self.best.alpha.len() == Problems::new(task, params)?.size() {
+            again.best.alpha.clone_from(&self.best.alpha);
+            if S::FROM_ANY_WEIGHTS {
+                again.best.weights.clone_from(&self.best.weights);
+            }
+        }
+        Ok(again)
+    }
+
+    /// The SVMs at uniform weights, or at those of an earlier run, first; then one step of the weights each.
     fn step(&mut self, task: &Task<'_>, params: &Params, control: &Control) -> Result<Progress> {
         let objective = Objective::new(task, params, control, self.tolerance)?;
         let mut after = self.clone();
         if self.n_steps == 0 {
-            let n_kernels = task.stack()?.n_kernels();
-            let start = vec![0.0; objective.problems.size()];
-            after.best = objective.at(vec![1.0 / n_kernels as f64; n_kernels], &start)?;
+            after.best = self.first(&objective)?;
             after.solver.see(&after.best);
         } else {
             match after.solver.next(&objective, &self.best)? {
@@ -230,6 +242,16 @@ impl<S: Descend> Descent<S> {
         }
         *self = after;
         Ok(self.progress(params))
+    }
+
+    fn first(&self, objective: &Objective<'_>) -> Result<Point> {
+        let n_kernels = objective.task.stack()?.n_kernels();
+        let Point { mut weights, mut alpha, .. } = self.best.clone();
+        if weights.is_empty() {
+            weights = vec![1.0 / n_kernels as f64; n_kernels];
+        }
+        alpha.resize(objective.problems.size(), 0.0);
+        objective.at(weights, &alpha)
     }
 
     /// Goes on with more exact SVMs where those of now are the limit, down to a thousandth of what was asked for.
@@ -351,6 +373,15 @@ macro_rules! descending {
                 params: &crate::run::Params,
             ) -> crate::error::Result<Self::State> {
                 super::Descent::new(task, params)
+            }
+
+            fn again(
+                &self,
+                task: &crate::run::Task<'_>,
+                params: &crate::run::Params,
+                earlier: &Self::State,
+            ) -> crate::error::Result<Self::State> {
+                earlier.again(task, params)
             }
 
             fn check(

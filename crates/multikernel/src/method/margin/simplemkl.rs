@@ -49,6 +49,8 @@ impl Field for Newton {
 }
 
 impl Descend for Newton {
+    const FROM_ANY_WEIGHTS: bool = true;
+
     fn start(_: &Params) -> Self {
         Newton::default()
     }
