@@ -2,9 +2,10 @@
 
 use super::{Descend, GAP, MOST_STEPS, Objective, Point, descending, relative};
 use crate::error::Result;
-use crate::file::{Field, Record};
+use crate::file::{Codec, Field, Record};
 use crate::linalg::dot;
 use crate::method::svm;
+use crate::record;
 use crate::run::{Allowed, Param, Params};
 
 /// Kernel weights under a p-norm (Kloft et al. 2011): p = 1 is sparse like [`SimpleMkl`](super::SimpleMkl), p = inf is
@@ -30,19 +31,42 @@ descending!(
     &[svm::C, svm::TOL, svm::MULTICLASS, svm::CLASS_WEIGHTS, P, GAP, MOST_STEPS]
 );
 
-/// The norm; the weights themselves are all that is remembered.
-#[derive(Clone, Copy, Debug)]
-pub struct PowerMean {
-    p: f64,
+record! {
+    /// The norm, and by how much the logarithms of the weights move further than the closed form says.
+    #[derive(Clone, Debug)]
+    pub struct PowerMean {
+        p: f64,
+        stretch: f64,
+    }
 }
+
+/// Growth of the stretch after a step that was good, and its limit.
+const GROWTH: f64 = 1.5;
+const MOST_STRETCH: f64 = 100.0;
 
 impl Field for PowerMean {
     fn put(&self, name: &str, record: &mut Record) {
-        self.p.put(name, record);
+        record.put_record(name, self.encode());
     }
 
     fn take(name: &str, record: &Record) -> Result<Self> {
-        Ok(PowerMean { p: f64::take(name, record)? })
+        PowerMean::decode(&record.take_record(name))
+    }
+}
+
+impl PowerMean {
+    /// Given the norms `|w_m|^2 = d_m^2 s_m` the best weights are `d_m ~ |w_m|^(2 / (p + 1))`: the logarithms go there, or
+    /// `stretch` times as far, and back to the ball. `None` where all weights would be 0.
+    fn ahead(&self, best: &Point) -> Option<Vec<f64>> {
+        let log = |(d, s): (&f64, &f64)| match (d.ln(), s.max(0.0).ln()) {
+            (ln_d, ln_s) if ln_d.is_finite() && ln_s.is_finite() => {
+                ln_d + self.stretch * ((2.0 * ln_d + ln_s) / (self.p + 1.0) - ln_d)
+            }
+            _ => f64::NEG_INFINITY,
+        };
+        let logs: Vec<f64> = best.weights.iter().zip(&best.slopes).map(log).collect();
+        let mean = ln_power_mean(self.p, &logs);
+        mean.is_finite().then(|| logs.iter().map(|l| (l - mean).exp() / logs.len() as f64).collect())
     }
 }
 
@@ -60,7 +84,7 @@ impl Descend for PowerMean {
     const FROM_ANY_WEIGHTS: bool = false;
 
     fn start(params: &Params) -> Self {
-        PowerMean { p: params.number("p") }
+        PowerMean { p: params.number("p"), stretch: 1.0 }
     }
 
     /// Over the ball the largest `d's` is `P^(1/p - 1) |s|_q`, 1/p + 1/q = 1: the power mean of the slopes with exponent q.
@@ -71,21 +95,20 @@ impl Descend for PowerMean {
         relative(0.5 * (most - dot(&best.weights, &best.slopes)), best.objective)
     }
 
-    /// Given the norms `|w_m|^2 = d_m^2 s_m` the best weights are `d_m ~ |w_m|^(2 / (p + 1))`.
+    /// The closed form cannot raise the objective. It creeps where p is near 1, so steps are stretched while that goes well.
     fn next(&mut self, objective: &Objective<'_>, best: &Point) -> Result<Option<Point>> {
-        let exponent = 1.0 / (self.p + 1.0);
-        let log = |(d, s): (&f64, &f64)| match d * d * s.max(0.0) {
-            norm if norm > 0.0 => exponent * norm.ln(),
-            _ => f64::NEG_INFINITY,
-        };
-        let logs: Vec<f64> = best.weights.iter().zip(&best.slopes).map(log).collect();
-        let mean = ln_power_mean(self.p, &logs);
-        if !mean.is_finite() {
-            return Ok(None);
+        loop {
+            let Some(weights) = self.ahead(best) else { return Ok(None) };
+            let next = objective.at(weights, &best.alpha)?;
+            if next.objective < best.objective {
+                self.stretch = (GROWTH * self.stretch).min(MOST_STRETCH);
+                return Ok(Some(next));
+            }
+            if self.stretch == 1.0 {
+                // The SVMs are the limit.
+                return Ok(None);
+            }
+            self.stretch = (0.3 * self.stretch).max(1.0);
         }
-        let weights: Vec<f64> = logs.iter().map(|l| (l - mean).exp() / logs.len() as f64).collect();
-        let next = objective.at(weights, &best.alpha)?;
-        // The step cannot raise the objective; where it seems to, the SVMs are the limit.
-        Ok((next.objective < best.objective).then_some(next))
     }
 }
