@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Evaluate(Evaluate),
     /// Show what a model holds: method, settings, kernel weights
     Inspect(Inspect),
+    /// Run a table of a paper again, published figures beside ours
+    Reproduce(Reproduce),
     /// The data sets that come with the program
     Datasets(Datasets),
     /// The methods and their parameters
@@ -231,6 +233,30 @@ pub(crate) struct Evaluate {
     pub(crate) planning: Planning,
     #[command(flatten)]
     pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  multikernel reproduce
+  multikernel reproduce mkboost --data-dir data --only sonar,ionosphere --repeats 5")]
+pub(crate) struct Reproduce {
+    /// The table; without one, the tables there are
+    #[arg(value_name = "TABLE")]
+    pub(crate) table: Option<String>,
+    /// A folder with the data sets that are not bundled, as NAME.csv.gz
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<std::path::PathBuf>,
+    /// Only these data sets of the table
+    #[arg(long, value_name = "SET,...", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// How many splits, seeds from 0 on
+    #[arg(long, value_name = "R", default_value_t = 20)]
+    pub(crate) repeats: u64,
+    /// Print JSON, every split included
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) limits: Limits,
 }

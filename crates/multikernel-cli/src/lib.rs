@@ -10,6 +10,7 @@ mod evaluate;
 mod inspect;
 mod list;
 mod predict;
+mod reproduce;
 mod train;
 
 use std::io::{ErrorKind, Write};
@@ -41,6 +42,7 @@ fn run(cli: Cli, registry: &Registry) -> Result<()> {
         Command::Predict(args) => predict::run(&args, registry),
         Command::Evaluate(args) => evaluate::run(&args, registry),
         Command::Inspect(args) => inspect::run(&args, registry),
+        Command::Reproduce(args) => reproduce::run(&args),
         Command::Datasets(args) => list::datasets(&args),
         Command::Methods(args) => list::methods(&args, registry),
         Command::Kernels => {

@@ -25,6 +25,7 @@
 //! - [`run`]: what a method is, and the runner that drives it; [`mod@file`]: models and checkpoints on disk
 //! - [`method`]: the methods, [`Plan`] and [`Model`]
 //! - [`evaluate`]: metrics, cross-validation, paired comparison; [`report`]: text and JSON
+//! - [`reproduce`]: the papers' tables run again
 //! - [`testing`]: conformance suites for kernels and methods, yours included
 //!
 //! The same seed gives the same bits on any number of threads. Nothing is printed, and no input panics: bad data give an
@@ -42,6 +43,7 @@ mod linalg;
 pub mod method;
 mod pool;
 pub mod report;
+pub mod reproduce;
 pub mod run;
 mod simd;
 pub mod solve;

@@ -11,4 +11,5 @@ pub use ablate::ablations;
 pub use kernels::KernelSummary;
 pub use metrics::{Metrics, auprc, auroc, brier, calibration_error, log_loss};
 pub use paired::{Paired, compare, compare_with_first};
+pub(crate) use protocol::one_split;
 pub use protocol::{Evaluation, Fold, LEVEL, PlanResult, Protocol, Spread, evaluate};

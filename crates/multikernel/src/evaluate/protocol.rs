@@ -237,7 +237,8 @@ fn by_groups(data: &Dataset) -> String {
     format!(", {n} groups{name} kept together")
 }
 
-fn one_split(
+/// All plans on one split.
+pub(crate) fn one_split(
     split: usize,
     train: &Dataset,
     test: &Dataset,

@@ -1,0 +1,51 @@
+//! Where learned weights matter: kernels on single columns, most of them useless, join a sensible bank.
+
+use super::mkboost::{self, BANK};
+use super::{Entry, Part, Reproducible};
+use crate::dist::Rng;
+
+pub(super) const TABLE: Reproducible = Reproducible {
+    name: "columns",
+    summary: "17 kernels alone, with 17 more on each of nine random columns, and (sonar) on each of all 60",
+    sets: mkboost::TABLE.sets,
+    parts,
+};
+
+/// The streams of splits and methods are others.
+const STREAM: u64 = 1 << 50;
+
+/// The bank and its copies on some columns.
+fn with_columns(columns: &[usize]) -> String {
+    let columns: Vec<String> = columns.iter().map(usize::to_string).collect();
+    let on = columns.join(", ");
+    format!("{BANK}, gaussian(2^-6..2^7) on [{on}] each, polynomial(1..3) on [{on}] each")
+}
+
+/// Nine columns drawn at random, or all where there are fewer.
+fn nine(n_columns: usize, seed: u64) -> String {
+    let mut columns: Vec<usize> = (0..n_columns).collect();
+    Rng::new(seed, STREAM).shuffle(&mut columns);
+    columns.truncate(9);
+    with_columns(&columns)
+}
+
+fn parts(set: &str) -> Vec<Part> {
+    let entry = |method, settings| Entry { method, settings, published: None };
+    let few = || vec![entry("average", &[]), entry("evidence", &[]), entry("simplemkl", &[])];
+    let tuned = || vec![entry("simplemkl", &[("c", "auto")]), entry("average", &[("c", "auto")])];
+    let mut parts = vec![
+        Part { bank: "17 kernels", kernels: |_, _| BANK.into(), entries: few() },
+        Part { bank: "nine columns", kernels: nine, entries: few() },
+    ];
+    if set == "sonar" {
+        for part in &mut parts {
+            part.entries.extend(tuned());
+        }
+        let mut entries = few();
+        entries.push(entry("simplemkl", &[("c", "100")]));
+        entries.extend(tuned());
+        let all = |n: usize, _| with_columns(&(0..n).collect::<Vec<_>>());
+        parts.push(Part { bank: "all columns", kernels: all, entries });
+    }
+    parts
+}
