@@ -4,7 +4,7 @@
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2};
 
 /// ln(1 + x) to within 2 units in the last place (1.5 is the most that was found), near 0 too; NaN for x <= -1.
-pub(super) fn ln_1p(x: f64) -> f64 {
+pub(crate) fn ln_1p(x: f64) -> f64 {
     if x == 0.0 || !x.is_finite() {
         // Zero keeps its sign.
         return if x == f64::NEG_INFINITY { f64::NAN } else { x };

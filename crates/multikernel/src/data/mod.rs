@@ -52,6 +52,7 @@ pub use gram::Gram;
 pub use group::group_columns;
 pub use join::{ViewSource, labelled, read_views, read_with_labels};
 pub use labels::Labels;
+pub(crate) use log::ln_1p;
 pub use matrix::read_matrix;
 pub use preprocess::{LogChoice, Preprocessor, Recipe, Scale};
 pub use presence::Presence;

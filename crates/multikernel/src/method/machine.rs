@@ -126,42 +126,44 @@ impl Machine {
                 }
             }
             (true, 2) => scores.copy_from_slice(&[decisions[0], -decisions[0]]),
-            (true, _) => self.vote(trained, decisions, scores),
+            (true, _) => vote(self.n_classes, trained, decisions, scores),
         }
     }
+}
 
-    /// By how far each class wins, or does not win, against the class that is hardest for it.
-    fn margin(&self, trained: &[bool], decisions: &[f64], margins: &mut [f64]) {
-        margins.fill(f64::INFINITY);
-        let mut met = vec![false; self.n_classes];
-        for (problem, (first, second)) in pairs(self.n_classes).enumerate().filter(|&(problem, _)| trained[problem]) {
-            margins[first] = margins[first].min(decisions[problem]);
-            margins[second] = margins[second].min(-decisions[problem]);
-            (met[first], met[second]) = (true, true);
-        }
-        // A class that was in no training row.
-        margins.iter_mut().zip(met).filter(|(_, met)| !met).for_each(|(margin, _)| *margin = f64::NEG_INFINITY);
+/// The margins of one point from the decisions of all class pairs about it: by how far each class wins, or does not win,
+/// against the class that is hardest for it. Only pairs that were trained count.
+pub(super) fn margin(n_classes: usize, trained: &[bool], decisions: &[f64], margins: &mut [f64]) {
+    margins.fill(f64::INFINITY);
+    let mut met = vec![false; n_classes];
+    for (problem, (first, second)) in pairs(n_classes).enumerate().filter(|&(problem, _)| trained[problem]) {
+        margins[first] = margins[first].min(decisions[problem]);
+        margins[second] = margins[second].min(-decisions[problem]);
+        (met[first], met[second]) = (true, true);
     }
+    // A class that was in no training row.
+    margins.iter_mut().zip(met).filter(|(_, met)| !met).for_each(|(margin, _)| *margin = f64::NEG_INFINITY);
+}
 
-    /// Votes of the pairs, and a bounded share of the summed decisions to rank within equal votes. Classes tied for
-    /// most votes get the same score, so the label is the first of them, as in LIBSVM.
-    fn vote(&self, trained: &[bool], decisions: &[f64], scores: &mut [f64]) {
-        let mut confidence = vec![0.0; self.n_classes];
-        for (problem, (first, second)) in pairs(self.n_classes).enumerate() {
-            if trained[problem] {
-                let decision = decisions[problem];
-                scores[if decision >= 0.0 { first } else { second }] += 1.0;
-                confidence[first] += decision;
-                confidence[second] -= decision;
-            }
+/// The scores of one point from the decisions of all class pairs about it, where zeros were: votes of the pairs that were
+/// trained, and a bounded share of the summed decisions to rank within equal votes. Classes tied for most votes get the same
+/// score, so the label is the first of them, as in LIBSVM.
+pub(super) fn vote(n_classes: usize, trained: &[bool], decisions: &[f64], scores: &mut [f64]) {
+    let mut confidence = vec![0.0; n_classes];
+    for (problem, (first, second)) in pairs(n_classes).enumerate() {
+        if trained[problem] {
+            let decision = decisions[problem];
+            scores[if decision >= 0.0 { first } else { second }] += 1.0;
+            confidence[first] += decision;
+            confidence[second] -= decision;
         }
-        let top = scores.iter().copied().fold(0.0, f64::max);
-        // At most 1/3, so that no ranking within equal votes ever outweighs a vote.
-        let share = |confidence: f64| confidence / (3.0 * (confidence.abs() + 1.0));
-        let best = (0..self.n_classes).filter(|&c| scores[c] == top).map(|c| share(confidence[c])).fold(-1.0, f64::max);
-        for (score, confidence) in scores.iter_mut().zip(confidence) {
-            *score += if *score == top { best } else { share(confidence) };
-        }
+    }
+    let top = scores.iter().copied().fold(0.0, f64::max);
+    // At most 1/3, so that no ranking within equal votes ever outweighs a vote.
+    let share = |confidence: f64| confidence / (3.0 * (confidence.abs() + 1.0));
+    let best = (0..n_classes).filter(|&c| scores[c] == top).map(|c| share(confidence[c])).fold(-1.0, f64::max);
+    for (score, confidence) in scores.iter_mut().zip(confidence) {
+        *score += if *score == top { best } else { share(confidence) };
     }
 }
 
@@ -174,7 +176,7 @@ impl Predict for Machine {
         if !self.one_vs_one || self.n_classes == 2 {
             return self.scores(input, pool);
         }
-        self.decide(input, pool, |trained, decisions, margins| self.margin(trained, decisions, margins))
+        self.decide(input, pool, |trained, decisions, margins| margin(self.n_classes, trained, decisions, margins))
     }
 
     fn kernels(&self) -> Option<Vec<usize>> {
@@ -228,17 +230,16 @@ mod tests {
 
     fn scores(trained: [bool; 3], decisions: [f64; 3]) -> Vec<f64> {
         let mut scores = vec![0.0; 3];
-        Machine::one_vs_one(vec![1.0], &Matrix::zeros(1, 3), vec![0.0; 3], 3).vote(&trained, &decisions, &mut scores);
+        vote(3, &trained, &decisions, &mut scores);
         scores
     }
 
     #[test]
     fn margin_is_the_hardest_decision_of_each_class() {
-        let machine = Machine::one_vs_one(vec![1.0], &Matrix::zeros(1, 3), vec![0.0; 3], 3);
         let mut margins = vec![0.0; 3];
-        machine.margin(&[true; 3], &[5.0, -0.1, -0.2], &mut margins);
+        margin(3, &[true; 3], &[5.0, -0.1, -0.2], &mut margins);
         assert_eq!(margins, [-0.1, -5.0, 0.1]);
-        machine.margin(&[true, false, false], &[5.0, -0.1, -0.2], &mut margins);
+        margin(3, &[true, false, false], &[5.0, -0.1, -0.2], &mut margins);
         assert_eq!(margins, [5.0, -5.0, f64::NEG_INFINITY]);
     }
 

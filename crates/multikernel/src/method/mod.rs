@@ -1,5 +1,6 @@
 //! The methods, one file each, the registry that lists them, and the plan and model around them.
 
+mod alike;
 mod average;
 mod calibrate;
 mod choose;
@@ -7,6 +8,7 @@ mod inner;
 mod machine;
 mod majority;
 mod margin;
+mod mkboost;
 mod model;
 mod plan;
 mod prepare;
@@ -21,6 +23,7 @@ pub use choose::{BestView, Single};
 pub use machine::Machine;
 pub use majority::Majority;
 pub use margin::{Level, LpMkl, Silp, SimpleMkl};
+pub use mkboost::{Boosted, MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2};
 pub use model::{Model, Prediction};
 pub use plan::{Plan, Session};
 pub use prepare::{Missing, Part, Prepared};

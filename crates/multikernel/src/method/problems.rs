@@ -8,9 +8,17 @@ use crate::run::{Control, Params, Task};
 use crate::solve::smo;
 
 /// One two-class problem: its rows of the training data and which of them are positive.
-struct Problem {
-    rows: Vec<usize>,
-    positive: Vec<bool>,
+#[derive(Clone, Debug)]
+pub(super) struct Problem {
+    pub(super) rows: Vec<usize>,
+    pub(super) positive: Vec<bool>,
+}
+
+impl Problem {
+    /// Whether both sides have rows; a class may be absent from a fold.
+    pub(super) fn is_trainable(&self) -> bool {
+        self.positive.contains(&true) && self.positive.contains(&false)
+    }
 }
 
 /// All two-class problems of a task, one-vs-one or one-vs-rest. Their dual variables stand one problem after the other.
@@ -28,13 +36,13 @@ impl Problems {
     /// The problems of a task by its parameters `multiclass`, `c` and `class_weights`.
     pub(super) fn new(task: &Task<'_>, params: &Params) -> Result<Problems> {
         let (labels, n_classes) = (task.labels, task.labels.n_classes());
-        let one_vs_one = params.text("multiclass") == "ovo" || n_classes == 2;
-        let list = if one_vs_one { of_pairs(labels) } else { of_classes(labels) };
+        let in_pairs = params.text("multiclass") == "ovo" || n_classes == 2;
+        let list = if in_pairs { one_vs_one(labels) } else { one_vs_rest(labels) };
         let mut starts = vec![0];
         for problem in &list {
             starts.push(starts[starts.len() - 1] + problem.rows.len());
         }
-        Ok(Problems { list, starts, upper: upper(labels, params)?, one_vs_one, n_classes })
+        Ok(Problems { list, starts, upper: upper(labels, params)?, one_vs_one: in_pairs, n_classes })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -51,9 +59,9 @@ impl Problems {
         self.starts[p]..self.starts[p + 1]
     }
 
-    /// Whether both sides have rows; a class may be absent from a fold.
+    /// Whether both sides of a problem have rows.
     pub(super) fn is_trainable(&self, p: usize) -> bool {
-        self.list[p].positive.contains(&true) && self.list[p].positive.contains(&false)
+        self.list[p].is_trainable()
     }
 
     /// Solves some of the problems side by side, from the dual variables given; `None` where `control` stopped it.
@@ -102,7 +110,7 @@ impl Problems {
     }
 }
 
-fn of_classes(labels: &Labels) -> Vec<Problem> {
+fn one_vs_rest(labels: &Labels) -> Vec<Problem> {
     let codes = labels.codes();
     let positive = |class: usize| codes.iter().map(|&code| code == class).collect();
     (0..labels.n_classes())
@@ -110,7 +118,8 @@ fn of_classes(labels: &Labels) -> Vec<Problem> {
         .collect()
 }
 
-fn of_pairs(labels: &Labels) -> Vec<Problem> {
+/// The problem of each pair of classes, in the order of [`pairs`]: the first class is positive, rows are ascending.
+pub(super) fn one_vs_one(labels: &Labels) -> Vec<Problem> {
     let codes = labels.codes();
     let mut members = vec![vec![]; labels.n_classes()];
     for (i, &code) in codes.iter().enumerate() {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Average, BestView, Level, LpMkl, Majority, Silp, SimpleMkl, Single, Svm};
+use super::{
+    Average, BestView, Level, LpMkl, Majority, MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2, Silp, SimpleMkl, Single, Svm,
+};
 use crate::closest::closest;
 use crate::error::{Error, Result};
 use crate::run::{AnyMethod, Method};
@@ -25,7 +27,8 @@ impl Registry {
     /// All methods of this crate.
     pub fn standard() -> Self {
         let simple = Registry { methods: vec![] }.with(Majority).with(Svm).with(Average).with(Single).with(BestView);
-        simple.with(SimpleMkl).with(Silp).with(Level).with(LpMkl)
+        let margin = simple.with(SimpleMkl).with(Silp).with(Level).with(LpMkl);
+        margin.with(MkBoostD1).with(MkBoostD2).with(MkBoostS1).with(MkBoostS2)
     }
 
     /// Adds a method; one of the same name is replaced.

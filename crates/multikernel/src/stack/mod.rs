@@ -417,11 +417,14 @@ impl Stack {
 
     /// The piece of kernel `m` between these row and column points of the view.
     pub fn block(&self, m: usize, rows: &[usize], cols: &[usize]) -> Result<Matrix> {
-        if m >= self.n_kernels() {
-            return Err(Error::input(format!("kernel {m} is outside the stack's 0..{}", self.n_kernels())));
-        }
-        let (piece, m) = (self.between(rows, cols)?, self.kernels.indices()[m]);
-        in_precision!(piece, block(&piece, m))
+        let piece = self.between(rows, cols)?.pick(&[m])?;
+        in_precision!(piece, block(&piece))
+    }
+
+    /// Every kernel as a matrix of its own: P matrices of n_rows x n_cols, with the bits of [`Stack::block`]. One pass, for
+    /// methods that go over the same few points again and again: nothing is read faster than a row of a matrix.
+    pub fn matrices(&self, pool: &Pool) -> Result<Vec<Matrix>> {
+        in_precision!(self, matrices(self, pool))
     }
 
     /// The same stack, which nothing stops: for what has to be done after a run was.

@@ -353,11 +353,13 @@ fn multiply<T: Real>(values: &[T], tile: &Tile, cut: &Cut, columns: &[&[f64]], o
     }
 }
 
-/// Calls `f` with each kernel of some slots and its values; kernels of a group that is one function are computed.
+/// Calls `f` with each kernel of some slots and its values; kernels of a group that is one function are computed, if they
+/// are asked for.
 fn each_kernel<T: Real>(
     layout: &Layout,
     held: &Held<'_, T>,
     buffers: &mut [Buffer; 2],
+    asked: impl Fn(usize) -> bool,
     mut f: impl FnMut(usize, Either<'_, T>),
 ) {
     for slot in held.slots() {
@@ -371,7 +373,7 @@ fn each_kernel<T: Real>(
         distances.set_len(values.len());
         kernel.set_len(values.len());
         T::widen_into(values, distances);
-        for (&m, &rate) in radial.kernels.iter().zip(&radial.rates) {
+        for (&m, &rate) in radial.kernels.iter().zip(&radial.rates).filter(|&(&m, _)| asked(m)) {
             decay_into(rate, distances, kernel);
             f(m, Either::Wide(kernel));
         }
@@ -418,11 +420,17 @@ pub(super) fn apply<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) ->
             for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
                 source.each(block, &tile, &only, &mut scratch, |held| {
                     let mut sums = sums.iter_mut();
-                    each_kernel(layout, held, &mut buffers, |_, values| {
-                        if let Some((_, out)) = sums.next().filter(|(_, out)| !out.is_empty()) {
-                            values.multiply(&tile, &cut, &columns, out);
-                        }
-                    });
+                    each_kernel(
+                        layout,
+                        held,
+                        &mut buffers,
+                        |_| true,
+                        |_, values| {
+                            if let Some((_, out)) = sums.next().filter(|(_, out)| !out.is_empty()) {
+                                values.multiply(&tile, &cut, &columns, out);
+                            }
+                        },
+                    );
                 });
             }
         }
@@ -466,11 +474,17 @@ pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) 
         for block in parts[part].clone() {
             for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
                 source.each(block, &tile, &wanted, &mut scratch, |held| {
-                    each_kernel(layout, held, &mut buffers, |m, values| {
-                        if columns[m][0].iter().any(|&value| value != 0.0) {
-                            values.multiply(&tile, &cut, &columns[m], &mut sums);
-                        }
-                    });
+                    each_kernel(
+                        layout,
+                        held,
+                        &mut buffers,
+                        |_| true,
+                        |m, values| {
+                            if columns[m][0].iter().any(|&value| value != 0.0) {
+                                values.multiply(&tile, &cut, &columns[m], &mut sums);
+                            }
+                        },
+                    );
                 });
             }
         }
@@ -483,35 +497,73 @@ pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) 
     watch.result(sums)
 }
 
-pub(super) fn block<T: Element>(stack: &Stack, m: usize) -> Result<Matrix> {
-    let (layout, cut) = (&stack.core.layout, stack.cut());
-    let what = format!("a piece of {} x {} of one kernel", cut.n_rows, cut.n_cols);
-    let mut piece = stack.core.matrices(&what, 1, cut.n_rows, cut.n_cols)?.remove(0);
-    let wanted: Vec<bool> = (0..layout.batches.len()).map(|b| b == layout.batch_of(m)).collect();
-    let indices = stack.indices();
-    let source: Source<'_, T> = stack.source(&indices, &wanted);
-    let (mut scratch, mut buffers) = (Scratch::default(), <[Buffer; 2]>::default());
-    for block in 0..cut.n_blocks() {
-        for tile in cut.tiles(block) {
-            source.each(block, &tile, &wanted, &mut scratch, |held| {
-                each_kernel(layout, held, &mut buffers, |kernel, values| {
-                    if kernel == m {
-                        values.copy_into(&tile, &cut, &mut piece);
+/// The kernels as matrices of their own: what [`matrices`] and [`block`] share.
+struct Unfold<'a, T> {
+    layout: &'a Layout,
+    cut: Cut,
+    source: Source<'a, T>,
+    wanted: Vec<bool>,
+    places: Vec<Vec<usize>>,
+    pieces: Vec<Pieces<'a>>,
+    watch: Watch<'a>,
+}
+
+impl<'a, T: Element> Unfold<'a, T> {
+    fn new(stack: &'a Stack, indices: &'a [std::sync::Arc<[usize]>; 2], out: &'a mut [Matrix]) -> Self {
+        let (wanted, places) = (stack.wanted(), stack.places());
+        let source = stack.source(indices, &wanted);
+        let pieces = out.iter_mut().map(Pieces::new).collect();
+        Unfold { layout: &stack.core.layout, cut: stack.cut(), source, wanted, places, pieces, watch: stack.watch() }
+    }
+
+    /// Writes all kernels at the entries of a block of rows.
+    fn block(&self, block: usize) {
+        let (mut scratch, mut buffers, mut wide) = (Scratch::default(), <[Buffer; 2]>::default(), Buffer::default());
+        for tile in self.cut.tiles(block).take_while(|_| self.watch.go_on()) {
+            wide.set_len(tile.len());
+            self.source.each(block, &tile, &self.wanted, &mut scratch, |held| {
+                let asked = |m: usize| !self.places[m].is_empty();
+                each_kernel(self.layout, held, &mut buffers, asked, |m, values| {
+                    if asked(m) {
+                        values.widen_into(&mut wide);
                     }
+                    self.places[m].iter().for_each(|&place| write(&tile, &self.cut, &wide, &self.pieces[place]));
                 });
             });
         }
     }
-    Ok(piece)
 }
 
 impl<T: Real> Either<'_, T> {
-    fn copy_into(&self, tile: &Tile, cut: &Cut, out: &mut Matrix) {
-        let mut wide = vec![0.0; tile.len()];
+    fn widen_into(&self, out: &mut [f64]) {
         match self {
-            Either::Stored(values) => T::widen_into(values, &mut wide),
-            Either::Wide(values) => wide.copy_from_slice(values),
+            Either::Stored(values) => T::widen_into(values, out),
+            Either::Wide(values) => out.copy_from_slice(values),
         }
-        write(tile, cut, &wide, &Pieces::new(out));
     }
+}
+
+pub(super) fn matrices<T: Element>(stack: &Stack, pool: &Pool) -> Result<Vec<Matrix>> {
+    let cut = stack.cut();
+    let what = format!("{} kernels of {} x {} points", stack.n_kernels(), cut.n_rows, cut.n_cols);
+    let mut found = stack.core.matrices(&what, stack.n_kernels(), cut.n_rows, cut.n_cols)?;
+    let indices = stack.indices();
+    let unfold: Unfold<'_, T> = Unfold::new(stack, &indices, &mut found);
+    pool.each((0..cut.n_blocks()).collect(), |block| unfold.block(block));
+    unfold.watch.result(())?;
+    drop(unfold);
+    Ok(found)
+}
+
+/// The one kernel of a stack, on the calling thread.
+pub(super) fn block<T: Element>(stack: &Stack) -> Result<Matrix> {
+    let cut = stack.cut();
+    let what = format!("a piece of {} x {} of one kernel", cut.n_rows, cut.n_cols);
+    let mut found = stack.core.matrices(&what, 1, cut.n_rows, cut.n_cols)?;
+    let indices = stack.indices();
+    let unfold: Unfold<'_, T> = Unfold::new(stack, &indices, &mut found);
+    (0..cut.n_blocks()).for_each(|block| unfold.block(block));
+    unfold.watch.result(())?;
+    drop(unfold);
+    Ok(found.remove(0))
 }
