@@ -223,3 +223,12 @@ pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
         *y += a * x;
     }
 }
+
+/// Takes the mean off each column.
+pub(crate) fn centre_columns(matrix: &mut Matrix) {
+    let n = matrix.n_rows();
+    for p in 0..matrix.n_cols() {
+        let mean = (0..n).map(|i| matrix.get(i, p)).sum::<f64>() / n.max(1) as f64;
+        (0..n).for_each(|i| matrix.set(i, p, matrix.get(i, p) - mean));
+    }
+}

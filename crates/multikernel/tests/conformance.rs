@@ -1,6 +1,6 @@
 //! Every kernel and every method passes its suite.
 
-use multikernel::method::{Average, Level, LpMkl, Majority, Silp, SimpleMkl, Single, Svm};
+use multikernel::method::{Alignf, Average, EasyMkl, Fheuristic, Level, LpMkl, Majority, Silp, SimpleMkl, Single, Svm};
 use multikernel::testing::{check_kernel, check_method};
 
 #[test]
@@ -56,4 +56,19 @@ fn level_passes_the_conformance_suite() {
 #[test]
 fn lpmkl_passes_the_conformance_suite() {
     check_method(LpMkl).unwrap();
+}
+
+#[test]
+fn fheuristic_passes_the_conformance_suite() {
+    check_method(Fheuristic).unwrap();
+}
+
+#[test]
+fn alignf_passes_the_conformance_suite() {
+    check_method(Alignf).unwrap();
+}
+
+#[test]
+fn easymkl_passes_the_conformance_suite() {
+    check_method(EasyMkl).unwrap();
 }

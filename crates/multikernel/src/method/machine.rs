@@ -26,20 +26,25 @@ record! {
     }
 }
 
-/// Facts a method adds to its machine, as `name: value`. Files written before there were any have none, and a file
-/// without any is as it was.
+/// What a method wants told of its model beside what every machine tells: name and value. Stored only where there is any, so
+/// that files of methods without are what they always were.
 #[derive(Clone, Debug, Default)]
-struct Told(Vec<String>);
+struct Told(Vec<(String, String)>);
 
 impl Field for Told {
     fn put(&self, name: &str, record: &mut Record) {
         if !self.0.is_empty() {
-            self.0.put(name, record);
+            record
+                .put(name, &self.0.iter().flat_map(|(name, value)| [name.clone(), value.clone()]).collect::<Vec<_>>());
         }
     }
 
     fn take(name: &str, record: &Record) -> Result<Self> {
-        if record.has(name) { Vec::take(name, record).map(Told) } else { Ok(Told::default()) }
+        if !record.has(name) {
+            return Ok(Told::default());
+        }
+        let texts: Vec<String> = record.take(name)?;
+        Ok(Told(texts.as_chunks::<2>().0.iter().cloned().map(|[name, value]| (name, value)).collect()))
     }
 }
 
@@ -84,17 +89,17 @@ impl Machine {
         self
     }
 
+    /// Adds facts about how the machine came about.
+    #[must_use]
+    pub fn with_facts(mut self, facts: Vec<(String, String)>) -> Machine {
+        self.told.0.extend(facts);
+        self
+    }
+
     /// Adds something the user should know.
     #[must_use]
     pub fn with_warning(mut self, warning: Option<String>) -> Machine {
         self.warnings.extend(warning);
-        self
-    }
-
-    /// Adds a fact for `inspect`.
-    #[must_use]
-    pub fn with_fact(mut self, name: &str, value: String) -> Machine {
-        self.told.0.push(format!("{name}: {value}"));
         self
     }
 
@@ -208,15 +213,12 @@ impl Predict for Machine {
 
     fn facts(&self) -> Vec<(String, String)> {
         let scheme = if self.one_vs_one { "one-vs-one" } else { "one-vs-rest" };
-        let told = self.told.0.iter().filter_map(|fact| fact.split_once(": "));
-        let told = told.map(|(name, value)| (name.to_string(), value.to_string()));
-        [
+        let mut facts = vec![
             ("support points".into(), self.support.len().to_string()),
             ("two-class problems".into(), format!("{} ({scheme})", self.bias.len())),
-        ]
-        .into_iter()
-        .chain(told)
-        .collect()
+        ];
+        facts.extend(self.told.0.iter().cloned());
+        facts
     }
 
     fn warnings(&self) -> Vec<String> {

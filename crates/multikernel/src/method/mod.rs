@@ -1,9 +1,12 @@
 //! The methods, one file each, the registry that lists them, and the plan and model around them.
 
+mod alignf;
 mod alike;
 mod average;
 mod calibrate;
 mod choose;
+mod easymkl;
+mod fheuristic;
 mod inner;
 mod machine;
 mod majority;
@@ -16,10 +19,14 @@ mod problems;
 mod registry;
 mod share;
 mod svm;
+mod weighted;
 
+pub use alignf::Alignf;
 pub use average::Average;
 pub use calibrate::Calibration;
 pub use choose::{BestView, Single};
+pub use easymkl::EasyMkl;
+pub use fheuristic::Fheuristic;
 pub use machine::Machine;
 pub use majority::Majority;
 pub use margin::{Level, LpMkl, Silp, SimpleMkl};

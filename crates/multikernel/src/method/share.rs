@@ -1,7 +1,7 @@
 //! How much of a model's decisions each kernel makes.
 
 use crate::error::{Error, Result};
-use crate::linalg::{Matrix, axpy};
+use crate::linalg::{Matrix, axpy, centre_columns};
 use crate::run::{Predict, Task};
 use crate::stack::Symmetric;
 
@@ -47,12 +47,4 @@ pub(super) fn shares(task: &Task<'_>, model: &dyn Predict) -> Result<Option<Vec<
         shares[m] = weights[m] * products.get(k, 0) / total;
     }
     Ok(Some(shares))
-}
-
-fn centre_columns(matrix: &mut Matrix) {
-    let n = matrix.n_rows();
-    for p in 0..matrix.n_cols() {
-        let mean = (0..n).map(|i| matrix.get(i, p)).sum::<f64>() / n.max(1) as f64;
-        (0..n).for_each(|i| matrix.set(i, p, matrix.get(i, p) - mean));
-    }
 }

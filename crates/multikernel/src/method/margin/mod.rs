@@ -295,9 +295,9 @@ impl<S: Descend> Descent<S> {
         let machine = problems.machine(weights, &alpha, bias)?.with_trained(trained);
         let machine = warnings.into_iter().fold(machine, |machine, warning| machine.with_warning(Some(warning)));
         let (gap, n_steps) = (self.gap, self.n_steps);
+        let above = format!("{objective:.6}, at most {:.1e} of it above the optimum", gap.max(0.0));
         Ok(machine
-            .with_fact("objective", format!("{objective:.6}, at most {:.1e} of it above the optimum", gap.max(0.0)))
-            .with_fact("steps of the kernel weights", n_steps.to_string()))
+            .with_facts(vec![("objective".into(), above), ("steps of the kernel weights".into(), n_steps.to_string())]))
     }
 
     fn warnings(&self, params: &Params) -> Vec<String> {

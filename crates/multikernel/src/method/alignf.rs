@@ -1,0 +1,97 @@
+//! `alignf`: the combination of kernels that is best aligned with the classes.
+
+use super::machine::Machine;
+use super::svm;
+use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs, weighted};
+use crate::error::Result;
+use crate::kernel::DEFAULT_BANK;
+use crate::linalg::{Matrix, centre_columns};
+use crate::record;
+use crate::run::{About, Control, Needs, Params, Task};
+use crate::solve::nnls;
+use crate::stack::Symmetric;
+
+/// C-SVC on the nonnegative combination of kernels that is best aligned with the classes (Cortes, Mohri and Rostamizadeh
+/// 2012, "Algorithms for learning kernels based on centered alignment"): with centred kernels `K^c` and the target `T` of
+/// [`Fheuristic`](super::Fheuristic), `v = argmin_{v >= 0} v'Mv - 2 v'a`, `M_kl = <K_k^c, K_l^c>`, `a_k = <K_k^c, T>`.
+/// Kernels that say the same share nothing: one of them gets the weight. The SVM works on the kernels as they are, since its
+/// bias takes up what centring would. Cost: P^2 N^2 / 2 products for M, and a small active-set problem.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Alignf;
+
+record! {
+    /// The rows of `M` so far, from the diagonal on.
+    #[derive(Clone, Debug, Default)]
+    pub struct Products {
+        done: usize,
+        upper: Vec<f64>,
+    }
+}
+
+impl Products {
+    /// Numbers in the first `rows` rows of an upper triangle.
+    fn len(rows: usize, n_kernels: usize) -> usize {
+        rows * n_kernels - rows * rows.saturating_sub(1) / 2
+    }
+
+    fn matrix(&self, n_kernels: usize) -> Matrix {
+        let at = |row: usize, col: usize| self.upper[Products::len(row, n_kernels) + (col - row)];
+        Matrix::from_fn(n_kernels, n_kernels, |k, l| at(k.min(l), k.max(l)))
+    }
+}
+
+impl Rule for Alignf {
+    type State = Products;
+
+    fn check(&self, task: &Task<'_>, state: &Products) -> Result<()> {
+        let n_kernels = task.stack()?.n_kernels();
+        let fits = state.done <= n_kernels && state.upper.len() == Products::len(state.done, n_kernels);
+        if fits { Ok(()) } else { Err(misfit()) }
+    }
+
+    fn advance(&self, task: &Task<'_>, _: &Params, state: &mut Products, _: &Control) -> Result<Move> {
+        let stack = task.stack()?;
+        let n_kernels = stack.n_kernels();
+        if state.done < n_kernels {
+            let mut kernels = dense_block(task, stack, state.done)?;
+            kernels.iter_mut().for_each(|kernel| centre(kernel, task));
+            let rest: Vec<usize> = (state.done..n_kernels).collect();
+            // Centring is a projection: <K_k^c, K_l^c> = <K_k^c, K_l>.
+            let with: Vec<Symmetric<'_>> = kernels.iter().map(Symmetric::Dense).collect();
+            let products = stack.pick(&rest)?.project(&with, task.pool)?;
+            for k in 0..kernels.len() {
+                state.upper.extend((k..rest.len()).map(|l| products.get(l, k)));
+            }
+            state.done += kernels.len();
+            return Ok(Move::On(state.done, n_kernels + 1, None));
+        }
+        let mut y = signs(task.labels);
+        centre_columns(&mut y);
+        let agreement = stack.project(&[Symmetric::Factored(&y, &y)], task.pool)?.column(0);
+        Ok(Move::Done(Weights::new("alignf", nnls::solve(&state.matrix(n_kernels), &agreement)?.x)))
+    }
+}
+
+/// A symmetric matrix with the means of its rows and columns taken off.
+fn centre(kernel: &mut Matrix, task: &Task<'_>) {
+    let n = kernel.n_rows().max(1);
+    let means: Vec<f64> = kernel.rows().map(|row| row.iter().sum::<f64>() / n as f64).collect();
+    let grand = means.iter().sum::<f64>() / n as f64;
+    task.pool.chunks_mut(kernel.data_mut(), n, |i, row| {
+        for (value, mean) in row.iter_mut().zip(&means) {
+            *value -= (means[i] + mean) - grand;
+        }
+    });
+}
+
+weighted!(
+    Alignf,
+    About {
+        name: "alignf",
+        summary: "SVM on the combination of kernels that is best aligned with the classes",
+        needs: Needs::Stack,
+        params: svm::COMMON_PARAMS,
+        bank: DEFAULT_BANK,
+    },
+    Products::default()
+);

@@ -1,0 +1,219 @@
+//! Weights first, then one SVM: the state machine of every method that computes kernel weights by a rule.
+
+use super::machine::Machine;
+use super::svm::SvmState;
+use crate::data::Labels;
+use crate::error::{Error, Result};
+use crate::file::{Codec, Record};
+use crate::linalg::Matrix;
+use crate::run::{Control, Params, Progress, Status, Task};
+use crate::stack::Stack;
+
+/// Bytes of kernels that a rule holds as dense matrices at a time, one kernel at least.
+const BLOCK_BYTES: usize = 64 << 20;
+/// Most kernels held so: beyond it a pass over all kernels is no longer bound by memory.
+const BLOCK_KERNELS: usize = 64;
+
+/// What a step of a rule came to.
+pub enum Move {
+    /// There is more to do: steps done, steps in all, and a figure to show.
+    On(usize, usize, Option<(&'static str, f64)>),
+    /// It was asked to stop and left its state alone.
+    Cancelled,
+    /// The weights, of any scale: they are normalised to sum 1.
+    Done(Weights),
+}
+
+/// What a rule ends with.
+pub struct Weights {
+    pub(super) values: Vec<f64>,
+    /// What a user should know of them.
+    pub(super) warning: Option<String>,
+}
+
+impl Weights {
+    /// Weights from what a rule computed for each kernel: what is not above zero becomes 0, and the rest sums to 1. Where
+    /// nothing is left, because no kernel has anything to do with the classes, all kernels get the same weight.
+    pub(super) fn new(rule: &str, mut values: Vec<f64>) -> Weights {
+        values.iter_mut().filter(|value| !(value.is_finite() && **value > 0.0)).for_each(|value| *value = 0.0);
+        // Twice, as the sum of large values may not be finite.
+        let most = values.iter().copied().fold(0.0, f64::max);
+        if most > 0.0 {
+            values.iter_mut().for_each(|value| *value /= most);
+            let sum: f64 = values.iter().sum();
+            values.iter_mut().for_each(|value| *value /= sum);
+            return Weights { values, warning: None };
+        }
+        let n = values.len();
+        let warning = format!(
+            "{rule} found no kernel that has anything to do with the classes; all {n} kernels have the same weight, as with \
+             the method average"
+        );
+        Weights { values: vec![1.0 / n as f64; n], warning: Some(warning) }
+    }
+}
+
+/// How a rule gets to its weights. Its state is stored between steps, so a step depends on its arguments only.
+pub trait Rule {
+    /// Where the rule stands.
+    type State: Codec + Send;
+
+    /// Whether a stored state fits the task.
+    fn check(&self, task: &Task<'_>, state: &Self::State) -> Result<()>;
+
+    /// One step.
+    fn advance(&self, task: &Task<'_>, params: &Params, state: &mut Self::State, control: &Control) -> Result<Move>;
+
+    /// What the model should tell of it.
+    fn facts(&self, _state: &Self::State) -> Vec<(String, String)> {
+        vec![]
+    }
+}
+
+/// A state: where the rule stands, then the SVM on its weights.
+#[derive(Clone, Debug)]
+pub struct Weighted<S> {
+    rule: S,
+    svm: Option<SvmState>,
+    warning: Option<String>,
+}
+
+impl<S: Codec> Codec for Weighted<S> {
+    fn encode(&self) -> Record {
+        let mut record = Record::default();
+        record.put_record("rule", self.rule.encode());
+        record.put("warning", &self.warning);
+        record.put("weighted", &self.svm.is_some());
+        if let Some(svm) = &self.svm {
+            record.put_record("svm", svm.encode());
+        }
+        record
+    }
+
+    fn decode(record: &Record) -> Result<Self> {
+        let weighted: bool = record.take("weighted")?;
+        let svm = if weighted { Some(SvmState::decode(&record.take_record("svm"))?) } else { None };
+        Ok(Weighted { rule: S::decode(&record.take_record("rule"))?, svm, warning: record.take("warning")? })
+    }
+}
+
+impl<S: Codec + Send> Weighted<S> {
+    pub(super) fn new(rule: S, task: &Task<'_>, params: &Params) -> Result<Self> {
+        // Parameters of the SVM are refused now, not after the rule.
+        SvmState::new(uniform(task)?, task, params)?;
+        Ok(Weighted { rule, svm: None, warning: None })
+    }
+
+    pub(super) fn check(&self, rule: &impl Rule<State = S>, task: &Task<'_>, params: &Params) -> Result<()> {
+        rule.check(task, &self.rule)?;
+        self.svm.as_ref().map_or(Ok(()), |svm| svm.check(task, params))
+    }
+
+    pub(super) fn step(
+        &mut self,
+        rule: &impl Rule<State = S>,
+        task: &Task<'_>,
+        params: &Params,
+        control: &Control,
+    ) -> Result<Progress> {
+        if let Some(svm) = &mut self.svm {
+            let progress = svm.step(task, params, control)?;
+            // The SVM is the last unit of work, whatever the rule took.
+            return Ok(match progress.status {
+                Status::Running => Progress { values: progress.values, ..Progress::of(1, 2) },
+                _ => progress,
+            });
+        }
+        match rule.advance(task, params, &mut self.rule, control)? {
+            Move::Cancelled => Ok(Progress::cancelled()),
+            Move::On(done, total, value) => {
+                let progress = Progress::of(done, total + 1);
+                Ok(value.into_iter().fold(progress, |progress, (name, value)| progress.with(name, value)))
+            }
+            Move::Done(weights) => {
+                self.svm = Some(SvmState::new(weights.values, task, params)?);
+                self.warning = weights.warning;
+                Ok(Progress::of(1, 2))
+            }
+        }
+    }
+
+    pub(super) fn finish(self, rule: &impl Rule<State = S>, task: &Task<'_>, params: &Params) -> Result<Machine> {
+        let svm = match self.svm {
+            Some(svm) => svm,
+            None => SvmState::new(uniform(task)?, task, params)?,
+        };
+        Ok(svm.finish(task, params)?.with_warning(self.warning).with_facts(rule.facts(&self.rule)))
+    }
+}
+
+fn uniform(task: &Task<'_>) -> Result<Vec<f64>> {
+    let n_kernels = task.stack()?.n_kernels();
+    if n_kernels == 0 {
+        return Err(Error::input("there is no kernel to weigh"));
+    }
+    Ok(vec![1.0 / n_kernels as f64; n_kernels])
+}
+
+/// Writes `impl Method` for a [`Rule`] from its name card and the state it begins with.
+macro_rules! weighted {
+    ($method:ident, $about:expr, $begin:expr) => {
+        impl $crate::run::Method for $method {
+            type State = Weighted<<$method as Rule>::State>;
+            type Model = Machine;
+
+            fn about(&self) -> About {
+                $about
+            }
+
+            fn init(&self, task: &Task<'_>, params: &Params) -> Result<Self::State> {
+                Weighted::new($begin, task, params)
+            }
+
+            fn check(&self, task: &Task<'_>, params: &Params, state: &Self::State) -> Result<()> {
+                state.check(self, task, params)
+            }
+
+            fn step(
+                &self,
+                task: &Task<'_>,
+                params: &Params,
+                state: &mut Self::State,
+                control: &Control,
+            ) -> Result<$crate::run::Progress> {
+                state.step(self, task, params, control)
+            }
+
+            fn finish(&self, task: &Task<'_>, params: &Params, state: Self::State) -> Result<Machine> {
+                state.finish(self, task, params)
+            }
+        }
+    };
+}
+pub(super) use weighted;
+
+/// What the classes look like to a rule: n_samples x c, a column of +1 (the class) and -1 (the rest) for each class that has
+/// rows; one column for two classes, of which the second is the first turned over.
+pub(super) fn signs(labels: &Labels) -> Matrix {
+    let counts = labels.counts();
+    let mut present: Vec<usize> = (0..counts.len()).filter(|&class| counts[class] > 0).collect();
+    if present.len() == 2 {
+        present.pop();
+    }
+    let codes = labels.codes();
+    Matrix::from_fn(codes.len(), present.len(), |i, k| if codes[i] == present[k] { 1.0 } else { -1.0 })
+}
+
+/// The next kernels from `first` on as dense matrices, as many as a rule should hold at a time; how many depends on the
+/// shape of the stack alone.
+pub(super) fn dense_block(task: &Task<'_>, stack: &Stack, first: usize) -> Result<Vec<Matrix>> {
+    let (n, n_kernels) = (stack.n_rows(), stack.n_kernels());
+    let most = (BLOCK_BYTES / (8 * n * n).max(1)).clamp(1, BLOCK_KERNELS);
+    let count = most.min(n_kernels.saturating_sub(first));
+    stack.combine(&Matrix::from_fn(n_kernels, count, |m, k| f64::from(u8::from(m == first + k))), task.pool)
+}
+
+/// Says that a stored state is of other data.
+pub(super) fn misfit() -> Error {
+    Error::input("the checkpoint's arrays do not fit the data; start anew")
+}
