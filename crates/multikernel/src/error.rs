@@ -114,6 +114,17 @@ pub enum Error {
         /// What to do.
         help: String,
     },
+    /// A matrix that had to be positive definite is not.
+    #[error(
+        "a matrix that should be positive definite is not: its pivot of row {row} (counted from 0) is {pivot:e}; every kernel \
+         must be positive semi-definite, and something be added to the diagonal of their sum"
+    )]
+    NotDefinite {
+        /// The first row whose pivot is not above rounding.
+        row: usize,
+        /// That pivot.
+        pivot: f64,
+    },
     /// The run was stopped (Ctrl-C, time limit) before anything was learned.
     #[error("{0}")]
     Stopped(String),

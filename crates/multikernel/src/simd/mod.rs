@@ -11,6 +11,7 @@ mod exp;
 mod profile;
 mod reduce;
 mod transpose;
+mod triangular;
 
 pub(crate) use aligned::{Buffer, skip_to_line};
 pub(crate) use base::{Accumulate, LANES, PANEL, ROWS, accumulate, sparse_overlaps, sparse_products};
@@ -18,6 +19,7 @@ pub(crate) use exp::{decay_into, exp};
 pub(crate) use profile::{COEFFICIENTS, Line, OCTAVE_BITS, add_moments, add_profile};
 pub(crate) use reduce::{MOST_RAISES, NARROW_RATES, Real};
 pub(crate) use transpose::{SIDE, transpose, transpose_raw};
+pub(crate) use triangular::{solve_lower, solve_transposed};
 
 /// The instruction sets the loops are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

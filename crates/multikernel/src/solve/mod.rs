@@ -1,5 +1,6 @@
 //! Solvers that know no method: they take matrices and give back optima.
 
+pub mod cholesky;
 pub mod nnls;
 mod pass;
 pub mod program;
