@@ -1,7 +1,8 @@
 //! Small linear and quadratic programmes with a diagonal Hessian, by an interior-point method.
 
 use crate::error::{Error, Result};
-use crate::linalg::{Matrix, axpy, dot};
+use crate::linalg::Matrix;
+use crate::simd::Real;
 
 /// `min cost'x + 1/2 sum_j curvature_j x_j^2` over `rows x = right`, `x >= 0`; all of `curvature` zero is a linear
 /// programme.
@@ -96,13 +97,14 @@ fn largest(values: &[f64]) -> f64 {
 impl Residuals {
     fn new(program: &Program<'_>, point: &Interior) -> Residuals {
         let Program { cost, curvature, rows, right } = program;
-        let primal: Vec<f64> = rows.rows().zip(*right).map(|(row, b)| b - dot(row, &point.x)).collect();
+        let primal: Vec<f64> = rows.rows().zip(*right).map(|(row, b)| b - f64::dot(row, &point.x)).collect();
         let mut dual: Vec<f64> = (0..cost.len()).map(|j| curvature[j] * point.x[j] + cost[j] - point.z[j]).collect();
         for (row, &y) in rows.rows().zip(&point.y) {
-            axpy(-y, row, &mut dual);
+            f64::add_scaled(-y, row, &mut dual);
         }
-        let gap = dot(&point.x, &point.z);
-        let value = dot(cost, &point.x) + 0.5 * point.x.iter().zip(*curvature).map(|(x, d)| d * x * x).sum::<f64>();
+        let gap = f64::dot(&point.x, &point.z);
+        let value =
+            f64::dot(cost, &point.x) + 0.5 * point.x.iter().zip(*curvature).map(|(x, d)| d * x * x).sum::<f64>();
         let worst = [
             largest(&primal) / (1.0 + largest(right)),
             largest(&dual) / (1.0 + largest(cost)),
@@ -121,19 +123,19 @@ impl Interior {
         let factor = Factor::new(&normal(rows, &ones));
         let mut x = vec![0.0; cost.len()];
         for (row, &y) in rows.rows().zip(&factor.solve(right)) {
-            axpy(y, row, &mut x);
+            f64::add_scaled(y, row, &mut x);
         }
-        let y = factor.solve(&rows.rows().map(|row| dot(row, cost)).collect::<Vec<f64>>());
+        let y = factor.solve(&rows.rows().map(|row| f64::dot(row, cost)).collect::<Vec<f64>>());
         let mut z = cost.to_vec();
         for (row, &y) in rows.rows().zip(&y) {
-            axpy(-y, row, &mut z);
+            f64::add_scaled(-y, row, &mut z);
         }
         for values in [&mut x, &mut z] {
             let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
             let shift = (-1.5 * lowest).max(0.0) + 1e-3;
             values.iter_mut().for_each(|value| *value += shift);
         }
-        let gap = dot(&x, &z);
+        let gap = f64::dot(&x, &z);
         let (more_x, more_z) = (0.5 * gap / z.iter().sum::<f64>(), 0.5 * gap / x.iter().sum::<f64>());
         x.iter_mut().for_each(|x| *x += more_x);
         z.iter_mut().for_each(|z| *z += more_z);
@@ -160,9 +162,9 @@ impl Interior {
             // With a Hessian the two sides are coupled and go together.
             (to_x, to_z) = (to_x.min(to_z), to_x.min(to_z));
         }
-        axpy(to_x, &dx, &mut self.x);
-        axpy(to_z, &dy, &mut self.y);
-        axpy(to_z, &dz, &mut self.z);
+        f64::add_scaled(to_x, &dx, &mut self.x);
+        f64::add_scaled(to_z, &dy, &mut self.y);
+        f64::add_scaled(to_z, &dz, &mut self.z);
     }
 
     /// The Newton direction for `x z + dx z + x dz = x z + target`.
@@ -178,10 +180,10 @@ impl Interior {
         let mut push: Vec<f64> = (0..n).map(|j| target[j] / self.x[j] - residuals.dual[j]).collect();
         let scaled: Vec<f64> = (0..n).map(|j| theta[j] * push[j]).collect();
         let right: Vec<f64> =
-            program.rows.rows().zip(&residuals.primal).map(|(row, primal)| primal - dot(row, &scaled)).collect();
+            program.rows.rows().zip(&residuals.primal).map(|(row, primal)| primal - f64::dot(row, &scaled)).collect();
         let dy = factor.solve(&right);
         for (row, &dy) in program.rows.rows().zip(&dy) {
-            axpy(dy, row, &mut push);
+            f64::add_scaled(dy, row, &mut push);
         }
         let dx: Vec<f64> = (0..n).map(|j| theta[j] * push[j]).collect();
         let dz = (0..n).map(|j| (target[j] - self.z[j] * dx[j]) / self.x[j]).collect();
@@ -202,7 +204,7 @@ fn normal(rows: &Matrix, theta: &[f64]) -> Matrix {
     for i in 0..m {
         scaled.iter_mut().zip(rows.row(i)).zip(theta).for_each(|((out, a), t)| *out = a * t);
         for j in 0..=i {
-            let value = dot(&scaled, rows.row(j));
+            let value = f64::dot(&scaled, rows.row(j));
             normal.set(i, j, value);
             normal.set(j, i, value);
         }
@@ -220,7 +222,7 @@ impl Factor {
         let scale = (0..n).map(|i| matrix.get(i, i)).fold(0.0, f64::max);
         for i in 0..n {
             for j in 0..=i {
-                let rest = matrix.get(i, j) - dot(&lower.row(i)[..j], &lower.row(j)[..j]);
+                let rest = matrix.get(i, j) - f64::dot(&lower.row(i)[..j], &lower.row(j)[..j]);
                 let value = if i > j {
                     rest / lower.get(j, j)
                 } else if rest > 1e-30 * scale {
@@ -238,12 +240,12 @@ impl Factor {
         let lower = &self.0;
         let mut x = right.to_vec();
         for i in 0..x.len() {
-            x[i] = (x[i] - dot(&lower.row(i)[..i], &x[..i])) / lower.get(i, i);
+            x[i] = (x[i] - f64::dot(&lower.row(i)[..i], &x[..i])) / lower.get(i, i);
         }
         for i in (0..x.len()).rev() {
             x[i] /= lower.get(i, i);
             let value = x[i];
-            axpy(-value, &lower.row(i)[..i], &mut x[..i]);
+            f64::add_scaled(-value, &lower.row(i)[..i], &mut x[..i]);
         }
         x
     }
@@ -253,6 +255,7 @@ impl Factor {
 mod tests {
     use super::*;
     use crate::dist::Rng;
+    use crate::linalg::dot;
     use crate::solve::simplex;
 
     /// All basic solutions of a small linear programme, tried one by one.

@@ -1,7 +1,8 @@
 //! A quasi-Newton model of a function on the simplex and its lowest point there.
 
 use super::simplex;
-use crate::linalg::{Matrix, axpy, dot};
+use crate::linalg::Matrix;
+use crate::simd::Real;
 
 /// Pairs of steps and changes of the gradient that are remembered.
 pub(crate) const MEMORY: usize = 10;
@@ -23,18 +24,18 @@ impl Hessian {
     pub(crate) fn new(steps: &[&[f64]], changes: &[&[f64]]) -> Option<Hessian> {
         let k = steps.len();
         let last = k.checked_sub(1)?;
-        let sigma = dot(changes[last], changes[last]) / dot(steps[last], changes[last]);
+        let sigma = f64::dot(changes[last], changes[last]) / f64::dot(steps[last], changes[last]);
         let mut middle = Matrix::zeros(2 * k, 2 * k);
         for i in 0..k {
             for j in 0..k {
-                middle.set(i, j, sigma * dot(steps[i], steps[j]));
+                middle.set(i, j, sigma * f64::dot(steps[i], steps[j]));
                 if i > j {
-                    let across = dot(steps[i], changes[j]);
+                    let across = f64::dot(steps[i], changes[j]);
                     middle.set(i, k + j, across);
                     middle.set(k + j, i, across);
                 }
             }
-            middle.set(k + i, k + i, -dot(steps[i], changes[i]));
+            middle.set(k + i, k + i, -f64::dot(steps[i], changes[i]));
         }
         let scaled = steps.iter().map(|step| step.iter().map(|s| sigma * s).collect());
         let columns = scaled.chain(changes.iter().map(|change| change.to_vec())).collect();
@@ -45,10 +46,10 @@ impl Hessian {
 
     /// `B x`.
     fn times(&self, x: &[f64]) -> Vec<f64> {
-        let inner: Vec<f64> = self.columns.iter().map(|column| dot(column, x)).collect();
+        let inner: Vec<f64> = self.columns.iter().map(|column| f64::dot(column, x)).collect();
         let mut out: Vec<f64> = x.iter().map(|x| self.sigma * x).collect();
         for (row, column) in self.inverse.rows().zip(&self.columns) {
-            axpy(-dot(row, &inner), column, &mut out);
+            f64::add_scaled(-f64::dot(row, &inner), column, &mut out);
         }
         out
     }
@@ -57,24 +58,25 @@ impl Hessian {
     pub(crate) fn lowest_on_simplex(&self, d: &[f64], gradient: &[f64]) -> Vec<f64> {
         let mut x = d.to_vec();
         let mut slope = gradient.to_vec();
-        let mut length = 1.0 / self.sigma;
+        let (mut length, mut first) = (1.0 / self.sigma, None);
         for _ in 0..INNER {
             let ahead: Vec<f64> = x.iter().zip(&slope).map(|(x, g)| x - length * g).collect();
             let target = simplex::project(&ahead);
             let step: Vec<f64> = target.iter().zip(&x).map(|(t, x)| t - x).collect();
-            let (square, fall) = (dot(&step, &step), dot(&step, &slope));
-            if fall >= 0.0 || square <= 1e-24 {
+            let (square, fall) = (f64::dot(&step, &step), f64::dot(&step, &slope));
+            // The model is no more exact than this.
+            if fall >= 1e-9 * *first.get_or_insert(fall) || fall >= 0.0 {
                 break;
             }
             let turned = self.times(&step);
-            let curvature = dot(&step, &turned);
+            let curvature = f64::dot(&step, &turned);
             let part = if curvature > 0.0 { (-fall / curvature).min(1.0) } else { 1.0 };
             if part == 1.0 {
                 x = target;
             } else {
-                axpy(part, &step, &mut x);
+                f64::add_scaled(part, &step, &mut x);
             }
-            axpy(part, &turned, &mut slope);
+            f64::add_scaled(part, &turned, &mut slope);
             length = if curvature > 0.0 { square / curvature } else { 1.0 / self.sigma };
         }
         x
@@ -102,7 +104,7 @@ fn inverse(mut a: Matrix) -> Option<Matrix> {
             let factor = a.get(i, k);
             for matrix in [&mut a, &mut out] {
                 let row = matrix.row(k).to_vec();
-                axpy(-factor, &row, matrix.row_mut(i));
+                f64::add_scaled(-factor, &row, matrix.row_mut(i));
             }
         }
     }
@@ -113,6 +115,7 @@ fn inverse(mut a: Matrix) -> Option<Matrix> {
 mod tests {
     use super::*;
     use crate::dist::Rng;
+    use crate::linalg::dot;
 
     fn random(rng: &mut Rng, n: usize) -> Vec<f64> {
         (0..n).map(|_| rng.uniform() - 0.5).collect()

@@ -8,7 +8,9 @@
 /// assert_eq!(project(&[0.75, 0.75, -3.0]), [0.5, 0.5, 0.0]);
 /// ```
 pub fn project(x: &[f64]) -> Vec<f64> {
-    let mut sorted = x.to_vec();
+    // Entries more than 1 below the largest are below t, and most of a large bank's are: they need not be sorted.
+    let largest = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut sorted: Vec<f64> = x.iter().copied().filter(|&x| x > largest - 1.0 || x == largest).collect();
     sorted.sort_by(|a, b| b.total_cmp(a));
     // The largest k for which the k-th largest entry stays above the threshold of the first k.
     let (mut sum, mut threshold) = (0.0, f64::NEG_INFINITY);
