@@ -1,6 +1,8 @@
 //! Every kernel and every method passes its suite.
 
-use multikernel::method::{Alignf, Average, EasyMkl, Fheuristic, Level, LpMkl, Majority, Silp, SimpleMkl, Single, Svm};
+use multikernel::method::{
+    Alignf, Average, EasyMkl, Evidence, Fheuristic, Level, LpMkl, Majority, Silp, SimpleMkl, Single, Svm,
+};
 use multikernel::testing::{check_kernel, check_method};
 
 #[test]
@@ -71,4 +73,9 @@ fn alignf_passes_the_conformance_suite() {
 #[test]
 fn easymkl_passes_the_conformance_suite() {
     check_method(EasyMkl).unwrap();
+}
+
+#[test]
+fn evidence_passes_the_conformance_suite() {
+    check_method(Evidence).unwrap();
 }

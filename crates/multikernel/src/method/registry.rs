@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Alignf, Average, BestView, EasyMkl, Fheuristic, Level, LpMkl, Majority, MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2,
-    Silp, SimpleMkl, Single, Svm,
+    Alignf, Average, BestView, EasyMkl, Evidence, Fheuristic, Level, LpMkl, Majority, MkBoostD1, MkBoostD2, MkBoostS1,
+    MkBoostS2, Silp, SimpleMkl, Single, Svm,
 };
 use crate::closest::closest;
 use crate::error::{Error, Result};
@@ -28,7 +28,7 @@ impl Registry {
     /// All methods of this crate.
     pub fn standard() -> Self {
         let simple = Registry { methods: vec![] }.with(Majority).with(Svm).with(Average).with(Single).with(BestView);
-        let rules = simple.with(Fheuristic).with(Alignf).with(EasyMkl);
+        let rules = simple.with(Fheuristic).with(Alignf).with(EasyMkl).with(Evidence);
         let margin = rules.with(SimpleMkl).with(Silp).with(Level).with(LpMkl);
         margin.with(MkBoostD1).with(MkBoostD2).with(MkBoostS1).with(MkBoostS2)
     }

@@ -306,6 +306,11 @@ impl Stack {
         self.kernels.len()
     }
 
+    /// The kernels, in order.
+    pub fn kernels(&self) -> Vec<&Kernel> {
+        self.kernels.indices().iter().map(|&m| &self.core.layout.kernels[m]).collect()
+    }
+
     /// The training means of the `centred` kernels (`None` for the others) of the whole stack; new points are centred with
     /// them.
     pub fn centring(&self) -> &[Option<Centring>] {

@@ -1,0 +1,348 @@
+//! `evidence`: kernel weights as variance components of a Gaussian model of the classes, climbed for a few steps. Ours.
+
+use std::collections::HashMap;
+
+use super::machine::Machine;
+use super::svm::{C, CLASS_WEIGHTS, MULTICLASS, TOL};
+use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs, weighted};
+use crate::error::{Error, Result};
+use crate::file::Cache;
+use crate::kernel::{DEFAULT_BANK, Kernel};
+use crate::linalg::{Matrix, centre_columns, dot};
+use crate::record;
+use crate::run::{About, Allowed, Control, KernelsOfView, Needs, Param, Params, Task};
+use crate::solve::cholesky::Cholesky;
+use crate::stack::Symmetric;
+
+/// C-SVC on kernels weighed by the evidence (marginal likelihood) of a Gaussian model of the classes,
+/// `Y ~ N(0, sum_m d_m K_m + s I)` for each column of the centred one-hot classes (one column of +-1 for two). A default that
+/// needs no thought: no cross-validation, no parameter to choose, and it holds where the uniform combination collapses
+/// under useless kernels.
+///
+/// An update multiplies each weight by `(<K_m, A A'> / c) / <K_m, H>`, with `H` the inverse of the combined kernel, `A = H Y` of
+/// c columns, and the noise `s` likewise (never below 1e-4). If the evidence would fall, the square roots of these factors are
+/// taken, with which it provably does not for positive semi-definite kernels (Zhou, Hu, Zhou and Lange 2019, "MM algorithms for
+/// variance components models"). Ten updates are part of the rule: to stop early keeps the weights from following the training
+/// rows too far.
+///
+/// Kernels of one form (a family, a place among the widths on its columns, a size of its column set to a power of two, a view)
+/// share one weight until the last two updates, in which each has its own: with single-feature kernels on every column, what kind of
+/// kernel is learned from all columns together, and which columns from then on. Otherwise more kernels than rows are an
+/// invitation to pick those that fit by chance. The start gives each form the same weight.
+///
+/// Kernels that are not positive semi-definite (a Gram matrix that was given, `sigmoid`) may have no evidence: if the start has
+/// none, those to blame get no weight, with a warning; later on, the climb ends where it would.
+///
+/// Cost: 10 (N^3 + 3 P N^2), memory for some 6 N^2 numbers beside the kernels: good for some thousand rows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Evidence;
+
+const ITERATIONS: Param = Param {
+    name: "iterations",
+    default: "10",
+    allowed: Allowed::Whole(1, 10_000),
+    help: "updates of the weights; few regularise, many follow the training rows",
+};
+const OWN: Param = Param {
+    name: "own",
+    default: "2",
+    allowed: Allowed::Whole(0, 10_000),
+    help: "of them, the last so many with a weight for each kernel; before, kernels of one form on column sets of about one size \
+           share theirs",
+};
+
+/// log(2 pi), the same on every system.
+const LN_TAU: f64 = 1.837_877_066_409_345_5;
+/// The noise at the start, and the least there may be, of a target with variance 1.
+const NOISE: f64 = 0.1;
+const LEAST_NOISE: f64 = 1e-4;
+
+record! {
+    /// Where the climb stands.
+    #[derive(Clone, Debug, Default)]
+    pub struct Climb {
+        weights: Vec<f64>,
+        noise: f64,
+        evidence: Vec<f64>,
+        damped: usize,
+        ended: bool,
+        left_out: Vec<usize>,
+        point: Cache<Point>,
+    }
+}
+
+/// The model at some weights.
+#[derive(Clone, Debug)]
+struct Point {
+    factor: Cholesky,
+    /// `A = H Y`.
+    solved: Matrix,
+    evidence: f64,
+}
+
+impl Rule for Evidence {
+    type State = Climb;
+
+    fn check(&self, task: &Task<'_>, state: &Climb) -> Result<()> {
+        let n_kernels = task.stack()?.n_kernels();
+        let fits = [0, n_kernels].contains(&state.weights.len())
+            && state.weights.is_empty() == state.evidence.is_empty()
+            && state.left_out.iter().all(|&m| m < n_kernels);
+        if fits { Ok(()) } else { Err(misfit()) }
+    }
+
+    fn advance(&self, task: &Task<'_>, params: &Params, state: &mut Climb, control: &Control) -> Result<Move> {
+        let stop = || control.stop().is_some();
+        let (iterations, own) = (params.whole("iterations"), params.whole("own"));
+        let stack = task.stack()?;
+        let forms = forms(&stack.kernels(), task.views);
+        if state.weights.is_empty() {
+            *state = start(task, &forms, &stop)?;
+        } else {
+            // Each kernel is a form of its own in the last updates.
+            let alone: Vec<usize> = (0..forms.len()).collect();
+            let shared = state.evidence.len() + own <= iterations;
+            update(state, task, if shared { &forms } else { &alone }, &stop)?;
+        }
+        let done = state.evidence.len() - 1;
+        if done < iterations && !state.ended {
+            let value = state.evidence.last().map(|&evidence| ("evidence", evidence));
+            return Ok(Move::On(done + 1, iterations + 1, value));
+        }
+        let mut weights = Weights::new("evidence", state.weights.clone());
+        if !state.left_out.is_empty() {
+            let numbers: Vec<String> = state.left_out.iter().map(usize::to_string).collect();
+            let warning = format!(
+                "kernels that are not positive semi-definite have no evidence and get no weight: {} (counted from 0)",
+                numbers.join(", ")
+            );
+            weights.warning = Some(weights.warning.map_or(warning.clone(), |first| format!("{first}; {warning}")));
+        }
+        state.point = Cache::default();
+        Ok(Move::Done(weights))
+    }
+
+    fn facts(&self, state: &Climb) -> Vec<(String, String)> {
+        let (Some(first), Some(last)) = (state.evidence.first(), state.evidence.last()) else { return vec![] };
+        let (updates, damped) = (state.evidence.len() - 1, state.damped);
+        let end = if state.ended { ", then none was left that raises it" } else { "" };
+        vec![
+            (
+                "log evidence".into(),
+                format!("{first:.2} at the start, {last:.2} after {updates} updates ({damped} damped){end}"),
+            ),
+            ("noise".into(), format!("{:.3e}", state.noise)),
+        ]
+    }
+}
+
+/// The classes as the Gaussian model sees them: centred, of variance 1.
+fn target(task: &Task<'_>) -> Matrix {
+    let mut y = signs(task.labels);
+    centre_columns(&mut y);
+    let square = dot(y.data(), y.data()) / y.data().len().max(1) as f64;
+    if square > 0.0 {
+        y.data_mut().iter_mut().for_each(|value| *value /= square.sqrt());
+    }
+    y
+}
+
+/// The model at some weights; [`Error::NotDefinite`] where it does not exist.
+fn point(task: &Task<'_>, weights: &[f64], noise: f64, stop: &(dyn Fn() -> bool + Sync)) -> Result<Point> {
+    let y = target(task);
+    let column = Matrix::from_vec(weights.len(), 1, weights.to_vec())?;
+    let mut sum = task.stack()?.combine(&column, task.pool)?.remove(0);
+    let n = sum.n_rows();
+    (0..n).for_each(|i| sum.set(i, i, sum.get(i, i) + noise));
+    let factor = Cholesky::new(sum, task.pool, stop)?;
+    let solved = factor.solve(&y)?;
+    let columns = y.n_cols() as f64;
+    let evidence = -0.5 * (columns * (factor.log_determinant() + n as f64 * LN_TAU) + dot(solved.data(), y.data()));
+    Ok(Point { factor, solved, evidence })
+}
+
+/// The same weight for each form, shared by its kernels; none for kernels without which alone there is evidence.
+fn start(task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() -> bool + Sync)) -> Result<Climb> {
+    let mut left_out = vec![];
+    let mut weights = even(forms, &left_out);
+    let first = match point(task, &weights, NOISE, stop) {
+        Err(Error::NotDefinite { .. }) => {
+            left_out = indefinite(task, stop)?;
+            weights = even(forms, &left_out);
+            point(task, &weights, NOISE, stop)?
+        }
+        first => first?,
+    };
+    Ok(Climb {
+        weights,
+        noise: NOISE,
+        evidence: vec![first.evidence],
+        left_out,
+        point: Cache(Some(first)),
+        ..Climb::default()
+    })
+}
+
+/// Weights that sum to 1: the same for each form, and for each of its kernels that is not left out.
+fn even(forms: &[usize], left_out: &[usize]) -> Vec<f64> {
+    let mut sizes = vec![0usize; forms.iter().max().map_or(0, |most| most + 1)];
+    let taken = |m: &usize| left_out.binary_search(m).is_err();
+    (0..forms.len()).filter(taken).for_each(|m| sizes[forms[m]] += 1);
+    let present = sizes.iter().filter(|&&size| size > 0).count();
+    let weight = |m: usize| if taken(&m) { 1.0 / (present * sizes[forms[m]]) as f64 } else { 0.0 };
+    (0..forms.len()).map(weight).collect()
+}
+
+/// The kernels that are not positive definite with the noise of the start on their diagonal. The sum of the others with
+/// weights that sum to 1 is.
+fn indefinite(task: &Task<'_>, stop: &(dyn Fn() -> bool + Sync)) -> Result<Vec<usize>> {
+    let stack = task.stack()?;
+    let (mut found, mut m) = (vec![], 0);
+    while m < stack.n_kernels() {
+        for mut kernel in dense_block(task, stack, m)? {
+            // Half of it, so that rounding in the sum does no harm.
+            (0..kernel.n_rows()).for_each(|i| kernel.set(i, i, kernel.get(i, i) + 0.5 * NOISE));
+            match Cholesky::new(kernel, task.pool, stop) {
+                Err(Error::NotDefinite { .. }) => found.push(m),
+                other => drop(other?),
+            }
+            m += 1;
+        }
+    }
+    Ok(found)
+}
+
+/// One update, in which kernels of one form go together. The state is changed at the end, when nothing can stop it any more.
+fn update(state: &mut Climb, task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() -> bool + Sync)) -> Result<()> {
+    let (weights, noise) = (&state.weights, state.noise);
+    let now = state.point.get_or_make(|| point(task, weights, noise, stop))?;
+    let (ratios, noise_ratio) = ratios(now, task, forms, stop)?;
+    for damped in [false, true] {
+        let power = |ratio: f64| if damped { ratio.sqrt() } else { ratio };
+        let weights: Vec<f64> =
+            state.weights.iter().zip(&ratios).map(|(&weight, &ratio)| weight * power(ratio)).collect();
+        let noise = (state.noise * power(noise_ratio)).max(LEAST_NOISE);
+        let next = match point(task, &weights, noise, stop) {
+            Err(Error::NotDefinite { .. }) => continue,
+            next => next?,
+        };
+        if state.evidence.last().is_none_or(|&last| next.evidence >= last) {
+            state.evidence.push(next.evidence);
+            state.damped += usize::from(damped);
+            (state.weights, state.noise, state.point) = (weights, noise, Cache(Some(next)));
+            return Ok(());
+        }
+    }
+    state.ended = true;
+    Ok(())
+}
+
+/// What each weight, and the noise, is to be multiplied by: `(<K, A A'> / c) / <K, H>`, of sums over the kernels of a form.
+fn ratios(now: &Point, task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() -> bool + Sync)) -> Result<(Vec<f64>, f64)> {
+    let inverse = now.factor.inverse(task.pool, stop)?;
+    let columns = now.solved.n_cols() as f64;
+    let with = [Symmetric::Factored(&now.solved, &now.solved), Symmetric::Dense(&inverse)];
+    let products = task.stack()?.project(&with, task.pool)?;
+    let mut sums = vec![[0.0; 2]; forms.len()];
+    for (&form, row) in forms.iter().zip(products.rows()) {
+        sums[form][0] += row[0] / columns;
+        sums[form][1] += row[1];
+    }
+    // A kernel of zeros has 0 / 0, one that is not positive semi-definite may have anything: no weight for them.
+    let ratio = |[fit, size]: [f64; 2]| if fit > 0.0 && size > 0.0 { fit / size } else { 0.0 };
+    let trace: f64 = (0..inverse.n_rows()).map(|i| inverse.get(i, i)).sum();
+    let noise = ratio([dot(now.solved.data(), now.solved.data()) / columns, trace]);
+    Ok((forms.iter().map(|&form| ratio(sums[form])).collect(), noise))
+}
+
+/// The form of each kernel, numbered in the order they come: kernels of one family with the same suffixes, at the same place
+/// among those on their columns from wide to narrow, whose column sets have about as many columns (to a power of two) in the same
+/// view. Gram matrices that were given have a form each.
+fn forms(kernels: &[&Kernel], views: &[KernelsOfView]) -> Vec<usize> {
+    let mut view = vec![None; kernels.len()];
+    for (v, of_view) in views.iter().enumerate() {
+        of_view.kernels.iter().filter(|&&m| m < kernels.len()).for_each(|&m| view[m] = Some(v));
+    }
+    let kind = |kernel: &Kernel| (kernel.family().name(), kernel.is_raw(), kernel.is_centred());
+    let order = |m: usize| {
+        let family = kernels[m].family();
+        (family.rate().or(family.parameter()).unwrap_or_default(), m)
+    };
+    let mut on_columns: HashMap<_, Vec<usize>> = HashMap::new();
+    for (m, kernel) in kernels.iter().enumerate().filter(|(_, kernel)| kernel.gram().is_none()) {
+        on_columns.entry((kind(kernel), kernel.columns())).or_default().push(m);
+    }
+    let mut place = vec![0; kernels.len()];
+    for members in on_columns.values_mut() {
+        members.sort_by(|&a, &b| order(a).0.total_cmp(&order(b).0).then(a.cmp(&b)));
+        members.iter().enumerate().for_each(|(k, &m)| place[m] = k);
+    }
+    let mut numbers = HashMap::new();
+    let mut forms = Vec::with_capacity(kernels.len());
+    for ((&kernel, place), view) in kernels.iter().zip(place).zip(view) {
+        // All columns are a size of their own: how many they are is not known here.
+        let size = kernel.columns().ranges().map(|_| kernel.columns().count(0).max(1).ilog2());
+        let next = numbers.len();
+        forms.push(*numbers.entry((kind(kernel), place, size, view, kernel.gram())).or_insert(next));
+    }
+    forms
+}
+
+weighted!(
+    Evidence,
+    About {
+        name: "evidence",
+        summary: "SVM on kernels weighed by the evidence of a Gaussian model: a default that needs no thought",
+        needs: Needs::Stack,
+        params: &[C, TOL, MULTICLASS, CLASS_WEIGHTS, ITERATIONS, OWN],
+        bank: DEFAULT_BANK,
+    },
+    Climb::default()
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn forms_of(texts: &[&str], views: &[&[usize]]) -> Vec<usize> {
+        let kernels: Vec<Kernel> = texts.iter().map(|text| text.parse().unwrap()).collect();
+        let view = |kernels: &&[usize]| KernelsOfView { name: String::new(), kernels: kernels.to_vec() };
+        forms(&kernels.iter().collect::<Vec<_>>(), &views.iter().map(view).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn forms_are_shared_by_place_among_widths_and_size_of_columns() {
+        let texts = [
+            "gaussian(1)",
+            "gaussian(2)",
+            "gaussian(5) on [0]",
+            "gaussian(3) on [0]",
+            "gaussian(0.1) on [1]",
+            "gaussian(0.2) on [1]",
+            "gaussian(0.2) on [2, 3]",
+            "gaussian(0.2) on [2:5]",
+            "gaussian(0.2) on [2:6]",
+            "laplacian(1) on [0]",
+            "linear on [1]",
+            "linear on [2]",
+            "linear on [2] raw",
+            "linear on [2] centred",
+            "precomputed(a)",
+            "precomputed(b)",
+        ];
+        assert_eq!(forms_of(&texts, &[]), [0, 1, 2, 3, 3, 2, 4, 4, 5, 6, 7, 7, 8, 9, 10, 11]);
+    }
+
+    #[test]
+    fn equal_kernels_and_views_have_forms_of_their_own() {
+        assert_eq!(forms_of(&["linear", "linear", "gaussian(1)", "gaussian(1)"], &[]), [0, 1, 2, 3]);
+        let each = ["linear on [0]", "linear on [1]", "linear on [2]", "linear on [3]", "linear"];
+        assert_eq!(forms_of(&each, &[&[0, 1], &[2, 3]]), [0, 0, 1, 1, 2]);
+    }
+
+    #[test]
+    fn even_weights_sum_to_one_over_forms_and_leave_out_who_is_left_out() {
+        assert_eq!(even(&[0, 1, 1, 2], &[]), [1.0 / 3.0, 1.0 / 6.0, 1.0 / 6.0, 1.0 / 3.0]);
+        assert_eq!(even(&[0, 1, 1, 2], &[0, 2]), [0.0, 0.5, 0.0, 0.5]);
+    }
+}
