@@ -225,3 +225,47 @@ fn a_run_that_is_too_short_says_how_far_it_is_and_what_to_change() {
         assert!(warning.contains("asked was 1.0e-9; allow more iterations or a larger gap"), "{method}: {warning}");
     }
 }
+
+#[test]
+fn sparsity_goes_from_average_to_simplemkl_and_each_mixture_is_optimal() {
+    let data = half("sonar");
+    let at = |method: &str, sparsity: &str| {
+        let plan = plan(method, &[("c", "10"), ("gap", "1e-5"), ("sparsity", sparsity)]);
+        let found = weights(&plan.train(&data).unwrap());
+        let objective = objective(&data, &found, 10.0);
+        (found, objective)
+    };
+    assert!(at("simplemkl", "0").0.iter().all(|d| (d * 17.0 - 1.0).abs() < 1e-12));
+    for sparsity in [0.3, 0.8] {
+        let (found, best) = at("simplemkl", &sparsity.to_string());
+        assert!(found.iter().all(|&d| d >= (1.0 - sparsity) / 17.0 * (1.0 - 1e-12)), "{found:?}");
+        for other in ["silp", "level"] {
+            let other = at(other, &sparsity.to_string()).1;
+            assert!((other / best - 1.0).abs() < 2e-5, "{sparsity}: {best} {other}");
+        }
+        let mut rng = Rng::new(17, 0);
+        for _ in 0..50 {
+            let mixed: Vec<f64> =
+                random_weights(&mut rng, 1.0, 17).iter().map(|d| sparsity * d + (1.0 - sparsity) / 17.0).collect();
+            assert!(objective(&data, &mixed, 10.0) > best * (1.0 - 2e-5));
+        }
+    }
+}
+
+#[test]
+fn a_large_bank_of_which_a_part_is_at_work_has_the_optimum_of_the_whole() {
+    let data = half("ionosphere");
+    let found: Vec<f64> = ["simplemkl", "level"]
+        .iter()
+        .map(|method| {
+            let plan = Plan::new(method).unwrap().kernels("gaussian(2^-2..2^3) each, linear each").unwrap();
+            let model = plan.set("gap", "1e-4").unwrap().train(&data).unwrap();
+            assert_eq!(model.warnings(), Vec::<String>::new());
+            assert_eq!(model.kernels().len(), 34 * 7);
+            let facts = model.facts();
+            let text = &facts.iter().find(|(name, _)| name == "objective").unwrap().1;
+            text.split(',').next().unwrap().parse().unwrap()
+        })
+        .collect();
+    assert!((found[0] / found[1] - 1.0).abs() < 1e-4, "{found:?}");
+}

@@ -32,7 +32,10 @@ fn nine(n_columns: usize, seed: u64) -> String {
 fn parts(set: &str) -> Vec<Part> {
     let entry = |method, settings| Entry { method, settings, published: None };
     let few = || vec![entry("average", &[]), entry("evidence", &[]), entry("simplemkl", &[])];
-    let tuned = || vec![entry("simplemkl", &[("c", "auto")]), entry("average", &[("c", "auto")])];
+    let tuned = || {
+        let auto = entry("simplemkl", &[("c", "auto"), ("sparsity", "auto")]);
+        vec![entry("simplemkl", &[("c", "auto")]), auto, entry("average", &[("c", "auto")])]
+    };
     let mut parts = vec![
         Part { bank: "17 kernels", kernels: |_, _| BANK.into(), entries: few() },
         Part { bank: "nine columns", kernels: nine, entries: few() },

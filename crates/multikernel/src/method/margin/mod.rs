@@ -4,6 +4,9 @@
 //! optima of all two-class problems p (`b = y a`), over the simplex or a p-norm ball. J is convex, and at any d its
 //! derivatives are `-1/2 s_m` with the slopes `s_m = sum_p b_p' K_m b_p`: one `project`. What differs is how the next d is
 //! found; this file has the rest.
+//!
+//! On the simplex the kernel may be `(1 - v) sum_m K_m / P + v sum_m d_m K_m` with a `sparsity` v below 1: sparse weights pick
+//! by chance among more kernels than rows, uniform ones cannot, and inner folds tell which is the danger. J stays convex in d.
 
 mod cuts;
 mod lpmkl;
@@ -13,11 +16,13 @@ pub use cuts::{Level, Silp};
 pub use lpmkl::LpMkl;
 pub use simplemkl::SimpleMkl;
 
+use std::sync::Arc;
+
 use super::machine::Machine;
 use super::problems::Problems;
 use super::svm;
 use crate::error::{Error, Result};
-use crate::file::{Codec, Field, Record};
+use crate::file::{Cache, Codec, Field, Record};
 use crate::linalg::Matrix;
 use crate::record;
 use crate::run::{Allowed, Control, Param, Params, Progress, Status, Task};
@@ -37,8 +42,15 @@ const MOST_STEPS: Param = Param {
     help: "most steps of the kernel weights",
 };
 
+const SPARSITY: Param = Param {
+    name: "sparsity",
+    default: "1",
+    allowed: Allowed::NumberOrAuto(0.0, 1.0, &[0.0, 0.5, 0.9, 1.0]),
+    help: "share of the weights that is learned, the rest is uniform: 1 is sparse, 0 is average; auto chooses among 0, 0.5, 0.9, 1",
+};
+
 /// Parameters of the methods on the simplex.
-const PARAMS: &[Param] = &[svm::C, svm::TOL, svm::MULTICLASS, svm::CLASS_WEIGHTS, GAP, MOST_STEPS];
+const PARAMS: &[Param] = &[svm::C, svm::TOL, svm::MULTICLASS, svm::CLASS_WEIGHTS, SPARSITY, GAP, MOST_STEPS];
 
 /// A weight below this part of the largest is noise of a solver that stays inside the simplex, and set to 0.
 const NEGLIGIBLE: f64 = 1e-6;
@@ -73,21 +85,35 @@ pub struct Objective<'a> {
     control: &'a Control,
     /// How exactly the SVMs are solved.
     tolerance: f64,
+    sparsity: f64,
+    /// The part of the kernel that is not learned.
+    uniform: Option<Arc<Matrix>>,
     problems: Problems,
     trainable: Vec<usize>,
 }
 
+fn sparsity(params: &Params) -> f64 {
+    if params.has("sparsity") { params.number("sparsity") } else { 1.0 }
+}
+
 impl<'a> Objective<'a> {
-    fn new(task: &'a Task<'a>, params: &Params, control: &'a Control, tolerance: f64) -> Result<Self> {
+    fn new(task: &'a Task<'a>, params: &Params, control: &'a Control, run: &Common) -> Result<Self> {
         let problems = Problems::new(task, params)?;
         let trainable = (0..problems.len()).filter(|&p| problems.is_trainable(p)).collect();
-        Ok(Objective { task, control, tolerance, problems, trainable })
+        let (tolerance, uniform) = (run.tolerance, run.uniform.0.clone());
+        Ok(Objective { task, control, tolerance, sparsity: sparsity(params), uniform, problems, trainable })
     }
 
-    /// `sum_m d_m K_m` for each of some weights, in one pass.
-    fn combine(&self, weights: &[&[f64]]) -> Result<Vec<Matrix>> {
-        let weights = Matrix::from_fn(weights[0].len(), weights.len(), |m, c| weights[c][m]);
-        self.task.stack()?.combine(&weights, self.task.pool)
+    /// The kernel at these weights, and how it changes along each of some directions, in one pass.
+    fn combine(&self, weights: &[f64], directions: &[&[f64]]) -> Result<(Matrix, Vec<Matrix>)> {
+        let columns = [&[weights], directions].concat();
+        let all = Matrix::from_fn(weights.len(), columns.len(), |m, c| self.sparsity * columns[c][m]);
+        let mut sums = self.task.stack()?.combine(&all, self.task.pool)?;
+        let mut gram = sums.remove(0);
+        if let Some(uniform) = &self.uniform {
+            gram.data_mut().iter_mut().zip(uniform.data()).for_each(|(sum, value)| *sum += value);
+        }
+        Ok((gram, sums))
     }
 
     /// The SVMs on a combined kernel, from the dual variables of another; without slopes.
@@ -121,18 +147,26 @@ impl<'a> Objective<'a> {
         Ok(self.task.pool.map(gram.n_rows(), of_row).iter().sum())
     }
 
-    /// The slopes of all kernels.
-    fn with_slopes(&self, mut point: Point) -> Result<Point> {
+    /// The slopes of some of the kernels; those of the others are as they were at another point.
+    fn with_slopes(&self, mut point: Point, kernels: &[usize], others: &[f64]) -> Result<Point> {
         let coef = self.problems.coefficients(&point.alpha)?;
-        let slopes = self.task.stack()?.project(&[Symmetric::Factored(&coef, &coef)], self.task.pool)?;
-        point.slopes = slopes.column(0);
+        let stack = self.task.stack()?.pick(kernels)?;
+        let slopes = stack.project(&[Symmetric::Factored(&coef, &coef)], self.task.pool)?;
+        point.slopes = others.to_vec();
+        kernels.iter().zip(slopes.data()).for_each(|(&m, slope)| point.slopes[m] = self.sparsity * slope);
         Ok(point)
+    }
+
+    /// The slopes of all kernels.
+    fn with_all_slopes(&self, point: Point) -> Result<Point> {
+        let n = point.weights.len();
+        self.with_slopes(point, &(0..n).collect::<Vec<_>>(), &vec![0.0; n])
     }
 
     /// The SVMs at these weights, slopes and all.
     fn at(&self, weights: Vec<f64>, start: &[f64]) -> Result<Point> {
-        let gram = self.combine(&[&weights])?.remove(0);
-        self.with_slopes(self.solve(weights, &gram, start)?)
+        let gram = self.combine(&weights, &[])?.0;
+        self.with_all_slopes(self.solve(weights, &gram, start)?)
     }
 }
 
@@ -155,39 +189,36 @@ const CONVERGED: u64 = 1;
 const STUCK: u64 = 2;
 const OUT_OF_STEPS: u64 = 3;
 
+record! {
+    /// Where a run stands, whatever its solver.
+    #[derive(Clone, Debug)]
+    pub struct Common {
+        best: Point,
+        gap: f64,
+        /// How exactly the SVMs are solved now: `tol` at first.
+        tolerance: f64,
+        n_steps: usize,
+        status: u64,
+        uniform: Cache<Arc<Matrix>>,
+    }
+}
+
 /// Where a run stands: the best point so far and what its solver knows.
 #[derive(Clone, Debug)]
 pub struct Descent<S> {
-    best: Point,
-    gap: f64,
-    /// How exactly the SVMs are solved now: `tol` at first.
-    tolerance: f64,
-    n_steps: usize,
-    status: u64,
+    run: Common,
     solver: S,
 }
 
 impl<S: Descend> Codec for Descent<S> {
     fn encode(&self) -> Record {
-        let mut record = Record::default();
-        record.put("best", &self.best);
-        record.put("gap", &self.gap);
-        record.put("tolerance", &self.tolerance);
-        record.put("n_steps", &self.n_steps);
-        record.put("status", &self.status);
+        let mut record = self.run.encode();
         record.put("solver", &self.solver);
         record
     }
 
     fn decode(record: &Record) -> Result<Self> {
-        Ok(Descent {
-            best: record.take("best")?,
-            gap: record.take("gap")?,
-            tolerance: record.take("tolerance")?,
-            n_steps: record.take("n_steps")?,
-            status: record.take("status")?,
-            solver: record.take("solver")?,
-        })
+        Ok(Descent { run: Common::decode(record)?, solver: record.take("solver")? })
     }
 }
 
@@ -195,18 +226,18 @@ impl<S: Descend> Descent<S> {
     fn new(task: &Task<'_>, params: &Params) -> Result<Self> {
         Problems::new(task, params)?;
         task.stack()?;
-        let solver = S::start(params);
-        let (best, tolerance) = (Point::default(), params.number("tol"));
-        Ok(Descent { best, gap: f64::INFINITY, tolerance, n_steps: 0, status: RUNNING, solver })
+        let (best, tolerance, uniform) = (Point::default(), params.number("tol"), Cache(None));
+        let run = Common { best, gap: f64::INFINITY, tolerance, n_steps: 0, status: RUNNING, uniform };
+        Ok(Descent { run, solver: S::start(params) })
     }
 
     /// Begun from the weights and dual variables of another run.
     fn again(&self, task: &Task<'_>, params: &Params) -> Result<Self> {
         let mut again = Descent::new(task, params)?;
-        if self.best.alpha.len() == Problems::new(task, params)?.size() {
-            again.best.alpha.clone_from(&self.best.alpha);
+        if self.run.best.alpha.len() == Problems::new(task, params)?.size() {
+            again.run.best.alpha.clone_from(&self.run.best.alpha);
             if S::FROM_ANY_WEIGHTS {
-                again.best.weights.clone_from(&self.best.weights);
+                again.run.best.weights.clone_from(&self.run.best.weights);
             }
         }
         Ok(again)
@@ -214,31 +245,35 @@ impl<S: Descend> Descent<S> {
 
     /// The SVMs at uniform weights, or at those of an earlier run, first; then one step of the weights each.
     fn step(&mut self, task: &Task<'_>, params: &Params, control: &Control) -> Result<Progress> {
-        let objective = Objective::new(task, params, control, self.tolerance)?;
+        if sparsity(params) < 1.0 {
+            self.run.uniform.get_or_make(|| uniform(task, params))?;
+        }
+        let objective = Objective::new(task, params, control, &self.run)?;
         let mut after = self.clone();
-        if self.n_steps == 0 {
-            after.best = self.first(&objective)?;
-            after.solver.see(&after.best);
+        if self.run.n_steps == 0 {
+            after.run.best = self.first(&objective)?;
+            after.solver.see(&after.run.best);
         } else {
-            match after.solver.next(&objective, &self.best)? {
+            match after.solver.next(&objective, &self.run.best)? {
                 Some(next) => {
                     after.solver.see(&next);
-                    if next.objective < after.best.objective {
-                        after.best = next;
+                    if next.objective <= after.run.best.objective {
+                        after.run.best = next;
                     }
                 }
-                None => after.sharpen(&objective, params)?,
+                None => after.sharpen(task, params, control)?,
             }
         }
-        after.n_steps += 1;
-        after.gap = after.solver.gap(&after.best);
-        if after.gap <= params.number("gap") {
-            after.status = CONVERGED;
-        } else if after.status == RUNNING && after.n_steps >= params.whole("iterations") {
-            after.status = OUT_OF_STEPS;
+        let run = &mut after.run;
+        run.n_steps += 1;
+        run.gap = after.solver.gap(&run.best);
+        if run.gap <= params.number("gap") {
+            run.status = CONVERGED;
+        } else if run.status == RUNNING && run.n_steps >= params.whole("iterations") {
+            run.status = OUT_OF_STEPS;
         }
-        if after.status != RUNNING {
-            after.best = polished(&objective, after.best)?;
+        if run.status != RUNNING {
+            run.best = polished(&objective, run.best.clone())?;
         }
         *self = after;
         Ok(self.progress(params))
@@ -246,7 +281,7 @@ impl<S: Descend> Descent<S> {
 
     fn first(&self, objective: &Objective<'_>) -> Result<Point> {
         let n_kernels = objective.task.stack()?.n_kernels();
-        let Point { mut weights, mut alpha, .. } = self.best.clone();
+        let Point { mut weights, mut alpha, .. } = self.run.best.clone();
         if weights.is_empty() {
             weights = vec![1.0 / n_kernels as f64; n_kernels];
         }
@@ -255,32 +290,32 @@ impl<S: Descend> Descent<S> {
     }
 
     /// Goes on with more exact SVMs where those of now are the limit, down to a thousandth of what was asked for.
-    fn sharpen(&mut self, objective: &Objective<'_>, params: &Params) -> Result<()> {
-        if self.tolerance < 2e-3 * params.number("tol") {
-            self.status = STUCK;
+    fn sharpen(&mut self, task: &Task<'_>, params: &Params, control: &Control) -> Result<()> {
+        if self.run.tolerance < 2e-3 * params.number("tol") {
+            self.run.status = STUCK;
             return Ok(());
         }
-        self.tolerance *= 0.1;
-        let objective = Objective::new(objective.task, params, objective.control, self.tolerance)?;
-        self.best = objective.at(self.best.weights.clone(), &self.best.alpha)?;
-        self.solver.see(&self.best);
+        self.run.tolerance *= 0.1;
+        let objective = Objective::new(task, params, control, &self.run)?;
+        self.run.best = objective.at(self.run.best.weights.clone(), &self.run.best.alpha)?;
+        self.solver.see(&self.run.best);
         Ok(())
     }
 
     fn progress(&self, params: &Params) -> Progress {
         let total = params.whole("iterations");
-        let mut progress = Progress::of(self.n_steps.min(total.saturating_sub(1)), total);
-        if self.status != RUNNING {
-            progress = Progress { done: self.n_steps as u64, total: self.n_steps as u64, ..progress };
+        let mut progress = Progress::of(self.run.n_steps.min(total.saturating_sub(1)), total);
+        if self.run.status != RUNNING {
+            progress = Progress { done: self.run.n_steps as u64, total: self.run.n_steps as u64, ..progress };
             progress.status = Status::Finished;
         }
-        progress.with("objective", self.best.objective).with("gap", self.gap)
+        progress.with("objective", self.run.best.objective).with("gap", self.run.gap)
     }
 
     fn check(&self, task: &Task<'_>, params: &Params) -> Result<()> {
         let problems = Problems::new(task, params)?;
-        let (p, best) = (task.stack()?.n_kernels(), &self.best);
-        let fits = self.n_steps == 0
+        let (p, best) = (task.stack()?.n_kernels(), &self.run.best);
+        let fits = self.run.n_steps == 0
             || [best.weights.len(), best.slopes.len()] == [p; 2]
                 && best.alpha.len() == problems.size()
                 && [best.bias.len(), best.missed.len()] == [problems.len(); 2];
@@ -291,19 +326,21 @@ impl<S: Descend> Descent<S> {
         let problems = Problems::new(task, params)?;
         let warnings = self.warnings(params);
         let trained = (0..problems.len()).filter(|&p| problems.is_trainable(p)).collect();
-        let Point { weights, alpha, bias, objective, .. } = self.best;
+        let Point { weights, alpha, bias, objective, .. } = self.run.best;
+        let (learned, rest) = (sparsity(params), (1.0 - sparsity(params)) / weights.len().max(1) as f64);
+        let weights = weights.iter().map(|weight| learned * weight + rest).collect();
         let machine = problems.machine(weights, &alpha, bias)?.with_trained(trained);
         let machine = warnings.into_iter().fold(machine, |machine, warning| machine.with_warning(Some(warning)));
-        let (gap, n_steps) = (self.gap, self.n_steps);
+        let (gap, n_steps) = (self.run.gap, self.run.n_steps);
         let above = format!("{objective:.6}, at most {:.1e} of it above the optimum", gap.max(0.0));
         Ok(machine
             .with_facts(vec![("objective".into(), above), ("steps of the kernel weights".into(), n_steps.to_string())]))
     }
 
     fn warnings(&self, params: &Params) -> Vec<String> {
-        let (gap, wanted) = (self.gap, params.number("gap"));
-        let weights = (self.status != CONVERGED).then(|| {
-            let (why, help) = match self.status {
+        let (gap, wanted) = (self.run.gap, params.number("gap"));
+        let weights = (self.run.status != CONVERGED).then(|| {
+            let (why, help) = match self.run.status {
                 STUCK => ("the SVMs are not exact enough to go on", "use a smaller tol or a larger gap"),
                 OUT_OF_STEPS => ("all iterations were made", "allow more iterations or a larger gap"),
                 _ => ("the run was stopped", "give it more time or a larger gap"),
@@ -313,18 +350,27 @@ impl<S: Descend> Descent<S> {
                  asked was {wanted:.1e}; {help}"
             )
         });
-        let (missed, tol) = (self.best.missed.iter().copied().fold(0.0, f64::max), params.number("tol"));
+        let (missed, tol) = (self.run.best.missed.iter().copied().fold(0.0, f64::max), params.number("tol"));
         let svms = (missed > tol).then(|| {
             format!(
                 "a two-class problem holds its optimality conditions to {missed:.1e}, asked was {tol}; use a smaller c"
             )
         });
-        let negative = self.best.slopes.iter().filter(|&&slope| slope < -1e-9 * self.best.objective.abs()).count();
+        let negative =
+            self.run.best.slopes.iter().filter(|&&slope| slope < -1e-9 * self.run.best.objective.abs()).count();
         let indefinite = (negative > 0).then(|| {
             format!("{negative} kernels are not positive semi-definite: the weights found need not be the best")
         });
         weights.into_iter().chain(svms).chain(indefinite).collect()
     }
+}
+
+/// The part of the kernel that is not learned.
+fn uniform(task: &Task<'_>, params: &Params) -> Result<Arc<Matrix>> {
+    let stack = task.stack()?;
+    let share = (1.0 - sparsity(params)) / stack.n_kernels() as f64;
+    let weights = Matrix::from_fn(stack.n_kernels(), 1, |_, _| share);
+    Ok(Arc::new(stack.combine(&weights, task.pool)?.remove(0)))
 }
 
 /// The point without weights that are noise. Each is less than 1e-6 of the largest, so the objective moves by less than

@@ -14,8 +14,9 @@ use crate::solve::simplex;
 /// one kernel out at a step and knows no curvature; a projection takes out many, and the curvature is learned from the last
 /// points (Schmidt et al. 2009), so that far fewer SVMs are solved.
 ///
-/// Cost: each step is two passes over the stack and a few SVMs, each started from the last; 10 to 100 steps. More than two
-/// classes share one set of weights, one-vs-one or one-vs-rest.
+/// Cost: 10 to 100 steps, each a few SVMs started from the last and two passes over the kernels at work: all of a small bank;
+/// of a large one those with a weight and the most promising, until they are done and all are asked again. More than two classes
+/// share one set of weights, one-vs-one or one-vs-rest.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SimpleMkl;
 
@@ -29,14 +30,25 @@ descending!(
 
 record! {
     /// The last steps and what they did to the gradient, oldest first, and the point before the best.
-    #[derive(Clone, Debug, Default)]
+    #[derive(Clone, Debug)]
     pub struct Newton {
         weights: Vec<f64>,
         slopes: Vec<f64>,
         steps: Vec<f64>,
         changes: Vec<f64>,
+        /// The kernels at work; the others have no weight, and slopes of an earlier point.
+        active: Vec<usize>,
+        /// Whether the slopes of the best point are those of all kernels.
+        whole: bool,
+        /// The gap when they last were.
+        known: f64,
+        /// The gap that is asked for.
+        wanted: f64,
     }
 }
+
+/// Kernels at work beside those with a weight. Banks up to twice that are always at work as a whole.
+const PROMISING: usize = 64;
 
 impl Field for Newton {
     fn put(&self, name: &str, record: &mut Record) {
@@ -51,49 +63,32 @@ impl Field for Newton {
 impl Descend for Newton {
     const FROM_ANY_WEIGHTS: bool = true;
 
-    fn start(_: &Params) -> Self {
-        Newton::default()
+    fn start(params: &Params) -> Self {
+        let [weights, slopes, steps, changes] = [const { vec![] }; 4];
+        let (known, wanted) = (f64::INFINITY, params.number("gap"));
+        Newton { weights, slopes, steps, changes, active: vec![], whole: true, known, wanted }
     }
 
-    fn gap(&self, best: &Point) -> f64 {
-        simplex_gap(best)
+    fn see(&mut self, point: &Point) {
+        if self.whole {
+            self.known = simplex_gap(point);
+        }
+    }
+
+    fn gap(&self, _: &Point) -> f64 {
+        self.known
     }
 
     fn next(&mut self, objective: &Objective<'_>, best: &Point) -> Result<Option<Point>> {
-        if self.weights.is_empty() {
-            (self.weights, self.slopes) = (best.weights.clone(), best.slopes.clone());
-        } else {
-            self.remember(best);
+        if !self.whole && self.gap_at_work(best) <= 0.5 * self.wanted {
+            self.whole = true;
+            return objective.with_all_slopes(best.clone()).map(Some);
         }
-        let target = self.target(best);
-        let direction: Vec<f64> = target.iter().zip(&best.weights).map(|(t, d)| t - d).collect();
-        let slope = -0.5 * dot(&direction, &best.slopes);
-        if slope >= 0.0 {
-            return Ok(None);
-        }
-        let grams = objective.combine(&[&best.weights, &direction])?;
-        let (mut part, mut sum) = (1.0, grams[0].clone());
-        for _ in 0..TRIES {
-            let weights: Vec<f64> = if part == 1.0 {
-                target.clone()
-            } else {
-                best.weights.iter().zip(&direction).map(|(d, step)| d + part * step).collect()
-            };
-            sum.data_mut()
-                .iter_mut()
-                .zip(grams[0].data())
-                .zip(grams[1].data())
-                .for_each(|((s, a), b)| *s = a + part * b);
-            let point = objective.solve(weights, &sum, &best.alpha)?;
-            if point.objective <= best.objective + KEPT * part * slope {
-                return objective.with_slopes(point).map(Some);
-            }
-            // Where the line through both derivatives is 0, kept inside the interval.
-            let there = -0.5 * objective.slope(&point, &grams[1])?;
-            let zero = part * slope / (slope - there);
-            part = if zero.is_finite() { zero.clamp(0.1 * part, 0.5 * part) } else { 0.5 * part };
-        }
-        Ok(None)
+        self.choose(best);
+        self.remember(best);
+        let found = self.search(objective, best)?;
+        self.whole = self.active.len() == best.weights.len();
+        Ok(found)
     }
 }
 
@@ -103,19 +98,56 @@ const KEPT: f64 = 1e-4;
 const TRIES: usize = 20;
 
 impl Newton {
+    /// The gap as far as the kernels at work are concerned.
+    fn gap_at_work(&self, best: &Point) -> f64 {
+        let pick = |from: &[f64]| self.active.iter().map(|&m| from[m]).collect();
+        let (weights, slopes) = (pick(&best.weights), pick(&best.slopes));
+        simplex_gap(&Point { weights, slopes, objective: best.objective, ..Point::default() })
+    }
+
+    /// Puts the most promising kernels to work where the slopes of all are known.
+    fn choose(&mut self, best: &Point) {
+        if !self.whole {
+            return;
+        }
+        let p = best.weights.len();
+        let mut order: Vec<usize> = (0..p).collect();
+        order.sort_by(|&a, &b| best.slopes[b].total_cmp(&best.slopes[a]));
+        let promising = if p > 2 * PROMISING { PROMISING } else { p };
+        let mut active: Vec<usize> =
+            order[..promising].iter().copied().chain((0..p).filter(|&m| best.weights[m] > 0.0)).collect();
+        active.sort_unstable();
+        active.dedup();
+        // At the start all have a weight, after the first step of a large bank few.
+        if active != self.active {
+            self.active = active;
+            (self.steps, self.changes, self.weights) = (vec![], vec![], vec![]);
+        }
+    }
+
     /// Takes in the step from the last point to this one.
     fn remember(&mut self, best: &Point) {
-        let step: Vec<f64> = best.weights.iter().zip(&self.weights).map(|(a, b)| a - b).collect();
-        let change: Vec<f64> = best.slopes.iter().zip(&self.slopes).map(|(a, b)| -0.5 * (a - b)).collect();
-        // A pair without curvature is no news, and would make the model indefinite.
-        if dot(&step, &change) > 1e-10 * (dot(&step, &step) * dot(&change, &change)).sqrt() {
-            self.steps.extend(step);
-            self.changes.extend(change);
-            let surplus = self.steps.len().saturating_sub(MEMORY * best.weights.len());
-            self.steps.drain(..surplus);
-            self.changes.drain(..surplus);
+        if !self.weights.is_empty() {
+            let step: Vec<f64> = best.weights.iter().zip(&self.weights).map(|(a, b)| a - b).collect();
+            let change: Vec<f64> = best.slopes.iter().zip(&self.slopes).map(|(a, b)| -0.5 * (a - b)).collect();
+            // A pair without curvature is no news, and would make the model indefinite.
+            if dot(&step, &change) > 1e-10 * (dot(&step, &step) * dot(&change, &change)).sqrt() {
+                self.steps.extend(step);
+                self.changes.extend(change);
+                let surplus = self.steps.len().saturating_sub(MEMORY * best.weights.len());
+                self.steps.drain(..surplus);
+                self.changes.drain(..surplus);
+            }
         }
         (self.weights, self.slopes) = (best.weights.clone(), best.slopes.clone());
+    }
+
+    /// The gradient; kernels not at work are kept from moving.
+    fn gradient(&self, best: &Point) -> Vec<f64> {
+        let most = best.slopes.iter().fold(0.0, |most: f64, slope| most.max(slope.abs()));
+        let mut gradient = vec![1e6 * (1.0 + most); best.slopes.len()];
+        self.active.iter().for_each(|&m| gradient[m] = -0.5 * best.slopes[m]);
+        gradient
     }
 
     /// Where the model of the objective is lowest; at first, and where there is no model, one projected gradient step.
@@ -123,15 +155,45 @@ impl Newton {
         let p = best.weights.len();
         let steps: Vec<&[f64]> = self.steps.chunks_exact(p).collect();
         let changes: Vec<&[f64]> = self.changes.chunks_exact(p).collect();
-        let gradient: Vec<f64> = best.slopes.iter().map(|s| -0.5 * s).collect();
+        let gradient = self.gradient(best);
         if let Some(hessian) = Hessian::new(&steps, &changes) {
             return hessian.lowest_on_simplex(&best.weights, &gradient);
         }
         // So far that the largest difference of slopes moves a weight by one.
-        let largest = best.slopes.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let spread = largest - best.slopes.iter().copied().fold(f64::INFINITY, f64::min);
+        let slopes = || self.active.iter().map(|&m| best.slopes[m]);
+        let spread = slopes().fold(f64::NEG_INFINITY, f64::max) - slopes().fold(f64::INFINITY, f64::min);
         let length = 2.0 / spread.max(f64::MIN_POSITIVE);
         let ahead: Vec<f64> = best.weights.iter().zip(&gradient).map(|(d, g)| d - length * g).collect();
         simplex::project(&ahead)
+    }
+
+    /// The first point on the way to the target that is better by enough.
+    fn search(&self, objective: &Objective<'_>, best: &Point) -> Result<Option<Point>> {
+        let target = self.target(best);
+        let direction: Vec<f64> = target.iter().zip(&best.weights).map(|(t, d)| t - d).collect();
+        let slope = -0.5 * dot(&direction, &best.slopes);
+        if slope >= 0.0 {
+            return Ok(None);
+        }
+        let (here, along) = objective.combine(&best.weights, &[&direction])?;
+        let (mut part, mut sum) = (1.0, here.clone());
+        for _ in 0..TRIES {
+            let weights: Vec<f64> = if part == 1.0 {
+                target.clone()
+            } else {
+                best.weights.iter().zip(&direction).map(|(d, step)| d + part * step).collect()
+            };
+            let values = here.data().iter().zip(along[0].data());
+            sum.data_mut().iter_mut().zip(values).for_each(|(sum, (a, b))| *sum = a + part * b);
+            let point = objective.solve(weights, &sum, &best.alpha)?;
+            if point.objective <= best.objective + KEPT * part * slope {
+                return objective.with_slopes(point, &self.active, &best.slopes).map(Some);
+            }
+            // Where the line through both derivatives is 0, kept inside the interval.
+            let there = -0.5 * objective.slope(&point, &along[0])?;
+            let zero = part * slope / (slope - there);
+            part = if zero.is_finite() { zero.clamp(0.1 * part, 0.5 * part) } else { 0.5 * part };
+        }
+        Ok(None)
     }
 }
