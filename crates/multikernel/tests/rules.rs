@@ -22,8 +22,14 @@ impl Case {
         // Squared distances are the opposite of a kernel: their matrix has one eigenvalue above zero, and classes lie apart.
         let (all, n) = ((0..points.n_rows()).collect::<Vec<_>>(), points.n_rows());
         let distance = |i: usize, j: usize| points.row(i).iter().zip(points.row(j)).map(|(x, y)| (x - y).powi(2)).sum();
-        let distances = ["near", "far"].map(|name| Gram::square(name, Matrix::from_fn(n, n, distance)).unwrap());
-        let points = Points::from(points).with_grams(&distances, &all).unwrap();
+        let mut grams =
+            vec!["near", "far"].into_iter().map(|name| (name, Matrix::from_fn(n, n, distance))).collect::<Vec<_>>();
+        // Neighbours in a row of samples, and something off the diagonal: not semi-definite, but definite with some noise.
+        let apart = |i: usize, j: usize| i.abs_diff(j) as f64;
+        let bent = |i: usize, j: usize| (-apart(i, j).powi(2)).exp() - if i == j { 0.35 } else { 0.0 };
+        grams.push(("bent", Matrix::from_fn(n, n, bent)));
+        let grams: Vec<Gram> = grams.into_iter().map(|(name, values)| Gram::square(name, values).unwrap()).collect();
+        let points = Points::from(points).with_grams(&grams, &all).unwrap();
         let stack = Stack::train(&points, &kernels, &Building::new(&pool)).unwrap();
         let texts: Vec<String> = labels.iter().map(|label| format!("class {label}")).collect();
         Case { labels: Labels::new(&texts).unwrap(), stack, pool }
@@ -372,6 +378,17 @@ fn evidence_of_a_kernel_that_is_not_semidefinite_leaves_it_out() {
         machine.warnings()[0].starts_with("evidence found no kernel that has anything to do with the classes; all 2")
     );
     assert!(machine.warnings()[0].ends_with("get no weight: 0, 1 (counted from 0)"), "{:?}", machine.warnings());
+}
+
+#[test]
+fn evidence_that_would_fall_is_climbed_in_smaller_steps_and_then_no_more() {
+    let labels: Vec<usize> = (0..24).map(|i| usize::from(i % 3 == 0)).collect();
+    let case = Case::new(&Matrix::zeros(24, 1), &labels, &["precomputed(bent) raw"]);
+    let (machine, shown) = case.run(Evidence, &[], "evidence");
+    assert!(shown.len() == 3 && shown[0] < shown[1] && shown[1] < shown[2], "{shown:?}");
+    let facts = machine.facts();
+    let told = &facts.iter().find(|(name, _)| name == "log evidence").unwrap().1;
+    assert!(told.ends_with(" after 2 updates (1 damped), then none was left that raises it"), "{told}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::machine::Machine;
 use super::svm;
 use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs, weighted};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::{Matrix, centre_columns};
 use crate::record;
@@ -15,7 +15,8 @@ use crate::stack::Symmetric;
 /// 2012, "Algorithms for learning kernels based on centered alignment"): with centred kernels `K^c` and the target `T` of
 /// [`Fheuristic`](super::Fheuristic), `v = argmin_{v >= 0} v'Mv - 2 v'a`, `M_kl = <K_k^c, K_l^c>`, `a_k = <K_k^c, T>`.
 /// Kernels that say the same share nothing: one of them gets the weight. The SVM works on the kernels as they are, since its
-/// bias takes up what centring would. Cost: P^2 N^2 / 2 products for M, and a small active-set problem.
+/// bias takes up what centring would. Cost: P^2 N^2 / 2 products for M, and a small active-set problem; memory for some
+/// 3 P^2 numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Alignf;
 
@@ -34,10 +35,22 @@ impl Products {
         rows * n_kernels - rows * rows.saturating_sub(1) / 2
     }
 
-    fn matrix(&self, n_kernels: usize) -> Matrix {
-        let at = |row: usize, col: usize| self.upper[Products::len(row, n_kernels) + (col - row)];
-        Matrix::from_fn(n_kernels, n_kernels, |k, l| at(k.min(l), k.max(l)))
+    fn matrix(&self, n_kernels: usize) -> Result<Matrix> {
+        let mut matrix = Matrix::try_zeros(n_kernels, n_kernels).ok_or_else(|| no_memory(n_kernels))?;
+        let mut values = self.upper.iter();
+        for k in 0..n_kernels {
+            for (l, &value) in (k..n_kernels).zip(&mut values) {
+                matrix.set(k, l, value);
+                matrix.set(l, k, value);
+            }
+        }
+        Ok(matrix)
     }
+}
+
+fn no_memory(n_kernels: usize) -> Error {
+    let help = "use fewer kernels, or the methods fheuristic or easymkl";
+    Error::input(format!("no memory for the products of {n_kernels} kernels with one another; {help}"))
 }
 
 impl Rule for Alignf {
@@ -53,6 +66,8 @@ impl Rule for Alignf {
         let stack = task.stack()?;
         let n_kernels = stack.n_kernels();
         if state.done < n_kernels {
+            let room = Products::len(n_kernels, n_kernels) - state.upper.len();
+            state.upper.try_reserve_exact(room).map_err(|_| no_memory(n_kernels))?;
             let mut kernels = dense_block(task, stack, state.done)?;
             kernels.iter_mut().for_each(|kernel| centre(kernel, task));
             let rest: Vec<usize> = (state.done..n_kernels).collect();
@@ -68,7 +83,7 @@ impl Rule for Alignf {
         let mut y = signs(task.labels);
         centre_columns(&mut y);
         let agreement = stack.project(&[Symmetric::Factored(&y, &y)], task.pool)?.column(0);
-        Ok(Move::Done(Weights::new("alignf", nnls::solve(&state.matrix(n_kernels), &agreement)?.x)))
+        Ok(Move::Done(Weights::new("alignf", nnls::solve(&state.matrix(n_kernels)?, &agreement)?.x)))
     }
 }
 

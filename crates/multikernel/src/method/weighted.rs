@@ -16,7 +16,7 @@ const BLOCK_KERNELS: usize = 64;
 
 /// What a step of a rule came to.
 pub enum Move {
-    /// There is more to do: steps done, steps in all, and a figure to show.
+    /// There is more to do: steps done, steps in all (more than zero), and a figure to show.
     On(usize, usize, Option<(&'static str, f64)>),
     /// It was asked to stop and left its state alone.
     Cancelled,
@@ -74,6 +74,8 @@ pub trait Rule {
 #[derive(Clone, Debug)]
 pub struct Weighted<S> {
     rule: S,
+    /// Steps of the rule, as it last said.
+    steps: usize,
     svm: Option<SvmState>,
     warning: Option<String>,
 }
@@ -82,6 +84,7 @@ impl<S: Codec> Codec for Weighted<S> {
     fn encode(&self) -> Record {
         let mut record = Record::default();
         record.put_record("rule", self.rule.encode());
+        record.put("steps", &self.steps);
         record.put("warning", &self.warning);
         record.put("weighted", &self.svm.is_some());
         if let Some(svm) = &self.svm {
@@ -93,7 +96,8 @@ impl<S: Codec> Codec for Weighted<S> {
     fn decode(record: &Record) -> Result<Self> {
         let weighted: bool = record.take("weighted")?;
         let svm = if weighted { Some(SvmState::decode(&record.take_record("svm"))?) } else { None };
-        Ok(Weighted { rule: S::decode(&record.take_record("rule"))?, svm, warning: record.take("warning")? })
+        let rule = S::decode(&record.take_record("rule"))?;
+        Ok(Weighted { rule, steps: record.take("steps")?, svm, warning: record.take("warning")? })
     }
 }
 
@@ -101,7 +105,7 @@ impl<S: Codec + Send> Weighted<S> {
     pub(super) fn new(rule: S, task: &Task<'_>, params: &Params) -> Result<Self> {
         // Parameters of the SVM are refused now, not after the rule.
         SvmState::new(uniform(task)?, task, params)?;
-        Ok(Weighted { rule, svm: None, warning: None })
+        Ok(Weighted { rule, steps: 1, svm: None, warning: None })
     }
 
     pub(super) fn check(&self, rule: &impl Rule<State = S>, task: &Task<'_>, params: &Params) -> Result<()> {
@@ -118,22 +122,23 @@ impl<S: Codec + Send> Weighted<S> {
     ) -> Result<Progress> {
         if let Some(svm) = &mut self.svm {
             let progress = svm.step(task, params, control)?;
-            // The SVM is the last unit of work, whatever the rule took.
+            // The SVM is the last unit of work.
             return Ok(match progress.status {
-                Status::Running => Progress { values: progress.values, ..Progress::of(1, 2) },
+                Status::Running => Progress { values: progress.values, ..Progress::of(self.steps, self.steps + 1) },
                 _ => progress,
             });
         }
         match rule.advance(task, params, &mut self.rule, control)? {
             Move::Cancelled => Ok(Progress::cancelled()),
             Move::On(done, total, value) => {
+                self.steps = total;
                 let progress = Progress::of(done, total + 1);
                 Ok(value.into_iter().fold(progress, |progress, (name, value)| progress.with(name, value)))
             }
             Move::Done(weights) => {
                 self.svm = Some(SvmState::new(weights.values, task, params)?);
                 self.warning = weights.warning;
-                Ok(Progress::of(1, 2))
+                Ok(Progress::of(self.steps, self.steps + 1))
             }
         }
     }

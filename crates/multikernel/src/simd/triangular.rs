@@ -52,7 +52,7 @@ mod tests {
         let mut rng = Rng::new(1, 0);
         for n in [0, 1, 2, 15, 16, 17, 64] {
             let mut lower = uniform(&mut rng, n * n);
-            (0..n).for_each(|i| lower[i * n + i] = 1.5 + lower[i * n + i]);
+            (0..n).for_each(|i| lower[i * n + i] += 1.5);
             let at = |i: usize, j: usize| if j <= i { lower[i * n + j] } else { 0.0 };
             let mut columns = vec![f64::NAN; n * n];
             let mut rows = vec![f64::NAN; n * n];

@@ -214,9 +214,8 @@ mod tests {
                 }
                 for r in (0..k).filter(|&r| r != c) {
                     let factor = a[r][c] / a[c][c];
-                    for col in c..=k {
-                        a[r][col] -= factor * a[c][col];
-                    }
+                    let line = a[c].clone();
+                    a[r].iter_mut().zip(line).skip(c).for_each(|(value, line)| *value -= factor * line);
                 }
             }
             let mut x = vec![0.0; n];
