@@ -3,28 +3,29 @@
 //! Every width gives the same bits: each element sees the same IEEE operations (never a fused multiply-add), a maximum
 //! rounds nothing, and a tie goes to the smallest index.
 //!
-//! The loops run over blocks of a length known to the compiler and carry nothing but independent lanes, which is what
-//! it takes for them to become vector code; maxima are asked for with "does any element beat the best so far", because
-//! carrying the index of the maximum along would cost more than everything else.
+//! The loops run over groups of lanes of a length known to the compiler and carry nothing but independent lanes, which is
+//! what it takes for them to become vector code. Quotients are slow, so after the first block they are computed only where
+//! some product says that the best so far is beaten. A closure would not be compiled for the width of its caller: there are
+//! none.
 #![allow(clippy::needless_range_loop, reason = "indices over blocks of known length vectorise, zips of four do not")]
 
-/// Variables looked at before asking whether one of them beats the best so far; after the first blocks the answer is
-/// nearly always no.
+/// Variables asked together whether one of them beats the best so far; after the first blocks the answer is nearly always
+/// no.
 const BLOCK: usize = 64;
-/// Independent maxima inside a block: enough to hide the latency of a vector maximum at any width.
+/// Values side by side: the widest vector there is.
 const LANES: usize = 8;
 /// Stands in for the curvature of a pair that is not positive (Fan, Chen, Lin 2005, section 2.3).
 pub(super) const TAU: f64 = 1e-12;
 
 /// The larger of two numbers; a NaN on the left loses, as in the vector instruction.
 #[inline(always)]
-fn larger(a: f64, b: f64) -> f64 {
+pub(super) fn larger(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 
 /// The smaller of two numbers; a NaN on the left loses.
 #[inline(always)]
-fn smaller(a: f64, b: f64) -> f64 {
+pub(super) fn smaller(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
 }
 
@@ -62,79 +63,108 @@ pub(super) fn first(resid: &[f64], up: &[f64]) -> Peak {
     peak
 }
 
-/// One block of an array.
-type Block = [f64; BLOCK];
+/// Some neighbouring values, which become one vector.
+type Lanes = [f64; LANES];
 
-/// The largest value of a block and the first index that has it.
-#[inline(always)]
-fn largest(values: &Block) -> (f64, usize) {
-    // No order matters to a maximum, so it runs in independent lanes.
-    let mut lanes = [f64::NEG_INFINITY; LANES];
-    for group in values.as_chunks::<LANES>().0 {
+/// A maximum in independent lanes, and where each was found first.
+#[derive(Clone, Copy)]
+struct Best {
+    value: Lanes,
+    at: Lanes,
+}
+
+impl Best {
+    /// Nothing yet: only what is larger than this counts.
+    #[inline(always)]
+    fn above(value: f64) -> Best {
+        Best { value: [value; LANES], at: [f64::INFINITY; LANES] }
+    }
+
+    /// Looks at values from index `start` on.
+    #[inline(always)]
+    fn look(&mut self, values: &Lanes, start: f64) {
         for l in 0..LANES {
-            lanes[l] = larger(group[l], lanes[l]);
+            let better = values[l] > self.value[l];
+            self.value[l] = if better { values[l] } else { self.value[l] };
+            self.at[l] = if better { start + l as f64 } else { self.at[l] };
         }
     }
-    let top = lanes.into_iter().fold(f64::NEG_INFINITY, larger);
-    // Found unless every value is NaN, and then nothing was larger than the best so far either.
-    (top, values.iter().position(|&v| v == top).unwrap_or(0))
-}
 
-/// Block `b` of an array; a last one that is not full is filled up with `rest`.
-#[inline(always)]
-fn block<'a>(from: &'a [f64], b: usize, spare: &'a mut Block, rest: f64) -> &'a Block {
-    let from = &from[b * BLOCK..];
-    match from.first_chunk() {
-        Some(block) => block,
-        None => {
-            spare[..from.len()].copy_from_slice(from);
-            spare[from.len()..].fill(rest);
-            spare
+    /// The largest value and the first index that has it, if there was any.
+    #[inline(always)]
+    fn first(&self) -> Option<(f64, usize)> {
+        let top = most(self.value);
+        let mut at = [f64::INFINITY; LANES];
+        for l in 0..LANES {
+            at[l] = if self.value[l] == top { self.at[l] } else { f64::INFINITY };
         }
+        let at = least(at);
+        if at < f64::INFINITY { Some((top, at as usize)) } else { None }
     }
 }
 
-/// Moves the residuals of one block; says whether some `resid + up` in it exceeds `best`.
+/// The largest of all lanes.
 #[inline(always)]
-fn move_block(resid: &mut Block, ki: &Block, kj: &Block, up: &Block, step: f64, best: f64) -> bool {
-    let mut any = false;
-    for t in 0..BLOCK {
-        resid[t] -= step * (ki[t] - kj[t]);
-        any |= resid[t] + up[t] > best;
+fn most(lanes: Lanes) -> f64 {
+    // As a tree, which is shorter than a chain.
+    let [a, b, c, d, e, f, g, h] = lanes;
+    larger(larger(larger(a, e), larger(c, g)), larger(larger(b, f), larger(d, h)))
+}
+
+/// The smallest of all lanes.
+#[inline(always)]
+fn least(lanes: Lanes) -> f64 {
+    let [a, b, c, d, e, f, g, h] = lanes;
+    smaller(smaller(smaller(a, e), smaller(c, g)), smaller(smaller(b, f), smaller(d, h)))
+}
+
+/// The last values of an array, fewer than the lanes, filled up with `fill`.
+#[inline(always)]
+fn filled(rest: &[f64], fill: f64) -> Lanes {
+    let mut lanes = [fill; LANES];
+    for (lane, &value) in lanes.iter_mut().zip(rest) {
+        *lane = value;
     }
-    any
+    lanes
+}
+
+/// Moves some residuals and looks at their sums with `up`.
+#[inline(always)]
+fn move_lanes(resid: &mut Lanes, [ki, kj, up]: [&Lanes; 3], step: f64, best: &mut Best, start: f64) {
+    let mut sum = [0.0; LANES];
+    for l in 0..LANES {
+        resid[l] -= step * (ki[l] - kj[l]);
+        sum[l] = resid[l] + up[l];
+    }
+    best.look(&sum, start);
 }
 
 /// The update pass: `resid -= step (K_i - K_j)` and, in the same sweep, the next first variable.
 #[inline(always)]
 fn update_body(resid: &mut [f64], ki: &[f64], kj: &[f64], up: &[f64], step: f64) -> Peak {
-    let mut peak = Peak { value: f64::NEG_INFINITY, at: resid.len() };
-    let mut spare = [[0.0; BLOCK]; 4];
-    for b in 0..resid.len().div_ceil(BLOCK) {
-        let [s0, s1, s2, s3] = &mut spare;
-        let (ki, kj) = (block(ki, b, s1, 0.0), block(kj, b, s2, 0.0));
-        let up = block(up, b, s3, f64::NEG_INFINITY);
-        let rest = &mut resid[b * BLOCK..];
-        let n = rest.len().min(BLOCK);
-        let any = match rest.first_chunk_mut() {
-            Some(resid) => move_block(resid, ki, kj, up, step, peak.value),
-            None => {
-                s0[..n].copy_from_slice(rest);
-                let any = move_block(s0, ki, kj, up, step, peak.value);
-                rest.copy_from_slice(&s0[..n]);
-                any
-            }
-        };
-        if any {
-            let mut value = [f64::NEG_INFINITY; BLOCK];
-            for t in 0..n {
-                value[t] = rest[t] + up[t];
-            }
-            let (top, at) = largest(&value);
-            peak = Peak { value: top, at: b * BLOCK + at };
+    let n = resid.len();
+    let (groups, rest) = resid.as_chunks_mut::<LANES>();
+    let (ki, ki_rest) = ki[..n].as_chunks::<LANES>();
+    let (kj, kj_rest) = kj[..n].as_chunks::<LANES>();
+    let (up, up_rest) = up[..n].as_chunks::<LANES>();
+    let mut best = Best::above(f64::NEG_INFINITY);
+    let mut start = 0.0;
+    for (((resid, ki), kj), up) in groups.iter_mut().zip(ki).zip(kj).zip(up) {
+        move_lanes(resid, [ki, kj, up], step, &mut best, start);
+        start += LANES as f64;
+    }
+    if !rest.is_empty() {
+        let (ki, kj) = (filled(ki_rest, 0.0), filled(kj_rest, 0.0));
+        let (mut moved, up) = (filled(rest, 0.0), filled(up_rest, f64::NEG_INFINITY));
+        move_lanes(&mut moved, [&ki, &kj, &up], step, &mut best, start);
+        for (value, moved) in rest.iter_mut().zip(moved) {
+            *value = moved;
         }
     }
-    peak
+    match best.first() {
+        Some((value, at)) => Peak { value, at },
+        None => Peak { value: f64::NEG_INFINITY, at: n },
+    }
 }
 
 /// The first variable of a pair: its residual and its diagonal.
@@ -144,14 +174,54 @@ struct First {
     kii: f64,
 }
 
-/// One block of the search for the second variable: lowers the minima of `resid + low`, lane by lane, and says whether
-/// some gain exceeds `best`: `diff^2 / quad > best` without the division.
+/// The last values of four arrays, fewer than the lanes, filled up with what is no candidate.
 #[inline(always)]
-fn scan_block(blocks: [&Block; 4], first: First, best: f64, bottoms: &mut [f64; LANES]) -> bool {
-    let [resid, low, ki, diag] = blocks;
+fn filled_four([resid, low, ki, diag]: [&[f64]; 4]) -> [Lanes; 4] {
+    [filled(resid, 0.0), filled(low, f64::INFINITY), filled(ki, 0.0), filled(diag, 1.0)]
+}
+
+/// Lowers the minima of `resid + low` and looks at the gains of some second variables, from index `start` on.
+#[inline(always)]
+fn gain_lanes([resid, low, ki, diag]: [&Lanes; 4], first: First, bottoms: &mut Lanes, best: &mut Best, start: f64) {
+    let mut gains = [0.0; LANES];
+    for l in 0..LANES {
+        let value = resid[l] + low[l];
+        bottoms[l] = smaller(value, bottoms[l]);
+        let diff = larger(first.top - value, 0.0);
+        gains[l] = diff * diff / curvature(first.kii, diag[l], ki[l]);
+    }
+    best.look(&gains, start);
+}
+
+/// The largest gain in a block and the first index that has it; lowers the minima of `resid + low`.
+#[inline(always)]
+fn best_gain(parts: [&[f64]; 4], first: First, bottoms: &mut Lanes) -> Option<(f64, usize)> {
+    let [resid, low, ki, diag] = parts;
+    let (resid, resid_rest) = resid.as_chunks::<LANES>();
+    let (low, low_rest) = low.as_chunks::<LANES>();
+    let (ki, ki_rest) = ki.as_chunks::<LANES>();
+    let (diag, diag_rest) = diag.as_chunks::<LANES>();
+    let mut best = Best::above(0.0);
+    let mut start = 0.0;
+    for (((resid, low), ki), diag) in resid.iter().zip(low).zip(ki).zip(diag) {
+        gain_lanes([resid, low, ki, diag], first, bottoms, &mut best, start);
+        start += LANES as f64;
+    }
+    if !resid_rest.is_empty() {
+        let [resid, low, ki, diag] = filled_four([resid_rest, low_rest, ki_rest, diag_rest]);
+        gain_lanes([&resid, &low, &ki, &diag], first, bottoms, &mut best, start);
+    }
+    best.first()
+}
+
+/// Whether some gain among these exceeds `best`: `diff^2 / quad > best` without the division; lowers the minima of
+/// `resid + low`, lane by lane.
+#[inline(always)]
+fn exceed_lanes<const N: usize>(parts: [&[f64; N]; 4], first: First, best: f64, bottoms: &mut Lanes) -> bool {
+    let [resid, low, ki, diag] = parts;
     let mut any = false;
-    let mut value = [0.0; BLOCK];
-    for t in 0..BLOCK {
+    let mut value = [0.0; N];
+    for t in 0..N {
         value[t] = resid[t] + low[t];
         let diff = larger(first.top - value[t], 0.0);
         any |= diff * diff > best * curvature(first.kii, diag[t], ki[t]);
@@ -164,15 +234,28 @@ fn scan_block(blocks: [&Block; 4], first: First, best: f64, bottoms: &mut [f64; 
     any
 }
 
-/// The largest gain in a block and the first index that has it.
+/// [`exceed_lanes`] for up to a block.
 #[inline(always)]
-fn best_in_block(resid: &Block, low: &Block, ki: &Block, diag: &Block, first: First) -> (f64, usize) {
-    let mut gain = [0.0; BLOCK];
-    for t in 0..BLOCK {
-        let diff = larger(first.top - (resid[t] + low[t]), 0.0);
-        gain[t] = diff * diff / curvature(first.kii, diag[t], ki[t]);
+fn exceeds(parts: [&[f64]; 4], first: First, best: f64, bottoms: &mut Lanes) -> bool {
+    let [resid, low, ki, diag] = parts;
+    if let (Some(resid), Some(low), Some(ki), Some(diag)) =
+        (resid.first_chunk::<BLOCK>(), low.first_chunk(), ki.first_chunk(), diag.first_chunk())
+    {
+        return exceed_lanes([resid, low, ki, diag], first, best, bottoms);
     }
-    largest(&gain)
+    let (resid, resid_rest) = resid.as_chunks::<LANES>();
+    let (low, low_rest) = low.as_chunks::<LANES>();
+    let (ki, ki_rest) = ki.as_chunks::<LANES>();
+    let (diag, diag_rest) = diag.as_chunks::<LANES>();
+    let mut any = false;
+    for (((resid, low), ki), diag) in resid.iter().zip(low).zip(ki).zip(diag) {
+        any |= exceed_lanes([resid, low, ki, diag], first, best, bottoms);
+    }
+    if !resid_rest.is_empty() {
+        let [resid, low, ki, diag] = filled_four([resid_rest, low_rest, ki_rest, diag_rest]);
+        any |= exceed_lanes([&resid, &low, &ki, &diag], first, best, bottoms);
+    }
+    any
 }
 
 /// The selection pass (WSS 3 of Fan, Chen, Lin 2005): among variables that may go down, the largest second-order gain
@@ -180,24 +263,26 @@ fn best_in_block(resid: &Block, low: &Block, ki: &Block, diag: &Block, first: Fi
 /// rounding, since blocks are compared by products and only then by quotients.
 #[inline(always)]
 fn select_body(resid: &[f64], low: &[f64], ki: &[f64], diag: &[f64], top: f64, kii: f64) -> Second {
-    let mut at = resid.len();
+    let n = resid.len();
+    let mut at = n;
     let mut bottoms = [f64::INFINITY; LANES];
     let mut best = 0.0;
     let first = First { top, kii };
-    let mut spare = [[0.0; BLOCK]; 4];
-    for b in 0..resid.len().div_ceil(BLOCK) {
-        let [s0, s1, s2, s3] = &mut spare;
-        let (resid, low) = (block(resid, b, s0, 0.0), block(low, b, s1, f64::INFINITY));
-        let (ki, diag) = (block(ki, b, s2, 0.0), block(diag, b, s3, 1.0));
-        if scan_block([resid, low, ki, diag], first, best, &mut bottoms) {
-            let (gain, t) = best_in_block(resid, low, ki, diag, first);
+    for start in (0..n).step_by(BLOCK) {
+        let end = (start + BLOCK).min(n);
+        let parts = [&resid[start..end], &low[start..end], &ki[start..end], &diag[start..end]];
+        // The first block nearly always has a gain.
+        if start > 0 && !exceeds(parts, first, best, &mut bottoms) {
+            continue;
+        }
+        if let Some((gain, t)) = best_gain(parts, first, &mut bottoms) {
             if gain > best {
                 best = gain;
-                at = b * BLOCK + t;
+                at = start + t;
             }
         }
     }
-    Second { bottom: bottoms.into_iter().fold(f64::INFINITY, smaller), at }
+    Second { bottom: least(bottoms), at }
 }
 
 /// The vector width used, found out once per problem.
