@@ -1,7 +1,8 @@
 //! Every kernel and every method passes its suite.
 
 use multikernel::method::{
-    Alignf, Average, EasyMkl, Evidence, Fheuristic, Level, LpMkl, Majority, Silp, SimpleMkl, Single, Svm,
+    Alignf, Average, EasyMkl, Evidence, Fheuristic, Level, LpMkl, Majority, MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2,
+    Silp, SimpleMkl, Single, Svm,
 };
 use multikernel::testing::{check_kernel, check_method};
 
@@ -78,4 +79,24 @@ fn easymkl_passes_the_conformance_suite() {
 #[test]
 fn evidence_passes_the_conformance_suite() {
     check_method(Evidence).unwrap();
+}
+
+#[test]
+fn mkboost_d1_passes_the_conformance_suite() {
+    check_method(MkBoostD1).unwrap();
+}
+
+#[test]
+fn mkboost_d2_passes_the_conformance_suite() {
+    check_method(MkBoostD2).unwrap();
+}
+
+#[test]
+fn mkboost_s1_passes_the_conformance_suite() {
+    check_method(MkBoostS1).unwrap();
+}
+
+#[test]
+fn mkboost_s2_passes_the_conformance_suite() {
+    check_method(MkBoostS2).unwrap();
 }

@@ -426,10 +426,11 @@ impl Stack {
         in_precision!(piece, block(&piece))
     }
 
-    /// Every kernel as a matrix of its own: P matrices of n_rows x n_cols, with the bits of [`Stack::block`]. One pass, for
-    /// methods that go over the same few points again and again: nothing is read faster than a row of a matrix.
-    pub fn matrices(&self, pool: &Pool) -> Result<Vec<Matrix>> {
-        in_precision!(self, matrices(self, pool))
+    /// All kernels written out one below the other: P n_rows x n_cols, row `m n_rows + i` is that of point i in kernel m, with
+    /// the bits of [`Stack::block`]. One pass, for methods that go over the same few points again and again: nothing is read
+    /// faster than a row of a matrix.
+    pub fn unfold(&self, pool: &Pool) -> Result<Matrix> {
+        in_precision!(self, unfold(self, pool))
     }
 
     /// The same stack, which nothing stops: for what has to be done after a run was.

@@ -115,7 +115,7 @@ pub(super) fn combine<T: Element>(stack: &Stack, weights: &Matrix, pool: &Pool) 
                 }
             });
             for (out, pieces) in out.iter().zip(&pieces) {
-                write(&tile, &cut, out, pieces);
+                write(&tile, &cut, out, pieces, 0);
             }
         }
     });
@@ -146,23 +146,24 @@ fn add_terms<T: Real>(layout: &Layout, terms: &[Term], held: &Held<'_, T>, dista
     add_slots(&open, held, out);
 }
 
-/// Writes a tile to its place and, for entries that stand for two, across the diagonal.
-fn write(tile: &Tile, cut: &Cut, values: &[f64], pieces: &Pieces<'_>) {
+/// Writes a tile to its place and, for entries that stand for two, across the diagonal, in the matrix that begins at row
+/// `top` of the pieces.
+fn write(tile: &Tile, cut: &Cut, values: &[f64], pieces: &Pieces<'_>, top: usize) {
     let width = tile.cols.len();
     for (i, row) in tile.rows.clone().zip(values.chunks_exact(width)) {
         // SAFETY: each entry of the matrix belongs to one tile or to the mirror of one, and each tile to one task.
-        unsafe { pieces.piece(i, tile.cols.clone()) }.copy_from_slice(row);
+        unsafe { pieces.piece(top + i, tile.cols.clone()) }.copy_from_slice(row);
     }
     for first in (0..tile.n_mirrored(cut)).step_by(SIDE) {
         let j = tile.cols.start + first;
         if tile.rows.len() == SIDE {
             // SAFETY: as above.
-            unsafe { pieces.put_turned(&values[first..], width, j, tile.rows.start) };
+            unsafe { pieces.put_turned(&values[first..], width, top + j, tile.rows.start) };
             continue;
         }
         for (k, j) in (j..j + SIDE).enumerate() {
             // SAFETY: as above.
-            let column = unsafe { pieces.piece(j, tile.rows.clone()) };
+            let column = unsafe { pieces.piece(top + j, tile.rows.clone()) };
             for (r, out) in column.iter_mut().enumerate() {
                 *out = values[r * width + first + k];
             }
@@ -497,37 +498,38 @@ pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) 
     watch.result(sums)
 }
 
-/// The kernels as matrices of their own: what [`matrices`] and [`block`] share.
+/// Kernels written out one below the other.
 struct Unfold<'a, T> {
     layout: &'a Layout,
     cut: Cut,
     source: Source<'a, T>,
     wanted: Vec<bool>,
     places: Vec<Vec<usize>>,
-    pieces: Vec<Pieces<'a>>,
+    pieces: Pieces<'a>,
     watch: Watch<'a>,
 }
 
 impl<'a, T: Element> Unfold<'a, T> {
-    fn new(stack: &'a Stack, indices: &'a [std::sync::Arc<[usize]>; 2], out: &'a mut [Matrix]) -> Self {
+    fn new(stack: &'a Stack, indices: &'a [std::sync::Arc<[usize]>; 2], out: &'a mut Matrix) -> Self {
         let (wanted, places) = (stack.wanted(), stack.places());
-        let source = stack.source(indices, &wanted);
-        let pieces = out.iter_mut().map(Pieces::new).collect();
+        let (source, pieces) = (stack.source(indices, &wanted), Pieces::new(out));
         Unfold { layout: &stack.core.layout, cut: stack.cut(), source, wanted, places, pieces, watch: stack.watch() }
     }
 
     /// Writes all kernels at the entries of a block of rows.
     fn block(&self, block: usize) {
         let (mut scratch, mut buffers, mut wide) = (Scratch::default(), <[Buffer; 2]>::default(), Buffer::default());
+        let asked = |m: usize| !self.places[m].is_empty();
         for tile in self.cut.tiles(block).take_while(|_| self.watch.go_on()) {
             wide.set_len(tile.len());
             self.source.each(block, &tile, &self.wanted, &mut scratch, |held| {
-                let asked = |m: usize| !self.places[m].is_empty();
                 each_kernel(self.layout, held, &mut buffers, asked, |m, values| {
                     if asked(m) {
                         values.widen_into(&mut wide);
                     }
-                    self.places[m].iter().for_each(|&place| write(&tile, &self.cut, &wide, &self.pieces[place]));
+                    for &place in &self.places[m] {
+                        write(&tile, &self.cut, &wide, &self.pieces, place * self.cut.n_rows);
+                    }
                 });
             });
         }
@@ -543,10 +545,11 @@ impl<T: Real> Either<'_, T> {
     }
 }
 
-pub(super) fn matrices<T: Element>(stack: &Stack, pool: &Pool) -> Result<Vec<Matrix>> {
+pub(super) fn unfold<T: Element>(stack: &Stack, pool: &Pool) -> Result<Matrix> {
     let cut = stack.cut();
     let what = format!("{} kernels of {} x {} points", stack.n_kernels(), cut.n_rows, cut.n_cols);
-    let mut found = stack.core.matrices(&what, stack.n_kernels(), cut.n_rows, cut.n_cols)?;
+    let n_rows = stack.n_kernels().saturating_mul(cut.n_rows);
+    let mut found = stack.core.matrices(&what, 1, n_rows, cut.n_cols)?.remove(0);
     let indices = stack.indices();
     let unfold: Unfold<'_, T> = Unfold::new(stack, &indices, &mut found);
     pool.each((0..cut.n_blocks()).collect(), |block| unfold.block(block));
@@ -559,11 +562,11 @@ pub(super) fn matrices<T: Element>(stack: &Stack, pool: &Pool) -> Result<Vec<Mat
 pub(super) fn block<T: Element>(stack: &Stack) -> Result<Matrix> {
     let cut = stack.cut();
     let what = format!("a piece of {} x {} of one kernel", cut.n_rows, cut.n_cols);
-    let mut found = stack.core.matrices(&what, 1, cut.n_rows, cut.n_cols)?;
+    let mut found = stack.core.matrices(&what, 1, cut.n_rows, cut.n_cols)?.remove(0);
     let indices = stack.indices();
     let unfold: Unfold<'_, T> = Unfold::new(stack, &indices, &mut found);
     (0..cut.n_blocks()).for_each(|block| unfold.block(block));
     unfold.watch.result(())?;
     drop(unfold);
-    Ok(found.remove(0))
+    Ok(found)
 }

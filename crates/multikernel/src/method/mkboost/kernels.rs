@@ -1,6 +1,9 @@
-//! The kernels of one pair of classes while it is boosted: whole where that is not too much, else piece by piece.
+//! The kernels of one pair of classes while it is boosted: written out where that is not too much, else piece by piece.
 
-use super::weak::{Trial, Weak, add_rows};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::weak::{Part, Trial, Weak, add_rows};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
@@ -12,10 +15,18 @@ pub(super) const WORKING: u64 = 512 << 20;
 /// The kernels between the rows of one pair.
 #[derive(Clone, Debug)]
 pub(super) enum Held {
-    /// A matrix for each.
-    Whole(Vec<Matrix>),
+    /// Written out.
+    Whole(Whole),
     /// Too large: pieces are asked for at every trial.
     Pieces(Stack),
+}
+
+/// Kernels written out one below the other, on the rows of a pair or on more.
+#[derive(Clone, Debug)]
+pub(super) struct Whole {
+    pub(super) kernels: Arc<Matrix>,
+    /// Where the rows of the pair are, run by run.
+    pub(super) runs: Vec<Range<usize>>,
 }
 
 /// An SVM and its decisions about all rows of the pair.
@@ -26,17 +37,25 @@ pub(super) fn bytes(n_kernels: usize, n_rows: usize, n_cols: usize) -> u64 {
     [n_kernels, n_rows, n_cols].into_iter().fold(8, |product: u64, n| product.saturating_mul(n as u64))
 }
 
+/// The kernels of a stack written out, where that is not too much.
+pub(super) fn unfold(stack: &Stack, pool: &Pool) -> Result<Option<Arc<Matrix>>> {
+    if bytes(stack.n_kernels(), stack.n_rows(), stack.n_cols()) > WORKING {
+        return Ok(None);
+    }
+    match stack.unfold(pool) {
+        Ok(kernels) => Ok(Some(Arc::new(kernels))),
+        Err(Error::Memory { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 impl Held {
     /// The kernels of a stack between the rows of a pair.
     pub(super) fn new(stack: Stack, pool: &Pool) -> Result<Held> {
-        if bytes(stack.n_kernels(), stack.n_rows(), stack.n_cols()) > WORKING {
-            return Ok(Held::Pieces(stack));
-        }
-        match stack.matrices(pool) {
-            Ok(matrices) => Ok(Held::Whole(matrices)),
-            Err(Error::Memory { .. }) => Ok(Held::Pieces(stack)),
-            Err(error) => Err(error),
-        }
+        Ok(match unfold(&stack, pool)? {
+            Some(kernels) => Held::Whole(Whole { runs: vec![0..kernels.n_cols()], kernels }),
+            None => Held::Pieces(stack),
+        })
     }
 
     /// The SVMs of a trial on some of the kernels, in their order; `None` when cancelled.
@@ -48,8 +67,9 @@ impl Held {
         cancelled: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<Vec<Decided>>> {
         match self {
-            Held::Whole(matrices) => {
-                let learn = |k: usize| learn_whole(trial, kernels[k], &matrices[kernels[k]], cancelled);
+            Held::Whole(whole) => {
+                let places = whole.places(&trial.rows);
+                let learn = |k: usize| whole.learn(trial, &places, kernels[k], cancelled);
                 pool.map(kernels.len(), learn).into_iter().collect()
             }
             Held::Pieces(stack) => {
@@ -65,23 +85,31 @@ impl Held {
     }
 }
 
-fn learn_whole(
-    trial: &Trial,
-    kernel: usize,
-    matrix: &Matrix,
-    cancelled: &(dyn Fn() -> bool + Sync),
-) -> Result<Option<Decided>> {
-    let n = trial.rows.len();
-    let mut values = Vec::with_capacity(n * n);
-    for &i in &trial.rows {
-        let row = matrix.row(i);
-        values.extend(trial.rows.iter().map(|&j| row[j]));
+impl Whole {
+    /// Where some rows of the pair are.
+    fn places(&self, rows: &[usize]) -> Vec<usize> {
+        let all: Vec<usize> = self.runs.iter().cloned().flatten().collect();
+        rows.iter().map(|&i| all[i]).collect()
     }
-    let gram = Matrix::from_vec(n, n, values)?;
-    let Some(weak) = trial.solve(kernel, &gram, cancelled)? else { return Ok(None) };
-    let mut decisions = vec![weak.bias; matrix.n_cols()];
-    add_rows(&weak.coef, weak.support.iter().map(|&at| matrix.row(trial.rows[at])), &mut decisions);
-    Ok(Some((weak, decisions)))
+
+    fn learn(
+        &self,
+        trial: &Trial,
+        places: &[usize],
+        kernel: usize,
+        cancelled: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<Decided>> {
+        let part = Part { matrix: &self.kernels, top: kernel * self.kernels.n_cols() };
+        let Some(weak) = trial.solve(kernel, &trial.gram_at(part, places)?, cancelled)? else { return Ok(None) };
+        let mut decisions = vec![weak.bias; self.runs.iter().map(Range::len).sum()];
+        let mut rest = decisions.as_mut_slice();
+        for run in &self.runs {
+            let (here, after) = rest.split_at_mut(run.len());
+            add_rows(&weak.coef, weak.support.iter().map(|&at| &part.row(places[at])[run.clone()]), here);
+            rest = after;
+        }
+        Ok(Some((weak, decisions)))
+    }
 }
 
 /// The same from two kinds of pieces: between the drawn rows, and between them and some of all rows.
@@ -92,19 +120,21 @@ fn learn_pieces(
     pool: &Pool,
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Result<Option<Vec<Decided>>> {
-    let stack = stack.pick(kernels)?;
-    let grams = stack.view(&trial.rows)?.matrices(pool)?;
-    let solved = pool.map(kernels.len(), |k| trial.solve(kernels[k], &grams[k], cancelled));
+    let (stack, n) = (stack.pick(kernels)?, trial.rows.len());
+    let (grams, places) = (stack.view(&trial.rows)?.unfold(pool)?, (0..n).collect::<Vec<_>>());
+    let gram = |k: usize| trial.gram_at(Part { matrix: &grams, top: k * n }, &places);
+    let solved = pool.map(kernels.len(), |k| trial.solve(kernels[k], &gram(k)?, cancelled));
     drop(grams);
     let Some(weak) = solved.into_iter().collect::<Result<Option<Vec<Weak>>>>()? else { return Ok(None) };
     let all: Vec<usize> = (0..stack.n_cols()).collect();
-    let at_once = WORKING / bytes(kernels.len(), trial.rows.len(), 1).max(1);
+    let at_once = WORKING / bytes(kernels.len(), n, 1).max(1);
     let mut decisions: Vec<Vec<f64>> = weak.iter().map(|_| Vec::with_capacity(all.len())).collect();
     for some in all.chunks((at_once as usize).max(1)) {
-        let pieces = stack.between(&trial.rows, some)?.matrices(pool)?;
+        let matrix = stack.between(&trial.rows, some)?.unfold(pool)?;
         let found = pool.map(kernels.len(), |k| {
             let mut out = vec![weak[k].bias; some.len()];
-            add_rows(&weak[k].coef, weak[k].support.iter().map(|&at| pieces[k].row(at)), &mut out);
+            let part = Part { matrix: &matrix, top: k * n };
+            add_rows(&weak[k].coef, weak[k].support.iter().map(|&at| part.row(at)), &mut out);
             out
         });
         decisions.iter_mut().zip(found).for_each(|(all, found)| all.extend(found));

@@ -22,6 +22,9 @@ mod state;
 mod trials;
 mod weak;
 
+#[cfg(test)]
+mod tests;
+
 use crate::error::Result;
 use crate::kernel::DEFAULT_BANK;
 use crate::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress, Task};

@@ -28,7 +28,7 @@ record! {
         weights: Vec<f64>,
         points: Vec<usize>,
         n_classes: usize,
-        trials: Trials,
+        pub(super) trials: Trials,
         n_fits: usize,
         /// Rows of each pair that were learned from, and held out.
         n_rows: Vec<usize>,
@@ -64,7 +64,7 @@ impl Boosted {
     }
 
     /// The decision of each pair (columns) about each point (rows).
-    fn decisions(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
+    pub(super) fn decisions(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         let (stack, n_pairs) = (input.stack()?, self.n_pairs());
         let of_pairs = self.trials.of_pairs(n_pairs);
         let place = self.places();
@@ -73,10 +73,12 @@ impl Boosted {
         let all: Vec<usize> = (0..stack.n_rows()).collect();
         let mut data = Vec::with_capacity(all.len() * n_pairs);
         for some in all.chunks((at_once as usize).clamp(1, 16 * SLICE)) {
-            let matrices = stack.between(some, &columns)?.matrices(pool)?;
+            let kernels = stack.between(some, &columns)?.unfold(pool)?;
             // One row per support point, so that its products with many points are one pass over neighbours.
-            let turned = pool.map(matrices.len(), |k| matrices[k].transposed());
-            drop(matrices);
+            let turned = pool.map(stack.n_kernels(), |k| {
+                Matrix::from_fn(columns.len(), some.len(), |j, i| kernels.get(k * some.len() + i, j))
+            });
+            drop(kernels);
             let n_slices = some.len().div_ceil(SLICE);
             let found = pool.map(n_slices * n_pairs, |task| {
                 let start = task / n_pairs * SLICE;

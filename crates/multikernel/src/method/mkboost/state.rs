@@ -1,16 +1,19 @@
 //! The state machine of all four methods: some trials of some pairs a step.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::Variant;
 use super::boost::{Boost, Pair, Setting};
-use super::kernels::{Held, WORKING, bytes};
+use super::kernels::{Held, WORKING, Whole, bytes, unfold};
 use super::model::Boosted;
 use super::trials::Trials;
-use crate::data::repeats_by_group;
+use crate::data::{Labels, repeats_by_group};
 use crate::error::{Error, Result};
 use crate::file::Cache;
+use crate::linalg::Matrix;
 use crate::method::alike::alike;
+use crate::method::machine::pairs;
 use crate::method::problems::{Problem, one_vs_one};
 use crate::record;
 use crate::run::{Control, Params, Progress, Task};
@@ -26,18 +29,18 @@ record! {
     /// and all trials so far.
     #[derive(Clone, Debug)]
     pub struct Boosting {
-        weights: Vec<f64>,
-        votes: Vec<f64>,
-        sampling: Vec<f64>,
+        pub(super) weights: Vec<f64>,
+        pub(super) votes: Vec<f64>,
+        pub(super) sampling: Vec<f64>,
         row_position: Vec<u64>,
         kernel_position: Vec<u64>,
-        n_fits: Vec<usize>,
+        pub(super) n_fits: Vec<usize>,
         n_open: Vec<usize>,
         /// Trials of each pair so far, and how many of them did best on the rows held out, with how many right.
         n_done: Vec<usize>,
-        best: Vec<usize>,
-        best_right: Vec<usize>,
-        trials: Trials,
+        pub(super) best: Vec<usize>,
+        pub(super) best_right: Vec<usize>,
+        pub(super) trials: Trials,
         work: Cache<Work>,
     }
 }
@@ -48,37 +51,73 @@ struct Work {
     pairs: Vec<Pair>,
     /// Where the rows of each pair begin in flat arrays.
     starts: Vec<usize>,
+    /// All kernels on the rows of one class after the other, where those are not too many: each pair has two runs of them.
+    /// Nothing yet before the first step.
+    all: Option<Option<Arc<Matrix>>>,
     /// The kernels of the pairs that are boosted.
     held: BTreeMap<usize, Held>,
 }
 
 impl Work {
     fn new(task: &Task<'_>, params: &Params) -> Result<Work> {
-        let pairs = pairs(task, params)?;
+        let pairs = pairs_of(task, params)?;
         let mut next = 0;
         let start = |pair: &Pair| {
             next += pair.rows.len();
             next - pair.rows.len()
         };
-        Ok(Work { starts: pairs.iter().map(start).collect(), pairs, held: BTreeMap::new() })
+        Ok(Work { starts: pairs.iter().map(start).collect(), pairs, all: None, held: BTreeMap::new() })
+    }
+
+    /// All kernels on the rows of one class after the other; `None` where they are too many, or there are but two classes.
+    fn all(&mut self, task: &Task<'_>) -> Result<Option<Arc<Matrix>>> {
+        if self.all.is_none() {
+            let order = by_class(task.labels);
+            let sorted = order.iter().copied().eq(0..order.len());
+            self.all = Some(match task.labels.n_classes() {
+                2 => None,
+                _ if sorted => unfold(task.stack()?, task.pool)?,
+                _ => unfold(&task.stack()?.view(&order)?, task.pool)?,
+            });
+        }
+        Ok(self.all.clone().flatten())
     }
 
     /// Sees to it that the kernels of these pairs are at hand, and no others.
-    fn hold(&mut self, pairs: &[usize], task: &Task<'_>) -> Result<()> {
-        self.held.retain(|pair, _| pairs.contains(pair));
-        for &p in pairs {
-            if !self.held.contains_key(&p) {
-                let (stack, rows) = (task.stack()?, &self.pairs[p].rows);
-                let view = if rows.len() == stack.n_rows() { stack.clone() } else { stack.view(rows)? };
-                self.held.insert(p, Held::new(view, task.pool)?);
-            }
+    fn hold(&mut self, some: &[usize], task: &Task<'_>) -> Result<()> {
+        let all = self.all(task)?;
+        let counts = task.labels.counts();
+        let start = |class: usize| counts[..class].iter().sum::<usize>();
+        let classes: Vec<(usize, usize)> = pairs(task.labels.n_classes()).collect();
+        self.held.retain(|pair, _| some.contains(pair));
+        for &p in some.iter().filter(|p| !self.held.contains_key(p)).collect::<Vec<_>>() {
+            let held = match &all {
+                Some(kernels) => {
+                    let run = |class: usize| start(class)..start(class + 1);
+                    Held::Whole(Whole { kernels: kernels.clone(), runs: vec![run(classes[p].0), run(classes[p].1)] })
+                }
+                None => {
+                    let (stack, rows) = (task.stack()?, &self.pairs[p].rows);
+                    let whole = rows.iter().copied().eq(0..stack.n_rows());
+                    Held::new(if whole { stack.clone() } else { stack.view(rows)? }, task.pool)?
+                }
+            };
+            self.held.insert(p, held);
         }
         Ok(())
     }
 }
 
-/// The pairs of classes and their rows, some of them held out.
-fn pairs(task: &Task<'_>, params: &Params) -> Result<Vec<Pair>> {
+/// All rows, one class after the other.
+fn by_class(labels: &Labels) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..labels.n_samples()).collect();
+    order.sort_by_key(|&i| labels.codes()[i]);
+    order
+}
+
+/// The pairs of classes and their rows, some of them held out. Of more than two classes, the rows of the first class of a pair
+/// come first.
+pub(super) fn pairs_of(task: &Task<'_>, params: &Params) -> Result<Vec<Pair>> {
     let mut held = vec![false; task.n_samples()];
     if params.number("holdout") > 0.0 {
         let seed = task.rng(HOLDOUT_STREAM, 0).bits();
@@ -88,8 +127,12 @@ fn pairs(task: &Task<'_>, params: &Params) -> Result<Vec<Pair>> {
         split.iter().flat_map(|split| &split.test).for_each(|&i| held[i] = true);
     }
     let pair = |(at, problem): (usize, Problem)| {
-        let of_pair: Vec<bool> = problem.rows.iter().map(|&i| held[i]).collect();
-        let (rows, positive) = (problem.rows, problem.positive);
+        let (mut rows, mut positive) = (problem.rows, problem.positive);
+        if task.labels.n_classes() > 2 {
+            rows.sort_by_key(|&i| task.labels.codes()[i]);
+            positive.sort_by_key(|&positive| !positive);
+        }
+        let of_pair: Vec<bool> = rows.iter().map(|&i| held[i]).collect();
         let mut pair = Pair { at, rows, positive, held: of_pair, n_drawn: 0 };
         if !pair.is_trainable() {
             // A class whose rows are all held out, because they are one group: this pair does without.
@@ -187,7 +230,9 @@ impl Boosting {
     /// What the first open pairs do; `None` when cancelled.
     fn move_on(&self, work: &mut Work, how: Setting<'_>) -> Result<Option<Vec<(usize, Moved)>>> {
         let n_kernels = how.task.stack()?.n_kernels();
-        let size = |p: usize| bytes(n_kernels, work.pairs[p].rows.len(), work.pairs[p].rows.len());
+        let shared = work.all(how.task)?.is_some();
+        let size =
+            |p: usize| if shared { 0 } else { bytes(n_kernels, work.pairs[p].rows.len(), work.pairs[p].rows.len()) };
         let mut left = WORKING;
         let mut active: Vec<usize> = vec![];
         for p in (0..work.pairs.len()).filter(|&p| !self.is_closed(p, &work.pairs[p], how.params)) {
@@ -273,7 +318,7 @@ impl Boosting {
     }
 
     pub(super) fn finish(self, task: &Task<'_>, params: &Params) -> Result<Boosted> {
-        let (pairs, stack) = (pairs(task, params)?, task.stack()?);
+        let (pairs, stack) = (pairs_of(task, params)?, task.stack()?);
         // Without rows held out every trial did best.
         let kept: Vec<usize> = pairs
             .iter()

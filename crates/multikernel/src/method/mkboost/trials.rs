@@ -201,12 +201,12 @@ mod tests {
         assert!(good.fit(2, 4, 10));
         assert!(!good.fit(1, 4, 10) && !good.fit(2, 3, 10) && !good.fit(2, 4, 9));
         let spoilt: [fn(&mut Trials); 6] = [
-            |trials| trials.ends[0] = 3,
+            |trials| trials.ends[0] = 4,
             |trials| trials.ends[2] = 2,
             |trials| trials.support_ends.swap(0, 2),
-            |trials| drop(trials.coef.pop()),
-            |trials| drop(trials.bias.pop()),
-            |trials| drop(trials.error.pop()),
+            |trials| trials.coef.truncate(1),
+            |trials| trials.bias.truncate(1),
+            |trials| trials.error.truncate(1),
         ];
         for spoil in spoilt {
             let mut trials = good.clone();
