@@ -8,4 +8,5 @@ pub mod program;
 pub(crate) mod quasi;
 mod rows;
 pub mod simplex;
+mod small;
 pub mod smo;
