@@ -1,6 +1,6 @@
 //! Symmetric positive definite matrices: factor, determinant, systems, inverse.
 //!
-//! Blocked by [`BLOCK`] columns, which are brought up to date with all columns to their left by sums of products as long as
+//! Blocked by 64 columns, which are brought up to date with all columns to their left by sums of products as long as
 //! possible, the loop that also computes inner products between points. Every sum has a fixed order, and work is cut by the
 //! shape alone: the same bits for any number of threads and any instruction set.
 

@@ -37,7 +37,7 @@ pub struct Solution {
 /// // Without bounds the minimum is (2, -1).
 /// let m = Matrix::from_vec(2, 2, vec![2.0, 1.0, 1.0, 1.0])?;
 /// let solution = nnls::solve(&m, &[3.0, 1.0])?;
-/// assert_eq!(solution.x, [1.5, 0.0]);
+/// assert!((solution.x[0] - 1.5).abs() < 1e-15 && solution.x[1] == 0.0);
 /// # Ok::<(), multikernel::Error>(())
 /// ```
 pub fn solve(m: &Matrix, b: &[f64]) -> Result<Solution> {
