@@ -100,8 +100,7 @@ const TRIES: usize = 20;
 impl Newton {
     /// The gap as far as the kernels at work are concerned.
     fn gap_at_work(&self, best: &Point) -> f64 {
-        let pick = |from: &[f64]| self.active.iter().map(|&m| from[m]).collect();
-        let (weights, slopes) = (pick(&best.weights), pick(&best.slopes));
+        let (weights, slopes) = (self.at_work(&best.weights), self.at_work(&best.slopes));
         simplex_gap(&Point { weights, slopes, objective: best.objective, ..Point::default() })
     }
 
@@ -142,29 +141,33 @@ impl Newton {
         (self.weights, self.slopes) = (best.weights.clone(), best.slopes.clone());
     }
 
-    /// The gradient; kernels not at work are kept from moving.
-    fn gradient(&self, best: &Point) -> Vec<f64> {
-        let most = best.slopes.iter().fold(0.0, |most: f64, slope| most.max(slope.abs()));
-        let mut gradient = vec![1e6 * (1.0 + most); best.slopes.len()];
-        self.active.iter().for_each(|&m| gradient[m] = -0.5 * best.slopes[m]);
-        gradient
+    /// Some numbers per kernel, of those at work.
+    fn at_work(&self, values: &[f64]) -> Vec<f64> {
+        self.active.iter().map(|&m| values[m]).collect()
     }
 
     /// Where the model of the objective is lowest; at first, and where there is no model, one projected gradient step.
     fn target(&self, best: &Point) -> Vec<f64> {
-        let p = best.weights.len();
-        let steps: Vec<&[f64]> = self.steps.chunks_exact(p).collect();
-        let changes: Vec<&[f64]> = self.changes.chunks_exact(p).collect();
-        let gradient = self.gradient(best);
-        if let Some(hessian) = Hessian::new(&steps, &changes) {
-            return hessian.lowest_on_simplex(&best.weights, &gradient);
-        }
-        // So far that the largest difference of slopes moves a weight by one.
-        let slopes = || self.active.iter().map(|&m| best.slopes[m]);
-        let spread = slopes().fold(f64::NEG_INFINITY, f64::max) - slopes().fold(f64::INFINITY, f64::min);
-        let length = 2.0 / spread.max(f64::MIN_POSITIVE);
-        let ahead: Vec<f64> = best.weights.iter().zip(&gradient).map(|(d, g)| d - length * g).collect();
-        simplex::project(&ahead)
+        let pairs = |flat: &[f64]| -> Vec<Vec<f64>> {
+            flat.chunks_exact(best.weights.len()).map(|pair| self.at_work(pair)).collect()
+        };
+        let (steps, changes) = (pairs(&self.steps), pairs(&self.changes));
+        let [steps, changes] = [&steps, &changes].map(|pairs| pairs.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let (weights, slopes) = (self.at_work(&best.weights), self.at_work(&best.slopes));
+        let gradient: Vec<f64> = slopes.iter().map(|slope| -0.5 * slope).collect();
+        let found = match Hessian::new(&steps, &changes) {
+            Some(hessian) => hessian.lowest_on_simplex(&weights, &gradient),
+            None => {
+                // So far that the largest difference of slopes moves a weight by one.
+                let largest = slopes.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let spread = largest - slopes.iter().copied().fold(f64::INFINITY, f64::min);
+                let length = 2.0 / spread.max(f64::MIN_POSITIVE);
+                simplex::project(&weights.iter().zip(&gradient).map(|(d, g)| d - length * g).collect::<Vec<_>>())
+            }
+        };
+        let mut target = vec![0.0; best.weights.len()];
+        self.active.iter().zip(found).for_each(|(&m, weight)| target[m] = weight);
+        target
     }
 
     /// The first point on the way to the target that is better by enough.
