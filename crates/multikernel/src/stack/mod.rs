@@ -433,6 +433,11 @@ impl Stack {
         in_precision!(self, unfold(self, pool))
     }
 
+    /// Bytes the result of one operation may take.
+    pub(crate) fn room(&self) -> u64 {
+        self.core.memory.map_or(u64::MAX, |limit| limit.saturating_sub(self.bytes()))
+    }
+
     /// The same stack, which nothing stops: for what has to be done after a run was.
     #[must_use]
     pub fn unstoppable(&self) -> Stack {

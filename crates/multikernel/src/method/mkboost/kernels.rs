@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::weak::{Part, Trial, Weak, add_rows};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::stack::Stack;
@@ -37,16 +37,15 @@ pub(super) fn bytes(n_kernels: usize, n_rows: usize, n_cols: usize) -> u64 {
     [n_kernels, n_rows, n_cols].into_iter().fold(8, |product: u64, n| product.saturating_mul(n as u64))
 }
 
+/// How many pieces of this many bytes may be in the hand at a time.
+fn at_once(stack: &Stack, piece: u64) -> usize {
+    ((WORKING.min(stack.room()) / piece.max(1)) as usize).max(1)
+}
+
 /// The kernels of a stack written out, where that is not too much.
 pub(super) fn unfold(stack: &Stack, pool: &Pool) -> Result<Option<Arc<Matrix>>> {
-    if bytes(stack.n_kernels(), stack.n_rows(), stack.n_cols()) > WORKING {
-        return Ok(None);
-    }
-    match stack.unfold(pool) {
-        Ok(kernels) => Ok(Some(Arc::new(kernels))),
-        Err(Error::Memory { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
+    let size = bytes(stack.n_kernels(), stack.n_rows(), stack.n_cols());
+    if size > WORKING.min(stack.room()) { Ok(None) } else { Ok(Some(Arc::new(stack.unfold(pool)?))) }
 }
 
 impl Held {
@@ -74,8 +73,8 @@ impl Held {
             }
             Held::Pieces(stack) => {
                 let mut found = Vec::with_capacity(kernels.len());
-                let at_once = WORKING / bytes(1, trial.rows.len(), trial.rows.len()).max(1);
-                for some in kernels.chunks((at_once as usize).max(1)) {
+                let n = trial.rows.len();
+                for some in kernels.chunks(at_once(stack, bytes(1, n, n))) {
                     let Some(learned) = learn_pieces(stack, trial, some, pool, cancelled)? else { return Ok(None) };
                     found.extend(learned);
                 }
@@ -100,7 +99,8 @@ impl Whole {
         cancelled: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<Decided>> {
         let part = Part { matrix: &self.kernels, top: kernel * self.kernels.n_cols() };
-        let Some(weak) = trial.solve(kernel, &trial.gram_at(part, places)?, cancelled)? else { return Ok(None) };
+        let gram = trial.gram_at(part, places, &self.runs)?;
+        let Some(weak) = trial.solve(kernel, &gram, cancelled)? else { return Ok(None) };
         let mut decisions = vec![weak.bias; self.runs.iter().map(Range::len).sum()];
         let mut rest = decisions.as_mut_slice();
         for run in &self.runs {
@@ -122,14 +122,13 @@ fn learn_pieces(
 ) -> Result<Option<Vec<Decided>>> {
     let (stack, n) = (stack.pick(kernels)?, trial.rows.len());
     let (grams, places) = (stack.view(&trial.rows)?.unfold(pool)?, (0..n).collect::<Vec<_>>());
-    let gram = |k: usize| trial.gram_at(Part { matrix: &grams, top: k * n }, &places);
+    let gram = |k: usize| trial.gram_at(Part { matrix: &grams, top: k * n }, &places, std::slice::from_ref(&(0..n)));
     let solved = pool.map(kernels.len(), |k| trial.solve(kernels[k], &gram(k)?, cancelled));
     drop(grams);
     let Some(weak) = solved.into_iter().collect::<Result<Option<Vec<Weak>>>>()? else { return Ok(None) };
     let all: Vec<usize> = (0..stack.n_cols()).collect();
-    let at_once = WORKING / bytes(kernels.len(), n, 1).max(1);
     let mut decisions: Vec<Vec<f64>> = weak.iter().map(|_| Vec::with_capacity(all.len())).collect();
-    for some in all.chunks((at_once as usize).max(1)) {
+    for some in all.chunks(at_once(&stack, bytes(kernels.len(), n, 1))) {
         let matrix = stack.between(&trial.rows, some)?.unfold(pool)?;
         let found = pool.map(kernels.len(), |k| {
             let mut out = vec![weak[k].bias; some.len()];

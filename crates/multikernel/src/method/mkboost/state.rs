@@ -20,6 +20,8 @@ use crate::run::{Control, Params, Progress, Task};
 
 /// Kernel values a step may touch, about: SVMs on them and their decisions take a tenth of a second or two.
 const STEP: u64 = 40_000_000;
+/// Pairs boosted side by side in one step: few, so that what they touch stays in the cache.
+const SIDE_BY_SIDE: usize = 4;
 /// The stream that holds rows out and the one that tells kernels apart; pairs have those from 0 on, two each.
 const HOLDOUT_STREAM: u64 = 1 << 40;
 const ALIKE_STREAM: u64 = HOLDOUT_STREAM + 1;
@@ -236,7 +238,7 @@ impl Boosting {
         let mut left = WORKING;
         let mut active: Vec<usize> = vec![];
         for p in (0..work.pairs.len()).filter(|&p| !self.is_closed(p, &work.pairs[p], how.params)) {
-            if !active.is_empty() && size(p) > left {
+            if active.len() == SIDE_BY_SIDE || (!active.is_empty() && size(p) > left) {
                 break;
             }
             left = left.saturating_sub(size(p));

@@ -1,5 +1,7 @@
 //! The weak learner: an SVM on the drawn rows of one kernel, and what it says of all rows.
 
+use std::ops::Range;
+
 use crate::dist::Rng;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -93,14 +95,15 @@ impl Trial {
         Trial { rows: drawn.rows, order: (0..size).collect(), positive, upper, between_means, options }
     }
 
-    /// The kernel between the drawn rows, filled up; they are at these rows and columns of `kernel`.
-    pub(super) fn gram_at(&self, kernel: Part<'_>, places: &[usize]) -> Result<Matrix> {
+    /// The kernel between the drawn rows, filled up; they are at these rows and columns of `kernel`, in these runs of columns.
+    pub(super) fn gram_at(&self, kernel: Part<'_>, places: &[usize], runs: &[Range<usize>]) -> Result<Matrix> {
         let size = self.order.len();
         let mut values = Vec::with_capacity(size * size);
         for (at, &i) in places.iter().enumerate() {
             // Rows are far apart: the next is on its way while this one is read.
             if let Some(&next) = places.get(at + 1) {
-                kernel.row(next).chunks(LANES).for_each(|line| prefetch(line.as_ptr()));
+                let lines = runs.iter().flat_map(|run| kernel.row(next)[run.clone()].chunks(LANES));
+                lines.for_each(|line| prefetch(line.as_ptr()));
             }
             let row = kernel.row(i);
             values.extend(places.iter().map(|&j| if row[j].abs() < LEAST { 0.0 } else { row[j] }));
