@@ -1,6 +1,6 @@
 //! Where many variables of a quadratic problem go at once: the minimum on the face they are on.
 
-use super::small;
+use crate::linalg::dot;
 
 /// Most variables that leap together: the factor costs their cube.
 pub(super) const MOST: usize = 128;
@@ -17,16 +17,48 @@ pub(super) fn direction(mut k: Vec<f64>, r: &[f64]) -> Option<Vec<f64>> {
     let n = r.len();
     let ridge = RIDGE * (0..n).map(|i| k[i * n + i]).sum::<f64>() / n as f64;
     (0..n).for_each(|i| k[i * n + i] += ridge);
-    small::factor(&mut k, n, None)?;
+    factor(&mut k, n)?;
     let (mut u, mut v) = (r.to_vec(), vec![1.0; n]);
-    small::solve(&k, &mut u);
-    small::solve(&k, &mut v);
+    solve(&k, &mut u);
+    solve(&k, &mut v);
     let ratio = u.iter().sum::<f64>() / v.iter().sum::<f64>();
     u.iter_mut().zip(&v).for_each(|(u, v)| *u -= ratio * v);
     // What rounding leaves of the sum is taken off everywhere.
     let mean = u.iter().sum::<f64>() / n as f64;
     u.iter_mut().for_each(|u| *u -= mean);
     u.iter().all(|u| u.is_finite()).then_some(u)
+}
+
+/// The Cholesky factor, in the lower half.
+fn factor(k: &mut [f64], n: usize) -> Option<()> {
+    for i in 0..n {
+        let (above, row) = k.split_at_mut(i * n);
+        for j in 0..i {
+            let other = &above[j * n..j * n + j + 1];
+            row[j] = (row[j] - dot(&row[..j], &other[..j])) / other[j];
+        }
+        let rest = row[i] - dot(&row[..i], &row[..i]);
+        if rest.is_nan() || rest <= 0.0 {
+            return None;
+        }
+        row[i] = rest.sqrt();
+    }
+    Some(())
+}
+
+/// Solves with a factor, in place.
+fn solve(factor: &[f64], x: &mut [f64]) {
+    let n = x.len();
+    for i in 0..n {
+        let row = &factor[i * n..i * n + i + 1];
+        x[i] = (x[i] - dot(&row[..i], &x[..i])) / row[i];
+    }
+    for i in (0..n).rev() {
+        let row = &factor[i * n..i * n + i + 1];
+        x[i] /= row[i];
+        let value = x[i];
+        x[..i].iter_mut().zip(row).for_each(|(x, l)| *x -= value * l);
+    }
 }
 
 #[cfg(test)]

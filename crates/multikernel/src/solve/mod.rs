@@ -8,5 +8,4 @@ pub mod program;
 pub(crate) mod quasi;
 mod rows;
 pub mod simplex;
-mod small;
 pub mod smo;

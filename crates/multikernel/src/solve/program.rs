@@ -1,6 +1,5 @@
 //! Small linear and quadratic programmes with a diagonal Hessian, by an interior-point method.
 
-use super::small;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::simd::Real;
@@ -121,7 +120,7 @@ impl Interior {
     fn start(program: &Program<'_>) -> Interior {
         let Program { cost, rows, right, .. } = program;
         let ones = vec![1.0; cost.len()];
-        let factor = Factor::new(normal(rows, &ones));
+        let factor = Factor::new(&normal(rows, &ones));
         let mut x = vec![0.0; cost.len()];
         for (row, &y) in rows.rows().zip(&factor.solve(right)) {
             f64::add_scaled(y, row, &mut x);
@@ -147,7 +146,7 @@ impl Interior {
     fn step(&mut self, program: &Program<'_>, residuals: &Residuals) {
         let n = self.x.len();
         let theta: Vec<f64> = (0..n).map(|j| 1.0 / (program.curvature[j] + self.z[j] / self.x[j])).collect();
-        let factor = Factor::new(normal(program.rows, &theta));
+        let factor = Factor::new(&normal(program.rows, &theta));
         let towards = |target: &[f64]| self.direction(program, residuals, &theta, &factor, target);
         let straight: Vec<f64> = (0..n).map(|j| -self.x[j] * self.z[j]).collect();
         let (dx, _, dz) = towards(&straight);
@@ -214,20 +213,40 @@ fn normal(rows: &Matrix, theta: &[f64]) -> Matrix {
 }
 
 /// A Cholesky factor that passes over directions in which the matrix is zero up to rounding: equations that say the same.
-struct Factor(Vec<f64>);
+struct Factor(Matrix);
 
 impl Factor {
-    fn new(matrix: Matrix) -> Factor {
+    fn new(matrix: &Matrix) -> Factor {
         let n = matrix.n_rows();
-        let mut lower = matrix.into_data();
-        // With a pivot for such directions there always is a factor.
-        small::factor(&mut lower, n, Some(1e64));
+        let mut lower = Matrix::zeros(n, n);
+        let scale = (0..n).map(|i| matrix.get(i, i)).fold(0.0, f64::max);
+        for i in 0..n {
+            for j in 0..=i {
+                let rest = matrix.get(i, j) - f64::dot(&lower.row(i)[..j], &lower.row(j)[..j]);
+                let value = if i > j {
+                    rest / lower.get(j, j)
+                } else if rest > 1e-30 * scale {
+                    rest.sqrt()
+                } else {
+                    1e64
+                };
+                lower.set(i, j, value);
+            }
+        }
         Factor(lower)
     }
 
     fn solve(&self, right: &[f64]) -> Vec<f64> {
+        let lower = &self.0;
         let mut x = right.to_vec();
-        small::solve(&self.0, &mut x);
+        for i in 0..x.len() {
+            x[i] = (x[i] - f64::dot(&lower.row(i)[..i], &x[..i])) / lower.get(i, i);
+        }
+        for i in (0..x.len()).rev() {
+            x[i] /= lower.get(i, i);
+            let value = x[i];
+            f64::add_scaled(-value, &lower.row(i)[..i], &mut x[..i]);
+        }
         x
     }
 }
