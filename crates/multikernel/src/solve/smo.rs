@@ -13,7 +13,7 @@
 //! it is below `hi_i`, down where it is above `lo_i`, and the optimum is where no residual of the first kind exceeds
 //! one of the second: `m = max_up r <= M = min_low r`.
 
-use super::leap;
+use super::leap::{self, Face};
 use super::pass::{self, Peak, Width, larger, smaller};
 use super::rows::Rows;
 use crate::error::{Error, Result};
@@ -27,8 +27,6 @@ const SHRINK_EVERY: usize = 1000;
 const SHRINK_TO: f64 = 0.5;
 /// Iterations, as a multiple of the number of variables, after which leaps begin: most problems are solved by then.
 const LEAP_FROM: u64 = 4;
-/// Moves of one leap, each to the next bound on the way.
-const MOVES: usize = 8;
 /// A start whose two classes differ in weight by no more than this part is put right on single variables, so that
 /// variables at their bounds stay there; beyond it the heavier class is scaled down as a whole.
 const ROUNDING: f64 = 1e-9;
@@ -314,34 +312,34 @@ impl<'a> Variables<'a> {
     /// Moves all variables inside their boxes to the minimum on the face they are on, or to the bounds on the way there, one
     /// after the other; false where that cannot be done.
     fn leap(&mut self) -> bool {
-        for moves in 0..MOVES {
-            let free: Vec<usize> = (0..self.beta.len()).filter(|&t| self.up[t] == 0.0 && self.low[t] == 0.0).collect();
-            if free.len() < 2 || free.len() > leap::MOST {
-                return moves > 0;
-            }
-            let mut gram = Vec::with_capacity(free.len() * free.len());
-            for &t in &free {
-                self.rows.fetch(t, t);
-                let row = self.rows.row(t);
-                // What is too small to matter becomes 0: products of it would be subnormal, which processors are slow at.
-                gram.extend(free.iter().map(|&s| if row[s].abs() < leap::LEAST { 0.0 } else { row[s] }));
-            }
+        let mut free: Vec<usize> = (0..self.beta.len()).filter(|&t| self.up[t] == 0.0 && self.low[t] == 0.0).collect();
+        if free.len() < 2 || free.len() > leap::MOST {
+            return false;
+        }
+        let mut kernel = Vec::with_capacity(free.len() * free.len());
+        for &t in &free {
+            self.rows.fetch(t, t);
+            let row = self.rows.row(t);
+            kernel.extend(free.iter().map(|&s| row[s]));
+        }
+        let Some(mut face) = Face::new(kernel, free.len()) else { return false };
+        while free.len() > 1 {
             let resid: Vec<f64> = free.iter().map(|&t| self.resid[t]).collect();
-            let Some(direction) = leap::direction(gram, &resid) else { return moves > 0 };
+            let Some(direction) = face.direction(&resid) else { break };
             let (mut part, mut hit) = (1.0, None);
-            for (&t, &d) in free.iter().zip(&direction) {
+            for (k, (&t, &d)) in free.iter().zip(&direction).enumerate() {
                 let bound = if d > 0.0 { self.hi[t] } else { self.lo[t] };
                 if d != 0.0 && (bound - self.beta[t]) / d < part {
-                    (part, hit) = ((bound - self.beta[t]) / d, Some((t, bound)));
+                    (part, hit) = ((bound - self.beta[t]) / d, Some((k, bound)));
                 }
             }
-            for (&t, &d) in free.iter().zip(&direction) {
+            for (k, (&t, &d)) in free.iter().zip(&direction).enumerate() {
                 let to = smaller(larger(self.beta[t] + part * d, self.lo[t]), self.hi[t]);
-                self.move_to(t, hit.filter(|&(at, _)| at == t).map_or(to, |(_, bound)| bound));
+                self.move_to(t, hit.filter(|&(at, _)| at == k).map_or(to, |(_, bound)| bound));
             }
-            if hit.is_none() {
-                break;
-            }
+            let Some((at, _)) = hit else { break };
+            face.remove(at);
+            free.remove(at);
         }
         true
     }
