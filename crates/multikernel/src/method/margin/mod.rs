@@ -192,7 +192,7 @@ const OUT_OF_STEPS: u64 = 3;
 record! {
     /// Where a run stands, whatever its solver.
     #[derive(Clone, Debug)]
-    pub struct Common {
+    struct Common {
         best: Point,
         gap: f64,
         /// How exactly the SVMs are solved now: `tol` at first.
