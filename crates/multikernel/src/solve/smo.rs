@@ -378,12 +378,10 @@ impl<'a> Variables<'a> {
     fn check_finite(&self) -> Result<()> {
         let Some(t) = self.resid.iter().position(|r| !r.is_finite()) else { return Ok(()) };
         let (gram, cols) = (self.rows.gram(), self.rows.cols());
-        for &c in cols {
-            for (row, col) in [(cols[t], c), (c, cols[t])] {
-                let value = gram.get(row, col);
-                if !value.is_finite() {
-                    return Err(not_finite(row, col, value));
-                }
+        // A step along a spoilt pair spoils residuals of rows that are sound, so all rows are looked at.
+        for &row in cols {
+            if let Some(&col) = cols.iter().find(|&&col| !gram.get(row, col).is_finite()) {
+                return Err(not_finite(row, col, gram.get(row, col)));
             }
         }
         Err(Error::input(format!(
@@ -682,6 +680,16 @@ mod tests {
                 Ok(solution) => prop_assert_eq!(solution.unwrap(), good.solve(&tight())),
             }
         }
+    }
+
+    #[test]
+    fn bad_value_that_spoils_other_rows_first_is_named() {
+        let mut spoilt = random(17_911_252_349_594_832_356, 12, 2, true);
+        for (row, col) in [(10, 3), (3, 10)] {
+            spoilt.gram.set(row, col, f64::NAN);
+        }
+        let text = solve(&spoilt.view(), &tight(), None, &|| false).unwrap_err().to_string();
+        assert!(text.contains("row 3, column 10 "), "{text}");
     }
 
     #[test]
