@@ -275,11 +275,9 @@ fn select_body(resid: &[f64], low: &[f64], ki: &[f64], diag: &[f64], top: f64, k
         if start > 0 && !exceeds(parts, first, best, &mut bottoms) {
             continue;
         }
-        if let Some((gain, t)) = best_gain(parts, first, &mut bottoms) {
-            if gain > best {
-                best = gain;
-                at = start + t;
-            }
+        match best_gain(parts, first, &mut bottoms) {
+            Some((gain, t)) if gain > best => (best, at) = (gain, start + t),
+            _ => {}
         }
     }
     Second { bottom: least(bottoms), at }

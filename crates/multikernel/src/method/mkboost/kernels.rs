@@ -26,7 +26,7 @@ pub(super) enum Held {
 pub(super) struct Whole {
     pub(super) kernels: Arc<Matrix>,
     /// Where the rows of the pair are, run by run.
-    pub(super) runs: Vec<Range<usize>>,
+    pub(super) runs: [Range<usize>; 2],
 }
 
 /// An SVM and its decisions about all rows of the pair.
@@ -52,7 +52,10 @@ impl Held {
     /// The kernels of a stack between the rows of a pair.
     pub(super) fn new(stack: Stack, pool: &Pool) -> Result<Held> {
         Ok(match unfold(&stack, pool)? {
-            Some(kernels) => Held::Whole(Whole { runs: vec![0..kernels.n_cols()], kernels }),
+            Some(kernels) => {
+                let n = kernels.n_cols();
+                Held::Whole(Whole { kernels, runs: [0..n, n..n] })
+            }
             None => Held::Pieces(stack),
         })
     }
@@ -122,7 +125,7 @@ fn learn_pieces(
 ) -> Result<Option<Vec<Decided>>> {
     let (stack, n) = (stack.pick(kernels)?, trial.rows.len());
     let (grams, places) = (stack.view(&trial.rows)?.unfold(pool)?, (0..n).collect::<Vec<_>>());
-    let gram = |k: usize| trial.gram_at(Part { matrix: &grams, top: k * n }, &places, std::slice::from_ref(&(0..n)));
+    let gram = |k: usize| trial.gram_at(Part { matrix: &grams, top: k * n }, &places, &[0..n, n..n]);
     let solved = pool.map(kernels.len(), |k| trial.solve(kernels[k], &gram(k)?, cancelled));
     drop(grams);
     let Some(weak) = solved.into_iter().collect::<Result<Option<Vec<Weak>>>>()? else { return Ok(None) };

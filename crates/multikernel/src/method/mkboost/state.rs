@@ -96,7 +96,7 @@ impl Work {
             let held = match &all {
                 Some(kernels) => {
                     let run = |class: usize| start(class)..start(class + 1);
-                    Held::Whole(Whole { kernels: kernels.clone(), runs: vec![run(classes[p].0), run(classes[p].1)] })
+                    Held::Whole(Whole { kernels: kernels.clone(), runs: [run(classes[p].0), run(classes[p].1)] })
                 }
                 None => {
                     let (stack, rows) = (task.stack()?, &self.pairs[p].rows);

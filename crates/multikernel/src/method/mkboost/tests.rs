@@ -212,7 +212,7 @@ fn pieces_of_a_stack_give_the_bits_of_whole_kernels_however_it_is_stored() {
             // Written out on the points themselves, and on others beside them.
             let order: Vec<usize> = (40..70).chain(0..40).collect();
             let other = Arc::new(stack.view(&order).unwrap().unfold(&pool).unwrap());
-            let two_runs = Whole { kernels: other, runs: vec![30..70, 0..30] };
+            let two_runs = Whole { kernels: other, runs: [30..70, 0..30] };
             let whole = Held::new(stack.clone(), &pool).unwrap();
             assert!(matches!(whole, Held::Whole(_)));
             for held in [Held::Pieces(stack.clone()), whole, Held::Whole(two_runs)] {

@@ -96,7 +96,7 @@ impl Trial {
     }
 
     /// The kernel between the drawn rows, filled up; they are at these rows and columns of `kernel`, in these runs of columns.
-    pub(super) fn gram_at(&self, kernel: Part<'_>, places: &[usize], runs: &[Range<usize>]) -> Result<Matrix> {
+    pub(super) fn gram_at(&self, kernel: Part<'_>, places: &[usize], runs: &[Range<usize>; 2]) -> Result<Matrix> {
         let size = self.order.len();
         let mut values = Vec::with_capacity(size * size);
         for (at, &i) in places.iter().enumerate() {
