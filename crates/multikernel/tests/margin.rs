@@ -269,3 +269,20 @@ fn a_large_bank_of_which_a_part_is_at_work_has_the_optimum_of_the_whole() {
         .collect();
     assert!((found[0] / found[1] - 1.0).abs() < 1e-4, "{found:?}");
 }
+
+#[test]
+fn bounds_hold_also_where_svms_are_coarse() {
+    let data = half("ionosphere");
+    let best = objective(&data, &weights(&plan("simplemkl", &[("gap", "1e-6")]).train(&data).unwrap()), 10.0);
+    for method in ["simplemkl", "silp", "level"] {
+        let model = plan(method, &[("tol", "1"), ("iterations", "200")]).train(&data).unwrap();
+        let facts = model.facts();
+        let text = &facts.iter().find(|(name, _)| name == "objective").unwrap().1;
+        let mut words = text.split([' ', ',']);
+        let told: f64 = words.next().unwrap().parse().unwrap();
+        let gap: f64 = text.split("at most ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        let true_value = objective(&data, &weights(&model), 10.0);
+        assert!(told >= true_value * (1.0 - 1e-6), "{method}: told {told}, is {true_value}");
+        assert!(told * (1.0 - 1.06 * gap) <= best * (1.0 + 1e-6), "{method}: told {told}, gap {gap}, optimum {best}");
+    }
+}

@@ -122,7 +122,10 @@ fn each_setting(
         };
         let driven = runner.drive(state, None, task, params)?;
         if driven.stop != Stop::Finished {
-            return Err(Error::Stopped(format!("{} during inner cross-validation; nothing was learned", driven.stop)));
+            return Err(Error::Stopped(format!(
+                "{} during inner cross-validation, whose runs are not stored; nothing was learned: give it more time, or set the parameters that are auto",
+                driven.stop
+            )));
         }
         next = settings.get(k + 1).map(|params| driven.state.again(task, params)).transpose()?;
         found.push(f(driven.finish(task, params)?.model.as_ref())?);
@@ -161,7 +164,7 @@ mod tests {
         let data = bundled("ionosphere").unwrap().select(&(0..351).step_by(3).collect::<Vec<_>>());
         let pool = Pool::new(2).unwrap();
         for (method, tight) in [("average", "tol"), ("simplemkl", "gap"), ("level", "gap"), ("lpmkl", "gap")] {
-            let plan = Plan::new(method).unwrap().set("c", "auto").unwrap().set(tight, "1e-7").unwrap();
+            let plan = Plan::new(method).unwrap().set("c", "auto").unwrap().set(tight, "1e-5").unwrap();
             let prepared = plan.prepare(&data, &mut Session::new(&pool, &mut Silent)).unwrap();
             let input = Input::Stack(prepared.stack().unwrap());
             let task = Task { input, labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };

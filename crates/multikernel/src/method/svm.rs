@@ -175,6 +175,11 @@ impl SvmState {
         Ok(Progress::of(closed, problems.len()).with("gap", self.worst_gap()))
     }
 
+    /// Whether a step was made.
+    pub(super) fn is_begun(&self) -> bool {
+        self.n_iter.iter().any(|&n| n > 0) || self.status.iter().all(|&status| status != OPEN)
+    }
+
     fn worst_gap(&self) -> f64 {
         self.gap.iter().copied().filter(|gap| gap.is_finite()).fold(0.0, f64::max)
     }

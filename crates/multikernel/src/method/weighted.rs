@@ -46,7 +46,7 @@ impl Weights {
         }
         let n = values.len();
         let warning = format!(
-            "{rule} found no kernel that has anything to do with the classes; all {n} kernels have the same weight, as with \
+            "{rule} found no kernel that has anything to do with the classes; every kernel has the weight 1/{n}, as with \
              the method average"
         );
         Weights { values: vec![1.0 / n as f64; n], warning: Some(warning) }
@@ -144,10 +144,14 @@ impl<S: Codec + Send> Weighted<S> {
     }
 
     pub(super) fn finish(self, rule: &impl Rule<State = S>, task: &Task<'_>, params: &Params) -> Result<Machine> {
-        let svm = match self.svm {
-            Some(svm) => svm,
-            None => SvmState::new(uniform(task)?, task, params)?,
-        };
+        // Weights without a machine predict nothing.
+        let svm = self.svm.filter(SvmState::is_begun).ok_or_else(|| {
+            Error::Stopped(
+                "stopped while kernel weights were computed, before an SVM was trained on them; no model was made: give it \
+                 more time, or a checkpoint to go on from"
+                    .into(),
+            )
+        })?;
         Ok(svm.finish(task, params)?.with_warning(self.warning).with_facts(rule.facts(&self.rule)))
     }
 }
@@ -209,11 +213,12 @@ pub(super) fn signs(labels: &Labels) -> Matrix {
     Matrix::from_fn(codes.len(), present.len(), |i, k| if codes[i] == present[k] { 1.0 } else { -1.0 })
 }
 
-/// The next kernels from `first` on as dense matrices, as many as a rule should hold at a time; how many depends on the
-/// shape of the stack alone.
+/// The next kernels from `first` on as dense matrices, as many as a rule should hold at a time and memory allows, one at
+/// least.
 pub(super) fn dense_block(task: &Task<'_>, stack: &Stack, first: usize) -> Result<Vec<Matrix>> {
     let (n, n_kernels) = (stack.n_rows(), stack.n_kernels());
-    let most = (BLOCK_BYTES / (8 * n * n).max(1)).clamp(1, BLOCK_KERNELS);
+    let room = BLOCK_BYTES.min(usize::try_from(stack.room()).unwrap_or(usize::MAX));
+    let most = (room / (8 * n * n).max(1)).clamp(1, BLOCK_KERNELS);
     let count = most.min(n_kernels.saturating_sub(first));
     stack.combine(&Matrix::from_fn(n_kernels, count, |m, k| f64::from(u8::from(m == first + k))), task.pool)
 }

@@ -24,7 +24,7 @@ pub(super) const TABLE: Reproducible = Reproducible {
 pub(super) const BANK: &str = "gaussian(2^-6..2^7), polynomial(1..3)";
 
 /// (mean, standard deviation) of the paper and mean of the prototype, for d1, d2, s1, s2; then (mean, standard deviation) of
-/// MKL-SD, MKL-SILP, MKL-Level, Lp-MKL. The paper's glass has the row number as a feature, which tells the class: no target.
+/// MKL-SD, MKL-SILP, MKL-Level, Lp-MKL. The paper's glass has the row number as a feature, which tells the class: no target. A prototype of 0 was not run.
 type Row = ([(f64, f64, f64); 4], [(f64, f64); 4]);
 
 #[rustfmt::skip]
@@ -34,7 +34,7 @@ fn row(set: &str) -> Row {
                             [(0.9464, 0.0099), (0.9460, 0.0132), (0.9726, 0.0102), (0.9809, 0.0078)]),
         "german.numer" => ([(0.7361, 0.0117, 0.7306), (0.7263, 0.0094, 0.7240), (0.7355, 0.0106, 0.7326), (0.7359, 0.0079, 0.7312)],
                            [(0.7001, 0.0004), (0.7003, 0.0025), (0.7000, 0.0000), (0.7065, 0.0055)]),
-        "glass" => ([(0.9885, 0.0140, 0.940), (0.9890, 0.0121, 0.936), (0.9890, 0.0138, 0.940), (0.9879, 0.0137, 0.940)],
+        "glass" => ([(0.9885, 0.0140, 0.940), (0.9890, 0.0121, 0.936), (0.9890, 0.0138, 0.0), (0.9879, 0.0137, 0.0)],
                     [(0.9462, 0.0181), (0.9448, 0.0166), (0.9458, 0.0181), (0.9646, 0.0170)]),
         "ionosphere" => ([(0.9426, 0.0139, 0.9375), (0.9453, 0.0103, 0.9403), (0.9469, 0.0130, 0.9375), (0.9430, 0.0152, 0.9398)],
                          [(0.9306, 0.0155), (0.9249, 0.0255), (0.9300, 0.0183), (0.9337, 0.0200)]),
@@ -59,7 +59,8 @@ fn parts(set: &str) -> Vec<Part> {
     let names = ["mkboost-d1", "mkboost-d2", "mkboost-s1", "mkboost-s2"];
     let boosts = names.into_iter().zip(boosts).map(|(method, (mean, std, prototype))| {
         let paper = (set != "glass").then_some((mean, std));
-        Entry { method, settings: &[], published: Some(Published { paper, prototype: Some(prototype) }) }
+        let prototype = Some(prototype).filter(|&prototype| prototype > 0.0);
+        Entry { method, settings: &[], published: Some(Published { paper, prototype }) }
     });
     let c = &[("c", "50")];
     let mut entries = vec![plain("average", c)];

@@ -13,7 +13,7 @@ use crate::data::{Dataset, bundled, bundled_sets, repeats};
 use crate::error::{Error, Result};
 use crate::evaluate::{LEVEL, Paired, Spread, compare_with_first, one_split};
 use crate::method::{Plan, Session};
-use crate::report::Table;
+use crate::report::{Table, count};
 use crate::run::Progress;
 
 /// A table that can be run again.
@@ -93,11 +93,13 @@ impl Agreement {
 }
 
 impl Published {
-    /// `|ours - paper| <= 2 sqrt((s_paper^2 + s_ours^2) / 20)`, or within .01 of the prototype.
-    fn agreement(&self, ours: Spread) -> Option<Agreement> {
+    /// `|ours - paper| <= 2 sqrt(s_paper^2 / 20 + s_ours^2 / n)`, or within .01 of the prototype.
+    fn agreement(&self, ours: Spread, n: usize) -> Option<Agreement> {
         let prototype = self.prototype?;
         let near = |&(mean, std): &(f64, f64)| {
-            (ours.mean - mean).abs() <= 2.0 * ((std * std + ours.std.unwrap_or(0.0).powi(2)) / 20.0).sqrt()
+            // One split says nothing of its spread: the paper's stands in.
+            let own = ours.std.unwrap_or(std);
+            (ours.mean - mean).abs() <= 2.0 * (std * std / 20.0 + own * own / n.max(1) as f64).sqrt()
         };
         Some(if self.paper.as_ref().is_some_and(near) {
             Agreement::Paper
@@ -166,7 +168,7 @@ pub fn reproduce(
     let (mut lines, mut left_out) = (vec![], vec![]);
     for set in found.sets.iter().filter(|set| only.is_empty() || only.iter().any(|name| name == *set)) {
         let Some(data) = find(set, data_dir)? else {
-            left_out.push((*set).to_string());
+            left_out.push(format!("{set} (give --data-dir with {set}.csv.gz)"));
             continue;
         };
         for part in (found.parts)(set) {
@@ -245,7 +247,9 @@ impl Line {
     fn against_first(&self) -> (String, &'static str) {
         match self.difference.as_ref().map(|paired| (paired, paired.interval)) {
             Some((paired, Some((low, high)))) => {
-                let difference = format!("{:+.4} [{:+.4}, {:+.4}]", -paired.difference, -high, -low);
+                // Plus zero, so that none is printed as -0.
+                let [middle, low, high] = [-paired.difference, -high, -low].map(|value| value + 0.0);
+                let difference = format!("{middle:+.4} [{low:+.4}, {high:+.4}]");
                 let word = match (paired.distinguishable, paired.difference < 0.0) {
                     (false, _) => "not distinguishable",
                     (true, true) => "above",
@@ -278,14 +282,14 @@ impl std::fmt::Display for Reproduction {
             let accuracy = line.accuracy();
             let paper = line.published.and_then(|published| published.paper);
             let prototype = line.published.and_then(|published| published.prototype);
-            let agreement = line.published.and_then(|published| published.agreement(accuracy));
+            let agreement = line.published.and_then(|published| published.agreement(accuracy, line.accuracies.len()));
             let (difference, word) = line.against_first();
             table.row(vec![
                 line.dataset.clone(),
                 line.bank.clone(),
                 line.n_kernels.to_string(),
                 line.method.clone(),
-                format!("{:.4} ± {:.4}", accuracy.mean, accuracy.std.unwrap_or(0.0)),
+                accuracy.std.map_or(format!("{:.4}", accuracy.mean), |std| format!("{:.4} ± {std:.4}", accuracy.mean)),
                 paper.map_or(String::new(), |(mean, std)| format!("{mean:.4} ± {std:.4}")),
                 prototype.map_or(String::new(), |prototype| format!("{prototype:.4}")),
                 agreement.map_or("", Agreement::word).to_string(),
@@ -297,12 +301,12 @@ impl std::fmt::Display for Reproduction {
         }
         write!(f, "{table}")?;
         let n_seeds = self.lines.first().map_or(0, |line| line.accuracies.len());
-        writeln!(f, "\n{n_seeds} stratified halves, seeds 0 to {}; ± standard deviation", n_seeds.saturating_sub(1))?;
+        writeln!(f, "\nStratified halves, {}; ± standard deviation", count(n_seeds, "seed"))?;
         for line in self.lines.iter().filter(|line| line.n_warnings > 0) {
             writeln!(f, "{} on {}: warnings on {} splits", line.method, line.dataset, line.n_warnings)?;
         }
         if !self.left_out.is_empty() {
-            writeln!(f, "left out: {}; give --data-dir with NAME.csv.gz", self.left_out.join(", "))?;
+            writeln!(f, "left out: {}", self.left_out.join(", "))?;
         }
         Ok(())
     }
@@ -324,7 +328,7 @@ impl Reproduction {
                 "svm_fits": Spread::of(&line.fits).map(|fits| fits.mean),
                 "paper": line.published.and_then(|published| published.paper).map(|(mean, std)| json!({ "mean": mean, "std": std })),
                 "prototype": line.published.and_then(|published| published.prototype),
-                "agrees_with": line.published.and_then(|published| published.agreement(accuracy)).map(Agreement::word),
+                "agrees_with": line.published.and_then(|published| published.agreement(accuracy, line.accuracies.len())).map(Agreement::word),
                 "first_minus_this": line.difference,
                 "n_warnings": line.n_warnings,
             })
@@ -344,12 +348,12 @@ mod tests {
         let ours = |mean| Spread { mean, std: Some(0.02) };
         let published = Published { paper: Some((0.90, 0.02)), prototype: Some(0.95) };
         // 2 sqrt(2 * .0004 / 20) = .01265.
-        assert_eq!(published.agreement(ours(0.9126)), Some(Agreement::Paper));
-        assert_eq!(published.agreement(ours(0.9127)), Some(Agreement::Neither));
-        assert_eq!(published.agreement(ours(0.9401)), Some(Agreement::Prototype));
+        assert_eq!(published.agreement(ours(0.9126), 20), Some(Agreement::Paper));
+        assert_eq!(published.agreement(ours(0.9127), 20), Some(Agreement::Neither));
+        assert_eq!(published.agreement(ours(0.9401), 20), Some(Agreement::Prototype));
         let prototype = Published { paper: None, prototype: Some(0.9) };
-        assert_eq!(prototype.agreement(ours(0.8899)), Some(Agreement::Neither));
-        assert_eq!(Published { prototype: None, ..published }.agreement(ours(0.9)), None);
+        assert_eq!(prototype.agreement(ours(0.8899), 20), Some(Agreement::Neither));
+        assert_eq!(Published { prototype: None, ..published }.agreement(ours(0.9), 20), None);
     }
 
     #[test]

@@ -84,6 +84,8 @@ pub struct Solution {
     pub n_iter: u64,
     /// The violation `m - M` of the optimality conditions over all variables, zero where they hold.
     pub gap: f64,
+    /// What the primal objective at `bias` exceeds the dual one by: the optimum is at most so far above `-objective`.
+    pub duality_gap: f64,
     /// Whether `gap` came within the tolerance.
     pub converged: bool,
 }
@@ -136,7 +138,7 @@ pub fn solve(
         return Ok(None);
     }
     solver.unshrink();
-    solver.full.check_finite()?;
+    solver.full.check_finite(solver.full.rows.cols())?;
     Ok(Some(solver.full.solution(options.tolerance, solver.n_iter)))
 }
 
@@ -374,13 +376,13 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// Refuses residuals spoilt by the Gram matrix, and names the value that did it.
-    fn check_finite(&self) -> Result<()> {
+    /// Refuses residuals spoilt by the Gram matrix, and names the value that did it; `all` are the problem's rows.
+    fn check_finite(&self, all: &[usize]) -> Result<()> {
         let Some(t) = self.resid.iter().position(|r| !r.is_finite()) else { return Ok(()) };
         let (gram, cols) = (self.rows.gram(), self.rows.cols());
-        // A step along a spoilt pair spoils residuals of rows that are sound, so all rows are looked at.
-        for &row in cols {
-            if let Some(&col) = cols.iter().find(|&&col| !gram.get(row, col).is_finite()) {
+        // A step along a spoilt pair spoils residuals of rows that are sound, so all rows are looked at, also those set aside.
+        for &row in all {
+            if let Some(&col) = all.iter().find(|&&col| !gram.get(row, col).is_finite()) {
                 return Err(not_finite(row, col, gram.get(row, col)));
             }
         }
@@ -388,6 +390,17 @@ impl<'a> Variables<'a> {
             "gram: values in row {} are so large that sums overflow; scale the kernel down",
             cols[t]
         )))
+    }
+
+    /// Primal minus dual objective: `b'Kb - y'b + sum_i u_i max(0, y_i (r_i - bias))`, since `1 - y_i f_i = y_i (r_i - bias)`.
+    fn duality_gap(&self, bias: f64) -> f64 {
+        let mut gap = 0.0;
+        for t in 0..self.beta.len() {
+            let (short, bound) = (self.sign[t] * (self.resid[t] - bias), self.hi[t] - self.lo[t]);
+            // b_i (K b)_i = b_i (y_i - r_i), and terms of one row belong together: each is at least 0.
+            gap += bound * short.max(0.0) - self.beta[t] * (self.resid[t] - bias);
+        }
+        gap.max(0.0)
     }
 
     /// The solution at the present point; these must be all variables of the problem.
@@ -404,9 +417,11 @@ impl<'a> Variables<'a> {
             }
             objective -= 0.5 * self.beta[t] * (self.sign[t] + self.resid[t]);
         }
+        let bias = if n_free > 0 { sum / n_free as f64 } else { 0.5 * (top + bottom) };
         Solution {
             alpha: self.beta.iter().map(|b| b.abs()).collect(),
-            bias: if n_free > 0 { sum / n_free as f64 } else { 0.5 * (top + bottom) },
+            bias,
+            duality_gap: self.duality_gap(bias),
             objective,
             n_iter,
             gap,
@@ -464,7 +479,7 @@ impl Solver<'_> {
                 if cancelled() {
                     return Ok(false);
                 }
-                self.small.as_ref().unwrap_or(&self.full).check_finite()?;
+                self.small.as_ref().unwrap_or(&self.full).check_finite(self.full.rows.cols())?;
             }
             if self.n_iter >= leap_at {
                 let variables = self.small.as_mut().unwrap_or(&mut self.full);
@@ -644,6 +659,7 @@ mod tests {
                 })
                 .sum();
             let duality_gap = primal + objective;
+            prop_assert!((duality_gap - solution.duality_gap).abs() <= 1e-9 * (1.0 + primal.abs()));
             let allowed = 1e-8 * owned.upper.iter().sum::<f64>() + noise * (1.0 + objective.abs());
             prop_assert!(duality_gap >= -allowed && duality_gap <= allowed, "{duality_gap} {allowed}");
         }
@@ -679,6 +695,24 @@ mod tests {
                 }
                 Ok(solution) => prop_assert_eq!(solution.unwrap(), good.solve(&tight())),
             }
+        }
+    }
+
+    #[test]
+    fn duality_gap_is_primal_minus_dual_also_far_from_the_optimum() {
+        for (seed, tolerance) in [(1, 1.5), (2, 0.5), (3, 0.1), (4, 1e-3)] {
+            let owned = random(seed, 30, 3, true);
+            let solution = owned.solve(&Options { tolerance, ..tight() });
+            let primal: f64 = (0..30)
+                .map(|i| {
+                    let score = owned.score(&solution.alpha, i);
+                    0.5 * solution.alpha[i] * owned.y(i) * score
+                        + owned.upper[i] * (1.0 - owned.y(i) * (score + solution.bias)).max(0.0)
+                })
+                .sum();
+            let gap = primal + owned.objective(&solution.alpha);
+            assert!((gap - solution.duality_gap).abs() < 1e-9 * (1.0 + primal.abs()), "{gap} {}", solution.duality_gap);
+            assert!(tolerance < 0.2 || gap > 1e-3, "a coarse solution should have a gap to speak of, got {gap}");
         }
     }
 

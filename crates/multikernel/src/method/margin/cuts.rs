@@ -117,7 +117,7 @@ impl<const LEVEL: bool> Descend for Cuts<LEVEL> {
     }
 
     fn gap(&self, best: &Point) -> f64 {
-        relative(best.objective - self.0.lower, best.objective)
+        relative(best.objective - self.0.lower, best)
     }
 
     fn next(&mut self, objective: &Objective<'_>, best: &Point) -> Result<Option<Point>> {

@@ -89,10 +89,12 @@ impl Descend for PowerMean {
 
     /// Over the ball the largest `d's` is `P^(1/p - 1) |s|_q`, 1/p + 1/q = 1: the power mean of the slopes with exponent q.
     fn gap(&self, best: &Point) -> f64 {
-        let logs: Vec<f64> = best.slopes.iter().map(|s| s.max(0.0).ln()).collect();
+        // Where a kernel is not positive semi-definite a slope may be below 0; its weight only falls then.
+        let slopes: Vec<f64> = best.slopes.iter().map(|slope| slope.max(0.0)).collect();
+        let logs: Vec<f64> = slopes.iter().map(|slope| slope.ln()).collect();
         let q = if self.p == 1.0 { f64::INFINITY } else { 1.0 / (1.0 - 1.0 / self.p) };
         let most = ln_power_mean(q, &logs).exp();
-        relative(0.5 * (most - dot(&best.weights, &best.slopes)), best.objective)
+        relative(0.5 * (most - dot(&best.weights, &slopes)), best)
     }
 
     /// The closed form cannot raise the objective. It creeps where p is near 1, so steps are stretched while that goes well.

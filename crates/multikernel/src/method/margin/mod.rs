@@ -64,7 +64,9 @@ record! {
         bias: Vec<f64>,
         /// By how much the optimality conditions of each two-class problem are missed.
         missed: Vec<f64>,
+        /// The sum of the SVMs' dual objectives, and by how much J may be above it because they are not exact.
         objective: f64,
+        excess: f64,
         slopes: Vec<f64>,
     }
 }
@@ -133,6 +135,7 @@ impl<'a> Objective<'a> {
             point.alpha[self.problems.range(p)].copy_from_slice(&solution.alpha);
             (point.bias[p], point.missed[p]) = (solution.bias, solution.gap);
             point.objective -= solution.objective;
+            point.excess += solution.duality_gap;
         }
         Ok(point)
     }
@@ -264,16 +267,26 @@ impl<S: Descend> Descent<S> {
                 None => after.sharpen(task, params, control)?,
             }
         }
-        let run = &mut after.run;
-        run.n_steps += 1;
-        run.gap = after.solver.gap(&run.best);
-        if run.gap <= params.number("gap") {
-            run.status = CONVERGED;
-        } else if run.status == RUNNING && run.n_steps >= params.whole("iterations") {
-            run.status = OUT_OF_STEPS;
+        after.run.n_steps += 1;
+        after.run.gap = after.solver.gap(&after.run.best);
+        let wanted = params.number("gap");
+        let coarse = after.run.best.excess > 0.3 * wanted * after.run.best.objective.abs();
+        if after.run.gap > wanted && coarse && after.can_sharpen(params) {
+            after.sharpen(task, params, control)?;
+            after.run.gap = after.solver.gap(&after.run.best);
         }
-        if run.status != RUNNING {
-            run.best = polished(&objective, run.best.clone())?;
+        let missed = relative(0.0, &after.run.best);
+        if after.run.gap <= wanted {
+            after.run.status = CONVERGED;
+        } else if missed > 0.3 * wanted && after.run.gap <= 2.0 * missed && !after.can_sharpen(params) {
+            // What is left to gain is no more than what the SVMs miss.
+            after.run.status = STUCK;
+        } else if after.run.status == RUNNING && after.run.n_steps >= params.whole("iterations") {
+            after.run.status = OUT_OF_STEPS;
+        }
+        if after.run.status != RUNNING {
+            let objective = Objective::new(task, params, control, &after.run)?;
+            after.run.best = polished(&objective, after.run.best)?;
         }
         *self = after;
         Ok(self.progress(params))
@@ -289,9 +302,13 @@ impl<S: Descend> Descent<S> {
         objective.at(weights, &alpha)
     }
 
+    fn can_sharpen(&self, params: &Params) -> bool {
+        self.run.tolerance > 2e-3 * params.number("tol")
+    }
+
     /// Goes on with more exact SVMs where those of now are the limit, down to a thousandth of what was asked for.
     fn sharpen(&mut self, task: &Task<'_>, params: &Params, control: &Control) -> Result<()> {
-        if self.run.tolerance < 2e-3 * params.number("tol") {
+        if !self.can_sharpen(params) {
             self.run.status = STUCK;
             return Ok(());
         }
@@ -326,13 +343,15 @@ impl<S: Descend> Descent<S> {
         let problems = Problems::new(task, params)?;
         let warnings = self.warnings(params);
         let trained = (0..problems.len()).filter(|&p| problems.is_trainable(p)).collect();
-        let Point { weights, alpha, bias, objective, .. } = self.run.best;
+        let Point { weights, alpha, bias, objective, excess, .. } = self.run.best;
+        // What J is at most: the dual objective may be below the optimum.
+        let objective = objective + excess;
         let (learned, rest) = (sparsity(params), (1.0 - sparsity(params)) / weights.len().max(1) as f64);
         let weights = weights.iter().map(|weight| learned * weight + rest).collect();
         let machine = problems.machine(weights, &alpha, bias)?.with_trained(trained);
         let machine = warnings.into_iter().fold(machine, |machine, warning| machine.with_warning(Some(warning)));
         let (gap, n_steps) = (self.run.gap, self.run.n_steps);
-        let above = format!("{objective:.6}, at most {:.1e} of it above the optimum", gap.max(0.0));
+        let above = format!("{}, at most {gap:.1e} of it above the optimum", figure(objective));
         Ok(machine
             .with_facts(vec![("objective".into(), above), ("steps of the kernel weights".into(), n_steps.to_string())]))
     }
@@ -359,7 +378,7 @@ impl<S: Descend> Descent<S> {
         let negative =
             self.run.best.slopes.iter().filter(|&&slope| slope < -1e-9 * self.run.best.objective.abs()).count();
         let indefinite = (negative > 0).then(|| {
-            format!("{negative} kernels are not positive semi-definite: the weights found need not be the best")
+            format!("kernels that are not positive semi-definite: {negative}; the weights found need not be the best")
         });
         weights.into_iter().chain(svms).chain(indefinite).collect()
     }
@@ -386,15 +405,22 @@ fn polished(objective: &Objective<'_>, best: Point) -> Result<Point> {
     objective.at(weights.iter().map(|weight| weight * before / after).collect(), &best.alpha)
 }
 
-/// The largest inner product with the slopes over the simplex, and that of the weights.
+/// What is left to gain on the simplex: the dual variables at hand bound J from below at every other point.
 fn simplex_gap(point: &Point) -> f64 {
     let largest = point.slopes.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    relative(0.5 * (largest - crate::linalg::dot(&point.weights, &point.slopes)), point.objective)
+    relative(0.5 * (largest - crate::linalg::dot(&point.weights, &point.slopes)), point)
 }
 
-/// A gap as a part of the objective; 0 where there is nothing to lose.
-fn relative(gap: f64, objective: f64) -> f64 {
-    if gap <= 0.0 { 0.0 } else { gap / objective.abs().max(f64::MIN_POSITIVE) }
+/// By how much J at a point may be above its optimum, as a part of J: what is left to gain, and what the SVMs miss. J is
+/// never below 0, so no more than all of it.
+fn relative(gap: f64, point: &Point) -> f64 {
+    let gap = gap.max(0.0) + point.excess;
+    if gap <= 0.0 { 0.0 } else { (gap / (point.objective + point.excess).abs().max(f64::MIN_POSITIVE)).min(1.0) }
+}
+
+/// A number for people.
+fn figure(value: f64) -> String {
+    if value == 0.0 || (1e-3..1e9).contains(&value.abs()) { format!("{value:.6}") } else { format!("{value:.6e}") }
 }
 
 macro_rules! descending {

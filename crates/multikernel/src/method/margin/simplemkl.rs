@@ -1,6 +1,6 @@
 //! `simplemkl`: descent on the simplex.
 
-use super::{Descend, Objective, PARAMS, Point, descending, simplex_gap};
+use super::{Descend, Objective, PARAMS, Point, descending, relative, simplex_gap};
 use crate::error::Result;
 use crate::file::{Codec, Field, Record};
 use crate::linalg::dot;
@@ -80,7 +80,9 @@ impl Descend for Newton {
     }
 
     fn next(&mut self, objective: &Objective<'_>, best: &Point) -> Result<Option<Point>> {
-        if !self.whole && self.gap_at_work(best) <= 0.5 * self.wanted {
+        // Done where what is left is small beside what is asked for, or what the SVMs miss.
+        let enough = (0.5 * self.wanted).max(2.0 * relative(0.0, best));
+        if !self.whole && self.gap_at_work(best) <= enough {
             self.whole = true;
             return objective.with_all_slopes(best.clone()).map(Some);
         }
@@ -101,7 +103,8 @@ impl Newton {
     /// The gap as far as the kernels at work are concerned.
     fn gap_at_work(&self, best: &Point) -> f64 {
         let (weights, slopes) = (self.at_work(&best.weights), self.at_work(&best.slopes));
-        simplex_gap(&Point { weights, slopes, objective: best.objective, ..Point::default() })
+        let Point { objective, excess, .. } = *best;
+        simplex_gap(&Point { weights, slopes, objective, excess, ..Point::default() })
     }
 
     /// Puts the most promising kernels to work where the slopes of all are known.

@@ -173,9 +173,8 @@ impl Boosted {
     fn groups(&self) -> String {
         let members = |first: usize| (0..self.alike.len()).filter(move |&m| self.alike[m] == first);
         let group = |first: usize| {
-            let names: Vec<String> = members(first).map(|m| m.to_string()).collect();
             let share: f64 = members(first).map(|m| self.weights[m]).sum();
-            format!("{} ({share:.4} of the votes)", names.join(" "))
+            format!("{} ({share:.4} of the votes)", ranges(&members(first).collect::<Vec<_>>()))
         };
         let several = (0..self.alike.len()).filter(|&first| members(first).count() > 1);
         several.map(group).collect::<Vec<_>>().join(", ")
@@ -187,6 +186,16 @@ impl Boosted {
     }
 }
 
+/// Ascending numbers, neighbours as a range: `0-3 7`.
+fn ranges(numbers: &[usize]) -> String {
+    let runs = numbers.chunk_by(|a, b| a + 1 == *b);
+    let text = |run: &[usize]| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        alone => alone.iter().map(usize::to_string).collect(),
+    };
+    runs.map(text).collect::<Vec<_>>().join(" ")
+}
+
 /// Each kernel's share of the votes: of the weight |a_t| of a trial its SVMs have parts in proportion to |a_j|. Every pair
 /// counts the same, and kernels that are the same share alike.
 fn weights(trials: &Trials, n_pairs: usize, alike: &[usize]) -> Vec<f64> {
@@ -194,8 +203,10 @@ fn weights(trials: &Trials, n_pairs: usize, alike: &[usize]) -> Vec<f64> {
     for trials_of_pair in trials.of_pairs(n_pairs) {
         let total: f64 = trials_of_pair.clone().map(|trial| trials.weight[trial].abs()).sum();
         for trial in trials_of_pair.filter(|_| total > 0.0) {
-            let inner: f64 = trials.learners(trial).map(|learner| learner.inner.abs()).sum();
-            for learner in trials.learners(trial).filter(|_| inner > 0.0) {
+            // Where rows of one class were drawn there is a constant, to which no kernel contributes.
+            let with_kernel = || trials.learners(trial).filter(|learner| !learner.support.is_empty());
+            let inner: f64 = with_kernel().map(|learner| learner.inner.abs()).sum();
+            for learner in with_kernel().filter(|_| inner > 0.0) {
                 let part = trials.weight[trial].abs() / total * (learner.inner.abs() / inner);
                 sums[alike[learner.kernel]] += part;
             }
@@ -250,20 +261,23 @@ impl Predict for Boosted {
         let of_pairs = self.trials.of_pairs(self.n_pairs());
         let kept: Vec<usize> = of_pairs.iter().map(Range::len).filter(|&n| n > 0).collect();
         let (least, most) = (kept.iter().min().unwrap_or(&0), kept.iter().max().unwrap_or(&0));
-        let trials = match (least == most, self.n_pairs()) {
-            (true, 1) => most.to_string(),
-            (true, n) => format!("{most} for each of {n} pairs of classes"),
-            (false, n) => format!("{least} to {most} for each of {n} pairs of classes"),
+        let pairs = match (kept.len(), self.n_pairs()) {
+            (1, 1) => String::new(),
+            (reached, all) if reached == all => format!(" for each of {all} pairs of classes"),
+            (reached, all) => format!(" for each of {reached} pairs of classes, none for {}", all - reached),
         };
+        let trials = if least == most { format!("{most}{pairs}") } else { format!("{least} to {most}{pairs}") };
+        let training = if self.n_pairs() == 1 { "accuracy in training" } else { "accuracy of pairs in training" };
+        let held_out = if self.n_pairs() == 1 { "accuracy held out" } else { "accuracy of pairs held out" };
         let mut facts = vec![
             ("trials", trials),
             ("SVM fits", self.n_fits.to_string()),
-            ("trials without an error", format!("{} of {}", self.n_clamped(), self.trials.len())),
+            ("trials with a clamped error", format!("{} of {}", self.n_clamped(), self.trials.len())),
             ("support points", self.points.len().to_string()),
-            ("accuracy in training", self.staged(&self.trials.right, &self.n_rows)),
+            (training, self.staged(&self.trials.right, &self.n_rows)),
         ];
         if self.n_held.iter().any(|&n| n > 0) {
-            facts.push(("accuracy held out", self.staged(&self.trials.held_right, &self.n_held)));
+            facts.push((held_out, self.staged(&self.trials.held_right, &self.n_held)));
         }
         let groups = self.groups();
         if !groups.is_empty() {

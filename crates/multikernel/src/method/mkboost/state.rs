@@ -22,6 +22,8 @@ use crate::run::{Control, Params, Progress, Task};
 const STEP: u64 = 40_000_000;
 /// Pairs boosted side by side in one step: few, so that what they touch stays in the cache.
 const SIDE_BY_SIDE: usize = 4;
+/// Trials of a pair before others have their turn; kernels that are written out for a pair have to be worth it.
+const TURN: usize = 10;
 /// The stream that holds rows out and the one that tells kernels apart; pairs have those from 0 on, two each.
 const HOLDOUT_STREAM: u64 = 1 << 40;
 const ALIKE_STREAM: u64 = HOLDOUT_STREAM + 1;
@@ -208,7 +210,7 @@ impl Boosting {
         if fits { Ok(()) } else { Err(Error::input("the checkpoint's arrays do not fit the data; start anew")) }
     }
 
-    /// Some trials of the first open pairs, side by side.
+    /// Some trials of the open pairs that had fewest, side by side.
     pub(super) fn step(
         &mut self,
         variant: Variant,
@@ -229,7 +231,7 @@ impl Boosting {
         Ok(moved?.map_or_else(Progress::cancelled, |_| progress))
     }
 
-    /// What the first open pairs do; `None` when cancelled.
+    /// What the open pairs with fewest trials do; `None` when cancelled.
     fn move_on(&self, work: &mut Work, how: Setting<'_>) -> Result<Option<Vec<(usize, Moved)>>> {
         let n_kernels = how.task.stack()?.n_kernels();
         let shared = work.all(how.task)?.is_some();
@@ -237,7 +239,11 @@ impl Boosting {
             |p: usize| if shared { 0 } else { bytes(n_kernels, work.pairs[p].rows.len(), work.pairs[p].rows.len()) };
         let mut left = WORKING;
         let mut active: Vec<usize> = vec![];
-        for p in (0..work.pairs.len()).filter(|&p| !self.is_closed(p, &work.pairs[p], how.params)) {
+        let mut open: Vec<usize> =
+            (0..work.pairs.len()).filter(|&p| !self.is_closed(p, &work.pairs[p], how.params)).collect();
+        // In turns, so that a run that is stopped has a vote of all pairs.
+        open.sort_by_key(|&p| self.n_done[p] / TURN);
+        for p in open {
             if active.len() == SIDE_BY_SIDE || (!active.is_empty() && size(p) > left) {
                 break;
             }
