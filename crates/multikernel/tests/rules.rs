@@ -375,7 +375,8 @@ fn evidence_of_a_kernel_that_is_not_semidefinite_leaves_it_out() {
     let machine = Case::new(&rows, labels, &["precomputed(far) raw", "precomputed(near) raw"]).run(Evidence, &[], "").0;
     assert_eq!(machine.weights().unwrap(), [0.5, 0.5]);
     assert!(
-        machine.warnings()[0].starts_with("evidence found no kernel that has anything to do with the classes; all 2")
+        machine.warnings()[0]
+            .starts_with("no kernel is positive semi-definite, so none has evidence; every kernel has the weight 1/2")
     );
     assert!(machine.warnings()[0].ends_with("get no weight: 0, 1 (counted from 0)"), "{:?}", machine.warnings());
 }

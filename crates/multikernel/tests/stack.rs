@@ -209,8 +209,31 @@ fn results(stack: &Stack, pool: &Pool) -> Vec<Matrix> {
         all.extend(stack.apply(&random(c, 2, 34), pool).unwrap());
         all.push(Matrix::from_vec(n, 1, stack.collect(&random(c, p, 35), pool).unwrap()).unwrap());
         all.extend((0..p).map(|m| stack.block(m, &[0, n - 1, 3], &[c - 1, 2]).unwrap()));
+        all.push(stack.unfold(pool).unwrap());
     }
     all
+}
+
+#[test]
+fn unfold_is_every_kernel_in_the_order_picked_one_below_the_other() {
+    let (points, pool) = (random(70, 5, 22), Pool::new(2).unwrap());
+    // Some kernels twice; the first 32 and more of them are one function of the distance.
+    let picked: Vec<usize> = (0..everything().len()).rev().step_by(3).chain([1, 0, 1]).collect();
+    let (rows, cols) = (vec![69, 4, 4, 17, 33, 8], vec![2, 68, 5, 11, 4]);
+    for storage in [Storage::Packed, Storage::Tiled] {
+        let stack = Stack::train(&points, &everything(), &Building { storage, ..Building::new(&pool) }).unwrap();
+        let stack = stack.pick(&picked).unwrap();
+        for view in [stack.clone(), stack.view(&rows).unwrap(), stack.between(&rows, &cols).unwrap()] {
+            let (n, c) = (view.n_rows(), view.n_cols());
+            let (all_rows, all_cols): (Vec<usize>, Vec<usize>) = ((0..n).collect(), (0..c).collect());
+            let unfolded = view.unfold(&pool).unwrap();
+            assert_eq!((unfolded.n_rows(), unfolded.n_cols()), (picked.len() * n, c));
+            for m in 0..picked.len() {
+                let block = view.block(m, &all_rows, &all_cols).unwrap();
+                assert!(block.data() == &unfolded.data()[m * n * c..(m + 1) * n * c], "kernel {m}, {storage:?}");
+            }
+        }
+    }
 }
 
 #[test]

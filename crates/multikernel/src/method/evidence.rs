@@ -110,7 +110,13 @@ impl Rule for Evidence {
             return Ok(Move::On(done + 1, iterations + 1, value));
         }
         let mut weights = Weights::new("evidence", state.weights.clone());
-        if !state.left_out.is_empty() {
+        if state.left_out.len() == state.weights.len() {
+            let n = state.weights.len();
+            weights.warning = Some(format!(
+                "no kernel is positive semi-definite, so none has evidence; every kernel has the weight 1/{n}, as with the \
+                 method average"
+            ));
+        } else if !state.left_out.is_empty() {
             let numbers: Vec<String> = state.left_out.iter().map(usize::to_string).collect();
             let warning = format!(
                 "kernels that are not positive semi-definite have no evidence and get no weight: {} (counted from 0)",
@@ -120,6 +126,10 @@ impl Rule for Evidence {
         }
         state.point = Cache::default();
         Ok(Move::Done(weights))
+    }
+
+    fn so_far(&self, state: &Climb) -> Option<Vec<f64>> {
+        (!state.weights.is_empty()).then(|| Weights::new("evidence", state.weights.clone()).values)
     }
 
     fn facts(&self, state: &Climb) -> Vec<(String, String)> {

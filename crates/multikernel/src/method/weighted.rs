@@ -64,6 +64,11 @@ pub trait Rule {
     /// One step.
     fn advance(&self, task: &Task<'_>, params: &Params, state: &mut Self::State, control: &Control) -> Result<Move>;
 
+    /// The weights reached, where a rule that is stopped has any: they sum to 1.
+    fn so_far(&self, _state: &Self::State) -> Option<Vec<f64>> {
+        None
+    }
+
     /// What the model should tell of it.
     fn facts(&self, _state: &Self::State) -> Vec<(String, String)> {
         vec![]
@@ -144,15 +149,18 @@ impl<S: Codec + Send> Weighted<S> {
     }
 
     pub(super) fn finish(self, rule: &impl Rule<State = S>, task: &Task<'_>, params: &Params) -> Result<Machine> {
-        // Weights without a machine predict nothing.
-        let svm = self.svm.filter(SvmState::is_begun).ok_or_else(|| {
-            Error::Stopped(
-                "stopped while kernel weights were computed, before an SVM was trained on them; no model was made: give it \
-                 more time, or a checkpoint to go on from"
-                    .into(),
-            )
-        })?;
-        Ok(svm.finish(task, params)?.with_warning(self.warning).with_facts(rule.facts(&self.rule)))
+        if let Some(svm) = self.svm.filter(SvmState::is_begun) {
+            return Ok(svm.finish(task, params)?.with_warning(self.warning).with_facts(rule.facts(&self.rule)));
+        }
+        // Stopped before its SVM: weights alone predict nothing, so one is trained on what was reached.
+        let (weights, what) = match rule.so_far(&self.rule) {
+            Some(weights) => (weights, "the kernel weights are those reached by then"),
+            None => (uniform(task)?, "all kernels have the same weight"),
+        };
+        let mut svm = SvmState::new(weights, task, params)?;
+        while svm.step(task, params, &Control::default())?.status == Status::Running {}
+        let warning = format!("stopped before the kernel weights were learned: {what}; give it more time");
+        Ok(svm.finish(task, params)?.with_warning(Some(warning)).with_facts(rule.facts(&self.rule)))
     }
 }
 

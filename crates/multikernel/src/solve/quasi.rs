@@ -65,7 +65,7 @@ impl Hessian {
             let step: Vec<f64> = target.iter().zip(&x).map(|(t, x)| t - x).collect();
             let (square, fall) = (f64::dot(&step, &step), f64::dot(&step, &slope));
             // The model is no more exact than this.
-            if fall >= 1e-9 * *first.get_or_insert(fall) || fall >= 0.0 {
+            if fall >= 1e-13 * *first.get_or_insert(fall) || fall >= 0.0 {
                 break;
             }
             let turned = self.times(&step);

@@ -303,10 +303,10 @@ impl<S: Descend> Descent<S> {
     }
 
     fn can_sharpen(&self, params: &Params) -> bool {
-        self.run.tolerance > 2e-3 * params.number("tol")
+        self.run.tolerance > 2e-6 * params.number("tol")
     }
 
-    /// Goes on with more exact SVMs where those of now are the limit, down to a thousandth of what was asked for.
+    /// Goes on with more exact SVMs where those of now are the limit, down to a millionth of what was asked for.
     fn sharpen(&mut self, task: &Task<'_>, params: &Params, control: &Control) -> Result<()> {
         if !self.can_sharpen(params) {
             self.run.status = STUCK;
