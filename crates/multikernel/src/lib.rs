@@ -13,9 +13,10 @@
 //! ```
 //!
 //! # Which method
-//! `average` (SVM on the uniform combination of all kernels) is the default and hard to beat with a sensible bank; `svm`
-//! takes one kernel; `majority` shows what a result is worth. [`method::Registry`] lists them all, and one of your own
-//! joins by [`method::Registry::with`].
+//! `average` (SVM on the uniform combination of all kernels) is the default and hard to beat with a sensible bank; `evidence`
+//! learns weights without anything to tune and holds where many kernels are useless; `simplemkl` finds few kernels;
+//! `mkboost-d1` boosts one SVM per kernel; `svm` takes one kernel; `majority` shows what a result is worth.
+//! [`method::Registry`] lists them all, and one of your own joins by [`method::Registry::with`].
 //!
 //! # The rooms
 //! - [`data`]: readers, labels, scaling, splits, bundled sets

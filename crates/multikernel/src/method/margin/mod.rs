@@ -397,7 +397,7 @@ fn uniform(task: &Task<'_>, params: &Params) -> Result<Arc<Matrix>> {
 fn polished(objective: &Objective<'_>, best: Point) -> Result<Point> {
     let largest = best.weights.iter().copied().fold(0.0, f64::max);
     let noise = |&weight: &f64| weight > 0.0 && weight < NEGLIGIBLE * largest;
-    if !best.weights.iter().any(|weight| noise(weight)) {
+    if !best.weights.iter().any(&noise) {
         return Ok(best);
     }
     let weights: Vec<f64> = best.weights.iter().map(|weight| if noise(weight) { 0.0 } else { *weight }).collect();
