@@ -33,8 +33,11 @@ fn parts(set: &str) -> Vec<Part> {
     let entry = |method, settings| Entry { method, settings, published: None };
     let few = || vec![entry("average", &[]), entry("evidence", &[]), entry("simplemkl", &[])];
     let tuned = || {
-        let auto = entry("simplemkl", &[("c", "auto"), ("sparsity", "auto")]);
-        vec![entry("simplemkl", &[("c", "auto")]), auto, entry("average", &[("c", "auto")])]
+        vec![
+            entry("simplemkl", &[("c", "auto")]),
+            entry("simplemkl", &[("sparsity", "auto")]),
+            entry("average", &[("c", "auto")]),
+        ]
     };
     let mut parts = vec![
         Part { bank: "17 kernels", kernels: |_, _| BANK.into(), entries: few() },
