@@ -176,6 +176,17 @@ macro_rules! record {
     };
 }
 
+/// What has fields of its own is a record inside the record.
+impl<T: Codec> Field for T {
+    fn put(&self, name: &str, record: &mut Record) {
+        record.put_record(name, self.encode());
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        T::decode(&record.take_record(name))
+    }
+}
+
 /// A field that is computed when needed and never stored: big things a state can rebuild from the data.
 #[derive(Clone, Debug)]
 pub struct Cache<T>(pub Option<T>);

@@ -5,7 +5,7 @@
 
 use super::{Descend, Objective, PARAMS, Point, descending, relative};
 use crate::error::Result;
-use crate::file::{Codec, Field, Record};
+use crate::file::{Codec, Record};
 use crate::linalg::{Matrix, dot};
 use crate::record;
 use crate::run::Params;
@@ -44,13 +44,13 @@ record! {
 #[derive(Clone, Debug, Default)]
 pub struct Cuts<const LEVEL: bool>(Tangents);
 
-impl<const LEVEL: bool> Field for Cuts<LEVEL> {
-    fn put(&self, name: &str, record: &mut Record) {
-        record.put_record(name, self.0.encode());
+impl<const LEVEL: bool> Codec for Cuts<LEVEL> {
+    fn encode(&self) -> Record {
+        self.0.encode()
     }
 
-    fn take(name: &str, record: &Record) -> Result<Self> {
-        Tangents::decode(&record.take_record(name)).map(Cuts)
+    fn decode(record: &Record) -> Result<Self> {
+        Tangents::decode(record).map(Cuts)
     }
 }
 

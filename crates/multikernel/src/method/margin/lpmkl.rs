@@ -2,7 +2,6 @@
 
 use super::{Descend, GAP, MOST_STEPS, Objective, Point, descending, relative};
 use crate::error::Result;
-use crate::file::{Codec, Field, Record};
 use crate::linalg::dot;
 use crate::method::svm;
 use crate::record;
@@ -43,16 +42,6 @@ record! {
 /// Growth of the stretch after a step that was good, and its limit.
 const GROWTH: f64 = 1.5;
 const MOST_STRETCH: f64 = 100.0;
-
-impl Field for PowerMean {
-    fn put(&self, name: &str, record: &mut Record) {
-        record.put_record(name, self.encode());
-    }
-
-    fn take(name: &str, record: &Record) -> Result<Self> {
-        PowerMean::decode(&record.take_record(name))
-    }
-}
 
 impl PowerMean {
     /// Given the norms `|w_m|^2 = d_m^2 s_m` the best weights are `d_m ~ |w_m|^(2 / (p + 1))`: the logarithms go there, or

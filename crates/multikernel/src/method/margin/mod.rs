@@ -22,7 +22,7 @@ use super::machine::Machine;
 use super::problems::Problems;
 use super::svm;
 use crate::error::{Error, Result};
-use crate::file::{Cache, Codec, Field, Record};
+use crate::file::{Cache, Codec, Record};
 use crate::linalg::Matrix;
 use crate::record;
 use crate::run::{Allowed, Control, Param, Params, Progress, Status, Task};
@@ -68,16 +68,6 @@ record! {
         objective: f64,
         excess: f64,
         slopes: Vec<f64>,
-    }
-}
-
-impl Field for Point {
-    fn put(&self, name: &str, record: &mut Record) {
-        record.put_record(name, self.encode());
-    }
-
-    fn take(name: &str, record: &Record) -> Result<Self> {
-        Point::decode(&record.take_record(name))
     }
 }
 
@@ -174,7 +164,7 @@ impl<'a> Objective<'a> {
 }
 
 /// How the next weights are found.
-pub trait Descend: Field + Clone + Send {
+pub trait Descend: Codec + Clone + Send {
     /// Whether weights of another run are a good start: not where a weight of 0 stays 0.
     const FROM_ANY_WEIGHTS: bool;
     /// What is known before the first point.

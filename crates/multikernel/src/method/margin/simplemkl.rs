@@ -2,7 +2,6 @@
 
 use super::{Descend, Objective, PARAMS, Point, descending, relative, simplex_gap};
 use crate::error::Result;
-use crate::file::{Codec, Field, Record};
 use crate::linalg::dot;
 use crate::record;
 use crate::run::Params;
@@ -49,16 +48,6 @@ record! {
 
 /// Kernels at work beside those with a weight. Banks up to twice that are always at work as a whole.
 const PROMISING: usize = 64;
-
-impl Field for Newton {
-    fn put(&self, name: &str, record: &mut Record) {
-        record.put_record(name, self.encode());
-    }
-
-    fn take(name: &str, record: &Record) -> Result<Self> {
-        Newton::decode(&record.take_record(name))
-    }
-}
 
 impl Descend for Newton {
     const FROM_ANY_WEIGHTS: bool = true;

@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use crate::error::Result;
-use crate::file::{Codec, Field, Record};
 use crate::record;
 
 record! {
@@ -49,16 +47,6 @@ pub(super) struct Learner<'a> {
     pub(super) bias: f64,
     pub(super) support: &'a [usize],
     pub(super) coef: &'a [f64],
-}
-
-impl Field for Trials {
-    fn put(&self, name: &str, record: &mut Record) {
-        record.put_record(name, self.encode());
-    }
-
-    fn take(name: &str, record: &Record) -> Result<Self> {
-        Trials::decode(&record.take_record(name))
-    }
 }
 
 /// The run of items before `ends[at]`.
@@ -155,6 +143,7 @@ impl Trials {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::Codec;
 
     fn outcome(error: f64) -> Outcome {
         Outcome { error, weight: 1.0 - error, right: 7, held_right: 2 }
