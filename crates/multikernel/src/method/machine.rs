@@ -29,7 +29,7 @@ record! {
 /// What a method wants told of its model beside what every machine tells: name and value. Stored only where there is any, so
 /// that files of methods without are what they always were.
 #[derive(Clone, Debug, Default)]
-struct Told(Vec<(String, String)>);
+pub(super) struct Told(pub(super) Vec<(String, String)>);
 
 impl Field for Told {
     fn put(&self, name: &str, record: &mut Record) {

@@ -19,6 +19,7 @@ mod prepare;
 mod problems;
 mod registry;
 mod share;
+mod stream;
 mod svm;
 mod weighted;
 
@@ -37,4 +38,5 @@ pub use model::{Model, Prediction};
 pub use plan::{Plan, Session};
 pub use prepare::{Missing, Part, Prepared};
 pub use registry::Registry;
+pub use stream::{Mixed, MklDa};
 pub use svm::Svm;

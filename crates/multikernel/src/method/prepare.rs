@@ -350,6 +350,7 @@ fn build(
         memory: session.memory,
         precision: preparation.precision,
         storage: if plan.method().about().needs == Needs::Pass { Storage::Tiled } else { Storage::Fit },
+        sparse: true,
         watch: Some(&watch),
         stop: Some(Arc::new(move || stop.stop().is_some())),
     };

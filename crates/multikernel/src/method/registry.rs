@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Alignf, Average, BestView, EasyMkl, Evidence, Fheuristic, Level, LpMkl, Majority, MkBoostD1, MkBoostD2, MkBoostS1,
-    MkBoostS2, Silp, SimpleMkl, Single, Svm,
+    MkBoostS2, MklDa, Silp, SimpleMkl, Single, Svm,
 };
 use crate::closest::closest;
 use crate::error::{Error, Result};
@@ -30,7 +30,8 @@ impl Registry {
         let simple = Registry { methods: vec![] }.with(Majority).with(Svm).with(Average).with(Single).with(BestView);
         let rules = simple.with(Fheuristic).with(Alignf).with(EasyMkl).with(Evidence);
         let margin = rules.with(SimpleMkl).with(Silp).with(Level).with(LpMkl);
-        margin.with(MkBoostD1).with(MkBoostD2).with(MkBoostS1).with(MkBoostS2)
+        let boosted = margin.with(MkBoostD1).with(MkBoostD2).with(MkBoostS1).with(MkBoostS2);
+        boosted.with(MklDa::default())
     }
 
     /// Adds a method; one of the same name is replaced.

@@ -11,6 +11,7 @@ use super::points::Sides;
 use super::source::{Scratch, Source};
 use super::{Building, Centring, Precision, Storage, cost, sparse};
 use crate::error::{Error, Result};
+use crate::features::Features;
 use crate::kernel::{Base, Kernel};
 use crate::linalg::{Matrix, zeroed};
 use crate::pool::{Spare, keep};
@@ -128,8 +129,12 @@ impl Core {
         let gated = left.is_gated() || right.as_ref().is_some_and(Points::is_gated);
         let layout = Layout::new(kernels, building.precision, !gated);
         let columns = layout.groups.iter().map(|group| &group.columns);
+        let points = right.as_ref().unwrap_or(&left).features();
+        let plain = !building.sparse && matches!(points, Features::Dense(_));
+        let backgrounds =
+            if plain { vec![None; layout.groups.len()] } else { sparse::backgrounds(points, columns) };
         Core {
-            backgrounds: sparse::backgrounds(right.as_ref().unwrap_or(&left).features(), columns),
+            backgrounds,
             layout,
             cut,
             precision: building.precision,

@@ -3,11 +3,22 @@
 //! Storage is the stack's own business; a method never knows which it has. Values are stored packed, in `f64` or `f32`, or
 //! computed tile by tile whenever they are needed; both are the same code and give the same bits.
 
+/// Runs an operation in the precision of a stack.
+macro_rules! in_precision {
+    ($stack:expr, $operation:ident($($arg:expr),*)) => {
+        match $stack.core.precision {
+            Precision::F64 => $operation::<f64>($($arg),*),
+            Precision::F32 => $operation::<f32>($($arg),*),
+        }
+    };
+}
+
 mod core;
 mod cost;
 mod cut;
 mod given;
 mod layout;
+mod mixture;
 mod ops;
 mod points;
 mod profile;
@@ -26,7 +37,8 @@ use crate::simd::Real;
 use self::core::{Core, Element, Store};
 use cut::Cut;
 pub use given::Points;
-use ops::Watch;
+pub use mixture::{Inner, Mixture};
+use ops::{Watch, apply, block, collect, project, unfold};
 use source::Source;
 
 /// How kernel values are held. Sums over them are `f64` either way.
@@ -95,6 +107,9 @@ pub struct Building<'a> {
     pub precision: Precision,
     /// Where values are held.
     pub storage: Storage,
+    /// Whether dense points that mostly have one value per column are treated as sparse ones: faster, but which they are
+    /// depends on all column points. Without it a kernel value depends on its two points alone.
+    pub sparse: bool,
     /// Called with (values done, in all) while values are stored; returning false gives up with [`Error::Stopped`].
     pub watch: Option<&'a (dyn Fn(usize, usize) -> bool + Sync)>,
     /// Asked now and then by every operation on the stack; true ends it with [`Error::Stopped`].
@@ -105,7 +120,7 @@ impl<'a> Building<'a> {
     /// With these threads, in `f64`, stored, no limit, silently.
     pub fn new(pool: &'a Pool) -> Self {
         let (precision, storage) = (Precision::default(), Storage::default());
-        Building { pool, memory: None, precision, storage, watch: None, stop: None }
+        Building { pool, memory: None, precision, storage, sparse: true, watch: None, stop: None }
     }
 }
 
@@ -206,16 +221,6 @@ pub enum Symmetric<'a> {
     Dense(&'a Matrix),
     /// `U V'`, both n x r.
     Factored(&'a Matrix, &'a Matrix),
-}
-
-/// Runs an operation in the precision of a stack.
-macro_rules! in_precision {
-    ($stack:expr, $operation:ident($($arg:expr),*)) => {
-        match $stack.core.precision {
-            Precision::F64 => ops::$operation::<f64>($($arg),*),
-            Precision::F32 => ops::$operation::<f32>($($arg),*),
-        }
-    };
 }
 
 impl Stack {
@@ -384,8 +389,7 @@ impl Stack {
     /// with a weight that is not zero, whatever C.
     pub fn combine(&self, weights: &Matrix, pool: &Pool) -> Result<Vec<Matrix>> {
         check("combine: weights", "rows (one per kernel)", weights.n_rows(), self.n_kernels())?;
-        let all = self.spread(weights);
-        in_precision!(self, combine(self, &all, pool))
+        self.mix(&self.mixture(weights, pool)?, pool)
     }
 
     /// `<K_m, M_c>` for all kernels m (rows) and matrices c (columns): the gradient for all kernels at once. One pass over

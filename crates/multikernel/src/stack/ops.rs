@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::core::Element;
 use super::cut::{Cut, Tile};
 use super::layout::Layout;
-use super::profile::{Moments, Profile};
+use super::mixture::{Mixture, Term};
+use super::profile::Moments;
 use super::source::{Held, Scratch, Source};
 use super::{Stack, Symmetric};
 use crate::error::{Error, Result};
@@ -47,37 +48,8 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// What one column of weights asks of each batch.
-enum Term {
-    /// Nothing: all weights are zero.
-    Nothing,
-    /// Slots with a weight that is not zero.
-    Slots(Vec<(usize, f64)>),
-    /// One function of the distance.
-    Radial(Profile),
-}
-
-fn terms(layout: &Layout, weights: &[f64], pool: &Pool) -> Vec<Term> {
-    let term = |batch: &super::layout::Batch| match &layout.groups[batch.group].radial {
-        Some(radial) => {
-            let weights: Vec<f64> = radial.kernels.iter().map(|&m| weights[m]).collect();
-            if weights.iter().all(|&weight| weight == 0.0) {
-                return Term::Nothing;
-            }
-            Term::Radial(Profile::new(&radial.grid, &radial.rates, &weights, pool))
-        }
-        None => {
-            let weight = |slot: usize| (slot, weights[layout.slots[slot].kernel]);
-            let slots: Vec<(usize, f64)> =
-                batch.slots.clone().map(weight).filter(|&(_, weight)| weight != 0.0).collect();
-            if slots.is_empty() { Term::Nothing } else { Term::Slots(slots) }
-        }
-    };
-    layout.batches.iter().map(term).collect()
-}
-
 /// `out += sum of the weighted slots`, in their order, four at a time: more streams from memory, fewer passes over `out`.
-fn add_slots<T: Real>(slots: &[(usize, f64)], held: &Held<'_, T>, out: &mut [f64]) {
+pub(super) fn add_slots<T: Real>(slots: &[(usize, f64)], held: &Held<'_, T>, out: &mut [f64]) {
     let (fours, rest) = slots.as_chunks::<4>();
     for four in fours {
         T::add_four(four.map(|(_, weight)| weight), four.map(|(slot, _)| held.slot(slot)), out);
@@ -87,18 +59,16 @@ fn add_slots<T: Real>(slots: &[(usize, f64)], held: &Held<'_, T>, out: &mut [f64
     }
 }
 
-pub(super) fn combine<T: Element>(stack: &Stack, weights: &Matrix, pool: &Pool) -> Result<Vec<Matrix>> {
+pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> Result<Vec<Matrix>> {
     let (layout, cut) = (&stack.core.layout, stack.cut());
-    let columns: Vec<Vec<Term>> = (0..weights.n_cols()).map(|c| terms(layout, &weights.column(c), pool)).collect();
-    let wanted: Vec<bool> =
-        (0..layout.batches.len()).map(|b| columns.iter().any(|terms| !matches!(terms[b], Term::Nothing))).collect();
+    let (columns, wanted) = (&mixture.columns, &mixture.wanted);
     let what = match columns.len() {
         1 => format!("the combined kernel of {} x {} points", cut.n_rows, cut.n_cols),
         n => format!("{n} combined kernels of {} x {} points", cut.n_rows, cut.n_cols),
     };
     let mut sums = stack.core.matrices(&what, columns.len(), cut.n_rows, cut.n_cols)?;
     let indices = stack.indices();
-    let source: Source<'_, T> = stack.source(&indices, &wanted);
+    let source: Source<'_, T> = stack.source(&indices, wanted);
     let pieces: Vec<Pieces<'_>> = sums.iter_mut().map(Pieces::new).collect();
     let watch = stack.watch();
     pool.each((0..cut.n_blocks()).collect(), |block| {
@@ -109,7 +79,7 @@ pub(super) fn combine<T: Element>(stack: &Stack, weights: &Matrix, pool: &Pool) 
                 out.set_len(tile.len());
                 out.fill(0.0);
             }
-            source.each(block, &tile, &wanted, &mut scratch, |held| {
+            source.each(block, &tile, wanted, &mut scratch, |held| {
                 for (terms, out) in columns.iter().zip(&mut out) {
                     add_terms(layout, terms, held, &mut distances, out);
                 }
@@ -237,14 +207,14 @@ fn add_transposed(matrix: &Matrix, tile: &Tile, mirrored: usize, out: &mut [f64]
 }
 
 /// Inner products with one matrix: a number per slot, and moments per group that is one function.
-#[derive(Clone)]
-struct Sums {
-    slots: Vec<f64>,
-    moments: Vec<Option<Moments>>,
+#[derive(Clone, Debug)]
+pub(super) struct Sums {
+    pub(super) slots: Vec<f64>,
+    pub(super) moments: Vec<Option<Moments>>,
 }
 
 impl Sums {
-    fn new(layout: &Layout) -> Sums {
+    pub(super) fn new(layout: &Layout) -> Sums {
         let moments = |group: &super::layout::Group| group.radial.as_ref().map(|radial| Moments::new(&radial.grid));
         Sums { slots: vec![0.0; layout.slots.len()], moments: layout.groups.iter().map(moments).collect() }
     }
@@ -255,18 +225,18 @@ impl Sums {
         // Slots up to here are done; those before a group that is one function go together, whatever their groups.
         let mut done = slots.start;
         for (g, group) in layout.groups.iter().enumerate().skip(first).take_while(|(_, g)| g.slots.start < slots.end) {
-            if let Some(moments) = &mut self.moments[g] {
+            if let (Some(moments), Some(radial)) = (&mut self.moments[g], &group.radial) {
                 add_dots(held, done..group.slots.start, with, &mut self.slots);
                 distances.set_len(with.len());
                 T::widen_into(held.slot(group.slots.start), distances);
-                moments.add(distances, with);
+                moments.add(&radial.grid, distances, with);
                 done = group.slots.end;
             }
         }
         add_dots(held, done..slots.end, with, &mut self.slots);
     }
 
-    fn merge(mut self, other: &Sums) -> Sums {
+    pub(super) fn merge(mut self, other: &Sums) -> Sums {
         for (a, b) in self.slots.iter_mut().zip(&other.slots) {
             *a += b;
         }
@@ -308,6 +278,14 @@ fn add_dots<T: Real>(held: &Held<'_, T>, slots: std::ops::Range<usize>, with: &[
 }
 
 pub(super) fn project<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], pool: &Pool) -> Result<Matrix> {
+    let layout = &stack.core.layout;
+    let sums = sums::<T>(stack, matrices, pool)?;
+    let columns: Vec<Vec<f64>> = sums.iter().map(|sums| sums.finish(layout, pool)).collect();
+    Ok(Matrix::from_fn(layout.kernels.len(), columns.len(), |m, c| columns[c][m]))
+}
+
+/// The inner products with each matrix, not yet one per kernel.
+pub(super) fn sums<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], pool: &Pool) -> Result<Vec<Sums>> {
     let (layout, cut) = (&stack.core.layout, stack.cut());
     let folded: Vec<Folded<'_>> = matrices.iter().map(Folded::new).collect();
     let wanted = stack.wanted();
@@ -335,9 +313,7 @@ pub(super) fn project<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], poo
     });
     watch.result(())?;
     let add = |all: Vec<Sums>, part: &Vec<Sums>| all.into_iter().zip(part).map(|(a, b)| a.merge(b)).collect();
-    let sums: Vec<Sums> = partial.iter().fold(vec![Sums::new(layout); folded.len()], add);
-    let columns: Vec<Vec<f64>> = sums.iter().map(|sums| sums.finish(layout, pool)).collect();
-    Ok(Matrix::from_fn(layout.kernels.len(), columns.len(), |m, c| columns[c][m]))
+    Ok(partial.iter().fold(vec![Sums::new(layout); folded.len()], add))
 }
 
 /// `out += K V` for the entries of a tile and, for those that stand for two, their mirror. `columns` are those of V; `out` has

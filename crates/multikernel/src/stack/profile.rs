@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::pool::Pool;
-use crate::simd::{COEFFICIENTS, Line, OCTAVE_BITS, Real, add_moments, add_profile, decay_into};
+use crate::simd::{COEFFICIENTS, LINE, Line, OCTAVE_BITS, Real, add_moments, add_profile, decay_into};
 
 /// In the first segment, from 0, the narrowest kernel falls by at most this exponent: its quintic is exact to 4e-14.
 const FIRST: f64 = 1.0 / 16.0;
@@ -132,17 +132,23 @@ pub(super) struct Profile {
 }
 
 impl Profile {
-    /// Cost: one exponential per kernel, segment and coefficient.
-    pub(super) fn new(grid: &Grid, rates: &[f64], weights: &[f64], pool: &Pool) -> Profile {
+    /// One profile for each column of weights. Cost: one exponential per kernel, segment and coefficient, however many
+    /// columns.
+    pub(super) fn several(grid: &Grid, rates: &[f64], columns: &[Vec<f64>], pool: &Pool) -> Vec<Profile> {
         let matrix = Interpolation::new();
         let last = grid.n_segments() - 1;
         let pieces = pool.map(last.div_ceil(PIECE), |piece| {
             let segments = piece * PIECE..(piece * PIECE + PIECE).min(last);
             let nodes = grid.nodes(segments.clone());
-            let (mut values, mut sums) = (vec![0.0; nodes.len()], vec![0.0; nodes.len()]);
-            for (&rate, &weight) in rates.iter().zip(weights).filter(|&(_, &weight)| weight != 0.0) {
+            let (mut values, mut sums) = (vec![0.0; nodes.len()], vec![vec![0.0; nodes.len()]; columns.len()]);
+            for (m, &rate) in rates.iter().enumerate() {
+                if columns.iter().all(|weights| weights[m] == 0.0) {
+                    continue;
+                }
                 decay_into(rate, &nodes, &mut values);
-                f64::add_scaled(weight, &values, &mut sums);
+                for (weights, sums) in columns.iter().zip(&mut sums).filter(|(weights, _)| weights[m] != 0.0) {
+                    f64::add_scaled(weights[m], &values, sums);
+                }
             }
             let line = |(segment, sums): (usize, &[f64])| {
                 let mut line = Line::default();
@@ -153,11 +159,17 @@ impl Profile {
                 }
                 line
             };
-            segments.zip(sums.chunks_exact(COEFFICIENTS)).map(line).collect::<Vec<Line>>()
+            let lines = |sums: &Vec<f64>| {
+                segments.clone().zip(sums.chunks_exact(COEFFICIENTS)).map(line).collect::<Vec<Line>>()
+            };
+            sums.iter().map(lines).collect::<Vec<_>>()
         });
-        let mut table: Vec<Line> = pieces.into_iter().flatten().collect();
-        table.push(Line::default());
-        Profile { first: grid.first_bits(), scale: grid.scale(), table }
+        let whole = |c: usize| {
+            let mut table: Vec<Line> = pieces.iter().flat_map(|columns| &columns[c]).copied().collect();
+            table.push(Line::default());
+            Profile { first: grid.first_bits(), scale: grid.scale(), table }
+        };
+        (0..columns.len()).map(whole).collect()
     }
 
     /// `out += profile(distance)`, for distances of at least 0.
@@ -169,18 +181,22 @@ impl Profile {
 /// Sums of `weight r^j` over entries, by the segment of their distance: enough for the inner product with any kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Moments {
-    first: u64,
-    scale: f64,
     table: Vec<Line>,
 }
 
 impl Moments {
     pub(super) fn new(grid: &Grid) -> Moments {
-        Moments { first: grid.first_bits(), scale: grid.scale(), table: vec![Line::default(); grid.n_segments()] }
+        Moments { table: vec![Line::default(); grid.n_segments()] }
     }
 
-    pub(super) fn add(&mut self, distances: &[f64], weights: &[f64]) {
-        add_moments(self.first, self.scale, distances, weights, &mut self.table);
+    /// Adds entries; the grid is the one the moments were made for.
+    pub(super) fn add(&mut self, grid: &Grid, distances: &[f64], weights: &[f64]) {
+        add_moments(grid.first_bits(), grid.scale(), distances, weights, &mut self.table);
+    }
+
+    /// Whether these are moments on the segments of this grid.
+    pub(super) fn fits(&self, grid: &Grid) -> bool {
+        self.table.len() == grid.n_segments()
     }
 
     /// Adds the moments of other entries.
@@ -195,20 +211,40 @@ impl Moments {
     /// `sum over entries of weight exp(-rate d)` for each rate: the moments become weights of the nodes, once for all
     /// rates. Cost: one exponential per kernel, coefficient and segment that holds an entry.
     pub(super) fn inner(&self, grid: &Grid, rates: &[f64], pool: &Pool) -> Vec<f64> {
+        Moments::several(&[self], grid, rates, pool).iter().map(|inner| inner[0]).collect()
+    }
+
+    /// [`Moments::inner`] of several sets of entries: for each rate, one number per set. The exponentials are shared.
+    pub(super) fn several(sets: &[&Moments], grid: &Grid, rates: &[f64], pool: &Pool) -> Vec<Vec<f64>> {
         let matrix = Interpolation::new();
-        let (mut nodes, mut weights) = (vec![], vec![]);
-        let last = self.table.len() - 1;
-        for (segment, line) in self.table[..last].iter().enumerate().filter(|(_, line)| **line != Line::default()) {
-            nodes.extend(grid.nodes_of(segment));
-            weights.extend(
-                matrix.of(segment).map(|polynomial| polynomial.iter().zip(line.0).map(|(c, h)| c * h).sum::<f64>()),
-            );
-        }
+        let last = grid.n_segments() - 1;
+        let holds = |&segment: &usize| sets.iter().any(|moments| moments.table[segment] != Line::default());
+        let held: Vec<usize> = (0..last).filter(holds).collect();
+        let nodes: Vec<f64> = held.iter().flat_map(|&segment| grid.nodes_of(segment)).collect();
+        let weights = |moments: &&Moments| -> Vec<f64> {
+            let of_segment = |&segment: &usize| {
+                let line = moments.table[segment].0;
+                matrix.of(segment).map(|polynomial| polynomial.iter().zip(line).map(|(c, h)| c * h).sum::<f64>())
+            };
+            held.iter().flat_map(of_segment).collect()
+        };
+        let weights: Vec<Vec<f64>> = sets.iter().map(weights).collect();
         pool.map(rates.len(), |m| {
             let mut values = vec![0.0; nodes.len()];
             decay_into(rates[m], &nodes, &mut values);
-            f64::dot(&values, &weights)
+            weights.iter().map(|weights| f64::dot(&values, weights)).collect()
         })
+    }
+
+    /// The sums as numbers, segment by segment.
+    pub(super) fn to_numbers(&self) -> Vec<f64> {
+        self.table.iter().flat_map(|line| line.0).collect()
+    }
+
+    /// The moments that were turned into these numbers; none if there are none.
+    pub(super) fn from_numbers(numbers: &[f64]) -> Option<Moments> {
+        let table: Vec<Line> = numbers.as_chunks::<LINE>().0.iter().map(|line| Line(*line)).collect();
+        (!table.is_empty()).then_some(Moments { table })
     }
 }
 
@@ -216,6 +252,10 @@ impl Moments {
 mod tests {
     use super::*;
     use crate::dist::Rng;
+
+    fn new(grid: &Grid, rates: &[f64], weights: &[f64], pool: &Pool) -> Profile {
+        Profile::several(grid, rates, &[weights.to_vec()], pool).remove(0)
+    }
 
     /// Distances over many binades, with 0 and the ends of segments.
     fn distances(rng: &mut Rng) -> Vec<f64> {
@@ -235,7 +275,7 @@ mod tests {
         let (rates, distances) = (rates(), distances(&mut rng));
         let weights: Vec<f64> = rates.iter().map(|_| rng.uniform()).collect();
         let total: f64 = weights.iter().sum();
-        let profile = Profile::new(&Grid::new(&rates), &rates, &weights, &pool);
+        let profile = new(&Grid::new(&rates), &rates, &weights, &pool);
         let mut found = vec![0.0; distances.len()];
         profile.add_into(&distances, &mut found);
         for (d, found) in distances.iter().zip(found) {
@@ -254,7 +294,7 @@ mod tests {
                 let mut weights = vec![0.0; rates.len()];
                 weights[m] = 1.0;
                 let mut found = vec![0.0; distances.len()];
-                Profile::new(&grid, &rates, &weights, &pool).add_into(&distances, &mut found);
+                new(&grid, &rates, &weights, &pool).add_into(&distances, &mut found);
                 for (d, found) in distances.iter().zip(found) {
                     let expected = (-rate * d).exp();
                     assert!((found - expected).abs() < 1e-11, "{rate} {d}: {found} {expected}");
@@ -268,7 +308,7 @@ mod tests {
         let pool = Pool::new(1).unwrap();
         let weights: Vec<f64> = (1..=300).map(|i| 1.0 / f64::from(i)).collect();
         let mut found = [0.0];
-        Profile::new(&Grid::new(&rates()), &rates(), &weights, &pool).add_into(&[0.0], &mut found);
+        new(&Grid::new(&rates()), &rates(), &weights, &pool).add_into(&[0.0], &mut found);
         assert_eq!(found[0], weights.iter().sum::<f64>());
     }
 
@@ -279,8 +319,8 @@ mod tests {
         let weights: Vec<f64> = distances.iter().map(|_| 2.0 * rng.uniform() - 1.0).collect();
         let grid = Grid::new(&rates);
         let (mut moments, mut rest) = (Moments::new(&grid), Moments::new(&grid));
-        moments.add(&distances[..777], &weights[..777]);
-        rest.add(&distances[777..], &weights[777..]);
+        moments.add(&grid, &distances[..777], &weights[..777]);
+        rest.add(&grid, &distances[777..], &weights[777..]);
         moments.merge(&rest);
         let size: f64 = weights.iter().map(|weight| weight.abs()).sum();
         for (rate, found) in rates.iter().zip(moments.inner(&grid, &rates, &pool)) {

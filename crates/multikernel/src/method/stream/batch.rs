@@ -1,0 +1,230 @@
+//! Learning from a table: rows in random order, epoch after epoch, through the runner.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::expansion::{Change, Event, Expansion, block_end, n_functions, walk};
+use super::model::Mixed;
+use crate::error::{Error, Result};
+use crate::file::{Codec, Record};
+use crate::linalg::Matrix;
+use crate::run::{About, Control, Method, Params, Progress, Task};
+use crate::stack::{Inner, Mixture, Stack};
+
+/// Rows of one step: a state can be stored after it.
+const STEP: u64 = 1024;
+/// Norms are looked at again once one learned row in this many is new.
+const REFRESH: u64 = 64;
+/// Marks a row that is no point yet.
+const NOWHERE: u32 = u32::MAX;
+
+/// What distinguishes learners of this folder, as the part of their state that is not coefficients.
+pub(super) trait Rule: Codec + Clone + Send + Sync + 'static {
+    /// The name card.
+    const ABOUT: About;
+    /// Whether `c'K_f c` is kept up to date all along, summed over the functions.
+    const NORMS: bool;
+
+    /// Before the first row.
+    fn begin(params: &Params, task: &Task<'_>, n_kernels: usize) -> Result<Self>;
+    /// Whether numbers read from a file fit.
+    fn check(&self, n_kernels: usize, n_functions: usize) -> Result<()>;
+    /// Epochs of the whole run.
+    fn n_epochs(&self) -> u64;
+    /// Weights of the kernels: P x 1 for all functions, or P x functions.
+    fn weights(&self) -> &Matrix;
+    /// The raw margin below which the next row is learned.
+    fn threshold(&self) -> f64;
+    /// Rows since the coefficients were begun.
+    fn time(&self) -> u64;
+    /// Goes on by a row: what it adds to the coefficients if it is learned.
+    fn next(&mut self, learned: bool) -> f64;
+    /// New weights from `c'K_f c` after a block, for those that keep it.
+    fn refresh(&mut self, _norms: &[f64]) {}
+    /// After an epoch; `expansion` may be begun anew.
+    fn turn(&mut self, task: &Task<'_>, epoch: u64, expansion: &mut Expansion) -> Result<()>;
+    /// The model of what was learned so far.
+    fn model(&self, task: &Task<'_>, expansion: Expansion) -> Result<Mixed>;
+}
+
+/// A learner of rows in random order.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<R>(PhantomData<fn() -> R>);
+
+impl<R> Default for Batch<R> {
+    fn default() -> Self {
+        Batch(PhantomData)
+    }
+}
+
+/// Where a run stands.
+#[derive(Clone)]
+pub struct State<R> {
+    /// Rows seen.
+    seen: u64,
+    expansion: Expansion,
+    /// `c'K_f c` over all functions, for rules that ask for it, and how many rows had been learned at the last look at it.
+    inner: Option<Inner>,
+    learned: u64,
+    looked: u64,
+    rule: R,
+    /// The weights as the stack takes them, until they change.
+    mixture: Option<Arc<Mixture>>,
+}
+
+impl<R: Rule> Codec for State<R> {
+    fn encode(&self) -> Record {
+        let mut record = Record::default();
+        record.put("seen", &self.seen);
+        record.put("learned", &self.learned);
+        record.put("looked", &self.looked);
+        record.put("expansion", &self.expansion);
+        record.put("rule", &self.rule);
+        if let Some(inner) = &self.inner {
+            record.put("inner", inner);
+        }
+        record
+    }
+
+    fn decode(record: &Record) -> Result<Self> {
+        Ok(State {
+            seen: record.take("seen")?,
+            learned: record.take("learned")?,
+            looked: record.take("looked")?,
+            expansion: record.take("expansion")?,
+            rule: record.take("rule")?,
+            inner: R::NORMS.then(|| record.take("inner")).transpose()?,
+            mixture: None,
+        })
+    }
+}
+
+impl<R: Rule> State<R> {
+    /// Learns the rows of one block, a part of the order of an epoch.
+    fn block(&mut self, task: &Task<'_>, rows: &[usize], places: &mut [u32]) -> Result<()> {
+        let (stack, pool) = (task.stack()?, task.pool);
+        let mixture = match &self.mixture {
+            Some(mixture) => mixture.clone(),
+            None => Arc::new(stack.mixture(self.rule.weights(), pool)?),
+        };
+        self.mixture = Some(mixture.clone());
+        let among = stack.view(rows)?;
+        let across = stack.between(rows, &self.expansion.points)?;
+        let mut scores = across.decide(&mixture, &self.expansion.coefficients, pool)?;
+        let own = among.mix(&mixture, pool)?;
+        let classes: Vec<usize> = rows.iter().map(|&i| task.labels.codes()[i]).collect();
+        let rule = &mut self.rule;
+        let events = walk(&mut scores, &own, &classes, |_, margin| {
+            let (time, learned) = (rule.time(), margin < rule.threshold());
+            let delta = rule.next(learned);
+            learned.then_some((time, delta))
+        });
+        self.learned += events.len() as u64;
+        if let Some(inner) = &mut self.inner {
+            let deltas = deltas(&events, rows.len(), self.expansion.n_functions());
+            let change = Change { across: &across, among: &among, deltas: &deltas };
+            change.add_to(std::slice::from_mut(inner), &self.expansion, pool)?;
+        }
+        let at = |row: usize| (places[row] != NOWHERE).then_some(places[row] as usize);
+        let before = self.expansion.points.len();
+        self.expansion.add(&events, rows, at);
+        for (place, &row) in self.expansion.points.iter().enumerate().skip(before) {
+            places[row] = place as u32;
+        }
+        self.refresh(stack, task)
+    }
+
+    /// New weights from `c'K_f c` once it may have changed by more than a little.
+    fn refresh(&mut self, stack: &Stack, task: &Task<'_>) -> Result<()> {
+        let Some(inner) = &self.inner else { return Ok(()) };
+        if (self.learned - self.looked) * REFRESH > self.looked {
+            let norms = stack.inner_products(&[inner], task.pool)?.into_data();
+            self.rule.refresh(&norms);
+            (self.looked, self.mixture) = (self.learned, None);
+        }
+        Ok(())
+    }
+}
+
+/// What a block changes: one row per row of it, one column per function.
+pub(super) fn deltas(events: &[Event], n_rows: usize, n_functions: usize) -> Matrix {
+    let mut deltas = Matrix::zeros(n_rows, n_functions);
+    for event in events {
+        for (m, delta) in event.parts(n_functions) {
+            deltas.row_mut(event.row)[m] += delta;
+        }
+    }
+    deltas
+}
+
+/// The rows in the order of an epoch.
+fn order(task: &Task<'_>, epoch: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..task.n_samples()).collect();
+    task.rng(epoch, 0).shuffle(&mut order);
+    order
+}
+
+impl<R: Rule> Method for Batch<R> {
+    type State = State<R>;
+    type Model = Mixed;
+
+    fn about(&self) -> About {
+        R::ABOUT
+    }
+
+    fn init(&self, task: &Task<'_>, params: &Params) -> Result<State<R>> {
+        let stack = task.stack()?;
+        if task.n_samples() >= NOWHERE as usize {
+            return Err(Error::input(format!("{} rows are more than this method can number", task.n_samples())));
+        }
+        Ok(State {
+            seen: 0,
+            expansion: Expansion::new(n_functions(task.labels.n_classes())),
+            inner: R::NORMS.then(|| stack.inner()),
+            learned: 0,
+            looked: 0,
+            rule: R::begin(params, task, stack.n_kernels())?,
+            mixture: None,
+        })
+    }
+
+    fn check(&self, task: &Task<'_>, _: &Params, state: &State<R>) -> Result<()> {
+        let (stack, n_functions) = (task.stack()?, n_functions(task.labels.n_classes()));
+        state.expansion.check(task.n_samples(), n_functions)?;
+        state.inner.as_ref().map_or(Ok(()), |inner| stack.check_inner(inner))?;
+        state.rule.check(stack.n_kernels(), n_functions)
+    }
+
+    fn step(&self, task: &Task<'_>, _: &Params, state: &mut State<R>, control: &Control) -> Result<Progress> {
+        let n = task.n_samples() as u64;
+        let total = state.rule.n_epochs() * n;
+        let progress = |seen: u64| Progress::of(seen as usize, total as usize);
+        let mut next = state.clone();
+        let epoch = next.seen / n;
+        let order = order(task, epoch);
+        let mut places = vec![NOWHERE; order.len()];
+        for (place, &row) in next.expansion.points.iter().enumerate() {
+            places[row] = place as u32;
+        }
+        let end = (next.seen + STEP).min((epoch + 1) * n);
+        while next.seen < end {
+            if control.stop().is_some() {
+                return Ok(Progress::cancelled());
+            }
+            let first = next.seen - epoch * n;
+            let rows = &order[first as usize..block_end(first).min(end - epoch * n) as usize];
+            next.block(task, rows, &mut places)?;
+            next.seen += rows.len() as u64;
+        }
+        if next.seen == (epoch + 1) * n {
+            next.rule.turn(task, epoch + 1, &mut next.expansion)?;
+            next.mixture = None;
+        }
+        *state = next;
+        Ok(progress(state.seen))
+    }
+
+    fn finish(&self, task: &Task<'_>, _: &Params, state: State<R>) -> Result<Mixed> {
+        state.rule.model(task, state.expansion)
+    }
+}

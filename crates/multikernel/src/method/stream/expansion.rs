@@ -1,0 +1,200 @@
+//! Coefficients that all kernels share, and how rows are learned one after the other in blocks.
+//!
+//! Learners of this folder write their weights as `w_mf = scale_mf sum_n c_nm Phi_f(x_n)`: the coefficients c are the same
+//! for every kernel f, so that a score needs one combined kernel per class instead of F. Rows are taken in blocks. The
+//! decisions of a block on the points known at its beginning are one product, on all threads; what is learned inside the
+//! block is added for its later rows one by one. So a row has the same bits however many rows come with it.
+
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+use crate::pool::Pool;
+use crate::record;
+use crate::stack::{Inner, Stack};
+
+/// Rows of a block.
+pub(super) const BLOCK: u64 = 64;
+
+/// Where the block ends that row number `seen` (from 0) is in: early blocks are short, because the first rows change most.
+pub(super) fn block_end(seen: u64) -> u64 {
+    if seen < BLOCK { (seen + 1).next_power_of_two() } else { (seen / BLOCK + 1) * BLOCK }
+}
+
+/// Score functions of so many classes: two classes are one function, positive for the second.
+pub(super) fn n_functions(n_classes: usize) -> usize {
+    if n_classes == 2 { 1 } else { n_classes }
+}
+
+/// One score per class from those of the functions.
+pub(super) fn class_scores(functions: &[f64]) -> Vec<f64> {
+    match functions {
+        [one] => vec![-one, *one],
+        all => all.to_vec(),
+    }
+}
+
+/// A row that was learned: `delta` more for its class, less for the rival.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Event {
+    /// Its place in the block.
+    pub(super) row: usize,
+    pub(super) class: usize,
+    pub(super) rival: usize,
+    pub(super) delta: f64,
+    /// Rows seen before it.
+    pub(super) time: u64,
+}
+
+impl Event {
+    /// What it adds to the coefficients: function and number.
+    pub(super) fn parts(&self, n_functions: usize) -> impl Iterator<Item = (usize, f64)> {
+        let sign = if self.class == 1 { self.delta } else { -self.delta };
+        let all = match n_functions {
+            1 => [Some((0, sign)), None],
+            _ => [Some((self.class, self.delta)), Some((self.rival, -self.delta))],
+        };
+        all.into_iter().flatten()
+    }
+}
+
+/// The class other than `class` with the largest score, the first of equals, and how far `class` is above it. None for a
+/// single class.
+pub(super) fn rival(functions: &[f64], class: usize) -> Option<(usize, f64)> {
+    if let [one] = functions {
+        let sign = if class == 1 { 2.0 } else { -2.0 };
+        return Some((1 - class.min(1), sign * one));
+    }
+    let others = (0..functions.len()).filter(|&m| m != class);
+    let best = others.rev().max_by(|&a, &b| functions[a].total_cmp(&functions[b]))?;
+    Some((best, functions[class] - functions[best]))
+}
+
+record! {
+    /// Points and their coefficients.
+    #[derive(Clone, Debug, Default)]
+    pub(super) struct Expansion {
+        /// Which rows of the training data; of a stream, the points kept.
+        pub(super) points: Vec<usize>,
+        /// One row per point, one column per function.
+        pub(super) coefficients: Matrix,
+        /// Sums of time times what was added then, from which averages over all times are found.
+        pub(super) times: Matrix,
+    }
+}
+
+impl Expansion {
+    pub(super) fn new(n_functions: usize) -> Expansion {
+        let none = Matrix::zeros(0, n_functions);
+        Expansion { points: vec![], coefficients: none.clone(), times: none }
+    }
+
+    pub(super) fn n_functions(&self) -> usize {
+        self.coefficients.n_cols()
+    }
+
+    /// Whether arrays read from a file fit together and the training data.
+    pub(super) fn check(&self, n_samples: usize, n_functions: usize) -> Result<()> {
+        let n = self.points.len();
+        let shapes = [&self.coefficients, &self.times].iter().all(|m| m.n_rows() == n && m.n_cols() == n_functions);
+        if shapes && self.points.iter().all(|&i| i < n_samples) {
+            Ok(())
+        } else {
+            Err(Error::input("points and coefficients do not fit together; the file was not written by this method"))
+        }
+    }
+
+    /// Adds what a block learned; its rows differ. `at` says where a row stands among the points, if it does.
+    pub(super) fn add(&mut self, events: &[Event], rows: &[usize], at: impl Fn(usize) -> Option<usize>) {
+        let n_functions = self.n_functions();
+        let mut grown = [&mut self.coefficients, &mut self.times].map(|matrix| std::mem::take(matrix).into_data());
+        for event in events {
+            let row = rows[event.row];
+            let place = at(row).unwrap_or_else(|| {
+                self.points.push(row);
+                grown.iter_mut().for_each(|values| values.resize(values.len() + n_functions, 0.0));
+                self.points.len() - 1
+            });
+            for (m, delta) in event.parts(n_functions) {
+                grown[0][place * n_functions + m] += delta;
+                grown[1][place * n_functions + m] += delta * event.time as f64;
+            }
+        }
+        let n = self.points.len();
+        let [coefficients, times] = grown.map(|data| Matrix::from_vec(n, n_functions, data).unwrap_or_default());
+        (self.coefficients, self.times) = (coefficients, times);
+    }
+
+    /// The coefficients of the average of the first `n` iterates, the t-th of which, `(1/t) sum c`, has the weight t:
+    /// what was added at time tau (from 0) has the weight `2 (n - tau) / (n (n + 1))`.
+    pub(super) fn averaged(&self, n: u64) -> Matrix {
+        let (n, norm) = (n as f64, 2.0 / (n as f64 * (n as f64 + 1.0)));
+        let (c, times) = (&self.coefficients, &self.times);
+        Matrix::from_fn(c.n_rows(), c.n_cols(), |i, m| norm * (n * c.get(i, m) - times.get(i, m)))
+    }
+
+    /// Columns with a coefficient that is not zero, and the coefficients.
+    pub(super) fn used(&self, m: usize) -> (Vec<usize>, Vec<f64>) {
+        let column = self.coefficients.rows().enumerate().map(|(i, row)| (i, row[m]));
+        column.filter(|&(_, value)| value != 0.0).unzip()
+    }
+}
+
+/// Goes through the rows of a block in order. `scores` are their raw scores on what was known before the block; `own[c]`
+/// are the combined kernels among the rows, of one function or of all; `step` is given a row and its raw margin (how far its
+/// class is above the rival) and says what the row adds, if it is learned.
+pub(super) fn walk(
+    scores: &mut Matrix,
+    own: &[Matrix],
+    classes: &[usize],
+    mut step: impl FnMut(usize, f64) -> Option<(u64, f64)>,
+) -> Vec<Event> {
+    let mut events = vec![];
+    for (row, &class) in classes.iter().enumerate() {
+        let Some((rival, margin)) = rival(scores.row(row), class) else { continue };
+        let Some((time, delta)) = step(row, margin) else { continue };
+        let event = Event { row, class, rival, delta, time };
+        for later in row + 1..classes.len() {
+            add_event(&event, |m| own[m.min(own.len() - 1)].get(later, row), scores.row_mut(later));
+        }
+        events.push(event);
+    }
+    events
+}
+
+/// Adds to the scores of one row what an event before it changed; `kernel` is the combined kernel of each function between
+/// the two rows.
+pub(super) fn add_event(event: &Event, kernel: impl Fn(usize) -> f64, scores: &mut [f64]) {
+    for (m, delta) in event.parts(scores.len()) {
+        scores[m] += delta * kernel(m);
+    }
+}
+
+/// Changes of coefficients at some points: `deltas` has one row per point, one column per function.
+pub(super) struct Change<'a> {
+    /// Between the points that change (rows) and all points before the change (columns).
+    pub(super) across: &'a Stack,
+    /// Among the points that change.
+    pub(super) among: &'a Stack,
+    pub(super) deltas: &'a Matrix,
+}
+
+impl Change<'_> {
+    /// Keeps `c_m'K_f c_m` up to date for all kernels f: `(c + d)'K(c + d) = c'K c + 2 d'K c + d'K d`. There is one sum per
+    /// function, or one for all of them together.
+    pub(super) fn add_to(&self, inner: &mut [Inner], before: &Expansion, pool: &Pool) -> Result<()> {
+        for m in 0..self.deltas.n_cols() {
+            let sum = m.min(inner.len() - 1);
+            let rows: Vec<usize> = (0..self.deltas.n_rows()).filter(|&i| self.deltas.get(i, m) != 0.0).collect();
+            if rows.is_empty() {
+                continue;
+            }
+            let deltas: Vec<f64> = rows.iter().map(|&i| self.deltas.get(i, m)).collect();
+            let (columns, coefficients) = before.used(m);
+            if !columns.is_empty() {
+                let twice: Vec<f64> = deltas.iter().map(|delta| 2.0 * delta).collect();
+                self.across.between(&rows, &columns)?.add_inner(&twice, &coefficients, &mut inner[sum], pool)?;
+            }
+            self.among.view(&rows)?.add_inner(&deltas, &deltas, &mut inner[sum], pool)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! The model of the learners of this folder: kernel weights, for each class its own or for all the same, and coefficients.
+
+use super::expansion::{class_scores, n_functions};
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+use crate::method::machine::Told;
+use crate::pool::Pool;
+use crate::record;
+use crate::run::{Input, Predict};
+
+record! {
+    /// `g_m(x) = sum_n coef_nm sum_f weights_fm k_f(x_n, x)`, one function per class, or one for two classes. Only points
+    /// with a coefficient that is not zero are kept.
+    ///
+    /// Cost of a score: one kernel value per point and kernel; one in all for many radial kernels on the same columns.
+    #[derive(Clone, Debug)]
+    pub struct Mixed {
+        support: Vec<usize>,
+        coef: Matrix,
+        /// P x 1 for all functions, or P x functions.
+        weights: Matrix,
+        /// The mean of the weights over the functions; they add up to 1.
+        overall: Vec<f64>,
+        warnings: Vec<String>,
+        told: Told,
+    }
+}
+
+impl Mixed {
+    /// From all points and their coefficients.
+    pub(super) fn new(points: &[usize], coef: &Matrix, weights: &Matrix) -> Mixed {
+        let used: Vec<usize> = (0..points.len()).filter(|&i| coef.row(i).iter().any(|&c| c != 0.0)).collect();
+        let overall: Vec<f64> = weights.rows().map(|row| row.iter().sum::<f64>()).collect();
+        let total: f64 = overall.iter().sum();
+        let even = 1.0 / overall.len().max(1) as f64;
+        Mixed {
+            support: used.iter().map(|&i| points[i]).collect(),
+            coef: coef.select_rows(&used),
+            weights: weights.clone(),
+            overall: overall.iter().map(|w| if total > 0.0 { w / total } else { even }).collect(),
+            warnings: vec![],
+            told: Told::default(),
+        }
+    }
+
+    pub(super) fn with_facts(mut self, facts: Vec<(String, String)>) -> Mixed {
+        self.told = Told(facts);
+        self
+    }
+
+    pub(super) fn with_warnings(mut self, warnings: Vec<String>) -> Mixed {
+        self.warnings = warnings;
+        self
+    }
+
+    /// Kernels with a weight.
+    fn used(&self) -> Vec<usize> {
+        (0..self.weights.n_rows()).filter(|&f| self.weights.row(f).iter().any(|&w| w != 0.0)).collect()
+    }
+}
+
+impl Predict for Mixed {
+    fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
+        let stack = input.stack()?;
+        let mixture = stack.mixture(&self.weights.select_rows(&self.used()), pool)?;
+        let functions = stack.decide(&mixture, &self.coef, pool)?;
+        let data: Vec<f64> = functions.rows().flat_map(class_scores).collect();
+        let n_classes = if functions.n_cols() == 1 { 2 } else { functions.n_cols() };
+        Matrix::from_vec(functions.n_rows(), n_classes, data)
+    }
+
+    fn check(&self, n_kernels: usize, n_classes: usize) -> Result<()> {
+        let n_functions = n_functions(n_classes);
+        let fits = self.coef.n_rows() == self.support.len()
+            && self.coef.n_cols() == n_functions
+            && self.weights.n_rows() == n_kernels
+            && [1, n_functions].contains(&self.weights.n_cols())
+            && self.overall.len() == n_kernels;
+        if fits {
+            Ok(())
+        } else {
+            Err(Error::input("its arrays do not fit together; the file was not written by this method"))
+        }
+    }
+
+    fn points(&self) -> &[usize] {
+        &self.support
+    }
+
+    fn kernels(&self) -> Option<Vec<usize>> {
+        Some(self.used())
+    }
+
+    fn weights(&self) -> Option<&[f64]> {
+        Some(&self.overall)
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        let mut facts = vec![("support points".to_string(), self.support.len().to_string())];
+        facts.extend(self.told.0.iter().cloned());
+        facts
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+}
