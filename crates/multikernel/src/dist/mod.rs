@@ -1,5 +1,16 @@
 //! Random variates we own. All randomness is (seed, stream, position) of one counter-based generator.
+//!
+//! A variate draws as many words of its generator as it needs, which may vary, and keeps none back: the position alone says
+//! where a stream stands. Logarithms and exponentials are our own, so the bits are the same on every machine.
 
+#[cfg(test)]
+mod check;
+mod gamma;
+mod inverse_gaussian;
+mod normal;
 mod rng;
 
+pub use gamma::{gamma, ln_gamma};
+pub use inverse_gaussian::{inverse_gaussian, ln_reciprocal_inverse_gaussian};
+pub use normal::normal;
 pub use rng::Rng;

@@ -7,7 +7,7 @@
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, axpy, dot};
 use crate::pool::Pool;
-use crate::simd::{Accumulate, PANEL, ROWS, accumulate, solve_lower, solve_transposed};
+use crate::simd::{Accumulate, PANEL, ROWS, accumulate, ln, solve_lower, solve_transposed};
 
 /// Columns that are factored together.
 const BLOCK: usize = 64;
@@ -295,20 +295,6 @@ fn subtract(
     }
 }
 
-/// The natural logarithm of a positive number that is not subnormal. Our own, because the system's differs between systems.
-fn ln(x: f64) -> f64 {
-    const MANTISSA: u64 = (1 << 52) - 1;
-    let bits = x.to_bits();
-    let (mut exponent, mut m) = ((bits >> 52) as i64 - 1023, f64::from_bits(bits & MANTISSA | 1023 << 52));
-    if m > std::f64::consts::SQRT_2 {
-        (exponent, m) = (exponent + 1, m / 2.0);
-    }
-    // log m = 2 atanh((m - 1) / (m + 1)), a series in a square below 0.0295: the terms left out are below a rounding.
-    let t = (m - 1.0) / (m + 1.0);
-    let series = (0..11).rev().fold(0.0, |sum, k| sum * (t * t) + 1.0 / f64::from(2 * k + 1));
-    exponent as f64 * std::f64::consts::LN_2 + 2.0 * t * series
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -439,16 +425,5 @@ mod tests {
         assert!(matches!(Cholesky::new(definite(9, 0.1), &pool, &|| true), Err(Error::Stopped(_))));
         let factor = Cholesky::new(definite(9, 0.1), &pool, &go_on).unwrap();
         assert!(matches!(factor.inverse(&pool, &|| true), Err(Error::Stopped(_))));
-    }
-
-    #[test]
-    fn ln_is_that_of_the_system_to_two_roundings() {
-        let mut rng = Rng::new(3, 0);
-        for _ in 0..10_000 {
-            let x = f64::powi(2.0, rng.below(600) as i32 - 300) * (0.5 + rng.uniform());
-            let (found, expected) = (ln(x), x.ln());
-            assert!((found - expected).abs() <= 4e-16 * expected.abs().max(0.5), "{x}: {found} for {expected}");
-        }
-        assert_eq!(ln(1.0), 0.0);
     }
 }

@@ -1,0 +1,81 @@
+//! The natural logarithm with the same bits on every machine, which that of the system library does not promise.
+
+use std::f64::consts::{LN_2, SQRT_2};
+
+/// 2 atanh(t) = 2 t (1 + t^2/3 + t^4/5 + ...); the highest power first.
+const SERIES: [f64; 11] = {
+    let mut series = [0.0; 11];
+    let mut k = 0;
+    while k < series.len() {
+        series[k] = 1.0 / (2 * (series.len() - k) - 1) as f64;
+        k += 1;
+    }
+    series
+};
+
+/// ln x to within two roundings of it or, near 1, of 1/2. Minus infinity at 0, NaN below.
+pub(crate) fn ln(x: f64) -> f64 {
+    const MANTISSA: u64 = (1 << 52) - 1;
+    if !(f64::MIN_POSITIVE..f64::INFINITY).contains(&x) {
+        return at_the_ends(x);
+    }
+    let bits = x.to_bits();
+    let (mut exponent, mut m) = ((bits >> 52) as i64 - 1023, f64::from_bits(bits & MANTISSA | 1023 << 52));
+    if m > SQRT_2 {
+        (exponent, m) = (exponent + 1, m / 2.0);
+    }
+    // ln m = 2 atanh((m - 1) / (m + 1)), a series in a square below 0.0295: the terms left out are below a rounding.
+    let t = (m - 1.0) / (m + 1.0);
+    let series = SERIES.iter().fold(0.0, |sum, c| sum * (t * t) + c);
+    exponent as f64 * LN_2 + 2.0 * t * series
+}
+
+/// [`ln`] of what is no positive normal number.
+#[cold]
+fn at_the_ends(x: f64) -> f64 {
+    if x > 0.0 && x.is_subnormal() {
+        // 2^54 times a subnormal number is exact and normal.
+        ln(x * (1u64 << 54) as f64) - 54.0 * LN_2
+    } else if x == 0.0 {
+        f64::NEG_INFINITY
+    } else if x > 0.0 {
+        x
+    } else {
+        f64::NAN
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dist::Rng;
+
+    #[test]
+    fn ln_is_that_of_the_system_to_two_roundings() {
+        let mut rng = Rng::new(3, 0);
+        for _ in 0..10_000 {
+            let x = f64::powi(2.0, rng.below(2000) as i32 - 1000) * (0.5 + rng.uniform());
+            let (found, expected) = (ln(x), x.ln());
+            assert!((found - expected).abs() <= 4e-16 * expected.abs().max(0.5), "{x}: {found} for {expected}");
+        }
+        for x in [5e-324, 1e-310, f64::MIN_POSITIVE, f64::MIN_POSITIVE.next_down(), f64::MAX] {
+            assert!((ln(x) - x.ln()).abs() <= 2e-13, "{x:e}: {} for {}", ln(x), x.ln());
+        }
+    }
+
+    #[test]
+    fn ln_at_special_arguments_is_exact() {
+        assert_eq!((ln(1.0), ln(0.0), ln(-0.0)), (0.0, f64::NEG_INFINITY, f64::NEG_INFINITY));
+        assert_eq!(ln(f64::INFINITY), f64::INFINITY);
+        for x in [-1.0, -5e-324, f64::NEG_INFINITY, f64::NAN] {
+            assert!(ln(x).is_nan(), "{x}");
+        }
+    }
+
+    #[test]
+    fn ln_keeps_its_bits() {
+        let found = [0.3, 2.5, 1e-200, 7e150].map(|x| ln(x).to_bits());
+        let expected = [0xbff3_4378_fcbd_a720, 0x3fed_5240_f0e0_e077, 0xc07c_c845_b54b_54f1, 0x4075_b556_baa6_b20f];
+        assert_eq!(found, expected);
+    }
+}
