@@ -38,5 +38,5 @@ pub use model::{Model, Prediction};
 pub use plan::{Plan, Session};
 pub use prepare::{Missing, Part, Prepared};
 pub use registry::Registry;
-pub use stream::{Mixed, MklDa};
+pub use stream::{Mixed, MklDa, Obscure, UfoMkl};
 pub use svm::Svm;

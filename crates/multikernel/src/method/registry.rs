@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Alignf, Average, BestView, EasyMkl, Evidence, Fheuristic, Level, LpMkl, Majority, MkBoostD1, MkBoostD2, MkBoostS1,
-    MkBoostS2, MklDa, Silp, SimpleMkl, Single, Svm,
+    MkBoostS2, MklDa, Obscure, Silp, SimpleMkl, Single, Svm, UfoMkl,
 };
 use crate::closest::closest;
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ impl Registry {
         let rules = simple.with(Fheuristic).with(Alignf).with(EasyMkl).with(Evidence);
         let margin = rules.with(SimpleMkl).with(Silp).with(Level).with(LpMkl);
         let boosted = margin.with(MkBoostD1).with(MkBoostD2).with(MkBoostS1).with(MkBoostS2);
-        boosted.with(MklDa::default())
+        boosted.with(MklDa::default()).with(UfoMkl::default()).with(Obscure::default())
     }
 
     /// Adds a method; one of the same name is replaced.

@@ -19,7 +19,7 @@ const REFRESH: u64 = 64;
 const NOWHERE: u32 = u32::MAX;
 
 /// What distinguishes learners of this folder, as the part of their state that is not coefficients.
-pub(super) trait Rule: Codec + Clone + Send + Sync + 'static {
+pub trait Rule: Codec + Clone + Send + Sync + 'static {
     /// The name card.
     const ABOUT: About;
     /// Whether `c'K_f c` is kept up to date all along, summed over the functions.

@@ -71,7 +71,7 @@ pub(super) fn rival(functions: &[f64], class: usize) -> Option<(usize, f64)> {
 record! {
     /// Points and their coefficients.
     #[derive(Clone, Debug, Default)]
-    pub(super) struct Expansion {
+    pub struct Expansion {
         /// Which rows of the training data; of a stream, the points kept.
         pub(super) points: Vec<usize>,
         /// One row per point, one column per function.

@@ -6,14 +6,19 @@
 //! numbers c shared by all kernels; given the norms of the weights come new ridges.
 
 use super::batch::{Batch, Rule};
-use super::expansion::Expansion;
+use super::expansion::{Expansion, n_functions, rival};
 use super::model::Mixed;
+use super::sampled::{Sampled, best_scale};
 use crate::error::{Error, Result};
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::record;
 use crate::run::{About, Allowed, Needs, Param, Params, Task};
+use crate::simd::{exp, ln};
 use crate::stack::Symmetric;
+
+/// The stream of the samplers, apart from those of the orders of rows.
+const SAMPLES: u64 = 1 << 40;
 
 /// Max-margin multiple kernel learning by data augmentation, by stochastic gradients on whole-number coefficients.
 pub type MklDa = Batch<Ridges>;
@@ -36,7 +41,6 @@ record! {
     #[derive(Clone, Debug)]
     pub struct Ridges {
         n_samples: usize,
-        r: f64,
         rho: f64,
         epochs: u64,
         loops: u64,
@@ -44,6 +48,12 @@ record! {
         time: u64,
         /// `1 / gamma_mf` up to a common factor: the mean over the functions adds up to 1.
         weights: Matrix,
+        /// The raw margin below which the first row is learned: one over that factor.
+        unit: f64,
+        sampled: bool,
+        rescaled: bool,
+        /// The trade-off parameters, where they are sampled.
+        trade: Sampled,
         /// How far the weights moved in each loop: half the sum of differences, mean over the functions.
         moves: Vec<f64>,
         /// The loop before, for a run that is stopped early in the next.
@@ -53,13 +63,64 @@ record! {
 }
 
 impl Ridges {
+    /// Those of the average of all iterates; of the last one as printed.
+    fn coefficients(&self, expansion: &Expansion) -> Matrix {
+        if self.sampled && !self.rescaled { expansion.coefficients.clone() } else { expansion.averaged(self.time) }
+    }
+
     /// New weights of the kernels from `c_m'K_f c_m` (P x functions).
-    fn reweigh(&mut self, norms: &Matrix) {
-        let weights = stable(&self.weights, norms, self.rho);
+    fn reweigh(&mut self, task: &Task<'_>, expansion: &Expansion) -> Result<()> {
+        let norms = norms(task, expansion)?;
+        let weights = match self.sampled {
+            false => stable(&self.weights, &norms, self.rho),
+            true => self.sample(task, expansion, &norms)?,
+        };
         let total: f64 = weights.data().iter().zip(self.weights.data()).map(|(a, b)| (a - b).abs()).sum();
         self.moves.push(0.5 * total / weights.n_cols() as f64);
         self.weights = weights;
+        Ok(())
     }
+
+    /// Draws new ridges given the weights `w_mf = (1 / (gamma_mf t)) sum_n c_nm Phi_f(x_n)`.
+    fn sample(&mut self, task: &Task<'_>, expansion: &Expansion, norms: &Matrix) -> Result<Matrix> {
+        let n_classes = task.labels.n_classes();
+        let of_class = |f: usize, m: usize| norms.get(f, m.min(norms.n_cols() - 1)).max(0.0);
+        let ln_time = ln(self.time as f64);
+        let mut ln_norms = Matrix::from_fn(norms.n_rows(), n_classes, |f, m| {
+            0.5 * ln(of_class(f, m)) - ln_time - self.trade.ln_gamma(f, m)
+        });
+        if self.rescaled {
+            let shift = self.rescale(task, expansion, norms)?;
+            ln_norms.data_mut().iter_mut().for_each(|ln_norm| *ln_norm += shift);
+        }
+        let mut rng = task.rng(SAMPLES, self.trade.position());
+        self.trade.sample(&ln_norms, &mut rng);
+        let (weights, scale) = self.trade.weights();
+        self.unit = unit(scale);
+        Ok(weights)
+    }
+
+    /// The logarithm of the factor that brings the weights to the best point of their ray: after so few steps they are far
+    /// too long.
+    fn rescale(&self, task: &Task<'_>, expansion: &Expansion, norms: &Matrix) -> Result<f64> {
+        let all: Vec<usize> = (0..task.n_samples()).collect();
+        let stack = task.stack()?;
+        let mixture = stack.mixture(&self.weights, task.pool)?;
+        let scores = stack.between(&all, &expansion.points)?.decide(&mixture, &expansion.coefficients, task.pool)?;
+        let margin = |(&class, row): (&usize, &[f64])| rival(row, class).map_or(0.0, |(_, margin)| margin);
+        let margins: Vec<f64> = task.labels.codes().iter().zip(scores.rows()).map(margin).collect();
+        // With weights of unit scale: sum_mf N gamma_mf |w_mf|^2 = N unit sum_mf weights_mf c_m'K_f c_m.
+        let n_classes = task.labels.n_classes() as f64 / norms.n_cols() as f64;
+        let squares: f64 = self.weights.data().iter().zip(norms.data()).map(|(w, norm)| w * norm.max(0.0)).sum();
+        let q = n_classes * squares * self.n_samples as f64 * self.unit;
+        // Raw scores times this are those of the best point; those of the weights are raw / (unit time).
+        Ok(best_scale(&margins, q).map_or(0.0, |scale| ln(scale) + ln(self.unit) + ln(self.time as f64)))
+    }
+}
+
+/// `e^-scale`, and never 0: a row without a margin is learned at any scale.
+fn unit(scale: f64) -> f64 {
+    exp(-scale).max(f64::MIN_POSITIVE)
 }
 
 /// `q = 1 / (rho + 1/s)` for norms `s_mf = d_mf sqrt(c_m'K_f c_m)` of unit root mean square; d is q with a mean over the
@@ -100,15 +161,33 @@ impl Rule for Ridges {
     const NORMS: bool = false;
 
     fn begin(params: &Params, task: &Task<'_>, n_kernels: usize) -> Result<Self> {
-        let n_functions = super::expansion::n_functions(task.labels.n_classes());
+        let (n, n_classes) = (task.n_samples(), task.labels.n_classes());
+        let n_functions = n_functions(n_classes);
+        let variant = params.text("variant");
+        let (sampled, rescaled) = (variant != "stable", variant == "gibbs");
+        let even = Matrix::from_fn(n_kernels, n_functions, |_, _| 1.0 / n_kernels as f64);
+        let trade = if sampled {
+            Sampled::begin(rescaled, n, n_kernels, n_classes, task.rng(SAMPLES, 0))
+        } else {
+            Sampled::default()
+        };
+        let (weights, unit) = if sampled {
+            let (weights, scale) = trade.weights();
+            (weights, unit(scale))
+        } else {
+            (even, 1.0 / (params.number("r") * n as f64))
+        };
         Ok(Ridges {
-            n_samples: task.n_samples(),
-            r: params.number("r"),
+            n_samples: n,
             rho: params.number("rho"),
             epochs: params.whole("epochs") as u64,
             loops: params.whole("loops") as u64,
             time: 0,
-            weights: Matrix::from_fn(n_kernels, n_functions, |_, _| 1.0 / n_kernels as f64),
+            weights,
+            unit,
+            sampled,
+            rescaled,
+            trade,
             moves: vec![],
             kept: Expansion::new(n_functions),
             kept_weights: Matrix::zeros(n_kernels, n_functions),
@@ -119,6 +198,9 @@ impl Rule for Ridges {
         let shapes = [&self.weights, &self.kept_weights];
         let fits = shapes.iter().all(|m| m.n_rows() == n_kernels && m.n_cols() == n_functions);
         self.kept.check(self.n_samples, n_functions)?;
+        if self.sampled {
+            self.trade.check(n_kernels, if n_functions == 1 { 2 } else { n_functions })?;
+        }
         if fits { Ok(()) } else { Err(Error::input("the checkpoint's arrays do not fit the data; start anew")) }
     }
 
@@ -131,7 +213,8 @@ impl Rule for Ridges {
     }
 
     fn threshold(&self) -> f64 {
-        self.time.max(1) as f64 / (self.r * self.n_samples as f64)
+        // g = (1/(t - 1)) sum_n c_n K, and a row is learned below a margin of 1.
+        self.time.max(1) as f64 * self.unit
     }
 
     fn time(&self) -> u64 {
@@ -148,12 +231,12 @@ impl Rule for Ridges {
             return Ok(());
         }
         self.kept_weights = self.weights.clone();
-        let averaged = expansion.averaged(self.time);
+        let coefficients = self.coefficients(expansion);
         if epoch < self.n_epochs() {
-            self.reweigh(&norms(task, expansion)?);
+            self.reweigh(task, expansion)?;
         }
         self.kept = std::mem::replace(expansion, Expansion::new(expansion.n_functions()));
-        self.kept.coefficients = averaged;
+        self.kept.coefficients = coefficients;
         self.time = 0;
         Ok(())
     }
@@ -161,11 +244,16 @@ impl Rule for Ridges {
     fn model(&self, _: &Task<'_>, expansion: Expansion) -> Result<Mixed> {
         // A loop that was not finished knows less than the one before it.
         let model = if self.kept.points.is_empty() {
-            Mixed::new(&expansion.points, &expansion.averaged(self.time), &self.weights)
+            Mixed::new(&expansion.points, &self.coefficients(&expansion), &self.weights)
         } else {
             Mixed::new(&self.kept.points, &self.kept.coefficients, &self.kept_weights)
         };
         let moves: Vec<String> = self.moves.iter().map(|moved| format!("{moved:.3}")).collect();
-        Ok(model.with_facts(vec![("kernel weights moved by".into(), moves.join(", "))]))
+        let mut facts = vec![("kernel weights moved by".into(), moves.join(", "))];
+        if !self.sampled {
+            return Ok(model.with_facts(facts));
+        }
+        facts.extend(self.trade.facts());
+        Ok(model.with_facts(facts).with_warnings(self.trade.warnings()))
     }
 }

@@ -4,7 +4,12 @@ mod batch;
 mod expansion;
 mod mklda;
 mod model;
+mod obscure;
+mod power;
+mod sampled;
+mod ufomkl;
 
-pub use batch::Batch;
 pub use mklda::MklDa;
 pub use model::Mixed;
+pub use obscure::Obscure;
+pub use ufomkl::UfoMkl;

@@ -1,0 +1,188 @@
+//! `obscure`: online-batch strongly convex multiple kernel learning (Orabona, Luo and Caputo 2010).
+
+use super::batch::{Batch, Rule};
+use super::expansion::{Expansion, rival};
+use super::model::Mixed;
+use super::power::{dual_power, q_norm};
+use crate::error::{Error, Result};
+use crate::kernel::DEFAULT_BANK;
+use crate::linalg::Matrix;
+use crate::record;
+use crate::run::{About, Allowed, Needs, Param, Params, Task};
+
+/// Minimises `lambda/2 |w|_{2,p}^2` plus the mean hinge loss, `lambda = 1/(c N)`, in two stages. The first is a perceptron
+/// with a margin and constant steps, which ends after an epoch without a mistake; its objective bounds the norm of the
+/// optimum. The second takes subgradient steps whose sizes follow from that bound, and never leaves it. The weights are `w_f =
+/// (1/q) (|theta_f| / |theta|_q)^(q-2) theta_f` with coefficients that all kernels share, and 1/p + 1/q = 1. Norms are kept up
+/// to date as rows are learned, and the kernel weights follow them after each block of 64 rows in which they may have changed by
+/// more than one part in 64. Step sizes are those of kernels with unit diagonal.
+pub type Obscure = Batch<TwoStages>;
+
+const PARAMS: &[Param] = &[
+    Param { name: "c", default: "1", allowed: Allowed::Positive, help: "trade-off: lambda is 1/(c N)" },
+    Param {
+        name: "p",
+        default: "1",
+        allowed: Allowed::Number(1.0, 2.0),
+        help: "norm over the kernels, from sparse (1, raised to 1/(1 - 1/(2 ln P))) to even (2)",
+    },
+    Param { name: "epochs", default: "5", allowed: Allowed::Whole(1, 1000), help: "passes over the rows in each stage" },
+];
+
+record! {
+    /// Weights of the kernels, the stage, and the size of steps.
+    #[derive(Clone, Debug)]
+    pub struct TwoStages {
+        lambda: f64,
+        q: f64,
+        epochs: u64,
+        /// Epochs of the first stage: at most as many as asked for, fewer once one was without a mistake.
+        first: u64,
+        /// Whether the second stage has begun, rows of this stage, and rows learned in this epoch.
+        second: bool,
+        time: u64,
+        learned: u64,
+        /// theta is this times the coefficients.
+        shrink: f64,
+        /// |theta|_q, up to what was learned since the last look at the norms.
+        norm: f64,
+        /// |w|_{2,p} at the last look, without the factor `shrink`.
+        length: f64,
+        /// Bound on the squared norm of the optimum, and the sum of what it adds to the strong convexity.
+        bound: f64,
+        tau: f64,
+        twice: bool,
+        weights: Matrix,
+    }
+}
+
+impl TwoStages {
+    /// Goes on by a row of the second stage.
+    fn second(&mut self, learned: bool) -> f64 {
+        let (lambda, q) = (self.lambda, self.q);
+        let n_kernels = self.weights.n_rows() as f64;
+        let reach = if learned { n_kernels.powf(1.0 / q) * std::f64::consts::SQRT_2 } else { 0.0 };
+        let gradient = reach + lambda / q * self.norm;
+        let a = lambda * self.time as f64 + self.tau;
+        self.tau += 0.5 * ((a * a + q * gradient * gradient / self.bound).sqrt() - a);
+        let eta = q / (lambda * self.time as f64 + self.tau);
+        self.scale(1.0 - eta * lambda / q);
+        let delta = eta / self.shrink;
+        let most = q * self.bound.sqrt();
+        if self.norm > most {
+            self.scale(most / self.norm);
+        }
+        delta
+    }
+
+    fn scale(&mut self, by: f64) {
+        self.shrink *= by;
+        self.norm *= by;
+    }
+
+    /// The objective, from the scores of all rows.
+    fn objective(&self, task: &Task<'_>, expansion: &Expansion) -> Result<f64> {
+        let all: Vec<usize> = (0..task.n_samples()).collect();
+        let stack = task.stack()?;
+        let mixture = stack.mixture(&self.weights, task.pool)?;
+        let scores = stack.between(&all, &expansion.points)?.decide(&mixture, &expansion.coefficients, task.pool)?;
+        let loss = |(&class, row): (&usize, &[f64])| {
+            rival(row, class).map_or(0.0, |(_, margin)| (1.0 - self.shrink * margin).max(0.0))
+        };
+        let loss: f64 = task.labels.codes().iter().zip(scores.rows()).map(loss).sum();
+        let length = self.shrink * self.length;
+        Ok(0.5 * self.lambda * length * length + loss / task.n_samples() as f64)
+    }
+}
+
+impl Rule for TwoStages {
+    const ABOUT: About = About {
+        name: "obscure",
+        summary: "OBSCURE: a perceptron with a margin, then subgradients of the p-norm over kernels",
+        needs: Needs::Pass,
+        params: PARAMS,
+        bank: DEFAULT_BANK,
+    };
+    const NORMS: bool = true;
+
+    fn begin(params: &Params, task: &Task<'_>, n_kernels: usize) -> Result<Self> {
+        let p = params.number("p");
+        let q = if p > 1.0 { (1.0 / (1.0 - 1.0 / p)).min(dual_power(n_kernels)) } else { dual_power(n_kernels) };
+        let epochs = params.whole("epochs") as u64;
+        Ok(TwoStages {
+            lambda: 1.0 / (params.number("c") * task.n_samples() as f64),
+            q,
+            epochs,
+            first: epochs,
+            second: false,
+            time: 0,
+            learned: 0,
+            shrink: 1.0,
+            norm: 0.0,
+            length: 0.0,
+            bound: 1.0,
+            tau: 0.0,
+            twice: task.labels.n_classes() == 2,
+            weights: Matrix::from_fn(n_kernels, 1, |_, _| (n_kernels as f64).powf(2.0 / q - 1.0) / q),
+        })
+    }
+
+    fn check(&self, n_kernels: usize, _: usize) -> Result<()> {
+        if self.weights.n_rows() == n_kernels && self.weights.n_cols() == 1 {
+            Ok(())
+        } else {
+            Err(Error::input("the checkpoint's arrays do not fit the data; start anew"))
+        }
+    }
+
+    fn n_epochs(&self) -> u64 {
+        self.first + self.epochs
+    }
+
+    fn weights(&self) -> &Matrix {
+        &self.weights
+    }
+
+    fn threshold(&self) -> f64 {
+        1.0 / self.shrink
+    }
+
+    fn time(&self) -> u64 {
+        self.time
+    }
+
+    fn next(&mut self, learned: bool) -> f64 {
+        self.time += 1;
+        self.learned += u64::from(learned);
+        if self.second { self.second(learned) } else { (self.weights.n_rows() as f64).powf(-2.0 / self.q) }
+    }
+
+    fn refresh(&mut self, norms: &[f64]) {
+        let factor = if self.twice { 2.0 } else { 1.0 };
+        let theta: Vec<f64> = norms.iter().map(|norm| (factor * norm.max(0.0)).sqrt()).collect();
+        let total = q_norm(&theta, self.q);
+        if !(total > 0.0 && total.is_finite()) {
+            return;
+        }
+        self.norm = self.shrink * total;
+        let weight = |f: usize| (theta[f] / total).powf(self.q - 2.0) / self.q;
+        self.weights = Matrix::from_fn(theta.len(), 1, |f, _| weight(f));
+        let lengths: Vec<f64> = theta.iter().zip(self.weights.data()).map(|(theta, weight)| theta * weight).collect();
+        self.length = q_norm(&lengths, 1.0 / (1.0 - 1.0 / self.q));
+    }
+
+    fn turn(&mut self, task: &Task<'_>, epoch: u64, expansion: &mut Expansion) -> Result<()> {
+        let done = std::mem::take(&mut self.learned) == 0;
+        if !self.second && (done || epoch == self.epochs) {
+            self.bound = 2.0 * self.objective(task, expansion)? / self.lambda;
+            (self.first, self.second, self.time) = (epoch, true, 0);
+        }
+        Ok(())
+    }
+
+    fn model(&self, _: &Task<'_>, mut expansion: Expansion) -> Result<Mixed> {
+        expansion.coefficients.data_mut().iter_mut().for_each(|c| *c *= self.shrink);
+        let model = Mixed::new(&expansion.points, &expansion.coefficients, &self.weights);
+        Ok(model.with_facts(vec![("epochs of the first stage".into(), self.first.to_string())]))
+    }
+}

@@ -1,0 +1,119 @@
+//! `ufomkl`: Ultra-Fast Optimisation of sparse multiple kernel learning (Orabona and Luo 2011).
+
+use super::batch::{Batch, Rule};
+use super::expansion::Expansion;
+use super::model::Mixed;
+use super::power::{dual_power, q_norm};
+use crate::error::{Error, Result};
+use crate::kernel::DEFAULT_BANK;
+use crate::linalg::Matrix;
+use crate::record;
+use crate::run::{About, Allowed, Needs, Param, Params, Task};
+
+/// Minimises `lambda/2 |w|_{2,p}^2 + alpha |w|_{2,1}` plus the mean hinge loss by one subgradient per row, with `lambda =
+/// 1/(c N)` and p next to 1. With `theta_f = sum_n c_n Phi_f(x_n)`, the sum of all subgradients, and `v_f = max(0, |theta_f| -
+/// alpha t)`, the weights are `w_f = (v_f / |theta_f|) (v_f / |v|_q)^(q-2) theta_f / (lambda t)`: all kernels share the
+/// whole-number coefficients c, and all classes the kernel weights. The norms are kept up to date as rows are learned, and the
+/// weights follow them after each block of 64 rows in which they may have changed by more than one part in 64.
+pub type UfoMkl = Batch<Subgradients>;
+
+const PARAMS: &[Param] = &[
+    Param { name: "c", default: "1", allowed: Allowed::Positive, help: "trade-off: lambda is 1/(c N)" },
+    Param {
+        name: "alpha",
+        default: "0",
+        allowed: Allowed::Number(0.0, f64::MAX),
+        help: "weight of the group norm: above 0, kernels drop out altogether",
+    },
+    Param { name: "epochs", default: "5", allowed: Allowed::Whole(1, 1000), help: "passes over the rows" },
+];
+
+record! {
+    /// Weights of the kernels and what they follow from.
+    #[derive(Clone, Debug)]
+    pub struct Subgradients {
+        lambda: f64,
+        alpha: f64,
+        epochs: u64,
+        time: u64,
+        q: f64,
+        /// Norms over both classes are twice those of the one function of two classes.
+        twice: bool,
+        weights: Matrix,
+    }
+}
+
+impl Rule for Subgradients {
+    const ABOUT: About = About {
+        name: "ufomkl",
+        summary: "UFO-MKL: sparse MKL by subgradients of the group norm, one row at a time",
+        needs: Needs::Pass,
+        params: PARAMS,
+        bank: DEFAULT_BANK,
+    };
+    const NORMS: bool = true;
+
+    fn begin(params: &Params, task: &Task<'_>, n_kernels: usize) -> Result<Self> {
+        let q = dual_power(n_kernels);
+        Ok(Subgradients {
+            lambda: 1.0 / (params.number("c") * task.n_samples() as f64),
+            alpha: params.number("alpha"),
+            epochs: params.whole("epochs") as u64,
+            time: 0,
+            q,
+            twice: task.labels.n_classes() == 2,
+            // Unit-diagonal kernels have equal norms after the first row.
+            weights: Matrix::from_fn(n_kernels, 1, |_, _| (n_kernels as f64).powf(2.0 / q - 1.0)),
+        })
+    }
+
+    fn check(&self, n_kernels: usize, _: usize) -> Result<()> {
+        if self.weights.n_rows() == n_kernels && self.weights.n_cols() == 1 {
+            Ok(())
+        } else {
+            Err(Error::input("the checkpoint's arrays do not fit the data; start anew"))
+        }
+    }
+
+    fn n_epochs(&self) -> u64 {
+        self.epochs
+    }
+
+    fn weights(&self) -> &Matrix {
+        &self.weights
+    }
+
+    fn threshold(&self) -> f64 {
+        self.lambda * self.time.max(1) as f64
+    }
+
+    fn time(&self) -> u64 {
+        self.time
+    }
+
+    fn next(&mut self, _: bool) -> f64 {
+        self.time += 1;
+        1.0
+    }
+
+    fn refresh(&mut self, norms: &[f64]) {
+        let factor = if self.twice { 2.0 } else { 1.0 };
+        let theta: Vec<f64> = norms.iter().map(|norm| (factor * norm.max(0.0)).sqrt()).collect();
+        let v: Vec<f64> = theta.iter().map(|norm| (norm - self.alpha * self.time as f64).max(0.0)).collect();
+        let total = q_norm(&v, self.q);
+        if !(total > 0.0 && total.is_finite()) {
+            // Every kernel dropped out: what was learned so far stays.
+            return;
+        }
+        let weight = |f: usize| if v[f] > 0.0 { v[f] / theta[f] * (v[f] / total).powf(self.q - 2.0) } else { 0.0 };
+        self.weights = Matrix::from_fn(theta.len(), 1, |f, _| weight(f));
+    }
+
+    fn turn(&mut self, _: &Task<'_>, _: u64, _: &mut Expansion) -> Result<()> {
+        Ok(())
+    }
+
+    fn model(&self, _: &Task<'_>, expansion: Expansion) -> Result<Mixed> {
+        Ok(Mixed::new(&expansion.points, &expansion.averaged(self.time), &self.weights))
+    }
+}
