@@ -53,7 +53,7 @@ pub mod testing;
 
 pub use error::{Error, Place, Result};
 pub use linalg::Matrix;
-pub use method::{Model, Plan};
+pub use method::{Model, Online, OnlineOptions, Plan};
 pub use pool::Pool;
 
 /// Compiles the examples of the README.

@@ -56,10 +56,10 @@ record! {
 /// # Ok::<(), multikernel::Error>(())
 /// ```
 pub struct Model {
-    header: Header,
+    pub(super) header: Header,
     missing: Missing,
-    kept: Kept,
-    learned: Learned,
+    pub(super) kept: Kept,
+    pub(super) learned: Learned,
     predictor: Box<dyn Predict>,
     record: Record,
 }
@@ -71,6 +71,8 @@ pub(super) struct Learned {
     pub(super) calibration: Option<Calibration>,
     /// Which parameters were chosen, among which.
     pub(super) tuned: Option<String>,
+    /// Where the learner of a stream stands.
+    pub(super) stream: Option<Record>,
 }
 
 /// What a model says of each row.
@@ -338,32 +340,9 @@ impl Model {
         stack.between(&(0..n).collect::<Vec<_>>(), &kept.columns)
     }
 
-    /// The features in the model's order: matched by name if the names are the same in another order.
+    /// The features in the model's order.
     fn ordered<'a>(&self, samples: &'a Samples) -> Result<Cow<'a, Features>> {
-        let (wanted, found) = (&self.header.features, samples.names());
-        if wanted.len() != found.len() {
-            return Err(Error::input(format!(
-                "rows have {} features, the model was trained with {}; give the same columns as in training",
-                found.len(),
-                wanted.len()
-            )));
-        }
-        if wanted == found {
-            return Ok(Cow::Borrowed(samples.features()));
-        }
-        let place: BTreeMap<&str, usize> = found.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
-        match wanted.iter().map(|name| place.get(name.as_str()).copied()).collect::<Option<Vec<usize>>>() {
-            Some(order) => Ok(Cow::Owned(samples.features().select_cols(&order))),
-            None if is_numbered(found) => Ok(Cow::Borrowed(samples.features())),
-            None => {
-                let missing: Vec<&str> =
-                    wanted.iter().map(String::as_str).filter(|name| !place.contains_key(name)).take(5).collect();
-                Err(Error::input(format!(
-                    "the rows lack features the model was trained with: {}; give the same columns as in training",
-                    missing.join(", ")
-                )))
-            }
-        }
+        ordered(&self.header.features, samples)
     }
 
     /// Writes the model to a file, atomically. Equal models give equal bytes.
@@ -426,6 +405,9 @@ impl Model {
         if let Some(calibration) = &self.learned.calibration {
             record.put_newer("calibration", calibration.encode());
         }
+        if let Some(stream) = &self.learned.stream {
+            record.put_newer("stream", stream.clone());
+        }
     }
 
     /// Reads a model of one of the standard methods.
@@ -477,6 +459,7 @@ impl Model {
             shares: newer(record, "shares", |inner| inner.take("values"))?,
             tuned: newer(record, "tuned", |inner| inner.take("line"))?,
             calibration: newer(record, "calibration", |inner| Calibration::decode(&inner))?,
+            stream: newer(record, "stream", Ok)?,
         };
         let mut model = Model { header, missing, kept: Kept::default(), learned, predictor, record: method };
         model.kept = model.decode_kept(record, all, used, kernels, centring)?;
@@ -567,6 +550,34 @@ impl Model {
             return Err(Error::input("it has not one kept row per point"));
         }
         Ok(())
+    }
+}
+
+/// The features in the order of these names: matched by name if the names are the same in another order.
+pub(super) fn ordered<'a>(wanted: &[String], samples: &'a Samples) -> Result<Cow<'a, Features>> {
+    let found = samples.names();
+    if wanted.len() != found.len() {
+        return Err(Error::input(format!(
+            "rows have {} features, the model was trained with {}; give the same columns as in training",
+            found.len(),
+            wanted.len()
+        )));
+    }
+    if wanted == found {
+        return Ok(Cow::Borrowed(samples.features()));
+    }
+    let place: BTreeMap<&str, usize> = found.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
+    match wanted.iter().map(|name| place.get(name.as_str()).copied()).collect::<Option<Vec<usize>>>() {
+        Some(order) => Ok(Cow::Owned(samples.features().select_cols(&order))),
+        None if is_numbered(found) => Ok(Cow::Borrowed(samples.features())),
+        None => {
+            let missing: Vec<&str> =
+                wanted.iter().map(String::as_str).filter(|name| !place.contains_key(name)).take(5).collect();
+            Err(Error::input(format!(
+                "the rows lack features the model was trained with: {}; give the same columns as in training",
+                missing.join(", ")
+            )))
+        }
     }
 }
 

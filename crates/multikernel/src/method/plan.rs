@@ -241,6 +241,10 @@ impl Plan {
         self.part != Part::All
     }
 
+    pub(super) fn stack_precision(&self) -> Precision {
+        self.precision
+    }
+
     pub(super) fn method(&self) -> &dyn AnyMethod {
         self.method.as_ref()
     }
@@ -306,8 +310,10 @@ impl Plan {
             shares: shares(&task, run.model.as_ref())?,
             calibration: self.calibrated(&task, &params, &run, session)?,
             tuned,
+            stream: None,
         };
-        let mut header = self.header(prepared, &params, fingerprint);
+        let (bank, kernels) = (prepared.preparation.bank.as_ref(), &prepared.kernels);
+        let mut header = self.header(&prepared.data, bank, kernels, &params, fingerprint);
         header.stop = match run.stop {
             Stop::Finished => "finished".into(),
             stop => format!("{stop} after {} of {} units of work", run.progress.done, run.progress.total),
@@ -366,30 +372,34 @@ impl Plan {
         identity
     }
 
-    fn header(&self, prepared: &Prepared<'_>, params: &Params, fingerprint: String) -> Header {
-        let samples: &Samples = &prepared.data.samples;
+    pub(super) fn header(
+        &self,
+        data: &Dataset,
+        bank: Option<&Bank>,
+        kernels: &[Kernel],
+        params: &Params,
+        fingerprint: String,
+    ) -> Header {
+        let samples: &Samples = &data.samples;
+        let kernels = if self.uses_kernels() { kernels } else { &[] };
         Header {
             method: self.name().into(),
             params: params.to_texts(),
-            kernels: prepared.preparation.bank.as_ref().filter(|_| self.uses_kernels()).map(Bank::to_string),
-            resolved: if self.uses_kernels() {
-                prepared.kernels.iter().map(Kernel::to_string).collect()
-            } else {
-                vec![]
-            },
+            kernels: bank.filter(|_| self.uses_kernels()).map(Bank::to_string),
+            resolved: kernels.iter().map(Kernel::to_string).collect(),
             scale: self.recipe.scale.word().into(),
             precision: self.precision,
             seed: self.seed,
-            classes: prepared.data.labels.classes().to_vec(),
+            classes: data.labels.classes().to_vec(),
             features: samples.names().to_vec(),
             views: samples
                 .views()
                 .iter()
                 .map(|view| format!("{}={}:{}", view.name, view.columns.start, view.columns.end))
                 .collect(),
-            label: prepared.data.label_name.clone(),
-            index_base: prepared.data.index_base.map(u64::from),
-            dataset: prepared.data.name.clone(),
+            label: data.label_name.clone(),
+            index_base: data.index_base.map(u64::from),
+            dataset: data.name.clone(),
             n_samples: samples.n_samples(),
             fingerprint,
             stop: String::new(),

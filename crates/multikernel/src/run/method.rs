@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use super::control::Control;
+use super::learner::{Begin, Learner};
 use super::observer::Progress;
 use super::params::{Param, Params};
 use crate::data::Labels;
@@ -258,6 +259,11 @@ pub trait Method: Send + Sync + 'static {
     fn step(&self, task: &Task<'_>, params: &Params, state: &mut Self::State, control: &Control) -> Result<Progress>;
     /// The model of a state, finished or not.
     fn finish(&self, task: &Task<'_>, params: &Params, state: Self::State) -> Result<Self::Model>;
+    /// A learner of rows that come one after the other, for methods that can.
+    fn learner(&self, _begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
+        let name = self.about().name;
+        Err(Error::param("method", format!("{name} needs all rows at once; mklda, ufomkl and obscure learn from a stream")))
+    }
 }
 
 /// A [`Method`] whose state and model types are hidden, so that many fit in one registry.
@@ -273,6 +279,8 @@ pub trait AnyMethod: Send + Sync {
     ) -> Result<Box<dyn AnyState<'a> + 'a>>;
     /// A model from its record.
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>>;
+    /// See [`Method::learner`].
+    fn learner(&self, begin: &Begin<'_>) -> Result<Box<dyn Learner>>;
 }
 
 /// A state together with its method.
@@ -316,6 +324,10 @@ impl<M: Method> AnyMethod for M {
 
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>> {
         Ok(Box::new(M::Model::decode(record)?))
+    }
+
+    fn learner(&self, begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
+        Method::learner(self, begin)
     }
 }
 

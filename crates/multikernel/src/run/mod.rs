@@ -6,6 +6,7 @@
 
 mod checkpoint;
 mod control;
+mod learner;
 mod method;
 mod observer;
 mod params;
@@ -13,6 +14,7 @@ mod runner;
 
 pub use checkpoint::Checkpoint;
 pub use control::{Canceller, Control, Stop};
+pub use learner::{Begin, Learner};
 pub(crate) use method::first_largest;
 pub use method::{About, AnyMethod, AnyState, Input, KernelsOfView, Method, Needs, Predict, Rows, Task};
 pub use observer::{Observer, Progress, Silent, Status};

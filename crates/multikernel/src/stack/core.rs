@@ -19,7 +19,7 @@ use crate::simd::{Real, skip_to_line};
 
 /// What all views of a stack share.
 pub(super) struct Core {
-    pub(super) layout: Layout,
+    pub(super) layout: Arc<Layout>,
     /// The shape of the whole.
     pub(super) cut: Cut,
     pub(super) precision: Precision,
@@ -127,7 +127,7 @@ impl Core {
         building: &Building<'_>,
     ) -> Core {
         let gated = left.is_gated() || right.as_ref().is_some_and(Points::is_gated);
-        let layout = Layout::new(kernels, building.precision, !gated);
+        let layout = Arc::new(Layout::new(kernels, building.precision, !gated));
         let columns = layout.groups.iter().map(|group| &group.columns);
         let points = right.as_ref().unwrap_or(&left).features();
         let plain = !building.sparse && matches!(points, Features::Dense(_));
@@ -147,6 +147,26 @@ impl Core {
             memory: building.memory,
             crossed: None,
             spare: building.pool.spare().clone(),
+        }
+    }
+
+    /// The same kernels between other points, dense and with all their views; nothing is stored.
+    pub(super) fn of_points(&self, cut: Cut, left: Points, right: Option<Points>) -> Core {
+        let n = self.layout.kernels.len();
+        Core {
+            layout: self.layout.clone(),
+            cut,
+            precision: self.precision,
+            store: Store::Nowhere,
+            left,
+            right,
+            backgrounds: vec![None; self.layout.groups.len()],
+            centring: vec![None; n],
+            row_means: vec![vec![]; n],
+            notes: vec![],
+            memory: self.memory,
+            crossed: None,
+            spare: self.spare.clone(),
         }
     }
 

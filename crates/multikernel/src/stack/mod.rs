@@ -296,6 +296,24 @@ impl Stack {
         Ok(Stack::new(core.stored(building)?, building))
     }
 
+    /// The same kernels between other points, for learners whose points come one after the other: `rows` and `columns`, or
+    /// `rows` among themselves. Nothing is stored, and each value depends on its two points alone. An error for kernels that
+    /// need more than that: centred ones, and Gram matrices.
+    pub fn of_points(&self, rows: &Matrix, columns: Option<&Points>) -> Result<Stack> {
+        let kernels = &self.core.layout.kernels;
+        if let Some(kernel) = kernels.iter().find(|kernel| kernel.is_centred() || kernel.gram().is_some()) {
+            return Err(Error::input(format!(
+                "{kernel} depends on all training rows; a stream needs kernels of two rows alone: leave out `centred` and Gram \
+                 matrices"
+            )));
+        }
+        let (n_rows, n_columns) = (rows.n_rows(), columns.map_or(rows.n_rows(), Points::n_points));
+        let cut = Cut { n_rows, n_cols: n_columns, symmetric: columns.is_none() };
+        let core = self.core.of_points(cut, Points::from(rows), columns.cloned());
+        let (rows, cols) = (Selection::All(n_rows), Selection::All(n_columns));
+        Ok(Stack { core: Arc::new(core), rows, cols, kernels: self.kernels.clone(), stop: self.stop.clone() })
+    }
+
     /// Number of row points.
     pub fn n_rows(&self) -> usize {
         self.rows.len()

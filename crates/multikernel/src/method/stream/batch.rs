@@ -8,7 +8,7 @@ use super::model::Mixed;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
-use crate::run::{About, Control, Method, Params, Progress, Task};
+use crate::run::{About, Begin, Control, Learner, Method, Params, Progress, Task};
 use crate::stack::{Inner, Mixture, Stack};
 
 /// Rows of one step: a state can be stored after it.
@@ -40,9 +40,11 @@ pub trait Rule: Codec + Clone + Send + Sync + 'static {
     /// Goes on by a row: what it adds to the coefficients if it is learned.
     fn next(&mut self, learned: bool) -> f64;
     /// New weights from `c'K_f c` after a block, for those that keep it.
-    fn refresh(&mut self, _norms: &[f64]) {}
+    fn refresh(&mut self, _norms: &Matrix) {}
     /// After an epoch; `expansion` may be begun anew.
     fn turn(&mut self, task: &Task<'_>, epoch: u64, expansion: &mut Expansion) -> Result<()>;
+    /// The learner of a stream.
+    fn learner(begin: &Begin<'_>) -> Result<Box<dyn Learner>>;
     /// The model of what was learned so far.
     fn model(&self, task: &Task<'_>, expansion: Expansion) -> Result<Mixed>;
 }
@@ -123,7 +125,7 @@ impl<R: Rule> State<R> {
         if let Some(inner) = &mut self.inner {
             let deltas = deltas(&events, rows.len(), self.expansion.n_functions());
             let change = Change { across: &across, among: &among, deltas: &deltas };
-            change.add_to(std::slice::from_mut(inner), &self.expansion, pool)?;
+            change.add_to(std::slice::from_mut(inner), true, &self.expansion, pool)?;
         }
         let at = |row: usize| (places[row] != NOWHERE).then_some(places[row] as usize);
         let before = self.expansion.points.len();
@@ -138,8 +140,7 @@ impl<R: Rule> State<R> {
     fn refresh(&mut self, stack: &Stack, task: &Task<'_>) -> Result<()> {
         let Some(inner) = &self.inner else { return Ok(()) };
         if (self.learned - self.looked) * REFRESH > self.looked {
-            let norms = stack.inner_products(&[inner], task.pool)?.into_data();
-            self.rule.refresh(&norms);
+            self.rule.refresh(&stack.inner_products(&[inner], task.pool)?);
             (self.looked, self.mixture) = (self.learned, None);
         }
         Ok(())
@@ -226,5 +227,9 @@ impl<R: Rule> Method for Batch<R> {
 
     fn finish(&self, task: &Task<'_>, _: &Params, state: State<R>) -> Result<Mixed> {
         state.rule.model(task, state.expansion)
+    }
+
+    fn learner(&self, begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
+        R::learner(begin)
     }
 }

@@ -139,18 +139,18 @@ impl Expansion {
 }
 
 /// Goes through the rows of a block in order. `scores` are their raw scores on what was known before the block; `own[c]`
-/// are the combined kernels among the rows, of one function or of all; `step` is given a row and its raw margin (how far its
-/// class is above the rival) and says what the row adds, if it is learned.
+/// are the combined kernels among the rows, of one function or of all; `step` is given the raw scores of a row, as they are when
+/// it is reached, and its raw margin (how far its class is above the rival), and says what the row adds, if it is learned.
 pub(super) fn walk(
     scores: &mut Matrix,
     own: &[Matrix],
     classes: &[usize],
-    mut step: impl FnMut(usize, f64) -> Option<(u64, f64)>,
+    mut step: impl FnMut(&[f64], f64) -> Option<(u64, f64)>,
 ) -> Vec<Event> {
     let mut events = vec![];
     for (row, &class) in classes.iter().enumerate() {
         let Some((rival, margin)) = rival(scores.row(row), class) else { continue };
-        let Some((time, delta)) = step(row, margin) else { continue };
+        let Some((time, delta)) = step(scores.row(row), margin) else { continue };
         let event = Event { row, class, rival, delta, time };
         for later in row + 1..classes.len() {
             add_event(&event, |m| own[m.min(own.len() - 1)].get(later, row), scores.row_mut(later));
@@ -179,21 +179,24 @@ pub(super) struct Change<'a> {
 
 impl Change<'_> {
     /// Keeps `c_m'K_f c_m` up to date for all kernels f: `(c + d)'K(c + d) = c'K c + 2 d'K c + d'K d`. There is one sum per
-    /// function, or one for all of them together.
-    pub(super) fn add_to(&self, inner: &mut [Inner], before: &Expansion, pool: &Pool) -> Result<()> {
-        for m in 0..self.deltas.n_cols() {
-            let sum = m.min(inner.len() - 1);
+    /// function or, if `pooled`, one over all classes, of which the one function of two classes stands for both.
+    pub(super) fn add_to(&self, inner: &mut [Inner], pooled: bool, before: &Expansion, pool: &Pool) -> Result<()> {
+        let n_functions = self.deltas.n_cols();
+        let factor = if pooled && n_functions == 1 { 2.0 } else { 1.0 };
+        for m in 0..n_functions {
+            let sum = if pooled { 0 } else { m };
             let rows: Vec<usize> = (0..self.deltas.n_rows()).filter(|&i| self.deltas.get(i, m) != 0.0).collect();
             if rows.is_empty() {
                 continue;
             }
             let deltas: Vec<f64> = rows.iter().map(|&i| self.deltas.get(i, m)).collect();
+            let scaled = |by: f64| deltas.iter().map(|delta| by * delta).collect::<Vec<f64>>();
             let (columns, coefficients) = before.used(m);
             if !columns.is_empty() {
-                let twice: Vec<f64> = deltas.iter().map(|delta| 2.0 * delta).collect();
-                self.across.between(&rows, &columns)?.add_inner(&twice, &coefficients, &mut inner[sum], pool)?;
+                let across = self.across.between(&rows, &columns)?;
+                across.add_inner(&scaled(2.0 * factor), &coefficients, &mut inner[sum], pool)?;
             }
-            self.among.view(&rows)?.add_inner(&deltas, &deltas, &mut inner[sum], pool)?;
+            self.among.view(&rows)?.add_inner(&scaled(factor), &deltas, &mut inner[sum], pool)?;
         }
         Ok(())
     }

@@ -7,13 +7,14 @@
 
 use super::batch::{Batch, Rule};
 use super::expansion::{Expansion, n_functions, rival};
+use super::learner::{self, Streamed};
 use super::model::Mixed;
 use super::sampled::{Sampled, best_scale};
 use crate::error::{Error, Result};
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::record;
-use crate::run::{About, Allowed, Needs, Param, Params, Task};
+use crate::run::{About, Allowed, Begin, Learner, Needs, Param, Params, Task};
 use crate::simd::{exp, ln};
 use crate::stack::Symmetric;
 
@@ -241,6 +242,10 @@ impl Rule for Ridges {
         Ok(())
     }
 
+    fn learner(begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
+        Ok(Box::new(Streamed::<StreamRidges>::begin(begin)?))
+    }
+
     fn model(&self, _: &Task<'_>, expansion: Expansion) -> Result<Mixed> {
         // A loop that was not finished knows less than the one before it.
         let model = if self.kept.points.is_empty() {
@@ -255,5 +260,57 @@ impl Rule for Ridges {
         }
         facts.extend(self.trade.facts());
         Ok(model.with_facts(facts).with_warnings(self.trade.warnings()))
+    }
+}
+
+record! {
+    /// Ridges on a stream, whose length nobody knows: a row is learned below a margin that stays the same.
+    #[derive(Clone, Debug)]
+    pub(super) struct StreamRidges {
+        r: f64,
+        rho: f64,
+        weights: Matrix,
+    }
+}
+
+impl learner::Rule for StreamRidges {
+    const POOLED: bool = false;
+
+    fn begin(params: &Params, n_kernels: usize) -> Result<Self> {
+        let variant = params.text("variant");
+        if variant != "stable" {
+            return Err(Error::param(
+                "variant",
+                format!("{variant} forgets what it learned whenever it samples on a stream; use variant=stable"),
+            ));
+        }
+        let weights = Matrix::from_fn(n_kernels, 1, |_, _| 1.0 / n_kernels as f64);
+        Ok(StreamRidges { r: params.number("r"), rho: params.number("rho"), weights })
+    }
+
+    fn weights(&self) -> &Matrix {
+        &self.weights
+    }
+
+    fn threshold(&self) -> f64 {
+        1.0 / self.r
+    }
+
+    fn delta(&self) -> f64 {
+        1.0
+    }
+
+    fn refresh(&mut self, norms: &Matrix, _: u64) {
+        self.weights = stable(&self.weights, norms, self.rho);
+    }
+
+    /// A new function begins with the mean of the others.
+    fn extend(&mut self, n_functions: usize) {
+        let before = &self.weights;
+        let weight = |f: usize, m: usize| match before.row(f) {
+            [one] => *one,
+            row => row.get(m).copied().unwrap_or(row.iter().sum::<f64>() / row.len() as f64),
+        };
+        self.weights = Matrix::from_fn(before.n_rows(), n_functions, weight);
     }
 }

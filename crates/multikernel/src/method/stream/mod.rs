@@ -2,6 +2,7 @@
 
 mod batch;
 mod expansion;
+mod learner;
 mod mklda;
 mod model;
 mod obscure;

@@ -27,15 +27,21 @@ record! {
 }
 
 impl Mixed {
-    /// From all points and their coefficients.
+    /// From all points and their coefficients, of which those that are zero are left out.
     pub(super) fn new(points: &[usize], coef: &Matrix, weights: &Matrix) -> Mixed {
         let used: Vec<usize> = (0..points.len()).filter(|&i| coef.row(i).iter().any(|&c| c != 0.0)).collect();
+        let points: Vec<usize> = used.iter().map(|&i| points[i]).collect();
+        Mixed::whole(&points, &coef.select_rows(&used), weights)
+    }
+
+    /// With all points, whatever their coefficients.
+    pub(super) fn whole(points: &[usize], coef: &Matrix, weights: &Matrix) -> Mixed {
         let overall: Vec<f64> = weights.rows().map(|row| row.iter().sum::<f64>()).collect();
         let total: f64 = overall.iter().sum();
         let even = 1.0 / overall.len().max(1) as f64;
         Mixed {
-            support: used.iter().map(|&i| points[i]).collect(),
-            coef: coef.select_rows(&used),
+            support: points.to_vec(),
+            coef: coef.clone(),
             weights: weights.clone(),
             overall: overall.iter().map(|w| if total > 0.0 { w / total } else { even }).collect(),
             warnings: vec![],

@@ -2,13 +2,14 @@
 
 use super::batch::{Batch, Rule};
 use super::expansion::{Expansion, rival};
+use super::learner::{self, Streamed};
 use super::model::Mixed;
 use super::power::{dual_power, q_norm};
 use crate::error::{Error, Result};
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::record;
-use crate::run::{About, Allowed, Needs, Param, Params, Task};
+use crate::run::{About, Allowed, Begin, Learner, Needs, Param, Params, Task};
 
 /// Minimises `lambda/2 |w|_{2,p}^2` plus the mean hinge loss, `lambda = 1/(c N)`, in two stages. The first is a perceptron
 /// with a margin and constant steps, which ends after an epoch without a mistake; its objective bounds the norm of the
@@ -51,12 +52,51 @@ record! {
         /// Bound on the squared norm of the optimum, and the sum of what it adds to the strong convexity.
         bound: f64,
         tau: f64,
-        twice: bool,
         weights: Matrix,
     }
 }
 
 impl TwoStages {
+    fn new(params: &Params, n_samples: usize, n_kernels: usize) -> TwoStages {
+        let p = params.number("p");
+        let q = if p > 1.0 { (1.0 / (1.0 - 1.0 / p)).min(dual_power(n_kernels)) } else { dual_power(n_kernels) };
+        let epochs = params.whole("epochs") as u64;
+        TwoStages {
+            lambda: 1.0 / (params.number("c") * n_samples as f64),
+            q,
+            epochs,
+            first: epochs,
+            second: false,
+            time: 0,
+            learned: 0,
+            shrink: 1.0,
+            norm: 0.0,
+            length: 0.0,
+            bound: 1.0,
+            tau: 0.0,
+            weights: Matrix::from_fn(n_kernels, 1, |_, _| (n_kernels as f64).powf(2.0 / q - 1.0) / q),
+        }
+    }
+
+    /// The size of steps in the first stage.
+    fn eta(&self) -> f64 {
+        (self.weights.n_rows() as f64).powf(-2.0 / self.q)
+    }
+
+    /// Weights of the kernels from `|theta_f|^2` over all classes.
+    fn follow(&mut self, norms: &Matrix) {
+        let theta: Vec<f64> = norms.data().iter().map(|norm| norm.max(0.0).sqrt()).collect();
+        let total = q_norm(&theta, self.q);
+        if !(total > 0.0 && total.is_finite()) {
+            return;
+        }
+        self.norm = self.shrink * total;
+        let weight = |f: usize| (theta[f] / total).powf(self.q - 2.0) / self.q;
+        self.weights = Matrix::from_fn(theta.len(), 1, |f, _| weight(f));
+        let lengths: Vec<f64> = theta.iter().zip(self.weights.data()).map(|(theta, weight)| theta * weight).collect();
+        self.length = q_norm(&lengths, 1.0 / (1.0 - 1.0 / self.q));
+    }
+
     /// Goes on by a row of the second stage.
     fn second(&mut self, learned: bool) -> f64 {
         let (lambda, q) = (self.lambda, self.q);
@@ -106,25 +146,7 @@ impl Rule for TwoStages {
     const NORMS: bool = true;
 
     fn begin(params: &Params, task: &Task<'_>, n_kernels: usize) -> Result<Self> {
-        let p = params.number("p");
-        let q = if p > 1.0 { (1.0 / (1.0 - 1.0 / p)).min(dual_power(n_kernels)) } else { dual_power(n_kernels) };
-        let epochs = params.whole("epochs") as u64;
-        Ok(TwoStages {
-            lambda: 1.0 / (params.number("c") * task.n_samples() as f64),
-            q,
-            epochs,
-            first: epochs,
-            second: false,
-            time: 0,
-            learned: 0,
-            shrink: 1.0,
-            norm: 0.0,
-            length: 0.0,
-            bound: 1.0,
-            tau: 0.0,
-            twice: task.labels.n_classes() == 2,
-            weights: Matrix::from_fn(n_kernels, 1, |_, _| (n_kernels as f64).powf(2.0 / q - 1.0) / q),
-        })
+        Ok(TwoStages::new(params, task.n_samples(), n_kernels))
     }
 
     fn check(&self, n_kernels: usize, _: usize) -> Result<()> {
@@ -154,21 +176,11 @@ impl Rule for TwoStages {
     fn next(&mut self, learned: bool) -> f64 {
         self.time += 1;
         self.learned += u64::from(learned);
-        if self.second { self.second(learned) } else { (self.weights.n_rows() as f64).powf(-2.0 / self.q) }
+        if self.second { self.second(learned) } else { self.eta() }
     }
 
-    fn refresh(&mut self, norms: &[f64]) {
-        let factor = if self.twice { 2.0 } else { 1.0 };
-        let theta: Vec<f64> = norms.iter().map(|norm| (factor * norm.max(0.0)).sqrt()).collect();
-        let total = q_norm(&theta, self.q);
-        if !(total > 0.0 && total.is_finite()) {
-            return;
-        }
-        self.norm = self.shrink * total;
-        let weight = |f: usize| (theta[f] / total).powf(self.q - 2.0) / self.q;
-        self.weights = Matrix::from_fn(theta.len(), 1, |f, _| weight(f));
-        let lengths: Vec<f64> = theta.iter().zip(self.weights.data()).map(|(theta, weight)| theta * weight).collect();
-        self.length = q_norm(&lengths, 1.0 / (1.0 - 1.0 / self.q));
+    fn refresh(&mut self, norms: &Matrix) {
+        self.follow(norms);
     }
 
     fn turn(&mut self, task: &Task<'_>, epoch: u64, expansion: &mut Expansion) -> Result<()> {
@@ -180,9 +192,45 @@ impl Rule for TwoStages {
         Ok(())
     }
 
+    fn learner(begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
+        Ok(Box::new(Streamed::<StreamStage>::begin(begin)?))
+    }
+
     fn model(&self, _: &Task<'_>, mut expansion: Expansion) -> Result<Mixed> {
         expansion.coefficients.data_mut().iter_mut().for_each(|c| *c *= self.shrink);
         let model = Mixed::new(&expansion.points, &expansion.coefficients, &self.weights);
         Ok(model.with_facts(vec![("epochs of the first stage".into(), self.first.to_string())]))
+    }
+}
+
+record! {
+    /// The first stage, which needs no length of the stream.
+    #[derive(Clone, Debug)]
+    pub(super) struct StreamStage {
+        inner: TwoStages,
+    }
+}
+
+impl learner::Rule for StreamStage {
+    const POOLED: bool = true;
+
+    fn begin(params: &Params, n_kernels: usize) -> Result<Self> {
+        Ok(StreamStage { inner: TwoStages::new(params, 1, n_kernels) })
+    }
+
+    fn weights(&self) -> &Matrix {
+        &self.inner.weights
+    }
+
+    fn threshold(&self) -> f64 {
+        1.0
+    }
+
+    fn delta(&self) -> f64 {
+        self.inner.eta()
+    }
+
+    fn refresh(&mut self, norms: &Matrix, _: u64) {
+        self.inner.follow(norms);
     }
 }

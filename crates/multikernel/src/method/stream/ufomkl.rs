@@ -2,13 +2,14 @@
 
 use super::batch::{Batch, Rule};
 use super::expansion::Expansion;
+use super::learner::{self, Streamed};
 use super::model::Mixed;
 use super::power::{dual_power, q_norm};
 use crate::error::{Error, Result};
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::record;
-use crate::run::{About, Allowed, Needs, Param, Params, Task};
+use crate::run::{About, Allowed, Begin, Learner, Needs, Param, Params, Task};
 
 /// Minimises `lambda/2 |w|_{2,p}^2 + alpha |w|_{2,1}` plus the mean hinge loss by one subgradient per row, with `lambda =
 /// 1/(c N)` and p next to 1. With `theta_f = sum_n c_n Phi_f(x_n)`, the sum of all subgradients, and `v_f = max(0, |theta_f| -
@@ -37,9 +38,35 @@ record! {
         epochs: u64,
         time: u64,
         q: f64,
-        /// Norms over both classes are twice those of the one function of two classes.
-        twice: bool,
         weights: Matrix,
+    }
+}
+
+impl Subgradients {
+    fn new(params: &Params, n_samples: usize, n_kernels: usize) -> Subgradients {
+        let q = dual_power(n_kernels);
+        Subgradients {
+            lambda: 1.0 / (params.number("c") * n_samples as f64),
+            alpha: params.number("alpha"),
+            epochs: params.whole("epochs") as u64,
+            time: 0,
+            q,
+            // Unit-diagonal kernels have equal norms after the first row.
+            weights: Matrix::from_fn(n_kernels, 1, |_, _| (n_kernels as f64).powf(2.0 / q - 1.0)),
+        }
+    }
+
+    /// Weights of the kernels from `|theta_f|^2` over all classes.
+    fn follow(&mut self, norms: &Matrix) {
+        let theta: Vec<f64> = norms.data().iter().map(|norm| norm.max(0.0).sqrt()).collect();
+        let v: Vec<f64> = theta.iter().map(|norm| (norm - self.alpha * self.time as f64).max(0.0)).collect();
+        let total = q_norm(&v, self.q);
+        if !(total > 0.0 && total.is_finite()) {
+            // Every kernel dropped out: what was learned so far stays.
+            return;
+        }
+        let weight = |f: usize| if v[f] > 0.0 { v[f] / theta[f] * (v[f] / total).powf(self.q - 2.0) } else { 0.0 };
+        self.weights = Matrix::from_fn(theta.len(), 1, |f, _| weight(f));
     }
 }
 
@@ -54,17 +81,7 @@ impl Rule for Subgradients {
     const NORMS: bool = true;
 
     fn begin(params: &Params, task: &Task<'_>, n_kernels: usize) -> Result<Self> {
-        let q = dual_power(n_kernels);
-        Ok(Subgradients {
-            lambda: 1.0 / (params.number("c") * task.n_samples() as f64),
-            alpha: params.number("alpha"),
-            epochs: params.whole("epochs") as u64,
-            time: 0,
-            q,
-            twice: task.labels.n_classes() == 2,
-            // Unit-diagonal kernels have equal norms after the first row.
-            weights: Matrix::from_fn(n_kernels, 1, |_, _| (n_kernels as f64).powf(2.0 / q - 1.0)),
-        })
+        Ok(Subgradients::new(params, task.n_samples(), n_kernels))
     }
 
     fn check(&self, n_kernels: usize, _: usize) -> Result<()> {
@@ -96,24 +113,54 @@ impl Rule for Subgradients {
         1.0
     }
 
-    fn refresh(&mut self, norms: &[f64]) {
-        let factor = if self.twice { 2.0 } else { 1.0 };
-        let theta: Vec<f64> = norms.iter().map(|norm| (factor * norm.max(0.0)).sqrt()).collect();
-        let v: Vec<f64> = theta.iter().map(|norm| (norm - self.alpha * self.time as f64).max(0.0)).collect();
-        let total = q_norm(&v, self.q);
-        if !(total > 0.0 && total.is_finite()) {
-            // Every kernel dropped out: what was learned so far stays.
-            return;
-        }
-        let weight = |f: usize| if v[f] > 0.0 { v[f] / theta[f] * (v[f] / total).powf(self.q - 2.0) } else { 0.0 };
-        self.weights = Matrix::from_fn(theta.len(), 1, |f, _| weight(f));
+    fn refresh(&mut self, norms: &Matrix) {
+        self.follow(norms);
     }
 
     fn turn(&mut self, _: &Task<'_>, _: u64, _: &mut Expansion) -> Result<()> {
         Ok(())
     }
 
+    fn learner(begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
+        Ok(Box::new(Streamed::<StreamSubgradients>::begin(begin)?))
+    }
+
     fn model(&self, _: &Task<'_>, expansion: Expansion) -> Result<Mixed> {
         Ok(Mixed::new(&expansion.points, &expansion.averaged(self.time), &self.weights))
+    }
+}
+
+record! {
+    /// Subgradients on a stream, whose length nobody knows: `lambda` is `1/(c t)`, so that a row is learned below a margin that
+    /// stays the same.
+    #[derive(Clone, Debug)]
+    pub(super) struct StreamSubgradients {
+        c: f64,
+        inner: Subgradients,
+    }
+}
+
+impl learner::Rule for StreamSubgradients {
+    const POOLED: bool = true;
+
+    fn begin(params: &Params, n_kernels: usize) -> Result<Self> {
+        Ok(StreamSubgradients { c: params.number("c"), inner: Subgradients::new(params, 1, n_kernels) })
+    }
+
+    fn weights(&self) -> &Matrix {
+        &self.inner.weights
+    }
+
+    fn threshold(&self) -> f64 {
+        1.0 / self.c
+    }
+
+    fn delta(&self) -> f64 {
+        1.0
+    }
+
+    fn refresh(&mut self, norms: &Matrix, seen: u64) {
+        self.inner.time = seen;
+        self.inner.follow(norms);
     }
 }

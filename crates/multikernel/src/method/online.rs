@@ -1,0 +1,321 @@
+//! Learning from a stream: rows are predicted, then learned, for ever.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::model::{Header, Learned, Model, ordered};
+use super::plan::Plan;
+use super::prepare::{Kept, Missing};
+use crate::data::{Dataset, Expect, Preprocessor, Samples};
+use crate::error::{Error, Place, Result};
+use crate::file::Record;
+use crate::kernel::{Columns, Kernel, Layout};
+use crate::linalg::Matrix;
+use crate::pool::Pool;
+use crate::run::{Begin, Learner};
+use crate::stack::{Building, Points, Stack, Storage};
+
+/// How a stream is learned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OnlineOptions {
+    /// Most points kept, of which up to 63 more may wait for the end of their block; `None` for no limit, in which case memory
+    /// and the time per row grow with the number of rows that were learned from. Beyond the budget the oldest points are
+    /// forgotten, so that what is learned is that of about the last `budget` rows that were hard.
+    pub budget: Option<usize>,
+    /// Rows after which kernel weights are found anew.
+    pub update_every: usize,
+}
+
+impl Default for OnlineOptions {
+    fn default() -> Self {
+        OnlineOptions { budget: None, update_every: 100 }
+    }
+}
+
+/// Learns from rows that come one after the other: each is predicted, then learned.
+///
+/// Preprocessing, kernel widths and the order of features are frozen from the first rows ([`Online::begin`]) or taken from a
+/// model ([`Online::from_model`]); new classes may appear at any time. [`Online::model`] is a model like any other, and a stream
+/// can be gone on from it: one stream learned in one go, or in two halves with save and load between, is the same bit for
+/// bit. Cost per row: one kernel value per point kept, whatever the number of Gaussians on the same columns (from 32 on).
+///
+/// ```
+/// use multikernel::{Online, OnlineOptions, Plan, Pool, data::bundled};
+/// let (data, pool) = (bundled("wdbc")?, Pool::new(1)?);
+/// let labels: Vec<String> = data.labels.codes().iter().map(|&code| data.labels.classes()[code].clone()).collect();
+/// let first = data.select(&(0..100).collect::<Vec<_>>());
+/// let mut online = Online::begin(&Plan::new("mklda")?, &first, &OnlineOptions::default(), &pool)?;
+/// let predicted = online.learn(&data.samples, &labels, &pool)?;
+/// assert_eq!(predicted[0], None);
+/// assert!(online.n_correct() > 520);
+/// let model = online.model()?;
+/// assert_eq!(model.classes(), ["M", "B"]);
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+pub struct Online {
+    header: Header,
+    preprocessor: Preprocessor,
+    kernels: Vec<Kernel>,
+    sets: Vec<(String, Columns)>,
+    learner: Box<dyn Learner>,
+    n_rows: u64,
+    n_correct: u64,
+    memo: BTreeMap<String, u64>,
+    continued: bool,
+}
+
+impl std::fmt::Debug for Online {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Online").field("header", &self.header).field("n_rows", &self.n_rows).finish_non_exhaustive()
+    }
+}
+
+/// A stack of the kernels without points.
+fn kernels_alone(plan: &Plan, kernels: &[Kernel], n_columns: usize, pool: &Pool) -> Result<Stack> {
+    let building =
+        Building { precision: plan.stack_precision(), storage: Storage::Tiled, sparse: false, ..Building::new(pool) };
+    if let Some(kernel) = kernels.iter().find(|kernel| kernel.is_centred() || kernel.gram().is_some()) {
+        return Err(Error::param(
+            "kernels",
+            format!("{kernel} depends on all training rows, which a stream has not; leave out `centred` and `precomputed`"),
+        ));
+    }
+    Stack::train(&Matrix::zeros(0, n_columns), kernels, &building)
+}
+
+impl Online {
+    /// Freezes preprocessing, kernels and the order of features from the warm-up rows. Nothing is learned from their labels:
+    /// give them to [`Online::learn`] next.
+    pub fn begin(plan: &Plan, warmup: &Dataset, options: &OnlineOptions, pool: &Pool) -> Result<Online> {
+        let samples = &warmup.samples;
+        if !samples.views().is_empty() || !samples.grams().is_empty() {
+            return Err(Error::input("a stream is one table: views and Gram matrices cannot be learned online"));
+        }
+        let preparation = plan.preparation(samples)?;
+        let preprocessor =
+            Preprocessor::fit(&preparation.recipe, samples.features(), samples.names(), samples.views())?;
+        let scaled = preprocessor.apply(samples.features())?;
+        let layout = Layout { names: preprocessor.names(), views: preprocessor.views() };
+        let resolved = preparation.bank.as_ref().map(|bank| bank.resolve_named(&layout, &scaled)).transpose()?;
+        let (kernels, sets) = resolved.map_or_else(Default::default, |resolved| (resolved.kernels, resolved.sets));
+        let mut header =
+            plan.header(warmup, preparation.bank.as_ref(), &kernels, plan.params(), warmup.fingerprint());
+        header.classes = vec![];
+        let alone = kernels_alone(plan, &kernels, preprocessor.names().len(), pool)?;
+        let learner = plan.method().learner(&Begin {
+            kernels: &alone,
+            params: plan.params(),
+            budget: options.budget,
+            update_every: options.update_every,
+            n_classes: 0,
+            stored: None,
+        })?;
+        let (memo, continued) = (BTreeMap::new(), false);
+        Ok(Online { header, preprocessor, kernels, sets, learner, n_rows: 0, n_correct: 0, memo, continued })
+    }
+
+    /// Goes on from a model: where it was learned online, from where it stands, with the options it was begun with; otherwise
+    /// only its preprocessing, kernels and classes are taken, and [`Online::is_continued`] is false. The plan's method and
+    /// parameters must be those of a model that is gone on from.
+    pub fn from_model(model: Model, plan: &Plan, options: &OnlineOptions, pool: &Pool) -> Result<Online> {
+        let (mut header, stream, points) =
+            (model.header.clone(), model.learned.stream.clone(), model.kept.points.features().clone());
+        if !model.views().is_empty() || !model.gram_diagonals().is_empty() {
+            return Err(Error::input("a stream is one table: a model of views or Gram matrices cannot be gone on from"));
+        }
+        let (found, wanted) = (plan.params().to_texts(), &header.params);
+        if stream.is_some() && (plan.name() != header.method || found != *wanted) {
+            let settings: Vec<String> = wanted.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            return Err(Error::param(
+                "method",
+                format!(
+                    "the model was learned online by {} with {}; go on with the same",
+                    header.method,
+                    settings.join(" ")
+                ),
+            ));
+        }
+        let kept = model.kept;
+        let alone = kernels_alone(plan, &kept.all, kept.preprocessor.names().len(), pool)?;
+        let stored = points.to_dense()?;
+        let learner = plan.method().learner(&Begin {
+            kernels: &alone,
+            params: plan.params(),
+            budget: options.budget,
+            update_every: options.update_every,
+            n_classes: header.classes.len(),
+            stored: stream.as_ref().map(|stream| (stream, &*stored)),
+        })?;
+        let continued = stream.is_some();
+        let counters = stream.map(|stream| Counters::take(&stream)).transpose()?.unwrap_or_default();
+        if !continued {
+            (header.method, header.params) = (plan.name().into(), found);
+        }
+        Ok(Online {
+            header,
+            preprocessor: kept.preprocessor,
+            kernels: kept.all,
+            sets: kept.sets,
+            learner,
+            n_rows: counters.n_rows,
+            n_correct: counters.n_correct,
+            memo: counters.memo,
+            continued,
+        })
+    }
+
+    /// Whether it goes on from a model that was learned online.
+    pub fn is_continued(&self) -> bool {
+        self.continued
+    }
+
+    /// Predicts each row, then learns from it, row after row; how rows are cut into calls changes nothing. The predicted class
+    /// of each row, as an index into [`Online::classes`]; `None` while no class is known. Unknown labels become new classes.
+    /// After an error some of the rows may have been learned.
+    pub fn learn(&mut self, samples: &Samples, labels: &[String], pool: &Pool) -> Result<Vec<Option<usize>>> {
+        if labels.len() != samples.n_samples() {
+            let n = samples.n_samples();
+            return Err(Error::input(format!("{n} rows but {} labels; give one each", labels.len())));
+        }
+        let features = ordered(&self.header.features, samples)?;
+        let rows = self.preprocessor.apply(&features)?.to_dense()?.into_owned();
+        let mut predicted = vec![];
+        while predicted.len() < labels.len() {
+            let first = predicted.len();
+            let class = |label: &String| self.header.classes.iter().position(|known| known == label);
+            let known: Vec<usize> = labels[first..].iter().map_while(class).collect();
+            if known.is_empty() {
+                predicted.push(self.learn_new_class(&rows.select_rows(&[first]), &labels[first], pool)?);
+                continue;
+            }
+            let block = rows.select_rows(&(first..first + known.len()).collect::<Vec<_>>());
+            let found = self.learner.learn(&block, &known, pool)?;
+            self.n_rows += known.len() as u64;
+            self.n_correct += found.iter().zip(&known).filter(|(found, class)| found == class).count() as u64;
+            predicted.extend(found.into_iter().map(Some));
+        }
+        Ok(predicted)
+    }
+
+    /// A row of a class nobody has seen: predicted by the classes known before, then learned.
+    fn learn_new_class(&mut self, row: &Matrix, label: &str, pool: &Pool) -> Result<Option<usize>> {
+        let predicted = match self.header.classes.len() {
+            0 => None,
+            1 => Some(0),
+            _ => self.learner.predict(row, pool)?.first().copied(),
+        };
+        self.learner.add_class(pool)?;
+        self.header.classes.push(label.to_string());
+        self.learner.learn(row, &[self.header.classes.len() - 1], pool)?;
+        self.n_rows += 1;
+        Ok(predicted)
+    }
+
+    /// Class names in the order they appeared; predictions are indices into them.
+    pub fn classes(&self) -> &[String] {
+        &self.header.classes
+    }
+
+    /// Rows learned so far, over all runs.
+    pub fn n_rows(&self) -> u64 {
+        self.n_rows
+    }
+
+    /// How many of them were predicted right before they were learned.
+    pub fn n_correct(&self) -> u64 {
+        self.n_correct
+    }
+
+    /// Number of points kept.
+    pub fn n_support(&self) -> usize {
+        self.learner.n_support()
+    }
+
+    /// The kernels, each as its text, in the order of the weights.
+    pub fn kernel_names(&self) -> Vec<String> {
+        self.kernels.iter().map(Kernel::to_string).collect()
+    }
+
+    /// One weight per kernel; they add up to 1.
+    pub fn weights(&self) -> Vec<f64> {
+        self.learner.weights()
+    }
+
+    /// What a reader needs to bring rows into the order of the features.
+    pub fn expect(&self) -> Expect {
+        let index_base = self.header.index_base.and_then(|base| u8::try_from(base).ok());
+        Expect::new(self.header.features.clone(), self.header.label.clone(), index_base)
+    }
+
+    /// Numbers that the caller wants to find again after loading: they are stored with the model.
+    pub fn memo(&self) -> &BTreeMap<String, u64> {
+        &self.memo
+    }
+
+    /// Sets them.
+    pub fn set_memo(&mut self, memo: BTreeMap<String, u64>) {
+        self.memo = memo;
+    }
+
+    /// The model as it stands: predicts, and can be gone on from. An error before two classes have been seen.
+    pub fn model(&self) -> Result<Model> {
+        if self.header.classes.len() < 2 {
+            let n = self.n_rows;
+            let message = match self.header.classes.first() {
+                Some(name) => format!("all {n} rows so far have the class `{name}`; a model needs rows of at least two classes"),
+                None => "there was no row yet; a model needs rows of at least two classes".into(),
+            };
+            return Err(Error::data(Place::file(self.header.dataset.clone()), message));
+        }
+        let (predictor, record) = self.learner.model()?;
+        let used = predictor.kernels().unwrap_or_else(|| (0..self.kernels.len()).collect());
+        let points = self.learner.points();
+        let all: Vec<usize> = (0..points.n_rows()).collect();
+        let kept = Kept {
+            preprocessor: self.preprocessor.clone(),
+            all: self.kernels.clone(),
+            sets: self.sets.clone(),
+            kernels: used.iter().map(|&m| self.kernels[m].clone()).collect(),
+            centring: vec![None; used.len()],
+            used,
+            points: Points::from(&points),
+            at: all.clone(),
+            columns: all,
+            ..Kept::default()
+        };
+        let mut stream = self.learner.encode();
+        Counters { n_rows: self.n_rows, n_correct: self.n_correct, memo: self.memo.clone() }.put(&mut stream);
+        let (n_samples, steps) = (self.n_rows as usize, self.n_rows);
+        let header = Header { n_samples, steps, stop: "finished".into(), finished: true, ..self.header.clone() };
+        let learned = Learned { stream: Some(stream), ..Learned::default() };
+        Ok(Model::new(header, Missing::default(), kept, learned, predictor, record))
+    }
+
+    /// Writes [`Online::model`] to a file, atomically.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.model()?.save(path)
+    }
+}
+
+/// What is counted over all runs.
+#[derive(Default)]
+struct Counters {
+    n_rows: u64,
+    n_correct: u64,
+    memo: BTreeMap<String, u64>,
+}
+
+impl Counters {
+    fn put(&self, record: &mut Record) {
+        record.put("n_rows", &self.n_rows);
+        record.put("n_correct", &self.n_correct);
+        record.put("memo.names", &self.memo.keys().cloned().collect::<Vec<_>>());
+        record.put("memo.numbers", &self.memo.values().copied().collect::<Vec<_>>());
+    }
+
+    fn take(record: &Record) -> Result<Counters> {
+        let (names, numbers): (Vec<String>, Vec<u64>) = (record.take("memo.names")?, record.take("memo.numbers")?);
+        let memo = names.into_iter().zip(numbers).collect();
+        Ok(Counters { n_rows: record.take("n_rows")?, n_correct: record.take("n_correct")?, memo })
+    }
+}

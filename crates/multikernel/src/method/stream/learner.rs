@@ -1,0 +1,346 @@
+//! Learning from a stream: the same coefficients as from a table, fed row by row.
+//!
+//! Kernel weights change at certain rows only, all points are then weighed anew, and a budget bounds the number of points.
+//! Rows in between form blocks, whose ends depend on the number of rows seen and on where new classes appear, never on how
+//! rows were cut into calls.
+
+use std::sync::Arc;
+
+use super::batch::deltas;
+use super::expansion::{BLOCK, Change, Event, Expansion, add_event, class_scores, n_functions, walk};
+use super::model::Mixed;
+use crate::error::{Error, Result};
+use crate::file::{Codec, Record};
+use crate::linalg::Matrix;
+use crate::pool::Pool;
+use crate::run::{Begin, Learner, Params, Predict, first_largest};
+use crate::stack::{Inner, Mixture, Points, Stack};
+
+/// What distinguishes learners of a stream.
+pub(super) trait Rule: Codec + Clone + Send + Sync + 'static {
+    /// Whether norms are wanted over all classes together, not one per function.
+    const POOLED: bool;
+
+    /// Before the first row.
+    fn begin(params: &Params, n_kernels: usize) -> Result<Self>;
+    /// Weights of the kernels: P x 1 for all functions, or P x functions.
+    fn weights(&self) -> &Matrix;
+    /// The raw margin below which a row is learned.
+    fn threshold(&self) -> f64;
+    /// What a learned row adds to the coefficients.
+    fn delta(&self) -> f64;
+    /// New weights from `c'K_f c` (P x functions, or P x 1 over all classes) after so many rows.
+    fn refresh(&mut self, norms: &Matrix, seen: u64);
+    /// Weights for so many functions, for rules that have one column each.
+    fn extend(&mut self, _n_functions: usize) {}
+}
+
+/// Where a learner of a stream stands.
+pub(super) struct Streamed<R> {
+    kernels: Stack,
+    rule: R,
+    budget: Option<u64>,
+    update_every: u64,
+    n_classes: usize,
+    /// Rows seen.
+    seen: u64,
+    /// What was known when the block began: coefficients, norms, and the points as kernels take them.
+    expansion: Expansion,
+    inner: Vec<Inner>,
+    frozen: Points,
+    /// What was learned in the block, and the rows it was learned from: event e is about row e.
+    pending: Vec<Event>,
+    rows: Vec<f64>,
+    mixture: Option<Arc<Mixture>>,
+}
+
+/// Where the block ends that row number `seen` (from 0) is in: where weights change, and in between in equal parts of at most
+/// [`BLOCK`] rows.
+fn block_end(seen: u64, update_every: u64) -> u64 {
+    let begun = seen / update_every * update_every;
+    let size = update_every.div_ceil(update_every.div_ceil(BLOCK));
+    let end = (begun + ((seen - begun) / size + 1) * size).min(begun + update_every);
+    if seen < BLOCK { end.min((seen + 1).next_power_of_two()) } else { end }
+}
+
+impl<R: Rule> Streamed<R> {
+    pub(super) fn begin(begin: &Begin<'_>) -> Result<Self> {
+        let n_columns = begin.stored.map_or(0, |(_, points)| points.n_cols());
+        let empty = Matrix::zeros(0, n_columns);
+        let kernels = begin.kernels.of_points(&empty, None)?;
+        if begin.update_every == 0 {
+            return Err(Error::param("update-every", "must be a number of rows of at least 1, got 0"));
+        }
+        if let Some(budget) = begin.budget.filter(|&budget| budget < 2) {
+            return Err(Error::param("budget", format!("must be at least 2 points, got {budget}")));
+        }
+        let n_functions = n_functions(begin.n_classes.max(2));
+        let mut rule = R::begin(begin.params, kernels.n_kernels())?;
+        rule.extend(n_functions);
+        let learner = Streamed {
+            inner: vec![kernels.inner(); if R::POOLED { 1 } else { n_functions }],
+            rule,
+            budget: begin.budget.map(|budget| budget as u64),
+            update_every: begin.update_every as u64,
+            n_classes: begin.n_classes,
+            seen: 0,
+            expansion: Expansion::new(n_functions),
+            frozen: Points::from(&empty),
+            pending: vec![],
+            rows: vec![],
+            mixture: None,
+            kernels,
+        };
+        match begin.stored {
+            Some((record, points)) => learner.restored(record, points),
+            None => Ok(learner),
+        }
+    }
+
+    fn restored(mut self, record: &Record, points: &Matrix) -> Result<Self> {
+        let misfit = || Error::input("the parts of the stream do not fit together; the file was not written by this method");
+        self.rule = record.take("rule")?;
+        (self.seen, self.expansion) = (record.take("seen")?, record.take("expansion")?);
+        (self.budget, self.update_every) = (record.take("budget")?, record.take("update_every")?);
+        let times: Vec<u64> = record.take("pending.times")?;
+        let classes: Vec<usize> = record.take("pending.classes")?;
+        let rivals: Vec<usize> = record.take("pending.rivals")?;
+        let (n, n_frozen) = (times.len(), self.expansion.points.len());
+        let n_functions = self.expansion.n_functions();
+        self.expansion.check(n_frozen, self::n_functions(self.n_classes.max(2)))?;
+        let weights = self.rule.weights();
+        let fits = [classes.len(), rivals.len()] == [n, n]
+            && points.n_rows() == n_frozen + n
+            && self.update_every > 0
+            && weights.n_rows() == self.kernels.n_kernels()
+            && [1, n_functions].contains(&weights.n_cols())
+            && classes.iter().chain(&rivals).all(|&class| class < self.n_classes);
+        if !fits {
+            return Err(misfit());
+        }
+        let delta = self.rule.delta();
+        let event = |e: usize| Event { row: e, class: classes[e], rival: rivals[e], delta, time: times[e] };
+        self.pending = (0..n).map(event).collect();
+        self.frozen = Points::from(&points.select_rows(&(0..n_frozen).collect::<Vec<_>>()));
+        self.rows = points.data()[n_frozen * points.n_cols()..].to_vec();
+        for (k, inner) in self.inner.iter_mut().enumerate() {
+            *inner = record.take(&format!("inner.{k}"))?;
+            self.kernels.check_inner(inner)?;
+        }
+        Ok(self)
+    }
+
+    fn mixture(&mut self, pool: &Pool) -> Result<Arc<Mixture>> {
+        let mixture = match &self.mixture {
+            Some(mixture) => mixture.clone(),
+            None => Arc::new(self.kernels.mixture(self.rule.weights(), pool)?),
+        };
+        self.mixture = Some(mixture.clone());
+        Ok(mixture)
+    }
+
+    /// Rows learned from in this block, as a table of so many columns.
+    fn pending_rows(&self, n_columns: usize) -> Result<Matrix> {
+        Matrix::from_vec(self.pending.len(), n_columns, self.rows.clone())
+    }
+
+    /// The raw scores of rows by all that was learned so far.
+    fn scores(&mut self, rows: &Matrix, pool: &Pool) -> Result<Matrix> {
+        let mixture = self.mixture(pool)?;
+        let n_functions = self.expansion.n_functions();
+        let mut scores = Matrix::zeros(rows.n_rows(), n_functions);
+        if self.frozen.n_points() > 0 {
+            let across = self.kernels.of_points(rows, Some(&self.frozen))?;
+            scores = across.decide(&mixture, &self.expansion.coefficients, pool)?;
+        }
+        if !self.pending.is_empty() {
+            let pending = Points::from(&self.pending_rows(rows.n_cols())?);
+            let kernels = self.kernels.of_points(rows, Some(&pending))?.mix(&mixture, pool)?;
+            for i in 0..rows.n_rows() {
+                for (e, event) in self.pending.iter().enumerate() {
+                    add_event(event, |m| kernels[m.min(kernels.len() - 1)].get(i, e), scores.row_mut(i));
+                }
+            }
+        }
+        Ok(scores)
+    }
+
+    /// Learns rows of one block.
+    fn block(&mut self, rows: &Matrix, classes: &[usize], pool: &Pool) -> Result<Vec<usize>> {
+        if self.n_classes < 2 {
+            // A single class has no rival to be told from.
+            self.seen += rows.n_rows() as u64;
+            return Ok(vec![0; rows.n_rows()]);
+        }
+        let mut scores = self.scores(rows, pool)?;
+        let mixture = self.mixture(pool)?;
+        let own = self.kernels.of_points(rows, None)?.mix(&mixture, pool)?;
+        let (threshold, delta, mut time) = (self.rule.threshold(), self.rule.delta(), self.seen);
+        let mut predicted = vec![];
+        let events = walk(&mut scores, &own, classes, |scores, margin| {
+            predicted.push(first_largest(&class_scores(scores)));
+            time += 1;
+            (margin < threshold).then_some((time - 1, delta))
+        });
+        for event in events {
+            self.rows.extend_from_slice(rows.row(event.row));
+            self.pending.push(Event { row: self.pending.len(), ..event });
+        }
+        self.seen = time;
+        Ok(predicted)
+    }
+
+    /// Ends a block: what it learned becomes part of what is known.
+    fn close(&mut self, pool: &Pool) -> Result<()> {
+        if !self.pending.is_empty() {
+            let n_columns = self.rows.len() / self.pending.len();
+            let rows = self.pending_rows(n_columns)?;
+            let deltas = deltas(&self.pending, rows.n_rows(), self.expansion.n_functions());
+            self.change(&rows, &deltas, pool)?;
+            let n = self.expansion.points.len();
+            let new: Vec<usize> = (n..n + rows.n_rows()).collect();
+            self.expansion.add(&self.pending, &new, |_| None);
+            self.frozen = append(&self.frozen, &rows)?;
+            (self.pending, self.rows) = (vec![], vec![]);
+            self.shed(pool)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the norms up to date for a change of coefficients at some points.
+    fn change(&mut self, rows: &Matrix, deltas: &Matrix, pool: &Pool) -> Result<()> {
+        let across = self.kernels.of_points(rows, Some(&self.frozen))?;
+        let among = self.kernels.of_points(rows, None)?;
+        let change = Change { across: &across, among: &among, deltas };
+        change.add_to(&mut self.inner, R::POOLED, &self.expansion, pool)
+    }
+
+    /// Removes the oldest points beyond the budget.
+    fn shed(&mut self, pool: &Pool) -> Result<()> {
+        let n = self.expansion.points.len();
+        let surplus = self.budget.map_or(0, |budget| n.saturating_sub(budget as usize));
+        if surplus == 0 {
+            return Ok(());
+        }
+        let (gone, left): (Vec<usize>, Vec<usize>) = ((0..surplus).collect(), (surplus..n).collect());
+        let rows = self.frozen.features().select_rows(&gone).to_dense()?.into_owned();
+        let before = self.expansion.coefficients.select_rows(&gone);
+        let deltas = Matrix::from_fn(before.n_rows(), before.n_cols(), |i, m| -before.get(i, m));
+        self.change(&rows, &deltas, pool)?;
+        self.frozen = self.frozen.select(&left);
+        self.expansion.coefficients = self.expansion.coefficients.select_rows(&left);
+        self.expansion.times = self.expansion.times.select_rows(&left);
+        self.expansion.points = (0..left.len()).collect();
+        Ok(())
+    }
+
+    /// New kernel weights, where they are due.
+    fn refresh(&mut self, pool: &Pool) -> Result<()> {
+        if self.seen < BLOCK || self.seen % self.update_every == 0 {
+            let inner: Vec<&Inner> = self.inner.iter().collect();
+            let norms = self.kernels.inner_products(&inner, pool)?;
+            self.rule.refresh(&norms, self.seen);
+            self.mixture = None;
+        }
+        Ok(())
+    }
+}
+
+/// Points with more rows after them.
+fn append(points: &Points, rows: &Matrix) -> Result<Points> {
+    let mut data = points.features().to_dense()?.into_owned().into_data();
+    data.extend_from_slice(rows.data());
+    Ok(Points::from(&Matrix::from_vec(points.n_points() + rows.n_rows(), rows.n_cols(), data)?))
+}
+
+impl<R: Rule> Learner for Streamed<R> {
+    fn learn(&mut self, rows: &Matrix, classes: &[usize], pool: &Pool) -> Result<Vec<usize>> {
+        let mut predicted = vec![];
+        while predicted.len() < rows.n_rows() {
+            let first = predicted.len();
+            let end = block_end(self.seen, self.update_every);
+            let here: Vec<usize> = (first..rows.n_rows().min(first + (end - self.seen) as usize)).collect();
+            let block = rows.select_rows(&here);
+            predicted.extend(self.block(&block, &classes[first..first + here.len()], pool)?);
+            if self.seen == end {
+                self.close(pool)?;
+                self.refresh(pool)?;
+            }
+        }
+        Ok(predicted)
+    }
+
+    fn predict(&mut self, rows: &Matrix, pool: &Pool) -> Result<Vec<usize>> {
+        let scores = self.scores(rows, pool)?;
+        Ok(scores.rows().map(|row| first_largest(&class_scores(row))).collect())
+    }
+
+    fn add_class(&mut self, pool: &Pool) -> Result<()> {
+        self.close(pool)?;
+        self.n_classes += 1;
+        let (before, after) = (self.expansion.n_functions(), n_functions(self.n_classes.max(2)));
+        if after == before {
+            return Ok(());
+        }
+        // The one function of two classes becomes one each, of opposite signs.
+        let spread = |c: &Matrix| {
+            Matrix::from_fn(c.n_rows(), after, |i, m| match (before, m) {
+                (1, 0) => -c.get(i, 0),
+                (1, 1) => c.get(i, 0),
+                _ if m < before => c.get(i, m),
+                _ => 0.0,
+            })
+        };
+        self.expansion.coefficients = spread(&self.expansion.coefficients);
+        self.expansion.times = spread(&self.expansion.times);
+        if !R::POOLED {
+            if before == 1 {
+                self.inner.push(self.inner[0].clone());
+            }
+            self.inner.resize_with(after, || self.kernels.inner());
+        }
+        self.rule.extend(after);
+        self.mixture = None;
+        Ok(())
+    }
+
+    fn points(&self) -> Matrix {
+        let rows = self.pending_rows(self.rows.len().checked_div(self.pending.len()).unwrap_or(0));
+        let all = rows.and_then(|rows| if rows.n_rows() == 0 { Ok(self.frozen.clone()) } else { append(&self.frozen, &rows) });
+        all.and_then(|points| Ok(points.features().to_dense()?.into_owned())).unwrap_or_default()
+    }
+
+    fn n_support(&self) -> usize {
+        self.expansion.points.len() + self.pending.len()
+    }
+
+    fn weights(&self) -> Vec<f64> {
+        Mixed::new(&[], &Matrix::zeros(0, 1), self.rule.weights()).weights().unwrap_or_default().to_vec()
+    }
+
+    fn encode(&self) -> Record {
+        let mut record = Record::default();
+        record.put("rule", &self.rule);
+        record.put("seen", &self.seen);
+        record.put("expansion", &self.expansion);
+        record.put("budget", &self.budget);
+        record.put("update_every", &self.update_every);
+        record.put("pending.times", &self.pending.iter().map(|event| event.time).collect::<Vec<_>>());
+        record.put("pending.classes", &self.pending.iter().map(|event| event.class).collect::<Vec<_>>());
+        record.put("pending.rivals", &self.pending.iter().map(|event| event.rival).collect::<Vec<_>>());
+        for (k, inner) in self.inner.iter().enumerate() {
+            record.put(&format!("inner.{k}"), inner);
+        }
+        record
+    }
+
+    fn model(&self) -> Result<(Box<dyn Predict>, Record)> {
+        let mut all = self.expansion.clone();
+        let n = all.points.len();
+        let new: Vec<usize> = (n..n + self.pending.len()).collect();
+        all.add(&self.pending, &new, |_| None);
+        let model = Mixed::whole(&all.points, &all.coefficients, self.rule.weights());
+        let record = model.encode();
+        Ok((Box::new(model), record))
+    }
+}
