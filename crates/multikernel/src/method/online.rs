@@ -20,7 +20,7 @@ use crate::stack::{Building, Points, Stack, Storage};
 pub struct OnlineOptions {
     /// Most points kept, of which up to 63 more may wait for the end of their block; `None` for no limit, in which case memory
     /// and the time per row grow with the number of rows that were learned from. Beyond the budget the oldest points are
-    /// forgotten, so that what is learned is that of about the last `budget` rows that were hard.
+    /// forgotten: that costs accuracy where nothing drifts, the more the smaller the budget, and helps where something does.
     pub budget: Option<usize>,
     /// Rows after which kernel weights are found anew.
     pub update_every: usize,

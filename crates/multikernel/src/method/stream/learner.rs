@@ -39,6 +39,7 @@ pub(super) trait Rule: Codec + Clone + Send + Sync + 'static {
 pub(super) struct Streamed<R> {
     kernels: Stack,
     rule: R,
+    /// Most points kept.
     budget: Option<u64>,
     update_every: u64,
     n_classes: usize,
@@ -215,7 +216,7 @@ impl<R: Rule> Streamed<R> {
         change.add_to(&mut self.inner, R::POOLED, &self.expansion, pool)
     }
 
-    /// Removes the oldest points beyond the budget.
+    /// Forgets the oldest points beyond the budget.
     fn shed(&mut self, pool: &Pool) -> Result<()> {
         let n = self.expansion.points.len();
         let surplus = self.budget.map_or(0, |budget| n.saturating_sub(budget as usize));
@@ -224,8 +225,8 @@ impl<R: Rule> Streamed<R> {
         }
         let (gone, left): (Vec<usize>, Vec<usize>) = ((0..surplus).collect(), (surplus..n).collect());
         let rows = self.frozen.features().select_rows(&gone).to_dense()?.into_owned();
-        let before = self.expansion.coefficients.select_rows(&gone);
-        let deltas = Matrix::from_fn(before.n_rows(), before.n_cols(), |i, m| -before.get(i, m));
+        let before = &self.expansion.coefficients;
+        let deltas = Matrix::from_fn(surplus, before.n_cols(), |i, m| -before.get(i, m));
         self.change(&rows, &deltas, pool)?;
         self.frozen = self.frozen.select(&left);
         self.expansion.coefficients = self.expansion.coefficients.select_rows(&left);

@@ -264,10 +264,11 @@ impl Rule for Ridges {
 }
 
 record! {
-    /// Ridges on a stream, whose length nobody knows: a row is learned below a margin that stays the same.
+    /// Ridges on a stream, whose length nobody knows: a row is learned below the raw margin at which learning from a table
+    /// ends, `epochs / r`.
     #[derive(Clone, Debug)]
     pub(super) struct StreamRidges {
-        r: f64,
+        margin: f64,
         rho: f64,
         weights: Matrix,
     }
@@ -285,7 +286,8 @@ impl learner::Rule for StreamRidges {
             ));
         }
         let weights = Matrix::from_fn(n_kernels, 1, |_, _| 1.0 / n_kernels as f64);
-        Ok(StreamRidges { r: params.number("r"), rho: params.number("rho"), weights })
+        let margin = params.whole("epochs") as f64 / params.number("r");
+        Ok(StreamRidges { margin, rho: params.number("rho"), weights })
     }
 
     fn weights(&self) -> &Matrix {
@@ -293,7 +295,7 @@ impl learner::Rule for StreamRidges {
     }
 
     fn threshold(&self) -> f64 {
-        1.0 / self.r
+        self.margin
     }
 
     fn delta(&self) -> f64 {
