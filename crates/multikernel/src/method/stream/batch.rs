@@ -147,6 +147,18 @@ impl<R: Rule> State<R> {
     }
 }
 
+#[cfg(test)]
+impl<R: Rule> State<R> {
+    pub(super) fn rule(&self) -> &R {
+        &self.rule
+    }
+
+    /// The coefficients, and how many rows had been seen.
+    pub(super) fn looked_at(&self) -> (u64, &Expansion) {
+        (self.seen, &self.expansion)
+    }
+}
+
 /// What a block changes: one row per row of it, one column per function.
 pub(super) fn deltas(events: &[Event], n_rows: usize, n_functions: usize) -> Matrix {
     let mut deltas = Matrix::zeros(n_rows, n_functions);

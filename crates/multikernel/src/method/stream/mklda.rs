@@ -64,6 +64,11 @@ record! {
 }
 
 impl Ridges {
+    #[cfg(test)]
+    pub(super) fn kept(&self) -> &Expansion {
+        &self.kept
+    }
+
     /// Those of the average of all iterates; of the last one as printed.
     fn coefficients(&self, expansion: &Expansion) -> Matrix {
         if self.sampled && !self.rescaled { expansion.coefficients.clone() } else { expansion.averaged(self.time) }

@@ -8,6 +8,8 @@ mod model;
 mod obscure;
 mod power;
 mod sampled;
+#[cfg(test)]
+mod tests;
 mod ufomkl;
 
 pub use mklda::MklDa;

@@ -59,6 +59,11 @@ impl Mixed {
         self
     }
 
+    #[cfg(test)]
+    pub(super) fn coefficients_and_weights(&self) -> (&Matrix, &Matrix) {
+        (&self.coef, &self.weights)
+    }
+
     /// Kernels with a weight.
     fn used(&self) -> Vec<usize> {
         (0..self.weights.n_rows()).filter(|&f| self.weights.row(f).iter().any(|&w| w != 0.0)).collect()

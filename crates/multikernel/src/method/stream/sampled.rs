@@ -144,18 +144,19 @@ impl Sampled {
 /// The factor s >= 0 that minimises `sum_n max(0, 1 - s b_n) + s^2 q / 2`: the best point on the ray of the weights. None
 /// where it is 0.
 pub(super) fn best_scale(margins: &[f64], q: f64) -> Option<f64> {
-    // The slope is -sum of the active b_n + q s; rows leave in the order of 1/b_n.
+    // The slope is -sum of the active b_n + q s, and jumps up where a row leaves, at s = 1/b_n: the optimum may be there.
     let mut positive: Vec<f64> = margins.iter().copied().filter(|&b| b > 0.0).collect();
     positive.sort_by(|a, b| b.total_cmp(a));
-    let mut active: f64 = margins.iter().sum();
+    let (mut active, mut reached) = (margins.iter().sum::<f64>(), 0.0);
     for b in positive {
         let root = active / q;
         if root <= 1.0 / b {
-            return (root > 0.0).then_some(root);
+            reached = root.max(reached);
+            break;
         }
-        active -= b;
+        (active, reached) = (active - b, 1.0 / b);
     }
-    None
+    (reached > 0.0).then_some(reached)
 }
 
 #[cfg(test)]
