@@ -70,24 +70,33 @@ impl Metrics {
         for (&t, &p) in truth.iter().zip(predicted) {
             confusion[t][p] += 1;
         }
+        Ok(Metrics {
+            auroc: scores.and_then(|s| one_against_rest(truth, s, auroc)),
+            auprc: scores.and_then(|s| one_against_rest(truth, s, auprc)),
+            ..Metrics::of_confusion(confusion)
+        })
+    }
+
+    /// The metrics that row counts by true class, then predicted class, decide; the others are `None`.
+    pub(super) fn of_confusion(confusion: Vec<Vec<u64>>) -> Metrics {
         let counts = Counts::of_classes(&confusion);
         let seen: Vec<&Counts> = counts.iter().filter(|c| c.truth + c.predicted > 0).collect();
-        let hits: u64 = counts.iter().map(|c| c.both).sum();
-        Ok(Metrics {
-            accuracy: ratio(hits, truth.len() as u64),
+        let (hits, all) = (counts.iter().map(|c| c.both).sum(), counts.iter().map(|c| c.truth).sum());
+        Metrics {
+            accuracy: ratio(hits, all),
             balanced_accuracy: mean(counts.iter().filter(|c| c.truth > 0).map(Counts::recall)).unwrap_or(0.0),
             macro_precision: mean(seen.iter().map(|c| c.precision())).unwrap_or(0.0),
             macro_recall: mean(seen.iter().map(|c| c.recall())).unwrap_or(0.0),
             macro_f: mean(seen.iter().map(|c| c.f())).unwrap_or(0.0),
             macro_specificity: mean(seen.iter().map(|c| c.specificity())).unwrap_or(0.0),
             mcc: mcc(&counts),
-            auroc: scores.and_then(|s| one_against_rest(truth, s, auroc)),
-            auprc: scores.and_then(|s| one_against_rest(truth, s, auprc)),
+            auroc: None,
+            auprc: None,
             brier: None,
             log_loss: None,
             calibration_error: None,
             confusion,
-        })
+        }
     }
 
     /// Adds the three figures of the probabilities (n_samples x n_classes) that were given to the same rows. Costs

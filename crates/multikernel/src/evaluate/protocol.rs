@@ -217,16 +217,22 @@ fn splits(data: &Dataset, protocol: &Protocol, seed: u64) -> Result<(Vec<Parts>,
             (parts(splits), words + &by_groups(data))
         }
         Protocol::Test(test) => {
-            if test.labels.classes() != data.labels.classes() {
-                return Err(Error::input(format!(
-                    "the test data have the classes {}, the training data {}; they must be the same",
-                    test.labels.classes().join(", "),
-                    data.labels.classes().join(", ")
-                )));
-            }
+            check_test(data, test)?;
             (vec![(vec![], vec![])], format!("trained on all rows, tested on {}", test.name))
         }
     })
+}
+
+/// Whether rows to test on have the classes of those to learn from.
+pub(crate) fn check_test(train: &Dataset, test: &Dataset) -> Result<()> {
+    if test.labels.classes() == train.labels.classes() {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "the test data have the classes {}, the training data {}; they must be the same",
+        test.labels.classes().join(", "),
+        train.labels.classes().join(", ")
+    )))
 }
 
 /// What a protocol says of groups that stay together.
