@@ -245,15 +245,15 @@ pub(crate) struct Reproduce {
     /// The table; without one, the tables there are
     #[arg(value_name = "TABLE")]
     pub(crate) table: Option<String>,
-    /// A folder with the data sets that are not bundled, as NAME.csv.gz
+    /// A folder with the data sets that are not bundled, as NAME.csv.gz, or NAME.train.csv.gz and NAME.test.csv.gz
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<std::path::PathBuf>,
     /// Only these data sets of the table
     #[arg(long, value_name = "SET,...", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// How many splits, seeds from 0 on
-    #[arg(long, value_name = "R", default_value_t = 20)]
-    pub(crate) repeats: u64,
+    /// How many splits, seeds from 0 on; without it as many as the table has (20, or 5 for large sets)
+    #[arg(long, value_name = "R")]
+    pub(crate) repeats: Option<u64>,
     /// Print JSON, every split included
     #[arg(long)]
     pub(crate) json: bool,

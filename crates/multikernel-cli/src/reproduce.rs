@@ -18,7 +18,7 @@ pub(crate) fn run(args: &Reproduce) -> Result<()> {
         }
         return print(&list.to_string());
     };
-    if args.repeats == 0 {
+    if args.repeats == Some(0) {
         bail!("--repeats 0: must be 1 or more");
     }
     let mut bar = Bar::new(args.limits.quiet);

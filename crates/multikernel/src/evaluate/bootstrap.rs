@@ -40,7 +40,10 @@ pub fn bootstrap(
         return Err(Error::param("n_resamples", message));
     }
     if !(level > 0.0 && level < 1.0) {
-        return Err(Error::param("level", format!("{level} is not a confidence; pass one between 0 and 1, such as 0.95")));
+        return Err(Error::param(
+            "level",
+            format!("{level} is not a confidence; pass one between 0 and 1, such as 0.95"),
+        ));
     }
     let n_classes = metrics.confusion.len();
     // One cell of the confusion matrix for each row: all that a figure sees of it.
@@ -123,10 +126,7 @@ mod tests {
     fn wrong_numbers_are_named() {
         let run = |n, level| bootstrap(&metrics(4, 3), |m| m.accuracy, n, level, 0).unwrap_err().to_string();
         assert_eq!(run(0, 0.95), "parameter n_resamples: 0 resamples; choose 1 to 1000000, such as 1000");
-        assert_eq!(
-            run(10, 95.0),
-            "parameter level: 95 is not a confidence; pass one between 0 and 1, such as 0.95"
-        );
+        assert_eq!(run(10, 95.0), "parameter level: 95 is not a confidence; pass one between 0 and 1, such as 0.95");
         assert!(run(10, f64::NAN).starts_with("parameter level: NaN"));
     }
 

@@ -13,5 +13,5 @@ pub use bootstrap::bootstrap;
 pub use kernels::KernelSummary;
 pub use metrics::{Metrics, auprc, auroc, brier, calibration_error, log_loss};
 pub use paired::{Paired, compare, compare_with_first};
-pub(crate) use protocol::{check_test, one_split};
 pub use protocol::{Evaluation, Fold, LEVEL, PlanResult, Protocol, Spread, evaluate};
+pub(crate) use protocol::{check_test, one_split};

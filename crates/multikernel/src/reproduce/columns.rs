@@ -1,6 +1,7 @@
 //! Where learned weights matter: kernels on single columns, most of them useless, join a sensible bank.
 
 use super::mkboost::{self, BANK};
+use super::show::HALVES;
 use super::{Entry, Part, Reproducible};
 use crate::dist::Rng;
 
@@ -9,6 +10,7 @@ pub(super) const TABLE: Reproducible = Reproducible {
     summary: "17 kernels alone, with 17 more on each of nine random columns, and (sonar) on each of all 60",
     sets: mkboost::TABLE.sets,
     parts,
+    layout: HALVES,
 };
 
 /// The streams of splits and methods are others.
@@ -39,10 +41,8 @@ fn parts(set: &str) -> Vec<Part> {
             entry("average", &[("c", "auto")]),
         ]
     };
-    let mut parts = vec![
-        Part { bank: "17 kernels", kernels: |_, _| BANK.into(), entries: few() },
-        Part { bank: "nine columns", kernels: nine, entries: few() },
-    ];
+    let mut parts =
+        vec![Part::halves("17 kernels", |_, _| BANK.into(), few()), Part::halves("nine columns", nine, few())];
     if set == "sonar" {
         for part in &mut parts {
             part.entries.extend(tuned());
@@ -51,7 +51,7 @@ fn parts(set: &str) -> Vec<Part> {
         entries.push(entry("simplemkl", &[("c", "100")]));
         entries.extend(tuned());
         let all = |n: usize, _| with_columns(&(0..n).collect::<Vec<_>>());
-        parts.push(Part { bank: "all columns", kernels: all, entries });
+        parts.push(Part::halves("all columns", all, entries));
     }
     parts
 }

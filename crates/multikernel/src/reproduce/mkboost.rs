@@ -1,6 +1,8 @@
 //! Tables 2 and 3 of Xia and Hoi (2013): MKBoost and its rivals on ten sets.
 
-use super::{Entry, Part, Published, Reproducible};
+use super::line::{Figures, Published};
+use super::show::HALVES;
+use super::{Entry, Part, Reproducible};
 
 pub(super) const TABLE: Reproducible = Reproducible {
     name: "mkboost",
@@ -18,6 +20,7 @@ pub(super) const TABLE: Reproducible = Reproducible {
         "vehicle",
     ],
     parts,
+    layout: HALVES,
 };
 
 /// The bank of the paper.
@@ -54,24 +57,29 @@ fn row(set: &str) -> Row {
     }
 }
 
+fn figures((accuracy, std): (f64, f64)) -> Figures {
+    Figures { accuracy, std: Some(std), macro_f: None }
+}
+
 fn parts(set: &str) -> Vec<Part> {
     let (boosts, rivals) = row(set);
     let plain = |method, settings| Entry { method, settings, published: None };
     let names = ["mkboost-d1", "mkboost-d2", "mkboost-s1", "mkboost-s2"];
     let boosts = names.into_iter().zip(boosts).map(|(method, (mean, std, prototype))| {
-        let paper = (set != "glass").then_some((mean, std));
+        let paper = (set != "glass").then_some(figures((mean, std)));
         let prototype = Some(prototype).filter(|&prototype| prototype > 0.0);
-        Entry { method, settings: &[], published: Some(Published { paper, prototype }) }
+        Entry { method, settings: &[], published: Some(Published { paper, prototype, is_floor: false }) }
     });
     let c = &[("c", "50")];
     let mut entries = vec![plain("average", c)];
     entries.extend(boosts);
     let names = ["simplemkl", "silp", "level", "lpmkl"];
     entries.extend(names.into_iter().zip(rivals).map(|(method, paper)| {
-        let published = (set != "glass").then_some(Published { paper: Some(paper), prototype: None });
+        let published = Published { paper: Some(figures(paper)), prototype: None, is_floor: false };
+        let published = (set != "glass").then_some(published);
         Entry { method, settings: c, published }
     }));
     entries.extend(["easymkl", "alignf", "fheuristic"].map(|name| plain(name, c)));
     entries.push(plain("evidence", &[]));
-    vec![Part { bank: "17 kernels", kernels: |_, _| BANK.into(), entries }]
+    vec![Part::halves("17 kernels", |_, _| BANK.into(), entries)]
 }

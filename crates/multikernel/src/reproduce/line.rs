@@ -1,0 +1,251 @@
+//! A line of a table: what was measured, what was published, and whether the two agree.
+
+use std::collections::BTreeSet;
+
+use crate::error::Result;
+use crate::evaluate::{Fold, LEVEL, Paired, Spread, bootstrap};
+use crate::method::Model;
+
+/// Resamples of the test rows behind each interval.
+const N_RESAMPLES: usize = 1000;
+
+/// A figure that is only to be reached may be so much below the paper's, which has two decimals of a percentage.
+const SLACK: f64 = 0.001;
+
+/// What a paper and our prototype say.
+#[derive(Clone, Copy, Debug)]
+pub struct Published {
+    /// The paper's figures; `None` where they are no honest target.
+    pub paper: Option<Figures>,
+    /// The mean accuracy of our prototype; without one the paper's figure is shown and not judged, because what it was
+    /// measured with is not known well enough.
+    pub prototype: Option<f64>,
+    /// Whether the paper's accuracy is a floor, and more is as good, instead of a figure to agree with.
+    pub is_floor: bool,
+}
+
+/// Figures of a paper.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures {
+    /// Mean accuracy.
+    pub accuracy: f64,
+    /// Its standard deviation over 20 splits, where it is printed.
+    pub std: Option<f64>,
+    /// Mean macro F, where it is printed.
+    pub macro_f: Option<f64>,
+}
+
+/// Whether a figure agrees with a published one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agreement {
+    /// Within two standard errors of the difference of the means.
+    Paper,
+    /// Not with the paper, but within one point of the prototype.
+    Prototype,
+    /// With neither.
+    Neither,
+    /// The paper's figure is a floor, and it was reached to a tenth of a point.
+    Reached,
+    /// The paper's figure is a floor, and it was not reached.
+    Below,
+}
+
+impl Agreement {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Agreement::Paper => "paper",
+            Agreement::Prototype => "prototype",
+            Agreement::Neither => "NEITHER",
+            Agreement::Reached => "reached",
+            Agreement::Below => "BELOW",
+        }
+    }
+}
+
+impl Published {
+    /// `|ours - paper| <= 2 sqrt(s_paper^2 / 20 + s_ours^2 / n)`, or within .01 of the prototype; of a floor
+    /// `ours >= paper - .001`.
+    fn agreement(&self, ours: Spread, n: usize) -> Option<Agreement> {
+        if self.is_floor {
+            let floor = self.paper?.accuracy - SLACK;
+            return Some(if ours.mean >= floor { Agreement::Reached } else { Agreement::Below });
+        }
+        let prototype = self.prototype?;
+        let near = |(mean, std): (f64, f64)| {
+            // One split says nothing of its spread: the paper's stands in.
+            let own = ours.std.unwrap_or(std);
+            (ours.mean - mean).abs() <= 2.0 * (std * std / 20.0 + own * own / n.max(1) as f64).sqrt()
+        };
+        let paper = self.paper.and_then(|paper| Some((paper.accuracy, paper.std?)));
+        Some(if paper.is_some_and(near) {
+            Agreement::Paper
+        } else if (ours.mean - prototype).abs() <= 0.01 {
+            Agreement::Prototype
+        } else {
+            Agreement::Neither
+        })
+    }
+}
+
+/// One method on one set with one bank, over all seeds.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// The data set.
+    pub dataset: String,
+    /// The bank in words.
+    pub bank: String,
+    /// How rows are dealt to training and test, in words.
+    pub split: String,
+    /// Number of kernels.
+    pub n_kernels: usize,
+    /// The method and the settings that are not its defaults.
+    pub method: String,
+    /// Accuracy on the test rows, of a stream on all rows, one per seed.
+    pub accuracies: Vec<f64>,
+    /// Macro F on the test rows, one per seed; none for streams.
+    pub macro_fs: Vec<f64>,
+    /// The 95 % bootstrap interval of each macro F over test rows.
+    pub macro_f_intervals: Vec<(f64, f64)>,
+    /// Seconds to train, kernels included, of a stream to predict and learn all rows; one per seed.
+    pub seconds: Vec<f64>,
+    /// SVMs solved, for methods that count them; one per seed.
+    pub fits: Vec<f64>,
+    /// Support vectors at the end of a stream, one per seed.
+    pub supports: Vec<f64>,
+    /// What was published.
+    pub published: Option<Published>,
+    /// The difference in accuracy to the first method of the part, on the same splits; none where the splits are no random
+    /// ones.
+    pub difference: Option<Paired>,
+    /// Seeds under which the model had a warning.
+    pub n_warnings: usize,
+    /// What the models warn of, each text once.
+    pub warnings: BTreeSet<String>,
+}
+
+impl Line {
+    /// A line of nothing yet.
+    pub(super) fn new(dataset: &str, bank: &str, split: String, method: String, published: Option<Published>) -> Line {
+        Line {
+            dataset: dataset.into(),
+            bank: bank.into(),
+            split,
+            n_kernels: 0,
+            method,
+            accuracies: vec![],
+            macro_fs: vec![],
+            macro_f_intervals: vec![],
+            seconds: vec![],
+            fits: vec![],
+            supports: vec![],
+            published,
+            difference: None,
+            n_warnings: 0,
+            warnings: BTreeSet::new(),
+        }
+    }
+
+    /// Adds what one seed found.
+    pub(super) fn add(&mut self, model: &Model, fold: Fold, seed: u64) -> Result<()> {
+        self.n_kernels = model.kernels().len();
+        self.accuracies.push(fold.metrics.accuracy);
+        self.macro_fs.push(fold.metrics.macro_f);
+        self.macro_f_intervals.push(bootstrap(&fold.metrics, |metrics| metrics.macro_f, N_RESAMPLES, LEVEL, seed)?);
+        self.seconds.push(fold.train_seconds);
+        let fits = model.facts().into_iter().find(|(name, _)| name == "SVM fits");
+        self.fits.extend(fits.and_then(|(_, text)| text.parse::<f64>().ok()));
+        self.warn(fold.warnings);
+        Ok(())
+    }
+
+    /// Counts the warnings of one seed.
+    pub(super) fn warn(&mut self, warnings: Vec<String>) {
+        self.n_warnings += usize::from(!warnings.is_empty());
+        self.warnings.extend(warnings);
+    }
+
+    pub(super) fn accuracy(&self) -> Spread {
+        Spread::of(&self.accuracies).unwrap_or(Spread { mean: f64::NAN, std: None })
+    }
+
+    pub(super) fn agreement(&self) -> Option<Agreement> {
+        self.published?.agreement(self.accuracy(), self.accuracies.len())
+    }
+
+    pub(super) fn paper(&self) -> Option<Figures> {
+        self.published?.paper
+    }
+
+    pub(super) fn prototype(&self) -> Option<f64> {
+        self.published?.prototype
+    }
+
+    /// Mean macro F, and the mean ends of its intervals: the interval of one split, not of the mean, whose splits share rows.
+    pub(super) fn macro_f(&self) -> Option<(f64, f64, f64)> {
+        let mean = |values: Vec<f64>| Spread::of(&values).map(|spread| spread.mean);
+        let (low, high) = self.macro_f_intervals.iter().copied().unzip();
+        Some((mean(self.macro_fs.clone())?, mean(low)?, mean(high)?))
+    }
+
+    /// Ours minus the first method's, as the reader of a table wants it, and whether that means anything.
+    pub(super) fn against_first(&self) -> (String, &'static str) {
+        match self.difference.as_ref().map(|paired| (paired, paired.interval)) {
+            Some((paired, Some((low, high)))) => {
+                // Plus zero, so that none is printed as -0.
+                let [middle, low, high] = [-paired.difference, -high, -low].map(|value| value + 0.0);
+                let difference = format!("{middle:+.4} [{low:+.4}, {high:+.4}]");
+                let word = match (paired.distinguishable, paired.difference < 0.0) {
+                    (false, _) => "not distinguishable",
+                    (true, true) => "above",
+                    (true, false) => "below",
+                };
+                (difference, word)
+            }
+            _ => (String::new(), ""),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ours(mean: f64) -> Spread {
+        Spread { mean, std: Some(0.02) }
+    }
+
+    #[test]
+    fn agreement_is_with_the_paper_first_then_with_the_prototype() {
+        let paper = Figures { accuracy: 0.90, std: Some(0.02), macro_f: None };
+        let published = Published { paper: Some(paper), prototype: Some(0.95), is_floor: false };
+        // 2 sqrt(2 * .0004 / 20) = .01265.
+        assert_eq!(published.agreement(ours(0.9126), 20), Some(Agreement::Paper));
+        assert_eq!(published.agreement(ours(0.9127), 20), Some(Agreement::Neither));
+        assert_eq!(published.agreement(ours(0.9401), 20), Some(Agreement::Prototype));
+        let prototype = Published { paper: None, prototype: Some(0.9), is_floor: false };
+        assert_eq!(prototype.agreement(ours(0.8899), 20), Some(Agreement::Neither));
+        assert_eq!(Published { prototype: None, ..published }.agreement(ours(0.9), 20), None);
+        // Without its spread a paper can only be missed.
+        let bare = Published { paper: Some(Figures { std: None, ..paper }), ..published };
+        assert_eq!(bare.agreement(ours(0.9), 20), Some(Agreement::Neither));
+    }
+
+    #[test]
+    fn floor_is_reached_to_a_tenth_of_a_point() {
+        let paper = Figures { accuracy: 0.90, std: None, macro_f: None };
+        let floor = Published { paper: Some(paper), prototype: Some(0.5), is_floor: true };
+        assert_eq!(floor.agreement(ours(0.99), 5), Some(Agreement::Reached));
+        assert_eq!(floor.agreement(ours(0.8991), 5), Some(Agreement::Reached));
+        assert_eq!(floor.agreement(ours(0.8989), 5), Some(Agreement::Below));
+        assert_eq!(Published { paper: None, ..floor }.agreement(ours(0.99), 5), None);
+    }
+
+    #[test]
+    fn macro_f_is_shown_with_the_mean_ends_of_its_intervals() {
+        let mut line = Line::new("set", "bank", "split".into(), "method".into(), None);
+        assert_eq!(line.macro_f(), None);
+        line.macro_fs = vec![0.5, 0.75];
+        line.macro_f_intervals = vec![(0.25, 0.5), (0.5, 1.0)];
+        assert_eq!(line.macro_f(), Some((0.625, 0.375, 0.75)));
+    }
+}

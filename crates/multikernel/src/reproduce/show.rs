@@ -1,0 +1,145 @@
+//! Tables as text and JSON.
+
+use serde_json::{Value, json};
+
+use super::Reproduction;
+use super::line::{Agreement, Line};
+use crate::evaluate::Spread;
+use crate::report::{Table, count};
+
+/// A title and what stands below it in a line.
+type Column = (&'static str, fn(&Line) -> String);
+
+/// What a table shows of its lines.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    columns: &'static [Column],
+    /// What is said below a table of so many seeds.
+    note: fn(usize) -> String,
+}
+
+const SET: Column = ("set", |line| line.dataset.clone());
+const BANK: Column = ("bank", |line| line.bank.clone());
+const SPLIT: Column = ("split", |line| line.split.clone());
+const SEEDS: Column = ("seeds", |line| line.accuracies.len().to_string());
+const KERNELS: Column = ("P", |line| line.n_kernels.to_string());
+const METHOD: Column = ("method", |line| line.method.clone());
+const ACCURACY: Column = ("accuracy", |line| {
+    let Spread { mean, std } = line.accuracy();
+    with_std(mean, std)
+});
+const MACRO_F: Column = ("macro F", |line| {
+    line.macro_f().map_or(String::new(), |(mean, low, high)| format!("{mean:.4} [{low:.4}, {high:.4}]"))
+});
+const PAPER: Column = ("paper", |line| line.paper().map_or(String::new(), |paper| with_std(paper.accuracy, paper.std)));
+const PAPER_F: Column = ("paper F", |line| short(line.paper().and_then(|paper| paper.macro_f)));
+const PROTOTYPE: Column = ("prototype", |line| short(line.prototype()));
+const AGREES: Column = ("agrees with", |line| line.agreement().map_or("", Agreement::word).into());
+const JUDGED: Column = ("paper or prototype", AGREES.1);
+const MINUS_FIRST: Column = ("minus the first", |line| line.against_first().0);
+const MEANING: Column = ("", |line| line.against_first().1.into());
+const FITS: Column = ("SVM fits", |line| whole(&line.fits));
+const SUPPORT: Column = ("support", |line| whole(&line.supports));
+const TRAIN: Column = ("train s", |line| format!("{:.3}", mean_seconds(line)));
+const SECONDS: Column = ("seconds", TRAIN.1);
+const WARNINGS: Column = ("warnings", |line| line.n_warnings.to_string());
+
+/// Many methods on the same halves.
+pub(super) const HALVES: Layout = Layout {
+    columns: &[SET, BANK, KERNELS, METHOD, ACCURACY, PAPER, PROTOTYPE, AGREES, MINUS_FIRST, MEANING, FITS, TRAIN],
+    note: |n_seeds| format!("Stratified halves, {}; ± standard deviation", count(n_seeds, "seed")),
+};
+
+/// A paper's splits and figures.
+pub(super) const FIGURES: Layout = Layout {
+    columns: &[
+        SET, SPLIT, SEEDS, KERNELS, METHOD, ACCURACY, MACRO_F, PAPER, PAPER_F, PROTOTYPE, JUDGED, TRAIN, WARNINGS,
+    ],
+    note: |_| INTERVALS.into(),
+};
+
+/// Sets that no paper has figures of.
+pub(super) const COMPARED: Layout = Layout {
+    columns: &[SET, SPLIT, SEEDS, KERNELS, METHOD, ACCURACY, MACRO_F, MINUS_FIRST, MEANING, TRAIN, WARNINGS],
+    note: |_| INTERVALS.into(),
+};
+
+/// Streams.
+pub(super) const STREAMS: Layout = Layout {
+    columns: &[SET, SPLIT, SEEDS, KERNELS, METHOD, ACCURACY, PAPER, PROTOTYPE, JUDGED, SUPPORT, SECONDS, WARNINGS],
+    note: |_| "Each row is predicted, then learned; accuracy over all rows, ± standard deviation over orders".into(),
+};
+
+const INTERVALS: &str = "± standard deviation over seeds; macro F with the 95 % bootstrap interval of one split's test rows, mean over seeds";
+
+fn with_std(mean: f64, std: Option<f64>) -> String {
+    std.map_or(format!("{mean:.4}"), |std| format!("{mean:.4} ± {std:.4}"))
+}
+
+fn short(value: Option<f64>) -> String {
+    value.map_or(String::new(), |value| format!("{value:.4}"))
+}
+
+fn whole(values: &[f64]) -> String {
+    Spread::of(values).map_or(String::new(), |spread| format!("{:.0}", spread.mean))
+}
+
+fn mean_seconds(line: &Line) -> f64 {
+    Spread::of(&line.seconds).map_or(f64::NAN, |spread| spread.mean)
+}
+
+impl std::fmt::Display for Reproduction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let titles: Vec<&str> = self.layout.columns.iter().map(|column| column.0).collect();
+        let mut table = Table::new(&titles);
+        for line in &self.lines {
+            table.row(self.layout.columns.iter().map(|column| column.1(line)).collect::<Vec<_>>());
+        }
+        write!(f, "{table}")?;
+        let n_seeds = self.lines.first().map_or(0, |line| line.accuracies.len());
+        writeln!(f, "\n{}", (self.layout.note)(n_seeds))?;
+        for line in self.lines.iter().filter(|line| line.n_warnings > 0) {
+            writeln!(f, "{} on {}: warnings on {} splits", line.method, line.dataset, line.n_warnings)?;
+        }
+        if !self.left_out.is_empty() {
+            writeln!(f, "left out: {}", self.left_out.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+impl Reproduction {
+    /// The table as JSON, every seed included.
+    pub fn to_json(&self) -> Value {
+        let lines: Vec<Value> = self.lines.iter().map(line_json).collect();
+        json!({ "table": self.table, "lines": lines, "left_out": self.left_out })
+    }
+}
+
+fn line_json(line: &Line) -> Value {
+    let accuracy = line.accuracy();
+    let paper = line.paper().map(|paper| json!({ "mean": paper.accuracy, "std": paper.std, "macro_f": paper.macro_f }));
+    let macro_f = line.macro_f().map(|(mean, low, high)| json!({ "mean": mean, "interval": [low, high] }));
+    json!({
+        "dataset": line.dataset,
+        "bank": line.bank,
+        "split": line.split,
+        "n_kernels": line.n_kernels,
+        "method": line.method,
+        "accuracy": { "mean": accuracy.mean, "std": accuracy.std },
+        "accuracies": line.accuracies,
+        "macro_f": macro_f,
+        "macro_fs": line.macro_fs,
+        "macro_f_intervals": line.macro_f_intervals,
+        "train_seconds": { "mean": mean_seconds(line) },
+        "seconds": line.seconds,
+        "svm_fits": Spread::of(&line.fits).map(|fits| fits.mean),
+        "supports": line.supports,
+        "paper": paper,
+        "prototype": line.prototype(),
+        "agrees_with": line.agreement().map(Agreement::word),
+        "first_minus_this": line.difference,
+        "n_warnings": line.n_warnings,
+        "warnings": line.warnings,
+    })
+}

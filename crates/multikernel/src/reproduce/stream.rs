@@ -1,0 +1,72 @@
+//! Rows in random order, each predicted before it is learned.
+
+use std::time::Instant;
+
+use super::line::Line;
+use crate::data::Dataset;
+use crate::dist::Rng;
+use crate::error::{Error, Result};
+use crate::method::{Plan, Session};
+use crate::{Online, OnlineOptions};
+
+/// The streams of splits, intervals and methods are others.
+const STREAM: u64 = 1 << 52;
+
+/// Rows between two looks at the clock.
+const CHUNK: usize = 500;
+
+/// The rows in an order that `seed` draws.
+pub(super) fn in_random_order(data: &Dataset, seed: u64) -> Dataset {
+    let mut order: Vec<usize> = (0..data.samples.n_samples()).collect();
+    Rng::new(seed, STREAM).shuffle(&mut order);
+    data.select(&order)
+}
+
+/// Predicts and learns all rows in their order; preprocessing is learned from all of them before the first.
+pub(super) fn measure(
+    data: &Dataset,
+    plan: &Plan,
+    update_every: usize,
+    line: &mut Line,
+    session: &Session<'_>,
+) -> Result<()> {
+    let names = data.labels.classes();
+    let labels: Vec<String> = data.labels.codes().iter().map(|&code| names[code].clone()).collect();
+    let rows: Vec<usize> = (0..labels.len()).collect();
+    let start = Instant::now();
+    let options = OnlineOptions { update_every, ..OnlineOptions::default() };
+    let mut online = Online::begin(plan, data, &options, session.pool)?;
+    for (rows, labels) in rows.chunks(CHUNK).zip(labels.chunks(CHUNK)) {
+        if let Some(stop) = session.control.stop() {
+            return Err(Error::Stopped(format!("{stop} before the first stream was done; nothing was measured")));
+        }
+        online.learn(&data.samples.select_rows(rows), labels, session.pool)?;
+    }
+    line.seconds.push(start.elapsed().as_secs_f64());
+    line.n_kernels = online.kernel_names().len();
+    line.accuracies.push(online.n_correct() as f64 / online.n_rows() as f64);
+    line.supports.push(online.n_support() as f64);
+    line.warn(online.warnings());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_hold_every_row_once_and_differ_by_seed() {
+        let data = crate::data::bundled("sonar").unwrap();
+        let (first, again, other) = (in_random_order(&data, 0), in_random_order(&data, 0), in_random_order(&data, 1));
+        assert_eq!(first.fingerprint(), again.fingerprint());
+        assert_ne!(first.fingerprint(), other.fingerprint());
+        assert_eq!(first.labels.counts(), data.labels.counts());
+        let sorted = |set: &Dataset| {
+            let rows = set.samples.features().to_dense().unwrap().into_owned();
+            let mut firsts: Vec<u64> = rows.rows().map(|row| row[7].to_bits()).collect();
+            firsts.sort_unstable();
+            firsts
+        };
+        assert_eq!(sorted(&first), sorted(&data));
+    }
+}
