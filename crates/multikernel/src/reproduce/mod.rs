@@ -222,6 +222,9 @@ fn add(lines: &mut [Line], found: Vec<(Model, Fold)>, seed: u64) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::{Dataset, bundled};
+    use crate::dist::Rng;
+    use crate::evaluate::{Protocol, evaluate};
     use crate::pool::Pool;
     use crate::run::Silent;
 
@@ -238,6 +241,73 @@ mod tests {
         assert!(
             run("columns", &["iris".into()]).starts_with("parameter only: `iris` is not a set of the table columns")
         );
+    }
+
+    fn part(split: Split, entries: &[&'static str]) -> Part {
+        let entry = |&method: &&'static str| Entry { method, settings: &[], published: None };
+        let kernels: fn(usize, u64) -> String = |_, _| "gaussian(median)".into();
+        let entries = entries.iter().map(entry).collect();
+        Part { bank: "one kernel", kernels: Some(kernels), split, n_seeds: 20, entries }
+    }
+
+    fn sonar(rows: std::ops::Range<usize>) -> Dataset {
+        let mut order: Vec<usize> = (0..208).collect();
+        Rng::new(0, 0).shuffle(&mut order);
+        bundled("sonar").unwrap().select(&order[rows])
+    }
+
+    #[test]
+    fn fixed_rows_differ_by_the_seed_of_the_method_alone() {
+        let pool = Pool::new(1).unwrap();
+        let source = Source { data: sonar(0..120), test: Some(sonar(120..208)) };
+        let part = part(Split::Fixed, &["average", "majority"]);
+        let lines = measure(&source, &part, 2, &mut Session::new(&pool, &mut Silent)).unwrap();
+        let model = Plan::new("average").unwrap().kernels("gaussian(median)").unwrap().train(&source.data).unwrap();
+        let test = sonar(120..208);
+        let predicted = model.predict(&test.samples).unwrap().labels;
+        let right = predicted.iter().zip(test.labels.codes()).filter(|(a, b)| a == b).count();
+        assert_eq!(lines[0].accuracies, [right as f64 / 88.0; 2]);
+        // A method without randomness: nothing to compare, but each seed draws its own test rows for the interval.
+        assert!(lines[1].difference.is_none());
+        assert_eq!(lines[0].macro_fs[0], lines[0].macro_fs[1]);
+        assert_ne!(lines[0].macro_f_intervals[0], lines[0].macro_f_intervals[1]);
+        let (f, low, high) = lines[0].macro_f().unwrap();
+        assert!(low < f && f < high && high - low > 0.05 && high - low < 0.3, "{low} {f} {high}");
+    }
+
+    #[test]
+    fn drawn_rows_are_as_many_as_asked_for_and_stratified() {
+        let pool = Pool::new(1).unwrap();
+        let source = Source { data: sonar(0..208), test: None };
+        for (split, sizes, words) in [
+            (Split::Rows(150), (150, 58), "150 rows to train"),
+            (Split::Share(0.8), (166, 42), "80 % to train"),
+            (Split::Share(0.5), (104, 104), "stratified halves"),
+        ] {
+            let part = part(split, &["majority"]);
+            let mut lines = [Line::new("sonar", part.bank, split.words(), "majority".into(), None)];
+            let found = one_seed(&source, &part, 3, &mut lines, &mut Session::new(&pool, &mut Silent));
+            assert_eq!(found.unwrap(), Some(sizes));
+            // 111 of 208 are of the larger class, and as many of the test rows to one row.
+            assert!((lines[0].accuracies[0] - 111.0 / 208.0).abs() <= 1.0 / sizes.1 as f64, "{words}");
+            assert_eq!(lines[0].split, words);
+        }
+    }
+
+    #[test]
+    fn methods_on_drawn_rows_are_compared_with_the_first() {
+        let pool = Pool::new(1).unwrap();
+        let source = Source { data: sonar(0..208), test: None };
+        let part = part(Split::Rows(150), &["average", "majority"]);
+        let lines = measure(&source, &part, 4, &mut Session::new(&pool, &mut Silent)).unwrap();
+        let paired = lines[1].difference.as_ref().unwrap();
+        assert!(lines[0].difference.is_none() && paired.difference > 0.1 && paired.distinguishable);
+        assert_eq!(lines[1].against_first().1, "below");
+        // The split of a seed is the first of the repeats of that seed.
+        let plan = Plan::new("average").unwrap().kernels("gaussian(median)").unwrap();
+        let protocol = Protocol::Repeats { n_repeats: 1, train_fraction: 150.0 / 208.0 };
+        let found = evaluate(&source.data, &[plan], &protocol, 2, &mut Session::new(&pool, &mut Silent)).unwrap();
+        assert_eq!(lines[0].accuracies[2], found.results[0].folds[0].metrics.accuracy);
     }
 
     #[test]

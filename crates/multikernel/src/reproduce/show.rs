@@ -143,3 +143,79 @@ fn line_json(line: &Line) -> Value {
         "warnings": line.warnings,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::{Figures, Published};
+
+    fn line() -> Line {
+        let paper = Figures { accuracy: 0.9, std: None, macro_f: Some(0.8) };
+        let published = Published { paper: Some(paper), prototype: Some(0.75), is_floor: true };
+        Line {
+            n_kernels: 300,
+            accuracies: vec![0.75, 0.5],
+            macro_fs: vec![0.5, 0.75],
+            macro_f_intervals: vec![(0.25, 0.75), (0.5, 1.0)],
+            seconds: vec![1.0, 2.0],
+            n_warnings: 1,
+            warnings: ["alpha ran away".to_string()].into(),
+            ..Line::new("german", "bank", "800 rows to train".into(), "mklda".into(), Some(published))
+        }
+    }
+
+    fn reproduction(layout: Layout) -> Reproduction {
+        Reproduction { table: "mklda".into(), lines: vec![line()], left_out: vec!["shuttle (lost)".into()], layout }
+    }
+
+    #[test]
+    fn figures_stand_beside_those_of_the_paper() {
+        let expected = "\
+set     split              seeds    P  method  accuracy         macro F                  paper   paper F  prototype  paper or prototype  train s  warnings
+------  -----------------  -----  ---  ------  ---------------  -----------------------  ------  -------  ---------  ------------------  -------  --------
+german  800 rows to train      2  300  mklda   0.6250 ± 0.1768  0.6250 [0.3750, 0.8750]  0.9000   0.8000     0.7500  BELOW                 1.500         1
+
+± standard deviation over seeds; macro F with the 95 % bootstrap interval of one split's test rows, mean over seeds
+mklda on german: warnings on 1 splits
+left out: shuttle (lost)
+";
+        assert_eq!(reproduction(FIGURES).to_string(), expected);
+    }
+
+    #[test]
+    fn halves_are_shown_as_ever() {
+        let text = reproduction(HALVES).to_string();
+        let titles: Vec<&str> =
+            text.lines().next().unwrap().split("  ").map(str::trim).filter(|t| !t.is_empty()).collect();
+        let expected = [
+            "set",
+            "bank",
+            "P",
+            "method",
+            "accuracy",
+            "paper",
+            "prototype",
+            "agrees with",
+            "minus the first",
+            "SVM fits",
+            "train s",
+        ];
+        assert_eq!(titles, expected);
+        assert!(text.contains("\nStratified halves, 2 seeds; ± standard deviation\n"), "{text}");
+    }
+
+    #[test]
+    fn json_has_every_seed() {
+        let json = reproduction(STREAMS).to_json();
+        let line = &json["lines"][0];
+        assert_eq!(line["accuracies"], json!([0.75, 0.5]));
+        assert_eq!(line["macro_f"], json!({ "mean": 0.625, "interval": [0.375, 0.875] }));
+        assert_eq!(line["macro_f_intervals"], json!([[0.25, 0.75], [0.5, 1.0]]));
+        assert_eq!(line["seconds"], json!([1.0, 2.0]));
+        assert_eq!(line["paper"], json!({ "mean": 0.9, "std": null, "macro_f": 0.8 }));
+        assert_eq!(line["agrees_with"], "BELOW");
+        assert_eq!(line["warnings"], json!(["alpha ran away"]));
+        assert_eq!(line["split"], "800 rows to train");
+        assert_eq!(json["left_out"], json!(["shuttle (lost)"]));
+    }
+}

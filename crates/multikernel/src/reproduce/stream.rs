@@ -53,6 +53,8 @@ pub(super) fn measure(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pool::Pool;
+    use crate::run::Silent;
 
     #[test]
     fn orders_hold_every_row_once_and_differ_by_seed() {
@@ -68,5 +70,23 @@ mod tests {
             firsts
         };
         assert_eq!(sorted(&first), sorted(&data));
+    }
+
+    #[test]
+    fn stream_is_predicted_before_it_is_learned() {
+        let pool = Pool::new(1).unwrap();
+        let data = in_random_order(&crate::data::bundled("wisconsin").unwrap(), 2);
+        let plan = Plan::new("mklda").unwrap().kernels("gaussian(gamma=2^-5..2^5; 40)").unwrap();
+        let mut line = Line::new("wisconsin", "bank", "stream".into(), "mklda".into(), None);
+        measure(&data, &plan, 100, &mut line, &Session::new(&pool, &mut Silent)).unwrap();
+        // 683 rows in chunks of 500: what is counted is the whole stream, of which the first row cannot be right.
+        let right = line.accuracies[0] * 683.0;
+        assert!((right - right.round()).abs() < 1e-9 && (600.0..683.0).contains(&right), "{right} rows right");
+        assert!(line.n_kernels == 40 && line.supports[0] > 1.0 && line.seconds.len() == 1);
+        let mut silent = Silent;
+        let stopped = Session::new(&pool, &mut silent);
+        stopped.control.canceller().cancel();
+        let error = measure(&data, &plan, 100, &mut line, &stopped).unwrap_err();
+        assert!(matches!(error, Error::Stopped(_)), "{error}");
     }
 }
