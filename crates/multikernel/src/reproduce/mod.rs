@@ -245,9 +245,8 @@ mod tests {
 
     fn part(split: Split, entries: &[&'static str]) -> Part {
         let entry = |&method: &&'static str| Entry { method, settings: &[], published: None };
-        let kernels: fn(usize, u64) -> String = |_, _| "gaussian(median)".into();
         let entries = entries.iter().map(entry).collect();
-        Part { bank: "one kernel", kernels: Some(kernels), split, n_seeds: 20, entries }
+        Part { bank: "each method's own", kernels: None, split, n_seeds: 20, entries }
     }
 
     fn sonar(rows: std::ops::Range<usize>) -> Dataset {
@@ -262,7 +261,7 @@ mod tests {
         let source = Source { data: sonar(0..120), test: Some(sonar(120..208)) };
         let part = part(Split::Fixed, &["average", "majority"]);
         let lines = measure(&source, &part, 2, &mut Session::new(&pool, &mut Silent)).unwrap();
-        let model = Plan::new("average").unwrap().kernels("gaussian(median)").unwrap().train(&source.data).unwrap();
+        let model = Plan::new("average").unwrap().train(&source.data).unwrap();
         let test = sonar(120..208);
         let predicted = model.predict(&test.samples).unwrap().labels;
         let right = predicted.iter().zip(test.labels.codes()).filter(|(a, b)| a == b).count();
@@ -304,7 +303,7 @@ mod tests {
         assert!(lines[0].difference.is_none() && paired.difference > 0.1 && paired.distinguishable);
         assert_eq!(lines[1].against_first().1, "below");
         // The split of a seed is the first of the repeats of that seed.
-        let plan = Plan::new("average").unwrap().kernels("gaussian(median)").unwrap();
+        let plan = Plan::new("average").unwrap();
         let protocol = Protocol::Repeats { n_repeats: 1, train_fraction: 150.0 / 208.0 };
         let found = evaluate(&source.data, &[plan], &protocol, 2, &mut Session::new(&pool, &mut Silent)).unwrap();
         assert_eq!(lines[0].accuracies[2], found.results[0].folds[0].metrics.accuracy);

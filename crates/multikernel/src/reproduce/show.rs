@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn figures_stand_beside_those_of_the_paper() {
         let expected = "\
-set     split              seeds    P  method  accuracy         macro F                  paper   paper F  prototype  paper or prototype  train s  warnings
+set     split              seeds    P  method         accuracy                  macro F   paper  paper F  prototype  paper or prototype  train s  warnings
 ------  -----------------  -----  ---  ------  ---------------  -----------------------  ------  -------  ---------  ------------------  -------  --------
 german  800 rows to train      2  300  mklda   0.6250 ± 0.1768  0.6250 [0.3750, 0.8750]  0.9000   0.8000     0.7500  BELOW                 1.500         1
 
