@@ -21,6 +21,11 @@ pub(super) struct Cells {
 }
 
 impl Cells {
+    fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+    }
+
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -54,8 +59,7 @@ struct Records<'a> {
 impl Records<'_> {
     /// Reads the next row that is not blank; false at the end.
     fn next(&mut self, cells: &mut Cells) -> Result<bool> {
-        cells.text.clear();
-        cells.ends.clear();
+        cells.clear();
         let mut open = None;
         loop {
             let number = self.lines.number() + 1;
@@ -69,7 +73,7 @@ impl Records<'_> {
                     )),
                 };
             };
-            if open.is_none() && line.trim().is_empty() && !line.contains(self.delimiter) {
+            if open.is_none() && is_blank(line, self.delimiter) {
                 continue;
             }
             open = split(line, self.delimiter, number, open, cells)
@@ -80,6 +84,28 @@ impl Records<'_> {
             cells.text.push('\n');
         }
     }
+}
+
+/// Whether a line holds no row.
+pub(super) fn is_blank(line: &str, delimiter: char) -> bool {
+    line.trim().is_empty() && !line.contains(delimiter)
+}
+
+/// Puts the one row that line `number` holds into `cells`. A quote has to close on its line: a stray one would otherwise
+/// swallow all that comes after it, and in a stream that is everything.
+pub(super) fn split_alone(name: &str, line: &str, number: u64, delimiter: char, cells: &mut Cells) -> Result<()> {
+    cells.clear();
+    let open = split(line, delimiter, number, None, cells);
+    let message = match open {
+        Ok(None) => return Ok(()),
+        Ok(Some(_)) => {
+            let text = "the quote that opens this cell is not closed in its line; close it, or double a quote inside a cell \
+                        (a row of a stream is one line)";
+            text.to_string()
+        }
+        Err(message) => message,
+    };
+    Err(Error::data(Place::column(name, number, cells.len() as u64 + 1), message))
 }
 
 /// Adds the cells of one line; `open` is the line on which a cell still inside quotes began, before and after.
@@ -157,7 +183,19 @@ pub(super) fn read_cells(lines: Lines<'_>, delimiter: char, limit: u64) -> Resul
     Ok(rows)
 }
 
-fn check_width(name: &str, cells: &Cells, n_columns: usize) -> Result<()> {
+/// The first row after a header that has a cell more than it: row names without a column of their own.
+pub(super) fn check_row_names(name: &str, first: &Cells, n_columns: usize) -> Result<()> {
+    if first.len() != n_columns + 1 {
+        return Ok(());
+    }
+    let message = format!(
+        "found {}, the header has {n_columns}; give row names a column of their own, with a blank or `id` in the header",
+        columns(first.len())
+    );
+    Err(Error::data(Place::line(name, first.line()), message))
+}
+
+pub(super) fn check_width(name: &str, cells: &Cells, n_columns: usize) -> Result<()> {
     if cells.len() != n_columns {
         let n = cells.len();
         let message = format!("found {}, the first line has {n_columns}; give every row the same", columns(n));
@@ -174,23 +212,12 @@ pub(super) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> 
         return Err(Error::data(Place::file(name), "the file is empty; give at least one row"));
     }
     let n_columns = cells.len();
-    let header = options.header.unwrap_or_else(|| is_header(&cells, options));
-    let mut roles = roles(name, &cells, header, options)?;
+    let (header, roles) = first_row(name, &cells, options)?;
     if header {
-        let holds_number = roles.features.iter().any(|&j| finite(cells.cell(j)).is_some());
-        if options.header.is_none() && holds_number {
-            roles.notes.push(format!("line {} read as a header, though some of its cells are numbers", cells.line()));
-        }
         if !records.next(&mut cells)? {
             return Err(Error::data(Place::file(name), "the file holds a header but no rows; give at least one row"));
         }
-    }
-    if header && cells.len() == n_columns + 1 {
-        let message = format!(
-            "found {}, the header has {n_columns}; give row names a column of their own, with a blank or `id` in the header",
-            columns(cells.len())
-        );
-        return Err(Error::data(Place::line(name, cells.line()), message));
+        check_row_names(name, &cells, n_columns)?;
     }
     let mut body = Body::new(name, &roles, options);
     loop {
@@ -203,14 +230,93 @@ pub(super) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> 
     body.into_table(roles)
 }
 
+/// Whether the first row holds names, and what the columns are.
+pub(super) fn first_row(name: &str, first: &Cells, options: &ReadOptions) -> Result<(bool, Roles)> {
+    let header = options.header.unwrap_or_else(|| is_header(first, options));
+    let mut roles = roles(name, first, header, options)?;
+    let holds_number = || roles.features.iter().any(|&j| finite(first.cell(j)).is_some());
+    if header && options.header.is_none() && holds_number() {
+        roles.notes.push(format!("line {} read as a header, though some of its cells are numbers", first.line()));
+    }
+    Ok((header, roles))
+}
+
+/// Reads the features out of the cells of a row.
+pub(super) struct FeatureCells<'a> {
+    name: &'a str,
+    /// What was taken for granted about the file, and how to say otherwise.
+    guess: Option<String>,
+    /// Whether somebody said that the first line holds no names.
+    is_bare: bool,
+    /// Whether a row may be without any value.
+    may_be_empty: bool,
+    /// Per feature its column and what errors call it.
+    columns: Vec<(usize, String)>,
+}
+
+impl<'a> FeatureCells<'a> {
+    pub(super) fn new(name: &'a str, roles: &Roles, options: &ReadOptions) -> Self {
+        FeatureCells {
+            name,
+            guess: roles.guess.clone(),
+            is_bare: options.header == Some(false),
+            // A sample that lacks one view may have others.
+            may_be_empty: options.part.is_some(),
+            columns: roles.features.iter().copied().zip(roles.names.iter().cloned()).collect(),
+        }
+    }
+
+    pub(super) fn n_features(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Appends one value per feature, NaN where it is missing; what is appended before an error is for the caller to take
+    /// back. `n_before` is the number of rows before this one.
+    pub(super) fn read(&self, cells: &Cells, n_before: usize, data: &mut Vec<f64>) -> Result<()> {
+        let mut is_empty = true;
+        for (j, column) in &self.columns {
+            let cell = cells.cell(*j);
+            let value = match finite(cell) {
+                Some(value) => value,
+                None if is_missing(cell) => f64::NAN,
+                None => return Err(Error::data(cells.place(self.name, *j), self.bad_cell(cell, column, n_before))),
+            };
+            is_empty &= value.is_nan();
+            data.push(value);
+        }
+        if is_empty && !self.may_be_empty {
+            let message = "the row has no value at all; remove it, or fill values in";
+            return Err(Error::data(Place::line(self.name, cells.line()), message));
+        }
+        Ok(())
+    }
+
+    fn bad_cell(&self, cell: &str, column: &str, n_before: usize) -> String {
+        let column = quoted(column);
+        // Only the first row can be a header taken for data.
+        let advice = match n_before {
+            0 if self.is_bare => "is the first line a header?",
+            _ => "correct it, or leave the column out with --ignore",
+        };
+        let hint = match (&self.guess, n_before) {
+            // What was guessed about the file is the likely cause when its very first row does not fit.
+            (Some(guess), 0) => format!(" ({guess})"),
+            _ => String::new(),
+        };
+        format!("{} in column {column} {}; {advice}{hint}", quoted(cell), not_finite(cell))
+    }
+}
+
+/// The error for a row whose label is not there.
+pub(super) fn no_label(place: Place) -> Error {
+    Error::data(place, "the label is missing; remove the row or fill it in first")
+}
+
 /// The rows read so far.
 struct Body<'a> {
     name: &'a str,
     options: &'a ReadOptions,
-    /// What was taken for granted about the file, and how to say otherwise.
-    guess: Option<String>,
-    /// Per feature its column and what errors call it.
-    columns: Vec<(usize, String)>,
+    features: FeatureCells<'a>,
     label: Option<usize>,
     id: Option<usize>,
     group: Option<usize>,
@@ -228,11 +334,10 @@ struct Body<'a> {
 
 impl<'a> Body<'a> {
     fn new(name: &'a str, roles: &Roles, options: &'a ReadOptions) -> Self {
-        let columns: Vec<_> = roles.features.iter().copied().zip(roles.names.iter().cloned()).collect();
         Body {
             name,
             options,
-            guess: roles.guess.clone(),
+            features: FeatureCells::new(name, roles, options),
             label: roles.label,
             id: roles.id,
             group: roles.groups,
@@ -243,34 +348,21 @@ impl<'a> Body<'a> {
             ids: vec![],
             lines: HashMap::new(),
             groups: vec![],
-            missing: vec![0; columns.len()],
-            columns,
+            missing: vec![0; roles.features.len()],
         }
     }
 
     fn add(&mut self, cells: &Cells) -> Result<()> {
-        let n_cols = self.columns.len();
+        let n_cols = self.features.n_features();
         check_memory(self.name, self.n_rows + 1, n_cols, self.options.limit())?;
         if self.data.try_reserve(n_cols).is_err() {
             let need = (self.data.len() + n_cols) as u64 * 8;
             return Err(out_of_memory(self.name, self.n_rows + 1, n_cols, need, self.options.limit()));
         }
-        let mut n_missing = 0;
-        for (k, (j, column)) in self.columns.iter().enumerate() {
-            let cell = cells.cell(*j);
-            let value = match finite(cell) {
-                Some(value) => value,
-                None if is_missing(cell) => f64::NAN,
-                None => return Err(Error::data(cells.place(self.name, *j), self.bad_cell(cell, column))),
-            };
-            n_missing += usize::from(value.is_nan());
-            self.missing[k] += usize::from(value.is_nan());
-            self.data.push(value);
-        }
-        // A sample that lacks one view may have others.
-        if n_missing == n_cols && self.options.part.is_none() {
-            let message = "the row has no value at all; remove it, or fill values in";
-            return Err(Error::data(Place::line(self.name, cells.line()), message));
+        let start = self.data.len();
+        self.features.read(cells, self.n_rows, &mut self.data)?;
+        for (missing, value) in self.missing.iter_mut().zip(&self.data[start..]) {
+            *missing += usize::from(value.is_nan());
         }
         self.n_rows += 1;
         if let Some(j) = self.label {
@@ -309,27 +401,12 @@ impl<'a> Body<'a> {
         Ok(())
     }
 
-    fn bad_cell(&self, cell: &str, column: &str) -> String {
-        let column = quoted(column);
-        // Only the first row can be a header taken for data.
-        let advice = match self.n_rows {
-            0 if self.options.header == Some(false) => "is the first line a header?",
-            _ => "correct it, or leave the column out with --ignore",
-        };
-        let hint = match (&self.guess, self.n_rows) {
-            // What was guessed about the file is the likely cause when its very first row does not fit.
-            (Some(guess), 0) => format!(" ({guess})"),
-            _ => String::new(),
-        };
-        format!("{} in column {column} {}; {advice}{hint}", quoted(cell), not_finite(cell))
-    }
-
     fn into_table(self, mut roles: Roles) -> Result<Table> {
         let blank = self.labels.iter().filter(|label| is_missing(label)).count();
         let mut labels = roles.label.map(|_| self.labels);
         if let Some(place) = self.first_blank {
             if self.options.expect.is_none() {
-                return Err(Error::data(place, "the label is missing; remove the row or fill it in first"));
+                return Err(no_label(place));
             }
             labels = None;
             let some = if blank < self.n_rows {

@@ -38,7 +38,11 @@ fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// Rows as they come, before the number of columns is known.
 #[derive(Default)]
-struct Rows {
+pub(super) struct Rows {
+    /// Whether every row needs a label.
+    needed: bool,
+    /// The row that is being read: index, place in the line and value of each pair.
+    row: Vec<(u32, usize, f64)>,
     /// The indices of all rows one after the other, ascending within a row.
     indices: Vec<u32>,
     /// The value at each index.
@@ -53,6 +57,23 @@ struct Rows {
 }
 
 pub(super) fn read(mut lines: Lines<'_>, options: &ReadOptions) -> Result<Table> {
+    check_options(options)?;
+    let needed = !options.unlabelled && options.expect.is_none() && options.part.is_none();
+    let mut rows = Rows::new(needed);
+    let name = lines.name;
+    let mut number = 0;
+    while let Some(line) = lines.next()? {
+        number += 1;
+        rows.add(&Line { name, number, text: line }, options)?;
+    }
+    if rows.ends.is_empty() {
+        return Err(Error::data(Place::file(name), "the file holds no rows; give at least one"));
+    }
+    rows.into_table(name, options)
+}
+
+/// Refuses options that name a column: LIBSVM text has none.
+pub(super) fn check_options(options: &ReadOptions) -> Result<()> {
     // One of several joined files need not have what options ask for.
     let whole = options.part.is_none();
     if whole && options.label.is_some() {
@@ -64,25 +85,14 @@ pub(super) fn read(mut lines: Lines<'_>, options: &ReadOptions) -> Result<Table>
             return Err(Error::param(option, message));
         }
     }
-    let mut rows = Rows::default();
-    let name = lines.name;
-    let mut row = Vec::new();
-    let mut number = 0;
-    while let Some(line) = lines.next()? {
-        number += 1;
-        rows.add(&Line { name, number, text: line }, &mut row, options)?;
-    }
-    if rows.ends.is_empty() {
-        return Err(Error::data(Place::file(name), "the file holds no rows; give at least one"));
-    }
-    rows.into_table(name, options)
+    Ok(())
 }
 
 /// A line and where it stands.
-struct Line<'a> {
-    name: &'a str,
-    number: u64,
-    text: &'a str,
+pub(super) struct Line<'a> {
+    pub(super) name: &'a str,
+    pub(super) number: u64,
+    pub(super) text: &'a str,
 }
 
 impl Line<'_> {
@@ -97,18 +107,26 @@ impl Line<'_> {
 }
 
 impl Rows {
-    /// Adds one line; `row` is scratch space.
-    fn add(&mut self, line: &Line<'_>, row: &mut Vec<(u32, usize, f64)>, options: &ReadOptions) -> Result<()> {
+    /// No rows yet; whether each that comes needs a label.
+    pub(super) fn new(needed: bool) -> Self {
+        Rows { needed, ..Rows::default() }
+    }
+
+    /// Number of rows.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Adds one line; a blank one and one of comment are no rows. An error leaves the rows as they were.
+    pub(super) fn add(&mut self, line: &Line<'_>, options: &ReadOptions) -> Result<()> {
         let mut words = words(line.text).peekable();
         let Some(&(at, first)) = words.peek() else { return Ok(()) };
         let labelled = !first.contains(':');
-        self.check_label(line, at, labelled, options)?;
+        self.check_label(line, at, labelled)?;
         if labelled {
             words.next();
-            if !options.unlabelled {
-                self.labels.push(canonical(first));
-            }
         }
+        let mut row = std::mem::take(&mut self.row);
         row.clear();
         for (at, word) in words {
             if word.starts_with("qid:") {
@@ -126,13 +144,17 @@ impl Rows {
             let message = format!("index {} occurs twice in this row (first at {first}); keep one", twice[0].0);
             return Err(line.error(twice[1].1, message));
         }
-        self.store(line.name, row, options)
+        self.store(line.name, &row, options)?;
+        if labelled && !options.unlabelled {
+            self.labels.push(canonical(first));
+        }
+        self.row = row;
+        Ok(())
     }
 
     /// All rows have a label, or none has and none is needed.
-    fn check_label(&mut self, line: &Line<'_>, at: usize, labelled: bool, options: &ReadOptions) -> Result<()> {
-        let needed = !options.unlabelled && options.expect.is_none() && options.part.is_none();
-        if needed && !labelled {
+    fn check_label(&mut self, line: &Line<'_>, at: usize, labelled: bool) -> Result<()> {
+        if self.needed && !labelled {
             return Err(
                 line.error(at, "the row has no label before its first index:value; begin each row with its label")
             );
@@ -168,7 +190,7 @@ impl Rows {
         self.largest.map_or(0, |largest| largest as usize + usize::from(self.has_zero))
     }
 
-    fn into_table(mut self, name: &str, options: &ReadOptions) -> Result<Table> {
+    pub(super) fn into_table(mut self, name: &str, options: &ReadOptions) -> Result<Table> {
         let mut notes = Vec::new();
         let n_cols = options.expect.as_ref().map_or(self.n_indices(), |expect| expect.names.len());
         // Before the names, which a huge index would make many.

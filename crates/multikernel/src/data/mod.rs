@@ -3,7 +3,7 @@
 //!
 //! [`load`] takes what a user types (a bundled name or a path), [`read`] a path, [`read_from`] any reader; all three
 //! give a [`Table`], which [`Table::into_dataset`] turns into a [`Dataset`] to learn from. [`read_views`] makes one table of
-//! several files, [`group_columns`] names groups of columns in one.
+//! several files, [`group_columns`] names groups of columns in one. [`RowStream`] reads rows that never end.
 //!
 //! ```
 //! use multikernel::data::{self, ReadOptions};
@@ -41,6 +41,7 @@ mod roles;
 mod samples;
 mod scale;
 mod split;
+mod stream;
 mod text;
 
 pub use crate::features::{Features, Sparse};
@@ -60,3 +61,4 @@ pub use read::{Format, ReadOptions, Table, load, read, read_from};
 pub use samples::{Samples, View, is_numbered};
 pub use scale::Scaler;
 pub use split::{Split, folds, folds_by_group, inner_folds, repeats, repeats_by_group};
+pub use stream::{Batch, OnError, RowStream};

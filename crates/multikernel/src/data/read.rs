@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::delimited::Cells;
 use super::roles::Told;
-use super::text::{Source, finite, list, peek};
+use super::text::{HEAD, Source, finite, list, peek};
 use super::{Dataset, Expect, Labels, Samples, bundled, bundled_sets, delimited, expect, libsvm, npy, npz, parquet};
 use crate::error::{Error, Place, Result};
 
@@ -221,7 +221,7 @@ fn read_text(source: Source<'_>, format: Option<Format>, options: &ReadOptions) 
 }
 
 /// The rows with the views of the model they are read for.
-fn with_views_of(samples: Samples, options: &ReadOptions) -> Result<Samples> {
+pub(super) fn with_views_of(samples: Samples, options: &ReadOptions) -> Result<Samples> {
     match &options.expect {
         Some(expect) if !expect.views.is_empty() => samples.with_views(expect.views.clone()),
         _ => Ok(samples),
@@ -338,7 +338,7 @@ fn by_magic(head: &[u8]) -> Option<Format> {
     KNOWN.iter().find(|(magic, _)| head.starts_with(magic)).map(|&(_, format)| format)
 }
 
-fn by_ending(name: &str) -> Option<Format> {
+pub(super) fn by_ending(name: &str) -> Option<Format> {
     let (_, ending) = unpacked(name).rsplit_once('.')?;
     match ending.to_ascii_lowercase().as_str() {
         "csv" => Some(Format::Csv),
@@ -369,7 +369,7 @@ pub(super) fn short_name(name: &str) -> String {
 
 /// The non-blank lines at the beginning of a text, the last without its last word when it may be cut.
 fn head_lines(head: &[u8]) -> Vec<String> {
-    let cut = head.len() >= 1 << 16;
+    let cut = head.len() >= HEAD;
     let text = String::from_utf8_lossy(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head)).into_owned();
     let mut lines: Vec<String> =
         text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).map(str::to_string).collect();
@@ -379,25 +379,42 @@ fn head_lines(head: &[u8]) -> Vec<String> {
     lines
 }
 
+/// What a line says about the format of its text.
+pub(super) enum Says {
+    /// The format.
+    Is(Format),
+    /// It is none of ours.
+    Unknown,
+    /// Nothing: it is blank, a comment or a single word.
+    Nothing,
+}
+
+/// What a trimmed line says about the format.
+pub(super) fn says(line: &str) -> Says {
+    match line {
+        _ if line.starts_with('#') => Says::Nothing,
+        _ if libsvm::looks_like(line) => Says::Is(Format::Libsvm),
+        _ if line.contains('\t') => Says::Is(Format::Tsv),
+        _ if line.contains([',', ';']) => Says::Is(Format::Csv),
+        _ if line.contains(char::is_whitespace) => Says::Unknown,
+        _ => Says::Nothing,
+    }
+}
+
 /// Tells the format from the first line that has more than one word or cell.
-fn sniff(source: &Source<'_>) -> Result<Format> {
+pub(super) fn sniff(source: &Source<'_>) -> Result<Format> {
     let lines = head_lines(&source.head);
-    for line in lines.iter().filter(|line| !line.starts_with('#')) {
-        if libsvm::looks_like(line) {
-            return Ok(Format::Libsvm);
-        }
-        if line.contains('\t') {
-            return Ok(Format::Tsv);
-        }
-        if line.contains([',', ';']) {
-            return Ok(Format::Csv);
-        }
-        if line.contains(char::is_whitespace) {
-            return Err(Error::data(
-                Place::file(source.name),
-                "the first line is neither LIBSVM (label index:value ...) nor separated by commas, semicolons or \
-                 tabs; convert it, or give the format",
-            ));
+    for line in &lines {
+        match says(line) {
+            Says::Is(format) => return Ok(format),
+            Says::Unknown => {
+                return Err(Error::data(
+                    Place::file(source.name),
+                    "the first line is neither LIBSVM (label index:value ...) nor separated by commas, semicolons or \
+                     tabs; convert it, or give the format",
+                ));
+            }
+            Says::Nothing => {}
         }
     }
     if lines.is_empty() {
@@ -408,7 +425,7 @@ fn sniff(source: &Source<'_>) -> Result<Format> {
 }
 
 /// Semicolon where the first line has one and commas can only be decimal ones.
-fn csv_delimiter(head: &[u8]) -> char {
+pub(super) fn csv_delimiter(head: &[u8]) -> char {
     let lines = head_lines(head);
     // Quoted pieces are every second one between quotes and may hold anything.
     let bare: String = lines.first().map_or(String::new(), |line| line.split('"').step_by(2).collect());

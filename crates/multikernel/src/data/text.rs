@@ -4,11 +4,14 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use crate::error::{Error, Place, Result};
 
-/// A line longer than this (1 GiB) is no table.
-const MAX_LINE: usize = 1 << 30;
+/// A line longer than this is no row of a table, and what errors call the limit.
+const TABLE_LINE: (usize, &str) = (1 << 30, "1 GiB");
+
+/// The same for a stream, which may never end a line: it is refused before it fills the memory.
+const STREAM_LINE: (usize, &str) = (1 << 26, "64 MiB");
 
 /// How much of a text is looked at to tell its format.
-const HEAD: u64 = 1 << 16;
+pub(super) const HEAD: usize = 1 << 16;
 
 /// A text opened for reading: decompressed, known not to be binary, its beginning at hand.
 pub(super) struct Source<'a> {
@@ -27,28 +30,87 @@ impl<'a> Source<'a> {
 
     /// [`Source::open`] of a text that is no table; `allowed` says what is read, for the message about another file.
     pub(super) fn open_as(reader: impl Read + 'a, name: &'a str, allowed: &str) -> Result<Self> {
-        let failed = |gzip| move |error| broken(name, gzip, 0, error);
-        let (magic, reader) = peek(reader, 2).map_err(failed(false))?;
-        let gzip = magic == [0x1f, 0x8b];
-        let reader: Box<dyn Read + 'a> =
-            if gzip { Box::new(flate2::read::MultiGzDecoder::new(reader)) } else { Box::new(reader) };
-        let (head, reader) = peek(reader, HEAD).map_err(failed(gzip))?;
-        if let Some(kind) = foreign(&head) {
-            return Err(Error::data(Place::file(name), format!("this is {kind}; {allowed}: convert it first")));
-        }
-        Ok(Source { name, head, reader: Box::new(reader), gzip })
+        let (gzip, reader) = unpacked(reader, name)?;
+        let (head, reader) = peek(reader, HEAD as u64).map_err(|error| broken(name, gzip, 0, error))?;
+        Source { name, head, reader: Box::new(reader), gzip }.checked(allowed)
     }
 
+    /// [`Source::open`] of a text that may never end: its head goes up to the first line that `tells` enough, so that
+    /// nobody waits for more of it than that, and the same lines are seen however the bytes come in.
+    pub(super) fn open_live(reader: impl Read + 'a, name: &'a str, tells: impl Fn(&str) -> bool) -> Result<Self> {
+        let (gzip, mut reader) = unpacked(reader, name)?;
+        let (mut read, mut seen, mut end) = (Vec::new(), 0, None);
+        while end.is_none() && read.len() < HEAD {
+            let mut piece = [0; 1 << 12];
+            let n = match reader.read(&mut piece) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                n => n.map_err(|error| broken(name, gzip, 0, error))?,
+            };
+            if n == 0 {
+                break;
+            }
+            read.extend_from_slice(&piece[..n]);
+            end = line_that(&read, &mut seen, &tells);
+        }
+        let head = read[..end.unwrap_or(read.len()).min(HEAD)].to_vec();
+        let reader = Box::new(Cursor::new(read).chain(reader));
+        Source { name, head, reader, gzip }.checked("a stream is LIBSVM, CSV or TSV text, plain or gzip")
+    }
+
+    /// Refuses what is no text.
+    fn checked(self, allowed: &str) -> Result<Self> {
+        match foreign(&self.head) {
+            Some(kind) => {
+                Err(Error::data(Place::file(self.name), format!("this is {kind}; {allowed}: convert it first")))
+            }
+            None => Ok(self),
+        }
+    }
+
+    /// The lines of a table.
     pub(super) fn lines(self) -> Lines<'a> {
+        self.lines_up_to(TABLE_LINE)
+    }
+
+    /// The lines of a stream.
+    pub(super) fn live_lines(self) -> Lines<'a> {
+        self.lines_up_to(STREAM_LINE)
+    }
+
+    fn lines_up_to(self, limit: (usize, &'static str)) -> Lines<'a> {
         Lines {
             name: self.name,
-            reader: Box::new(BufReader::with_capacity(1 << 16, self.reader)),
+            reader: BufReader::with_capacity(1 << 16, self.reader),
             gzip: self.gzip,
             number: 0,
             line: Vec::new(),
+            reached: Reached::End,
+            is_long: false,
             after_return: false,
+            limit,
         }
     }
+}
+
+/// Whether the bytes are gzip, and the text in them.
+fn unpacked<'a>(reader: impl Read + 'a, name: &str) -> Result<(bool, Box<dyn Read + 'a>)> {
+    let (magic, reader) = peek(reader, 2).map_err(|error| broken(name, false, 0, error))?;
+    if magic == [0x1f, 0x8b] {
+        return Ok((true, Box::new(flate2::read::MultiGzDecoder::new(reader))));
+    }
+    Ok((false, Box::new(reader)))
+}
+
+/// Where the first whole line that `tells` enough ends; lines before `seen` have been asked already.
+fn line_that(text: &[u8], seen: &mut usize, tells: impl Fn(&str) -> bool) -> Option<usize> {
+    while let Some(length) = text[*seen..].iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        let line = &text[*seen..*seen + length];
+        *seen += length + 1;
+        if tells(String::from_utf8_lossy(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)).trim()) {
+            return Some(*seen);
+        }
+    }
+    None
 }
 
 /// The first `n` bytes (fewer at the end) and a reader that still gives them.
@@ -105,32 +167,69 @@ fn foreign(head: &[u8]) -> Option<&'static str> {
 /// Lines with their numbers; `\n`, `\r\n` and a lone `\r` end a line, and a byte order mark is dropped.
 pub(super) struct Lines<'a> {
     pub(super) name: &'a str,
-    reader: Box<dyn BufRead + 'a>,
+    reader: BufReader<Box<dyn Read + 'a>>,
     gzip: bool,
     number: u64,
     line: Vec<u8>,
+    /// How far the reader is in the line that `line` holds.
+    reached: Reached,
+    /// Whether that line is too long to be held.
+    is_long: bool,
     after_return: bool,
+    limit: (usize, &'static str),
+}
+
+/// How much of a line has been read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    /// All of it.
+    End,
+    /// What was at hand, and nothing was left out.
+    Middle,
+    /// As much as a line may have; the rest is passed over.
+    Limit,
+}
+
+/// What came of looking for a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A line, whose text [`Lines::text`] gives.
+    Line,
+    /// The rest of the line is not there yet.
+    Pause,
+    /// There are no more lines.
+    End,
 }
 
 impl Lines<'_> {
     /// The next line without its end; `None` after the last.
     pub(super) fn next(&mut self) -> Result<Option<&str>> {
-        match self.fill() {
-            Ok(false) => return Ok(None),
-            Ok(true) => self.number += 1,
-            Err(error) => return Err(broken(self.name, self.gzip, self.number, error)),
+        match self.advance(true)? {
+            Found::Line => self.text().map(Some),
+            Found::Pause | Found::End => Ok(None),
         }
-        if self.line.len() >= MAX_LINE {
-            let message = "the line is longer than 1 GiB; a text table has one row per line";
+    }
+
+    /// Goes on to the next line. Without `wait` only as far as bytes have been read already.
+    pub(super) fn advance(&mut self, wait: bool) -> Result<Found> {
+        let found = self.fill(wait).map_err(|error| broken(self.name, self.gzip, self.number, error))?;
+        self.number += u64::from(found == Found::Line);
+        Ok(found)
+    }
+
+    /// The line last found, without its end. An error about it leaves the lines after it as they are.
+    pub(super) fn text(&self) -> Result<&str> {
+        if self.is_long {
+            let message = format!("the line is longer than {}; a text table has one row per line", self.limit.1);
             return Err(Error::data(self.here(), message));
         }
-        let place = self.here();
         let line = std::str::from_utf8(&self.line).map_err(|error| {
             let at = error.valid_up_to();
             let byte = self.line[at];
-            Error::data(place, format!("byte {} (0x{byte:02X}) is not UTF-8 text; save the file as UTF-8", at + 1))
+            let message = format!("byte {} (0x{byte:02X}) is not UTF-8 text; save the file as UTF-8", at + 1);
+            Error::data(self.here(), message)
         })?;
-        Ok(Some(if self.number == 1 { line.strip_prefix('\u{feff}').unwrap_or(line) } else { line }))
+        Ok(if self.number == 1 { line.strip_prefix('\u{feff}').unwrap_or(line) } else { line })
     }
 
     /// Number of the line last read, counted from 1.
@@ -143,28 +242,52 @@ impl Lines<'_> {
         Place::line(self.name, self.number)
     }
 
-    /// Fills `line`; false at the end of the text.
-    fn fill(&mut self) -> io::Result<bool> {
-        self.line.clear();
+    /// Fills `line`, or goes on filling it after a pause.
+    fn fill(&mut self, wait: bool) -> io::Result<Found> {
+        if self.reached == Reached::End {
+            self.line.clear();
+        }
         loop {
+            if !wait && self.reader.buffer().is_empty() {
+                return Ok(Found::Pause);
+            }
             let mut chunk = match self.reader.fill_buf() {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 chunk => chunk?,
             };
             if chunk.is_empty() {
-                return Ok(!self.line.is_empty());
+                let begun = self.reached == Reached::Middle;
+                self.reached = Reached::End;
+                return Ok(if begun { Found::Line } else { Found::End });
             }
             let skip = usize::from(self.after_return && chunk[0] == b'\n');
             self.after_return = false;
             chunk = &chunk[skip..];
             let end = chunk.iter().position(|&byte| byte == b'\n' || byte == b'\r');
             let text = &chunk[..end.unwrap_or(chunk.len())];
-            self.line.extend_from_slice(text);
             self.after_return = end.is_some_and(|end| chunk[end] == b'\r');
+            if self.reached != Reached::Limit {
+                self.line.extend_from_slice(text);
+            }
             let used = skip + text.len() + usize::from(end.is_some());
             self.reader.consume(used);
-            if end.is_some() || self.line.len() >= MAX_LINE {
-                return Ok(true);
+            if self.reached == Reached::Limit {
+                // The line has been told already.
+                self.reached = if end.is_some() { Reached::End } else { Reached::Limit };
+                continue;
+            }
+            self.is_long = self.line.len() >= self.limit.0;
+            self.reached = match end {
+                Some(_) => Reached::End,
+                None if self.is_long => Reached::Limit,
+                None if self.line.is_empty() => Reached::End,
+                None => Reached::Middle,
+            };
+            if self.is_long {
+                self.line = Vec::new();
+            }
+            if self.is_long || end.is_some() {
+                return Ok(Found::Line);
             }
         }
     }
@@ -264,14 +387,8 @@ mod tests {
             all
         };
         let fast = collect(Source::open(text, "t").unwrap().lines());
-        let slow = Lines {
-            name: "t",
-            reader: Box::new(BufReader::with_capacity(1, Slow(text))),
-            gzip: false,
-            number: 0,
-            line: Vec::new(),
-            after_return: false,
-        };
+        let mut slow = Source::open(&b""[..], "t").unwrap().lines();
+        slow.reader = BufReader::with_capacity(1, Box::new(Slow(text)));
         assert_eq!(collect(slow), fast);
         fast
     }
