@@ -623,31 +623,38 @@ mod tests {
         assert_eq!((set.label_name, set.index_base), (None, Some(0)));
     }
 
-    /// Answers each read with the next piece and panics if it is asked for more than was sent.
-    struct Live<'a>(std::slice::Iter<'a, &'a str>);
+    /// Gives the pieces as they were sent, at most one per read, and panics if it is asked for more than was sent.
+    struct Live(std::collections::VecDeque<Vec<u8>>);
 
-    impl Read for Live<'_> {
+    fn live(pieces: &[&str]) -> Live {
+        Live(pieces.iter().map(|piece| piece.as_bytes().to_vec()).collect())
+    }
+
+    impl Read for Live {
         fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-            let piece = self.0.next().expect("a read that would have to wait");
-            out[..piece.len()].copy_from_slice(piece.as_bytes());
-            Ok(piece.len())
+            let piece = self.0.front_mut().expect("a read that would have to wait");
+            let n = piece.len().min(out.len());
+            out[..n].copy_from_slice(&piece[..n]);
+            piece.drain(..n);
+            if piece.is_empty() {
+                self.0.pop_front();
+            }
+            Ok(n)
         }
     }
 
     #[test]
     fn rows_come_as_soon_as_they_are_there_and_no_sooner() {
         let pieces = ["a,b,y\n1,", "2,p\n3,4,q\n5,6,", "r\r", "\n\n7,8,s\r\n9"];
-        let mut live = pieces.iter();
-        let mut stream = RowStream::open(Live(live.clone()), "f", &ReadOptions::default()).unwrap();
+        let mut stream = RowStream::open(live(&pieces), "f", &ReadOptions::default()).unwrap();
         let mut next = |most: usize| stream.next(most, OnError::Fail).unwrap().unwrap().labels.join("");
         // A read more than the answer needs would panic: there is nothing after the last piece.
         assert_eq!((next(9), next(9), next(9)), ("pq".into(), "r".into(), "s".into()));
-        live.next();
-        let mut stream = RowStream::open(Live(pieces[..2].iter()), "f", &ReadOptions::default()).unwrap();
+        let mut stream = RowStream::open(live(&pieces[..2]), "f", &ReadOptions::default()).unwrap();
         let mut next = |most: usize| stream.next(most, OnError::Fail).unwrap().unwrap().labels.join("");
         assert_eq!((next(1), next(0)), ("p".into(), "q".into()));
-        // LIBSVM rows are told apart by their first line too.
-        let mut stream = RowStream::open(Live(["+1 1:2\n"].iter()), "f", &ReadOptions::default()).unwrap();
+        // LIBSVM rows are told by their first line too.
+        let mut stream = RowStream::open(live(&["+1 1:2\n"]), "f", &ReadOptions::default()).unwrap();
         assert_eq!(stream.next(9, OnError::Fail).unwrap().unwrap().labels, ["1"]);
     }
 
