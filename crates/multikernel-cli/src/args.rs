@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Predict(Predict),
     /// Measure methods on held-out rows, all on the same splits
     Evaluate(Evaluate),
+    /// Learn from rows as they come, each predicted before it is learned
+    Online(Online),
     /// Show what a model holds: method, settings, kernel weights
     Inspect(Inspect),
     /// Run a table of a paper again, published figures beside ours
@@ -62,12 +64,24 @@ pub(crate) struct Reading {
     /// the new rows' own k(x, x) as DIAGONAL unless the kernel is raw. The bank calls it precomputed(NAME)
     #[arg(long = "gram", value_name = "NAME=FILE[,DIAGONAL]")]
     pub(crate) grams: Vec<String>,
-    /// The column of sample ids [default: id, sample, sample_id, sampleid, barcode, or a first column without a name]
-    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
-    pub(crate) id: Option<String>,
     /// A column of what rows belong to (patients, batches): no group is on both sides of a split
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub(crate) groups: Option<String>,
+    #[command(flatten)]
+    pub(crate) columns: Columns,
+    /// Most memory for the rows, and for their kernels, such as 8GiB: kernels that would cross it are computed whenever they
+    /// are needed, with the same result [default: 80 % of what is free]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+}
+
+/// What the lines and columns of a file are.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Reading")]
+pub(crate) struct Columns {
+    /// The column of sample ids [default: id, sample, sample_id, sampleid, barcode, or a first column without a name]
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
+    pub(crate) id: Option<String>,
     /// The file's format [default: by its name, else by its first line]
     #[arg(long, value_name = "FORMAT", value_parser = ["libsvm", "csv", "tsv"])]
     pub(crate) format: Option<String>,
@@ -80,16 +94,27 @@ pub(crate) struct Reading {
     /// Columns to leave out when training, by name or position, with commas between; all others but the label must be numbers
     #[arg(long, value_name = "COLUMN,...", value_delimiter = ',', allow_hyphen_values = true)]
     pub(crate) ignore: Vec<String>,
-    /// Most memory for the rows, and for their kernels, such as 8GiB: kernels that would cross it are computed whenever they
-    /// are needed, with the same result [default: 80 % of what is free]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
 }
 
 /// What is trained.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Training")]
 pub(crate) struct Planning {
+    #[command(flatten)]
+    pub(crate) choices: Choices,
+    /// Rows that lack a view: skip its kernels and let the others make up for them, impute the means of the training rows,
+    /// or drop such rows from training
+    #[arg(long, value_name = "WAY", default_value = "skip", value_parser = ["skip", "impute", "drop"])]
+    pub(crate) missing: String,
+    /// Learn class probabilities too, on inner folds: five more trainings
+    #[arg(long)]
+    pub(crate) proba: bool,
+}
+
+/// What a plan is made of, whichever way it is trained.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Training")]
+pub(crate) struct Choices {
     /// The kernel bank, such as "gaussian(2^-6..2^7), polynomial(1..3)" [default: the method's own]
     #[arg(long, value_name = "BANK")]
     pub(crate) kernels: Option<String>,
@@ -105,13 +130,6 @@ pub(crate) struct Planning {
     /// Keep the K columns of each view (or of all columns) that vary most over the training rows
     #[arg(long, value_name = "K")]
     pub(crate) top_variance: Option<usize>,
-    /// Rows that lack a view: skip its kernels and let the others make up for them, impute the means of the training rows,
-    /// or drop such rows from training
-    #[arg(long, value_name = "WAY", default_value = "skip", value_parser = ["skip", "impute", "drop"])]
-    pub(crate) missing: String,
-    /// Learn class probabilities too, on inner folds: five more trainings
-    #[arg(long)]
-    pub(crate) proba: bool,
     /// How kernel values are held: f32 takes half the memory; sums are f64 either way
     #[arg(long, value_name = "PRECISION", default_value = "f64", value_parser = ["f64", "f32"])]
     pub(crate) precision: String,
@@ -235,6 +253,73 @@ pub(crate) struct Evaluate {
     pub(crate) reading: Reading,
     #[command(flatten)]
     pub(crate) limits: Limits,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Prints a line after 1, 2, 4, 8, ... rows and at the end: how many rows were predicted right before they were
+learned, since the beginning and since the last line.
+
+Examples:
+  multikernel online rows.csv --out m.multikernel
+  tail -f -n +1 rows.csv | multikernel online - --format csv --warmup 100 --predictions now.csv --out m.multikernel
+  multikernel online rows.csv.gz --budget 2000 --checkpoint run.checkpoint --on-error skip --json
+  multikernel online rows.csv.gz --budget 2000 --checkpoint run.checkpoint --on-error skip --json --resume
+  multikernel online more.csv --model m.multikernel --out m2.multikernel"
+)]
+pub(crate) struct Online {
+    /// File with labelled rows (LIBSVM, CSV or TSV text, also gzip'd), or `-` for standard input; it need not end
+    pub(crate) stream: String,
+    /// The method, one that learns row by row
+    #[arg(long, short, value_name = "NAME", default_value = "mklda")]
+    pub(crate) method: String,
+    /// Rows from which scales, widths of kernels and the features of LIBSVM text are taken, once and for all, before the
+    /// first of them is learned [default: 1000]
+    #[arg(long, value_name = "ROWS", conflicts_with = "model")]
+    pub(crate) warmup: Option<usize>,
+    /// Rows between two updates of the kernel weights [default: 100]
+    #[arg(long, value_name = "ROWS")]
+    pub(crate) update_every: Option<usize>,
+    /// Most support vectors to keep; what is forgotten to stay below it costs accuracy [default: no limit]
+    #[arg(long, value_name = "B")]
+    pub(crate) budget: Option<usize>,
+    /// Go on from this model: from where it stands if it was learned online, else with its scales and kernels
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<PathBuf>,
+    /// File to write the model to when the stream ends or is stopped
+    #[arg(long, short, value_name = "MODEL")]
+    pub(crate) out: Option<PathBuf>,
+    /// File to store the run in, so that it can go on after a stop
+    #[arg(long, value_name = "FILE")]
+    pub(crate) checkpoint: Option<PathBuf>,
+    /// Least seconds between two checkpoints; 0 stores after each chunk of rows
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, requires = "checkpoint")]
+    pub(crate) checkpoint_seconds: f64,
+    /// Go on from the checkpoint if it is there; the stream is given again from its beginning
+    #[arg(long, requires = "checkpoint")]
+    pub(crate) resume: bool,
+    /// File for the prediction of each row, written as rows come: a table with the columns row, label and predicted
+    #[arg(long, value_name = "FILE")]
+    pub(crate) predictions: Option<PathBuf>,
+    /// A line that is no row: end with an error, or skip it with a remark
+    #[arg(long, value_name = "WAY", default_value = "fail", value_parser = ["fail", "skip"])]
+    pub(crate) on_error: String,
+    /// Print JSON, one object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) choices: Choices,
+    #[command(flatten)]
+    pub(crate) columns: Columns,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+impl Online {
+    /// Whether lines that are no rows are skipped.
+    pub(crate) fn skips(&self) -> bool {
+        self.on_error == "skip"
+    }
 }
 
 #[derive(Debug, Args)]

@@ -32,7 +32,27 @@ impl Bar {
     }
 
     fn line(&self, text: &str) {
-        self.screen.suspend(|| say(text));
+        self.above(|| say(text));
+    }
+
+    /// Does something that prints while the bars are out of the way.
+    pub(crate) fn above<T>(&self, f: impl FnOnce() -> T) -> T {
+        self.screen.suspend(f)
+    }
+
+    /// Shows one line, in the place of the last: where a stream stands that has no end to measure by.
+    pub(crate) fn live(&mut self, text: impl FnOnce() -> String) {
+        if !self.terminal {
+            return;
+        }
+        let bar = self.phase.get_or_insert_with(|| {
+            let bar = self.screen.add(ProgressBar::new_spinner());
+            let style = ProgressStyle::with_template("{spinner} {msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        bar.set_message(text());
     }
 
     fn start(&self, name: &str) -> ProgressBar {

@@ -11,7 +11,7 @@ use multikernel::method::{Model, Plan, Registry};
 use multikernel::run::{Control, Observer};
 use multikernel::{Matrix, file};
 
-use crate::args::{Limits, Planning, Reading};
+use crate::args::{Choices, Columns, Limits, Planning, Reading};
 use crate::say;
 
 /// Reads rows; remarks of the reader go to the observer.
@@ -42,20 +42,26 @@ pub(crate) fn read(
 }
 
 fn options(reading: &Reading, expect: Option<Expect>) -> Result<ReadOptions> {
+    let mut options = options_of(&reading.columns, expect);
+    options.groups = reading.groups.clone();
+    options.memory = memory(reading.memory.as_deref())?;
+    Ok(options)
+}
+
+/// What the arguments say about lines and columns.
+pub(crate) fn options_of(columns: &Columns, expect: Option<Expect>) -> ReadOptions {
     let mut options = ReadOptions::default();
-    options.format = reading.format.as_deref().map(|format| match format {
+    options.format = columns.format.as_deref().map(|format| match format {
         "libsvm" => Format::Libsvm,
         "tsv" => Format::Tsv,
         _ => Format::Csv,
     });
-    options.header = reading.header.as_deref().map(|header| header == "yes");
-    options.label = reading.label.clone();
-    options.id = reading.id.clone();
-    options.groups = reading.groups.clone();
+    options.header = columns.header.as_deref().map(|header| header == "yes");
+    options.label = columns.label.clone();
+    options.id = columns.id.clone();
     options.expect = expect;
-    options.ignore = reading.ignore.clone();
-    options.memory = memory(reading.memory.as_deref())?;
-    Ok(options)
+    options.ignore = columns.ignore.clone();
+    options
 }
 
 /// One file with all columns, labels from it or from another.
@@ -155,7 +161,7 @@ pub(crate) fn read_new(
     // Files are joined by the column that joined the training files, unless another is named.
     let mut reading = reading.clone();
     if source.is_none() {
-        reading.id = reading.id.or_else(|| model.id_name().map(str::to_string));
+        reading.columns.id = reading.columns.id.or_else(|| model.id_name().map(str::to_string));
     }
     let table = read(source, &reading, Some(model.expect()), observer)?;
     check_one_order(source, &reading, &table.samples)?;
@@ -185,35 +191,42 @@ pub(crate) fn check_other_file(flag: &str, path: &Path, source: &str) -> Result<
 
 /// One plan per method. `--set key=value` goes to every method that has the key, `--set method.key=value` to one.
 pub(crate) fn plans(methods: &[String], planning: &Planning, registry: &Registry) -> Result<Vec<Plan>> {
+    let missing = planning.missing.parse()?;
+    let plans = plans_of(methods, &planning.choices, registry)?;
+    Ok(plans.into_iter().map(|plan| plan.missing(missing).proba(planning.proba)).collect())
+}
+
+/// [`plans`] of what does not depend on how they are trained.
+pub(crate) fn plans_of(methods: &[String], choices: &Choices, registry: &Registry) -> Result<Vec<Plan>> {
     let mut plans = vec![];
     for method in methods {
-        let plan = Plan::from_registry(registry, method.trim())?.seed(planning.seed).recipe(recipe(planning)?);
-        let plan = plan.precision(planning.precision.parse()?).missing(planning.missing.parse()?).proba(planning.proba);
-        plans.push(match &planning.kernels {
+        let plan = Plan::from_registry(registry, method.trim())?.seed(choices.seed).recipe(recipe(choices)?);
+        let plan = plan.precision(choices.precision.parse()?);
+        plans.push(match &choices.kernels {
             // A bank is an error only if no method works on kernels.
             Some(bank) if plan.uses_kernels() || methods.len() == 1 => plan.kernels(bank)?,
             _ => plan,
         });
     }
-    if let (Some(bank), false) = (&planning.kernels, plans.iter().any(Plan::uses_kernels)) {
+    if let (Some(bank), false) = (&choices.kernels, plans.iter().any(Plan::uses_kernels)) {
         plans[0].clone().kernels(bank)?;
     }
-    for set in &planning.set {
+    for set in &choices.set {
         plans = apply(plans, set)?;
     }
     Ok(plans)
 }
 
-fn recipe(planning: &Planning) -> Result<Recipe> {
-    let log = match planning.log.as_slice() {
+fn recipe(choices: &Choices) -> Result<Recipe> {
+    let log = match choices.log.as_slice() {
         [] => LogChoice::None,
         [all] if all == "all" => LogChoice::All,
         views => LogChoice::Views(views.to_vec()),
     };
-    if planning.top_variance == Some(0) {
+    if choices.top_variance == Some(0) {
         bail!("--top-variance 0: must be 1 or more");
     }
-    Ok(Recipe { scale: planning.scale.parse()?, log, top_variance: planning.top_variance })
+    Ok(Recipe { scale: choices.scale.parse()?, log, top_variance: choices.top_variance })
 }
 
 fn apply(plans: Vec<Plan>, set: &str) -> Result<Vec<Plan>> {

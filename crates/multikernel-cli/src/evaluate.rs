@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
         (Some(test), _) => {
             // A named label column is found again by its name, whatever the format of the test file.
             let mut reading = args.reading.clone();
-            reading.label = reading.label.filter(|_| rows.label_name.is_none());
+            reading.columns.label = reading.columns.label.filter(|_| rows.label_name.is_none());
             if args.data.is_none() || !reading.grams.is_empty() || reading.labels.is_some() {
                 bail!("--test is one file, for DATA that is one file with its labels; use folds or repeats instead");
             }
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     let mut session = Session::new(&pool, &mut bar);
     session.control = data::control(&args.limits)?;
     session.memory = data::memory(args.reading.memory.as_deref())?;
-    let found = evaluate(&rows, &plans, &protocol, args.planning.seed, &mut session)?;
+    let found = evaluate(&rows, &plans, &protocol, args.planning.choices.seed, &mut session)?;
     bar.clear();
     for result in &found.results {
         let warnings: Vec<&String> = result.folds.iter().flat_map(|fold| &fold.warnings).collect();

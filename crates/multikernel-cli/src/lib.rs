@@ -9,6 +9,7 @@ mod data;
 mod evaluate;
 mod inspect;
 mod list;
+mod online;
 mod predict;
 mod reproduce;
 mod train;
@@ -41,6 +42,7 @@ fn run(cli: Cli, registry: &Registry) -> Result<()> {
         Command::Train(args) => train::run(&args, registry),
         Command::Predict(args) => predict::run(&args, registry),
         Command::Evaluate(args) => evaluate::run(&args, registry),
+        Command::Online(args) => online::run(&args, registry),
         Command::Inspect(args) => inspect::run(&args, registry),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Datasets(args) => list::datasets(&args),

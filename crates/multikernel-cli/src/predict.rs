@@ -75,6 +75,6 @@ fn number(value: f64) -> String {
 }
 
 /// A CSV cell, quoted where it has to be.
-fn quoted(cell: &str) -> String {
+pub(crate) fn quoted(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_string() }
 }

@@ -2,11 +2,13 @@
 
 mod bars;
 mod json;
+mod stream;
 mod table;
 mod text;
 
 pub use bars::bars;
 pub use json::{datasets_json, evaluation_json, methods_json, model_json};
+pub use stream::{StreamEnd, StreamLine};
 pub use table::Table;
 pub use text::{evaluation_text, model_text};
 

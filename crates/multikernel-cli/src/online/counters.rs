@@ -1,0 +1,244 @@
+//! How far a run is, and what a checkpoint has to know of it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use multikernel::OnlineOptions;
+use multikernel::data::{Batch, Features};
+use multikernel::method::{Model, Plan};
+
+use crate::args;
+
+/// What was counted along a stream. It depends on the rows alone, not on how they came in or who was interrupted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counters {
+    /// Rows learned.
+    pub(super) rows: u64,
+    /// Of them, those predicted right before.
+    pub(super) correct: u64,
+    /// Rows the learner refused.
+    pub(super) refused: u64,
+    /// The line of the last row, learned or refused.
+    pub(super) line: u64,
+    /// Both counts at the last line of the table.
+    printed: (u64, u64),
+    /// Changes with every label and value, of refused rows too.
+    hash: u64,
+    /// Rows that decided about scales, kernels and features; 0 where a model did.
+    pub(super) first: u64,
+}
+
+const NAMES: [&str; 8] =
+    ["rows", "correct", "refused", "line", "printed_rows", "printed_correct", "rows_hash", "first_rows"];
+
+impl Counters {
+    /// What a memo holds; nothing unless it is that of a run.
+    pub(super) fn from_memo(memo: &BTreeMap<String, u64>) -> Option<Self> {
+        let values: Vec<u64> = NAMES.iter().map(|&name| memo.get(name).copied()).collect::<Option<_>>()?;
+        let [rows, correct, refused, line, printed_rows, printed_correct, hash, first] = values[..] else {
+            return None;
+        };
+        Some(Counters { rows, correct, refused, line, printed: (printed_rows, printed_correct), hash, first })
+    }
+
+    fn memo(&self) -> impl Iterator<Item = (String, u64)> {
+        let (printed_rows, printed_correct) = self.printed;
+        let values =
+            [self.rows, self.correct, self.refused, self.line, printed_rows, printed_correct, self.hash, self.first];
+        NAMES.into_iter().map(String::from).zip(values)
+    }
+
+    /// Before any row; `first` rows decide about scales, kernels and features.
+    pub(super) fn begun_with(first: usize) -> Self {
+        Counters { first: first as u64, ..Counters::default() }
+    }
+
+    /// How many more rows there are to the next line of the table, which stand at 1, 2, 4, 8, ...; at most `most`.
+    pub(super) fn until_line(&self, most: usize) -> usize {
+        usize::try_from((self.rows + 1).next_power_of_two() - self.rows).unwrap_or(most).min(most)
+    }
+
+    /// Whether a line of the table stands here, and has not been printed.
+    pub(super) fn is_line_due(&self) -> bool {
+        self.rows > self.printed.0 && self.rows.is_power_of_two()
+    }
+
+    /// Rows since the last line of the table, and those predicted right.
+    pub(super) fn since_line(&self) -> (u64, u64) {
+        (self.rows - self.printed.0, self.correct - self.printed.1)
+    }
+
+    /// A line of the table was printed.
+    pub(super) fn print_line(&mut self) {
+        self.printed = (self.rows, self.correct);
+    }
+
+    /// Row `i` of a batch came along.
+    pub(super) fn see(&mut self, batch: &Batch, i: usize) {
+        self.line = batch.lines[i];
+        let mut add = |word: u64| self.hash = (self.hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let label = batch.labels[i].as_bytes();
+        add(label.len() as u64);
+        label.iter().for_each(|&byte| add(u64::from(byte)));
+        if let Features::Dense(rows) = batch.samples.features() {
+            rows.row(i).iter().for_each(|value| add(value.to_bits()));
+        }
+    }
+
+    /// It was learned.
+    pub(super) fn learned(&mut self, batch: &Batch, i: usize) {
+        self.see(batch, i);
+        self.rows += 1;
+    }
+
+    /// It was refused.
+    pub(super) fn refuse(&mut self, batch: &Batch, i: usize) {
+        self.see(batch, i);
+        self.refused += 1;
+    }
+
+    /// What must be the same when the rows come along again.
+    pub(super) fn seen(&self) -> (u64, u64) {
+        (self.line, self.hash)
+    }
+}
+
+/// How a run was set up: what must be the same when it is resumed.
+pub(super) struct Setup {
+    pub(super) plan: Plan,
+    pub(super) options: OnlineOptions,
+    warmup: Option<usize>,
+    has_model: bool,
+}
+
+impl Setup {
+    pub(super) fn new(args: &args::Online, plan: &Plan) -> Self {
+        let default = OnlineOptions::default();
+        let options =
+            OnlineOptions { budget: args.budget, update_every: args.update_every.unwrap_or(default.update_every) };
+        let has_model = args.model.is_some();
+        let warmup = (!has_model).then(|| args.warmup.unwrap_or(super::WARMUP));
+        Setup { plan: plan.clone(), options, warmup, has_model }
+    }
+
+    /// Options by the names of their flags; 0 for none.
+    fn numbers(&self) -> [(&'static str, u64); 3] {
+        let or_none = |value: Option<usize>| value.unwrap_or(0) as u64;
+        [
+            ("warmup", or_none(self.warmup)),
+            ("update-every", self.options.update_every as u64),
+            ("budget", or_none(self.options.budget)),
+        ]
+    }
+
+    /// What is stored with the learner.
+    pub(super) fn memo(&self, counters: &Counters) -> BTreeMap<String, u64> {
+        counters.memo().chain(self.numbers().map(|(name, value)| (name.to_string(), value))).collect()
+    }
+
+    /// Whether the numbers of a checkpoint are those of this run.
+    pub(super) fn check_memo(&self, path: &Path, memo: &BTreeMap<String, u64>) -> Result<()> {
+        let word = |value: u64| if value == 0 { "none".to_string() } else { value.to_string() };
+        for (name, now) in self.numbers() {
+            let then = memo.get(name).copied().unwrap_or(0);
+            same(path, name, &word(then), &word(now))?;
+        }
+        Ok(())
+    }
+
+    /// Whether the settings of a checkpoint are those of this run.
+    pub(super) fn check_model(&self, path: &Path, model: &Model) -> Result<()> {
+        let settings = self.plan.settings();
+        let now = |name: &str| settings.get(name).map_or("none", String::as_str);
+        same(path, "method", model.method(), now("method"))?;
+        same(path, "seed", &model.seed().to_string(), now("seed"))?;
+        for (name, then) in model.params() {
+            same(path, name, then, now(name))?;
+        }
+        if !self.has_model {
+            same(path, "kernels", model.bank().unwrap_or("none"), now("kernels"))?;
+            same(path, "scale", model.scale(), now("scale"))?;
+        }
+        Ok(())
+    }
+}
+
+fn same(path: &Path, name: &str, then: &str, now: &str) -> Result<()> {
+    if then != now {
+        bail!(
+            "{}: belongs to another run: its {name} is `{then}`, this run's is `{now}`; use the same settings and data, or \
+             another checkpoint file",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use multikernel::Matrix;
+    use multikernel::data::Samples;
+
+    use super::*;
+
+    fn batch(values: &[f64], labels: &[&str]) -> Batch {
+        let matrix = Matrix::from_vec(labels.len(), values.len() / labels.len(), values.to_vec()).unwrap();
+        let labels: Vec<String> = labels.iter().map(|label| label.to_string()).collect();
+        let lines = (1..=labels.len() as u64).collect();
+        Batch { samples: Samples::unnamed(matrix).unwrap(), labels, lines }
+    }
+
+    #[test]
+    fn lines_of_the_table_stand_at_powers_of_two() {
+        let mut counters = Counters::default();
+        let mut printed = vec![];
+        let one = batch(&[1.0], &["p"]);
+        for _ in 0..100 {
+            let until = counters.until_line(1000);
+            counters.learned(&one, 0);
+            assert_eq!(until == 1, counters.is_line_due(), "{}", counters.rows);
+            if counters.is_line_due() {
+                counters.print_line();
+                printed.push(counters.rows);
+            }
+        }
+        assert_eq!(printed, [1, 2, 4, 8, 16, 32, 64]);
+        assert_eq!(counters.since_line(), (36, 0));
+        // A line printed in between, at a stop, does not move those that come.
+        counters.print_line();
+        assert_eq!((counters.until_line(1000), counters.until_line(20), counters.is_line_due()), (28, 20, false));
+    }
+
+    #[test]
+    fn counters_come_back_from_a_memo() {
+        let mut counters = Counters { correct: 1, refused: 2, printed: (3, 4), ..Counters::default() };
+        counters.learned(&batch(&[1.0, 2.0], &["p"]), 0);
+        let mut memo: BTreeMap<String, u64> = counters.memo().collect();
+        assert_eq!(Counters::from_memo(&memo), Some(counters));
+        memo.remove("line");
+        assert_eq!(Counters::from_memo(&memo), None);
+    }
+
+    #[test]
+    fn rows_that_differ_anywhere_are_seen_to_differ() {
+        let seen = |values: &[f64], labels: &[&str]| {
+            let batch = batch(values, labels);
+            let mut counters = Counters::default();
+            (0..labels.len()).for_each(|i| counters.see(&batch, i));
+            counters.seen()
+        };
+        let whole = seen(&[1.0, 2.0, 3.0, 4.0], &["p", "q"]);
+        for (values, labels) in [
+            ([1.0, 2.0, 3.0, 5.0], ["p", "q"]),
+            ([2.0, 1.0, 3.0, 4.0], ["p", "q"]),
+            ([3.0, 4.0, 1.0, 2.0], ["p", "q"]),
+            ([1.0, 2.0, 3.0, f64::NAN], ["p", "q"]),
+            ([1.0, 2.0, 3.0, 4.0], ["q", "p"]),
+            ([1.0, 2.0, 3.0, 4.0], ["p", "qq"]),
+        ] {
+            assert_ne!(seen(&values, &labels), whole, "{values:?} {labels:?}");
+        }
+        assert_eq!(seen(&[1.0, 2.0, 3.0, 4.0], &["p", "q"]), whole);
+    }
+}

@@ -1,0 +1,612 @@
+//! `online`.
+
+mod counters;
+mod predictions;
+mod source;
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use multikernel::data::{Batch, OnError, RowStream};
+use multikernel::method::{Model, Registry};
+use multikernel::report::{StreamEnd, StreamLine, count};
+use multikernel::run::{Control, Observer, Stop};
+use multikernel::{Error, Online, Place, Pool, file};
+
+use crate::args;
+use crate::bar::Bar;
+use crate::{data, is_closed_pipe, print};
+use counters::{Counters, Setup};
+use predictions::Predictions;
+use source::Source;
+
+/// Most rows learned between two looks at whether to stop.
+const CHUNK: usize = 256;
+
+/// Skipped lines that are told one by one.
+const TOLD: u64 = 20;
+
+/// Rows to learn scales and widths from, unless told.
+const WARMUP: usize = 1000;
+
+pub(crate) fn run(args: &args::Online, registry: &Registry) -> Result<()> {
+    let plan = data::plans_of(std::slice::from_ref(&args.method), &args.choices, registry)?.remove(0);
+    check_numbers(args)?;
+    check_paths(args)?;
+    let mut job = Job {
+        args,
+        name: if args.stream == "-" { "standard input" } else { args.stream.as_str() },
+        setup: Setup::new(args, &plan),
+        pool: Pool::new(args.limits.threads)?,
+        control: data::control(&args.limits)?,
+        bar: Bar::new(args.limits.quiet),
+        skipped: Skipped::default(),
+        spelling: Spelling::default(),
+    };
+    let known = job.known(registry)?;
+    job.skipped.after = known.counters().map_or(0, |counters| counters.line);
+    let mut stream = job.open(&known)?;
+    let first = job.first_rows(&mut stream, &known)?;
+    let run = Run::new(job, known, &stream, &first)?;
+    run.through(&mut stream, first)
+}
+
+/// What a run works with.
+struct Job<'a> {
+    args: &'a args::Online,
+    /// What messages call the stream.
+    name: &'a str,
+    setup: Setup,
+    pool: Pool,
+    control: Control,
+    bar: Bar,
+    skipped: Skipped,
+    spelling: Spelling,
+}
+
+/// What is there before the first row.
+enum Known {
+    /// Nothing: the first rows decide about scales, kernels and features.
+    Nothing,
+    /// A model to go on from with new rows.
+    Model(Online),
+    /// A run to go on with from where it was stored.
+    Run(Online, Counters),
+}
+
+impl Known {
+    fn counters(&self) -> Option<&Counters> {
+        if let Known::Run(_, counters) = self { Some(counters) } else { None }
+    }
+
+    fn online(&self) -> Option<&Online> {
+        match self {
+            Known::Nothing => None,
+            Known::Model(online) | Known::Run(online, _) => Some(online),
+        }
+    }
+}
+
+impl<'a> Job<'a> {
+    /// The checkpoint if there is one to resume, else the model that was given.
+    fn known(&self, registry: &Registry) -> Result<Known> {
+        let (args, Setup { plan, options, .. }) = (self.args, &self.setup);
+        if let Some(path) = args.checkpoint.as_deref().filter(|path| args.resume && path.exists()) {
+            let model = Model::load_with(path, registry)?;
+            self.setup.check_model(path, &model)?;
+            let online = Online::from_model(model, plan, options, &self.pool)?;
+            let Some(counters) = Counters::from_memo(online.memo()).filter(|_| online.is_continued()) else {
+                bail!("{}: is a model, but no checkpoint of an online run; go on from it with --model", path.display());
+            };
+            self.setup.check_memo(path, online.memo())?;
+            return Ok(Known::Run(online, counters));
+        }
+        let Some(path) = &args.model else { return Ok(Known::Nothing) };
+        let online = Online::from_model(Model::load_with(path, registry)?, plan, options, &self.pool)?;
+        let given = [("update-every", args.update_every), ("budget", args.budget)];
+        if let Some((flag, _)) = given.iter().find(|(_, given)| given.is_some() && online.is_continued()) {
+            bail!("--{flag} cannot be given: {} was learned online and goes on as it was begun", path.display());
+        }
+        Ok(Known::Model(online))
+    }
+
+    /// The stream. Without a model its first rows decide about its columns, when it is resumed as at first.
+    fn open(&self, known: &Known) -> Result<RowStream<'a>> {
+        let expect = known.online().filter(|_| self.args.model.is_some()).map(Online::expect);
+        let mut options = data::options_of(&self.args.columns, expect);
+        options.memory = data::memory(None)?;
+        let source = Source::open(&self.args.stream, self.control.clone())?;
+        Ok(RowStream::open(source, self.name, &options).map_err(|error| self.stopped(error))?)
+    }
+
+    /// The rows that decide about scales, kernels and features; with a model, those that are there.
+    fn first_rows(&mut self, stream: &mut RowStream<'_>, known: &Known) -> Result<Batch> {
+        let waits = self.args.model.is_none();
+        let warmup = self.args.warmup.unwrap_or(WARMUP);
+        let n = known.counters().map_or(warmup, |counters| counters.first as usize);
+        let name = self.name;
+        self.bar
+            .live(|| if waits { format!("{name}: waiting for {n} rows") } else { format!("{name}: waiting for rows") });
+        let found =
+            self.on_error(|on_error| if waits { stream.gather(n, on_error) } else { stream.next(CHUNK, on_error) });
+        let Some(mut batch) = found.map_err(|error| self.stopped(error))? else {
+            bail!("{name}: the stream ended without a row to learn from; give at least one");
+        };
+        stream.notes().iter().for_each(|note| self.bar.note(&format!("{name}: {note}")));
+        if let Some(online) = known.online() {
+            self.spelling.know(online.classes());
+        }
+        self.spelling.respell(&mut batch.labels);
+        Ok(batch)
+    }
+
+    /// The next rows that are there; `None` at the end and once it is to stop.
+    fn next_rows(&mut self, stream: &mut RowStream<'_>) -> Result<Option<Batch>> {
+        match (self.on_error(|on_error| stream.next(CHUNK, on_error)), self.control.stop()) {
+            (Err(_), Some(_)) => Ok(None),
+            (Ok(Some(mut batch)), _) => {
+                self.spelling.respell(&mut batch.labels);
+                Ok(Some(batch))
+            }
+            (found, _) => Ok(found?),
+        }
+    }
+
+    /// The rows of a stream that is read again must have the features they had.
+    fn check_features(&self, online: &Online, names: &[String]) -> Result<()> {
+        // A stop may have cut the first rows short.
+        if self.control.stop().is_some() || online.expect().names == names {
+            return Ok(());
+        }
+        bail!(
+            "{}: belongs to another run: its features are not those of {}; give the same stream from its beginning, or another \
+             checkpoint file",
+            self.checkpoint(),
+            self.name
+        );
+    }
+
+    /// What messages call the checkpoint.
+    fn checkpoint(&self) -> String {
+        self.args.checkpoint.as_deref().unwrap_or(Path::new("the checkpoint")).display().to_string()
+    }
+
+    /// Reads with what is to become of lines that are no rows.
+    fn on_error<T>(&mut self, read: impl FnOnce(OnError<'_>) -> T) -> T {
+        let (skipped, bar) = (&mut self.skipped, &mut self.bar);
+        if !self.args.skips() {
+            return read(OnError::Fail);
+        }
+        read(OnError::Skip(&mut |error: Error| {
+            skipped.count += 1;
+            skipped.tell(&error, bar);
+        }))
+    }
+
+    /// The error for a stream that gave nothing because it was stopped.
+    fn stopped(&self, error: Error) -> Error {
+        match self.control.stop() {
+            Some(stop) => Error::Stopped(format!("{stop} before the first row; nothing was learned")),
+            None => error,
+        }
+    }
+}
+
+/// Numbers the argument parser takes and nothing can be done with.
+fn check_numbers(args: &args::Online) -> Result<()> {
+    for (flag, given) in [("warmup", args.warmup), ("update-every", args.update_every), ("budget", args.budget)] {
+        if given == Some(0) {
+            bail!("--{flag} 0: must be 1 or more");
+        }
+    }
+    if Duration::try_from_secs_f64(args.checkpoint_seconds).is_err() {
+        bail!("--checkpoint-seconds {}: must be 0 (after each chunk of rows) or more", args.checkpoint_seconds);
+    }
+    let chosen = [
+        ("kernels", args.choices.kernels.is_some()),
+        ("log", !args.choices.log.is_empty()),
+        ("top-variance", args.choices.top_variance.is_some()),
+    ];
+    if let Some((flag, _)) = chosen.iter().find(|(_, is_given)| *is_given && args.model.is_some()) {
+        bail!(
+            "--{flag} cannot be given with --model, whose preprocessing and kernels are taken; leave one of them out"
+        );
+    }
+    Ok(())
+}
+
+/// Finds out before work begins that results have no place, or the place of something else.
+fn check_paths(args: &args::Online) -> Result<()> {
+    let outputs = [("--out", &args.out), ("--checkpoint", &args.checkpoint), ("--predictions", &args.predictions)];
+    let outputs: Vec<(&str, &Path)> =
+        outputs.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?))).collect();
+    let model = args.model.as_ref().map(|path| path.display().to_string());
+    for (k, &(flag, path)) in outputs.iter().enumerate() {
+        for input in [Some(&args.stream), model.as_ref()].into_iter().flatten() {
+            data::check_other_file(flag, path, input)?;
+        }
+        if let Some((other, _)) = outputs[..k].iter().find(|(_, other)| file::is_same(path, other)) {
+            bail!("{flag} and {other} are both {}; give two different files", path.display());
+        }
+        if flag == "--predictions" { file::check_writable(path)? } else { file::check_replaceable(path)? }
+    }
+    match &args.checkpoint {
+        Some(path) if path.exists() && !args.resume => bail!(
+            "{}: exists already and would be overwritten; add --resume to go on from it, or remove it to start anew",
+            path.display()
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Lines that were no rows.
+#[derive(Default)]
+struct Skipped {
+    /// Those the reader could not read.
+    count: u64,
+    told: u64,
+    /// Lines up to this one were told by the run that is resumed.
+    after: u64,
+}
+
+impl Skipped {
+    /// Says where and why, of the first ones.
+    fn tell(&mut self, error: &Error, bar: &mut Bar) {
+        if matches!(error, Error::Data { place: Place { line: Some(line), .. }, .. } if *line <= self.after) {
+            return;
+        }
+        self.told += 1;
+        if self.told <= TOLD {
+            bar.note(&format!("skipped {error}"));
+        }
+        if self.told == TOLD {
+            bar.note("further lines that are no rows are skipped and only counted");
+        }
+    }
+}
+
+/// One spelling per class: a label that is no class as it is written is matched by its number, so `1.0` is the class `1`.
+#[derive(Default)]
+struct Spelling {
+    known: HashSet<String>,
+    numbers: HashMap<u64, String>,
+}
+
+impl Spelling {
+    fn know(&mut self, classes: &[String]) {
+        for class in classes {
+            if let Some(number) = number(class) {
+                self.numbers.entry(number).or_insert_with(|| class.clone());
+            }
+            self.known.insert(class.clone());
+        }
+    }
+
+    fn respell(&mut self, labels: &mut [String]) {
+        for label in labels {
+            if self.known.contains(label.as_str()) {
+                continue;
+            }
+            match number(label).and_then(|number| self.numbers.get(&number)) {
+                Some(class) => label.clone_from(class),
+                None => self.know(std::slice::from_ref(label)),
+            }
+        }
+    }
+}
+
+/// The bits of the number a label is, with one zero.
+fn number(label: &str) -> Option<u64> {
+    label.parse::<f64>().ok().filter(|value| value.is_finite()).map(|value| (value + 0.0).to_bits())
+}
+
+/// A learner on its way through a stream.
+struct Run<'a> {
+    job: Job<'a>,
+    online: Online,
+    counters: Counters,
+    /// Where the run that is resumed stood; taken once its rows are passed.
+    resumed: Option<Counters>,
+    predictions: Option<Predictions>,
+    /// Whether the head of the table is printed.
+    is_headed: bool,
+    /// Whether somebody still reads the table.
+    is_heard: bool,
+    /// When the last line was printed, and after how many rows.
+    last_line: (Instant, u64),
+    last_checkpoint: Instant,
+}
+
+impl<'a> Run<'a> {
+    fn new(mut job: Job<'a>, known: Known, stream: &RowStream<'_>, first: &Batch) -> Result<Self> {
+        let waits = job.args.model.is_none();
+        let begun = Counters::begun_with(if waits { first.lines.len() } else { 0 });
+        let (online, resumed) = match known {
+            Known::Run(online, counters) => {
+                job.check_features(&online, stream.names())?;
+                (online, Some(counters))
+            }
+            Known::Model(online) => (online, None),
+            Known::Nothing => {
+                let warmup = stream.dataset(first.clone())?;
+                (Online::begin(&job.setup.plan, &warmup, &job.setup.options, &job.pool)?, None)
+            }
+        };
+        let predictions = match (&job.args.predictions, &resumed) {
+            (Some(path), Some(resumed)) => Some(Predictions::resume(path, resumed.rows)?),
+            (Some(path), None) => Some(Predictions::create(path)?),
+            (None, _) => None,
+        };
+        if let (Some(path), None, true) = (&job.args.model, &resumed, online.is_continued()) {
+            let n = online.n_rows();
+            job.bar.note(&format!("going on from {}, which has learned {n} rows", path.display()));
+        }
+        let now = Instant::now();
+        Ok(Run {
+            job,
+            online,
+            // The rows of a resumed run are counted again, to see that they are the same.
+            counters: begun,
+            resumed,
+            predictions,
+            is_headed: false,
+            is_heard: true,
+            last_line: (now, 0),
+            last_checkpoint: now,
+        })
+    }
+
+    /// Learns the stream to its end, or until it is stopped.
+    fn through(mut self, stream: &mut RowStream<'_>, first: Batch) -> Result<()> {
+        match self.learn_all(stream, first) {
+            Ok(stop) => self.end(stop),
+            Err(error) => {
+                // What was learned before it is not lost. Should that fail too, the first error is what matters.
+                if self.resumed.is_none() && self.job.args.checkpoint.is_some() {
+                    self.store().ok();
+                }
+                self.job.bar.clear();
+                Err(error)
+            }
+        }
+    }
+
+    fn learn_all(&mut self, stream: &mut RowStream<'_>, first: Batch) -> Result<Stop> {
+        let mut next = Some(first);
+        while let Some(batch) = next {
+            self.take(&batch)?;
+            if let Some(predictions) = &mut self.predictions {
+                predictions.flush()?;
+            }
+            let due = self.last_checkpoint.elapsed().as_secs_f64() >= self.job.args.checkpoint_seconds;
+            if due && self.resumed.is_none() && self.job.args.checkpoint.is_some() {
+                self.store()?;
+            }
+            next = if self.job.control.stop().is_none() { self.job.next_rows(stream)? } else { None };
+        }
+        match self.job.control.stop() {
+            Some(stop) => Ok(stop),
+            None => {
+                self.pass_resumed(true)?;
+                Ok(Stop::Finished)
+            }
+        }
+    }
+
+    /// Passes over rows that a resumed run has learned already, and learns the others.
+    fn take(&mut self, batch: &Batch) -> Result<()> {
+        let before = self.resumed.as_ref().map_or(0, |resumed| resumed.line);
+        let n_before = batch.lines.iter().take_while(|&&line| line <= before).count();
+        for i in 0..n_before {
+            self.counters.see(batch, i);
+        }
+        if n_before < batch.lines.len() {
+            self.pass_resumed(false)?;
+        }
+        let mut start = n_before;
+        while start < batch.lines.len() {
+            let end = batch.lines.len().min(start + self.counters.until_line(CHUNK));
+            self.learn(batch, start, end)?;
+            start = end;
+            if self.counters.is_line_due() {
+                self.print_line(None)?;
+            }
+            self.show();
+            if self.job.control.stop().is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Once the rows of a resumed run are passed: they must be those it has learned.
+    fn pass_resumed(&mut self, at_end: bool) -> Result<()> {
+        let Some(resumed) = &self.resumed else { return Ok(()) };
+        let (path, name) = (self.job.checkpoint(), self.job.name);
+        if at_end && self.counters.line < resumed.line {
+            bail!(
+                "{name}: ended after line {}, but {path} has learned up to line {}; give the whole stream again",
+                self.counters.line,
+                resumed.line
+            );
+        }
+        if self.counters.seen() != resumed.seen() {
+            bail!(
+                "{path}: belongs to another run: the rows of {name} up to line {} are not those it has learned; give the \
+                 same stream from its beginning, or another checkpoint file",
+                resumed.line
+            );
+        }
+        self.job
+            .bar
+            .note(&format!("resumed: read past {} that {path} has learned", count(resumed.rows as usize, "row")));
+        self.go_on();
+        Ok(())
+    }
+
+    /// From here on it is the run that is resumed.
+    fn go_on(&mut self) {
+        if let Some(resumed) = self.resumed.take() {
+            self.counters = resumed;
+            self.last_line = (Instant::now(), self.counters.rows);
+        }
+    }
+
+    /// Learns rows that no line of the table falls among. A row that the learner refuses is a line that is no row.
+    fn learn(&mut self, batch: &Batch, start: usize, end: usize) -> Result<()> {
+        let rows: Vec<usize> = (start..end).collect();
+        let (correct, n_rows) = (self.online.n_correct(), self.online.n_rows());
+        let samples = batch.samples.select_rows(&rows);
+        let predicted = match self.online.learn(&samples, &batch.labels[start..end], &self.job.pool) {
+            Ok(predicted) => predicted,
+            Err(Error::Input(_)) if end - start > 1 && self.online.n_rows() == n_rows => {
+                return (start..end).try_for_each(|i| self.learn(batch, i, i + 1));
+            }
+            Err(Error::Input(message)) if end - start == 1 => {
+                let error = Error::data(Place::line(self.job.name, batch.lines[start]), message);
+                if !self.job.args.skips() {
+                    return Err(error.into());
+                }
+                self.counters.refuse(batch, start);
+                self.job.skipped.tell(&error, &mut self.job.bar);
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        for (i, code) in (start..end).zip(predicted) {
+            self.counters.learned(batch, i);
+            if let Some(predictions) = &mut self.predictions {
+                let class = code.and_then(|code| self.online.classes().get(code));
+                predictions.add(self.counters.rows, &batch.labels[i], class.map(String::as_str))?;
+            }
+        }
+        self.counters.correct += self.online.n_correct() - correct;
+        Ok(())
+    }
+
+    /// The next line of the table.
+    fn line(&self) -> StreamLine {
+        let (rows, correct) = self.counters.since_line();
+        let seconds = self.last_line.0.elapsed().as_secs_f64();
+        let learned = self.counters.rows - self.last_line.1;
+        StreamLine {
+            rows: self.counters.rows,
+            accuracy: share(self.counters.correct, self.counters.rows).unwrap_or(0.0),
+            since_last: share(correct, rows),
+            n_support: self.online.n_support(),
+            rows_per_second: (seconds > 0.0 && learned > 0).then(|| learned as f64 / seconds),
+            kernels: self.online.kernel_names().into_iter().zip(self.online.weights()).collect(),
+        }
+    }
+
+    fn print_line(&mut self, end: Option<&StreamEnd>) -> Result<()> {
+        let line = self.line();
+        let text = match (self.job.args.json, self.is_headed) {
+            (true, _) => line.to_json(end) + "\n",
+            (false, true) => format!("{line}\n"),
+            (false, false) => format!("{}{line}\n", StreamLine::header()),
+        };
+        self.is_headed = true;
+        if self.is_heard {
+            match self.job.bar.above(|| print(&text)) {
+                // Who reads no further has what it wanted, but the model is wanted still.
+                Err(error) if is_closed_pipe(&error) && self.job.args.out.is_some() => self.is_heard = false,
+                printed => printed?,
+            }
+        }
+        self.counters.print_line();
+        self.last_line = (Instant::now(), self.counters.rows);
+        Ok(())
+    }
+
+    /// Where the run stands, on a terminal.
+    fn show(&mut self) {
+        let (name, counters) = (self.job.name, &self.counters);
+        let accuracy = share(counters.correct, counters.rows).unwrap_or(0.0);
+        let n_support = self.online.n_support();
+        self.job.bar.live(|| format!("{name}: {} rows, accuracy {accuracy:.4}, support {n_support}", counters.rows));
+    }
+
+    /// Writes the checkpoint, after the predictions it counts on.
+    fn store(&mut self) -> Result<()> {
+        if let Some(predictions) = &mut self.predictions {
+            predictions.sync()?;
+        }
+        if let Some(path) = &self.job.args.checkpoint {
+            self.online.set_memo(self.job.setup.memo(&self.counters));
+            self.online.save(path)?;
+        }
+        self.last_checkpoint = Instant::now();
+        Ok(())
+    }
+
+    /// The last line, the model, and a checkpoint unless there is nothing to go on from.
+    fn end(mut self, stop: Stop) -> Result<()> {
+        // Stopped before the rows of a resumed run were passed: it stands where it stood.
+        self.go_on();
+        self.job.bar.clear();
+        let skipped = self.job.skipped.count + self.counters.refused;
+        let end = StreamEnd {
+            stop: stop.to_string(),
+            skipped,
+            classes: self.online.classes().to_vec(),
+            total_rows: self.online.n_rows(),
+        };
+        if self.job.args.json || self.counters.since_line().0 > 0 || !self.is_headed {
+            self.print_line(Some(&end))?;
+        }
+        if skipped > 0 {
+            self.job.bar.note(&format!("{} skipped that held no row", count(skipped as usize, "line")));
+        }
+        for warning in self.online.warnings() {
+            self.job.bar.note(&format!("warning: {warning}"));
+        }
+        self.keep(stop)
+    }
+
+    fn keep(mut self, stop: Stop) -> Result<()> {
+        let is_done = stop == Stop::Finished && self.job.args.out.is_some();
+        if !is_done {
+            self.store()?;
+        }
+        if let Some(predictions) = &mut self.predictions {
+            predictions.flush()?;
+        }
+        if let Some(out) = &self.job.args.out {
+            self.online.set_memo(self.job.setup.memo(&self.counters));
+            self.online.save(out)?;
+        }
+        match &self.job.args.checkpoint {
+            // The model is safe; a finished run has nothing to go on from.
+            Some(path) if is_done && path.exists() => {
+                std::fs::remove_file(path).map_err(|error| Error::io("remove", path, error))?;
+            }
+            Some(path) if stop != Stop::Finished => {
+                self.job.bar.note(&format!("{stop}; add --resume to go on from {}", path.display()));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_that_are_one_number_are_one_class() {
+        let mut spelling = Spelling::default();
+        spelling.know(&["1".to_string(), "a".into()]);
+        let mut labels: Vec<String> =
+            ["1.0", "2.50", "a", "+1", "2.5", "0", "-0", "b", "inf", "Inf"].map(Into::into).into();
+        spelling.respell(&mut labels);
+        assert_eq!(labels, ["1", "2.50", "a", "1", "2.50", "0", "0", "b", "inf", "Inf"]);
+    }
+}
