@@ -257,8 +257,8 @@ pub(crate) struct Evaluate {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Prints a line after 1, 2, 4, 8, ... rows and at the end: how many rows were predicted right before they were
-learned, since the beginning and since the last line.
+    after_help = "Prints a line after 1, 2, 4, 8, ... rows and at the end: how many rows were predicted right before they
+were learned, since the beginning and since the last line.
 
 Examples:
   multikernel online rows.csv --out m.multikernel

@@ -558,7 +558,7 @@ impl<'a> Run<'a> {
             self.print_line(Some(&end))?;
         }
         if skipped > 0 {
-            self.job.bar.note(&format!("{} skipped that held no row", count(skipped as usize, "line")));
+            self.job.bar.note(&format!("{} skipped in all", count(skipped as usize, "line")));
         }
         for warning in self.online.warnings() {
             self.job.bar.note(&format!("warning: {warning}"));

@@ -120,18 +120,59 @@ fn cells([rows, accuracy, since, support, rate]: [String; 5]) -> String {
     format!("{rows:>12}  {accuracy:>8}  {since:>10}  {support:>8}  {rate:>10}")
 }
 
-/// A kernel's name on one line, cut where it is long.
+/// A kernel's name on one line, its numbers in three digits, cut where it is long.
 fn short(name: &str) -> String {
     let name = one_line(name);
+    // What a kernel is on has names of its own, which are nobody's to round.
+    let (kernel, place) = name.split_at(name.find(" on ").unwrap_or(name.len()));
+    let name = rounded(kernel) + place;
     if width(&name) <= NAME_WIDTH {
         return name;
     }
     name.chars().take(NAME_WIDTH - 3).chain("...".chars()).collect()
 }
 
+/// The text with its decimal fractions in three digits.
+fn rounded(text: &str) -> String {
+    let is_number = |c: char| c.is_ascii_digit() || c == '.';
+    let (mut short, mut rest) = (String::new(), text);
+    while let Some(start) = rest.find(is_number) {
+        let end = rest[start..].find(|c| !is_number(c)).map_or(rest.len(), |length| start + length);
+        let (before, number) = (&rest[..start], &rest[start..end]);
+        short += before;
+        match number.parse::<f64>() {
+            Ok(value) if number.contains('.') && value > 0.0 => {
+                let digits = (2.0 - value.log10().floor()).clamp(0.0, 20.0) as usize;
+                let fixed = format!("{value:.digits$}");
+                short += if digits > 0 { fixed.trim_end_matches('0').trim_end_matches('.') } else { &fixed };
+            }
+            _ => short += number,
+        }
+        rest = &rest[end..];
+    }
+    short + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kernels_are_shown_in_three_digits() {
+        for (name, expected) in [
+            ("gaussian(0.2086722619977624)", "gaussian(0.209)"),
+            ("gaussian(13.355024767856793) centred on [a1.2345, b]", "gaussian(13.4) centred on [a1.2345, b]"),
+            ("gaussian(1234.5678)", "gaussian(1235)"),
+            ("gaussian(gamma=0.000030517578125)", "gaussian(gamma=0.0000305)"),
+            ("gaussian(3.0517578125e-5)", "gaussian(3.05e-5)"),
+            ("laplacian(0.50)", "laplacian(0.5)"),
+            ("gaussian(9.999)", "gaussian(10)"),
+            ("polynomial(3) raw", "polynomial(3) raw"),
+            ("odd(1.2.3) .", "odd(1.2.3) ."),
+        ] {
+            assert_eq!(short(name), expected);
+        }
+    }
 
     fn line() -> StreamLine {
         let kernels = [("a\n", 0.1), ("b", 0.3), ("c", 0.2), ("d", 0.3), ("e", 0.1)];
