@@ -405,17 +405,24 @@ impl<'a> Run<'a> {
         if n_before < batch.lines.len() {
             self.pass_resumed(false)?;
         }
-        let mut start = n_before;
-        while start < batch.lines.len() {
-            let end = batch.lines.len().min(start + self.counters.until_line(CHUNK));
-            self.learn(batch, start, end)?;
-            start = end;
+        for start in (n_before..batch.lines.len()).step_by(CHUNK) {
+            if start > n_before && self.job.control.stop().is_some() {
+                break;
+            }
+            self.learn_chunk(batch, start, batch.lines.len().min(start + CHUNK))?;
+            self.show();
+        }
+        Ok(())
+    }
+
+    /// Learns rows up to each line of the table that falls among them.
+    fn learn_chunk(&mut self, batch: &Batch, mut start: usize, end: usize) -> Result<()> {
+        while start < end {
+            let stop = start + self.counters.until_line(end - start);
+            self.learn(batch, start, stop)?;
+            start = stop;
             if self.counters.is_line_due() {
                 self.print_line(None)?;
-            }
-            self.show();
-            if self.job.control.stop().is_some() {
-                break;
             }
         }
         Ok(())
