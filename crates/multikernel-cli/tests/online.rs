@@ -312,6 +312,25 @@ fn malformed_lines_end_the_run_or_are_skipped_told_and_counted() {
     assert_eq!(bench.text("p.csv"), bench.text("p2.csv"));
 }
 
+#[test]
+fn row_that_the_learner_refuses_is_a_line_that_is_no_row() {
+    let bench = Bench::new();
+    let mut lines: Vec<String> = bench.rows.clone();
+    // A number like any other to the reader, but too far from all others to be scaled.
+    lines.insert(150, "1.5e308,0.5,no\n".into());
+    std::fs::write(bench.path("far.csv"), stream(&lines)).unwrap();
+    let message = "far.csv:152: row 1, column 1: 150000000000000";
+    let output = bench.run("far.csv --warmup 50 --predictions p.csv");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with(&format!("error: {message}")), "{}", text(&output.stderr));
+    assert_eq!(predictions(&bench.text("p.csv")).len(), 150);
+    let output = bench.run("far.csv --warmup 50 --predictions p.csv --on-error skip");
+    let told = text(&output.stderr);
+    assert!(told.starts_with(&format!("skipped {message}")) && told.ends_with("\n1 line skipped in all\n"), "{told}");
+    bench.good("rows.csv --warmup 50 --predictions p2.csv");
+    assert_eq!(bench.text("p.csv"), bench.text("p2.csv"));
+}
+
 /// Waits for something that happens soon, or never.
 fn until(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -366,8 +385,10 @@ fn predictions_go_into_a_pipe_as_well() {
 fn run_killed_at_random_moments_and_resumed_is_bit_identical() {
     let bench = Bench::new();
     let mut lines: Vec<String> = bench.rows.clone();
-    lines.insert(33, "1,2\n".into());
-    lines.insert(444, "\n".into());
+    // A line that is no row, a blank one, and a row that the learner refuses.
+    for (at, line) in [(33, "1,2\n"), (344, "\n"), (500, "1.5e308,0.5,no\n")] {
+        lines.insert(at, line.into());
+    }
     let whole = stream(&lines);
     feed(bench.live("- --format csv --warmup 50 --on-error skip --predictions whole.csv --out whole"), &whole);
     // Other moments every time the test is run; the seed is printed with a failure.
