@@ -469,12 +469,12 @@ mod tests {
             (&long, "f:4: the line is longer than 64 MiB; a text table has one row per line".into()),
         ] {
             let text = format!("a,b,y\n5,6,q\n\n{line}\n7,8,r\n");
-            let bytes: Vec<u8> = text.bytes().collect::<Vec<_>>();
+            let bytes = text.clone().into_bytes();
             // The replacement character stands for a byte that is no text.
             let at = text.find('\u{fffd}');
             let bytes = at.map_or(bytes.clone(), |at| [&bytes[..at], b"\xff", &bytes[at + 3..]].concat());
             let found = if line.len() > 99 { drain(&bytes[..], &csv(), 2).unwrap() } else { drained(&bytes, &csv()) };
-            assert_eq!(found.skipped, [expected.clone()], "{:?}", &line[..line.len().min(99)]);
+            assert_eq!(found.skipped.join("; "), expected, "{:?}", &line[..line.len().min(99)]);
             assert_eq!((found.labels, found.lines), (vec!["q".to_string(), "r".into()], vec![2, 5]));
             assert_eq!(found.values, [5.0f64, 6.0, 7.0, 8.0].map(f64::to_bits));
             // Where lines must be good, the rows before the bad one come first, and then its error.
