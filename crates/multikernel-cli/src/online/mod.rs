@@ -541,7 +541,8 @@ impl<'a> Run<'a> {
         if let Some(predictions) = &mut self.predictions {
             predictions.sync()?;
         }
-        if let Some(path) = &self.job.args.checkpoint {
+        // Of a single class there is no model yet, and little is lost.
+        if let Some(path) = self.job.args.checkpoint.as_ref().filter(|_| self.online.classes().len() > 1) {
             self.online.set_memo(self.job.setup.memo(&self.counters));
             self.online.save(path)?;
         }
@@ -566,9 +567,6 @@ impl<'a> Run<'a> {
         }
         if skipped > 0 {
             self.job.bar.note(&format!("{} skipped in all", count(skipped as usize, "line")));
-        }
-        for warning in self.online.warnings() {
-            self.job.bar.note(&format!("warning: {warning}"));
         }
         self.keep(stop)
     }

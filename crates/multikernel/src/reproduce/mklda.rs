@@ -52,13 +52,13 @@ fn batch_row(set: &str) -> ([Figure; 2], [Option<f64>; 3]) {
     }
 }
 
-/// UFO-MKL, updates every 100 and every 200 rows in table 2; our prototype's UFO-MKL, stable every 100, printed every 100 and
-/// every 200 rows.
-fn online_row(set: &str) -> ([f64; 3], [Option<f64>; 4]) {
+/// UFO-MKL, updates every 100 and every 200 rows in table 2; our prototype's UFO-MKL and stable variant every 100 rows. The
+/// variant as printed is not run on streams: it forgets at each update (our prototype: 53.8 to 87.6 %).
+fn online_row(set: &str) -> ([f64; 3], [Option<f64>; 2]) {
     match set {
-        "mushrooms" => ([95.76, 97.25, 98.11], [Some(99.59), Some(99.56), Some(79.5), Some(87.6)]),
-        "pendigits.train" => ([88.25, 79.85, 83.41], [Some(98.13), Some(97.44), Some(53.8), Some(69.0)]),
-        _ => ([91.42, 88.97, 88.97], [Some(97.27), Some(97.55), Some(82.7), None]),
+        "mushrooms" => ([95.76, 97.25, 98.11], [Some(99.59), Some(99.56)]),
+        "pendigits.train" => ([88.25, 79.85, 83.41], [Some(98.13), Some(97.44)]),
+        _ => ([91.42, 88.97, 88.97], [Some(97.27), Some(97.55)]),
     }
 }
 
@@ -113,15 +113,15 @@ fn confirm_parts(set: &str) -> Vec<Part> {
 }
 
 fn online_parts(set: &str) -> Vec<Part> {
-    let ([ufo, every_100, every_200], [rival, stable, printed_100, printed_200]) = online_row(set);
+    let ([ufo, every_100, every_200], [rival, stable]) = online_row(set);
     let published = |accuracy, prototype| Some(said(accuracy, None, prototype));
     let first = Published { is_floor: true, ..said(every_100, None, stable) };
     let often = vec![
         Entry { published: Some(first), ..entry("mklda", &[]) },
-        Entry { published: published(every_100, printed_100), ..entry("mklda", PUBLISHED) },
         Entry { published: published(ufo, rival), ..entry("ufomkl", &[]) },
+        entry("obscure", &[]),
     ];
-    let seldom = vec![Entry { published: published(every_200, printed_200), ..entry("mklda", PUBLISHED) }];
+    let seldom = vec![Entry { published: published(every_200, None), ..entry("mklda", &[]) }];
     let (bank, kernels): (_, fn(usize, u64) -> String) = match set {
         "pendigits.train" => ("200 Gaussians", |_, _| BANK_200.into()),
         _ => ("300 Gaussians", |_, _| BANK_300.into()),
