@@ -365,13 +365,15 @@ fn predictions_go_into_a_pipe_as_well() {
     let mut child = bench.live("- --warmup 1 --predictions p");
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(stream(&bench.rows[..1]).as_bytes()).unwrap();
-    let mut answers = BufReader::new(std::fs::File::open(bench.path("p")).unwrap());
-    let mut next = || {
-        let mut line = String::new();
-        answers.read_line(&mut line).unwrap();
-        line
-    };
-    assert_eq!(next(), "row,label,predicted\n");
+    let pipe = bench.path("p");
+    let (sender, answers) = std::sync::mpsc::channel();
+    // In a thread of its own: an answer that never comes is to fail the test, not to hold it up.
+    std::thread::spawn(move || {
+        let lines = BufReader::new(std::fs::File::open(pipe).unwrap()).lines();
+        lines.for_each(|line| sender.send(line.unwrap()).unwrap_or(()));
+    });
+    let next = || answers.recv_timeout(Duration::from_secs(60)).expect("an answer");
+    assert_eq!(next(), "row,label,predicted");
     assert!(next().starts_with("1,"));
     for (i, row) in bench.rows[1..20].iter().enumerate() {
         stdin.write_all(row.as_bytes()).unwrap();
