@@ -231,6 +231,8 @@ fn model_of_a_stream_predicts_and_goes_on_where_it_stands() {
     assert_eq!(text(&output.stderr), "going on from m, which has learned 300 rows\n");
     let last: Value = serde_json::from_str(text(&output.stdout).lines().last().unwrap()).unwrap();
     assert_eq!((&last["rows"], &last["total_rows"]), (&400.into(), &700.into()));
+    // The table counts the rows of its own stream.
+    assert_eq!(last["accuracy"], accuracy(&predictions(&bench.text("two.out"))));
     let halves = [predictions(&bench.text("one.out")), predictions(&bench.text("two.out"))].concat();
     assert_eq!(halves, predictions(&bench.text("whole.csv")));
     let mut predict = Command::new(MULTIKERNEL);
@@ -248,6 +250,28 @@ fn model_of_a_stream_predicts_and_goes_on_where_it_stands() {
     ] {
         assert_eq!(bench.bad(args), expected);
     }
+}
+
+#[test]
+fn model_that_was_not_learned_online_gives_its_scales_and_kernels() {
+    let bench = Bench::new();
+    let mut train = Command::new(MULTIKERNEL);
+    train.args(["train", "rows.csv", "--kernels", "gaussian(1..3), linear", "--out", "m"]).current_dir(bench.path(""));
+    assert!(train.output().unwrap().status.success());
+    let output = bench.run("rows.csv --model m --budget 300 --update-every 50 --out m2 --json");
+    assert_eq!(text(&output.stderr), "");
+    let last: Value = serde_json::from_str(text(&output.stdout).lines().last().unwrap()).unwrap();
+    assert_eq!((&last["rows"], &last["total_rows"]), (&700.into(), &700.into()));
+    let names: Vec<&str> =
+        last["kernels"].as_array().unwrap().iter().map(|kernel| kernel["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 4, "{names:?}");
+    let error = bench.bad("rows.csv --model m --warmup 9");
+    assert!(error.starts_with("the argument '--model <MODEL>' cannot be used with '--warmup <ROWS>'"), "{error}");
+    assert_eq!(
+        bench.bad("rows.csv --checkpoint m --resume"),
+        "m: belongs to another run: its method is `average`, this run's is `mklda`; use the same settings and data, or \
+         another checkpoint file"
+    );
 }
 
 #[test]
