@@ -15,6 +15,9 @@ use crate::pool::Pool;
 use crate::run::{Begin, Learner};
 use crate::stack::{Building, Points, Stack, Storage};
 
+/// More classes than this is a label that is a number or an id.
+const MOST_CLASSES: usize = 1000;
+
 /// How a stream is learned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnlineOptions {
@@ -199,6 +202,12 @@ impl Online {
 
     /// A row of a class nobody has seen: predicted by the classes known before, then learned.
     fn learn_new_class(&mut self, row: &Matrix, label: &str, pool: &Pool) -> Result<Option<usize>> {
+        if self.header.classes.len() == MOST_CLASSES {
+            return Err(Error::input(format!(
+                "the label `{label}` would be class number {}: a number or an id is no class; choose the class column with --label",
+                MOST_CLASSES + 1
+            )));
+        }
         let predicted = match self.header.classes.len() {
             0 => None,
             1 => Some(0),

@@ -23,7 +23,7 @@ const PARAMS: &[Param] = &[
     Param {
         name: "alpha",
         default: "0",
-        allowed: Allowed::Number(0.0, f64::MAX),
+        allowed: Allowed::Number(0.0, 1000.0),
         help: "weight of the group norm: above 0, kernels drop out altogether",
     },
     Param { name: "epochs", default: "5", allowed: Allowed::Whole(1, 1000), help: "passes over the rows" },
