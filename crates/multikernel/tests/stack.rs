@@ -699,3 +699,120 @@ fn picked_kernels_are_those_of_the_stack() {
         assert!(some.pick(&[chosen.len()]).is_err());
     }
 }
+
+/// Coefficients of which most are zero, in the last column none.
+fn coefficients(n: usize, n_columns: usize, stream: u64) -> Matrix {
+    let mut rng = Rng::new(9, stream);
+    Matrix::from_fn(n, n_columns, |_, c| {
+        let value = 2.0 * rng.uniform() - 1.0;
+        if c + 1 == n_columns || rng.below(4) == 0 { value } else { 0.0 }
+    })
+}
+
+/// `sum_j c_jc sum_m W_mc k_m(i, j)` through the combined matrices.
+fn decisions(stack: &Stack, weights: &Matrix, coefficients: &Matrix, pool: &Pool) -> Matrix {
+    let sums = stack.combine(weights, pool).unwrap();
+    let entry = |i: usize, c: usize| -> f64 {
+        let row = sums[c.min(sums.len() - 1)].row(i);
+        row.iter().zip(coefficients.rows()).map(|(value, coefficient)| value * coefficient[c]).sum()
+    };
+    Matrix::from_fn(stack.n_rows(), coefficients.n_cols(), entry)
+}
+
+#[test]
+fn decide_is_the_product_with_the_combined_kernel_of_each_column() {
+    let (pool, one) = (Pool::new(2).unwrap(), Pool::new(1).unwrap());
+    let (points, new, kernels) = (random(300, 5, 1), random(21, 5, 2), everything());
+    for precision in [Precision::F64, Precision::F32] {
+        let building = Building { precision, storage: Storage::Tiled, ..Building::new(&pool) };
+        let train = Stack::train(&points, &kernels, &building).unwrap();
+        let cross = Stack::cross(&new, &points, &kernels, train.centring(), &building).unwrap();
+        for (stack, n_weights) in [(&train, 1), (&train, 3), (&cross, 1), (&cross, 3)] {
+            let weights = Matrix::from_fn(kernels.len(), n_weights, |m, c| {
+                if c == 1 && m % 3 == 0 { 0.0 } else { 0.01 * (m + c) as f64 }
+            });
+            let coefficients = coefficients(300, 3, 4);
+            let mixture = stack.mixture(&weights, &pool).unwrap();
+            let found = stack.decide(&mixture, &coefficients, &pool).unwrap();
+            assert_eq!(found, stack.decide(&mixture, &coefficients, &one).unwrap());
+            let expected = decisions(stack, &weights, &coefficients, &pool);
+            let size: f64 = weights.data().iter().sum::<f64>() * 300.0 * 64.0;
+            for (found, expected) in found.data().iter().zip(expected.data()) {
+                assert!((found - expected).abs() < 1e-14 * size, "{found} {expected}");
+            }
+            // A row has the bits it has alone.
+            let all: Vec<usize> = (0..stack.n_cols()).collect();
+            let alone = stack.between(&[17], &all).unwrap().decide(&mixture, &coefficients, &pool).unwrap();
+            assert_eq!(alone.row(0), found.row(17));
+        }
+    }
+}
+
+#[test]
+fn mixture_of_one_stack_serves_others_of_the_same_kernels_and_no_others() {
+    let pool = Pool::new(1).unwrap();
+    let (points, kernels) = (random(40, 5, 1), everything());
+    let stack = Stack::train(&points, &kernels, &Building::new(&pool)).unwrap();
+    let weights = Matrix::from_fn(kernels.len(), 1, |m, _| 1.0 / (1 + m) as f64);
+    let mixture = stack.mixture(&weights, &pool).unwrap();
+    let view = stack.view(&[3, 30, 7]).unwrap();
+    assert_eq!(view.mix(&mixture, &pool).unwrap(), view.combine(&weights, &pool).unwrap());
+    let fewer = Stack::train(&points, &kernels[..3], &Building::new(&pool)).unwrap();
+    let error = fewer.mix(&mixture, &pool).unwrap_err().to_string();
+    assert_eq!(error, "a mixture can be used with stacks of the kernels it was made for, and no others");
+}
+
+#[test]
+fn inner_products_added_up_are_those_of_one_projection() {
+    let pool = Pool::new(2).unwrap();
+    let (points, kernels) = (random(150, 5, 1), everything());
+    let stack = Stack::train(&points, &kernels, &Building { storage: Storage::Tiled, ..Building::new(&pool) }).unwrap();
+    let c = coefficients(150, 2, 7).column(0);
+    let (first, second): (Vec<usize>, Vec<usize>) = ((0..90).collect(), (90..150).collect());
+    let pick = |rows: &[usize], by: f64| rows.iter().map(|&i| by * c[i]).collect::<Vec<f64>>();
+    // (a + b)'K(a + b) = a'K a + 2 b'K a + b'K b.
+    let mut inner = stack.inner();
+    stack.view(&first).unwrap().add_inner(&pick(&first, 1.0), &pick(&first, 1.0), &mut inner, &pool).unwrap();
+    stack
+        .between(&second, &first)
+        .unwrap()
+        .add_inner(&pick(&second, 2.0), &pick(&first, 1.0), &mut inner, &pool)
+        .unwrap();
+    stack.view(&second).unwrap().add_inner(&pick(&second, 1.0), &pick(&second, 1.0), &mut inner, &pool).unwrap();
+    let column = Matrix::from_vec(150, 1, c.clone()).unwrap();
+    let expected = stack.project(&[Symmetric::Factored(&column, &column)], &pool).unwrap();
+    let found = stack.inner_products(&[&inner, &stack.inner()], &pool).unwrap();
+    let size: f64 = c.iter().map(|c| c.abs()).sum::<f64>().powi(2);
+    for (m, kernel) in kernels.iter().enumerate() {
+        let scale = if kernel.to_string().contains("raw") { 1e4 } else { 1.0 };
+        let (found, none, expected) = (found.get(m, 0), found.get(m, 1), expected.get(m, 0));
+        assert!((found - expected).abs() < 1e-11 * size * scale && none == 0.0, "{kernel}: {found} {expected}");
+    }
+    // Stored and read back they are the same, and those of other kernels are refused.
+    let mut record = multikernel::file::Record::default();
+    record.put("inner", &inner);
+    let again: multikernel::stack::Inner = record.take("inner").unwrap();
+    assert_eq!(stack.inner_products(&[&again], &pool).unwrap().column(0), found.column(0));
+    let fewer = Stack::train(&points, &kernels[..60], &Building::new(&pool)).unwrap();
+    assert!(fewer.check_inner(&again).is_err());
+}
+
+#[test]
+fn stack_of_other_points_has_the_values_of_a_stack_of_theirs() {
+    let pool = Pool::new(1).unwrap();
+    let kernels: Vec<Kernel> = everything().into_iter().filter(|kernel| !kernel.is_centred()).collect();
+    let (points, new) = (random(30, 5, 1), random(8, 5, 2));
+    let building = Building { storage: Storage::Tiled, sparse: false, ..Building::new(&pool) };
+    let empty = Stack::train(&Matrix::zeros(0, 5), &kernels, &building).unwrap();
+    let none = vec![None; kernels.len()];
+    let weights = Matrix::from_fn(kernels.len(), 2, |m, c| (m + c) as f64);
+    let expected = Stack::cross(&new, &points, &kernels, &none, &building).unwrap();
+    let found = empty.of_points(&new, Some(&Points::from(&points))).unwrap();
+    assert_eq!(found.combine(&weights, &pool).unwrap(), expected.combine(&weights, &pool).unwrap());
+    let among = empty.of_points(&points, None).unwrap();
+    let train = Stack::train(&points, &kernels, &building).unwrap();
+    assert_eq!(among.combine(&weights, &pool).unwrap(), train.combine(&weights, &pool).unwrap());
+    let centred = Stack::train(&points, &self::kernels(), &building).unwrap();
+    let error = centred.of_points(&new, None).unwrap_err().to_string();
+    assert!(error.starts_with("gaussian(2) centred depends on all training rows"), "{error}");
+}

@@ -80,7 +80,9 @@ fn kernels_alone(plan: &Plan, kernels: &[Kernel], n_columns: usize, pool: &Pool)
     if let Some(kernel) = kernels.iter().find(|kernel| kernel.is_centred() || kernel.gram().is_some()) {
         return Err(Error::param(
             "kernels",
-            format!("{kernel} depends on all training rows, which a stream has not; leave out `centred` and `precomputed`"),
+            format!(
+                "{kernel} depends on all training rows, which a stream has not; leave out `centred` and `precomputed`"
+            ),
         ));
     }
     Stack::train(&Matrix::zeros(0, n_columns), kernels, &building)
@@ -101,8 +103,7 @@ impl Online {
         let layout = Layout { names: preprocessor.names(), views: preprocessor.views() };
         let resolved = preparation.bank.as_ref().map(|bank| bank.resolve_named(&layout, &scaled)).transpose()?;
         let (kernels, sets) = resolved.map_or_else(Default::default, |resolved| (resolved.kernels, resolved.sets));
-        let mut header =
-            plan.header(warmup, preparation.bank.as_ref(), &kernels, plan.params(), warmup.fingerprint());
+        let mut header = plan.header(warmup, preparation.bank.as_ref(), &kernels, plan.params(), warmup.fingerprint());
         header.classes = vec![];
         let alone = kernels_alone(plan, &kernels, preprocessor.names().len(), pool)?;
         let learner = plan.method().learner(&Begin {
@@ -124,7 +125,9 @@ impl Online {
         let (mut header, stream, points) =
             (model.header.clone(), model.learned.stream.clone(), model.kept.points.features().clone());
         if !model.views().is_empty() || !model.gram_diagonals().is_empty() {
-            return Err(Error::input("a stream is one table: a model of views or Gram matrices cannot be gone on from"));
+            return Err(Error::input(
+                "a stream is one table: a model of views or Gram matrices cannot be gone on from",
+            ));
         }
         let (found, wanted) = (plan.params().to_texts(), &header.params);
         if stream.is_some() && (plan.name() != header.method || found != *wanted) {
@@ -271,7 +274,9 @@ impl Online {
         if self.header.classes.len() < 2 {
             let n = self.n_rows;
             let message = match self.header.classes.first() {
-                Some(name) => format!("all {n} rows so far have the class `{name}`; a model needs rows of at least two classes"),
+                Some(name) => {
+                    format!("all {n} rows so far have the class `{name}`; a model needs rows of at least two classes")
+                }
                 None => "there was no row yet; a model needs rows of at least two classes".into(),
             };
             return Err(Error::data(Place::file(self.header.dataset.clone()), message));

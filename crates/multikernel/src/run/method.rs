@@ -262,7 +262,10 @@ pub trait Method: Send + Sync + 'static {
     /// A learner of rows that come one after the other, for methods that can.
     fn learner(&self, _begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
         let name = self.about().name;
-        Err(Error::param("method", format!("{name} needs all rows at once; mklda, ufomkl and obscure learn from a stream")))
+        Err(Error::param(
+            "method",
+            format!("{name} needs all rows at once; mklda, ufomkl and obscure learn from a stream"),
+        ))
     }
 }
 

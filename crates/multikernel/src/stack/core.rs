@@ -131,8 +131,7 @@ impl Core {
         let columns = layout.groups.iter().map(|group| &group.columns);
         let points = right.as_ref().unwrap_or(&left).features();
         let plain = !building.sparse && matches!(points, Features::Dense(_));
-        let backgrounds =
-            if plain { vec![None; layout.groups.len()] } else { sparse::backgrounds(points, columns) };
+        let backgrounds = if plain { vec![None; layout.groups.len()] } else { sparse::backgrounds(points, columns) };
         Core {
             backgrounds,
             layout,

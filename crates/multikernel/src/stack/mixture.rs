@@ -144,60 +144,65 @@ fn add_products(table: &[f64], values: &[f64], n_columns: usize, c: usize, out: 
     }
 }
 
+/// The coefficients of some columns within one tile: the column, the places and the values.
+type Lists<'a> = Vec<(usize, &'a [u32], &'a [f64])>;
+
+fn lists<'a>(chosen: &[(usize, &'a Chosen)], tile: &Tile) -> Lists<'a> {
+    let of_tile = |&(c, chosen): &(usize, &'a Chosen)| {
+        let (places, values) = chosen.of_tile(tile);
+        (c, places, values)
+    };
+    chosen.iter().map(of_tile).filter(|(_, places, _)| !places.is_empty()).collect()
+}
+
 impl Desk {
-    /// The decisions of one batch, whose first slot is given, in one tile: `out` has one row per row of the tile.
+    /// The decisions of one batch, whose first slot is given, in one tile. `columns` has what each weighted sum asks of the
+    /// batch and the coefficients it is multiplied by; `out` has one row per row of the tile.
     fn add<T: Real>(
         &mut self,
         (held, first): (&Held<'_, T>, usize),
-        term: &Term,
+        columns: &[(&Term, Lists<'_>)],
         tile: &Tile,
-        chosen: &[(usize, &Chosen)],
         out: &mut [f64],
     ) {
         let (width, n_columns) = (tile.cols.len(), out.len() / tile.rows.len());
-        let lists: Vec<(usize, &[u32], &[f64])> = chosen
-            .iter()
-            .map(|&(c, chosen)| (c, chosen.of_tile(tile)))
-            .filter(|(_, (places, _))| !places.is_empty())
-            .map(|(c, (places, values))| (c, places, values))
-            .collect();
-        if lists.is_empty() {
-            return;
+        if columns.iter().any(|(term, lists)| matches!(term, Term::Radial(_)) && !lists.is_empty()) {
+            self.distances.set_len(tile.len());
+            T::widen_into(held.slot(first), &mut self.distances);
         }
-        match term {
-            Term::Nothing => return,
-            Term::Slots(slots) => {
-                self.sums.set_len(tile.len());
-                self.sums.fill(0.0);
-                add_slots(slots, held, &mut self.sums);
-            }
-            Term::Radial(profile) => {
-                self.distances.set_len(tile.len());
-                T::widen_into(held.slot(first), &mut self.distances);
-                if let [(c, places, values)] = lists.as_slice()
-                    && places.len() < width
-                {
+        for (term, lists) in columns.iter().filter(|(_, lists)| !lists.is_empty()) {
+            match (term, lists.as_slice()) {
+                (Term::Nothing, _) => continue,
+                (Term::Radial(profile), [(c, places, values)]) if places.len() < width => {
                     // Only where there is a coefficient.
                     pick(&self.distances, width, places, &mut self.picked);
-                    self.sums.set_len(self.picked.len());
-                    self.sums.fill(0.0);
-                    profile.add_into(&self.picked, &mut self.sums);
-                    return add_products(&self.sums, values, n_columns, *c, out);
+                    evaluate(profile, &self.picked, &mut self.sums);
+                    add_products(&self.sums, values, n_columns, *c, out);
+                    continue;
                 }
-                self.sums.set_len(tile.len());
-                self.sums.fill(0.0);
-                profile.add_into(&self.distances, &mut self.sums);
+                (Term::Radial(profile), _) => evaluate(profile, &self.distances, &mut self.sums),
+                (Term::Slots(slots), _) => {
+                    self.sums.set_len(tile.len());
+                    self.sums.fill(0.0);
+                    add_slots(slots, held, &mut self.sums);
+                }
             }
-        }
-        for (c, places, values) in lists {
-            if places.len() == width {
-                add_products(&self.sums, values, n_columns, c, out);
-            } else {
-                pick(&self.sums, width, places, &mut self.picked);
-                add_products(&self.picked, values, n_columns, c, out);
+            for (c, places, values) in lists {
+                if places.len() == width {
+                    add_products(&self.sums, values, n_columns, *c, out);
+                } else {
+                    pick(&self.sums, width, places, &mut self.picked);
+                    add_products(&self.picked, values, n_columns, *c, out);
+                }
             }
         }
     }
+}
+
+fn evaluate(profile: &Profile, distances: &[f64], out: &mut Buffer) {
+    out.set_len(distances.len());
+    out.fill(0.0);
+    profile.add_into(distances, out);
 }
 
 fn decide<T: Element>(stack: &Stack, mixture: &Mixture, coefficients: &Matrix, pool: &Pool) -> Result<Matrix> {
@@ -219,17 +224,21 @@ fn decide<T: Element>(stack: &Stack, mixture: &Mixture, coefficients: &Matrix, p
             source.each(block, &tile, &mixture.wanted, &mut scratch, |held| {
                 let slots = held.slots();
                 let first = layout.batches.partition_point(|batch| batch.slots.end <= slots.start);
-                for (terms, chosen) in mixture.columns.iter().zip(&chosen) {
-                    let batches = layout.batches.iter().zip(terms).skip(first);
-                    for (batch, term) in batches.take_while(|(batch, _)| batch.slots.end <= slots.end) {
-                        desk.add((held, batch.slots.start), term, &tile, chosen, &mut sums);
-                    }
+                let batches = layout.batches.iter().enumerate().skip(first);
+                for (b, batch) in batches.take_while(|(_, batch)| batch.slots.end <= slots.end) {
+                    let columns = mixture.columns.iter().zip(&chosen);
+                    let columns: Vec<(&Term, Lists<'_>)> =
+                        columns.map(|(terms, chosen)| (&terms[b], lists(chosen, &tile))).collect();
+                    desk.add((held, batch.slots.start), &columns, &tile, &mut sums);
                 }
             });
         }
         sums
     });
-    out.data_mut().chunks_mut(BLOCK_ROWS * n_columns.max(1)).zip(blocks).for_each(|(out, sums)| out.copy_from_slice(&sums));
+    out.data_mut()
+        .chunks_mut(BLOCK_ROWS * n_columns.max(1))
+        .zip(blocks)
+        .for_each(|(out, sums)| out.copy_from_slice(&sums));
     watch.result(out)
 }
 

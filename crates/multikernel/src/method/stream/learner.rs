@@ -99,7 +99,8 @@ impl<R: Rule> Streamed<R> {
     }
 
     fn restored(mut self, record: &Record, points: &Matrix) -> Result<Self> {
-        let misfit = || Error::input("the parts of the stream do not fit together; the file was not written by this method");
+        let misfit =
+            || Error::input("the parts of the stream do not fit together; the file was not written by this method");
         self.rule = record.take("rule")?;
         (self.seen, self.expansion) = (record.take("seen")?, record.take("expansion")?);
         (self.budget, self.update_every) = (record.take("budget")?, record.take("update_every")?);
@@ -237,7 +238,7 @@ impl<R: Rule> Streamed<R> {
 
     /// New kernel weights, where they are due.
     fn refresh(&mut self, pool: &Pool) -> Result<()> {
-        if self.seen < BLOCK || self.seen % self.update_every == 0 {
+        if self.seen < BLOCK || self.seen.is_multiple_of(self.update_every) {
             let inner: Vec<&Inner> = self.inner.iter().collect();
             let norms = self.kernels.inner_products(&inner, pool)?;
             self.rule.refresh(&norms, self.seen);
@@ -307,7 +308,8 @@ impl<R: Rule> Learner for Streamed<R> {
 
     fn points(&self) -> Matrix {
         let rows = self.pending_rows(self.rows.len().checked_div(self.pending.len()).unwrap_or(0));
-        let all = rows.and_then(|rows| if rows.n_rows() == 0 { Ok(self.frozen.clone()) } else { append(&self.frozen, &rows) });
+        let all = rows
+            .and_then(|rows| if rows.n_rows() == 0 { Ok(self.frozen.clone()) } else { append(&self.frozen, &rows) });
         all.and_then(|points| Ok(points.features().to_dense()?.into_owned())).unwrap_or_default()
     }
 

@@ -31,7 +31,12 @@ const PARAMS: &[Param] = &[
         allowed: Allowed::OneOf(&["stable", "published", "gibbs"]),
         help: "stable: ridges from the norms, scale fixed; published: sampled as printed; gibbs: sampled, weights rescaled",
     },
-    Param { name: "r", default: "10", allowed: Allowed::Positive, help: "stable: how far the margin outweighs the norms" },
+    Param {
+        name: "r",
+        default: "10",
+        allowed: Allowed::Positive,
+        help: "stable: how far the margin outweighs the norms",
+    },
     Param { name: "rho", default: "1", allowed: Allowed::Positive, help: "stable: evenness of the kernel weights" },
     Param { name: "epochs", default: "3", allowed: Allowed::Whole(1, 1000), help: "passes over the rows in each loop" },
     Param { name: "loops", default: "5", allowed: Allowed::Whole(1, 1000), help: "times the ridges are found anew" },
@@ -233,7 +238,7 @@ impl Rule for Ridges {
     }
 
     fn turn(&mut self, task: &Task<'_>, epoch: u64, expansion: &mut Expansion) -> Result<()> {
-        if epoch % self.epochs != 0 {
+        if !epoch.is_multiple_of(self.epochs) {
             return Ok(());
         }
         self.kept_weights = self.weights.clone();

@@ -27,7 +27,12 @@ const PARAMS: &[Param] = &[
         allowed: Allowed::Number(1.0, 2.0),
         help: "norm over the kernels, from sparse (1, raised to 1/(1 - 1/(2 ln P))) to even (2)",
     },
-    Param { name: "epochs", default: "5", allowed: Allowed::Whole(1, 1000), help: "passes over the rows in each stage" },
+    Param {
+        name: "epochs",
+        default: "5",
+        allowed: Allowed::Whole(1, 1000),
+        help: "passes over the rows in each stage",
+    },
 ];
 
 record! {

@@ -99,7 +99,8 @@ fn naive_descent(problem: &Problem, gamma: &Matrix, epochs: std::ops::Range<u64>
         for m in 0..n_classes {
             for f in 0..n_kernels {
                 w[m][f].iter_mut().for_each(|value| *value *= 1.0 - 1.0 / f64::from(t));
-                let sign = f64::from(u8::from(learned)) * (f64::from(u8::from(m == class)) - f64::from(u8::from(m == rival)));
+                let sign =
+                    f64::from(u8::from(learned)) * (f64::from(u8::from(m == class)) - f64::from(u8::from(m == rival)));
                 w[m][f][row] += sign / (gamma.get(f, m) * f64::from(t));
                 for (average, value) in average[m][f].iter_mut().zip(&w[m][f]) {
                     *average += f64::from(t) / total * value;
@@ -204,7 +205,8 @@ fn published_runs_away_with_a_warning_and_without_nan_and_gibbs_does_not() {
         assert_eq!(history[5] < -10.0, away, "{variant}: {history:?}");
         assert!(away || history.iter().all(|alpha| (-5.0..3.0).contains(alpha)), "{history:?}");
         assert_eq!(model.warnings().len(), usize::from(away));
-        let scores = model.scores(Input::Stack(&problem.stack.between(&[0, 1], model.points()).unwrap()), &problem.pool);
+        let scores =
+            model.scores(Input::Stack(&problem.stack.between(&[0, 1], model.points()).unwrap()), &problem.pool);
         assert!(scores.unwrap().data().iter().all(|score| score.is_finite()));
     }
 }
@@ -253,7 +255,8 @@ fn ufomkl_and_obscure_reach_the_optimum_of_their_objective() {
     let sum = Matrix::from_fn(problem.n(), problem.n(), |i, j| problem.kernels.iter().map(|k| k.get(i, j)).sum());
     let best = best_objective(&problem, &sum, lambda);
     let time = 150.0 * 400.0;
-    let found = objective(&problem, &UfoMkl::default(), &[("c", "2"), ("epochs", "400")], lambda, time / (lambda * time));
+    let found =
+        objective(&problem, &UfoMkl::default(), &[("c", "2"), ("epochs", "400")], lambda, time / (lambda * time));
     assert!(found >= best - 1e-9 && found < 1.01 * best, "ufomkl {found} {best}");
     let found = objective(&problem, &Obscure::default(), &[("c", "2"), ("epochs", "400")], lambda, 1.0);
     assert!(found >= best - 1e-9 && found < 1.02 * best, "obscure {found} {best}");

@@ -1,0 +1,260 @@
+//! Streams: the same bits however rows are cut into calls, saved and loaded, or spread over threads.
+
+use multikernel::data::{Dataset, Samples, bundled};
+use multikernel::dist::Rng;
+use multikernel::method::Registry;
+use multikernel::{Matrix, Model, Online, OnlineOptions, Plan, Pool};
+
+const FORTY: &str = "gaussian(gamma=2^-6..2^3; 40)";
+const FEW: &str = "gaussian(gamma=2^-5..2^0), linear, polynomial(2)";
+
+struct Stream {
+    data: Dataset,
+    labels: Vec<String>,
+}
+
+impl Stream {
+    /// The rows of a bundled set in random order.
+    fn new(set: &str) -> Stream {
+        let data = bundled(set).unwrap();
+        let mut order: Vec<usize> = (0..data.samples.n_samples()).collect();
+        Rng::new(2, 5).shuffle(&mut order);
+        Stream::of(data.select(&order))
+    }
+
+    fn of(data: Dataset) -> Stream {
+        let labels = data.labels.codes().iter().map(|&code| data.labels.classes()[code].clone()).collect();
+        Stream { data, labels }
+    }
+
+    fn begin(&self, plan: &Plan, options: &OnlineOptions, pool: &Pool) -> Online {
+        Online::begin(plan, &self.data.select(&(0..50).collect::<Vec<_>>()), options, pool).unwrap()
+    }
+
+    fn learn(&self, online: &mut Online, rows: std::ops::Range<usize>, pool: &Pool) -> Vec<Option<usize>> {
+        let samples = self.data.samples.select_rows(&rows.clone().collect::<Vec<_>>());
+        online.learn(&samples, &self.labels[rows], pool).unwrap()
+    }
+
+    fn n(&self) -> usize {
+        self.labels.len()
+    }
+}
+
+fn path(name: &str) -> std::path::PathBuf {
+    std::env::temp_dir().join(format!("multikernel-online-{}-{name}", std::process::id()))
+}
+
+fn bytes(online: &Online, name: &str) -> Vec<u8> {
+    let path = path(name);
+    online.save(&path).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    bytes
+}
+
+fn plan(method: &str, bank: &str) -> Plan {
+    Plan::new(method).unwrap().kernels(bank).unwrap()
+}
+
+#[test]
+fn stream_is_the_same_however_it_is_cut_saved_loaded_and_threaded() {
+    for (method, bank, set, budget, update_every) in [
+        ("mklda", FORTY, "vehicle", None, 100),
+        ("mklda", FEW, "wdbc", Some(40), 30),
+        ("mklda", FORTY, "glass6", Some(60), 7),
+        ("ufomkl", FORTY, "vehicle", Some(100), 100),
+        ("ufomkl", FEW, "wdbc", None, 130),
+        ("obscure", FORTY, "glass6", None, 50),
+    ] {
+        let (stream, plan) = (Stream::new(set), plan(method, bank));
+        let (one, two) = (Pool::new(1).unwrap(), Pool::new(2).unwrap());
+        let options = OnlineOptions { budget, update_every };
+        let mut whole = stream.begin(&plan, &options, &two);
+        let predicted = stream.learn(&mut whole, 0..stream.n(), &two);
+        let expected = bytes(&whole, set);
+        assert_eq!(
+            whole.n_correct(),
+            (0..stream.n())
+                .filter(|&i| { predicted[i].is_some_and(|code| whole.classes()[code] == stream.labels[i]) })
+                .count() as u64
+        );
+        // Row by row at first, then in chunks of any size, on one thread, with a file in between twice.
+        let mut rng = Rng::new(8, 0);
+        let mut parts = stream.begin(&plan, &options, &one);
+        let (mut at, mut again) = (0, vec![]);
+        while at < stream.n() {
+            let end = (at + if at < 80 { 1 } else { 1 + rng.below(90) }).min(stream.n());
+            again.extend(stream.learn(&mut parts, at..end, &one));
+            if [at..end, at..end].iter().zip([71, 300]).any(|(range, k)| range.contains(&k)) {
+                let model = Model::from_bytes(&bytes(&parts, set)).unwrap();
+                parts = Online::from_model(model, &plan, &OnlineOptions::default(), &one).unwrap();
+                assert!(parts.is_continued() && parts.n_rows() == end as u64);
+            }
+            at = end;
+        }
+        assert_eq!(again, predicted, "{method} {set}");
+        assert!(bytes(&parts, set) == expected, "{method} {set}: the models differ");
+    }
+}
+
+#[test]
+fn model_of_a_stream_predicts_what_the_stream_would() {
+    let (stream, pool) = (Stream::new("vehicle"), Pool::new(2).unwrap());
+    for method in ["mklda", "ufomkl", "obscure"] {
+        let plan = plan(method, FORTY);
+        let mut online = stream.begin(&plan, &OnlineOptions::default(), &pool);
+        stream.learn(&mut online, 0..700, &pool);
+        let model = online.model().unwrap();
+        let next = stream.data.samples.select_rows(&[700]);
+        let found = model.predict(&next).unwrap().labels[0];
+        assert_eq!(stream.learn(&mut online, 700..701, &pool), [Some(found)]);
+        assert_eq!(model.trained_on().0, 700);
+        assert!((model.weights().unwrap().iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    }
+}
+
+/// How often the nearest row so far, on columns of unit deviation, has the class of the next.
+fn nearest_neighbour(stream: &Stream) -> f64 {
+    let rows = stream.data.samples.features().to_dense().unwrap();
+    let scale: Vec<f64> = (0..rows.n_cols())
+        .map(|j| {
+            let column = rows.column(j);
+            let mean = column.iter().sum::<f64>() / column.len() as f64;
+            (column.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / column.len() as f64).sqrt()
+        })
+        .collect();
+    let distance = |i: usize, j: usize| -> f64 {
+        rows.row(i).iter().zip(rows.row(j)).zip(&scale).map(|((a, b), s)| ((a - b) / s).powi(2)).sum()
+    };
+    let right = |&i: &usize| {
+        let nearest = (0..i).min_by(|&a, &b| distance(i, a).total_cmp(&distance(i, b))).unwrap();
+        stream.labels[nearest] == stream.labels[i]
+    };
+    (1..stream.n()).filter(right).count() as f64 / stream.n() as f64
+}
+
+#[test]
+fn streams_are_learned_as_well_as_by_the_nearest_neighbour_which_keeps_all_rows() {
+    let pool = Pool::new(2).unwrap();
+    for set in ["wdbc", "vehicle"] {
+        let stream = Stream::new(set);
+        let nearest = nearest_neighbour(&stream);
+        for method in ["mklda", "ufomkl", "obscure"] {
+            let mut online = stream.begin(&plan(method, FORTY), &OnlineOptions::default(), &pool);
+            stream.learn(&mut online, 0..stream.n(), &pool);
+            let accuracy = online.n_correct() as f64 / stream.n() as f64;
+            // Two standard errors of a share of so many rows.
+            let error = 2.0 * (nearest * (1.0 - nearest) / stream.n() as f64).sqrt();
+            assert!(accuracy > nearest - error, "{method} {set}: {accuracy}, nearest neighbour {nearest}");
+        }
+    }
+}
+
+#[test]
+fn classes_appear_in_any_order_and_are_learned() {
+    // All of one class, then a second, then all four.
+    let stream = Stream::new("vehicle");
+    let class = |i: &usize| stream.data.labels.codes()[*i];
+    let mut order: Vec<usize> = (0..stream.n()).filter(|i| class(i) == 2).take(60).collect();
+    order.extend((0..stream.n()).filter(|i| class(i) == 0).take(60));
+    let rest: Vec<usize> = (0..stream.n()).filter(|i| !order.contains(i)).collect();
+    order.extend(rest);
+    let sorted = Stream::of(stream.data.select(&order));
+    let pool = Pool::new(1).unwrap();
+    for method in ["mklda", "ufomkl", "obscure"] {
+        let mut online = sorted.begin(&plan(method, FORTY), &OnlineOptions::default(), &pool);
+        let first = sorted.learn(&mut online, 0..60, &pool);
+        assert!(first[0].is_none() && first[1..].iter().all(|&code| code == Some(0)));
+        let error = online.model().unwrap_err().to_string();
+        assert!(error.contains("all 60 rows so far have the class `saab`"), "{error}");
+        assert_eq!(online.n_support(), 0);
+        let second = sorted.learn(&mut online, 60..61, &pool);
+        assert_eq!(second, [Some(0)]);
+        sorted.learn(&mut online, 61..sorted.n(), &pool);
+        assert_eq!(online.classes().len(), 4);
+        let model = online.model().unwrap();
+        let predicted = model.predict(&sorted.data.samples).unwrap();
+        let right = (0..sorted.n()).filter(|&i| model.classes()[predicted.labels[i]] == sorted.labels[i]).count();
+        assert!(right as f64 > 0.78 * sorted.n() as f64, "{method}: {right}");
+    }
+}
+
+#[test]
+fn budget_bounds_the_points_and_streams_that_drift_are_followed() {
+    let pool = Pool::new(1).unwrap();
+    // Two clouds that change places half-way.
+    let mut rng = Rng::new(4, 0);
+    let rows = Matrix::from_fn(2000, 2, |i, j| {
+        let side = if (i % 2 == 0) == (i < 1000) { 1.0 } else { -1.0 };
+        f64::from(u8::from(j == 0)) * side + (0..4).map(|_| rng.uniform()).sum::<f64>() - 2.0
+    });
+    let names: Vec<String> = (0..2000).map(|i| if i % 2 == 0 { "a" } else { "b" }.to_string()).collect();
+    let labels = multikernel::data::Labels::new(&names).unwrap();
+    let data = Dataset::new("turned", Samples::unnamed(rows).unwrap(), labels).unwrap();
+    let stream = Stream::of(data);
+    let mut late = vec![];
+    for budget in [None, Some(100)] {
+        let options = OnlineOptions { budget, update_every: 100 };
+        let mut online = stream.begin(&plan("mklda", FORTY), &options, &pool);
+        stream.learn(&mut online, 0..1500, &pool);
+        let before = online.n_correct();
+        stream.learn(&mut online, 1500..2000, &pool);
+        late.push((online.n_correct() - before) as f64 / 500.0);
+        if let Some(budget) = budget {
+            assert!(online.n_support() < budget + 64, "{}", online.n_support());
+        }
+    }
+    // The clouds overlap: nothing can be right more often than 97.7 %.
+    assert!(late[1] > 0.9 && late[1] > late[0] - 0.03, "{late:?}");
+}
+
+#[test]
+fn what_cannot_be_a_stream_is_refused() {
+    let (stream, pool) = (Stream::new("wdbc"), Pool::new(1).unwrap());
+    let warmup = stream.data.select(&(0..50).collect::<Vec<_>>());
+    let refuse =
+        |plan: &Plan, options: &OnlineOptions| Online::begin(plan, &warmup, options, &pool).unwrap_err().to_string();
+    let plain = OnlineOptions::default();
+    assert_eq!(
+        refuse(&plan("average", FORTY), &plain),
+        "parameter method: average needs all rows at once; mklda, ufomkl and obscure learn from a stream"
+    );
+    let published = plan("mklda", FORTY).set("variant", "published").unwrap();
+    assert!(refuse(&published, &plain).starts_with("parameter variant: published forgets"));
+    assert!(
+        refuse(&plan("mklda", "gaussian(1) centred"), &plain)
+            .starts_with("parameter kernels: gaussian(1) centred depends")
+    );
+    let options = OnlineOptions { update_every: 0, ..plain.clone() };
+    assert!(refuse(&plan("mklda", FORTY), &options).starts_with("parameter update-every: must be"));
+    let options = OnlineOptions { budget: Some(1), ..plain };
+    assert!(refuse(&plan("mklda", FORTY), &options).starts_with("parameter budget: must be at least 2"));
+}
+
+#[test]
+fn other_models_lend_their_scales_and_kernels_only() {
+    let (stream, pool) = (Stream::new("wdbc"), Pool::new(1).unwrap());
+    let model = plan("average", FORTY).train(&stream.data).unwrap();
+    let mut online = Online::from_model(model, &plan("mklda", FORTY), &OnlineOptions::default(), &pool).unwrap();
+    assert!(!online.is_continued() && online.n_rows() == 0 && online.classes() == ["B", "M"]);
+    stream.learn(&mut online, 0..300, &pool);
+    let model = online.model().unwrap();
+    assert_eq!((model.method(), model.classes().len()), ("mklda", 2));
+    // A model that was learned online goes on with its own method and parameters only.
+    let other = plan("mklda", FORTY).set("r", "3").unwrap();
+    let error = Online::from_model(model, &other, &OnlineOptions::default(), &pool).unwrap_err().to_string();
+    assert!(error.contains("was learned online by mklda with") && error.contains("r=10"), "{error}");
+}
+
+#[test]
+fn methods_that_learn_from_streams_are_the_ones_the_message_names() {
+    let (stream, pool) = (Stream::new("wdbc"), Pool::new(1).unwrap());
+    let registry = Registry::standard();
+    let learns = |name: &&str| {
+        let plan = Plan::new(name).unwrap();
+        Online::begin(&plan, &stream.data, &OnlineOptions::default(), &pool).is_ok()
+    };
+    let names: Vec<&str> = registry.names().into_iter().filter(learns).collect();
+    assert_eq!(names, ["mklda", "ufomkl", "obscure"]);
+}
