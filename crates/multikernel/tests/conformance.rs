@@ -2,7 +2,7 @@
 
 use multikernel::method::{
     Alignf, Average, EasyMkl, Evidence, Fheuristic, Level, LpMkl, Majority, MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2,
-    Silp, SimpleMkl, Single, Svm,
+    MklDa, Obscure, Silp, SimpleMkl, Single, Svm, UfoMkl,
 };
 use multikernel::testing::{check_kernel, check_method};
 
@@ -99,4 +99,19 @@ fn mkboost_s1_passes_the_conformance_suite() {
 #[test]
 fn mkboost_s2_passes_the_conformance_suite() {
     check_method(MkBoostS2).unwrap();
+}
+
+#[test]
+fn mklda_passes_the_conformance_suite() {
+    check_method(MklDa::default()).unwrap();
+}
+
+#[test]
+fn ufomkl_passes_the_conformance_suite() {
+    check_method(UfoMkl::default()).unwrap();
+}
+
+#[test]
+fn obscure_passes_the_conformance_suite() {
+    check_method(Obscure::default()).unwrap();
 }
