@@ -7,7 +7,7 @@
 //! `kernels`: one epoch of `mklda` on 300 Gaussians is recorded (which rows were learned, in which block), then replayed
 //! with the same points and coefficients on 300 kernels, on one, and on 300 with an exponential for each: nanoseconds per
 //! pair of a row and a point, one thread. `train`: seconds of training on ijcnn1 with 300 Gaussians, one and two threads.
-//! `growth`: seconds and peak memory of a stream with a budget of 2,000 points. Sets that are not in DIR are left out with a
+//! `growth`: seconds and peak memory of a stream with a budget of 500 and of 2,000 points. Sets that are not in DIR are left out with a
 //! message.
 
 use std::error::Error;
@@ -223,13 +223,17 @@ fn clouds(rng: &mut Rng, first: usize, n: usize) -> Outcome<(Samples, Vec<String
 }
 
 fn growth() -> Outcome<()> {
+    [500, 2000].into_iter().try_for_each(growth_with)
+}
+
+fn growth_with(budget: usize) -> Outcome<()> {
     let pool = Pool::new(1)?;
     let mut times = vec![];
     for n in [10_000usize, 50_000, 200_000] {
         let mut rng = Rng::new(1, 0);
         let (samples, labels) = clouds(&mut rng, 0, 1000)?;
         let warmup = Dataset::new("clouds", samples, Labels::new(&labels)?)?;
-        let options = OnlineOptions { budget: Some(2000), update_every: 100 };
+        let options = OnlineOptions { budget: Some(budget), update_every: 100 };
         let mut online = Online::begin(&Plan::new("mklda")?.kernels(BANK)?, &warmup, &options, &pool)?;
         let start = Instant::now();
         for first in (0..n).step_by(1000) {
@@ -238,7 +242,7 @@ fn growth() -> Outcome<()> {
         }
         let seconds = start.elapsed().as_secs_f64();
         println!(
-            "{n} rows, budget 2,000: {seconds:.2} s, {:.0} rows/s, accuracy {:.4}, {} points, peak {:.0} MiB",
+            "{n} rows, budget {budget}: {seconds:.2} s, {:.0} rows/s, accuracy {:.4}, {} points, peak {:.0} MiB",
             n as f64 / seconds,
             online.n_correct() as f64 / n as f64,
             online.n_support(),
@@ -247,6 +251,6 @@ fn growth() -> Outcome<()> {
         times.push((n as f64, seconds));
     }
     let ((n1, s1), (n2, s2)) = (times[0], times[times.len() - 1]);
-    println!("growth from 10,000 to 200,000 rows: exponent {:.3}", (s2 / s1).ln() / (n2 / n1).ln());
+    println!("budget {budget}, growth from 10,000 to 200,000 rows: exponent {:.3}", (s2 / s1).ln() / (n2 / n1).ln());
     Ok(())
 }

@@ -96,8 +96,16 @@ impl Pool {
         self.inner.current_num_threads()
     }
 
+    /// Whether work of so many pieces is done as well by the thread that asks: handing it over takes longer than small pieces do.
+    fn is_plain(&self, n: usize) -> bool {
+        n <= 1 || self.n_threads() == 1
+    }
+
     /// `f(0), ..., f(n - 1)` in order.
     pub fn map<T: Send>(&self, n: usize, f: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+        if self.is_plain(n) {
+            return (0..n).map(f).collect();
+        }
         self.inner.install(|| (0..n).into_par_iter().map(f).collect())
     }
 
@@ -106,11 +114,17 @@ impl Pool {
         if size == 0 {
             return;
         }
+        if self.is_plain(data.len().div_ceil(size)) {
+            return data.chunks_mut(size).enumerate().for_each(|(i, chunk)| f(i, chunk));
+        }
         self.inner.install(|| data.par_chunks_mut(size).enumerate().for_each(|(i, chunk)| f(i, chunk)));
     }
 
     /// Calls `f` on each item; items are handed out one by one, so uneven work evens out.
     pub fn each<T: Send>(&self, items: Vec<T>, f: impl Fn(T) + Sync + Send) {
+        if self.is_plain(items.len()) {
+            return items.into_iter().for_each(f);
+        }
         self.inner.install(|| items.into_par_iter().with_max_len(1).for_each(f));
     }
 }
