@@ -270,17 +270,17 @@ Examples:
 pub(crate) struct Online {
     /// File with labelled rows (LIBSVM, CSV or TSV text, also gzip'd), or `-` for standard input; it need not end
     pub(crate) stream: String,
-    /// The method, one that learns row by row
-    #[arg(long, short, value_name = "NAME", default_value = "mklda")]
-    pub(crate) method: String,
+    /// The method, one that learns row by row [default: that of the model that is gone on from, else mklda]
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) method: Option<String>,
     /// Rows from which scales, widths of kernels and the features of LIBSVM text are taken, once and for all, before the
     /// first of them is learned [default: 1000]
     #[arg(long, value_name = "ROWS", conflicts_with = "model")]
     pub(crate) warmup: Option<usize>,
-    /// Rows between two updates of the kernel weights [default: 100]
+    /// Rows between two updates of the kernel weights, which at first change after 1, 2, 4, ... 32 rows, too [default: 100]
     #[arg(long, value_name = "ROWS")]
     pub(crate) update_every: Option<usize>,
-    /// Most support vectors to keep; what is forgotten to stay below it costs accuracy [default: no limit]
+    /// Most support points to keep: the oldest is forgotten for each new one, which costs accuracy [default: no limit]
     #[arg(long, value_name = "B")]
     pub(crate) budget: Option<usize>,
     /// Go on from this model: from where it stands if it was learned online, else with its scales and kernels

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use multikernel::data::{Batch, OnError, RowStream};
-use multikernel::method::{Model, Registry};
+use multikernel::method::{Model, Plan, Registry};
 use multikernel::report::{StreamEnd, StreamLine, count};
 use multikernel::run::{Control, Observer, Stop};
 use multikernel::{Error, Online, Place, Pool, file};
@@ -32,7 +32,7 @@ const TOLD: u64 = 20;
 const WARMUP: usize = 1000;
 
 pub(crate) fn run(args: &args::Online, registry: &Registry) -> Result<()> {
-    let plan = data::plans_of(std::slice::from_ref(&args.method), &args.choices, registry)?.remove(0);
+    let plan = plan(args, registry)?;
     check_numbers(args)?;
     check_paths(args)?;
     let mut job = Job {
@@ -51,6 +51,33 @@ pub(crate) fn run(args: &args::Online, registry: &Registry) -> Result<()> {
     let first = job.first_rows(&mut stream, &known)?;
     let run = Run::new(job, known, &stream, &first)?;
     run.through(&mut stream, first)
+}
+
+/// The method, unless another is asked for.
+const METHOD: &str = "mklda";
+
+/// What to learn with: as asked for, and where a model is gone on from, as that was learned.
+fn plan(args: &args::Online, registry: &Registry) -> Result<Plan> {
+    let model = args.model.as_ref().map(|path| Model::load_with(path, registry)).transpose()?;
+    if let Some(model) =
+        model.as_ref().filter(|model| args.choices.scale != "standard" && args.choices.scale != model.scale())
+    {
+        bail!("--scale {} cannot be given: the model's features are scaled {}", args.choices.scale, model.scale());
+    }
+    let model = model.filter(Model::is_online);
+    let known = model.as_ref().map_or(METHOD, Model::method).to_string();
+    let method = args.method.clone().unwrap_or(known);
+    let mut plan = data::plans_of(std::slice::from_ref(&method), &args.choices, registry)?.remove(0);
+    let is_set = |name: &str| {
+        let key = |set: &String| set.split('=').next().is_some_and(|key| key.trim().rsplit('.').next() == Some(name));
+        args.choices.set.iter().any(key)
+    };
+    for (name, value) in model.iter().filter(|model| model.method() == method).flat_map(|model| model.params()) {
+        if !is_set(name) {
+            plan = plan.set(name, value)?;
+        }
+    }
+    Ok(plan)
 }
 
 /// What a run works with.
@@ -343,6 +370,10 @@ impl<'a> Run<'a> {
             let n = online.n_rows();
             job.bar.note(&format!("going on from {}, which has learned {n} rows", path.display()));
         }
+        if let (Some(path), None, false) = (&job.args.model, &resumed, online.is_continued()) {
+            let path = path.display();
+            job.bar.note(&format!("{path} was not learned online: only its scales, kernels and classes are taken"));
+        }
         let now = Instant::now();
         Ok(Run {
             job,
@@ -572,6 +603,7 @@ impl<'a> Run<'a> {
     }
 
     fn keep(mut self, stop: Stop) -> Result<()> {
+        self.online.set_stop(stop);
         let is_done = stop == Stop::Finished && self.job.args.out.is_some();
         if !is_done {
             self.store()?;

@@ -31,7 +31,12 @@ impl Predictions {
     /// The table cut back to its first `n_rows` rows, which are all that a checkpoint knows of. A pipe has nothing to cut.
     pub(super) fn resume(path: &Path, n_rows: u64) -> Result<Self> {
         let failed = |error| Error::io("write", path, error);
-        let special = path.exists() && !path.is_file();
+        if !path.exists() {
+            let message = "does not exist, but the run that is resumed has written it: give the same file as before, or leave \
+                           --resume out to begin anew";
+            return Err(Error::file(path, message.to_string()).into());
+        }
+        let special = !path.is_file();
         let file = OpenOptions::new().read(!special).write(true).open(path).map_err(failed)?;
         let mut predictions = Predictions::on(path, file)?;
         if predictions.is_file {

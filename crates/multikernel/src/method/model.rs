@@ -177,6 +177,12 @@ impl Model {
         self.predictor.weights()
     }
 
+    /// One weight per kernel (rows) and class (columns), adding up to 1 for each class, where classes weigh kernels each in their
+    /// own way.
+    pub fn class_weights(&self) -> Option<Matrix> {
+        self.predictor.class_weights()
+    }
+
     /// Class names; predictions are indices into them.
     pub fn classes(&self) -> &[String] {
         &self.header.classes
@@ -190,6 +196,11 @@ impl Model {
     /// How many training rows, from which data, with which fingerprint.
     pub fn trained_on(&self) -> (usize, &str, &str) {
         (self.header.n_samples, &self.header.dataset, &self.header.fingerprint)
+    }
+
+    /// Whether it was learned from a stream, and can be gone on from: see [`Online::from_model`](super::Online::from_model).
+    pub fn is_online(&self) -> bool {
+        self.learned.stream.is_some()
     }
 
     /// The seed of the run.
@@ -216,6 +227,10 @@ impl Model {
     pub fn facts(&self) -> Vec<(String, String)> {
         let mut facts = self.predictor.facts();
         facts.extend(self.learned.tuned.iter().map(|tuned| ("chosen".to_string(), tuned.clone())));
+        facts.extend(self.kernels_of_classes());
+        if let Some(stream) = &self.learned.stream {
+            facts.push(("learned online".into(), told_of_stream(stream)));
+        }
         if self.missing != Missing::Skip {
             facts.push(("missing views".into(), self.missing.word().into()));
         }
@@ -224,6 +239,20 @@ impl Model {
             facts.push(("probabilities".into(), "learned on inner folds".into()));
         }
         facts
+    }
+
+    /// For each class the kernels it weighs most, where classes differ in that.
+    fn kernels_of_classes(&self) -> Vec<(String, String)> {
+        let Some(weights) = self.class_weights() else { return vec![] };
+        let names = self.kernel_names();
+        let of_class = |(m, class): (usize, &String)| {
+            let column = weights.column(m);
+            let mut order: Vec<usize> = (0..column.len()).collect();
+            order.sort_by(|&a, &b| column[b].total_cmp(&column[a]));
+            let top = order.iter().take(3).map(|&f| format!("{} {:.4}", names[f], column[f])).collect::<Vec<_>>();
+            (format!("kernels of {class}"), top.join(", "))
+        };
+        self.classes().iter().enumerate().map(of_class).collect()
     }
 
     /// What a user should know, such as a solver that did not converge.
@@ -579,6 +608,20 @@ pub(super) fn ordered<'a>(wanted: &[String], samples: &'a Samples) -> Result<Cow
             )))
         }
     }
+}
+
+/// What is worth telling of a stream.
+fn told_of_stream(stream: &Record) -> String {
+    let rows: u64 = stream.take("n_rows").unwrap_or(0);
+    let right: u64 = stream.take("n_correct").unwrap_or(0);
+    let every: u64 = stream.take("update_every").unwrap_or(0);
+    let budget = match stream.take::<Option<u64>>("budget") {
+        Ok(Some(budget)) => format!("at most {budget} points"),
+        _ => "any number of points".into(),
+    };
+    format!(
+        "{rows} rows, {right} of them predicted right before they were learned; {budget}, weights anew every {every} rows"
+    )
 }
 
 /// A record of one field.

@@ -12,7 +12,7 @@ use crate::file::Record;
 use crate::kernel::{Columns, Kernel, Layout};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::run::{Begin, Learner};
+use crate::run::{Begin, Learner, Stop};
 use crate::stack::{Building, Points, Stack, Storage};
 
 /// More classes than this is a label that is a number or an id.
@@ -21,11 +21,10 @@ const MOST_CLASSES: usize = 1000;
 /// How a stream is learned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnlineOptions {
-    /// Most points kept, of which up to 63 more may wait for the end of their block; `None` for no limit, in which case memory
-    /// and the time per row grow with the number of rows that were learned from. Beyond the budget the oldest points are
+    /// Most points kept; `None` for no limit, in which case memory and the time per row grow with the number of rows that were learned from. Beyond the budget the oldest points are
     /// forgotten: that costs accuracy where nothing drifts, the more the smaller the budget, and helps where something does.
     pub budget: Option<usize>,
-    /// Rows after which kernel weights are found anew.
+    /// Rows after which kernel weights are found anew; at the beginning also after 1, 2, 4, 8, 16 and 32.
     pub update_every: usize,
 }
 
@@ -65,6 +64,7 @@ pub struct Online {
     n_correct: u64,
     memo: BTreeMap<String, u64>,
     continued: bool,
+    stop: Stop,
 }
 
 impl std::fmt::Debug for Online {
@@ -115,7 +115,8 @@ impl Online {
             stored: None,
         })?;
         let (memo, continued) = (BTreeMap::new(), false);
-        Ok(Online { header, preprocessor, kernels, sets, learner, n_rows: 0, n_correct: 0, memo, continued })
+        let (n_rows, n_correct, stop) = (0, 0, Stop::Finished);
+        Ok(Online { header, preprocessor, kernels, sets, learner, n_rows, n_correct, memo, continued, stop })
     }
 
     /// Goes on from a model: where it was learned online, from where it stands, with the options it was begun with; otherwise
@@ -167,6 +168,7 @@ impl Online {
             n_correct: counters.n_correct,
             memo: counters.memo,
             continued,
+            stop: Stop::Finished,
         })
     }
 
@@ -269,6 +271,11 @@ impl Online {
         self.memo = memo;
     }
 
+    /// Says why the stream ended, for models made from now on; unless told, it was at its end.
+    pub fn set_stop(&mut self, stop: Stop) {
+        self.stop = stop;
+    }
+
     /// The model as it stands: predicts, and can be gone on from. An error before two classes have been seen.
     pub fn model(&self) -> Result<Model> {
         if self.header.classes.len() < 2 {
@@ -300,7 +307,8 @@ impl Online {
         let mut stream = self.learner.encode();
         Counters { n_rows: self.n_rows, n_correct: self.n_correct, memo: self.memo.clone() }.put(&mut stream);
         let (n_samples, steps) = (self.n_rows as usize, self.n_rows);
-        let header = Header { n_samples, steps, stop: "finished".into(), finished: true, ..self.header.clone() };
+        let (stop, finished) = (self.stop.to_string(), self.stop == Stop::Finished);
+        let header = Header { n_samples, steps, stop, finished, ..self.header.clone() };
         let learned = Learned { stream: Some(stream), ..Learned::default() };
         Ok(Model::new(header, Missing::default(), kept, learned, predictor, record))
     }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::data::{BundledSet, bundled_sets};
 use crate::evaluate::{Evaluation, Fold, KernelSummary, Metrics, PlanResult, Spread};
+use crate::linalg::Matrix;
 use crate::method::{Model, Registry};
 use crate::run::{About, Param};
 
@@ -126,11 +127,16 @@ pub fn model_json(model: &Model) -> String {
         .enumerate()
         .map(|(m, (kernel, name))| json!({"kernel": kernel, "name": name, "view": view(m), "weight": weight(m), "share": share(m)}))
         .collect();
+    let of_class = |weights: &Matrix| {
+        let column = |(m, class): (usize, &String)| (class.clone(), json!(weights.column(m)));
+        model.classes().iter().enumerate().map(column).collect::<Map<_, _>>()
+    };
     pretty(&json!({
         "method": model.method(),
         "params": model.params(),
         "bank": model.bank(),
         "kernels": kernels,
+        "class_weights": model.class_weights().as_ref().map(of_class),
         "classes": model.classes(),
         "features": model.features(),
         "scale": model.scale(),

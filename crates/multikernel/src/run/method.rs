@@ -213,6 +213,11 @@ pub trait Predict: Send + Sync {
         None
     }
 
+    /// One weight per kernel (rows) and class (columns), for models whose classes weigh kernels each in their own way.
+    fn class_weights(&self) -> Option<Matrix> {
+        None
+    }
+
     /// For models whose decisions are `f_p(x) = sum_i coef_ip sum_m weights_m k_m(x_i, x) + bias_p` over their points: the
     /// coefficients, one row per point and one column per decision. From them each kernel's share of the decisions is found.
     fn coefficients(&self) -> Option<&Matrix> {

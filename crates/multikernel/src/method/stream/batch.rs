@@ -4,11 +4,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::expansion::{Change, Event, Expansion, block_end, n_functions, walk};
+use super::landmarks;
 use super::model::Mixed;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
 use crate::run::{About, Begin, Control, Learner, Method, Params, Progress, Task};
+use crate::solve::cholesky::Cholesky;
 use crate::stack::{Inner, Mixture, Stack};
 
 /// Rows of one step: a state can be stored after it.
@@ -70,8 +72,9 @@ pub struct State<R> {
     learned: u64,
     looked: u64,
     rule: R,
-    /// The weights as the stack takes them, until they change.
+    /// The weights as the stack takes them, and the factors of the landmarks, until they change.
     mixture: Option<Arc<Mixture>>,
+    factors: Option<Arc<Vec<Cholesky>>>,
 }
 
 impl<R: Rule> Codec for State<R> {
@@ -97,6 +100,7 @@ impl<R: Rule> Codec for State<R> {
             rule: record.take("rule")?,
             inner: R::NORMS.then(|| record.take("inner")).transpose()?,
             mixture: None,
+            factors: None,
         })
     }
 }
@@ -110,17 +114,22 @@ impl<R: Rule> State<R> {
             None => Arc::new(stack.mixture(self.rule.weights(), pool)?),
         };
         self.mixture = Some(mixture.clone());
+        if self.expansion.fixed {
+            self.block_on_landmarks(task, rows, &mixture)?;
+            return self.refresh(stack, task);
+        }
         let among = stack.view(rows)?;
         let across = stack.between(rows, &self.expansion.points)?;
         let mut scores = across.decide(&mixture, &self.expansion.coefficients, pool)?;
         let own = among.mix(&mixture, pool)?;
         let classes: Vec<usize> = rows.iter().map(|&i| task.labels.codes()[i]).collect();
         let rule = &mut self.rule;
-        let events = walk(&mut scores, &own, &classes, |_, margin| {
+        let step = |_: &[f64], margin: f64| {
             let (time, learned) = (rule.time(), margin < rule.threshold());
             let delta = rule.next(learned);
             learned.then_some((time, delta))
-        });
+        };
+        let events = walk(&mut scores, &own, &classes, step, |_, _| {});
         self.learned += events.len() as u64;
         if let Some(inner) = &mut self.inner {
             let deltas = deltas(&events, rows.len(), self.expansion.n_functions());
@@ -136,12 +145,36 @@ impl<R: Rule> State<R> {
         self.refresh(stack, task)
     }
 
+    /// [`State::block`] where landmarks alone carry coefficients.
+    fn block_on_landmarks(&mut self, task: &Task<'_>, rows: &[usize], mixture: &Mixture) -> Result<()> {
+        let (stack, pool) = (task.stack()?, task.pool);
+        let factors = match &self.factors {
+            Some(factors) => factors.clone(),
+            None => landmarks::factors(stack, mixture, &self.expansion.points, pool)?,
+        };
+        self.factors = Some(factors.clone());
+        let kernels = stack.between(rows, &self.expansion.points)?.mix(mixture, pool)?;
+        let classes: Vec<usize> = rows.iter().map(|&i| task.labels.codes()[i]).collect();
+        let rule = &mut self.rule;
+        self.learned += landmarks::walk(&kernels, &factors, &classes, &mut self.expansion, |margin| {
+            let (time, learned) = (rule.time(), margin < rule.threshold());
+            let delta = rule.next(learned);
+            learned.then_some((time, delta))
+        })?;
+        Ok(())
+    }
+
     /// New weights from `c'K_f c` once it may have changed by more than a little.
     fn refresh(&mut self, stack: &Stack, task: &Task<'_>) -> Result<()> {
         let Some(inner) = &self.inner else { return Ok(()) };
         if (self.learned - self.looked) * REFRESH > self.looked {
-            self.rule.refresh(&stack.inner_products(&[inner], task.pool)?);
-            (self.looked, self.mixture) = (self.learned, None);
+            let norms = if self.expansion.fixed {
+                pooled(&landmarks::norms(stack, &self.expansion, task.pool)?)
+            } else {
+                stack.inner_products(&[inner], task.pool)?
+            };
+            self.rule.refresh(&norms);
+            (self.looked, self.mixture, self.factors) = (self.learned, None, None);
         }
         Ok(())
     }
@@ -157,6 +190,12 @@ impl<R: Rule> State<R> {
     pub(super) fn looked_at(&self) -> (u64, &Expansion) {
         (self.seen, &self.expansion)
     }
+}
+
+/// The sums over all classes, of which the one function of two stands for both.
+fn pooled(norms: &Matrix) -> Matrix {
+    let factor = if norms.n_cols() == 1 { 2.0 } else { 1.0 };
+    Matrix::from_fn(norms.n_rows(), 1, |f, _| factor * norms.row(f).iter().sum::<f64>())
 }
 
 /// What a block changes: one row per row of it, one column per function.
@@ -190,14 +229,20 @@ impl<R: Rule> Method for Batch<R> {
         if task.n_samples() >= NOWHERE as usize {
             return Err(Error::input(format!("{} rows are more than this method can number", task.n_samples())));
         }
+        let n_functions = n_functions(task.labels.n_classes());
+        let expansion = match params.whole("landmarks") {
+            0 => Expansion::new(n_functions),
+            n => Expansion::on(landmarks::draw(task, n), n_functions),
+        };
         Ok(State {
             seen: 0,
-            expansion: Expansion::new(n_functions(task.labels.n_classes())),
+            expansion,
             inner: R::NORMS.then(|| stack.inner()),
             learned: 0,
             looked: 0,
             rule: R::begin(params, task, stack.n_kernels())?,
             mixture: None,
+            factors: None,
         })
     }
 
@@ -231,7 +276,7 @@ impl<R: Rule> Method for Batch<R> {
         }
         if next.seen == (epoch + 1) * n {
             next.rule.turn(task, epoch + 1, &mut next.expansion)?;
-            next.mixture = None;
+            (next.mixture, next.factors) = (None, None);
         }
         *state = next;
         Ok(progress(state.seen))

@@ -78,13 +78,30 @@ record! {
         pub(super) coefficients: Matrix,
         /// Sums of time times what was added then, from which averages over all times are found.
         pub(super) times: Matrix,
+        /// Whether the points are landmarks, which were there from the beginning.
+        pub(super) fixed: bool,
     }
 }
 
 impl Expansion {
     pub(super) fn new(n_functions: usize) -> Expansion {
         let none = Matrix::zeros(0, n_functions);
-        Expansion { points: vec![], coefficients: none.clone(), times: none }
+        Expansion { points: vec![], coefficients: none.clone(), times: none, fixed: false }
+    }
+
+    /// With these points and coefficients of zero.
+    pub(super) fn on(points: Vec<usize>, n_functions: usize) -> Expansion {
+        let none = Matrix::zeros(points.len(), n_functions);
+        Expansion { points, coefficients: none.clone(), times: none, fixed: true }
+    }
+
+    /// As it was at first.
+    pub(super) fn begun_anew(&self) -> Expansion {
+        if self.fixed {
+            Expansion::on(self.points.clone(), self.n_functions())
+        } else {
+            Expansion::new(self.n_functions())
+        }
     }
 
     pub(super) fn n_functions(&self) -> usize {
@@ -141,11 +158,13 @@ impl Expansion {
 /// Goes through the rows of a block in order. `scores` are their raw scores on what was known before the block; `own[c]`
 /// are the combined kernels among the rows, of one function or of all; `step` is given the raw scores of a row, as they are when
 /// it is reached, and its raw margin (how far its class is above the rival), and says what the row adds, if it is learned.
+/// `after` is told of each event, and may change the scores of the rows after it.
 pub(super) fn walk(
     scores: &mut Matrix,
     own: &[Matrix],
     classes: &[usize],
     mut step: impl FnMut(&[f64], f64) -> Option<(u64, f64)>,
+    mut after: impl FnMut(&[Event], &mut Matrix),
 ) -> Vec<Event> {
     let mut events = vec![];
     for (row, &class) in classes.iter().enumerate() {
@@ -156,6 +175,7 @@ pub(super) fn walk(
             add_event(&event, |m| own[m.min(own.len() - 1)].get(later, row), scores.row_mut(later));
         }
         events.push(event);
+        after(&events, scores);
     }
     events
 }

@@ -109,10 +109,12 @@ impl<R: Rule> Streamed<R> {
         let rivals: Vec<usize> = record.take("pending.rivals")?;
         let (n, n_frozen) = (times.len(), self.expansion.points.len());
         let n_functions = self.expansion.n_functions();
+        let mut all = record.take::<Matrix>("forgotten")?.into_data();
+        all.extend_from_slice(points.data());
+        let points = Matrix::from_vec(n_frozen + n, points.n_cols(), all).map_err(|_| misfit())?;
         self.expansion.check(n_frozen, self::n_functions(self.n_classes.max(2)))?;
         let weights = self.rule.weights();
         let fits = [classes.len(), rivals.len()] == [n, n]
-            && points.n_rows() == n_frozen + n
             && self.update_every > 0
             && weights.n_rows() == self.kernels.n_kernels()
             && [1, n_functions].contains(&weights.n_cols())
@@ -132,6 +134,19 @@ impl<R: Rule> Streamed<R> {
         Ok(self)
     }
 
+    fn n_all(&self) -> usize {
+        self.frozen.n_points() + self.pending.len()
+    }
+
+    /// All rows that matter in this block, forgotten ones included.
+    fn all_rows(&self) -> Result<Matrix> {
+        match self.rows.len().checked_div(self.pending.len()) {
+            Some(n_columns) => append(&self.frozen, &self.pending_rows(n_columns)?),
+            None => Ok(self.frozen.clone()),
+        }
+        .and_then(|points| Ok(points.features().to_dense()?.into_owned()))
+    }
+
     fn mixture(&mut self, pool: &Pool) -> Result<Arc<Mixture>> {
         let mixture = match &self.mixture {
             Some(mixture) => mixture.clone(),
@@ -146,6 +161,45 @@ impl<R: Rule> Streamed<R> {
         Matrix::from_vec(self.pending.len(), n_columns, self.rows.clone())
     }
 
+    /// How many of the oldest points, those of the block after the others, have been forgotten once the block has learned so
+    /// many rows: one for each row beyond the budget.
+    fn n_forgotten(&self, n_pending: usize) -> usize {
+        let n = self.frozen.n_points() + n_pending;
+        self.budget.map_or(0, |budget| n.saturating_sub(budget as usize))
+    }
+
+    /// The combined kernels between rows and the oldest points, as far as those may be forgotten while so many rows are learned.
+    fn oldest(&self, rows: &Matrix, n_more: usize, pool: &Pool) -> Result<Vec<Matrix>> {
+        let n = self.n_forgotten(self.pending.len() + n_more).min(self.frozen.n_points());
+        if n == 0 {
+            return Ok(vec![Matrix::zeros(rows.n_rows(), 0)]);
+        }
+        let points = self.frozen.select(&(0..n).collect::<Vec<_>>());
+        let mixture = self.mixture.clone().ok_or_else(|| Error::input("the learner has no kernel weights yet"))?;
+        self.kernels.of_points(rows, Some(&points))?.mix(&mixture, pool)
+    }
+
+    /// Takes back from the scores of a row what forgotten point number `k` gave it. `oldest` and `pending` are the combined
+    /// kernels of each function between the row and the oldest points, and the rows learned in the block.
+    fn forget(
+        &self,
+        k: usize,
+        events: &[Event],
+        oldest: impl Fn(usize, usize) -> f64,
+        pending: impl Fn(usize, usize) -> f64,
+        scores: &mut [f64],
+    ) {
+        let n = self.frozen.n_points();
+        if k < n {
+            for (m, score) in scores.iter_mut().enumerate() {
+                *score -= self.expansion.coefficients.get(k, m) * oldest(m, k);
+            }
+        } else if let Some(event) = events.get(k - n) {
+            let back = Event { delta: -event.delta, ..*event };
+            add_event(&back, |m| pending(m, k - n), scores);
+        }
+    }
+
     /// The raw scores of rows by all that was learned so far.
     fn scores(&mut self, rows: &Matrix, pool: &Pool) -> Result<Matrix> {
         let mixture = self.mixture(pool)?;
@@ -155,12 +209,20 @@ impl<R: Rule> Streamed<R> {
             let across = self.kernels.of_points(rows, Some(&self.frozen))?;
             scores = across.decide(&mixture, &self.expansion.coefficients, pool)?;
         }
-        if !self.pending.is_empty() {
-            let pending = Points::from(&self.pending_rows(rows.n_cols())?);
-            let kernels = self.kernels.of_points(rows, Some(&pending))?.mix(&mixture, pool)?;
-            for i in 0..rows.n_rows() {
-                for (e, event) in self.pending.iter().enumerate() {
-                    add_event(event, |m| kernels[m.min(kernels.len() - 1)].get(i, e), scores.row_mut(i));
+        if self.pending.is_empty() {
+            return Ok(scores);
+        }
+        let pending = Points::from(&self.pending_rows(rows.n_cols())?);
+        let kernels = self.kernels.of_points(rows, Some(&pending))?.mix(&mixture, pool)?;
+        let oldest = self.oldest(rows, 0, pool)?;
+        let of = |matrices: &[Matrix], m: usize, i: usize, j: usize| matrices[m.min(matrices.len() - 1)].get(i, j);
+        for i in 0..rows.n_rows() {
+            for (e, event) in self.pending.iter().enumerate() {
+                add_event(event, |m| of(&kernels, m, i, e), scores.row_mut(i));
+                for k in self.n_forgotten(e)..self.n_forgotten(e + 1) {
+                    let (old, new) =
+                        (|m: usize, k: usize| of(&oldest, m, i, k), |m: usize, e: usize| of(&kernels, m, i, e));
+                    self.forget(k, &self.pending, old, new, scores.row_mut(i));
                 }
             }
         }
@@ -177,12 +239,36 @@ impl<R: Rule> Streamed<R> {
         let mut scores = self.scores(rows, pool)?;
         let mixture = self.mixture(pool)?;
         let own = self.kernels.of_points(rows, None)?.mix(&mixture, pool)?;
+        let (oldest, before) = (self.oldest(rows, rows.n_rows(), pool)?, self.pending.len());
+        // Forgotten rows of the block may have come with calls before this one.
+        let pending = match self.n_forgotten(before + rows.n_rows()) > self.frozen.n_points() && before > 0 {
+            true => {
+                let points = Points::from(&self.pending_rows(rows.n_cols())?);
+                self.kernels.of_points(rows, Some(&points))?.mix(&mixture, pool)?
+            }
+            false => vec![],
+        };
+        let of = |matrices: &[Matrix], m: usize, i: usize, j: usize| matrices[m.min(matrices.len() - 1)].get(i, j);
         let (threshold, delta, mut time) = (self.rule.threshold(), self.rule.delta(), self.seen);
         let mut predicted = vec![];
-        let events = walk(&mut scores, &own, classes, |scores, margin| {
+        let step = |scores: &[f64], margin: f64| {
             predicted.push(first_largest(&class_scores(scores)));
             time += 1;
             (margin < threshold).then_some((time - 1, delta))
+        };
+        let events = walk(&mut scores, &own, classes, step, |events, scores| {
+            let (n, row) = (before + events.len(), events[events.len() - 1].row);
+            for k in self.n_forgotten(n - 1)..self.n_forgotten(n) {
+                let all: Vec<Event> = self.pending.iter().chain(events).copied().collect();
+                for later in row + 1..rows.n_rows() {
+                    let old = |m: usize, k: usize| of(&oldest, m, later, k);
+                    let new = |m: usize, e: usize| match e.checked_sub(before) {
+                        Some(e) => of(&own, m, later, events[e].row),
+                        None => of(&pending, m, later, e),
+                    };
+                    self.forget(k, &all, old, new, scores.row_mut(later));
+                }
+            }
         });
         for event in events {
             self.rows.extend_from_slice(rows.row(event.row));
@@ -307,14 +393,12 @@ impl<R: Rule> Learner for Streamed<R> {
     }
 
     fn points(&self) -> Matrix {
-        let rows = self.pending_rows(self.rows.len().checked_div(self.pending.len()).unwrap_or(0));
-        let all = rows
-            .and_then(|rows| if rows.n_rows() == 0 { Ok(self.frozen.clone()) } else { append(&self.frozen, &rows) });
-        all.and_then(|points| Ok(points.features().to_dense()?.into_owned())).unwrap_or_default()
+        let left: Vec<usize> = (self.n_forgotten(self.pending.len())..self.n_all()).collect();
+        self.all_rows().map(|rows| rows.select_rows(&left)).unwrap_or_default()
     }
 
     fn n_support(&self) -> usize {
-        self.expansion.points.len() + self.pending.len()
+        self.n_all() - self.n_forgotten(self.pending.len())
     }
 
     fn weights(&self) -> Vec<f64> {
@@ -334,6 +418,9 @@ impl<R: Rule> Learner for Streamed<R> {
         for (k, inner) in self.inner.iter().enumerate() {
             record.put(&format!("inner.{k}"), inner);
         }
+        // Points that the block has forgotten: needed until it ends, and no part of the model.
+        let forgotten: Vec<usize> = (0..self.n_forgotten(self.pending.len())).collect();
+        record.put("forgotten", &self.all_rows().map(|rows| rows.select_rows(&forgotten)).unwrap_or_default());
         record
     }
 
@@ -342,7 +429,9 @@ impl<R: Rule> Learner for Streamed<R> {
         let n = all.points.len();
         let new: Vec<usize> = (n..n + self.pending.len()).collect();
         all.add(&self.pending, &new, |_| None);
-        let model = Mixed::whole(&all.points, &all.coefficients, self.rule.weights());
+        let left: Vec<usize> = (self.n_forgotten(self.pending.len())..all.points.len()).collect();
+        let points: Vec<usize> = (0..left.len()).collect();
+        let model = Mixed::whole(&points, &all.coefficients.select_rows(&left), self.rule.weights());
         let record = model.encode();
         Ok((Box::new(model), record))
     }

@@ -7,6 +7,7 @@
 
 use super::batch::{Batch, Rule};
 use super::expansion::{Expansion, n_functions, rival};
+use super::landmarks::{LANDMARKS, norms};
 use super::learner::{self, Streamed};
 use super::model::Mixed;
 use super::sampled::{Sampled, best_scale};
@@ -16,7 +17,6 @@ use crate::linalg::Matrix;
 use crate::record;
 use crate::run::{About, Allowed, Begin, Learner, Needs, Param, Params, Task};
 use crate::simd::{exp, ln};
-use crate::stack::Symmetric;
 
 /// The stream of the samplers, apart from those of the orders of rows.
 const SAMPLES: u64 = 1 << 40;
@@ -40,6 +40,7 @@ const PARAMS: &[Param] = &[
     Param { name: "rho", default: "1", allowed: Allowed::Positive, help: "stable: evenness of the kernel weights" },
     Param { name: "epochs", default: "3", allowed: Allowed::Whole(1, 1000), help: "passes over the rows in each loop" },
     Param { name: "loops", default: "5", allowed: Allowed::Whole(1, 1000), help: "times the ridges are found anew" },
+    LANDMARKS,
 ];
 
 record! {
@@ -81,7 +82,7 @@ impl Ridges {
 
     /// New weights of the kernels from `c_m'K_f c_m` (P x functions).
     fn reweigh(&mut self, task: &Task<'_>, expansion: &Expansion) -> Result<()> {
-        let norms = norms(task, expansion)?;
+        let norms = norms(task.stack()?, expansion, task.pool)?;
         let weights = match self.sampled {
             false => stable(&self.weights, &norms, self.rho),
             true => self.sample(task, expansion, &norms)?,
@@ -145,20 +146,6 @@ fn stable(d: &Matrix, norms: &Matrix, rho: f64) -> Matrix {
     let q = |s: f64| 1.0 / (rho + 1.0 / (s / mean).max(1e-30));
     let total: f64 = s.iter().map(|&s| q(s)).sum::<f64>() / d.n_cols() as f64;
     Matrix::from_fn(d.n_rows(), d.n_cols(), |f, m| q(s[f * d.n_cols() + m]) / total)
-}
-
-/// `c_m'K_f c_m` for all kernels f (rows) and functions m (columns).
-fn norms(task: &Task<'_>, expansion: &Expansion) -> Result<Matrix> {
-    let stack = task.stack()?;
-    let mut norms = Matrix::zeros(stack.n_kernels(), expansion.n_functions());
-    for m in 0..expansion.n_functions() {
-        let (places, coefficients) = expansion.used(m);
-        let points: Vec<usize> = places.iter().map(|&i| expansion.points[i]).collect();
-        let c = Matrix::from_vec(coefficients.len(), 1, coefficients)?;
-        let found = stack.view(&points)?.project(&[Symmetric::Factored(&c, &c)], task.pool)?;
-        (0..found.n_rows()).for_each(|f| norms.set(f, m, found.get(f, 0)));
-    }
-    Ok(norms)
 }
 
 impl Rule for Ridges {
@@ -246,7 +233,7 @@ impl Rule for Ridges {
         if epoch < self.n_epochs() {
             self.reweigh(task, expansion)?;
         }
-        self.kept = std::mem::replace(expansion, Expansion::new(expansion.n_functions()));
+        self.kept = std::mem::replace(expansion, expansion.begun_anew());
         self.kept.coefficients = coefficients;
         self.time = 0;
         Ok(())
@@ -264,7 +251,10 @@ impl Rule for Ridges {
             Mixed::new(&self.kept.points, &self.kept.coefficients, &self.kept_weights)
         };
         let moves: Vec<String> = self.moves.iter().map(|moved| format!("{moved:.3}")).collect();
-        let mut facts = vec![("kernel weights moved by".into(), moves.join(", "))];
+        let mut facts = vec![];
+        if !moves.is_empty() {
+            facts.push(("kernel weights moved by".into(), moves.join(", ")));
+        }
         if !self.sampled {
             return Ok(model.with_facts(facts));
         }

@@ -2,6 +2,7 @@
 
 mod batch;
 mod expansion;
+mod landmarks;
 mod learner;
 mod mklda;
 mod model;

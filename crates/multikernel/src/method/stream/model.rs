@@ -39,11 +39,16 @@ impl Mixed {
         let overall: Vec<f64> = weights.rows().map(|row| row.iter().sum::<f64>()).collect();
         let total: f64 = overall.iter().sum();
         let even = 1.0 / overall.len().max(1) as f64;
+        if total <= 0.0 {
+            // Every kernel dropped out: all scores are 0, whatever the kernels.
+            let weights = Matrix::from_fn(weights.n_rows(), weights.n_cols(), |_, _| even);
+            return Mixed::whole(points, &Matrix::zeros(coef.n_rows(), coef.n_cols()), &weights);
+        }
         Mixed {
             support: points.to_vec(),
             coef: coef.clone(),
             weights: weights.clone(),
-            overall: overall.iter().map(|w| if total > 0.0 { w / total } else { even }).collect(),
+            overall: overall.iter().map(|w| w / total).collect(),
             warnings: vec![],
             told: Told::default(),
         }
@@ -104,6 +109,15 @@ impl Predict for Mixed {
 
     fn weights(&self) -> Option<&[f64]> {
         Some(&self.overall)
+    }
+
+    fn class_weights(&self) -> Option<Matrix> {
+        if self.weights.n_cols() == 1 {
+            return None;
+        }
+        let totals: Vec<f64> = (0..self.weights.n_cols()).map(|m| self.weights.column(m).iter().sum()).collect();
+        let share = |f: usize, m: usize| if totals[m] > 0.0 { self.weights.get(f, m) / totals[m] } else { 0.0 };
+        Some(Matrix::from_fn(self.weights.n_rows(), self.weights.n_cols(), share))
     }
 
     fn facts(&self) -> Vec<(String, String)> {

@@ -2,6 +2,7 @@
 
 use super::batch::{Batch, Rule};
 use super::expansion::{Expansion, rival};
+use super::landmarks::LANDMARKS;
 use super::learner::{self, Streamed};
 use super::model::Mixed;
 use super::power::{dual_power, q_norm};
@@ -20,7 +21,7 @@ use crate::run::{About, Allowed, Begin, Learner, Needs, Param, Params, Task};
 pub type Obscure = Batch<TwoStages>;
 
 const PARAMS: &[Param] = &[
-    Param { name: "c", default: "1", allowed: Allowed::Positive, help: "trade-off: lambda is 1/(c N)" },
+    Param { name: "c", default: "1", allowed: Allowed::Number(1e-6, 1e9), help: "trade-off: lambda is 1/(c N)" },
     Param {
         name: "p",
         default: "1",
@@ -33,6 +34,7 @@ const PARAMS: &[Param] = &[
         allowed: Allowed::Whole(1, 1000),
         help: "passes over the rows in each stage",
     },
+    LANDMARKS,
 ];
 
 record! {

@@ -11,6 +11,8 @@ use crate::simd::{exp, ln};
 
 /// Below this log10(alpha) a run has run away.
 const AWAY: f64 = -10.0;
+/// Logarithms of this size and more have too few digits left for what tells kernels apart: nothing is drawn any more.
+const LOST: f64 = 1e6;
 
 record! {
     /// alpha, beta and lambda, and the laws they are drawn from: alpha is gamma of shape 1 and scale theta, beta normal of mean
@@ -95,6 +97,9 @@ impl Sampled {
 
     /// Draws lambda, alpha and beta given ln |w_mf| (P x classes).
     pub(super) fn sample(&mut self, ln_norms: &Matrix, rng: &mut Rng) {
+        if self.ln_alpha.abs() > LOST {
+            return self.history.push(self.ln_alpha / std::f64::consts::LN_10);
+        }
         let (mut ln_w, mut ln_tau) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
         for f in 0..ln_norms.n_rows() {
             for m in 0..ln_norms.n_cols() {

@@ -292,6 +292,56 @@ fn obscure_stops_its_first_stage_after_an_epoch_without_mistakes_and_bounds_its_
 }
 
 #[test]
+fn all_rows_as_landmarks_are_as_good_as_none() {
+    // The projection on all rows is the identity, up to the ridge.
+    let problem = Problem::new(120, 3, "gaussian(gamma=0.5), gaussian(gamma=2), gaussian(gamma=8)");
+    let scores = |landmarks: &str| -> Matrix {
+        let settings = [("landmarks", landmarks), ("epochs", "2"), ("loops", "2")];
+        let (params, mut states) = problem.run(&MklDa::default(), &settings);
+        let model = MklDa::default().finish(&problem.task(), &params, states.pop().unwrap()).unwrap();
+        let all: Vec<usize> = (0..120).collect();
+        let cross = problem.stack.between(&all, model.points()).unwrap();
+        model.scores(Input::Stack(&cross), &problem.pool).unwrap()
+    };
+    let (exact, landmarks) = (scores("0"), scores("120"));
+    for (a, b) in exact.data().iter().zip(landmarks.data()) {
+        assert!((a - b).abs() < 1e-3 * exact.data().iter().fold(0.0, |m, v| f64::max(m, v.abs())), "{a} {b}");
+    }
+}
+
+#[test]
+fn few_landmarks_bound_the_points_and_still_tell_the_classes_apart() {
+    let problem = Problem::new(300, 3, FORTY);
+    let all: Vec<usize> = (0..300).collect();
+    let right = |model: &dyn Predict| {
+        let cross = problem.stack.between(&all, model.points()).unwrap();
+        let scores = model.scores(Input::Stack(&cross), &problem.pool).unwrap();
+        let found = scores.rows().map(crate::run::first_largest);
+        found.zip(problem.labels.codes()).filter(|(found, class)| found == *class).count()
+    };
+    fn check<R: Rule>(method: &Batch<R>, problem: &Problem, right: &dyn Fn(&dyn Predict) -> usize) {
+        let (params, mut states) = problem.run(method, &[("landmarks", "25")]);
+        let model = method.finish(&problem.task(), &params, states.pop().unwrap()).unwrap();
+        assert_eq!(model.points().len(), 25);
+        // Two thirds are what nearest centres reach on clouds that overlap as these do.
+        assert!(right(&model) > 200, "{}: {}", R::ABOUT.name, right(&model));
+    }
+    check(&MklDa::default(), &problem, &right);
+    check(&UfoMkl::default(), &problem, &right);
+    check(&Obscure::default(), &problem, &right);
+}
+
+#[test]
+fn ufomkl_with_an_alpha_that_removes_every_kernel_says_so() {
+    let problem = Problem::new(100, 2, FORTY);
+    let (params, mut states) = problem.run(&UfoMkl::default(), &[("alpha", "100"), ("epochs", "1")]);
+    let model = UfoMkl::default().finish(&problem.task(), &params, states.pop().unwrap()).unwrap();
+    assert!(model.warnings()[0].starts_with("alpha = 100 removed every kernel"), "{:?}", model.warnings());
+    let cross = problem.stack.between(&[0, 1, 2], model.points()).unwrap();
+    assert!(model.scores(Input::Stack(&cross), &problem.pool).unwrap().data().iter().all(|&score| score == 0.0));
+}
+
+#[test]
 fn rival_is_the_first_largest_of_the_others() {
     use super::expansion::rival;
     assert_eq!(rival(&[1.0, 3.0, 3.0], 0), Some((1, -2.0)));

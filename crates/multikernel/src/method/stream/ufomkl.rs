@@ -2,6 +2,7 @@
 
 use super::batch::{Batch, Rule};
 use super::expansion::Expansion;
+use super::landmarks::LANDMARKS;
 use super::learner::{self, Streamed};
 use super::model::Mixed;
 use super::power::{dual_power, q_norm};
@@ -19,7 +20,12 @@ use crate::run::{About, Allowed, Begin, Learner, Needs, Param, Params, Task};
 pub type UfoMkl = Batch<Subgradients>;
 
 const PARAMS: &[Param] = &[
-    Param { name: "c", default: "1", allowed: Allowed::Positive, help: "trade-off: lambda is 1/(c N)" },
+    Param {
+        name: "c",
+        default: "1",
+        allowed: Allowed::Number(1e-6, 1e9),
+        help: "trade-off: lambda is 1/(c N), on a stream 1/(c t)",
+    },
     Param {
         name: "alpha",
         default: "0",
@@ -27,6 +33,7 @@ const PARAMS: &[Param] = &[
         help: "weight of the group norm: above 0, kernels drop out altogether",
     },
     Param { name: "epochs", default: "5", allowed: Allowed::Whole(1, 1000), help: "passes over the rows" },
+    LANDMARKS,
 ];
 
 record! {
@@ -60,11 +67,8 @@ impl Subgradients {
     fn follow(&mut self, norms: &Matrix) {
         let theta: Vec<f64> = norms.data().iter().map(|norm| norm.max(0.0).sqrt()).collect();
         let v: Vec<f64> = theta.iter().map(|norm| (norm - self.alpha * self.time as f64).max(0.0)).collect();
+        // Every kernel may drop out: all rows are then learned, until a norm exceeds alpha t again.
         let total = q_norm(&v, self.q);
-        if !(total > 0.0 && total.is_finite()) {
-            // Every kernel dropped out: what was learned so far stays.
-            return;
-        }
         let weight = |f: usize| if v[f] > 0.0 { v[f] / theta[f] * (v[f] / total).powf(self.q - 2.0) } else { 0.0 };
         self.weights = Matrix::from_fn(theta.len(), 1, |f, _| weight(f));
     }
@@ -126,7 +130,15 @@ impl Rule for Subgradients {
     }
 
     fn model(&self, _: &Task<'_>, expansion: Expansion) -> Result<Mixed> {
-        Ok(Mixed::new(&expansion.points, &expansion.averaged(self.time), &self.weights))
+        if self.weights.data().iter().any(|&weight| weight > 0.0) {
+            return Ok(Mixed::new(&expansion.points, &expansion.averaged(self.time), &self.weights));
+        }
+        let even = Matrix::from_fn(self.weights.n_rows(), 1, |_, _| 1.0 / self.weights.n_rows() as f64);
+        let warning = format!(
+            "alpha = {} removed every kernel: all scores are 0, and the first class is predicted; use a smaller alpha",
+            self.alpha
+        );
+        Ok(Mixed::new(&[], &Matrix::zeros(0, expansion.n_functions()), &even).with_warnings(vec![warning]))
     }
 }
 

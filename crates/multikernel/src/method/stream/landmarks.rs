@@ -1,0 +1,105 @@
+//! A fixed set of points for tables with very many rows: explicit features of the combined kernel.
+//!
+//! With landmarks Z the features of a row are `u(x) = L^-1 k_Z(x)`, `K_ZZ + eps I = L L'`, in the combined kernel of each
+//! function. A gradient step adds `u(x)` to the weights, which is `v = (K_ZZ + eps I)^-1 k_Z(x)` for the coefficients of the
+//! landmarks: they are still shared by all kernels, and the model is one of as many points as there are landmarks. A row costs as
+//! many kernel values as there are landmarks, a learned row a system with a factor on top; neither grows with the number
+//! of rows. What is lost is what of the kernel does not lie in the span of the landmarks: much for narrow kernels.
+
+use std::sync::Arc;
+
+use super::expansion::{Event, Expansion, rival};
+use crate::error::{Error, Result};
+use crate::linalg::{Matrix, dot};
+use crate::pool::Pool;
+use crate::run::{Allowed, Param, Task};
+use crate::solve::cholesky::Cholesky;
+use crate::stack::{Mixture, Stack, Symmetric};
+
+/// How much is added to the diagonal, relative to it: at first, and times this for each failure.
+const RIDGE: f64 = 1e-8;
+const MORE: f64 = 100.0;
+
+/// The stream of the draw.
+const DRAW: u64 = 1 << 41;
+
+pub(super) const LANDMARKS: Param = Param {
+    name: "landmarks",
+    default: "0",
+    allowed: Allowed::Whole(0, 20_000),
+    help: "for very many rows: points drawn at random that alone carry coefficients; 0 for none, which is exact",
+};
+
+/// So many rows at random, ascending; all if there are fewer.
+pub(super) fn draw(task: &Task<'_>, n: usize) -> Vec<usize> {
+    let mut rows: Vec<usize> = (0..task.n_samples()).collect();
+    task.rng(DRAW, 0).shuffle(&mut rows);
+    rows.truncate(n);
+    rows.sort_unstable();
+    rows
+}
+
+/// The factor of the combined kernel among the landmarks, for each function or one for all.
+pub(super) fn factors(stack: &Stack, mixture: &Mixture, points: &[usize], pool: &Pool) -> Result<Arc<Vec<Cholesky>>> {
+    let kernels = stack.view(points)?.mix(mixture, pool)?;
+    let factor = |kernel: Matrix| -> Result<Cholesky> {
+        let diagonal = (0..kernel.n_rows()).map(|i| kernel.get(i, i)).sum::<f64>() / kernel.n_rows().max(1) as f64;
+        let mut ridge = RIDGE * diagonal.max(f64::MIN_POSITIVE);
+        loop {
+            let mut shifted = kernel.clone();
+            (0..shifted.n_rows()).for_each(|i| shifted.set(i, i, shifted.get(i, i) + ridge));
+            match Cholesky::new(shifted, pool, &|| false) {
+                Err(Error::NotDefinite { .. }) if ridge < diagonal => ridge *= MORE,
+                found => return found,
+            }
+        }
+    };
+    Ok(Arc::new(kernels.into_iter().map(factor).collect::<Result<_>>()?))
+}
+
+/// Learns the rows of a block, as [`walk`](super::expansion::walk) does: `step` is given the raw margin of a row and says what it
+/// adds, if it is learned. How many were.
+pub(super) fn walk(
+    kernels: &[Matrix],
+    factors: &[Cholesky],
+    classes: &[usize],
+    expansion: &mut Expansion,
+    mut step: impl FnMut(f64) -> Option<(u64, f64)>,
+) -> Result<u64> {
+    let n_functions = expansion.n_functions();
+    let of = |m: usize| m.min(kernels.len() - 1);
+    let columns = |matrix: &Matrix| (0..n_functions).map(|m| matrix.column(m)).collect::<Vec<_>>();
+    let (mut coefficients, mut times) = (columns(&expansion.coefficients), columns(&expansion.times));
+    let mut learned = 0;
+    let mut scores = Matrix::from_fn(classes.len(), n_functions, |i, m| dot(kernels[of(m)].row(i), &coefficients[m]));
+    for (row, &class) in classes.iter().enumerate() {
+        let Some((rival, margin)) = rival(scores.row(row), class) else { continue };
+        let Some((time, delta)) = step(margin) else { continue };
+        learned += 1;
+        for (m, delta) in (Event { row, class, rival, delta, time }).parts(n_functions) {
+            let right = Matrix::from_vec(kernels[of(m)].n_cols(), 1, kernels[of(m)].row(row).to_vec())?;
+            let v = factors[of(m)].solve(&right)?.into_data();
+            for later in row + 1..classes.len() {
+                scores.row_mut(later)[m] += delta * dot(kernels[of(m)].row(later), &v);
+            }
+            crate::linalg::axpy(delta, &v, &mut coefficients[m]);
+            crate::linalg::axpy(delta * time as f64, &v, &mut times[m]);
+        }
+    }
+    let rows = |columns: &[Vec<f64>]| Matrix::from_fn(expansion.points.len(), n_functions, |i, m| columns[m][i]);
+    (expansion.coefficients, expansion.times) = (rows(&coefficients), rows(&times));
+    Ok(learned)
+}
+
+/// `c_m'K_f c_m` for all kernels f (rows) and functions m (columns), of all points of an expansion.
+pub(super) fn norms(stack: &Stack, expansion: &Expansion, pool: &Pool) -> Result<Matrix> {
+    let mut norms = Matrix::zeros(stack.n_kernels(), expansion.n_functions());
+    for m in 0..expansion.n_functions() {
+        let (places, coefficients) = expansion.used(m);
+        let points: Vec<usize> = places.iter().map(|&i| expansion.points[i]).collect();
+        let c = Matrix::from_vec(coefficients.len(), 1, coefficients)?;
+        let found = stack.view(&points)?.project(&[Symmetric::Factored(&c, &c)], pool)?;
+        (0..found.n_rows()).for_each(|f| norms.set(f, m, found.get(f, 0)));
+    }
+    Ok(norms)
+}
