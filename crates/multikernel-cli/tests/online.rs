@@ -253,13 +253,33 @@ fn model_of_a_stream_predicts_and_goes_on_where_it_stands() {
 }
 
 #[test]
+fn model_that_is_gone_on_from_says_how() {
+    let bench = Bench::new();
+    let plain = ["--kernels", "gaussian(1..3)"];
+    let mut first = Command::new(MULTIKERNEL);
+    first.args(["online", "rows.csv", "--method", "ufomkl", "--set", "c=3", "--out", "m"]).args(plain);
+    assert!(first.current_dir(bench.path("")).output().unwrap().status.success());
+    let output = bench.run("rows.csv --model m --out m2 --json");
+    assert_eq!(text(&output.stderr), "going on from m, which has learned 700 rows\n");
+    let model = multikernel::Model::load(bench.path("m2")).unwrap();
+    assert_eq!((model.method(), model.params()["c"].as_str(), model.trained_on().0), ("ufomkl", "3", 1400));
+    let error = bench.bad("rows.csv --model m --set c=2");
+    assert!(error.contains("the model was learned online by ufomkl with") && error.contains("c=3"), "{error}");
+    assert_eq!(
+        bench.bad("rows.csv --model m --scale none"),
+        "--scale none cannot be given: the model's features are scaled standard"
+    );
+}
+
+#[test]
 fn model_that_was_not_learned_online_gives_its_scales_and_kernels() {
     let bench = Bench::new();
     let mut train = Command::new(MULTIKERNEL);
     train.args(["train", "rows.csv", "--kernels", "gaussian(1..3), linear", "--out", "m"]).current_dir(bench.path(""));
     assert!(train.output().unwrap().status.success());
     let output = bench.run("rows.csv --model m --budget 300 --update-every 50 --out m2 --json");
-    assert_eq!(text(&output.stderr), "");
+    let remark = "m was not learned online: only its scales, kernels and classes are taken\n";
+    assert_eq!(text(&output.stderr), remark);
     let last: Value = serde_json::from_str(text(&output.stdout).lines().last().unwrap()).unwrap();
     assert_eq!((&last["rows"], &last["total_rows"]), (&700.into(), &700.into()));
     let names: Vec<&str> =
