@@ -1,7 +1,7 @@
 //! Models: what is kept, in which order, and what comes back from a file.
 
 use multikernel::data::{Dataset, Labels, Samples, bundled};
-use multikernel::{Matrix, Model, Plan, Pool};
+use multikernel::{Matrix, Model, Online, OnlineOptions, Plan, Pool};
 
 fn set(points: Matrix, labels: &[&str]) -> Dataset {
     Dataset::new("set", Samples::unnamed(points).unwrap(), Labels::new(labels).unwrap()).unwrap()
@@ -164,6 +164,20 @@ fn solver_that_can_make_no_further_step_ends_with_a_warning() {
     assert!(model.stop().0);
 }
 
+/// A kept model of a stream can be gone on from, and predicts the next row as it did on file.
+fn goes_on(model: Model, data: &Dataset) {
+    let pool = Pool::new(1).unwrap();
+    let mut plan = Plan::new(model.method()).unwrap();
+    for (name, value) in model.params() {
+        plan = plan.set(name, value).unwrap();
+    }
+    let (n, next) = (model.trained_on().0 as u64, data.samples.select_rows(&[7]));
+    let (expected, label) = (model.predict(&next).unwrap().labels[0], model.classes()[0].clone());
+    let mut online = Online::from_model(model, &plan, &OnlineOptions::default(), &pool).unwrap();
+    assert_eq!(online.learn(&next, &[label], &pool).unwrap(), [Some(expected)]);
+    assert!(online.is_continued() && online.n_rows() == n + 1);
+}
+
 /// Old models stay loadable: each file under `testdata/models` beside the scores it gave when it was written.
 #[test]
 fn kept_models_predict_what_they_predicted() {
@@ -199,6 +213,9 @@ fn kept_models_predict_what_they_predicted() {
             }
         }
         assert_eq!(text.lines().count(), 1 + predicted.labels.len());
+        if model.is_online() {
+            goes_on(model, &data);
+        }
     }
     assert!(found > 0, "no model in {}", folder.display());
 }

@@ -245,11 +245,16 @@ impl Rule for Ridges {
 
     fn model(&self, _: &Task<'_>, expansion: Expansion) -> Result<Mixed> {
         // A loop that was not finished knows less than the one before it.
-        let model = if self.kept.points.is_empty() {
-            Mixed::new(&expansion.points, &self.coefficients(&expansion), &self.weights)
+        let (points, mut coefficients, weights) = if self.kept.points.is_empty() {
+            (&expansion.points, self.coefficients(&expansion), &self.weights)
         } else {
-            Mixed::new(&self.kept.points, &self.kept.coefficients, &self.kept_weights)
+            (&self.kept.points, self.kept.coefficients.clone(), &self.kept_weights)
         };
+        if !self.sampled {
+            // In the scale of its ridges, a margin of 1 is what the learner asked for.
+            coefficients.data_mut().iter_mut().for_each(|c| *c /= self.unit);
+        }
+        let model = Mixed::new(points, &coefficients, weights);
         let moves: Vec<String> = self.moves.iter().map(|moved| format!("{moved:.3}")).collect();
         let mut facts = vec![];
         if !moves.is_empty() {
