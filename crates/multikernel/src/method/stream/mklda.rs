@@ -21,7 +21,24 @@ use crate::simd::{exp, ln};
 /// The stream of the samplers, apart from those of the orders of rows.
 const SAMPLES: u64 = 1 << 40;
 
-/// Max-margin multiple kernel learning by data augmentation, by stochastic gradients on whole-number coefficients.
+/// Max-margin multiple kernel learning by data augmentation: for many rows, many kernels, and streams. Each class has kernel weights
+/// of its own; [`Model::class_weights`](crate::Model::class_weights) shows them.
+///
+/// `variant=stable` finds the ridges from the norms of the weights with their scale fixed; `r`, `rho` and the number of epochs and
+/// loops are fixed defaults, not learned. `published` samples them as printed, which runs away: a warning tells how far. `gibbs`
+/// samples them with the weights rescaled to the best point of their ray; that is a heuristic, not a posterior draw.
+///
+/// Cost: loops x epochs x N rows, each one kernel value per point with a coefficient so far (32 and more Gaussians on the same
+/// columns count as one), and once per loop one per pair of points. Memory: the rows, and one coefficient per point and class.
+///
+/// ```
+/// use multikernel::{Plan, data::bundled};
+/// let data = bundled("vehicle")?;
+/// let model = Plan::new("mklda")?.kernels("gaussian(gamma=2^-8..2^2; 40)")?.train(&data)?;
+/// let weights = model.class_weights().expect("four classes have weights of their own");
+/// assert_eq!((weights.n_rows(), weights.n_cols()), (40, 4));
+/// # Ok::<(), multikernel::Error>(())
+/// ```
 pub type MklDa = Batch<Ridges>;
 
 const PARAMS: &[Param] = &[
