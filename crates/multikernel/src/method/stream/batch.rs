@@ -270,7 +270,11 @@ impl<R: Rule> Method for Batch<R> {
                 return Ok(Progress::cancelled());
             }
             let first = next.seen - epoch * n;
-            let rows = &order[first as usize..block_end(first).min(end - epoch * n) as usize];
+            // Weights that follow the norms may change after every block, and kernels among the rows of one are cheap for a
+            // single function only.
+            let long = !R::NORMS && next.expansion.n_functions() == 1;
+            let block_end = block_end(first, long).min(end - epoch * n);
+            let rows = &order[first as usize..block_end as usize];
             next.block(task, rows, &mut places)?;
             next.seen += rows.len() as u64;
         }

@@ -13,10 +13,14 @@ use crate::stack::{Inner, Stack};
 
 /// Rows of a block.
 pub(super) const BLOCK: u64 = 64;
+/// Rows of a long block: packing the points and waking threads are shared by more rows.
+const LONG_BLOCK: u64 = 256;
 
-/// Where the block ends that row number `seen` (from 0) is in: early blocks are short, because the first rows change most.
-pub(super) fn block_end(seen: u64) -> u64 {
-    if seen < BLOCK { (seen + 1).next_power_of_two() } else { (seen / BLOCK + 1) * BLOCK }
+/// Where the block of a table ends that row number `seen` (from 0) is in: early blocks are short, because the first rows change
+/// most.
+pub(super) fn block_end(seen: u64, long: bool) -> u64 {
+    let most = if long { LONG_BLOCK } else { BLOCK };
+    if seen < most { (seen + 1).next_power_of_two() } else { (seen / most + 1) * most }
 }
 
 /// Score functions of so many classes: two classes are one function, positive for the second.
