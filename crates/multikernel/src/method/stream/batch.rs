@@ -169,7 +169,7 @@ impl<R: Rule> State<R> {
         let Some(inner) = &self.inner else { return Ok(()) };
         if (self.learned - self.looked) * REFRESH > self.looked {
             let norms = if self.expansion.fixed {
-                pooled(&landmarks::norms(stack, &self.expansion, task.pool)?)
+                pooled(&self.expansion.norms(stack, task.pool)?)
             } else {
                 stack.inner_products(&[inner], task.pool)?
             };

@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::record;
-use crate::stack::{Inner, Stack};
+use crate::run::Task;
+use crate::stack::{Inner, Stack, Symmetric};
 
 /// Rows of a block.
 pub(super) const BLOCK: u64 = 64;
@@ -150,6 +151,28 @@ impl Expansion {
         let (n, norm) = (n as f64, 2.0 / (n as f64 * (n as f64 + 1.0)));
         let (c, times) = (&self.coefficients, &self.times);
         Matrix::from_fn(c.n_rows(), c.n_cols(), |i, m| norm * (n * c.get(i, m) - times.get(i, m)))
+    }
+
+    /// `c_m'K_f c_m` for all kernels f (rows) and functions m (columns).
+    pub(super) fn norms(&self, stack: &Stack, pool: &Pool) -> Result<Matrix> {
+        let mut norms = Matrix::zeros(stack.n_kernels(), self.n_functions());
+        for m in 0..self.n_functions() {
+            let (places, coefficients) = self.used(m);
+            let points: Vec<usize> = places.iter().map(|&i| self.points[i]).collect();
+            let c = Matrix::from_vec(coefficients.len(), 1, coefficients)?;
+            let found = stack.view(&points)?.project(&[Symmetric::Factored(&c, &c)], pool)?;
+            (0..found.n_rows()).for_each(|f| norms.set(f, m, found.get(f, 0)));
+        }
+        Ok(norms)
+    }
+
+    /// How far the class of each training row is above its rival, in raw scores under these kernel weights.
+    pub(super) fn margins(&self, task: &Task<'_>, weights: &Matrix) -> Result<Vec<f64>> {
+        let (stack, all) = (task.stack()?, (0..task.n_samples()).collect::<Vec<_>>());
+        let mixture = stack.mixture(weights, task.pool)?;
+        let scores = stack.between(&all, &self.points)?.decide(&mixture, &self.coefficients, task.pool)?;
+        let margin = |(&class, row): (&usize, &[f64])| rival(row, class).map_or(0.0, |(_, margin)| margin);
+        Ok(task.labels.codes().iter().zip(scores.rows()).map(margin).collect())
     }
 
     /// Columns with a coefficient that is not zero, and the coefficients.

@@ -14,7 +14,7 @@ use crate::linalg::{Matrix, dot};
 use crate::pool::Pool;
 use crate::run::{Allowed, Param, Task};
 use crate::solve::cholesky::Cholesky;
-use crate::stack::{Mixture, Stack, Symmetric};
+use crate::stack::{Mixture, Stack};
 
 /// How much is added to the diagonal, relative to it: at first, and times this for each failure.
 const RIDGE: f64 = 1e-8;
@@ -89,17 +89,4 @@ pub(super) fn walk(
     let rows = |columns: &[Vec<f64>]| Matrix::from_fn(expansion.points.len(), n_functions, |i, m| columns[m][i]);
     (expansion.coefficients, expansion.times) = (rows(&coefficients), rows(&times));
     Ok(learned)
-}
-
-/// `c_m'K_f c_m` for all kernels f (rows) and functions m (columns), of all points of an expansion.
-pub(super) fn norms(stack: &Stack, expansion: &Expansion, pool: &Pool) -> Result<Matrix> {
-    let mut norms = Matrix::zeros(stack.n_kernels(), expansion.n_functions());
-    for m in 0..expansion.n_functions() {
-        let (places, coefficients) = expansion.used(m);
-        let points: Vec<usize> = places.iter().map(|&i| expansion.points[i]).collect();
-        let c = Matrix::from_vec(coefficients.len(), 1, coefficients)?;
-        let found = stack.view(&points)?.project(&[Symmetric::Factored(&c, &c)], pool)?;
-        (0..found.n_rows()).for_each(|f| norms.set(f, m, found.get(f, 0)));
-    }
-    Ok(norms)
 }

@@ -72,6 +72,12 @@ impl<R: Rule> Streamed<R> {
         if begin.update_every == 0 {
             return Err(Error::param("update-every", "must be a number of rows of at least 1, got 0"));
         }
+        if begin.params.whole("landmarks") > 0 {
+            return Err(Error::param(
+                "landmarks",
+                "must be 0 for a stream, whose rows are not known before; use a budget",
+            ));
+        }
         if let Some(budget) = begin.budget.filter(|&budget| budget < 2) {
             return Err(Error::param("budget", format!("must be at least 2 points, got {budget}")));
         }
@@ -305,8 +311,7 @@ impl<R: Rule> Streamed<R> {
 
     /// Forgets the oldest points beyond the budget.
     fn shed(&mut self, pool: &Pool) -> Result<()> {
-        let n = self.expansion.points.len();
-        let surplus = self.budget.map_or(0, |budget| n.saturating_sub(budget as usize));
+        let (n, surplus) = (self.expansion.points.len(), self.n_forgotten(0));
         if surplus == 0 {
             return Ok(());
         }

@@ -6,14 +6,15 @@
 //! numbers c shared by all kernels; given the norms of the weights come new ridges.
 
 use super::batch::{Batch, Rule};
-use super::expansion::{Expansion, n_functions, rival};
-use super::landmarks::{LANDMARKS, norms};
+use super::expansion::{Expansion, n_functions};
+use super::landmarks::LANDMARKS;
 use super::learner::{self, Streamed};
 use super::model::Mixed;
 use super::sampled::{Sampled, best_scale};
 use crate::error::{Error, Result};
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
+use crate::method::weighted::misfit;
 use crate::record;
 use crate::run::{About, Allowed, Begin, Learner, Needs, Param, Params, Task};
 use crate::simd::{exp, ln};
@@ -52,11 +53,21 @@ const PARAMS: &[Param] = &[
         name: "r",
         default: "10",
         allowed: Allowed::Positive,
-        help: "stable: how far the margin outweighs the norms",
+        help: "stable: how far the margin outweighs the norms; a stream is learned at the raw margin epochs/r",
     },
     Param { name: "rho", default: "1", allowed: Allowed::Positive, help: "stable: evenness of the kernel weights" },
-    Param { name: "epochs", default: "3", allowed: Allowed::Whole(1, 1000), help: "passes over the rows in each loop" },
-    Param { name: "loops", default: "5", allowed: Allowed::Whole(1, 1000), help: "times the ridges are found anew" },
+    Param {
+        name: "epochs",
+        default: "3",
+        allowed: Allowed::Whole(1, 1000),
+        help: "passes over the rows in each loop; of a stream, see r",
+    },
+    Param {
+        name: "loops",
+        default: "5",
+        allowed: Allowed::Whole(1, 1000),
+        help: "times the ridges are found anew; not on streams",
+    },
     LANDMARKS,
 ];
 
@@ -99,7 +110,7 @@ impl Ridges {
 
     /// New weights of the kernels from `c_m'K_f c_m` (P x functions).
     fn reweigh(&mut self, task: &Task<'_>, expansion: &Expansion) -> Result<()> {
-        let norms = norms(task.stack()?, expansion, task.pool)?;
+        let norms = expansion.norms(task.stack()?, task.pool)?;
         let weights = match self.sampled {
             false => stable(&self.weights, &norms, self.rho),
             true => self.sample(task, expansion, &norms)?,
@@ -132,12 +143,7 @@ impl Ridges {
     /// The logarithm of the factor that brings the weights to the best point of their ray: after so few steps they are far
     /// too long.
     fn rescale(&self, task: &Task<'_>, expansion: &Expansion, norms: &Matrix) -> Result<f64> {
-        let all: Vec<usize> = (0..task.n_samples()).collect();
-        let stack = task.stack()?;
-        let mixture = stack.mixture(&self.weights, task.pool)?;
-        let scores = stack.between(&all, &expansion.points)?.decide(&mixture, &expansion.coefficients, task.pool)?;
-        let margin = |(&class, row): (&usize, &[f64])| rival(row, class).map_or(0.0, |(_, margin)| margin);
-        let margins: Vec<f64> = task.labels.codes().iter().zip(scores.rows()).map(margin).collect();
+        let margins = expansion.margins(task, &self.weights)?;
         // With weights of unit scale: sum_mf N gamma_mf |w_mf|^2 = N unit sum_mf weights_mf c_m'K_f c_m.
         let n_classes = task.labels.n_classes() as f64 / norms.n_cols() as f64;
         let squares: f64 = self.weights.data().iter().zip(norms.data()).map(|(w, norm)| w * norm.max(0.0)).sum();
@@ -216,7 +222,7 @@ impl Rule for Ridges {
         if self.sampled {
             self.trade.check(n_kernels, if n_functions == 1 { 2 } else { n_functions })?;
         }
-        if fits { Ok(()) } else { Err(Error::input("the checkpoint's arrays do not fit the data; start anew")) }
+        if fits { Ok(()) } else { Err(misfit()) }
     }
 
     fn n_epochs(&self) -> u64 {

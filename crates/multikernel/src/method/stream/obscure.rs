@@ -1,14 +1,15 @@
 //! `obscure`: online-batch strongly convex multiple kernel learning (Orabona, Luo and Caputo 2010).
 
 use super::batch::{Batch, Rule};
-use super::expansion::{Expansion, rival};
+use super::expansion::Expansion;
 use super::landmarks::LANDMARKS;
 use super::learner::{self, Streamed};
 use super::model::Mixed;
 use super::power::{dual_power, q_norm};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
+use crate::method::weighted::misfit;
 use crate::record;
 use crate::run::{About, Allowed, Begin, Learner, Needs, Param, Params, Task};
 
@@ -129,14 +130,8 @@ impl TwoStages {
 
     /// The objective, from the scores of all rows.
     fn objective(&self, task: &Task<'_>, expansion: &Expansion) -> Result<f64> {
-        let all: Vec<usize> = (0..task.n_samples()).collect();
-        let stack = task.stack()?;
-        let mixture = stack.mixture(&self.weights, task.pool)?;
-        let scores = stack.between(&all, &expansion.points)?.decide(&mixture, &expansion.coefficients, task.pool)?;
-        let loss = |(&class, row): (&usize, &[f64])| {
-            rival(row, class).map_or(0.0, |(_, margin)| (1.0 - self.shrink * margin).max(0.0))
-        };
-        let loss: f64 = task.labels.codes().iter().zip(scores.rows()).map(loss).sum();
+        let margins = expansion.margins(task, &self.weights)?;
+        let loss: f64 = margins.iter().map(|margin| (1.0 - self.shrink * margin).max(0.0)).sum();
         let length = self.shrink * self.length;
         Ok(0.5 * self.lambda * length * length + loss / task.n_samples() as f64)
     }
@@ -157,11 +152,7 @@ impl Rule for TwoStages {
     }
 
     fn check(&self, n_kernels: usize, _: usize) -> Result<()> {
-        if self.weights.n_rows() == n_kernels && self.weights.n_cols() == 1 {
-            Ok(())
-        } else {
-            Err(Error::input("the checkpoint's arrays do not fit the data; start anew"))
-        }
+        if self.weights.n_rows() == n_kernels && self.weights.n_cols() == 1 { Ok(()) } else { Err(misfit()) }
     }
 
     fn n_epochs(&self) -> u64 {

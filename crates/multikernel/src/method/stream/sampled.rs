@@ -4,8 +4,9 @@
 //! is asked of them (which rows are learned, which kernels weigh more) does not depend on their scale.
 
 use crate::dist::{Rng, ln_gamma, ln_reciprocal_inverse_gaussian, normal};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::linalg::Matrix;
+use crate::method::weighted::misfit;
 use crate::record;
 use crate::simd::{exp, ln};
 
@@ -59,7 +60,7 @@ impl Sampled {
         if self.ln_lambda.n_rows() == n_kernels && self.ln_lambda.n_cols() == n_classes {
             Ok(())
         } else {
-            Err(Error::input("the checkpoint's arrays do not fit the data; start anew"))
+            Err(misfit())
         }
     }
 

@@ -6,9 +6,10 @@ use super::landmarks::LANDMARKS;
 use super::learner::{self, Streamed};
 use super::model::Mixed;
 use super::power::{dual_power, q_norm};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
+use crate::method::weighted::misfit;
 use crate::record;
 use crate::run::{About, Allowed, Begin, Learner, Needs, Param, Params, Task};
 
@@ -89,11 +90,7 @@ impl Rule for Subgradients {
     }
 
     fn check(&self, n_kernels: usize, _: usize) -> Result<()> {
-        if self.weights.n_rows() == n_kernels && self.weights.n_cols() == 1 {
-            Ok(())
-        } else {
-            Err(Error::input("the checkpoint's arrays do not fit the data; start anew"))
-        }
+        if self.weights.n_rows() == n_kernels && self.weights.n_cols() == 1 { Ok(()) } else { Err(misfit()) }
     }
 
     fn n_epochs(&self) -> u64 {
