@@ -35,6 +35,7 @@
 mod closest;
 pub mod data;
 pub mod dist;
+pub mod draws;
 mod error;
 pub mod evaluate;
 mod features;

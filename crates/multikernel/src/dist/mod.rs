@@ -6,11 +6,13 @@
 #[cfg(test)]
 mod check;
 mod gamma;
+mod half_gig;
 mod inverse_gaussian;
 mod normal;
 mod rng;
 
 pub use gamma::{gamma, ln_gamma};
+pub use half_gig::half_gig;
 pub use inverse_gaussian::{inverse_gaussian, ln_reciprocal_inverse_gaussian};
 pub use normal::normal;
 pub use rng::Rng;

@@ -8,6 +8,7 @@ use super::calibrate::Calibration;
 use super::prepare::{Kept, Missing, kernels_of_views, presence};
 use super::registry::Registry;
 use crate::data::{Expect, Preprocessor, Presence, Samples, Scaler, View, is_numbered};
+use crate::draws::Draws;
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::file::{self, Codec, Kind, Record};
@@ -181,6 +182,22 @@ impl Model {
     /// own way.
     pub fn class_weights(&self) -> Option<Matrix> {
         self.predictor.class_weights()
+    }
+
+    /// What was drawn, with the names of kernels and classes, for methods that sample.
+    pub fn draws(&self) -> Option<Draws> {
+        let mut draws = self.predictor.draws()?;
+        for variable in draws.variables_mut() {
+            let names = match variable.dimension.as_deref() {
+                Some("kernel") => self.kernel_names(),
+                Some("class") => self.classes().to_vec(),
+                _ => continue,
+            };
+            // Two classes are one decision, that of the second.
+            let surplus = names.len().saturating_sub(variable.values.n_cols());
+            variable.coordinates = names[surplus..].to_vec();
+        }
+        Some(draws)
     }
 
     /// Class names; predictions are indices into them.

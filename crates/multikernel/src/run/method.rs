@@ -8,6 +8,7 @@ use super::observer::Progress;
 use super::params::{Param, Params};
 use crate::data::Labels;
 use crate::dist::Rng;
+use crate::draws::Draws;
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::file::{Codec, Record};
@@ -221,6 +222,12 @@ pub trait Predict: Send + Sync {
     /// For models whose decisions are `f_p(x) = sum_i coef_ip sum_m weights_m k_m(x_i, x) + bias_p` over their points: the
     /// coefficients, one row per point and one column per decision. From them each kernel's share of the decisions is found.
     fn coefficients(&self) -> Option<&Matrix> {
+        None
+    }
+
+    /// What was drawn, for models that are a sample of many: a variable `weights` along `kernel`, and what else is worth a
+    /// look. The model that holds this one fills in the names of kernels and classes.
+    fn draws(&self) -> Option<Draws> {
         None
     }
 
