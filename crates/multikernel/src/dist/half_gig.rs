@@ -35,7 +35,8 @@ mod tests {
     #[test]
     fn half_gig_has_its_moments_from_no_b_to_a_large_a() {
         let n = 2_000_000;
-        for (stream, (a, b)) in [(1.0, 0.0), (3.0, 1e-6), (1.0, 1.0), (201.0, 4.0), (0.5, 30.0), (2e9, 1e-3)].into_iter().enumerate()
+        for (stream, (a, b)) in
+            [(1.0, 0.0), (3.0, 1e-6), (1.0, 1.0), (201.0, 4.0), (0.5, 30.0), (2e9, 1e-3)].into_iter().enumerate()
         {
             let mut rng = Rng::new(11, stream as u64);
             let draws: Vec<f64> = (0..n).map(|_| half_gig(&mut rng, a, b)).collect();
