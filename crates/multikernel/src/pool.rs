@@ -1,6 +1,6 @@
 //! Our own threads: results never depend on how many there are.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rayon::prelude::*;
 
@@ -84,6 +84,16 @@ impl Pool {
             .build()
             .map_err(|error| Error::param("threads", format!("cannot start {n_threads} threads: {error}")))?;
         Ok(Pool { inner, spare: Arc::default() })
+    }
+
+    /// A pool of one thread, the same for all: for work inside tasks that run side by side already.
+    pub(crate) fn alone() -> Result<&'static Pool> {
+        static ALONE: OnceLock<Pool> = OnceLock::new();
+        if let Some(pool) = ALONE.get() {
+            return Ok(pool);
+        }
+        let pool = Pool::new(1)?;
+        Ok(ALONE.get_or_init(|| pool))
     }
 
     /// Memory that a dropped stack left.

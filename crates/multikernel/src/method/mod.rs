@@ -3,6 +3,7 @@
 mod alignf;
 mod alike;
 mod average;
+mod bm3kl;
 mod calibrate;
 mod choose;
 mod easymkl;
@@ -26,6 +27,7 @@ mod weighted;
 
 pub use alignf::Alignf;
 pub use average::Average;
+pub use bm3kl::{Bm3kl, Sampled};
 pub use calibrate::Calibration;
 pub use choose::{BestView, Single};
 pub use easymkl::EasyMkl;

@@ -188,14 +188,15 @@ impl Model {
     pub fn draws(&self) -> Option<Draws> {
         let mut draws = self.predictor.draws()?;
         for variable in draws.variables_mut() {
-            let names = match variable.dimension.as_deref() {
-                Some("kernel") => self.kernel_names(),
-                Some("class") => self.classes().to_vec(),
-                _ => continue,
-            };
-            // Two classes are one decision, that of the second.
-            let surplus = names.len().saturating_sub(variable.values.n_cols());
-            variable.coordinates = names[surplus..].to_vec();
+            match variable.dimension.as_deref() {
+                Some("kernel") => variable.coordinates = self.kernel_names(),
+                // A method knows its classes by number.
+                Some("class") => variable.coordinates.iter_mut().for_each(|class| {
+                    let known = class.parse().ok().and_then(|number: usize| self.classes().get(number));
+                    *class = known.cloned().unwrap_or_default();
+                }),
+                _ => {}
+            }
         }
         Some(draws)
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Alignf, Average, BestView, EasyMkl, Evidence, Fheuristic, Level, LpMkl, Majority, MkBoostD1, MkBoostD2, MkBoostS1,
-    MkBoostS2, MklDa, Obscure, Silp, SimpleMkl, Single, Svm, UfoMkl,
+    Alignf, Average, BestView, Bm3kl, EasyMkl, Evidence, Fheuristic, Level, LpMkl, Majority, MkBoostD1, MkBoostD2,
+    MkBoostS1, MkBoostS2, MklDa, Obscure, Silp, SimpleMkl, Single, Svm, UfoMkl,
 };
 use crate::closest::closest;
 use crate::error::{Error, Result};
@@ -31,7 +31,8 @@ impl Registry {
         let rules = simple.with(Fheuristic).with(Alignf).with(EasyMkl).with(Evidence);
         let margin = rules.with(SimpleMkl).with(Silp).with(Level).with(LpMkl);
         let boosted = margin.with(MkBoostD1).with(MkBoostD2).with(MkBoostS1).with(MkBoostS2);
-        boosted.with(MklDa::default()).with(UfoMkl::default()).with(Obscure::default())
+        let streams = boosted.with(MklDa::default()).with(UfoMkl::default()).with(Obscure::default());
+        streams.with(Bm3kl)
     }
 
     /// Adds a method; one of the same name is replaced.

@@ -4,6 +4,7 @@ pub mod cholesky;
 mod leap;
 pub mod nnls;
 mod pass;
+pub mod product;
 pub mod program;
 pub(crate) mod quasi;
 mod rows;

@@ -208,11 +208,10 @@ fn evaluate(profile: &Profile, distances: &[f64], out: &mut Buffer) {
 fn decide<T: Element>(stack: &Stack, mixture: &Mixture, coefficients: &Matrix, pool: &Pool) -> Result<Matrix> {
     let (layout, cut, n_columns) = (&stack.core.layout, stack.cut(), coefficients.n_cols());
     let all: Vec<Chosen> = (0..n_columns).map(|c| Chosen::new(coefficients, c)).collect();
-    // One weighted sum for all columns of coefficients, or one each.
-    let chosen: Vec<Vec<(usize, &Chosen)>> = match mixture.n_columns() {
-        1 => vec![all.iter().enumerate().collect()],
-        _ => all.iter().enumerate().map(|one| vec![one]).collect(),
-    };
+    // Neighbouring columns of coefficients share a weighted sum.
+    let shared = (n_columns / mixture.n_columns().max(1)).max(1);
+    let numbered: Vec<(usize, &Chosen)> = all.iter().enumerate().collect();
+    let chosen: Vec<Vec<(usize, &Chosen)>> = numbered.chunks(shared).map(<[_]>::to_vec).collect();
     let mut out = stack.core.matrices("the decisions", 1, cut.n_rows, n_columns)?.remove(0);
     let indices = stack.indices();
     let source: Source<'_, T> = stack.source(&indices, &mixture.wanted);
@@ -284,13 +283,16 @@ impl Stack {
     }
 
     /// `sum_j coefficients_jc sum_m W_mc k_m(i, j)` for each row point i and column c, without the matrices in between:
-    /// n_rows x C for n_cols x C coefficients. A mixture of one column serves all C. Coefficients that are zero cost next to
-    /// nothing. Each row has the bits it has alone.
+    /// n_rows x C for n_cols x C coefficients. A mixture of fewer columns serves C / columns neighbours with each, so that one
+    /// weighted sum is computed once. Coefficients that are zero cost next to nothing. Each row has the bits it has alone.
     pub fn decide(&self, mixture: &Mixture, coefficients: &Matrix, pool: &Pool) -> Result<Matrix> {
         mixture.check(&self.core.layout)?;
         check("decide: coefficients", "rows", coefficients.n_rows(), self.n_cols())?;
-        if mixture.n_columns() != 1 {
-            check("decide: coefficients", "columns", coefficients.n_cols(), mixture.n_columns())?;
+        if !coefficients.n_cols().is_multiple_of(mixture.n_columns().max(1)) {
+            let (columns, sums) = (coefficients.n_cols(), mixture.n_columns());
+            return Err(Error::input(format!(
+                "decide: {columns} columns of coefficients cannot be shared out among {sums} weighted sums"
+            )));
         }
         if self.cut().symmetric {
             // Every entry in its own right: a row is then a row.

@@ -1,0 +1,225 @@
+//! Where the chains stand, and what they drew.
+
+use super::settings::{Prior, Sampler, Settings};
+use crate::dist::{Rng, ln_gamma, normal};
+use crate::error::Result;
+use crate::file::{Codec, Record};
+use crate::linalg::Matrix;
+use crate::record;
+use crate::simd::{exp, ln};
+
+record! {
+    /// What a chain moves. One row of a matrix per function: one for two classes, else one per class.
+    #[derive(Clone, Debug, PartialEq)]
+    pub(super) struct Latent {
+        /// Where the chain's generator stands.
+        pub(super) position: u64,
+        /// `log e`; weights are `e / sum e`.
+        pub(super) x: Vec<f64>,
+        /// sampler=slice: two normal variates per kernel, whose squares add up to `2 e`; then one per function, a third of `log nu`.
+        pub(super) ellipse: Vec<f64>,
+        /// sampler=paper: the momentum of each `e`.
+        pub(super) momentum: Vec<f64>,
+        /// The scales of the loss.
+        pub(super) lambda: Matrix,
+        /// prior=gp: one variance per function, as its logarithm.
+        pub(super) log_nu: Vec<f64>,
+        /// prior=paper: a variance for each row.
+        pub(super) nu: Matrix,
+        pub(super) step: Step,
+    }
+}
+
+record! {
+    /// The step size of a chain, found by dual averaging (Hoffman and Gelman 2014, section 3.2).
+    #[derive(Clone, Debug, PartialEq)]
+    pub(super) struct Step {
+        log_now: f64,
+        log_mean: f64,
+        error: f64,
+        count: f64,
+    }
+}
+
+/// The step a chain begins with.
+const FIRST_STEP: f64 = 0.2;
+/// The share of updates that should be accepted: for trajectories of few gradients.
+const ACCEPTED: f64 = 0.75;
+
+impl Default for Step {
+    fn default() -> Self {
+        Step { log_now: ln(FIRST_STEP), log_mean: ln(FIRST_STEP), error: 0.0, count: 0.0 }
+    }
+}
+
+impl Step {
+    /// A step that is not learned.
+    #[cfg(test)]
+    pub(super) fn of(size: f64) -> Step {
+        Step { log_now: ln(size), log_mean: ln(size), error: 0.0, count: 0.0 }
+    }
+
+    /// The step to take: the one being tried in warm-up, the averaged one afterwards.
+    pub(super) fn size(&self, warm: bool) -> f64 {
+        if warm { exp(self.log_mean) } else { exp(self.log_now) }
+    }
+
+    /// Learns from the probability with which an update was accepted.
+    pub(super) fn learn(&mut self, accepted: f64) {
+        self.count += 1.0;
+        self.error += (ACCEPTED - accepted - self.error) / (self.count + 10.0);
+        self.log_now = ln(10.0 * FIRST_STEP) - self.error * self.count.sqrt() / 0.05;
+        // No step of a sensible chain is outside; a few refused updates in a row must not send it there.
+        self.log_now = self.log_now.clamp(-12.0, 1.0);
+        let share = exp(-0.75 * ln(self.count));
+        self.log_mean = share * self.log_now + (1.0 - share) * self.log_mean;
+    }
+}
+
+impl Latent {
+    /// A start drawn from the prior, so that chains begin apart.
+    pub(super) fn begin(settings: &Settings, rng: &mut Rng, n_kernels: usize, n_functions: usize, n: usize) -> Latent {
+        let mut x: Vec<f64> = (0..n_kernels).map(|_| ln_gamma(rng, settings.eta)).collect();
+        let mut ellipse = vec![];
+        let mut log_nu = vec![];
+        if settings.prior == Prior::Gp {
+            log_nu = (0..n_functions).map(|_| normal(rng)).collect();
+        }
+        if settings.sampler == Sampler::Slice {
+            ellipse = (0..2 * n_kernels).map(|_| normal(rng)).collect();
+            x = log_squares(&ellipse);
+            ellipse.extend(log_nu.iter().map(|value| value / 3.0));
+        }
+        if !settings.learned {
+            x = vec![0.0; n_kernels];
+        }
+        let published = settings.sampler == Sampler::Paper;
+        let momentum = if published { (0..n_kernels).map(|_| normal(rng)).collect() } else { vec![] };
+        let variances = if settings.prior == Prior::Paper { (n_functions, n) } else { (0, 0) };
+        Latent {
+            position: rng.position(),
+            x,
+            ellipse,
+            momentum,
+            lambda: Matrix::from_fn(n_functions, n, |_, _| 1.0),
+            log_nu,
+            nu: Matrix::from_fn(variances.0, variances.1, |_, _| 1.0),
+            step: Step::default(),
+        }
+    }
+
+    pub(super) fn weights(&self) -> Vec<f64> {
+        weights_of(&self.x)
+    }
+
+    /// Whether a stored chain fits the task.
+    pub(super) fn fits(&self, settings: &Settings, n_kernels: usize, n_functions: usize, n: usize) -> bool {
+        let gp = settings.prior == Prior::Gp;
+        let shape = |matrix: &Matrix| (matrix.n_rows(), matrix.n_cols());
+        let slice = settings.sampler == Sampler::Slice;
+        let published = settings.sampler == Sampler::Paper;
+        let ellipse = if slice { 2 * n_kernels + if gp { n_functions } else { 0 } } else { 0 };
+        self.x.len() == n_kernels
+            && self.ellipse.len() == ellipse
+            && self.momentum.len() == if published { n_kernels } else { 0 }
+            && shape(&self.lambda) == (n_functions, n)
+            && self.log_nu.len() == if gp { n_functions } else { 0 }
+            && shape(&self.nu) == if gp { (0, 0) } else { (n_functions, n) }
+    }
+}
+
+/// `e / sum e`.
+pub(super) fn weights_of(x: &[f64]) -> Vec<f64> {
+    let most = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mut weights: Vec<f64> = x.iter().map(|x| exp(x - most)).collect();
+    let sum: f64 = weights.iter().sum();
+    weights.iter_mut().for_each(|w| *w /= sum);
+    weights
+}
+
+/// `log((z1^2 + z2^2) / 2)`: half a chi-square variate of two degrees is gamma of shape 1.
+pub(super) fn log_squares(z: &[f64]) -> Vec<f64> {
+    z.as_chunks::<2>().0.iter().map(|[a, b]| ln(0.5 * (a * a + b * b))).collect()
+}
+
+/// One draw of a chain.
+pub(super) struct Draw {
+    pub(super) weights: Vec<f64>,
+    pub(super) log_nu: Vec<f64>,
+    pub(super) log_posterior: f64,
+    pub(super) accepted: f64,
+    /// `f_c(x) = sum_i coef_ci sum_m weights_m k_m(x_i, x) + bias_c`.
+    pub(super) coef: Matrix,
+    pub(super) bias: Vec<f64>,
+    /// What each function says of each row that it did not see; empty where nobody asked.
+    pub(super) held_out: Vec<f64>,
+    /// The functions at the training rows: a draw, where `coef` is a mean.
+    #[cfg_attr(not(test), allow(dead_code))]
+    pub(super) functions: Matrix,
+}
+
+record! {
+    /// What a chain drew: of every sweep the weights, of some what predictions need.
+    #[derive(Clone, Debug, Default)]
+    pub(super) struct Trace {
+        pub(super) weights: Vec<f64>,
+        pub(super) log_nu: Vec<f64>,
+        pub(super) log_posterior: Vec<f64>,
+        pub(super) accepted: Vec<f64>,
+        pub(super) kept_weights: Vec<f64>,
+        pub(super) coef: Vec<f64>,
+        pub(super) bias: Vec<f64>,
+        pub(super) held_out: Vec<f64>,
+    }
+}
+
+impl Trace {
+    pub(super) fn push(&mut self, draw: &Draw, keep: bool) {
+        self.weights.extend_from_slice(&draw.weights);
+        self.log_nu.extend_from_slice(&draw.log_nu);
+        self.log_posterior.push(draw.log_posterior);
+        self.accepted.push(draw.accepted);
+        if keep {
+            self.kept_weights.extend_from_slice(&draw.weights);
+            self.coef.extend_from_slice(draw.coef.data());
+            self.bias.extend_from_slice(&draw.bias);
+            self.held_out.extend_from_slice(&draw.held_out);
+        }
+    }
+}
+
+/// Where a run stands: all chains after so many sweeps.
+#[derive(Clone, Debug)]
+pub struct State {
+    pub(super) sweeps: usize,
+    /// What all kernels are multiplied by, so that their mean diagonal entry is 1.
+    pub(super) scale: f64,
+    pub(super) chains: Vec<Latent>,
+    pub(super) traces: Vec<Trace>,
+    /// weights=uniform: the one combined kernel there is.
+    pub(super) fixed: Option<Matrix>,
+}
+
+impl Codec for State {
+    fn encode(&self) -> Record {
+        let mut record = Record::default();
+        record.put("sweeps", &self.sweeps);
+        record.put("scale", &self.scale);
+        record.put("chains", &self.chains.len());
+        for (k, (chain, trace)) in self.chains.iter().zip(&self.traces).enumerate() {
+            record.put_record(&format!("chain{k}"), chain.encode());
+            record.put_record(&format!("trace{k}"), trace.encode());
+        }
+        record
+    }
+
+    fn decode(record: &Record) -> Result<Self> {
+        let n: usize = record.take("chains")?;
+        let (mut chains, mut traces) = (vec![], vec![]);
+        for k in 0..n {
+            chains.push(Latent::decode(&record.take_record(&format!("chain{k}")))?);
+            traces.push(Trace::decode(&record.take_record(&format!("trace{k}")))?);
+        }
+        Ok(State { sweeps: record.take("sweeps")?, scale: record.take("scale")?, chains, traces, fixed: None })
+    }
+}

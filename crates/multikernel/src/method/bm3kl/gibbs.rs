@@ -1,0 +1,161 @@
+//! Given the kernel weights: the functions, and the scales of the loss given them.
+
+use super::chain::{Draw, Latent};
+use super::density::{JITTER, Part, Point, Problem};
+use super::hmc::log_prior;
+use super::settings::Prior;
+use crate::dist::{Rng, gamma, half_gig, normal};
+use crate::error::Result;
+use crate::linalg::{Matrix, dot};
+use crate::pool::Pool;
+use crate::simd::{exp, ln};
+use crate::solve::cholesky::Cholesky;
+
+/// The least scale of the loss: below it `S` loses all digits where rows are equal.
+const LEAST_LAMBDA: f64 = 1e-8;
+/// The least and the largest variance of a sample weight (prior=paper).
+const VARIANCES: (f64, f64) = (1e-30, 1e4);
+
+/// Functions, then scales, of one chain at the point where its weights are. `keep` says that predictions will use the draw.
+pub(super) fn update(
+    problem: &Problem<'_>,
+    latent: &mut Latent,
+    (point, accepted): &(Point, f64),
+    rng: &mut Rng,
+    keep: bool,
+    pool: &Pool,
+) -> Result<Draw> {
+    let mut draw = Draw {
+        weights: latent.weights(),
+        log_nu: latent.log_nu.clone(),
+        log_posterior: log_posterior(problem, latent, point),
+        accepted: *accepted,
+        coef: Matrix::zeros(problem.n_functions(), problem.n()),
+        bias: vec![],
+        held_out: vec![],
+        functions: Matrix::zeros(problem.n_functions(), problem.n()),
+    };
+    let root = match problem.settings.prior {
+        Prior::Gp => Some(root(problem, &point.kernel, pool)?),
+        Prior::Paper => None,
+    };
+    for (c, part) in point.parts.iter().enumerate() {
+        if keep {
+            draw.held_out.extend(held_out(problem, latent, part, c, pool)?);
+        }
+        let f = match &root {
+            Some(root) => gaussian(problem, latent, point, c, root, rng, &mut draw)?,
+            None => shrunk(problem, latent, point, c, rng, &mut draw)?,
+        };
+        let rate = problem.settings.rate();
+        let margins = problem.margin.row(c).iter().zip(&f);
+        for (lambda, (margin, f)) in latent.lambda.row_mut(c).iter_mut().zip(margins) {
+            *lambda = half_gig(rng, rate, (margin - f) * (margin - f)).max(LEAST_LAMBDA);
+        }
+        draw.functions.row_mut(c).copy_from_slice(&f);
+    }
+    Ok(draw)
+}
+
+/// The factor of `H + j I`, from which functions of the prior are drawn.
+fn root(problem: &Problem<'_>, kernel: &Matrix, pool: &Pool) -> Result<Cholesky> {
+    let mut kernel = kernel.clone();
+    (0..problem.n()).for_each(|i| kernel.set(i, i, kernel.get(i, i) + JITTER));
+    Cholesky::new(kernel, pool, problem.stop)
+}
+
+/// `L z`.
+fn multiply(lower: &Matrix, z: &[f64]) -> Vec<f64> {
+    lower.rows().enumerate().map(|(i, row)| dot(&row[..=i], &z[..=i])).collect()
+}
+
+/// The log density of what the chain moves, functions integrated out, without its constant.
+fn log_posterior(problem: &Problem<'_>, latent: &Latent, point: &Point) -> f64 {
+    let settings = problem.settings;
+    // nu ~ Gamma(1, vs), vs ~ Gamma(beta, kappa), with vs integrated out.
+    let shrunk = |nu: &f64| -(settings.beta + 1.0) * ln(nu + settings.kappa);
+    point.likelihood + log_prior(problem, &latent.x, &latent.log_nu)
+        - settings.gamma0 * latent.lambda.data().iter().sum::<f64>()
+        + latent.nu.data().iter().map(shrunk).sum::<f64>()
+}
+
+/// What a function says of each row that its `t` has not seen: `t_i - al_i / (S^-1)_ii`.
+fn held_out(problem: &Problem<'_>, latent: &Latent, part: &Part, c: usize, pool: &Pool) -> Result<Vec<f64>> {
+    let computed;
+    let diagonal = if part.diagonal.is_empty() {
+        let inverse = part.factor.inverse(pool, problem.stop)?;
+        computed = (0..problem.n()).map(|i| inverse.get(i, i)).collect();
+        &computed
+    } else {
+        &part.diagonal
+    };
+    let t = problem.target(latent, c);
+    Ok(t.iter().zip(&part.solved).zip(diagonal).map(|((t, al), d)| t - al / d).collect())
+}
+
+/// `S^-1 (t - f0 - sqrt(lambda) z)`: what turns a function of the prior, f0, into one of the posterior (Matheron's rule).
+fn correction(
+    problem: &Problem<'_>,
+    latent: &Latent,
+    part: &Part,
+    c: usize,
+    f0: &[f64],
+    rng: &mut Rng,
+) -> Result<Vec<f64>> {
+    let t = problem.target(latent, c);
+    let lambda = latent.lambda.row(c);
+    let rest = t.iter().zip(f0).zip(lambda).map(|((t, f0), lambda)| t - f0 - lambda.sqrt() * normal(rng)).collect();
+    Ok(part.factor.solve(&Matrix::from_vec(problem.n(), 1, rest)?)?.into_data())
+}
+
+/// prior=gp: a draw of `f = g + b` at the training rows. Predictions take the mean given weights and scales instead, which
+/// varies less.
+fn gaussian(
+    problem: &Problem<'_>,
+    latent: &Latent,
+    point: &Point,
+    c: usize,
+    root: &Cholesky,
+    rng: &mut Rng,
+    draw: &mut Draw,
+) -> Result<Vec<f64>> {
+    let (n, tau, part) = (problem.n(), problem.settings.tau, &point.parts[c]);
+    let nu = exp(latent.log_nu[c]);
+    let z: Vec<f64> = (0..n).map(|_| nu.sqrt() * normal(rng)).collect();
+    let bias = tau.sqrt() * normal(rng);
+    let f0: Vec<f64> = multiply(root.lower(), &z).iter().map(|g| g + bias).collect();
+    let q = correction(problem, latent, part, c, &f0, rng)?;
+    let shift = tau * q.iter().sum::<f64>();
+    let coef = part.solved.iter().map(|al| problem.scale * nu * al);
+    draw.coef.row_mut(c).iter_mut().zip(coef).for_each(|(out, value)| *out = value);
+    draw.bias.push(tau * part.solved.iter().sum::<f64>());
+    let moved = point.kernel.rows().zip(&q).map(|(row, own)| nu * (dot(row, &q) + JITTER * own));
+    Ok(f0.iter().zip(moved).map(|(f0, moved)| f0 + moved + shift).collect())
+}
+
+/// prior=paper: a draw of `(a, b)`, then of the variances of a.
+fn shrunk(
+    problem: &Problem<'_>,
+    latent: &mut Latent,
+    point: &Point,
+    c: usize,
+    rng: &mut Rng,
+    draw: &mut Draw,
+) -> Result<Vec<f64>> {
+    let (settings, kernel) = (problem.settings, &point.kernel);
+    let nu = latent.nu.row(c);
+    let a0: Vec<f64> = nu.iter().map(|nu| nu.sqrt() * normal(rng)).collect();
+    let bias = settings.tau.sqrt() * normal(rng);
+    let f0: Vec<f64> = kernel.rows().map(|row| dot(row, &a0) + bias).collect();
+    let q = correction(problem, latent, &point.parts[c], c, &f0, rng)?;
+    let pulled = kernel.rows().map(|row| dot(row, &q));
+    let a: Vec<f64> = a0.iter().zip(nu).zip(pulled).map(|((a0, nu), pulled)| a0 + nu * pulled).collect();
+    let bias = bias + settings.tau * q.iter().sum::<f64>();
+    for (nu, a) in latent.nu.row_mut(c).iter_mut().zip(&a) {
+        let rate = gamma(rng, 1.0 + settings.beta, 1.0 / (*nu + settings.kappa));
+        *nu = half_gig(rng, 2.0 * rate, a * a).clamp(VARIANCES.0, VARIANCES.1);
+    }
+    draw.coef.row_mut(c).iter_mut().zip(&a).for_each(|(out, a)| *out = problem.scale * a);
+    draw.bias.push(bias);
+    Ok(kernel.rows().map(|row| dot(row, &a) + bias).collect())
+}

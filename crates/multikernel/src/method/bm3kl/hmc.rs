@@ -1,0 +1,160 @@
+//! Hamiltonian moves of kernel weights and variances, with the functions integrated out.
+//!
+//! The position is `log e` for each kernel, e gamma distributed so that its shares are Dirichlet, then `log nu / 0.25` for each
+//! function (prior=gp): unscaled, log nu ruins the mixing. All chains take their steps together, so they share each pass over
+//! the kernels; each has its own step size and its own randomness.
+
+use super::chain::{Latent, weights_of};
+use super::density::{Place, Point, Problem};
+use crate::dist::{Rng, normal};
+use crate::error::{Error, Result};
+use crate::simd::exp;
+
+/// `log nu` in units of the position.
+const UNIT: f64 = 0.25;
+/// The prior standard deviation of `log nu`.
+pub(super) const SPREAD: f64 = 3.0;
+
+/// A position and what is known there.
+struct Spot {
+    q: Vec<f64>,
+    /// `None` where there is no density.
+    point: Option<Point>,
+    log_density: f64,
+    gradient: Vec<f64>,
+}
+
+/// `log e` and `log nu` of a position.
+fn unpack(problem: &Problem<'_>, latent: &Latent, q: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let n_moved = if problem.settings.learned { latent.x.len() } else { 0 };
+    let x = if problem.settings.learned { q[..n_moved].to_vec() } else { latent.x.clone() };
+    (x, q[n_moved..].iter().map(|r| UNIT * r).collect())
+}
+
+fn pack(problem: &Problem<'_>, latent: &Latent) -> Vec<f64> {
+    let x: &[f64] = if problem.settings.learned { &latent.x } else { &[] };
+    x.iter().copied().chain(latent.log_nu.iter().map(|nu| nu / UNIT)).collect()
+}
+
+/// The log density at positions of the chains, with its gradient.
+fn look(problem: &Problem<'_>, latents: &[Latent], positions: Vec<Vec<f64>>) -> Result<Vec<Spot>> {
+    let unpacked: Vec<(Vec<f64>, Vec<f64>)> =
+        positions.iter().zip(latents).map(|(q, latent)| unpack(problem, latent, q)).collect();
+    let weights: Vec<Vec<f64>> = unpacked.iter().map(|(x, _)| weights_of(x)).collect();
+    // A chain that flew off is not looked at any more.
+    let sane: Vec<usize> = (0..positions.len())
+        .filter(|&k| weights[k].iter().all(|w| w.is_finite()) && unpacked[k].1.iter().all(|nu| nu.abs() < 60.0))
+        .collect();
+    let place = |&k: &usize| Place { weights: &weights[k], log_nu: &unpacked[k].1, latent: &latents[k] };
+    let found = problem.evaluate(&sane.iter().map(place).collect::<Vec<_>>(), true)?;
+    let mut spots: Vec<Spot> = positions
+        .into_iter()
+        .map(|q| Spot { gradient: vec![0.0; q.len()], q, point: None, log_density: f64::NEG_INFINITY })
+        .collect();
+    for (k, point) in sane.into_iter().zip(found) {
+        let Some(point) = point else { continue };
+        let (x, log_nu) = &unpacked[k];
+        spots[k].log_density = point.likelihood + log_prior(problem, x, log_nu);
+        spots[k].gradient = gradient(problem, x, log_nu, &weights[k], &point);
+        spots[k].point = Some(point);
+    }
+    Ok(spots)
+}
+
+/// Without its constant: of `log e`, whose density has a factor e for the change of variable, and of `log nu`.
+pub(super) fn log_prior(problem: &Problem<'_>, x: &[f64], log_nu: &[f64]) -> f64 {
+    let eta = problem.settings.eta;
+    let weights: f64 = if problem.settings.learned { x.iter().map(|x| eta * x - exp(*x)).sum() } else { 0.0 };
+    weights - log_nu.iter().map(|nu| nu * nu).sum::<f64>() / (2.0 * SPREAD * SPREAD)
+}
+
+pub(super) fn gradient(problem: &Problem<'_>, x: &[f64], log_nu: &[f64], weights: &[f64], point: &Point) -> Vec<f64> {
+    let mean: f64 = weights.iter().zip(&point.by_weight).map(|(w, g)| w * g).sum();
+    let eta = problem.settings.eta;
+    let by_x = x.iter().zip(weights).zip(&point.by_weight).map(|((x, w), g)| eta - exp(*x) + w * (g - mean));
+    let by_nu = log_nu.iter().zip(&point.by_log_nu).map(|(nu, slope)| UNIT * (slope - nu / (SPREAD * SPREAD)));
+    // Without learned weights there are no slopes in them, and the first part is empty.
+    by_x.chain(by_nu).collect()
+}
+
+/// One update of each chain: the likelihood where it ends, and the probability that its move was accepted. `warm` says that
+/// step sizes are no longer learned.
+pub(super) fn update(
+    problem: &Problem<'_>,
+    latents: &mut [Latent],
+    rngs: &mut [Rng],
+    warm: bool,
+) -> Result<Vec<(Point, f64)>> {
+    let starts = look(problem, latents, latents.iter().map(|latent| pack(problem, latent)).collect())?;
+    if starts.iter().any(|spot| spot.point.is_none()) {
+        return Err(no_density());
+    }
+    if starts.iter().all(|spot| spot.q.is_empty()) {
+        return Ok(starts.into_iter().filter_map(|spot| spot.point).map(|point| (point, 1.0)).collect());
+    }
+    let begun: Vec<Vec<f64>> =
+        starts.iter().zip(rngs.iter_mut()).map(|(spot, rng)| spot.q.iter().map(|_| normal(rng)).collect()).collect();
+    // Steps of slightly different sizes never come back to where they began.
+    let sizes: Vec<f64> = latents
+        .iter()
+        .zip(rngs.iter_mut())
+        .map(|(latent, rng)| latent.step.size(warm) * (0.8 + 0.4 * rng.uniform()))
+        .collect();
+    let (ends, momenta) = leap(problem, latents, &starts, &begun, &sizes)?;
+    let mut result = vec![];
+    for (k, (start, end)) in starts.into_iter().zip(ends).enumerate() {
+        let kinetic = |p: &[f64]| 0.5 * p.iter().map(|p| p * p).sum::<f64>();
+        let gain = end.log_density - kinetic(&momenta[k]) - start.log_density + kinetic(&begun[k]);
+        let accepted = if gain.is_nan() { 0.0 } else { exp(gain).min(1.0) };
+        if !warm {
+            latents[k].step.learn(accepted);
+        }
+        let spot = if rngs[k].uniform() < accepted { end } else { start };
+        let (x, log_nu) = unpack(problem, &latents[k], &spot.q);
+        (latents[k].x, latents[k].log_nu) = (x, log_nu);
+        result.push((spot.point.ok_or_else(no_density)?, accepted));
+    }
+    Ok(result)
+}
+
+/// The leapfrog steps of all chains together.
+fn leap(
+    problem: &Problem<'_>,
+    latents: &[Latent],
+    starts: &[Spot],
+    begun: &[Vec<f64>],
+    sizes: &[f64],
+) -> Result<(Vec<Spot>, Vec<Vec<f64>>)> {
+    let mut momenta = begun.to_vec();
+    let kick = |momenta: &mut [Vec<f64>], gradients: &[Vec<f64>], share: f64| {
+        for ((p, gradient), size) in momenta.iter_mut().zip(gradients).zip(sizes) {
+            p.iter_mut().zip(gradient).for_each(|(p, g)| *p += share * size * g);
+        }
+    };
+    let mut positions: Vec<Vec<f64>> = starts.iter().map(|spot| spot.q.clone()).collect();
+    let gradients: Vec<Vec<f64>> = starts.iter().map(|spot| spot.gradient.clone()).collect();
+    kick(&mut momenta, &gradients, 0.5);
+    let n_leaps = problem.settings.n_leaps(problem.stack.n_kernels());
+    for leap in 1.. {
+        for ((q, p), size) in positions.iter_mut().zip(&momenta).zip(sizes) {
+            q.iter_mut().zip(p).for_each(|(q, p)| *q += size * p);
+        }
+        let spots = look(problem, latents, positions)?;
+        let gradients: Vec<Vec<f64>> = spots.iter().map(|spot| spot.gradient.clone()).collect();
+        if leap == n_leaps {
+            kick(&mut momenta, &gradients, 0.5);
+            return Ok((spots, momenta));
+        }
+        kick(&mut momenta, &gradients, 1.0);
+        positions = spots.into_iter().map(|spot| spot.q).collect();
+    }
+    unreachable!("the loop ends with its last leap")
+}
+
+/// Where a chain stands there must be a density.
+pub(super) fn no_density() -> Error {
+    Error::input(
+        "the combined kernel is not positive semi-definite: a Gram matrix that was given, or `sigmoid`, has no Gaussian \
+         process; leave it out, or use a method that can do without, such as average",
+    )
+}

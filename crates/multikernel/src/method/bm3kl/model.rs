@@ -1,0 +1,238 @@
+//! The model: many draws, whose predictions are averaged.
+
+use crate::draws::{Draws, Variable};
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+use crate::method::machine::Told;
+use crate::pool::Pool;
+use crate::record;
+use crate::run::{Input, Predict};
+use crate::simd::{exp, ln};
+
+record! {
+    /// Draws of kernel weights and functions. A probability is the mean over draws of what each says, softened by one temperature
+    /// for all.
+    ///
+    /// Cost of a prediction: N P operations per kept draw, of which there are up to 100, and N more per class.
+    #[derive(Clone, Debug)]
+    pub struct Sampled {
+        /// Classes that had rows; one function each, or one for two, positive for the first.
+        present: Vec<usize>,
+        n_classes: usize,
+        points: Vec<usize>,
+        n_chains: usize,
+        /// Draws (chain by chain) x kernels.
+        weights: Matrix,
+        /// Draws x functions; none for prior=paper.
+        log_nu: Matrix,
+        log_posterior: Vec<f64>,
+        /// Of the draws that predict: kept x kernels, or one row where weights were not learned.
+        kept_weights: Matrix,
+        /// N x (kept x functions).
+        coef: Matrix,
+        /// Kept x functions.
+        bias: Matrix,
+        temperature: f64,
+        /// The mean of the weights.
+        mean: Vec<f64>,
+        /// Of the Dirichlet prior; 0 where weights were not learned.
+        eta: f64,
+        warnings: Vec<String>,
+        told: Told,
+    }
+}
+
+/// What a model is made of.
+pub(super) struct Sample {
+    pub(super) present: Vec<usize>,
+    pub(super) n_classes: usize,
+    pub(super) n_chains: usize,
+    pub(super) weights: Matrix,
+    pub(super) log_nu: Matrix,
+    pub(super) log_posterior: Vec<f64>,
+    pub(super) kept_weights: Matrix,
+    pub(super) coef: Matrix,
+    pub(super) bias: Matrix,
+    pub(super) temperature: f64,
+    pub(super) eta: f64,
+}
+
+impl Sampled {
+    pub(super) fn new(sample: Sample, warnings: Vec<String>, facts: Vec<(String, String)>) -> Sampled {
+        let n_draws = sample.weights.n_rows().max(1) as f64;
+        let mean = (0..sample.weights.n_cols()).map(|m| sample.weights.column(m).iter().sum::<f64>() / n_draws);
+        Sampled {
+            present: sample.present,
+            n_classes: sample.n_classes,
+            points: (0..sample.coef.n_rows()).collect(),
+            n_chains: sample.n_chains,
+            mean: mean.collect(),
+            weights: sample.weights,
+            log_nu: sample.log_nu,
+            log_posterior: sample.log_posterior,
+            kept_weights: sample.kept_weights,
+            coef: sample.coef,
+            bias: sample.bias,
+            temperature: sample.temperature,
+            eta: sample.eta,
+            warnings,
+            told: Told(facts),
+        }
+    }
+
+    /// Probabilities of the present classes from the decisions of all kept draws, put at their places among all classes.
+    fn average(&self, decisions: &[f64], out: &mut [f64]) {
+        let n_functions = self.bias.n_cols();
+        let share = 1.0 / self.bias.n_rows() as f64;
+        let mut likely = vec![0.0; self.present.len()];
+        for (f, bias) in decisions.chunks_exact(n_functions).zip(self.bias.rows()) {
+            let f: Vec<f64> = f.iter().zip(bias).map(|(f, b)| f + b).collect();
+            soften(&f, self.temperature, &mut likely);
+        }
+        self.present.iter().zip(likely).for_each(|(&class, p)| out[class] = share * p);
+    }
+}
+
+/// Adds the probabilities that decisions stand for: `sigmoid(2 f / T)` for two classes, `softmax(f / T)` for more.
+pub(super) fn soften(f: &[f64], temperature: f64, likely: &mut [f64]) {
+    if let [f] = f {
+        if let [first, second] = likely {
+            let p = 1.0 / (1.0 + exp(-2.0 * f / temperature));
+            *first += p;
+            *second += 1.0 - p;
+        } else {
+            likely[0] += 1.0;
+        }
+        return;
+    }
+    let most = f.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let scaled: Vec<f64> = f.iter().map(|f| exp((f - most) / temperature)).collect();
+    let sum: f64 = scaled.iter().sum();
+    likely.iter_mut().zip(scaled).for_each(|(likely, value)| *likely += value / sum);
+}
+
+/// The temperature whose averaged probabilities have the least log-loss on what functions say of rows they did not see:
+/// `held_out` has draws x functions x N numbers, `rows` the place of each row's class among the present ones.
+pub(super) fn temperature(held_out: &[f64], rows: &[usize], n_functions: usize, n_present: usize) -> f64 {
+    const RANGE: (f64, f64) = (-4.0, 3.0);
+    let n = rows.len();
+    let loss = |log_t: f64| {
+        let t = exp(log_t);
+        let mut loss = 0.0;
+        for (i, &class) in rows.iter().enumerate() {
+            let mut likely = vec![0.0; n_present];
+            for draw in held_out.chunks_exact(n * n_functions) {
+                let f: Vec<f64> = (0..n_functions).map(|c| draw[c * n + i]).collect();
+                soften(&f, t, &mut likely);
+            }
+            loss -= ln((likely[class] / likely.iter().sum::<f64>()).max(1e-300));
+        }
+        loss
+    };
+    // Golden section: the loss has one valley in log T for all we have seen, and any T in it is a proper choice.
+    let ratio = 0.5 * (5f64.sqrt() - 1.0);
+    let (mut low, mut high) = RANGE;
+    let (mut a, mut b) = (high - ratio * (high - low), low + ratio * (high - low));
+    let (mut at_a, mut at_b) = (loss(a), loss(b));
+    while high - low > 0.01 {
+        if at_a <= at_b {
+            (high, b, at_b) = (b, a, at_a);
+            a = high - ratio * (high - low);
+            at_a = loss(a);
+        } else {
+            (low, a, at_a) = (a, b, at_b);
+            b = low + ratio * (high - low);
+            at_b = loss(b);
+        }
+    }
+    exp(0.5 * (low + high))
+}
+
+impl Predict for Sampled {
+    fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
+        let stack = input.stack()?;
+        let mixture = stack.mixture(&self.kept_weights.transposed(), pool)?;
+        let decisions = stack.decide(&mixture, &self.coef, pool)?;
+        let mut scores = Matrix::zeros(stack.n_rows(), self.n_classes);
+        pool.chunks_mut(scores.data_mut(), self.n_classes, |i, out| self.average(decisions.row(i), out));
+        Ok(scores)
+    }
+
+    fn has_probabilities(&self) -> bool {
+        true
+    }
+
+    fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Option<Matrix>> {
+        self.scores(input, pool).map(Some)
+    }
+
+    fn check(&self, n_kernels: usize, n_classes: usize) -> Result<()> {
+        let n_functions = if self.present.len() == 2 { 1 } else { self.present.len() };
+        let (draws, kept) = (self.weights.n_rows(), self.bias.n_rows());
+        let fits = self.n_classes == n_classes
+            && !self.present.is_empty()
+            && self.present.iter().all(|&class| class < n_classes)
+            && self.weights.n_cols() == n_kernels
+            && self.mean.len() == n_kernels
+            && self.n_chains > 0
+            && draws.is_multiple_of(self.n_chains)
+            && self.log_posterior.len() == draws
+            && self.log_nu.n_rows() == draws
+            && [0, n_functions].contains(&self.log_nu.n_cols())
+            && kept > 0
+            && [1, kept].contains(&self.kept_weights.n_rows())
+            && self.kept_weights.n_cols() == n_kernels
+            && self.bias.n_cols() == n_functions
+            && self.coef.n_cols() == kept * n_functions
+            && self.coef.n_rows() == self.points.len()
+            && self.temperature > 0.0
+            && self.eta >= 0.0;
+        if fits {
+            Ok(())
+        } else {
+            Err(Error::input("its arrays do not fit together; the file was not written by this method"))
+        }
+    }
+
+    fn points(&self) -> &[usize] {
+        &self.points
+    }
+
+    fn weights(&self) -> Option<&[f64]> {
+        Some(&self.mean)
+    }
+
+    fn draws(&self) -> Option<Draws> {
+        let variable = |name: &str, dimension: Option<&str>, values: &Matrix, prior| Variable {
+            name: name.into(),
+            dimension: dimension.map(String::from),
+            coordinates: vec![],
+            values: values.clone(),
+            prior,
+        };
+        let n = self.log_posterior.len();
+        let mut variables = vec![];
+        if self.eta > 0.0 {
+            let rest = self.eta * (self.mean.len() - 1) as f64;
+            let prior = (rest > 0.0).then(|| (1.0 - 0.95f64.powf(1.0 / rest), 1.0 - 0.05f64.powf(1.0 / rest)));
+            variables.push(variable("weights", Some("kernel"), &self.weights, prior));
+        }
+        if self.log_nu.n_cols() > 0 {
+            let mut log_nu = variable("log_nu", Some("class"), &self.log_nu, None);
+            // Which classes the functions are of; the model around this one knows their names.
+            log_nu.coordinates = self.present.iter().take(self.log_nu.n_cols()).map(usize::to_string).collect();
+            variables.push(log_nu);
+        }
+        let log_posterior = Matrix::from_vec(n, 1, self.log_posterior.clone()).ok()?;
+        variables.push(variable("log_posterior", None, &log_posterior, None));
+        Draws::new(self.n_chains, variables).ok()
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        self.told.0.clone()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.warnings.clone()
+    }
+}

@@ -1,0 +1,54 @@
+//! The published step of the kernel weights: one step of a Langevin diffusion with momentum on `e`, its metric `diag(1/e)`, never
+//! refused (equations 7 and 8). Biased by its step size, and it crawls, because sample weights and kernel weights are tightly
+//! coupled; `sampler=collapsed` is what to use.
+
+use super::chain::{Draw, Latent};
+use super::density::Problem;
+use crate::dist::{Rng, normal};
+use crate::error::Result;
+use crate::linalg::Matrix;
+use crate::simd::{exp, ln};
+use crate::stack::Symmetric;
+
+/// Moves the weights of all chains, given the sample weights they just drew: one pass over the kernels. `size` is the step.
+pub(super) fn update(
+    problem: &Problem<'_>,
+    latents: &mut [Latent],
+    draws: &[Draw],
+    rngs: &mut [Rng],
+    size: f64,
+) -> Result<()> {
+    // M = R a', R = delta (lambda + zeta) / lambda; a is the coefficient of the scaled kernels, as the slopes are.
+    let pulls: Vec<Matrix> = latents.iter().zip(draws).map(|(latent, draw)| pull(problem, latent, draw)).collect();
+    let coefs: Vec<Matrix> = draws.iter().map(|draw| draw.coef.transposed()).collect();
+    let with: Vec<Symmetric<'_>> = pulls.iter().zip(&coefs).map(|(r, a)| Symmetric::Factored(r, a)).collect();
+    let slopes = problem.stack.project(&with, problem.pool)?;
+    for (k, (latent, rng)) in latents.iter_mut().zip(rngs).enumerate() {
+        step(problem.settings.eta, &mut latent.x, &mut latent.momentum, &slopes.column(k), size, rng);
+    }
+    Ok(())
+}
+
+/// `delta (lambda + zeta) / lambda` for each row (rows) and function (columns).
+fn pull(problem: &Problem<'_>, latent: &Latent, draw: &Draw) -> Matrix {
+    Matrix::from_fn(problem.n(), problem.n_functions(), |i, c| {
+        let lambda = latent.lambda.get(c, i);
+        (problem.sign.get(c, i) * lambda + problem.margin.get(c, i) - draw.functions.get(c, i)) / lambda
+    })
+}
+
+/// Equations (7) and (8) for every kernel.
+fn step(eta: f64, x: &mut [f64], momentum: &mut [f64], slopes: &[f64], size: f64, rng: &mut Rng) {
+    let e: Vec<f64> = x.iter().map(|&x| exp(x)).collect();
+    let total: f64 = e.iter().sum();
+    let mean: f64 = e.iter().zip(slopes).map(|(e, g)| e * g).sum::<f64>() / total;
+    for (((x, r), e), g) in x.iter_mut().zip(momentum).zip(e).zip(slopes) {
+        let slope = (eta - 1.0) / e - 1.0 + (g - mean) / total;
+        let noise = (2.0 * size * e).sqrt() * normal(rng);
+        // Friction as published, 1 - size e, swings ever wider beyond 2 / size: from 1 / size on it is integrated exactly.
+        let kept = if size * e < 1.0 { 1.0 - size * e } else { exp(-size * e) };
+        *r = kept * *r + size * e.sqrt() * slope + size / (2.0 * e.sqrt()) + noise;
+        // Far out a step could leave the range of f64, near 0 its logarithm.
+        *x = ln((e + size * e.sqrt() * *r).abs().clamp(1e-300, 1e300));
+    }
+}

@@ -1,0 +1,132 @@
+//! Products of dense matrices.
+//!
+//! Every entry is one sum of fused products in the order of the inner index: the same bits for any number of threads and
+//! any instruction set.
+
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+use crate::pool::Pool;
+
+/// `A B` for A of m x k and B of k x n.
+///
+/// For products that are not symmetric; `H diag(d) H'` costs half as much with [`scaled_square`]. Cost: 2 m k n operations.
+/// Memory: the result, and room for as much as A and B take.
+///
+/// ```
+/// use multikernel::{Matrix, Pool, solve::product::product};
+/// let a = Matrix::from_vec(1, 2, vec![1.0, 2.0])?;
+/// let b = Matrix::from_vec(2, 2, vec![3.0, 4.0, 5.0, 6.0])?;
+/// assert_eq!(product(&a, &b, &Pool::new(1)?)?.data(), &[13.0, 16.0]);
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+///
+/// # Errors
+/// Shapes that do not fit, and no memory for the result.
+pub fn product(a: &Matrix, b: &Matrix, pool: &Pool) -> Result<Matrix> {
+    let [m, k, l, n] = [a.n_rows(), a.n_cols(), b.n_rows(), b.n_cols()];
+    if k != l {
+        return Err(Error::input(format!("a matrix of {m} x {k} cannot be multiplied by one of {l} x {n}")));
+    }
+    let mut out = room(m, n)?;
+    pool.chunks_mut(out.data_mut(), n, |i, row| {
+        for (x, line) in a.row(i).iter().zip(b.rows()) {
+            row.iter_mut().zip(line).for_each(|(sum, y)| *sum = x.mul_add(*y, *sum));
+        }
+    });
+    Ok(out)
+}
+
+/// `H diag(d) H'` for H of n x k and d of length k: symmetric to the last bit.
+///
+/// For covariances from a factor of theirs; only one half is computed. Cost: n^2 k operations. Memory: the result, and room
+/// for twice as much as H takes.
+///
+/// ```
+/// use multikernel::{Matrix, Pool, solve::product::scaled_square};
+/// let h = Matrix::from_vec(2, 2, vec![1.0, 2.0, 0.0, 1.0])?;
+/// assert_eq!(scaled_square(&h, &[1.0, 10.0], &Pool::new(1)?)?.data(), &[41.0, 20.0, 20.0, 10.0]);
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+///
+/// # Errors
+/// A diagonal of another length than H has columns, and no memory for the result.
+pub fn scaled_square(h: &Matrix, d: &[f64], pool: &Pool) -> Result<Matrix> {
+    let (n, k) = (h.n_rows(), h.n_cols());
+    if d.len() != k {
+        return Err(Error::input(format!("a matrix of {n} x {k} needs a diagonal of {k} numbers, got {}", d.len())));
+    }
+    let entry = |i: usize, j: usize| {
+        let terms = h.row(i.max(j)).iter().zip(d).zip(h.row(i.min(j)));
+        terms.fold(0.0, |sum, ((x, d), y)| (x * d).mul_add(*y, sum))
+    };
+    let mut out = room(n, n)?;
+    pool.chunks_mut(out.data_mut(), n, |i, row| row.iter_mut().enumerate().for_each(|(j, out)| *out = entry(i, j)));
+    Ok(out)
+}
+
+/// A matrix of zeros, or an error where there is no memory for it.
+pub(crate) fn room(n_rows: usize, n_cols: usize) -> Result<Matrix> {
+    Matrix::try_zeros(n_rows, n_cols)
+        .ok_or_else(|| Error::input(format!("no memory for a matrix of {n_rows} x {n_cols}; use fewer rows")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dist::Rng;
+    use crate::simd::at_every_level;
+    use crate::simd::check::{bits, uniform};
+
+    fn random(n_rows: usize, n_cols: usize) -> Matrix {
+        let mut rng = Rng::new(n_rows as u64, n_cols as u64);
+        Matrix::from_vec(n_rows, n_cols, uniform(&mut rng, n_rows * n_cols)).unwrap()
+    }
+
+    /// Entry by entry, in the order of the inner index.
+    fn plain(a: &Matrix, b: &Matrix) -> Matrix {
+        let entry = |i: usize, j: usize| (0..b.n_rows()).fold(0.0, |sum, k| a.get(i, k).mul_add(b.get(k, j), sum));
+        Matrix::from_fn(a.n_rows(), b.n_cols(), entry)
+    }
+
+    /// Every side up to `most`, and some larger shapes.
+    fn shapes(most: usize) -> Vec<[usize; 3]> {
+        let sides = (0..=most).map(|n| [n, (7 * n) % 31, (n * n) % (most + 1)]);
+        sides.chain([[144, 144, 144], [200, 3, 333], [1, 700, 1], [333, 200, 1], [5, 0, 7]]).collect()
+    }
+
+    #[test]
+    fn product_is_the_sum_in_order_for_any_shape_and_threads_at_every_level() {
+        let pools = [1, 3].map(|threads| Pool::new(threads).unwrap());
+        for [m, k, n] in shapes(70) {
+            let (a, b) = (random(m, k), random(k, n));
+            let expected = plain(&a, &b);
+            let found = at_every_level(|| bits(product(&a, &b, &pools[0]).unwrap().data()));
+            assert_eq!(found, bits(expected.data()), "{m} x {k} x {n}");
+            let found = product(&a, &b, &pools[1]).unwrap();
+            assert_eq!((found.n_rows(), found.n_cols(), bits(found.data())), (m, n, bits(expected.data())));
+        }
+    }
+
+    #[test]
+    fn scaled_square_is_the_product_of_three_for_any_shape_and_threads_at_every_level() {
+        let pools = [1, 3].map(|threads| Pool::new(threads).unwrap());
+        for n in (0..=70).chain([144, 200, 333]) {
+            let (h, d) = (random(n, n + n % 3), uniform(&mut Rng::new(1, 0), n + n % 3));
+            let scaled = Matrix::from_fn(h.n_rows(), h.n_cols(), |i, k| h.get(i, k) * d[k]);
+            let half = plain(&scaled, &h.transposed());
+            let expected = Matrix::from_fn(n, n, |i, j| half.get(i.max(j), i.min(j)));
+            let found = at_every_level(|| bits(scaled_square(&h, &d, &pools[0]).unwrap().data()));
+            assert_eq!(found, bits(expected.data()), "{n}");
+            assert_eq!(bits(scaled_square(&h, &d, &pools[1]).unwrap().data()), found);
+        }
+    }
+
+    #[test]
+    fn shapes_that_do_not_fit_are_refused() {
+        let pool = Pool::new(1).unwrap();
+        let error = product(&random(2, 3), &random(4, 5), &pool).unwrap_err();
+        assert_eq!(error.to_string(), "a matrix of 2 x 3 cannot be multiplied by one of 4 x 5");
+        let error = scaled_square(&random(2, 3), &[1.0; 2], &pool).unwrap_err();
+        assert_eq!(error.to_string(), "a matrix of 2 x 3 needs a diagonal of 3 numbers, got 2");
+    }
+}
