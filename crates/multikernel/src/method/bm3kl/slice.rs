@@ -25,14 +25,25 @@ fn unpack(problem: &Problem<'_>, latent: &Latent, z: &[f64]) -> (Vec<f64>, Vec<f
     (x, rest.iter().map(|r| SPREAD * r).collect())
 }
 
-/// One update of each chain; chains shrink their brackets together until the last is done.
+/// Updates in one sweep: each costs a few likelihoods and moves little.
+const UPDATES: usize = 4;
+
+/// A few updates of each chain.
 pub(super) fn update(problem: &Problem<'_>, latents: &mut [Latent], rngs: &mut [Rng]) -> Result<Vec<(Point, f64)>> {
     let all: Vec<usize> = (0..latents.len()).collect();
     let now: Vec<Vec<f64>> = latents.iter().map(|latent| latent.ellipse.clone()).collect();
     let starts = look(problem, latents, &all, &now)?;
+    let mut points = starts.into_iter().map(|start| start.ok_or_else(no_density)).collect::<Result<Vec<Point>>>()?;
+    for _ in 0..UPDATES {
+        points = turn_all(problem, latents, rngs, &points)?;
+    }
+    Ok(points.into_iter().map(|point| (point, 1.0)).collect())
+}
+
+/// One update of each chain; chains shrink their brackets together until the last is done.
+fn turn_all(problem: &Problem<'_>, latents: &mut [Latent], rngs: &mut [Rng], starts: &[Point]) -> Result<Vec<Point>> {
     let mut ellipses = vec![];
     for (start, (latent, rng)) in starts.iter().zip(latents.iter().zip(rngs.iter_mut())) {
-        let start = start.as_ref().ok_or_else(no_density)?;
         let other = latent.ellipse.iter().map(|_| normal(rng)).collect();
         // 1 - u is never 0.
         let least = start.likelihood + ln(1.0 - rng.uniform());
@@ -40,7 +51,7 @@ pub(super) fn update(problem: &Problem<'_>, latents: &mut [Latent], rngs: &mut [
         ellipses.push(Ellipse { other, least, angle, bracket: (angle - std::f64::consts::TAU, angle) });
     }
     let mut ends: Vec<Option<Point>> = latents.iter().map(|_| None).collect();
-    let mut open = all;
+    let mut open: Vec<usize> = (0..latents.len()).collect();
     while !open.is_empty() {
         let turned: Vec<Vec<f64>> = open.iter().map(|&k| turn(&latents[k].ellipse, &ellipses[k])).collect();
         let found = look(problem, latents, &open, &turned)?;
@@ -65,7 +76,7 @@ pub(super) fn update(problem: &Problem<'_>, latents: &mut [Latent], rngs: &mut [
         }
         open = left;
     }
-    ends.into_iter().map(|end| Ok((end.ok_or_else(no_density)?, 1.0))).collect()
+    ends.into_iter().map(|end| end.ok_or_else(no_density)).collect()
 }
 
 fn turn(z: &[f64], ellipse: &Ellipse) -> Vec<f64> {

@@ -532,9 +532,9 @@ fn planted_kernel_is_found() {
     let mut rng = Rng::new(41, 0);
     let rows: Vec<[f64; 2]> = (0..60).map(|_| [normal(&mut rng), normal(&mut rng)]).collect();
     let kernels = [
-        "gaussian(0.05)",
-        "gaussian(0.1)",
-        "gaussian(0.2)",
+        "gaussian(2) on [1]",
+        "gaussian(0.05) on [1]",
+        "gaussian(0.5) on [1]",
         "gaussian(1) on [0]",
         "gaussian(1) on [1]",
         "gaussian(0.3) on [1]",
@@ -543,7 +543,7 @@ fn planted_kernel_is_found() {
         "polynomial(2) on [1]",
         "polynomial(3) on [1]",
     ];
-    let wave = |x: f64| if (3.0 * x).sin() > 0.0 { 1.0 } else { -1.0 };
+    let wave = |x: f64| if (2.0 * x).sin() > 0.0 { 1.0 } else { -1.0 };
     let sign = Matrix::from_fn(1, 60, |_, i| wave(rows[i][0]));
     let settings = Settings { gamma0: 1.0, tau: 100.0, ..settings(Prior::Gp, Sampler::Collapsed) };
     let chains = run(&World::new(&rows, &kernels, sign, settings), 2, 200, 200);
