@@ -3,16 +3,21 @@
 //! A variate draws as many words of its generator as it needs, which may vary, and keeps none back: the position alone says
 //! where a stream stands. Logarithms and exponentials are our own, so the bits are the same on every machine.
 
+mod beta;
 #[cfg(test)]
 mod check;
 mod gamma;
 mod half_gig;
 mod inverse_gaussian;
 mod normal;
+mod normal_quantile;
 mod rng;
 
+pub use beta::beta_quantile;
+pub(crate) use beta::fraction;
 pub use gamma::{gamma, ln_gamma};
 pub use half_gig::half_gig;
 pub use inverse_gaussian::{inverse_gaussian, ln_reciprocal_inverse_gaussian};
 pub use normal::normal;
+pub(crate) use normal_quantile::normal_quantile;
 pub use rng::Rng;

@@ -1,5 +1,11 @@
 //! What samplers drew: named numbers, draw by draw and chain by chain. Knows no method.
 
+mod diagnose;
+mod summary;
+
+pub use diagnose::{Diagnosis, diagnose};
+pub use summary::{MEANINGS, Summary, Worst};
+
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 

@@ -3,6 +3,8 @@
 
 use std::f64::consts::PI;
 
+use crate::dist::fraction;
+
 /// P(T <= t) with `df > 0` degrees of freedom; small tails on the left keep their relative accuracy.
 pub(crate) fn cdf(t: f64, df: f64) -> f64 {
     if t <= 0.0 { Half::new(df).tail(-t) } else { 1.0 - Half::new(df).tail(t) }
@@ -103,30 +105,6 @@ fn gamma_ratio(a: f64) -> f64 {
     let w = 1.0 / (z * z);
     let series = coefficients.iter().rev().fold(0.0, |sum, c| sum * w + c) / z;
     shift * z.sqrt() * series.exp()
-}
-
-/// The continued fraction of I_x(a, b) a B(a, b) / (x^a (1-x)^b) (DLMF 8.17.22) by Lentz's method; fast for
-/// x < (a + 1)/(a + b + 2), where about sqrt(a + b) terms are needed.
-fn fraction(a: f64, b: f64, x: f64) -> f64 {
-    // Stands for a zero denominator, which Lentz's recurrence may meet and survives with any tiny value.
-    const TINY: f64 = 1e-300;
-    let guard = |v: f64| if v.abs() < TINY { TINY } else { v };
-    let (mut c, mut d, mut value) = (1.0, 0.0, 1.0);
-    for j in 1..100_000u32 {
-        let m = f64::from(j / 2);
-        let numerator = if j % 2 == 0 {
-            m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m))
-        } else {
-            -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0))
-        };
-        d = 1.0 / guard(1.0 + numerator * d);
-        c = guard(1.0 + numerator / c);
-        value *= c * d;
-        if (c * d - 1.0).abs() <= f64::EPSILON {
-            break;
-        }
-    }
-    1.0 / value
 }
 
 #[cfg(test)]
