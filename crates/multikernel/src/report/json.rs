@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::draws::draws_json;
 use crate::data::{BundledSet, bundled_sets};
 use crate::evaluate::{Evaluation, Fold, KernelSummary, Metrics, PlanResult, Spread};
 use crate::linalg::Matrix;
@@ -137,6 +138,7 @@ pub fn model_json(model: &Model) -> String {
         "bank": model.bank(),
         "kernels": kernels,
         "class_weights": model.class_weights().as_ref().map(of_class),
+        "draws": model.draws().as_ref().map(draws_json),
         "classes": model.classes(),
         "features": model.features(),
         "scale": model.scale(),

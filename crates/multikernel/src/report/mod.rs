@@ -1,6 +1,7 @@
 //! What people and programs read: tables and bars for a terminal, JSON for the rest.
 
 mod bars;
+mod draws;
 mod json;
 mod stream;
 mod table;

@@ -1,5 +1,6 @@
 //! Evaluations and models as a person reads them in a terminal.
 
+use super::draws::draws_text;
 use super::json::confusion;
 use super::{Table, bars, count};
 use crate::evaluate::{Evaluation, Fold, KernelSummary, LEVEL, Paired, PlanResult, Spread};
@@ -161,7 +162,8 @@ fn confusion_table(result: &PlanResult, classes: &[String]) -> Table {
     table
 }
 
-/// A model as text: what it is, how it was trained, and its kernel weights drawn as bars.
+/// A model as text: what it is, how it was trained, and its kernel weights: as bars, or with their
+/// intervals and diagnostics where they were drawn.
 pub fn model_text(model: &Model) -> String {
     let (n_samples, dataset, fingerprint) = model.trained_on();
     let params: Vec<String> = model.params().iter().map(|(name, value)| format!("{name} = {value}")).collect();
@@ -189,8 +191,13 @@ pub fn model_text(model: &Model) -> String {
     for warning in model.warnings() {
         text += &format!("warning: {warning}\n");
     }
+    let draws = model.draws();
+    text += &draws.as_ref().map_or(String::new(), draws_text);
     if let Some(weights) = model.weights() {
-        text += &format!("\nKernel weights\n{}", weight_bars(&model.kernel_names(), weights));
+        // Drawn weights have their table already, and bars would show their means once more.
+        if !draws.is_some_and(|draws| draws.variable("weights").is_some()) {
+            text += &format!("\nKernel weights\n{}", weight_bars(&model.kernel_names(), weights));
+        }
         if let Some(shares) = model.shares() {
             text += &format!("\nShares of the decision\n{}", weight_bars(&model.kernel_names(), shares));
         }
@@ -227,7 +234,7 @@ fn weight_bars(kernels: &[String], weights: &[f64]) -> String {
 }
 
 /// The text with its long decimals at four significant digits: `gaussian(0.9747232880672418)` as `gaussian(0.9747)`.
-fn short(text: &str) -> String {
+pub(super) fn short(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
