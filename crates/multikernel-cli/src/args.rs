@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Online(Online),
     /// Show what a model holds: method, settings, kernel weights
     Inspect(Inspect),
+    /// Write what a method drew, draw by draw, to a table
+    Draws(Draws),
     /// Run a table of a paper again, published figures beside ours
     Reproduce(Reproduce),
     /// The data sets that come with the program
@@ -353,6 +355,21 @@ pub(crate) struct Inspect {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The columns are chain and draw, counted from 0, then each number, such as weights[gaussian(1)].
+
+Examples:
+  multikernel draws m.multikernel --out draws.csv"
+)]
+pub(crate) struct Draws {
+    /// Model written by `multikernel train` with a method that samples
+    pub(crate) model: PathBuf,
+    /// File to write to: .csv, or .arrow where the program was built with the feature arrow
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: PathBuf,
 }
 
 #[derive(Debug, Args)]

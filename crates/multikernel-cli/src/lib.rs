@@ -6,6 +6,7 @@
 mod args;
 mod bar;
 mod data;
+mod draws;
 mod evaluate;
 mod inspect;
 mod list;
@@ -44,6 +45,7 @@ fn run(cli: Cli, registry: &Registry) -> Result<()> {
         Command::Evaluate(args) => evaluate::run(&args, registry),
         Command::Online(args) => online::run(&args, registry),
         Command::Inspect(args) => inspect::run(&args, registry),
+        Command::Draws(args) => draws::run(&args, registry),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Datasets(args) => list::datasets(&args),
         Command::Methods(args) => list::methods(&args, registry),

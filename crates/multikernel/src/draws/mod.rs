@@ -1,9 +1,11 @@
 //! What samplers drew: named numbers, draw by draw and chain by chain. Knows no method.
 
 mod diagnose;
+mod export;
 mod summary;
 
 pub use diagnose::{Diagnosis, diagnose};
+pub use export::DrawsFormat;
 pub use summary::{MEANINGS, Summary, Worst};
 
 use crate::error::{Error, Result};

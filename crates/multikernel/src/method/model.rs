@@ -8,7 +8,7 @@ use super::calibrate::Calibration;
 use super::prepare::{Kept, Missing, kernels_of_views, presence};
 use super::registry::Registry;
 use crate::data::{Expect, Preprocessor, Presence, Samples, Scaler, View, is_numbered};
-use crate::draws::Draws;
+use crate::draws::{Draws, DrawsFormat};
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::file::{self, Codec, Kind, Record};
@@ -199,6 +199,26 @@ impl Model {
             }
         }
         Some(draws)
+    }
+
+    /// Writes what was drawn to a file, by its ending `.csv` or, in builds with the feature `arrow`, `.arrow`: one row per draw
+    /// ([`Draws::encode`]). An error for models of methods that do not sample.
+    pub fn save_draws(&self, path: &Path) -> Result<()> {
+        let format = DrawsFormat::of(path)?;
+        let draws = self.draws().ok_or_else(|| {
+            let method = self.method();
+            Error::input(format!(
+                "the model has no draws: {method} does not sample; train with a method that does, such as bm3kl"
+            ))
+        })?;
+        let (_, dataset, fingerprint) = self.trained_on();
+        let about = [
+            ("method", self.method().to_string()),
+            ("seed", self.seed().to_string()),
+            ("dataset", dataset.to_string()),
+            ("fingerprint", fingerprint.to_string()),
+        ];
+        file::write_atomic(path, &draws.encode(format, &about)?)
     }
 
     /// Class names; predictions are indices into them.
