@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::linalg::{Matrix, axpy, dot};
 use crate::pool::Pool;
 use crate::simd::{Accumulate, PANEL, ROWS, accumulate, ln, solve_lower, solve_transposed};
+use crate::solve::product::room;
 
 /// Columns that are factored together.
 const BLOCK: usize = 64;
@@ -135,12 +136,6 @@ impl Cholesky {
         });
         Ok(packed)
     }
-}
-
-/// A matrix of zeros, or an error where there is no memory for it.
-fn room(n_rows: usize, n_cols: usize) -> Result<Matrix> {
-    Matrix::try_zeros(n_rows, n_cols)
-        .ok_or_else(|| Error::input(format!("no memory for a matrix of {n_rows} x {n_cols}; use fewer rows")))
 }
 
 fn stopped() -> Error {
