@@ -182,6 +182,11 @@ impl<'a> Pieces<'a> {
         Pieces { data: matrix.data.as_mut_ptr(), n_rows, n_cols, matrix: std::marker::PhantomData }
     }
 
+    /// Number of rows of the matrix.
+    pub(crate) fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
     /// Writes a square, whose rows begin `stride` numbers apart in `from`, turned over to (row, col).
     ///
     /// # Safety

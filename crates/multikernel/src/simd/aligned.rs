@@ -18,6 +18,19 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
+    /// Zeros, or `None` where there is no memory for them.
+    pub(crate) fn zeros(len: usize) -> Option<Buffer> {
+        let mut buffer = Buffer::default();
+        buffer.lines.try_reserve_exact(len.div_ceil(LINE / 8)).ok()?;
+        buffer.set_len(len);
+        Some(buffer)
+    }
+
+    /// Numbers it has held, and can hold again without more memory.
+    pub(crate) fn capacity(&self) -> usize {
+        self.lines.len() * (LINE / 8)
+    }
+
     /// Makes it `len` long; what it holds then is not defined, but some numbers.
     pub(crate) fn set_len(&mut self, len: usize) {
         let n_lines = len.div_ceil(LINE / 8);
@@ -53,9 +66,13 @@ pub(crate) fn skip_to_line<T>(values: &[T]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simd::check::bits;
 
     #[test]
     fn buffer_of_any_length_begins_at_a_line_and_keeps_what_is_written() {
+        let zeros = Buffer::zeros(1001).unwrap();
+        assert_eq!((zeros.len(), bits(&zeros), zeros.as_ptr().addr() % LINE), (1001, vec![0; 1001], 0));
+        assert!(Buffer::zeros(usize::MAX).is_none());
         let mut buffer = Buffer::default();
         assert_eq!((buffer.len(), buffer.iter().sum::<f64>()), (0, 0.0));
         for len in [0, 1, 7, 8, 9, 63, 64, 65, 1000, 3, 0, 4097] {

@@ -11,6 +11,7 @@ mod exp;
 mod ln;
 mod profile;
 mod reduce;
+mod tile;
 mod transpose;
 mod triangular;
 
@@ -20,8 +21,9 @@ pub(crate) use exp::{decay_into, exp};
 pub(crate) use ln::ln;
 pub(crate) use profile::{COEFFICIENTS, LINE, Line, OCTAVE_BITS, add_moments, add_profile};
 pub(crate) use reduce::{MOST_RAISES, NARROW_RATES, Real};
+pub(crate) use tile::{FEW, Lines, Tile, VECTOR, WIDE, sums};
 pub(crate) use transpose::{SIDE, transpose, transpose_raw};
-pub(crate) use triangular::{solve_lower, solve_transposed};
+pub(crate) use triangular::{backward, divide, factor, forward};
 
 /// The instruction sets the loops are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

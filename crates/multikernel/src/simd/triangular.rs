@@ -1,43 +1,198 @@
-//! Triangular systems with several right-hand sides side by side.
+//! Small triangular systems, and the Cholesky factor of one small block.
+//!
+//! A block is [`FEW`] x [`FEW`] and given by its columns; it goes with the inverses of its diagonal, because a product is many
+//! times faster than a division.
 
-use super::PANEL;
 use super::dispatched;
+use super::tile::{FEW, Lines, Tile, VECTOR, WIDE};
 
+/// Runs a piece of code for each column of a block, written out: a loop would keep the block in memory, not in registers.
+macro_rules! columns {
+    ($c:ident => $body:block) => {
+        columns!($c => $body, 0, 1, 2, 3, 4, 5, 6, 7)
+    };
+    ($c:ident => $body:block, $($value:literal),*) => {
+        $({
+            const $c: usize = $value;
+            $body
+        })*
+    };
+}
 dispatched! {
-    /// Overwrites the lines of `panel` with the solution x of `L x = panel`, for [`PANEL`] right-hand sides side by side. `lower`
-    /// holds L row by row, as many numbers as there are lines; what is above its diagonal is not read.
-    pub(crate) fn solve_lower(lower: &[f64], panel: &mut [[f64; PANEL]]) {
-        for c in 0..panel.len() {
-            let (done, rest) = panel.split_at_mut(c);
-            let row = &lower[c * (done.len() + rest.len())..];
-            let x = eliminated(&row[..c], done, rest[0]);
-            rest[0] = x.map(|x| x / row[c]);
+    /// Overwrites [`FEW`] lines of `width` numbers, `stride` apart in `right`, with the solution x of `L x = right - sums`: as
+    /// many systems side by side as a line has numbers.
+    pub(crate) fn divide(
+        right: &mut [f64],
+        stride: usize,
+        width: usize,
+        sums: &Tile,
+        block: Lines<'_>,
+        inverses: &[f64],
+    ) {
+        let inverses = &inverses[..FEW];
+        for v in (0..width).step_by(VECTOR) {
+            let mut x = difference(right, stride, sums, v);
+            columns!(C => {
+                scale::<C>(&mut x, inverses[C]);
+                eliminate::<C>(&mut x, block.line(C, FEW));
+            });
+            store(&x, right, stride, v);
         }
     }
 }
 
 dispatched! {
-    /// As [`solve_lower`] for `L' x = panel`; `columns` holds L column by column.
-    pub(crate) fn solve_transposed(columns: &[f64], panel: &mut [[f64; PANEL]]) {
-        let n = panel.len();
-        for c in (0..n).rev() {
-            let (rest, done) = panel.split_at_mut(c + 1);
-            let column = &columns[c * n..(c + 1) * n];
-            let x = eliminated(&column[c + 1..], done, rest[c]);
-            rest[c] = x.map(|x| x / column[c]);
-        }
+    /// Overwrites a block, whose columns are `stride` apart, with the Cholesky factor of `block - sums`, zero above its
+    /// diagonal, and says the inverses of its diagonal; or the first row whose pivot is not above its `least`, and that pivot.
+    pub(crate) fn factor(
+        block: &mut [f64],
+        stride: usize,
+        sums: &Tile,
+        least: &[f64],
+        inverses: &mut [f64],
+    ) -> Result<(), (usize, f64)> {
+        let (least, inverses) = (&least[..FEW], &mut inverses[..FEW]);
+        let mut x = difference(block, stride, sums, 0);
+        columns!(C => {
+            let pivot = x[C][C];
+            // Also where it is not a number.
+            if !(pivot > least[C] && pivot.is_finite()) {
+                return Err((C, pivot));
+            }
+            let root = pivot.sqrt();
+            inverses[C] = 1.0 / root;
+            scale::<C>(&mut x, inverses[C]);
+            x[C][C] = root;
+            let column = x[C];
+            eliminate::<C>(&mut x, &column);
+            x[C][..C].fill(0.0);
+        });
+        store(&x, block, stride, 0);
+        Ok(())
     }
 }
 
-/// `x - sum_k factors_k lines_k`, in order.
 #[inline(always)]
-fn eliminated(factors: &[f64], lines: &[[f64; PANEL]], mut x: [f64; PANEL]) -> [f64; PANEL] {
-    for (factor, line) in factors.iter().zip(lines) {
-        for l in 0..PANEL {
-            x[l] = (-factor).mul_add(line[l], x[l]);
+fn scale<const C: usize>(x: &mut [[f64; VECTOR]; FEW], factor: f64) {
+    for l in 0..VECTOR {
+        x[C][l] *= factor;
+    }
+}
+
+/// Takes line C, times the entries of the column, off the lines after it.
+#[inline(always)]
+fn eliminate<const C: usize>(x: &mut [[f64; VECTOR]; FEW], column: &[f64]) {
+    for r in C + 1..FEW {
+        for l in 0..VECTOR {
+            x[r][l] = (-column[r]).mul_add(x[C][l], x[r][l]);
+        }
+    }
+}
+
+/// One vector of each line, less its sums.
+#[inline(always)]
+fn difference(lines: &[f64], stride: usize, sums: &Tile, v: usize) -> [[f64; VECTOR]; FEW] {
+    let mut x = [[0.0; VECTOR]; FEW];
+    for r in 0..FEW {
+        let line = &lines[r * stride + v..][..VECTOR];
+        for l in 0..VECTOR {
+            x[r][l] = line[l] - sums[r][v + l];
         }
     }
     x
+}
+
+#[inline(always)]
+fn store(x: &[[f64; VECTOR]; FEW], lines: &mut [f64], stride: usize, v: usize) {
+    for (r, x) in x.iter().enumerate() {
+        lines[r * stride + v..][..VECTOR].copy_from_slice(x);
+    }
+}
+
+dispatched! {
+    /// Overwrites x with the solution of `L x = x - sums`, for one system of a whole number of blocks, [`WIDE`] rows at most;
+    /// `columns` are those of L.
+    pub(crate) fn forward(x: &mut [f64], sums: &[f64; WIDE], columns: Lines<'_>, inverses: &[f64]) {
+        let (vectors, _) = x.as_chunks_mut::<VECTOR>();
+        for (x, sums) in vectors.iter_mut().zip(sums.as_chunks::<VECTOR>().0) {
+            for l in 0..VECTOR {
+                x[l] -= sums[l];
+            }
+        }
+        for v in 0..vectors.len() {
+            let block = columns.skip(v * VECTOR, v * VECTOR);
+            let mut solved = vectors[v];
+            columns!(C => {
+                let column = block.line(C, VECTOR);
+                let value = solved[C] * inverses[v * VECTOR + C];
+                for l in 0..VECTOR {
+                    solved[l] = (-column[l]).mul_add(value, solved[l]);
+                }
+                solved[C] = value;
+            });
+            vectors[v] = solved;
+            for w in v + 1..vectors.len() {
+                let below = columns.skip(v * VECTOR, w * VECTOR);
+                for c in 0..VECTOR {
+                    let column = below.line(c, VECTOR);
+                    for l in 0..VECTOR {
+                        vectors[w][l] = (-column[l]).mul_add(solved[c], vectors[w][l]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+dispatched! {
+    /// Overwrites up to [`FEW`] numbers at the end of x with the last of the solution of `L' x = right`, and takes what they
+    /// add to the others off those, a whole number of vectors. `rows` are the last of L, as many as there are `inverses`; above
+    /// its diagonal is zero.
+    pub(crate) fn backward(x: &mut [f64], rows: Lines<'_>, inverses: &[f64]) {
+        let first = x.len() - inverses.len();
+        let (before, x) = x.split_at_mut(first);
+        match (<&mut [f64; FEW]>::try_from(&mut *x), <&[f64; FEW]>::try_from(inverses)) {
+            (Ok(x), Ok(inverses)) => {
+                let mut solved = *x;
+                columns!(C => {
+                    const R: usize = FEW - 1 - C;
+                    let (row, value) = (rows.skip(R, first).line(0, FEW), solved[R] * inverses[R]);
+                    for l in 0..FEW {
+                        solved[l] = (-row[l]).mul_add(value, solved[l]);
+                    }
+                    solved[R] = value;
+                });
+                *x = solved;
+                subtract(rows, &solved, before);
+            }
+            _ => {
+                for r in (0..x.len()).rev() {
+                    let (row, value) = (rows.skip(r, first).line(0, r), x[r] * inverses[r]);
+                    for l in 0..r {
+                        x[l] = (-row[l]).mul_add(value, x[l]);
+                    }
+                    x[r] = value;
+                    subtract(rows.skip(r, 0), &[value], before);
+                }
+            }
+        }
+    }
+}
+
+/// `x -= sum_r factors_r rows_r`, in order.
+#[inline(always)]
+fn subtract<const R: usize>(rows: Lines<'_>, factors: &[f64; R], x: &mut [f64]) {
+    let rows: [&[[f64; VECTOR]]; R] = std::array::from_fn(|r| rows.line(r, x.len()).as_chunks().0);
+    for (i, x) in x.as_chunks_mut::<VECTOR>().0.iter_mut().enumerate() {
+        let mut rest = *x;
+        for r in 0..R {
+            let row = &rows[r][i];
+            for l in 0..VECTOR {
+                rest[l] = (-factors[r]).mul_add(row[l], rest[l]);
+            }
+        }
+        *x = rest;
+    }
 }
 
 #[cfg(test)]
@@ -47,40 +202,116 @@ mod tests {
     use crate::simd::at_every_level;
     use crate::simd::check::{bits, uniform};
 
+    /// A lower triangle of numbers around 0 and a diagonal around 2.
+    fn triangle(rng: &mut Rng, n: usize) -> Vec<Vec<f64>> {
+        let mut entry = |i: usize, j: usize| match i.cmp(&j) {
+            std::cmp::Ordering::Less => 0.0,
+            std::cmp::Ordering::Equal => 1.5 + rng.uniform(),
+            std::cmp::Ordering::Greater => rng.uniform() - 0.5,
+        };
+        (0..n).map(|i| (0..n).map(|j| entry(i, j)).collect()).collect()
+    }
+
+    fn columns_of(lower: &[Vec<f64>]) -> Vec<f64> {
+        (0..lower.len()).flat_map(|c| lower.iter().map(move |row| row[c])).collect()
+    }
+
+    fn inverses(lower: &[Vec<f64>]) -> Vec<f64> {
+        lower.iter().enumerate().map(|(i, row)| 1.0 / row[i]).collect()
+    }
+
+    fn near(found: f64, expected: f64) {
+        assert!((found - expected).abs() <= 1e-12 * (1.0 + expected.abs()), "{found} for {expected}");
+    }
+
     #[test]
-    fn solutions_put_back_give_the_right_hand_sides_at_every_level() {
+    fn what_was_divided_multiplies_back_at_every_level() {
         let mut rng = Rng::new(1, 0);
-        for n in [0, 1, 2, 15, 16, 17, 64] {
-            let mut lower = uniform(&mut rng, n * n);
-            (0..n).for_each(|i| lower[i * n + i] += 1.5);
-            let at = |i: usize, j: usize| if j <= i { lower[i * n + j] } else { 0.0 };
-            let mut columns = vec![f64::NAN; n * n];
-            let mut rows = vec![f64::NAN; n * n];
-            for i in 0..n {
-                for j in 0..=i {
-                    (rows[i * n + j], columns[j * n + i]) = (at(i, j), at(i, j));
+        for (width, stride) in [(8, 8), (16, 19), (24, 24), (8, 24)] {
+            let lower = triangle(&mut rng, FEW);
+            let right = uniform(&mut rng, FEW * stride);
+            let sums: Tile = std::array::from_fn(|_| std::array::from_fn(|_| rng.uniform()));
+            let (columns, inverses) = (columns_of(&lower), inverses(&lower));
+            let found = at_every_level(|| {
+                let mut x = right.clone();
+                divide(&mut x, stride, width, &sums, Lines::new(&columns, FEW), &inverses);
+                bits(&x)
+            });
+            let x = |r: usize, l: usize| f64::from_bits(found[r * stride + l]);
+            for (r, row) in lower.iter().enumerate() {
+                for l in 0..width {
+                    near((0..FEW).map(|c| row[c] * x(c, l)).sum(), right[r * stride + l] - sums[r][l]);
                 }
+                (width..stride).for_each(|l| assert_eq!(x(r, l), right[r * stride + l]));
             }
-            let right: Vec<[f64; PANEL]> = (0..n).map(|_| std::array::from_fn(|_| rng.uniform())).collect();
-            let flat = |panel: &[[f64; PANEL]]| bits(panel.as_flattened());
-            for transposed in [false, true] {
-                let solved = at_every_level(|| {
-                    let mut panel = right.clone();
-                    if transposed {
-                        solve_transposed(&columns, &mut panel)
-                    } else {
-                        solve_lower(&rows, &mut panel)
-                    }
-                    flat(&panel)
-                });
-                let x = |i: usize, l: usize| f64::from_bits(solved[i * PANEL + l]);
-                for (i, right) in right.iter().enumerate() {
-                    for (l, right) in right.iter().enumerate() {
-                        let terms = (0..n).map(|k| if transposed { at(k, i) } else { at(i, k) } * x(k, l));
-                        let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), t| (sum + t, size + t.abs()));
-                        assert!((sum - right).abs() <= 1e-13 * (1.0 + size), "{n}, {transposed}: {sum} for {right}");
-                    }
-                }
+        }
+    }
+
+    #[test]
+    fn factor_of_a_block_multiplies_back_and_names_a_pivot_that_is_too_small_at_every_level() {
+        let mut rng = Rng::new(2, 0);
+        let lower = triangle(&mut rng, FEW);
+        let entry = |r: usize, c: usize| (0..FEW).map(|k| lower[r][k] * lower[c][k]).sum::<f64>();
+        let sums: Tile = std::array::from_fn(|_| std::array::from_fn(|_| rng.uniform()));
+        let stride = 11;
+        let block = |less: f64| -> Vec<f64> {
+            let value = |c: usize, r: usize| if r < FEW { entry(r, c) + sums[c][r] } else { 7.0 };
+            let mut block: Vec<f64> = (0..FEW * stride).map(|e| value(e / stride, e % stride)).collect();
+            block[5 * stride + 5] -= less;
+            block
+        };
+        let run = |less: f64, least: f64| {
+            at_every_level(|| {
+                let (mut x, mut inverses) = (block(less), [0.0; FEW]);
+                let outcome = factor(&mut x, stride, &sums, &[least; FEW], &mut inverses);
+                (bits(&x), bits(&inverses), outcome.map_err(|(row, pivot)| (row, bits(&[pivot])[0])))
+            })
+        };
+        let (x, inverses, outcome) = run(0.0, 0.0);
+        assert_eq!(outcome, Ok(()));
+        for c in 0..FEW {
+            (0..FEW).for_each(|r| near(f64::from_bits(x[c * stride + r]), lower[r][c]));
+            (0..c).for_each(|r| assert_eq!(x[c * stride + r], 0));
+            (FEW..stride).for_each(|r| assert_eq!(f64::from_bits(x[c * stride + r]), 7.0));
+            near(f64::from_bits(inverses[c]), 1.0 / lower[c][c]);
+        }
+        let pivot = lower[5][5] * lower[5][5];
+        let (row, found) = run(pivot + 1.0, 0.0).2.unwrap_err();
+        assert_eq!(row, 5);
+        near(f64::from_bits(found), -1.0);
+        assert_eq!(run(pivot - 0.1, 0.2).2.unwrap_err().0, 5);
+        assert_eq!(run(f64::NAN, 0.0).2.unwrap_err().0, 5);
+        assert_eq!(run(f64::NEG_INFINITY, 0.0).2.unwrap_err().0, 5);
+    }
+
+    #[test]
+    fn forward_and_backward_multiply_back_at_every_level() {
+        let mut rng = Rng::new(3, 0);
+        for n in [8, 16, 24] {
+            let (lower, right) = (triangle(&mut rng, n), uniform(&mut rng, n));
+            let sums: [f64; WIDE] = std::array::from_fn(|_| rng.uniform());
+            let (columns, inverses) = (columns_of(&lower), inverses(&lower));
+            let x = at_every_level(|| {
+                let mut x = right.clone();
+                forward(&mut x, &sums, Lines::new(&columns, n), &inverses);
+                bits(&x)
+            });
+            for (i, row) in lower.iter().enumerate() {
+                near((0..n).map(|k| row[k] * f64::from_bits(x[k])).sum(), right[i] - sums[i]);
+            }
+        }
+        for n in (1..=FEW).flat_map(|n| [n, n + 8, n + 24]) {
+            let (lower, right) = (triangle(&mut rng, n), uniform(&mut rng, n));
+            let (rows, inverses) = (lower.concat(), inverses(&lower));
+            let first = (n - 1) / FEW * FEW;
+            let x = at_every_level(|| {
+                let mut x = right.clone();
+                backward(&mut x, Lines::new(&rows[first * n..], n), &inverses[first..]);
+                bits(&x)
+            });
+            for i in 0..n {
+                let taken: f64 = (first..n).map(|k| lower[k][i] * f64::from_bits(x[k])).sum();
+                near(taken + if i < first { f64::from_bits(x[i]) } else { 0.0 }, right[i]);
             }
         }
     }

@@ -1,23 +1,20 @@
 //! Symmetric positive definite matrices: factor, determinant, systems, inverse.
 //!
-//! Blocked by 64 columns, which are brought up to date with all columns to their left by sums of products as long as
-//! possible, the loop that also computes inner products between points. Every sum has a fixed order, and work is cut by the
-//! shape alone: the same bits for any number of threads and any instruction set.
+//! Matrices are cut into panels of 24 rows, and everything but squares of eight on the diagonal is sums of products as long as
+//! possible, computed in registers (`simd::sums`). Every sum has a fixed order, and work is cut by the shape alone: the same
+//! bits for any number of threads and any instruction set.
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
-use crate::linalg::{Matrix, axpy, dot};
+use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::simd::{Accumulate, PANEL, ROWS, accumulate, ln, solve_lower, solve_transposed};
-use crate::solve::product::room;
-
-/// Columns that are factored together.
-const BLOCK: usize = 64;
-/// Columns of the inverse computed together: panels that use a piece of the factor while it is in the cache.
-const STRIP: usize = 2 * PANEL;
+use crate::simd::{FEW, Lines, WIDE, backward, divide, factor, forward, ln, sums};
+use crate::solve::panels::{Panels, symmetric};
 
 /// `A = L L'` of a symmetric positive definite matrix.
 ///
-/// Memory: n^2 numbers, n^2 more while it is computed, and 2 n^2 for an inverse. The same bits for any number of threads.
+/// Memory: 1.5 n^2 numbers, and as much for an inverse. The same bits for any number of threads.
 ///
 /// ```
 /// use multikernel::{Matrix, Pool, solve::cholesky::Cholesky};
@@ -29,9 +26,20 @@ const STRIP: usize = 2 * PANEL;
 /// assert!((factor.log_determinant() - 4f64.ln()).abs() < 1e-15);
 /// # Ok::<(), multikernel::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Cholesky {
     lower: Matrix,
+    /// The same in panels of rows, column by column.
+    panels: Panels,
+    /// One over the diagonal.
+    inverses: Vec<f64>,
+}
+
+impl PartialEq for Cholesky {
+    fn eq(&self, other: &Self) -> bool {
+        // The rest follows from it.
+        self.lower == other.lower
+    }
 }
 
 impl Cholesky {
@@ -40,27 +48,29 @@ impl Cholesky {
     ///
     /// # Errors
     /// [`Error::NotDefinite`] where a pivot is not above n roundings of its diagonal entry, [`Error::Stopped`] where `stop`
-    /// said so, and a matrix that is not square or leaves no memory for as much again.
+    /// said so, and a matrix that is not square or leaves no memory for half as much again.
     pub fn new(mut matrix: Matrix, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Cholesky> {
         let n = matrix.n_rows();
         if matrix.n_cols() != n {
             let cols = matrix.n_cols();
             return Err(Error::input(format!("only square matrices have a Cholesky factor, got {n} x {cols}")));
         }
-        let least: Vec<f64> = (0..n).map(|i| n as f64 * f64::EPSILON * matrix.get(i, i).abs()).collect();
-        // The columns to the left of the present block, as `accumulate` wants its few points.
-        let mut left = room(n.next_multiple_of(PANEL), n)?;
-        for block in (0..n).step_by(BLOCK) {
+        let mut panels = Panels::of_lower(&matrix, pool)?;
+        let mut least: Vec<f64> = (0..n).map(|i| n as f64 * f64::EPSILON * matrix.get(i, i).abs()).collect();
+        least.resize(panels.size(), 0.0);
+        let mut inverses = vec![0.0; panels.size()];
+        for p in 0..panels.count() {
             if stop() {
                 return Err(stopped());
             }
-            let cols = block..(block + BLOCK).min(n);
-            update(&mut matrix, left.data(), cols.clone(), pool);
-            factor(&mut matrix, cols.clone(), &least)?;
-            divide(&mut matrix, left.data_mut(), cols, pool);
+            let (first, width) = (p * WIDE, panels.width(p));
+            factor_panel(panels.panel_mut(p), width, first, &least, &mut inverses)?;
+            panels.each_after(p, 2 * first * WIDE, pool, |own, panel, lanes| {
+                divide_panel(own, panel, lanes, first, &inverses[first..first + width]);
+            });
         }
-        (0..n).for_each(|i| matrix.row_mut(i)[i + 1..].fill(0.0));
-        Ok(Cholesky { lower: matrix })
+        panels.write_lower(&mut matrix, pool);
+        Ok(Cholesky { lower: matrix, panels, inverses })
     }
 
     /// `L`, zero above its diagonal.
@@ -80,61 +90,124 @@ impl Cholesky {
 
     /// `A^-1 B` for B of n x c. Cost: 2 n^2 c operations on the calling thread; for c near n take [`Cholesky::inverse`].
     pub fn solve(&self, right: &Matrix) -> Result<Matrix> {
-        let (n, c) = (self.size(), right.n_cols());
+        let (n, mut sides) = (self.size(), self.forward(right)?);
+        for first in (0..n).step_by(FEW).rev() {
+            let end = (first + FEW).min(n);
+            let rows = Lines::new(&self.lower.data()[first * n..], n);
+            for x in sides.chunks_exact_mut(self.panels.size()) {
+                backward(&mut x[..end], rows, &self.inverses[first..end]);
+            }
+        }
+        Ok(self.columns(&sides, right.n_cols()))
+    }
+
+    /// `L^-1 B` for B of n x c: its squared length is that of B in the metric of `A^-1`. Cost: n^2 c operations on the calling
+    /// thread.
+    ///
+    /// ```
+    /// use multikernel::{Matrix, Pool, solve::cholesky::Cholesky};
+    /// let a = Matrix::from_vec(2, 2, vec![4.0, 2.0, 2.0, 2.0])?;
+    /// let factor = Cholesky::new(a, &Pool::new(1)?, &|| false)?;
+    /// assert_eq!(factor.half_solve(&Matrix::from_vec(2, 1, vec![2.0, 4.0])?)?.data(), &[1.0, 3.0]);
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn half_solve(&self, right: &Matrix) -> Result<Matrix> {
+        Ok(self.columns(&self.forward(right)?, right.n_cols()))
+    }
+
+    /// `L^-1 B`, one right-hand side after the other, each with zeros up to the size of the panels.
+    fn forward(&self, right: &Matrix) -> Result<Vec<f64>> {
+        let (n, c, size) = (self.size(), right.n_cols(), self.panels.size());
         if right.n_rows() != n {
             return Err(Error::input(format!("right-hand sides have {} rows, the factor {n}", right.n_rows())));
         }
-        let mut x = right.clone();
-        for i in 0..n {
-            let (done, rest) = x.data_mut().split_at_mut(i * c);
-            let (row, x) = (self.lower.row(i), &mut rest[..c]);
-            done.chunks_exact(c.max(1)).zip(row).for_each(|(done, &l)| axpy(-l, done, x));
-            x.iter_mut().for_each(|x| *x /= row[i]);
+        let mut sides = vec![0.0; c * size];
+        for (i, row) in right.rows().enumerate() {
+            row.iter().zip(sides.chunks_exact_mut(size)).for_each(|(&value, side)| side[i] = value);
         }
-        for i in (0..n).rev() {
-            let (open, rest) = x.data_mut().split_at_mut(i * c);
-            let (row, x) = (self.lower.row(i), &mut rest[..c]);
-            x.iter_mut().for_each(|x| *x /= row[i]);
-            open.chunks_exact_mut(c.max(1)).zip(row).for_each(|(open, &l)| axpy(-l, x, open));
+        // What is solved so far, the right-hand sides of a row side by side.
+        let mut solved = vec![0.0; n * c];
+        let mut tile = [[0.0; WIDE]; FEW];
+        for (p, first) in (0..n).step_by(WIDE).enumerate() {
+            let (lines, rows) = (self.panels.lines(p), first..first + self.panels.width(p));
+            let mut side = 0;
+            while side < c {
+                // As many at once as are left: 8, 4, 2 or 1.
+                let count = 1 << (c - side).min(FEW).ilog2();
+                sums(Lines::new(&solved, c).skip(0, side), count, lines, rows.len(), first, &mut tile);
+                for (side, sums) in (side..).zip(&tile[..count]) {
+                    let x = &mut sides[side * size..][rows.clone()];
+                    forward(x, sums, lines.skip(first, 0), &self.inverses[rows.clone()]);
+                    x.iter().zip(first..n).for_each(|(&x, i)| solved[i * c + side] = x);
+                }
+                side += count;
+            }
         }
-        Ok(x)
+        Ok(sides)
+    }
+
+    /// Right-hand sides, one after the other, as the columns of a matrix.
+    fn columns(&self, sides: &[f64], count: usize) -> Matrix {
+        Matrix::from_fn(self.size(), count, |i, side| sides[side * self.panels.size() + i])
+    }
+
+    /// `L z`: a draw from the normal distribution with covariance A, if z is one of independent standard normals. Cost: n^2
+    /// operations.
+    ///
+    /// ```
+    /// use multikernel::{Matrix, Pool, solve::cholesky::Cholesky};
+    /// let a = Matrix::from_vec(2, 2, vec![4.0, 2.0, 2.0, 2.0])?;
+    /// let factor = Cholesky::new(a, &Pool::new(1)?, &|| false)?;
+    /// assert_eq!(factor.multiply_lower(&[1.0, 10.0]), vec![2.0, 11.0]);
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If z is not as long as the factor has rows.
+    pub fn multiply_lower(&self, z: &[f64]) -> Vec<f64> {
+        let n = self.size();
+        assert_eq!(z.len(), n, "the factor has {n} rows");
+        let mut out = vec![0.0; n];
+        let mut tile = [[0.0; WIDE]; FEW];
+        for (p, out) in out.chunks_mut(WIDE).enumerate() {
+            let depth = p * WIDE + out.len();
+            sums(Lines::new(z, 1), 1, self.panels.lines(p), self.panels.width(p), depth, &mut tile);
+            out.copy_from_slice(&tile[0][..out.len()]);
+        }
+        out
     }
 
     /// `A^-1`, symmetric to the last bit. Cost: 2 n^3 / 3 operations. `stop` is asked now and then: [`Error::Stopped`].
     pub fn inverse(&self, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Matrix> {
-        let n = self.size();
-        let packed = self.packed(pool)?;
-        let blocks: Vec<Block> = (0..n).step_by(BLOCK).map(|start| Block::new(&self.lower, start)).collect();
-        let strips = pool.map(n.div_ceil(STRIP), |strip| {
-            if stop() { None } else { Some(columns(strip * STRIP, packed.data(), &blocks, n)) }
+        let (n, size) = (self.size(), self.panels.size());
+        let halted = AtomicBool::new(false);
+        // The inverse of the factor in panels of columns, each from its diagonal on.
+        let mut half = Panels::zeros(n, |columns| size - columns.start)?;
+        half.each(pool, n.pow(3) / 3, |columns, panel| {
+            if stop() {
+                return halted.store(true, Ordering::Relaxed);
+            }
+            self.invert_panel(columns.start, columns.len(), panel);
         });
-        let strips: Vec<Vec<Vec<[f64; PANEL]>>> = strips.into_iter().collect::<Option<_>>().ok_or_else(stopped)?;
-        let mut inverse = room(n, n)?;
-        // Entry (i, j) is computed where j is the column of a panel that begins at or before row i.
-        let entry = |i: usize, j: usize| {
-            let (row, col) = (i.max(j), i.min(j));
-            let panel = &strips[col / STRIP][col % STRIP / PANEL];
-            panel[row - first_row(col)][col % PANEL]
-        };
-        pool.chunks_mut(inverse.data_mut(), n, |i, row| {
-            row.iter_mut().enumerate().for_each(|(j, value)| *value = entry(i, j));
-        });
-        Ok(inverse)
+        if halted.into_inner() || stop() {
+            return Err(stopped());
+        }
+        symmetric(n, n.pow(3) / 3, pool, |row, panel, width, tile| {
+            let few = half.lines(row / WIDE).skip(row % WIDE, row % WIDE);
+            sums(few, FEW, half.lines(panel).skip(row - panel * WIDE, 0), width, size - row, tile);
+        })
     }
 
-    /// The factor as `accumulate` wants its few points, [`ROWS`] rows of `S` at a time, column by column: `S = L` below the
-    /// diagonal blocks and `L'` above.
-    fn packed(&self, pool: &Pool) -> Result<Matrix> {
-        let n = self.size();
-        let mut packed = room(n.next_multiple_of(ROWS), n)?;
-        pool.chunks_mut(packed.data_mut(), ROWS * n, |group, packed| {
-            for (k, packed) in packed.chunks_exact_mut(ROWS).enumerate() {
-                for (i, value) in (group * ROWS..n).zip(packed) {
-                    *value = self.lower.get(i.max(k), i.min(k));
-                }
-            }
-        });
-        Ok(packed)
+    /// Some columns of `L^-1`, from the row with the number of the first on: those of the identity, divided by L.
+    fn invert_panel(&self, first: usize, width: usize, panel: &mut [f64]) {
+        let mut tile = [[0.0; WIDE]; FEW];
+        (0..width).for_each(|c| panel[c * width + c] = 1.0);
+        for row in (first..self.panels.size()).step_by(FEW) {
+            let few = self.panels.lines(row / WIDE).skip(0, row % WIDE);
+            let (done, open) = panel.split_at_mut((row - first) * width);
+            sums(few.skip(first, 0), FEW, Lines::new(done, width), width, row - first, &mut tile);
+            divide(open, width, width, &tile, few.skip(row, 0), &self.inverses[row..]);
+        }
     }
 }
 
@@ -142,151 +215,37 @@ fn stopped() -> Error {
     Error::Stopped("stopped while a matrix was factored".into())
 }
 
-/// Takes the products of all columns to the left off the columns `cols`, on and below the diagonal block.
-fn update(matrix: &mut Matrix, left: &[f64], cols: std::ops::Range<usize>, pool: &Pool) {
-    let (n, depth, width) = (matrix.n_rows(), cols.start, cols.len());
-    if depth == 0 {
-        return;
-    }
-    let mut panels = vec![0.0; width.next_multiple_of(PANEL) * depth];
-    for (c, i) in cols.clone().enumerate() {
-        let panel = &mut panels[c / PANEL * PANEL * depth..];
-        for (k, &value) in matrix.row(i)[..depth].iter().enumerate() {
-            panel[k * PANEL + c % PANEL] = value;
-        }
-    }
-    pool.chunks_mut(&mut matrix.data_mut()[depth * n..], ROWS * n, |group, rows| {
-        let few = &left[(depth / ROWS + group) * ROWS * n..][..ROWS * depth];
-        let mut products = [0.0; ROWS * BLOCK];
-        // One panel after the other, while the few points stay in the cache.
-        for (panel, first) in panels.chunks_exact(PANEL * depth).zip((0..width).step_by(PANEL)) {
-            let here = PANEL.min(width - first);
-            let count = rows.len() / n;
-            accumulate(Accumulate::Product, few, panel, here, &mut products[..count * here]);
-            for (row, products) in rows.chunks_exact_mut(n).zip(products.chunks_exact(here)) {
-                let row = &mut row[depth + first..depth + first + here];
-                row.iter_mut().zip(products).for_each(|(value, product)| *value -= product);
-            }
-        }
-    });
-}
-
-/// Factors a diagonal block.
-fn factor(matrix: &mut Matrix, cols: std::ops::Range<usize>, least: &[f64]) -> Result<()> {
-    for i in cols.clone() {
-        for j in cols.start..=i {
-            let rest = matrix.get(i, j) - dot(&matrix.row(i)[cols.start..j], &matrix.row(j)[cols.start..j]);
-            if i > j {
-                matrix.set(i, j, rest / matrix.get(j, j));
-                continue;
-            }
-            // Also where it is not a number.
-            if !(rest > least[i] && rest.is_finite()) {
-                return Err(Error::NotDefinite { row: i, pivot: rest });
-            }
-            matrix.set(i, i, rest.sqrt());
+/// Factors the diagonal block of a panel, all columns to the left of which are done.
+fn factor_panel(panel: &mut [f64], width: usize, first: usize, least: &[f64], inverses: &mut [f64]) -> Result<()> {
+    let mut tile = [[0.0; WIDE]; FEW];
+    for lane in (0..width).step_by(FEW) {
+        let row = first + lane;
+        let (done, open) = panel.split_at_mut(row * width);
+        let lines = Lines::new(done, width).skip(0, lane);
+        sums(lines, FEW, lines, width - lane, row, &mut tile);
+        let open = &mut open[lane..];
+        factor(open, width, &tile, &least[row..], &mut inverses[row..])
+            .map_err(|(r, pivot)| Error::NotDefinite { row: row + r, pivot })?;
+        // The rest of the panel is divided by the block that was just factored: a copy, because both lie in the same lines.
+        if lane + FEW < width {
+            let block: [[f64; FEW]; FEW] = std::array::from_fn(|c| std::array::from_fn(|r| open[c * width + r]));
+            tile.iter_mut().for_each(|line| line.rotate_left(FEW));
+            let block = Lines::new(block.as_flattened(), FEW);
+            divide(&mut open[FEW..], width, width - lane - FEW, &tile, block, &inverses[row..]);
         }
     }
     Ok(())
 }
 
-/// Divides the columns `cols` below their diagonal block by it, and keeps them in `left` too.
-fn divide(matrix: &mut Matrix, left: &mut [f64], cols: std::ops::Range<usize>, pool: &Pool) {
-    let (n, width) = (matrix.n_rows(), cols.len());
-    let block = Block::new(matrix, cols.start);
-    let below = cols.end * n;
-    if below == n * n {
-        return;
-    }
-    let rows = matrix.data_mut()[below..].chunks_mut(PANEL * n);
-    pool.each(rows.zip(left[below..].chunks_mut(PANEL * n)).collect(), |(rows, left)| {
-        let mut panel = vec![[0.0; PANEL]; width];
-        for (r, row) in rows.chunks_exact(n).enumerate() {
-            panel.iter_mut().zip(&row[cols.clone()]).for_each(|(line, &value)| line[r] = value);
-        }
-        solve_lower(&block.rows, &mut panel);
-        for (r, row) in rows.chunks_exact_mut(n).enumerate() {
-            row[cols.clone()].iter_mut().zip(&panel).for_each(|(value, line)| *value = line[r]);
-        }
-        for (g, left) in left.chunks_exact_mut(ROWS * n).enumerate() {
-            for (left, line) in left[ROWS * cols.start..].chunks_exact_mut(ROWS).zip(&panel) {
-                left.copy_from_slice(&line[g * ROWS..(g + 1) * ROWS]);
-            }
-        }
-    });
-}
-
-/// A diagonal block of the factor, row by row and column by column.
-struct Block {
-    start: usize,
-    size: usize,
-    rows: Vec<f64>,
-    columns: Vec<f64>,
-}
-
-impl Block {
-    fn new(lower: &Matrix, start: usize) -> Block {
-        let size = BLOCK.min(lower.n_rows() - start);
-        let of = |at: &dyn Fn(usize, usize) -> f64| {
-            (0..size * size).map(|e| at(start + e / size, start + e % size)).collect::<Vec<f64>>()
-        };
-        Block { start, size, rows: of(&|i, j| lower.get(i, j)), columns: of(&|i, j| lower.get(j, i)) }
-    }
-}
-
-/// The row a panel of the inverse with this column begins at: that of its diagonal block.
-fn first_row(col: usize) -> usize {
-    col / BLOCK * BLOCK
-}
-
-/// The columns of the inverse from `strip` on, as panels of rows from [`first_row`] on: unit vectors, divided by L, then by L'.
-fn columns(strip: usize, packed: &[f64], blocks: &[Block], n: usize) -> Vec<Vec<[f64; PANEL]>> {
-    let first = first_row(strip);
-    let starts = (strip..(strip + STRIP).min(n)).step_by(PANEL);
-    let mut panels: Vec<Vec<[f64; PANEL]>> = starts
-        .map(|col| {
-            let mut panel = vec![[0.0; PANEL]; n - first];
-            (col..(col + PANEL).min(n)).for_each(|j| panel[j - first][j - col] = 1.0);
-            panel
-        })
-        .collect();
-    let blocks = &blocks[first / BLOCK..];
-    for block in blocks {
-        subtract(&mut panels, block, packed, n, first, first..block.start);
-        let here = block.start - first..block.start - first + block.size;
-        panels.iter_mut().for_each(|panel| solve_lower(&block.rows, &mut panel[here.clone()]));
-    }
-    for block in blocks.iter().rev() {
-        subtract(&mut panels, block, packed, n, first, block.start + block.size..n);
-        let here = block.start - first..block.start - first + block.size;
-        panels.iter_mut().for_each(|panel| solve_transposed(&block.columns, &mut panel[here.clone()]));
-    }
-    panels
-}
-
-/// Takes the products of the block's rows of the packed factor with the lines `with` off the block's lines.
-fn subtract(
-    panels: &mut [Vec<[f64; PANEL]>],
-    block: &Block,
-    packed: &[f64],
-    n: usize,
-    first: usize,
-    with: std::ops::Range<usize>,
-) {
-    if with.is_empty() {
-        return;
-    }
-    for i in (block.start..block.start + block.size).step_by(ROWS) {
-        let few = &packed[i * n + ROWS * with.start..i * n + ROWS * with.end];
-        for panel in panels.iter_mut() {
-            let mut products = [0.0; ROWS * PANEL];
-            let lines = panel[with.start - first..with.end - first].as_flattened();
-            accumulate(Accumulate::Product, few, lines, PANEL, &mut products);
-            let open = panel[i - first..].iter_mut().take(ROWS.min(block.start + block.size - i));
-            for (line, products) in open.zip(products.as_chunks::<PANEL>().0) {
-                line.iter_mut().zip(products).for_each(|(x, product)| *x -= product);
-            }
-        }
+/// Divides the columns from `first` on of a panel of `lanes` rows by the diagonal block of the panel they belong to, as many as
+/// there are inverses.
+fn divide_panel(own: Lines<'_>, panel: &mut [f64], lanes: usize, first: usize, inverses: &[f64]) {
+    let mut tile = [[0.0; WIDE]; FEW];
+    for lane in (0..inverses.len()).step_by(FEW) {
+        let row = first + lane;
+        let (done, open) = panel.split_at_mut(row * lanes);
+        sums(own.skip(0, lane), FEW, Lines::new(done, lanes), lanes, row, &mut tile);
+        divide(open, lanes, lanes, &tile, own.skip(row, lane), &inverses[lane..]);
     }
 }
 
@@ -357,7 +316,7 @@ mod tests {
             for r in c + 1..n {
                 let factor = rows[r][c] / rows[c][c];
                 let (above, below) = rows.split_at_mut(r);
-                axpy(-factor, &above[c], &mut below[0]);
+                below[0].iter_mut().zip(&above[c]).for_each(|(x, y)| *x -= factor * y);
             }
         }
         log

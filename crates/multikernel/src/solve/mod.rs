@@ -3,6 +3,7 @@
 pub mod cholesky;
 mod leap;
 pub mod nnls;
+mod panels;
 mod pass;
 pub mod product;
 pub mod program;

@@ -6,6 +6,8 @@
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
+use crate::simd::{FEW, WIDE, sums};
+use crate::solve::panels::{Panels, room, shared, symmetric};
 
 /// `A B` for A of m x k and B of k x n.
 ///
@@ -27,12 +29,24 @@ pub fn product(a: &Matrix, b: &Matrix, pool: &Pool) -> Result<Matrix> {
     if k != l {
         return Err(Error::input(format!("a matrix of {m} x {k} cannot be multiplied by one of {l} x {n}")));
     }
+    let (rows, columns) = (Panels::of_rows(a, pool)?, Panels::of_columns(b, pool)?);
     let mut out = room(m, n)?;
-    pool.chunks_mut(out.data_mut(), n, |i, row| {
-        for (x, line) in a.row(i).iter().zip(b.rows()) {
-            row.iter_mut().zip(line).for_each(|(sum, y)| *sum = x.mul_add(*y, *sum));
+    let strip = |p: usize, out: &mut [f64]| {
+        let mut tile = [[0.0; WIDE]; FEW];
+        for q in 0..columns.count() {
+            let here = q * WIDE..(q * WIDE + WIDE).min(n);
+            for (s, out) in out.chunks_mut(FEW * n).enumerate() {
+                sums(rows.lines(p).skip(0, s * FEW), FEW, columns.lines(q), columns.width(q), k, &mut tile);
+                let lines = out.chunks_exact_mut(n).zip(&tile);
+                lines.for_each(|(out, line)| out[here.clone()].copy_from_slice(&line[..here.len()]));
+            }
         }
-    });
+    };
+    if shared(2 * m * k * n) {
+        pool.chunks_mut(out.data_mut(), WIDE * n, strip);
+    } else {
+        out.data_mut().chunks_mut((WIDE * n).max(1)).enumerate().for_each(|(p, out)| strip(p, out));
+    }
     Ok(out)
 }
 
@@ -55,19 +69,17 @@ pub fn scaled_square(h: &Matrix, d: &[f64], pool: &Pool) -> Result<Matrix> {
     if d.len() != k {
         return Err(Error::input(format!("a matrix of {n} x {k} needs a diagonal of {k} numbers, got {}", d.len())));
     }
-    let entry = |i: usize, j: usize| {
-        let terms = h.row(i.max(j)).iter().zip(d).zip(h.row(i.min(j)));
-        terms.fold(0.0, |sum, ((x, d), y)| (x * d).mul_add(*y, sum))
-    };
-    let mut out = room(n, n)?;
-    pool.chunks_mut(out.data_mut(), n, |i, row| row.iter_mut().enumerate().for_each(|(j, out)| *out = entry(i, j)));
-    Ok(out)
-}
-
-/// A matrix of zeros, or an error where there is no memory for it.
-pub(crate) fn room(n_rows: usize, n_cols: usize) -> Result<Matrix> {
-    Matrix::try_zeros(n_rows, n_cols)
-        .ok_or_else(|| Error::input(format!("no memory for a matrix of {n_rows} x {n_cols}; use fewer rows")))
+    let plain = Panels::of_rows(h, pool)?;
+    let mut scaled = plain.clone();
+    scaled.each(pool, n * k, |rows, panel| {
+        for (line, d) in panel.chunks_exact_mut(rows.len()).zip(d) {
+            line.iter_mut().for_each(|value| *value *= d);
+        }
+    });
+    symmetric(n, n * n * k, pool, |row, panel, width, tile| {
+        let few = scaled.lines(row / WIDE).skip(0, row % WIDE);
+        sums(few, FEW, plain.lines(panel), width, k, tile);
+    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,194 @@
+//! Sums of products between a few lines of numbers and many: what products of matrices and triangular systems are made of.
+
+use super::dispatched;
+
+/// Numbers of one vector of the widest instruction set.
+pub(crate) const VECTOR: usize = 8;
+/// Most numbers of a wide line: three vectors.
+pub(crate) const WIDE: usize = 3 * VECTOR;
+/// Most numbers of a narrow line. Eight times three sums fill the registers and leave some for what is multiplied.
+pub(crate) const FEW: usize = 8;
+
+/// Sums of products: up to [`FEW`] lines of up to [`WIDE`].
+pub(crate) type Tile = [[f64; WIDE]; FEW];
+
+/// Lines of numbers that begin `stride` numbers apart; what is between them is not read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lines<'a> {
+    values: &'a [f64],
+    stride: usize,
+}
+
+impl<'a> Lines<'a> {
+    /// The first line begins with the first of `values`.
+    pub(crate) fn new(values: &'a [f64], stride: usize) -> Self {
+        Lines { values, stride }
+    }
+
+    /// All numbers from the first line on.
+    pub(crate) fn values(&self) -> &'a [f64] {
+        self.values
+    }
+
+    /// The same without the first lines, and without the first numbers of each line.
+    pub(crate) fn skip(&self, lines: usize, numbers: usize) -> Lines<'a> {
+        Lines { values: self.values.get(lines * self.stride + numbers..).unwrap_or(&[]), stride: self.stride }
+    }
+
+    /// The first `width` numbers of a line.
+    #[inline(always)]
+    pub(crate) fn line(&self, line: usize, width: usize) -> &'a [f64] {
+        &self.values[line * self.stride..][..width]
+    }
+
+    /// Whether there are so many lines of so many numbers.
+    fn has(&self, lines: usize, width: usize) -> bool {
+        width <= self.stride && (lines == 0 || self.values.len() >= (lines - 1) * self.stride + width)
+    }
+}
+
+/// `out[r][l] = sum_k few[k][r] many[k][l]` over the first `depth` lines, for r < `rows` (1, 2, 4 or 8) and l < `width` (8, 16 or
+/// 24).
+///
+/// Fused sums from 0 in the order of k: the bits depend neither on the instruction set nor on the tile an entry is part of.
+///
+/// # Panics
+/// If there are fewer lines than `depth`, or for other sizes.
+pub(crate) fn sums(few: Lines<'_>, rows: usize, many: Lines<'_>, width: usize, depth: usize, out: &mut Tile) {
+    assert!(few.has(depth, rows) && many.has(depth, width), "lines end too early");
+    assert!(matches!(rows, 1 | 2 | 4 | 8) && matches!(width, 8 | 16 | 24), "a tile of {rows} x {width}");
+    #[cfg(target_arch = "x86_64")]
+    if super::level() == super::Level::Avx512 {
+        // SAFETY: `level` found AVX-512 on this processor, and the lines are there, checked above.
+        return unsafe { sums_avx512(few, rows, many, width, depth, out) };
+    }
+    for v in (0..width).step_by(VECTOR) {
+        let mut part = |r: usize, count: usize| {
+            let mut square = [[0.0; VECTOR]; 4];
+            let to = &mut square[..count];
+            sums_plain(few.skip(0, r), many.skip(0, v), depth, to);
+            out[r..].iter_mut().zip(to).for_each(|(out, sums)| out[v..v + VECTOR].copy_from_slice(sums));
+        };
+        (0..rows).step_by(4).for_each(|r| part(r, rows.min(4)));
+    }
+}
+
+dispatched! {
+    /// One, two or four times one vector: as many sums as processors with sixteen registers can hold.
+    fn sums_plain(few: Lines<'_>, many: Lines<'_>, depth: usize, out: &mut [[f64; VECTOR]]) {
+        match out {
+            [out] => *std::array::from_mut(out) = vector(few, many, depth),
+            [first, second] => [*first, *second] = vector(few, many, depth),
+            _ => out.copy_from_slice(&vector::<4>(few, many, depth)),
+        }
+    }
+}
+
+#[inline(always)]
+fn vector<const R: usize>(few: Lines<'_>, many: Lines<'_>, depth: usize) -> [[f64; VECTOR]; R] {
+    let mut sums = [[0.0f64; VECTOR]; R];
+    for (x, y) in few.values.chunks(few.stride).zip(many.values.chunks(many.stride)).take(depth) {
+        let (x, y) = (&x[..R], &y[..VECTOR]);
+        for r in 0..R {
+            for l in 0..VECTOR {
+                sums[r][l] = x[r].mul_add(y[l], sums[r][l]);
+            }
+        }
+    }
+    sums
+}
+
+/// # Safety
+/// The processor must have AVX-512, and the lines `depth` lines of `rows` and `width` numbers.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn sums_avx512(few: Lines<'_>, rows: usize, many: Lines<'_>, width: usize, depth: usize, out: &mut Tile) {
+    macro_rules! of_width {
+        ($rows:literal) => {
+            match width {
+                // SAFETY: promised by the caller, here and below.
+                8 => unsafe { vectors_avx512::<$rows, 1>(few, many, depth, out) },
+                // SAFETY: as above.
+                16 => unsafe { vectors_avx512::<$rows, 2>(few, many, depth, out) },
+                // SAFETY: as above.
+                _ => unsafe { vectors_avx512::<$rows, 3>(few, many, depth, out) },
+            }
+        };
+    }
+    match rows {
+        1 => of_width!(1),
+        2 => of_width!(2),
+        4 => of_width!(4),
+        _ => of_width!(8),
+    }
+}
+
+/// Written in vectors: of arrays that fill the registers the compiler makes single numbers in memory, which is 15 times slower.
+///
+/// # Safety
+/// As for [`sums_avx512`], with R rows and V vectors.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn vectors_avx512<const R: usize, const V: usize>(
+    few: Lines<'_>,
+    many: Lines<'_>,
+    depth: usize,
+    out: &mut Tile,
+) {
+    use std::arch::x86_64::{_mm512_fmadd_pd, _mm512_loadu_pd, _mm512_set1_pd, _mm512_setzero_pd, _mm512_storeu_pd};
+    let mut sums = [[_mm512_setzero_pd(); V]; R];
+    let (mut x, mut y) = (few.values.as_ptr(), many.values.as_ptr());
+    for _ in 0..depth {
+        // SAFETY: V vectors of a line, promised by the caller.
+        let line: [_; V] = std::array::from_fn(|v| unsafe { _mm512_loadu_pd(y.add(v * VECTOR)) });
+        for (r, sums) in sums.iter_mut().enumerate() {
+            // SAFETY: one of R numbers of a line, promised by the caller.
+            let factor = _mm512_set1_pd(unsafe { *x.add(r) });
+            for (sum, line) in sums.iter_mut().zip(line) {
+                *sum = _mm512_fmadd_pd(factor, line, *sum);
+            }
+        }
+        // Past the end after the last line, where nothing is read.
+        (x, y) = (x.wrapping_add(few.stride), y.wrapping_add(many.stride));
+    }
+    for (out, sums) in out.iter_mut().zip(&sums) {
+        for (out, sum) in out.as_chunks_mut::<VECTOR>().0.iter_mut().zip(sums) {
+            // SAFETY: a whole vector of the tile.
+            unsafe { _mm512_storeu_pd(out.as_mut_ptr(), *sum) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dist::Rng;
+    use crate::simd::at_every_level;
+    use crate::simd::check::{bits, uniform};
+
+    #[test]
+    fn sums_are_fused_sums_in_order_for_any_tile_at_every_level() {
+        let mut rng = Rng::new(1, 0);
+        for (rows, width) in [1, 2, 4, 8].into_iter().flat_map(|rows| [8, 16, 24].map(|width| (rows, width))) {
+            for (depth, more) in [(0, 0), (1, 0), (2, 3), (7, 1), (33, 0), (100, 5)] {
+                let (strides, skip) = ([rows + more, width + 2 * more], more % 3);
+                let few = uniform(&mut rng, strides[0] * depth + skip);
+                let many = uniform(&mut rng, strides[1] * depth + skip);
+                let found = at_every_level(|| {
+                    let mut out = [[f64::NAN; WIDE]; FEW];
+                    let lines = |values, stride| Lines::new(values, stride).skip(0, skip);
+                    sums(lines(&few, strides[0]), rows, lines(&many, strides[1]), width, depth, &mut out);
+                    out.map(|line| bits(&line))
+                });
+                let entry = |r: usize, l: usize| {
+                    let term = |k: usize| (few[skip + k * strides[0] + r], many[skip + k * strides[1] + l]);
+                    (0..depth).map(term).fold(0.0, |sum, (x, y)| f64::mul_add(x, y, sum))
+                };
+                for (r, l) in (0..FEW).flat_map(|r| (0..WIDE).map(move |l| (r, l))) {
+                    let expected = if r < rows && l < width { entry(r, l) } else { f64::NAN };
+                    assert_eq!(found[r][l], bits(&[expected])[0], "{rows} x {width}, depth {depth}: {r}, {l}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Matrices cut into panels, the form in which `simd::sums` multiplies them.
+//!
+//! A panel holds up to [`WIDE`] rows (or columns) side by side, line by line of the other index: what a sum of products goes
+//! along lies in the order in which it is read. The last panel is as narrow as whole vectors allow.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::linalg::{Matrix, Pieces};
+use crate::pool::Pool;
+use crate::simd::{Buffer, FEW, Lines, SIDE, Tile, VECTOR, WIDE, transpose};
+
+/// Operations below which work stays on the thread that asks for it: handing it over takes longer.
+const LEAST_SHARED: usize = 2_000_000;
+
+/// The panels of one matrix.
+#[derive(Clone, Debug)]
+pub(super) struct Panels {
+    /// The rows of the matrix, and as many more as fill the last vector.
+    size: usize,
+    /// Where each panel begins in `values`, and the last ends.
+    starts: Vec<usize>,
+    values: Buffer,
+}
+
+/// Rows of a matrix of so many that make panels, with those that fill the last vector.
+pub(super) fn padded(n: usize) -> usize {
+    n.next_multiple_of(VECTOR)
+}
+
+impl Panels {
+    /// Panels of zeros: `depth` says the lines of the panel that holds the given rows.
+    pub(super) fn zeros(n: usize, depth: impl Fn(Range<usize>) -> usize) -> Result<Panels> {
+        let size = padded(n);
+        let mut starts = vec![0];
+        let mut end = 0;
+        for first in (0..size).step_by(WIDE) {
+            let rows = first..(first + WIDE).min(size);
+            end += rows.len() * depth(rows);
+            starts.push(end);
+        }
+        let memory = || Error::input(format!("no memory for a matrix of {n} rows; use fewer rows"));
+        let values = spare(end).ok_or_else(memory)?;
+        Ok(Panels { size, starts, values })
+    }
+
+    /// The rows of a matrix.
+    pub(super) fn of_rows(matrix: &Matrix, pool: &Pool) -> Result<Panels> {
+        let mut panels = Panels::zeros(matrix.n_rows(), |_| matrix.n_cols())?;
+        panels.each(pool, matrix.data().len(), |rows, panel| {
+            for row in rows.clone().step_by(FEW) {
+                pack(matrix, row, matrix.n_cols(), panel, row - rows.start, rows.len());
+            }
+        });
+        Ok(panels)
+    }
+
+    /// The columns of a matrix.
+    pub(super) fn of_columns(matrix: &Matrix, pool: &Pool) -> Result<Panels> {
+        let mut panels = Panels::zeros(matrix.n_cols(), |_| matrix.n_rows())?;
+        panels.each(pool, matrix.data().len(), |columns, panel| {
+            let taken = columns.start..columns.end.min(matrix.n_cols());
+            for (row, line) in matrix.rows().zip(panel.chunks_exact_mut(columns.len())) {
+                line[..taken.len()].copy_from_slice(&row[taken.clone()]);
+            }
+        });
+        Ok(panels)
+    }
+
+    /// What is on and below the diagonal of a square matrix; rows that fill the last vector are those of the identity.
+    pub(super) fn of_lower(matrix: &Matrix, pool: &Pool) -> Result<Panels> {
+        let n = matrix.n_rows();
+        let mut panels = Panels::zeros(n, |rows| rows.end)?;
+        panels.each(pool, matrix.data().len(), |rows, panel| {
+            for row in rows.clone().step_by(FEW) {
+                pack(matrix, row, row, panel, row - rows.start, rows.len());
+                // What is above the diagonal may be anything and stays zero.
+                for i in row..row + FEW {
+                    let mut at = |k: usize, value: f64| panel[k * rows.len() + i - rows.start] = value;
+                    if i < n {
+                        (row..=i).for_each(|k| at(k, matrix.get(i, k)));
+                    } else {
+                        at(i, 1.0);
+                    }
+                }
+            }
+        });
+        Ok(panels)
+    }
+
+    /// Writes a lower triangle back; what is above the diagonal becomes zero.
+    pub(super) fn write_lower(&self, matrix: &mut Matrix, pool: &Pool) {
+        let n = matrix.n_rows();
+        let write = |p: usize, out: &mut [f64]| {
+            let (first, width) = (p * WIDE, self.width(p));
+            let lines = self.lines(p);
+            for (s, out) in out.chunks_mut(FEW * n).enumerate() {
+                let (row, count) = (first + s * FEW, out.len() / n);
+                if count == SIDE {
+                    for k in (0..=row).step_by(SIDE) {
+                        transpose(lines.skip(k, s * FEW).values(), width, &mut out[k..], n);
+                    }
+                    out.chunks_exact_mut(n).for_each(|out| out[row + SIDE..].fill(0.0));
+                    continue;
+                }
+                for (r, out) in out.chunks_exact_mut(n).enumerate() {
+                    out.iter_mut().enumerate().for_each(|(k, out)| *out = lines.line(k, width)[s * FEW + r]);
+                }
+            }
+        };
+        if shared(matrix.data().len()) {
+            pool.chunks_mut(matrix.data_mut(), WIDE * n, write);
+        } else {
+            matrix.data_mut().chunks_mut((WIDE * n).max(1)).enumerate().for_each(|(p, out)| write(p, out));
+        }
+    }
+
+    /// Rows, those that fill the last vector among them.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Number of panels.
+    pub(super) fn count(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Rows of a panel.
+    pub(super) fn width(&self, panel: usize) -> usize {
+        WIDE.min(self.size - panel * WIDE)
+    }
+
+    /// A panel, line by line.
+    pub(super) fn lines(&self, panel: usize) -> Lines<'_> {
+        Lines::new(&self.values[self.starts[panel]..self.starts[panel + 1]], self.width(panel))
+    }
+
+    /// A panel to write to.
+    pub(super) fn panel_mut(&mut self, panel: usize) -> &mut [f64] {
+        &mut self.values[self.starts[panel]..self.starts[panel + 1]]
+    }
+
+    /// Calls `f` with a panel, each one after it, to write to, and the rows of that; on all threads if so many operations for
+    /// each of their rows are worth it.
+    pub(super) fn each_after(
+        &mut self,
+        panel: usize,
+        operations: usize,
+        pool: &Pool,
+        f: impl Fn(Lines<'_>, &mut [f64], usize) + Sync + Send,
+    ) {
+        let rest = self.size.saturating_sub((panel + 1) * WIDE);
+        let width = self.width(panel);
+        let mut panels = self.split();
+        let (done, after) = panels.split_at_mut(panel + 1);
+        let own = Lines::new(done[panel], width);
+        let items = after.iter_mut().enumerate();
+        let one = |(p, panel): (usize, &mut &mut [f64])| f(own, panel, WIDE.min(rest - p * WIDE));
+        if shared(operations * rest) { pool.each(items.collect(), one) } else { items.for_each(one) }
+    }
+
+    /// The panels to write to, in order.
+    pub(super) fn split(&mut self) -> Vec<&mut [f64]> {
+        let mut rest = &mut self.values[..];
+        let cut = |ends: &[usize]| rest.split_off_mut(..ends[1] - ends[0]).unwrap_or_default();
+        self.starts.windows(2).map(cut).collect()
+    }
+
+    /// Calls `f` with the rows of each panel and the panel, on all threads if so many operations are worth it.
+    pub(super) fn each(&mut self, pool: &Pool, operations: usize, f: impl Fn(Range<usize>, &mut [f64]) + Sync + Send) {
+        let size = self.size;
+        let items = self.split().into_iter().enumerate();
+        let one = |(p, panel): (usize, &mut [f64])| f(p * WIDE..(p * WIDE + WIDE).min(size), panel);
+        if shared(operations) { pool.each(items.collect(), one) } else { items.for_each(one) }
+    }
+}
+
+impl Drop for Panels {
+    fn drop(&mut self) {
+        keep(std::mem::take(&mut self.values));
+    }
+}
+
+/// Buffers each thread keeps for its next panels, and the numbers a buffer may have to be kept: half a matrix of 1,400 rows.
+///
+/// Fresh pages take longer to get from the system than matrices of a few hundred rows to factor.
+const KEPT: usize = 3;
+const MOST_KEPT: usize = 1 << 20;
+
+thread_local! {
+    static SPARE: RefCell<Vec<Buffer>> = const { RefCell::new(vec![]) };
+}
+
+/// Zeros, or `None` where there is no memory for them.
+fn spare(len: usize) -> Option<Buffer> {
+    // At the end of a thread there is nothing kept any more.
+    let kept = if len <= MOST_KEPT { SPARE.try_with(|kept| kept.borrow_mut().pop()).ok().flatten() } else { None };
+    match kept {
+        Some(mut buffer) if buffer.capacity() >= len => {
+            buffer.set_len(len);
+            buffer.fill(0.0);
+            Some(buffer)
+        }
+        _ => Buffer::zeros(len),
+    }
+}
+
+fn keep(buffer: Buffer) {
+    let room = |kept: &RefCell<Vec<Buffer>>| {
+        let mut kept = kept.borrow_mut();
+        if kept.len() < KEPT && buffer.capacity() <= MOST_KEPT {
+            kept.push(buffer);
+        }
+    };
+    // At the end of a thread it is given back to the system.
+    _ = SPARE.try_with(room);
+}
+
+/// Whether work of so many operations is worth handing over to other threads.
+pub(super) fn shared(operations: usize) -> bool {
+    operations >= LEAST_SHARED
+}
+
+/// Copies the first `depth` columns of up to [`FEW`] rows from `row` on to the lines of a panel, from `lane` on.
+fn pack(matrix: &Matrix, row: usize, depth: usize, panel: &mut [f64], lane: usize, width: usize) {
+    let (n, end) = (matrix.n_cols(), (row + FEW).min(matrix.n_rows()));
+    let done = if end == row + FEW { depth / SIDE * SIDE } else { 0 };
+    for k in (0..done).step_by(SIDE) {
+        transpose(&matrix.data()[row * n + k..], n, &mut panel[k * width + lane..], width);
+    }
+    for (lane, i) in (lane..).zip(row..end) {
+        let lines = panel[done * width..].chunks_exact_mut(width);
+        lines.zip(&matrix.row(i)[done..depth]).for_each(|(line, &value)| line[lane] = value);
+    }
+}
+
+/// A symmetric n x n matrix of which tiles below and on the diagonal are computed: `tile` is given the first of [`FEW`] rows,
+/// a panel of columns and how many of it are wanted.
+pub(super) fn symmetric(
+    n: usize,
+    operations: usize,
+    pool: &Pool,
+    tile: impl Fn(usize, usize, usize, &mut Tile) + Sync + Send,
+) -> Result<Matrix> {
+    let mut matrix = room(n, n)?;
+    let pieces = Pieces::new(&mut matrix);
+    let panel = |p: usize| {
+        let rows = p * WIDE..(p * WIDE + WIDE).min(padded(n));
+        let mut sums = [[0.0; WIDE]; FEW];
+        for q in 0..=p {
+            for row in rows.clone().step_by(FEW) {
+                let width = if q < p { WIDE } else { row + FEW - q * WIDE };
+                tile(row, q, width, &mut sums);
+                if q == p {
+                    mirror(&mut sums, row - rows.start);
+                }
+                put(&pieces, &sums, row, q * WIDE, width);
+            }
+        }
+    };
+    let count = padded(n).div_ceil(WIDE);
+    // Long panels first, so that threads end together.
+    if shared(operations) {
+        pool.map(count, |p| panel(count - 1 - p));
+    } else {
+        (0..count).for_each(panel);
+    }
+    Ok(matrix)
+}
+
+/// Makes the last square of a tile, which begins with this column, symmetric: what is below its diagonal is taken.
+fn mirror(tile: &mut Tile, col: usize) {
+    for r in 0..FEW {
+        for l in r + 1..FEW {
+            tile[r][col + l] = tile[l][col + r];
+        }
+    }
+}
+
+/// Writes a tile on or below the diagonal, and its mirror image.
+fn put(pieces: &Pieces<'_>, tile: &Tile, row: usize, col: usize, width: usize) {
+    let n = pieces.n_rows();
+    let here = col..(col + width).min(n);
+    for (i, line) in (row..n).zip(tile) {
+        // SAFETY: each tile is put once, by one thread, and tiles do not overlap.
+        unsafe { pieces.piece(i, here.clone()) }.copy_from_slice(&line[..here.len()]);
+    }
+    // A square on the diagonal is its own image.
+    for v in (0..width).step_by(VECTOR).filter(|v| col + v < row) {
+        if row + SIDE <= n {
+            // SAFETY: as above; images lie above the diagonal, tiles below.
+            unsafe { pieces.put_turned(&tile.as_flattened()[v..], WIDE, col + v, row) };
+            continue;
+        }
+        for l in v..v + VECTOR {
+            // SAFETY: as above.
+            let image = unsafe { pieces.piece(col + l, row..n) };
+            image.iter_mut().zip(tile).for_each(|(image, line)| *image = line[l]);
+        }
+    }
+}
+
+/// A matrix of zeros, or an error where there is no memory for it.
+pub(super) fn room(n_rows: usize, n_cols: usize) -> Result<Matrix> {
+    Matrix::try_zeros(n_rows, n_cols)
+        .ok_or_else(|| Error::input(format!("no memory for a matrix of {n_rows} x {n_cols}; use fewer rows")))
+}
