@@ -64,11 +64,6 @@ fn root(problem: &Problem<'_>, kernel: &Matrix, pool: &Pool) -> Result<Cholesky>
     Cholesky::new(kernel, pool, problem.stop)
 }
 
-/// `L z`.
-fn multiply(lower: &Matrix, z: &[f64]) -> Vec<f64> {
-    lower.rows().enumerate().map(|(i, row)| dot(&row[..=i], &z[..=i])).collect()
-}
-
 /// The log density of what the chain moves, functions integrated out, without its constant.
 fn log_posterior(problem: &Problem<'_>, latent: &Latent, point: &Point) -> f64 {
     let settings = problem.settings;
@@ -123,7 +118,7 @@ fn gaussian(
     let nu = exp(latent.log_nu[c]);
     let z: Vec<f64> = (0..n).map(|_| nu.sqrt() * normal(rng)).collect();
     let bias = tau.sqrt() * normal(rng);
-    let f0: Vec<f64> = multiply(root.lower(), &z).iter().map(|g| g + bias).collect();
+    let f0: Vec<f64> = root.multiply_lower(&z).iter().map(|g| g + bias).collect();
     let q = correction(problem, latent, part, c, &f0, rng)?;
     let shift = tau * q.iter().sum::<f64>();
     let coef = part.solved.iter().map(|al| problem.scale * nu * al);

@@ -1,5 +1,6 @@
 //! The model: many draws, whose predictions are averaged.
 
+use crate::dist::beta_quantile;
 use crate::draws::{Draws, Variable};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -61,7 +62,7 @@ impl Sampled {
     pub(super) fn new(sample: Sample, warnings: Vec<String>, facts: Vec<(String, String)>) -> Sampled {
         let n_draws = sample.weights.n_rows().max(1) as f64;
         let mean = (0..sample.weights.n_cols()).map(|m| sample.weights.column(m).iter().sum::<f64>() / n_draws);
-        Sampled {
+        let mut sampled = Sampled {
             present: sample.present,
             n_classes: sample.n_classes,
             points: (0..sample.coef.n_rows()).collect(),
@@ -77,7 +78,9 @@ impl Sampled {
             eta: sample.eta,
             warnings,
             told: Told(facts),
-        }
+        };
+        sampled.warnings.extend(sampled.draws().and_then(|draws| draws.verdict()));
+        sampled
     }
 
     /// Probabilities of the present classes from the decisions of all kept draws, put at their places among all classes.
@@ -214,7 +217,8 @@ impl Predict for Sampled {
         let mut variables = vec![];
         if self.eta > 0.0 {
             let rest = self.eta * (self.mean.len() - 1) as f64;
-            let prior = (rest > 0.0).then(|| (1.0 - 0.95f64.powf(1.0 / rest), 1.0 - 0.05f64.powf(1.0 / rest)));
+            let prior =
+                (rest > 0.0).then(|| (beta_quantile(0.05, self.eta, rest), beta_quantile(0.95, self.eta, rest)));
             variables.push(variable("weights", Some("kernel"), &self.weights, prior));
         }
         if self.log_nu.n_cols() > 0 {
