@@ -1,8 +1,8 @@
 //! Every kernel and every method passes its suite.
 
 use multikernel::method::{
-    Alignf, Average, EasyMkl, Evidence, Fheuristic, Level, LpMkl, Majority, MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2,
-    MklDa, Obscure, Silp, SimpleMkl, Single, Svm, UfoMkl,
+    Alignf, Average, Bemkl, EasyMkl, Evidence, Fheuristic, Level, LpMkl, Majority, MkBoostD1, MkBoostD2, MkBoostS1,
+    MkBoostS2, MklDa, Obscure, Sbemkl, Silp, SimpleMkl, Single, Svm, UfoMkl,
 };
 use multikernel::testing::{check_kernel, check_method};
 
@@ -114,4 +114,14 @@ fn ufomkl_passes_the_conformance_suite() {
 #[test]
 fn obscure_passes_the_conformance_suite() {
     check_method(Obscure::default()).unwrap();
+}
+
+#[test]
+fn bemkl_passes_the_conformance_suite() {
+    check_method(Bemkl).unwrap();
+}
+
+#[test]
+fn sbemkl_passes_the_conformance_suite() {
+    check_method(Sbemkl).unwrap();
 }

@@ -10,6 +10,7 @@ mod gamma;
 mod half_gig;
 mod inverse_gaussian;
 mod normal;
+mod normal_law;
 mod normal_quantile;
 mod rng;
 
@@ -19,5 +20,6 @@ pub use gamma::{gamma, ln_gamma};
 pub use half_gig::half_gig;
 pub use inverse_gaussian::{inverse_gaussian, ln_reciprocal_inverse_gaussian};
 pub use normal::normal;
+pub use normal_law::{inverse_mills, ln_normal_cdf, normal_cdf};
 pub(crate) use normal_quantile::normal_quantile;
 pub use rng::Rng;

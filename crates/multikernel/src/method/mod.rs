@@ -3,6 +3,7 @@
 mod alignf;
 mod alike;
 mod average;
+mod bemkl;
 mod bm3kl;
 mod calibrate;
 mod choose;
@@ -27,6 +28,7 @@ mod weighted;
 
 pub use alignf::Alignf;
 pub use average::Average;
+pub use bemkl::{BayesianMachine, Bemkl, Sbemkl};
 pub use bm3kl::{Bm3kl, Sampled};
 pub use calibrate::Calibration;
 pub use choose::{BestView, Single};

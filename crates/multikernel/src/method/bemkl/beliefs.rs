@@ -1,0 +1,63 @@
+//! Where the inference stands: the laws that a round of updates begins from, and no others.
+
+use std::sync::Arc;
+
+use crate::data::Labels;
+use crate::error::Result;
+use crate::file::Cache;
+use crate::linalg::Matrix;
+use crate::record;
+use crate::run::Task;
+
+record! {
+    /// The inferred laws after a round, N rows, P kernels, c two-class problems. Outputs of single kernels are not kept: a round
+    /// begins with them.
+    #[derive(Clone, Debug, Default)]
+    pub struct Beliefs {
+        /// The lower bound after each round.
+        pub(super) bounds: Vec<f64>,
+        pub(super) converged: bool,
+        /// Means of the sample weights, N x c, and of their squares.
+        pub(super) samples: Matrix,
+        pub(super) squares: Matrix,
+        /// Means of the decisions, N x c.
+        pub(super) decisions: Matrix,
+        /// Means of the c biases, then of the P kernel weights, and their covariance.
+        pub(super) weights: Vec<f64>,
+        pub(super) covariance: Matrix,
+        /// `sum_m K_m K_m`, of the data alone.
+        pub(super) powers: Cache<Arc<Matrix>>,
+    }
+}
+
+impl Beliefs {
+    /// Whether the arrays fit the data.
+    pub(super) fn fits(&self, task: &Task<'_>) -> Result<bool> {
+        if self.bounds.is_empty() {
+            return Ok(true);
+        }
+        let (n, c) = (task.n_samples(), problems(task.labels).len());
+        let size = c + task.stack()?.n_kernels();
+        let shape = |matrix: &Matrix| (matrix.n_rows(), matrix.n_cols());
+        Ok([&self.samples, &self.squares, &self.decisions].iter().all(|matrix| shape(matrix) == (n, c))
+            && self.weights.len() == size
+            && shape(&self.covariance) == (size, size))
+    }
+}
+
+/// The class on the positive side of each two-class problem: the first of two, else each that has rows.
+pub(super) fn problems(labels: &Labels) -> Vec<usize> {
+    match labels.n_classes() {
+        2 => vec![0],
+        n => {
+            let counts = labels.counts();
+            (0..n).filter(|&class| counts[class] > 0).collect()
+        }
+    }
+}
+
+/// +1 for rows of the positive class of a problem (columns), -1 for the rest.
+pub(super) fn sides(labels: &Labels) -> Matrix {
+    let (codes, problems) = (labels.codes(), problems(labels));
+    Matrix::from_fn(codes.len(), problems.len(), |i, c| if codes[i] == problems[c] { 1.0 } else { -1.0 })
+}

@@ -1,0 +1,95 @@
+//! The lower bound of the evidence, which every update raises.
+
+use super::Prior;
+use super::update::{Outputs, Samples, Weights};
+use crate::linalg::dot;
+use crate::simd::ln;
+
+/// log(2 pi), the same on every system.
+const LN_TAU: f64 = 1.837_877_066_409_345_5;
+
+/// The law of a precision: gamma, of the prior's shape and a half, and of this scale.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Precision {
+    prior: Prior,
+    scale: f64,
+}
+
+impl Precision {
+    /// The best one given the mean square of the normal variable it is the precision of.
+    pub(super) fn given(prior: Prior, square: f64) -> Precision {
+        Precision { prior, scale: 1.0 / (1.0 / prior.scale + 0.5 * square) }
+    }
+
+    pub(super) fn mean(&self) -> f64 {
+        (self.prior.shape + 0.5) * self.scale
+    }
+
+    /// What the precision and the prior of its normal variable, whose mean square is `square` by now, bring to the bound.
+    pub(super) fn term(&self, square: f64) -> f64 {
+        let shape = self.prior.shape + 0.5;
+        let rest = 1.0 - self.scale * (1.0 / self.prior.scale + 0.5 * square);
+        shape * (ln(self.scale) + rest) + self.prior.constant - 0.5 * LN_TAU
+    }
+}
+
+/// The laws after a round.
+pub(super) struct Bound<'a> {
+    pub(super) noise: f64,
+    pub(super) outputs: &'a Outputs,
+    pub(super) weights: &'a Weights,
+    pub(super) samples: &'a [Samples],
+}
+
+impl Bound<'_> {
+    /// `E[ln p] - E[ln q]`; `ln_sides` is the logarithm of the probability of the decisions' sides, summed.
+    pub(super) fn value(&self, ln_sides: f64) -> f64 {
+        let samples: f64 = self.samples.iter().map(samples).sum();
+        samples + self.outputs() + self.weights() + ln_sides - 0.5 * self.spread()
+    }
+
+    /// Outputs, given sample weights.
+    fn outputs(&self) -> f64 {
+        let Outputs { means, covariance, ln_determinant } = self.outputs;
+        let (n_kernels, rows) = (means.n_rows() as f64, means.n_cols() as f64);
+        let entropy = 0.5 * rows * (n_kernels + ln_determinant - n_kernels * ln(self.noise));
+        let trace: f64 = (0..means.n_rows()).map(|m| covariance.get(m, m)).sum();
+        let size = dot(means.data(), means.data()) + rows * trace;
+        // E|K a|^2 - 2 g'K a, of which the variance of the sample weights is a trace that their precision makes simple.
+        let fit = |samples: &Samples| {
+            let of_precision: f64 = samples.precisions.iter().zip(&samples.variances).map(|(p, v)| p.mean() * v).sum();
+            let variance = self.noise * (samples.means.len() as f64 - of_precision);
+            samples.power + variance - 2.0 * dot(&samples.means, &samples.collected)
+        };
+        entropy - 0.5 / self.noise * (size + self.samples.iter().map(fit).sum::<f64>())
+    }
+
+    /// Biases and kernel weights.
+    fn weights(&self) -> f64 {
+        let Weights { means, covariance, ln_determinant, precisions } = self.weights;
+        let term = |(k, precision): (usize, &Precision)| precision.term(means[k].powi(2) + covariance.get(k, k));
+        precisions.iter().enumerate().map(term).sum::<f64>() + normal_entropy(means.len(), *ln_determinant)
+    }
+
+    /// The variance of `e'g + b`, summed over all rows and problems.
+    fn spread(&self) -> f64 {
+        let Weights { means, covariance, precisions, .. } = self.weights;
+        let (c, rows) = (self.samples.len(), self.outputs.means.n_cols() as f64);
+        let own: f64 = precisions.iter().enumerate().map(|(k, p)| p.mean() * covariance.get(k, k)).sum();
+        let weights = &means[c..];
+        let of_outputs: f64 =
+            self.outputs.covariance.rows().zip(weights).map(|(row, &weight)| weight * dot(row, weights)).sum();
+        means.len() as f64 - own + rows * of_outputs
+    }
+}
+
+fn samples(samples: &Samples) -> f64 {
+    let Samples { means, variances, precisions, ln_determinant, .. } = samples;
+    let squares = means.iter().zip(variances).map(|(mean, variance)| mean * mean + variance);
+    precisions.iter().zip(squares).map(|(precision, square)| precision.term(square)).sum::<f64>()
+        + normal_entropy(means.len(), *ln_determinant)
+}
+
+fn normal_entropy(n: usize, ln_determinant: f64) -> f64 {
+    0.5 * (n as f64 * (1.0 + LN_TAU) + ln_determinant)
+}

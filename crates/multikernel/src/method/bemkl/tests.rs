@@ -1,0 +1,327 @@
+//! The bound by its definition, that it rises, and what the inferred laws must be like.
+
+use std::f64::consts::TAU;
+
+use super::beliefs::{problems, sides};
+use super::bound::Bound;
+use super::update::MARGIN;
+use super::*;
+use crate::data::{Dataset, Labels, Samples, bundled};
+use crate::dist::{Rng, inverse_mills, normal, normal_cdf};
+use crate::linalg::{Matrix, dot};
+use crate::method::{Plan, Session};
+use crate::pool::Pool;
+use crate::run::{Input, Predict, Silent, Status};
+use crate::solve::cholesky::Cholesky;
+
+const BANK: &str = "gaussian(2^-2..2^5), polynomial(1..3)";
+const PRIORS: [(&str, Prior); 2] = [("bemkl", PLAIN), ("sbemkl", SPARSE)];
+
+fn go_on() -> bool {
+    false
+}
+
+/// Some rows of a bundled set.
+fn some(set: &str, step: usize) -> Dataset {
+    let data = bundled(set).unwrap();
+    data.select(&(0..data.samples.n_samples()).step_by(step).collect::<Vec<_>>())
+}
+
+/// Calls `f` with the task of training on all rows of a set.
+fn with_task<T>(data: &Dataset, bank: &str, f: impl FnOnce(&Task<'_>) -> T) -> T {
+    let pool = Pool::new(2).unwrap();
+    let plan = Plan::new("average").unwrap().kernels(bank).unwrap();
+    let mut silent = Silent;
+    let prepared = plan.prepare(data, &mut Session::new(&pool, &mut silent)).unwrap();
+    let input = Input::Stack(prepared.stack.as_ref().unwrap());
+    let labels = &prepared.data.labels;
+    f(&Task { input, labels, groups: None, views: &[], seed: 7, pool: &pool })
+}
+
+fn updates<'a>(task: &'a Task<'a>, prior: Prior) -> Update<'a> {
+    Update { task, prior, noise: 0.01, stop: &go_on }
+}
+
+/// Each round raises the bound, to rounding: a wrong update of any of the laws does not.
+fn assert_rises(what: &str, bounds: &[f64]) {
+    for (round, pair) in bounds.windows(2).enumerate() {
+        let rise = pair[1] - pair[0];
+        assert!(rise > -1e-9 * pair[0].abs(), "{what}: round {} changes the bound by {rise:e}", round + 1);
+    }
+    assert!(bounds[bounds.len() - 1] > bounds[0], "{what}");
+}
+
+#[test]
+fn bound_rises_in_every_round() {
+    let sets = [some("sonar", 2), some("ionosphere", 3), some("wisconsin", 3), some("glass6", 2), clouds(3)];
+    for data in &sets {
+        for (name, prior) in PRIORS {
+            with_task(data, BANK, |task| {
+                let (update, mut state) = (updates(task, prior), Beliefs::default());
+                for _ in 0..60 {
+                    state = update.round(&state).unwrap();
+                }
+                assert_rises(&format!("{name} on {}", data.name), &state.bounds);
+            });
+        }
+    }
+}
+
+/// Clouds on a line, told apart by the first column; the others are noise.
+fn clouds(n_classes: usize) -> Dataset {
+    let mut rng = Rng::new(4, n_classes as u64);
+    let points = Matrix::from_fn(48, 4, |i, j| {
+        let shift = if j == 0 { 2.5 * (i % n_classes) as f64 } else { 0.0 };
+        shift + normal(&mut rng)
+    });
+    let labels: Vec<String> = (0..48).map(|i| format!("class {}", i % n_classes)).collect();
+    Dataset::new("clouds", Samples::unnamed(points).unwrap(), Labels::new(&labels).unwrap()).unwrap()
+}
+
+/// ln Gamma and its derivative at the shapes used, by mpmath.
+fn gamma_functions(shape: f64) -> (f64, f64) {
+    match shape {
+        1.0 => (0.0, -0.577_215_664_901_532_9),
+        1.5 => (-0.120_782_237_635_245_22, 0.036_489_973_978_576_52),
+        1e-10 => (23.025_850_929_882_733, -10_000_000_000.577_214),
+        _ => (0.572_364_942_728_349_6, -1.963_510_025_527_943_2),
+    }
+}
+
+/// `E[ln p] - E[ln q]` of a precision and `E[ln p]` of its normal variable, term by term.
+fn precision_by_definition(prior: Prior, scale: f64, square: f64) -> f64 {
+    let (shape, rate) = (prior.shape + 0.5, 1.0 / prior.scale);
+    let ((ln_gamma, _), (ln_gamma_q, digamma)) = (gamma_functions(prior.shape), gamma_functions(shape));
+    let (mean, ln_mean) = (shape * scale, digamma + scale.ln());
+    let own = (prior.shape - 1.0) * ln_mean - mean * rate - ln_gamma + prior.shape * rate.ln();
+    let entropy = shape + scale.ln() + ln_gamma_q + (1.0 - shape) * digamma;
+    own + entropy + 0.5 * (ln_mean - mean * square - TAU.ln())
+}
+
+fn trace_of_product(a: &Matrix, b: &Matrix) -> f64 {
+    dot(a.data(), b.data())
+}
+
+fn inverse(matrix: Matrix) -> Matrix {
+    let pool = Pool::new(1).unwrap();
+    Cholesky::new(matrix, &pool, &go_on).unwrap().inverse(&pool, &go_on).unwrap()
+}
+
+fn ln_determinant(matrix: &Matrix) -> f64 {
+    Cholesky::new(matrix.clone(), &Pool::new(1).unwrap(), &go_on).unwrap().log_determinant()
+}
+
+fn normal_entropy(covariance: &Matrix) -> f64 {
+    0.5 * (covariance.n_rows() as f64 * (1.0 + TAU.ln()) + ln_determinant(covariance))
+}
+
+/// The bound after a round, by the definitions of all expectations, with nothing made simple.
+fn bound_by_definition(update: &Update<'_>, now: &Beliefs) -> (f64, f64) {
+    let (task, prior, noise) = (update.task, update.prior, update.noise);
+    let stack = task.stack().unwrap();
+    let all: Vec<usize> = (0..task.n_samples()).collect();
+    let kernels: Vec<Matrix> = (0..stack.n_kernels()).map(|m| stack.block(m, &all, &all).unwrap()).collect();
+    let (n, c) = (all.len(), now.samples.n_cols());
+    let powers = update.powers().unwrap();
+    let outputs = update.outputs(now).unwrap();
+    let weights = update.weights(now, &outputs).unwrap();
+    let decisions = update.decisions(&outputs, &weights);
+    let sides = sides(task.labels);
+    let mut sum = 0.0;
+    let mut all_samples = vec![];
+    for p in 0..c {
+        let samples = update.samples(&powers, &outputs, p, &now.squares.column(p)).unwrap();
+        let mut precision = Matrix::zeros(n, n);
+        for (i, square) in now.squares.column(p).into_iter().enumerate() {
+            let scale = 1.0 / (1.0 + square / 2.0);
+            precision.set(i, i, 1.5 * scale);
+            sum += precision_by_definition(PLAIN, scale, samples.means[i].powi(2) + samples.variances[i]);
+        }
+        for kernel in &kernels {
+            for i in 0..n {
+                (0..n).for_each(|j| {
+                    precision.set(i, j, precision.get(i, j) + dot(kernel.row(i), kernel.row(j)) / noise);
+                });
+            }
+        }
+        let covariance = inverse(precision);
+        sum += normal_entropy(&covariance);
+        for (m, kernel) in kernels.iter().enumerate() {
+            for i in 0..n {
+                // E[(g - k'a)^2] = (mean)^2 + Var g + k' S k.
+                let k = kernel.row(i);
+                let spread: f64 = covariance.rows().zip(k).map(|(row, value)| value * dot(row, k)).sum();
+                let mean = outputs.means.get(m, p * n + i) - dot(k, &samples.means);
+                let square = mean * mean + outputs.covariance.get(m, m) + spread;
+                sum -= 0.5 * ((TAU * noise).ln() + square / noise);
+            }
+        }
+        sum += n as f64 * normal_entropy(&outputs.covariance);
+        let (bias, weights_only) = (weights.means[p], &weights.means[c..]);
+        for i in 0..n {
+            let row: Vec<f64> = (0..kernels.len()).map(|m| outputs.means.get(m, p * n + i)).collect();
+            let centre = dot(&row, weights_only) + bias;
+            // E[(e'g + b)^2] by all its parts.
+            let mut square = bias * bias + weights.covariance.get(p, p);
+            for m in 0..kernels.len() {
+                let cross = weights.means[c + m] * bias + weights.covariance.get(c + m, p);
+                square += 2.0 * row[m] * cross;
+            }
+            let second = |k: usize, l: usize| weights.means[k] * weights.means[l] + weights.covariance.get(k, l);
+            let of_weights = Matrix::from_fn(kernels.len(), kernels.len(), |k, l| second(c + k, c + l));
+            let of_outputs =
+                Matrix::from_fn(kernels.len(), kernels.len(), |k, l| row[k] * row[l] + outputs.covariance.get(k, l));
+            square += trace_of_product(&of_weights, &of_outputs);
+            // A normal law of variance 1 around the centre, cut off at the margin: its mean, mean square and entropy.
+            let side = sides.get(i, p);
+            let beyond = side * centre - MARGIN;
+            let mean = side * centre + inverse_mills(beyond);
+            let mean_square = 1.0 + centre * centre + (side * centre + MARGIN) * inverse_mills(beyond);
+            assert!((decisions.means.get(i, p) - side * mean).abs() < 1e-12);
+            let from_centre = mean_square - 2.0 * side * mean * centre + centre * centre;
+            let entropy = 0.5 * (TAU.ln() + from_centre) + normal_cdf(beyond).ln();
+            sum += entropy - 0.5 * (TAU.ln() + mean_square - 2.0 * side * mean * centre + square);
+        }
+        all_samples.push(samples);
+    }
+    for (k, &mean) in weights.means.iter().enumerate() {
+        let prior = if k < c { PLAIN } else { prior };
+        let before = now.weights[k].powi(2) + now.covariance.get(k, k);
+        let scale = 1.0 / (1.0 / prior.scale + before / 2.0);
+        sum += precision_by_definition(prior, scale, mean * mean + weights.covariance.get(k, k));
+    }
+    sum += normal_entropy(&weights.covariance);
+    let bound = Bound { noise, outputs: &outputs, weights: &weights, samples: &all_samples };
+    (bound.value(decisions.ln_sides), sum)
+}
+
+#[test]
+fn bound_equals_its_definition() {
+    for n_classes in [2, 3] {
+        for (name, prior) in PRIORS {
+            with_task(&clouds(n_classes), "gaussian(1), linear on [0], linear on [1], gaussian(2) on [2]", |task| {
+                let update = updates(task, prior);
+                let mut state = update.begin(&update.powers().unwrap()).unwrap();
+                for round in 0..4 {
+                    let (found, expected) = bound_by_definition(&update, &state);
+                    let what = format!("{name}, {n_classes} classes, round {round}");
+                    assert!((found - expected).abs() < 1e-9 * expected.abs(), "{what}: {found}, expected {expected}");
+                    state = update.round(&state).unwrap();
+                }
+            });
+        }
+    }
+}
+
+fn train(name: &str, data: &Dataset, bank: &str, settings: &[(&str, &str)]) -> crate::Model {
+    let mut plan = Plan::new(name).unwrap().kernels(bank).unwrap();
+    for (key, value) in settings {
+        plan = plan.set(key, value).unwrap();
+    }
+    plan.train(data).unwrap()
+}
+
+/// The smallest weight as a part of the largest, which is that of the kernel that knows the classes.
+fn smallest_part(name: &str, n_classes: usize) -> f64 {
+    let bank = "gaussian(1) on [0], gaussian(1) on [1], gaussian(1) on [2], gaussian(1) on [3]";
+    let found = train(name, &clouds(n_classes), bank, &[]);
+    let sizes: Vec<f64> = found.weights().unwrap().iter().map(|weight| weight.abs()).collect();
+    assert!(sizes[1..].iter().all(|&size| size < sizes[0]), "{name}, {n_classes} classes: {sizes:?}");
+    sizes.iter().copied().fold(f64::INFINITY, f64::min) / sizes[0]
+}
+
+#[test]
+fn the_sparse_prior_switches_kernels_off_and_the_plain_one_does_not() {
+    for n_classes in [2, 3] {
+        let (sparse, plain) = (smallest_part("sbemkl", n_classes), smallest_part("bemkl", n_classes));
+        assert!(sparse < 0.01 && plain > 10.0 * sparse, "{n_classes} classes: {sparse} and {plain}");
+    }
+}
+
+#[test]
+fn probabilities_sum_to_one_and_the_label_is_the_most_probable() {
+    for (data, bank) in [(some("sonar", 2), BANK), (some("glass6", 2), BANK), (clouds(3), "gaussian(1) each")] {
+        let model = train("bemkl", &data, bank, &[("iterations", "30")]);
+        let pool = Pool::new(2).unwrap();
+        let (found, labels) =
+            (model.probabilities(&data.samples, &pool).unwrap(), model.predict(&data.samples).unwrap().labels);
+        let mut right = 0;
+        for (i, row) in found.rows().enumerate() {
+            assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            assert_eq!(crate::run::first_largest(row), labels[i]);
+            right += usize::from(labels[i] == data.labels.codes()[i]);
+        }
+        assert!(10 * right > 8 * labels.len(), "{}: {right} of {} rows right", data.name, labels.len());
+    }
+}
+
+/// The variance by its definition, from the whole covariance and the outputs of single kernels.
+#[test]
+fn probability_of_two_classes_equals_its_definition() {
+    let data = clouds(2);
+    with_task(&data, "gaussian(1), linear on [0], gaussian(2) on [1]", |task| {
+        let params = Params::new(Bemkl.about().params).unwrap();
+        let mut state = begin(task).unwrap();
+        for _ in 0..5 {
+            step(task, &params, PLAIN, &mut state, &Control::default()).unwrap();
+        }
+        let model = BayesianMachine::new(task, &params, &state).unwrap();
+        let found = model.probabilities(task.input, task.pool).unwrap().unwrap();
+        let outputs = task.stack().unwrap().apply(&state.samples, task.pool).unwrap();
+        for i in 0..task.n_samples() {
+            let v: Vec<f64> = std::iter::once(1.0).chain(outputs.iter().map(|g| g.get(i, 0))).collect();
+            let mean = dot(&v, &state.weights);
+            let variance: f64 = 1.0 + state.covariance.rows().zip(&v).map(|(row, x)| x * dot(row, &v)).sum::<f64>();
+            let (above, below) =
+                (normal_cdf((mean - 1.0) / variance.sqrt()), normal_cdf((-1.0 - mean) / variance.sqrt()));
+            assert!((found.get(i, 0) - above / (above + below)).abs() < 1e-12);
+        }
+    });
+}
+
+#[test]
+fn a_class_without_rows_has_no_problem_and_no_probability() {
+    let data = clouds(4);
+    let present: Vec<usize> = (0..48).filter(|&i| data.labels.codes()[i] != 1).collect();
+    let part = data.select(&present);
+    assert_eq!(problems(&part.labels), [0, 2, 3]);
+    let model = train("bemkl", &part, BANK, &[("iterations", "5")]);
+    let found = model.probabilities(&part.samples, &Pool::new(1).unwrap()).unwrap();
+    assert!(found.rows().all(|row| row[1] == 0.0 && row.iter().all(|value| value.is_finite())));
+}
+
+#[test]
+fn it_stops_at_its_tolerance_and_says_when_it_does_not() {
+    with_task(&some("sonar", 3), BANK, |task| {
+        let run = |tol: &str, iterations: &str| {
+            let mut params = Params::new(Bemkl.about().params).unwrap();
+            params.set("tol", tol).unwrap();
+            params.set("iterations", iterations).unwrap();
+            let mut state = begin(task).unwrap();
+            while step(task, &params, PLAIN, &mut state, &Control::default()).unwrap().status == Status::Running {}
+            let warnings = BayesianMachine::new(task, &params, &state).unwrap().warnings();
+            (state, warnings)
+        };
+        let (state, warnings) = run("1e-3", "200");
+        let [.., before, last] = state.bounds[..] else { panic!("too few rounds") };
+        assert!(state.converged && last - before < 1e-3 * last.abs() && state.bounds.len() < 200);
+        assert!(warnings.is_empty(), "{warnings:?}");
+        let (state, warnings) = run("1e-9", "3");
+        assert!(!state.converged && state.bounds.len() == 3);
+        assert!(
+            warnings[0].ends_with("in the last of 3 rounds; give it more iterations or a larger tol"),
+            "{warnings:?}"
+        );
+        assert!(run("0", "4").1.is_empty());
+    });
+}
+
+#[test]
+fn kernels_too_large_for_the_arithmetic_are_refused_with_a_reason() {
+    let mut data = clouds(2);
+    let huge = Matrix::from_fn(48, 4, |i, j| 1e9 * data.samples.features().to_dense().unwrap().get(i, j));
+    data.samples = Samples::unnamed(huge).unwrap();
+    let plan = Plan::new("bemkl").unwrap().kernels("linear raw").unwrap().scale("none".parse().unwrap());
+    let message = plan.train(&data).unwrap_err().to_string();
+    assert!(message.starts_with("kernel values are so large that rounding hides"), "{message}");
+}

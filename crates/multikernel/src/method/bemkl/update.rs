@@ -1,0 +1,255 @@
+//! A round of updates: each law in turn the best one given all others.
+
+use std::sync::Arc;
+
+use super::beliefs::{Beliefs, sides};
+use super::bound::{Bound, Precision};
+use super::{PLAIN, Prior};
+use crate::dist::{inverse_mills, ln_normal_cdf};
+use crate::error::{Error, Result};
+use crate::file::Cache;
+use crate::linalg::{Matrix, axpy, dot};
+use crate::method::weighted::dense_block;
+use crate::pool::Pool;
+use crate::run::Task;
+use crate::solve::cholesky::Cholesky;
+use crate::solve::product::{product, scaled_square};
+
+/// How far beyond zero decisions are.
+pub(super) const MARGIN: f64 = 1.0;
+/// The mean of |z| for a standard normal z, which the published programme draws to begin with.
+const MEAN_ABSOLUTE: f64 = 0.797_884_560_802_865_4;
+
+/// What a round works with.
+pub(super) struct Update<'a> {
+    pub(super) task: &'a Task<'a>,
+    /// Of the kernel weights.
+    pub(super) prior: Prior,
+    /// Variance of the noise on each kernel's output.
+    pub(super) noise: f64,
+    pub(super) stop: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// The outputs of single kernels: means P x c N, problem after problem, and the covariance between kernels, which is the same
+/// for all rows and problems.
+pub(super) struct Outputs {
+    pub(super) means: Matrix,
+    pub(super) covariance: Matrix,
+    pub(super) ln_determinant: f64,
+}
+
+/// Biases and kernel weights.
+pub(super) struct Weights {
+    pub(super) means: Vec<f64>,
+    pub(super) covariance: Matrix,
+    pub(super) ln_determinant: f64,
+    /// Of the c biases, then of the kernel weights.
+    pub(super) precisions: Vec<Precision>,
+}
+
+/// Decisions: their means, and the logarithm of the probability of their sides, summed.
+pub(super) struct Decisions {
+    pub(super) means: Matrix,
+    pub(super) ln_sides: f64,
+}
+
+/// The sample weights of one problem.
+pub(super) struct Samples {
+    pub(super) means: Vec<f64>,
+    pub(super) variances: Vec<f64>,
+    pub(super) ln_determinant: f64,
+    pub(super) precisions: Vec<Precision>,
+    /// `sum_m K_m g_m` of the outputs.
+    pub(super) collected: Vec<f64>,
+    /// `sum_m |K_m a|^2` of the means.
+    pub(super) power: f64,
+}
+
+impl Update<'_> {
+    /// The laws after one more round.
+    pub(super) fn round(&self, now: &Beliefs) -> Result<Beliefs> {
+        let powers = match &now.powers.0 {
+            Some(powers) => Arc::clone(powers),
+            None => Arc::new(self.powers()?),
+        };
+        let begun;
+        let now = if now.bounds.is_empty() {
+            begun = self.begin(&powers)?;
+            &begun
+        } else {
+            now
+        };
+        let outputs = self.outputs(now)?;
+        let weights = self.weights(now, &outputs)?;
+        let decisions = self.decisions(&outputs, &weights);
+        let c = now.samples.n_cols();
+        let samples =
+            (0..c).map(|p| self.samples(&powers, &outputs, p, &now.squares.column(p))).collect::<Result<Vec<_>>>()?;
+        let bound = Bound { noise: self.noise, outputs: &outputs, weights: &weights, samples: &samples };
+        let mut bounds = now.bounds.clone();
+        bounds.push(bound.value(decisions.ln_sides));
+        let n = self.task.n_samples();
+        Ok(Beliefs {
+            bounds,
+            converged: false,
+            samples: Matrix::from_fn(n, c, |i, p| samples[p].means[i]),
+            squares: Matrix::from_fn(n, c, |i, p| samples[p].means[i].powi(2) + samples[p].variances[i]),
+            decisions: decisions.means,
+            weights: weights.means,
+            covariance: weights.covariance,
+            powers: Cache(Some(powers)),
+        })
+    }
+
+    /// `sum_m K_m K_m`.
+    pub(super) fn powers(&self) -> Result<Matrix> {
+        let (stack, n) = (self.task.stack()?, self.task.n_samples());
+        let mut powers = room(n, n)?;
+        let mut m = 0;
+        while m < stack.n_kernels() {
+            for kernel in dense_block(self.task, stack, m)? {
+                if (self.stop)() {
+                    return Err(Error::Stopped("stopped while kernels were multiplied".into()));
+                }
+                add_square(&kernel, &mut powers, self.task.pool)?;
+                m += 1;
+            }
+        }
+        Ok(powers)
+    }
+
+    /// The laws before the first round: all kernel weights 1, decisions and the outputs of all kernels alike on their sides, and
+    /// sample weights from these.
+    pub(super) fn begin(&self, powers: &Matrix) -> Result<Beliefs> {
+        let (task, n_kernels) = (self.task, self.task.stack()?.n_kernels());
+        let mut decisions = sides(task.labels);
+        decisions.data_mut().iter_mut().for_each(|value| *value *= MARGIN + MEAN_ABSOLUTE);
+        let (n, c) = (decisions.n_rows(), decisions.n_cols());
+        let mut means = room(n_kernels, n * c)?;
+        let row = decisions.transposed().into_data();
+        (0..n_kernels).for_each(|m| means.row_mut(m).copy_from_slice(&row));
+        let outputs = Outputs { means, covariance: Matrix::default(), ln_determinant: 0.0 };
+        // The published start: means drawn from the standard normal law, variances of 1.
+        let squares = vec![2.0; n];
+        let samples = (0..c).map(|p| self.samples(powers, &outputs, p, &squares)).collect::<Result<Vec<_>>>()?;
+        let size = c + n_kernels;
+        Ok(Beliefs {
+            samples: Matrix::from_fn(n, c, |i, p| samples[p].means[i]),
+            squares: Matrix::from_fn(n, c, |i, p| samples[p].means[i].powi(2) + samples[p].variances[i]),
+            decisions,
+            weights: (0..size).map(|k| if k < c { 0.0 } else { 1.0 }).collect(),
+            covariance: Matrix::from_fn(size, size, |i, j| f64::from(u8::from(i == j))),
+            ..Beliefs::default()
+        })
+    }
+
+    /// `S = (I / noise + E[e e'])^-1`, means `S (K a / noise + E[e (f - b)])`.
+    pub(super) fn outputs(&self, now: &Beliefs) -> Result<Outputs> {
+        let c = now.samples.n_cols();
+        let n_kernels = now.weights.len() - c;
+        let (biases, weights) = now.weights.split_at(c);
+        let mut precision = room(n_kernels, n_kernels)?;
+        for (m, row) in (0..n_kernels).zip(precision.data_mut().chunks_exact_mut(n_kernels)) {
+            row.copy_from_slice(&now.covariance.row(c + m)[c..]);
+            axpy(weights[m], weights, row);
+            row[m] += 1.0 / self.noise;
+        }
+        let factor = Cholesky::new(precision, self.task.pool, self.stop)?;
+        let covariance = factor.inverse(self.task.pool, self.stop)?;
+        let products = self.task.stack()?.apply(&now.samples, self.task.pool)?;
+        let n = self.task.n_samples();
+        let mut right = room(c * n, n_kernels)?;
+        self.task.pool.chunks_mut(right.data_mut(), n_kernels, |r, row| {
+            let (p, i) = (r / n, r % n);
+            let rest = now.decisions.get(i, p) - biases[p];
+            for (m, value) in row.iter_mut().enumerate() {
+                *value = products[m].get(i, p) / self.noise + weights[m] * rest - now.covariance.get(p, c + m);
+            }
+        });
+        drop(products);
+        let means = product(&covariance, &right.transposed(), self.task.pool)?;
+        Ok(Outputs { means, covariance, ln_determinant: -factor.log_determinant() })
+    }
+
+    /// Precisions first, then biases and kernel weights together: the regression of the decisions on the outputs.
+    pub(super) fn weights(&self, now: &Beliefs, outputs: &Outputs) -> Result<Weights> {
+        let (n, c) = (now.samples.n_rows(), now.samples.n_cols());
+        let (means, size) = (&outputs.means, now.weights.len());
+        let precisions: Vec<Precision> = (0..size)
+            .map(|k| {
+                let prior = if k < c { PLAIN } else { self.prior };
+                Precision::given(prior, now.weights[k].powi(2) + now.covariance.get(k, k))
+            })
+            .collect();
+        let rows = (n * c) as f64;
+        let mut square = outputs.covariance.clone();
+        square.data_mut().iter_mut().for_each(|value| *value *= rows);
+        add_square(means, &mut square, self.task.pool)?;
+        let target = now.decisions.transposed();
+        let mut full = room(size, size)?;
+        let mut right = Matrix::zeros(size, 1);
+        for p in 0..c {
+            full.set(p, p, n as f64 + precisions[p].mean());
+            right.set(p, 0, target.row(p).iter().sum());
+        }
+        // Only what is on and below the diagonal is read.
+        for m in 0..size - c {
+            let row = full.row_mut(c + m);
+            row[c..].copy_from_slice(square.row(m));
+            row[c + m] += precisions[c + m].mean();
+            row.iter_mut().zip(means.row(m).chunks_exact(n)).for_each(|(sum, means)| *sum = means.iter().sum());
+            right.set(c + m, 0, dot(means.row(m), target.data()));
+        }
+        let factor = Cholesky::new(full, self.task.pool, self.stop)?;
+        Ok(Weights {
+            means: factor.solve(&right)?.into_data(),
+            covariance: factor.inverse(self.task.pool, self.stop)?,
+            ln_determinant: -factor.log_determinant(),
+            precisions,
+        })
+    }
+
+    /// Normal laws of variance 1 cut off at the margin.
+    pub(super) fn decisions(&self, outputs: &Outputs, weights: &Weights) -> Decisions {
+        let sides = sides(self.task.labels);
+        let (n, c) = (sides.n_rows(), sides.n_cols());
+        let (biases, weights) = weights.means.split_at(c);
+        let mut centres: Vec<f64> = biases.iter().flat_map(|&bias| vec![bias; n]).collect();
+        weights.iter().zip(outputs.means.rows()).for_each(|(&weight, row)| axpy(weight, row, &mut centres));
+        let beyond = |i: usize, p: usize| sides.get(i, p) * centres[p * n + i] - MARGIN;
+        let ln_sides = (0..n * c).map(|r| ln_normal_cdf(beyond(r % n, r / n))).sum();
+        let mean = |i: usize, p: usize| centres[p * n + i] + sides.get(i, p) * inverse_mills(beyond(i, p));
+        Decisions { means: Matrix::from_fn(n, c, mean), ln_sides }
+    }
+
+    /// Precisions from the means of squares first, then the sample weights of problem `p`: `(L + sum_m K_m K_m / noise)^-1`.
+    pub(super) fn samples(&self, powers: &Matrix, outputs: &Outputs, p: usize, squares: &[f64]) -> Result<Samples> {
+        let (n, n_kernels) = (squares.len(), outputs.means.n_rows());
+        let precisions: Vec<Precision> = squares.iter().map(|&square| Precision::given(PLAIN, square)).collect();
+        let mut full = powers.clone();
+        full.data_mut().iter_mut().for_each(|value| *value /= self.noise);
+        (0..n).for_each(|i| full.set(i, i, full.get(i, i) + precisions[i].mean()));
+        let factor = Cholesky::new(full, self.task.pool, self.stop)?;
+        let inverse = factor.inverse(self.task.pool, self.stop)?;
+        let of_problem = Matrix::from_fn(n, n_kernels, |i, m| outputs.means.get(m, p * n + i));
+        let collected = self.task.stack()?.collect(&of_problem, self.task.pool)?;
+        let right = Matrix::from_vec(n, 1, collected.iter().map(|value| value / self.noise).collect())?;
+        let means = factor.solve(&right)?.into_data();
+        let power = powers.rows().zip(&means).map(|(row, &mean)| mean * dot(row, &means)).sum();
+        let variances = (0..n).map(|i| inverse.get(i, i)).collect();
+        Ok(Samples { means, variances, ln_determinant: -factor.log_determinant(), precisions, collected, power })
+    }
+}
+
+fn room(n_rows: usize, n_cols: usize) -> Result<Matrix> {
+    Matrix::try_zeros(n_rows, n_cols).ok_or_else(|| {
+        Error::input(format!("no memory for a matrix of {n_rows} x {n_cols}; use fewer kernels, or fewer rows"))
+    })
+}
+
+/// Adds `A A'` to a symmetric matrix.
+fn add_square(a: &Matrix, out: &mut Matrix, pool: &Pool) -> Result<()> {
+    let square = scaled_square(a, &vec![1.0; a.n_cols()], pool)?;
+    out.data_mut().iter_mut().zip(square.data()).for_each(|(out, value)| *out += value);
+    Ok(())
+}
