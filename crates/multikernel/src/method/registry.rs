@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Alignf, Average, Bemkl, BestView, Bm3kl, EasyMkl, Evidence, Fheuristic, Level, LpMkl, Majority, MkBoostD1, MkBoostD2,
-    MkBoostS1, MkBoostS2, MklDa, Obscure, Sbemkl, Silp, SimpleMkl, Single, Svm, UfoMkl,
+    Alignf, Average, Bemkl, BestView, Bm3kl, EasyMkl, Evidence, Fheuristic, Level, LpMkl, Majority, MkBoostD1,
+    MkBoostD2, MkBoostS1, MkBoostS2, MklDa, Obscure, Sbemkl, Silp, SimpleMkl, Single, Svm, UfoMkl,
 };
 use crate::closest::closest;
 use crate::error::{Error, Result};

@@ -43,8 +43,9 @@ record! {
 
 /// The step a chain begins with.
 const FIRST_STEP: f64 = 0.2;
-/// The share of updates that should be accepted: for trajectories of few gradients.
-const ACCEPTED: f64 = 0.75;
+/// The share of updates that should be accepted while steps are learned. Afterwards it is some tenths more, as the mean of the
+/// steps tried is shorter than most of them.
+const ACCEPTED: f64 = 0.65;
 
 impl Default for Step {
     fn default() -> Self {
@@ -153,6 +154,9 @@ pub(super) struct Draw {
     pub(super) bias: Vec<f64>,
     /// What each function says of each row that it did not see; empty where nobody asked.
     pub(super) held_out: Vec<f64>,
+    /// Minus the log-likelihood of each row given the others: by its exponential the draw counts for this row, as the scales
+    /// of the other rows and the weights have seen it.
+    pub(super) surprise: Vec<f64>,
     /// The functions at the training rows: a draw, where `coef` is a mean.
     #[cfg_attr(not(test), allow(dead_code))]
     pub(super) functions: Matrix,
@@ -170,6 +174,7 @@ record! {
         pub(super) coef: Vec<f64>,
         pub(super) bias: Vec<f64>,
         pub(super) held_out: Vec<f64>,
+        pub(super) surprise: Vec<f64>,
     }
 }
 
@@ -184,6 +189,7 @@ impl Trace {
             self.coef.extend_from_slice(draw.coef.data());
             self.bias.extend_from_slice(&draw.bias);
             self.held_out.extend_from_slice(&draw.held_out);
+            self.surprise.extend_from_slice(&draw.surprise);
         }
     }
 }

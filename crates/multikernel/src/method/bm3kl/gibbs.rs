@@ -4,7 +4,7 @@ use super::chain::{Draw, Latent};
 use super::density::{JITTER, Part, Point, Problem};
 use super::hmc::log_prior;
 use super::settings::Prior;
-use crate::dist::{Rng, gamma, half_gig, normal};
+use crate::dist::{Rng, gamma, half_gig, ln_normal_cdf, normal};
 use crate::error::Result;
 use crate::linalg::{Matrix, dot};
 use crate::pool::Pool;
@@ -33,6 +33,7 @@ pub(super) fn update(
         coef: Matrix::zeros(problem.n_functions(), problem.n()),
         bias: vec![],
         held_out: vec![],
+        surprise: vec![],
         functions: Matrix::zeros(problem.n_functions(), problem.n()),
     };
     let root = match problem.settings.prior {
@@ -41,10 +42,10 @@ pub(super) fn update(
     };
     for (c, part) in point.parts.iter().enumerate() {
         if keep {
-            draw.held_out.extend(held_out(problem, latent, part, c, pool)?);
+            leave_out(problem, latent, part, c, pool, &mut draw)?;
         }
         let f = match &root {
-            Some(root) => gaussian(problem, latent, point, c, root, rng, &mut draw)?,
+            Some(root) => gaussian(problem, latent, part, c, root, rng, &mut draw)?,
             None => shrunk(problem, latent, point, c, rng, &mut draw)?,
         };
         let rate = problem.settings.rate();
@@ -74,8 +75,16 @@ fn log_posterior(problem: &Problem<'_>, latent: &Latent, point: &Point) -> f64 {
         + latent.nu.data().iter().map(shrunk).sum::<f64>()
 }
 
-/// What a function says of each row that its `t` has not seen: `t_i - al_i / (S^-1)_ii`.
-fn held_out(problem: &Problem<'_>, latent: &Latent, part: &Part, c: usize, pool: &Pool) -> Result<Vec<f64>> {
+/// What a function says of each row that its `t` has not seen: normal with mean `t_i - al_i / (S^-1)_ii` and variance
+/// `1 / (S^-1)_ii - lambda_i`.
+fn leave_out(
+    problem: &Problem<'_>,
+    latent: &Latent,
+    part: &Part,
+    c: usize,
+    pool: &Pool,
+    draw: &mut Draw,
+) -> Result<()> {
     let computed;
     let diagonal = if part.diagonal.is_empty() {
         let inverse = part.factor.inverse(pool, problem.stop)?;
@@ -84,11 +93,29 @@ fn held_out(problem: &Problem<'_>, latent: &Latent, part: &Part, c: usize, pool:
     } else {
         &part.diagonal
     };
-    let t = problem.target(latent, c);
-    Ok(t.iter().zip(&part.solved).zip(diagonal).map(|((t, al), d)| t - al / d).collect())
+    let (t, s) = (problem.target(latent, c), problem.settings.rate().sqrt());
+    draw.surprise.resize(problem.n(), 0.0);
+    for (i, diagonal) in diagonal.iter().enumerate() {
+        let mean = t[i] - part.solved[i] / diagonal;
+        let variance = (1.0 / diagonal - latent.lambda.get(c, i)).max(LEAST_LAMBDA);
+        let gap = problem.sign.get(c, i) * (problem.margin.get(c, i) - mean);
+        draw.held_out.push(mean);
+        draw.surprise[i] -= ln_expected_loss(gap, variance, s);
+    }
+    Ok(())
 }
 
-/// `S^-1 (t - f0 - sqrt(lambda) z)`: what turns a function of the prior, f0, into one of the posterior (Matheron's rule).
+/// The logarithm of the mean of `exp(-zeta - s |zeta|)`, the loss without its scale, over zeta ~ N(mean, variance).
+pub(super) fn ln_expected_loss(mean: f64, variance: f64, s: f64) -> f64 {
+    let sd = variance.sqrt();
+    let (up, down) = (s + 1.0, s - 1.0);
+    let above = -up * mean + 0.5 * up * up * variance + ln_normal_cdf((mean - up * variance) / sd);
+    let below = down * mean + 0.5 * down * down * variance + ln_normal_cdf(-(mean + down * variance) / sd);
+    above.max(below) + ln(1.0 + exp(-(above - below).abs()))
+}
+
+/// A function of the posterior from one of the prior, f0 (Matheron's rule): `q = S^-1 (t - f0 - sqrt(lambda) z)`, and the
+/// function at the training rows, `t - sqrt(lambda) z - lambda q`, in which nothing cancels however small lambda is.
 fn correction(
     problem: &Problem<'_>,
     latent: &Latent,
@@ -96,11 +123,14 @@ fn correction(
     c: usize,
     f0: &[f64],
     rng: &mut Rng,
-) -> Result<Vec<f64>> {
-    let t = problem.target(latent, c);
+) -> Result<(Vec<f64>, Vec<f64>)> {
     let lambda = latent.lambda.row(c);
-    let rest = t.iter().zip(f0).zip(lambda).map(|((t, f0), lambda)| t - f0 - lambda.sqrt() * normal(rng)).collect();
-    Ok(part.factor.solve(&Matrix::from_vec(problem.n(), 1, rest)?)?.into_data())
+    let t = problem.target(latent, c);
+    let noisy: Vec<f64> = t.iter().zip(lambda).map(|(t, lambda)| t - lambda.sqrt() * normal(rng)).collect();
+    let rest = noisy.iter().zip(f0).map(|(t, f0)| t - f0).collect();
+    let q = part.factor.solve(&Matrix::from_vec(problem.n(), 1, rest)?)?.into_data();
+    let f = noisy.iter().zip(lambda).zip(&q).map(|((t, lambda), q)| t - lambda * q).collect();
+    Ok((q, f))
 }
 
 /// prior=gp: a draw of `f = g + b` at the training rows. Predictions take the mean given weights and scales instead, which
@@ -108,24 +138,22 @@ fn correction(
 fn gaussian(
     problem: &Problem<'_>,
     latent: &Latent,
-    point: &Point,
+    part: &Part,
     c: usize,
     root: &Cholesky,
     rng: &mut Rng,
     draw: &mut Draw,
 ) -> Result<Vec<f64>> {
-    let (n, tau, part) = (problem.n(), problem.settings.tau, &point.parts[c]);
+    let (n, tau) = (problem.n(), problem.settings.tau);
     let nu = exp(latent.log_nu[c]);
     let z: Vec<f64> = (0..n).map(|_| nu.sqrt() * normal(rng)).collect();
     let bias = tau.sqrt() * normal(rng);
     let f0: Vec<f64> = root.multiply_lower(&z).iter().map(|g| g + bias).collect();
-    let q = correction(problem, latent, part, c, &f0, rng)?;
-    let shift = tau * q.iter().sum::<f64>();
+    let (_, f) = correction(problem, latent, part, c, &f0, rng)?;
     let coef = part.solved.iter().map(|al| problem.scale * nu * al);
     draw.coef.row_mut(c).iter_mut().zip(coef).for_each(|(out, value)| *out = value);
     draw.bias.push(tau * part.solved.iter().sum::<f64>());
-    let moved = point.kernel.rows().zip(&q).map(|(row, own)| nu * (dot(row, &q) + JITTER * own));
-    Ok(f0.iter().zip(moved).map(|(f0, moved)| f0 + moved + shift).collect())
+    Ok(f)
 }
 
 /// prior=paper: a draw of `(a, b)`, then of the variances of a.
@@ -142,7 +170,7 @@ fn shrunk(
     let a0: Vec<f64> = nu.iter().map(|nu| nu.sqrt() * normal(rng)).collect();
     let bias = settings.tau.sqrt() * normal(rng);
     let f0: Vec<f64> = kernel.rows().map(|row| dot(row, &a0) + bias).collect();
-    let q = correction(problem, latent, &point.parts[c], c, &f0, rng)?;
+    let (q, f) = correction(problem, latent, &point.parts[c], c, &f0, rng)?;
     let pulled = kernel.rows().map(|row| dot(row, &q));
     let a: Vec<f64> = a0.iter().zip(nu).zip(pulled).map(|((a0, nu), pulled)| a0 + nu * pulled).collect();
     let bias = bias + settings.tau * q.iter().sum::<f64>();
@@ -152,5 +180,5 @@ fn shrunk(
     }
     draw.coef.row_mut(c).iter_mut().zip(&a).for_each(|(out, a)| *out = problem.scale * a);
     draw.bias.push(bias);
-    Ok(kernel.rows().map(|row| dot(row, &a) + bias).collect())
+    Ok(f)
 }

@@ -15,8 +15,8 @@ mod tests;
 use chain::State;
 use chain::{Latent, Trace};
 use density::Problem;
-use model::Sample;
 pub use model::Sampled;
+use model::{HeldOut, Sample};
 use settings::{PARAMS, Prior, Sampler, Settings};
 use sweep::{Moment, sweep};
 
@@ -152,7 +152,15 @@ impl Method for Bm3kl {
         };
         let places: Vec<usize> =
             task.labels.codes().iter().map(|code| present.partition_point(|class| class < code)).collect();
-        let whole = held_out.len() == kept * n_functions * n && present.len() > 1;
+        let surprise = of(|trace| &trace.surprise);
+        let held_out = HeldOut {
+            decisions: &held_out,
+            surprise: &surprise,
+            places: &places,
+            n_functions,
+            n_present: present.len(),
+        };
+        let known = !surprise.is_empty() && present.len() > 1;
         let sample = Sample {
             n_classes: counts.len(),
             n_chains: settings.chains,
@@ -162,7 +170,7 @@ impl Method for Bm3kl {
             kept_weights,
             coef,
             bias: Matrix::from_vec(kept, n_functions, bias)?,
-            temperature: if whole { model::temperature(&held_out, &places, n_functions, present.len()) } else { 1.0 },
+            temperature: if known { model::temperature(&held_out) } else { 1.0 },
             eta: if settings.learned { settings.eta } else { 0.0 },
             present,
         };
@@ -213,7 +221,7 @@ fn trace_fits(
         drawn
     };
     let variances = if settings.prior == Prior::Gp { n_functions } else { 0 };
-    let whole = if state.sweeps > settings.warmup { kept * n_functions * n } else { 0 };
+    let left_out = if state.sweeps > settings.warmup { kept } else { 0 };
     trace.weights.len() == drawn * n_kernels
         && trace.log_nu.len() == drawn * variances
         && trace.log_posterior.len() == drawn
@@ -221,7 +229,8 @@ fn trace_fits(
         && trace.kept_weights.len() == kept * n_kernels
         && trace.coef.len() == kept * n_functions * n
         && trace.bias.len() == kept * n_functions
-        && trace.held_out.len() == whole
+        && trace.held_out.len() == left_out * n_functions * n
+        && trace.surprise.len() == left_out * n
 }
 
 fn warnings(settings: &Settings, state: &State) -> Vec<String> {
@@ -251,11 +260,7 @@ fn facts(settings: &Settings, state: &State, temperature: f64) -> Vec<(String, S
         let sizes: Vec<String> = state.chains.iter().map(|chain| format!("{:.3}", chain.step.size(true))).collect();
         facts.push((
             "accepted".into(),
-            format!(
-                "{:.0} % of moves, steps {} (about 75 % is aimed at; far below, raise warmup)",
-                100.0 * mean,
-                sizes.join(", ")
-            ),
+            format!("{:.0} % of moves, steps {} (far below 60 %, raise warmup)", 100.0 * mean, sizes.join(", ")),
         ));
     }
     facts.push(("temperature".into(), format!("{temperature:.3}, by the log-loss of training rows left out")));

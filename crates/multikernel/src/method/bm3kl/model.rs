@@ -114,24 +114,54 @@ pub(super) fn soften(f: &[f64], temperature: f64, likely: &mut [f64]) {
     likely.iter_mut().zip(scaled).for_each(|(likely, value)| *likely += value / sum);
 }
 
-/// The temperature whose averaged probabilities have the least log-loss on what functions say of rows they did not see:
-/// `held_out` has draws x functions x N numbers, `rows` the place of each row's class among the present ones.
-pub(super) fn temperature(held_out: &[f64], rows: &[usize], n_functions: usize, n_present: usize) -> f64 {
-    const RANGE: (f64, f64) = (-4.0, 3.0);
-    let n = rows.len();
-    let loss = |log_t: f64| {
-        let t = exp(log_t);
+/// What functions say of training rows that they did not see.
+pub(super) struct HeldOut<'a> {
+    /// Draws x functions x N.
+    pub(super) decisions: &'a [f64],
+    /// Draws x N: see [`Draw`](super::chain::Draw).
+    pub(super) surprise: &'a [f64],
+    /// The place of each row's class among those present.
+    pub(super) places: &'a [usize],
+    pub(super) n_functions: usize,
+    pub(super) n_present: usize,
+}
+
+impl HeldOut<'_> {
+    /// How much each draw counts for row i: its surprise at the row, which makes a draw given all rows one given the others,
+    /// cut off at a root of the number of draws, so that no draw counts for all.
+    fn shares(&self, i: usize) -> Vec<f64> {
+        let surprise: Vec<f64> = self.surprise.chunks_exact(self.places.len()).map(|draw| draw[i]).collect();
+        let most = surprise.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let raw: Vec<f64> = surprise.iter().map(|s| exp(s - most)).collect();
+        let n = raw.len() as f64;
+        let cut = raw.iter().sum::<f64>() / n * n.sqrt();
+        let total: f64 = raw.iter().map(|share| share.min(cut)).sum();
+        raw.iter().map(|share| share.min(cut) / total).collect()
+    }
+
+    /// The log-loss of all rows at a temperature, given what each draw counts for each row.
+    fn loss(&self, shares: &[Vec<f64>], temperature: f64) -> f64 {
+        let n = self.places.len();
         let mut loss = 0.0;
-        for (i, &class) in rows.iter().enumerate() {
-            let mut likely = vec![0.0; n_present];
-            for draw in held_out.chunks_exact(n * n_functions) {
-                let f: Vec<f64> = (0..n_functions).map(|c| draw[c * n + i]).collect();
-                soften(&f, t, &mut likely);
+        for (i, (&class, shares)) in self.places.iter().zip(shares).enumerate() {
+            let mut likely = 0.0;
+            for (draw, share) in self.decisions.chunks_exact(n * self.n_functions).zip(shares) {
+                let f: Vec<f64> = (0..self.n_functions).map(|c| draw[c * n + i]).collect();
+                let mut of_draw = vec![0.0; self.n_present];
+                soften(&f, temperature, &mut of_draw);
+                likely += share * of_draw[class];
             }
-            loss -= ln((likely[class] / likely.iter().sum::<f64>()).max(1e-300));
+            loss -= ln(likely.max(1e-300));
         }
         loss
-    };
+    }
+}
+
+/// The temperature whose averaged probabilities have the least log-loss on rows left out.
+pub(super) fn temperature(held_out: &HeldOut<'_>) -> f64 {
+    const RANGE: (f64, f64) = (-4.0, 3.0);
+    let shares: Vec<Vec<f64>> = (0..held_out.places.len()).map(|i| held_out.shares(i)).collect();
+    let loss = |log_t: f64| held_out.loss(&shares, exp(log_t));
     // Golden section: the loss has one valley in log T for all we have seen, and any T in it is a proper choice.
     let ratio = 0.5 * (5f64.sqrt() - 1.0);
     let (mut low, mut high) = RANGE;

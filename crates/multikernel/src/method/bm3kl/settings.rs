@@ -45,7 +45,7 @@ const LEAPFROG: Param = Param {
     name: "leapfrog",
     default: "0",
     allowed: Allowed::Whole(0, 1000),
-    help: "gradients per update of the kernel weights; 0 for 5, and up to 8 with many kernels",
+    help: "gradients per update of the kernel weights; 0 for 6, and up to 8 with many kernels",
 };
 const GAMMA0: Param = Param {
     name: "gamma0",
@@ -156,7 +156,7 @@ impl Settings {
 
     /// Gradients per update of the kernel weights.
     pub(super) fn n_leaps(&self, n_kernels: usize) -> usize {
-        if self.leapfrog > 0 { self.leapfrog } else { 5 + (n_kernels / 200).min(3) }
+        if self.leapfrog > 0 { self.leapfrog } else { 6 + (n_kernels / 300).min(2) }
     }
 
     /// `1 + 2 gamma0`, the first argument of the law of the scales lambda.

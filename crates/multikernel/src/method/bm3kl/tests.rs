@@ -261,6 +261,25 @@ fn coefficients_are_the_function_and_left_out_rows_are_left_out() {
     }
 }
 
+#[test]
+fn expected_loss_is_an_integral() {
+    let law = |zeta: f64, mean: f64, variance: f64| {
+        (-(zeta - mean).powi(2) / (2.0 * variance)).exp() / (std::f64::consts::TAU * variance).sqrt()
+    };
+    for (mean, variance, s) in [(0.3, 0.5, 3f64.sqrt()), (-2.0, 0.1, 201f64.sqrt()), (1.5, 4.0, 1.0)] {
+        let step = 1e-5;
+        // The midpoint rule, whose cells meet at the kink.
+        let sum: f64 = (-1_200_000..1_200_000)
+            .map(|k| {
+                let zeta = (f64::from(k) + 0.5) * step;
+                step * law(zeta, mean, variance) * (-zeta - s * zeta.abs()).exp()
+            })
+            .sum();
+        let found = super::gibbs::ln_expected_loss(mean, variance, s);
+        assert!((found - sum.ln()).abs() < 1e-8, "{mean} {variance} {s}: {found} {}", sum.ln());
+    }
+}
+
 /// Everything from the prior: the weights, log nu, functions, scales, and the margin as data.
 struct Prior0 {
     weights: Vec<f64>,
