@@ -23,7 +23,7 @@ pub(crate) use profile::{COEFFICIENTS, LINE, Line, OCTAVE_BITS, add_moments, add
 pub(crate) use reduce::{MOST_RAISES, NARROW_RATES, Real};
 pub(crate) use tile::{FEW, Lines, Tile, VECTOR, WIDE, sums};
 pub(crate) use transpose::{SIDE, transpose, transpose_raw};
-pub(crate) use triangular::{backward, divide, factor, forward};
+pub(crate) use triangular::{backward, divide, factor, forward, subtract_inner};
 
 /// The instruction sets the loops are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

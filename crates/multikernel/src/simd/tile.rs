@@ -43,7 +43,7 @@ impl<'a> Lines<'a> {
 
     /// Whether there are so many lines of so many numbers.
     fn has(&self, lines: usize, width: usize) -> bool {
-        width <= self.stride && (lines == 0 || self.values.len() >= (lines - 1) * self.stride + width)
+        lines == 0 || (width <= self.stride && self.values.len() >= (lines - 1) * self.stride + width)
     }
 }
 

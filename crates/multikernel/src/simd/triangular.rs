@@ -18,6 +18,7 @@ macro_rules! columns {
         })*
     };
 }
+
 dispatched! {
     /// Overwrites [`FEW`] lines of `width` numbers, `stride` apart in `right`, with the solution x of `L x = right - sums`: as
     /// many systems side by side as a line has numbers.
@@ -74,18 +75,23 @@ dispatched! {
 
 #[inline(always)]
 fn scale<const C: usize>(x: &mut [[f64; VECTOR]; FEW], factor: f64) {
-    for l in 0..VECTOR {
-        x[C][l] *= factor;
-    }
+    x[C].iter_mut().for_each(|x| *x *= factor);
 }
 
 /// Takes line C, times the entries of the column, off the lines after it.
 #[inline(always)]
 fn eliminate<const C: usize>(x: &mut [[f64; VECTOR]; FEW], column: &[f64]) {
+    let line = x[C];
     for r in C + 1..FEW {
-        for l in 0..VECTOR {
-            x[r][l] = (-column[r]).mul_add(x[C][l], x[r][l]);
-        }
+        take_off(&mut x[r], column[r], &line);
+    }
+}
+
+/// `x -= factor y`.
+#[inline(always)]
+fn take_off(x: &mut [f64; VECTOR], factor: f64, y: &[f64]) {
+    for l in 0..VECTOR {
+        x[l] = (-factor).mul_add(y[l], x[l]);
     }
 }
 
@@ -125,74 +131,75 @@ dispatched! {
             columns!(C => {
                 let column = block.line(C, VECTOR);
                 let value = solved[C] * inverses[v * VECTOR + C];
-                for l in 0..VECTOR {
-                    solved[l] = (-column[l]).mul_add(value, solved[l]);
-                }
+                take_off(&mut solved, value, column);
                 solved[C] = value;
             });
             vectors[v] = solved;
-            for w in v + 1..vectors.len() {
+            for (w, open) in vectors.iter_mut().enumerate().skip(v + 1) {
                 let below = columns.skip(v * VECTOR, w * VECTOR);
-                for c in 0..VECTOR {
-                    let column = below.line(c, VECTOR);
-                    for l in 0..VECTOR {
-                        vectors[w][l] = (-column[l]).mul_add(solved[c], vectors[w][l]);
-                    }
-                }
+                solved.iter().enumerate().for_each(|(c, &x)| take_off(open, x, below.line(c, VECTOR)));
             }
         }
     }
 }
 
 dispatched! {
-    /// Overwrites up to [`FEW`] numbers at the end of x with the last of the solution of `L' x = right`, and takes what they
-    /// add to the others off those, a whole number of vectors. `rows` are the last of L, as many as there are `inverses`; above
-    /// its diagonal is zero.
+    /// Overwrites x with the solution of `L' x = x`, for one system of a whole number of blocks; `rows` are those of L.
     pub(crate) fn backward(x: &mut [f64], rows: Lines<'_>, inverses: &[f64]) {
-        let first = x.len() - inverses.len();
-        let (before, x) = x.split_at_mut(first);
-        match (<&mut [f64; FEW]>::try_from(&mut *x), <&[f64; FEW]>::try_from(inverses)) {
-            (Ok(x), Ok(inverses)) => {
-                let mut solved = *x;
-                columns!(C => {
-                    const R: usize = FEW - 1 - C;
-                    let (row, value) = (rows.skip(R, first).line(0, FEW), solved[R] * inverses[R]);
-                    for l in 0..FEW {
-                        solved[l] = (-row[l]).mul_add(value, solved[l]);
-                    }
-                    solved[R] = value;
-                });
-                *x = solved;
-                subtract(rows, &solved, before);
-            }
-            _ => {
-                for r in (0..x.len()).rev() {
-                    let (row, value) = (rows.skip(r, first).line(0, r), x[r] * inverses[r]);
-                    for l in 0..r {
-                        x[l] = (-row[l]).mul_add(value, x[l]);
-                    }
-                    x[r] = value;
-                    subtract(rows.skip(r, 0), &[value], before);
-                }
+        let (vectors, _) = x.as_chunks_mut::<VECTOR>();
+        for v in (0..vectors.len()).rev() {
+            let rows = rows.skip(v * VECTOR, 0);
+            let mut solved = vectors[v];
+            columns!(C => {
+                const R: usize = FEW - 1 - C;
+                let (row, value) = (rows.skip(R, v * VECTOR).line(0, VECTOR), solved[R] * inverses[v * VECTOR + R]);
+                take_off(&mut solved, value, row);
+                solved[R] = value;
+            });
+            vectors[v] = solved;
+            for (w, open) in vectors[..v].iter_mut().enumerate() {
+                let before = rows.skip(0, w * VECTOR);
+                solved.iter().enumerate().for_each(|(r, &x)| take_off(open, x, before.line(r, VECTOR)));
             }
         }
     }
 }
 
-/// `x -= sum_r factors_r rows_r`, in order.
+dispatched! {
+    /// Takes the inner products of [`FEW`] lines with x off `out`. The lines are those from `first` on of all `panels`, as long
+    /// as these are wide.
+    pub(crate) fn subtract_inner(panels: &[Lines<'_>], first: usize, x: &[f64], out: &mut [f64]) {
+        // Sums of their own for each place in a vector, added up once at the end.
+        let mut sums = [[0.0; VECTOR]; FEW];
+        let (whole, rest) = x.as_chunks::<WIDE>();
+        for (lines, x) in panels.iter().zip(whole) {
+            sums = with_products::<3>(lines.skip(first, 0), x, sums);
+        }
+        if let Some(lines) = panels.get(whole.len()).map(|lines| lines.skip(first, 0)) {
+            sums = match rest.len() {
+                16 => with_products::<2>(lines, rest, sums),
+                _ => with_products::<1>(lines, rest, sums),
+            };
+        }
+        for (out, sums) in out.iter_mut().zip(sums) {
+            let half: [f64; VECTOR / 2] = std::array::from_fn(|l| sums[l] + sums[l + VECTOR / 2]);
+            *out -= (half[0] + half[2]) + (half[1] + half[3]);
+        }
+    }
+}
+
 #[inline(always)]
-fn subtract<const R: usize>(rows: Lines<'_>, factors: &[f64; R], x: &mut [f64]) {
-    let rows: [&[[f64; VECTOR]]; R] = std::array::from_fn(|r| rows.line(r, x.len()).as_chunks().0);
-    for (i, x) in x.as_chunks_mut::<VECTOR>().0.iter_mut().enumerate() {
-        let mut rest = *x;
-        for r in 0..R {
-            let row = &rows[r][i];
+fn with_products<const V: usize>(lines: Lines<'_>, x: &[f64], mut sums: [[f64; VECTOR]; FEW]) -> [[f64; VECTOR]; FEW] {
+    let lines = &lines.values().as_chunks::<VECTOR>().0.as_chunks::<V>().0[..FEW];
+    let x = &x.as_chunks::<VECTOR>().0[..V];
+    for v in 0..V {
+        for r in 0..FEW {
             for l in 0..VECTOR {
-                rest[l] = (-factors[r]).mul_add(row[l], rest[l]);
+                sums[r][l] = lines[r][v][l].mul_add(x[v][l], sums[r][l]);
             }
         }
-        *x = rest;
     }
+    sums
 }
 
 #[cfg(test)]
@@ -299,19 +306,35 @@ mod tests {
             for (i, row) in lower.iter().enumerate() {
                 near((0..n).map(|k| row[k] * f64::from_bits(x[k])).sum(), right[i] - sums[i]);
             }
-        }
-        for n in (1..=FEW).flat_map(|n| [n, n + 8, n + 24]) {
-            let (lower, right) = (triangle(&mut rng, n), uniform(&mut rng, n));
-            let (rows, inverses) = (lower.concat(), inverses(&lower));
-            let first = (n - 1) / FEW * FEW;
+            let rows = lower.concat();
             let x = at_every_level(|| {
                 let mut x = right.clone();
-                backward(&mut x, Lines::new(&rows[first * n..], n), &inverses[first..]);
+                backward(&mut x, Lines::new(&rows, n), &inverses);
                 bits(&x)
             });
             for i in 0..n {
-                let taken: f64 = (first..n).map(|k| lower[k][i] * f64::from_bits(x[k])).sum();
-                near(taken + if i < first { f64::from_bits(x[i]) } else { 0.0 }, right[i]);
+                near((0..n).map(|k| lower[k][i] * f64::from_bits(x[k])).sum(), right[i]);
+            }
+        }
+    }
+
+    #[test]
+    fn inner_products_are_taken_off_at_every_level() {
+        let mut rng = Rng::new(4, 0);
+        for (n, first) in [(0, 3), (8, 0), (24, 5), (40, 1), (72, 0), (88, 2)] {
+            let (x, right) = (uniform(&mut rng, n), uniform(&mut rng, FEW));
+            let widths: Vec<usize> = x.chunks(WIDE).map(<[f64]>::len).collect();
+            let panels: Vec<Vec<f64>> = widths.iter().map(|width| uniform(&mut rng, (first + FEW) * width)).collect();
+            let lines: Vec<Lines<'_>> =
+                panels.iter().zip(&widths).map(|(panel, &width)| Lines::new(panel, width)).collect();
+            let found = at_every_level(|| {
+                let mut out = right.clone();
+                subtract_inner(&lines, first, &x, &mut out);
+                bits(&out)
+            });
+            for (r, found) in found.into_iter().enumerate() {
+                let entry = |k: usize| panels[k / WIDE][(first + r) * widths[k / WIDE] + k % WIDE];
+                near(f64::from_bits(found), right[r] - (0..n).map(|k| entry(k) * x[k]).sum::<f64>());
             }
         }
     }

@@ -4,17 +4,18 @@
 //! possible, computed in registers (`simd::sums`). Every sum has a fixed order, and work is cut by the shape alone: the same
 //! bits for any number of threads and any instruction set.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::simd::{FEW, Lines, WIDE, backward, divide, factor, forward, ln, sums};
-use crate::solve::panels::{Panels, symmetric};
+use crate::simd::{FEW, Lines, SIDE, WIDE, backward, divide, factor, forward, ln, subtract_inner, sums, transpose};
+use crate::solve::panels::{Panels, share, symmetric, together};
 
 /// `A = L L'` of a symmetric positive definite matrix.
 ///
-/// Memory: 1.5 n^2 numbers, and as much for an inverse. The same bits for any number of threads.
+/// Memory: n^2 / 2 numbers, and n^2 / 2 more while an inverse is computed. The same bits for any number of threads.
 ///
 /// ```
 /// use multikernel::{Matrix, Pool, solve::cholesky::Cholesky};
@@ -28,28 +29,30 @@ use crate::solve::panels::{Panels, symmetric};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Cholesky {
-    lower: Matrix,
-    /// The same in panels of rows, column by column.
+    n: usize,
+    /// The factor in panels of rows, column by column.
     panels: Panels,
-    /// One over the diagonal.
+    /// One over its diagonal.
     inverses: Vec<f64>,
+    /// The factor row by row, once it was asked for.
+    lower: OnceLock<Matrix>,
 }
 
 impl PartialEq for Cholesky {
     fn eq(&self, other: &Self) -> bool {
-        // The rest follows from it.
-        self.lower == other.lower
+        // The rest follows from them.
+        self.n == other.n && self.panels == other.panels
     }
 }
 
 impl Cholesky {
-    /// Factors an n x n matrix in place; only what is on and below its diagonal is read. `stop` is asked now and then.
+    /// Factors an n x n matrix; only what is on and below its diagonal is read. `stop` is asked now and then.
     /// Cost: n^3 / 3 operations.
     ///
     /// # Errors
     /// [`Error::NotDefinite`] where a pivot is not above n roundings of its diagonal entry, [`Error::Stopped`] where `stop`
     /// said so, and a matrix that is not square or leaves no memory for half as much again.
-    pub fn new(mut matrix: Matrix, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Cholesky> {
+    pub fn new(matrix: Matrix, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Cholesky> {
         let n = matrix.n_rows();
         if matrix.n_cols() != n {
             let cols = matrix.n_cols();
@@ -59,43 +62,57 @@ impl Cholesky {
         let mut least: Vec<f64> = (0..n).map(|i| n as f64 * f64::EPSILON * matrix.get(i, i).abs()).collect();
         least.resize(panels.size(), 0.0);
         let mut inverses = vec![0.0; panels.size()];
-        for p in 0..panels.count() {
+        let (count, step) = (panels.count(), together(n));
+        let mut open = panels.split();
+        for block in (0..count).step_by(step).map(|first| first..(first + step).min(count)) {
             if stop() {
                 return Err(stopped());
             }
-            let (first, width) = (p * WIDE, panels.width(p));
-            factor_panel(panels.panel_mut(p), width, first, &least, &mut inverses)?;
-            panels.each_after(p, 2 * first * WIDE, pool, |own, panel, lanes| {
-                divide_panel(own, panel, lanes, first, &inverses[first..first + width]);
+            for p in block.clone() {
+                let (own, after) = open[p..block.end].split_at_mut(1);
+                factor_panel(own[0], p, &least, &mut inverses)?;
+                (p + 1..).zip(after).for_each(|(q, panel)| divide_panel(own[0], p, panel, q, &inverses));
+            }
+            let (done, after) = open.split_at_mut(block.end);
+            let (done, inverses) = (&*done, &inverses);
+            let operations = 2 * block.end * block.len() * after.len() * WIDE.pow(3);
+            share(pool, operations, (block.end..).zip(after), |(q, panel)| {
+                block.clone().for_each(|p| divide_panel(done[p], p, panel, q, inverses));
             });
         }
-        panels.write_lower(&mut matrix, pool);
-        Ok(Cholesky { lower: matrix, panels, inverses })
+        Ok(Cholesky { n, panels, inverses, lower: OnceLock::new() })
     }
 
-    /// `L`, zero above its diagonal.
+    /// `L`, zero above its diagonal. Written out when it is first asked for: n^2 numbers.
     pub fn lower(&self) -> &Matrix {
-        &self.lower
+        self.lower.get_or_init(|| self.panels.to_lower(self.n))
     }
 
     /// Number of rows.
     pub fn size(&self) -> usize {
-        self.lower.n_rows()
+        self.n
     }
 
     /// `log det A`.
     pub fn log_determinant(&self) -> f64 {
-        2.0 * (0..self.size()).map(|i| ln(self.lower.get(i, i))).sum::<f64>()
+        let diagonal = |i: usize| self.panels.lines(i / WIDE).skip(i, i % WIDE).line(0, 1)[0];
+        2.0 * (0..self.n).map(|i| ln(diagonal(i))).sum::<f64>()
     }
 
     /// `A^-1 B` for B of n x c. Cost: 2 n^2 c operations on the calling thread; for c near n take [`Cholesky::inverse`].
     pub fn solve(&self, right: &Matrix) -> Result<Matrix> {
-        let (n, mut sides) = (self.size(), self.forward(right)?);
-        for first in (0..n).step_by(FEW).rev() {
-            let end = (first + FEW).min(n);
-            let rows = Lines::new(&self.lower.data()[first * n..], n);
-            for x in sides.chunks_exact_mut(self.panels.size()) {
-                backward(&mut x[..end], rows, &self.inverses[first..end]);
+        let (mut sides, size) = (self.forward(right)?, self.panels.size());
+        let panels: Vec<Lines<'_>> = (0..self.panels.count()).map(|p| self.panels.lines(p)).collect();
+        let mut block = [0.0; WIDE * WIDE];
+        for (p, first) in (0..size).step_by(WIDE).enumerate().rev() {
+            let end = first + self.panels.width(p);
+            turn(panels[p].skip(first, 0), end - first, &mut block);
+            for side in sides.chunks_exact_mut(size) {
+                let (open, done) = side.split_at_mut(end);
+                for row in (first..end).step_by(FEW) {
+                    subtract_inner(&panels[p + 1..], row, done, &mut open[row..row + FEW]);
+                }
+                backward(&mut open[first..], Lines::new(&block, WIDE), &self.inverses[first..end]);
             }
         }
         Ok(self.columns(&sides, right.n_cols()))
@@ -117,38 +134,32 @@ impl Cholesky {
 
     /// `L^-1 B`, one right-hand side after the other, each with zeros up to the size of the panels.
     fn forward(&self, right: &Matrix) -> Result<Vec<f64>> {
-        let (n, c, size) = (self.size(), right.n_cols(), self.panels.size());
+        let (n, c, size) = (self.n, right.n_cols(), self.panels.size());
         if right.n_rows() != n {
             return Err(Error::input(format!("right-hand sides have {} rows, the factor {n}", right.n_rows())));
         }
         let mut sides = vec![0.0; c * size];
         for (i, row) in right.rows().enumerate() {
-            row.iter().zip(sides.chunks_exact_mut(size)).for_each(|(&value, side)| side[i] = value);
+            row.iter().enumerate().for_each(|(s, &value)| sides[s * size + i] = value);
         }
         // What is solved so far, the right-hand sides of a row side by side.
-        let mut solved = vec![0.0; n * c];
-        let mut tile = [[0.0; WIDE]; FEW];
-        for (p, first) in (0..n).step_by(WIDE).enumerate() {
-            let (lines, rows) = (self.panels.lines(p), first..first + self.panels.width(p));
-            let mut side = 0;
-            while side < c {
-                // As many at once as are left: 8, 4, 2 or 1.
-                let count = 1 << (c - side).min(FEW).ilog2();
-                sums(Lines::new(&solved, c).skip(0, side), count, lines, rows.len(), first, &mut tile);
-                for (side, sums) in (side..).zip(&tile[..count]) {
-                    let x = &mut sides[side * size..][rows.clone()];
-                    forward(x, sums, lines.skip(first, 0), &self.inverses[rows.clone()]);
-                    x.iter().zip(first..n).for_each(|(&x, i)| solved[i * c + side] = x);
-                }
-                side += count;
-            }
+        let mut solved = vec![0.0; c * size];
+        for (p, first) in (0..size).step_by(WIDE).enumerate() {
+            let (lines, end) = (self.panels.lines(p), first + self.panels.width(p));
+            let (done, open) = solved.split_at_mut(first * c);
+            each_side(done, c, lines, end - first, first, |s, sums| {
+                let x = &mut sides[s * size + first..s * size + end];
+                forward(x, sums, lines.skip(first, 0), &self.inverses[first..end]);
+                x.iter().enumerate().for_each(|(i, &x)| open[i * c + s] = x);
+            });
         }
         Ok(sides)
     }
 
     /// Right-hand sides, one after the other, as the columns of a matrix.
     fn columns(&self, sides: &[f64], count: usize) -> Matrix {
-        Matrix::from_fn(self.size(), count, |i, side| sides[side * self.panels.size() + i])
+        let size = self.panels.size();
+        Matrix::from_fn(self.n, count, |i, s| sides[s * size + i])
     }
 
     /// `L z`: a draw from the normal distribution with covariance A, if z is one of independent standard normals. Cost: n^2
@@ -165,7 +176,7 @@ impl Cholesky {
     /// # Panics
     /// If z is not as long as the factor has rows.
     pub fn multiply_lower(&self, z: &[f64]) -> Vec<f64> {
-        let n = self.size();
+        let n = self.n;
         assert_eq!(z.len(), n, "the factor has {n} rows");
         let mut out = vec![0.0; n];
         let mut tile = [[0.0; WIDE]; FEW];
@@ -179,15 +190,16 @@ impl Cholesky {
 
     /// `A^-1`, symmetric to the last bit. Cost: 2 n^3 / 3 operations. `stop` is asked now and then: [`Error::Stopped`].
     pub fn inverse(&self, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Matrix> {
-        let (n, size) = (self.size(), self.panels.size());
+        let (n, size) = (self.n, self.panels.size());
         let halted = AtomicBool::new(false);
         // The inverse of the factor in panels of columns, each from its diagonal on.
-        let mut half = Panels::zeros(n, |columns| size - columns.start)?;
-        half.each(pool, n.pow(3) / 3, |columns, panel| {
+        let mut half = Panels::some(n, |columns| size - columns.start)?;
+        let step = together(n);
+        share(pool, n.pow(3) / 3, half.split().chunks_mut(step).enumerate(), |(part, panels)| {
             if stop() {
                 return halted.store(true, Ordering::Relaxed);
             }
-            self.invert_panel(columns.start, columns.len(), panel);
+            self.invert_panels(part * step, panels);
         });
         if halted.into_inner() || stop() {
             return Err(stopped());
@@ -198,16 +210,48 @@ impl Cholesky {
         })
     }
 
-    /// Some columns of `L^-1`, from the row with the number of the first on: those of the identity, divided by L.
-    fn invert_panel(&self, first: usize, width: usize, panel: &mut [f64]) {
+    /// Panels of columns of `L^-1`, the first of which is p: those of the identity, each from its diagonal on, divided by L.
+    fn invert_panels(&self, p: usize, panels: &mut [&mut [f64]]) {
         let mut tile = [[0.0; WIDE]; FEW];
-        (0..width).for_each(|c| panel[c * width + c] = 1.0);
-        for row in (first..self.panels.size()).step_by(FEW) {
+        for row in (p * WIDE..self.panels.size()).step_by(FEW) {
             let few = self.panels.lines(row / WIDE).skip(0, row % WIDE);
-            let (done, open) = panel.split_at_mut((row - first) * width);
-            sums(few.skip(first, 0), FEW, Lines::new(done, width), width, row - first, &mut tile);
-            divide(open, width, width, &tile, few.skip(row, 0), &self.inverses[row..]);
+            for (q, panel) in (p..=row / WIDE).zip(&mut *panels) {
+                let (first, width) = (q * WIDE, self.panels.width(q));
+                let (done, open) = panel.split_at_mut((row - first) * width);
+                open[..FEW * width].fill(0.0);
+                (row..first + width).take(FEW).enumerate().for_each(|(r, c)| open[r * width + c - first] = 1.0);
+                sums(few.skip(first, 0), FEW, Lines::new(done, width), width, row - first, &mut tile);
+                divide(open, width, width, &tile, few.skip(row, 0), &self.inverses[row..]);
+            }
         }
+    }
+}
+
+/// Calls `f` with each of c right-hand sides and the sums of its products with lines of the factor, as many as `depth`: `done`
+/// are the numbers of all right-hand sides that are solved, row by row.
+fn each_side(
+    done: &[f64],
+    c: usize,
+    lines: Lines<'_>,
+    width: usize,
+    depth: usize,
+    mut f: impl FnMut(usize, &[f64; WIDE]),
+) {
+    let mut tile = [[0.0; WIDE]; FEW];
+    let mut side = 0;
+    while side < c {
+        // As many at once as are left: 8, 4, 2 or 1.
+        let count = 1 << (c - side).min(FEW).ilog2();
+        sums(Lines::new(done, c).skip(0, side), count, lines, width, depth, &mut tile);
+        (side..).zip(&tile[..count]).for_each(|(side, sums)| f(side, sums));
+        side += count;
+    }
+}
+
+/// The rows of a diagonal block that is given by its columns, [`WIDE`] numbers apart.
+fn turn(columns: Lines<'_>, width: usize, rows: &mut [f64; WIDE * WIDE]) {
+    for (c, r) in (0..width).step_by(SIDE).flat_map(|c| (c..width).step_by(SIDE).map(move |r| (c, r))) {
+        transpose(columns.skip(c, r).values(), width, &mut rows[r * WIDE + c..], WIDE);
     }
 }
 
@@ -215,8 +259,9 @@ fn stopped() -> Error {
     Error::Stopped("stopped while a matrix was factored".into())
 }
 
-/// Factors the diagonal block of a panel, all columns to the left of which are done.
-fn factor_panel(panel: &mut [f64], width: usize, first: usize, least: &[f64], inverses: &mut [f64]) -> Result<()> {
+/// Factors the diagonal block of panel p, all columns to the left of which are done.
+fn factor_panel(panel: &mut [f64], p: usize, least: &[f64], inverses: &mut [f64]) -> Result<()> {
+    let (first, width) = (p * WIDE, WIDE.min(least.len() - p * WIDE));
     let mut tile = [[0.0; WIDE]; FEW];
     for lane in (0..width).step_by(FEW) {
         let row = first + lane;
@@ -237,15 +282,16 @@ fn factor_panel(panel: &mut [f64], width: usize, first: usize, least: &[f64], in
     Ok(())
 }
 
-/// Divides the columns from `first` on of a panel of `lanes` rows by the diagonal block of the panel they belong to, as many as
-/// there are inverses.
-fn divide_panel(own: Lines<'_>, panel: &mut [f64], lanes: usize, first: usize, inverses: &[f64]) {
+/// Divides the columns of panel p, in a panel q after it, by the diagonal block of panel p.
+fn divide_panel(own: &[f64], p: usize, panel: &mut [f64], q: usize, inverses: &[f64]) {
+    let [own_width, width] = [p, q].map(|panel| WIDE.min(inverses.len() - panel * WIDE));
+    let own = Lines::new(own, own_width);
     let mut tile = [[0.0; WIDE]; FEW];
-    for lane in (0..inverses.len()).step_by(FEW) {
-        let row = first + lane;
-        let (done, open) = panel.split_at_mut(row * lanes);
-        sums(own.skip(0, lane), FEW, Lines::new(done, lanes), lanes, row, &mut tile);
-        divide(open, lanes, lanes, &tile, own.skip(row, lane), &inverses[lane..]);
+    for lane in (0..own_width).step_by(FEW) {
+        let row = p * WIDE + lane;
+        let (done, open) = panel.split_at_mut(row * width);
+        sums(own.skip(0, lane), FEW, Lines::new(done, width), width, row, &mut tile);
+        divide(open, width, width, &tile, own.skip(row, lane), &inverses[row..]);
     }
 }
 
@@ -253,9 +299,13 @@ fn divide_panel(own: Lines<'_>, panel: &mut [f64], lanes: usize, first: usize, i
 mod tests {
     use super::*;
     use crate::dist::Rng;
+    use crate::simd::at_every_level;
     use crate::simd::check::bits;
 
-    const SIZES: [usize; 14] = [0, 1, 2, 3, 15, 16, 17, 63, 64, 65, 100, 128, 150, 261];
+    /// All shapes of panels and of blocks in them, and matrices whose panels go together.
+    fn sizes() -> impl Iterator<Item = usize> {
+        (0..=70).chain([144, 200, 333, 410])
+    }
 
     fn go_on() -> bool {
         false
@@ -289,7 +339,7 @@ mod tests {
     #[test]
     fn factor_solution_and_inverse_multiply_back() {
         let pool = Pool::new(2).unwrap();
-        for n in SIZES {
+        for n in sizes() {
             let half = definite(n, 0.1);
             let a = whole(&half);
             let factor = Cholesky::new(half, &pool, &go_on).unwrap();
@@ -298,10 +348,34 @@ mod tests {
             let inverse = factor.inverse(&pool, &go_on).unwrap();
             assert!(worst(&product(&a, &inverse), &identity) < 1e-11 * (n + 1) as f64, "{n}");
             assert_eq!(inverse, inverse.transposed());
-            let right = Matrix::from_fn(n, 3, |i, j| ((7 * i + 3 * j) % 11) as f64 - 5.0);
+            let right = Matrix::from_fn(n, 11, |i, j| ((7 * i + 3 * j) % 11) as f64 - 5.0);
+            let half = factor.half_solve(&right).unwrap();
+            assert!(worst(&product(factor.lower(), &half), &right) < 1e-12 * (n + 1) as f64, "{n}");
             let solved = factor.solve(&right).unwrap();
             assert!(worst(&product(&a, &solved), &right) < 1e-11 * (n + 1) as f64, "{n}");
+            let z = Matrix::from_vec(n, 1, right.column(1)).unwrap();
+            let drawn = Matrix::from_vec(n, 1, factor.multiply_lower(z.data())).unwrap();
+            assert!(worst(&product(factor.lower(), &z), &drawn) < 1e-13 * (n + 1) as f64, "{n}");
         }
+    }
+
+    #[test]
+    fn right_hand_sides_do_not_change_one_another() {
+        let pool = Pool::new(1).unwrap();
+        for n in [1, 23, 77] {
+            let factor = Cholesky::new(definite(n, 0.1), &pool, &go_on).unwrap();
+            let right = Matrix::from_fn(n, 16, |i, j| ((7 * i + 3 * j) % 11) as f64 - 5.0);
+            let alone = |j: usize| bits(factor.solve(&right.select_cols(&[j])).unwrap().data());
+            for c in 0..=16 {
+                let all = factor.solve(&right.select_cols(&(0..c).collect::<Vec<_>>())).unwrap();
+                assert_eq!((all.n_rows(), all.n_cols()), (n, c));
+                (0..c).for_each(|j| assert_eq!(bits(&all.column(j)), alone(j), "{n}, {c}"));
+            }
+        }
+        let factor = Cholesky::new(definite(4, 0.1), &pool, &go_on).unwrap();
+        let text = "right-hand sides have 3 rows, the factor 4";
+        assert_eq!(factor.solve(&Matrix::zeros(3, 1)).unwrap_err().to_string(), text);
+        assert_eq!(factor.half_solve(&Matrix::zeros(3, 1)).unwrap_err().to_string(), text);
     }
 
     /// By elimination with the largest pivot of each column.
@@ -325,7 +399,7 @@ mod tests {
     #[test]
     fn log_determinant_is_that_of_elimination() {
         let pool = Pool::new(1).unwrap();
-        for n in SIZES {
+        for n in sizes() {
             let half = definite(n, 1e-3);
             let expected = log_determinant(&whole(&half));
             let found = Cholesky::new(half, &pool, &go_on).unwrap().log_determinant();
@@ -333,20 +407,59 @@ mod tests {
         }
     }
 
-    /// That they are for any instruction set is tested where the loops are.
+    /// Bits of all that a factor gives.
+    fn all_bits(n: usize, threads: usize) -> Vec<Vec<u64>> {
+        let pool = Pool::new(threads).unwrap();
+        let factor = Cholesky::new(definite(n, 0.1), &pool, &go_on).unwrap();
+        let right = Matrix::from_fn(n, 3, |i, j| ((7 * i + 3 * j) % 11) as f64 - 5.0);
+        vec![
+            bits(factor.lower().data()),
+            bits(factor.inverse(&pool, &go_on).unwrap().data()),
+            bits(&[factor.log_determinant()]),
+            bits(factor.solve(&right).unwrap().data()),
+            bits(&factor.multiply_lower(&right.column(0))),
+        ]
+    }
+
     #[test]
     fn bits_are_the_same_for_any_number_of_threads() {
-        for n in [5, 64, 100, 261] {
-            let run = |threads: usize| {
-                let pool = Pool::new(threads).unwrap();
-                let factor = Cholesky::new(definite(n, 0.1), &pool, &go_on).unwrap();
-                let inverse = factor.inverse(&pool, &go_on).unwrap();
-                [bits(factor.lower().data()), bits(inverse.data()), bits(&[factor.log_determinant()])]
-            };
-            let one = run(1);
-            assert_eq!(run(2), one);
-            assert_eq!(run(3), one);
+        // The last two are shared between threads, panel by panel and some panels together.
+        for n in [5, 64, 100, 333, 410] {
+            let one = all_bits(n, 1);
+            assert_eq!(all_bits(n, 2), one);
+            assert_eq!(all_bits(n, 3), one);
         }
+    }
+
+    #[test]
+    fn bits_are_the_same_at_every_level() {
+        for n in [1, 7, 8, 23, 24, 33, 65, 110] {
+            at_every_level(|| all_bits(n, 1));
+        }
+    }
+
+    /// Memory is handed on from factor to factor of a thread.
+    #[test]
+    fn bits_do_not_depend_on_what_was_factored_before() {
+        let fresh = |n: usize| std::thread::spawn(move || all_bits(n, 1)).join().unwrap();
+        let pool = Pool::new(1).unwrap();
+        for n in [150, 13, 70, 96] {
+            let spoilt = Matrix::from_fn(160, 160, |i, j| if i == j && i < 150 { 1.0 } else { f64::NAN });
+            assert!(Cholesky::new(spoilt, &pool, &go_on).is_err());
+            assert_eq!(all_bits(n, 1), fresh(n));
+        }
+    }
+
+    #[test]
+    fn factors_are_equal_if_their_numbers_are() {
+        let pool = Pool::new(1).unwrap();
+        let factor = |n: usize, ridge: f64| Cholesky::new(definite(n, ridge), &pool, &go_on).unwrap();
+        let first = factor(20, 0.1);
+        let asked = first.clone();
+        assert_eq!(asked.lower().n_rows(), 20);
+        assert_eq!(first, asked);
+        assert_ne!(first, factor(20, 0.2));
+        assert_ne!(factor(6, 0.1), factor(7, 0.1));
     }
 
     #[test]

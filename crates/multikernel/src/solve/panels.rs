@@ -30,8 +30,8 @@ pub(super) fn padded(n: usize) -> usize {
 }
 
 impl Panels {
-    /// Panels of zeros: `depth` says the lines of the panel that holds the given rows.
-    pub(super) fn zeros(n: usize, depth: impl Fn(Range<usize>) -> usize) -> Result<Panels> {
+    /// Panels of numbers that mean nothing; `depth` says the lines of the panel that holds the given rows.
+    pub(super) fn some(n: usize, depth: impl Fn(Range<usize>) -> usize) -> Result<Panels> {
         let size = padded(n);
         let mut starts = vec![0];
         let mut end = 0;
@@ -47,8 +47,11 @@ impl Panels {
 
     /// The rows of a matrix.
     pub(super) fn of_rows(matrix: &Matrix, pool: &Pool) -> Result<Panels> {
-        let mut panels = Panels::zeros(matrix.n_rows(), |_| matrix.n_cols())?;
+        let mut panels = Panels::some(matrix.n_rows(), |_| matrix.n_cols())?;
         panels.each(pool, matrix.data().len(), |rows, panel| {
+            if rows.end > matrix.n_rows() {
+                panel.fill(0.0);
+            }
             for row in rows.clone().step_by(FEW) {
                 pack(matrix, row, matrix.n_cols(), panel, row - rows.start, rows.len());
             }
@@ -58,9 +61,12 @@ impl Panels {
 
     /// The columns of a matrix.
     pub(super) fn of_columns(matrix: &Matrix, pool: &Pool) -> Result<Panels> {
-        let mut panels = Panels::zeros(matrix.n_cols(), |_| matrix.n_rows())?;
+        let mut panels = Panels::some(matrix.n_cols(), |_| matrix.n_rows())?;
         panels.each(pool, matrix.data().len(), |columns, panel| {
             let taken = columns.start..columns.end.min(matrix.n_cols());
+            if taken.len() < columns.len() {
+                panel.fill(0.0);
+            }
             for (row, line) in matrix.rows().zip(panel.chunks_exact_mut(columns.len())) {
                 line[..taken.len()].copy_from_slice(&row[taken.clone()]);
             }
@@ -71,8 +77,10 @@ impl Panels {
     /// What is on and below the diagonal of a square matrix; rows that fill the last vector are those of the identity.
     pub(super) fn of_lower(matrix: &Matrix, pool: &Pool) -> Result<Panels> {
         let n = matrix.n_rows();
-        let mut panels = Panels::zeros(n, |rows| rows.end)?;
+        let mut panels = Panels::some(n, |rows| rows.end)?;
         panels.each(pool, matrix.data().len(), |rows, panel| {
+            // The diagonal block, and what fills the last vector.
+            panel[if rows.end > n { 0 } else { rows.start * rows.len() }..].fill(0.0);
             for row in rows.clone().step_by(FEW) {
                 pack(matrix, row, row, panel, row - rows.start, rows.len());
                 // What is above the diagonal may be anything and stays zero.
@@ -89,31 +97,26 @@ impl Panels {
         Ok(panels)
     }
 
-    /// Writes a lower triangle back; what is above the diagonal becomes zero.
-    pub(super) fn write_lower(&self, matrix: &mut Matrix, pool: &Pool) {
-        let n = matrix.n_rows();
-        let write = |p: usize, out: &mut [f64]| {
-            let (first, width) = (p * WIDE, self.width(p));
-            let lines = self.lines(p);
-            for (s, out) in out.chunks_mut(FEW * n).enumerate() {
-                let (row, count) = (first + s * FEW, out.len() / n);
-                if count == SIDE {
-                    for k in (0..=row).step_by(SIDE) {
-                        transpose(lines.skip(k, s * FEW).values(), width, &mut out[k..], n);
-                    }
-                    out.chunks_exact_mut(n).for_each(|out| out[row + SIDE..].fill(0.0));
-                    continue;
-                }
-                for (r, out) in out.chunks_exact_mut(n).enumerate() {
-                    out.iter_mut().enumerate().for_each(|(k, out)| *out = lines.line(k, width)[s * FEW + r]);
-                }
+    /// The same with each line times its factor.
+    pub(super) fn scaled(&self, factors: &[f64], pool: &Pool) -> Result<Panels> {
+        let mut panels = Panels::some(self.size, |_| factors.len())?;
+        panels.each(pool, self.values.len(), |rows, panel| {
+            let from = self.lines(rows.start / WIDE).values().chunks_exact(rows.len());
+            for ((to, from), factor) in panel.chunks_exact_mut(rows.len()).zip(from).zip(factors) {
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = from * factor);
             }
-        };
-        if shared(matrix.data().len()) {
-            pool.chunks_mut(matrix.data_mut(), WIDE * n, write);
-        } else {
-            matrix.data_mut().chunks_mut((WIDE * n).max(1)).enumerate().for_each(|(p, out)| write(p, out));
+        });
+        Ok(panels)
+    }
+
+    /// The n x n matrix of [`Panels::of_lower`], zero above its diagonal.
+    pub(super) fn to_lower(&self, n: usize) -> Matrix {
+        let mut matrix = Matrix::zeros(n, n);
+        for i in 0..n {
+            let (lines, width, lane) = (self.lines(i / WIDE), self.width(i / WIDE), i % WIDE);
+            matrix.row_mut(i)[..=i].iter_mut().enumerate().for_each(|(k, out)| *out = lines.line(k, width)[lane]);
         }
+        matrix
     }
 
     /// Rows, those that fill the last vector among them.
@@ -136,30 +139,6 @@ impl Panels {
         Lines::new(&self.values[self.starts[panel]..self.starts[panel + 1]], self.width(panel))
     }
 
-    /// A panel to write to.
-    pub(super) fn panel_mut(&mut self, panel: usize) -> &mut [f64] {
-        &mut self.values[self.starts[panel]..self.starts[panel + 1]]
-    }
-
-    /// Calls `f` with a panel, each one after it, to write to, and the rows of that; on all threads if so many operations for
-    /// each of their rows are worth it.
-    pub(super) fn each_after(
-        &mut self,
-        panel: usize,
-        operations: usize,
-        pool: &Pool,
-        f: impl Fn(Lines<'_>, &mut [f64], usize) + Sync + Send,
-    ) {
-        let rest = self.size.saturating_sub((panel + 1) * WIDE);
-        let width = self.width(panel);
-        let mut panels = self.split();
-        let (done, after) = panels.split_at_mut(panel + 1);
-        let own = Lines::new(done[panel], width);
-        let items = after.iter_mut().enumerate();
-        let one = |(p, panel): (usize, &mut &mut [f64])| f(own, panel, WIDE.min(rest - p * WIDE));
-        if shared(operations * rest) { pool.each(items.collect(), one) } else { items.for_each(one) }
-    }
-
     /// The panels to write to, in order.
     pub(super) fn split(&mut self) -> Vec<&mut [f64]> {
         let mut rest = &mut self.values[..];
@@ -171,8 +150,14 @@ impl Panels {
     pub(super) fn each(&mut self, pool: &Pool, operations: usize, f: impl Fn(Range<usize>, &mut [f64]) + Sync + Send) {
         let size = self.size;
         let items = self.split().into_iter().enumerate();
-        let one = |(p, panel): (usize, &mut [f64])| f(p * WIDE..(p * WIDE + WIDE).min(size), panel);
-        if shared(operations) { pool.each(items.collect(), one) } else { items.for_each(one) }
+        share(pool, operations, items, |(p, panel)| f(p * WIDE..(p * WIDE + WIDE).min(size), panel));
+    }
+}
+
+impl PartialEq for Panels {
+    fn eq(&self, other: &Self) -> bool {
+        // Where panels begin follows from how many numbers there are.
+        self.size == other.size && *self.values == *other.values
     }
 }
 
@@ -192,14 +177,13 @@ thread_local! {
     static SPARE: RefCell<Vec<Buffer>> = const { RefCell::new(vec![]) };
 }
 
-/// Zeros, or `None` where there is no memory for them.
+/// Some numbers, or `None` where there is no memory for them.
 fn spare(len: usize) -> Option<Buffer> {
     // At the end of a thread there is nothing kept any more.
     let kept = if len <= MOST_KEPT { SPARE.try_with(|kept| kept.borrow_mut().pop()).ok().flatten() } else { None };
     match kept {
         Some(mut buffer) if buffer.capacity() >= len => {
             buffer.set_len(len);
-            buffer.fill(0.0);
             Some(buffer)
         }
         _ => Buffer::zeros(len),
@@ -217,9 +201,20 @@ fn keep(buffer: Buffer) {
     _ = SPARE.try_with(room);
 }
 
-/// Whether work of so many operations is worth handing over to other threads.
-pub(super) fn shared(operations: usize) -> bool {
-    operations >= LEAST_SHARED
+/// Calls `f` with each item, on all threads if so many operations are worth it.
+pub(super) fn share<T: Send>(
+    pool: &Pool,
+    operations: usize,
+    items: impl Iterator<Item = T>,
+    f: impl Fn(T) + Sync + Send,
+) {
+    if operations >= LEAST_SHARED { pool.each(items.collect(), f) } else { items.for_each(f) }
+}
+
+/// How many panels of a matrix of this size go together through the others. Matrices that do not fit into the second-level
+/// cache are then read a quarter as often.
+pub(super) fn together(size: usize) -> usize {
+    if size <= 384 { 1 } else { 4 }
 }
 
 /// Copies the first `depth` columns of up to [`FEW`] rows from `row` on to the lines of a panel, from `lane` on.
@@ -245,27 +240,26 @@ pub(super) fn symmetric(
 ) -> Result<Matrix> {
     let mut matrix = room(n, n)?;
     let pieces = Pieces::new(&mut matrix);
-    let panel = |p: usize| {
-        let rows = p * WIDE..(p * WIDE + WIDE).min(padded(n));
+    let (size, step) = (padded(n), together(n));
+    let count = size.div_ceil(WIDE);
+    let part = |first: usize| {
+        let panels = first..(first + step).min(count);
         let mut sums = [[0.0; WIDE]; FEW];
-        for q in 0..=p {
-            for row in rows.clone().step_by(FEW) {
-                let width = if q < p { WIDE } else { row + FEW - q * WIDE };
-                tile(row, q, width, &mut sums);
-                if q == p {
-                    mirror(&mut sums, row - rows.start);
+        for q in 0..panels.end {
+            for p in panels.start.max(q)..panels.end {
+                for row in (p * WIDE..(p * WIDE + WIDE).min(size)).step_by(FEW) {
+                    let width = if q < p { WIDE } else { row + FEW - q * WIDE };
+                    tile(row, q, width, &mut sums);
+                    if q == p {
+                        mirror(&mut sums, row - q * WIDE);
+                    }
+                    put(&pieces, &sums, row, q * WIDE, width);
                 }
-                put(&pieces, &sums, row, q * WIDE, width);
             }
         }
     };
-    let count = padded(n).div_ceil(WIDE);
     // Long panels first, so that threads end together.
-    if shared(operations) {
-        pool.map(count, |p| panel(count - 1 - p));
-    } else {
-        (0..count).for_each(panel);
-    }
+    share(pool, operations, (0..count).step_by(step).rev(), part);
     Ok(matrix)
 }
 

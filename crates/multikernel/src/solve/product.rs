@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::simd::{FEW, WIDE, sums};
-use crate::solve::panels::{Panels, room, shared, symmetric};
+use crate::solve::panels::{Panels, room, share, symmetric, together};
 
 /// `A B` for A of m x k and B of k x n.
 ///
@@ -31,22 +31,20 @@ pub fn product(a: &Matrix, b: &Matrix, pool: &Pool) -> Result<Matrix> {
     }
     let (rows, columns) = (Panels::of_rows(a, pool)?, Panels::of_columns(b, pool)?);
     let mut out = room(m, n)?;
-    let strip = |p: usize, out: &mut [f64]| {
+    let step = together(m.max(n).max(k)) * WIDE;
+    let part = |(part, out): (usize, &mut [f64])| {
         let mut tile = [[0.0; WIDE]; FEW];
         for q in 0..columns.count() {
             let here = q * WIDE..(q * WIDE + WIDE).min(n);
-            for (s, out) in out.chunks_mut(FEW * n).enumerate() {
-                sums(rows.lines(p).skip(0, s * FEW), FEW, columns.lines(q), columns.width(q), k, &mut tile);
+            for (row, out) in (part * step..).step_by(FEW).zip(out.chunks_mut(FEW * n)) {
+                let few = rows.lines(row / WIDE).skip(0, row % WIDE);
+                sums(few, FEW, columns.lines(q), columns.width(q), k, &mut tile);
                 let lines = out.chunks_exact_mut(n).zip(&tile);
                 lines.for_each(|(out, line)| out[here.clone()].copy_from_slice(&line[..here.len()]));
             }
         }
     };
-    if shared(2 * m * k * n) {
-        pool.chunks_mut(out.data_mut(), WIDE * n, strip);
-    } else {
-        out.data_mut().chunks_mut((WIDE * n).max(1)).enumerate().for_each(|(p, out)| strip(p, out));
-    }
+    share(pool, 2 * m * k * n, out.data_mut().chunks_mut((step * n).max(1)).enumerate(), part);
     Ok(out)
 }
 
@@ -70,12 +68,7 @@ pub fn scaled_square(h: &Matrix, d: &[f64], pool: &Pool) -> Result<Matrix> {
         return Err(Error::input(format!("a matrix of {n} x {k} needs a diagonal of {k} numbers, got {}", d.len())));
     }
     let plain = Panels::of_rows(h, pool)?;
-    let mut scaled = plain.clone();
-    scaled.each(pool, n * k, |rows, panel| {
-        for (line, d) in panel.chunks_exact_mut(rows.len()).zip(d) {
-            line.iter_mut().for_each(|value| *value *= d);
-        }
-    });
+    let scaled = plain.scaled(d, pool)?;
     symmetric(n, n * n * k, pool, |row, panel, width, tile| {
         let few = scaled.lines(row / WIDE).skip(0, row % WIDE);
         sums(few, FEW, plain.lines(panel), width, k, tile);
