@@ -1,8 +1,8 @@
 //! Every kernel and every method passes its suite.
 
 use multikernel::method::{
-    Alignf, Average, Bemkl, EasyMkl, Evidence, Fheuristic, Level, LpMkl, Majority, MkBoostD1, MkBoostD2, MkBoostS1,
-    MkBoostS2, MklDa, Obscure, Sbemkl, Silp, SimpleMkl, Single, Svm, UfoMkl,
+    Alignf, Average, Bemkl, Bsvm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl, Majority, MkBoostD1, MkBoostD2,
+    MkBoostS1, MkBoostS2, MklDa, Obscure, Sbemkl, Silp, SimpleMkl, Single, Svm, UfoMkl,
 };
 use multikernel::testing::{check_kernel, check_method};
 
@@ -124,4 +124,14 @@ fn bemkl_passes_the_conformance_suite() {
 #[test]
 fn sbemkl_passes_the_conformance_suite() {
     check_method(Sbemkl).unwrap();
+}
+
+#[test]
+fn gpc_passes_the_conformance_suite() {
+    check_method(Gpc).unwrap();
+}
+
+#[test]
+fn bsvm_passes_the_conformance_suite() {
+    check_method(Bsvm).unwrap();
 }

@@ -135,36 +135,49 @@ fn forged_sparse_points_are_refused_or_predict() {
     }
 }
 
-struct StopAfterOne(Canceller, bool);
+struct StopAfterOne(Canceller, &'static str, bool);
 
 impl Observer for StopAfterOne {
     fn phase(&mut self, name: &str) {
-        self.1 = name == "svm";
+        self.2 = name == self.1;
     }
 
     fn progress(&mut self, _: &Progress) {
-        if self.1 {
+        if self.2 {
             self.0.cancel();
         }
     }
 }
 
-#[test]
-fn forged_checkpoint_is_refused_or_resumed() {
+/// Forges these fields of a checkpoint that was written after the first step.
+fn forge_checkpoint(method: &'static str, data: &Dataset, names: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let checkpoint = Checkpoint::new(folder.path().join("c"));
+    let plan = Plan::new(method).unwrap();
+    let pool = Pool::new(1).unwrap();
+    let control = Control::default();
+    let mut observer = StopAfterOne(control.canceller(), method, false);
+    let mut session = Session::new(&pool, &mut observer);
+    (session.control, session.checkpoint) = (control, Some(checkpoint.clone()));
+    let part = plan.train_in(data, &mut session).unwrap();
+    assert!(!part.stop().0, "{method}: the run ended in one step: nothing was stored");
+    let record = file::read(&checkpoint.path, Kind::Checkpoint).unwrap();
+    forge(&checkpoint.path, Kind::Checkpoint, &record, names, |what| {
+        let mut silent = Silent;
+        let mut session = Session::new(&pool, &mut silent);
+        session.checkpoint = Some(Checkpoint { resume: true, ..checkpoint.clone() });
+        session.control = Control::default().with_max_seconds(0.05).unwrap();
+        if let Err(error) = plan.train_in(data, &mut session) {
+            assert!(!error.to_string().is_empty(), "{what}");
+        }
+    });
+}
+
+#[test]
+fn forged_checkpoint_is_refused_or_resumed() {
     // Eight classes are 28 pairs, more than one step takes.
     let labels: Vec<String> = (0..208).map(|i| (i % 8).to_string()).collect();
     let data = Dataset::new("eight", bundled("sonar").unwrap().samples, Labels::new(&labels).unwrap()).unwrap();
-    let plan = Plan::new("svm").unwrap();
-    let pool = Pool::new(1).unwrap();
-    let control = Control::default();
-    let mut observer = StopAfterOne(control.canceller(), false);
-    let mut session = Session::new(&pool, &mut observer);
-    (session.control, session.checkpoint) = (control, Some(checkpoint.clone()));
-    let part = plan.train_in(&data, &mut session).unwrap();
-    assert!(!part.stop().0, "the run ended in one step: nothing was stored");
-    let record = file::read(&checkpoint.path, Kind::Checkpoint).unwrap();
     let names = [
         "identity",
         "steps",
@@ -177,13 +190,60 @@ fn forged_checkpoint_is_refused_or_resumed() {
         "state.n_iter",
         "state.status",
     ];
-    forge(&checkpoint.path, Kind::Checkpoint, &record, &names, |what| {
-        let mut silent = Silent;
-        let mut session = Session::new(&pool, &mut silent);
-        session.checkpoint = Some(Checkpoint { resume: true, ..checkpoint.clone() });
-        session.control = Control::default().with_max_seconds(0.05).unwrap();
-        if let Err(error) = plan.train_in(&data, &mut session) {
-            assert!(!error.to_string().is_empty(), "{what}");
-        }
+    forge_checkpoint("svm", &data, &names);
+}
+
+#[test]
+fn forged_checkpoints_of_the_bayesian_methods_are_refused_or_resumed() {
+    let data = bundled("glass6").unwrap();
+    let data = data.select(&(0..214).step_by(4).collect::<Vec<_>>());
+    let names = ["bounds", "converged", "samples", "squares", "decisions", "weights", "covariance"];
+    forge_checkpoint("bemkl", &data, &names.map(|name| format!("state.{name}")).each_ref().map(String::as_str));
+    forge_checkpoint("gpc", &data, &["state.evidence", "state.amplitude"]);
+    let names = ["n_sweeps", "positions", "f", "ln_width", "ln_amplitude", "widths", "amplitudes", "biases", "coef"];
+    forge_checkpoint("bsvm", &data, &names.map(|name| format!("state.{name}")).each_ref().map(String::as_str));
+}
+
+/// Forges these fields of a model, and predicts with what is not refused; how many were.
+fn forge_model(plan: &Plan, data: &Dataset, names: &[&str]) -> usize {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m");
+    plan.train(data).unwrap().save(&path).unwrap();
+    let record = file::read(&path, Kind::Model).unwrap();
+    let (refused, pool) = (std::cell::Cell::new(0), Pool::new(1).unwrap());
+    forge(&path, Kind::Model, &record, names, |_| match Model::load(&path) {
+        Ok(model) => drop((model.predict(&data.samples), model.probabilities(&data.samples, &pool))),
+        Err(_) => refused.set(refused.get() + 1),
     });
+    refused.get()
+}
+
+#[test]
+fn forged_models_of_the_bayesian_methods_are_refused_or_predict() {
+    for set in ["glass6", "ionosphere"] {
+        let data = bundled(set).unwrap();
+        let data = data.select(&(0..data.samples.n_samples()).step_by(4).collect::<Vec<_>>());
+        let on = |method: &str| Plan::new(method).unwrap().kernels("gaussian(1), linear centred").unwrap();
+        let names = [
+            "model.machine.weights",
+            "model.machine.support",
+            "model.machine.coef",
+            "model.machine.bias",
+            "model.machine.n_classes",
+            "model.machine.one_vs_one",
+            "model.machine.trained",
+            "model.problems",
+            "model.covariance",
+        ];
+        let refused = forge_model(&on("bemkl"), &data, &names);
+        assert!(refused >= 50, "bemkl: only {refused} of {} forgeries were refused", 11 * names.len());
+        let names = ["weights", "kernel", "points", "problems", "n_classes", "coef", "roots", "factors", "diagonal"];
+        let names = names.map(|name| format!("model.{name}"));
+        let refused = forge_model(&on("gpc"), &data, &names.each_ref().map(String::as_str));
+        assert!(refused >= 50, "gpc: only {refused} of {} forgeries were refused", 11 * names.len());
+        let plan = Plan::new("bsvm").unwrap().set("warmup", "5").unwrap().set("sweeps", "10").unwrap();
+        let names = ["rows", "problems", "n_classes", "widths", "biases", "coef"].map(|name| format!("model.{name}"));
+        let refused = forge_model(&plan, &data, &names.each_ref().map(String::as_str));
+        assert!(refused >= 35, "bsvm: only {refused} of {} forgeries were refused", 11 * names.len());
+    }
 }

@@ -110,6 +110,23 @@ impl Problems {
     }
 }
 
+/// The class on the positive side of each problem of one against the rest: the first of two classes, else each that has rows.
+pub(super) fn positive_classes(labels: &Labels) -> Vec<usize> {
+    match labels.n_classes() {
+        2 => vec![0],
+        n => {
+            let counts = labels.counts();
+            (0..n).filter(|&class| counts[class] > 0).collect()
+        }
+    }
+}
+
+/// +1 for rows of the positive class of each of these problems (columns), -1 for the rest.
+pub(super) fn sides(labels: &Labels) -> Matrix {
+    let (codes, classes) = (labels.codes(), positive_classes(labels));
+    Matrix::from_fn(codes.len(), classes.len(), |i, p| if codes[i] == classes[p] { 1.0 } else { -1.0 })
+}
+
 fn one_vs_rest(labels: &Labels) -> Vec<Problem> {
     let codes = labels.codes();
     let positive = |class: usize| codes.iter().map(|&code| code == class).collect();

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::data::Labels;
 use crate::error::Result;
 use crate::file::Cache;
 use crate::linalg::Matrix;
+use crate::method::problems::positive_classes;
 use crate::record;
 use crate::run::Task;
 
@@ -36,28 +36,11 @@ impl Beliefs {
         if self.bounds.is_empty() {
             return Ok(true);
         }
-        let (n, c) = (task.n_samples(), problems(task.labels).len());
+        let (n, c) = (task.n_samples(), positive_classes(task.labels).len());
         let size = c + task.stack()?.n_kernels();
         let shape = |matrix: &Matrix| (matrix.n_rows(), matrix.n_cols());
         Ok([&self.samples, &self.squares, &self.decisions].iter().all(|matrix| shape(matrix) == (n, c))
             && self.weights.len() == size
             && shape(&self.covariance) == (size, size))
     }
-}
-
-/// The class on the positive side of each two-class problem: the first of two, else each that has rows.
-pub(super) fn problems(labels: &Labels) -> Vec<usize> {
-    match labels.n_classes() {
-        2 => vec![0],
-        n => {
-            let counts = labels.counts();
-            (0..n).filter(|&class| counts[class] > 0).collect()
-        }
-    }
-}
-
-/// +1 for rows of the positive class of a problem (columns), -1 for the rest.
-pub(super) fn sides(labels: &Labels) -> Matrix {
-    let (codes, problems) = (labels.codes(), problems(labels));
-    Matrix::from_fn(codes.len(), problems.len(), |i, c| if codes[i] == problems[c] { 1.0 } else { -1.0 })
 }

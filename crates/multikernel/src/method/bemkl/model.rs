@@ -1,11 +1,12 @@
 //! What is predicted with: mean weights for labels, and the covariance of the kernel weights for probabilities.
 
-use super::beliefs::{Beliefs, problems};
+use super::beliefs::Beliefs;
 use super::update::MARGIN;
 use crate::dist::ln_normal_cdf;
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, dot};
 use crate::method::machine::Machine;
+use crate::method::problems::positive_classes;
 use crate::pool::Pool;
 use crate::record;
 use crate::run::{Input, Params, Predict, Task};
@@ -33,7 +34,7 @@ record! {
 
 impl BayesianMachine {
     pub(super) fn new(task: &Task<'_>, params: &Params, state: &Beliefs) -> Result<BayesianMachine> {
-        let (problems, n_classes) = (problems(task.labels), task.labels.n_classes());
+        let (problems, n_classes) = (positive_classes(task.labels), task.labels.n_classes());
         let (biases, weights) = state.weights.split_at(problems.len());
         let machine = if n_classes == 2 {
             Machine::one_vs_one(weights.to_vec(), &state.samples, biases.to_vec(), n_classes)

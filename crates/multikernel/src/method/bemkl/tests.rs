@@ -2,13 +2,13 @@
 
 use std::f64::consts::TAU;
 
-use super::beliefs::{problems, sides};
 use super::bound::Bound;
 use super::update::MARGIN;
 use super::*;
 use crate::data::{Dataset, Labels, Samples, bundled};
 use crate::dist::{Rng, inverse_mills, normal, normal_cdf};
 use crate::linalg::{Matrix, dot};
+use crate::method::problems::{positive_classes, sides};
 use crate::method::{Plan, Session};
 use crate::pool::Pool;
 use crate::run::{Input, Predict, Silent, Status};
@@ -284,7 +284,7 @@ fn a_class_without_rows_has_no_problem_and_no_probability() {
     let data = clouds(4);
     let present: Vec<usize> = (0..48).filter(|&i| data.labels.codes()[i] != 1).collect();
     let part = data.select(&present);
-    assert_eq!(problems(&part.labels), [0, 2, 3]);
+    assert_eq!(positive_classes(&part.labels), [0, 2, 3]);
     let model = train("bemkl", &part, BANK, &[("iterations", "5")]);
     let found = model.probabilities(&part.samples, &Pool::new(1).unwrap()).unwrap();
     assert!(found.rows().all(|row| row[1] == 0.0 && row.iter().all(|value| value.is_finite())));

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::beliefs::{Beliefs, sides};
+use super::beliefs::Beliefs;
 use super::bound::{Bound, Precision};
 use super::{PLAIN, Prior};
 use crate::dist::{inverse_mills, ln_normal_cdf};
 use crate::error::{Error, Result};
 use crate::file::Cache;
 use crate::linalg::{Matrix, axpy, dot};
+use crate::method::problems::sides;
 use crate::method::weighted::dense_block;
 use crate::pool::Pool;
 use crate::run::Task;

@@ -1,0 +1,195 @@
+//! `bsvm`: the Bayesian nonlinear support vector machine, by Gibbs sampling.
+
+mod chain;
+mod model;
+#[cfg(test)]
+mod tests;
+
+use chain::{Chain, Mean, Target};
+pub use model::SampledMachine;
+
+use super::problems::{positive_classes, sides};
+use super::weighted::misfit;
+use crate::error::{Error, Result};
+use crate::file::Cache;
+use crate::linalg::Matrix;
+use crate::pool::Pool;
+use crate::record;
+use crate::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress, Task};
+use crate::simd::{exp, ln};
+
+/// A support vector machine with one Gaussian kernel on all columns whose width and amplitude are sampled, as is the decision
+/// function (Polson and Scott 2011; Henao, Yuan and Carin 2014): a Gaussian process prior, and the hinge loss as the
+/// pseudo-likelihood `exp(-2 max(1 - y f(x), 0))`, which a scale for each row makes Gaussian.
+///
+/// A sweep draws the scales given f, width and amplitude with f integrated out (a slice each), and f given these. Priors: the
+/// logarithm of the width has a mean of that of the median distance of the rows and a standard deviation of 1, that of the
+/// amplitude (the variance of f) 0 and 3, and the bias is N(0, 1). More than two classes are one against the rest, a chain each.
+/// Scores are means of f over the kept draws.
+///
+/// Hinge losses know no probabilities: those of `--proba` are learned on inner folds, as for the SVM.
+///
+/// Cost: some 15 factors of N^3 / 3 for each sweep and class, good for some hundred rows. A model keeps the rows, and a number
+/// for each row, class and draw.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bsvm;
+
+const WARMUP: Param = Param {
+    name: "warmup",
+    default: "100",
+    allowed: Allowed::Whole(0, 1_000_000),
+    help: "sweeps before the first draw that is kept",
+};
+const SWEEPS: Param =
+    Param { name: "sweeps", default: "200", allowed: Allowed::Whole(1, 1_000_000), help: "sweeps after the warm-up" };
+const THIN: Param = Param {
+    name: "thin",
+    default: "4",
+    allowed: Allowed::Whole(1, 10_000),
+    help: "every so many sweeps one draw is kept for predictions; at most as many as there are sweeps",
+};
+
+record! {
+    /// Where the chains stand, c of them, and the draws kept so far.
+    #[derive(Clone, Debug, Default)]
+    pub struct Chains {
+        n_sweeps: usize,
+        positions: Vec<u64>,
+        /// f of each chain: c x N.
+        f: Matrix,
+        ln_width: Vec<f64>,
+        ln_amplitude: Vec<f64>,
+        /// Draw after draw, c widths, amplitudes, biases and c N coefficients each; the last sweep alone during the warm-up.
+        widths: Vec<f64>,
+        amplitudes: Vec<f64>,
+        biases: Vec<f64>,
+        coef: Vec<f64>,
+        distances: Cache<Matrix>,
+    }
+}
+
+impl Method for Bsvm {
+    type State = Chains;
+    type Model = SampledMachine;
+
+    fn about(&self) -> About {
+        About {
+            name: "bsvm",
+            summary: "Bayesian SVM with one Gaussian kernel, whose width and amplitude are sampled with it",
+            needs: Needs::Rows,
+            params: &[WARMUP, SWEEPS, THIN],
+            bank: "",
+        }
+    }
+
+    fn init(&self, task: &Task<'_>, params: &Params) -> Result<Chains> {
+        let (thin, sweeps) = (params.whole("thin"), params.whole("sweeps"));
+        if thin > sweeps {
+            return Err(Error::param("thin", format!("must be at most the {sweeps} sweeps, got {thin}")));
+        }
+        Ok(Chains { positions: vec![0; positive_classes(task.labels).len()], ..Chains::default() })
+    }
+
+    fn check(&self, task: &Task<'_>, _: &Params, state: &Chains) -> Result<()> {
+        let (n, c) = (task.n_samples(), positive_classes(task.labels).len());
+        let draws = state.widths.len() / c.max(1);
+        let begun = state.n_sweeps > 0;
+        let fits = state.positions.len() == c
+            && (!begun || (state.f.n_rows(), state.f.n_cols()) == (c, n))
+            && [&state.ln_width, &state.ln_amplitude].iter().all(|list| list.len() == if begun { c } else { 0 })
+            && [&state.widths, &state.amplitudes, &state.biases].iter().all(|list| list.len() == draws * c)
+            && state.coef.len() == draws * c * n
+            && begun == (draws > 0);
+        if fits { Ok(()) } else { Err(misfit()) }
+    }
+
+    fn step(&self, task: &Task<'_>, params: &Params, state: &mut Chains, control: &Control) -> Result<Progress> {
+        let stop = || control.stop().is_some();
+        let rows = task.rows()?;
+        let distances = state.distances.get_or_make(|| distances(rows, task.pool))?;
+        let (sides, ln_median) = (sides(task.labels).transposed(), ln_median(distances));
+        let margins = vec![1.0; rows.n_rows()];
+        let classes = positive_classes(task.labels);
+        let swept = task.pool.map(classes.len(), |p| -> Result<(Chain, Mean, u64)> {
+            let target = Target {
+                distances,
+                sides: sides.row(p),
+                margins: &margins,
+                rate: 0.0,
+                ln_width: ln_median,
+                pool: task.pool,
+                stop: &stop,
+            };
+            let mut chain = if state.n_sweeps == 0 {
+                Chain { f: vec![0.0; rows.n_rows()], ln_width: ln_median, ln_amplitude: 0.0 }
+            } else {
+                Chain { f: state.f.row(p).to_vec(), ln_width: state.ln_width[p], ln_amplitude: state.ln_amplitude[p] }
+            };
+            let mut rng = task.rng(classes[p] as u64, state.positions[p]);
+            let mean = target.sweep(&mut chain, &mut rng)?;
+            Ok((chain, mean, rng.position()))
+        });
+        let swept = swept.into_iter().collect::<Result<Vec<_>>>()?;
+        state.take(&swept, params.whole("warmup"), params.whole("thin"))?;
+        let total = params.whole("warmup") + params.whole("sweeps");
+        Ok(Progress::of(state.n_sweeps, total).with("width", exp(state.ln_width[0])))
+    }
+
+    fn finish(&self, task: &Task<'_>, params: &Params, state: Chains) -> Result<SampledMachine> {
+        SampledMachine::new(task, params, state)
+    }
+}
+
+impl Chains {
+    /// Puts a sweep of all chains in the place of the one before, and keeps its draw if it is its turn.
+    fn take(&mut self, swept: &[(Chain, Mean, u64)], warmup: usize, thin: usize) -> Result<()> {
+        let n = swept.first().map_or(0, |(chain, ..)| chain.f.len());
+        self.n_sweeps = self.n_sweeps.saturating_add(1);
+        self.f = Matrix::from_vec(swept.len(), n, swept.iter().flat_map(|(chain, ..)| chain.f.clone()).collect())?;
+        self.ln_width = swept.iter().map(|(chain, ..)| chain.ln_width).collect();
+        self.ln_amplitude = swept.iter().map(|(chain, ..)| chain.ln_amplitude).collect();
+        self.positions = swept.iter().map(|&(.., position)| position).collect();
+        let after = self.n_sweeps.saturating_sub(warmup);
+        if after <= thin {
+            // What the warm-up left is there for a run that is stopped before the first draw.
+            for list in [&mut self.widths, &mut self.amplitudes, &mut self.biases, &mut self.coef] {
+                list.clear();
+            }
+        }
+        if after <= thin || after.is_multiple_of(thin) {
+            for (chain, mean, _) in swept {
+                self.widths.push(exp(chain.ln_width));
+                self.amplitudes.push(exp(chain.ln_amplitude));
+                self.biases.push(mean.bias);
+                self.coef.extend_from_slice(&mean.coef);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Squared distances between rows: N x N.
+fn distances(rows: &Matrix, pool: &Pool) -> Result<Matrix> {
+    let n = rows.n_rows();
+    let mut found = Matrix::try_zeros(n, n)
+        .ok_or_else(|| Error::input(format!("no memory for the distances of {n} rows; use fewer rows")))?;
+    pool.chunks_mut(found.data_mut(), n, |i, out| {
+        out.iter_mut().zip(rows.rows()).for_each(|(out, row)| *out = squared_distance(rows.row(i), row));
+    });
+    Ok(found)
+}
+
+fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
+}
+
+/// The logarithm of the median distance between rows that differ; 0 where none do.
+fn ln_median(distances: &Matrix) -> f64 {
+    let mut apart: Vec<f64> =
+        distances.rows().enumerate().flat_map(|(i, row)| row[..i].to_vec()).filter(|&square| square > 0.0).collect();
+    if apart.is_empty() {
+        return 0.0;
+    }
+    let middle = apart.len() / 2;
+    0.5 * ln(*apart.select_nth_unstable_by(middle, f64::total_cmp).1)
+}

@@ -1,0 +1,179 @@
+//! The sampler against its own joint law (Geweke 2004), its pseudo-likelihood, and what predictions must be.
+
+use super::chain::{AMPLITUDE_DEVIATION, WIDTH_DEVIATION};
+use super::*;
+use crate::data::bundled;
+use crate::dist::{Rng, normal};
+use crate::method::Plan;
+
+fn go_on() -> bool {
+    false
+}
+
+/// Rows of a small problem, and which side they are on.
+fn small() -> (Matrix, Vec<f64>) {
+    let rows = Matrix::from_fn(6, 2, |i, j| ((5 * i + 3 * j) % 7) as f64 / 3.0);
+    (rows, vec![1.0, -1.0, 1.0, 1.0, -1.0, -1.0])
+}
+
+/// Mean and standard error of a sequence that forgets, from the means of 50 parts of it.
+fn mean_of_parts(values: &[f64]) -> (f64, f64) {
+    let parts: Vec<f64> =
+        values.chunks_exact(values.len() / 50).map(|part| part.iter().sum::<f64>() / part.len() as f64).collect();
+    let n = parts.len() as f64;
+    let mean = parts.iter().sum::<f64>() / n;
+    let variance = parts.iter().map(|part| (part - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean, (variance / n).sqrt())
+}
+
+/// What is compared of a draw of everything.
+fn statistics(chain: &Chain, scales: &[f64], margins: &[f64], sides: &[f64]) -> Vec<f64> {
+    let n = scales.len() as f64;
+    let mean = |f: &dyn Fn(usize) -> f64| (0..scales.len()).map(f).sum::<f64>() / n;
+    let (width, amplitude) = (chain.ln_width, chain.ln_amplitude);
+    vec![
+        width,
+        width * width,
+        amplitude,
+        amplitude * amplitude,
+        mean(&|i| scales[i]),
+        mean(&|i| scales[i].ln()),
+        mean(&|i| chain.f[i].tanh()),
+        mean(&|i| chain.f[i].abs().ln_1p()),
+        mean(&|i| (sides[i] * chain.f[i]).tanh() * scales[i].ln()),
+        (chain.f[0] * chain.f[1]).tanh(),
+        mean(&|i| margins[i].tanh()),
+        mean(&|i| (margins[i] - sides[i] * chain.f[i]).abs().ln_1p()),
+    ]
+}
+
+/// Everything drawn from its prior, one after the other.
+fn forward(target: &Target<'_>, rng: &mut Rng) -> (Chain, Vec<f64>) {
+    let ln_width = target.ln_width + WIDTH_DEVIATION * normal(rng);
+    let mut chain = Chain { f: vec![], ln_width, ln_amplitude: AMPLITUDE_DEVIATION * normal(rng) };
+    chain.f = target.draw(&chain, rng).unwrap();
+    let scales = chain.f.iter().map(|_| -ln(1.0 - rng.uniform()) / target.rate).collect();
+    (chain, scales)
+}
+
+/// The margins given the rest.
+fn observe(chain: &Chain, scales: &[f64], sides: &[f64], rng: &mut Rng) -> Vec<f64> {
+    (0..sides.len()).map(|i| sides[i] * chain.f[i] - scales[i] + scales[i].sqrt() * normal(rng)).collect()
+}
+
+/// Worst difference, in standard errors, between draws of the joint law made forwards and made by the sampler with the margins
+/// drawn anew in each sweep: the sampler leaves the joint law alone if and only if its updates are right.
+fn geweke(n: usize, sampler_rate: f64) -> f64 {
+    let ((rows, sides), pool) = (small(), Pool::new(1).unwrap());
+    let distances = distances(&rows, &pool).unwrap();
+    let none = vec![0.0; sides.len()];
+    let (rate, ln_width) = (2.0, 0.2);
+    let of = Target { distances: &distances, sides: &sides, margins: &none, rate, ln_width, pool: &pool, stop: &go_on };
+    let (mut rng, mut found) = (Rng::new(3, 0), [vec![], vec![]]);
+    for _ in 0..n {
+        let (chain, scales) = forward(&of, &mut rng);
+        let margins = observe(&chain, &scales, &sides, &mut rng);
+        found[0].push(statistics(&chain, &scales, &margins, &sides));
+    }
+    let (mut chain, mut scales) = forward(&of, &mut rng);
+    let mut margins = observe(&chain, &scales, &sides, &mut rng);
+    for _ in 0..n {
+        let target = Target { margins: &margins, rate: sampler_rate, ..of };
+        scales = target.scales(&chain.f, &mut rng);
+        target.after_scales(&mut chain, &scales, &mut rng).unwrap();
+        margins = observe(&chain, &scales, &sides, &mut rng);
+        found[1].push(statistics(&chain, &scales, &margins, &sides));
+    }
+    let worst = |k: usize| {
+        let [(a, error_a), (b, error_b)] =
+            found.each_ref().map(|draws| mean_of_parts(&draws.iter().map(|draw| draw[k]).collect::<Vec<_>>()));
+        (a - b).abs() / error_a.hypot(error_b)
+    };
+    (0..found[0][0].len()).map(worst).fold(0.0, f64::max)
+}
+
+#[test]
+fn sampler_leaves_its_joint_law_alone() {
+    let worst = geweke(40_000, 2.0);
+    assert!(worst < 4.0, "{worst} standard errors");
+    // A wrong rate of the scales by a factor of 2 is told apart, so this test can fail.
+    let wrong = geweke(5_000, 1.0);
+    assert!(wrong > 6.0, "{wrong} standard errors");
+}
+
+/// Scales integrate out to `exp(-2 max(1 - y f, 0))`: so given `z = 1 - y f`, `E[1/scale] = 1/|z|` and `E[scale] = 1 + |z|`.
+#[test]
+fn scales_have_the_moments_of_the_hinge() {
+    let (pool, mut rng) = (Pool::new(1).unwrap(), Rng::new(5, 0));
+    let sides = vec![-1.0; 40_000];
+    let margins = vec![1.0; sides.len()];
+    let distances = Matrix::zeros(0, 0);
+    let target = Target {
+        distances: &distances,
+        sides: &sides,
+        margins: &margins,
+        rate: 0.0,
+        ln_width: 0.0,
+        pool: &pool,
+        stop: &go_on,
+    };
+    for f in [-4.0, -1.5, 0.5, 3.0] {
+        let scales = target.scales(&vec![f; sides.len()], &mut rng);
+        let short = (1.0f64 + f).abs();
+        let n = scales.len() as f64;
+        let (mean, inverse) = (scales.iter().sum::<f64>() / n, scales.iter().map(|scale| 1.0 / scale).sum::<f64>() / n);
+        assert!((mean - 1.0 - short).abs() < 5.0 * ((short + 2.0) / n).sqrt(), "{f}: {mean}");
+        assert!((inverse - 1.0 / short).abs() < 5.0 * (short.powi(-3) / n).sqrt(), "{f}: {inverse}");
+    }
+    let scales = target.scales(&vec![-1.0; sides.len()], &mut rng);
+    assert!(scales.iter().all(|scale| *scale > 0.0 && scale.is_finite()));
+}
+
+#[test]
+fn slices_leave_a_law_alone() {
+    let mut rng = Rng::new(6, 0);
+    let mut x = 0.3;
+    // A mixture of two normal laws of different widths.
+    let of = |x: f64| Ok(((-0.5 * x * x).exp() + (-2.0 * (x - 3.0) * (x - 3.0)).exp()).ln());
+    let draws: Vec<f64> = (0..60_000)
+        .map(|_| {
+            x = chain::slice(x, &mut rng, of).unwrap();
+            x
+        })
+        .collect();
+    // Weights 2/3 and 1/3.
+    let (mean, error) = mean_of_parts(&draws);
+    assert!((mean - 1.0).abs() < 4.0 * error && error < 0.05, "{mean} {error}");
+    let squares: Vec<f64> = draws.iter().map(|x| x * x).collect();
+    let (mean, error) = mean_of_parts(&squares);
+    assert!((mean - (2.0 / 3.0 + (9.0 + 0.25) / 3.0)).abs() < 4.0 * error, "{mean} {error}");
+}
+
+#[test]
+fn it_learns_keeps_its_draws_and_says_when_it_was_short() {
+    let data = bundled("ionosphere").unwrap();
+    let some = data.select(&(0..351).step_by(3).collect::<Vec<_>>());
+    let rest = data.select(&(1..351).step_by(3).collect::<Vec<_>>());
+    let plan = Plan::new("bsvm").unwrap().set("warmup", "30").unwrap().set("sweeps", "40").unwrap();
+    let model = plan.train(&some).unwrap();
+    let labels = model.predict(&rest.samples).unwrap().labels;
+    let right = labels.iter().zip(rest.labels.codes()).filter(|(a, b)| a == b).count();
+    assert!(right > 100, "{right} of {}", labels.len());
+    assert!(
+        model.warnings().is_empty() && model.facts().contains(&("draws".into(), "10 of 40 sweeps after 30".into()))
+    );
+    let message = plan.set("thin", "41").unwrap().train(&some).unwrap_err().to_string();
+    assert_eq!(message, "parameter thin: must be at most the 40 sweeps, got 41");
+}
+
+#[test]
+fn equal_rows_do_no_harm_and_rows_that_are_all_equal_have_a_width() {
+    let data = bundled("wisconsin").unwrap();
+    let some = data.select(&(0..683).step_by(6).flat_map(|i| [i, i]).collect::<Vec<_>>());
+    let plan = Plan::new("bsvm").unwrap().set("warmup", "10").unwrap().set("sweeps", "10").unwrap();
+    let model = plan.train(&some).unwrap();
+    let labels = model.predict(&some.samples).unwrap().labels;
+    let right = labels.iter().zip(some.labels.codes()).filter(|(a, b)| a == b).count();
+    assert!(10 * right > 9 * labels.len(), "{right} of {}", labels.len());
+    assert_eq!(ln_median(&Matrix::zeros(5, 5)), 0.0);
+}

@@ -1,0 +1,201 @@
+//! `gpc`: Gaussian process classification by Laplace's approximation, on the one kernel with the most evidence.
+
+mod laplace;
+mod model;
+#[cfg(test)]
+mod tests;
+
+use laplace::{Laplace, Problem};
+pub use model::GaussianProcess;
+
+use super::problems::sides;
+use super::weighted::misfit;
+use crate::error::{Error, Result};
+use crate::kernel::DEFAULT_BANK;
+use crate::linalg::Matrix;
+use crate::record;
+use crate::run::{About, Control, Method, Needs, Params, Progress, Task};
+use crate::simd::exp;
+use crate::solve::cholesky::Cholesky;
+
+/// Gaussian process classification on one kernel of the bank: the one under which the classes have the largest evidence (marginal
+/// likelihood), by Laplace's approximation with a logistic likelihood (Rasmussen and Williams 2006, algorithms 3.1 and 3.2).
+///
+/// For each kernel the evidence is maximised over the amplitude, the variance `v` of the prior `f ~ N(0, v K)`: the best of the
+/// powers of 4 from 1/16 to 4096, then golden section around it. More than two classes are one against the rest with the same
+/// kernel and amplitude, and evidence is summed over them. Probabilities are averages of the logistic function over the
+/// approximated law of `f`. There is no bias: the prior mean is an even chance.
+///
+/// Weights are `v` for the kernel that was taken and 0 for the others. Kernels that are not positive semi-definite have no
+/// evidence and are left out with a warning.
+///
+/// Cost: for each kernel and two-class problem some 20 amplitudes of about 5 N^3 / 3 each. A model keeps N^2 / 2 numbers per
+/// problem, and as many products make a probability.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gpc;
+
+record! {
+    /// The kernels that were looked at: log evidence at the best amplitude (minus infinity where there is none), and that
+    /// amplitude.
+    #[derive(Clone, Debug, Default)]
+    pub struct Search {
+        evidence: Vec<f64>,
+        amplitude: Vec<f64>,
+    }
+}
+
+/// Powers of 4 that are tried, the lowest and the highest.
+const POWERS: std::ops::RangeInclusive<i32> = -2..=6;
+/// Golden sections of the two intervals around the best power: what is left is 1 % of an amplitude.
+const SECTIONS: usize = 12;
+/// What is added to the diagonal, as a part of it, before a kernel is found not to be positive semi-definite.
+const SHIFT: f64 = 1e-4;
+/// What a golden section leaves.
+const GOLDEN: f64 = 0.618_033_988_749_894_9;
+
+impl Method for Gpc {
+    type State = Search;
+    type Model = GaussianProcess;
+
+    fn about(&self) -> About {
+        About {
+            name: "gpc",
+            summary: "Gaussian process classification (Laplace) on the kernel with the most evidence; with probabilities",
+            needs: Needs::Stack,
+            params: &[],
+            bank: DEFAULT_BANK,
+        }
+    }
+
+    fn init(&self, task: &Task<'_>, _: &Params) -> Result<Search> {
+        if task.stack()?.n_kernels() == 0 {
+            return Err(Error::input("there is no kernel to choose"));
+        }
+        Ok(Search::default())
+    }
+
+    fn check(&self, task: &Task<'_>, _: &Params, state: &Search) -> Result<()> {
+        let fits = state.evidence.len() == state.amplitude.len() && state.evidence.len() <= task.stack()?.n_kernels();
+        if fits { Ok(()) } else { Err(misfit()) }
+    }
+
+    fn step(&self, task: &Task<'_>, _: &Params, state: &mut Search, control: &Control) -> Result<Progress> {
+        let (m, n_kernels) = (state.evidence.len(), task.stack()?.n_kernels());
+        if m < n_kernels {
+            let stop = || control.stop().is_some();
+            let (amplitude, evidence) = Fit::new(task, m)?.best(&stop)?;
+            state.evidence.push(evidence);
+            state.amplitude.push(amplitude);
+        }
+        Ok(Progress::of(state.evidence.len(), n_kernels).with("evidence", state.evidence[m.min(n_kernels - 1)]))
+    }
+
+    fn finish(&self, task: &Task<'_>, _: &Params, state: Search) -> Result<GaussianProcess> {
+        let best = (0..state.evidence.len()).rev().max_by(|&a, &b| state.evidence[a].total_cmp(&state.evidence[b]));
+        let best = best.filter(|&m| state.evidence[m] > f64::NEG_INFINITY).ok_or_else(|| {
+            Error::input("no kernel that was looked at is positive semi-definite, so none has evidence; add a gaussian")
+        })?;
+        let fit = Fit::new(task, best)?;
+        let mut laplace = fit.at(state.amplitude[best], &vec![vec![]; fit.sides.n_rows()], &|| false)?;
+        // At the amplitude found in the search the factor exists.
+        let laplace = laplace.take().ok_or_else(misfit)?;
+        GaussianProcess::new(task, &state, best, fit.mean_diagonal(), &laplace)
+    }
+}
+
+/// One kernel and all two-class problems.
+struct Fit<'a> {
+    task: &'a Task<'a>,
+    kernel: Matrix,
+    sides: Matrix,
+}
+
+impl<'a> Fit<'a> {
+    fn new(task: &'a Task<'a>, m: usize) -> Result<Fit<'a>> {
+        let one = Matrix::from_vec(1, 1, vec![1.0])?;
+        // What was found is told whatever stopped the run.
+        let kernel = task.stack()?.unstoppable().pick(&[m])?.combine(&one, task.pool)?.remove(0);
+        Ok(Fit { task, kernel, sides: sides(task.labels).transposed() })
+    }
+
+    fn mean_diagonal(&self) -> f64 {
+        let n = self.kernel.n_rows();
+        (0..n).map(|i| self.kernel.get(i, i)).sum::<f64>() / n.max(1) as f64
+    }
+
+    /// Whether the kernel is positive semi-definite, but for rounding: others have something like evidence at small amplitudes,
+    /// which means nothing.
+    fn is_semidefinite(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<bool> {
+        let (mut shifted, mean) = (self.kernel.clone(), self.mean_diagonal());
+        let shift = if mean > 0.0 { SHIFT * mean } else { SHIFT };
+        (0..shifted.n_rows()).for_each(|i| shifted.set(i, i, shifted.get(i, i) + shift));
+        match Cholesky::new(shifted, self.task.pool, stop) {
+            Err(Error::NotDefinite { .. }) => Ok(false),
+            factor => factor.map(|_| true),
+        }
+    }
+
+    /// The approximations of all problems at an amplitude; `None` where one does not exist.
+    fn at(&self, amplitude: f64, start: &[Vec<f64>], stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Vec<Laplace>>> {
+        let solve = |(sides, start): (&[f64], &Vec<f64>)| {
+            Problem { kernel: &self.kernel, amplitude, sides }.solve(start, self.task.pool, stop)
+        };
+        self.sides.rows().zip(start).map(solve).collect()
+    }
+
+    /// The best amplitude and its evidence, minus infinity where no amplitude has any.
+    fn best(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(f64, f64)> {
+        if !self.is_semidefinite(stop)? {
+            return Ok((1.0, f64::NEG_INFINITY));
+        }
+        // Each search begins at the mode of the one before, which is near.
+        let mut start = vec![vec![]; self.sides.n_rows()];
+        let mut evidence = |ln_amplitude: f64| -> Result<f64> {
+            let Some(found) = self.at(exp(ln_amplitude), &start, stop)? else {
+                return Ok(f64::NEG_INFINITY);
+            };
+            let sum = found.iter().map(|laplace| laplace.evidence).sum();
+            start = found.into_iter().map(|laplace| laplace.coef).collect();
+            Ok(sum)
+        };
+        let step = 2.0 * std::f64::consts::LN_2;
+        let mut best = (0.0, f64::NEG_INFINITY);
+        for power in POWERS {
+            let at = step * f64::from(power);
+            let found = evidence(at)?;
+            if found > best.1 {
+                best = (at, found);
+            }
+        }
+        if best.1 > f64::NEG_INFINITY {
+            best = section(best, step, &mut evidence)?;
+        }
+        Ok((exp(best.0), best.1))
+    }
+}
+
+/// Golden section for the maximum of a function within `step` of where it is known; the best point that was looked at.
+fn section(known: (f64, f64), step: f64, of: &mut impl FnMut(f64) -> Result<f64>) -> Result<(f64, f64)> {
+    let (mut low, mut high) = (known.0 - step, known.0 + step);
+    let inner = |low: f64, high: f64| (high - GOLDEN * (high - low), low + GOLDEN * (high - low));
+    let (left, right) = inner(low, high);
+    let (mut left, mut right) = ((left, of(left)?), (right, of(right)?));
+    let mut best = known;
+    for _ in 0..SECTIONS {
+        for point in [left, right] {
+            if point.1 > best.1 {
+                best = point;
+            }
+        }
+        if left.1 >= right.1 {
+            (high, right) = (right.0, left);
+            let at = inner(low, high).0;
+            left = (at, of(at)?);
+        } else {
+            (low, left) = (left.0, right);
+            let at = inner(low, high).1;
+            right = (at, of(at)?);
+        }
+    }
+    Ok(best)
+}
