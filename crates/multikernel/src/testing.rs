@@ -131,9 +131,15 @@ fn is_positive_semidefinite(matrix: &Matrix, shift: f64) -> bool {
 /// Checks a method on two, six and eight classes: same bits on 1, 2 and 4 threads, permuted rows give permuted results,
 /// a saved and loaded model is equal, a run stopped anywhere and resumed is equal, and bad input is refused.
 pub fn check_method(method: impl Method) -> Result<()> {
+    check_method_with(method, &[])
+}
+
+/// [`check_method`] with some parameters set, for methods whose defaults take long: name and value.
+pub fn check_method_with(method: impl Method, settings: &[(&str, &str)]) -> Result<()> {
     let name = Method::about(&method).name;
     let registry = Registry::standard().with(method);
     let plan = Plan::from_registry(&registry, name)?.seed(5);
+    let plan = settings.iter().try_fold(plan, |plan, (name, value)| plan.set(name, value))?;
     let folder = Scratch::new()?;
     for data in [every_third("ionosphere")?, every_third("glass6")?, many_classes()?] {
         let fault = |error: Error| Error::input(format!("{name} on {}: {error}", data.name));

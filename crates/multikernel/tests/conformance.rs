@@ -1,10 +1,10 @@
 //! Every kernel and every method passes its suite.
 
 use multikernel::method::{
-    Alignf, Average, Bemkl, Bsvm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl, Majority, MkBoostD1, MkBoostD2,
-    MkBoostS1, MkBoostS2, MklDa, Obscure, Sbemkl, Silp, SimpleMkl, Single, Svm, UfoMkl,
+    Alignf, Average, Bemkl, Bm3kl, Bsvm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl, Majority, MkBoostD1,
+    MkBoostD2, MkBoostS1, MkBoostS2, MklDa, Obscure, Sbemkl, Silp, SimpleMkl, Single, Svm, UfoMkl,
 };
-use multikernel::testing::{check_kernel, check_method};
+use multikernel::testing::{check_kernel, check_method, check_method_with};
 
 #[test]
 fn every_kernel_passes_the_conformance_suite() {
@@ -134,4 +134,18 @@ fn gpc_passes_the_conformance_suite() {
 #[test]
 fn bsvm_passes_the_conformance_suite() {
     check_method(Bsvm).unwrap();
+}
+
+/// Few sweeps: the defaults take seconds for each of its many runs.
+const FEW: [(&str, &str); 3] = [("chains", "2"), ("warmup", "6"), ("draws", "9")];
+
+#[test]
+fn bm3kl_passes_the_conformance_suite() {
+    check_method_with(Bm3kl, &FEW).unwrap();
+}
+
+#[test]
+fn bm3kl_as_published_passes_the_conformance_suite() {
+    let published = [("prior", "paper"), ("sampler", "paper"), ("gamma0", "100")];
+    check_method_with(Bm3kl, &[FEW.as_slice(), &published].concat()).unwrap();
 }

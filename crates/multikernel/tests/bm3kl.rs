@@ -1,0 +1,196 @@
+//! `bm3kl` as users have it; its own tests, which see the inside, check the sampler.
+
+use multikernel::data::{Dataset, bundled};
+use multikernel::method::Session;
+use multikernel::run::{Canceller, Checkpoint, Control, Observer, Progress, Silent};
+use multikernel::stack::Precision;
+use multikernel::{Model, Plan, Pool};
+
+/// The bank of the paper's second table.
+const BANK: &str = "gaussian(2^-6..2^6), polynomial(1..3)";
+
+fn some(set: &str, step: usize) -> Dataset {
+    let data = bundled(set).unwrap();
+    data.select(&(0..data.samples.n_samples()).step_by(step).collect::<Vec<_>>())
+}
+
+fn plan(settings: &[(&str, &str)]) -> Plan {
+    let few = [("chains", "2"), ("warmup", "20"), ("draws", "20")];
+    let plan = Plan::new("bm3kl").unwrap();
+    few.iter().chain(settings).fold(plan, |plan, (name, value)| plan.set(name, value).unwrap())
+}
+
+fn saved(model: &Model) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model");
+    model.save(&path).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+fn train(plan: &Plan, data: &Dataset, n_threads: usize, memory: Option<u64>) -> Model {
+    let pool = Pool::new(n_threads).unwrap();
+    let mut silent = Silent;
+    let mut session = Session::new(&pool, &mut silent);
+    session.memory = memory;
+    plan.train_in(data, &mut session).unwrap()
+}
+
+/// Every way to sample.
+const WAYS: [&[(&str, &str)]; 7] = [
+    &[],
+    &[("sampler", "slice")],
+    &[("weights", "uniform")],
+    &[("prior", "paper")],
+    &[("prior", "paper"), ("sampler", "slice")],
+    &[("prior", "paper"), ("sampler", "paper"), ("gamma0", "100")],
+    &[("prior", "paper"), ("sampler", "paper"), ("weights", "uniform"), ("decay", "yes")],
+];
+
+#[test]
+fn every_way_to_sample_predicts_and_tells_what_it_drew() {
+    for (set, step) in [("sonar", 3), ("glass6", 3)] {
+        let data = some(set, step);
+        for settings in WAYS {
+            let model = train(&plan(settings), &data, 2, None);
+            let weights = model.weights().unwrap();
+            assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{settings:?}");
+            let pool = Pool::new(2).unwrap();
+            let (labels, found) =
+                (model.predict(&data.samples).unwrap().labels, model.probabilities(&data.samples, &pool).unwrap());
+            for (row, label) in found.rows().zip(&labels) {
+                assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{settings:?}");
+                assert!(row.iter().all(|&p| (0.0..=row[*label]).contains(&p)), "{settings:?}");
+            }
+            let right = labels.iter().zip(data.labels.codes()).filter(|(found, is)| found == is).count();
+            assert!(right as f64 > 0.7 * labels.len() as f64, "{set} {settings:?}: {right} of {}", labels.len());
+            let draws = model.draws().unwrap();
+            assert_eq!((draws.n_chains(), draws.n_draws()), (2, 20), "{settings:?}");
+            if let Some(drawn) = draws.variable("weights") {
+                assert_eq!(drawn.coordinates, model.kernel_names());
+                let (low, high) = drawn.prior.unwrap();
+                assert!(0.0 < low && low < high && high < 1.0);
+            } else {
+                assert!(settings.contains(&("weights", "uniform")), "{settings:?}");
+            }
+            if let Some(drawn) = draws.variable("log_nu") {
+                let classes = if set == "sonar" { &model.classes()[..1] } else { model.classes() };
+                assert_eq!(drawn.coordinates, classes);
+            }
+        }
+    }
+}
+
+#[test]
+fn bits_are_the_same_for_any_number_of_threads_and_any_storage() {
+    let data = some("glass6", 3);
+    for settings in WAYS {
+        for precision in [Precision::F64, Precision::F32] {
+            let plan = plan(settings).set("draws", "4").unwrap().precision(precision);
+            let one = saved(&train(&plan, &data, 1, None));
+            assert!(saved(&train(&plan, &data, 2, None)) == one, "{settings:?}: 2 threads");
+            assert!(saved(&train(&plan, &data, 5, None)) == one, "{settings:?}: 5 threads");
+            // Too little for stored kernels, enough for the combined kernels of both chains.
+            let n = data.samples.n_samples() as u64;
+            assert!(saved(&train(&plan, &data, 2, Some(2 * 8 * n * n + 4096))) == one, "{settings:?}: computed");
+        }
+    }
+}
+
+/// Cancels after so many steps of the method.
+struct StopAfter(Canceller, usize);
+
+impl Observer for StopAfter {
+    fn progress(&mut self, progress: &Progress) {
+        // Kernels and other phases have other totals.
+        if progress.total == 40 && progress.done as usize == self.1 {
+            self.0.cancel();
+        }
+    }
+}
+
+#[test]
+fn run_cut_in_warm_up_and_among_draws_is_a_model_and_resumes_bit_identical() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = some("sonar", 2);
+    for settings in WAYS {
+        let plan = plan(settings);
+        let whole = saved(&train(&plan, &data, 2, None));
+        for cut in [7, 20, 33] {
+            let checkpoint = Checkpoint::new(folder.path().join(format!("{cut}")));
+            let (pool, control) = (Pool::new(2).unwrap(), Control::default());
+            let mut observer = StopAfter(control.canceller(), cut);
+            let mut session = Session::new(&pool, &mut observer);
+            (session.control, session.checkpoint) = (control, Some(checkpoint.clone()));
+            let part = plan.train_in(&data, &mut session).unwrap();
+            assert!(!part.stop().0, "{settings:?}: nothing was cut");
+            let told = part.warnings().join(" ");
+            assert!(told.contains(&format!("stopped after {cut} of ")), "{told}");
+            assert_eq!(part.predict(&data.samples).unwrap().labels.len(), data.samples.n_samples());
+            let (pool, mut silent) = (Pool::new(1).unwrap(), Silent);
+            let mut session = Session::new(&pool, &mut silent);
+            session.checkpoint = Some(Checkpoint { resume: true, ..checkpoint });
+            assert!(saved(&plan.train_in(&data, &mut session).unwrap()) == whole, "{settings:?} cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn wisconsin_with_its_equal_rows_breaks_no_factor() {
+    // 234 of its 683 rows occur more than once; half of it has enough of them, and costs an eighth.
+    let data = some("wisconsin", 2);
+    for settings in [
+        &[("gamma0", "100")] as &[_],
+        &[("prior", "paper"), ("sampler", "paper"), ("gamma0", "100")],
+        &[("prior", "paper"), ("sampler", "collapsed"), ("gamma0", "500")],
+    ] {
+        let plan = plan(settings).kernels(BANK).unwrap().set("draws", "40").unwrap();
+        let model = train(&plan, &data, 2, None);
+        let labels = model.predict(&data.samples).unwrap().labels;
+        let right = labels.iter().zip(data.labels.codes()).filter(|(found, is)| found == is).count();
+        assert!(right as f64 > 0.95 * labels.len() as f64, "{settings:?}: {right} of {}", labels.len());
+    }
+}
+
+#[test]
+fn chains_of_the_published_method_disagree_and_a_warning_says_so() {
+    let settings = [("prior", "paper"), ("sampler", "paper"), ("gamma0", "100"), ("warmup", "60"), ("draws", "60")];
+    let model = train(&plan(&settings).kernels(BANK).unwrap(), &some("sonar", 2), 2, None);
+    let told = model.warnings().join(" ");
+    assert!(told.contains("chains disagree on the kernel weights") && told.contains("gp"), "{told}");
+}
+
+#[test]
+fn kernels_of_any_size_are_the_same_kernels() {
+    // A common factor is taken off, so that variances mean the same.
+    let data = some("sonar", 3);
+    let unit = train(&plan(&[]).kernels("linear raw, gaussian(8)").unwrap(), &data, 2, None);
+    let found = unit.predict(&data.samples).unwrap();
+    assert!(found.scores.data().iter().all(|score| score.is_finite()));
+    let right = found.labels.iter().zip(data.labels.codes()).filter(|(found, is)| found == is).count();
+    assert!(right as f64 > 0.8 * found.labels.len() as f64, "{right}");
+}
+
+#[test]
+fn class_without_rows_is_never_predicted() {
+    let data = bundled("glass6").unwrap();
+    let rows: Vec<usize> =
+        (0..data.samples.n_samples()).filter(|&i| ![1, 4].contains(&data.labels.codes()[i])).collect();
+    let part = data.select(&rows.iter().copied().step_by(2).collect::<Vec<_>>());
+    let model = train(&plan(&[]), &part, 2, None);
+    let pool = Pool::new(1).unwrap();
+    let found = model.probabilities(&data.samples, &pool).unwrap();
+    assert!(found.rows().all(|row| row[1] == 0.0 && row[4] == 0.0 && (row.iter().sum::<f64>() - 1.0).abs() < 1e-9));
+    let draws = model.draws().unwrap();
+    let expected: Vec<String> = [0, 2, 3, 5].iter().map(|&class: &usize| model.classes()[class].clone()).collect();
+    assert_eq!(draws.variable("log_nu").unwrap().coordinates, expected);
+}
+
+#[test]
+fn settings_that_do_not_go_together_are_refused_with_what_does() {
+    let data = some("sonar", 4);
+    let refused = |settings: &[(&str, &str)]| plan(settings).train(&data).err().unwrap().to_string();
+    let text = refused(&[("sampler", "paper")]);
+    assert!(text.starts_with("parameter sampler: `paper`") && text.contains("set prior=paper too"), "{text}");
+    let text = refused(&[("sampler", "slice"), ("eta", "2")]);
+    assert_eq!(text, "parameter sampler: `slice` needs eta=1, got eta=2; take sampler=collapsed");
+}
