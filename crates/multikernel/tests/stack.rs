@@ -133,6 +133,16 @@ fn combine_project_apply_collect_equal_their_sums() {
             "project",
         );
 
+        // Of a symmetric matrix the half above the diagonal is not looked at.
+        let whole = Matrix::from_fn(n, c, |i, j| full.get(i, j.min(n - 1)) + full.get(j.min(n - 1), i.min(c - 1)));
+        let half = Matrix::from_fn(n, c, |i, j| if j > i { f64::NAN } else { whole.get(i, j) });
+        let projected = stack.project(&[Symmetric::Lower(&half)], &pool);
+        if n == c {
+            assert_close(&projected.unwrap(), &Matrix::from_fn(p, 1, |m, _| inner(m, &whole)), "project on a half");
+        } else {
+            assert!(projected.unwrap_err().to_string().contains("square"));
+        }
+
         let vectors = random(c, 2, 7);
         for (m, applied) in stack.apply(&vectors, &pool).unwrap().iter().enumerate() {
             let sum = Matrix::from_fn(n, 2, |i, r| (0..c).map(|j| k(m, i, j) * vectors.get(j, r)).sum());

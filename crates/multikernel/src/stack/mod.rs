@@ -214,11 +214,13 @@ impl Selection {
     }
 }
 
-/// A symmetric matrix to project on: dense, or `U V'` of low rank.
+/// A matrix to project on: dense, or `U V'` of low rank. It counts as its symmetric part where the stack is symmetric.
 #[derive(Clone, Copy, Debug)]
 pub enum Symmetric<'a> {
     /// The whole matrix.
     Dense(&'a Matrix),
+    /// A symmetric matrix of which only what is on and below the diagonal is read: faster than the whole of it.
+    Lower(&'a Matrix),
     /// `U V'`, both n x r.
     Factored(&'a Matrix, &'a Matrix),
 }
@@ -415,7 +417,7 @@ impl Stack {
     pub fn project(&self, matrices: &[Symmetric<'_>], pool: &Pool) -> Result<Matrix> {
         for matrix in matrices {
             let (rows, cols) = match matrix {
-                Symmetric::Dense(matrix) => (matrix.n_rows(), matrix.n_cols()),
+                Symmetric::Dense(matrix) | Symmetric::Lower(matrix) => (matrix.n_rows(), matrix.n_cols()),
                 Symmetric::Factored(u, v) => {
                     check("project: factors", "columns", v.n_cols(), u.n_cols())?;
                     (u.n_rows(), v.n_rows())

@@ -144,6 +144,7 @@ fn write(tile: &Tile, cut: &Cut, values: &[f64], pieces: &Pieces<'_>, top: usize
 /// A symmetric matrix, ready to be read tile by tile.
 enum Folded<'a> {
     Dense(&'a Matrix),
+    Lower(&'a Matrix),
     /// The columns of U and of V.
     Factored(Vec<Vec<f64>>, Vec<Vec<f64>>),
 }
@@ -153,6 +154,7 @@ impl<'a> Folded<'a> {
         let columns = |matrix: &Matrix| (0..matrix.n_cols()).map(|r| matrix.column(r)).collect();
         match matrix {
             Symmetric::Dense(matrix) => Folded::Dense(matrix),
+            Symmetric::Lower(matrix) => Folded::Lower(matrix),
             Symmetric::Factored(u, v) => Folded::Factored(columns(u), columns(v)),
         }
     }
@@ -166,6 +168,7 @@ impl<'a> Folded<'a> {
         for (i, row) in tile.rows.clone().zip(out.chunks_exact_mut(width)) {
             match self {
                 Folded::Dense(matrix) => row.copy_from_slice(&matrix.row(i)[tile.cols.clone()]),
+                Folded::Lower(matrix) => lower_into(matrix, i, tile.cols.clone(), mirrored, row),
                 Folded::Factored(u, v) => {
                     for (u, v) in u.iter().zip(v) {
                         f64::add_scaled(u[i], &v[tile.cols.clone()], row);
@@ -180,6 +183,16 @@ impl<'a> Folded<'a> {
             add_transposed(matrix, tile, mirrored, out);
         }
     }
+}
+
+/// Some columns of a row of a symmetric matrix, known on and below its diagonal, the first of them twice.
+fn lower_into(matrix: &Matrix, i: usize, cols: std::ops::Range<usize>, mirrored: usize, row: &mut [f64]) {
+    let below = (i + 1).clamp(cols.start, cols.end) - cols.start;
+    row[..below].copy_from_slice(&matrix.row(i)[cols.start..cols.start + below]);
+    for (j, value) in (cols.start + below..cols.end).zip(&mut row[below..]) {
+        *value = matrix.get(j, i);
+    }
+    row[..mirrored].iter_mut().for_each(|value| *value += *value);
 }
 
 /// Adds the entries across the diagonal from the first columns of a tile, square by square.

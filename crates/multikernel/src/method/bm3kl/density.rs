@@ -111,7 +111,8 @@ impl Problem<'_> {
             }));
         }
         if slopes && self.settings.learned {
-            let with: Vec<Symmetric<'_>> = sums.iter().map(Symmetric::Dense).collect();
+            let form = if self.settings.prior == Prior::Gp { Symmetric::Lower } else { Symmetric::Dense };
+            let with: Vec<Symmetric<'_>> = sums.iter().map(form).collect();
             let slopes = self.stack.project(&with, self.pool)?;
             for (k, point) in points.iter_mut().flatten().enumerate() {
                 point.by_weight = slopes.rows().map(|row| self.scale * row[k]).collect();
@@ -184,8 +185,9 @@ impl Problem<'_> {
             part.by_log_nu = 0.5 * (fit - size);
             if let Some(sum) = sum {
                 let half = 0.5 * nu;
-                for ((row, inverse), a) in sum.data_mut().chunks_exact_mut(self.n()).zip(inverse.rows()).zip(al) {
-                    for ((value, inverse), b) in row.iter_mut().zip(inverse).zip(al) {
+                let rows = sum.data_mut().chunks_exact_mut(self.n()).zip(inverse.rows()).zip(al);
+                for (i, ((row, inverse), a)) in rows.enumerate() {
+                    for ((value, inverse), b) in row[..=i].iter_mut().zip(inverse).zip(al) {
                         *value += half * (a * b - inverse);
                     }
                 }

@@ -31,7 +31,7 @@ const CHAINS: Param = Param {
 };
 const WARMUP: Param = Param {
     name: "warmup",
-    default: "150",
+    default: "100",
     allowed: Allowed::Whole(1, 1_000_000),
     help: "sweeps of each chain that are thrown away, in which step sizes are found",
 };
@@ -156,7 +156,12 @@ impl Settings {
 
     /// Gradients per update of the kernel weights.
     pub(super) fn n_leaps(&self, n_kernels: usize) -> usize {
-        if self.leapfrog > 0 { self.leapfrog } else { 6 + (n_kernels / 300).min(2) }
+        match (self.leapfrog, self.learned) {
+            (0, true) => 6 + (n_kernels / 300).min(2),
+            // Variances alone are easy.
+            (0, false) => 2,
+            (n, _) => n,
+        }
     }
 
     /// `1 + 2 gamma0`, the first argument of the law of the scales lambda.
