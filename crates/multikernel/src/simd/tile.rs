@@ -63,29 +63,25 @@ pub(crate) fn sums(few: Lines<'_>, rows: usize, many: Lines<'_>, width: usize, d
         return unsafe { sums_avx512(few, rows, many, width, depth, out) };
     }
     for v in (0..width).step_by(VECTOR) {
-        let mut part = |r: usize, count: usize| {
-            let mut square = [[0.0; VECTOR]; 4];
-            let to = &mut square[..count];
-            sums_plain(few.skip(0, r), many.skip(0, v), depth, to);
-            out[r..].iter_mut().zip(to).for_each(|(out, sums)| out[v..v + VECTOR].copy_from_slice(sums));
-        };
-        (0..rows).step_by(4).for_each(|r| part(r, rows.min(4)));
+        for r in (0..rows).step_by(4) {
+            sums_plain(few.skip(0, r), many.skip(0, v), depth, &mut out[r..rows.min(r + 4)], v);
+        }
     }
 }
 
 dispatched! {
-    /// One, two or four times one vector: as many sums as processors with sixteen registers can hold.
-    fn sums_plain(few: Lines<'_>, many: Lines<'_>, depth: usize, out: &mut [[f64; VECTOR]]) {
-        match out {
-            [out] => *std::array::from_mut(out) = vector(few, many, depth),
-            [first, second] => [*first, *second] = vector(few, many, depth),
-            _ => out.copy_from_slice(&vector::<4>(few, many, depth)),
+    /// One vector, from `v` on, of one, two or four lines: as many sums as processors with sixteen registers can hold.
+    fn sums_plain(few: Lines<'_>, many: Lines<'_>, depth: usize, out: &mut [[f64; WIDE]], v: usize) {
+        match out.len() {
+            1 => vector::<1>(few, many, depth, out, v),
+            2 => vector::<2>(few, many, depth, out, v),
+            _ => vector::<4>(few, many, depth, out, v),
         }
     }
 }
 
 #[inline(always)]
-fn vector<const R: usize>(few: Lines<'_>, many: Lines<'_>, depth: usize) -> [[f64; VECTOR]; R] {
+fn vector<const R: usize>(few: Lines<'_>, many: Lines<'_>, depth: usize, out: &mut [[f64; WIDE]], v: usize) {
     let mut sums = [[0.0f64; VECTOR]; R];
     for (x, y) in few.values.chunks(few.stride).zip(many.values.chunks(many.stride)).take(depth) {
         let (x, y) = (&x[..R], &y[..VECTOR]);
@@ -95,7 +91,9 @@ fn vector<const R: usize>(few: Lines<'_>, many: Lines<'_>, depth: usize) -> [[f6
             }
         }
     }
-    sums
+    for (out, sums) in out.iter_mut().zip(&sums) {
+        out[v..v + VECTOR].copy_from_slice(sums);
+    }
 }
 
 /// # Safety

@@ -167,10 +167,10 @@ impl Drop for Panels {
     }
 }
 
-/// Buffers each thread keeps for its next panels, and the numbers a buffer may have to be kept: half a matrix of 1,400 rows.
-///
-/// Fresh pages take longer to get from the system than matrices of a few hundred rows to factor.
+/// Buffers each thread keeps for its next panels: getting fresh pages from the system takes a good part of the time in which
+/// a matrix of a few hundred rows is factored.
 const KEPT: usize = 3;
+/// Most numbers of a buffer that is kept: half a matrix of 1,400 rows.
 const MOST_KEPT: usize = 1 << 20;
 
 thread_local! {
