@@ -56,16 +56,16 @@ impl Predict for Drawn {
     }
 
     fn draws(&self) -> Option<Draws> {
-        let variable = |name: &str, dimension: &str, values: Matrix| Variable {
+        let variable = |name: &str, dimension: &str, coordinates: Vec<String>, values: Matrix| Variable {
             name: name.into(),
             dimension: Some(dimension.into()),
-            coordinates: vec![],
+            coordinates,
             values,
             prior: Some((0.0253, 0.7764)),
         };
         let nu = Matrix::from_fn(self.weights.n_rows(), 1, |i, _| self.weights.get(i, 0).ln());
-        Draws::new(N_CHAINS, vec![variable("weights", "kernel", self.weights.clone()), variable("log_nu", "class", nu)])
-            .ok()
+        let weights = variable("weights", "kernel", vec![], self.weights.clone());
+        Draws::new(N_CHAINS, vec![weights, variable("log_nu", "class", vec!["1".into()], nu)]).ok()
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -90,7 +90,7 @@ fn draws_have_the_names_of_kernels_and_classes_after_a_file_too() {
     let draws = Model::load_with(&path, &registry()).unwrap().draws().unwrap();
     assert_eq!(Some(&draws), model.draws().as_ref());
     assert_eq!(draws.variables()[0].coordinates, ["gaussian(1)", "polynomial(1)", "polynomial(2)"]);
-    // Two classes are one decision, that of the second.
+    // A method knows its classes by number.
     assert_eq!(draws.variables()[1].coordinates, [model.classes()[1].clone()]);
 }
 

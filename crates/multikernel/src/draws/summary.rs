@@ -14,32 +14,31 @@ const LARGEST_R_HAT: f64 = 1.05;
 pub const MEANINGS: [(&str, &str); 6] = [
     (
         "weight",
-        "posterior mean, with the middle 90 % of the draws beside it; an interval that the draws place badly has a low ESS tail",
+        "posterior mean, and beside it the middle 90 % of the draws; where ESS tail is low the ends are rough: raise draws",
     ),
     (
         "prior",
         "the middle 90 % before any data were seen: where a kernel's interval is much the same, the data say nothing of this \
-         kernel alone; use fewer or more different kernels",
+         kernel alone; take fewer kernels, or kernels that differ more",
     ),
     (
         "R-hat",
-        "how much wider all chains lie than each alone: 1 is agreement; above 1.01 take more draws, above 1.05 do not trust the \
-         figures and take more warm-up, or the prior gp, which mixes better",
+        "how much wider all chains lie than each alone, 1 is agreement: above 1.01 raise draws; above 1.05 believe none of the \
+         figures, raise warmup and draws, and take prior=gp",
     ),
     (
         "ESS bulk",
-        "so many independent draws would tell the weight as well: the error of the weight is the standard deviation over its \
-         root; below 100 for each chain take more draws",
+        "so many independent draws would know the weight as well, to its standard deviation over their root: below 100 for each \
+         chain raise draws",
     ),
     (
         "ESS tail",
-        "the same for the ends of the interval, which need more draws than the middle; below 100 for each chain read them as \
-         rough, or take more draws",
+        "the same for the ends of the interval, which are harder to know than the middle: below 100 for each chain raise draws",
     ),
     (
         "above next",
-        "the share of draws in which the kernel weighs more than the next of the list: near 0.5 their order is not known; more \
-         data would tell it, more draws will not",
+        "the share of draws in which the kernel weighs more than the next one: near 0.5 their order is not known, which more \
+         rows of data may change and more draws will not",
     ),
 ];
 
@@ -90,14 +89,14 @@ impl Draws {
         let worst = self.worst()?;
         if self.n_draws < 4 {
             return Some(format!(
-                "chains of {} draws are too short to tell whether they agree; keep at least 4 draws of each, better 100",
+                "chains of {} draws are too short to tell whether they agree; raise draws to 4 at least, better to 100",
                 self.n_draws
             ));
         }
         (worst.r_hat > LARGEST_R_HAT).then(|| {
             format!(
                 "the {} chains disagree on the kernel weights (largest R-hat {:.3}, {LARGEST_R_HAT} is the most that is fine): \
-                 weights and intervals are not to be trusted yet; take more warm-up and more draws, or the prior gp",
+                 weights and intervals are not to be trusted; raise warmup and draws, and take prior=gp",
                 self.n_chains, worst.r_hat
             )
         })
@@ -213,11 +212,11 @@ mod tests {
         let r_hat = apart.worst().unwrap().r_hat;
         let expected = format!(
             "the 4 chains disagree on the kernel weights (largest R-hat {r_hat:.3}, 1.05 is the most that is fine): weights and \
-             intervals are not to be trusted yet; take more warm-up and more draws, or the prior gp"
+             intervals are not to be trusted; raise warmup and draws, and take prior=gp"
         );
         assert_eq!(apart.verdict().unwrap(), expected);
         let short =
-            "chains of 3 draws are too short to tell whether they agree; keep at least 4 draws of each, better 100";
+            "chains of 3 draws are too short to tell whether they agree; raise draws to 4 at least, better to 100";
         assert_eq!(draws(3, 0.0).verdict().unwrap(), short);
         // Weights that were never drawn have nothing to disagree on.
         let values = Matrix::from_fn(400, 3, |_, _| 1.0 / 3.0);

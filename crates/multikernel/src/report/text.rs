@@ -195,7 +195,7 @@ pub fn model_text(model: &Model) -> String {
     text += &draws.as_ref().map_or(String::new(), draws_text);
     if let Some(weights) = model.weights() {
         // Drawn weights have their table already, and bars would show their means once more.
-        if !draws.is_some_and(|draws| draws.variable("weights").is_some()) {
+        if draws.is_none_or(|draws| draws.variable("weights").is_none()) {
             text += &format!("\nKernel weights\n{}", weight_bars(&model.kernel_names(), weights));
         }
         if let Some(shares) = model.shares() {
