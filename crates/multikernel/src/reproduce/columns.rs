@@ -32,13 +32,12 @@ fn nine(n_columns: usize, seed: u64) -> String {
 }
 
 fn parts(set: &str) -> Vec<Part> {
-    let entry = |method, settings| Entry { method, settings, published: None };
-    let few = || vec![entry("average", &[]), entry("evidence", &[]), entry("simplemkl", &[])];
+    let few = || vec![Entry::new("average", &[]), Entry::new("evidence", &[]), Entry::new("simplemkl", &[])];
     let tuned = || {
         vec![
-            entry("simplemkl", &[("c", "auto")]),
-            entry("simplemkl", &[("sparsity", "auto")]),
-            entry("average", &[("c", "auto")]),
+            Entry::new("simplemkl", &[("c", "auto")]),
+            Entry::new("simplemkl", &[("sparsity", "auto")]),
+            Entry::new("average", &[("c", "auto")]),
         ]
     };
     let mut parts =
@@ -48,7 +47,7 @@ fn parts(set: &str) -> Vec<Part> {
             part.entries.extend(tuned());
         }
         let mut entries = few();
-        entries.push(entry("simplemkl", &[("c", "100")]));
+        entries.push(Entry::new("simplemkl", &[("c", "100")]));
         entries.extend(tuned());
         let all = |n: usize, _| with_columns(&(0..n).collect::<Vec<_>>());
         parts.push(Part::halves("all columns", all, entries));

@@ -100,12 +100,17 @@ pub struct Line {
     pub n_kernels: usize,
     /// The method and the settings that are not its defaults.
     pub method: String,
-    /// Accuracy on the test rows, of a stream on all rows, one per seed.
+    /// Accuracy on the test rows, of a stream on all rows: one per split, of which a seed has one, or as many
+    /// as it has folds.
     pub accuracies: Vec<f64>,
-    /// Macro F on the test rows, one per seed; none for streams.
+    /// Macro F on the test rows, one per split; none for streams.
     pub macro_fs: Vec<f64>,
     /// The 95 % bootstrap interval of each macro F over test rows.
     pub macro_f_intervals: Vec<(f64, f64)>,
+    /// Brier score of the probabilities, one per split; none where they are not judged.
+    pub briers: Vec<f64>,
+    /// Their log-loss.
+    pub log_losses: Vec<f64>,
     /// Seconds to train, kernels included, of a stream to predict and learn all rows; one per seed.
     pub seconds: Vec<f64>,
     /// SVMs solved, for methods that count them; one per seed.
@@ -117,6 +122,10 @@ pub struct Line {
     /// The difference in accuracy to the first method of the part, on the same splits; none where the splits are no random
     /// ones.
     pub difference: Option<Paired>,
+    /// The same in the Brier score.
+    pub brier_difference: Option<Paired>,
+    /// The same in the log-loss.
+    pub log_loss_difference: Option<Paired>,
     /// Seeds under which the model had a warning.
     pub n_warnings: usize,
     /// What the models warn of, each text once.
@@ -135,11 +144,15 @@ impl Line {
             accuracies: vec![],
             macro_fs: vec![],
             macro_f_intervals: vec![],
+            briers: vec![],
+            log_losses: vec![],
             seconds: vec![],
             fits: vec![],
             supports: vec![],
             published,
             difference: None,
+            brier_difference: None,
+            log_loss_difference: None,
             n_warnings: 0,
             warnings: BTreeSet::new(),
         }
@@ -151,6 +164,8 @@ impl Line {
         self.accuracies.push(fold.metrics.accuracy);
         self.macro_fs.push(fold.metrics.macro_f);
         self.macro_f_intervals.push(bootstrap(&fold.metrics, |metrics| metrics.macro_f, N_RESAMPLES, LEVEL, seed)?);
+        self.briers.extend(fold.metrics.brier);
+        self.log_losses.extend(fold.metrics.log_loss);
         self.seconds.push(fold.train_seconds);
         let fits = model.facts().into_iter().find(|(name, _)| name == "SVM fits");
         self.fits.extend(fits.and_then(|(_, text)| text.parse::<f64>().ok()));
@@ -186,23 +201,23 @@ impl Line {
         let (low, high) = self.macro_f_intervals.iter().copied().unzip();
         Some((mean(self.macro_fs.clone())?, mean(low)?, mean(high)?))
     }
+}
 
-    /// Ours minus the first method's, as the reader of a table wants it, and whether that means anything.
-    pub(super) fn against_first(&self) -> (String, &'static str) {
-        match self.difference.as_ref().map(|paired| (paired, paired.interval)) {
-            Some((paired, Some((low, high)))) => {
-                // Plus zero, so that none is printed as -0.
-                let [middle, low, high] = [-paired.difference, -high, -low].map(|value| value + 0.0);
-                let difference = format!("{middle:+.4} [{low:+.4}, {high:+.4}]");
-                let word = match (paired.distinguishable, paired.difference < 0.0) {
-                    (false, _) => "not distinguishable",
-                    (true, true) => "above",
-                    (true, false) => "below",
-                };
-                (difference, word)
-            }
-            _ => (String::new(), ""),
+/// This line minus the first, as the reader of a table wants it, and whether that means anything.
+pub(super) fn against_first(first_minus_this: Option<&Paired>) -> (String, &'static str) {
+    match first_minus_this.map(|paired| (paired, paired.interval)) {
+        Some((paired, Some((low, high)))) => {
+            // Plus zero, so that none is printed as -0.
+            let [middle, low, high] = [-paired.difference, -high, -low].map(|value| value + 0.0);
+            let difference = format!("{middle:+.4} [{low:+.4}, {high:+.4}]");
+            let word = match (paired.distinguishable, paired.difference < 0.0) {
+                (false, _) => "not distinguishable",
+                (true, true) => "above",
+                (true, false) => "below",
+            };
+            (difference, word)
         }
+        _ => (String::new(), ""),
     }
 }
 

@@ -63,23 +63,23 @@ fn figures((accuracy, std): (f64, f64)) -> Figures {
 
 fn parts(set: &str) -> Vec<Part> {
     let (boosts, rivals) = row(set);
-    let plain = |method, settings| Entry { method, settings, published: None };
     let names = ["mkboost-d1", "mkboost-d2", "mkboost-s1", "mkboost-s2"];
     let boosts = names.into_iter().zip(boosts).map(|(method, (mean, std, prototype))| {
         let paper = (set != "glass").then_some(figures((mean, std)));
         let prototype = Some(prototype).filter(|&prototype| prototype > 0.0);
-        Entry { method, settings: &[], published: Some(Published { paper, prototype, is_floor: false }) }
+        let published = Some(Published { paper, prototype, is_floor: false });
+        Entry { published, ..Entry::new(method, &[]) }
     });
     let c = &[("c", "50")];
-    let mut entries = vec![plain("average", c)];
+    let mut entries = vec![Entry::new("average", c)];
     entries.extend(boosts);
     let names = ["simplemkl", "silp", "level", "lpmkl"];
     entries.extend(names.into_iter().zip(rivals).map(|(method, paper)| {
         let published = Published { paper: Some(figures(paper)), prototype: None, is_floor: false };
         let published = (set != "glass").then_some(published);
-        Entry { method, settings: c, published }
+        Entry { published, ..Entry::new(method, c) }
     }));
-    entries.extend(["easymkl", "alignf", "fheuristic"].map(|name| plain(name, c)));
-    entries.push(plain("evidence", &[]));
+    entries.extend(["easymkl", "alignf", "fheuristic"].map(|name| Entry::new(name, c)));
+    entries.push(Entry::new("evidence", &[]));
     vec![Part::halves("17 kernels", |_, _| BANK.into(), entries)]
 }

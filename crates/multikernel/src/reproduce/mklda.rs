@@ -69,23 +69,19 @@ fn said(accuracy: f64, macro_f: Option<f64>, prototype: Option<f64>) -> Publishe
     Published { paper: Some(paper), prototype: prototype.map(share), is_floor: false }
 }
 
-fn entry(method: &'static str, settings: &'static [(&'static str, &'static str)]) -> Entry {
-    Entry { method, settings, published: None }
-}
-
 fn parts(set: &str) -> Vec<Part> {
     let ([ours, ufo], [stable, printed, rival]) = batch_row(set);
     let first = Published { is_floor: true, ..said(ours.0, Some(ours.1), stable) };
     let mut entries = vec![
-        Entry { published: Some(first), ..entry("mklda", &[]) },
-        Entry { published: Some(said(ours.0, Some(ours.1), printed)), ..entry("mklda", PUBLISHED) },
-        entry("mklda", GIBBS),
-        Entry { published: Some(said(ufo.0, Some(ufo.1), rival)), ..entry("ufomkl", &[]) },
-        entry("obscure", &[]),
+        Entry { published: Some(first), ..Entry::new("mklda", &[]) },
+        Entry { published: Some(said(ours.0, Some(ours.1), printed)), ..Entry::new("mklda", PUBLISHED) },
+        Entry::new("mklda", GIBBS),
+        Entry { published: Some(said(ufo.0, Some(ufo.1), rival)), ..Entry::new("ufomkl", &[]) },
+        Entry::new("obscure", &[]),
     ];
     // On more than 8,000 rows an SVM on the mean of all kernels takes hours.
     if !matches!(set, "shuttle" | "ijcnn1") {
-        entries.push(entry("average", &[]));
+        entries.push(Entry::new("average", &[]));
     }
     let (split, n_seeds) = match set {
         "german.numer" => (Split::Rows(800), 20),
@@ -96,20 +92,20 @@ fn parts(set: &str) -> Vec<Part> {
         "pendigits" => ("200 Gaussians", |_, _| BANK_200.into()),
         _ => ("300 Gaussians", |_, _| BANK_300.into()),
     };
-    vec![Part { bank, kernels: Some(kernels), split, n_seeds, entries }]
+    vec![Part { bank, kernels: Some(kernels), split, n_seeds, proba: false, entries }]
 }
 
 fn confirm_parts(set: &str) -> Vec<Part> {
-    let mut entries = vec![entry("mklda", &[]), entry("ufomkl", &[]), entry("obscure", &[])];
+    let mut entries = vec![Entry::new("mklda", &[]), Entry::new("ufomkl", &[]), Entry::new("obscure", &[])];
     let (split, n_seeds) = match set {
         "svmguide1" => (Split::Fixed, 20),
         "cod-rna.train" => (Split::Share(0.8), 5),
         _ => (Split::Share(0.5), 20),
     };
     if set != "cod-rna.train" {
-        entries.push(entry("average", &[]));
+        entries.push(Entry::new("average", &[]));
     }
-    vec![Part { bank: "each method's own", kernels: None, split, n_seeds, entries }]
+    vec![Part { bank: "each method's own", kernels: None, split, n_seeds, proba: false, entries }]
 }
 
 fn online_parts(set: &str) -> Vec<Part> {
@@ -117,11 +113,11 @@ fn online_parts(set: &str) -> Vec<Part> {
     let published = |accuracy, prototype| Some(said(accuracy, None, prototype));
     let first = Published { is_floor: true, ..said(every_100, None, stable) };
     let often = vec![
-        Entry { published: Some(first), ..entry("mklda", &[]) },
-        Entry { published: published(ufo, rival), ..entry("ufomkl", &[]) },
-        entry("obscure", &[]),
+        Entry { published: Some(first), ..Entry::new("mklda", &[]) },
+        Entry { published: published(ufo, rival), ..Entry::new("ufomkl", &[]) },
+        Entry::new("obscure", &[]),
     ];
-    let seldom = vec![Entry { published: published(every_200, None), ..entry("mklda", &[]) }];
+    let seldom = vec![Entry { published: published(every_200, None), ..Entry::new("mklda", &[]) }];
     let (bank, kernels): (_, fn(usize, u64) -> String) = match set {
         "pendigits.train" => ("200 Gaussians", |_, _| BANK_200.into()),
         _ => ("300 Gaussians", |_, _| BANK_300.into()),
@@ -131,6 +127,7 @@ fn online_parts(set: &str) -> Vec<Part> {
         kernels: Some(kernels),
         split: Split::Stream { update_every },
         n_seeds: 5,
+        proba: false,
         entries,
     };
     vec![part(100, often), part(200, seldom)]

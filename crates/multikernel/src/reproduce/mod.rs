@@ -1,8 +1,10 @@
 //! The papers' tables run again: every method on the same splits, published figures beside ours.
 //!
-//! Seed s makes one split, or one order of a stream, and is the seed of all methods on it; a table has the seeds from 0 on.
+//! Seed s makes one split, one partition into folds or one order of a stream, and is the seed of
+//! all methods on it; a table has the seeds from 0 on.
 //! Where training and test rows are fixed, it is the seed of the methods alone.
 
+mod bm3kl;
 mod columns;
 mod line;
 mod mkboost;
@@ -17,9 +19,9 @@ pub use line::{Agreement, Figures, Line, Published};
 
 use self::show::Layout;
 use self::source::{Source, find};
-use crate::data::repeats;
+use crate::data::{self, folds, repeats};
 use crate::error::{Error, Result};
-use crate::evaluate::{Fold, LEVEL, compare_with_first, one_split};
+use crate::evaluate::{Fold, LEVEL, Paired, compare_with_first, one_split};
 use crate::method::{Model, Plan, Session};
 use crate::run::Progress;
 
@@ -38,7 +40,17 @@ pub struct Reproducible {
 
 /// All tables.
 pub fn tables() -> &'static [Reproducible] {
-    &[mkboost::TABLE, columns::TABLE, mklda::TABLE, mklda::CONFIRM, mklda::ONLINE]
+    &[
+        mkboost::TABLE,
+        columns::TABLE,
+        mklda::TABLE,
+        mklda::CONFIRM,
+        mklda::ONLINE,
+        bm3kl::TABLE,
+        bm3kl::COLUMNS,
+        bm3kl::CLASSES,
+        bm3kl::BRIER,
+    ]
 }
 
 /// What is run on one set with one bank.
@@ -50,13 +62,15 @@ struct Part {
     split: Split,
     /// Seeds, unless the caller wants another number of them.
     n_seeds: u64,
+    /// Whether probabilities are judged too: a method without any of its own learns them on inner folds.
+    proba: bool,
     entries: Vec<Entry>,
 }
 
 impl Part {
     /// On 20 stratified halves.
     fn halves(bank: &'static str, kernels: fn(usize, u64) -> String, entries: Vec<Entry>) -> Part {
-        Part { bank, kernels: Some(kernels), split: Split::Share(0.5), n_seeds: 20, entries }
+        Part { bank, kernels: Some(kernels), split: Split::Share(0.5), n_seeds: 20, proba: false, entries }
     }
 }
 
@@ -67,6 +81,8 @@ enum Split {
     Share(f64),
     /// So many rows learn, drawn by the seed class by class.
     Rows(usize),
+    /// Stratified cross-validation with so many folds, dealt by the seed: as many splits.
+    Folds(usize),
     /// One file learns, another tests.
     Fixed,
     /// All rows in an order drawn by the seed, each predicted, then learned; weights are learned every so many rows.
@@ -79,6 +95,7 @@ impl Split {
             Split::Share(0.5) => "stratified halves".into(),
             Split::Share(share) => format!("{:.0} % to train", 100.0 * share),
             Split::Rows(n) => format!("{n} rows to train"),
+            Split::Folds(k) => format!("{k} folds"),
             Split::Fixed => "two files".into(),
             Split::Stream { update_every } => format!("updates every {update_every} rows"),
         }
@@ -89,10 +106,17 @@ impl Split {
 struct Entry {
     method: &'static str,
     settings: &'static [(&'static str, &'static str)],
+    /// Whether it takes its own bank and not that of the part, as a method of one kernel must.
+    own_bank: bool,
     published: Option<Published>,
 }
 
 impl Entry {
+    /// On the bank of the part, without anything published.
+    fn new(method: &'static str, settings: &'static [(&'static str, &'static str)]) -> Entry {
+        Entry { method, settings, own_bank: false, published: None }
+    }
+
     fn title(&self) -> String {
         let settings: Vec<String> = self.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
         [&[self.method.to_string()], settings.as_slice()].concat().join(" ")
@@ -100,7 +124,8 @@ impl Entry {
 
     fn plan(&self, kernels: Option<&str>, seed: u64) -> Result<Plan> {
         let plan = Plan::new(self.method)?.seed(seed);
-        let plan = kernels.into_iter().try_fold(plan, Plan::kernels)?;
+        let takes = !self.own_bank && plan.uses_kernels();
+        let plan = kernels.filter(|_| takes).into_iter().try_fold(plan, Plan::kernels)?;
         self.settings.iter().try_fold(plan, |plan, (name, value)| plan.set(name, value))
     }
 }
@@ -171,29 +196,48 @@ fn measure(source: &Source, part: &Part, n_seeds: u64, session: &mut Session<'_>
         session.observer.progress(&Progress::of(seed as usize, n_seeds as usize));
         sizes = one_seed(source, part, seed, &mut lines, session)?;
     }
-    if let Some((n_train, n_test)) = sizes {
-        let names: Vec<String> = lines.iter().map(|line| line.method.clone()).collect();
-        let values: Vec<Vec<f64>> = lines.iter().map(|line| line.accuracies.clone()).collect();
-        let paired = compare_with_first(&names, &values, n_train as f64, n_test as f64, LEVEL)?;
-        lines[1..].iter_mut().zip(paired).for_each(|(line, paired)| line.difference = Some(paired));
+    if let Some(sizes) = sizes {
+        let compared = |values: fn(&Line) -> &[f64]| compared(&lines, values, sizes);
+        let accuracy = compared(|line| &line.accuracies)?;
+        let (brier, log_loss) = (compared(|line| &line.briers)?, compared(|line| &line.log_losses)?);
+        put(&mut lines, accuracy, |line, paired| line.difference = paired);
+        put(&mut lines, brier, |line, paired| line.brier_difference = paired);
+        put(&mut lines, log_loss, |line, paired| line.log_loss_difference = paired);
     }
     Ok(lines)
 }
 
-/// Adds one seed to each line; the rows of a random split to train and to test on, for those that can be compared.
+/// The first line against each of the others on the same splits, in parts of so many rows to train and to test on the mean; none
+/// where not all lines have the figure on every split.
+fn compared(lines: &[Line], values: fn(&Line) -> &[f64], (n_train, n_test): (f64, f64)) -> Result<Vec<Paired>> {
+    if lines.iter().any(|line| values(line).is_empty() || values(line).len() != line.accuracies.len()) {
+        return Ok(vec![]);
+    }
+    let names: Vec<String> = lines.iter().map(|line| line.method.clone()).collect();
+    let values: Vec<Vec<f64>> = lines.iter().map(|line| values(line).to_vec()).collect();
+    compare_with_first(&names, &values, n_train, n_test, LEVEL)
+}
+
+/// Gives each line but the first its comparison.
+fn put(lines: &mut [Line], paired: Vec<Paired>, set: fn(&mut Line, Option<Paired>)) {
+    lines.iter_mut().skip(1).zip(paired).for_each(|(line, paired)| set(line, Some(paired)));
+}
+
+/// Adds one seed to each line; the mean numbers of rows of its random splits to train and to test on, for those that can be
+/// compared.
 fn one_seed(
     source: &Source,
     part: &Part,
     seed: u64,
     lines: &mut [Line],
     session: &mut Session<'_>,
-) -> Result<Option<(usize, usize)>> {
+) -> Result<Option<(f64, f64)>> {
     let data = &source.data;
     let kernels = part.kernels.map(|kernels| kernels(data.samples.n_features(), seed));
-    let plans: Vec<Plan> =
-        part.entries.iter().map(|entry| entry.plan(kernels.as_deref(), seed)).collect::<Result<_>>()?;
-    let n = data.samples.n_samples();
-    let share = match part.split {
+    let plan = |entry: &Entry| Ok(entry.plan(kernels.as_deref(), seed)?.proba(part.proba));
+    let plans: Vec<Plan> = part.entries.iter().map(plan).collect::<Result<_>>()?;
+    let drawn = |share: f64| repeats(&data.labels, 1, share, seed);
+    let splits = match part.split {
         Split::Stream { update_every } => {
             let data = stream::in_random_order(data, seed);
             for (line, plan) in lines.iter_mut().zip(&plans) {
@@ -206,13 +250,16 @@ fn one_seed(
             add(lines, one_split(0, data, test, &plans, session)?, seed)?;
             return Ok(None);
         }
-        Split::Share(share) => share,
-        Split::Rows(n_train) => n_train as f64 / n as f64,
+        Split::Share(share) => drawn(share)?,
+        Split::Rows(n_train) => drawn(n_train as f64 / data.samples.n_samples() as f64)?,
+        Split::Folds(k) => folds(&data.labels, k, seed)?,
     };
-    let split = repeats(&data.labels, 1, share, seed)?.remove(0);
-    let (train, test) = (data.select(&split.train), data.select(&split.test));
-    add(lines, one_split(0, &train, &test, &plans, session)?, seed)?;
-    Ok(Some((split.train.len(), split.test.len())))
+    for split in &splits {
+        let (train, test) = (data.select(&split.train), data.select(&split.test));
+        add(lines, one_split(0, &train, &test, &plans, session)?, seed)?;
+    }
+    let mean = |of: fn(&data::Split) -> usize| splits.iter().map(of).sum::<usize>() as f64 / splits.len() as f64;
+    Ok(Some((mean(|split| split.train.len()), mean(|split| split.test.len()))))
 }
 
 fn add(lines: &mut [Line], found: Vec<(Model, Fold)>, seed: u64) -> Result<()> {
@@ -236,7 +283,8 @@ mod tests {
         };
         assert_eq!(
             run("mkbost", &[]),
-            "parameter table: `mkbost` is unknown; known: mkboost, columns, mklda, mklda-confirm, mklda-online"
+            "parameter table: `mkbost` is unknown; known: mkboost, columns, mklda, mklda-confirm, mklda-online, bm3kl, \
+             bm3kl-columns, bm3kl-classes, bm3kl-brier"
         );
         assert!(
             run("columns", &["iris".into()]).starts_with("parameter only: `iris` is not a set of the table columns")
@@ -244,9 +292,8 @@ mod tests {
     }
 
     fn part(split: Split, entries: &[&'static str]) -> Part {
-        let entry = |&method: &&'static str| Entry { method, settings: &[], published: None };
-        let entries = entries.iter().map(entry).collect();
-        Part { bank: "each method's own", kernels: None, split, n_seeds: 20, entries }
+        let entries = entries.iter().map(|method| Entry::new(method, &[])).collect();
+        Part { bank: "each method's own", kernels: None, split, n_seeds: 20, proba: false, entries }
     }
 
     fn sonar(rows: std::ops::Range<usize>) -> Dataset {
@@ -279,16 +326,16 @@ mod tests {
         let pool = Pool::new(1).unwrap();
         let source = Source { data: sonar(0..208), test: None };
         for (split, sizes, words) in [
-            (Split::Rows(150), (150, 58), "150 rows to train"),
-            (Split::Share(0.8), (166, 42), "80 % to train"),
-            (Split::Share(0.5), (104, 104), "stratified halves"),
+            (Split::Rows(150), (150.0, 58.0), "150 rows to train"),
+            (Split::Share(0.8), (166.0, 42.0), "80 % to train"),
+            (Split::Share(0.5), (104.0, 104.0), "stratified halves"),
         ] {
             let part = part(split, &["majority"]);
             let mut lines = [Line::new("sonar", part.bank, split.words(), "majority".into(), None)];
             let found = one_seed(&source, &part, 3, &mut lines, &mut Session::new(&pool, &mut Silent));
             assert_eq!(found.unwrap(), Some(sizes));
             // 111 of 208 are of the larger class, and as many of the test rows to one row.
-            assert!((lines[0].accuracies[0] - 111.0 / 208.0).abs() <= 1.0 / sizes.1 as f64, "{words}");
+            assert!((lines[0].accuracies[0] - 111.0 / 208.0).abs() <= 1.0 / sizes.1, "{words}");
             assert_eq!(lines[0].split, words);
         }
     }
@@ -301,12 +348,64 @@ mod tests {
         let lines = measure(&source, &part, 4, &mut Session::new(&pool, &mut Silent)).unwrap();
         let paired = lines[1].difference.as_ref().unwrap();
         assert!(lines[0].difference.is_none() && paired.difference > 0.1 && paired.distinguishable);
-        assert_eq!(lines[1].against_first().1, "below");
+        assert_eq!(line::against_first(Some(paired)).1, "below");
         // The split of a seed is the first of the repeats of that seed.
         let plan = Plan::new("average").unwrap();
         let protocol = Protocol::Repeats { n_repeats: 1, train_fraction: 150.0 / 208.0 };
         let found = evaluate(&source.data, &[plan], &protocol, 2, &mut Session::new(&pool, &mut Silent)).unwrap();
         assert_eq!(lines[0].accuracies[2], found.results[0].folds[0].metrics.accuracy);
+    }
+
+    #[test]
+    fn folds_of_several_seeds_are_compared_as_the_splits_they_are() {
+        let pool = Pool::new(1).unwrap();
+        let source = Source { data: sonar(0..208), test: None };
+        let part = part(Split::Folds(4), &["average", "majority"]);
+        let lines = measure(&source, &part, 3, &mut Session::new(&pool, &mut Silent)).unwrap();
+        assert_eq!((lines[0].accuracies.len(), lines[0].split.as_str()), (12, "4 folds"));
+        // Each seed is a cross-validation of its own, the same as that of `evaluate`.
+        let plan = Plan::new("average").unwrap();
+        for seed in 0..3 {
+            let (plans, protocol) = (std::slice::from_ref(&plan), Protocol::Folds(4));
+            let found = evaluate(&source.data, plans, &protocol, seed, &mut Session::new(&pool, &mut Silent)).unwrap();
+            let expected: Vec<f64> = found.results[0].folds.iter().map(|fold| fold.metrics.accuracy).collect();
+            assert_eq!(lines[0].accuracies[4 * seed as usize..][..4], expected);
+        }
+        // s sqrt(1/12 + 52/156) on 11 degrees of freedom, whose 97.5 % point is 2.200985.
+        let paired = lines[1].difference.as_ref().unwrap();
+        let apart: Vec<f64> = lines[0].accuracies.iter().zip(&lines[1].accuracies).map(|(a, b)| a - b).collect();
+        let spread = crate::evaluate::Spread::of(&apart).unwrap();
+        let half = 2.200_985 * spread.std.unwrap() * (1.0f64 / 12.0 + 1.0 / 3.0).sqrt();
+        let (low, high) = paired.interval.unwrap();
+        assert!((paired.difference - spread.mean).abs() < 1e-12);
+        assert!((high - low - 2.0 * half).abs() < 1e-6, "{low} {high} {half}");
+    }
+
+    #[test]
+    fn probabilities_are_judged_where_the_part_asks_for_them() {
+        let pool = Pool::new(1).unwrap();
+        let source = Source { data: sonar(0..208), test: None };
+        let part = Part { proba: true, ..part(Split::Share(0.5), &["average", "majority"]) };
+        let lines = measure(&source, &part, 2, &mut Session::new(&pool, &mut Silent)).unwrap();
+        let plan = Plan::new("average").unwrap().seed(1).proba(true);
+        let protocol = Protocol::Repeats { n_repeats: 1, train_fraction: 0.5 };
+        let found = evaluate(&source.data, &[plan], &protocol, 1, &mut Session::new(&pool, &mut Silent)).unwrap();
+        let metrics = &found.results[0].folds[0].metrics;
+        assert_eq!((Some(lines[0].briers[1]), Some(lines[0].log_losses[1])), (metrics.brier, metrics.log_loss));
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / 2.0;
+        let paired = [&lines[1].brier_difference, &lines[1].log_loss_difference].map(|paired| paired.as_ref().unwrap());
+        assert!((paired[0].difference - (mean(&lines[0].briers) - mean(&lines[1].briers))).abs() < 1e-12);
+        assert!((paired[1].difference - (mean(&lines[0].log_losses) - mean(&lines[1].log_losses))).abs() < 1e-12);
+        assert!(lines[0].brier_difference.is_none() && paired[0].difference < -0.1, "{paired:?}");
+    }
+
+    #[test]
+    fn methods_of_rows_and_of_one_kernel_leave_the_bank_alone() {
+        let bank = Some("gaussian(1), linear");
+        let of = |entry: Entry| entry.plan(bank, 0).unwrap().settings().get("kernels").cloned();
+        assert_eq!(of(Entry::new("average", &[])).as_deref(), bank);
+        assert_eq!(of(Entry { own_bank: true, ..Entry::new("svm", &[]) }).as_deref(), Some("gaussian(median)"));
+        assert_eq!(of(Entry::new("majority", &[])), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Reproduction;
-use super::line::{Agreement, Line};
+use super::line::{Agreement, Line, against_first};
 use crate::evaluate::Spread;
 use crate::report::{Table, count};
 
@@ -22,6 +22,7 @@ const SET: Column = ("set", |line| line.dataset.clone());
 const BANK: Column = ("bank", |line| line.bank.clone());
 const SPLIT: Column = ("split", |line| line.split.clone());
 const SEEDS: Column = ("seeds", |line| line.accuracies.len().to_string());
+const SPLITS: Column = ("splits", SEEDS.1);
 const KERNELS: Column = ("P", |line| line.n_kernels.to_string());
 const METHOD: Column = ("method", |line| line.method.clone());
 const ACCURACY: Column = ("accuracy", |line| {
@@ -36,8 +37,14 @@ const PAPER_F: Column = ("paper F", |line| short(line.paper().and_then(|paper| p
 const PROTOTYPE: Column = ("prototype", |line| short(line.prototype()));
 const AGREES: Column = ("agrees with", |line| line.agreement().map_or("", Agreement::word).into());
 const JUDGED: Column = ("paper or prototype", AGREES.1);
-const MINUS_FIRST: Column = ("minus the first", |line| line.against_first().0);
-const MEANING: Column = ("", |line| line.against_first().1.into());
+const MINUS_FIRST: Column = ("minus the first", |line| against_first(line.difference.as_ref()).0);
+const MEANING: Column = ("", |line| against_first(line.difference.as_ref()).1.into());
+const BRIER: Column = ("Brier", |line| spread(&line.briers));
+const BRIER_MINUS_FIRST: Column = ("minus the first", |line| against_first(line.brier_difference.as_ref()).0);
+const BRIER_MEANING: Column = ("", |line| against_first(line.brier_difference.as_ref()).1.into());
+const LOG_LOSS: Column = ("log-loss", |line| spread(&line.log_losses));
+const LOG_LOSS_MINUS_FIRST: Column = ("minus the first", |line| against_first(line.log_loss_difference.as_ref()).0);
+const LOG_LOSS_MEANING: Column = ("", |line| against_first(line.log_loss_difference.as_ref()).1.into());
 const FITS: Column = ("SVM fits", |line| whole(&line.fits));
 const SUPPORT: Column = ("support", |line| whole(&line.supports));
 const TRAIN: Column = ("train s", |line| format!("{:.3}", mean_seconds(line)));
@@ -64,16 +71,63 @@ pub(super) const COMPARED: Layout = Layout {
     note: |_| INTERVALS.into(),
 };
 
+/// A paper's figures, and every method against the first.
+pub(super) const PAIRED: Layout = Layout {
+    columns: &[
+        SET,
+        SPLIT,
+        SPLITS,
+        KERNELS,
+        METHOD,
+        ACCURACY,
+        PAPER,
+        PROTOTYPE,
+        JUDGED,
+        MINUS_FIRST,
+        MEANING,
+        TRAIN,
+        WARNINGS,
+    ],
+    note: |_| CORRECTED.into(),
+};
+
+/// Probabilities, every method against the first.
+pub(super) const PROBABILITIES: Layout = Layout {
+    columns: &[
+        SET,
+        SPLIT,
+        SPLITS,
+        KERNELS,
+        METHOD,
+        BRIER,
+        BRIER_MINUS_FIRST,
+        BRIER_MEANING,
+        LOG_LOSS,
+        LOG_LOSS_MINUS_FIRST,
+        LOG_LOSS_MEANING,
+        ACCURACY,
+        TRAIN,
+        WARNINGS,
+    ],
+    note: |_| CORRECTED.into(),
+};
+
 /// Streams.
 pub(super) const STREAMS: Layout = Layout {
     columns: &[SET, SPLIT, SEEDS, KERNELS, METHOD, ACCURACY, PAPER, PROTOTYPE, JUDGED, SUPPORT, SECONDS, WARNINGS],
     note: |_| "Each row is predicted, then learned; accuracy over all rows, ± standard deviation over orders".into(),
 };
 
+const CORRECTED: &str = "± standard deviation over splits; differences with 95 % intervals, corrected for splits that share rows, Holm over the methods of a set";
+
 const INTERVALS: &str = "± standard deviation over seeds; macro F with the 95 % bootstrap interval of one split's test rows, mean over seeds";
 
 fn with_std(mean: f64, std: Option<f64>) -> String {
     std.map_or(format!("{mean:.4}"), |std| format!("{mean:.4} ± {std:.4}"))
+}
+
+fn spread(values: &[f64]) -> String {
+    Spread::of(values).map_or(String::new(), |spread| with_std(spread.mean, spread.std))
 }
 
 fn short(value: Option<f64>) -> String {
@@ -131,6 +185,8 @@ fn line_json(line: &Line) -> Value {
         "macro_f": macro_f,
         "macro_fs": line.macro_fs,
         "macro_f_intervals": line.macro_f_intervals,
+        "briers": line.briers,
+        "log_losses": line.log_losses,
         "train_seconds": { "mean": mean_seconds(line) },
         "seconds": line.seconds,
         "svm_fits": Spread::of(&line.fits).map(|fits| fits.mean),
@@ -139,6 +195,8 @@ fn line_json(line: &Line) -> Value {
         "prototype": line.prototype(),
         "agrees_with": line.agreement().map(Agreement::word),
         "first_minus_this": line.difference,
+        "first_minus_this_brier": line.brier_difference,
+        "first_minus_this_log_loss": line.log_loss_difference,
         "n_warnings": line.n_warnings,
         "warnings": line.warnings,
     })
@@ -147,6 +205,7 @@ fn line_json(line: &Line) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evaluate::compare_with_first;
     use crate::reproduce::{Figures, Published};
 
     fn line() -> Line {
@@ -202,6 +261,42 @@ left out: shuttle (lost)
         ];
         assert_eq!(titles, expected);
         assert!(text.contains("\nStratified halves, 2 seeds; ± standard deviation\n"), "{text}");
+    }
+
+    #[test]
+    fn probabilities_stand_beside_their_differences() {
+        let paired = |first: f64, this: f64| {
+            let values = [vec![first, first + 0.01, first], vec![this, this, this]];
+            compare_with_first(&["a".into(), "b".into()], &values, 90.0, 10.0, 0.95).unwrap().remove(0)
+        };
+        let line = Line {
+            briers: vec![0.25, 0.5],
+            log_losses: vec![0.5, 1.0],
+            brier_difference: Some(paired(0.1, 0.3)),
+            log_loss_difference: Some(paired(0.5, 0.503)),
+            ..line()
+        };
+        let found = Reproduction { lines: vec![line], ..reproduction(PROBABILITIES) };
+        let text = found.to_string();
+        let cells: Vec<&str> =
+            text.lines().nth(2).unwrap().split("  ").map(str::trim).filter(|t| !t.is_empty()).collect();
+        assert_eq!(
+            cells[4..12],
+            [
+                "mklda",
+                "0.3750 ± 0.1768",
+                "+0.1967 [+0.1801, +0.2132]",
+                "above",
+                "0.7500 ± 0.3536",
+                "-0.0003 [-0.0169, +0.0162]",
+                "not distinguishable",
+                "0.6250 ± 0.1768",
+            ]
+        );
+        let json = found.to_json();
+        assert_eq!(json["lines"][0]["briers"], json!([0.25, 0.5]));
+        assert!((json["lines"][0]["first_minus_this_brier"]["difference"].as_f64().unwrap() + 0.1967).abs() < 1e-4);
+        assert!(json["lines"][0]["first_minus_this_log_loss"]["interval"][0].as_f64().unwrap() < 0.0);
     }
 
     #[test]
