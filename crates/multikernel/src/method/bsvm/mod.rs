@@ -36,18 +36,21 @@ pub struct Bsvm;
 
 const WARMUP: Param = Param {
     name: "warmup",
-    default: "100",
+    default: "50",
     allowed: Allowed::Whole(0, 1_000_000),
     help: "sweeps before the first draw that is kept",
 };
 const SWEEPS: Param =
-    Param { name: "sweeps", default: "200", allowed: Allowed::Whole(1, 1_000_000), help: "sweeps after the warm-up" };
+    Param { name: "sweeps", default: "150", allowed: Allowed::Whole(1, 1_000_000), help: "sweeps after the warm-up" };
 const THIN: Param = Param {
     name: "thin",
-    default: "4",
+    default: "3",
     allowed: Allowed::Whole(1, 10_000),
     help: "every so many sweeps one draw is kept for predictions; at most as many as there are sweeps",
 };
+
+/// Factors of fewer rows are computed by one thread.
+const FEW_ROWS: usize = 512;
 
 record! {
     /// Where the chains stand, c of them, and the draws kept so far.
@@ -110,6 +113,9 @@ impl Method for Bsvm {
         let (sides, ln_median) = (sides(task.labels).transposed(), ln_median(distances));
         let margins = vec![1.0; rows.n_rows()];
         let classes = positive_classes(task.labels);
+        // Chains share the threads, or large factors do; handing out the pieces of small ones takes longer than they do.
+        let own = Pool::new(1)?;
+        let pool = if classes.len() > 1 || rows.n_rows() < FEW_ROWS { &own } else { task.pool };
         let swept = task.pool.map(classes.len(), |p| -> Result<(Chain, Mean, u64)> {
             let target = Target {
                 distances,
@@ -117,7 +123,7 @@ impl Method for Bsvm {
                 margins: &margins,
                 rate: 0.0,
                 ln_width: ln_median,
-                pool: task.pool,
+                pool,
                 stop: &stop,
             };
             let mut chain = if state.n_sweeps == 0 {

@@ -13,6 +13,7 @@ use super::weighted::misfit;
 use crate::error::{Error, Result};
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
+use crate::pool::Pool;
 use crate::record;
 use crate::run::{About, Control, Method, Needs, Params, Progress, Task};
 use crate::simd::exp;
@@ -48,6 +49,8 @@ record! {
 const POWERS: std::ops::RangeInclusive<i32> = -2..=6;
 /// Golden sections of the two intervals around the best power: what is left is 1 % of an amplitude.
 const SECTIONS: usize = 12;
+/// Factors of fewer rows are computed by one thread.
+const FEW_ROWS: usize = 512;
 /// What is added to the diagonal, as a part of it, before a kernel is found not to be positive semi-definite.
 const SHIFT: f64 = 1e-4;
 /// What a golden section leaves.
@@ -106,6 +109,8 @@ impl Method for Gpc {
 /// One kernel and all two-class problems.
 struct Fit<'a> {
     task: &'a Task<'a>,
+    /// For factors of few rows, whose pieces take less time than handing them out, and of problems that share the threads.
+    own: Pool,
     kernel: Matrix,
     sides: Matrix,
 }
@@ -115,7 +120,7 @@ impl<'a> Fit<'a> {
         let one = Matrix::from_vec(1, 1, vec![1.0])?;
         // What was found is told whatever stopped the run.
         let kernel = task.stack()?.unstoppable().pick(&[m])?.combine(&one, task.pool)?.remove(0);
-        Ok(Fit { task, kernel, sides: sides(task.labels).transposed() })
+        Ok(Fit { task, own: Pool::new(1)?, kernel, sides: sides(task.labels).transposed() })
     }
 
     fn mean_diagonal(&self) -> f64 {
@@ -137,10 +142,12 @@ impl<'a> Fit<'a> {
 
     /// The approximations of all problems at an amplitude; `None` where one does not exist.
     fn at(&self, amplitude: f64, start: &[Vec<f64>], stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Vec<Laplace>>> {
-        let solve = |(sides, start): (&[f64], &Vec<f64>)| {
-            Problem { kernel: &self.kernel, amplitude, sides }.solve(start, self.task.pool, stop)
-        };
-        self.sides.rows().zip(start).map(solve).collect()
+        let alone = self.sides.n_rows() == 1 && self.kernel.n_rows() >= FEW_ROWS;
+        let pool = if alone { self.task.pool } else { &self.own };
+        let found = self.task.pool.map(self.sides.n_rows(), |p| {
+            Problem { kernel: &self.kernel, amplitude, sides: self.sides.row(p) }.solve(&start[p], pool, stop)
+        });
+        found.into_iter().collect()
     }
 
     /// The best amplitude and its evidence, minus infinity where no amplitude has any.
