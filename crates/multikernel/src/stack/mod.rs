@@ -425,6 +425,9 @@ impl Stack {
             };
             check("project: matrix", "rows", rows, self.n_rows())?;
             check("project: matrix", "columns", cols, self.n_cols())?;
+            if matches!(matrix, Symmetric::Lower(_)) && rows != cols {
+                return Err(Error::input(format!("project: half of a matrix must be square, got {rows} x {cols}")));
+            }
         }
         let all = in_precision!(self, project(self, matrices, pool))?;
         Ok(if self.kernels.is_all() { all } else { all.select_rows(&self.kernels.indices()) })
