@@ -338,7 +338,8 @@ pub(crate) struct Reproduce {
     /// Only these data sets of the table
     #[arg(long, value_name = "SET,...", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// How many splits, seeds from 0 on; without it as many as the table has (20, or 5 for large sets)
+    /// How many seeds, from 0 on: a split or a partition into folds each; without it as many as the table has (20, or 5 where
+    /// that would take long)
     #[arg(long, value_name = "R")]
     pub(crate) repeats: Option<u64>,
     /// Print JSON, every split included

@@ -24,6 +24,7 @@
 //! - [`stack`]: the operations through which methods touch kernels
 //! - [`solve`]: solvers that know no method; [`dist`]: random variates
 //! - [`run`]: what a method is, and the runner that drives it; [`mod@file`]: models and checkpoints on disk
+//! - [`draws`]: what samplers drew, and whether it may be believed
 //! - [`method`]: the methods, [`Plan`] and [`Model`]
 //! - [`evaluate`]: metrics, cross-validation, paired comparison; [`report`]: text and JSON
 //! - [`reproduce`]: the papers' tables run again
