@@ -21,9 +21,10 @@ pub fn half_gig(rng: &mut Rng, a: f64, b: f64) -> f64 {
     if !(a > 0.0 && a.is_finite() && b >= 0.0 && b.is_finite()) {
         return f64::NAN;
     }
-    let m = (b / a).sqrt();
+    // Roots first: the quotient and the square may leave the range of f64 where the variate does not.
+    let m = b.sqrt() / a.sqrt();
     let u = 0.5 * chi_square(rng) / a;
-    let x = m + u + (u * (u + 2.0 * m)).sqrt();
+    let x = m + u + u.sqrt() * (u + 2.0 * m).sqrt();
     if rng.uniform() * (x + m) < x { x } else { m * (m / x) }
 }
 
