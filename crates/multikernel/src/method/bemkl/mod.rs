@@ -102,8 +102,8 @@ macro_rules! variational {
                 step(task, params, $prior, state, control)
             }
 
-            fn finish(&self, task: &Task<'_>, params: &Params, state: Beliefs) -> Result<BayesianMachine> {
-                BayesianMachine::new(task, params, &state)
+            fn finish(&self, task: &Task<'_>, _: &Params, state: Beliefs) -> Result<BayesianMachine> {
+                BayesianMachine::new(task, &state)
             }
         }
     };

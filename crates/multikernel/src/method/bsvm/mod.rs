@@ -41,10 +41,10 @@ const WARMUP: Param = Param {
     help: "sweeps before the first draw that is kept",
 };
 const SWEEPS: Param =
-    Param { name: "sweeps", default: "150", allowed: Allowed::Whole(1, 1_000_000), help: "sweeps after the warm-up" };
+    Param { name: "sweeps", default: "100", allowed: Allowed::Whole(1, 1_000_000), help: "sweeps after the warm-up" };
 const THIN: Param = Param {
     name: "thin",
-    default: "3",
+    default: "2",
     allowed: Allowed::Whole(1, 10_000),
     help: "every so many sweeps one draw is kept for predictions; at most as many as there are sweeps",
 };

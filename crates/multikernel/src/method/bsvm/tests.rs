@@ -155,6 +155,7 @@ fn it_learns_keeps_its_draws_and_says_when_it_was_short() {
     let some = data.select(&(0..351).step_by(3).collect::<Vec<_>>());
     let rest = data.select(&(1..351).step_by(3).collect::<Vec<_>>());
     let plan = Plan::new("bsvm").unwrap().set("warmup", "30").unwrap().set("sweeps", "40").unwrap();
+    let plan = plan.set("thin", "4").unwrap();
     let model = plan.train(&some).unwrap();
     let labels = model.predict(&rest.samples).unwrap().labels;
     let right = labels.iter().zip(rest.labels.codes()).filter(|(a, b)| a == b).count();
