@@ -163,9 +163,9 @@ fn bound_by_definition(update: &Update<'_>, now: &Beliefs) -> (f64, f64) {
             let centre = dot(&row, weights_only) + bias;
             // E[(e'g + b)^2] by all its parts.
             let mut square = bias * bias + weights.covariance.get(p, p);
-            for m in 0..kernels.len() {
+            for (m, output) in row.iter().enumerate() {
                 let cross = weights.means[c + m] * bias + weights.covariance.get(c + m, p);
-                square += 2.0 * row[m] * cross;
+                square += 2.0 * output * cross;
             }
             let second = |k: usize, l: usize| weights.means[k] * weights.means[l] + weights.covariance.get(k, l);
             let of_weights = Matrix::from_fn(kernels.len(), kernels.len(), |k, l| second(c + k, c + l));
@@ -338,10 +338,10 @@ fn outputs_see_that_weights_and_bias_go_together() {
         let products = task.stack().unwrap().apply(&state.samples, task.pool).unwrap();
         let second = |k: usize, l: usize| state.weights[k] * state.weights[l] + state.covariance.get(k, l);
         for i in 0..task.n_samples() {
-            for m in 0..3 {
+            for (m, product) in products.iter().enumerate() {
                 let g = |m: usize| outputs.means.get(m, i);
                 let left = g(m) / update.noise + (0..3).map(|l| second(1 + m, 1 + l) * g(l)).sum::<f64>();
-                let right = products[m].get(i, 0) / update.noise + state.weights[1 + m] * state.decisions.get(i, 0)
+                let right = product.get(i, 0) / update.noise + state.weights[1 + m] * state.decisions.get(i, 0)
                     - second(1 + m, 0);
                 assert!((left - right).abs() < 1e-9 * (1.0 + right.abs()), "row {i}, kernel {m}: {left} {right}");
             }

@@ -189,8 +189,8 @@ impl Update<'_> {
         let target = now.decisions.transposed();
         let mut full = room(size, size)?;
         let mut right = Matrix::zeros(size, 1);
-        for p in 0..c {
-            full.set(p, p, n as f64 + precisions[p].mean());
+        for (p, precision) in precisions[..c].iter().enumerate() {
+            full.set(p, p, n as f64 + precision.mean());
             right.set(p, 0, target.row(p).iter().sum());
         }
         // Only what is on and below the diagonal is read.

@@ -41,7 +41,7 @@ record! {
 
 /// Sums of error functions that make a logistic function (Williams and Barber 1998): widths and coefficients.
 const WIDTHS: [f64; 5] = [0.41, 0.4, 0.37, 0.44, 0.39];
-const COEFFICIENTS: [f64; 5] = [-1854.821_415_1, 3516.898_936_46, 221.293_467_12, 128.123_238_05, -2010.494_226_54];
+const COEFFICIENTS: [f64; 5] = [-1_854.821_415_1, 3_516.898_936_46, 221.293_467_12, 128.123_238_05, -2_010.494_226_54];
 
 /// The logistic function averaged over a normal law.
 pub(super) fn averaged(mean: f64, variance: f64) -> f64 {

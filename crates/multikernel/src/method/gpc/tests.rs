@@ -88,7 +88,7 @@ fn mode_is_where_the_slopes_cancel_whatever_the_start() {
             let evidence: Vec<f64> = [0.0, 0.5, -3.0]
                 .into_iter()
                 .map(|start| {
-                    let found = problem.solve(&vec![start; 20], task.pool, &go_on).unwrap().unwrap();
+                    let found = problem.solve(&[start; 20], task.pool, &go_on).unwrap().unwrap();
                     for (i, row) in fit.kernel.rows().enumerate() {
                         let f = amplitude * dot(row, &found.coef);
                         let slope = problem.sides[i] * sigmoid(-problem.sides[i] * f);
