@@ -8,6 +8,8 @@
 //! Gflop/s are of n^3 / 3 operations for the factor, 2 n^3 / 3 for the inverse, 2 n^3 for a product, n^3 for `H diag(d) H'`, and
 //! 2 n^2 for each right-hand side of a system. Times are the best of several repeats.
 
+mod limits;
+
 use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;
@@ -16,6 +18,8 @@ use multikernel::dist::Rng;
 use multikernel::solve::cholesky::Cholesky;
 use multikernel::solve::product::{product, scaled_square};
 use multikernel::{Matrix, Pool};
+
+use limits::chains;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -77,45 +81,4 @@ fn best<S, T>(mut ready: impl FnMut() -> S, mut f: impl FnMut(S) -> T) -> f64 {
         repeats += 1;
     }
     least
-}
-
-/// A dozen chains of fused multiply-adds in registers: flops per call.
-#[inline(always)]
-fn fused_chains(steps: usize) -> (f64, f64) {
-    const CHAINS: usize = 12;
-    let mut sums = [[1.0f64; 8]; CHAINS];
-    let (a, b) = (black_box(0.999_999), black_box(1e-9));
-    for _ in 0..steps {
-        for chain in &mut sums {
-            for value in chain {
-                *value = value.mul_add(a, b);
-            }
-        }
-    }
-    (sums.iter().flatten().sum(), (2 * 8 * CHAINS * steps) as f64)
-}
-
-/// [`fused_chains`] in vectors as wide as the machine has.
-fn chains(steps: usize) -> (f64, f64) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx512f,fma")]
-        fn avx512(steps: usize) -> (f64, f64) {
-            fused_chains(steps)
-        }
-        #[target_feature(enable = "avx2,fma")]
-        fn avx2(steps: usize) -> (f64, f64) {
-            fused_chains(steps)
-        }
-        let fused = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-        if fused && is_x86_feature_detected!("avx512f") {
-            // SAFETY: found on this processor on the line above.
-            return unsafe { avx512(steps) };
-        }
-        if fused {
-            // SAFETY: as above.
-            return unsafe { avx2(steps) };
-        }
-    }
-    fused_chains(steps)
 }

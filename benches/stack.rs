@@ -7,6 +7,8 @@
 //! Without a section all are run; `bank` and `sparse` need the data sets of `--data-dir` and are skipped without them.
 //! `benches/stack_numpy.py` runs this and the same banks in numpy. Times are the best of several repeats.
 
+mod limits;
+
 use std::error::Error;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -18,6 +20,8 @@ use multikernel::kernel::{Bank, Kernel};
 use multikernel::stack::{Building, Precision, Stack, Storage, Symmetric};
 use multikernel::{Matrix, Pool};
 use serde_json::{Value, json};
+
+use limits::{chains, read_eight, read_four, read_one};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -99,68 +103,6 @@ fn side_by_side(jobs: &mut [&mut dyn FnMut()]) -> Vec<f64> {
 }
 
 // ---- limits
-
-/// Sums a buffer as `STREAMS` streams side by side, in vectors as wide as the machine has.
-#[inline(always)]
-fn read_streams<const STREAMS: usize>(data: &[f64]) -> f64 {
-    let length = data.len() / STREAMS / 8;
-    let streams: [&[[f64; 8]]; STREAMS] =
-        std::array::from_fn(|s| &data[s * length * 8..(s + 1) * length * 8].as_chunks::<8>().0[..length]);
-    let mut sums = [[0.0f64; 8]; STREAMS];
-    for i in 0..length {
-        for (sum, stream) in sums.iter_mut().zip(&streams) {
-            for (sum, value) in sum.iter_mut().zip(stream[i]) {
-                *sum += value;
-            }
-        }
-    }
-    sums.iter().flatten().sum()
-}
-
-/// A dozen chains of fused multiply-adds in registers: flops per call.
-#[inline(always)]
-fn fused_chains(steps: usize) -> (f64, f64) {
-    const CHAINS: usize = 12;
-    let mut sums = [[1.0f64; 8]; CHAINS];
-    let (a, b) = (black_box(0.999_999), black_box(1e-9));
-    for _ in 0..steps {
-        for chain in &mut sums {
-            for value in chain {
-                *value = value.mul_add(a, b);
-            }
-        }
-    }
-    (sums.iter().flatten().sum(), (2 * 8 * CHAINS * steps) as f64)
-}
-
-macro_rules! widest {
-    ($name:ident($($arg:ident: $type:ty),*) -> $ret:ty, $body:expr) => {
-        fn $name($($arg: $type),*) -> $ret {
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx512f,fma")]
-                fn avx512($($arg: $type),*) -> $ret { $body }
-                #[target_feature(enable = "avx2,fma")]
-                fn avx2($($arg: $type),*) -> $ret { $body }
-                let fused = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-                if fused && is_x86_feature_detected!("avx512f") {
-                    // SAFETY: found on this processor on the line above.
-                    return unsafe { avx512($($arg),*) };
-                }
-                if fused {
-                    // SAFETY: as above.
-                    return unsafe { avx2($($arg),*) };
-                }
-            }
-            $body
-        }
-    };
-}
-
-widest!(read_one(data: &[f64]) -> f64, read_streams::<1>(data));
-widest!(read_four(data: &[f64]) -> f64, read_streams::<4>(data));
-widest!(read_eight(data: &[f64]) -> f64, read_streams::<8>(data));
-widest!(chains(steps: usize) -> (f64, f64), fused_chains(steps));
 
 /// Bytes per second of the fastest way to read a buffer of this size once, on one thread.
 fn read_bandwidth(bytes: usize) -> f64 {
