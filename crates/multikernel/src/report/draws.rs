@@ -265,12 +265,12 @@ mod tests {
         let single = &json["variables"][1];
         assert!(single["dimension"].is_null() && single["prior"].is_null());
         assert!(single["numbers"][0]["r_hat"].is_null() && single["numbers"][0]["mean"] == json!(-12.5));
-        let pairs = json["outweighs"].as_array().unwrap();
-        for i in 0..3 {
-            for j in 0..3 {
-                assert_eq!(pairs[i][j], json!(draws.outweighs(i, j).unwrap()), "{i} {j}");
+        for (i, row) in json["outweighs"].as_array().unwrap().iter().enumerate() {
+            for (j, share) in row.as_array().unwrap().iter().enumerate() {
+                assert_eq!(share, &json!(draws.outweighs(i, j).unwrap()), "{i} {j}");
             }
         }
+        assert_eq!(json["outweighs"].as_array().unwrap().len(), 3);
         assert_eq!(json["worst"]["r_hat"], json!(draws.worst().unwrap().r_hat));
         assert_eq!(json["meanings"]["R-hat"], json!(MEANINGS[2].1));
     }
