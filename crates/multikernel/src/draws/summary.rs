@@ -24,7 +24,7 @@ pub const MEANINGS: [(&str, &str); 6] = [
     (
         "R-hat",
         "how much wider all chains lie than each alone, 1 is agreement: above 1.01 raise draws; above 1.05 believe none of the \
-         figures, raise warmup and draws, and take prior=gp",
+         figures, raise warmup and draws, and leave the prior at gp",
     ),
     (
         "ESS bulk",
@@ -84,20 +84,28 @@ impl Draws {
     }
 
     /// A warning if the draws should not be believed: the chains disagree on a kernel weight (R-hat above 1.05), or are too
-    /// short to tell. For a method's `warnings`; costs what [`Draws::worst`] costs. Weights that never change are fine.
+    /// short to tell. Where no weights were drawn it looks at everything else. For a method's `warnings`; costs what
+    /// [`Draws::worst`] costs. Numbers that never change are fine.
     pub fn verdict(&self) -> Option<String> {
-        let worst = self.worst()?;
+        let (worst, what) = match self.worst() {
+            Some(worst) => (worst, "the kernel weights"),
+            None => (Worst::of(self.summary().iter().map(|one| &one.diagnosis))?, "what was drawn"),
+        };
         if self.n_draws < 4 {
             return Some(format!(
-                "chains of {} draws are too short to tell whether they agree; raise draws to 4 at least, better to 100",
-                self.n_draws
+                "chains of {} cannot tell whether they agree; raise draws to 4 at least, better to 100",
+                if self.n_draws == 1 { "1 draw".into() } else { format!("{} draws", self.n_draws) }
             ));
         }
         (worst.r_hat > LARGEST_R_HAT).then(|| {
+            let who = match self.n_chains {
+                1 => "the two halves of the chain disagree".into(),
+                n => format!("the {n} chains disagree"),
+            };
             format!(
-                "the {} chains disagree on the kernel weights (largest R-hat {:.3}, {LARGEST_R_HAT} is the most that is fine): \
-                 weights and intervals are not to be trusted; raise warmup and draws, and take prior=gp",
-                self.n_chains, worst.r_hat
+                "{who} on {what} (largest R-hat {:.3}, {LARGEST_R_HAT} is the most that is fine): figures and intervals are not to \
+                 be trusted; raise warmup and draws, and leave the prior at gp",
+                worst.r_hat
             )
         })
     }
@@ -202,7 +210,7 @@ mod tests {
         assert_eq!(worst.ess_bulk, found[0].diagnosis.ess_bulk.min(found[1].diagnosis.ess_bulk));
         assert_eq!(worst.ess_tail, found[0].diagnosis.ess_tail.min(found[1].diagnosis.ess_tail));
         let bare = Draws::new(4, draws.variables()[1..].to_vec()).unwrap();
-        assert_eq!((bare.worst(), bare.verdict(), bare.outweighs(0, 0)), (None, None, None));
+        assert_eq!((bare.worst(), bare.outweighs(0, 0)), (None, None));
     }
 
     #[test]
@@ -211,12 +219,11 @@ mod tests {
         let apart = draws(200, 1.5);
         let r_hat = apart.worst().unwrap().r_hat;
         let expected = format!(
-            "the 4 chains disagree on the kernel weights (largest R-hat {r_hat:.3}, 1.05 is the most that is fine): weights and \
-             intervals are not to be trusted; raise warmup and draws, and take prior=gp"
+            "the 4 chains disagree on the kernel weights (largest R-hat {r_hat:.3}, 1.05 is the most that is fine): figures and \
+             intervals are not to be trusted; raise warmup and draws, and leave the prior at gp"
         );
         assert_eq!(apart.verdict().unwrap(), expected);
-        let short =
-            "chains of 3 draws are too short to tell whether they agree; raise draws to 4 at least, better to 100";
+        let short = "chains of 3 draws cannot tell whether they agree; raise draws to 4 at least, better to 100";
         assert_eq!(draws(3, 0.0).verdict().unwrap(), short);
         // Weights that were never drawn have nothing to disagree on.
         let values = Matrix::from_fn(400, 3, |_, _| 1.0 / 3.0);

@@ -199,7 +199,7 @@ fn scale(task: &Task<'_>) -> Result<f64> {
 /// What the next sweep is, after so many.
 fn moment(settings: &Settings, sweeps: usize) -> Moment {
     let warm = sweeps >= settings.warmup;
-    let thin = (settings.chains * settings.draws).div_ceil(KEPT);
+    let thin = settings.draws.div_ceil((KEPT / settings.chains).max(1));
     // Counted from the end, so that the last draw is always kept.
     let left = (settings.warmup + settings.draws).saturating_sub(sweeps + 1);
     Moment { sweep: sweeps + 1, warm, keep: warm && left.is_multiple_of(thin) }
@@ -249,12 +249,15 @@ fn warnings(settings: &Settings, state: &State) -> Vec<String> {
 }
 
 fn facts(settings: &Settings, state: &State, temperature: f64) -> Vec<(String, String)> {
-    let drawn = state.traces[0].log_posterior.len();
-    let mut facts = vec![(
-        "sampling".to_string(),
-        format!("{} chains of {drawn} draws after {} sweeps of warm-up", settings.chains, settings.warmup),
-    )];
-    if settings.sampler == Sampler::Collapsed {
+    let (drawn, warm) = (state.traces[0].log_posterior.len(), state.sweeps > settings.warmup);
+    let chains = if settings.chains == 1 { "1 chain".into() } else { format!("{} chains", settings.chains) };
+    let sampling = if warm {
+        format!("{chains} of {drawn} draws after {} sweeps of warm-up", settings.warmup)
+    } else {
+        format!("{chains}, the last of {} sweeps of warm-up", state.sweeps)
+    };
+    let mut facts = vec![("sampling".to_string(), sampling)];
+    if settings.sampler == Sampler::Collapsed && (settings.learned || settings.prior == Prior::Gp) {
         let accepted: Vec<f64> = state.traces.iter().flat_map(|trace| trace.accepted.iter().copied()).collect();
         let mean = accepted.iter().sum::<f64>() / accepted.len().max(1) as f64;
         let sizes: Vec<String> = state.chains.iter().map(|chain| format!("{:.3}", chain.step.size(true))).collect();
@@ -263,6 +266,7 @@ fn facts(settings: &Settings, state: &State, temperature: f64) -> Vec<(String, S
             format!("{:.0} % of moves, steps {} (far below 60 %, raise warmup)", 100.0 * mean, sizes.join(", ")),
         ));
     }
-    facts.push(("temperature".into(), format!("{temperature:.3}, by the log-loss of training rows left out")));
+    let chosen = if warm { "by the log-loss of training rows left out" } else { "not chosen in warm-up" };
+    facts.push(("temperature".into(), format!("{temperature:.3}, {chosen}")));
     facts
 }

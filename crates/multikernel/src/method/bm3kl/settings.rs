@@ -54,7 +54,7 @@ const GAMMA0: Param = Param {
     help: "how hard the loss holds decisions to the margin from both sides; 0 is the hinge alone (published: 100 or 500)",
 };
 const TAU: Param =
-    Param { name: "tau", default: "100", allowed: Allowed::Positive, help: "prior variance of the bias" };
+    Param { name: "tau", default: "100", allowed: Allowed::Number(1e-9, 1e9), help: "prior variance of the bias" };
 const ETA: Param = Param {
     name: "eta",
     default: "1",
@@ -64,13 +64,17 @@ const ETA: Param = Param {
 const BETA: Param = Param {
     name: "beta",
     default: "0.1",
-    allowed: Allowed::Positive,
+    allowed: Allowed::Number(1e-6, 1e6),
     help: "prior=paper: shape of the shrinkage of sample weights",
 };
-const KAPPA: Param =
-    Param { name: "kappa", default: "1e-10", allowed: Allowed::Positive, help: "prior=paper: rate of the shrinkage" };
+const KAPPA: Param = Param {
+    name: "kappa",
+    default: "1e-10",
+    allowed: Allowed::Number(1e-100, 1e6),
+    help: "prior=paper: rate of the shrinkage",
+};
 const EPSILON: Param =
-    Param { name: "epsilon", default: "0.1", allowed: Allowed::Positive, help: "sampler=paper: step size" };
+    Param { name: "epsilon", default: "0.1", allowed: Allowed::Number(1e-9, 1.0), help: "sampler=paper: step size" };
 const DECAY: Param = Param {
     name: "decay",
     default: "no",
