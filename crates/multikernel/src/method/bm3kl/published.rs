@@ -8,6 +8,7 @@ use crate::dist::{Rng, normal};
 use crate::error::Result;
 use crate::linalg::Matrix;
 use crate::simd::{exp, ln};
+use crate::solve::product::product;
 use crate::stack::Symmetric;
 
 /// Moves the weights of all chains, given the sample weights they just drew: one pass over the kernels. `size` is the step.
@@ -19,9 +20,10 @@ pub(super) fn update(
     size: f64,
 ) -> Result<()> {
     // M = R a', R = delta (lambda + zeta) / lambda; a is the coefficient of the scaled kernels, as the slopes are.
-    let pulls: Vec<Matrix> = latents.iter().zip(draws).map(|(latent, draw)| pull(problem, latent, draw)).collect();
-    let coefs: Vec<Matrix> = draws.iter().map(|draw| draw.coef.transposed()).collect();
-    let with: Vec<Symmetric<'_>> = pulls.iter().zip(&coefs).map(|(r, a)| Symmetric::Factored(r, a)).collect();
+    // Written out: as factors it would cost a product per function for each entry of each tile.
+    let slope = |(latent, draw): (&Latent, &Draw)| product(&pull(problem, latent, draw), &draw.coef, problem.pool);
+    let matrices = latents.iter().zip(draws).map(slope).collect::<Result<Vec<Matrix>>>()?;
+    let with: Vec<Symmetric<'_>> = matrices.iter().map(Symmetric::Dense).collect();
     let slopes = problem.stack.project(&with, problem.pool)?;
     for (k, (latent, rng)) in latents.iter_mut().zip(rngs).enumerate() {
         step(problem.settings.eta, &mut latent.x, &mut latent.momentum, &slopes.column(k), size, rng);
