@@ -72,8 +72,8 @@ fn terms(layout: &Layout, batch: &Batch, columns: &[Vec<f64>], pool: &Pool) -> V
     let Some(radial) = &layout.groups[batch.group].radial else {
         let of_column = |weights: &Vec<f64>| {
             let weight = |slot: usize| (slot, weights[layout.slots[slot].kernel]);
-            let slots: Vec<(usize, f64)> =
-                batch.slots.clone().map(weight).filter(|&(_, weight)| weight != 0.0).collect();
+            let mut slots = Vec::with_capacity(batch.slots.len());
+            slots.extend(batch.slots.clone().map(weight).filter(|&(_, weight)| weight != 0.0));
             if slots.is_empty() { Term::Nothing } else { Term::Slots(slots) }
         };
         return columns.iter().map(of_column).collect();

@@ -97,7 +97,7 @@ pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> 
 fn add_terms<T: Real>(layout: &Layout, terms: &[Term], held: &Held<'_, T>, distances: &mut Buffer, out: &mut [f64]) {
     let slots = held.slots();
     let first = layout.batches.partition_point(|batch| batch.slots.end <= slots.start);
-    let mut open: Vec<(usize, f64)> = vec![];
+    let mut open: Vec<(usize, f64)> = Vec::with_capacity(slots.len());
     for (batch, term) in
         layout.batches.iter().zip(terms).skip(first).take_while(|(batch, _)| batch.slots.end <= slots.end)
     {
