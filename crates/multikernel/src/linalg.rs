@@ -1,7 +1,7 @@
 //! Dense matrices of our own and the few operations on them; a linear-algebra crate, once needed, is named here only.
 
 use crate::error::{Error, Result};
-use crate::simd::{SIDE, transpose_raw};
+use crate::simd::{Real, SIDE, transpose_raw};
 
 /// A dense row-major `f64` matrix: the one array type of the public API.
 ///
@@ -109,6 +109,14 @@ impl Matrix {
     /// The values, row by row, taken out.
     pub fn into_data(self) -> Vec<f64> {
         self.data
+    }
+
+    /// The product with a vector; an entry depends on its row alone.
+    pub(crate) fn times(&self, vector: &[f64]) -> Vec<f64> {
+        let fours = self.n_rows / 4 * 4;
+        let four = |i: usize| f64::dot_four(std::array::from_fn(|k| self.row(i + k)), vector);
+        let rest = (fours..self.n_rows).map(|i| f64::dot(self.row(i), vector));
+        (0..fours).step_by(4).flat_map(four).chain(rest).collect()
     }
 
     /// Rows as columns.
@@ -235,5 +243,21 @@ pub(crate) fn centre_columns(matrix: &mut Matrix) {
     for p in 0..matrix.n_cols() {
         let mean = (0..n).map(|i| matrix.get(i, p)).sum::<f64>() / n.max(1) as f64;
         (0..n).for_each(|i| matrix.set(i, p, matrix.get(i, p) - mean));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn product_with_a_vector_is_that_of_its_rows_for_any_shape() {
+        for (n_rows, n_cols) in [(0, 3), (3, 0), (1, 1), (4, 5), (7, 17), (9, 40), (130, 77)] {
+            let matrix = Matrix::from_fn(n_rows, n_cols, |i, j| ((7 * i + 3 * j) % 11) as f64 - 5.0);
+            let vector: Vec<f64> = (0..n_cols).map(|j| (j % 5) as f64 - 2.0).collect();
+            let entry = |i: usize| (0..n_cols).map(|j| matrix.get(i, j) * vector[j]).sum::<f64>();
+            // Whole numbers: no rounding, whatever the order.
+            assert_eq!(matrix.times(&vector), (0..n_rows).map(entry).collect::<Vec<f64>>());
+        }
     }
 }

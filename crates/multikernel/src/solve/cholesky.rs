@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::simd::{FEW, Lines, SIDE, WIDE, backward, divide, factor, forward, ln, subtract_inner, sums, transpose};
-use crate::solve::panels::{Panels, share, symmetric, together};
+use crate::solve::panels::{Half, Panels, share, symmetric, together};
+use crate::solve::product::Rows;
 
 /// `A = L L'` of a symmetric positive definite matrix.
 ///
@@ -58,8 +59,48 @@ impl Cholesky {
             let cols = matrix.n_cols();
             return Err(Error::input(format!("only square matrices have a Cholesky factor, got {n} x {cols}")));
         }
-        let mut panels = Panels::of_lower(&matrix, pool)?;
-        let mut least: Vec<f64> = (0..n).map(|i| n as f64 * f64::EPSILON * matrix.get(i, i).abs()).collect();
+        let panels = Panels::of_lower(&matrix, pool)?;
+        drop(matrix);
+        Cholesky::of_panels(n, panels, pool, stop)
+    }
+
+    /// Factors `scale A + shift 11' + diag(d)` for A of n x n, which stays as it is and of which only what is on and below the
+    /// diagonal is read: see [`Cholesky::new`].
+    pub(crate) fn of_sum(
+        matrix: &Matrix,
+        scale: f64,
+        shift: f64,
+        d: &[f64],
+        pool: &Pool,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Cholesky> {
+        fits(matrix.n_rows(), d)?;
+        fits(matrix.n_cols(), d)?;
+        let mut panels = Panels::of_lower(matrix, pool)?;
+        panels.shift_lower(scale, shift, d, pool);
+        Cholesky::of_panels(d.len(), panels, pool, stop)
+    }
+
+    /// Factors `H diag(s) H' + shift 11' + diag(d)` for H of n x k: see [`Cholesky::new`]. Cost: n^2 k operations more, half of
+    /// what a product takes, and no matrix in between.
+    pub(crate) fn of_square(
+        h: &Rows,
+        s: &[f64],
+        shift: f64,
+        d: &[f64],
+        pool: &Pool,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Cholesky> {
+        fits(h.n, d)?;
+        fits(h.k, s)?;
+        let mut panels = h.panels.lower_of_square(h.n, s, pool)?;
+        panels.shift_lower(1.0, shift, d, pool);
+        Cholesky::of_panels(h.n, panels, pool, stop)
+    }
+
+    /// Factors what [`Panels::of_lower`] made of a matrix.
+    fn of_panels(n: usize, mut panels: Panels, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Cholesky> {
+        let mut least: Vec<f64> = (0..n).map(|i| n as f64 * f64::EPSILON * panels.diagonal(i).abs()).collect();
         least.resize(panels.size(), 0.0);
         let mut inverses = vec![0.0; panels.size()];
         let (count, step) = (panels.count(), together(n));
@@ -95,8 +136,7 @@ impl Cholesky {
 
     /// `log det A`.
     pub fn log_determinant(&self) -> f64 {
-        let diagonal = |i: usize| self.panels.lines(i / WIDE).skip(i, i % WIDE).line(0, 1)[0];
-        2.0 * (0..self.n).map(|i| ln(diagonal(i))).sum::<f64>()
+        2.0 * (0..self.n).map(|i| ln(self.panels.diagonal(i))).sum::<f64>()
     }
 
     /// `A^-1 B` for B of n x c. Cost: 2 n^2 c operations on the calling thread; for c near n take [`Cholesky::inverse`].
@@ -190,6 +230,15 @@ impl Cholesky {
 
     /// `A^-1`, symmetric to the last bit. Cost: 2 n^3 / 3 operations. `stop` is asked now and then: [`Error::Stopped`].
     pub fn inverse(&self, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Matrix> {
+        self.half_inverse(Half::Both, pool, stop)
+    }
+
+    /// [`Cholesky::inverse`] on and below its diagonal, with the same bits; what is above means nothing.
+    pub(crate) fn lower_of_inverse(&self, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Matrix> {
+        self.half_inverse(Half::Lower, pool, stop)
+    }
+
+    fn half_inverse(&self, wanted: Half, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Matrix> {
         let (n, size) = (self.n, self.panels.size());
         let halted = AtomicBool::new(false);
         // The inverse of the factor in panels of columns, each from its diagonal on.
@@ -204,7 +253,7 @@ impl Cholesky {
         if halted.into_inner() || stop() {
             return Err(stopped());
         }
-        symmetric(n, n.pow(3) / 3, pool, |row, panel, width, tile| {
+        symmetric(n, wanted, n.pow(3) / 3, pool, |row, panel, width, tile| {
             let few = half.lines(row / WIDE).skip(row % WIDE, row % WIDE);
             sums(few, FEW, half.lines(panel).skip(row - panel * WIDE, 0), width, size - row, tile);
         })
@@ -255,6 +304,14 @@ fn turn(columns: Lines<'_>, width: usize, rows: &mut [f64; WIDE * WIDE]) {
     }
 }
 
+/// Whether a diagonal is as long as a matrix has rows.
+fn fits(n: usize, d: &[f64]) -> Result<()> {
+    if d.len() == n {
+        return Ok(());
+    }
+    Err(Error::input(format!("a matrix of {n} rows or columns needs a diagonal of {n} numbers, got {}", d.len())))
+}
+
 fn stopped() -> Error {
     Error::Stopped("stopped while a matrix was factored".into())
 }
@@ -301,6 +358,7 @@ mod tests {
     use crate::dist::Rng;
     use crate::simd::at_every_level;
     use crate::simd::check::bits;
+    use crate::solve::product::scaled_square;
 
     /// All shapes of panels and of blocks in them, and matrices whose panels go together.
     fn sizes() -> impl Iterator<Item = usize> {
@@ -357,6 +415,37 @@ mod tests {
             let drawn = Matrix::from_vec(n, 1, factor.multiply_lower(z.data())).unwrap();
             assert!(worst(&product(factor.lower(), &z), &drawn) < 1e-13 * (n + 1) as f64, "{n}");
         }
+    }
+
+    #[test]
+    fn sums_squares_and_half_an_inverse_have_the_bits_of_whole_matrices() {
+        let pools = [1, 3].map(|threads| Pool::new(threads).unwrap());
+        for n in sizes() {
+            let (half, k) = (definite(n, 0.1), n + n % 3);
+            let [d, s] = [n, k].map(|len| (0..len).map(|i| 1.0 + (i % 7) as f64 / 3.0).collect::<Vec<f64>>());
+            let h = Matrix::from_fn(n, k, |i, j| ((5 * i + 3 * j) % 13) as f64 / 7.0 - 0.9);
+            let shifted = |a: &Matrix, scale: f64| {
+                let diagonal = |i: usize, j: usize| if i == j { d[i] } else { 0.0 };
+                Matrix::from_fn(n, n, |i, j| scale * a.get(i, j) + 0.7 + diagonal(i, j))
+            };
+            let square = scaled_square(&h, &s, &pools[0]).unwrap();
+            let sum = Cholesky::new(shifted(&half, 1.3), &pools[0], &go_on).unwrap();
+            let product = Cholesky::new(shifted(&square, 1.0), &pools[0], &go_on).unwrap();
+            let inverse = sum.inverse(&pools[0], &go_on).unwrap();
+            for pool in &pools {
+                assert_eq!(Cholesky::of_sum(&half, 1.3, 0.7, &d, pool, &go_on).unwrap(), sum, "{n}");
+                let rows = Rows::new(&h, pool).unwrap();
+                assert_eq!(Cholesky::of_square(&rows, &s, 0.7, &d, pool, &go_on).unwrap(), product, "{n}");
+                let lower = sum.lower_of_inverse(pool, &go_on).unwrap();
+                (0..n).for_each(|i| assert_eq!(lower.row(i)[..=i], inverse.row(i)[..=i], "{n}"));
+            }
+        }
+        let error = |found: Result<Cholesky>| found.unwrap_err().to_string();
+        let (pool, text) = (&pools[0], "a matrix of 2 rows or columns needs a diagonal of 2 numbers, got 3");
+        let wide = Matrix::zeros(3, 2);
+        assert_eq!(error(Cholesky::of_sum(&wide, 1.0, 0.0, &[1.0; 3], pool, &go_on)), text);
+        let rows = Rows::new(&wide, pool).unwrap();
+        assert_eq!(error(Cholesky::of_square(&rows, &[1.0; 3], 0.0, &[1.0; 3], pool, &go_on)), text);
     }
 
     #[test]
@@ -438,7 +527,7 @@ mod tests {
         }
     }
 
-    /// Memory is handed on from factor to factor of a thread.
+    /// Memory is handed on from factor to factor.
     #[test]
     fn bits_do_not_depend_on_what_was_factored_before() {
         let fresh = |n: usize| std::thread::spawn(move || all_bits(n, 1)).join().unwrap();

@@ -3,13 +3,13 @@
 //! A panel holds up to [`WIDE`] rows (or columns) side by side, line by line of the other index: what a sum of products goes
 //! along lies in the order in which it is read. The last panel is as narrow as whole vectors allow.
 
-use std::cell::RefCell;
 use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, Pieces};
 use crate::pool::Pool;
-use crate::simd::{Buffer, FEW, Lines, SIDE, Tile, VECTOR, WIDE, transpose};
+use crate::simd::{Buffer, FEW, Lines, SIDE, Tile, VECTOR, WIDE, sums, transpose};
 
 /// Operations below which work stays on the thread that asks for it: handing it over takes longer.
 const LEAST_SHARED: usize = 2_000_000;
@@ -97,6 +97,48 @@ impl Panels {
         Ok(panels)
     }
 
+    /// What is on and below the diagonal of `H diag(d) H'`, as [`Panels::of_lower`] has it, for H of n rows whose panels these
+    /// are: with the bits of `scaled_square`, and nothing to copy.
+    pub(super) fn lower_of_square(&self, n: usize, d: &[f64], pool: &Pool) -> Result<Panels> {
+        let scaled = self.scaled(d, pool)?;
+        let mut panels = Panels::some(n, |rows| rows.end)?;
+        let (step, size) = (together(n), self.size);
+        let part = |(part, panels): (usize, &mut [&mut [f64]])| {
+            let mut tile = [[0.0; WIDE]; FEW];
+            for column in (0..size.min((part + 1) * step * WIDE)).step_by(FEW) {
+                let few = self.lines(column / WIDE).skip(0, column % WIDE);
+                for (p, panel) in (part * step..).zip(&mut *panels).filter(|(p, _)| column < (p + 1) * WIDE) {
+                    let width = self.width(p);
+                    sums(few, FEW, scaled.lines(p), width, d.len(), &mut tile);
+                    put_lines(&tile, width, &mut panel[column * width..], column, p * WIDE, n);
+                }
+            }
+        };
+        // Long panels first, so that threads end together.
+        share(pool, n * n * d.len(), panels.split().chunks_mut(step).enumerate().rev(), part);
+        Ok(panels)
+    }
+
+    /// Makes `scale A + shift 11' + diag(d)` of the panels of A, n x n ([`Panels::of_lower`]).
+    pub(super) fn shift_lower(&mut self, scale: f64, shift: f64, d: &[f64], pool: &Pool) {
+        let (n, operations) = (d.len(), self.values.len());
+        self.each(pool, operations, |rows, panel| {
+            let end = rows.len().min(n - rows.start);
+            for (k, line) in panel.chunks_exact_mut(rows.len()).enumerate().take(n) {
+                let first = k.saturating_sub(rows.start);
+                line[first..end].iter_mut().for_each(|value| *value = scale * *value + shift);
+                if k >= rows.start {
+                    line[first] += d[k];
+                }
+            }
+        });
+    }
+
+    /// The number on the diagonal of row i ([`Panels::of_lower`]).
+    pub(super) fn diagonal(&self, i: usize) -> f64 {
+        self.lines(i / WIDE).skip(i, i % WIDE).line(0, 1)[0]
+    }
+
     /// The same with each line times its factor.
     pub(super) fn scaled(&self, factors: &[f64], pool: &Pool) -> Result<Panels> {
         let mut panels = Panels::some(self.size, |_| factors.len())?;
@@ -167,38 +209,49 @@ impl Drop for Panels {
     }
 }
 
-/// Buffers each thread keeps for its next panels: getting fresh pages from the system takes a good part of the time in which
-/// a matrix of a few hundred rows is factored.
-const KEPT: usize = 3;
-/// Most numbers of a buffer that is kept: half a matrix of 1,400 rows.
-const MOST_KEPT: usize = 1 << 20;
+/// Fewest numbers of a buffer that is kept for the next panels: getting fresh pages from the system takes a good part of the
+/// time in which a matrix of a few hundred rows is factored. Small ones the allocator has at hand.
+const LEAST_KEPT: usize = 1 << 12;
+/// Most numbers of all buffers that are kept: six halves of a matrix of 1,000 rows, or forty of 380.
+const MOST_KEPT: usize = 3 << 20;
 
-thread_local! {
-    static SPARE: RefCell<Vec<Buffer>> = const { RefCell::new(vec![]) };
+/// Shared by all threads, because a factor often ends in another thread than it was made in.
+static SPARE: Mutex<Vec<Buffer>> = Mutex::new(vec![]);
+
+fn spares() -> MutexGuard<'static, Vec<Buffer>> {
+    // Whoever panicked left buffers of some numbers, and nobody counts on more.
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Some numbers, or `None` where there is no memory for them.
 fn spare(len: usize) -> Option<Buffer> {
-    // At the end of a thread there is nothing kept any more.
-    let kept = if len <= MOST_KEPT { SPARE.try_with(|kept| kept.borrow_mut().pop()).ok().flatten() } else { None };
+    if len < LEAST_KEPT {
+        return Buffer::zeros(len);
+    }
+    let kept = {
+        let mut kept = spares();
+        let fits = (0..kept.len()).filter(|&i| kept[i].capacity() >= len);
+        fits.min_by_key(|&i| kept[i].capacity()).map(|i| kept.swap_remove(i))
+    };
     match kept {
-        Some(mut buffer) if buffer.capacity() >= len => {
+        Some(mut buffer) => {
             buffer.set_len(len);
             Some(buffer)
         }
-        _ => Buffer::zeros(len),
+        None => Buffer::zeros(len),
     }
 }
 
 fn keep(buffer: Buffer) {
-    let room = |kept: &RefCell<Vec<Buffer>>| {
-        let mut kept = kept.borrow_mut();
-        if kept.len() < KEPT && buffer.capacity() <= MOST_KEPT {
-            kept.push(buffer);
+    if (LEAST_KEPT..=MOST_KEPT).contains(&buffer.capacity()) {
+        let mut kept = spares();
+        kept.push(buffer);
+        // The oldest go, so that those of a size nobody asks for any more do not stay.
+        let mut held: usize = kept.iter().map(Buffer::capacity).sum();
+        while held > MOST_KEPT {
+            held -= kept.remove(0).capacity();
         }
-    };
-    // At the end of a thread it is given back to the system.
-    _ = SPARE.try_with(room);
+    }
 }
 
 /// Calls `f` with each item, on all threads if so many operations are worth it.
@@ -230,10 +283,20 @@ fn pack(matrix: &Matrix, row: usize, depth: usize, panel: &mut [f64], lane: usiz
     }
 }
 
+/// Which entries of a symmetric matrix are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Half {
+    /// Those on and below the diagonal; what is above it means nothing.
+    Lower,
+    /// All.
+    Both,
+}
+
 /// A symmetric n x n matrix of which tiles below and on the diagonal are computed: `tile` is given the first of [`FEW`] rows,
 /// a panel of columns and how many of it are wanted.
 pub(super) fn symmetric(
     n: usize,
+    half: Half,
     operations: usize,
     pool: &Pool,
     tile: impl Fn(usize, usize, usize, &mut Tile) + Sync + Send,
@@ -253,7 +316,7 @@ pub(super) fn symmetric(
                     if q == p {
                         mirror(&mut sums, row - q * WIDE);
                     }
-                    put(&pieces, &sums, row, q * WIDE, width);
+                    put(&pieces, &sums, row, q * WIDE, width, half);
                 }
             }
         }
@@ -261,6 +324,18 @@ pub(super) fn symmetric(
     // Long panels first, so that threads end together.
     share(pool, operations, (0..count).step_by(step).rev(), part);
     Ok(matrix)
+}
+
+/// Writes a tile, some columns of a panel of rows of a symmetric n x n matrix, as the lines of the panel: zero above the
+/// diagonal, and rows that fill the last vector are those of the identity.
+fn put_lines(tile: &Tile, width: usize, lines: &mut [f64], column: usize, row: usize, n: usize) {
+    for ((k, line), sums) in (column..).zip(lines.chunks_exact_mut(width)).zip(tile) {
+        line.copy_from_slice(&sums[..width]);
+        line[..k.saturating_sub(row).min(width)].fill(0.0);
+        if row + width > n {
+            (row.max(n)..row + width).for_each(|i| line[i - row] = f64::from(u8::from(i == k)));
+        }
+    }
 }
 
 /// Makes the last square of a tile, which begins with this column, symmetric: what is below its diagonal is taken.
@@ -272,13 +347,16 @@ fn mirror(tile: &mut Tile, col: usize) {
     }
 }
 
-/// Writes a tile on or below the diagonal, and its mirror image.
-fn put(pieces: &Pieces<'_>, tile: &Tile, row: usize, col: usize, width: usize) {
+/// Writes a tile on or below the diagonal and, if both halves are wanted, its mirror image.
+fn put(pieces: &Pieces<'_>, tile: &Tile, row: usize, col: usize, width: usize, half: Half) {
     let n = pieces.n_rows();
     let here = col..(col + width).min(n);
     for (i, line) in (row..n).zip(tile) {
         // SAFETY: each tile is put once, by one thread, and tiles do not overlap.
         unsafe { pieces.piece(i, here.clone()) }.copy_from_slice(&line[..here.len()]);
+    }
+    if half == Half::Lower {
+        return;
     }
     // A square on the diagonal is its own image.
     for v in (0..width).step_by(VECTOR).filter(|v| col + v < row) {

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::simd::{FEW, WIDE, sums};
-use crate::solve::panels::{Panels, room, share, symmetric, together};
+use crate::solve::panels::{Half, Panels, room, share, symmetric, together};
 
 /// `A B` for A of m x k and B of k x n.
 ///
@@ -69,10 +69,26 @@ pub fn scaled_square(h: &Matrix, d: &[f64], pool: &Pool) -> Result<Matrix> {
     }
     let plain = Panels::of_rows(h, pool)?;
     let scaled = plain.scaled(d, pool)?;
-    symmetric(n, n * n * k, pool, |row, panel, width, tile| {
+    symmetric(n, Half::Both, n * n * k, pool, |row, panel, width, tile| {
         let few = scaled.lines(row / WIDE).skip(0, row % WIDE);
         sums(few, FEW, plain.lines(panel), width, k, tile);
     })
+}
+
+/// The rows of a matrix in the order in which products read them: for [`Cholesky::of_square`] again and again.
+///
+/// [`Cholesky::of_square`]: crate::solve::cholesky::Cholesky::of_square
+pub(crate) struct Rows {
+    pub(super) n: usize,
+    pub(super) k: usize,
+    pub(super) panels: Panels,
+}
+
+impl Rows {
+    /// Copies a matrix.
+    pub(crate) fn new(matrix: &Matrix, pool: &Pool) -> Result<Rows> {
+        Ok(Rows { n: matrix.n_rows(), k: matrix.n_cols(), panels: Panels::of_rows(matrix, pool)? })
+    }
 }
 
 #[cfg(test)]

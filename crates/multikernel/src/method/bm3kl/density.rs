@@ -12,7 +12,7 @@ use crate::linalg::{Matrix, dot};
 use crate::pool::Pool;
 use crate::simd::exp;
 use crate::solve::cholesky::Cholesky;
-use crate::solve::product::{product, scaled_square};
+use crate::solve::product::{Rows, product};
 use crate::stack::{Stack, Symmetric};
 
 /// What is added to the diagonal of the combined kernel: functions of narrow kernels on equal rows stay functions.
@@ -67,6 +67,14 @@ pub(super) struct Part {
     by_log_nu: f64,
 }
 
+/// A combined kernel as its prior needs it.
+enum Combined<'a> {
+    /// prior=gp.
+    Plain(&'a Matrix),
+    /// prior=paper: its rows, packed once for the squares of all functions.
+    Rows(&'a Matrix, Rows),
+}
+
 impl Problem<'_> {
     pub(super) fn n(&self) -> usize {
         self.sign.n_cols()
@@ -91,11 +99,13 @@ impl Problem<'_> {
     /// places with slopes, one without; N^3 operations per place and function with slopes, a third without (prior=gp).
     pub(super) fn evaluate(&self, places: &[Place<'_>], slopes: bool) -> Result<Vec<Option<Point>>> {
         let kernels = self.combine(places)?;
+        let combined = kernels.iter().map(|kernel| self.packed(kernel)).collect::<Result<Vec<_>>>()?;
         let chunks = self.n_functions().div_ceil(CHUNK);
         let pool = self.inner_pool(places.len() * chunks)?;
         let tasks = self.pool.map(places.len() * chunks, |task| {
-            self.chunk(&kernels[task / chunks], places[task / chunks], task % chunks, slopes, pool)
+            self.chunk(&combined[task / chunks], places[task / chunks], task % chunks, slopes, pool)
         });
+        drop(combined);
         let mut tasks = tasks.into_iter().collect::<Result<Vec<_>>>()?.into_iter();
         let mut points: Vec<Option<Point>> = vec![];
         let mut sums: Vec<Matrix> = vec![];
@@ -103,10 +113,9 @@ impl Problem<'_> {
             let of_place: Option<Vec<(Vec<Part>, Option<Matrix>)>> = tasks.by_ref().take(chunks).collect();
             points.push(of_place.map(|chunks| {
                 let (parts, matrices): (Vec<Vec<Part>>, Vec<Option<Matrix>>) = chunks.into_iter().unzip();
-                sums.extend(matrices.into_iter().flatten().reduce(|mut sum, next| {
-                    sum.data_mut().iter_mut().zip(next.data()).for_each(|(a, b)| *a += b);
-                    sum
-                }));
+                let mut sum = None;
+                matrices.into_iter().flatten().for_each(|matrix| add(&mut sum, matrix, self.settings.prior));
+                sums.extend(sum);
                 Point::of(kernel, parts.into_iter().flatten().collect())
             }));
         }
@@ -129,22 +138,29 @@ impl Problem<'_> {
         self.stack.combine(&Matrix::from_fn(self.stack.n_kernels(), places.len(), weights), self.pool)
     }
 
+    fn packed<'k>(&self, kernel: &'k Matrix) -> Result<Combined<'k>> {
+        Ok(match self.settings.prior {
+            Prior::Gp => Combined::Plain(kernel),
+            Prior::Paper => Combined::Rows(kernel, Rows::new(kernel, self.pool)?),
+        })
+    }
+
     /// Some functions at one place, and the sum of the matrices whose inner products with the kernels are the slopes.
     fn chunk(
         &self,
-        kernel: &Matrix,
+        kernel: &Combined<'_>,
         place: Place<'_>,
         chunk: usize,
         slopes: bool,
         pool: &Pool,
     ) -> Result<Option<(Vec<Part>, Option<Matrix>)>> {
         let functions = chunk * CHUNK..((chunk + 1) * CHUNK).min(self.n_functions());
-        let mut sum = (slopes && self.settings.learned).then(|| Matrix::zeros(self.n(), self.n()));
+        let mut sum = None;
         let mut parts = vec![];
         for c in functions {
-            let part = match self.settings.prior {
-                Prior::Gp => self.gp_part(kernel, place, c, slopes, sum.as_mut(), pool),
-                Prior::Paper => self.shrunk_part(kernel, place, c, slopes, sum.as_mut(), pool),
+            let part = match kernel {
+                Combined::Plain(kernel) => self.gp_part(kernel, place, c, slopes, &mut sum, pool),
+                Combined::Rows(kernel, rows) => self.shrunk_part((kernel, rows), place, c, slopes, &mut sum, pool),
             };
             match part {
                 Err(Error::NotDefinite { .. }) => return Ok(None),
@@ -162,35 +178,32 @@ impl Problem<'_> {
         place: Place<'_>,
         c: usize,
         slopes: bool,
-        sum: Option<&mut Matrix>,
+        sum: &mut Option<Matrix>,
         pool: &Pool,
     ) -> Result<Part> {
         let (tau, lambda) = (self.settings.tau, place.latent.lambda.row(c));
         let nu = exp(place.log_nu[c]);
-        let mut s = kernel.clone();
-        for (i, &lambda) in lambda.iter().enumerate() {
-            let row = &mut s.row_mut(i)[..=i];
-            row.iter_mut().for_each(|value| *value = nu * *value + tau);
-            row[i] += nu * JITTER + lambda;
-        }
-        let mut part = Part::new(s, self.target(place.latent, c), pool, self.stop)?;
+        let diagonal: Vec<f64> = lambda.iter().map(|lambda| nu * JITTER + lambda).collect();
+        let factor = Cholesky::of_sum(kernel, nu, tau, &diagonal, pool, self.stop)?;
+        let mut part = Part::new(factor, self.target(place.latent, c))?;
         if slopes {
-            let inverse = part.factor.inverse(pool, self.stop)?;
+            let mut inverse = part.factor.lower_of_inverse(pool, self.stop)?;
             part.diagonal = (0..self.n()).map(|i| inverse.get(i, i)).collect();
             let al = &part.solved;
             let fit = dot(al, &self.target(place.latent, c))
                 - tau * al.iter().sum::<f64>().powi(2)
                 - al.iter().zip(lambda).map(|(a, l)| a * a * l).sum::<f64>();
-            let size = self.n() as f64 - tau * inverse.data().iter().sum::<f64>() - dot(&part.diagonal, lambda);
+            // 1' S^-1 1, the squared length of L^-1 1.
+            let ones = part.factor.half_solve(&Matrix::from_fn(self.n(), 1, |_, _| 1.0))?;
+            let size = self.n() as f64 - tau * dot(ones.data(), ones.data()) - dot(&part.diagonal, lambda);
             part.by_log_nu = 0.5 * (fit - size);
-            if let Some(sum) = sum {
+            if self.settings.learned {
                 let half = 0.5 * nu;
-                let rows = sum.data_mut().chunks_exact_mut(self.n()).zip(inverse.rows()).zip(al);
-                for (i, ((row, inverse), a)) in rows.enumerate() {
-                    for ((value, inverse), b) in row[..=i].iter_mut().zip(inverse).zip(al) {
-                        *value += half * (a * b - inverse);
-                    }
+                for (i, a) in al.iter().enumerate() {
+                    let row = inverse.row_mut(i)[..=i].iter_mut().zip(al);
+                    row.for_each(|(value, b)| *value = half * (a * b - *value));
                 }
+                add(sum, inverse, Prior::Gp);
             }
         }
         Ok(part)
@@ -199,44 +212,51 @@ impl Problem<'_> {
     /// prior=paper. Slopes: `(al al' - S^-1) H diag(nu)` in the kernel.
     fn shrunk_part(
         &self,
-        kernel: &Matrix,
+        (kernel, rows): (&Matrix, &Rows),
         place: Place<'_>,
         c: usize,
         slopes: bool,
-        sum: Option<&mut Matrix>,
+        sum: &mut Option<Matrix>,
         pool: &Pool,
     ) -> Result<Part> {
-        let (n, tau) = (self.n(), self.settings.tau);
         let (lambda, nu) = (place.latent.lambda.row(c), place.latent.nu.row(c));
-        let mut s = scaled_square(kernel, nu, pool)?;
-        for (i, &lambda) in lambda.iter().enumerate() {
-            s.row_mut(i)[..=i].iter_mut().for_each(|value| *value += tau);
-            s.set(i, i, s.get(i, i) + lambda);
-        }
-        let mut part = Part::new(s, self.target(place.latent, c), pool, self.stop)?;
+        let factor = Cholesky::of_square(rows, nu, self.settings.tau, lambda, pool, self.stop)?;
+        let mut part = Part::new(factor, self.target(place.latent, c))?;
         if slopes {
             let inverse = part.factor.inverse(pool, self.stop)?;
-            part.diagonal = (0..n).map(|i| inverse.get(i, i)).collect();
-            if let Some(sum) = sum {
+            part.diagonal = (0..self.n()).map(|i| inverse.get(i, i)).collect();
+            if self.settings.learned {
                 let al = &part.solved;
-                let pulled: Vec<f64> = kernel.rows().map(|row| dot(row, al)).collect();
-                let solved = product(&inverse, kernel, pool)?;
-                for ((row, solved), a) in sum.data_mut().chunks_exact_mut(n).zip(solved.rows()).zip(al) {
-                    for (((value, solved), pulled), nu) in row.iter_mut().zip(solved).zip(&pulled).zip(nu) {
-                        *value += nu * (a * pulled - solved);
+                let pulled = kernel.times(al);
+                let mut solved = product(&inverse, kernel, pool)?;
+                for (i, a) in al.iter().enumerate() {
+                    for ((value, pulled), nu) in solved.row_mut(i).iter_mut().zip(&pulled).zip(nu) {
+                        *value = nu * (a * pulled - *value);
                     }
                 }
+                add(sum, solved, Prior::Paper);
             }
         }
         Ok(part)
     }
 }
 
+/// Adds to a sum, which the first matrix begins, what is on and below the diagonal or, of matrices that are not symmetric, all.
+fn add(sum: &mut Option<Matrix>, matrix: Matrix, prior: Prior) {
+    let Some(sum) = sum else {
+        *sum = Some(matrix);
+        return;
+    };
+    for i in 0..matrix.n_rows() {
+        let end = if prior == Prior::Gp { i + 1 } else { matrix.n_cols() };
+        sum.row_mut(i)[..end].iter_mut().zip(matrix.row(i)).for_each(|(a, b)| *a += b);
+    }
+}
+
 impl Part {
-    /// From S and t: `log N(t; 0, S)` without its constant.
-    fn new(s: Matrix, t: Vec<f64>, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Part> {
+    /// From S, factored, and t: `log N(t; 0, S)` without its constant.
+    fn new(factor: Cholesky, t: Vec<f64>) -> Result<Part> {
         let n = t.len();
-        let factor = Cholesky::new(s, pool, stop)?;
         let solved = factor.solve(&Matrix::from_vec(n, 1, t.clone())?)?.into_data();
         let likelihood = -0.5 * (dot(&t, &solved) + factor.log_determinant());
         Ok(Part { factor, solved, diagonal: vec![], likelihood, by_log_nu: 0.0 })

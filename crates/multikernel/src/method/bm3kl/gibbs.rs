@@ -6,7 +6,7 @@ use super::hmc::log_prior;
 use super::settings::Prior;
 use crate::dist::{Rng, gamma, half_gig, ln_normal_cdf, normal};
 use crate::error::Result;
-use crate::linalg::{Matrix, dot};
+use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::simd::{exp, ln};
 use crate::solve::cholesky::Cholesky;
@@ -60,9 +60,7 @@ pub(super) fn update(
 
 /// The factor of `H + j I`, from which functions of the prior are drawn.
 fn root(problem: &Problem<'_>, kernel: &Matrix, pool: &Pool) -> Result<Cholesky> {
-    let mut kernel = kernel.clone();
-    (0..problem.n()).for_each(|i| kernel.set(i, i, kernel.get(i, i) + JITTER));
-    Cholesky::new(kernel, pool, problem.stop)
+    Cholesky::of_sum(kernel, 1.0, 0.0, &vec![JITTER; problem.n()], pool, problem.stop)
 }
 
 /// The log density of what the chain moves, functions integrated out, without its constant.
@@ -87,7 +85,7 @@ fn leave_out(
 ) -> Result<()> {
     let computed;
     let diagonal = if part.diagonal.is_empty() {
-        let inverse = part.factor.inverse(pool, problem.stop)?;
+        let inverse = part.factor.lower_of_inverse(pool, problem.stop)?;
         computed = (0..problem.n()).map(|i| inverse.get(i, i)).collect();
         &computed
     } else {
@@ -169,9 +167,9 @@ fn shrunk(
     let nu = latent.nu.row(c);
     let a0: Vec<f64> = nu.iter().map(|nu| nu.sqrt() * normal(rng)).collect();
     let bias = settings.tau.sqrt() * normal(rng);
-    let f0: Vec<f64> = kernel.rows().map(|row| dot(row, &a0) + bias).collect();
+    let f0: Vec<f64> = kernel.times(&a0).iter().map(|f| f + bias).collect();
     let (q, f) = correction(problem, latent, &point.parts[c], c, &f0, rng)?;
-    let pulled = kernel.rows().map(|row| dot(row, &q));
+    let pulled = kernel.times(&q);
     let a: Vec<f64> = a0.iter().zip(nu).zip(pulled).map(|((a0, nu), pulled)| a0 + nu * pulled).collect();
     let bias = bias + settings.tau * q.iter().sum::<f64>();
     for (nu, a) in latent.nu.row_mut(c).iter_mut().zip(&a) {
