@@ -152,6 +152,16 @@ fn wisconsin_with_its_equal_rows_breaks_no_factor() {
 }
 
 #[test]
+fn kernels_in_f32_have_functions_too() {
+    // Of low rank: rounding alone makes eigenvalues negative.
+    let data = some("wisconsin", 2);
+    for bank in ["polynomial(1)", "gaussian(2^5..2^10)"] {
+        let plan = plan(&[]).kernels(bank).unwrap().precision(Precision::F32);
+        assert!(train(&plan, &data, 2, None).predict(&data.samples).is_ok(), "{bank}");
+    }
+}
+
+#[test]
 fn chains_of_the_published_method_disagree_and_a_warning_says_so() {
     let settings = [("prior", "paper"), ("sampler", "paper"), ("gamma0", "100"), ("warmup", "60"), ("draws", "60")];
     let model = train(&plan(&settings).kernels(BANK).unwrap(), &some("sonar", 2), 2, None);

@@ -22,6 +22,8 @@ pub enum Value {
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            // Digits that can be counted.
+            Value::Number(value) if *value != 0.0 && value.abs() < 1e-4 => write!(f, "{value:e}"),
             Value::Number(value) => write!(f, "{value}"),
             Value::Whole(value) => write!(f, "{value}"),
             Value::Text(value) => f.write_str(value),

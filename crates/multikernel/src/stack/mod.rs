@@ -331,6 +331,11 @@ impl Stack {
         self.kernels.len()
     }
 
+    /// How kernel values are held.
+    pub fn precision(&self) -> Precision {
+        self.core.precision
+    }
+
     /// The kernels, in order.
     pub fn kernels(&self) -> Vec<&Kernel> {
         self.kernels.indices().iter().map(|&m| &self.core.layout.kernels[m]).collect()

@@ -78,7 +78,7 @@ impl Step {
 }
 
 impl Latent {
-    /// A start drawn from the prior, so that chains begin apart.
+    /// A start drawn from the prior of the weights and near the middle of that of the variances, so that chains begin apart.
     pub(super) fn begin(settings: &Settings, rng: &mut Rng, n_kernels: usize, n_functions: usize, n: usize) -> Latent {
         let mut x: Vec<f64> = (0..n_kernels).map(|_| ln_gamma(rng, settings.eta)).collect();
         let mut ellipse = vec![];

@@ -13,10 +13,12 @@ use crate::pool::Pool;
 use crate::simd::exp;
 use crate::solve::cholesky::Cholesky;
 use crate::solve::product::{Rows, product};
-use crate::stack::{Stack, Symmetric};
+use crate::stack::{Precision, Stack, Symmetric};
 
 /// What is added to the diagonal of the combined kernel: functions of narrow kernels on equal rows stay functions.
-pub(super) const JITTER: f64 = 1e-6;
+const JITTER: f64 = 1e-6;
+/// And for each row where kernels are held in `f32`, whose rounding moves eigenvalues by up to as much.
+const JITTER_OF_ROUNDING: f64 = 1e-7;
 /// Functions whose matrices one task adds up: by the shape alone, so threads change no bit.
 const CHUNK: usize = 4;
 
@@ -78,6 +80,14 @@ enum Combined<'a> {
 impl Problem<'_> {
     pub(super) fn n(&self) -> usize {
         self.sign.n_cols()
+    }
+
+    /// What is added to the diagonal of the combined kernel.
+    pub(super) fn jitter(&self) -> f64 {
+        match self.stack.precision() {
+            Precision::F64 => JITTER,
+            Precision::F32 => JITTER + JITTER_OF_ROUNDING * self.n() as f64,
+        }
     }
 
     pub(super) fn n_functions(&self) -> usize {
@@ -183,7 +193,7 @@ impl Problem<'_> {
     ) -> Result<Part> {
         let (tau, lambda) = (self.settings.tau, place.latent.lambda.row(c));
         let nu = exp(place.log_nu[c]);
-        let diagonal: Vec<f64> = lambda.iter().map(|lambda| nu * JITTER + lambda).collect();
+        let diagonal: Vec<f64> = lambda.iter().map(|lambda| nu * self.jitter() + lambda).collect();
         let factor = Cholesky::of_sum(kernel, nu, tau, &diagonal, pool, self.stop)?;
         let mut part = Part::new(factor, self.target(place.latent, c))?;
         if slopes {

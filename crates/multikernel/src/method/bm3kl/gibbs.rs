@@ -1,11 +1,11 @@
 //! Given the kernel weights: the functions, and the scales of the loss given them.
 
 use super::chain::{Draw, Latent};
-use super::density::{JITTER, Part, Point, Problem};
-use super::hmc::log_prior;
+use super::density::{Part, Point, Problem};
+use super::hmc::{log_prior, no_density};
 use super::settings::Prior;
 use crate::dist::{Rng, gamma, half_gig, ln_normal_cdf, normal};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::simd::{exp, ln};
@@ -60,7 +60,15 @@ pub(super) fn update(
 
 /// The factor of `H + j I`, from which functions of the prior are drawn.
 fn root(problem: &Problem<'_>, kernel: &Matrix, pool: &Pool) -> Result<Cholesky> {
-    Cholesky::of_sum(kernel, 1.0, 0.0, &vec![JITTER; problem.n()], pool, problem.stop)
+    // Beside the loss a Gram matrix that is a little less than positive semi-definite goes unnoticed; here it does not.
+    for more in [1.0, 10.0, 100.0, 1000.0] {
+        let diagonal = vec![more * problem.jitter(); problem.n()];
+        match Cholesky::of_sum(kernel, 1.0, 0.0, &diagonal, pool, problem.stop) {
+            Err(Error::NotDefinite { .. }) => {}
+            factor => return factor,
+        }
+    }
+    Err(no_density())
 }
 
 /// The log density of what the chain moves, functions integrated out, without its constant.

@@ -154,7 +154,8 @@ fn leap(
 /// Where a chain stands there must be a density.
 pub(super) fn no_density() -> Error {
     Error::input(
-        "the combined kernel is not positive semi-definite: a Gram matrix that was given, or `sigmoid`, has no Gaussian \
-         process; leave it out, or use a method that can do without, such as average",
+        "the combined kernel of a chain is not positive semi-definite, and there is no Gaussian process with it. If a Gram matrix was \
+         given, or `sigmoid`, leave it out or use a method that can do without, such as average; if not, bring gamma0, tau, beta \
+         and epsilon nearer to their defaults",
     )
 }

@@ -46,10 +46,13 @@ fn step(eta: f64, x: &mut [f64], momentum: &mut [f64], slopes: &[f64], size: f64
     let mean: f64 = e.iter().zip(slopes).map(|(e, g)| e * g).sum::<f64>() / total;
     for (((x, r), e), g) in x.iter_mut().zip(momentum).zip(e).zip(slopes) {
         let slope = (eta - 1.0) / e - 1.0 + (g - mean) / total;
-        let noise = (2.0 * size * e).sqrt() * normal(rng);
-        // Friction as published, 1 - size e, swings ever wider beyond 2 / size: from 1 / size on it is integrated exactly.
-        let kept = if size * e < 1.0 { 1.0 - size * e } else { exp(-size * e) };
-        *r = kept * *r + size * e.sqrt() * slope + size / (2.0 * e.sqrt()) + noise;
+        // Friction as published, 1 - size e, swings ever wider beyond 2 / size: from 1 / size on it is integrated exactly, and
+        // the noise with it.
+        let (kept, noise) = match size * e {
+            small if small < 1.0 => (1.0 - small, 2.0 * small),
+            large => (exp(-large), 1.0 - exp(-2.0 * large)),
+        };
+        *r = kept * *r + size * e.sqrt() * slope + size / (2.0 * e.sqrt()) + noise.sqrt() * normal(rng);
         // Far out a step could leave the range of f64, near 0 its logarithm.
         *x = ln((e + size * e.sqrt() * *r).abs().clamp(1e-300, 1e300));
     }

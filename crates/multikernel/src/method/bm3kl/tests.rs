@@ -1,7 +1,7 @@
 //! The sampler against brute force, against a reference by other means, and against itself (Geweke 2004).
 
 use super::chain::{Draw, Latent, Step};
-use super::density::{JITTER, Place, Problem};
+use super::density::{Place, Problem};
 use super::hmc;
 use super::settings::{Prior, Sampler, Settings};
 use super::sweep::{Moment, sweep};
@@ -11,6 +11,8 @@ use crate::pool::Pool;
 use crate::solve::cholesky::Cholesky;
 use crate::stack::{Building, Stack};
 
+/// What is added to the diagonal of a combined kernel in `f64`.
+const JITTER: f64 = 1e-6;
 const KERNELS: [&str; 3] = ["gaussian(0.5)", "gaussian(1.5)", "polynomial(2)"];
 /// The rows of the reference problems.
 const ROWS: [[f64; 2]; 12] = [
