@@ -167,7 +167,7 @@ fn classes_parts(set: &str) -> Vec<Part> {
 fn brier_parts(set: &str) -> Vec<Part> {
     let entries = vec![Entry::new("bm3kl", &[]), Entry::new("average", &[])];
     let (split, n_seeds) = match set {
-        "pendigits.train" => (Split::Rows(1000), 5),
+        "pendigits.train" => (Split::Rows(300), 5),
         _ => (Split::Share(0.5), 20),
     };
     vec![Part { bank: "each method's own", kernels: None, split, n_seeds, proba: true, entries }]

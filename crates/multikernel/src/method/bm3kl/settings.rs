@@ -31,15 +31,15 @@ const CHAINS: Param = Param {
 };
 const WARMUP: Param = Param {
     name: "warmup",
-    default: "100",
+    default: "75",
     allowed: Allowed::Whole(1, 1_000_000),
     help: "sweeps of each chain that are thrown away, in which step sizes are found",
 };
 const DRAWS: Param = Param {
     name: "draws",
-    default: "250",
+    default: "125",
     allowed: Allowed::Whole(1, 1_000_000),
-    help: "sweeps of each chain that are kept; predictions use up to 100 of all",
+    help: "sweeps of each chain that are kept; raise it where R-hat is above 1.01; predictions use up to 100 of all",
 };
 const LEAPFROG: Param = Param {
     name: "leapfrog",
