@@ -138,7 +138,7 @@ fn draws_are_written_as_a_table_and_other_models_say_that_they_have_none() {
     let majority = Plan::new("majority").unwrap().train(&bundled("sonar").unwrap()).unwrap();
     assert_eq!(
         majority.save_draws(&path).unwrap_err().to_string(),
-        "the model has no draws: majority does not sample; train with a method that does, such as bm3kl"
+        "the model has no draws: majority keeps none; train with bm3kl, which does"
     );
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
 }

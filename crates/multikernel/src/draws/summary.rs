@@ -83,31 +83,29 @@ impl Draws {
         Worst::of(found.iter().map(|one| &one.diagnosis))
     }
 
-    /// A warning if the draws should not be believed: the chains disagree on a kernel weight (R-hat above 1.05), or are too
-    /// short to tell. Where no weights were drawn it looks at everything else. For a method's `warnings`; costs what
-    /// [`Draws::worst`] costs. Numbers that never change are fine.
+    /// A warning if the draws should not be believed: the chains disagree on a number (R-hat above 1.05), or are too short to
+    /// tell. For a method's `warnings`; costs what [`Draws::summary`] costs. Numbers that never change are fine.
     pub fn verdict(&self) -> Option<String> {
-        let (worst, what) = match self.worst() {
-            Some(worst) => (worst, "the kernel weights"),
-            None => (Worst::of(self.summary().iter().map(|one| &one.diagnosis))?, "what was drawn"),
-        };
+        let found = self.summary();
+        let worst = found.iter().filter(|one| !one.diagnosis.r_hat.is_nan());
+        let worst = worst.max_by(|a, b| a.diagnosis.r_hat.total_cmp(&b.diagnosis.r_hat));
         if self.n_draws < 4 {
             return Some(format!(
                 "chains of {} cannot tell whether they agree; raise draws to 4 at least, better to 100",
                 if self.n_draws == 1 { "1 draw".into() } else { format!("{} draws", self.n_draws) }
             ));
         }
-        (worst.r_hat > LARGEST_R_HAT).then(|| {
-            let who = match self.n_chains {
-                1 => "the two halves of the chain disagree".into(),
-                n => format!("the {n} chains disagree"),
-            };
-            format!(
-                "{who} on {what} (largest R-hat {:.3}, {LARGEST_R_HAT} is the most that is fine): figures and intervals are not to \
-                 be trusted; raise warmup and draws, and leave the prior at gp",
-                worst.r_hat
-            )
-        })
+        let worst = worst.filter(|one| one.diagnosis.r_hat > LARGEST_R_HAT)?;
+        let what = if worst.variable == WEIGHTS { "the kernel weights" } else { worst.variable.as_str() };
+        let who = match self.n_chains {
+            1 => "the two halves of the chain disagree".into(),
+            n => format!("the {n} chains disagree"),
+        };
+        Some(format!(
+            "{who} on {what} (largest R-hat {:.3}, {LARGEST_R_HAT} is the most that is fine): figures and intervals are not to be \
+             trusted; raise warmup and draws, and leave the prior at gp",
+            worst.diagnosis.r_hat
+        ))
     }
 
     /// The share of draws in which kernel `i` weighs more than kernel `j`; ties count for neither. `None` without weights of

@@ -207,9 +207,7 @@ impl Model {
         let format = DrawsFormat::of(path)?;
         let draws = self.draws().ok_or_else(|| {
             let method = self.method();
-            Error::input(format!(
-                "the model has no draws: {method} does not sample; train with a method that does, such as bm3kl"
-            ))
+            Error::input(format!("the model has no draws: {method} keeps none; train with bm3kl, which does"))
         })?;
         let (_, dataset, fingerprint) = self.trained_on();
         let about = [

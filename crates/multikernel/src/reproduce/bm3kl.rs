@@ -42,7 +42,8 @@ type Settings = &'static [(&'static str, &'static str)];
 
 const UNIFORM: Settings = &[("weights", "uniform")];
 
-/// The sampler and the settings of table 2: 200 sweeps, the last 20 kept, and a smaller step but for sonar.
+/// The sampler and the settings of table 2, but for `tau`, whose meaning is not clear: 200 sweeps, the last 20 kept, and a smaller
+/// step but for sonar.
 const PUBLISHED: Settings = &[
     ("prior", "paper"),
     ("sampler", "paper"),
@@ -130,8 +131,8 @@ fn columns_parts(set: &str) -> Vec<Part> {
         said("bemkl", &[], bemkl),
         said("sbemkl", &[], sbemkl),
         Entry::new("average", &[]),
-        said("simplemkl", &[], simplemkl),
-        said("lpmkl", &[("p", "2")], two),
+        said("simplemkl", &[("c", "auto")], simplemkl),
+        said("lpmkl", &[("p", "2"), ("c", "auto")], two),
     ];
     let kernels: fn(usize, u64) -> String =
         |_, _| "gaussian(2^-3..2^6), polynomial(1..3), gaussian(2^-3..2^6) each, polynomial(1..3) each".into();

@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::run::{About, Control, Method, Needs, Params, Progress, Task};
-use crate::stack::Symmetric;
+use crate::stack::{Stack, Symmetric};
 
 /// Most draws that predictions are averaged over, of all chains.
 const KEPT: usize = 100;
@@ -46,7 +46,8 @@ const KEPT: usize = 100;
 /// Probabilities are averaged over draws with one temperature, chosen by the log-loss of what the functions say of each
 /// training row when that row is left out, which needs no inner folds: with `t ~ N(0, S)` it is `t_i - al_i / (S^-1)_ii`.
 ///
-/// `prior=paper sampler=paper gamma0=100` is the published method. Its chains do not agree, and a warning says so.
+/// `prior=paper sampler=paper gamma0=100` is the published sampler (its `tau` is 1e-4, by the text a variance, by a formula a
+/// precision; ours is a variance). Its chains do not agree, and a warning says so.
 ///
 /// Cost of a sweep: chains (leapfrog + 1) (2 passes over the kernels shared by all chains, and N^3 operations per function).
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,6 +72,7 @@ impl Method for Bm3kl {
         let stack = task.stack()?;
         let sides = signs(task.labels);
         let (n, n_functions) = (sides.n_rows(), sides.n_cols());
+        check_memory(stack, &settings, n, n_functions)?;
         let begin = |k: usize| Latent::begin(&settings, &mut task.rng(k as u64, 0), stack.n_kernels(), n_functions, n);
         Ok(State {
             sweeps: 0,
@@ -179,6 +181,21 @@ impl Method for Bm3kl {
     }
 }
 
+/// Refuses what would not fit: of each chain the kernel and the factors where a move begins and where it ends.
+fn check_memory(stack: &Stack, settings: &Settings, n: usize, n_functions: usize) -> Result<()> {
+    let need = 8 * (n as u64).pow(2) * settings.chains as u64 * (n_functions as u64 + 4);
+    let limit = stack.room();
+    if need <= limit {
+        return Ok(());
+    }
+    Err(Error::Memory {
+        what: format!("the matrices of {} chains on {n} rows", settings.chains),
+        need,
+        limit,
+        help: "take fewer chains (--set chains=1) or fewer rows, or allow more (--memory)".into(),
+    })
+}
+
 /// What all kernels are multiplied by, so that the variances of functions mean the same for kernels of any size.
 fn scale(task: &Task<'_>) -> Result<f64> {
     let stack = task.stack()?;
@@ -266,7 +283,11 @@ fn facts(settings: &Settings, state: &State, temperature: f64) -> Vec<(String, S
             format!("{:.0} % of moves, steps {} (far below 60 %, raise warmup)", 100.0 * mean, sizes.join(", ")),
         ));
     }
-    let chosen = if warm { "by the log-loss of training rows left out" } else { "not chosen in warm-up" };
+    let chosen = match (warm, model::at_an_end(temperature)) {
+        (false, _) => "not chosen in warm-up",
+        (true, false) => "by the log-loss of training rows left out",
+        (true, true) => "the end of its range: training rows left out do not tell it, probabilities are rough",
+    };
     facts.push(("temperature".into(), format!("{temperature:.3}, {chosen}")));
     facts
 }

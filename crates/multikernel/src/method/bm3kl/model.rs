@@ -1,5 +1,6 @@
 //! The model: many draws, whose predictions are averaged.
 
+use super::hmc::SPREAD;
 use crate::dist::beta_quantile;
 use crate::draws::{Draws, Variable};
 use crate::error::{Error, Result};
@@ -142,24 +143,40 @@ impl HeldOut<'_> {
     /// The log-loss of all rows at a temperature, given what each draw counts for each row.
     fn loss(&self, shares: &[Vec<f64>], temperature: f64) -> f64 {
         let n = self.places.len();
+        let mut counts = vec![0usize; self.n_present];
+        self.places.iter().for_each(|&class| counts[class] += 1);
         let mut loss = 0.0;
         for (i, (&class, shares)) in self.places.iter().zip(shares).enumerate() {
-            let mut likely = 0.0;
+            let mut likely = vec![0.0; self.n_present];
             for (draw, share) in self.decisions.chunks_exact(n * self.n_functions).zip(shares) {
                 let f: Vec<f64> = (0..self.n_functions).map(|c| draw[c * n + i]).collect();
                 let mut of_draw = vec![0.0; self.n_present];
                 soften(&f, temperature, &mut of_draw);
-                likely += share * of_draw[class];
+                likely.iter_mut().zip(of_draw).for_each(|(sum, p)| *sum += share * p);
             }
-            loss -= ln(likely.max(1e-300));
+            // A class of n rows that were all told rightly may still be missed once in n + 2 (Laplace's rule, as Platt's
+            // targets have it): otherwise rows that separate would freeze all probabilities to 0 and 1.
+            let doubt = 1.0 / (counts[class] as f64 + 2.0);
+            for (k, likely) in likely.iter().enumerate() {
+                let target = if k == class { 1.0 - doubt } else { doubt / (self.n_present - 1) as f64 };
+                loss -= target * ln(likely.max(1e-300));
+            }
         }
         loss
     }
 }
 
+/// Logarithms of the least and the largest temperature.
+const RANGE: (f64, f64) = (-4.0, 3.0);
+
+/// Whether a temperature is no choice but an end of the range.
+pub(super) fn at_an_end(temperature: f64) -> bool {
+    let log = ln(temperature);
+    log < RANGE.0 + 0.05 || log > RANGE.1 - 0.05
+}
+
 /// The temperature whose averaged probabilities have the least log-loss on rows left out.
 pub(super) fn temperature(held_out: &HeldOut<'_>) -> f64 {
-    const RANGE: (f64, f64) = (-4.0, 3.0);
     let shares: Vec<Vec<f64>> = (0..held_out.places.len()).map(|i| held_out.shares(i)).collect();
     let loss = |log_t: f64| held_out.loss(&shares, exp(log_t));
     // Golden section: the loss has one valley in log T for all we have seen, and any T in it is a proper choice.
@@ -252,7 +269,9 @@ impl Predict for Sampled {
             variables.push(variable("weights", Some("kernel"), &self.weights, prior));
         }
         if self.log_nu.n_cols() > 0 {
-            let mut log_nu = variable("log_nu", Some("class"), &self.log_nu, None);
+            // The middle 90 % of a normal law.
+            let middle = 1.644_853_626_951_472_6 * SPREAD;
+            let mut log_nu = variable("log_nu", Some("class"), &self.log_nu, Some((-middle, middle)));
             // Which classes the functions are of; the model around this one knows their names.
             log_nu.coordinates = self.present.iter().take(self.log_nu.n_cols()).map(usize::to_string).collect();
             variables.push(log_nu);

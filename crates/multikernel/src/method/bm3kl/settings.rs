@@ -51,7 +51,8 @@ const GAMMA0: Param = Param {
     name: "gamma0",
     default: "1",
     allowed: Allowed::Number(0.0, 1e9),
-    help: "how hard the loss holds decisions to the margin from both sides; 0 is the hinge alone (published: 100 or 500)",
+    help: "how hard the loss holds decisions to the margin from both sides, and with it how narrow intervals are; 0 is the hinge \
+           alone (published: 100 or 500)",
 };
 const TAU: Param =
     Param { name: "tau", default: "100", allowed: Allowed::Number(1e-9, 1e9), help: "prior variance of the bias" };

@@ -608,3 +608,34 @@ fn intervals_cover_what_data_were_drawn_from() {
     // One number on its own is known less well: 0.9 to four standard errors.
     assert!(shares.iter().all(|share| (share - 0.9).abs() < 0.085), "{shares:?}");
 }
+
+#[test]
+fn temperature_of_rows_that_separate_is_no_certainty() {
+    use super::model::{HeldOut, at_an_end, temperature};
+    // Every row on its side of the margin, by one draw: 12 of each of two classes, 8 of each of three.
+    let two: Vec<f64> = (0..24).map(|i| if i < 12 { 1.0 } else { -1.0 }).collect();
+    let three: Vec<f64> = (0..3).flat_map(|c| (0..24).map(move |i| if i / 8 == c { 1.0 } else { -1.0 })).collect();
+    for (decisions, n_functions, n_present) in [(&two, 1, 2), (&three, 3, 3)] {
+        let places: Vec<usize> = (0..24).map(|i| i / (24 / n_present)).collect();
+        let held_out = HeldOut { decisions, surprise: &[0.0; 24], places: &places, n_functions, n_present };
+        let t = temperature(&held_out);
+        let doubt = 1.0 / ((24 / n_present) as f64 + 2.0);
+        let mut likely = vec![0.0; n_present];
+        super::model::soften(&decisions.iter().step_by(24).copied().collect::<Vec<_>>(), t, &mut likely);
+        assert!((likely[0] - (1.0 - doubt)).abs() < 0.01, "{likely:?} at {t}");
+        assert!(!at_an_end(t));
+    }
+}
+
+#[test]
+fn draws_count_for_a_row_by_how_little_they_expected_it() {
+    use super::model::{HeldOut, temperature};
+    // The draw that did not expect row 0 tells more of what is said of it by those that have not seen it.
+    let decisions = [2.0, -2.0, 0.1, -2.0];
+    let places = [0, 1];
+    let of = |surprise: &[f64]| {
+        temperature(&HeldOut { decisions: &decisions, surprise, places: &places, n_functions: 1, n_present: 2 })
+    };
+    let (plain, honest) = (of(&[0.0, 0.0, 0.0, 0.0]), of(&[0.0, 0.0, 2.0, 0.0]));
+    assert!(honest > 1.02 * plain, "{plain} {honest}");
+}
