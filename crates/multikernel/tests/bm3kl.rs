@@ -85,13 +85,15 @@ fn bits_are_the_same_for_any_number_of_threads_and_any_storage() {
     let data = some("glass6", 3);
     for settings in WAYS {
         for precision in [Precision::F64, Precision::F32] {
-            let plan = plan(settings).set("draws", "4").unwrap().precision(precision);
+            // 63 kernels, which take more than what the chains need beside them.
+            let plan = plan(settings).set("draws", "4").unwrap().kernels("gaussian(2^-3..2^3) each").unwrap();
+            let plan = plan.precision(precision);
             let one = saved(&train(&plan, &data, 1, None));
             assert!(saved(&train(&plan, &data, 2, None)) == one, "{settings:?}: 2 threads");
             assert!(saved(&train(&plan, &data, 5, None)) == one, "{settings:?}: 5 threads");
-            // Too little for stored kernels, enough for the combined kernels of both chains.
-            let n = data.samples.n_samples() as u64;
-            assert!(saved(&train(&plan, &data, 2, Some(2 * 8 * n * n + 4096))) == one, "{settings:?}: computed");
+            // Too little for stored kernels, enough for the matrices of two chains and six classes.
+            let memory = 8 * 2 * 10 * (data.samples.n_samples() as u64).pow(2) + 4096;
+            assert!(saved(&train(&plan, &data, 2, Some(memory))) == one, "{settings:?}: computed");
         }
     }
 }
@@ -112,11 +114,11 @@ impl Observer for StopAfter {
 fn run_cut_in_warm_up_and_among_draws_is_a_model_and_resumes_bit_identical() {
     let folder = tempfile::tempdir().unwrap();
     let data = some("sonar", 2);
-    for settings in WAYS {
+    for (way, settings) in WAYS.into_iter().enumerate() {
         let plan = plan(settings);
         let whole = saved(&train(&plan, &data, 2, None));
         for cut in [7, 20, 33] {
-            let checkpoint = Checkpoint::new(folder.path().join(format!("{cut}")));
+            let checkpoint = Checkpoint::new(folder.path().join(format!("{way} {cut}")));
             let (pool, control) = (Pool::new(2).unwrap(), Control::default());
             let mut observer = StopAfter(control.canceller(), cut);
             let mut session = Session::new(&pool, &mut observer);
@@ -203,4 +205,14 @@ fn settings_that_do_not_go_together_are_refused_with_what_does() {
     assert!(text.starts_with("parameter sampler: `paper`") && text.contains("set prior=paper too"), "{text}");
     let text = refused(&[("sampler", "slice"), ("eta", "2")]);
     assert_eq!(text, "parameter sampler: `slice` needs eta=1, got eta=2; take sampler=collapsed");
+}
+
+#[test]
+fn chains_that_would_not_fit_are_refused_before_they_begin() {
+    let data = some("glass6", 2);
+    let (pool, mut silent) = (Pool::new(1).unwrap(), Silent);
+    let mut session = Session::new(&pool, &mut silent);
+    session.memory = Some(1 << 20);
+    let text = plan(&[("chains", "16")]).train_in(&data, &mut session).err().unwrap().to_string();
+    assert!(text.contains("the matrices of 16 chains on 107 rows") && text.contains("--set chains=1"), "{text}");
 }
