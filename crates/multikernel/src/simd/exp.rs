@@ -60,6 +60,16 @@ pub(crate) fn exp(x: f64) -> f64 {
 }
 
 dispatched! {
+    /// Overwrites each number with its exponential, with the bits of [`exp`]: many times faster than one by one, where fused
+    /// products are calls.
+    pub(crate) fn exps(values: &mut [f64]) {
+        for value in values {
+            *value = exp(*value);
+        }
+    }
+}
+
+dispatched! {
     /// `out = e^(-rate * base)`, element by element, with the bits of [`exp`].
     pub(crate) fn decay_into(rate: f64, base: &[f64], out: &mut [f64]) {
         for (out, base) in out.iter_mut().zip(base) {
@@ -287,7 +297,10 @@ mod tests {
             base.iter_mut().zip([f64::NAN, 0.0, f64::INFINITY, f64::MAX]).for_each(|(base, special)| *base = special);
             let found = at_every_level(|| {
                 let mut out = vec![7.0; n + skip];
+                let mut exponents: Vec<f64> = base[skip..].iter().map(|base| -(0.7 * base)).collect();
+                exps(&mut exponents);
                 decay_into(0.7, &base[skip..], &mut out[skip..]);
+                assert_eq!(bits(&exponents), bits(&out[skip..]), "{n}");
                 assert!(out[..skip].iter().all(|&out| out == 7.0));
                 bits(&out[skip..])
             });

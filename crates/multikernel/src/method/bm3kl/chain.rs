@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
 use crate::record;
-use crate::simd::{exp, ln};
+use crate::simd::{exp, exps, ln};
 
 record! {
     /// What a chain moves. One row of a matrix per function: one for two classes, else one per class.
@@ -129,10 +129,18 @@ impl Latent {
     }
 }
 
+/// `e` from its logarithms.
+pub(super) fn exps_of(x: &[f64]) -> Vec<f64> {
+    let mut e = x.to_vec();
+    exps(&mut e);
+    e
+}
+
 /// `e / sum e`.
 pub(super) fn weights_of(x: &[f64]) -> Vec<f64> {
     let most = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut weights: Vec<f64> = x.iter().map(|x| exp(x - most)).collect();
+    let mut weights: Vec<f64> = x.iter().map(|x| x - most).collect();
+    exps(&mut weights);
     let sum: f64 = weights.iter().sum();
     weights.iter_mut().for_each(|w| *w /= sum);
     weights

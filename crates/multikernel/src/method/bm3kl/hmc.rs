@@ -4,7 +4,7 @@
 //! function (prior=gp): unscaled, log nu ruins the mixing. All chains take their steps together, so they share each pass over
 //! the kernels; each has its own step size and its own randomness.
 
-use super::chain::{Latent, weights_of};
+use super::chain::{Latent, exps_of, weights_of};
 use super::density::{Place, Point, Problem};
 use crate::dist::{Rng, normal};
 use crate::error::{Error, Result};
@@ -64,14 +64,15 @@ fn look(problem: &Problem<'_>, latents: &[Latent], positions: Vec<Vec<f64>>) -> 
 /// Without its constant: of `log e`, whose density has a factor e for the change of variable, and of `log nu`.
 pub(super) fn log_prior(problem: &Problem<'_>, x: &[f64], log_nu: &[f64]) -> f64 {
     let eta = problem.settings.eta;
-    let weights: f64 = if problem.settings.learned { x.iter().map(|x| eta * x - exp(*x)).sum() } else { 0.0 };
+    let density = || x.iter().zip(exps_of(x)).map(|(x, e)| eta * x - e).sum();
+    let weights: f64 = if problem.settings.learned { density() } else { 0.0 };
     weights - log_nu.iter().map(|nu| nu * nu).sum::<f64>() / (2.0 * SPREAD * SPREAD)
 }
 
 pub(super) fn gradient(problem: &Problem<'_>, x: &[f64], log_nu: &[f64], weights: &[f64], point: &Point) -> Vec<f64> {
     let mean: f64 = weights.iter().zip(&point.by_weight).map(|(w, g)| w * g).sum();
     let eta = problem.settings.eta;
-    let by_x = x.iter().zip(weights).zip(&point.by_weight).map(|((x, w), g)| eta - exp(*x) + w * (g - mean));
+    let by_x = exps_of(x).into_iter().zip(weights).zip(&point.by_weight).map(|((e, w), g)| eta - e + w * (g - mean));
     let by_nu = log_nu.iter().zip(&point.by_log_nu).map(|(nu, slope)| UNIT * (slope - nu / (SPREAD * SPREAD)));
     // Without learned weights there are no slopes in them, and the first part is empty.
     by_x.chain(by_nu).collect()

@@ -2,7 +2,7 @@
 //! refused (equations 7 and 8). Biased by its step size, and it crawls, because sample weights and kernel weights are tightly
 //! coupled; `sampler=collapsed` is what to use.
 
-use super::chain::{Draw, Latent};
+use super::chain::{Draw, Latent, exps_of};
 use super::density::Problem;
 use crate::dist::{Rng, normal};
 use crate::error::Result;
@@ -41,7 +41,7 @@ fn pull(problem: &Problem<'_>, latent: &Latent, draw: &Draw) -> Matrix {
 
 /// Equations (7) and (8) for every kernel.
 fn step(eta: f64, x: &mut [f64], momentum: &mut [f64], slopes: &[f64], size: f64, rng: &mut Rng) {
-    let e: Vec<f64> = x.iter().map(|&x| exp(x)).collect();
+    let e = exps_of(x);
     let total: f64 = e.iter().sum();
     let mean: f64 = e.iter().zip(slopes).map(|(e, g)| e * g).sum::<f64>() / total;
     for (((x, r), e), g) in x.iter_mut().zip(momentum).zip(e).zip(slopes) {
