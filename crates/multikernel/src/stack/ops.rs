@@ -164,12 +164,12 @@ impl<'a> Folded<'a> {
         let (width, mirrored) = (tile.cols.len(), tile.n_mirrored(cut));
         let across = tile.cols.start..tile.cols.start + mirrored;
         out.set_len(tile.len());
-        out.fill(0.0);
         for (i, row) in tile.rows.clone().zip(out.chunks_exact_mut(width)) {
             match self {
                 Folded::Dense(matrix) => row.copy_from_slice(&matrix.row(i)[tile.cols.clone()]),
                 Folded::Lower(matrix) => lower_into(matrix, i, tile.cols.clone(), mirrored, row),
                 Folded::Factored(u, v) => {
+                    row.fill(0.0);
                     for (u, v) in u.iter().zip(v) {
                         f64::add_scaled(u[i], &v[tile.cols.clone()], row);
                         if mirrored > 0 {
