@@ -23,7 +23,9 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             // Digits that can be counted.
-            Value::Number(value) if *value != 0.0 && value.abs() < 1e-4 => write!(f, "{value:e}"),
+            Value::Number(value) if *value != 0.0 && value.is_finite() && !(1e-4..1e7).contains(&value.abs()) => {
+                write!(f, "{value:e}")
+            }
             Value::Number(value) => write!(f, "{value}"),
             Value::Whole(value) => write!(f, "{value}"),
             Value::Text(value) => f.write_str(value),
@@ -77,8 +79,12 @@ impl fmt::Display for Allowed {
         match self {
             Allowed::Positive => f.write_str("a number above 0"),
             Allowed::PositiveOrAuto(_) => f.write_str("a number above 0, or auto"),
-            Allowed::Number(low, high) => write!(f, "a number from {low} to {high}"),
-            Allowed::NumberOrAuto(low, high, _) => write!(f, "a number from {low} to {high}, or auto"),
+            Allowed::Number(low, high) => {
+                write!(f, "a number from {} to {}", Value::Number(*low), Value::Number(*high))
+            }
+            Allowed::NumberOrAuto(low, high, _) => {
+                write!(f, "a number from {} to {}, or auto", Value::Number(*low), Value::Number(*high))
+            }
             Allowed::Whole(low, u64::MAX) => write!(f, "a whole number from {low}"),
             Allowed::Whole(low, high) => write!(f, "a whole number from {low} to {high}"),
             Allowed::OneOf(words) => write!(f, "one of {}", words.join(", ")),
