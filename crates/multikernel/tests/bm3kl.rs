@@ -85,8 +85,8 @@ fn bits_are_the_same_for_any_number_of_threads_and_any_storage() {
     let data = some("glass6", 3);
     for settings in WAYS {
         for precision in [Precision::F64, Precision::F32] {
-            // 63 kernels, which take more than what the chains need beside them.
-            let plan = plan(settings).set("draws", "4").unwrap().kernels("gaussian(2^-3..2^3) each").unwrap();
+            // 126 kernels, which take more than what the chains need beside them, in f32 too.
+            let plan = plan(settings).set("draws", "4").unwrap().kernels("gaussian(2^-6..2^7) each").unwrap();
             let plan = plan.precision(precision);
             let one = saved(&train(&plan, &data, 1, None));
             assert!(saved(&train(&plan, &data, 2, None)) == one, "{settings:?}: 2 threads");
