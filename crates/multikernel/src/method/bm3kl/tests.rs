@@ -198,8 +198,10 @@ fn functions_drawn(world: &World, latent: &Latent, n_draws: usize) -> (Vec<Vec<f
 #[test]
 fn functions_are_drawn_from_their_normal_law() {
     for prior in [Prior::Gp, Prior::Paper] {
-        let world = World::small(6, 1, settings(prior, Sampler::Collapsed));
-        let latent = world.odd(&mut Rng::new(2, 0));
+        // Scales large enough that rows leave the functions to their prior, the bias included.
+        let world = World::small(6, 1, Settings { tau: 5.0, ..settings(prior, Sampler::Collapsed) });
+        let mut latent = world.odd(&mut Rng::new(2, 0));
+        latent.lambda.data_mut().iter_mut().for_each(|lambda| *lambda *= 20.0);
         let n_draws = 40_000;
         let (draws, _) = functions_drawn(&world, &latent, n_draws);
         let s = world.covariance(&latent, &latent.weights(), &latent.log_nu, 0);
@@ -288,6 +290,13 @@ struct Prior0 {
     log_nu: Vec<f64>,
     functions: Matrix,
     lambda: Matrix,
+    /// The mean of the logarithms of the variances of sample weights.
+    log_variance: Option<f64>,
+}
+
+fn log_variance(latent: &Latent) -> Option<f64> {
+    let nu = latent.nu.data();
+    (!nu.is_empty()).then(|| nu.iter().map(|nu| nu.ln()).sum::<f64>() / nu.len() as f64)
 }
 
 fn from_prior(world: &World, rng: &mut Rng) -> (Prior0, Latent) {
@@ -329,7 +338,13 @@ fn from_prior(world: &World, rng: &mut Rng) -> (Prior0, Latent) {
     for lambda in latent.lambda.data_mut() {
         *lambda = gamma(rng, 1.0, 1.0 / settings.gamma0);
     }
-    let all = Prior0 { weights, log_nu: latent.log_nu.clone(), functions, lambda: latent.lambda.clone() };
+    let all = Prior0 {
+        weights,
+        log_nu: latent.log_nu.clone(),
+        functions,
+        lambda: latent.lambda.clone(),
+        log_variance: log_variance(&latent),
+    };
     (all, latent)
 }
 
@@ -360,6 +375,7 @@ fn statistics(all: &Prior0, margin: &Matrix) -> Vec<f64> {
         log(o.get(0, 0)),
         (o.get(0, 0) * f.get(0, 0)).tanh(),
     ];
+    values.extend(all.log_variance);
     values.extend(all.log_nu.first().map(|nu| [*nu, nu * nu, nu * w[0]]).into_iter().flatten());
     values
 }
@@ -386,7 +402,13 @@ fn geweke(settings: Settings, n_functions: usize, n_starts: usize) -> (f64, Vec<
             [latent] = latents;
             // The published step moves the weights after the functions.
             let weights = latent.weights();
-            let all = Prior0 { weights, log_nu: draw.log_nu, functions: draw.functions, lambda: latent.lambda.clone() };
+            let all = Prior0 {
+                weights,
+                log_nu: draw.log_nu,
+                functions: draw.functions,
+                lambda: latent.lambda.clone(),
+                log_variance: log_variance(&latent),
+            };
             world.margin = margin(&world, &all.functions, &all.lambda, &mut rng);
             after = statistics(&all, &world.margin);
         }
