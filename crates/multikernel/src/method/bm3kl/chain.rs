@@ -16,13 +16,13 @@ record! {
         pub(super) position: u64,
         /// `log e`; weights are `e / sum e`.
         pub(super) x: Vec<f64>,
-        /// sampler=slice: two normal variates per kernel, whose squares add up to `2 e`; then one per function, a third of `log nu`.
+        /// sampler=slice: two normal variates per kernel, whose squares add up to `2 e`; then a third of `log nu` (prior=gp).
         pub(super) ellipse: Vec<f64>,
         /// sampler=paper: the momentum of each `e`.
         pub(super) momentum: Vec<f64>,
         /// The scales of the loss.
         pub(super) lambda: Matrix,
-        /// prior=gp: one variance per function, as its logarithm.
+        /// prior=gp: the logarithm of the variance, one for all functions.
         pub(super) log_nu: Vec<f64>,
         /// prior=paper: a variance for each row.
         pub(super) nu: Matrix,
@@ -84,7 +84,7 @@ impl Latent {
         let mut ellipse = vec![];
         let mut log_nu = vec![];
         if settings.prior == Prior::Gp {
-            log_nu = (0..n_functions).map(|_| normal(rng)).collect();
+            log_nu = vec![normal(rng)];
         }
         if settings.sampler == Sampler::Slice {
             ellipse = (0..2 * n_kernels).map(|_| normal(rng)).collect();
@@ -119,12 +119,12 @@ impl Latent {
         let shape = |matrix: &Matrix| (matrix.n_rows(), matrix.n_cols());
         let slice = settings.sampler == Sampler::Slice;
         let published = settings.sampler == Sampler::Paper;
-        let ellipse = if slice { 2 * n_kernels + if gp { n_functions } else { 0 } } else { 0 };
+        let ellipse = if slice { 2 * n_kernels + usize::from(gp) } else { 0 };
         self.x.len() == n_kernels
             && self.ellipse.len() == ellipse
             && self.momentum.len() == if published { n_kernels } else { 0 }
             && shape(&self.lambda) == (n_functions, n)
-            && self.log_nu.len() == if gp { n_functions } else { 0 }
+            && self.log_nu.len() == usize::from(gp)
             && shape(&self.nu) == if gp { (0, 0) } else { (n_functions, n) }
     }
 }

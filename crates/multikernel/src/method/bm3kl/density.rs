@@ -51,7 +51,7 @@ pub(super) struct Point {
     pub(super) likelihood: f64,
     /// Its slope in each kernel weight, as if they were free.
     pub(super) by_weight: Vec<f64>,
-    /// Its slope in each `log nu`.
+    /// Its slope in `log nu`, which all functions share.
     pub(super) by_log_nu: Vec<f64>,
     /// The combined kernel, scaled.
     pub(super) kernel: Matrix,
@@ -192,7 +192,7 @@ impl Problem<'_> {
         pool: &Pool,
     ) -> Result<Part> {
         let (tau, lambda) = (self.settings.tau, place.latent.lambda.row(c));
-        let nu = exp(place.log_nu[c]);
+        let nu = exp(place.log_nu[0]);
         let diagonal: Vec<f64> = lambda.iter().map(|lambda| nu * self.jitter() + lambda).collect();
         let factor = Cholesky::of_sum(kernel, nu, tau, &diagonal, pool, self.stop)?;
         let mut part = Part::new(factor, self.target(place.latent, c))?;
@@ -278,7 +278,7 @@ impl Point {
         Point {
             likelihood: parts.iter().map(|part| part.likelihood).sum(),
             by_weight: vec![],
-            by_log_nu: parts.iter().map(|part| part.by_log_nu).collect(),
+            by_log_nu: vec![parts.iter().map(|part| part.by_log_nu).sum()],
             kernel,
             parts,
         }

@@ -151,7 +151,7 @@ fn gaussian(
     draw: &mut Draw,
 ) -> Result<Vec<f64>> {
     let (n, tau) = (problem.n(), problem.settings.tau);
-    let nu = exp(latent.log_nu[c]);
+    let nu = exp(latent.log_nu[0]);
     let z: Vec<f64> = (0..n).map(|_| nu.sqrt() * normal(rng)).collect();
     let bias = tau.sqrt() * normal(rng);
     let f0: Vec<f64> = root.multiply_lower(&z).iter().map(|g| g + bias).collect();

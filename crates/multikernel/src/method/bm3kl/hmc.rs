@@ -1,7 +1,7 @@
 //! Hamiltonian moves of kernel weights and variances, with the functions integrated out.
 //!
-//! The position is `log e` for each kernel, e gamma distributed so that its shares are Dirichlet, then `log nu / 0.25` for each
-//! function (prior=gp): unscaled, log nu ruins the mixing. All chains take their steps together, so they share each pass over
+//! The position is `log e` for each kernel, e gamma distributed so that its shares are Dirichlet, then `log nu / 0.25`
+//! (prior=gp): unscaled, log nu ruins the mixing. All chains take their steps together, so they share each pass over
 //! the kernels; each has its own step size and its own randomness.
 
 use super::chain::{Latent, exps_of, weights_of};
@@ -136,20 +136,17 @@ fn leap(
     let gradients: Vec<Vec<f64>> = starts.iter().map(|spot| spot.gradient.clone()).collect();
     kick(&mut momenta, &gradients, 0.5);
     let n_leaps = problem.settings.n_leaps(problem.stack.n_kernels());
-    for leap in 1.. {
+    let mut spots = vec![];
+    for leap in 1..=n_leaps {
         for ((q, p), size) in positions.iter_mut().zip(&momenta).zip(sizes) {
             q.iter_mut().zip(p).for_each(|(q, p)| *q += size * p);
         }
-        let spots = look(problem, latents, positions)?;
+        spots = look(problem, latents, positions)?;
         let gradients: Vec<Vec<f64>> = spots.iter().map(|spot| spot.gradient.clone()).collect();
-        if leap == n_leaps {
-            kick(&mut momenta, &gradients, 0.5);
-            return Ok((spots, momenta));
-        }
-        kick(&mut momenta, &gradients, 1.0);
-        positions = spots.into_iter().map(|spot| spot.q).collect();
+        kick(&mut momenta, &gradients, if leap == n_leaps { 0.5 } else { 1.0 });
+        positions = spots.iter().map(|spot| spot.q.clone()).collect();
     }
-    unreachable!("the loop ends with its last leap")
+    Ok((spots, momenta))
 }
 
 /// Where a chain stands there must be a density.

@@ -33,7 +33,7 @@ const KEPT: usize = 100;
 
 /// Bayesian max-margin multiple kernel learning: which kernels matter, and how sure we are.
 ///
-/// Functions `f_c = g_c + b_c` are Gaussian processes with the combined kernel `H = sum_m w_m K_m` and a variance each (prior=gp),
+/// Functions `f_c = g_c + b_c` are Gaussian processes with the combined kernel `H = sum_m w_m K_m` and one variance (prior=gp),
 /// the kernel weights w have a Dirichlet prior, and rows pull functions towards the margin by the pseudo-likelihood
 /// `exp(-2 max(1 - delta f, 0))`, normal given one more scale lambda per row. A sweep moves (w, nu) with the functions integrated
 /// out, then functions, then scales. Classes share the weights; two classes are one function. Several chains run side by side and
@@ -237,7 +237,7 @@ fn trace_fits(
     } else {
         drawn
     };
-    let variances = if settings.prior == Prior::Gp { n_functions } else { 0 };
+    let variances = usize::from(settings.prior == Prior::Gp);
     let left_out = if state.sweeps > settings.warmup { kept } else { 0 };
     trace.weights.len() == drawn * n_kernels
         && trace.log_nu.len() == drawn * variances

@@ -25,7 +25,7 @@ record! {
         n_chains: usize,
         /// Draws (chain by chain) x kernels.
         weights: Matrix,
-        /// Draws x functions; none for prior=paper.
+        /// Draws x 1; draws x 0 for prior=paper.
         log_nu: Matrix,
         log_posterior: Vec<f64>,
         /// Of the draws that predict: kept x kernels, or one row where weights were not learned.
@@ -228,7 +228,7 @@ impl Predict for Sampled {
             && draws.is_multiple_of(self.n_chains)
             && self.log_posterior.len() == draws
             && self.log_nu.n_rows() == draws
-            && [0, n_functions].contains(&self.log_nu.n_cols())
+            && [0, 1].contains(&self.log_nu.n_cols())
             && kept > 0
             && [1, kept].contains(&self.kept_weights.n_rows())
             && self.kept_weights.n_cols() == n_kernels
@@ -271,10 +271,7 @@ impl Predict for Sampled {
         if self.log_nu.n_cols() > 0 {
             // The middle 90 % of a normal law.
             let middle = 1.644_853_626_951_472_6 * SPREAD;
-            let mut log_nu = variable("log_nu", Some("class"), &self.log_nu, Some((-middle, middle)));
-            // Which classes the functions are of; the model around this one knows their names.
-            log_nu.coordinates = self.present.iter().take(self.log_nu.n_cols()).map(usize::to_string).collect();
-            variables.push(log_nu);
+            variables.push(variable("log_nu", None, &self.log_nu, Some((-middle, middle))));
         }
         let log_posterior = Matrix::from_vec(n, 1, self.log_posterior.clone()).ok()?;
         variables.push(variable("log_posterior", None, &log_posterior, None));

@@ -113,7 +113,7 @@ impl World {
         let noise = |i: usize, j: usize| if i == j { latent.lambda.get(c, i) } else { 0.0 };
         Matrix::from_fn(n, n, |i, j| {
             let signal = match self.settings.prior {
-                Prior::Gp => log_nu[c].exp() * (h.get(i, j) + if i == j { JITTER } else { 0.0 }),
+                Prior::Gp => log_nu[0].exp() * (h.get(i, j) + if i == j { JITTER } else { 0.0 }),
                 Prior::Paper => (0..n).map(|k| h.get(i, k) * latent.nu.get(c, k) * h.get(k, j)).sum(),
             };
             signal + self.settings.tau + noise(i, j)
@@ -325,7 +325,7 @@ fn from_prior(world: &World, rng: &mut Rng) -> (Prior0, Latent) {
                     (0..n).for_each(|i| h.set(i, i, h.get(i, i) + JITTER));
                 }
                 let root = Cholesky::new(h.clone(), &world.pool, &|| false).unwrap();
-                let z: Vec<f64> = (0..n).map(|_| (0.5 * latent.log_nu[c]).exp() * normal(rng)).collect();
+                let z: Vec<f64> = (0..n).map(|_| (0.5 * latent.log_nu[0]).exp() * normal(rng)).collect();
                 times(root.lower(), &z)
             }
             Prior::Paper => {

@@ -1,6 +1,6 @@
 //! One chain: the Gibbs sampler of one two-class problem.
 
-use crate::dist::{Rng, ln_reciprocal_inverse_gaussian, normal};
+use crate::dist::{Rng, half_gig, normal};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, dot};
 use crate::pool::Pool;
@@ -73,8 +73,8 @@ impl Target<'_> {
     pub(super) fn scales(&self, f: &[f64], rng: &mut Rng) -> Vec<f64> {
         let a = 1.0 + 2.0 * self.rate;
         let mut scale = |((f, side), margin): ((&f64, &f64), &f64)| {
-            let short = (margin - side * f).abs();
-            exp(ln_reciprocal_inverse_gaussian(rng, ln(a.sqrt() * short))) / a
+            let short = margin - side * f;
+            half_gig(rng, a, short * short)
         };
         f.iter().zip(self.sides).zip(self.margins).map(&mut scale).map(|scale| scale.max(LEAST_SCALE)).collect()
     }
