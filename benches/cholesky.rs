@@ -11,8 +11,6 @@
 mod limits;
 
 use std::error::Error;
-use std::hint::black_box;
-use std::time::Instant;
 
 use multikernel::dist::Rng;
 use multikernel::solve::cholesky::Cholesky;
@@ -70,15 +68,7 @@ fn measure(n: usize, bound: f64, pool: &Pool) -> Outcome<()> {
     Ok(())
 }
 
-/// Best seconds of repeats that last about half a second in all, at least seven; what is made ready before each is not timed.
-fn best<S, T>(mut ready: impl FnMut() -> S, mut f: impl FnMut(S) -> T) -> f64 {
-    let (mut least, start, mut repeats) = (f64::INFINITY, Instant::now(), 0);
-    while repeats < 7 || (start.elapsed().as_secs_f64() < 0.5 && repeats < 5000) {
-        let ready = ready();
-        let begin = Instant::now();
-        black_box(f(ready));
-        least = least.min(begin.elapsed().as_secs_f64());
-        repeats += 1;
-    }
-    least
+/// Best seconds of repeats that last about half a second in all.
+fn best<S, T>(ready: impl FnMut() -> S, f: impl FnMut(S) -> T) -> f64 {
+    limits::best_of(0.5, 5000, ready, f)
 }

@@ -76,16 +76,8 @@ fn best<T>(mut f: impl FnMut() -> T) -> f64 {
 }
 
 /// [`best`] of a job for which something is made ready before each repeat, not timed.
-fn best_after<S, T>(mut ready: impl FnMut() -> S, mut f: impl FnMut(S) -> T) -> f64 {
-    let (mut least, start, mut repeats) = (f64::INFINITY, Instant::now(), 0);
-    while repeats < 7 || (start.elapsed().as_secs_f64() < 1.0 && repeats < 200) {
-        let ready = ready();
-        let begin = Instant::now();
-        black_box(f(ready));
-        least = least.min(begin.elapsed().as_secs_f64());
-        repeats += 1;
-    }
-    least
+fn best_after<S, T>(ready: impl FnMut() -> S, f: impl FnMut(S) -> T) -> f64 {
+    limits::best_of(1.0, 200, ready, f)
 }
 
 /// Best seconds of each of several jobs that take turns for about six seconds, at least seven turns.
