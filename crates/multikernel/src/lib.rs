@@ -44,6 +44,9 @@ pub mod file;
 pub mod kernel;
 mod linalg;
 pub mod method;
+// Used by methods that are yet to come.
+#[allow(dead_code, unused_imports)]
+mod mixture;
 mod pool;
 pub mod report;
 pub mod reproduce;

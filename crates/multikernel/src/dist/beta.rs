@@ -1,6 +1,6 @@
 //! The beta law: its quantiles, and the continued fraction of the incomplete beta function.
 
-use std::f64::consts::TAU;
+use super::gamma_function::{LEAST, ln_gamma_function, series};
 
 /// The x with P(X <= x) = p for X of the beta law with density proportional to `x^(a-1) (1-x)^(b-1)`: the end of an interval of
 /// one weight under a Dirichlet prior, say, which is beta(eta, eta (P - 1)) for P kernels.
@@ -81,26 +81,6 @@ fn ln_beta(a: f64, b: f64) -> f64 {
     let sum = z + small;
     let ratio = -(z - 0.5) * (small / z).ln_1p() - small * sum.ln() + small + series(z) - series(sum);
     ln_gamma_function(small) + ratio + shift
-}
-
-/// From here on the first term that [`series`] leaves out is below 1e-16.
-const LEAST: f64 = 16.0;
-
-/// ln Gamma(z) - (z - 1/2) ln z + z - ln(2 pi)/2 for z of [`LEAST`] and more (DLMF 5.11.1).
-fn series(z: f64) -> f64 {
-    let w = 1.0 / (z * z);
-    let coefficients = [1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0];
-    coefficients.iter().rev().fold(0.0, |sum, c| sum * w + c) / z
-}
-
-/// ln Gamma(x) for `x > 0`.
-fn ln_gamma_function(x: f64) -> f64 {
-    let (mut z, mut shift) = (x, 0.0);
-    while z < LEAST {
-        shift += z.ln();
-        z += 1.0;
-    }
-    (z - 0.5) * z.ln() - z + 0.5 * TAU.ln() + series(z) - shift
 }
 
 /// The continued fraction of I_x(a, b) a B(a, b) / (x^a (1-x)^b) (DLMF 8.17.22) by Lentz's method; fast for

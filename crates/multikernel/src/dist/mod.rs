@@ -7,6 +7,7 @@ mod beta;
 #[cfg(test)]
 mod check;
 mod gamma;
+mod gamma_function;
 mod half_gig;
 mod inverse_gaussian;
 mod normal;
@@ -17,6 +18,7 @@ mod rng;
 pub use beta::beta_quantile;
 pub(crate) use beta::fraction;
 pub use gamma::{gamma, ln_gamma};
+pub(crate) use gamma_function::{ln_gamma_function, ln_gamma_rise};
 pub use half_gig::half_gig;
 pub use inverse_gaussian::{inverse_gaussian, ln_reciprocal_inverse_gaussian};
 pub use normal::normal;

@@ -15,15 +15,20 @@ const SERIES: [f64; 11] = {
 
 /// ln x to within two roundings of it or, near 1, of 1/2. Minus infinity at 0, NaN below.
 pub(crate) fn ln(x: f64) -> f64 {
-    const MANTISSA: u64 = (1 << 52) - 1;
     if !(f64::MIN_POSITIVE..f64::INFINITY).contains(&x) {
         return at_the_ends(x);
     }
+    ln_of_normal(x)
+}
+
+/// [`ln`] of a positive normal number, with its bits and without branches, so that loops over it vectorise; of anything else
+/// nonsense.
+#[inline(always)]
+pub(crate) fn ln_of_normal(x: f64) -> f64 {
+    const MANTISSA: u64 = (1 << 52) - 1;
     let bits = x.to_bits();
-    let (mut exponent, mut m) = ((bits >> 52) as i64 - 1023, f64::from_bits(bits & MANTISSA | 1023 << 52));
-    if m > SQRT_2 {
-        (exponent, m) = (exponent + 1, m / 2.0);
-    }
+    let (exponent, m) = ((bits >> 52) as i64 - 1023, f64::from_bits(bits & MANTISSA | 1023 << 52));
+    let (exponent, m) = if m > SQRT_2 { (exponent + 1, m / 2.0) } else { (exponent, m) };
     // ln m = 2 atanh((m - 1) / (m + 1)), a series in a square below 0.0295: the terms left out are below a rounding.
     let t = (m - 1.0) / (m + 1.0);
     let series = SERIES.iter().fold(0.0, |sum, c| sum * (t * t) + c);

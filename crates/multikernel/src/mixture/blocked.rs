@@ -1,0 +1,232 @@
+//! The blocked sweep: weights, means and covariances are drawn, after which rows know nothing of one another.
+
+use super::build::{build, members};
+use super::cluster::{Cluster, diagonal, fill};
+use super::loops::{Place, SIDE, diagonal_squares, ln_product, squares};
+use super::sweep::{draw, misled};
+use super::{Mixture, Prior, Shape, Witness, stopped};
+use crate::dist::{Rng, gamma, normal};
+use crate::error::Result;
+use crate::linalg::Matrix;
+use crate::pool::Pool;
+use crate::simd::{exp, ln};
+
+/// Rows that share a generator.
+const BATCH: usize = 1024;
+/// The least a chi-square variate is taken for: one over it is still a number.
+const LEAST_CHI_SQUARE: f64 = 1e-100;
+
+/// A normal law.
+#[derive(Clone, Debug)]
+pub(crate) struct Gaussian {
+    shape: Shape,
+    mean: Vec<f64>,
+    /// The triangle of the factor of the covariance, row by row, or the variances.
+    spread: Vec<f64>,
+    inverses: Vec<f64>,
+    /// -ln det / 2; what all laws share is left out.
+    offset: f64,
+}
+
+impl Gaussian {
+    /// Mean and covariance of a cluster given its rows.
+    fn of(prior: &Prior, cluster: &Cluster, rng: &mut Rng) -> Gaussian {
+        let (d, n) = (prior.mean.len(), cluster.n as f64);
+        let (tau, nu) = (prior.tau + n, prior.nu + n);
+        let mut chi_square = |freedom: f64, rng: &mut Rng| gamma(rng, 0.5 * freedom, 2.0).max(LEAST_CHI_SQUARE);
+        let (spread, inverses, half): (Vec<f64>, Vec<f64>, f64) = match prior.shape {
+            Shape::Diagonal => {
+                let spread: Vec<f64> = cluster.spread.iter().map(|sum| sum / chi_square(nu, rng)).collect();
+                let inverses: Vec<f64> = spread.iter().map(|variance| 1.0 / variance).collect();
+                let half = 0.5 * ln_product(&inverses);
+                (spread, inverses, half)
+            }
+            Shape::Full => {
+                let spread = divided(&cluster.spread, &bartlett(d, nu, rng, &mut chi_square), d);
+                let inverses: Vec<f64> = (0..d).map(|i| 1.0 / spread[diagonal(i)]).collect();
+                let half = ln_product(&inverses);
+                (spread, inverses, half)
+            }
+        };
+        let mut law = Gaussian { shape: prior.shape, mean: cluster.mean.clone(), spread, inverses, offset: half };
+        law.mean = law.sample_scaled(1.0 / tau.sqrt(), rng);
+        law
+    }
+
+    /// A row of this law.
+    pub(crate) fn sample(&self, rng: &mut Rng) -> Vec<f64> {
+        self.sample_scaled(1.0, rng)
+    }
+
+    fn sample_scaled(&self, scale: f64, rng: &mut Rng) -> Vec<f64> {
+        let z: Vec<f64> = self.mean.iter().map(|_| scale * normal(rng)).collect();
+        let apart = |i: usize| match self.shape {
+            Shape::Diagonal => self.spread[i].sqrt() * z[i],
+            Shape::Full => self.spread[diagonal(i) - i..=diagonal(i)].iter().zip(&z).map(|(l, z)| l * z).sum(),
+        };
+        self.mean.iter().enumerate().map(|(i, mean)| mean + apart(i)).collect()
+    }
+
+    /// ln of the densities of a block of rows, up to what all laws share.
+    fn ln_densities(&self, block: &[f64], solved: &mut [f64]) -> [f64; SIDE] {
+        let place = Place { mean: &self.mean, spread: &self.spread, inverses: &self.inverses };
+        let found = match self.shape {
+            Shape::Full => squares(place, block, solved),
+            Shape::Diagonal => diagonal_squares(place, block),
+        };
+        found.map(|square| if square < f64::INFINITY { self.offset - 0.5 * square } else { f64::NEG_INFINITY })
+    }
+}
+
+/// The lower triangle T, row by row, with `T' T` of the Wishart law of the identity: normal variates, and on the diagonal roots
+/// of chi-squares.
+fn bartlett(d: usize, nu: f64, rng: &mut Rng, chi_square: &mut impl FnMut(f64, &mut Rng) -> f64) -> Vec<f64> {
+    let mut triangle = Vec::with_capacity(d * (d + 1) / 2);
+    for i in 0..d {
+        triangle.extend((0..i).map(|_| normal(rng)));
+        triangle.push(chi_square(nu - (d - 1 - i) as f64, rng).sqrt());
+    }
+    triangle
+}
+
+/// `L T^-1` of triangles, row by row: if `T' T` is of the Wishart law of the identity, this is the factor of a matrix of the
+/// inverse Wishart law of `L L'`.
+fn divided(lower: &[f64], t: &[f64], d: usize) -> Vec<f64> {
+    let mut found = lower.to_vec();
+    for i in 0..d {
+        let line = &mut found[diagonal(i) - i..=diagonal(i)];
+        for j in (0..=i).rev() {
+            let rest: f64 = (j + 1..=i).map(|k| line[k] * t[diagonal(k) - k + j]).sum();
+            line[j] = (line[j] - rest) / t[diagonal(j)];
+        }
+    }
+    found
+}
+
+/// Weighted laws, the heaviest first.
+struct Atoms {
+    /// Weight, place and law; places from `n_known` on are new.
+    list: Vec<(f64, usize, Gaussian)>,
+    n_known: usize,
+}
+
+impl Mixture {
+    /// Mean and covariance of each cluster, drawn given its rows.
+    pub(crate) fn gaussians(&self, rng: &mut Rng) -> Vec<Gaussian> {
+        self.parts.iter().map(|part| Gaussian::of(&self.prior, part, rng)).collect()
+    }
+
+    /// One sweep with explicit weights, means and covariances; says for each cluster afterwards where it stood before, or that it
+    /// was born.
+    ///
+    /// For tables of many rows: given these, rows are independent and shared among threads, in blocks whose generators come from
+    /// `rng`, with the same bits for any number of threads. A slice under the weight of each row's cluster leaves finitely many
+    /// new clusters to look at, so nothing is cut off (Walker 2007; Kalli, Griffin and Walker 2011). Rows of a sweep move less
+    /// far than those of [`Mixture::sweep`], which sees no drawn parameters. Stopped, or with an error, it leaves the mixture as
+    /// it was.
+    pub(crate) fn blocked_sweep(
+        &mut self,
+        rows: &Matrix,
+        witness: &dyn Witness,
+        rng: &mut Rng,
+        pool: &Pool,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Vec<Option<usize>>> {
+        self.fits(rows)?;
+        let (weights, rest) = self.weights(rng);
+        let (seed, n) = (rng.bits(), rows.n_rows());
+        let mut levels = vec![0.0; n];
+        pool.chunks_mut(&mut levels, BATCH, |b, out| {
+            let mut rng = Rng::new(seed, 2 * b as u64);
+            for (level, &k) in out.iter_mut().zip(&self.clusters[b * BATCH..]) {
+                *level = weights[k] * (1.0 - rng.uniform());
+            }
+        });
+        let least = levels.iter().copied().fold(f64::INFINITY, f64::min);
+        let atoms = self.atoms(&weights, rest, least, rng);
+        let dealt = pool.map(n.div_ceil(BATCH), |b| {
+            if stop() {
+                return Err(stopped());
+            }
+            let range = b * BATCH..((b + 1) * BATCH).min(n);
+            atoms.deal(rows, range, &levels, witness, &mut Rng::new(seed, 2 * b as u64 + 1))
+        });
+        let mut dealt = dealt.into_iter().collect::<Result<Vec<_>>>()?.concat();
+        Ok(self.take(rows, &mut dealt, pool))
+    }
+
+    /// Weights of all clusters, and what is left for new ones.
+    fn weights(&self, rng: &mut Rng) -> (Vec<f64>, f64) {
+        let mut parts: Vec<f64> = self.parts.iter().map(|part| gamma(rng, part.n as f64, 1.0)).collect();
+        let rest = gamma(rng, self.prior.alpha, 1.0);
+        let total = parts.iter().sum::<f64>() + rest;
+        parts.iter_mut().for_each(|part| *part /= total);
+        (parts, rest / total)
+    }
+
+    /// The clusters there are, and as many new ones as have a weight above `least`.
+    fn atoms(&self, weights: &[f64], mut rest: f64, least: f64, rng: &mut Rng) -> Atoms {
+        let n_known = self.parts.len();
+        let laws = self.gaussians(rng);
+        let mut list: Vec<(f64, usize, Gaussian)> =
+            weights.iter().zip(laws).enumerate().map(|(k, (&weight, law))| (weight, k, law)).collect();
+        let empty = Cluster::empty(&self.prior);
+        while rest >= least && rest > 0.0 {
+            // A stick is broken at 1 - u^(1/alpha).
+            let left = rest * exp(ln(1.0 - rng.uniform()) / self.prior.alpha);
+            list.push((rest - left, list.len(), Gaussian::of(&self.prior, &empty, rng)));
+            rest = left;
+        }
+        list.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        Atoms { list, n_known }
+    }
+
+    /// Puts what was dealt into the mixture, clusters without gaps.
+    fn take(&mut self, rows: &Matrix, dealt: &mut Vec<usize>, pool: &Pool) -> Vec<Option<usize>> {
+        let n_known = self.parts.len();
+        let mut kept = dealt.clone();
+        kept.sort_unstable();
+        kept.dedup();
+        dealt.iter_mut().for_each(|k| *k = kept.binary_search(k).unwrap_or(0));
+        let lists = members(dealt, kept.len());
+        let lists: Vec<&[usize]> = lists.iter().map(Vec::as_slice).collect();
+        self.parts = build(&self.prior, rows, &lists, pool);
+        self.clusters = std::mem::take(dealt);
+        kept.iter().map(|&k| (k < n_known).then_some(k)).collect()
+    }
+}
+
+impl Atoms {
+    /// The places of some rows.
+    fn deal(
+        &self,
+        rows: &Matrix,
+        range: std::ops::Range<usize>,
+        levels: &[f64],
+        witness: &dyn Witness,
+        rng: &mut Rng,
+    ) -> Result<Vec<usize>> {
+        let d = rows.n_cols();
+        let (mut block, mut solved) = (vec![0.0; d * SIDE], vec![0.0; d * SIDE]);
+        let (mut values, mut weights, mut dealt) = (vec![], vec![], Vec::with_capacity(range.len()));
+        for first in range.clone().step_by(SIDE) {
+            let end = (first + SIDE).min(range.end);
+            fill(&mut block, (first..end).map(|i| rows.row(i)));
+            let least = levels[first..end].iter().copied().fold(f64::INFINITY, f64::min);
+            let open = &self.list[..self.list.partition_point(|atom| atom.0 >= least)];
+            values.clear();
+            values.extend(open.iter().map(|(_, _, law)| law.ln_densities(&block, &mut solved)));
+            for i in first..end {
+                weights.clear();
+                let under = open[..open.partition_point(|atom| atom.0 >= levels[i])].iter();
+                weights.extend(under.zip(&values).map(|((_, k, _), values)| {
+                    let known = if *k < self.n_known { witness.known(i, *k) } else { witness.fresh(i) };
+                    values[i - first] + known
+                }));
+                let chosen = draw(&mut weights, rng).ok_or_else(|| misled(i))?;
+                dealt.push(open[chosen].1);
+            }
+        }
+        Ok(dealt)
+    }
+}

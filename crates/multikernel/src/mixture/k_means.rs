@@ -1,0 +1,117 @@
+//! A start for mixtures: k-means.
+
+use super::{check_rows, compact};
+use crate::dist::Rng;
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+use crate::pool::Pool;
+use crate::simd::dispatched;
+
+/// Rows that one thread takes at a time.
+const BATCH: usize = 1024;
+/// Most rounds: a start need not be the end.
+const ROUNDS: usize = 30;
+
+/// The cluster of each row by k-means, without gaps: at most k of them, fewer where rows are equal.
+///
+/// First centres are rows drawn with weights of the squared distance to the nearest one before (k-means++), then at most 30
+/// rounds of nearest centres and means. Cost: N k d products for each round, shared among threads; the same bits for any number
+/// of them.
+pub(crate) fn k_means(rows: &Matrix, k: usize, rng: &mut Rng, pool: &Pool) -> Result<Vec<usize>> {
+    check_rows(rows)?;
+    if rows.n_rows() == 0 || k == 0 {
+        return Err(Error::input(format!("{} rows cannot be dealt to {k} clusters; give one at least", rows.n_rows())));
+    }
+    let mut centres = first(rows, k, rng, pool);
+    let mut clusters = vec![];
+    for _ in 0..ROUNDS {
+        let before = std::mem::replace(&mut clusters, nearest(rows, &centres, pool));
+        if before == clusters {
+            break;
+        }
+        centres = means(rows, &clusters, &centres, pool);
+    }
+    Ok(compact(&clusters).0)
+}
+
+/// Rows as first centres.
+fn first(rows: &Matrix, k: usize, rng: &mut Rng, pool: &Pool) -> Matrix {
+    let n = rows.n_rows();
+    let mut chosen = vec![rng.below(n)];
+    let mut least = vec![f64::INFINITY; n];
+    while chosen.len() < k {
+        let centre = rows.row(chosen[chosen.len() - 1]);
+        pool.chunks_mut(&mut least, BATCH, |b, out| {
+            for (i, out) in (b * BATCH..).zip(out) {
+                *out = out.min(distance(rows.row(i), centre));
+            }
+        });
+        let total: f64 = least.iter().sum();
+        if total <= 0.0 {
+            break;
+        }
+        let mut left = rng.uniform() * total;
+        let found = least.iter().position(|&d| {
+            left -= d;
+            left < 0.0
+        });
+        // Roundings may leave something over.
+        chosen.extend(found.or_else(|| least.iter().rposition(|&d| d > 0.0)));
+    }
+    rows.select_rows(&chosen)
+}
+
+/// The nearest centre of each row, the first of equals.
+fn nearest(rows: &Matrix, centres: &Matrix, pool: &Pool) -> Vec<usize> {
+    let batch = |b: usize| -> Vec<usize> {
+        let of = |i: usize| {
+            let mut best = (f64::INFINITY, 0);
+            for (k, centre) in centres.rows().enumerate() {
+                let apart = distance(rows.row(i), centre);
+                if apart < best.0 {
+                    best = (apart, k);
+                }
+            }
+            best.1
+        };
+        (b * BATCH..((b + 1) * BATCH).min(rows.n_rows())).map(of).collect()
+    };
+    pool.map(rows.n_rows().div_ceil(BATCH), batch).concat()
+}
+
+/// The mean of the rows of each cluster; a centre without rows stays where it was.
+fn means(rows: &Matrix, clusters: &[usize], centres: &Matrix, pool: &Pool) -> Matrix {
+    let (k, d) = (centres.n_rows(), centres.n_cols());
+    // Pieces whose number does not grow with that of the rows, or their sums would be as many as the rows.
+    let step = BATCH.max(rows.n_rows().div_ceil(64));
+    let parts = pool.map(rows.n_rows().div_ceil(step), |b| {
+        let (mut sums, mut counts) = (Matrix::zeros(k, d), vec![0usize; k]);
+        for i in b * step..((b + 1) * step).min(rows.n_rows()) {
+            counts[clusters[i]] += 1;
+            sums.row_mut(clusters[i]).iter_mut().zip(rows.row(i)).for_each(|(sum, x)| *sum += x);
+        }
+        (sums, counts)
+    });
+    let (mut sums, mut counts) = (Matrix::zeros(k, d), vec![0usize; k]);
+    for (part, count) in &parts {
+        sums.data_mut().iter_mut().zip(part.data()).for_each(|(sum, part)| *sum += part);
+        counts.iter_mut().zip(count).for_each(|(count, part)| *count += part);
+    }
+    Matrix::from_fn(k, d, |k, j| if counts[k] > 0 { sums.get(k, j) / counts[k] as f64 } else { centres.get(k, j) })
+}
+
+dispatched! {
+    fn distance(a: &[f64], b: &[f64]) -> f64 {
+        let mut sums = [0.0; 8];
+        let ((whole, rest), (others, tail)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+        for (a, b) in whole.iter().zip(others) {
+            for l in 0..8 {
+                sums[l] = (a[l] - b[l]).mul_add(a[l] - b[l], sums[l]);
+            }
+        }
+        for (sum, (a, b)) in sums.iter_mut().zip(rest.iter().zip(tail)) {
+            *sum = (a - b).mul_add(a - b, *sum);
+        }
+        ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
+    }
+}

@@ -1,0 +1,260 @@
+//! The inner loops: rows side by side, one cluster at a time, the same bits for a row among others and for a row alone.
+
+use std::f64::consts::LN_2;
+
+use crate::simd::{dispatched, ln_of_normal};
+
+/// Rows side by side: enough sums that do not wait for one another.
+pub(super) const SIDE: usize = 16;
+/// Factors below 2 that a product holds without leaving its range.
+const MOST_FACTORS: usize = 512;
+/// Below this share of what a row leaves of a cluster without it, too few digits remain: the cluster is built anew.
+pub(super) const LEAST_LEFT: f64 = 1e-10;
+const MANTISSA: u64 = (1 << 52) - 1;
+const ONE: u64 = 1023 << 52;
+
+/// A cluster as the loops see it: where it is, and the triangle of a factor, row by row, or one number for each column.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) mean: &'a [f64],
+    pub(super) spread: &'a [f64],
+    /// One over the diagonal of the factor, or over the numbers.
+    pub(super) inverses: &'a [f64],
+}
+
+dispatched! {
+    /// `|L^-1 (x - mean)|^2` of [`SIDE`] rows, value j of row s at `j * SIDE + s`. `solved` has the size of `block`.
+    pub(super) fn squares(place: Place<'_>, block: &[f64], solved: &mut [f64]) -> [f64; SIDE] {
+        squares_of::<SIDE>(place, block, solved)
+    }
+}
+
+dispatched! {
+    /// [`squares`] of one row.
+    pub(super) fn square(place: Place<'_>, row: &[f64], solved: &mut [f64]) -> f64 {
+        squares_of::<1>(place, row, solved)[0]
+    }
+}
+
+dispatched! {
+    /// `ln(1 + ratio |L^-1 (x - mean)|^2)` of [`SIDE`] rows; infinite where the square is.
+    pub(super) fn spreads(place: Place<'_>, ratio: f64, block: &[f64], solved: &mut [f64]) -> [f64; SIDE] {
+        squares_of::<SIDE>(place, block, solved).map(|square| ln_or_infinite(ratio.mul_add(square, 1.0)))
+    }
+}
+
+dispatched! {
+    /// [`spreads`] of one row.
+    pub(super) fn spread(place: Place<'_>, ratio: f64, row: &[f64], solved: &mut [f64]) -> f64 {
+        squares_of::<1>(place, row, solved).map(|square| ln_or_infinite(ratio.mul_add(square, 1.0)))[0]
+    }
+}
+
+dispatched! {
+    /// `sum_j ln(1 + ratio (x_j - mean_j)^2 / s_j)` of [`SIDE`] rows; infinite where a square is.
+    pub(super) fn diagonal_spreads(place: Place<'_>, ratio: f64, block: &[f64]) -> [f64; SIDE] {
+        diagonal_spreads_of::<SIDE>(place, ratio, block)
+    }
+}
+
+dispatched! {
+    /// [`diagonal_spreads`] of one row.
+    pub(super) fn diagonal_spread(place: Place<'_>, ratio: f64, row: &[f64]) -> f64 {
+        diagonal_spreads_of::<1>(place, ratio, row)[0]
+    }
+}
+
+dispatched! {
+    /// `sum_j (x_j - mean_j)^2 / s_j` of [`SIDE`] rows.
+    pub(super) fn diagonal_squares(place: Place<'_>, block: &[f64]) -> [f64; SIDE] {
+        let mut sums = [0.0; SIDE];
+        for ((x, mean), inverse) in block.as_chunks::<SIDE>().0.iter().zip(place.mean).zip(place.inverses) {
+            for s in 0..SIDE {
+                let apart = x[s] - mean;
+                sums[s] = (apart * apart).mul_add(*inverse, sums[s]);
+            }
+        }
+        sums
+    }
+}
+
+dispatched! {
+    /// The logarithm of the product of positive normal numbers.
+    pub(super) fn ln_product(values: &[f64]) -> f64 {
+        let mut products = Products::<1>::new();
+        values.iter().for_each(|&value| products.take([value]));
+        products.ln()[0]
+    }
+}
+
+dispatched! {
+    /// Adds `y y'` of each row, y = row - mean, on and below the diagonal to a triangle, row by row.
+    pub(super) fn add_squares(rows: &[&[f64]], mean: &[f64], apart: &mut [f64], triangle: &mut [f64]) {
+        for row in rows {
+            apart.iter_mut().zip(row.iter().zip(mean)).for_each(|(y, (x, mean))| *y = x - mean);
+            let mut rest = &mut *triangle;
+            for (i, &y) in apart.iter().enumerate() {
+                let (line, after) = rest.split_at_mut(i + 1);
+                line.iter_mut().zip(&*apart).for_each(|(sum, x)| *sum = y.mul_add(*x, *sum));
+                rest = after;
+            }
+        }
+    }
+}
+
+dispatched! {
+    /// The Cholesky factor of a triangle, row by row, in its place; whether it has one.
+    pub(super) fn factor(triangle: &mut [f64], d: usize) -> bool {
+        for i in 0..d {
+            let (before, line) = triangle.split_at_mut(i * (i + 1) / 2);
+            for j in 0..=i {
+                let other = if j < i { &before[j * (j + 1) / 2..][..=j] } else { &[] };
+                let sum = (0..j).fold(line[j], |sum, k| {
+                    let left = if j < i { other[k] } else { line[k] };
+                    (-line[k]).mul_add(left, sum)
+                });
+                if j < i {
+                    line[j] = sum / other[j];
+                } else if sum > d as f64 * f64::EPSILON * line[j] && sum.is_finite() {
+                    line[j] = sum.sqrt();
+                } else {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}
+
+dispatched! {
+    /// The factor of `L L' + v v'` in place of L, row by row. `turns` has two numbers for each row.
+    pub(super) fn update(factor: &mut [f64], v: &[f64], turns: &mut [f64]) {
+        let (turns, mut rest) = (turns.as_chunks_mut::<2>().0, factor);
+        for (i, &v) in v.iter().enumerate() {
+            let (line, after) = rest.split_at_mut(i + 1);
+            let mut x = v;
+            for (l, [c, s]) in line.iter_mut().zip(&turns[..i]) {
+                // The rotation [c s; -s c] of (l, x).
+                let turned = c.mul_add(*l, s * x);
+                x = c.mul_add(x, -s * *l);
+                *l = turned;
+            }
+            let r = line[i].mul_add(line[i], x * x).sqrt();
+            turns[i] = [line[i] / r, x / r];
+            line[i] = r;
+            rest = after;
+        }
+    }
+}
+
+dispatched! {
+    /// The factor of `L L' - v v'` in place of L, row by row; whether it has one, or else L is lost.
+    pub(super) fn downdate(factor: &mut [f64], v: &[f64], turns: &mut [f64]) -> bool {
+        let (turns, mut rest) = (turns.as_chunks_mut::<2>().0, factor);
+        for (i, &v) in v.iter().enumerate() {
+            let (line, after) = rest.split_at_mut(i + 1);
+            let mut x = v;
+            for (l, [c, s]) in line.iter_mut().zip(&turns[..i]) {
+                // The hyperbolic rotation, whose second half takes the new l: rounding errors of the first do not grow.
+                let turned = (-s).mul_add(x, *l) / c;
+                x = c.mul_add(x, -s * turned);
+                *l = turned;
+            }
+            let left = (line[i] - x) * (line[i] + x);
+            // Also where it is not a number.
+            if !(left > LEAST_LEFT * line[i] * line[i]) {
+                return false;
+            }
+            let r = left.sqrt();
+            turns[i] = [r / line[i], x / line[i]];
+            line[i] = r;
+            rest = after;
+        }
+        true
+    }
+}
+
+#[inline(always)]
+fn squares_of<const S: usize>(place: Place<'_>, block: &[f64], solved: &mut [f64]) -> [f64; S] {
+    let (block, solved) = (block.as_chunks::<S>().0, solved.as_chunks_mut::<S>().0);
+    let (mut sums, mut rest) = ([0.0; S], place.spread);
+    for (i, (mean, inverse)) in place.mean.iter().zip(place.inverses).enumerate() {
+        let (line, after) = rest.split_at(i + 1);
+        let mut open = block[i].map(|x| x - mean);
+        for (l, done) in line.iter().zip(&solved[..i]) {
+            for s in 0..S {
+                open[s] = (-l).mul_add(done[s], open[s]);
+            }
+        }
+        for s in 0..S {
+            open[s] *= inverse;
+            sums[s] = open[s].mul_add(open[s], sums[s]);
+        }
+        solved[i] = open;
+        rest = after;
+    }
+    sums
+}
+
+#[inline(always)]
+fn diagonal_spreads_of<const S: usize>(place: Place<'_>, ratio: f64, block: &[f64]) -> [f64; S] {
+    let (mut products, mut most) = (Products::<S>::new(), [1.0f64; S]);
+    for ((x, mean), inverse) in block.as_chunks::<S>().0.iter().zip(place.mean).zip(place.inverses) {
+        let weight = ratio * inverse;
+        let mut factors = [0.0; S];
+        for s in 0..S {
+            let apart = x[s] - mean;
+            factors[s] = weight.mul_add(apart * apart, 1.0);
+            most[s] = most[s].max(factors[s]);
+        }
+        products.take(factors);
+    }
+    let mut sums = products.ln();
+    for s in 0..S {
+        sums[s] = if most[s] < f64::INFINITY { sums[s] } else { f64::INFINITY };
+    }
+    sums
+}
+
+#[inline(always)]
+fn ln_or_infinite(x: f64) -> f64 {
+    if x < f64::INFINITY { ln_of_normal(x) } else { f64::INFINITY }
+}
+
+/// Products of many numbers, exponents apart, so that one logarithm does for all of them.
+struct Products<const S: usize> {
+    mantissas: [f64; S],
+    exponents: [i64; S],
+    count: usize,
+}
+
+impl<const S: usize> Products<S> {
+    #[inline(always)]
+    fn new() -> Self {
+        Products { mantissas: [1.0; S], exponents: [0; S], count: 0 }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, factors: [f64; S]) {
+        for s in 0..S {
+            let bits = factors[s].to_bits();
+            self.exponents[s] += (bits >> 52) as i64 - 1023;
+            self.mantissas[s] *= f64::from_bits(bits & MANTISSA | ONE);
+        }
+        self.count += 1;
+        if self.count == MOST_FACTORS {
+            let open = self.mantissas;
+            (self.mantissas, self.count) = ([1.0; S], 0);
+            self.take(open);
+        }
+    }
+
+    #[inline(always)]
+    fn ln(self) -> [f64; S] {
+        let mut sums = [0.0; S];
+        for s in 0..S {
+            sums[s] = self.exponents[s] as f64 * LN_2 + ln_of_normal(self.mantissas[s]);
+        }
+        sums
+    }
+}

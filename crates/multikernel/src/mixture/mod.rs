@@ -1,0 +1,295 @@
+//! Dirichlet-process mixtures of Gaussians, means and covariances integrated out: clusters without a number given.
+//!
+//! A [`Mixture`] is a partition of rows and what is known of each of its clusters. [`Mixture::sweep`] draws the cluster of
+//! each row given all others, [`Mixture::split_merge`] takes steps that single rows cannot, [`Mixture::blocked_sweep`] draws
+//! weights, means and covariances first, after which rows are independent and go to all threads. All of them leave the
+//! same law alone. A [`Witness`] adds what else is known of a row, such as how well the classifier of a cluster does on it.
+
+mod blocked;
+mod build;
+mod cluster;
+mod density;
+mod k_means;
+mod loops;
+mod split_merge;
+mod sweep;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use blocked::Gaussian;
+pub(crate) use k_means::k_means;
+pub(crate) use split_merge::Moves;
+
+use crate::error::{Error, Result};
+use crate::file::{Codec, Field, Record};
+use crate::linalg::Matrix;
+use crate::pool::Pool;
+use crate::record;
+use build::{build, members, size};
+use cluster::{Cluster, ln_partition};
+
+/// Whether the covariance of a cluster has d (d + 1) / 2 free numbers or d.
+///
+/// Full for d up to some 30 columns that vary; diagonal beyond, and for columns of which some are sums of others (one-hot),
+/// where a full covariance has no inverse but by the prior.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    Full,
+    Diagonal,
+}
+
+/// Stored as its word.
+impl Field for Shape {
+    fn put(&self, name: &str, record: &mut Record) {
+        record.put(name, &if *self == Shape::Full { "full" } else { "diagonal" }.to_string());
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        match record.take::<String>(name)?.as_str() {
+            "full" => Ok(Shape::Full),
+            "diagonal" => Ok(Shape::Diagonal),
+            other => Err(Error::input(format!("field `{name}` is `{other}`; it may be full or diagonal"))),
+        }
+    }
+}
+
+record! {
+    /// What is known of clusters before any row: normal-inverse-Wishart, `S ~ IW(nu, diag(scale))`, or one normal-inverse-gamma
+    /// for each column, `variance_j ~ IG(nu/2, scale_j/2)`; the mean given them is `N(mean, covariance / tau)`. alpha is the
+    /// concentration of the Dirichlet process: about `alpha ln(1 + N / alpha)` clusters of N rows that say nothing.
+    #[derive(Clone, Debug, PartialEq)]
+    pub(crate) struct Prior {
+        pub(crate) shape: Shape,
+        pub(crate) mean: Vec<f64>,
+        pub(crate) tau: f64,
+        /// Degrees of freedom: above d - 1 (full) or 0.
+        pub(crate) nu: f64,
+        /// One for each column. The prior mean of a variance is `scale / (nu - d - 1)` (full) or `scale / (nu - 2)`.
+        pub(crate) scale: Vec<f64>,
+        pub(crate) alpha: f64,
+    }
+}
+
+/// The largest value a mixture takes: squares of sums of them are numbers.
+const MOST: f64 = 1e100;
+
+impl Prior {
+    fn check(&self) -> Result<()> {
+        let d = self.mean.len();
+        let is_positive = |x: &f64| *x > 0.0 && x.is_normal();
+        let least = if self.shape == Shape::Full { d as f64 - 1.0 } else { 0.0 };
+        let fault = if d == 0 || self.scale.len() != d {
+            format!("has {d} means and {} scales; give one of each for every column", self.scale.len())
+        } else if let Some(x) = self.mean.iter().find(|x| x.is_nan() || x.abs() > MOST) {
+            format!("has a mean of {x}; it must be a number from -{MOST:e} to {MOST:e}")
+        } else if let Some(x) = self.scale.iter().find(|x| !(is_positive(x) && (1.0 / MOST..=MOST).contains(*x))) {
+            format!("has a scale of {x}; it must be from {:e} to {MOST:e}", 1.0 / MOST)
+        } else if !is_positive(&self.tau) {
+            format!("has a tau of {}; it must be a number above 0", self.tau)
+        } else if !is_positive(&self.alpha) {
+            format!("has an alpha of {}; it must be a number above 0", self.alpha)
+        } else if !(self.nu > least && self.nu.is_finite()) {
+            format!("has a nu of {}; it must be a number above {least}", self.nu)
+        } else {
+            return Ok(());
+        };
+        Err(Error::input(format!("the prior of a mixture {fault}")))
+    }
+}
+
+/// What else is known of rows than their values: the logarithm of its likelihood in a cluster that stood at this place when
+/// the sweep began, or in one born since.
+pub(crate) trait Witness: Sync {
+    /// For a row in a cluster of those there were.
+    fn known(&self, row: usize, cluster: usize) -> f64;
+    /// For a row in a cluster that is new.
+    fn fresh(&self, row: usize) -> f64;
+}
+
+/// The witness that knows nothing.
+pub(crate) struct Nothing;
+
+impl Witness for Nothing {
+    fn known(&self, _: usize, _: usize) -> f64 {
+        0.0
+    }
+
+    fn fresh(&self, _: usize) -> f64 {
+        0.0
+    }
+}
+
+/// A partition of rows into clusters, all of which have rows, and what is known of each of them.
+///
+/// It holds no rows: they are given again to what needs them, and must be the same. A state that is stored and read goes on
+/// with the same bits. Memory: a number for each row and d (d + 1) / 2 (diagonal: d) for each cluster.
+#[derive(Clone, Debug)]
+pub(crate) struct Mixture {
+    prior: Prior,
+    parts: Vec<Cluster>,
+    /// The cluster of each row.
+    clusters: Vec<usize>,
+}
+
+impl Codec for Mixture {
+    fn encode(&self) -> Record {
+        let mut record = self.prior.encode();
+        let (d, k, width) = (self.prior.mean.len(), self.parts.len(), size(&self.prior));
+        record.put("clusters", &self.clusters);
+        record.put("counts", &self.counts());
+        record.put("means", &Matrix::from_fn(k, d, |k, j| self.parts[k].mean[j]));
+        record.put("spreads", &Matrix::from_fn(k, width, |k, j| self.parts[k].spread[j]));
+        record
+    }
+
+    fn decode(record: &Record) -> Result<Self> {
+        let prior = Prior::decode(record)?;
+        prior.check()?;
+        let counts: Vec<usize> = record.take("counts")?;
+        let (means, spreads): (Matrix, Matrix) = (record.take("means")?, record.take("spreads")?);
+        let shapes = [means.n_rows(), means.n_cols(), spreads.n_rows(), spreads.n_cols()];
+        if shapes != [counts.len(), prior.mean.len(), counts.len(), size(&prior)] {
+            return Err(misfit("the numbers of its clusters do not fit together"));
+        }
+        let parts = counts.iter().enumerate();
+        let parts =
+            parts.map(|(k, &n)| Cluster::of_parts(&prior, n, means.row(k).to_vec(), spreads.row(k).to_vec())).collect();
+        Ok(Mixture { prior, parts, clusters: record.take("clusters")? })
+    }
+}
+
+fn misfit(what: &str) -> Error {
+    Error::input(format!("the mixture does not fit: {what}; the file was not written by this method"))
+}
+
+impl Mixture {
+    /// The mixture of rows whose clusters are given: numbers from 0, any of which may be missing.
+    ///
+    /// Cost: d^2 / 2 products for each row (diagonal: d).
+    pub(crate) fn new(prior: Prior, rows: &Matrix, clusters: Vec<usize>) -> Result<Mixture> {
+        prior.check()?;
+        check_rows(rows)?;
+        if clusters.len() != rows.n_rows() || rows.n_rows() == 0 || rows.n_cols() != prior.mean.len() {
+            let (n, d, own) = (rows.n_rows(), rows.n_cols(), prior.mean.len());
+            let given = clusters.len();
+            return Err(Error::input(format!(
+                "a mixture of {n} rows of {d} columns got clusters of {given} rows and a prior for {own} columns; give as \
+                 many, and at least one row"
+            )));
+        }
+        let (clusters, count) = compact(&clusters);
+        let mut mixture = Mixture { prior, parts: vec![], clusters };
+        let lists = members(&mixture.clusters, count);
+        mixture.parts = mixture.build(rows, &lists, Pool::alone()?);
+        Ok(mixture)
+    }
+
+    fn build(&self, rows: &Matrix, lists: &[Vec<usize>], pool: &Pool) -> Vec<Cluster> {
+        let lists: Vec<&[usize]> = lists.iter().map(Vec::as_slice).collect();
+        build(&self.prior, rows, &lists, pool)
+    }
+
+    /// Whether it is one of so many rows and columns, for states read from files; 0 rows for one that only predicts.
+    pub(crate) fn check(&self, n_rows: usize, n_cols: usize) -> Result<()> {
+        let mut counts = vec![0usize; self.parts.len()];
+        for &k in &self.clusters {
+            *counts.get_mut(k).ok_or_else(|| misfit("a row is in a cluster that is not there"))? += 1;
+        }
+        let is_sound = |part: &Cluster| {
+            let positive = part.sums(self.prior.shape).iter().all(|sum| *sum > 0.0 && sum.is_finite());
+            let finite = part.mean.iter().chain(&part.spread).all(|value| value.is_finite());
+            part.n > 0 && positive && finite && part.place().inverses.iter().all(|x| *x > 0.0 && x.is_finite())
+        };
+        if self.prior.mean.len() != n_cols {
+            Err(misfit("it has another number of columns"))
+        } else if self.clusters.len() != n_rows || counts != self.counts() {
+            Err(misfit("its clusters have other rows"))
+        } else if !self.parts.iter().all(is_sound) {
+            Err(misfit("a covariance is none"))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// What was known before.
+    pub(crate) fn prior(&self) -> &Prior {
+        &self.prior
+    }
+
+    /// Number of clusters, all of which have rows.
+    pub(crate) fn n_clusters(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The number of rows of each cluster.
+    pub(crate) fn counts(&self) -> Vec<usize> {
+        self.parts.iter().map(|part| part.n).collect()
+    }
+
+    /// The cluster of each row.
+    pub(crate) fn clusters(&self) -> &[usize] {
+        &self.clusters
+    }
+
+    /// The expected mean of a cluster: that of its rows, drawn a little to that of the prior.
+    pub(crate) fn mean(&self, cluster: usize) -> &[f64] {
+        &self.parts[cluster].mean
+    }
+
+    /// The expected variance of each column in a cluster; one over the expected precision where the variance has no
+    /// expectation.
+    pub(crate) fn variances(&self, cluster: usize) -> Vec<f64> {
+        let part = &self.parts[cluster];
+        let d = if self.prior.shape == Shape::Full { self.prior.mean.len() as f64 } else { 1.0 };
+        let nu = self.prior.nu + part.n as f64 - d + 1.0;
+        let divisor = if nu > 2.0 { nu - 2.0 } else { nu };
+        part.sums(self.prior.shape).iter().map(|sum| sum / divisor).collect()
+    }
+
+    /// ln p(clusters) + ln p(rows | clusters): what a good partition has more of.
+    pub(crate) fn ln_joint(&self) -> f64 {
+        let rows: f64 = self.parts.iter().map(|part| part.ln_marginal(&self.prior)).sum();
+        rows + ln_partition(self.prior.alpha, self.parts.iter().map(|part| part.n))
+    }
+
+    /// Whether these are the rows it is of.
+    fn fits(&self, rows: &Matrix) -> Result<()> {
+        if (rows.n_rows(), rows.n_cols()) == (self.clusters.len(), self.prior.mean.len()) {
+            return Ok(());
+        }
+        let (n, d) = (self.clusters.len(), self.prior.mean.len());
+        Err(Error::input(format!(
+            "the mixture is one of {n} rows of {d} columns, got {} of {}",
+            rows.n_rows(),
+            rows.n_cols()
+        )))
+    }
+}
+
+/// Whether all values are numbers that a mixture can square.
+fn check_rows(rows: &Matrix) -> Result<()> {
+    let bad = |x: &f64| x.is_nan() || x.abs() > MOST;
+    match rows.rows().enumerate().find_map(|(i, row)| row.iter().position(bad).map(|j| (i, j))) {
+        None => Ok(()),
+        Some((i, j)) => Err(Error::input(format!(
+            "row {} has {:e} in column {}; clusters are found in numbers from -{MOST:e} to {MOST:e}: scale the columns",
+            i + 1,
+            rows.get(i, j),
+            j + 1
+        ))),
+    }
+}
+
+/// Numbers without gaps in the order of the old ones, and how many there are.
+fn compact(clusters: &[usize]) -> (Vec<usize>, usize) {
+    let mut seen: Vec<usize> = clusters.to_vec();
+    seen.sort_unstable();
+    seen.dedup();
+    // Each is there.
+    let place = |k: &usize| seen.binary_search(k).unwrap_or(0);
+    (clusters.iter().map(place).collect(), seen.len())
+}
+
+fn stopped() -> Error {
+    Error::Stopped("stopped while rows were dealt to clusters".into())
+}

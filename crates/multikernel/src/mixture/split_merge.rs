@@ -1,0 +1,267 @@
+//! Steps that single rows cannot take: a cluster into two, two into one.
+
+use super::build::members;
+use super::cluster::{Cluster, Scratch};
+use super::sweep::one;
+use super::{Mixture, Prior, Witness, stopped};
+use crate::dist::{Rng, ln_gamma_function};
+use crate::error::Result;
+use crate::linalg::Matrix;
+use crate::simd::{exp, ln};
+
+/// Scans of the rows between two clusters before a split is proposed.
+const SCANS: usize = 3;
+/// Rows after which it is asked whether to stop.
+const ROWS: usize = 256;
+
+/// How many steps were proposed, and how many taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Moves {
+    /// All proposals.
+    pub(crate) proposed: usize,
+    /// Splits that were taken.
+    pub(crate) splits: usize,
+    /// Merges that were taken.
+    pub(crate) merges: usize,
+}
+
+impl Mixture {
+    /// Split and merge steps (Jain and Neal 2004): two rows are drawn; if they share a cluster its split is proposed, else the
+    /// merge of theirs. A split begins with rows dealt one after the other to the two and some scans between them, and both are
+    /// accepted so that the law stays.
+    ///
+    /// Says for each cluster afterwards whose place it takes over: both halves of a split that of the whole, a merged one that
+    /// of the larger. What the witness knows cancels in a split; in a merge it counts for the rows that change, at the place
+    /// their new cluster takes over, so with a witness the law is left alone only in that sense. Stopped, it leaves the mixture
+    /// as it was.
+    ///
+    /// Cost: that of some 12 densities for each row of the clusters that were touched, on the calling thread.
+    pub(crate) fn split_merge(
+        &mut self,
+        rows: &Matrix,
+        witness: &dyn Witness,
+        n_moves: usize,
+        rng: &mut Rng,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<(Vec<usize>, Moves)> {
+        self.fits(rows)?;
+        let lists = members(&self.clusters, self.parts.len()).into_iter();
+        let groups = self.parts.iter().cloned().zip(lists).enumerate();
+        let groups = groups.map(|(origin, (part, rows))| Some(Group { part, rows, origin })).collect();
+        let mut work = Work {
+            prior: &self.prior,
+            rows,
+            witness,
+            groups,
+            clusters: self.clusters.clone(),
+            stop,
+            moves: Moves::default(),
+        };
+        for _ in 0..if rows.n_rows() > 1 { n_moves } else { 0 } {
+            work.propose(rng)?;
+        }
+        let (groups, moves) = (work.groups, work.moves);
+        let kept: Vec<Group> = groups.into_iter().flatten().collect();
+        let origins = kept.iter().map(|group| group.origin).collect();
+        for (k, group) in kept.iter().enumerate() {
+            group.rows.iter().for_each(|&i| self.clusters[i] = k);
+        }
+        self.parts = kept.into_iter().map(|group| group.part).collect();
+        Ok((origins, moves))
+    }
+}
+
+/// A cluster and its rows, ascending.
+struct Group {
+    part: Cluster,
+    rows: Vec<usize>,
+    /// Whose witness it has.
+    origin: usize,
+}
+
+struct Work<'a> {
+    prior: &'a Prior,
+    rows: &'a Matrix,
+    witness: &'a dyn Witness,
+    /// Places of clusters that were merged into others stay empty.
+    groups: Vec<Option<Group>>,
+    clusters: Vec<usize>,
+    stop: &'a (dyn Fn() -> bool + Sync),
+    moves: Moves,
+}
+
+impl Work<'_> {
+    fn propose(&mut self, rng: &mut Rng) -> Result<()> {
+        let n = self.rows.n_rows();
+        let first = rng.below(n);
+        let second = (first + 1 + rng.below(n - 1)) % n;
+        self.moves.proposed += 1;
+        let ends = [first, second];
+        if self.clusters[first] == self.clusters[second] { self.split(ends, rng) } else { self.merge(ends, rng) }
+    }
+
+    fn split(&mut self, ends: [usize; 2], rng: &mut Rng) -> Result<()> {
+        let place = self.clusters[ends[0]];
+        let Some(whole) = self.groups[place].take() else { return Ok(()) };
+        let others = whole.rows.iter().copied().filter(|i| !ends.contains(i)).collect();
+        let mut pair = Pair::launch(self, ends, others, rng)?;
+        let ln_proposal = pair.scan(None, rng)?;
+        let halves = pair.groups(whole.origin);
+        let ratio = self.ln_joint(&halves) - self.ln_joint(std::slice::from_ref(&whole)) - ln_proposal;
+        if ln(1.0 - rng.uniform()) < ratio {
+            let [one, other] = halves;
+            let new = self.groups.len();
+            other.rows.iter().for_each(|&i| self.clusters[i] = new);
+            self.groups[place] = Some(one);
+            self.groups.push(Some(other));
+            self.moves.splits += 1;
+        } else {
+            self.groups[place] = Some(whole);
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, ends: [usize; 2], rng: &mut Rng) -> Result<()> {
+        let places = ends.map(|i| self.clusters[i]);
+        let (Some(one), Some(other)) = (self.groups[places[0]].take(), self.groups[places[1]].take()) else {
+            return Ok(());
+        };
+        let mut all: Vec<usize> = one.rows.iter().chain(&other.rows).copied().collect();
+        all.sort_unstable();
+        let others = all.iter().copied().filter(|i| !ends.contains(i)).collect();
+        let mut pair = Pair::launch(self, ends, others, rng)?;
+        let sides: Vec<usize> = pair.others.iter().map(|&i| usize::from(self.clusters[i] == places[1])).collect();
+        let ln_reverse = pair.scan(Some(&sides), rng)?;
+        let (large, small) = if one.rows.len() >= other.rows.len() { (&one, &other) } else { (&other, &one) };
+        let known = |i: &usize| self.witness.known(*i, large.origin) - self.witness.known(*i, small.origin);
+        let gained: f64 = if large.origin == small.origin { 0.0 } else { small.rows.iter().map(known).sum() };
+        let whole = [self.group(all, large.origin)];
+        let halves = [one, other];
+        let ratio = self.ln_joint(&whole) - self.ln_joint(&halves) + ln_reverse + gained;
+        // A ratio that is no number is none.
+        if ln(1.0 - rng.uniform()) < ratio {
+            let [whole] = whole;
+            halves[1].rows.iter().for_each(|&i| self.clusters[i] = places[0]);
+            self.groups[places[0]] = Some(whole);
+            self.moves.merges += 1;
+        } else {
+            let [one, other] = halves;
+            (self.groups[places[0]], self.groups[places[1]]) = (Some(one), Some(other));
+        }
+        Ok(())
+    }
+
+    fn group(&self, rows: Vec<usize>, origin: usize) -> Group {
+        Group { part: one(self.prior, self.rows, &rows), rows, origin }
+    }
+
+    /// ln p of the partition and of the rows, as far as these clusters have to do with it.
+    fn ln_joint(&self, groups: &[Group]) -> f64 {
+        let of = |group: &Group| {
+            ln(self.prior.alpha) + ln_gamma_function(group.part.n as f64) + group.part.ln_marginal(self.prior)
+        };
+        groups.iter().map(of).sum()
+    }
+}
+
+/// Two clusters, each of which keeps its own of the two rows drawn, and the rows that are dealt between them.
+struct Pair<'a> {
+    prior: &'a Prior,
+    rows: &'a Matrix,
+    stop: &'a (dyn Fn() -> bool + Sync),
+    ends: [usize; 2],
+    parts: [Cluster; 2],
+    others: Vec<usize>,
+    /// Which of the two each of the others is in.
+    sides: Vec<usize>,
+    scratch: Scratch,
+}
+
+impl<'a> Pair<'a> {
+    /// The state a proposal starts from: it knows nothing of where the rows are now, or a step back would not be as likely.
+    fn launch(work: &Work<'a>, ends: [usize; 2], mut others: Vec<usize>, rng: &mut Rng) -> Result<Pair<'a>> {
+        rng.shuffle(&mut others);
+        let mut scratch = Scratch::new(work.rows.n_cols());
+        let parts = ends.map(|i| {
+            let mut part = Cluster::empty(work.prior);
+            part.add(work.prior, work.rows.row(i), &mut scratch);
+            part
+        });
+        let (prior, rows, stop) = (work.prior, work.rows, work.stop);
+        let mut pair = Pair { prior, rows, stop, ends, parts, others, sides: vec![], scratch };
+        for k in 0..pair.others.len() {
+            pair.ask(k)?;
+            let x = rows.row(pair.others[k]);
+            let values = pair.parts.each_ref().map(|part| part.ln_joint(prior.shape, x, &mut pair.scratch));
+            let side = usize::from(rng.uniform() >= share(values));
+            pair.parts[side].add(prior, x, &mut pair.scratch);
+            pair.sides.push(side);
+        }
+        for _ in 0..SCANS {
+            pair.scan(None, rng)?;
+        }
+        Ok(pair)
+    }
+
+    fn ask(&self, k: usize) -> Result<()> {
+        if k.is_multiple_of(ROWS) && (self.stop)() { Err(stopped()) } else { Ok(()) }
+    }
+
+    /// Deals the rows once more, each given all others, or to the sides that are given; ln of the probability of what was dealt.
+    fn scan(&mut self, given: Option<&[usize]>, rng: &mut Rng) -> Result<f64> {
+        let mut sum = 0.0;
+        for k in 0..self.others.len() {
+            self.ask(k)?;
+            let (own, x) = (self.sides[k], self.rows.row(self.others[k]));
+            let mut values = [0.0; 2];
+            values[1 - own] = self.parts[1 - own].ln_joint(self.prior.shape, x, &mut self.scratch);
+            values[own] = match self.parts[own].ln_joint_without(self.prior.shape, x, &mut self.scratch) {
+                Some(value) => value,
+                None => self.rebuilt_without(k).ln_joint(self.prior.shape, x, &mut self.scratch),
+            };
+            let first = share(values);
+            let side = match given {
+                Some(sides) => sides[k],
+                None => usize::from(rng.uniform() >= first),
+            };
+            sum += ln(if side == 0 { first } else { share([values[1], values[0]]) });
+            if side != own {
+                self.carry(k, side);
+            }
+        }
+        Ok(sum)
+    }
+
+    fn carry(&mut self, k: usize, side: usize) {
+        let x = self.rows.row(self.others[k]);
+        if !self.parts[1 - side].remove(self.prior, x, &mut self.scratch) {
+            self.parts[1 - side] = self.rebuilt_without(k);
+        }
+        self.parts[side].add(self.prior, x, &mut self.scratch);
+        self.sides[k] = side;
+    }
+
+    /// The rows of one side but for one of the others.
+    fn members(&self, side: usize, without: Option<usize>) -> Vec<usize> {
+        let here = self.sides.iter().enumerate().filter(|&(k, &own)| own == side && Some(k) != without);
+        let mut rows: Vec<usize> = here.map(|(k, _)| self.others[k]).chain([self.ends[side]]).collect();
+        rows.sort_unstable();
+        rows
+    }
+
+    fn rebuilt_without(&self, k: usize) -> Cluster {
+        one(self.prior, self.rows, &self.members(self.sides[k], Some(k)))
+    }
+
+    fn groups(&self, origin: usize) -> [Group; 2] {
+        [0, 1].map(|side| {
+            let rows = self.members(side, None);
+            Group { part: one(self.prior, self.rows, &rows), rows, origin }
+        })
+    }
+}
+
+/// The share of the first of two weights, given by their logarithms.
+fn share(values: [f64; 2]) -> f64 {
+    1.0 / (1.0 + exp(values[1] - values[0]))
+}
