@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::features::{Features, Sparse};
 use crate::linalg::Matrix;
+use crate::simd::Buffer;
 use crate::stack::Precision;
 
 /// An array with exact bits.
@@ -235,6 +236,20 @@ impl Field for Vec<f64> {
     fn take(name: &str, record: &Record) -> Result<Self> {
         let (shape, data) = record.f64s(name)?;
         if shape.len() == 1 { Ok(data.to_vec()) } else { Err(wrong(name, "a vector")) }
+    }
+}
+
+impl Field for Buffer {
+    fn put(&self, name: &str, record: &mut Record) {
+        self.to_vec().put(name, record);
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        let values = record.take::<Vec<f64>>(name)?;
+        let memory = || Error::input(format!("no memory for the {} numbers of `{name}`", values.len()));
+        let mut buffer = Buffer::zeros(values.len()).ok_or_else(memory)?;
+        buffer.copy_from_slice(&values);
+        Ok(buffer)
     }
 }
 

@@ -8,6 +8,8 @@ mod bm3kl;
 mod bsvm;
 mod calibrate;
 mod choose;
+#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "its machines are there before the method is"))]
+mod cik;
 mod easymkl;
 mod evidence;
 mod fheuristic;

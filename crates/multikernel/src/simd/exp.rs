@@ -119,42 +119,10 @@ mod tests {
     use super::*;
     use crate::dist::Rng;
     use crate::simd::at_every_level;
-    use crate::simd::check::{LENGTHS, bits};
-
-    /// A sum of two numbers, the second at most half a unit in the last place of the first: some 106 bits.
-    #[derive(Clone, Copy, Debug)]
-    struct Double(f64, f64);
+    use crate::simd::check::{LENGTHS, around, bits, every_binade};
+    use crate::simd::double::Double;
 
     const LN2: Double = Double(std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17);
-
-    #[inline(always)]
-    fn two_sum(a: f64, b: f64) -> Double {
-        let sum = a + b;
-        let part = sum - a;
-        Double(sum, (a - (sum - part)) + (b - part))
-    }
-
-    impl Double {
-        #[inline(always)]
-        fn plus(self, other: Double) -> Double {
-            let Double(high, middle) = two_sum(self.0, other.0);
-            let Double(middle, low) = two_sum(middle, self.1 + other.1);
-            let Double(high, middle) = two_sum(high, middle);
-            two_sum(high, middle + low)
-        }
-
-        #[inline(always)]
-        fn times(self, other: Double) -> Double {
-            let high = self.0 * other.0;
-            let low = self.0.mul_add(other.0, -high) + self.0.mul_add(other.1, self.1 * other.0);
-            two_sum(high, low)
-        }
-
-        fn over(self, divisor: f64) -> Double {
-            let high = self.0 / divisor;
-            two_sum(high, ((-high).mul_add(divisor, self.0) + self.1) / divisor)
-        }
-    }
 
     /// Terms of the series: 0.35^26 / 26! is 3e-39.
     const TERMS: usize = 26;
@@ -195,20 +163,6 @@ mod tests {
             }
             worst
         }
-    }
-
-    /// Numbers of either sign of every binade, subnormal ones too.
-    fn every_binade(rng: &mut Rng, each: usize) -> Vec<f64> {
-        let normal = (1..2047u64).flat_map(|top| std::iter::repeat_n((top << 52, 52), each));
-        let subnormal = (0..52u32).flat_map(|bit| std::iter::repeat_n((1 << bit, bit), each));
-        let positive =
-            normal.chain(subnormal).map(|(top, bits)| f64::from_bits(top | (rng.bits() >> 12 >> (52 - bits))));
-        positive.flat_map(|x| [x, -x]).collect()
-    }
-
-    /// Numbers a few units in the last place around this one.
-    fn around(x: f64) -> impl Iterator<Item = f64> {
-        (-8i64..=8).map(move |step| f64::from_bits(x.to_bits().wrapping_add_signed(step)))
     }
 
     /// What the error can be at most, in units u = 2^-53 of results in [1/2, 1), for r in [-ln(2)/2, 0]:

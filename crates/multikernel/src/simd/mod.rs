@@ -7,10 +7,13 @@
 
 mod aligned;
 mod base;
+#[cfg(test)]
+mod double;
 mod exp;
 mod ln;
 mod profile;
 mod reduce;
+mod sincos;
 mod tile;
 mod transpose;
 mod triangular;
@@ -21,6 +24,7 @@ pub(crate) use exp::{decay_into, exp, exps};
 pub(crate) use ln::{ln, ln_of_normal};
 pub(crate) use profile::{COEFFICIENTS, LINE, Line, OCTAVE_BITS, add_moments, add_profile};
 pub(crate) use reduce::{MOST_RAISES, NARROW_RATES, Real};
+pub(crate) use sincos::sin_cos;
 pub(crate) use tile::{FEW, Lines, Tile, VECTOR, WIDE, sums};
 pub(crate) use transpose::{SIDE, transpose, transpose_raw};
 pub(crate) use triangular::{backward, divide, factor, forward, subtract_inner};
@@ -77,6 +81,20 @@ pub(crate) mod check {
     /// Numbers between -1 and 1.
     pub(crate) fn uniform(rng: &mut Rng, n: usize) -> Vec<f64> {
         (0..n).map(|_| 2.0 * rng.uniform() - 1.0).collect()
+    }
+
+    /// Numbers of either sign of every binade, subnormal ones too.
+    pub(crate) fn every_binade(rng: &mut Rng, each: usize) -> Vec<f64> {
+        let normal = (1..2047u64).flat_map(|top| std::iter::repeat_n((top << 52, 52), each));
+        let subnormal = (0..52u32).flat_map(|bit| std::iter::repeat_n((1 << bit, bit), each));
+        let positive =
+            normal.chain(subnormal).map(|(top, bits)| f64::from_bits(top | (rng.bits() >> 12 >> (52 - bits))));
+        positive.flat_map(|x| [x, -x]).collect()
+    }
+
+    /// Numbers a few units in the last place around this one.
+    pub(crate) fn around(x: f64) -> impl Iterator<Item = f64> {
+        (-8i64..=8).map(move |step| f64::from_bits(x.to_bits().wrapping_add_signed(step)))
     }
 
     /// Whole numbers between -8 and 8: thousands of products of them add up without rounding.

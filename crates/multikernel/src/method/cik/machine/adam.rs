@@ -1,0 +1,61 @@
+//! Steps of their own length for every number that is learned (Kingma and Ba 2015).
+
+use crate::simd::dispatched;
+
+/// How fast the running means of gradients and of their squares forget.
+const FORGET: [f64; 2] = [0.9, 0.999];
+/// Added to what is divided by.
+const SMALL: f64 = 1e-8;
+
+/// One step for all numbers: its factors, once the means are freed of where they began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    rate: f64,
+    root: f64,
+    /// The gradient is `scale` times the sum that is given, and `decay` times the number itself.
+    scale: f64,
+    decay: f64,
+}
+
+impl Step {
+    /// The step of this number, from 1.
+    pub(super) fn new(number: usize, rate: f64, scale: f64, decay: f64) -> Step {
+        let [first, second] = FORGET.map(|forget| 1.0 - power(forget, number));
+        Step { rate: rate / first, root: 1.0 / second.sqrt(), scale, decay }
+    }
+}
+
+/// By squaring: the same bits everywhere.
+fn power(base: f64, mut exponent: usize) -> f64 {
+    let (mut power, mut square) = (1.0, base);
+    while exponent > 0 {
+        if exponent % 2 == 1 {
+            power *= square;
+        }
+        square *= square;
+        exponent /= 2;
+    }
+    power
+}
+
+dispatched! {
+    /// Moves `values` against their gradient, the means of which it brings up to date.
+    pub(super) fn descend(step: Step, sums: &[f64], values: &mut [f64], means: &mut [f64], squares: &mut [f64]) {
+        for (((sum, value), mean), square) in sums.iter().zip(values).zip(means).zip(squares) {
+            let gradient = step.decay.mul_add(*value, step.scale * sum);
+            *mean = FORGET[0].mul_add(*mean, (1.0 - FORGET[0]) * gradient);
+            *square = FORGET[1].mul_add(*square, (1.0 - FORGET[1]) * (gradient * gradient));
+            *value -= step.rate * *mean / square.sqrt().mul_add(step.root, SMALL);
+        }
+    }
+}
+
+dispatched! {
+    /// Takes `values` into the mean of `count` of them, these the last.
+    pub(super) fn average(count: usize, values: &[f64], means: &mut [f64]) {
+        let share = 1.0 / count as f64;
+        for (value, mean) in values.iter().zip(means) {
+            *mean = share.mul_add(value - *mean, *mean);
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! The kernel machine of one cluster: random Fourier features whose scales are learned, and a linear classifier on them.
+//!
+//! Frequencies are `omega_i = sigma (.) noise_i` with standard normal noise, D of them; features of a row x are
+//! `D^-1/2 [cos(omega_i'x), sin(omega_i'x)]`, and their inner products tend to the Gaussian kernel
+//! `exp(-1/2 sum_j sigma_j^2 (x_j - y_j)^2)`. Scores are `f = W features`, a row of W for each class. Training goes down
+//! `lambda/2 |W|^2 +` the mean Crammer-Singer hinge loss of mini-batches, in W and sigma.
+
+mod adam;
+mod hinge;
+mod step;
+mod strips;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+pub(crate) use hinge::{ln_softmin, losses, softmin};
+use step::Work;
+use strips::{FACTORS, FEATURES, GROUP, PARTIAL, STRIP, across, add_scores, features};
+
+use crate::dist::{Rng, normal};
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+use crate::record;
+use crate::simd::{Buffer, Lines, VECTOR};
+
+/// How a machine learns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rates {
+    /// Weight of `|W|^2 / 2` beside the mean loss.
+    pub(crate) lambda: f64,
+    /// Length of the steps of W.
+    pub(crate) weights: f64,
+    /// Length of the steps of sigma.
+    pub(crate) sigma: f64,
+    /// Rows of a mini-batch.
+    pub(crate) batch: usize,
+}
+
+impl Default for Rates {
+    fn default() -> Self {
+        Rates { lambda: 1e-4, weights: 1e-2, sigma: 1e-3, batch: 64 }
+    }
+}
+
+record! {
+    /// A kernel machine: frequencies, and what was learned so far.
+    ///
+    /// Frequencies are kept in strips of 24; the last is filled up with zeros, whose weights stay zero.
+    #[derive(Clone, Debug)]
+    pub(crate) struct Machine {
+        n_features: usize,
+        n_frequencies: usize,
+        n_classes: usize,
+        /// Strip after strip, a line of its frequencies for each column.
+        noise: Buffer,
+        learned: Learned,
+    }
+}
+
+record! {
+    /// What changes in training.
+    #[derive(Clone, Debug, Default)]
+    struct Learned {
+        sigma: Buffer,
+        /// W: strip after strip, class after class, the factors of cosines, then those of sines.
+        weights: Buffer,
+        /// Running means of gradients and of their squares.
+        sigma_means: Buffer,
+        sigma_squares: Buffer,
+        weight_means: Buffer,
+        weight_squares: Buffer,
+        n_steps: usize,
+        /// Means of sigma and W over the last steps, so many; empty where nobody asked for them.
+        average_sigma: Buffer,
+        average_weights: Buffer,
+        n_averaged: usize,
+    }
+}
+
+/// Groups of rows whose scores are added up at a time: what they need stays near the processor.
+const GROUPS: usize = 4;
+
+impl Machine {
+    /// A machine that knows nothing: W = 0, sigma = d^-1/2, fresh noise.
+    ///
+    /// # Errors
+    /// No memory for it.
+    pub(crate) fn new(n_features: usize, n_frequencies: usize, n_classes: usize, rng: &mut Rng) -> Result<Machine> {
+        let n_strips = n_frequencies.div_ceil(STRIP);
+        let mut noise = zeros(&[n_strips, n_features, STRIP])?;
+        for i in 0..n_frequencies {
+            for j in 0..n_features {
+                noise[(i / STRIP * n_features + j) * STRIP + i % STRIP] = normal(rng);
+            }
+        }
+        let weights = zeros(&[n_strips, n_classes, FACTORS])?;
+        let mut sigma = zeros(&[n_features])?;
+        sigma.fill(1.0 / (n_features as f64).sqrt());
+        let learned = Learned {
+            sigma_means: zeros(&[n_features])?,
+            sigma_squares: zeros(&[n_features])?,
+            weight_means: weights.clone(),
+            weight_squares: weights.clone(),
+            sigma,
+            weights,
+            ..Learned::default()
+        };
+        Ok(Machine { n_features, n_frequencies, n_classes, noise, learned })
+    }
+
+    /// Whether it is a machine for rows of so many columns and for so many classes: for those read from files.
+    pub(crate) fn check(&self, n_features: usize, n_classes: usize) -> Result<()> {
+        let learned = &self.learned;
+        let n_strips = self.n_frequencies.div_ceil(STRIP);
+        let is = |buffers: &[&Buffer], sizes: [usize; 3]| {
+            let size = sizes.iter().try_fold(1usize, |size, n| size.checked_mul(*n));
+            buffers.iter().all(|buffer| Some(buffer.len()) == size)
+        };
+        let averages = learned.n_averaged > 0 || !learned.average_sigma.is_empty();
+        let fits = (self.n_features, self.n_classes) == (n_features, n_classes)
+            && self.n_frequencies > 0
+            && is(&[&self.noise], [n_strips, n_features, STRIP])
+            && is(&[&learned.sigma, &learned.sigma_means, &learned.sigma_squares], [n_features, 1, 1])
+            && is(&[&learned.weights, &learned.weight_means, &learned.weight_squares], [n_strips, n_classes, FACTORS])
+            && is(&[&learned.average_sigma], [if averages { n_features } else { 0 }, 1, 1])
+            && is(&[&learned.average_weights], [if averages { n_strips } else { 0 }, n_classes, FACTORS]);
+        if fits { Ok(()) } else { Err(Error::input("the arrays of a kernel machine do not fit together")) }
+    }
+
+    /// Makes `n_steps` steps on mini-batches of `members`, which are rows, taken in this order and from the beginning again:
+    /// who calls shuffles them. A batch has no row twice unless `members` has.
+    ///
+    /// Cost: some `D (4 d + 4 M)` operations and a sine and a cosine for each row of a batch and frequency; rows that keep the
+    /// margin cost half of that. A step has the same bits everywhere.
+    ///
+    /// # Errors
+    /// It was stopped, and is what it was before; no memory.
+    pub(crate) fn train(
+        &mut self,
+        rows: &Matrix,
+        codes: &[usize],
+        members: &[usize],
+        n_steps: usize,
+        rates: &Rates,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<()> {
+        let size = rates.batch.max(1).min(members.len());
+        let (mut learned, mut work) = (self.learned.clone(), Work::new(self, size)?);
+        let n_steps = if members.is_empty() { 0 } else { n_steps };
+        let mut next = 0;
+        for _ in 0..n_steps {
+            if stop() {
+                return Err(Error::Stopped("stopped while a kernel machine was trained".into()));
+            }
+            let batch = (next..next + size).map(|i| members[i % members.len()]);
+            work.step(self, &mut learned, rows, codes, batch, rates);
+            next = (next + size) % members.len();
+        }
+        self.learned = learned;
+        Ok(())
+    }
+
+    /// Begins to average sigma and W over the steps from here on.
+    pub(crate) fn begin_average(&mut self) {
+        let learned = &mut self.learned;
+        (learned.average_sigma, learned.average_weights) = (learned.sigma.clone(), learned.weights.clone());
+        learned.n_averaged = 0;
+    }
+
+    /// Puts the averages in place of sigma and W, and ends averaging; does nothing where it was not begun.
+    pub(crate) fn take_average(&mut self) {
+        let learned = &mut self.learned;
+        let averages = (std::mem::take(&mut learned.average_sigma), std::mem::take(&mut learned.average_weights));
+        if std::mem::take(&mut learned.n_averaged) > 0 {
+            (learned.sigma, learned.weights) = averages;
+        }
+    }
+
+    /// The scores of the rows `which`, one for each class, row after row.
+    ///
+    /// Scores of a row are the same bits in any block. Cost: `D (2 d + 4 M)` operations and a sine and a cosine for each row
+    /// and frequency; a call makes some small buffers, so blocks of some hundred rows are best.
+    ///
+    /// # Panics
+    /// If `out` has not room for them.
+    pub(crate) fn scores(&self, rows: &Matrix, which: &[usize], out: &mut [f64]) -> Result<()> {
+        self.score(which.len(), |i| rows.row(which[i]), out)
+    }
+
+    /// [`Machine::scores`] of neighbouring rows.
+    pub(crate) fn scores_of_range(&self, rows: &Matrix, which: Range<usize>, out: &mut [f64]) -> Result<()> {
+        self.score(which.len(), |i| rows.row(which.start + i), out)
+    }
+
+    fn score<'a>(&self, n: usize, row: impl Fn(usize) -> &'a [f64], out: &mut [f64]) -> Result<()> {
+        const ROWS: usize = GROUPS * GROUP;
+        let mut points = zeros(&[self.n_features, ROWS])?;
+        let mut partial = zeros(&[GROUPS, self.n_classes, PARTIAL])?;
+        let mut room = zeros(&[FEATURES])?;
+        for first in (0..n).step_by(ROWS) {
+            let taken = ROWS.min(n - first);
+            (0..taken).for_each(|b| self.put_point(&self.learned.sigma, row(first + b), &mut points[b..], ROWS));
+            let n_groups = taken.div_ceil(GROUP);
+            partial.fill(0.0);
+            for s in 0..self.n_strips() {
+                for (g, partial) in self.of_groups(&mut partial).enumerate().take(n_groups) {
+                    self.features(s, Lines::new(&points, ROWS).skip(0, g * GROUP), &mut room);
+                    add_scores(&room, self.strip(&self.learned.weights, s), partial);
+                }
+            }
+            let out = &mut out[first * self.n_classes..(first + taken) * self.n_classes];
+            self.put_scores(&partial, out);
+        }
+        Ok(())
+    }
+
+    /// How much each column counts: `|sigma_j|`, the inverse width of the kernel along it.
+    pub(crate) fn relevance(&self) -> Vec<f64> {
+        self.learned.sigma.iter().map(|sigma| sigma.abs()).collect()
+    }
+
+    fn n_strips(&self) -> usize {
+        self.n_frequencies.div_ceil(STRIP)
+    }
+
+    /// Puts a row, scaled, into a column of the points.
+    fn put_point(&self, sigma: &[f64], row: &[f64], points: &mut [f64], stride: usize) {
+        let columns = points.iter_mut().step_by(stride);
+        columns.zip(row).zip(sigma).for_each(|((point, x), sigma)| *point = x * sigma);
+    }
+
+    /// The features of a group of points on a strip.
+    fn features(&self, strip: usize, points: Lines<'_>, out: &mut [f64]) {
+        features(points, &self.noise[strip * self.n_features * STRIP..], self.n_features, out);
+    }
+
+    /// The part of a strip in what is kept like the weights.
+    fn strip<'a>(&self, weights: &'a [f64], strip: usize) -> &'a [f64] {
+        let size = self.n_classes * FACTORS;
+        &weights[strip * size..(strip + 1) * size]
+    }
+
+    /// The partial sums of each group of rows.
+    fn of_groups<'a>(&self, partial: &'a mut [f64]) -> impl Iterator<Item = &'a mut [f64]> {
+        partial.chunks_exact_mut((self.n_classes * PARTIAL).max(1))
+    }
+
+    /// Adds partial sums up to scores, row after row.
+    fn put_scores(&self, partial: &[f64], out: &mut [f64]) {
+        let (scale, partial) = (self.scale(), partial.as_chunks::<VECTOR>().0);
+        for (row, out) in out.chunks_exact_mut(self.n_classes.max(1)).enumerate() {
+            for (m, out) in out.iter_mut().enumerate() {
+                *out = scale * across(&partial[(row / GROUP * self.n_classes + m) * GROUP + row % GROUP]);
+            }
+        }
+    }
+
+    /// D^-1/2.
+    fn scale(&self) -> f64 {
+        1.0 / (self.n_frequencies as f64).sqrt()
+    }
+}
+
+/// A buffer of as many zeros as the product of the sizes says.
+fn zeros(sizes: &[usize]) -> Result<Buffer> {
+    let size = sizes.iter().try_fold(1usize, |size, n| size.checked_mul(*n));
+    size.and_then(Buffer::zeros).ok_or_else(|| {
+        Error::input(format!(
+            "no memory for a kernel machine with an array of {sizes:?} numbers; use fewer frequencies"
+        ))
+    })
+}

@@ -1,0 +1,174 @@
+//! The loops of a machine, over one strip of frequencies each: what they read and write stays in the cache nearest to the
+//! processor.
+//!
+//! Rows are taken in groups of [`GROUP`]. The features of a group on a strip are a tile of cosines, row after row, and one of
+//! sines. Every sum is fused and in a fixed order, so the bits depend neither on the instruction set nor on the group.
+
+use crate::simd::{FEW, Lines, Tile, VECTOR, WIDE, dispatched, sin_cos, sums};
+
+/// Frequencies of a strip.
+pub(super) const STRIP: usize = WIDE;
+/// Rows of a group.
+pub(super) const GROUP: usize = FEW;
+/// Numbers of a tile.
+const TILE: usize = STRIP * GROUP;
+/// Cosines and sines of a group on a strip.
+pub(super) const FEATURES: usize = 2 * TILE;
+/// Factors of the cosines and sines of a strip for one class.
+pub(super) const FACTORS: usize = 2 * STRIP;
+/// Partial sums of a group for one class: a vector for each row.
+pub(super) const PARTIAL: usize = GROUP * VECTOR;
+/// Vectors of a line of a strip.
+const VECTORS: usize = STRIP / VECTOR;
+/// Rows whose scores are added up together: so many vectors times two classes leave registers for what is multiplied.
+const QUAD: usize = 4;
+
+/// The features of a group of rows on a strip: `points` has a line for each column with the rows side by side, `noise` one with
+/// the frequencies side by side.
+pub(super) fn features(points: Lines<'_>, noise: &[f64], n_features: usize, out: &mut [f64]) {
+    let mut tile: Tile = [[0.0; STRIP]; GROUP];
+    sums(points, GROUP, Lines::new(noise, STRIP), STRIP, n_features, &mut tile);
+    let (cosines, sines) = out.split_at_mut(TILE);
+    sin_cos(tile.as_flattened(), sines, cosines);
+}
+
+dispatched! {
+    /// Adds what a strip gives to the scores of a group of rows, in [`PARTIAL`] sums for each class.
+    pub(super) fn add_scores(features: &[f64], weights: &[f64], partial: &mut [f64]) {
+        let features = features.as_chunks::<VECTOR>().0;
+        let weights = weights.as_chunks::<VECTOR>().0.as_chunks::<{ 2 * VECTORS }>().0;
+        let partial = partial.as_chunks_mut::<VECTOR>().0.as_chunks_mut::<QUAD>().0;
+        let (pairs, last) = weights.as_chunks::<2>();
+        let (paired, single) = partial.split_at_mut(pairs.len() * 4);
+        for (weights, partial) in pairs.iter().zip(paired.chunks_exact_mut(4)) {
+            let [first, second, third, fourth] = partial else { return };
+            add_quad([&weights[0], &weights[1]], features, [first, third]);
+            add_quad([&weights[0], &weights[1]], &features[QUAD * VECTORS..], [second, fourth]);
+        }
+        for (weights, partial) in last.iter().zip(single.chunks_exact_mut(2)) {
+            let [first, second] = partial else { return };
+            add_quad([weights], features, [first]);
+            add_quad([weights], &features[QUAD * VECTORS..], [second]);
+        }
+    }
+}
+
+/// [`add_scores`] of four rows, the first of `features`, and some classes.
+#[inline(always)]
+fn add_quad<const C: usize>(
+    weights: [&[[f64; VECTOR]; 2 * VECTORS]; C],
+    features: &[[f64; VECTOR]],
+    partial: [&mut [[f64; VECTOR]; QUAD]; C],
+) {
+    let halves = [&features[..QUAD * VECTORS], &features[GROUP * VECTORS..(GROUP + QUAD) * VECTORS]];
+    let mut sums: [[[f64; VECTOR]; QUAD]; C] = std::array::from_fn(|c| *partial[c]);
+    for (h, half) in halves.into_iter().enumerate() {
+        for v in 0..VECTORS {
+            for r in 0..QUAD {
+                for c in 0..C {
+                    let (x, w) = (&half[r * VECTORS + v], &weights[c][h * VECTORS + v]);
+                    for l in 0..VECTOR {
+                        sums[c][r][l] = x[l].mul_add(w[l], sums[c][r][l]);
+                    }
+                }
+            }
+        }
+    }
+    partial.into_iter().zip(sums).for_each(|(partial, sums)| *partial = sums);
+}
+
+/// The sum of a vector, always in this order.
+#[inline(always)]
+pub(super) fn across(v: &[f64; VECTOR]) -> f64 {
+    ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]))
+}
+
+/// A row that misses the margin: its place in the batch, its label, and the class that comes too close.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Miss {
+    pub(super) row: usize,
+    pub(super) label: usize,
+    pub(super) rival: usize,
+}
+
+/// The cosines and sines of a row on a strip, of all groups' features there.
+#[inline(always)]
+fn of_row(features: &[f64], row: usize) -> (&[f64; STRIP], &[f64; STRIP]) {
+    let lines = features.as_chunks::<STRIP>().0;
+    let at = row / GROUP * 2 * GROUP + row % GROUP;
+    (&lines[at], &lines[at + GROUP])
+}
+
+dispatched! {
+    /// How the losses of the rows that miss the margin change with the phases of a strip, a line for each:
+    /// `(v_rival - v_label) cos - (u_rival - u_label) sin` for factors u of cosines and v of sines.
+    pub(super) fn slopes(features: &[f64], weights: &[f64], misses: &[Miss], out: &mut [f64]) {
+        let (weights, out) = (weights.as_chunks::<STRIP>().0, out.as_chunks_mut::<STRIP>().0);
+        for (miss, out) in misses.iter().zip(out) {
+            let (cosines, sines) = of_row(features, miss.row);
+            let (up, down) = (&weights[2 * miss.rival..][..2], &weights[2 * miss.label..][..2]);
+            for i in 0..STRIP {
+                let (u, v) = (up[0][i] - down[0][i], up[1][i] - down[1][i]);
+                out[i] = v.mul_add(cosines[i], -(u * sines[i]));
+            }
+        }
+    }
+}
+
+/// Rows that misses add to or take from the gradient of each class, class after class: place in the batch, and sign.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ballots {
+    ends: Vec<usize>,
+    ballots: Vec<(usize, f64)>,
+}
+
+impl Ballots {
+    /// Sorts the misses by class.
+    pub(super) fn set(&mut self, misses: &[Miss], n_classes: usize) {
+        self.ends.clear();
+        self.ballots.clear();
+        for class in 0..n_classes {
+            for miss in misses {
+                if miss.rival == class {
+                    self.ballots.push((miss.row, 1.0));
+                } else if miss.label == class {
+                    self.ballots.push((miss.row, -1.0));
+                }
+            }
+            self.ends.push(self.ballots.len());
+        }
+    }
+}
+
+dispatched! {
+    /// The sums of features by which the losses grow with the factors of a strip, class after class.
+    pub(super) fn class_sums(features: &[f64], ballots: &Ballots, out: &mut [f64]) {
+        let mut begin = 0;
+        for (&end, out) in ballots.ends.iter().zip(out.as_chunks_mut::<FACTORS>().0) {
+            let mut sums = [[0.0f64; STRIP]; 2];
+            for &(row, sign) in &ballots.ballots[begin..end] {
+                let (cosines, sines) = of_row(features, row);
+                for i in 0..STRIP {
+                    sums[0][i] = sign.mul_add(cosines[i], sums[0][i]);
+                    sums[1][i] = sign.mul_add(sines[i], sums[1][i]);
+                }
+            }
+            out.copy_from_slice(sums.as_flattened());
+            begin = end;
+        }
+    }
+}
+
+dispatched! {
+    /// Adds `sum_i noise_ji by_ji` of some columns j and a strip of frequencies i to the partial sums of the columns.
+    pub(super) fn add_weighted(noise: &[f64], by: &[[f64; STRIP]], partial: &mut [f64]) {
+        let (noise, partial) = (noise.as_chunks::<STRIP>().0, partial.as_chunks_mut::<VECTOR>().0);
+        for ((noise, by), partial) in noise.iter().zip(by).zip(partial) {
+            for v in 0..VECTORS {
+                for l in 0..VECTOR {
+                    partial[l] = noise[v * VECTOR + l].mul_add(by[v * VECTOR + l], partial[l]);
+                }
+            }
+        }
+    }
+}
