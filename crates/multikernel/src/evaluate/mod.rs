@@ -1,7 +1,10 @@
-//! How good a method is, and whether two methods differ: metrics of one split, paired comparison over many.
+//! How good a method is, and whether two methods differ: metrics of one split, paired comparison over many,
+//! indices of clusterings.
 
 mod ablate;
+mod agreement;
 mod bootstrap;
+mod clusters;
 mod kernels;
 mod metrics;
 mod paired;
@@ -9,7 +12,9 @@ mod protocol;
 mod student;
 
 pub use ablate::ablations;
+pub use agreement::{adjusted_rand, nmi, purity, rand_index};
 pub use bootstrap::bootstrap;
+pub use clusters::{ClusterIndices, davies_bouldin, dunn, silhouette};
 pub use kernels::KernelSummary;
 pub use metrics::{Metrics, auprc, auroc, brier, calibration_error, log_loss};
 pub use paired::{Paired, compare, compare_with_first};

@@ -16,6 +16,7 @@ macro_rules! in_precision {
 mod core;
 mod cost;
 mod cut;
+mod distances;
 mod given;
 mod layout;
 mod mixture;
@@ -36,6 +37,7 @@ use crate::simd::Real;
 
 use self::core::{Core, Element, Store};
 use cut::Cut;
+pub(crate) use distances::Distances;
 pub use given::Points;
 pub use mixture::{Inner, Mixture};
 use ops::{Watch, apply, block, collect, project, unfold};
