@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Evaluate(Evaluate),
     /// Learn from rows as they come, each predicted before it is learned
     Online(Online),
+    /// Find clusters of rows, with labels or without
+    Cluster(Cluster),
     /// Show what a model holds: method, settings, kernel weights
     Inspect(Inspect),
     /// Write what a method drew, draw by draw, to a table
@@ -202,6 +204,9 @@ pub(crate) struct Predict {
     /// Add a column of class probability for each class (models trained with --proba, or of methods that have them)
     #[arg(long)]
     pub(crate) proba: bool,
+    /// Add a column of the cluster of each row, and one of its density where there is one (models of cik, dpm and mkc)
+    #[arg(long)]
+    pub(crate) clusters: bool,
     /// Add a column of score for each class: larger is more likely
     #[arg(long, conflicts_with = "proba")]
     pub(crate) scores: bool,
@@ -251,6 +256,39 @@ pub(crate) struct Evaluate {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) planning: Planning,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "dpm and mkc want no labels; a column that is called label, class, target or y, or that --label names, is left out
+of the rows and compared with the clusters. cik needs labels. `predict --clusters` tells the clusters of other rows.
+
+Examples:
+  multikernel cluster rows.csv
+  multikernel cluster sonar --method cik --set beta=3 --model m.multikernel --out clusters.csv
+  multikernel cluster --view rna=rna.csv --view meth=meth.csv --method mkc --set clusters=4 --json"
+)]
+pub(crate) struct Cluster {
+    /// File with rows, `-`, or a bundled set; or give --view NAME=FILE
+    pub(crate) data: Option<String>,
+    /// The method: cik, dpm or mkc
+    #[arg(long, short, value_name = "NAME", default_value = "dpm")]
+    pub(crate) method: String,
+    /// File for the cluster of each row: a table with the columns row (or id), cluster and, where there is one, ln_density
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// File to write the model to
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) choices: Choices,
     #[command(flatten)]
     pub(crate) reading: Reading,
     #[command(flatten)]

@@ -21,15 +21,18 @@ pub(crate) fn read(
     expect: Option<Expect>,
     observer: &mut dyn Observer,
 ) -> Result<Table> {
-    let options = options(reading, expect)?;
+    table(source, reading, &options(reading, expect)?, observer)
+}
+
+fn table(source: Option<&str>, reading: &Reading, options: &ReadOptions, observer: &mut dyn Observer) -> Result<Table> {
     let table = match (source, named(&reading.views, "--view")?) {
-        (Some(source), views) => one_file(source, &views, reading.labels.as_deref(), &options)?,
+        (Some(source), views) => one_file(source, &views, reading.labels.as_deref(), options)?,
         (None, views) if !views.is_empty() => {
             let sources = views
                 .iter()
                 .map(|(name, source)| ViewSource { name: name.clone(), source: source.clone() })
                 .collect::<Vec<_>>();
-            read_views(&sources, reading.labels.as_deref(), &options)?
+            read_views(&sources, reading.labels.as_deref(), options)?
         }
         (None, _) => {
             bail!("no data: give DATA, or --view NAME=FILE for each view, or --gram NAME=FILE with --labels FILE")
@@ -121,6 +124,22 @@ pub(crate) fn read_labelled(source: Option<&str>, reading: &Reading, observer: &
         (Some(labels), false) => Ok(labelled(Samples::of_grams(square)?, labels, &options(reading, None)?)?),
         _ => bail!("no data: give DATA, or --view NAME=FILE for each view, or --gram NAME=FILE with --labels FILE"),
     }
+}
+
+/// Reads rows for a method that wants no labels: they have some where a column is called so or named, else one class.
+pub(crate) fn read_any(
+    source: Option<&str>,
+    reading: &Reading,
+    observer: &mut dyn Observer,
+) -> Result<(Dataset, bool)> {
+    if !reading.grams.is_empty() {
+        return Ok((read_labelled(source, reading, observer)?, true));
+    }
+    let mut options = options(reading, None)?;
+    options.label_optional = true;
+    let table = table(source, reading, &options, observer)?;
+    let has_labels = table.labels.is_some();
+    Ok((table.into_unlabelled("row")?, has_labels))
 }
 
 /// Gram matrices have no ids: their rows can only be those of one file, in its order.

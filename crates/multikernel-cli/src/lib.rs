@@ -5,6 +5,7 @@
 
 mod args;
 mod bar;
+mod cluster;
 mod data;
 mod draws;
 mod evaluate;
@@ -44,6 +45,7 @@ fn run(cli: Cli, registry: &Registry) -> Result<()> {
         Command::Predict(args) => predict::run(&args, registry),
         Command::Evaluate(args) => evaluate::run(&args, registry),
         Command::Online(args) => online::run(&args, registry),
+        Command::Cluster(args) => cluster::run(&args, registry),
         Command::Inspect(args) => inspect::run(&args, registry),
         Command::Draws(args) => draws::run(&args, registry),
         Command::Reproduce(args) => reproduce::run(&args),

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use multikernel::data::Labels;
 use multikernel::method::{Model, Registry};
-use multikernel::run::Observer;
+use multikernel::run::{Observer, Placed};
 use multikernel::{Matrix, Pool, file};
 
 use crate::args::Predict;
@@ -22,16 +22,20 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     let (rows, truth) = data::read_new(args.data.as_deref(), &args.reading, &model, &mut bar)?;
     let pool = Pool::new(args.threads)?;
     let prediction = model.predict_in(&rows, &pool)?;
-    let columns = if args.proba {
-        Some(("p", model.probabilities(&rows, &pool)?))
-    } else {
-        args.scores.then(|| ("score", prediction.scores.clone()))
-    };
+    let mut columns = Columns::default();
+    if args.clusters {
+        columns.add_clusters(model.place(&rows, &pool)?);
+    }
+    if args.proba {
+        columns.add_classes("p", model.classes(), &model.probabilities(&rows, &pool)?);
+    } else if args.scores {
+        columns.add_classes("score", model.classes(), &prediction.scores);
+    }
     let labels: Vec<&str> = prediction.labels.iter().map(|&code| model.classes()[code].as_str()).collect();
     if let Some(truth) = &truth {
         bar.note(&accuracy(truth, &prediction.labels, model.classes()));
     }
-    let text = table(rows.ids(), &labels, model.classes(), columns.as_ref());
+    let text = table(rows.ids(), &labels, &columns);
     match &args.out {
         Some(path) => Ok(file::write_atomic(path, text.as_bytes())?),
         None => print(&text),
@@ -49,11 +53,29 @@ fn accuracy(truth: &[String], predicted: &[usize], classes: &[String]) -> String
     }
 }
 
-fn table(ids: Option<&[String]>, labels: &[&str], classes: &[String], columns: Option<&(&str, Matrix)>) -> String {
-    let mut text = String::from(if ids.is_some() { "id,label" } else { "label" });
-    if let Some((name, _)) = columns {
-        text.extend(classes.iter().map(|class| format!(",{}", quoted(&format!("{name}:{class}")))));
+/// Columns beside the label: names and cells.
+#[derive(Default)]
+struct Columns(Vec<(String, Vec<String>)>);
+
+impl Columns {
+    fn add_clusters(&mut self, placed: Placed) {
+        self.0.push(("cluster".into(), placed.clusters.iter().map(usize::to_string).collect()));
+        if let Some(density) = placed.density {
+            self.0.push(("ln_density".into(), density.into_iter().map(number).collect()));
+        }
     }
+
+    /// A number for each class.
+    fn add_classes(&mut self, what: &str, classes: &[String], values: &Matrix) {
+        for (m, class) in classes.iter().enumerate() {
+            self.0.push((format!("{what}:{class}"), values.column(m).into_iter().map(number).collect()));
+        }
+    }
+}
+
+fn table(ids: Option<&[String]>, labels: &[&str], columns: &Columns) -> String {
+    let mut text = String::from(if ids.is_some() { "id,label" } else { "label" });
+    text.extend(columns.0.iter().map(|(name, _)| format!(",{}", quoted(name))));
     text.push('\n');
     for (i, label) in labels.iter().enumerate() {
         if let Some(ids) = ids {
@@ -61,16 +83,14 @@ fn table(ids: Option<&[String]>, labels: &[&str], classes: &[String], columns: O
             text.push(',');
         }
         text.push_str(&quoted(label));
-        if let Some((_, values)) = columns {
-            text.extend(values.row(i).iter().map(|&value| format!(",{}", number(value))));
-        }
+        text.extend(columns.0.iter().map(|(_, cells)| format!(",{}", cells[i])));
         text.push('\n');
     }
     text
 }
 
 /// A number that reads back exactly, with an exponent where zeros would fill the line.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if value != 0.0 && !(1e-5..1e16).contains(&value.abs()) { format!("{value:e}") } else { value.to_string() }
 }
 

@@ -58,7 +58,7 @@ pub(super) struct Rows {
 
 pub(super) fn read(mut lines: Lines<'_>, options: &ReadOptions) -> Result<Table> {
     check_options(options)?;
-    let needed = !options.unlabelled && options.expect.is_none() && options.part.is_none();
+    let needed = !options.unlabelled && options.expect.is_none() && options.takes_last();
     let mut rows = Rows::new(needed);
     let name = lines.name;
     let mut number = 0;

@@ -71,6 +71,8 @@ pub struct ReadOptions {
     pub groups: Option<String>,
     /// All columns but ids and groups are features; labels of LIBSVM rows are ignored.
     pub unlabelled: bool,
+    /// Rows may be without labels: a column of delimited text is a label only if it is called so, or named by `label`.
+    pub label_optional: bool,
     /// Columns of delimited text to leave out when training, by name or position as for `label`.
     pub ignore: Vec<String>,
     /// For prediction: what the model knows. Columns are then matched to the model's features, and labels may be
@@ -101,6 +103,11 @@ impl ReadOptions {
         let one = [("label", &self.label), ("id", &self.id), ("groups", &self.groups)];
         let ignored = self.ignore.iter().map(|wanted| ("ignore", wanted.as_str()));
         one.into_iter().filter_map(|(option, wanted)| Some((option, wanted.as_deref()?))).chain(ignored)
+    }
+
+    /// Whether the last column is taken for the label where none is called so.
+    pub(super) fn takes_last(&self) -> bool {
+        self.part.is_none() && !self.label_optional
     }
 
     pub(super) fn limit(&self) -> u64 {
@@ -138,6 +145,26 @@ impl Table {
     /// The rows with their labels, ids, views and groups; a table without labels is an error, and so is a row without any
     /// value.
     pub fn into_dataset(self) -> Result<Dataset> {
+        self.into_dataset_or(None)
+    }
+
+    /// [`Table::into_dataset`], with rows that have no labels all in the class `class`: for methods that want none.
+    ///
+    /// ```
+    /// use multikernel::data::{ReadOptions, read_from};
+    /// let options = { let mut options = ReadOptions::default(); options.label_optional = true; options };
+    /// let rows = read_from("a,b\n1,2\n3,4\n".as_bytes(), "rows", &options)?.into_unlabelled("row")?;
+    /// assert_eq!((rows.samples.n_features(), rows.labels.classes()), (2, &["row".to_string()][..]));
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn into_unlabelled(self, class: &str) -> Result<Dataset> {
+        self.into_dataset_or(Some(class))
+    }
+
+    fn into_dataset_or(mut self, class: Option<&str>) -> Result<Dataset> {
+        if let (None, Some(class)) = (&self.labels, class) {
+            self.labels = Some(vec![class.to_string(); self.samples.n_samples()]);
+        }
         if let Some(row) = self.samples.first_empty_row() {
             let message = format!("row {} has no value at all; remove it", row + 1);
             return Err(Error::data(Place::file(self.source), message));

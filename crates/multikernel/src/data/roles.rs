@@ -69,7 +69,7 @@ pub(super) fn is_header(first: &Cells, options: &ReadOptions) -> bool {
         None
     } else {
         let known = || (0..n).find(|&j| is_one_of(first.cell(j), &LABEL_NAMES));
-        let last = || (0..n).rev().find(|&j| options.part.is_none() && is_free(j));
+        let last = || (0..n).rev().find(|&j| options.takes_last() && is_free(j));
         told(&options.label).or_else(known).or_else(last)
     };
     // A lone 'y' may be a class (yes and no), the longer words are names.
@@ -350,7 +350,7 @@ impl Columns<'_> {
     fn guessed_label(&self, aside: &Aside, notes: &mut Vec<String>, guess: &mut Option<String>) -> Option<usize> {
         let is_free = |j: usize| !aside.holds(j);
         self.known_label(is_free).or_else(|| {
-            let last = (0..self.n).rev().find(|&j| is_free(j) && self.options.part.is_none())?;
+            let last = (0..self.n).rev().find(|&j| is_free(j) && self.options.takes_last())?;
             if let Some(name) = self.name(last).map(quoted) {
                 notes.push(format!("label: the last column, {name}"));
                 *guess = Some(format!("the last column, {name}, was taken as the label: name another with --label"));

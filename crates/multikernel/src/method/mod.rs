@@ -8,7 +8,6 @@ mod bm3kl;
 mod bsvm;
 mod calibrate;
 mod choose;
-#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "its machines are there before the method is"))]
 mod cik;
 mod easymkl;
 mod evidence;
@@ -37,6 +36,7 @@ pub use bm3kl::{Bm3kl, Sampled};
 pub use bsvm::{Bsvm, SampledMachine};
 pub use calibrate::Calibration;
 pub use choose::{BestView, Single};
+pub use cik::{Cik, Clustered, Dpm, Grouped};
 pub use easymkl::EasyMkl;
 pub use evidence::Evidence;
 pub use fheuristic::Fheuristic;

@@ -16,7 +16,7 @@ use crate::kernel::{Columns, Kernel};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, KernelsOfView, Predict, Rows, first_largest};
+use crate::run::{Input, KernelsOfView, Placed, Predict, Rows, first_largest};
 use crate::stack::{Building, Centring, Points, Precision, Stack, Storage};
 
 record! {
@@ -345,24 +345,79 @@ impl Model {
         })
     }
 
-    /// Runs `f` on the rows a batch at a time: rows are independent, so the cut changes nothing but memory.
+    /// The cluster of each training row, for methods that cluster.
+    pub fn clusters(&self) -> Option<&[usize]> {
+        self.predictor.clusters()
+    }
+
+    /// The clusters that rows belong to, told without looking at labels, and how dense it is there; an error for models that
+    /// are no clustering. Columns are matched as by [`Model::predict`].
+    ///
+    /// ```
+    /// use multikernel::{Plan, Pool, data::bundled};
+    /// let data = bundled("ionosphere")?;
+    /// let model = Plan::new("dpm")?.set("start", "3")?.set("sweeps", "2")?.train(&data)?;
+    /// let placed = model.place(&data.samples, &Pool::new(1)?)?;
+    /// assert_eq!(placed.clusters.len(), 351);
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn place(&self, samples: &Samples, pool: &Pool) -> Result<Placed> {
+        let (mut clusters, mut density) = (vec![], vec![]);
+        self.each_batch(samples, pool, |input| {
+            let placed = self.predictor.place(input, pool)?.ok_or_else(|| {
+                let method = self.method();
+                Error::input(format!("the model has no clusters: {method} finds none; train with cik, dpm or mkc"))
+            })?;
+            clusters.extend(placed.clusters);
+            density.extend(placed.density.into_iter().flatten());
+            Ok(())
+        })?;
+        let density = (density.len() == clusters.len()).then_some(density);
+        Ok(Placed { clusters, density })
+    }
+
+    /// How much each column (columns, as [`Model::scaled_names`] calls them) matters to the kernel of each cluster (rows), adding up to
+    /// 1 for each cluster.
+    pub fn relevance(&self) -> Option<Matrix> {
+        self.predictor.relevance()
+    }
+
+    /// The columns as methods see them, in the order of [`Model::relevance`] and [`Model::scaled`].
+    pub fn scaled_names(&self) -> &[String] {
+        self.kept.preprocessor.names()
+    }
+
+    /// Rows as methods see them: scaled, with missing values filled in, and without the columns that were left out.
+    pub fn scaled(&self, samples: &Samples) -> Result<Features> {
+        self.kept.preprocessor.apply(self.ordered(samples)?.as_ref())
+    }
+
+    /// What `f` makes of the rows, a batch at a time.
     fn batches(&self, samples: &Samples, pool: &Pool, f: impl Fn(Input<'_>) -> Result<Matrix>) -> Result<Matrix> {
+        let mut data = vec![];
+        let n = self.each_batch(samples, pool, |input| {
+            data.extend_from_slice(f(input)?.data());
+            Ok(())
+        })?;
+        Matrix::from_vec(n, self.header.classes.len(), data)
+    }
+
+    /// Runs `f` on the rows a batch at a time, and tells how many rows there are: they are independent, so the cut changes nothing
+    /// but memory.
+    fn each_batch(&self, samples: &Samples, pool: &Pool, mut f: impl FnMut(Input<'_>) -> Result<()>) -> Result<usize> {
         let points = self.points(samples)?;
         let n = points.n_points();
         let per_row = 8 * self.kept.points.n_points().max(points.features().n_cols()).max(1);
         let size = (BATCH_BYTES / per_row).clamp(1, 4096);
-        let n_classes = self.header.classes.len();
-        let mut data = Vec::with_capacity(n * n_classes);
         for start in (0..n).step_by(size) {
             let batch = points.select(&(start..(start + size).min(n)).collect::<Vec<_>>());
-            let result = if self.header.kernels.is_some() {
-                f(Input::Stack(&self.stack(batch, pool)?))?
+            if self.header.kernels.is_some() {
+                f(Input::Stack(&self.stack(batch, pool)?))?;
             } else {
-                f(Input::Rows(&Rows::new(batch.features(), None)))?
-            };
-            data.extend_from_slice(result.data());
+                f(Input::Rows(&Rows::new(batch.features(), None)))?;
+            }
         }
-        Matrix::from_vec(n, n_classes, data)
+        Ok(n)
     }
 
     /// New rows as the kernels take them.

@@ -110,7 +110,9 @@ impl<'a> Prepared<'a> {
             let n = data.samples.n_samples();
             session.observer.talk(&format!("trained on the {n} of {n_all} rows that have all views"));
         }
-        check_labels(&data)?;
+        if plan.method().is_supervised() {
+            check_labels(&data)?;
+        }
         let samples = &data.samples;
         let preprocessor =
             Preprocessor::fit(&preparation.recipe, samples.features(), samples.names(), samples.views())?;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Alignf, Average, Bemkl, BestView, Bm3kl, Bsvm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl, Majority,
-    MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2, MklDa, Obscure, Sbemkl, Silp, SimpleMkl, Single, Svm, UfoMkl,
+    Alignf, Average, Bemkl, BestView, Bm3kl, Bsvm, Cik, Dpm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl,
+    Majority, MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2, MklDa, Obscure, Sbemkl, Silp, SimpleMkl, Single, Svm, UfoMkl,
 };
 use crate::closest::closest;
 use crate::error::{Error, Result};
@@ -32,7 +32,8 @@ impl Registry {
         let margin = rules.with(SimpleMkl).with(Silp).with(Level).with(LpMkl);
         let boosted = margin.with(MkBoostD1).with(MkBoostD2).with(MkBoostS1).with(MkBoostS2);
         let streams = boosted.with(MklDa::default()).with(UfoMkl::default()).with(Obscure::default());
-        streams.with(Bm3kl).with(Bemkl).with(Sbemkl).with(Gpc).with(Bsvm)
+        let bayesian = streams.with(Bm3kl).with(Bemkl).with(Sbemkl).with(Gpc).with(Bsvm);
+        bayesian.with(Cik).with(Dpm)
     }
 
     /// Adds a method; one of the same name is replaced.

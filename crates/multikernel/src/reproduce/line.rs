@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::data::Dataset;
 use crate::error::Result;
-use crate::evaluate::{Fold, LEVEL, Paired, Spread, bootstrap};
+use crate::evaluate::{ClusterIndices, Fold, LEVEL, Paired, Spread, bootstrap, nmi, purity, rand_index};
 use crate::method::Model;
+use crate::pool::Pool;
 
 /// Resamples of the test rows behind each interval.
 const N_RESAMPLES: usize = 1000;
@@ -117,6 +119,18 @@ pub struct Line {
     pub fits: Vec<f64>,
     /// Support vectors at the end of a stream, one per seed.
     pub supports: Vec<f64>,
+    /// Clusters of methods that find some, one number per split, as the next.
+    pub n_clusters: Vec<f64>,
+    /// How far the clusters of test rows, told without their classes, agree with these: normalised mutual information.
+    pub nmis: Vec<f64>,
+    /// Rand index of the same.
+    pub rand_indices: Vec<f64>,
+    /// Purity of the same.
+    pub purities: Vec<f64>,
+    /// Davies-Bouldin index of the clusters of training rows, their columns as in the file; none where it is not defined.
+    pub davies_bouldins: Vec<f64>,
+    /// Dunn index of the same.
+    pub dunns: Vec<f64>,
     /// What was published.
     pub published: Option<Published>,
     /// The difference in accuracy to the first method of the part, on the same splits; none where the splits are no random
@@ -149,6 +163,12 @@ impl Line {
             seconds: vec![],
             fits: vec![],
             supports: vec![],
+            n_clusters: vec![],
+            nmis: vec![],
+            rand_indices: vec![],
+            purities: vec![],
+            davies_bouldins: vec![],
+            dunns: vec![],
             published,
             difference: None,
             brier_difference: None,
@@ -170,6 +190,21 @@ impl Line {
         let fits = model.facts().into_iter().find(|(name, _)| name == "SVM fits");
         self.fits.extend(fits.and_then(|(_, text)| text.parse::<f64>().ok()));
         self.warn(fold.warnings);
+        Ok(())
+    }
+
+    /// Adds what the clusters of one seed are worth, for methods that find some.
+    pub(super) fn add_clusters(&mut self, model: &Model, train: &Dataset, test: &Dataset, pool: &Pool) -> Result<()> {
+        let Some(clusters) = model.clusters() else { return Ok(()) };
+        let found = ClusterIndices::of(train.samples.features(), clusters, None, model.seed(), pool)?;
+        self.n_clusters.push(found.n_clusters as f64);
+        self.davies_bouldins.extend(found.davies_bouldin);
+        self.dunns.extend(found.dunn);
+        let placed = model.place(&test.samples, pool)?.clusters;
+        let classes = test.labels.codes();
+        self.nmis.push(nmi(&placed, classes)?);
+        self.rand_indices.push(rand_index(&placed, classes)?);
+        self.purities.push(purity(&placed, classes)?);
         Ok(())
     }
 

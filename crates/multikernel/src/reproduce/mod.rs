@@ -5,6 +5,7 @@
 //! Where training and test rows are fixed, it is the seed of the methods alone.
 
 mod bm3kl;
+mod cik;
 mod columns;
 mod line;
 mod mkboost;
@@ -19,10 +20,10 @@ pub use line::{Agreement, Figures, Line, Published};
 
 use self::show::Layout;
 use self::source::{Source, find};
-use crate::data::{self, folds, repeats};
+use crate::data::{self, Dataset, folds, repeats};
 use crate::error::{Error, Result};
-use crate::evaluate::{Fold, LEVEL, Paired, compare_with_first, one_split};
-use crate::method::{Model, Plan, Session};
+use crate::evaluate::{LEVEL, Paired, compare_with_first, one_split};
+use crate::method::{Plan, Session};
 use crate::run::Progress;
 
 /// A table that can be run again.
@@ -50,6 +51,8 @@ pub fn tables() -> &'static [Reproducible] {
         bm3kl::COLUMNS,
         bm3kl::CLASSES,
         bm3kl::BRIER,
+        cik::TABLE,
+        cik::PLANTED,
     ]
 }
 
@@ -85,6 +88,8 @@ enum Split {
     Folds(usize),
     /// One file learns, another tests.
     Fixed,
+    /// Rows of a mixture that the seed draws: as many to learn as to test.
+    Planted,
     /// All rows in an order drawn by the seed, each predicted, then learned; weights are learned every so many rows.
     Stream { update_every: usize },
 }
@@ -97,6 +102,7 @@ impl Split {
             Split::Rows(n) => format!("{n} rows to train"),
             Split::Folds(k) => format!("{k} folds"),
             Split::Fixed => "two files".into(),
+            Split::Planted => "drawn by the seed".into(),
             Split::Stream { update_every } => format!("updates every {update_every} rows"),
         }
     }
@@ -247,7 +253,12 @@ fn one_seed(
         }
         Split::Fixed => {
             let Some(test) = &source.test else { return Ok(None) };
-            add(lines, one_split(0, data, test, &plans, session)?, seed)?;
+            add(lines, data, test, &plans, seed, session)?;
+            return Ok(None);
+        }
+        Split::Planted => {
+            let (train, test) = cik::planted(seed)?;
+            add(lines, &train, &test, &plans, seed, session)?;
             return Ok(None);
         }
         Split::Share(share) => drawn(share)?,
@@ -256,20 +267,33 @@ fn one_seed(
     };
     for split in &splits {
         let (train, test) = (data.select(&split.train), data.select(&split.test));
-        add(lines, one_split(0, &train, &test, &plans, session)?, seed)?;
+        add(lines, &train, &test, &plans, seed, session)?;
     }
     let mean = |of: fn(&data::Split) -> usize| splits.iter().map(of).sum::<usize>() as f64 / splits.len() as f64;
     Ok(Some((mean(|split| split.train.len()), mean(|split| split.test.len()))))
 }
 
-fn add(lines: &mut [Line], found: Vec<(Model, Fold)>, seed: u64) -> Result<()> {
-    lines.iter_mut().zip(found).try_for_each(|(line, (model, fold))| line.add(&model, fold, seed))
+/// Adds one split to each line.
+fn add(
+    lines: &mut [Line],
+    train: &Dataset,
+    test: &Dataset,
+    plans: &[Plan],
+    seed: u64,
+    session: &mut Session<'_>,
+) -> Result<()> {
+    let found = one_split(0, train, test, plans, session)?;
+    for (line, (model, fold)) in lines.iter_mut().zip(found) {
+        line.add(&model, fold, seed)?;
+        line.add_clusters(&model, train, test, session.pool)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Dataset, bundled};
+    use crate::data::bundled;
     use crate::dist::Rng;
     use crate::evaluate::{Protocol, evaluate};
     use crate::pool::Pool;
@@ -284,7 +308,7 @@ mod tests {
         assert_eq!(
             run("mkbost", &[]),
             "parameter table: `mkbost` is unknown; known: mkboost, columns, mklda, mklda-confirm, mklda-online, bm3kl, \
-             bm3kl-columns, bm3kl-classes, bm3kl-brier"
+             bm3kl-columns, bm3kl-classes, bm3kl-brier, cik, cik-planted"
         );
         assert!(
             run("columns", &["iris".into()]).starts_with("parameter only: `iris` is not a set of the table columns")

@@ -46,6 +46,12 @@ const LOG_LOSS: Column = ("log-loss", |line| spread(&line.log_losses));
 const LOG_LOSS_MINUS_FIRST: Column = ("minus the first", |line| against_first(line.log_loss_difference.as_ref()).0);
 const LOG_LOSS_MEANING: Column = ("", |line| against_first(line.log_loss_difference.as_ref()).1.into());
 const FITS: Column = ("SVM fits", |line| whole(&line.fits));
+const CLUSTERS: Column = ("K", |line| spread_short(&line.n_clusters, 1));
+const NMI: Column = ("NMI", |line| spread_short(&line.nmis, 3));
+const RAND: Column = ("Rand", |line| spread_short(&line.rand_indices, 3));
+const PURITY: Column = ("purity", |line| spread_short(&line.purities, 3));
+const DAVIES_BOULDIN: Column = ("Davies-Bouldin", |line| spread_short(&line.davies_bouldins, 2));
+const DUNN: Column = ("Dunn", |line| spread_short(&line.dunns, 4));
 const SUPPORT: Column = ("support", |line| whole(&line.supports));
 const TRAIN: Column = ("train s", |line| format!("{:.3}", mean_seconds(line)));
 const SECONDS: Column = ("seconds", TRAIN.1);
@@ -112,6 +118,37 @@ pub(super) const PROBABILITIES: Layout = Layout {
     note: |_| CORRECTED.into(),
 };
 
+/// Classes and clusters.
+pub(super) const CLUSTERED: Layout = Layout {
+    columns: &[
+        SET,
+        SPLIT,
+        SEEDS,
+        METHOD,
+        ACCURACY,
+        PAPER,
+        PROTOTYPE,
+        MINUS_FIRST,
+        MEANING,
+        CLUSTERS,
+        DAVIES_BOULDIN,
+        DUNN,
+        TRAIN,
+        WARNINGS,
+    ],
+    note: |_| {
+        "± standard deviation over seeds; Davies-Bouldin and Dunn index of training rows, columns as in the file".into()
+    },
+};
+
+/// Clusters of rows whose classes are planted.
+pub(super) const PLANTED: Layout = Layout {
+    columns: &[SET, SEEDS, METHOD, NMI, RAND, PURITY, CLUSTERS, ACCURACY, TRAIN],
+    note: |_| {
+        "± standard deviation over seeds; NMI, Rand index and purity of test rows, placed by density alone".into()
+    },
+};
+
 /// Streams.
 pub(super) const STREAMS: Layout = Layout {
     columns: &[SET, SPLIT, SEEDS, KERNELS, METHOD, ACCURACY, PAPER, PROTOTYPE, JUDGED, SUPPORT, SECONDS, WARNINGS],
@@ -128,6 +165,14 @@ fn with_std(mean: f64, std: Option<f64>) -> String {
 
 fn spread(values: &[f64]) -> String {
     Spread::of(values).map_or(String::new(), |spread| with_std(spread.mean, spread.std))
+}
+
+fn spread_short(values: &[f64], digits: usize) -> String {
+    match Spread::of(values) {
+        Some(Spread { mean, std: Some(std) }) => format!("{mean:.digits$} ± {std:.digits$}"),
+        Some(Spread { mean, std: None }) => format!("{mean:.digits$}"),
+        None => String::new(),
+    }
 }
 
 fn short(value: Option<f64>) -> String {
@@ -191,6 +236,12 @@ fn line_json(line: &Line) -> Value {
         "seconds": line.seconds,
         "svm_fits": Spread::of(&line.fits).map(|fits| fits.mean),
         "supports": line.supports,
+        "n_clusters": line.n_clusters,
+        "nmis": line.nmis,
+        "rand_indices": line.rand_indices,
+        "purities": line.purities,
+        "davies_bouldins": line.davies_bouldins,
+        "dunns": line.dunns,
         "paper": paper,
         "prototype": line.prototype(),
         "agrees_with": line.agreement().map(Agreement::word),

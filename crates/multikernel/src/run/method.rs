@@ -168,6 +168,15 @@ impl<'a> Task<'a> {
     }
 }
 
+/// Where a clustering puts rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placed {
+    /// The cluster of each row.
+    pub clusters: Vec<usize>,
+    /// ln density of each row, for models that have one.
+    pub density: Option<Vec<f64>>,
+}
+
 /// A trained model, without the data handling around it.
 pub trait Predict: Send + Sync {
     /// A score for each point (row) and class (column): larger is more likely, and the first largest is the label. Scores
@@ -231,6 +240,21 @@ pub trait Predict: Send + Sync {
         None
     }
 
+    /// The cluster of each training row, for models that are a clustering.
+    fn clusters(&self) -> Option<&[usize]> {
+        None
+    }
+
+    /// The clusters of new rows, for models that are a clustering.
+    fn place(&self, _input: Input<'_>, _pool: &Pool) -> Result<Option<Placed>> {
+        Ok(None)
+    }
+
+    /// How much each column (columns) matters to the kernel of each cluster (rows), adding up to 1 for each cluster.
+    fn relevance(&self) -> Option<Matrix> {
+        None
+    }
+
     /// Facts for `inspect`: name and value.
     fn facts(&self) -> Vec<(String, String)> {
         vec![]
@@ -269,6 +293,10 @@ pub trait Method: Send + Sync + 'static {
     /// One step. One that lasts over a second polls `control` and, if told to stop, leaves the state as it was and
     /// returns [`Progress::cancelled`]; so does one that passes on the error of a stack operation that was stopped.
     fn step(&self, task: &Task<'_>, params: &Params, state: &mut Self::State, control: &Control) -> Result<Progress>;
+    /// Whether it learns from labels. One that does not is given rows of any labels, or of one class for want of any.
+    fn is_supervised(&self) -> bool {
+        true
+    }
     /// The model of a state, finished or not.
     fn finish(&self, task: &Task<'_>, params: &Params, state: Self::State) -> Result<Self::Model>;
     /// A learner of rows that come one after the other, for methods that can.
@@ -292,6 +320,8 @@ pub trait AnyMethod: Send + Sync {
         task: &Task<'_>,
         params: &Params,
     ) -> Result<Box<dyn AnyState<'a> + 'a>>;
+    /// See [`Method::is_supervised`].
+    fn is_supervised(&self) -> bool;
     /// A model from its record.
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>>;
     /// See [`Method::learner`].
@@ -335,6 +365,10 @@ impl<M: Method> AnyMethod for M {
             None => self.init(task, params)?,
         };
         Ok(Box::new(Running { method: self, state }))
+    }
+
+    fn is_supervised(&self) -> bool {
+        Method::is_supervised(self)
     }
 
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>> {

@@ -1,3 +1,316 @@
-//! `cik`: clusters of rows, each with a kernel machine of its own.
+//! `cik`: clusters of a Dirichlet-process mixture, a kernel machine of random features for each; and `dpm`, the clusters alone.
 
-pub(crate) mod machine;
+mod dpm;
+mod machine;
+mod model;
+mod opinions;
+mod settings;
+mod space;
+mod start;
+#[cfg(test)]
+mod tests;
+
+pub use dpm::{Dpm, Grouped};
+pub use model::Clustered;
+
+use machine::{Machine, Rates, ln_softmin, losses};
+use opinions::{Opinions, Scene};
+use settings::{BETA, CLUSTERING, EPOCHS, FREQUENCIES, KERNEL_RATE, LAMBDA, LIKELIHOOD, RATE};
+use space::Space;
+use start::Sampling;
+
+use super::weighted::misfit;
+use crate::error::Result;
+use crate::file::{Cache, Codec, Record};
+use crate::linalg::Matrix;
+use crate::mixture::{Mixture, Nothing};
+use crate::record;
+use crate::run::{About, Control, Method, Needs, Param, Params, Progress, Task};
+
+/// Clustering induced kernel learning (Nguyen et al. 2018): a Dirichlet-process mixture of Gaussians gives every row a cluster, and
+/// each cluster has a kernel machine of its own: random Fourier features whose widths are learned, column by column, with the
+/// weights, by the multiclass hinge loss. Whether a row belongs to a cluster is decided by its density and by how well the
+/// cluster's machine classifies it (`beta`). A model is a classifier, a clustering and a density.
+///
+/// Rounds of one sweep over all rows, a few splits and merges of whole clusters, and one pass of mini-batches for each machine;
+/// at the end, passes with the clusters as they are, whose second half is averaged. Machines are trained to a point, not
+/// sampled, and with `beta` above 0 the two halves of a split begin with copies of one machine: the clusters are those of a
+/// stochastic search, not draws from a posterior (with `beta = 0` they are).
+///
+/// For rows that fall into groups which want different kernels, and for finding such groups; where rows do not, one machine
+/// (`start=1 sampler=fixed`) or any other method is as good and faster. Works on rows, takes no kernels.
+///
+/// Cost per round: N K d^2 for densities (N K d if diagonal), and 2 N D (d + classes) per machine that matters for a row.
+/// Memory: rows twice, and 4 K + 8 bytes for each row.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cik;
+
+const PARAMS: [Param; 16] = {
+    let [start, sweeps, sampler, moves, covariance, alpha, tau, nu, spread] = CLUSTERING;
+    [
+        BETA,
+        start,
+        sweeps,
+        sampler,
+        moves,
+        covariance,
+        alpha,
+        tau,
+        nu,
+        spread,
+        LIKELIHOOD,
+        FREQUENCIES,
+        LAMBDA,
+        RATE,
+        KERNEL_RATE,
+        EPOCHS,
+    ]
+};
+
+/// Rows of a mini-batch.
+const BATCH: usize = 64;
+/// Least mini-batches of a pass: a cluster of a few rows has a machine to train as well.
+const LEAST_STEPS: usize = 5;
+
+/// How a machine's scores become the likelihood of a class.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Likelihood {
+    beta: f64,
+    normalised: bool,
+}
+
+impl Likelihood {
+    fn new(params: &Params) -> Likelihood {
+        Likelihood { beta: params.number("beta"), normalised: params.text("likelihood") == "normalised" }
+    }
+
+    /// Of this class given the scores of all; never above 0. `room` is as long as the scores.
+    fn of(&self, scores: &[f64], code: usize, room: &mut [f64]) -> f64 {
+        if self.normalised {
+            return ln_softmin(scores, code, self.beta, room);
+        }
+        losses(scores, room);
+        -self.beta * room[code]
+    }
+
+    /// Of any class for a cluster without a machine, whose scores are all 0.
+    fn fresh(&self, n_classes: usize) -> f64 {
+        if self.normalised { -(n_classes as f64).ln() } else { -self.beta }
+    }
+}
+
+/// One machine for each cluster.
+#[derive(Clone, Debug, Default)]
+struct Machines(Vec<Machine>);
+
+impl Codec for Machines {
+    fn encode(&self) -> Record {
+        let mut record = Record::default();
+        record.put("count", &self.0.len());
+        self.0.iter().enumerate().for_each(|(k, machine)| record.put(&k.to_string(), machine));
+        record
+    }
+
+    fn decode(record: &Record) -> Result<Self> {
+        let count: usize = record.take("count")?;
+        // Not collected by a count that a file says: the first machine that is missing ends it.
+        let mut machines = vec![];
+        for k in 0..count {
+            machines.push(record.take(&k.to_string())?);
+        }
+        Ok(Machines(machines))
+    }
+}
+
+record! {
+    /// Where a run stands.
+    #[derive(Clone, Debug)]
+    pub struct Search {
+        /// Rounds that are done.
+        n_rounds: usize,
+        position: u64,
+        space: Space,
+        mixture: Mixture,
+        machines: Machines,
+        /// After each sweep: clusters, and the logarithm of the joint density of rows and clusters.
+        n_clusters: Vec<usize>,
+        ln_joint: Vec<f64>,
+        /// Splits and merges that were tried, splits and merges that were made.
+        moves: Vec<usize>,
+        table: Cache<Matrix>,
+    }
+}
+
+impl Method for Cik {
+    type State = Search;
+    type Model = Clustered;
+
+    fn about(&self) -> About {
+        About {
+            name: "cik",
+            summary: "clusters of a Dirichlet-process mixture, each with a kernel machine whose kernel is learned",
+            needs: Needs::Rows,
+            params: &PARAMS,
+            bank: "",
+        }
+    }
+
+    fn init(&self, task: &Task<'_>, params: &Params) -> Result<Search> {
+        let rows = task.rows()?;
+        let mut rng = task.rng(0, 0);
+        let space = Space::new(rows, params.text("covariance"));
+        let table = space.apply(rows)?;
+        let mixture = start::mixture(&space, &table, params, &mut rng, task.pool)?;
+        let mut search = Search {
+            n_rounds: 0,
+            position: 0,
+            space,
+            machines: Machines::default(),
+            n_clusters: vec![],
+            ln_joint: vec![],
+            moves: vec![0; 3],
+            mixture,
+            table: Cache(Some(table)),
+        };
+        let fresh = (0..search.mixture.n_clusters()).map(|_| fresh(task, params, &mut rng));
+        search.machines = Machines(fresh.collect::<Result<_>>()?);
+        search.position = rng.position();
+        Ok(search)
+    }
+
+    fn check(&self, task: &Task<'_>, params: &Params, search: &Search) -> Result<()> {
+        let (n, d) = (task.n_samples(), task.rows()?.n_cols());
+        if !search.space.fits(d) || search.moves.len() != 3 || search.machines.0.len() != search.mixture.n_clusters() {
+            return Err(misfit());
+        }
+        search.mixture.check(n, search.space.n_columns())?;
+        let wanted = params.whole("frequencies");
+        let right = |machine: &Machine| match machine.n_frequencies() == wanted && machine.is_in_training() {
+            true => machine.check(d, task.labels.n_classes()),
+            false => Err(misfit()),
+        };
+        search.machines.0.iter().try_for_each(right)
+    }
+
+    fn step(&self, task: &Task<'_>, params: &Params, search: &mut Search, control: &Control) -> Result<Progress> {
+        let (sweeps, epochs) = (params.whole("sweeps"), params.whole("epochs"));
+        let stop = || control.stop().is_some();
+        let rows = task.rows()?;
+        let table = search.table.0.take().map_or_else(|| search.space.apply(rows), Ok)?;
+        let scene = Scene {
+            rows,
+            table: &table,
+            codes: task.labels.codes(),
+            n_classes: task.labels.n_classes(),
+            pool: task.pool,
+            stop: &stop,
+        };
+        // A round that is stopped leaves the search as it was.
+        let mut next = search.clone();
+        let done = next.round(task, params, &scene, sweeps, epochs);
+        if done.is_ok() {
+            *search = next;
+        }
+        search.table = Cache(Some(table));
+        done?;
+        Ok(Progress::of(search.n_rounds, 1 + sweeps + epochs).with("clusters", search.mixture.n_clusters() as f64))
+    }
+
+    fn finish(&self, task: &Task<'_>, params: &Params, search: Search) -> Result<Clustered> {
+        Clustered::new(task, params, search)
+    }
+}
+
+/// A machine that has learned nothing.
+fn fresh(task: &Task<'_>, params: &Params, rng: &mut crate::dist::Rng) -> Result<Machine> {
+    Machine::new(task.rows()?.n_cols(), params.whole("frequencies"), task.labels.n_classes(), rng)
+}
+
+impl Search {
+    /// The first round trains the machines of the start, each of the next begins with a sweep, and the last leave the clusters
+    /// as they are.
+    fn round(
+        &mut self,
+        task: &Task<'_>,
+        params: &Params,
+        scene: &Scene<'_>,
+        sweeps: usize,
+        epochs: usize,
+    ) -> Result<()> {
+        let mut rng = task.rng(0, self.position);
+        let sampling = Sampling::new(params, scene.rows.n_rows());
+        if (1..=sweeps).contains(&self.n_rounds) && sampling != Sampling::Fixed {
+            self.sweep(task, params, scene, sampling, &mut rng)?;
+        }
+        // Passes over the last clusters are averaged from the middle on.
+        if self.n_rounds == 1 + sweeps + epochs / 2 {
+            self.machines.0.iter_mut().for_each(Machine::begin_average);
+        }
+        self.train(params, scene, rng.bits())?;
+        self.position = rng.position();
+        self.n_rounds += 1;
+        Ok(())
+    }
+
+    /// A new cluster for every row, and moves of whole clusters.
+    fn sweep(
+        &mut self,
+        task: &Task<'_>,
+        params: &Params,
+        scene: &Scene<'_>,
+        sampling: Sampling,
+        rng: &mut crate::dist::Rng,
+    ) -> Result<()> {
+        let likelihood = Likelihood::new(params);
+        let ask = |search: &Search| -> Result<Option<Opinions>> {
+            // Without a say nobody has to be asked.
+            let asked = likelihood.beta > 0.0;
+            asked.then(|| Opinions::of(scene, &search.mixture, &search.machines.0, &likelihood)).transpose()
+        };
+        let opinions = ask(self)?;
+        let witness = opinions.as_ref().map_or(&Nothing as &dyn crate::mixture::Witness, |opinions| opinions);
+        let before = start::sweep(&mut self.mixture, sampling, witness, scene, rng)?;
+        let inherit = |from: Option<usize>| match from {
+            Some(k) => Ok(self.machines.0[k].clone()),
+            None => fresh(task, params, rng),
+        };
+        self.machines = Machines(before.into_iter().map(inherit).collect::<Result<_>>()?);
+        if params.whole("moves") > 0 {
+            let opinions = ask(self)?;
+            let witness = opinions.as_ref().map_or(&Nothing as &dyn crate::mixture::Witness, |opinions| opinions);
+            let (from, made) = start::split_merge(&mut self.mixture, params, witness, scene, rng)?;
+            self.machines = Machines(from.into_iter().map(|k| self.machines.0[k].clone()).collect());
+            self.moves.iter_mut().zip(made).for_each(|(sum, made)| *sum += made);
+        }
+        self.n_clusters.push(self.mixture.n_clusters());
+        self.ln_joint.push(self.mixture.ln_joint());
+        Ok(())
+    }
+
+    /// One pass of mini-batches for each machine over the rows of its cluster, in a random order.
+    fn train(&mut self, params: &Params, scene: &Scene<'_>, seed: u64) -> Result<()> {
+        let rates = Rates {
+            lambda: params.number("lambda"),
+            weights: params.number("rate"),
+            sigma: params.number("kernel_rate"),
+            batch: BATCH,
+        };
+        let mut members = vec![vec![]; self.mixture.n_clusters()];
+        self.mixture.clusters().iter().enumerate().for_each(|(i, &k)| members[k].push(i));
+        // The largest first, so that no thread is left with it at the end.
+        let mut order: Vec<usize> = (0..members.len()).collect();
+        order.sort_by_key(|&k| std::cmp::Reverse(members[k].len()));
+        let trained = scene.pool.map(order.len(), |place| -> Result<Machine> {
+            let (k, mut machine) = (order[place], self.machines.0[order[place]].clone());
+            let mut members = members[k].clone();
+            crate::dist::Rng::new(seed, k as u64).shuffle(&mut members);
+            let n_steps = members.len().div_ceil(BATCH).max(LEAST_STEPS);
+            machine.train(scene.rows, scene.codes, &members, n_steps, &rates, scene.stop)?;
+            Ok(machine)
+        });
+        for (k, machine) in order.into_iter().zip(trained) {
+            self.machines.0[k] = machine?;
+        }
+        Ok(())
+    }
+}

@@ -118,11 +118,17 @@ impl Machine {
             buffers.iter().all(|buffer| Some(buffer.len()) == size)
         };
         let averages = learned.n_averaged > 0 || !learned.average_sigma.is_empty();
+        let is_settled = learned.weight_means.is_empty();
+        let in_training = |buffers: [&Buffer; 2], sizes| {
+            if is_settled { buffers.iter().all(|buffer| buffer.is_empty()) } else { is(&buffers, sizes) }
+        };
         let fits = (self.n_features, self.n_classes) == (n_features, n_classes)
             && self.n_frequencies > 0
             && is(&[&self.noise], [n_strips, n_features, STRIP])
-            && is(&[&learned.sigma, &learned.sigma_means, &learned.sigma_squares], [n_features, 1, 1])
-            && is(&[&learned.weights, &learned.weight_means, &learned.weight_squares], [n_strips, n_classes, FACTORS])
+            && is(&[&learned.sigma], [n_features, 1, 1])
+            && is(&[&learned.weights], [n_strips, n_classes, FACTORS])
+            && in_training([&learned.sigma_means, &learned.sigma_squares], [n_features, 1, 1])
+            && in_training([&learned.weight_means, &learned.weight_squares], [n_strips, n_classes, FACTORS])
             && is(&[&learned.average_sigma], [if averages { n_features } else { 0 }, 1, 1])
             && is(&[&learned.average_weights], [if averages { n_strips } else { 0 }, n_classes, FACTORS]);
         if fits { Ok(()) } else { Err(Error::input("the arrays of a kernel machine do not fit together")) }
@@ -166,6 +172,35 @@ impl Machine {
         let learned = &mut self.learned;
         (learned.average_sigma, learned.average_weights) = (learned.sigma.clone(), learned.weights.clone());
         learned.n_averaged = 0;
+    }
+
+    /// Number of columns.
+    pub(crate) fn n_features(&self) -> usize {
+        self.n_features
+    }
+
+    /// Number of frequencies.
+    pub(crate) fn n_frequencies(&self) -> usize {
+        self.n_frequencies
+    }
+
+    /// Whether it can be trained further.
+    pub(crate) fn is_in_training(&self) -> bool {
+        !self.learned.weight_means.is_empty()
+    }
+
+    /// Ends training: averages take the place of sigma and W, and what only training needs is dropped.
+    pub(crate) fn settle(&mut self) {
+        self.take_average();
+        let learned = &mut self.learned;
+        for room in [
+            &mut learned.sigma_means,
+            &mut learned.sigma_squares,
+            &mut learned.weight_means,
+            &mut learned.weight_squares,
+        ] {
+            *room = Buffer::default();
+        }
     }
 
     /// Puts the averages in place of sigma and W, and ends averaging; does nothing where it was not begun.

@@ -1,0 +1,79 @@
+//! `cluster`.
+
+use anyhow::{Result, bail};
+use multikernel::evaluate::ClusterIndices;
+use multikernel::method::{Registry, Session};
+use multikernel::report::Clustering;
+use multikernel::run::Observer;
+use multikernel::{Pool, file};
+
+use crate::args::Cluster;
+use crate::bar::Bar;
+use crate::predict::{number, quoted};
+use crate::{data, print};
+
+pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
+    let mut bar = Bar::new(args.limits.quiet);
+    let plan = data::plans_of(std::slice::from_ref(&args.method), &args.choices, registry)?.remove(0);
+    check_paths(args)?;
+    let is_supervised = registry.get(&args.method)?.is_supervised();
+    let (rows, has_labels) = if is_supervised {
+        (data::read_labelled(args.data.as_deref(), &args.reading, &mut bar)?, true)
+    } else {
+        data::read_any(args.data.as_deref(), &args.reading, &mut bar)?
+    };
+    let pool = Pool::new(args.limits.threads)?;
+    let mut session = Session::new(&pool, &mut bar);
+    session.control = data::control(&args.limits)?;
+    session.memory = data::memory(args.reading.memory.as_deref())?;
+    let model = plan.train_in(&rows, &mut session)?;
+    bar.clear();
+    let Some(clusters) = model.clusters() else {
+        bail!("--method {}: finds no clusters; cik, dpm and mkc do", args.method);
+    };
+    for warning in model.warnings() {
+        bar.note(&format!("warning: {warning}"));
+    }
+    if let Some(path) = &args.model {
+        model.save(path)?;
+    }
+    if let Some(path) = &args.out {
+        // Of training rows the cluster they have, of which a density alone might think otherwise.
+        let density = model.place(&rows.samples, &pool)?.density;
+        file::write_atomic(path, table(rows.samples.ids(), clusters, density.as_deref()).as_bytes())?;
+    }
+    let labels = has_labels.then_some(&rows.labels);
+    let points = model.scaled(&rows.samples)?;
+    let reference = labels.map(|labels| labels.codes());
+    let indices = ClusterIndices::of(&points, clusters, reference, args.choices.seed, &pool)?;
+    let found = Clustering { model: &model, labels, indices: &indices };
+    print(&if args.json { found.json() + "\n" } else { found.text() })
+}
+
+/// Finds out before a long job that its results have no place, or the place of something else.
+fn check_paths(args: &Cluster) -> Result<()> {
+    let sources = data::sources(args.data.as_deref(), &args.reading);
+    for (flag, path) in [("--out", &args.out), ("--model", &args.model)] {
+        let Some(path) = path else { continue };
+        sources.iter().try_for_each(|source| data::check_other_file(flag, path, source))?;
+        if flag == "--model" { file::check_replaceable(path)? } else { file::check_writable(path)? }
+    }
+    match (&args.out, &args.model) {
+        (Some(out), Some(model)) if file::is_same(out, model) => {
+            bail!("--out and --model are both {}; give two different files", out.display())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn table(ids: Option<&[String]>, clusters: &[usize], density: Option<&[f64]>) -> String {
+    let mut text = String::from(if ids.is_some() { "id,cluster" } else { "row,cluster" });
+    text += if density.is_some() { ",ln_density\n" } else { "\n" };
+    for (i, cluster) in clusters.iter().enumerate() {
+        text += &ids.map_or((i + 1).to_string(), |ids| quoted(&ids[i]));
+        text += &format!(",{cluster}");
+        text += &density.map_or(String::new(), |density| format!(",{}", number(density[i])));
+        text.push('\n');
+    }
+    text
+}

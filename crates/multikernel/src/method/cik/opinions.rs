@@ -1,0 +1,102 @@
+//! What the machines of all clusters say of every row.
+
+use super::Likelihood;
+use super::machine::Machine;
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+use crate::mixture::{Mixture, Witness};
+use crate::pool::Pool;
+use crate::run::first_largest;
+
+/// Rows that are judged together.
+const BLOCK: usize = 512;
+
+/// Nats by which a cluster may be less likely than another before what its machine says no longer matters.
+const GAP: f64 = 30.0;
+
+/// For each row and cluster the logarithm of how likely the machine of the cluster finds the row's class, and the same for a
+/// cluster that has no machine yet.
+pub(super) struct Opinions {
+    n_clusters: usize,
+    /// Row by row; a few digits are enough for what is compared with a density.
+    values: Vec<f32>,
+    fresh: f64,
+}
+
+impl Witness for Opinions {
+    fn known(&self, row: usize, cluster: usize) -> f64 {
+        f64::from(self.values[row * self.n_clusters + cluster])
+    }
+
+    fn fresh(&self, _: usize) -> f64 {
+        self.fresh
+    }
+}
+
+/// The rows and what is known of them.
+pub(super) struct Scene<'a> {
+    /// As machines see them.
+    pub(super) rows: &'a Matrix,
+    /// As clusters see them.
+    pub(super) table: &'a Matrix,
+    pub(super) codes: &'a [usize],
+    pub(super) n_classes: usize,
+    pub(super) pool: &'a Pool,
+    pub(super) stop: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl Opinions {
+    /// Asks the machines. Cost: one product of D x d and one of 2 D x classes for each row and each cluster that is within 30
+    /// nats of the likeliest; the others are taken for one without a machine.
+    pub(super) fn of(scene: &Scene<'_>, mixture: &Mixture, machines: &[Machine], how: &Likelihood) -> Result<Opinions> {
+        let (n, n_clusters, fresh) = (scene.rows.n_rows(), machines.len(), how.fresh(scene.n_classes));
+        let blocks = scene.pool.map(n.div_ceil(BLOCK), |block| {
+            let rows: Vec<usize> = (block * BLOCK..((block + 1) * BLOCK).min(n)).collect();
+            if (scene.stop)() {
+                Err(Error::Stopped("stopped".into()))
+            } else {
+                judge(scene, mixture, machines, how, &rows)
+            }
+        });
+        let mut values = Vec::with_capacity(n * n_clusters);
+        for block in blocks {
+            values.extend(block?);
+        }
+        Ok(Opinions { n_clusters, values, fresh })
+    }
+}
+
+/// The opinions on a block of rows.
+fn judge(
+    scene: &Scene<'_>,
+    mixture: &Mixture,
+    machines: &[Machine],
+    how: &Likelihood,
+    rows: &[usize],
+) -> Result<Vec<f32>> {
+    let n_clusters = machines.len();
+    let densities = mixture.ln_joint_densities(&scene.table.select_rows(rows), Pool::alone()?)?;
+    let mut found = vec![how.fresh(scene.n_classes) as f32; rows.len() * n_clusters];
+    let ask = |found: &mut [f32], wanted: &dyn Fn(usize, usize) -> bool| -> Result<()> {
+        let mut room = vec![0.0; scene.n_classes];
+        for (cluster, machine) in machines.iter().enumerate() {
+            let places: Vec<usize> = (0..rows.len()).filter(|&place| wanted(place, cluster)).collect();
+            let which: Vec<usize> = places.iter().map(|&place| rows[place]).collect();
+            let mut scores = vec![0.0; which.len() * scene.n_classes];
+            machine.scores(scene.rows, &which, &mut scores)?;
+            for ((&place, &row), scores) in places.iter().zip(&which).zip(scores.chunks_exact(scene.n_classes)) {
+                found[place * n_clusters + cluster] = how.of(scores, scene.codes[row], &mut room) as f32;
+            }
+        }
+        Ok(())
+    };
+    // The likeliest cluster of each row first: it says how unlikely others may be, for no opinion is above 0.
+    let likeliest: Vec<usize> = densities.rows().map(|row| first_largest(&row[..n_clusters])).collect();
+    ask(&mut found, &|place, cluster| likeliest[place] == cluster)?;
+    let best = |(place, &cluster): (usize, &usize)| {
+        densities.get(place, cluster) + f64::from(found[place * n_clusters + cluster])
+    };
+    let least: Vec<f64> = likeliest.iter().enumerate().map(best).map(|best| best - GAP).collect();
+    ask(&mut found, &|place, cluster| likeliest[place] != cluster && densities.get(place, cluster) > least[place])?;
+    Ok(found)
+}

@@ -1,0 +1,170 @@
+//! The columns that clusters see, and what is believed of clusters before the rows are seen.
+
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+use crate::mixture::{Prior, Shape};
+use crate::record;
+use crate::run::Params;
+
+/// Most columns of a full covariance unless it is asked for: a factor has to be solved with for every row and cluster.
+const MOST_FULL: usize = 20;
+
+record! {
+    /// Which columns clusters are found in, what each is multiplied by, and whether clusters have full covariances.
+    ///
+    /// Constant columns say nothing and are left out. A column is measured in its standard deviations; where clusters are
+    /// diagonal, one of two values in their difference, so that the columns of a one-hot code keep their common unit and a
+    /// rare value does not count more than a common one.
+    #[derive(Clone, Debug)]
+    pub(super) struct Space {
+        columns: Vec<usize>,
+        factors: Vec<f64>,
+        full: bool,
+    }
+}
+
+/// Mean, variance, and the difference of the two values of a column that has no more of them.
+struct Column {
+    mean: f64,
+    variance: f64,
+    gap: Option<f64>,
+}
+
+impl Column {
+    fn of(rows: &Matrix, j: usize) -> Column {
+        let n = rows.n_rows() as f64;
+        let mean = rows.rows().map(|row| row[j]).sum::<f64>() / n;
+        let variance = rows.rows().map(|row| (row[j] - mean) * (row[j] - mean)).sum::<f64>() / n;
+        let first = rows.get(0, j);
+        let other = rows.rows().map(|row| row[j]).find(|&value| value != first);
+        let two = other.filter(|&other| rows.rows().all(|row| row[j] == first || row[j] == other));
+        Column { mean, variance, gap: two.map(|other| (other - first).abs()) }
+    }
+
+    fn varies(&self) -> bool {
+        // What is left of a constant column are roundings of its mean.
+        self.variance > 1e-20 * self.mean * self.mean && self.variance.is_normal()
+    }
+}
+
+impl Space {
+    /// The space of training rows; `covariance` is full, diagonal or auto.
+    pub(super) fn new(rows: &Matrix, covariance: &str) -> Space {
+        let all: Vec<Column> = (0..rows.n_cols()).map(|j| Column::of(rows, j)).collect();
+        let mut columns: Vec<usize> = (0..all.len()).filter(|&j| all[j].varies()).collect();
+        if columns.is_empty() {
+            // All rows are equal: one column of equal values stands for them.
+            columns.extend((0..all.len()).take(1));
+        }
+        let coded = columns.iter().filter(|&&j| all[j].gap.is_some()).count();
+        let full = match covariance {
+            "full" => true,
+            "diagonal" => false,
+            _ => columns.len() <= MOST_FULL && 2 * coded <= columns.len(),
+        };
+        let factor = |&j: &usize| match all[j].gap {
+            Some(gap) if !full => 1.0 / gap,
+            _ if all[j].varies() => 1.0 / all[j].variance.sqrt(),
+            _ => 1.0,
+        };
+        Space { factors: columns.iter().map(factor).collect(), columns, full }
+    }
+
+    /// Whether clusters have full covariances.
+    pub(super) fn is_full(&self) -> bool {
+        self.full
+    }
+
+    /// Number of columns that clusters see.
+    pub(super) fn n_columns(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether it can be applied to rows of so many columns.
+    pub(super) fn fits(&self, n_cols: usize) -> bool {
+        self.columns.len() == self.factors.len() && self.columns.iter().all(|&j| j < n_cols)
+    }
+
+    /// Rows as clusters see them.
+    pub(super) fn apply(&self, rows: &Matrix) -> Result<Matrix> {
+        let (n, d) = (rows.n_rows(), self.columns.len());
+        if !self.fits(rows.n_cols()) {
+            return Err(Error::input(format!("clusters in other columns than the {} of the rows", rows.n_cols())));
+        }
+        let mut table = Matrix::try_zeros(n, d)
+            .ok_or_else(|| Error::input(format!("no memory for {n} rows of {d} columns; use fewer rows")))?;
+        for (i, row) in rows.rows().enumerate() {
+            let kept = self.columns.iter().zip(&self.factors).map(|(&j, factor)| row[j] * factor);
+            table.row_mut(i).iter_mut().zip(kept).for_each(|(out, value)| *out = value);
+        }
+        Ok(table)
+    }
+
+    /// The prior for rows as clusters see them.
+    pub(super) fn prior(&self, table: &Matrix, params: &Params) -> Result<Prior> {
+        let d = table.n_cols();
+        let columns: Vec<Column> = (0..d).map(|j| Column::of(table, j)).collect();
+        let mean_variance = columns.iter().map(|column| column.variance).sum::<f64>() / d as f64;
+        // What must be exceeded for a prior covariance to have a mean.
+        let (own, least) = if self.full { (d as f64 + 2.0, d as f64 + 1.0) } else { (20.0, 2.0) };
+        let nu = if params.number("nu") == 0.0 { own } else { params.number("nu") };
+        if nu <= least {
+            let message = format!("must be above {least} for {d} columns, or 0 for the method's own {own}, got {nu}");
+            return Err(Error::param("nu", message));
+        }
+        let variance = if mean_variance > 0.0 { mean_variance } else { 1.0 };
+        Ok(Prior {
+            shape: if self.full { Shape::Full } else { Shape::Diagonal },
+            mean: columns.iter().map(|column| column.mean).collect(),
+            tau: params.number("tau"),
+            nu,
+            scale: vec![params.number("spread") * variance * (nu - least); d],
+            alpha: params.number("alpha"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dist::Rng;
+
+    #[test]
+    fn columns_are_measured_in_deviations_and_codes_in_their_gap() {
+        let mut rng = Rng::new(1, 0);
+        // A constant, two codes (one rare, one as a scaler leaves it) and two numbers of other sizes.
+        let rows = Matrix::from_fn(400, 5, |i, j| match j {
+            0 => 7.3,
+            1 => f64::from(u8::from(i % 100 == 0)),
+            2 => [-0.5, 1.5][i % 2],
+            3 => 1e6 * rng.uniform(),
+            _ => 1e-6 * rng.uniform(),
+        });
+        let space = Space::new(&rows, "diagonal");
+        assert_eq!((space.n_columns(), space.is_full()), (4, false));
+        let table = space.apply(&rows).unwrap();
+        let spread = |j: usize| Column::of(&table, j);
+        assert_eq!((spread(0).gap, spread(1).gap), (Some(1.0), Some(1.0)));
+        assert!((spread(2).variance - 1.0).abs() < 1e-12 && (spread(3).variance - 1.0).abs() < 1e-12);
+        assert!(
+            Space::new(&rows, "full").apply(&rows).unwrap().get(0, 0) > 5.0,
+            "a full covariance has no common unit"
+        );
+    }
+
+    #[test]
+    fn covariances_are_full_for_few_columns_of_numbers() {
+        let mut rng = Rng::new(2, 0);
+        let mut numbers = |d: usize| Matrix::from_fn(50, d, |_, _| rng.uniform());
+        let codes = Matrix::from_fn(50, 6, |i, j| f64::from(u8::from((i + j) % 3 == 0)));
+        for (rows, full) in [(numbers(20), true), (numbers(21), false), (codes, false)] {
+            assert_eq!(Space::new(&rows, "auto").is_full(), full);
+        }
+    }
+
+    #[test]
+    fn rows_that_are_all_equal_have_a_space_of_one_column() {
+        let space = Space::new(&Matrix::from_fn(5, 3, |_, j| j as f64), "auto");
+        assert_eq!((space.n_columns(), space.fits(3), space.fits(0)), (1, true, false));
+    }
+}

@@ -1,0 +1,67 @@
+//! What `cik` and `dpm` share: where the clustering starts and how it moves.
+
+use super::opinions::Scene;
+use super::space::Space;
+use crate::dist::Rng;
+use crate::error::Result;
+use crate::linalg::Matrix;
+use crate::mixture::{Mixture, Witness, k_means};
+use crate::pool::Pool;
+use crate::run::Params;
+
+/// Most rows of a sweep row by row unless it is asked for.
+const MOST_COLLAPSED: usize = 20_000;
+
+/// How clusters are sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sampling {
+    Collapsed,
+    Blocked,
+    /// Not at all.
+    Fixed,
+}
+
+impl Sampling {
+    pub(super) fn new(params: &Params, n_rows: usize) -> Sampling {
+        match params.text("sampler") {
+            "collapsed" => Sampling::Collapsed,
+            "blocked" => Sampling::Blocked,
+            "fixed" => Sampling::Fixed,
+            _ if n_rows <= MOST_COLLAPSED => Sampling::Collapsed,
+            _ => Sampling::Blocked,
+        }
+    }
+}
+
+/// The clusters of k-means.
+pub(super) fn mixture(space: &Space, table: &Matrix, params: &Params, rng: &mut Rng, pool: &Pool) -> Result<Mixture> {
+    let clusters = k_means(table, params.whole("start"), rng, pool)?;
+    Mixture::new(space.prior(table, params)?, table, clusters)
+}
+
+/// One sweep; for each cluster afterwards where it stood before.
+pub(super) fn sweep(
+    mixture: &mut Mixture,
+    sampling: Sampling,
+    witness: &dyn Witness,
+    scene: &Scene<'_>,
+    rng: &mut Rng,
+) -> Result<Vec<Option<usize>>> {
+    match sampling {
+        Sampling::Collapsed => mixture.sweep(scene.table, witness, rng, scene.stop),
+        Sampling::Blocked => mixture.blocked_sweep(scene.table, witness, rng, scene.pool, scene.stop),
+        Sampling::Fixed => Ok((0..mixture.n_clusters()).map(Some).collect()),
+    }
+}
+
+/// Splits and merges; for each cluster afterwards whose machine it has, and how many were tried, split and merged.
+pub(super) fn split_merge(
+    mixture: &mut Mixture,
+    params: &Params,
+    witness: &dyn Witness,
+    scene: &Scene<'_>,
+    rng: &mut Rng,
+) -> Result<(Vec<usize>, [usize; 3])> {
+    let (from, moves) = mixture.split_merge(scene.table, witness, params.whole("moves"), rng, scene.stop)?;
+    Ok((from, [moves.proposed, moves.splits, moves.merges]))
+}

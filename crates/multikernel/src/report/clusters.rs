@@ -1,0 +1,162 @@
+//! A clustering, for people and programs.
+
+use serde_json::{Value, json};
+
+use super::{Table, count};
+use crate::data::Labels;
+use crate::evaluate::ClusterIndices;
+use crate::linalg::Matrix;
+use crate::method::Model;
+
+/// Clusters and columns that are listed; JSON has them all.
+const MOST: usize = 20;
+const MOST_COLUMNS: usize = 3;
+const MOST_CLASSES: usize = 3;
+
+/// What was found in the rows of a set: a model that is a clustering, the classes of the rows where they have any, and how good
+/// the clusters are.
+#[derive(Debug)]
+pub struct Clustering<'a> {
+    /// The model, trained on the rows.
+    pub model: &'a Model,
+    /// The classes of the rows, where they are known.
+    pub labels: Option<&'a Labels>,
+    /// How good the clusters are.
+    pub indices: &'a ClusterIndices,
+}
+
+impl Clustering<'_> {
+    fn sizes(&self) -> Vec<usize> {
+        let clusters = self.model.clusters().unwrap_or(&[]);
+        let mut sizes = vec![0; clusters.iter().max().map_or(0, |most| most + 1)];
+        clusters.iter().for_each(|&cluster| sizes[cluster] += 1);
+        sizes
+    }
+
+    /// Rows by cluster and class.
+    fn classes(&self) -> Option<Matrix> {
+        let labels = self.labels?;
+        let mut table = Matrix::zeros(self.sizes().len(), labels.n_classes());
+        for (&cluster, &code) in self.model.clusters()?.iter().zip(labels.codes()) {
+            table.set(cluster, code, table.get(cluster, code) + 1.0);
+        }
+        Some(table)
+    }
+
+    /// The indices by name, and what is good.
+    fn figures(&self) -> [(&'static str, Option<f64>, &'static str); 7] {
+        let found = self.indices;
+        [
+            ("nmi", found.nmi, "with the classes: 1 is equal, 0 unrelated"),
+            ("adjusted_rand", found.adjusted_rand, "with the classes: 1 is equal, 0 by chance"),
+            ("rand_index", found.rand_index, "with the classes: share of pairs that agree"),
+            ("purity", found.purity, "share of rows in the class of most rows of their cluster"),
+            ("davies_bouldin", found.davies_bouldin, "smaller is better"),
+            ("dunn", found.dunn, "larger is better"),
+            ("silhouette", found.silhouette, "from -1 to 1, larger is better"),
+        ]
+    }
+
+    /// As a person reads it.
+    pub fn text(&self) -> String {
+        let (n, dataset, _) = self.model.trained_on();
+        let sizes = self.sizes();
+        let mut text = format!(
+            "{dataset}: {} in {}, {}, seed {}\n",
+            count(n, "row"),
+            count(sizes.len(), "cluster"),
+            self.model.method(),
+            self.model.seed()
+        );
+        text += &format!("\n{}", self.table(&sizes));
+        if sizes.len() > MOST {
+            text += &format!("and {}; --json has them all\n", count(sizes.len() - MOST, "smaller cluster"));
+        }
+        let mut table = Table::new(&["index", "value", "meaning"]);
+        for (name, value, meaning) in self.figures() {
+            if let Some(value) = value {
+                table.row(vec![name.to_string(), format!("{value:.4}"), meaning.to_string()]);
+            }
+        }
+        text += &format!("\n{table}");
+        self.indices.notes().iter().for_each(|note| text += &format!("{note}\n"));
+        text
+    }
+
+    /// One line for each cluster, the largest first.
+    fn table(&self, sizes: &[usize]) -> Table {
+        let (classes, relevance) = (self.classes(), self.model.relevance());
+        let mut head = vec!["cluster", "rows"];
+        head.extend(classes.as_ref().map(|_| "classes"));
+        head.extend(relevance.as_ref().map(|_| "columns that its kernel sees most"));
+        let mut table = Table::new(&head);
+        for k in by_size(sizes).into_iter().take(MOST) {
+            let mut row = vec![k.to_string(), sizes[k].to_string()];
+            if let (Some(classes), Some(labels)) = (&classes, self.labels) {
+                row.push(largest(classes.row(k), labels.classes(), MOST_CLASSES, |count| format!("{count:.0}")));
+            }
+            if let Some(relevance) = &relevance {
+                let names = self.model.scaled_names();
+                row.push(largest(relevance.row(k), names, MOST_COLUMNS, |share| format!("{share:.3}")));
+            }
+            table.row(row);
+        }
+        table
+    }
+
+    /// As a program reads it: indices, and of each cluster its size, its classes and what its kernel sees.
+    pub fn json(&self) -> String {
+        let (n_samples, dataset, fingerprint) = self.model.trained_on();
+        let (sizes, classes, relevance) = (self.sizes(), self.classes(), self.model.relevance());
+        let named = |names: &[String], values: &[f64]| -> Value {
+            names
+                .iter()
+                .zip(values)
+                .map(|(name, value)| (name.clone(), json!(value)))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
+        };
+        let of = |k: usize| {
+            json!({
+                "cluster": k,
+                "n_samples": sizes[k],
+                "classes": classes.as_ref().zip(self.labels).map(|(table, labels)| named(labels.classes(), table.row(k))),
+                "relevance": relevance.as_ref().map(|table| named(self.model.scaled_names(), table.row(k))),
+            })
+        };
+        let indices: serde_json::Map<_, _> =
+            self.figures().into_iter().map(|(name, value, _)| (name.to_string(), json!(value))).collect();
+        let value = json!({
+            "dataset": dataset,
+            "n_samples": n_samples,
+            "fingerprint": fingerprint,
+            "method": self.model.method(),
+            "params": self.model.params(),
+            "seed": self.model.seed(),
+            "n_clusters": sizes.len(),
+            "indices": indices,
+            "sampled": self.indices.sampled,
+            "clusters": by_size(&sizes).into_iter().map(of).collect::<Vec<_>>(),
+            "assignments": self.model.clusters(),
+            "facts": self.model.facts().into_iter().map(|(name, value)| (name, json!(value))).collect::<serde_json::Map<_, _>>(),
+            "warnings": self.model.warnings(),
+        });
+        format!("{value:#}")
+    }
+}
+
+/// Clusters, the largest first.
+fn by_size(sizes: &[usize]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_key(|&k| std::cmp::Reverse(sizes[k]));
+    order
+}
+
+/// The names of the largest values that are not 0, with these.
+fn largest(values: &[f64], names: &[String], most: usize, shown: impl Fn(f64) -> String) -> String {
+    let mut order: Vec<usize> = (0..values.len()).filter(|&j| values[j] > 0.0).collect();
+    order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
+    let rest = if order.len() > most { ", ..." } else { "" };
+    let all: Vec<String> = order.iter().take(most).map(|&j| format!("{} {}", names[j], shown(values[j]))).collect();
+    all.join(", ") + rest
+}
