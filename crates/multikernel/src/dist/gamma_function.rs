@@ -76,7 +76,7 @@ mod tests {
             assert!((found - expected).abs() < 1e-13 * (1.0 + expected.abs()), "{x}, {a}: {found} for {expected}");
         }
         // Gamma(x + 2) / Gamma(x) = x (x + 1).
-        for x in [0.1, 3.0, 1e3, 1e9, 1e15] {
+        for x in [0.1f64, 3.0, 1e3, 1e9, 1e15] {
             let expected = (x * (x + 1.0)).ln();
             assert!((ln_gamma_rise(x, 2.0) - expected).abs() < 1e-14 * (1.0 + expected.abs()), "{x}");
         }

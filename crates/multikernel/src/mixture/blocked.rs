@@ -68,7 +68,7 @@ impl Gaussian {
     }
 
     /// ln of the densities of a block of rows, up to what all laws share.
-    fn ln_densities(&self, block: &[f64], solved: &mut [f64]) -> [f64; SIDE] {
+    pub(super) fn ln_densities(&self, block: &[f64], solved: &mut [f64]) -> [f64; SIDE] {
         let place = Place { mean: &self.mean, spread: &self.spread, inverses: &self.inverses };
         let found = match self.shape {
             Shape::Full => squares(place, block, solved),
