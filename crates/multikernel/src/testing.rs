@@ -136,16 +136,29 @@ pub fn check_method(method: impl Method) -> Result<()> {
 
 /// [`check_method`] with some parameters set, for methods whose defaults take long: name and value.
 pub fn check_method_with(method: impl Method, settings: &[(&str, &str)]) -> Result<()> {
+    check_on(method, settings, &[every_third("ionosphere")?, every_third("glass6")?, many_classes()?])
+}
+
+/// [`check_method_with`] for methods that learn two classes only: on two, and more are refused.
+pub fn check_two_class_method_with(method: impl Method + Clone, settings: &[(&str, &str)]) -> Result<()> {
+    check_on(method.clone(), settings, &[every_third("ionosphere")?])?;
+    let name = Method::about(&method).name;
+    let registry = Registry::standard().with(method);
+    let refused = Plan::from_registry(&registry, name)?.train(&every_third("glass6")?).is_err();
+    ensure(refused, || format!("{name} on six classes was accepted"))
+}
+
+fn check_on(method: impl Method, settings: &[(&str, &str)], sets: &[Dataset]) -> Result<()> {
     let name = Method::about(&method).name;
     let registry = Registry::standard().with(method);
     let plan = Plan::from_registry(&registry, name)?.seed(5);
     let plan = settings.iter().try_fold(plan, |plan, (name, value)| plan.set(name, value))?;
     let folder = Scratch::new()?;
-    for data in [every_third("ionosphere")?, every_third("glass6")?, many_classes()?] {
+    for data in sets {
         let fault = |error: Error| Error::input(format!("{name} on {}: {error}", data.name));
-        check_equalities(&plan, &registry, &data, &folder).map_err(fault)?;
-        check_resume(&plan, &data, &folder).map_err(fault)?;
-        check_refusals(&plan, &data).map_err(fault)?;
+        check_equalities(&plan, &registry, data, &folder).map_err(fault)?;
+        check_resume(&plan, data, &folder).map_err(fault)?;
+        check_refusals(&plan, data).map_err(fault)?;
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! Every kernel and every method passes its suite.
 
 use multikernel::method::{
-    Alignf, Average, Bemkl, Bm3kl, Bsvm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl, Majority, MkBoostD1,
+    Alignf, Average, Bank, Bemkl, Bm3kl, Bsvm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl, Majority, MkBoostD1,
     MkBoostD2, MkBoostS1, MkBoostS2, MklDa, Obscure, Sbemkl, Silp, SimpleMkl, Single, Svm, UfoMkl,
 };
-use multikernel::testing::{check_kernel, check_method, check_method_with};
+use multikernel::testing::{check_kernel, check_method, check_method_with, check_two_class_method_with};
 
 #[test]
 fn every_kernel_passes_the_conformance_suite() {
@@ -134,6 +134,12 @@ fn gpc_passes_the_conformance_suite() {
 #[test]
 fn bsvm_passes_the_conformance_suite() {
     check_method(Bsvm).unwrap();
+}
+
+#[test]
+fn bank_passes_the_conformance_suite() {
+    let few = [("frequencies", "40"), ("warmup", "4"), ("sweeps", "9"), ("thin", "3")];
+    check_two_class_method_with(Bank, &few).unwrap();
 }
 
 /// Few sweeps: the defaults take seconds for each of its many runs.

@@ -773,6 +773,7 @@ mod tests {
                 prop::collection::vec(prop::sample::select(b"01-:,;\t \n\r\"#.eaN\xe9".to_vec()), 0..80),
             ],
             kind in 0usize..4, header in 0usize..3, label in 0usize..4, expecting: bool, unlabelled: bool, part: bool,
+            label_optional: bool,
         ) {
             let options = ReadOptions {
                 format: [None, Some(Format::Libsvm), Some(Format::Csv), Some(Format::Tsv)][kind],
@@ -781,6 +782,7 @@ mod tests {
                 id: [None, Some("0"), None, Some("a")][label].map(str::to_string),
                 groups: [None, None, Some("1"), None][label].map(str::to_string),
                 unlabelled,
+                label_optional,
                 ignore: [vec![], vec!["0".to_string()], vec!["a".to_string()]][header].clone(),
                 expect: expecting.then(|| Expect::new(vec!["x1".into(), "a".into()], Some("e".into()), None)),
                 memory: Some(1 << 22),

@@ -3,6 +3,7 @@
 mod alignf;
 mod alike;
 mod average;
+mod bank;
 mod bemkl;
 mod bm3kl;
 mod bsvm;
@@ -31,6 +32,7 @@ mod weighted;
 
 pub use alignf::Alignf;
 pub use average::Average;
+pub use bank::{Bank, SampledWaves};
 pub use bemkl::{BayesianMachine, Bemkl, Sbemkl};
 pub use bm3kl::{Bm3kl, Sampled};
 pub use bsvm::{Bsvm, SampledMachine};

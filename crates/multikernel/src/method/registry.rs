@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Alignf, Average, Bemkl, BestView, Bm3kl, Bsvm, Cik, Dpm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl,
+    Alignf, Average, Bank, Bemkl, BestView, Bm3kl, Bsvm, Cik, Dpm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl,
     Majority, MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2, MklDa, Obscure, Sbemkl, Silp, SimpleMkl, Single, Svm, UfoMkl,
 };
 use crate::closest::closest;
@@ -33,7 +33,7 @@ impl Registry {
         let boosted = margin.with(MkBoostD1).with(MkBoostD2).with(MkBoostS1).with(MkBoostS2);
         let streams = boosted.with(MklDa::default()).with(UfoMkl::default()).with(Obscure::default());
         let bayesian = streams.with(Bm3kl).with(Bemkl).with(Sbemkl).with(Gpc).with(Bsvm);
-        bayesian.with(Cik).with(Dpm)
+        bayesian.with(Cik).with(Dpm).with(Bank)
     }
 
     /// Adds a method; one of the same name is replaced.

@@ -1,0 +1,145 @@
+//! The sampler against its own joint law (Geweke 2004).
+
+use super::chain::{AMPLITUDE, BIAS_VARIANCE, Chain, Target, decide, prior};
+use crate::dist::{Rng, gamma, normal};
+use crate::linalg::Matrix;
+use crate::mixture::{Mixture, Prior};
+use crate::pool::Pool;
+
+fn go_on() -> bool {
+    false
+}
+
+/// Mean and standard error of a sequence that forgets, from the means of 50 parts of it.
+fn mean_of_parts(values: &[f64]) -> (f64, f64) {
+    let parts: Vec<f64> =
+        values.chunks_exact(values.len() / 50).map(|part| part.iter().sum::<f64>() / part.len() as f64).collect();
+    let n = parts.len() as f64;
+    let mean = parts.iter().sum::<f64>() / n;
+    let variance = parts.iter().map(|part| (part - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean, (variance / n).sqrt())
+}
+
+/// Everything drawn from its prior: frequencies one after the other, each in the cluster of one before or in a new one.
+fn forward(prior: &Prior, count: usize, rng: &mut Rng) -> Chain {
+    let d = prior.mean.len();
+    let mut clusters: Vec<usize> = vec![];
+    for i in 0..count {
+        let new = rng.uniform() < prior.alpha / (prior.alpha + i as f64);
+        let next = clusters.iter().max().map_or(0, |most| most + 1);
+        clusters.push(if new { next } else { clusters[rng.below(i)] });
+    }
+    // The law of each cluster is one of the prior: that of a mixture of one row, drawn far from what it says, would not be.
+    let laws: Vec<(Vec<f64>, Vec<Vec<f64>>)> = (0..count).map(|_| law(prior, rng)).collect();
+    let mut frequencies = Matrix::zeros(count, d);
+    for (i, &k) in clusters.iter().enumerate() {
+        let z: Vec<f64> = (0..d).map(|_| normal(rng)).collect();
+        for j in 0..d {
+            let apart: f64 = laws[k].1[j].iter().zip(&z).map(|(l, z)| l * z).sum();
+            frequencies.set(i, j, laws[k].0[j] + apart);
+        }
+    }
+    let [shape, scale] = AMPLITUDE;
+    let amplitude = scale / gamma(rng, shape, 1.0);
+    let mut coef: Vec<f64> = (0..2 * count).map(|_| (amplitude / count as f64).sqrt() * normal(rng)).collect();
+    coef.push(BIAS_VARIANCE.sqrt() * normal(rng));
+    let mixture = Mixture::new(prior.clone(), &frequencies, clusters).unwrap();
+    Chain { frequencies, mixture, coef, amplitude, accepted: 0 }
+}
+
+/// Mean and rows of a factor of a covariance: inverse Wishart of two columns by its definition, as the inverse of a sum of outer
+/// products of nu normal vectors of covariance 1 / scale (nu is a whole number here).
+fn law(prior: &Prior, rng: &mut Rng) -> (Vec<f64>, Vec<Vec<f64>>) {
+    let (mut a, mut b, mut c) = (0.0, 0.0, 0.0);
+    for _ in 0..prior.nu as usize {
+        let [x, y] = [0, 1].map(|j: usize| normal(rng) / prior.scale[j].sqrt());
+        (a, b, c) = (a + x * x, b + x * y, c + y * y);
+    }
+    let det = a * c - b * b;
+    let [s11, s12, s22] = [c / det, -b / det, a / det];
+    let first = s11.sqrt();
+    let below = s12 / first;
+    let factor = vec![vec![first, 0.0], vec![below, (s22 - below * below).sqrt()]];
+    let z = [normal(rng), normal(rng)];
+    let root = prior.tau.sqrt();
+    let mean = factor.iter().zip(&prior.mean).map(|(row, m)| m + (row[0] * z[0] + row[1] * z[1]) / root);
+    (mean.collect(), factor)
+}
+
+fn statistics(chain: &Chain, sides: &[f64], utilities: &[f64]) -> Vec<f64> {
+    let count = chain.frequencies.n_rows();
+    let w = chain.frequencies.data();
+    let mean = |f: &dyn Fn(f64) -> f64| w.iter().map(|&w| f(w)).sum::<f64>() / w.len() as f64;
+    let together = chain.mixture.clusters()[0] == chain.mixture.clusters()[1];
+    vec![
+        chain.mixture.n_clusters() as f64,
+        f64::from(u8::from(together)),
+        chain.amplitude.ln(),
+        chain.amplitude.ln().powi(2),
+        mean(&|w| w.tanh()),
+        mean(&|w| w.abs().ln_1p()),
+        (w[0] * w[1]).tanh(),
+        (w[0] * w[2]).tanh(),
+        chain.coef[0].tanh(),
+        chain.coef[..2 * count].iter().map(|c| c.abs().ln_1p()).sum::<f64>(),
+        chain.coef[2 * count],
+        chain.coef[2 * count].powi(2),
+        sides[0] * chain.coef[2 * count].tanh(),
+        sides.iter().sum::<f64>() * chain.coef[0].tanh(),
+        utilities[1].abs().ln_1p(),
+        (chain.coef[0] * utilities[1]).tanh() * w[0].abs().ln_1p(),
+    ]
+}
+
+/// Utilities and their sides given the rest.
+fn observe(target: &Target<'_>, chain: &Chain, rng: &mut Rng) -> (Vec<f64>, Vec<f64>) {
+    let decisions = decide(&target.waves(&chain.frequencies).unwrap(), &chain.coef);
+    let utilities: Vec<f64> = decisions.iter().map(|f| f + normal(rng)).collect();
+    (utilities.iter().map(|u| u.signum()).collect(), utilities)
+}
+
+/// Worst difference, in standard errors, between draws of the joint law made forwards and made by the sampler with the labels
+/// drawn anew in each sweep: the sampler leaves the joint law alone if and only if its updates are right.
+fn geweke(n: usize, sampler_scale: f64) -> (f64, usize) {
+    let pool = Pool::new(1).unwrap();
+    let columns = Matrix::from_fn(2, 5, |j, i| ((5 * i + 3 * j) % 7) as f64 / 3.0 - 1.0);
+    let mut prior = prior(2, 1.0);
+    prior.scale = vec![1.5, 0.8];
+    let count = 4;
+    let none = vec![1.0; 5];
+    let of = Target { columns: &columns, sides: &none, pool: &pool, stop: &go_on };
+    let (mut rng, mut found) = (Rng::new(3, 0), [vec![], vec![]]);
+    for _ in 0..n {
+        let chain = forward(&prior, count, &mut rng);
+        let (sides, utilities) = observe(&of, &chain, &mut rng);
+        found[0].push(statistics(&chain, &sides, &utilities));
+    }
+    let mut chain = forward(&prior, count, &mut rng);
+    let (mut sides, _) = observe(&of, &chain, &mut rng);
+    for _ in 0..n {
+        // A sampler with another prior of frequencies, if asked for.
+        let wrong = Prior { scale: prior.scale.iter().map(|s| sampler_scale * s).collect(), ..prior.clone() };
+        chain.mixture = Mixture::new(wrong, &chain.frequencies, chain.mixture.clusters().to_vec()).unwrap();
+        let target = Target { sides: &sides, ..of };
+        target.sweep(&mut chain, &mut rng).unwrap();
+        let utilities;
+        (sides, utilities) = observe(&of, &chain, &mut rng);
+        found[1].push(statistics(&chain, &sides, &utilities));
+    }
+    let worst = |k: usize| {
+        let [(a, error_a), (b, error_b)] =
+            found.each_ref().map(|draws| mean_of_parts(&draws.iter().map(|draw| draw[k]).collect::<Vec<_>>()));
+        (a - b).abs() / error_a.hypot(error_b)
+    };
+    ((0..found[0][0].len()).map(worst).fold(0.0, f64::max), chain.accepted)
+}
+
+#[test]
+fn sampler_leaves_its_joint_law_alone() {
+    let (worst, accepted) = geweke(60_000, 1.0);
+    assert!(worst < 4.0, "{worst} standard errors");
+    assert!(accepted > 60_000, "{accepted}");
+    // A prior that is wrong by a factor of 2 is told apart, so this test can fail.
+    let (wrong, _) = geweke(20_000, 2.0);
+    assert!(wrong > 6.0, "{wrong} standard errors");
+}
