@@ -38,6 +38,18 @@ fn power(base: f64, mut exponent: usize) -> f64 {
     power
 }
 
+/// 1/x for x far from the ends of the numbers, to two units in the last place: a guess by the bits and three steps that cube
+/// its error of an eighth, which takes half the time of a division.
+#[inline(always)]
+fn inverse(x: f64) -> f64 {
+    let mut inverse = f64::from_bits(0x7fde_6238_22fc_16e6u64.wrapping_sub(x.to_bits()));
+    for _ in 0..3 {
+        let error = (-x).mul_add(inverse, 1.0);
+        inverse = error.mul_add(error, error).mul_add(inverse, inverse);
+    }
+    inverse
+}
+
 dispatched! {
     /// Moves `values` against their gradient, the means of which it brings up to date.
     pub(super) fn descend(step: Step, sums: &[f64], values: &mut [f64], means: &mut [f64], squares: &mut [f64]) {
@@ -45,7 +57,7 @@ dispatched! {
             let gradient = step.decay.mul_add(*value, step.scale * sum);
             *mean = FORGET[0].mul_add(*mean, (1.0 - FORGET[0]) * gradient);
             *square = FORGET[1].mul_add(*square, (1.0 - FORGET[1]) * (gradient * gradient));
-            *value -= step.rate * *mean / square.sqrt().mul_add(step.root, SMALL);
+            *value -= step.rate * *mean * inverse(square.sqrt().mul_add(step.root, SMALL));
         }
     }
 }

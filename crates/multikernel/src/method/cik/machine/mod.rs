@@ -16,13 +16,13 @@ use std::ops::Range;
 
 pub(crate) use hinge::{ln_softmin, losses, softmin};
 use step::Work;
-use strips::{FACTORS, FEATURES, GROUP, PARTIAL, STRIP, across, add_scores, features};
+use strips::{FACTORS, FEATURES, GROUP, PARTIAL, STRIP, add_scores, features, put_scores};
 
 use crate::dist::{Rng, normal};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::record;
-use crate::simd::{Buffer, Lines, VECTOR};
+use crate::simd::{Buffer, Lines};
 
 /// How a machine learns.
 #[derive(Clone, Copy, Debug)]
@@ -232,17 +232,16 @@ impl Machine {
         const ROWS: usize = GROUPS * GROUP;
         let mut points = zeros(&[self.n_features, ROWS])?;
         let mut partial = zeros(&[GROUPS, self.n_classes, PARTIAL])?;
-        let mut room = zeros(&[FEATURES])?;
+        let mut features = zeros(&[GROUPS, FEATURES])?;
         for first in (0..n).step_by(ROWS) {
             let taken = ROWS.min(n - first);
             (0..taken).for_each(|b| self.put_point(&self.learned.sigma, row(first + b), &mut points[b..], ROWS));
             let n_groups = taken.div_ceil(GROUP);
             partial.fill(0.0);
             for s in 0..self.n_strips() {
-                for (g, partial) in self.of_groups(&mut partial).enumerate().take(n_groups) {
-                    self.features(s, Lines::new(&points, ROWS).skip(0, g * GROUP), &mut room);
-                    add_scores(&room, self.strip(&self.learned.weights, s), partial);
-                }
+                let features = &mut features[..n_groups * FEATURES];
+                self.features(s, Lines::new(&points, ROWS), features);
+                add_scores(features, self.strip(&self.learned.weights, s), &mut partial);
             }
             let out = &mut out[first * self.n_classes..(first + taken) * self.n_classes];
             self.put_scores(&partial, out);
@@ -265,9 +264,12 @@ impl Machine {
         columns.zip(row).zip(sigma).for_each(|((point, x), sigma)| *point = x * sigma);
     }
 
-    /// The features of a group of points on a strip.
+    /// The features of groups of points on a strip.
     fn features(&self, strip: usize, points: Lines<'_>, out: &mut [f64]) {
-        features(points, &self.noise[strip * self.n_features * STRIP..], self.n_features, out);
+        let noise = &self.noise[strip * self.n_features * STRIP..];
+        for (g, out) in out.chunks_exact_mut(FEATURES).enumerate() {
+            features(points.skip(0, g * GROUP), noise, self.n_features, out);
+        }
     }
 
     /// The part of a strip in what is kept like the weights.
@@ -276,18 +278,11 @@ impl Machine {
         &weights[strip * size..(strip + 1) * size]
     }
 
-    /// The partial sums of each group of rows.
-    fn of_groups<'a>(&self, partial: &'a mut [f64]) -> impl Iterator<Item = &'a mut [f64]> {
-        partial.chunks_exact_mut((self.n_classes * PARTIAL).max(1))
-    }
-
     /// Adds partial sums up to scores, row after row.
     fn put_scores(&self, partial: &[f64], out: &mut [f64]) {
-        let (scale, partial) = (self.scale(), partial.as_chunks::<VECTOR>().0);
-        for (row, out) in out.chunks_exact_mut(self.n_classes.max(1)).enumerate() {
-            for (m, out) in out.iter_mut().enumerate() {
-                *out = scale * across(&partial[(row / GROUP * self.n_classes + m) * GROUP + row % GROUP]);
-            }
+        let groups = partial.chunks_exact((self.n_classes * PARTIAL).max(1));
+        for (partial, out) in groups.zip(out.chunks_mut((self.n_classes * GROUP).max(1))) {
+            put_scores(self.scale(), partial, self.n_classes, out);
         }
     }
 

@@ -83,11 +83,10 @@ impl Work {
             let here = first..(first + GROUPS).min(n_groups);
             self.partial.fill(0.0);
             for s in 0..machine.n_strips() {
-                let groups = self.features[s * n_groups * FEATURES..].chunks_exact_mut(FEATURES).skip(first);
-                for ((g, partial), features) in here.clone().zip(machine.of_groups(&mut self.partial)).zip(groups) {
-                    machine.features(s, Lines::new(&self.points, self.padded).skip(0, g * GROUP), features);
-                    add_scores(features, machine.strip(&learned.weights, s), partial);
-                }
+                let at = s * n_groups;
+                let features = &mut self.features[(at + here.start) * FEATURES..(at + here.end) * FEATURES];
+                machine.features(s, Lines::new(&self.points, self.padded).skip(0, first * GROUP), features);
+                add_scores(features, machine.strip(&learned.weights, s), &mut self.partial);
             }
             let m = machine.n_classes * GROUP;
             machine.put_scores(&self.partial, &mut self.scores[here.start * m..here.end * m]);

@@ -4,7 +4,7 @@
 //! Rows are taken in groups of [`GROUP`]. The features of a group on a strip are a tile of cosines, row after row, and one of
 //! sines. Every sum is fused and in a fixed order, so the bits depend neither on the instruction set nor on the group.
 
-use crate::simd::{FEW, Lines, Tile, VECTOR, WIDE, dispatched, sin_cos, sums};
+use crate::simd::{FEW, Lines, Tile, VECTOR, WIDE, dispatched, sin_cos, sums, transpose};
 
 /// Frequencies of a strip.
 pub(super) const STRIP: usize = WIDE;
@@ -33,22 +33,27 @@ pub(super) fn features(points: Lines<'_>, noise: &[f64], n_features: usize, out:
 }
 
 dispatched! {
-    /// Adds what a strip gives to the scores of a group of rows, in [`PARTIAL`] sums for each class.
+    /// Adds what a strip gives to the scores of some groups of rows, in [`PARTIAL`] sums for each group and class.
     pub(super) fn add_scores(features: &[f64], weights: &[f64], partial: &mut [f64]) {
-        let features = features.as_chunks::<VECTOR>().0;
+        let (features, n_classes) = (features.as_chunks::<FEATURES>().0, weights.len() / FACTORS);
         let weights = weights.as_chunks::<VECTOR>().0.as_chunks::<{ 2 * VECTORS }>().0;
-        let partial = partial.as_chunks_mut::<VECTOR>().0.as_chunks_mut::<QUAD>().0;
+        // Two classes at a time, whose weights stay in registers while the groups go by.
         let (pairs, last) = weights.as_chunks::<2>();
-        let (paired, single) = partial.split_at_mut(pairs.len() * 4);
-        for (weights, partial) in pairs.iter().zip(paired.chunks_exact_mut(4)) {
-            let [first, second, third, fourth] = partial else { return };
-            add_quad([&weights[0], &weights[1]], features, [first, third]);
-            add_quad([&weights[0], &weights[1]], &features[QUAD * VECTORS..], [second, fourth]);
+        for (p, [first, second]) in pairs.iter().enumerate() {
+            for (features, partial) in features.iter().zip(partial.chunks_exact_mut(n_classes * PARTIAL)) {
+                let quads = partial.as_chunks_mut::<VECTOR>().0.as_chunks_mut::<QUAD>().0;
+                let [a, b, c, d] = &mut quads.as_chunks_mut::<4>().0[p];
+                add_quad([first, second], features, [a, c]);
+                add_quad([first, second], &features[QUAD * STRIP..], [b, d]);
+            }
         }
-        for (weights, partial) in last.iter().zip(single.chunks_exact_mut(2)) {
-            let [first, second] = partial else { return };
-            add_quad([weights], features, [first]);
-            add_quad([weights], &features[QUAD * VECTORS..], [second]);
+        for weights in last {
+            for (features, partial) in features.iter().zip(partial.chunks_exact_mut(n_classes * PARTIAL)) {
+                let quads = partial.as_chunks_mut::<VECTOR>().0.as_chunks_mut::<QUAD>().0;
+                let [a, b] = &mut quads.as_chunks_mut::<2>().0[n_classes - 1];
+                add_quad([weights], features, [a]);
+                add_quad([weights], &features[QUAD * STRIP..], [b]);
+            }
         }
     }
 }
@@ -57,9 +62,10 @@ dispatched! {
 #[inline(always)]
 fn add_quad<const C: usize>(
     weights: [&[[f64; VECTOR]; 2 * VECTORS]; C],
-    features: &[[f64; VECTOR]],
+    features: &[f64],
     partial: [&mut [[f64; VECTOR]; QUAD]; C],
 ) {
+    let features = features.as_chunks::<VECTOR>().0;
     let halves = [&features[..QUAD * VECTORS], &features[GROUP * VECTORS..(GROUP + QUAD) * VECTORS]];
     let mut sums: [[[f64; VECTOR]; QUAD]; C] = std::array::from_fn(|c| *partial[c]);
     for (h, half) in halves.into_iter().enumerate() {
@@ -81,6 +87,19 @@ fn add_quad<const C: usize>(
 #[inline(always)]
 pub(super) fn across(v: &[f64; VECTOR]) -> f64 {
     ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]))
+}
+
+dispatched! {
+    /// Adds the partial sums of a group up to scores, `scale` times [`across`], row after row.
+    pub(super) fn put_scores(scale: f64, partial: &[f64], n_classes: usize, out: &mut [f64]) {
+        for (m, partial) in partial.as_chunks::<PARTIAL>().0.iter().enumerate() {
+            // Turned over, the vectors of eight rows are added up side by side.
+            let mut lanes = [[0.0; GROUP]; VECTOR];
+            transpose(partial, VECTOR, lanes.as_flattened_mut(), GROUP);
+            let sums: [f64; GROUP] = std::array::from_fn(|r| scale * across(&lanes.map(|lane| lane[r])));
+            out.iter_mut().skip(m).step_by(n_classes).zip(sums).for_each(|(out, sum)| *out = sum);
+        }
+    }
 }
 
 /// A row that misses the margin: its place in the batch, its label, and the class that comes too close.
@@ -123,19 +142,24 @@ pub(super) struct Ballots {
 }
 
 impl Ballots {
-    /// Sorts the misses by class.
+    /// Sorts the misses by class; those of a class stay in their order.
     pub(super) fn set(&mut self, misses: &[Miss], n_classes: usize) {
         self.ends.clear();
-        self.ballots.clear();
-        for class in 0..n_classes {
-            for miss in misses {
-                if miss.rival == class {
-                    self.ballots.push((miss.row, 1.0));
-                } else if miss.label == class {
-                    self.ballots.push((miss.row, -1.0));
-                }
+        self.ends.resize(n_classes, 0);
+        for class in misses.iter().flat_map(|miss| [miss.rival, miss.label]) {
+            self.ends[class] += 1;
+        }
+        let mut begin = 0;
+        for end in &mut self.ends {
+            (*end, begin) = (begin, begin + *end);
+        }
+        // Beginnings become ends as the places are filled.
+        self.ballots.resize(2 * misses.len(), (0, 0.0));
+        for miss in misses {
+            for (class, sign) in [(miss.rival, 1.0), (miss.label, -1.0)] {
+                self.ballots[self.ends[class]] = (miss.row, sign);
+                self.ends[class] += 1;
             }
-            self.ends.push(self.ballots.len());
         }
     }
 }
