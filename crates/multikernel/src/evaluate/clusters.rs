@@ -243,8 +243,8 @@ dispatched! {
         };
         let (eights, rest) = squares.as_chunks::<8>();
         for eight in eights {
-            for l in 0..8 {
-                add(l, eight[l]);
+            for (l, &square) in eight.iter().enumerate() {
+                add(l, square);
             }
         }
         for (l, &square) in rest.iter().enumerate() {
