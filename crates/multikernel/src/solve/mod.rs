@@ -1,6 +1,7 @@
 //! Solvers that know no method: they take matrices and give back optima.
 
 pub mod cholesky;
+pub mod eigen;
 mod leap;
 pub mod nnls;
 mod panels;
