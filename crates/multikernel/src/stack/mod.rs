@@ -19,6 +19,7 @@ mod cut;
 mod distances;
 mod given;
 mod layout;
+mod local;
 mod mixture;
 mod ops;
 mod points;

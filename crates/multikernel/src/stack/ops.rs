@@ -118,7 +118,7 @@ fn add_terms<T: Real>(layout: &Layout, terms: &[Term], held: &Held<'_, T>, dista
 
 /// Writes a tile to its place and, for entries that stand for two, across the diagonal, in the matrix that begins at row
 /// `top` of the pieces.
-fn write(tile: &Tile, cut: &Cut, values: &[f64], pieces: &Pieces<'_>, top: usize) {
+pub(super) fn write(tile: &Tile, cut: &Cut, values: &[f64], pieces: &Pieces<'_>, top: usize) {
     let width = tile.cols.len();
     for (i, row) in tile.rows.clone().zip(values.chunks_exact(width)) {
         // SAFETY: each entry of the matrix belongs to one tile or to the mirror of one, and each tile to one task.
@@ -331,7 +331,7 @@ pub(super) fn sums<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], pool: 
 
 /// `out += K V` for the entries of a tile and, for those that stand for two, their mirror. `columns` are those of V; `out` has
 /// `n_rows` values per column.
-fn multiply<T: Real>(values: &[T], tile: &Tile, cut: &Cut, columns: &[&[f64]], out: &mut [f64]) {
+pub(super) fn multiply<T: Real>(values: &[T], tile: &Tile, cut: &Cut, columns: &[&[f64]], out: &mut [f64]) {
     let mirrored = tile.n_mirrored(cut);
     for (i, row) in tile.rows.clone().zip(values.chunks_exact(tile.cols.len())) {
         for (column, out) in columns.iter().zip(out.chunks_exact_mut(cut.n_rows)) {
@@ -345,7 +345,7 @@ fn multiply<T: Real>(values: &[T], tile: &Tile, cut: &Cut, columns: &[&[f64]], o
 
 /// Calls `f` with each kernel of some slots and its values; kernels of a group that is one function are computed, if they
 /// are asked for.
-fn each_kernel<T: Real>(
+pub(super) fn each_kernel<T: Real>(
     layout: &Layout,
     held: &Held<'_, T>,
     buffers: &mut [Buffer; 2],
@@ -371,7 +371,7 @@ fn each_kernel<T: Real>(
 }
 
 /// Values as they are stored, or in `f64`.
-enum Either<'a, T> {
+pub(super) enum Either<'a, T> {
     Stored(&'a [T]),
     Wide(&'a [f64]),
 }
@@ -526,7 +526,7 @@ impl<'a, T: Element> Unfold<'a, T> {
 }
 
 impl<T: Real> Either<'_, T> {
-    fn widen_into(&self, out: &mut [f64]) {
+    pub(super) fn widen_into(&self, out: &mut [f64]) {
         match self {
             Either::Stored(values) => T::widen_into(values, out),
             Either::Wide(values) => out.copy_from_slice(values),
