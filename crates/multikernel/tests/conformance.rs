@@ -1,8 +1,8 @@
 //! Every kernel and every method passes its suite.
 
 use multikernel::method::{
-    Alignf, Average, Bank, Bemkl, Bm3kl, Bsvm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl, Majority, MkBoostD1,
-    MkBoostD2, MkBoostS1, MkBoostS2, MklDa, Obscure, Sbemkl, Silp, SimpleMkl, Single, Svm, UfoMkl,
+    Alignf, Average, Bank, Bemkl, Bm3kl, Bsvm, Cik, Dpm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl, Majority,
+    MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2, Mkc, MklDa, Obscure, Sbemkl, Silp, SimpleMkl, Single, Svm, UfoMkl,
 };
 use multikernel::testing::{check_kernel, check_method, check_method_with, check_two_class_method_with};
 
@@ -142,6 +142,11 @@ fn bank_passes_the_conformance_suite() {
     check_two_class_method_with(Bank, &few).unwrap();
 }
 
+#[test]
+fn mkc_passes_the_conformance_suite() {
+    check_method(Mkc).unwrap();
+}
+
 /// Few sweeps: the defaults take seconds for each of its many runs.
 const FEW: [(&str, &str); 3] = [("chains", "2"), ("warmup", "6"), ("draws", "9")];
 
@@ -154,4 +159,19 @@ fn bm3kl_passes_the_conformance_suite() {
 fn bm3kl_as_published_passes_the_conformance_suite() {
     let published = [("prior", "paper"), ("sampler", "paper"), ("gamma0", "100")];
     check_method_with(Bm3kl, &[FEW.as_slice(), &published].concat()).unwrap();
+}
+
+/// Few rounds and frequencies, as above.
+const SHORT: [(&str, &str); 4] = [("sweeps", "2"), ("frequencies", "12"), ("epochs", "2"), ("start", "5")];
+
+#[test]
+fn cik_passes_the_conformance_suite() {
+    check_method_with(Cik, &SHORT).unwrap();
+    check_method_with(Cik, &[&SHORT[..], &[("sampler", "blocked"), ("likelihood", "published")]].concat()).unwrap();
+}
+
+#[test]
+fn dpm_passes_the_conformance_suite() {
+    check_method_with(Dpm, &[("sweeps", "3")]).unwrap();
+    check_method_with(Dpm, &[("sweeps", "3"), ("sampler", "blocked")]).unwrap();
 }

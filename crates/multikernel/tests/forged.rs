@@ -204,6 +204,19 @@ fn forged_checkpoints_of_the_bayesian_methods_are_refused_or_resumed() {
     forge_checkpoint("bsvm", &data, &names.map(|name| format!("state.{name}")).each_ref().map(String::as_str));
 }
 
+#[test]
+fn forged_files_of_clusterings_are_refused_or_used() {
+    let data = bundled("glass6").unwrap();
+    let data = data.select(&(0..214).step_by(3).collect::<Vec<_>>());
+    let names = ["weights", "vectors", "objectives", "converged"].map(|name| format!("state.{name}"));
+    forge_checkpoint("mkc", &data, &names.each_ref().map(String::as_str));
+    let plan = Plan::new("mkc").unwrap().kernels("gaussian(1), linear centred").unwrap();
+    let names = ["weights", "clusters", "points", "squares", "offsets", "frequencies"];
+    let names = names.map(|name| format!("model.{name}"));
+    let refused = forge_model(&plan, &data, &names.each_ref().map(String::as_str));
+    assert!(refused >= 45, "mkc: only {refused} of {} forgeries were refused", 11 * names.len());
+}
+
 /// Forges these fields of a model, and predicts with what is not refused; how many were.
 fn forge_model(plan: &Plan, data: &Dataset, names: &[&str]) -> usize {
     let folder = tempfile::tempdir().unwrap();

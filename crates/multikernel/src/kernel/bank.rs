@@ -31,6 +31,13 @@ pub const DEFAULT_BANK: &str = "gaussian(median*2^-3..2^3), polynomial(1..3)";
 /// [`DEFAULT_BANK`] for data with views: the same kernels on each of them.
 pub const DEFAULT_BANK_OF_VIEWS: &str = "gaussian(median*2^-3..2^3) each view, polynomial(1..3) each view";
 
+/// [`DEFAULT_BANK`] for methods that look at kernels without classes: centred, so that no kernel is nearly constant.
+pub const CENTRED_BANK: &str = "gaussian(median*2^-3..2^3) centred, polynomial(1..3) centred";
+
+/// [`CENTRED_BANK`] for data with views: the same kernels on each of them.
+pub const CENTRED_BANK_OF_VIEWS: &str =
+    "gaussian(median*2^-3..2^3) each view centred, polynomial(1..3) each view centred";
+
 /// The names selectors refer to: those of the columns (empty where the data has none) and of the views, ranges of columns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Layout<'a> {

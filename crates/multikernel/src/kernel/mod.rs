@@ -30,7 +30,9 @@ mod term;
 /// The grammar of banks as text for people: what `multikernel kernels` prints.
 pub const GRAMMAR: &str = include_str!("grammar.md");
 
-pub use bank::{Bank, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, Layout, MAX_KERNELS, Resolved};
+pub use bank::{
+    Bank, CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, Layout, MAX_KERNELS, Resolved,
+};
 pub use columns::Columns;
 pub use family::{Base, Family, Kernel};
 pub use term::Term;

@@ -11,7 +11,7 @@ use super::registry::Registry;
 use super::share::shares;
 use crate::data::{Dataset, Recipe, Samples, Scale};
 use crate::error::{Error, Result};
-use crate::kernel::{Bank, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, Kernel};
+use crate::kernel::{Bank, CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, Kernel};
 use crate::pool::Pool;
 use crate::run::{
     AnyMethod, Checkpoint, Control, Input, Needs, Observer, Params, Rows, Run, Runner, Silent, Stop, Task,
@@ -186,6 +186,7 @@ impl Plan {
         }
         let own = match self.method.about().bank {
             DEFAULT_BANK if !samples.views().is_empty() => DEFAULT_BANK_OF_VIEWS,
+            CENTRED_BANK if !samples.views().is_empty() => CENTRED_BANK_OF_VIEWS,
             bank => bank,
         };
         let own = (samples.n_features() > 0).then(|| own.to_string());

@@ -6,7 +6,6 @@ use crate::method::{Model, Plan};
 use crate::mixture::Witness;
 use crate::pool::Pool;
 use crate::run::{Input, Predict, Rows};
-use crate::testing;
 
 /// Ten overlapping Gaussians in five columns, in three bunches, a class each.
 fn planted(seed: u64, n: usize) -> Dataset {
@@ -25,15 +24,6 @@ fn train(data: &Dataset, method: &str, settings: &[(&str, &str)]) -> Model {
 }
 
 const SHORT: [(&str, &str); 3] = [("sweeps", "3"), ("frequencies", "16"), ("epochs", "2")];
-
-#[test]
-fn cik_and_dpm_pass_the_conformance_suite() {
-    testing::check_method_with(Cik, &[("sweeps", "2"), ("frequencies", "12"), ("epochs", "2"), ("start", "5")])
-        .unwrap();
-    testing::check_method_with(Cik, &[("sampler", "blocked"), ("sweeps", "2"), ("frequencies", "12"), ("epochs", "2")])
-        .unwrap();
-    testing::check_method_with(Dpm, &[("sweeps", "3")]).unwrap();
-}
 
 #[test]
 fn machines_help_to_find_planted_clusters() {

@@ -1,0 +1,162 @@
+//! `mkc`: localized multiple kernel k-means (Gönen and Margolin 2014).
+
+mod kmeans;
+mod model;
+#[cfg(test)]
+mod tests;
+mod weights;
+
+pub use model::KernelClusters;
+use weights::Local;
+
+use super::weighted::misfit;
+use crate::data::Labels;
+use crate::error::{Error, Result};
+use crate::kernel::CENTRED_BANK;
+use crate::linalg::Matrix;
+use crate::record;
+use crate::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress, Task};
+use crate::solve::eigen::leading;
+use crate::stack::Stack;
+
+/// Clusters of rows under a combined kernel in which every row weighs the kernels in its own way.
+///
+/// The combined kernel is `K(i, j) = sum_m t_im t_jm k_m(i, j)`, the weights of a row being at least 0 and adding up to 1. Rows
+/// that one kernel describes badly, because a view is noisy there, lean on others. H being k orthonormal vectors, the
+/// relaxed objective of kernel k-means, `tr K - tr H' K H`, is lowered in turns: by H, the leading eigenvectors of K, and
+/// by the weights, a convex problem. Each turn lowers it. In the end the rows of H, scaled to length 1, are clustered
+/// by k-means, the best of 20 starts.
+///
+/// Classes are not looked at, but for their number where `clusters` is 0. Kernels are divided by the roots of their diagonals, so
+/// that a row has the length 1 in each. Give kernels that are centred, as the default bank is: one that is nearly constant puts all
+/// rows in one place, which is the best of clusters by this objective, and draws all weights.
+///
+/// Cost of a round: up to 12 passes over the kernels, and some products of the N x N kernel with 1.5 k vectors. Memory: 8 N^2
+/// bytes beside the kernels. Up to about 5,000 rows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mkc;
+
+const CLUSTERS: Param = Param {
+    name: "clusters",
+    default: "0",
+    allowed: Allowed::Whole(0, 200),
+    help: "number of clusters; 0 for as many as there are classes, and for 10 where there is one class only",
+};
+const ROUNDS: Param =
+    Param { name: "rounds", default: "100", allowed: Allowed::Whole(1, 100_000), help: "most rounds of updates" };
+const TOL: Param = Param {
+    name: "tol",
+    default: "1e-5",
+    allowed: Allowed::Number(0.0, 1.0),
+    help: "stop when a round lowers the objective by less than this part of what it was after the first; 0 goes through all rounds",
+};
+
+record! {
+    /// Where the rounds stand.
+    #[derive(Clone, Debug)]
+    pub struct Rounds {
+        /// The weights: N x P.
+        weights: Matrix,
+        /// The leading eigenvectors of the combined kernel, and some more to begin the next search with: one per row.
+        vectors: Matrix,
+        /// The objective after each round.
+        objectives: Vec<f64>,
+        converged: bool,
+    }
+}
+
+/// Clusters where nothing tells how many.
+const USUAL: usize = 10;
+
+/// How many clusters are asked for.
+fn n_clusters(labels: &Labels, params: &Params) -> usize {
+    let n_classes = labels.counts().iter().filter(|&&count| count > 0).count();
+    match params.whole("clusters") {
+        0 if n_classes > 1 => n_classes,
+        0 => USUAL.min(labels.n_samples()),
+        asked => asked,
+    }
+}
+
+/// Vectors that are searched for: more than are wanted, because those next to them would slow the search down.
+fn n_vectors(n_clusters: usize, n: usize) -> usize {
+    (n_clusters + (n_clusters / 2).max(4)).min(n)
+}
+
+impl Method for Mkc {
+    type State = Rounds;
+    type Model = KernelClusters;
+
+    fn about(&self) -> About {
+        About {
+            name: "mkc",
+            summary: "localized multiple kernel k-means: clusters under kernels that each row weighs in its own way",
+            needs: Needs::Stack,
+            params: &[CLUSTERS, ROUNDS, TOL],
+            bank: CENTRED_BANK,
+        }
+    }
+
+    fn init(&self, task: &Task<'_>, params: &Params) -> Result<Rounds> {
+        let (stack, n, k) = (task.stack()?, task.n_samples(), n_clusters(task.labels, params));
+        if stack.n_kernels() == 0 {
+            return Err(Error::input("there is no kernel to weigh"));
+        }
+        if k > n {
+            return Err(Error::param("clusters", format!("must be at most the number of training rows, {n}, got {k}")));
+        }
+        check_memory(stack, n, n_vectors(k, n))?;
+        let local = Local::new(task)?;
+        let mut rng = task.rng(0, 0);
+        let vectors = Matrix::from_fn(n_vectors(k, n), n, |_, _| rng.uniform() - 0.5);
+        Ok(Rounds { weights: local.even(), vectors, objectives: vec![], converged: false })
+    }
+
+    fn check(&self, task: &Task<'_>, params: &Params, state: &Rounds) -> Result<()> {
+        let (n, n_kernels) = (task.n_samples(), task.stack()?.n_kernels());
+        let k = n_clusters(task.labels, params);
+        let fits = (state.weights.n_rows(), state.weights.n_cols()) == (n, n_kernels)
+            && (state.vectors.n_rows(), state.vectors.n_cols()) == (n_vectors(k, n), n);
+        if fits { Ok(()) } else { Err(misfit()) }
+    }
+
+    /// One round. The state is changed at the end, when nothing can stop it any more.
+    fn step(&self, task: &Task<'_>, params: &Params, state: &mut Rounds, control: &Control) -> Result<Progress> {
+        let (stop, tol) = (|| control.stop().is_some(), params.number("tol"));
+        let (local, k) = (Local::new(task)?, n_clusters(task.labels, params));
+        let kernel = local.combined(&state.weights)?;
+        let found = leading(&kernel, k, &state.vectors, task.pool, &stop)?;
+        drop(kernel);
+        let h = found.vectors.select_rows(&(0..k).collect::<Vec<_>>()).transposed();
+        // A part of the objective itself would never be little where it goes to zero, as with kernels of low rank.
+        let little = tol * state.objectives.first().copied().unwrap_or(0.0).abs();
+        let (weights, objective) = local.lowered(&h, state.weights.clone(), 0.1 * little)?;
+        state.converged = state.objectives.last().is_some_and(|before| before - objective <= little);
+        state.objectives.push(objective);
+        (state.weights, state.vectors) = (weights, found.vectors);
+        let rounds = params.whole("rounds");
+        let done = if state.converged { rounds } else { state.objectives.len().min(rounds) };
+        Ok(Progress::of(done, rounds).with("objective", objective))
+    }
+
+    fn finish(&self, task: &Task<'_>, params: &Params, state: Rounds) -> Result<KernelClusters> {
+        KernelClusters::new(task, params, &state, n_clusters(task.labels, params))
+    }
+}
+
+/// Refuses what would not fit: the combined kernel, and vectors while eigenvectors and weights are searched for.
+fn check_memory(stack: &Stack, n: usize, n_vectors: usize) -> Result<()> {
+    // A basis of at most 120 or twice the vectors, with its images and the next block; eight tables of weights.
+    let beside = 3 * n_vectors.max(60) * 2 + 8 * stack.n_kernels();
+    let need = (n as u64).saturating_mul(n as u64).saturating_add(n as u64 * beside as u64).saturating_mul(8);
+    let limit = stack.room();
+    if need <= limit {
+        return Ok(());
+    }
+    Err(Error::Memory {
+        what: format!("the combined kernel of {n} rows and its eigenvectors"),
+        need,
+        limit,
+        help: "use fewer rows, or allow more (--memory)".into(),
+    })
+}
