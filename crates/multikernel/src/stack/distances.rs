@@ -78,7 +78,8 @@ mod tests {
     fn distances_of_dense_and_sparse_points_are_those_of_all_pairs() {
         for (n, d) in [(0, 3), (1, 1), (5, 0), (17, 4), (300, 2), (40, 50)] {
             // Mostly zeros, and whole numbers: no rounding.
-            let value = |i: usize, j: usize| if (i + j) % 5 == 0 { ((7 * i + 3 * j) % 11) as f64 } else { 0.0 };
+            let value =
+                |i: usize, j: usize| if (i + j).is_multiple_of(5) { ((7 * i + 3 * j) % 11) as f64 } else { 0.0 };
             let points = Matrix::from_fn(n, d, value);
             let square = |i: usize, j: usize| (0..d).map(|k| (value(i, k) - value(j, k)).powi(2)).sum::<f64>();
             let expected: Vec<Vec<f64>> = (0..n).map(|i| (0..n).map(|j| square(i, j)).collect()).collect();
