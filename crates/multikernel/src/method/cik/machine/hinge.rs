@@ -2,8 +2,8 @@
 
 use crate::simd::{exp, ln};
 
-/// The best class but `y` (the first of equals) and by how much it misses the margin behind `y`; `None` where the margin is kept,
-/// or where there is no other class.
+/// The best class but `y` (the first of equals) where it comes too close: `None` where the margin is kept, or where there is no
+/// other class.
 pub(super) fn rival(scores: &[f64], y: usize) -> Option<usize> {
     let others = scores.iter().enumerate().filter(|(m, _)| *m != y);
     let (best, score) = others.fold((y, f64::NEG_INFINITY), |best, (m, &f)| if f > best.1 { (m, f) } else { best });
