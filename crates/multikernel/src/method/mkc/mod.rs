@@ -97,6 +97,10 @@ impl Method for Mkc {
         }
     }
 
+    fn is_supervised(&self) -> bool {
+        false
+    }
+
     fn init(&self, task: &Task<'_>, params: &Params) -> Result<Rounds> {
         let (stack, n, k) = (task.stack()?, task.n_samples(), n_clusters(task.labels, params));
         if stack.n_kernels() == 0 {
