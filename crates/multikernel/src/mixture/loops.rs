@@ -39,14 +39,14 @@ dispatched! {
 dispatched! {
     /// `ln(1 + ratio |L^-1 (x - mean)|^2)` of [`SIDE`] rows; infinite where the square is.
     pub(super) fn spreads(place: Place<'_>, ratio: f64, block: &[f64], solved: &mut [f64]) -> [f64; SIDE] {
-        squares_of::<SIDE>(place, block, solved).map(|square| ln_or_infinite(ratio.mul_add(square, 1.0)))
+        spreads_of::<SIDE>(place, ratio, block, solved)
     }
 }
 
 dispatched! {
     /// [`spreads`] of one row.
     pub(super) fn spread(place: Place<'_>, ratio: f64, row: &[f64], solved: &mut [f64]) -> f64 {
-        squares_of::<1>(place, row, solved).map(|square| ln_or_infinite(ratio.mul_add(square, 1.0)))[0]
+        spreads_of::<1>(place, ratio, row, solved)[0]
     }
 }
 
@@ -180,7 +180,10 @@ fn squares_of<const S: usize>(place: Place<'_>, block: &[f64], solved: &mut [f64
     let (mut sums, mut rest) = ([0.0; S], place.spread);
     for (i, (mean, inverse)) in place.mean.iter().zip(place.inverses).enumerate() {
         let (line, after) = rest.split_at(i + 1);
-        let mut open = block[i].map(|x| x - mean);
+        let mut open = block[i];
+        for s in 0..S {
+            open[s] -= mean;
+        }
         for (l, done) in line.iter().zip(&solved[..i]) {
             for s in 0..S {
                 open[s] = (-l).mul_add(done[s], open[s]);
@@ -192,6 +195,21 @@ fn squares_of<const S: usize>(place: Place<'_>, block: &[f64], solved: &mut [f64
         }
         solved[i] = open;
         rest = after;
+    }
+    sums
+}
+
+#[inline(always)]
+fn spreads_of<const S: usize>(place: Place<'_>, ratio: f64, block: &[f64], solved: &mut [f64]) -> [f64; S] {
+    let squares = squares_of::<S>(place, block, solved);
+    let (mut terms, mut sums) = ([0.0; S], [0.0; S]);
+    for s in 0..S {
+        terms[s] = ratio.mul_add(squares[s], 1.0);
+        sums[s] = ln_of_normal(terms[s]);
+    }
+    // The logarithm of what is no number would be nonsense.
+    for s in 0..S {
+        sums[s] = if terms[s] < f64::INFINITY { sums[s] } else { f64::INFINITY };
     }
     sums
 }
@@ -214,11 +232,6 @@ fn diagonal_spreads_of<const S: usize>(place: Place<'_>, ratio: f64, block: &[f6
         sums[s] = if most[s] < f64::INFINITY { sums[s] } else { f64::INFINITY };
     }
     sums
-}
-
-#[inline(always)]
-fn ln_or_infinite(x: f64) -> f64 {
-    if x < f64::INFINITY { ln_of_normal(x) } else { f64::INFINITY }
 }
 
 /// Products of many numbers, exponents apart, so that one logarithm does for all of them.
