@@ -255,32 +255,41 @@ fn training_and_scores_have_the_same_bits_at_every_level() {
     }
 }
 
-/// Root mean square difference of the kernel of `n_frequencies` from the Gaussian one.
+/// Root mean square difference of the kernel of `n_frequencies`, whole strips, from the Gaussian one.
 fn kernel_error(n_frequencies: usize, seed: u64) -> f64 {
     let mut rng = Rng::new(seed, 4);
     let mut machine = Machine::new(3, n_frequencies, 1, &mut rng).unwrap();
     machine.learned.sigma.copy_from_slice(&[0.3, -0.8, 1.2]);
-    let plain = Plain::new(&machine);
-    let rows = Matrix::from_fn(20, 3, |_, _| normal(&mut rng));
-    let features: Vec<Vec<f64>> = rows.rows().map(|row| plain.features(row)).collect();
-    let mut square = 0.0;
-    for (a, b) in (0..20).flat_map(|a| (0..a).map(move |b| (a, b))) {
-        let found: f64 = features[a].iter().zip(&features[b]).map(|(x, y)| x * y).sum();
-        let part = |j: usize| (machine.learned.sigma[j] * (rows.get(a, j) - rows.get(b, j))).powi(2);
-        square += (found - (-0.5 * (0..3).map(part).sum::<f64>()).exp()).powi(2);
+    let rows = Matrix::from_fn(24, 3, |_, _| normal(&mut rng));
+    let (mut points, mut features) = (vec![0.0; 3 * 24], vec![0.0; 3 * FEATURES]);
+    (0..24).for_each(|n| machine.put_point(&machine.learned.sigma, rows.row(n), &mut points[n..], 24));
+    let mut kernel = Matrix::zeros(24, 24);
+    for s in 0..machine.n_strips() {
+        machine.features(s, Lines::new(&points, 24), &mut features);
+        let lines = features.as_chunks::<STRIP>().0;
+        let of = |n: usize| [0, GROUP].map(|half| lines[n / GROUP * 2 * GROUP + half + n % GROUP]).concat();
+        for (a, b) in (0..24).flat_map(|a| (0..a).map(move |b| (a, b))) {
+            let product: f64 = of(a).iter().zip(of(b)).map(|(x, y)| x * y).sum();
+            kernel.set(a, b, kernel.get(a, b) + machine.scale().powi(2) * product);
+        }
     }
-    (square / 190.0).sqrt()
+    let mut square = 0.0;
+    for (a, b) in (0..24).flat_map(|a| (0..a).map(move |b| (a, b))) {
+        let part = |j: usize| (machine.learned.sigma[j] * (rows.get(a, j) - rows.get(b, j))).powi(2);
+        square += (kernel.get(a, b) - (-0.5 * (0..3).map(part).sum::<f64>()).exp()).powi(2);
+    }
+    (square / 276.0).sqrt()
 }
 
 #[test]
 fn kernel_of_the_features_tends_to_the_gaussian_as_the_root_of_the_frequencies() {
     let mean = |n_frequencies: usize| (0..10).map(|seed| kernel_error(n_frequencies, seed)).sum::<f64>() / 10.0;
-    let errors = [64, 256, 1024, 4096].map(mean);
+    let errors = [72, 288, 1152, 4608].map(mean);
     for pair in errors.windows(2) {
         assert!((1.5..2.7).contains(&(pair[0] / pair[1])), "{errors:?}");
     }
     // The variance of cos(omega'(x - y)) is at most 1/2 where the kernel is near 0, and less elsewhere.
-    assert!(errors[3] < (0.5f64 / 4096.0).sqrt(), "{errors:?}");
+    assert!(errors[3] < (0.5f64 / 4608.0).sqrt(), "{errors:?}");
 }
 
 /// Points inside a ring and on it.
