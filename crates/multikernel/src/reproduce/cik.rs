@@ -106,7 +106,7 @@ pub(super) fn planted(seed: u64) -> Result<(Dataset, Dataset)> {
         let noise = normals(n, COLUMNS);
         let value = |i: usize, j: usize| {
             let k = i % CLUSTERS;
-            let mean = 4.0 * bunches.get(k % 3, j) + 1.5 * places.get(k, j);
+            let mean = 4.0 * bunches.get(k % 3, j) + places.get(k, j);
             mean + 0.5 * (0..COLUMNS).map(|l| shapes[k].get(j, l) * noise.get(i, l)).sum::<f64>()
         };
         let labels: Vec<String> = (0..n).map(|i| (i % CLUSTERS).to_string()).collect();

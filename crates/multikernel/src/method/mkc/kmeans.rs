@@ -1,83 +1,41 @@
-//! Plain k-means on a few columns, the best of several starts.
+//! k-means on a few columns, the best of several starts.
 
 use crate::dist::Rng;
+use crate::error::Result;
 use crate::linalg::Matrix;
+use crate::mixture;
 use crate::pool::Pool;
 
 /// Starts, of which the best is kept.
 const STARTS: usize = 20;
-/// Most rounds of one start; few need more than a dozen.
-const ROUNDS: usize = 100;
 
 /// The cluster of each row, numbered from 0 in the order of their first rows: at most `k`, each with a row. `rng` gives the
 /// generator of each start.
-pub(super) fn k_means(rows: &Matrix, k: usize, rng: impl Fn(u64) -> Rng + Sync + Send, pool: &Pool) -> Vec<usize> {
-    let found = pool.map(STARTS, |start| one_start(rows, k, &mut rng(start as u64)));
+pub(super) fn k_means(
+    rows: &Matrix,
+    k: usize,
+    rng: impl Fn(u64) -> Rng + Sync + Send,
+    pool: &Pool,
+) -> Result<Vec<usize>> {
+    let alone = Pool::alone()?;
+    let found = pool.map(STARTS, |start| mixture::k_means(rows, k, &mut rng(start as u64), alone));
+    let found = found.into_iter().collect::<Result<Vec<_>>>()?;
+    let costs = found.iter().map(|clusters| cost(rows, clusters, k));
     // The first of equals.
-    let best = found.into_iter().reduce(|best, next| if next.0 < best.0 { next } else { best });
-    best.map_or_else(Vec::new, |(_, clusters)| numbered(&clusters, k))
+    let best = costs.enumerate().fold((0, f64::INFINITY), |best, next| if next.1 < best.1 { next } else { best });
+    Ok(numbered(&found[best.0], k))
 }
 
-/// The sum of squared distances to the means, and the cluster of each row.
-fn one_start(rows: &Matrix, k: usize, rng: &mut Rng) -> (f64, Vec<usize>) {
-    let mut centres = spread_out(rows, k, rng);
-    let mut clusters = vec![usize::MAX; rows.n_rows()];
-    let mut sum = f64::INFINITY;
-    for _ in 0..ROUNDS {
-        let placed: Vec<(usize, f64)> = rows.rows().map(|row| nearest(row, &centres)).collect();
-        let now: Vec<usize> = placed.iter().map(|&(cluster, _)| cluster).collect();
-        sum = placed.iter().map(|&(_, square)| square).sum();
-        if now == clusters {
-            break;
-        }
-        clusters = now;
-        centres = means(rows, &clusters, centres);
+/// The sum of squared distances to the means of clusters.
+fn cost(rows: &Matrix, clusters: &[usize], k: usize) -> f64 {
+    let (mut means, mut counts) = (Matrix::zeros(k, rows.n_cols()), vec![0.0; k]);
+    clusters.iter().for_each(|&cluster| counts[cluster] += 1.0);
+    for (&cluster, row) in clusters.iter().zip(rows.rows()) {
+        means.row_mut(cluster).iter_mut().zip(row).for_each(|(mean, x)| *mean += x / counts[cluster]);
     }
-    (sum, clusters)
-}
-
-/// Rows as centres, each drawn with a chance that grows with its squared distance from those before (k-means++).
-fn spread_out(rows: &Matrix, k: usize, rng: &mut Rng) -> Matrix {
-    let n = rows.n_rows();
-    let mut chosen = vec![rng.below(n.max(1)).min(n.saturating_sub(1))];
-    let mut squares: Vec<f64> = rows.rows().map(|row| squared_distance(row, rows.row(chosen[0]))).collect();
-    while chosen.len() < k.min(n) {
-        let mut rest = rng.uniform() * squares.iter().sum::<f64>();
-        let passed = |square: &f64| {
-            rest -= square;
-            rest < 0.0
-        };
-        // Where all rows are at centres already, any will do.
-        let next = squares.iter().position(passed).unwrap_or_else(|| rng.below(n));
-        chosen.push(next);
-        for (square, row) in squares.iter_mut().zip(rows.rows()) {
-            *square = square.min(squared_distance(row, rows.row(next)));
-        }
-    }
-    rows.select_rows(&chosen)
-}
-
-/// The first nearest centre and the squared distance to it.
-fn nearest(row: &[f64], centres: &Matrix) -> (usize, f64) {
-    let squares = centres.rows().map(|centre| squared_distance(row, centre)).enumerate();
-    squares.fold((0, f64::INFINITY), |best, next| if next.1 < best.1 { next } else { best })
-}
-
-/// The means of clusters; one without rows keeps its centre.
-fn means(rows: &Matrix, clusters: &[usize], mut centres: Matrix) -> Matrix {
-    let mut counts = vec![0usize; centres.n_rows()];
-    clusters.iter().for_each(|&cluster| counts[cluster] += 1);
-    for (cluster, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-        let members = clusters.iter().zip(rows.rows()).filter(|(other, _)| **other == cluster);
-        let centre = centres.row_mut(cluster);
-        centre.fill(0.0);
-        members.for_each(|(_, row)| centre.iter_mut().zip(row).for_each(|(mean, x)| *mean += x / count as f64));
-    }
-    centres
-}
-
-fn squared_distance(x: &[f64], y: &[f64]) -> f64 {
-    x.iter().zip(y).map(|(x, y)| (x - y) * (x - y)).sum()
+    let square = |(x, mean): (&f64, &f64)| (x - mean) * (x - mean);
+    let of = |(&cluster, row): (&usize, &[f64])| row.iter().zip(means.row(cluster)).map(square).sum::<f64>();
+    clusters.iter().zip(rows.rows()).map(of).sum()
 }
 
 /// The same clusters without gaps, in the order of their first rows.
@@ -98,7 +56,7 @@ mod tests {
     use super::*;
 
     fn run(rows: &Matrix, k: usize, n_threads: usize) -> Vec<usize> {
-        k_means(rows, k, |start| Rng::new(3, start), &Pool::new(n_threads).unwrap())
+        k_means(rows, k, |start| Rng::new(3, start), &Pool::new(n_threads).unwrap()).unwrap()
     }
 
     #[test]

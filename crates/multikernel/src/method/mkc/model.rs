@@ -43,7 +43,7 @@ impl KernelClusters {
     pub(super) fn new(task: &Task<'_>, params: &Params, state: &Rounds, asked: usize) -> Result<KernelClusters> {
         let stack = task.stack()?;
         let embedded = unit_rows(&state.vectors.select_rows(&(0..asked).collect::<Vec<_>>()).transposed());
-        let clusters = k_means(&embedded, asked, |start| task.rng(1 + start, 0), task.pool);
+        let clusters = k_means(&embedded, asked, |start| task.rng(1 + start, 0), task.pool)?;
         let n_clusters = clusters.iter().max().map_or(0, |&last| last + 1);
         let diagonals = means(&stack.diagonals(task.pool)?);
         let own = means_of_clusters(&state.weights, &clusters, n_clusters);

@@ -12,8 +12,6 @@ mod strips;
 #[cfg(test)]
 mod tests;
 
-use std::ops::Range;
-
 pub(crate) use hinge::{ln_softmin, losses, softmin};
 use step::Work;
 use strips::{FACTORS, FEATURES, GROUP, PARTIAL, STRIP, add_scores, features, put_scores};
@@ -221,11 +219,6 @@ impl Machine {
     /// If `out` has not room for them.
     pub(crate) fn scores(&self, rows: &Matrix, which: &[usize], out: &mut [f64]) -> Result<()> {
         self.score(which.len(), |i| rows.row(which[i]), out)
-    }
-
-    /// [`Machine::scores`] of neighbouring rows.
-    pub(crate) fn scores_of_range(&self, rows: &Matrix, which: Range<usize>, out: &mut [f64]) -> Result<()> {
-        self.score(which.len(), |i| rows.row(which.start + i), out)
     }
 
     fn score<'a>(&self, n: usize, row: impl Fn(usize) -> &'a [f64], out: &mut [f64]) -> Result<()> {

@@ -219,7 +219,7 @@ fn scores_are_those_of_the_definition_and_the_same_bits_in_any_block() {
         let machine = some_machine(d, n_frequencies, n_classes, seed as u64);
         let plain = Plain::new(&machine);
         let mut all = vec![0.0; 75 * n_classes];
-        machine.scores_of_range(&rows, 0..75, &mut all).unwrap();
+        machine.scores(&rows, &(0..75).collect::<Vec<_>>(), &mut all).unwrap();
         let expected: Vec<f64> = rows.rows().flat_map(|row| plain.scores(row)).collect();
         assert_near(&all, &expected, 1e-12, "scores");
         for block in [1, 7, 8, 33, 64] {
@@ -249,7 +249,7 @@ fn training_and_scores_have_the_same_bits_at_every_level() {
             let rates = Rates { batch, ..Rates::default() };
             machine.train(&rows, &codes, &members, 5, &rates, NEVER).unwrap();
             let mut scores = vec![0.0; 90 * n_classes];
-            machine.scores_of_range(&rows, 0..90, &mut scores).unwrap();
+            machine.scores(&rows, &(0..90).collect::<Vec<_>>(), &mut scores).unwrap();
             (machine.all_bits(), bits(&scores))
         });
     }
@@ -309,7 +309,7 @@ fn ring(n: usize, seed: u64) -> (Matrix, Vec<usize>) {
 fn accuracy(machine: &Machine, rows: &Matrix, codes: &[usize]) -> f64 {
     let m = machine.n_classes;
     let mut scores = vec![0.0; codes.len() * m];
-    machine.scores_of_range(rows, 0..codes.len(), &mut scores).unwrap();
+    machine.scores(rows, &(0..codes.len()).collect::<Vec<_>>(), &mut scores).unwrap();
     let best = |scores: &[f64]| (0..m).reduce(|best, m| if scores[m] > scores[best] { m } else { best });
     let right = scores.chunks_exact(m).zip(codes).filter(|(scores, code)| best(scores) == Some(**code));
     right.count() as f64 / codes.len() as f64

@@ -56,7 +56,8 @@ fn training_and_scores_beside_their_bounds() {
         // Phases and their slopes, 2 d each; scores, 4 M; gradients of two classes a row, 4.
         limits.tell("training", shape, 64 * 384, 4 * d + 4 * m + 4, seconds);
         let mut out = vec![0.0; 320 * m];
-        let seconds = best_of(0.3, 2000, || (), |()| machine.scores_of_range(&rows, 0..320, &mut out).unwrap());
+        let seconds =
+            best_of(0.3, 2000, || (), |()| machine.scores(&rows, &(0..320).collect::<Vec<_>>(), &mut out).unwrap());
         limits.tell("scores", shape, 320 * 384, 2 * d + 4 * m, seconds);
         let n_misses = out.chunks_exact(m).zip(&codes).filter(|(scores, y)| rival(scores, **y).is_some()).count();
         assert!(n_misses > 310, "only {n_misses} of 320 rows miss the margin, the bound of training counts all");
