@@ -161,8 +161,9 @@ dispatched! {
                 *l = turned;
             }
             let left = (line[i] - x) * (line[i] + x);
-            // Also where it is not a number.
-            if !(left > LEAST_LEFT * line[i] * line[i]) {
+            // False also where it is not a number.
+            let holds = left > LEAST_LEFT * line[i] * line[i];
+            if !holds {
                 return false;
             }
             let r = left.sqrt();
@@ -181,9 +182,7 @@ fn squares_of<const S: usize>(place: Place<'_>, block: &[f64], solved: &mut [f64
     for (i, (mean, inverse)) in place.mean.iter().zip(place.inverses).enumerate() {
         let (line, after) = rest.split_at(i + 1);
         let mut open = block[i];
-        for s in 0..S {
-            open[s] -= mean;
-        }
+        open.iter_mut().for_each(|x| *x -= mean);
         for (l, done) in line.iter().zip(&solved[..i]) {
             for s in 0..S {
                 open[s] = (-l).mul_add(done[s], open[s]);
@@ -249,10 +248,10 @@ impl<const S: usize> Products<S> {
 
     #[inline(always)]
     fn take(&mut self, factors: [f64; S]) {
-        for s in 0..S {
-            let bits = factors[s].to_bits();
-            self.exponents[s] += (bits >> 52) as i64 - 1023;
-            self.mantissas[s] *= f64::from_bits(bits & MANTISSA | ONE);
+        for ((exponent, mantissa), factor) in self.exponents.iter_mut().zip(&mut self.mantissas).zip(factors) {
+            let bits = factor.to_bits();
+            *exponent += (bits >> 52) as i64 - 1023;
+            *mantissa *= f64::from_bits(bits & MANTISSA | ONE);
         }
         self.count += 1;
         if self.count == MOST_FACTORS {
@@ -265,8 +264,8 @@ impl<const S: usize> Products<S> {
     #[inline(always)]
     fn ln(self) -> [f64; S] {
         let mut sums = [0.0; S];
-        for s in 0..S {
-            sums[s] = self.exponents[s] as f64 * LN_2 + ln_of_normal(self.mantissas[s]);
+        for ((sum, exponent), mantissa) in sums.iter_mut().zip(self.exponents).zip(self.mantissas) {
+            *sum = exponent as f64 * LN_2 + ln_of_normal(mantissa);
         }
         sums
     }

@@ -60,6 +60,9 @@ impl Slot {
     }
 }
 
+/// Clusters, that of each row, and where each stood before.
+type Dealt = (Vec<Cluster>, Vec<usize>, Vec<Option<usize>>);
+
 struct Table<'a> {
     prior: &'a Prior,
     rows: &'a Matrix,
@@ -169,7 +172,7 @@ impl<'a> Table<'a> {
     }
 
     /// The clusters without gaps, those of the rows, and where they stood.
-    fn finish(self) -> Result<(Vec<Cluster>, Vec<usize>, Vec<Option<usize>>)> {
+    fn finish(self) -> Result<Dealt> {
         let kept: Vec<usize> = (0..self.slots.len()).filter(|&k| self.slots[k].part.n > 0).collect();
         let mut place = vec![0; self.slots.len()];
         kept.iter().enumerate().for_each(|(new, &k)| place[k] = new);

@@ -140,6 +140,9 @@ fn rows_taken_in_and_out_leave_what_a_rebuild_gives() {
             near(part.ln_marginal(&prior), fresh.ln_marginal(&prior), 1e-9, "marginal");
             let x = rows.row(0);
             near(part.ln_joint(shape, x, &mut scratch), fresh.ln_joint(shape, x, &mut scratch), 1e-9, "density");
+            let own = rows.row(members(&clusters, 3)[k][0]);
+            let [found, expected] = [part, &fresh].map(|part| part.ln_joint_without(shape, own, &mut scratch).unwrap());
+            near(found, expected, 1e-9, "density without a row");
         }
     }
 }

@@ -167,7 +167,7 @@ fn add_wave([a, b]: [f64; 2], cos: &[f64], sin: &[f64], rest: &mut [f64]) {
 
 dispatched! {
     /// The sums of cos^2, cos sin, sin^2, cos r and sin r, each in eight parts.
-    fn moments(cos: &[f64], sin: &[f64], rest: &[f64]) -> [f64; 5] {
+    pub(super) fn moments(cos: &[f64], sin: &[f64], rest: &[f64]) -> [f64; 5] {
         const LANES: usize = 8;
         let mut sums = [[0.0; LANES]; 5];
         let ((cos, last_cos), (sin, last_sin)) = (cos.as_chunks::<LANES>(), sin.as_chunks::<LANES>());
@@ -189,13 +189,13 @@ dispatched! {
 }
 
 /// Two coefficients given what they have to explain: precision `M = L L'`, and `h = L^-1 W r`.
-struct Fit {
+pub(super) struct Fit {
     l: [f64; 3],
     h: [f64; 2],
 }
 
 impl Fit {
-    fn of([cc, cs, ss, cr, sr]: [f64; 5], precision: f64) -> Fit {
+    pub(super) fn of([cc, cs, ss, cr, sr]: [f64; 5], precision: f64) -> Fit {
         let first = (cc + precision).sqrt();
         let below = cs / first;
         // At least the prior's precision, but for roundings.
@@ -205,12 +205,12 @@ impl Fit {
     }
 
     /// ln p(r) with the coefficients integrated out, up to what does not depend on the frequency.
-    fn ln_evidence(&self) -> f64 {
+    pub(super) fn ln_evidence(&self) -> f64 {
         0.5 * (self.h[0] * self.h[0] + self.h[1] * self.h[1]) - ln(self.l[0]) - ln(self.l[2])
     }
 
     /// `L^-T (h + z)`.
-    fn draw(&self, rng: &mut Rng) -> [f64; 2] {
+    pub(super) fn draw(&self, rng: &mut Rng) -> [f64; 2] {
         let [first, below, second] = self.l;
         let b = (self.h[1] + normal(rng)) / second;
         [(self.h[0] + normal(rng) - below * b) / first, b]

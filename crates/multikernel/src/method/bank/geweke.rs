@@ -1,10 +1,11 @@
 //! The sampler against its own joint law (Geweke 2004).
 
-use super::chain::{AMPLITUDE, BIAS_VARIANCE, Chain, Target, decide, prior};
+use super::chain::{AMPLITUDE, BIAS_VARIANCE, Chain, Fit, Target, decide, moments, prior};
 use crate::dist::{Rng, gamma, normal};
 use crate::linalg::Matrix;
 use crate::mixture::{Mixture, Prior};
 use crate::pool::Pool;
+use crate::solve::cholesky::Cholesky;
 
 fn go_on() -> bool {
     false
@@ -66,10 +67,13 @@ fn law(prior: &Prior, rng: &mut Rng) -> (Vec<f64>, Vec<Vec<f64>>) {
     (mean.collect(), factor)
 }
 
-fn statistics(chain: &Chain, sides: &[f64], utilities: &[f64]) -> Vec<f64> {
+fn statistics(columns: &Matrix, chain: &Chain, sides: &[f64], utilities: &[f64]) -> Vec<f64> {
     let count = chain.frequencies.n_rows();
     let w = chain.frequencies.data();
     let mean = |f: &dyn Fn(f64) -> f64| w.iter().map(|&w| f(w)).sum::<f64>() / w.len() as f64;
+    // How far the utilities go along with the first wave.
+    let along = |i: usize| utilities[i] * (w[0] * columns.get(0, i) + w[1] * columns.get(1, i)).cos();
+    let share: f64 = (0..sides.len()).map(along).sum();
     let together = chain.mixture.clusters()[0] == chain.mixture.clusters()[1];
     vec![
         chain.mixture.n_clusters() as f64,
@@ -87,6 +91,8 @@ fn statistics(chain: &Chain, sides: &[f64], utilities: &[f64]) -> Vec<f64> {
         sides[0] * chain.coef[2 * count].tanh(),
         sides.iter().sum::<f64>() * chain.coef[0].tanh(),
         utilities[1].abs().ln_1p(),
+        (share * share).ln_1p(),
+        (share * share).ln_1p() * w[0].abs().ln_1p(),
         (chain.coef[0] * utilities[1]).tanh() * w[0].abs().ln_1p(),
     ]
 }
@@ -112,7 +118,7 @@ fn geweke(n: usize, sampler_scale: f64) -> (f64, usize) {
     for _ in 0..n {
         let chain = forward(&prior, count, &mut rng);
         let (sides, utilities) = observe(&of, &chain, &mut rng);
-        found[0].push(statistics(&chain, &sides, &utilities));
+        found[0].push(statistics(&columns, &chain, &sides, &utilities));
     }
     let mut chain = forward(&prior, count, &mut rng);
     let (mut sides, _) = observe(&of, &chain, &mut rng);
@@ -124,7 +130,7 @@ fn geweke(n: usize, sampler_scale: f64) -> (f64, usize) {
         target.sweep(&mut chain, &mut rng).unwrap();
         let utilities;
         (sides, utilities) = observe(&of, &chain, &mut rng);
-        found[1].push(statistics(&chain, &sides, &utilities));
+        found[1].push(statistics(&columns, &chain, &sides, &utilities));
     }
     let worst = |k: usize| {
         let [(a, error_a), (b, error_b)] =
@@ -142,4 +148,43 @@ fn sampler_leaves_its_joint_law_alone() {
     // A prior that is wrong by a factor of 2 is told apart, so this test can fail.
     let (wrong, _) = geweke(20_000, 2.0);
     assert!(wrong > 6.0, "{wrong} standard errors");
+}
+
+/// Rows left over are N(0, I + W W' / precision) once the coefficients are integrated out, which is what waves are compared by.
+#[test]
+fn evidence_is_the_density_with_coefficients_integrated_out() {
+    let (pool, mut rng, n, precision) = (Pool::new(1).unwrap(), Rng::new(4, 0), 11, 0.7);
+    let rest: Vec<f64> = (0..n).map(|_| 1.5 * normal(&mut rng)).collect();
+    let mut waves = || -> [Vec<f64>; 2] {
+        let w = normal(&mut rng);
+        let angle = |i: usize| w * (i as f64 - 4.0);
+        [(0..n).map(|i| angle(i).cos()).collect(), (0..n).map(|i| angle(i).sin()).collect()]
+    };
+    let exact = |[cos, sin]: &[Vec<f64>; 2]| {
+        let entry = |i: usize, j: usize| f64::from(u8::from(i == j)) + (cos[i] * cos[j] + sin[i] * sin[j]) / precision;
+        let factor = Cholesky::new(Matrix::from_fn(n, n, entry), &pool, &go_on).unwrap();
+        let half = factor.half_solve(&Matrix::from_vec(n, 1, rest.clone()).unwrap()).unwrap();
+        -0.5 * (factor.log_determinant() + half.data().iter().map(|x| x * x).sum::<f64>())
+    };
+    let (one, other) = (waves(), waves());
+    let [found, expected] = [&one, &other].map(|[cos, sin]| Fit::of(moments(cos, sin, &rest), precision).ln_evidence());
+    let apart = exact(&one) - exact(&other);
+    assert!((found - expected - apart).abs() < 1e-10 && apart.abs() > 0.1, "{} {apart}", found - expected);
+    // Coefficients drawn have the mean and the precision of least squares with a ridge.
+    let fit = Fit::of(moments(&one[0], &one[1], &rest), precision);
+    let sum = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let [cc, cs, ss] = [sum(&one[0], &one[0]) + precision, sum(&one[0], &one[1]), sum(&one[1], &one[1]) + precision];
+    let (cr, sr, det) = (sum(&one[0], &rest), sum(&one[1], &rest), cc * ss - cs * cs);
+    let mean = [(ss * cr - cs * sr) / det, (cc * sr - cs * cr) / det];
+    let mut rng = Rng::new(5, 0);
+    let draws: Vec<[f64; 2]> = (0..40_000).map(|_| fit.draw(&mut rng)).collect();
+    let check = |of: &dyn Fn(&[f64; 2]) -> f64, expected: f64| {
+        let (found, error) = mean_of_parts(&draws.iter().map(of).collect::<Vec<_>>());
+        assert!((found - expected).abs() < 5.0 * error, "{found} for {expected}, error {error}");
+    };
+    check(&|draw| draw[0], mean[0]);
+    check(&|draw| draw[1], mean[1]);
+    check(&|draw| (draw[0] - mean[0]).powi(2), ss / det);
+    check(&|draw| (draw[1] - mean[1]).powi(2), cc / det);
+    check(&|draw| (draw[0] - mean[0]) * (draw[1] - mean[1]), -cs / det);
 }
