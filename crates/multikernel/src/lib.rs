@@ -45,7 +45,6 @@ pub mod kernel;
 mod linalg;
 pub mod method;
 // Used by methods that are yet to come.
-#[allow(dead_code, unused_imports)]
 mod mixture;
 mod pool;
 pub mod report;

@@ -202,6 +202,13 @@ fn forged_checkpoints_of_the_bayesian_methods_are_refused_or_resumed() {
     forge_checkpoint("gpc", &data, &["state.evidence", "state.amplitude"]);
     let names = ["n_sweeps", "positions", "f", "ln_width", "ln_amplitude", "widths", "amplitudes", "biases", "coef"];
     forge_checkpoint("bsvm", &data, &names.map(|name| format!("state.{name}")).each_ref().map(String::as_str));
+    let data = bundled("ionosphere").unwrap();
+    let data = data.select(&(0..351).step_by(4).collect::<Vec<_>>());
+    let own = ["n_sweeps", "frequencies", "coef", "amplitude", "kept_frequencies", "kept_coef", "kept_clusters"];
+    let mixture = ["shape", "mean", "tau", "nu", "scale", "alpha", "clusters", "counts", "means", "spreads"];
+    let names = own.iter().map(|name| format!("state.{name}"));
+    let names: Vec<String> = names.chain(mixture.iter().map(|name| format!("state.mixture.{name}"))).collect();
+    forge_checkpoint("bank", &data, &names.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
 #[test]
@@ -258,5 +265,13 @@ fn forged_models_of_the_bayesian_methods_are_refused_or_predict() {
         let names = ["rows", "problems", "n_classes", "widths", "biases", "coef"].map(|name| format!("model.{name}"));
         let refused = forge_model(&plan, &data, &names.each_ref().map(String::as_str));
         assert!(refused >= 35, "bsvm: only {refused} of {} forgeries were refused", 11 * names.len());
+        if set == "ionosphere" {
+            let settings = [("frequencies", "20"), ("warmup", "2"), ("sweeps", "4"), ("thin", "2")];
+            let plan = Plan::new("bank").unwrap();
+            let plan = settings.iter().fold(plan, |plan, (name, value)| plan.set(name, value).unwrap());
+            let names = ["frequencies", "coef", "n_features"].map(|name| format!("model.{name}"));
+            let refused = forge_model(&plan, &data, &names.each_ref().map(String::as_str));
+            assert!(refused >= 15, "bank: only {refused} of {} forgeries were refused", 11 * names.len());
+        }
     }
 }
