@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
     let points = model.scaled(&rows.samples)?;
     let reference = labels.map(|labels| labels.codes());
     let indices = ClusterIndices::of(&points, clusters, reference, args.choices.seed, &pool)?;
-    let found = Clustering { model: &model, labels, indices: &indices };
+    let found = Clustering { model: &model, labels, points: &points, indices: &indices };
     print(&if args.json { found.json() + "\n" } else { found.text() })
 }
 

@@ -44,7 +44,6 @@ pub mod file;
 pub mod kernel;
 mod linalg;
 pub mod method;
-// Used by methods that are yet to come.
 mod mixture;
 mod pool;
 pub mod report;

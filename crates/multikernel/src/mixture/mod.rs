@@ -16,9 +16,7 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use blocked::Gaussian;
 pub(crate) use k_means::k_means;
-pub(crate) use split_merge::Moves;
 
 use crate::error::{Error, Result};
 use crate::file::{Codec, Field, Record};
@@ -229,21 +227,6 @@ impl Mixture {
     /// The cluster of each row.
     pub(crate) fn clusters(&self) -> &[usize] {
         &self.clusters
-    }
-
-    /// The expected mean of a cluster: that of its rows, drawn a little to that of the prior.
-    pub(crate) fn mean(&self, cluster: usize) -> &[f64] {
-        &self.parts[cluster].mean
-    }
-
-    /// The expected variance of each column in a cluster; one over the expected precision where the variance has no
-    /// expectation.
-    pub(crate) fn variances(&self, cluster: usize) -> Vec<f64> {
-        let part = &self.parts[cluster];
-        let d = if self.prior.shape == Shape::Full { self.prior.mean.len() as f64 } else { 1.0 };
-        let nu = self.prior.nu + part.n as f64 - d + 1.0;
-        let divisor = if nu > 2.0 { nu - 2.0 } else { nu };
-        part.sums(self.prior.shape).iter().map(|sum| sum / divisor).collect()
     }
 
     /// ln p(clusters) + ln p(rows | clusters): what a good partition has more of.

@@ -109,7 +109,9 @@ fn drawn_laws_average_to_the_density() {
         let (mean, error) = mean_and_error(&drawn);
         assert!((mean - part.mean[0]).abs() < 5.0 * error, "{mean} for {}", part.mean[0]);
         let tau = prior.tau + 9.0;
-        let variance = mixture.variances(0)[0] * (1.0 + 1.0 / tau);
+        // nu grows by the rows; a full covariance has the mean S / (nu - d - 1), a variance alone S / (nu - 2).
+        let nu = prior.nu + 9.0 - if shape == Shape::Full { d as f64 + 1.0 } else { 2.0 };
+        let variance = part.sums(shape)[0] / nu * (1.0 + 1.0 / tau);
         let squares: Vec<f64> = drawn.iter().map(|x| (x - part.mean[0]).powi(2)).collect();
         let (mean, error) = mean_and_error(&squares);
         assert!((mean - variance).abs() < 5.0 * error, "{mean} for {variance}, error {error}");

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{Table, count};
 use crate::data::Labels;
 use crate::evaluate::ClusterIndices;
+use crate::features::Features;
 use crate::linalg::Matrix;
 use crate::method::Model;
 
@@ -21,6 +22,8 @@ pub struct Clustering<'a> {
     pub model: &'a Model,
     /// The classes of the rows, where they are known.
     pub labels: Option<&'a Labels>,
+    /// The rows as the model sees them ([`Model::scaled`]).
+    pub points: &'a Features,
     /// How good the clusters are.
     pub indices: &'a ClusterIndices,
 }
@@ -41,6 +44,27 @@ impl Clustering<'_> {
             table.set(cluster, code, table.get(cluster, code) + 1.0);
         }
         Some(table)
+    }
+
+    /// For each cluster and column by how many standard deviations of all rows its mean is off that of all.
+    fn apart(&self) -> Matrix {
+        let (sizes, d) = (self.sizes(), self.points.n_cols());
+        let (mut sums, mut all, mut squares) = (Matrix::zeros(sizes.len(), d), vec![0.0; d], vec![0.0; d]);
+        let mut row = vec![0.0; d];
+        let n = self.points.n_rows() as f64;
+        for (i, &cluster) in self.model.clusters().unwrap_or(&[]).iter().enumerate() {
+            self.points.row_into(i, &mut row);
+            for (j, &x) in row.iter().enumerate() {
+                sums.set(cluster, j, sums.get(cluster, j) + x);
+                all[j] += x / n;
+                squares[j] += x * x / n;
+            }
+        }
+        Matrix::from_fn(sizes.len(), d, |k, j| {
+            let spread = (squares[j] - all[j] * all[j]).max(0.0).sqrt();
+            let off = sums.get(k, j) / (sizes[k] as f64).max(1.0) - all[j];
+            if spread > 1e-9 * (1.0 + all[j].abs()) { off / spread } else { 0.0 }
+        })
     }
 
     /// The indices by name, and what is good.
@@ -85,9 +109,10 @@ impl Clustering<'_> {
 
     /// One line for each cluster, the largest first.
     fn table(&self, sizes: &[usize]) -> Table {
-        let (classes, relevance) = (self.classes(), self.model.relevance());
+        let (classes, relevance, apart) = (self.classes(), self.model.relevance(), self.apart());
         let mut head = vec!["cluster", "rows"];
         head.extend(classes.as_ref().map(|_| "classes"));
+        head.push("columns that set it apart");
         head.extend(relevance.as_ref().map(|_| "columns that its kernel sees most"));
         let mut table = Table::new(&head);
         for k in by_size(sizes).into_iter().take(MOST) {
@@ -95,8 +120,9 @@ impl Clustering<'_> {
             if let (Some(classes), Some(labels)) = (&classes, self.labels) {
                 row.push(largest(classes.row(k), labels.classes(), MOST_CLASSES, |count| format!("{count:.0}")));
             }
+            let names = self.model.scaled_names();
+            row.push(largest(apart.row(k), names, MOST_COLUMNS, |off| format!("{off:+.1}")));
             if let Some(relevance) = &relevance {
-                let names = self.model.scaled_names();
                 row.push(largest(relevance.row(k), names, MOST_COLUMNS, |share| format!("{share:.3}")));
             }
             table.row(row);
@@ -104,10 +130,12 @@ impl Clustering<'_> {
         table
     }
 
-    /// As a program reads it: indices, and of each cluster its size, its classes and what its kernel sees.
+    /// As a program reads it: indices, and of each cluster its size, its classes, what sets it apart (its mean, in standard
+    /// deviations of all rows from theirs) and what its kernel sees.
     pub fn json(&self) -> String {
         let (n_samples, dataset, fingerprint) = self.model.trained_on();
         let (sizes, classes, relevance) = (self.sizes(), self.classes(), self.model.relevance());
+        let apart = self.apart();
         let named = |names: &[String], values: &[f64]| -> Value {
             names
                 .iter()
@@ -121,6 +149,7 @@ impl Clustering<'_> {
                 "cluster": k,
                 "n_samples": sizes[k],
                 "classes": classes.as_ref().zip(self.labels).map(|(table, labels)| named(labels.classes(), table.row(k))),
+                "apart": named(self.model.scaled_names(), apart.row(k)),
                 "relevance": relevance.as_ref().map(|table| named(self.model.scaled_names(), table.row(k))),
             })
         };
@@ -154,8 +183,8 @@ fn by_size(sizes: &[usize]) -> Vec<usize> {
 
 /// The names of the largest values that are not 0, with these.
 fn largest(values: &[f64], names: &[String], most: usize, shown: impl Fn(f64) -> String) -> String {
-    let mut order: Vec<usize> = (0..values.len()).filter(|&j| values[j] > 0.0).collect();
-    order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
+    let mut order: Vec<usize> = (0..values.len()).filter(|&j| values[j] != 0.0).collect();
+    order.sort_by(|&a, &b| values[b].abs().total_cmp(&values[a].abs()));
     let rest = if order.len() > most { ", ..." } else { "" };
     let all: Vec<String> = order.iter().take(most).map(|&j| format!("{} {}", names[j], shown(values[j]))).collect();
     all.join(", ") + rest
