@@ -264,8 +264,9 @@ pub(crate) struct Evaluate {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "dpm and mkc want no labels; a column that is called label, class, target or y, or that --label names, is left out
-of the rows and compared with the clusters. cik needs labels. `predict --clusters` tells the clusters of other rows.
+    after_help = "dpm and mkc want no labels; a column that is called label, class or target, or that --label names, is left out of
+the rows and compared with the clusters. cik needs labels. `predict --clusters` tells the clusters of other rows, by their
+density alone: rows near a border may be put otherwise than here.
 
 Examples:
   multikernel cluster rows.csv

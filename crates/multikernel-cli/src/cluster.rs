@@ -15,9 +15,14 @@ use crate::{data, print};
 pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.limits.quiet);
     let plan = data::plans_of(std::slice::from_ref(&args.method), &args.choices, registry)?.remove(0);
+    let method = registry.get(&args.method)?;
+    if !method.finds_clusters() {
+        let able: Vec<&str> =
+            registry.iter().filter(|method| method.finds_clusters()).map(|method| method.about().name).collect();
+        bail!("--method {}: finds no clusters; {} do", args.method, able.join(", "));
+    }
     check_paths(args)?;
-    let is_supervised = registry.get(&args.method)?.is_supervised();
-    let (rows, has_labels) = if is_supervised {
+    let (rows, has_labels) = if method.is_supervised() {
         (data::read_labelled(args.data.as_deref(), &args.reading, &mut bar)?, true)
     } else {
         data::read_any(args.data.as_deref(), &args.reading, &mut bar)?
@@ -28,9 +33,7 @@ pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
     session.memory = data::memory(args.reading.memory.as_deref())?;
     let model = plan.train_in(&rows, &mut session)?;
     bar.clear();
-    let Some(clusters) = model.clusters() else {
-        bail!("--method {}: finds no clusters; cik, dpm and mkc do", args.method);
-    };
+    let Some(clusters) = model.clusters() else { bail!("the model of {} has no clusters", args.method) };
     for warning in model.warnings() {
         bar.note(&format!("warning: {warning}"));
     }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use multikernel::data::{
-    Dataset, Expect, Format, Gram, LogChoice, ReadOptions, Recipe, Samples, Table, ViewSource, group_columns, labelled,
-    load, read_matrix, read_views, read_with_labels,
+    Dataset, Expect, Format, Gram, Labels, LogChoice, ReadOptions, Recipe, Samples, Table, ViewSource, group_columns,
+    labelled, load, read_matrix, read_views, read_with_labels,
 };
 use multikernel::method::{Model, Plan, Registry};
 use multikernel::run::{Control, Observer};
@@ -105,8 +105,8 @@ fn grams(reading: &Reading) -> Result<Vec<GivenGram>> {
     Ok(found)
 }
 
-/// Reads labelled rows: of files, of Gram matrices, or of both.
-pub(crate) fn read_labelled(source: Option<&str>, reading: &Reading, observer: &mut dyn Observer) -> Result<Dataset> {
+/// Gram matrices between the rows that are learned from.
+fn square_grams(reading: &Reading) -> Result<Vec<Gram>> {
     let mut square = vec![];
     for (name, values, diagonal) in grams(reading)? {
         if diagonal.is_some() {
@@ -114,6 +114,12 @@ pub(crate) fn read_labelled(source: Option<&str>, reading: &Reading, observer: &
         }
         square.push(Gram::square(&name, values).with_context(|| format!("--gram {name}"))?);
     }
+    Ok(square)
+}
+
+/// Reads labelled rows: of files, of Gram matrices, or of both.
+pub(crate) fn read_labelled(source: Option<&str>, reading: &Reading, observer: &mut dyn Observer) -> Result<Dataset> {
+    let square = square_grams(reading)?;
     if source.is_some() || !reading.views.is_empty() {
         let set = read(source, reading, None, observer)?.into_dataset()?;
         check_one_order(source, reading, &set.samples)?;
@@ -132,14 +138,26 @@ pub(crate) fn read_any(
     reading: &Reading,
     observer: &mut dyn Observer,
 ) -> Result<(Dataset, bool)> {
-    if !reading.grams.is_empty() {
-        return Ok((read_labelled(source, reading, observer)?, true));
-    }
+    const ONE_CLASS: &str = "row";
+    let square = square_grams(reading)?;
     let mut options = options(reading, None)?;
     options.label_optional = true;
+    if source.is_none() && reading.views.is_empty() && reading.labels.is_none() && !square.is_empty() {
+        let samples = Samples::of_grams(square)?;
+        let labels = Labels::from_parts(vec![ONE_CLASS.into()], vec![0; samples.n_samples()])?;
+        return Ok((Dataset::new("grams", samples, labels)?, false));
+    }
+    if !square.is_empty() {
+        return Ok((read_labelled(source, reading, observer)?, true));
+    }
     let table = table(source, reading, &options, observer)?;
+    if let Some(name) =
+        table.label_name.as_ref().filter(|_| reading.columns.label.is_none() && reading.labels.is_none())
+    {
+        observer.note(&format!("{}: the column {name} is taken for the classes, not for a feature", table.name));
+    }
     let has_labels = table.labels.is_some();
-    Ok((table.into_unlabelled("row")?, has_labels))
+    Ok((table.into_unlabelled(ONE_CLASS)?, has_labels))
 }
 
 /// Gram matrices have no ids: their rows can only be those of one file, in its order.

@@ -71,7 +71,8 @@ pub struct ReadOptions {
     pub groups: Option<String>,
     /// All columns but ids and groups are features; labels of LIBSVM rows are ignored.
     pub unlabelled: bool,
-    /// Rows may be without labels: a column of delimited text is a label only if it is called so, or named by `label`.
+    /// Rows may be without labels: a column of delimited text is a label only if it is called `label`, `class` or `target` in
+    /// any case, or named by `label`.
     pub label_optional: bool,
     /// Columns of delimited text to leave out when training, by name or position as for `label`.
     pub ignore: Vec<String>,

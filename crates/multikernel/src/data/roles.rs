@@ -33,6 +33,11 @@ pub(super) type Told = (&'static str, String);
 /// The names by which a label column is known, unless told.
 const LABEL_NAMES: [&str; 4] = ["label", "class", "target", "y"];
 
+/// Names of labels; where rows may be without, `y` is as likely a coordinate.
+fn label_names(options: &ReadOptions) -> &'static [&'static str] {
+    if options.label_optional { &LABEL_NAMES[..3] } else { &LABEL_NAMES }
+}
+
 /// The names by which an id column is known, unless told.
 const ID_NAMES: [&str; 7] = ["id", "sample", "sample_id", "sampleid", "sample id", "barcode", "unnamed: 0"];
 
@@ -68,7 +73,7 @@ pub(super) fn is_header(first: &Cells, options: &ReadOptions) -> bool {
     let label = if options.unlabelled {
         None
     } else {
-        let known = || (0..n).find(|&j| is_one_of(first.cell(j), &LABEL_NAMES));
+        let known = || (0..n).find(|&j| is_one_of(first.cell(j), label_names(options)));
         let last = || (0..n).rev().find(|&j| options.takes_last() && is_free(j));
         told(&options.label).or_else(known).or_else(last)
     };
@@ -226,7 +231,7 @@ impl Columns<'_> {
 
     /// The first of the free columns that is called like a label.
     pub(super) fn known_label(&self, is_free: impl Fn(usize) -> bool) -> Option<usize> {
-        self.known(&LABEL_NAMES, is_free)
+        self.known(label_names(self.options), is_free)
     }
 
     /// The first of the free columns that is called like ids.

@@ -310,7 +310,8 @@ impl Spread {
 
     fn dunn(&self) -> Option<f64> {
         // Distances past the range of numbers leave nothing to divide.
-        Some(self.between.sqrt() / self.within.sqrt()).filter(|ratio| ratio.is_finite() && self.within > 0.0)
+        Some(self.between.sqrt() / self.within.sqrt())
+            .filter(|ratio| ratio.is_finite() && self.within > 0.0 && self.within.is_finite())
     }
 
     fn silhouette(&self) -> Option<f64> {

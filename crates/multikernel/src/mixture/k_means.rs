@@ -11,27 +11,46 @@ use crate::simd::dispatched;
 const BATCH: usize = 1024;
 /// Most rounds: a start need not be the end.
 const ROUNDS: usize = 30;
+/// Rows up to which centres are found from all of them; of more, so many are drawn.
+const MOST_ROWS: usize = 20_000;
 
 /// The cluster of each row by k-means, without gaps: at most k of them, fewer where rows are equal.
 ///
 /// First centres are rows drawn with weights of the squared distance to the nearest one before (k-means++), then at most 30
-/// rounds of nearest centres and means. Cost: N k d products for each round, shared among threads; the same bits for any number
-/// of them.
+/// rounds of nearest centres and means, on 20,000 rows where there are more. Cost: N k d products for each round, shared among
+/// threads; the same bits for any number of them.
 pub(crate) fn k_means(rows: &Matrix, k: usize, rng: &mut Rng, pool: &Pool) -> Result<Vec<usize>> {
     check_rows(rows)?;
     if rows.n_rows() == 0 || k == 0 {
         return Err(Error::input(format!("{} rows cannot be dealt to {k} clusters; give one at least", rows.n_rows())));
     }
-    let mut centres = first(rows, k, rng, pool);
+    let drawn = sample(rows, rng);
+    let some = drawn.as_ref().unwrap_or(rows);
+    let mut centres = first(some, k, rng, pool);
     let mut clusters = vec![];
     for _ in 0..ROUNDS {
-        let before = std::mem::replace(&mut clusters, nearest(rows, &centres, pool));
+        let before = std::mem::replace(&mut clusters, nearest(some, &centres, pool));
         if before == clusters {
             break;
         }
-        centres = means(rows, &clusters, &centres, pool);
+        centres = means(some, &clusters, &centres, pool);
+    }
+    if drawn.is_some() {
+        clusters = nearest(rows, &centres, pool);
     }
     Ok(compact(&clusters).0)
+}
+
+/// Some of many rows, no row twice.
+fn sample(rows: &Matrix, rng: &mut Rng) -> Option<Matrix> {
+    let n = rows.n_rows();
+    if n <= MOST_ROWS {
+        return None;
+    }
+    // One row out of each of so many equal pieces.
+    let piece = |s: usize| s * n / MOST_ROWS;
+    let chosen: Vec<usize> = (0..MOST_ROWS).map(|s| piece(s) + rng.below(piece(s + 1) - piece(s))).collect();
+    Some(rows.select_rows(&chosen))
 }
 
 /// Rows as first centres.

@@ -8,6 +8,7 @@
 mod blocked;
 mod build;
 mod cluster;
+mod condense;
 mod density;
 mod k_means;
 mod loops;

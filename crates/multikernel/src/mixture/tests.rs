@@ -743,3 +743,56 @@ fn k_means_finds_clouds_and_gives_numbers_without_gaps() {
     assert_eq!(found.iter().max(), Some(&2));
     assert!((0..12).all(|i| found[i] == found[i % 3]));
 }
+
+#[test]
+fn condensed_pieces_of_one_cluster_are_one() {
+    let pool = Pool::new(2).unwrap();
+    let mut rng = Rng::new(41, 0);
+    for (shape, n_blobs, d) in
+        [(Shape::Full, 1, 6), (Shape::Full, 3, 4), (Shape::Diagonal, 1, 6), (Shape::Diagonal, 3, 4)]
+    {
+        let far = |i: usize, j: usize| if i % n_blobs == j { 8.0 } else { 0.0 };
+        let rows = Matrix::from_fn(900, d, |i, j| far(i, j) + normal(&mut rng));
+        let nu = if shape == Shape::Full { d as f64 + 2.0 } else { 20.0 };
+        let prior = Prior { shape, mean: vec![0.0; d], tau: 0.1, nu, scale: vec![1.0; d], alpha: 1.0 };
+        let start = k_means(&rows, 20, &mut rng, &pool).unwrap();
+        let mut mixture = Mixture::new(prior, &rows, start).unwrap();
+        let before = mixture.ln_joint();
+        let origins = mixture.condense(&rows, &Nothing, &pool, &|| false).unwrap();
+        assert_eq!(origins.len(), mixture.n_clusters());
+        assert_eq!(mixture.n_clusters(), n_blobs, "{shape:?}");
+        assert!(mixture.ln_joint() > before);
+        let rebuilt = Mixture::new(mixture.prior().clone(), &rows, mixture.clusters().to_vec()).unwrap();
+        assert!((mixture.ln_joint() - rebuilt.ln_joint()).abs() < 1e-9 * rebuilt.ln_joint().abs());
+        // What is condensed stays.
+        let joint = mixture.ln_joint();
+        mixture.condense(&rows, &Nothing, &pool, &|| false).unwrap();
+        assert_eq!(mixture.ln_joint(), joint);
+    }
+}
+
+#[test]
+fn what_the_witness_knows_keeps_pieces_apart() {
+    /// Rows of the first half are at home in cluster 0 alone, the others in cluster 1.
+    struct Halves(f64);
+    impl Witness for Halves {
+        fn known(&self, row: usize, cluster: usize) -> f64 {
+            if (row < 100) == (cluster == 0) { 0.0 } else { -self.0 }
+        }
+        fn fresh(&self, _: usize) -> f64 {
+            0.0
+        }
+    }
+    let (pool, mut rng) = (Pool::new(1).unwrap(), Rng::new(42, 0));
+    let rows = Matrix::from_fn(200, 2, |_, _| normal(&mut rng));
+    let prior = Prior { shape: Shape::Full, mean: vec![0.0; 2], tau: 0.1, nu: 4.0, scale: vec![1.0; 2], alpha: 1.0 };
+    for (say, n_clusters) in [(0.01, 1), (10.0, 2)] {
+        let start = (0..200).map(|i| usize::from(i >= 100)).collect();
+        let mut mixture = Mixture::new(prior.clone(), &rows, start).unwrap();
+        mixture.condense(&rows, &Halves(say), &pool, &|| false).unwrap();
+        assert_eq!(mixture.n_clusters(), n_clusters);
+    }
+    let mut mixture = Mixture::new(prior, &rows, (0..200).map(|i| i % 5).collect()).unwrap();
+    assert!(mixture.condense(&rows, &Nothing, &pool, &|| true).is_err());
+    assert_eq!(mixture.n_clusters(), 5);
+}

@@ -297,6 +297,10 @@ pub trait Method: Send + Sync + 'static {
     fn is_supervised(&self) -> bool {
         true
     }
+    /// Whether its models are clusterings: they have [`Predict::clusters`].
+    fn finds_clusters(&self) -> bool {
+        false
+    }
     /// The model of a state, finished or not.
     fn finish(&self, task: &Task<'_>, params: &Params, state: Self::State) -> Result<Self::Model>;
     /// A learner of rows that come one after the other, for methods that can.
@@ -322,6 +326,8 @@ pub trait AnyMethod: Send + Sync {
     ) -> Result<Box<dyn AnyState<'a> + 'a>>;
     /// See [`Method::is_supervised`].
     fn is_supervised(&self) -> bool;
+    /// See [`Method::finds_clusters`].
+    fn finds_clusters(&self) -> bool;
     /// A model from its record.
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>>;
     /// See [`Method::learner`].
@@ -369,6 +375,10 @@ impl<M: Method> AnyMethod for M {
 
     fn is_supervised(&self) -> bool {
         Method::is_supervised(self)
+    }
+
+    fn finds_clusters(&self) -> bool {
+        Method::finds_clusters(self)
     }
 
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>> {

@@ -20,10 +20,11 @@ use space::Space;
 use start::Sampling;
 
 use super::weighted::misfit;
+use crate::dist::Rng;
 use crate::error::Result;
 use crate::file::{Cache, Codec, Record};
 use crate::linalg::Matrix;
-use crate::mixture::{Mixture, Nothing};
+use crate::mixture::{Mixture, Nothing, Witness};
 use crate::record;
 use crate::run::{About, Control, Method, Needs, Param, Params, Progress, Task};
 
@@ -41,7 +42,7 @@ use crate::run::{About, Control, Method, Needs, Param, Params, Progress, Task};
 /// (`start=1 sampler=fixed`) or any other method is as good and faster. Works on rows, takes no kernels.
 ///
 /// Cost per round: N K d^2 for densities (N K d if diagonal), and 2 N D (d + classes) per machine that matters for a row.
-/// Memory: rows twice, and 4 K + 8 bytes for each row.
+/// Memory: rows twice, and 4 K + 40 bytes for each row.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cik;
 
@@ -155,6 +156,10 @@ impl Method for Cik {
         }
     }
 
+    fn finds_clusters(&self) -> bool {
+        true
+    }
+
     fn init(&self, task: &Task<'_>, params: &Params) -> Result<Search> {
         let rows = task.rows()?;
         let mut rng = task.rng(0, 0);
@@ -222,7 +227,7 @@ impl Method for Cik {
 }
 
 /// A machine that has learned nothing.
-fn fresh(task: &Task<'_>, params: &Params, rng: &mut crate::dist::Rng) -> Result<Machine> {
+fn fresh(task: &Task<'_>, params: &Params, rng: &mut Rng) -> Result<Machine> {
     Machine::new(task.rows()?.n_cols(), params.whole("frequencies"), task.labels.n_classes(), rng)
 }
 
@@ -259,29 +264,31 @@ impl Search {
         params: &Params,
         scene: &Scene<'_>,
         sampling: Sampling,
-        rng: &mut crate::dist::Rng,
+        rng: &mut Rng,
     ) -> Result<()> {
         let likelihood = Likelihood::new(params);
-        let ask = |search: &Search| -> Result<Option<Opinions>> {
-            // Without a say nobody has to be asked.
-            let asked = likelihood.beta > 0.0;
-            asked.then(|| Opinions::of(scene, &search.mixture, &search.machines.0, &likelihood)).transpose()
+        // Without a say nobody has to be asked.
+        let asked = likelihood.beta > 0.0;
+        let opinions = asked.then(|| Opinions::of(scene, &self.mixture, &self.machines.0, &likelihood)).transpose()?;
+        let witness: &dyn Witness = opinions.as_ref().map_or(&Nothing, |opinions| opinions);
+        // Pieces of k-means that fit one cluster and whose machines agree.
+        let whole: Vec<Option<usize>> = match self.n_rounds {
+            1 => self.mixture.condense(scene.table, witness, scene.pool, scene.stop)?.into_iter().map(Some).collect(),
+            _ => (0..self.mixture.n_clusters()).map(Some).collect(),
         };
-        let opinions = ask(self)?;
-        let witness = opinions.as_ref().map_or(&Nothing as &dyn crate::mixture::Witness, |opinions| opinions);
+        let moved = opinions.as_ref().map(|opinions| opinions.moved(&whole));
+        let witness: &dyn Witness = moved.as_ref().map_or(&Nothing, |moved| moved);
         let before = start::sweep(&mut self.mixture, sampling, witness, scene, rng)?;
-        let inherit = |from: Option<usize>| match from {
-            Some(k) => Ok(self.machines.0[k].clone()),
+        let before: Vec<Option<usize>> = before.into_iter().map(|k| whole[k?]).collect();
+        let moved = opinions.as_ref().map(|opinions| opinions.moved(&before));
+        let witness: &dyn Witness = moved.as_ref().map_or(&Nothing, |moved| moved);
+        let (from, made) = start::split_merge(&mut self.mixture, params, witness, scene, rng)?;
+        let inherit = |k: usize| match before[k] {
+            Some(old) => Ok(self.machines.0[old].clone()),
             None => fresh(task, params, rng),
         };
-        self.machines = Machines(before.into_iter().map(inherit).collect::<Result<_>>()?);
-        if params.whole("moves") > 0 {
-            let opinions = ask(self)?;
-            let witness = opinions.as_ref().map_or(&Nothing as &dyn crate::mixture::Witness, |opinions| opinions);
-            let (from, made) = start::split_merge(&mut self.mixture, params, witness, scene, rng)?;
-            self.machines = Machines(from.into_iter().map(|k| self.machines.0[k].clone()).collect());
-            self.moves.iter_mut().zip(made).for_each(|(sum, made)| *sum += made);
-        }
+        self.machines = Machines(from.into_iter().map(inherit).collect::<Result<_>>()?);
+        self.moves.iter_mut().zip(made).for_each(|(sum, made)| *sum += made);
         self.n_clusters.push(self.mixture.n_clusters());
         self.ln_joint.push(self.mixture.ln_joint());
         Ok(())
@@ -303,7 +310,7 @@ impl Search {
         let trained = scene.pool.map(order.len(), |place| -> Result<Machine> {
             let (k, mut machine) = (order[place], self.machines.0[order[place]].clone());
             let mut members = members[k].clone();
-            crate::dist::Rng::new(seed, k as u64).shuffle(&mut members);
+            Rng::new(seed, k as u64).shuffle(&mut members);
             let n_steps = members.len().div_ceil(BATCH).max(LEAST_STEPS);
             machine.train(scene.rows, scene.codes, &members, n_steps, &rates, scene.stop)?;
             Ok(machine)

@@ -163,7 +163,8 @@ impl Clustered {
             // Clusters that were not asked and the one that nobody has seen know no class.
             let silent = (0..=k).filter(|&c| c == k || all.get(i, c) <= most[i] - GAP);
             let rest = silent.map(|c| shares.get(i, c)).sum::<f64>() / m as f64;
-            out.iter_mut().for_each(|out| *out += rest);
+            // Roundings may put a certain class above 1.
+            out.iter_mut().for_each(|out| *out = (*out + rest).min(1.0));
         }
         Ok(found)
     }

@@ -50,19 +50,36 @@ impl Opinions {
     /// nats of the likeliest; the others are taken for one without a machine.
     pub(super) fn of(scene: &Scene<'_>, mixture: &Mixture, machines: &[Machine], how: &Likelihood) -> Result<Opinions> {
         let (n, n_clusters, fresh) = (scene.rows.n_rows(), machines.len(), how.fresh(scene.n_classes));
-        let blocks = scene.pool.map(n.div_ceil(BLOCK), |block| {
+        let mut values = vec![fresh as f32; n * n_clusters];
+        let mut results: Vec<Result<()>> = (0..n.div_ceil(BLOCK)).map(|_| Ok(())).collect();
+        let blocks = values.chunks_mut(BLOCK * n_clusters).zip(&mut results).enumerate().collect();
+        scene.pool.each(blocks, |(block, (found, result))| {
             let rows: Vec<usize> = (block * BLOCK..((block + 1) * BLOCK).min(n)).collect();
-            if (scene.stop)() {
-                Err(Error::Stopped("stopped".into()))
-            } else {
-                judge(scene, mixture, machines, how, &rows)
-            }
+            *result = judge(scene, mixture, machines, how, &rows, found);
         });
-        let mut values = Vec::with_capacity(n * n_clusters);
-        for block in blocks {
-            values.extend(block?);
-        }
+        results.into_iter().collect::<Result<()>>()?;
         Ok(Opinions { n_clusters, values, fresh })
+    }
+
+    /// The same once clusters stand at other places: `from` says for each where it stood, `None` for one without a machine.
+    pub(super) fn moved<'a>(&'a self, from: &'a [Option<usize>]) -> Moved<'a> {
+        Moved { opinions: self, from }
+    }
+}
+
+/// Opinions of clusters that have moved.
+pub(super) struct Moved<'a> {
+    opinions: &'a Opinions,
+    from: &'a [Option<usize>],
+}
+
+impl Witness for Moved<'_> {
+    fn known(&self, row: usize, cluster: usize) -> f64 {
+        self.from[cluster].map_or(self.opinions.fresh, |before| self.opinions.known(row, before))
+    }
+
+    fn fresh(&self, _: usize) -> f64 {
+        self.opinions.fresh
     }
 }
 
@@ -73,10 +90,13 @@ fn judge(
     machines: &[Machine],
     how: &Likelihood,
     rows: &[usize],
-) -> Result<Vec<f32>> {
+    found: &mut [f32],
+) -> Result<()> {
+    if (scene.stop)() {
+        return Err(Error::Stopped("stopped while machines were asked".into()));
+    }
     let n_clusters = machines.len();
     let densities = mixture.ln_joint_densities(&scene.table.select_rows(rows), Pool::alone()?)?;
-    let mut found = vec![how.fresh(scene.n_classes) as f32; rows.len() * n_clusters];
     let ask = |found: &mut [f32], wanted: &dyn Fn(usize, usize) -> bool| -> Result<()> {
         let mut room = vec![0.0; scene.n_classes];
         for (cluster, machine) in machines.iter().enumerate() {
@@ -92,11 +112,11 @@ fn judge(
     };
     // The likeliest cluster of each row first: it says how unlikely others may be, for no opinion is above 0.
     let likeliest: Vec<usize> = densities.rows().map(|row| first_largest(&row[..n_clusters])).collect();
-    ask(&mut found, &|place, cluster| likeliest[place] == cluster)?;
+    ask(found, &|place, cluster| likeliest[place] == cluster)?;
     let best = |(place, &cluster): (usize, &usize)| {
         densities.get(place, cluster) + f64::from(found[place * n_clusters + cluster])
     };
     let least: Vec<f64> = likeliest.iter().enumerate().map(best).map(|best| best - GAP).collect();
-    ask(&mut found, &|place, cluster| likeliest[place] != cluster && densities.get(place, cluster) > least[place])?;
-    Ok(found)
+    ask(found, &|place, cluster| likeliest[place] != cluster && densities.get(place, cluster) > least[place])?;
+    Ok(())
 }

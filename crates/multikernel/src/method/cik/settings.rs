@@ -5,8 +5,9 @@ use crate::run::{Allowed, Param};
 pub(super) const START: Param = Param {
     name: "start",
     default: "20",
-    allowed: Allowed::Whole(1, 10_000),
-    help: "clusters of k-means to start from; a start from one finds fewer clusters and takes more sweeps",
+    allowed: Allowed::Whole(1, 1000),
+    help: "clusters of k-means to start from, which are merged at once where they fit one cluster; a start from one finds \
+           fewer clusters and takes more sweeps",
 };
 pub(super) const SWEEPS: Param = Param {
     name: "sweeps",
@@ -23,7 +24,7 @@ pub(super) const SAMPLER: Param = Param {
 };
 pub(super) const MOVES: Param = Param {
     name: "moves",
-    default: "10",
+    default: "40",
     allowed: Allowed::Whole(0, 10_000),
     help: "splits and merges of whole clusters that are tried after each sweep",
 };
@@ -31,12 +32,13 @@ pub(super) const COVARIANCE: Param = Param {
     name: "covariance",
     default: "auto",
     allowed: Allowed::OneOf(&["auto", "full", "diagonal"]),
-    help: "shape of clusters; auto: full up to 20 columns of which most have more than two values, else diagonal",
+    help: "shape of clusters; auto: full up to 20 columns of which most have more than two values, with at least 20 rows for \
+           each, else diagonal",
 };
 pub(super) const ALPHA: Param = Param {
     name: "alpha",
     default: "1",
-    allowed: Allowed::Positive,
+    allowed: Allowed::Number(1e-6, 1e3),
     help: "concentration of the Dirichlet process: more gives more clusters",
 };
 pub(super) const TAU: Param = Param {
@@ -61,7 +63,7 @@ pub(super) const BETA: Param = Param {
     name: "beta",
     default: "1",
     allowed: Allowed::Number(0.0, 1e6),
-    help: "how much the machine of a cluster has a say in who belongs to it; 0: nothing, clusters are those of dpm",
+    help: "how much the machine of a cluster has a say in who belongs to it; 0: nothing, as for dpm",
 };
 pub(super) const LIKELIHOOD: Param = Param {
     name: "likelihood",
@@ -78,19 +80,19 @@ pub(super) const FREQUENCIES: Param = Param {
 pub(super) const LAMBDA: Param = Param {
     name: "lambda",
     default: "1e-4",
-    allowed: Allowed::Positive,
+    allowed: Allowed::Number(0.0, 1e3),
     help: "penalty on the weights of machines, per row",
 };
 pub(super) const RATE: Param = Param {
     name: "rate",
     default: "0.01",
-    allowed: Allowed::Positive,
+    allowed: Allowed::Number(1e-12, 1.0),
     help: "learning rate of the weights of machines",
 };
 pub(super) const KERNEL_RATE: Param = Param {
     name: "kernel_rate",
     default: "0.001",
-    allowed: Allowed::Number(0.0, 1e3),
+    allowed: Allowed::Number(0.0, 1.0),
     help: "learning rate of the widths of kernels; 0 leaves them at 1/sqrt(columns)",
 };
 pub(super) const EPOCHS: Param = Param {

@@ -8,6 +8,9 @@ use crate::run::Params;
 
 /// Most columns of a full covariance unless it is asked for: a factor has to be solved with for every row and cluster.
 const MOST_FULL: usize = 20;
+/// Least rows for each column of a full covariance unless it is asked for: the weak prior believes in the thinnest clusters, and
+/// a handful of rows in many columns always lies in one.
+const LEAST_ROWS: usize = 20;
 
 record! {
     /// Which columns clusters are found in, what each is multiplied by, and whether clusters have full covariances.
@@ -60,7 +63,10 @@ impl Space {
         let full = match covariance {
             "full" => true,
             "diagonal" => false,
-            _ => columns.len() <= MOST_FULL && 2 * coded <= columns.len(),
+            _ => {
+                let few = columns.len() <= MOST_FULL && rows.n_rows() >= LEAST_ROWS * columns.len();
+                few && 2 * coded <= columns.len()
+            }
         };
         let factor = |&j: &usize| match all[j].gap {
             Some(gap) if !full => 1.0 / gap,
@@ -155,9 +161,11 @@ mod tests {
     #[test]
     fn covariances_are_full_for_few_columns_of_numbers() {
         let mut rng = Rng::new(2, 0);
-        let mut numbers = |d: usize| Matrix::from_fn(50, d, |_, _| rng.uniform());
-        let codes = Matrix::from_fn(50, 6, |i, j| f64::from(u8::from((i + j) % 3 == 0)));
-        for (rows, full) in [(numbers(20), true), (numbers(21), false), (codes, false)] {
+        let mut numbers = |n: usize, d: usize| Matrix::from_fn(n, d, |_, _| rng.uniform());
+        let codes = Matrix::from_fn(500, 6, |i, j| f64::from(u8::from((i + j) % 3 == 0)));
+        for (rows, full) in
+            [(numbers(400, 20), true), (numbers(399, 20), false), (numbers(500, 21), false), (codes, false)]
+        {
             assert_eq!(Space::new(&rows, "auto").is_full(), full);
         }
     }

@@ -101,6 +101,10 @@ impl Method for Mkc {
         false
     }
 
+    fn finds_clusters(&self) -> bool {
+        true
+    }
+
     fn init(&self, task: &Task<'_>, params: &Params) -> Result<Rounds> {
         let (stack, n, k) = (task.stack()?, task.n_samples(), n_clusters(task.labels, params));
         if stack.n_kernels() == 0 {
