@@ -54,7 +54,10 @@ impl LabelFile {
     pub(super) fn label_name(&self, options: &ReadOptions) -> Result<Option<String>> {
         let columns = self.columns(options);
         let layout = self.layout(&columns, true)?;
-        Ok(columns.name(layout.label).map(str::to_string))
+        // A label that comes again is no name: the file has no header.
+        let comes_again = |name: &str| self.rows.iter().skip(1).any(|row| row.cells().nth(layout.label) == Some(name));
+        let name = columns.name(layout.label).filter(|name| options.header != Some(false) && !comes_again(name));
+        Ok(name.map(str::to_string))
     }
 
     /// Whether the file has a column that an option asks for.

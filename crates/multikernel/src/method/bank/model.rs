@@ -39,7 +39,7 @@ impl SampledWaves {
         );
         let least = state.kept_clusters.iter().min().copied().unwrap_or(0);
         let most = state.kept_clusters.iter().max().copied().unwrap_or(0);
-        let proposed = (state.n_sweeps * count).max(1) as f64;
+        let proposed = (state.n_sweeps as f64 * count as f64).max(1.0);
         let told = vec![
             ("draws".into(), format!("{draws} of {} sweeps after {warmup}", state.n_sweeps.saturating_sub(warmup))),
             ("clusters of frequencies".into(), format!("from {least} to {most}")),

@@ -74,7 +74,7 @@ impl Method for Dpm {
 
     fn init(&self, task: &Task<'_>, params: &Params) -> Result<Sampled> {
         let (rows, mut rng) = (task.rows()?, task.rng(0, 0));
-        let space = Space::new(rows, params.text("covariance"));
+        let space = Space::new(rows, params.text("covariance"))?;
         let table = space.apply(rows)?;
         let mixture = start::mixture(&space, &table, params, &mut rng, task.pool)?;
         let (n_sweeps, position, n_clusters, ln_joint, moves) = (0, rng.position(), vec![], vec![], vec![0; 3]);
@@ -154,7 +154,9 @@ impl Predict for Grouped {
         }
         let score = |i: usize, class: usize| {
             let row = joint.row(i);
-            row[..k].iter().zip(&frequencies).map(|(share, of)| share * of[class]).sum::<f64>() + row[k] / m as f64
+            let known: f64 = row[..k].iter().zip(&frequencies).map(|(share, of)| share * of[class]).sum();
+            // Roundings may put a certain class above 1.
+            (known + row[k] / m as f64).min(1.0)
         };
         Ok(Matrix::from_fn(joint.n_rows(), m, score))
     }

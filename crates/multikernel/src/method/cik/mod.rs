@@ -42,7 +42,7 @@ use crate::run::{About, Control, Method, Needs, Param, Params, Progress, Task};
 /// (`start=1 sampler=fixed`) or any other method is as good and faster. Works on rows, takes no kernels.
 ///
 /// Cost per round: N K d^2 for densities (N K d if diagonal), and 2 N D (d + classes) per machine that matters for a row.
-/// Memory: rows twice, and 4 K + 40 bytes for each row.
+/// Memory: rows twice, 4 K + 40 bytes for each row, and 8 D (d + 8 classes) for each cluster; a model keeps a quarter of the last.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cik;
 
@@ -163,7 +163,7 @@ impl Method for Cik {
     fn init(&self, task: &Task<'_>, params: &Params) -> Result<Search> {
         let rows = task.rows()?;
         let mut rng = task.rng(0, 0);
-        let space = Space::new(rows, params.text("covariance"));
+        let space = Space::new(rows, params.text("covariance"))?;
         let table = space.apply(rows)?;
         let mixture = start::mixture(&space, &table, params, &mut rng, task.pool)?;
         let mut search = Search {
@@ -185,7 +185,8 @@ impl Method for Cik {
 
     fn check(&self, task: &Task<'_>, params: &Params, search: &Search) -> Result<()> {
         let (n, d) = (task.n_samples(), task.rows()?.n_cols());
-        if !search.space.fits(d) || search.moves.len() != 3 || search.machines.0.len() != search.mixture.n_clusters() {
+        let told = search.moves.len() == 3 && search.n_clusters.len() == search.ln_joint.len();
+        if !told || !search.space.fits(d) || search.machines.0.len() != search.mixture.n_clusters() {
             return Err(misfit());
         }
         search.mixture.check(n, search.space.n_columns())?;

@@ -126,6 +126,11 @@ impl Clustered {
         let is_whole = search.n_rounds == 1 + params.whole("sweeps") + params.whole("epochs");
         let mut machines = search.machines;
         machines.0.iter_mut().for_each(Machine::settle);
+        if !machines.0.iter().all(Machine::is_finite) {
+            let message =
+                "the machines left the range of numbers; scale the columns, or lower rate, kernel_rate and lambda";
+            return Err(Error::input(message));
+        }
         Ok(Clustered {
             n_classes,
             // Machines that had no say in the clusters have one in the classes.

@@ -32,8 +32,8 @@ pub(super) const COVARIANCE: Param = Param {
     name: "covariance",
     default: "auto",
     allowed: Allowed::OneOf(&["auto", "full", "diagonal"]),
-    help: "shape of clusters; auto: full up to 20 columns of which most have more than two values, with at least 20 rows for \
-           each, else diagonal",
+    help: "shape of clusters; auto: full up to 20 columns of which most have more than two values, and at least 5 rows for \
+           each entry of the covariance, else diagonal",
 };
 pub(super) const ALPHA: Param = Param {
     name: "alpha",

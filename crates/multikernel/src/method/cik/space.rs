@@ -8,9 +8,9 @@ use crate::run::Params;
 
 /// Most columns of a full covariance unless it is asked for: a factor has to be solved with for every row and cluster.
 const MOST_FULL: usize = 20;
-/// Least rows for each column of a full covariance unless it is asked for: the weak prior believes in the thinnest clusters, and
-/// a handful of rows in many columns always lies in one.
-const LEAST_ROWS: usize = 20;
+/// Least rows for each number of a full covariance, of which there are about as many as the square of the columns, unless it is
+/// asked for: the weak prior believes in the thinnest clusters, and a handful of rows in many columns always lies in one.
+const LEAST_ROWS: usize = 5;
 
 record! {
     /// Which columns clusters are found in, what each is multiplied by, and whether clusters have full covariances.
@@ -51,9 +51,21 @@ impl Column {
 }
 
 impl Space {
-    /// The space of training rows; `covariance` is full, diagonal or auto.
-    pub(super) fn new(rows: &Matrix, covariance: &str) -> Space {
+    /// The space of training rows; `covariance` is full, diagonal or auto. An error where there are no columns, and where squares
+    /// of a column are past the range of numbers.
+    pub(super) fn new(rows: &Matrix, covariance: &str) -> Result<Space> {
         let all: Vec<Column> = (0..rows.n_cols()).map(|j| Column::of(rows, j)).collect();
+        if all.is_empty() {
+            return Err(Error::input(
+                "clusters are found in columns of numbers, and there are none: mkc takes kernels alone",
+            ));
+        }
+        if let Some(j) = all.iter().position(|column| !column.variance.is_finite()) {
+            let column = j + 1;
+            return Err(Error::input(format!(
+                "the values of column {column} are too large for clusters; scale the columns"
+            )));
+        }
         let mut columns: Vec<usize> = (0..all.len()).filter(|&j| all[j].varies()).collect();
         if columns.is_empty() {
             // All rows are equal: one column of equal values stands for them.
@@ -64,7 +76,7 @@ impl Space {
             "full" => true,
             "diagonal" => false,
             _ => {
-                let few = columns.len() <= MOST_FULL && rows.n_rows() >= LEAST_ROWS * columns.len();
+                let few = columns.len() <= MOST_FULL && rows.n_rows() >= LEAST_ROWS * columns.len().pow(2);
                 few && 2 * coded <= columns.len()
             }
         };
@@ -73,7 +85,7 @@ impl Space {
             _ if all[j].varies() => 1.0 / all[j].variance.sqrt(),
             _ => 1.0,
         };
-        Space { factors: columns.iter().map(factor).collect(), columns, full }
+        Ok(Space { factors: columns.iter().map(factor).collect(), columns, full })
     }
 
     /// Whether clusters have full covariances.
@@ -146,14 +158,14 @@ mod tests {
             3 => 1e6 * rng.uniform(),
             _ => 1e-6 * rng.uniform(),
         });
-        let space = Space::new(&rows, "diagonal");
+        let space = Space::new(&rows, "diagonal").unwrap();
         assert_eq!((space.n_columns(), space.is_full()), (4, false));
         let table = space.apply(&rows).unwrap();
         let spread = |j: usize| Column::of(&table, j);
         assert_eq!((spread(0).gap, spread(1).gap), (Some(1.0), Some(1.0)));
         assert!((spread(2).variance - 1.0).abs() < 1e-12 && (spread(3).variance - 1.0).abs() < 1e-12);
         assert!(
-            Space::new(&rows, "full").apply(&rows).unwrap().get(0, 0) > 5.0,
+            Space::new(&rows, "full").unwrap().apply(&rows).unwrap().get(0, 0) > 5.0,
             "a full covariance has no common unit"
         );
     }
@@ -164,15 +176,19 @@ mod tests {
         let mut numbers = |n: usize, d: usize| Matrix::from_fn(n, d, |_, _| rng.uniform());
         let codes = Matrix::from_fn(500, 6, |i, j| f64::from(u8::from((i + j) % 3 == 0)));
         for (rows, full) in
-            [(numbers(400, 20), true), (numbers(399, 20), false), (numbers(500, 21), false), (codes, false)]
+            [(numbers(2000, 20), true), (numbers(1999, 20), false), (numbers(3000, 21), false), (codes, false)]
         {
-            assert_eq!(Space::new(&rows, "auto").is_full(), full);
+            assert_eq!(Space::new(&rows, "auto").unwrap().is_full(), full);
         }
     }
 
     #[test]
     fn rows_that_are_all_equal_have_a_space_of_one_column() {
-        let space = Space::new(&Matrix::from_fn(5, 3, |_, j| j as f64), "auto");
+        let space = Space::new(&Matrix::from_fn(5, 3, |_, j| j as f64), "auto").unwrap();
+        assert!(
+            Space::new(&Matrix::zeros(5, 0), "auto").is_err()
+                && Space::new(&Matrix::from_fn(2, 1, |i, _| 1e300 * i as f64), "auto").is_err()
+        );
         assert_eq!((space.n_columns(), space.fits(3), space.fits(0)), (1, true, false));
     }
 }

@@ -187,6 +187,11 @@ impl Machine {
         !self.learned.weight_means.is_empty()
     }
 
+    /// Whether all it learned are numbers.
+    pub(crate) fn is_finite(&self) -> bool {
+        self.learned.sigma.iter().chain(self.learned.weights.iter()).all(|value| value.is_finite())
+    }
+
     /// Ends training: averages take the place of sigma and W, and what only training needs is dropped.
     pub(crate) fn settle(&mut self) {
         self.take_average();
