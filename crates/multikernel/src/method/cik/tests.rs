@@ -230,7 +230,7 @@ fn odd_rows_are_learned() {
 #[test]
 fn prior_that_has_no_mean_is_refused() {
     let data = bundled("glass").unwrap();
-    let plan = Plan::new("dpm").unwrap().set("nu", "10").unwrap();
+    let plan = Plan::new("dpm").unwrap().set("covariance", "full").unwrap().set("nu", "10").unwrap();
     let error = plan.train(&data).unwrap_err().to_string();
     assert_eq!(error, "parameter nu: must be above 10 for 9 columns, or 0 for the method's own 11, got 10");
 }
