@@ -450,11 +450,14 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
     let help = format!("The method: {}", names.join(", "));
     let several = format!("The methods, with commas between: {}", names.join(", "));
     let label = "The label column, to tell the accuracy: its name, or its position from 0 [default: the model's, if the file has it]";
+    let compared = "The column of classes to compare clusters with: its name, or its position from 0, negative from the end [default: \
+                    label, class or target; for cik, which needs one, as for train]";
     Cli::command()
         .mut_subcommand("predict", |command| {
             let hidden = |command: clap::Command, name: &'static str| command.mut_arg(name, |arg| arg.hide(true));
             ["ignore", "groups", "labels"].into_iter().fold(command.mut_arg("label", |arg| arg.help(label)), hidden)
         })
+        .mut_subcommand("cluster", |command| command.mut_arg("label", |arg| arg.help(compared)))
         .mut_subcommand("train", |command| command.mut_arg("method", |arg| arg.help(help)))
         .mut_subcommand("evaluate", |command| command.mut_arg("method", |arg| arg.help(several)))
 }

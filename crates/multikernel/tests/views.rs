@@ -1,6 +1,6 @@
 //! Views, missing views, Gram matrices, shares, chosen parameters and probabilities, from data to saved models.
 
-use multikernel::data::{Dataset, Gram, Labels, Samples, View, bundled};
+use multikernel::data::{Dataset, Gram, Labels, ReadOptions, Samples, View, bundled, read_with_labels};
 use multikernel::dist::Rng;
 use multikernel::evaluate::{Evaluation, Protocol, ablations, evaluate};
 use multikernel::kernel::Kernel;
@@ -365,4 +365,21 @@ fn probabilities_agree_with_labels_and_survive_a_file() {
         assert!(error.contains("train it with --proba"), "{error}");
         assert_eq!(none.predict(&set.samples).unwrap(), model.predict(&set.samples).unwrap());
     }
+}
+
+#[test]
+fn first_label_of_a_file_without_a_header_takes_no_feature_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let rows = write("rows.csv", "a,b,c\n1,2,3\n4,5,6\n7,8,9\n");
+    let bare = read_with_labels(&rows, &write("bare.csv", "b\nx\nb\n"), &ReadOptions::default()).unwrap();
+    assert_eq!(bare.samples.names(), ["a", "b", "c"]);
+    assert_eq!(bare.labels.unwrap(), ["b", "x", "b"]);
+    // A header that a feature is called like is left out with it: it would tell the classes.
+    let named = read_with_labels(&rows, &write("named.csv", "b\nx\ny\nx\n"), &ReadOptions::default()).unwrap();
+    assert_eq!(named.samples.names(), ["a", "c"]);
 }
