@@ -82,7 +82,7 @@ impl Prior {
         } else if let Some(x) = self.mean.iter().find(|x| x.is_nan() || x.abs() > MOST) {
             format!("has a mean of {x}; it must be a number from -{MOST:e} to {MOST:e}")
         } else if let Some(x) = self.scale.iter().find(|x| !(is_positive(x) && (1.0 / MOST..=MOST).contains(*x))) {
-            format!("has a scale of {x:e}; it must be from {:e} to {MOST:e}: spread is out of range", 1.0 / MOST)
+            format!("has a scale of {x}; it must be from {:e} to {MOST:e}", 1.0 / MOST)
         } else if !is_positive(&self.tau) {
             format!("has a tau of {}; it must be a number above 0", self.tau)
         } else if !is_positive(&self.alpha) {

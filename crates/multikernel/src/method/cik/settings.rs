@@ -44,7 +44,7 @@ pub(super) const ALPHA: Param = Param {
 pub(super) const TAU: Param = Param {
     name: "tau",
     default: "0.1",
-    allowed: Allowed::Positive,
+    allowed: Allowed::Number(1e-9, 1e9),
     help: "rows that the prior mean of a cluster is worth: more gives more clusters far from the middle",
 };
 pub(super) const NU: Param = Param {
@@ -56,7 +56,7 @@ pub(super) const NU: Param = Param {
 pub(super) const SPREAD: Param = Param {
     name: "spread",
     default: "1",
-    allowed: Allowed::Positive,
+    allowed: Allowed::Number(1e-6, 1e6),
     help: "prior variance within clusters relative to that of all rows: less gives more and smaller clusters",
 };
 pub(super) const BETA: Param = Param {
