@@ -172,6 +172,11 @@ impl Plan {
         self.method.about().needs != Needs::Rows
     }
 
+    /// Whether the method learns from labels; one that does not takes rows of one class.
+    pub fn is_supervised(&self) -> bool {
+        self.method.is_supervised()
+    }
+
     /// The kernel bank for these samples, for methods that work on kernels: the one that was set, or the method's own, which
     /// is on each view where there are views and takes all Gram matrices.
     pub fn bank(&self, samples: &Samples) -> Result<Option<Bank>> {

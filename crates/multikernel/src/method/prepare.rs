@@ -110,7 +110,7 @@ impl<'a> Prepared<'a> {
             let n = data.samples.n_samples();
             session.observer.talk(&format!("trained on the {n} of {n_all} rows that have all views"));
         }
-        if plan.method().is_supervised() {
+        if plan.is_supervised() {
             check_labels(&data)?;
         }
         let samples = &data.samples;
