@@ -10,6 +10,7 @@ mod tests;
 use chain::{AMPLITUDE, Chain, Target, prior};
 pub use model::SampledWaves;
 
+use super::bsvm::{SWEEPS, WARMUP};
 use super::problems::sides;
 use super::weighted::misfit;
 use crate::dist::normal;
@@ -44,14 +45,6 @@ const FREQUENCIES: Param = Param {
     allowed: Allowed::Whole(1, 10_000),
     help: "number of frequencies D: features are their cosines and sines",
 };
-const WARMUP: Param = Param {
-    name: "warmup",
-    default: "50",
-    allowed: Allowed::Whole(0, 1_000_000),
-    help: "sweeps before the first draw that is kept",
-};
-const SWEEPS: Param =
-    Param { name: "sweeps", default: "100", allowed: Allowed::Whole(1, 1_000_000), help: "sweeps after the warm-up" };
 const THIN: Param = Param {
     name: "thin",
     default: "5",

@@ -34,13 +34,13 @@ use crate::simd::{exp, ln};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bsvm;
 
-const WARMUP: Param = Param {
+pub(super) const WARMUP: Param = Param {
     name: "warmup",
     default: "50",
     allowed: Allowed::Whole(0, 1_000_000),
     help: "sweeps before the first draw that is kept",
 };
-const SWEEPS: Param =
+pub(super) const SWEEPS: Param =
     Param { name: "sweeps", default: "100", allowed: Allowed::Whole(1, 1_000_000), help: "sweeps after the warm-up" };
 const THIN: Param = Param {
     name: "thin",

@@ -50,7 +50,12 @@ impl Opinions {
     /// nats of the likeliest; the others are taken for one without a machine.
     pub(super) fn of(scene: &Scene<'_>, mixture: &Mixture, machines: &[Machine], how: &Likelihood) -> Result<Opinions> {
         let (n, n_clusters, fresh) = (scene.rows.n_rows(), machines.len(), how.fresh(scene.n_classes));
-        let mut values = vec![fresh as f32; n * n_clusters];
+        let mut values = vec![];
+        // Many clusters of many rows: better an error than a process that is killed.
+        values.try_reserve_exact(n.saturating_mul(n_clusters)).map_err(|_| {
+            Error::input(format!("no memory for what {n_clusters} machines say of {n} rows; start from fewer clusters"))
+        })?;
+        values.resize(n * n_clusters, fresh as f32);
         let mut results: Vec<Result<()>> = (0..n.div_ceil(BLOCK)).map(|_| Ok(())).collect();
         let blocks = values.chunks_mut(BLOCK * n_clusters).zip(&mut results).enumerate().collect();
         scene.pool.each(blocks, |(block, (found, result))| {
