@@ -125,3 +125,17 @@ fn judge(
     ask(found, &|place, cluster| likeliest[place] != cluster && densities.get(place, cluster) > least[place])?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opinions_move_with_their_clusters() {
+        let opinions = Opinions { n_clusters: 2, values: vec![-1.0, -2.0, -3.0, -4.0], fresh: -9.0 };
+        let from = [Some(1), None, Some(0)];
+        let moved = opinions.moved(&from);
+        assert_eq!([0, 1, 2].map(|k| moved.known(1, k)), [-4.0, -9.0, -3.0]);
+        assert_eq!((moved.known(0, 0), moved.fresh(0)), (-2.0, -9.0));
+    }
+}
