@@ -1,10 +1,10 @@
 //! The blocked sweep: weights, means and covariances are drawn, after which rows know nothing of one another.
 
-use super::build::{build, members};
+use super::build::members;
 use super::cluster::{Cluster, diagonal, fill};
 use super::loops::{Place, SIDE, diagonal_squares, ln_product, squares};
 use super::sweep::{draw, misled};
-use super::{Mixture, Prior, Shape, Witness, stopped};
+use super::{Mixture, Prior, Shape, Witness, compact, stopped};
 use crate::dist::{Rng, gamma, normal};
 use crate::error::Result;
 use crate::linalg::Matrix;
@@ -151,8 +151,8 @@ impl Mixture {
             let range = b * BATCH..((b + 1) * BATCH).min(n);
             atoms.deal(rows, range, &levels, witness, &mut Rng::new(seed, 2 * b as u64 + 1))
         });
-        let mut dealt = dealt.into_iter().collect::<Result<Vec<_>>>()?.concat();
-        Ok(self.take(rows, &mut dealt, pool))
+        let dealt = dealt.into_iter().collect::<Result<Vec<_>>>()?.concat();
+        Ok(self.take(rows, &dealt, pool))
     }
 
     /// Weights of all clusters, and what is left for new ones.
@@ -182,16 +182,11 @@ impl Mixture {
     }
 
     /// Puts what was dealt into the mixture, clusters without gaps.
-    fn take(&mut self, rows: &Matrix, dealt: &mut Vec<usize>, pool: &Pool) -> Vec<Option<usize>> {
+    fn take(&mut self, rows: &Matrix, dealt: &[usize], pool: &Pool) -> Vec<Option<usize>> {
         let n_known = self.parts.len();
-        let mut kept = dealt.clone();
-        kept.sort_unstable();
-        kept.dedup();
-        dealt.iter_mut().for_each(|k| *k = kept.binary_search(k).unwrap_or(0));
-        let lists = members(dealt, kept.len());
-        let lists: Vec<&[usize]> = lists.iter().map(Vec::as_slice).collect();
-        self.parts = build(&self.prior, rows, &lists, pool);
-        self.clusters = std::mem::take(dealt);
+        let (clusters, kept) = compact(dealt);
+        self.parts = self.build(rows, &members(&clusters, kept.len()), pool);
+        self.clusters = clusters;
         kept.iter().map(|&k| (k < n_known).then_some(k)).collect()
     }
 }

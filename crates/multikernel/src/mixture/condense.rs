@@ -1,6 +1,6 @@
 //! Clusters that should be one, made one.
 
-use super::build::{build, members};
+use super::build::build;
 use super::cluster::{Cluster, diagonal};
 use super::loops::factor;
 use super::{Mixture, Prior, Shape, Witness, stopped};
@@ -43,7 +43,7 @@ impl Mixture {
         if self.parts.len() > MOST {
             return Ok((0..self.parts.len()).collect());
         }
-        let lists = members(&self.clusters, self.parts.len()).into_iter().enumerate();
+        let lists = self.members().into_iter().enumerate();
         let group = |(part, (origin, rows))| Some(Group { part, rows, origin });
         let mut groups: Vec<Option<Group>> = self.parts.iter().cloned().zip(lists).map(group).collect();
         let all: Vec<(usize, usize)> = (0..groups.len()).flat_map(|a| (0..a).map(move |b| (b, a))).collect();

@@ -176,9 +176,9 @@ impl Mixture {
                  many, and at least one row"
             )));
         }
-        let (clusters, count) = compact(&clusters);
+        let (clusters, kept) = compact(&clusters);
         let mut mixture = Mixture { prior, parts: vec![], clusters };
-        let lists = members(&mixture.clusters, count);
+        let lists = members(&mixture.clusters, kept.len());
         mixture.parts = mixture.build(rows, &lists, Pool::alone()?);
         Ok(mixture)
     }
@@ -230,6 +230,11 @@ impl Mixture {
         &self.clusters
     }
 
+    /// The rows of each cluster, in their order.
+    pub(crate) fn members(&self) -> Vec<Vec<usize>> {
+        members(&self.clusters, self.parts.len())
+    }
+
     /// ln p(clusters) + ln p(rows | clusters): what a good partition has more of.
     pub(crate) fn ln_joint(&self) -> f64 {
         let rows: f64 = self.parts.iter().map(|part| part.ln_marginal(&self.prior)).sum();
@@ -264,14 +269,14 @@ fn check_rows(rows: &Matrix) -> Result<()> {
     }
 }
 
-/// Numbers without gaps in the order of the old ones, and how many there are.
-fn compact(clusters: &[usize]) -> (Vec<usize>, usize) {
+/// Numbers without gaps in the order of the old ones, and for each of them the old one.
+fn compact(clusters: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let mut seen: Vec<usize> = clusters.to_vec();
     seen.sort_unstable();
     seen.dedup();
     // Each is there.
     let place = |k: &usize| seen.binary_search(k).unwrap_or(0);
-    (clusters.iter().map(place).collect(), seen.len())
+    (clusters.iter().map(place).collect(), seen)
 }
 
 fn stopped() -> Error {

@@ -1,6 +1,5 @@
 //! Steps that single rows cannot take: a cluster into two, two into one.
 
-use super::build::members;
 use super::cluster::{Cluster, Scratch};
 use super::sweep::one;
 use super::{Mixture, Prior, Witness, stopped};
@@ -45,7 +44,7 @@ impl Mixture {
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<(Vec<usize>, Moves)> {
         self.fits(rows)?;
-        let lists = members(&self.clusters, self.parts.len()).into_iter();
+        let lists = self.members().into_iter();
         let groups = self.parts.iter().cloned().zip(lists).enumerate();
         let groups = groups.map(|(origin, (part, rows))| Some(Group { part, rows, origin })).collect();
         let mut work = Work {

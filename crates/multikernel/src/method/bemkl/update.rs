@@ -233,7 +233,7 @@ impl Update<'_> {
         let factor = Cholesky::new(full, self.task.pool, self.stop)?;
         let inverse = factor.inverse(self.task.pool, self.stop)?;
         let of_problem = Matrix::from_fn(n, n_kernels, |i, m| outputs.means.get(m, p * n + i));
-        let collected = self.task.stack()?.collect(&of_problem, self.task.pool)?;
+        let collected = self.task.stack()?.collect(&of_problem, self.task.pool)?.into_data();
         let right = Matrix::from_vec(n, 1, collected.iter().map(|value| value / self.noise).collect())?;
         let means = factor.solve(&right)?.into_data();
         let power = powers.rows().zip(&means).map(|(row, &mean)| mean * dot(row, &means)).sum();

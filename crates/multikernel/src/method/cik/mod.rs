@@ -13,15 +13,17 @@ mod tests;
 pub use dpm::{Dpm, Grouped};
 pub use model::Clustered;
 
-use machine::{Machine, Rates, ln_softmin, losses};
+use machine::{Lesson, Machine, Rates, Work, ln_softmin, losses};
 use opinions::{Opinions, Scene};
 use settings::{BETA, CLUSTERING, EPOCHS, FREQUENCIES, KERNEL_RATE, LAMBDA, LIKELIHOOD, RATE};
 use space::Space;
 use start::Sampling;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use super::weighted::misfit;
 use crate::dist::Rng;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::file::{Cache, Codec, Record};
 use crate::linalg::Matrix;
 use crate::mixture::{Mixture, Nothing, Witness};
@@ -42,7 +44,8 @@ use crate::run::{About, Control, Method, Needs, Param, Params, Progress, Task};
 /// (`start=1 sampler=fixed`) or any other method is as good and faster. Works on rows, takes no kernels.
 ///
 /// Cost per round: N K d^2 for densities (N K d if diagonal), and 2 N D (d + classes) per machine that matters for a row.
-/// Memory: rows twice, 4 K + 40 bytes for each row, and 8 D (d + 8 classes) for each cluster; a model keeps a quarter of the last.
+/// Memory: rows twice, 4 K + 40 bytes for each row, and three times 8 D (d + 8 classes) for each cluster, which is refused where it
+/// is more than `--memory` allows; a model keeps a twelfth of the last.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Cik;
 
@@ -166,6 +169,7 @@ impl Method for Cik {
         let space = Space::new(rows, params.text("covariance"))?;
         let table = space.apply(rows)?;
         let mixture = start::mixture(&space, &table, params, &mut rng, task.pool)?;
+        check_memory(task, params, mixture.n_clusters())?;
         let mut search = Search {
             n_rounds: 0,
             position: 0,
@@ -227,6 +231,34 @@ impl Method for Cik {
     }
 }
 
+/// Refuses what would not fit: machines, and what they say of each row.
+fn check_memory(task: &Task<'_>, params: &Params, n_clusters: usize) -> Result<()> {
+    let (need, limit) = (needed(task, params, n_clusters)?, task.input.room());
+    if need <= limit {
+        return Ok(());
+    }
+    let (frequencies, n_classes) = (params.whole("frequencies"), task.labels.n_classes());
+    Err(Error::Memory {
+        what: format!("a set of {n_clusters} machines of {frequencies} frequencies for {n_classes} classes"),
+        need,
+        limit,
+        help:
+            "take fewer frequencies (--set frequencies=96), start from fewer clusters (--set start=5), or allow more \
+               (--memory)"
+                .into(),
+    })
+}
+
+/// Bytes for so many clusters. Machines are there three times while a sweep hands them on: those of the search, of the copy that
+/// is worked on, and those it will have.
+fn needed(task: &Task<'_>, params: &Params, n_clusters: usize) -> Result<u64> {
+    let (n, d, frequencies) = (task.n_samples() as u64, task.rows()?.n_cols(), params.whole("frequencies"));
+    let (k, machine) = (n_clusters as u64, Machine::bytes(d, frequencies, task.labels.n_classes()));
+    let threads = Work::bytes(frequencies, BATCH).saturating_mul(task.pool.n_threads() as u64);
+    let of_rows = n.saturating_mul(8 * d as u64 + 4 * k + 40);
+    Ok(machine.saturating_mul(3 * k).saturating_add(threads).saturating_add(of_rows))
+}
+
 /// A machine that has learned nothing.
 fn fresh(task: &Task<'_>, params: &Params, rng: &mut Rng) -> Result<Machine> {
     Machine::new(task.rows()?.n_cols(), params.whole("frequencies"), task.labels.n_classes(), rng)
@@ -284,6 +316,7 @@ impl Search {
         let moved = opinions.as_ref().map(|opinions| opinions.moved(&before));
         let witness: &dyn Witness = moved.as_ref().map_or(&Nothing, |moved| moved);
         let (from, made) = start::split_merge(&mut self.mixture, params, witness, scene, rng)?;
+        check_memory(task, params, from.len())?;
         let inherit = |k: usize| match before[k] {
             Some(old) => Ok(self.machines.0[old].clone()),
             None => fresh(task, params, rng),
@@ -295,7 +328,8 @@ impl Search {
         Ok(())
     }
 
-    /// One pass of mini-batches for each machine over the rows of its cluster, in a random order.
+    /// One pass of mini-batches for each machine over the rows of its cluster, in a random order; an error leaves some of them
+    /// untrained.
     fn train(&mut self, params: &Params, scene: &Scene<'_>, seed: u64) -> Result<()> {
         let rates = Rates {
             lambda: params.number("lambda"),
@@ -303,22 +337,26 @@ impl Search {
             sigma: params.number("kernel_rate"),
             batch: BATCH,
         };
-        let mut members = vec![vec![]; self.mixture.n_clusters()];
-        self.mixture.clusters().iter().enumerate().for_each(|(i, &k)| members[k].push(i));
+        let members = self.mixture.members();
+        let mut results: Vec<Result<()>> = members.iter().map(|_| Ok(())).collect();
+        let mut tasks: Vec<_> = self.machines.0.iter_mut().zip(&members).zip(&mut results).enumerate().collect();
         // The largest first, so that no thread is left with it at the end.
-        let mut order: Vec<usize> = (0..members.len()).collect();
-        order.sort_by_key(|&k| std::cmp::Reverse(members[k].len()));
-        let trained = scene.pool.map(order.len(), |place| -> Result<Machine> {
-            let (k, mut machine) = (order[place], self.machines.0[order[place]].clone());
-            let mut members = members[k].clone();
+        tasks.sort_by_key(|(_, ((_, members), _))| std::cmp::Reverse(members.len()));
+        let spare = Mutex::new(vec![]);
+        scene.pool.each(tasks, |(k, ((machine, members), result))| {
+            let mut members = members.clone();
             Rng::new(seed, k as u64).shuffle(&mut members);
             let n_steps = members.len().div_ceil(BATCH).max(LEAST_STEPS);
-            machine.train(scene.rows, scene.codes, &members, n_steps, &rates, scene.stop)?;
-            Ok(machine)
+            let lesson = Lesson { rows: scene.rows, codes: scene.codes, members: &members, n_steps };
+            let mut work: Work = lock(&spare).pop().unwrap_or_default();
+            *result = machine.train(&lesson, &rates, &mut work, scene.stop);
+            lock(&spare).push(work);
         });
-        for (k, machine) in order.into_iter().zip(trained) {
-            self.machines.0[k] = machine?;
-        }
-        Ok(())
+        results.into_iter().collect()
     }
+}
+
+/// What is behind a lock; a thread that failed with it left only room for steps there.
+fn lock<T>(spare: &Mutex<T>) -> MutexGuard<'_, T> {
+    spare.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -144,8 +144,11 @@ impl Space {
 
 #[cfg(test)]
 mod tests {
+    use super::super::settings::CLUSTERING;
     use super::*;
     use crate::dist::Rng;
+    use crate::mixture::Mixture;
+    use crate::pool::Pool;
 
     #[test]
     fn columns_are_measured_in_deviations_and_codes_in_their_gap() {
@@ -179,6 +182,52 @@ mod tests {
             [(numbers(2000, 20), true), (numbers(1999, 20), false), (numbers(3000, 21), false), (codes, false)]
         {
             assert_eq!(Space::new(&rows, "auto").unwrap().is_full(), full);
+        }
+    }
+
+    fn params(settings: &[(&str, &str)]) -> Params {
+        let mut params = Params::new(&CLUSTERING).unwrap();
+        settings.iter().for_each(|(name, value)| params.set(name, value).unwrap());
+        params
+    }
+
+    #[test]
+    fn spread_is_the_variance_within_clusters_that_the_prior_expects() {
+        // One column, so that moments of the density before any row is seen can be summed over a grid.
+        let mut rng = Rng::new(3, 0);
+        let table = Matrix::from_fn(500, 1, |_, _| 5.0 + 3.0 * rng.uniform());
+        let Column { mean, variance, .. } = Column::of(&table, 0);
+        for covariance in ["full", "diagonal"] {
+            let space = Space { columns: vec![0], factors: vec![1.0], full: covariance == "full" };
+            let prior = space.prior(&table, &params(&[("spread", "0.3"), ("tau", "0.5"), ("nu", "24")])).unwrap();
+            let mixture = Mixture::new(prior, &table, vec![0; 500]).unwrap();
+            let grid = Matrix::from_fn(40_001, 1, |i, _| mean + (i as f64 - 20_000.0) * 1e-3);
+            let densities = mixture.ln_joint_densities(&grid, Pool::alone().unwrap()).unwrap();
+            let (mut sum, mut squares) = (0.0, 0.0);
+            for (x, ln_density) in grid.rows().zip(densities.rows()) {
+                sum += ln_density[1].exp();
+                squares += ln_density[1].exp() * (x[0] - mean).powi(2);
+            }
+            // A row lies apart from the mean of its cluster, and that mean, worth tau rows, from the mean of all.
+            let expected = 0.3 * variance * (1.0 + 1.0 / 0.5);
+            assert!((squares / sum / expected - 1.0).abs() < 1e-6, "{covariance}: {} {expected}", squares / sum);
+        }
+    }
+
+    #[test]
+    fn prior_expects_the_mean_variance_of_the_columns_for_any_number_of_them() {
+        let mut rng = Rng::new(4, 0);
+        let table = Matrix::from_fn(300, 3, |_, j| (1 + j) as f64 * rng.uniform());
+        let variance = (0..3).map(|j| Column::of(&table, j).variance).sum::<f64>() / 3.0;
+        for (full, nu) in [(true, "0"), (true, "9"), (false, "0"), (false, "7")] {
+            let space = Space { columns: vec![0, 1, 2], factors: vec![1.0; 3], full };
+            let prior = space.prior(&table, &params(&[("spread", "2"), ("nu", nu)])).unwrap();
+            // The mean of an inverse Wishart law, or of an inverse gamma law of nu/2 and scale/2.
+            let least = if full { 4.0 } else { 2.0 };
+            for scale in &prior.scale {
+                let expected = scale / (prior.nu - least);
+                assert!((expected / (2.0 * variance) - 1.0).abs() < 1e-12, "{full} {nu}: {expected} {variance}");
+            }
         }
     }
 

@@ -2,10 +2,10 @@ use super::*;
 use crate::data::{Dataset, Labels, Samples, bundled};
 use crate::dist::{Rng, normal};
 use crate::evaluate::nmi;
-use crate::method::{Model, Plan};
+use crate::method::{Model, Plan, Session};
 use crate::mixture::Witness;
 use crate::pool::Pool;
-use crate::run::{Input, Predict, Rows};
+use crate::run::{Input, Predict, Rows, Silent};
 
 /// Ten overlapping Gaussians in five columns, in three bunches, a class each.
 fn planted(seed: u64, n: usize) -> Dataset {
@@ -38,6 +38,71 @@ fn machines_help_to_find_planted_clusters() {
         without += found(&[("beta", "0")]);
     }
     assert!(with >= 0.95 && without < with - 0.05, "{with} {without}");
+}
+
+/// Which of four places a row of [`apart`] lies around.
+fn place(i: usize) -> usize {
+    if i == 103 { 3 } else { i / 50 }
+}
+
+/// Rows of two columns: 50 around one place, 50 around another, three far from both, and one far from all.
+fn apart() -> Dataset {
+    let mut rng = Rng::new(9, 0);
+    let values = Matrix::from_fn(104, 2, |i, _| [0.0, 30.0, 400.0, -400.0][place(i)] + normal(&mut rng));
+    let labels: Vec<String> = (0..104).map(|i| (i % 2).to_string()).collect();
+    Dataset::new("apart", Samples::unnamed(values).unwrap(), Labels::new(&labels).unwrap()).unwrap()
+}
+
+/// The machine that most rows of each [`GROUPS`] have after a sweep, as its place before it; `None` for a fresh one.
+fn handed(clusters: fn(usize) -> usize, n_rounds: usize, sampling: Sampling, moves: &str) -> [Option<usize>; 5] {
+    let (data, pool) = (apart(), Pool::new(1).unwrap());
+    let rows = Rows::new(data.samples.features(), None);
+    let task = Task { input: Input::Rows(&rows), labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
+    let mut params = Params::new(Cik.about().params).unwrap();
+    // Narrow clusters, so that rows know where they belong.
+    for (name, value) in [("frequencies", "2"), ("moves", moves), ("spread", "1e-4"), ("nu", "30"), ("tau", "1e-4")] {
+        params.set(name, value).unwrap();
+    }
+    let mut search = Cik.init(&task, &params).unwrap();
+    let (table, mut rng) = (search.table.0.take().unwrap(), Rng::new(5, 0));
+    let clusters = (0..104).map(clusters).collect();
+    search.mixture = Mixture::new(search.space.prior(&table, &params).unwrap(), &table, clusters).unwrap();
+    let machines: Vec<Machine> =
+        (0..search.mixture.n_clusters()).map(|_| fresh(&task, &params, &mut rng).unwrap()).collect();
+    (search.machines, search.n_rounds) = (Machines(machines.clone()), n_rounds);
+    let (rows, codes) = (task.rows().unwrap(), data.labels.codes());
+    let scene = Scene { rows, table: &table, codes, n_classes: 2, pool: &pool, stop: &|| false };
+    search.sweep(&task, &params, &scene, sampling, &mut rng).unwrap();
+    assert_eq!(search.machines.0.len(), search.mixture.n_clusters());
+    let of = |row: usize| {
+        let machine = &search.machines.0[search.mixture.clusters()[row]];
+        machines.iter().position(|old| format!("{old:?}") == format!("{machine:?}"))
+    };
+    GROUPS.map(|group| {
+        let found: Vec<Option<usize>> = group.map(of).collect();
+        let count = |one: &Option<usize>| found.iter().filter(|other| *other == one).count();
+        *found.iter().max_by_key(|one| count(one)).unwrap()
+    })
+}
+
+/// Rows of one place each, those of the first in two parts.
+const GROUPS: [std::ops::Range<usize>; 5] = [0..30, 30..50, 50..100, 100..103, 103..104];
+
+#[test]
+fn clusters_keep_their_machines_wherever_they_come_to_stand() {
+    // The only row of the first cluster goes to others of its kind, and the clusters behind it move up. A row that was alone
+    // and is taken out has a new cluster, with a fresh machine, when it is put back.
+    let lost = |i: usize| if i == 49 { 0 } else { 1 + place(i) };
+    assert_eq!(handed(lost, 2, Sampling::Collapsed, "0"), [Some(1), Some(1), Some(2), Some(3), None]);
+    assert_eq!(handed(lost, 2, Sampling::Blocked, "0"), [1, 1, 2, 3, 4].map(Some));
+    // Pieces that are one cluster become one before the first sweep; it has the machine of the larger.
+    let pieces = |i: usize| if i < 30 { 1 } else { [0, 2, 3, 4][place(i)] };
+    assert_eq!(handed(pieces, 1, Sampling::Fixed, "0"), [1, 1, 2, 3, 4].map(Some));
+    assert_eq!(handed(pieces, 2, Sampling::Fixed, "0"), [1, 0, 2, 3, 4].map(Some), "later they stay");
+    // Merges and splits after the sweep: one machine for the merged, the same for both halves.
+    assert_eq!(handed(pieces, 2, Sampling::Fixed, "200"), [1, 1, 2, 3, 4].map(Some));
+    let glued = |i: usize| usize::from(i < 100);
+    assert_eq!(handed(glued, 2, Sampling::Fixed, "200"), [1, 1, 1, 0, 0].map(Some));
 }
 
 /// The hinge loss of a label.
@@ -225,6 +290,43 @@ fn odd_rows_are_learned() {
     let right = model.predict(&sets[5].samples).unwrap().labels;
     assert_eq!(right, sets[5].labels.codes());
     assert_eq!(model.clusters().unwrap()[..10].iter().collect::<std::collections::BTreeSet<_>>().len(), 1);
+}
+
+#[test]
+fn machines_that_do_not_fit_into_memory_are_refused() {
+    let (data, pool) = (planted(8, 200), Pool::new(1).unwrap());
+    let plan = Plan::new("cik").unwrap().set("frequencies", "100000").unwrap();
+    let mut silent = Silent;
+    let mut session = Session::new(&pool, &mut silent);
+    session.memory = Some(1 << 30);
+    // 20 clusters, three times; 100,008 frequencies with 5 numbers of noise and 8 for each of 10 classes; 64 rows of features.
+    assert_eq!(
+        plan.train_in(&data, &mut session).unwrap_err().to_string(),
+        "a set of 20 machines of 100000 frequencies for 10 classes needs 3.90 GiB but 1024.0 MiB may be used; take fewer frequencies \
+         (--set frequencies=96), start from fewer clusters (--set start=5), or allow more (--memory)"
+    );
+}
+
+#[test]
+fn machines_of_clusters_that_are_born_are_refused_where_there_is_no_memory_for_them() {
+    let (data, pool) = (apart(), Pool::new(1).unwrap());
+    let mut params = Params::new(Cik.about().params).unwrap();
+    for (name, value) in [("start", "1"), ("frequencies", "240"), ("spread", "1e-4"), ("nu", "30"), ("tau", "1e-4")] {
+        params.set(name, value).unwrap();
+    }
+    let run = |memory: Option<u64>| {
+        let rows = Rows::new(data.samples.features(), memory);
+        let input = Input::Rows(&rows);
+        let task = Task { input, labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
+        let mut search = Cik.init(&task, &params)?;
+        (0..3).try_for_each(|_| Cik.step(&task, &params, &mut search, &Control::default()).map(|_| ()))?;
+        Ok((search.mixture.n_clusters(), needed(&task, &params, 1)?))
+    };
+    let (n_clusters, need): (usize, u64) = run(None).unwrap();
+    assert!(n_clusters > 2);
+    let table = 104 * 2 * 8;
+    let error: Error = run(Some(table + need + 1000)).unwrap_err();
+    assert!(matches!(error, Error::Memory { limit, .. } if limit == need + 1000), "{error}");
 }
 
 #[test]

@@ -4,9 +4,9 @@ use super::laplace::sigmoid;
 use super::model::averaged;
 use super::*;
 use crate::data::{Dataset, Labels, Samples, bundled};
-use crate::kernel::Kernel;
 use crate::linalg::dot;
 use crate::method::Plan;
+use crate::method::check::with_task;
 use crate::pool::Pool;
 use crate::run::{Input, Predict};
 use crate::stack::{Building, Stack};
@@ -33,19 +33,6 @@ const PROBABILITY_THREE: [[f64; 3]; 4] = [
     [0.173_926_097_438, 0.208_165_012_89, 0.617_908_889_671],
     [0.333_331_007_803, 0.333_337_593_487, 0.333_331_398_71],
 ];
-
-fn labels(codes: &[usize]) -> Labels {
-    Labels::new(&codes.iter().map(|code| format!("class {code}")).collect::<Vec<_>>()).unwrap()
-}
-
-/// Calls `f` with a task on these kernels.
-fn with_task<T>(points: &Matrix, codes: &[usize], kernels: &[&str], f: impl FnOnce(&Task<'_>) -> T) -> T {
-    let pool = Pool::new(2).unwrap();
-    let kernels: Vec<Kernel> = kernels.iter().map(|text| text.parse().unwrap()).collect();
-    let stack = Stack::train(points, &kernels, &Building::new(&pool)).unwrap();
-    let labels = labels(codes);
-    f(&Task { input: Input::Stack(&stack), labels: &labels, groups: None, views: &[], seed: 1, pool: &pool })
-}
 
 /// Log evidence and probabilities at an amplitude of 3 with gaussian(0.7).
 fn at_three(codes: &[usize]) -> (f64, Matrix) {

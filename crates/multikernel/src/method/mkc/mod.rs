@@ -48,7 +48,7 @@ const TOL: Param = Param {
     name: "tol",
     default: "1e-5",
     allowed: Allowed::Number(0.0, 1.0),
-    help: "stop when a round lowers the objective by less than this part of what it was after the first; 0 goes through all rounds",
+    help: "stop when a round lowers the objective by less than this part of what it is without clusters; 0 goes through all rounds",
 };
 
 record! {
@@ -136,8 +136,8 @@ impl Method for Mkc {
         let found = leading(&kernel, k, &state.vectors, task.pool, &stop)?;
         drop(kernel);
         let h = found.vectors.select_rows(&(0..k).collect::<Vec<_>>()).transposed();
-        // A part of the objective itself would never be little where it goes to zero, as with kernels of low rank.
-        let little = tol * state.objectives.first().copied().unwrap_or(0.0).abs();
+        // A part of the objective itself would never be little where it goes to zero, as with clusters far apart.
+        let little = tol * local.scatter();
         let (weights, objective) = local.lowered(&h, state.weights.clone(), 0.1 * little)?;
         state.converged = state.objectives.last().is_some_and(|before| before - objective <= little);
         state.objectives.push(objective);

@@ -2,7 +2,7 @@
 
 use super::Rounds;
 use super::kmeans::k_means;
-use super::weights::means;
+use super::weights::{Local, means};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, axpy, dot};
 use crate::method::machine::Told;
@@ -55,7 +55,7 @@ impl KernelClusters {
             offsets: vec![0.0; n_clusters],
             frequencies: frequencies(task, &clusters, n_clusters),
             told: Told(facts(state, &clusters, n_clusters)),
-            warnings: warnings(params, state, asked, n_clusters),
+            warnings: warnings(params, state, Local::new(task)?.scatter(), asked, n_clusters),
             clusters,
             squares,
         };
@@ -155,20 +155,20 @@ fn facts(state: &Rounds, clusters: &[usize], n_clusters: usize) -> Vec<(String, 
     facts
 }
 
-fn warnings(params: &Params, state: &Rounds, asked: usize, found: usize) -> Vec<String> {
+fn warnings(params: &Params, state: &Rounds, scatter: f64, asked: usize, found: usize) -> Vec<String> {
     let mut warnings = vec![];
     if found < asked {
         warnings.push(format!("only {found} of {asked} clusters have rows: there are no more groups that differ"));
     }
-    if let [first, .., before, last] = state.objectives[..]
+    if let [.., before, last] = state.objectives[..]
         && !state.converged
         && state.objectives.len() >= params.whole("rounds")
         && params.number("tol") > 0.0
     {
         warnings.push(format!(
-            "the last of {} rounds still lowered the objective by {:.1e} of what it was after the first; raise rounds",
+            "the last of {} rounds still lowered the objective by {:.1e} of what it is without clusters; raise rounds",
             state.objectives.len(),
-            (before - last) / first.abs()
+            (before - last) / scatter
         ));
     }
     warnings

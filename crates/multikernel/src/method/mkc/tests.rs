@@ -5,13 +5,12 @@ use super::*;
 use crate::data::{Dataset, Samples};
 use crate::dist::Rng;
 use crate::evaluate::adjusted_rand;
-use crate::kernel::Kernel;
 use crate::linalg::dot;
+use crate::method::check::{labels, with_task};
 use crate::method::{Model, Plan, Session};
 use crate::pool::Pool;
-use crate::run::{Input, Predict, Silent, Status};
+use crate::run::{Predict, Silent, Status};
 use crate::solve::eigen::jacobi;
-use crate::stack::Building;
 
 /// Three clouds A, B, C in two views of six columns; the first tells A from the others, the second C, so each alone merges two.
 fn clouds(n: usize) -> (Matrix, Vec<usize>) {
@@ -20,19 +19,6 @@ fn clouds(n: usize) -> (Matrix, Vec<usize>) {
     let far = |i: usize, j: usize| if j < 6 { i.is_multiple_of(3) } else { i % 3 == 2 };
     let points = Matrix::from_fn(n, 12, |i, j| 2.0 * f64::from(u8::from(far(i, j))) + rng.uniform() + rng.uniform());
     (points, codes)
-}
-
-fn labels(codes: &[usize]) -> Labels {
-    Labels::new(&codes.iter().map(|code| format!("class {code}")).collect::<Vec<_>>()).unwrap()
-}
-
-/// Calls `f` with a task on these kernels.
-fn with_task<T>(points: &Matrix, codes: &[usize], kernels: &[&str], f: impl FnOnce(&Task<'_>) -> T) -> T {
-    let pool = Pool::new(2).unwrap();
-    let kernels: Vec<Kernel> = kernels.iter().map(|text| text.parse().unwrap()).collect();
-    let stack = Stack::train(points, &kernels, &Building::new(&pool)).unwrap();
-    let labels = labels(codes);
-    f(&Task { input: Input::Stack(&stack), labels: &labels, groups: None, views: &[], seed: 1, pool: &pool })
 }
 
 fn params(settings: &[(&str, &str)]) -> Params {
@@ -212,6 +198,37 @@ fn new_rows_are_put_with_their_cluster() {
     assert_eq!(found.labels, (0..150).map(|i| i % 3).collect::<Vec<_>>());
     // 30 of 30 rows of one class, one added to each of three.
     assert!(found.scores.row(0).iter().zip([31.0, 1.0, 1.0]).all(|(a, b)| (a - b / 33.0).abs() < 1e-15));
+}
+
+#[test]
+fn scatter_is_the_objective_without_clusters() {
+    let (points, codes) = clouds(12);
+    with_task(&points, &codes, &[ONE_CENTRED, OTHER, "linear raw"], |task| {
+        let local = Local::new(task).unwrap();
+        let kernel = combined(task, &local.even());
+        let trace: f64 = (0..12).map(|i| kernel.get(i, i)).sum();
+        assert!((local.scatter() - trace).abs() < 1e-12 * trace, "{} {trace}", local.scatter());
+    });
+}
+
+#[test]
+fn clusters_far_apart_are_found_in_few_rounds() {
+    // The objective goes to zero: what is left of it is lowered for ever, and no row moves any more.
+    let mut rng = Rng::new(8, 0);
+    let points = Matrix::from_fn(90, 2, |i, j| 30.0 * [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]][i % 3][j] + rng.uniform());
+    let codes: Vec<usize> = (0..90).map(|i| i % 3).collect();
+    let data = Dataset::new("far", Samples::unnamed(points).unwrap(), labels(&codes)).unwrap();
+    let model = Plan::new("mkc").unwrap().train(&data).unwrap();
+    assert_eq!(model.warnings(), Vec::<String>::new());
+    assert_eq!(adjusted_rand(model.clusters().unwrap(), &codes).unwrap(), 1.0);
+}
+
+#[test]
+fn rounds_that_do_not_suffice_are_told() {
+    let model = plan().set("rounds", "3").unwrap().set("tol", "1e-12").unwrap().train(&dataset(30)).unwrap();
+    let [warning] = &model.warnings()[..] else { panic!("{:?}", model.warnings()) };
+    assert!(warning.starts_with("the last of 3 rounds still lowered the objective by "), "{warning}");
+    assert!(warning.ends_with(" of what it is without clusters; raise rounds"), "{warning}");
 }
 
 #[test]

@@ -48,6 +48,13 @@ impl<'a> Local<'a> {
         weights
     }
 
+    /// The objective without clusters: the trace of the combined kernel under [`Local::even`] weights.
+    pub(super) fn scatter(&self) -> f64 {
+        // A row that m kernels know of has m weights of 1/m.
+        let known = |row: &[f64]| row.iter().filter(|scale| **scale > 0.0).count();
+        self.scales.rows().map(known).filter(|&known| known > 0).map(|known| 1.0 / known as f64).sum()
+    }
+
     /// The combined kernel.
     pub(super) fn combined(&self, weights: &Matrix) -> Result<Matrix> {
         self.stack.combine_local(&self.scaled(weights), self.pool)

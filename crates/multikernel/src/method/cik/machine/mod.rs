@@ -13,7 +13,7 @@ mod strips;
 mod tests;
 
 pub(crate) use hinge::{ln_softmin, losses, softmin};
-use step::Work;
+pub(crate) use step::Work;
 use strips::{FACTORS, FEATURES, GROUP, PARTIAL, STRIP, add_scores, features, put_scores};
 
 use crate::dist::{Rng, normal};
@@ -39,6 +39,17 @@ impl Default for Rates {
     fn default() -> Self {
         Rates { lambda: 1e-4, weights: 1e-2, sigma: 1e-3, batch: 64 }
     }
+}
+
+/// What a machine learns from: `n_steps` mini-batches of `members`, which are rows, taken in this order and from the beginning
+/// again: who calls shuffles them. A batch has no row twice unless `members` has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lesson<'a> {
+    pub(crate) rows: &'a Matrix,
+    /// The class of each row.
+    pub(crate) codes: &'a [usize],
+    pub(crate) members: &'a [usize],
+    pub(crate) n_steps: usize,
 }
 
 record! {
@@ -76,8 +87,9 @@ record! {
     }
 }
 
-/// Groups of rows whose scores are added up at a time: what they need stays near the processor.
-const GROUPS: usize = 4;
+/// Groups of rows whose scores are added up at a time: with ten classes what they need still leaves half of the nearest cache to
+/// the features that are made.
+const GROUPS: usize = 2;
 
 impl Machine {
     /// A machine that knows nothing: W = 0, sigma = d^-1/2, fresh noise.
@@ -107,6 +119,14 @@ impl Machine {
         Ok(Machine { n_features, n_frequencies, n_classes, noise, learned })
     }
 
+    /// Bytes of a machine in training, with its averages.
+    pub(crate) fn bytes(n_features: usize, n_frequencies: usize, n_classes: usize) -> u64 {
+        let [d, frequencies, m] = [n_features, n_frequencies.div_ceil(STRIP) * STRIP, n_classes].map(|n| n as u64);
+        // Noise; weights, means, squares and averages of a cosine and a sine for each class; the same of sigma.
+        let of_frequency = d.saturating_add(m.saturating_mul(4 * 2));
+        of_frequency.saturating_mul(frequencies).saturating_add(d.saturating_mul(4)).saturating_mul(8)
+    }
+
     /// Whether it is a machine for rows of so many columns and for so many classes: for those read from files.
     pub(crate) fn check(&self, n_features: usize, n_classes: usize) -> Result<()> {
         let learned = &self.learned;
@@ -132,36 +152,31 @@ impl Machine {
         if fits { Ok(()) } else { Err(Error::input("the arrays of a kernel machine do not fit together")) }
     }
 
-    /// Makes `n_steps` steps on mini-batches of `members`, which are rows, taken in this order and from the beginning again:
-    /// who calls shuffles them. A batch has no row twice unless `members` has.
+    /// Makes the steps of a lesson.
     ///
     /// Cost: some `D (4 d + 4 M)` operations and a sine and a cosine for each row of a batch and frequency; rows that keep the
-    /// margin cost half of that. A step has the same bits everywhere.
+    /// margin cost half of that. A step has the same bits everywhere, whatever `work` was used for before.
     ///
     /// # Errors
-    /// It was stopped, and is what it was before; no memory.
+    /// It was stopped, after some of the steps; no memory, before the first.
     pub(crate) fn train(
         &mut self,
-        rows: &Matrix,
-        codes: &[usize],
-        members: &[usize],
-        n_steps: usize,
+        lesson: &Lesson<'_>,
         rates: &Rates,
+        work: &mut Work,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<()> {
-        let size = rates.batch.max(1).min(members.len());
-        let (mut learned, mut work) = (self.learned.clone(), Work::new(self, size)?);
-        let n_steps = if members.is_empty() { 0 } else { n_steps };
-        let mut next = 0;
-        for _ in 0..n_steps {
+        let size = rates.batch.max(1).min(lesson.members.len());
+        work.fit(self, size)?;
+        let mut next = lesson.members.iter().copied().cycle();
+        for _ in 0..if size == 0 { 0 } else { lesson.n_steps } {
             if stop() {
                 return Err(Error::Stopped("stopped while a kernel machine was trained".into()));
             }
-            let batch = (next..next + size).map(|i| members[i % members.len()]);
-            work.step(self, &mut learned, rows, codes, batch, rates);
-            next = (next + size) % members.len();
+            work.batch.clear();
+            work.batch.extend(next.by_ref().take(size));
+            work.step(self, lesson.rows, lesson.codes, rates);
         }
-        self.learned = learned;
         Ok(())
     }
 
@@ -233,13 +248,13 @@ impl Machine {
         let mut features = zeros(&[GROUPS, FEATURES])?;
         for first in (0..n).step_by(ROWS) {
             let taken = ROWS.min(n - first);
-            (0..taken).for_each(|b| self.put_point(&self.learned.sigma, row(first + b), &mut points[b..], ROWS));
+            (0..taken).for_each(|b| self.put_point(row(first + b), &mut points[b..], ROWS));
             let n_groups = taken.div_ceil(GROUP);
             partial.fill(0.0);
             for s in 0..self.n_strips() {
                 let features = &mut features[..n_groups * FEATURES];
                 self.features(s, Lines::new(&points, ROWS), features);
-                add_scores(features, self.strip(&self.learned.weights, s), &mut partial);
+                add_scores(features, self.strip(s), &mut partial);
             }
             let out = &mut out[first * self.n_classes..(first + taken) * self.n_classes];
             self.put_scores(&partial, out);
@@ -257,9 +272,10 @@ impl Machine {
     }
 
     /// Puts a row, scaled, into a column of the points.
-    fn put_point(&self, sigma: &[f64], row: &[f64], points: &mut [f64], stride: usize) {
-        let columns = points.iter_mut().step_by(stride);
-        columns.zip(row).zip(sigma).for_each(|((point, x), sigma)| *point = x * sigma);
+    fn put_point(&self, row: &[f64], points: &mut [f64], stride: usize) {
+        for (j, (x, sigma)) in row.iter().zip(self.learned.sigma.iter()).enumerate() {
+            points[j * stride] = x * sigma;
+        }
     }
 
     /// The features of groups of points on a strip.
@@ -270,10 +286,10 @@ impl Machine {
         }
     }
 
-    /// The part of a strip in what is kept like the weights.
-    fn strip<'a>(&self, weights: &'a [f64], strip: usize) -> &'a [f64] {
+    /// The weights of a strip.
+    fn strip(&self, strip: usize) -> &[f64] {
         let size = self.n_classes * FACTORS;
-        &weights[strip * size..(strip + 1) * size]
+        &self.learned.weights[strip * size..(strip + 1) * size]
     }
 
     /// Adds partial sums up to scores, row after row.
@@ -292,8 +308,15 @@ impl Machine {
 
 /// A buffer of as many zeros as the product of the sizes says.
 fn zeros(sizes: &[usize]) -> Result<Buffer> {
+    let mut buffer = Buffer::default();
+    fit(&mut buffer, sizes)?;
+    Ok(buffer)
+}
+
+/// Makes a buffer as long as the product of the sizes says; some numbers are in it.
+fn fit(buffer: &mut Buffer, sizes: &[usize]) -> Result<()> {
     let size = sizes.iter().try_fold(1usize, |size, n| size.checked_mul(*n));
-    size.and_then(Buffer::zeros).ok_or_else(|| {
+    size.and_then(|size| buffer.try_set_len(size)).ok_or_else(|| {
         Error::input(format!(
             "no memory for a kernel machine with an array of {sizes:?} numbers; use fewer frequencies"
         ))

@@ -5,18 +5,21 @@ use super::hinge::rival;
 use super::strips::{
     Ballots, FACTORS, FEATURES, GROUP, Miss, PARTIAL, STRIP, across, add_scores, add_weighted, class_sums, slopes,
 };
-use super::{GROUPS, Learned, Machine, Rates, zeros};
+use super::{GROUPS, Learned, Machine, Rates, fit};
 use crate::error::Result;
 use crate::linalg::Matrix;
 use crate::simd::{Buffer, Lines, Tile, VECTOR, sums};
 
-/// What a step works with; made once for many steps.
-pub(super) struct Work {
+/// What steps work with: to be kept from one machine to the next, for making it takes as long as a step.
+#[derive(Default)]
+pub(crate) struct Work {
     /// Rows of a batch, and as many more as fill the last group.
     padded: usize,
     /// Columns, and as many more as the last tile has.
     n_columns: usize,
-    /// The rows of the batch, scaled: a line for each column.
+    /// The rows of the batch.
+    pub(super) batch: Vec<usize>,
+    /// The same, scaled: a line for each column.
     points: Buffer,
     /// Strip after strip, group after group.
     features: Buffer,
@@ -33,51 +36,46 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// For batches of `size` rows.
-    pub(super) fn new(machine: &Machine, size: usize) -> Result<Work> {
-        let (d, m) = (machine.n_features, machine.n_classes);
-        let padded = size.next_multiple_of(GROUP);
-        let n_columns = columns_of(d);
-        Ok(Work {
-            padded,
-            n_columns,
-            points: zeros(&[d, padded])?,
-            features: zeros(&[machine.n_strips(), padded / GROUP, FEATURES])?,
-            partial: zeros(&[GROUPS, m, PARTIAL])?,
-            scores: zeros(&[padded, m])?,
-            misses: Vec::with_capacity(size),
-            ballots: Ballots::default(),
-            missed: zeros(&[size, n_columns])?,
-            slopes: zeros(&[size, STRIP])?,
-            gradient: zeros(&[m, FACTORS])?,
-            sigma: zeros(&[n_columns, VECTOR])?,
-        })
+    /// Bytes for batches of `size` rows but for what is small beside them: features.
+    pub(crate) fn bytes(n_frequencies: usize, size: usize) -> u64 {
+        let groups = n_frequencies.div_ceil(STRIP) as u64 * size.div_ceil(GROUP) as u64;
+        groups.saturating_mul(8 * FEATURES as u64)
     }
 
-    /// One step on the rows of a batch.
-    pub(super) fn step(
-        &mut self,
-        machine: &Machine,
-        learned: &mut Learned,
-        rows: &Matrix,
-        codes: &[usize],
-        batch: impl Iterator<Item = usize> + Clone,
-        rates: &Rates,
-    ) {
-        for (b, row) in batch.clone().enumerate() {
-            machine.put_point(&learned.sigma, rows.row(row), &mut self.points[b..], self.padded);
+    /// Makes room for batches of `size` rows. What another machine left there is written over before it is read, but for the
+    /// points that fill the last group, which must be numbers of a common size.
+    pub(super) fn fit(&mut self, machine: &Machine, size: usize) -> Result<()> {
+        let (d, m) = (machine.n_features, machine.n_classes);
+        self.padded = size.next_multiple_of(GROUP);
+        self.n_columns = columns_of(d);
+        fit(&mut self.points, &[d, self.padded])?;
+        self.points.fill(0.0);
+        fit(&mut self.features, &[machine.n_strips(), self.padded / GROUP, FEATURES])?;
+        fit(&mut self.partial, &[GROUPS, m, PARTIAL])?;
+        fit(&mut self.scores, &[self.padded, m])?;
+        fit(&mut self.missed, &[size, self.n_columns])?;
+        fit(&mut self.slopes, &[size, STRIP])?;
+        fit(&mut self.gradient, &[m, FACTORS])?;
+        fit(&mut self.sigma, &[self.n_columns, VECTOR])
+    }
+
+    /// One step on the rows of the batch.
+    pub(super) fn step(&mut self, machine: &mut Machine, rows: &Matrix, codes: &[usize], rates: &Rates) {
+        for (b, &row) in self.batch.iter().enumerate() {
+            machine.put_point(rows.row(row), &mut self.points[b..], self.padded);
         }
-        self.score(machine, learned);
-        let size = self.find_misses(machine, rows, codes, batch);
+        self.score(machine);
+        self.find_misses(machine, rows, codes);
+        let learned = &mut machine.learned;
         learned.n_steps += 1;
         learned.n_averaged += usize::from(!learned.average_sigma.is_empty());
-        let scale = machine.scale() / size as f64;
-        self.learn_weights(machine, learned, Step::new(learned.n_steps, rates.weights, scale, rates.lambda));
-        self.learn_sigma(machine, learned, Step::new(learned.n_steps, rates.sigma, scale, 0.0));
+        let (number, scale) = (learned.n_steps, machine.scale() / self.batch.len() as f64);
+        self.learn_weights(machine, Step::new(number, rates.weights, scale, rates.lambda));
+        self.learn_sigma(&mut machine.learned, Step::new(number, rates.sigma, scale, 0.0));
     }
 
     /// Features and scores of the batch.
-    fn score(&mut self, machine: &Machine, learned: &Learned) {
+    fn score(&mut self, machine: &Machine) {
         let n_groups = self.padded / GROUP;
         for first in (0..n_groups).step_by(GROUPS) {
             let here = first..(first + GROUPS).min(n_groups);
@@ -86,25 +84,18 @@ impl Work {
                 let at = s * n_groups;
                 let features = &mut self.features[(at + here.start) * FEATURES..(at + here.end) * FEATURES];
                 machine.features(s, Lines::new(&self.points, self.padded).skip(0, first * GROUP), features);
-                add_scores(features, machine.strip(&learned.weights, s), &mut self.partial);
+                add_scores(features, machine.strip(s), &mut self.partial);
             }
             let m = machine.n_classes * GROUP;
             machine.put_scores(&self.partial, &mut self.scores[here.start * m..here.end * m]);
         }
     }
 
-    /// Finds and copies the rows that miss the margin; returns the rows of the batch.
-    fn find_misses(
-        &mut self,
-        machine: &Machine,
-        rows: &Matrix,
-        codes: &[usize],
-        batch: impl Iterator<Item = usize>,
-    ) -> usize {
+    /// Finds and copies the rows that miss the margin.
+    fn find_misses(&mut self, machine: &Machine, rows: &Matrix, codes: &[usize]) {
         self.misses.clear();
-        let (mut size, m) = (0, machine.n_classes);
-        for (b, row) in batch.enumerate() {
-            size += 1;
+        let m = machine.n_classes;
+        for (b, &row) in self.batch.iter().enumerate() {
             let label = codes[row];
             if let Some(rival) = rival(&self.scores[b * m..(b + 1) * m], label) {
                 let at = self.misses.len() * self.n_columns;
@@ -113,20 +104,21 @@ impl Work {
             }
         }
         self.ballots.set(&self.misses, m);
-        size
     }
 
     /// The step of W, strip by strip, and the partial sums of the gradient of sigma, for which W must be what it was.
-    fn learn_weights(&mut self, machine: &Machine, learned: &mut Learned, step: Step) {
+    fn learn_weights(&mut self, machine: &mut Machine, step: Step) {
+        let (n_strips, n_frequencies) = (machine.n_strips(), machine.n_frequencies);
         let (d, n_groups, factors) = (machine.n_features, self.padded / GROUP, machine.n_classes * FACTORS);
+        let learned = &mut machine.learned;
         self.sigma.fill(0.0);
-        for s in 0..machine.n_strips() {
+        for s in 0..n_strips {
             let features = &self.features[s * n_groups * FEATURES..(s + 1) * n_groups * FEATURES];
             let here = s * factors..(s + 1) * factors;
             slopes(features, &learned.weights[here.clone()], &self.misses, &mut self.slopes);
             class_sums(features, &self.ballots, &mut self.gradient);
             self.add_sigma(&machine.noise[s * d * STRIP..], d);
-            let frequencies = machine.n_frequencies - s * STRIP;
+            let frequencies = n_frequencies - s * STRIP;
             if frequencies < STRIP {
                 // Cosines of what fills up the strip are not zero.
                 self.gradient.chunks_exact_mut(STRIP).for_each(|line| line[frequencies..].fill(0.0));
@@ -141,11 +133,12 @@ impl Work {
     }
 
     /// The step of sigma.
-    fn learn_sigma(&mut self, machine: &Machine, learned: &mut Learned, step: Step) {
-        for j in 0..machine.n_features {
+    fn learn_sigma(&mut self, learned: &mut Learned, step: Step) {
+        let d = learned.sigma.len();
+        for j in 0..d {
             self.sigma[j] = across(&self.sigma.as_chunks::<VECTOR>().0[j]);
         }
-        let gradient = &self.sigma[..machine.n_features];
+        let gradient = &self.sigma[..d];
         descend(step, gradient, &mut learned.sigma, &mut learned.sigma_means, &mut learned.sigma_squares);
         if learned.n_averaged > 0 {
             average(learned.n_averaged, &learned.sigma, &mut learned.average_sigma);

@@ -96,7 +96,12 @@ dispatched! {
             // Turned over, the vectors of eight rows are added up side by side.
             let mut lanes = [[0.0; GROUP]; VECTOR];
             transpose(partial, VECTOR, lanes.as_flattened_mut(), GROUP);
-            let sums: [f64; GROUP] = std::array::from_fn(|r| scale * across(&lanes.map(|lane| lane[r])));
+            let mut sums = [0.0; GROUP];
+            for r in 0..GROUP {
+                let even = (lanes[0][r] + lanes[4][r]) + (lanes[2][r] + lanes[6][r]);
+                let odd = (lanes[1][r] + lanes[5][r]) + (lanes[3][r] + lanes[7][r]);
+                sums[r] = scale * (even + odd);
+            }
             out.iter_mut().skip(m).step_by(n_classes).zip(sums).for_each(|(out, sum)| *out = sum);
         }
     }

@@ -47,6 +47,12 @@ impl Machine {
     }
 }
 
+/// Trains with room for steps of its own.
+fn train(machine: &mut Machine, (rows, codes): (&Matrix, &[usize]), members: &[usize], n_steps: usize, rates: &Rates) {
+    let lesson = Lesson { rows, codes, members, n_steps };
+    machine.train(&lesson, rates, &mut Work::default(), NEVER).unwrap();
+}
+
 /// The same machine as its definition has it.
 struct Plain {
     omega_noise: Matrix,
@@ -167,12 +173,12 @@ fn training_steps_are_those_of_the_definition() {
         let members: Vec<usize> = (0..90).map(|i| (7 * i) % 100).collect();
         let mut next = members.iter().copied().cycle();
         for steps in 1..=4 {
-            machine.train(&rows, &codes, &members[..], 1, &rates, NEVER).unwrap();
+            train(&mut machine, (&rows, &codes), &members, 1, &rates);
             plain.step(&rows, &codes, &members[..batch], &rates);
             assert_same(&machine, &plain, 1e-12 * f64::from(steps));
         }
         // Batch after batch, around the end.
-        machine.train(&rows, &codes, &members, 3, &rates, NEVER).unwrap();
+        train(&mut machine, (&rows, &codes), &members, 3, &rates);
         for _ in 0..3 {
             let batch: Vec<usize> = next.by_ref().take(batch).collect();
             plain.step(&rows, &codes, &batch, &rates);
@@ -194,7 +200,7 @@ fn gradients_are_the_slopes_of_the_objective() {
         scores.sort_by(f64::total_cmp);
         assert!((1.0 + scores[2] - y).abs() > 1e-3 && scores[2] - scores[1] > 1e-3, "{n}: {scores:?}");
     }
-    machine.train(&rows, &codes, &batch, 1, &rates, NEVER).unwrap();
+    train(&mut machine, (&rows, &codes), &batch, 1, &rates);
     // The first mean is a tenth of the gradient.
     let gradient = |means: &[f64]| means.iter().map(|mean| mean / 0.1).collect::<Vec<f64>>();
     let mut slope = |change: &dyn Fn(&mut Plain, f64)| {
@@ -247,7 +253,7 @@ fn training_and_scores_have_the_same_bits_at_every_level() {
             let mut machine = some_machine(d, n_frequencies, n_classes, seed as u64);
             machine.begin_average();
             let rates = Rates { batch, ..Rates::default() };
-            machine.train(&rows, &codes, &members, 5, &rates, NEVER).unwrap();
+            train(&mut machine, (&rows, &codes), &members, 5, &rates);
             let mut scores = vec![0.0; 90 * n_classes];
             machine.scores(&rows, &(0..90).collect::<Vec<_>>(), &mut scores).unwrap();
             (machine.all_bits(), bits(&scores))
@@ -262,7 +268,7 @@ fn kernel_error(n_frequencies: usize, seed: u64) -> f64 {
     machine.learned.sigma.copy_from_slice(&[0.3, -0.8, 1.2]);
     let rows = Matrix::from_fn(24, 3, |_, _| normal(&mut rng));
     let (mut points, mut features) = (vec![0.0; 3 * 24], vec![0.0; 3 * FEATURES]);
-    (0..24).for_each(|n| machine.put_point(&machine.learned.sigma, rows.row(n), &mut points[n..], 24));
+    (0..24).for_each(|n| machine.put_point(rows.row(n), &mut points[n..], 24));
     let mut kernel = Matrix::zeros(24, 24);
     for s in 0..machine.n_strips() {
         machine.features(s, Lines::new(&points, 24), &mut features);
@@ -325,7 +331,7 @@ fn trained(rows: &Matrix, codes: &[usize], n_classes: usize, n_passes: usize, me
             machine.begin_average();
         }
         rng.shuffle(&mut members);
-        machine.train(rows, codes, &members, members.len().div_ceil(64), &rates, NEVER).unwrap();
+        train(&mut machine, (rows, codes), &members, members.len().div_ceil(64), &rates);
     }
     machine.take_average();
     machine
@@ -363,7 +369,7 @@ fn few_members_or_one_class_are_learned_too() {
     for members in [&[4][..], &[4, 9, 20], &all_of_one] {
         let mut machine = Machine::new(3, 40, 3, &mut Rng::new(8, 0)).unwrap();
         let mut plain = Plain::new(&machine);
-        machine.train(&rows, &codes, members, 100, &rates, NEVER).unwrap();
+        train(&mut machine, (&rows, &codes), members, 100, &rates);
         (0..100).for_each(|_| plain.step(&rows, &codes, members, &rates));
         assert_same(&machine, &plain, 1e-9);
         let labels: Vec<usize> = members.iter().map(|&n| codes[n]).collect();
@@ -371,21 +377,52 @@ fn few_members_or_one_class_are_learned_too() {
     }
     let mut machine = Machine::new(3, 40, 3, &mut Rng::new(8, 0)).unwrap();
     let before = machine.all_bits();
-    machine.train(&rows, &codes, &[], 10, &rates, NEVER).unwrap();
+    train(&mut machine, (&rows, &codes), &[], 10, &rates);
     assert_eq!(machine.all_bits(), before);
 }
 
 #[test]
-fn a_machine_that_was_stopped_is_what_it_was() {
+fn a_machine_that_was_stopped_has_whole_steps() {
     let (rows, codes) = problem(30, 3, 3, 9);
     let members: Vec<usize> = (0..30).collect();
-    let mut machine = some_machine(3, 40, 3, 9);
-    let before = machine.all_bits();
+    let (mut machine, mut other) = (some_machine(3, 40, 3, 9), some_machine(3, 40, 3, 9));
     let asked = std::sync::atomic::AtomicUsize::new(0);
     let stop = || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 2;
-    let error = machine.train(&rows, &codes, &members, 10, &Rates::default(), &stop).unwrap_err();
+    let lesson = Lesson { rows: &rows, codes: &codes, members: &members, n_steps: 10 };
+    let error = machine.train(&lesson, &Rates::default(), &mut Work::default(), &stop).unwrap_err();
     assert_eq!(error.to_string(), "stopped while a kernel machine was trained");
-    assert_eq!((machine.all_bits(), machine.learned.n_steps), (before, 0));
+    train(&mut other, (&rows, &codes), &members, 2, &Rates::default());
+    assert_eq!((machine.all_bits(), machine.learned.n_steps), (other.all_bits(), 2));
+}
+
+#[test]
+fn what_another_machine_left_in_the_room_for_steps_changes_nothing() {
+    let mut work = Work::default();
+    for (seed, (d, n_frequencies, n_classes, batch)) in SHAPES.into_iter().rev().chain(SHAPES).enumerate() {
+        let (mut rows, codes) = problem(90, d, n_classes, seed as u64);
+        let members: Vec<usize> = (0..90).collect();
+        let rates = Rates { batch, ..Rates::default() };
+        let mut machine = some_machine(d, n_frequencies, n_classes, seed as u64);
+        let mut alone = machine.clone();
+        let lesson = Lesson { rows: &rows, codes: &codes, members: &members, n_steps: 3 };
+        machine.train(&lesson, &rates, &mut work, NEVER).unwrap();
+        train(&mut alone, (&rows, &codes), &members, 3, &rates);
+        assert_eq!(machine.all_bits(), alone.all_bits());
+        // What it leaves are no numbers.
+        rows.data_mut().fill(f64::NAN);
+        let lesson = Lesson { rows: &rows, codes: &codes, members: &members, n_steps: 1 };
+        machine.train(&lesson, &rates, &mut work, NEVER).unwrap();
+    }
+}
+
+#[test]
+fn bytes_are_those_of_the_arrays() {
+    for (d, n_frequencies, n_classes, _) in SHAPES {
+        let mut machine = some_machine(d, n_frequencies, n_classes, 1);
+        machine.begin_average();
+        let numbers = machine.noise.len() + machine.all_bits().concat().len();
+        assert_eq!(Machine::bytes(d, n_frequencies, n_classes), 8 * numbers as u64);
+    }
 }
 
 #[test]
@@ -393,11 +430,11 @@ fn averages_are_means_of_the_iterates() {
     let (rows, codes) = problem(50, 3, 2, 10);
     let members: Vec<usize> = (0..50).collect();
     let mut machine = some_machine(3, 30, 2, 10);
-    machine.train(&rows, &codes, &members, 3, &Rates::default(), NEVER).unwrap();
+    train(&mut machine, (&rows, &codes), &members, 3, &Rates::default());
     machine.begin_average();
     let (mut sigma, mut weights) = (vec![0.0; 3], vec![0.0; machine.learned.weights.len()]);
     for _ in 0..5 {
-        machine.train(&rows, &codes, &members, 1, &Rates::default(), NEVER).unwrap();
+        train(&mut machine, (&rows, &codes), &members, 1, &Rates::default());
         sigma.iter_mut().zip(machine.learned.sigma.iter()).for_each(|(sum, sigma)| *sum += sigma / 5.0);
         weights.iter_mut().zip(machine.learned.weights.iter()).for_each(|(sum, weight)| *sum += weight / 5.0);
     }
@@ -418,13 +455,13 @@ fn a_machine_that_was_stored_goes_on_with_the_same_bits() {
     let members: Vec<usize> = (0..50).collect();
     let rates = Rates { batch: 16, ..Rates::default() };
     let mut machine = some_machine(3, 30, 3, 11);
-    machine.train(&rows, &codes, &members, 4, &rates, NEVER).unwrap();
+    train(&mut machine, (&rows, &codes), &members, 4, &rates);
     machine.begin_average();
-    machine.train(&rows, &codes, &members, 3, &rates, NEVER).unwrap();
+    train(&mut machine, (&rows, &codes), &members, 3, &rates);
     let mut again = Machine::decode(&machine.encode()).unwrap();
     again.check(3, 3).unwrap();
     for machine in [&mut machine, &mut again] {
-        machine.train(&rows, &codes, &members, 5, &rates, NEVER).unwrap();
+        train(machine, (&rows, &codes), &members, 5, &rates);
         machine.take_average();
     }
     assert_eq!(machine.all_bits(), again.all_bits());

@@ -51,7 +51,9 @@ fn training_and_scores_beside_their_bounds() {
         let mut machine = Machine::new(d, 384, m, &mut Rng::new(1, 0)).unwrap();
         // Labels mean nothing and lambda is large: nearly all rows miss the margin all along.
         let rates = Rates { lambda: 1.0, ..Rates::default() };
-        let mut step = || machine.train(&rows, &codes, &members, 5, &rates, NEVER).unwrap();
+        let mut work = Work::default();
+        let lesson = Lesson { rows: &rows, codes: &codes, members: &members, n_steps: 5 };
+        let mut step = || machine.train(&lesson, &rates, &mut work, NEVER).unwrap();
         let seconds = best_of(0.5, 2000, || (), |()| step()) / 5.0;
         // Phases and their slopes, 2 d each; scores, 4 M; gradients of two classes a row, 4.
         limits.tell("training", shape, 64 * 384, 4 * d + 4 * m + 4, seconds);

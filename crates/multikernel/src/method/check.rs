@@ -1,0 +1,22 @@
+//! What the tests of methods share.
+
+use crate::data::Labels;
+use crate::kernel::Kernel;
+use crate::linalg::Matrix;
+use crate::pool::Pool;
+use crate::run::{Input, Task};
+use crate::stack::{Building, Stack};
+
+/// Labels of these classes.
+pub(super) fn labels(codes: &[usize]) -> Labels {
+    Labels::new(&codes.iter().map(|code| format!("class {code}")).collect::<Vec<_>>()).unwrap()
+}
+
+/// Calls `f` with a task on these kernels.
+pub(super) fn with_task<T>(points: &Matrix, codes: &[usize], kernels: &[&str], f: impl FnOnce(&Task<'_>) -> T) -> T {
+    let pool = Pool::new(2).unwrap();
+    let kernels: Vec<Kernel> = kernels.iter().map(|text| text.parse().unwrap()).collect();
+    let stack = Stack::train(points, &kernels, &Building::new(&pool)).unwrap();
+    let labels = labels(codes);
+    f(&Task { input: Input::Stack(&stack), labels: &labels, groups: None, views: &[], seed: 1, pool: &pool })
+}
