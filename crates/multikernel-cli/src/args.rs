@@ -41,9 +41,11 @@ pub(crate) enum Command {
     Inspect(Inspect),
     /// Write what a method drew, draw by draw, to a table
     Draws(Draws),
+    /// Draw the decision boundary of a model of two columns
+    Picture(Picture),
     /// Run a table of a paper again, published figures beside ours
     Reproduce(Reproduce),
-    /// The data sets that come with the program
+    /// The data sets that come with the program, and toy sets
     Datasets(Datasets),
     /// The methods and their parameters
     Methods(Methods),
@@ -162,7 +164,8 @@ pub(crate) struct Limits {
   multikernel train ionosphere --out m.multikernel
   multikernel train rows.csv --label diagnosis --method svm --kernels \"gaussian(median)\" --set c=5 --out m.multikernel
   multikernel train rows.svm.gz --out m.multikernel --checkpoint run.checkpoint --max-seconds 3600
-  multikernel train rows.svm.gz --out m.multikernel --checkpoint run.checkpoint --resume")]
+  multikernel train rows.svm.gz --out m.multikernel --checkpoint run.checkpoint --resume
+Methods that want no labels (dpm, mkc) take rows as `multikernel cluster` does: with labels or without.")]
 pub(crate) struct Train {
     /// File with labelled rows, `-`, or a bundled set; or give --view NAME=FILE or --gram NAME=FILE
     pub(crate) data: Option<String>,
@@ -413,6 +416,41 @@ pub(crate) struct Draws {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "The ground has the colour of the class that is predicted there, deeper where it is more probable (for
+models without probabilities: where it leads by more). Training rows are discs, rows of --test rings,
+each in the colour of its own class; the accuracy on --test stands in the lower right corner.
+
+Examples:
+  multikernel datasets make moons --noise 0.2 --out moons.csv
+  multikernel datasets make moons --noise 0.2 --seed 1 --out new.csv
+  multikernel train moons.csv --proba --out m.multikernel
+  multikernel picture m.multikernel moons.csv --test new.csv --out moons.svg
+  multikernel train rows.csv --ignore age,weight --out m.multikernel
+  multikernel picture m.multikernel rows.csv --out rows.svg"
+)]
+pub(crate) struct Picture {
+    /// Model of two feature columns written by `multikernel train`
+    pub(crate) model: PathBuf,
+    /// File with the labelled rows it was trained on, or `-`
+    pub(crate) data: String,
+    /// File with other labelled rows, to see how the model does on them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) test: Option<String>,
+    /// File to write to: .svg
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Threads; results are the same for any number [default: all]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) threads: usize,
+    /// No remarks
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) columns: Columns,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Datasets {
     #[command(subcommand)]
     pub(crate) command: DatasetsCommand,
@@ -422,6 +460,8 @@ pub(crate) struct Datasets {
 pub(crate) enum DatasetsCommand {
     /// List them with size, source and licence
     List(ListDatasets),
+    /// Draw a toy set of two classes in two columns
+    Make(MakeDataset),
 }
 
 #[derive(Debug, Args)]
@@ -429,6 +469,36 @@ pub(crate) struct ListDatasets {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Prints a table with the columns label, x and y. Another seed gives moons and circles other noise, but puts the classes of
+separable elsewhere.
+
+Examples:
+  multikernel datasets make moons --noise 0.2 --out moons.csv
+  multikernel datasets make circles --rows 500 --factor 0.7 --seed 1"
+)]
+pub(crate) struct MakeDataset {
+    /// moons: two half circles that reach into one another; circles: one in another; separable: two Gaussians with a gap
+    #[arg(value_parser = ["moons", "circles", "separable"])]
+    pub(crate) set: String,
+    /// Rows, half of them in each class
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) rows: usize,
+    /// Standard deviation of what is added to each value of moons and circles [default: 0.1]
+    #[arg(long, value_name = "S")]
+    pub(crate) noise: Option<f64>,
+    /// Radius of the inner one of circles, from 0 to below 1 [default: 0.5]
+    #[arg(long, value_name = "R")]
+    pub(crate) factor: Option<f64>,
+    /// Seed of all randomness
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// File to write to [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -452,12 +522,16 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
     let label = "The label column, to tell the accuracy: its name, or its position from 0 [default: the model's, if the file has it]";
     let compared = "The column of classes to compare clusters with: its name, or its position from 0, negative from the end [default: \
                     label, class or target; for cik, which needs one, as for train]";
+    let drawn = "The label column: its name, or its position from 0 [default: the model's]";
     Cli::command()
         .mut_subcommand("predict", |command| {
             let hidden = |command: clap::Command, name: &'static str| command.mut_arg(name, |arg| arg.hide(true));
             ["ignore", "groups", "labels"].into_iter().fold(command.mut_arg("label", |arg| arg.help(label)), hidden)
         })
         .mut_subcommand("cluster", |command| command.mut_arg("label", |arg| arg.help(compared)))
+        .mut_subcommand("picture", |command| {
+            command.mut_arg("label", |arg| arg.help(drawn)).mut_arg("ignore", |arg| arg.hide(true))
+        })
         .mut_subcommand("train", |command| command.mut_arg("method", |arg| arg.help(help)))
         .mut_subcommand("evaluate", |command| command.mut_arg("method", |arg| arg.help(several)))
 }

@@ -22,11 +22,7 @@ pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
         bail!("--method {}: finds no clusters; {} do", args.method, able.join(", "));
     }
     check_paths(args)?;
-    let (rows, has_labels) = if method.is_supervised() {
-        (data::read_labelled(args.data.as_deref(), &args.reading, &mut bar)?, true)
-    } else {
-        data::read_any(args.data.as_deref(), &args.reading, &mut bar)?
-    };
+    let (rows, has_labels) = data::read_for(&plan, args.data.as_deref(), &args.reading, &mut bar)?;
     let pool = Pool::new(args.limits.threads)?;
     let mut session = Session::new(&pool, &mut bar);
     session.control = data::control(&args.limits)?;

@@ -132,12 +132,21 @@ pub(crate) fn read_labelled(source: Option<&str>, reading: &Reading, observer: &
     }
 }
 
-/// Reads rows for a method that wants no labels: they have some where a column is called so or named, else one class.
-pub(crate) fn read_any(
+/// Reads rows for a plan, and says whether they have labels: those of a method that wants none may be without.
+pub(crate) fn read_for(
+    plan: &Plan,
     source: Option<&str>,
     reading: &Reading,
     observer: &mut dyn Observer,
 ) -> Result<(Dataset, bool)> {
+    match plan.is_supervised() {
+        true => Ok((read_labelled(source, reading, observer)?, true)),
+        false => read_any(source, reading, observer),
+    }
+}
+
+/// Reads rows for a method that wants no labels: they have some where a column is called so or named, else one class.
+fn read_any(source: Option<&str>, reading: &Reading, observer: &mut dyn Observer) -> Result<(Dataset, bool)> {
     const ONE_CLASS: &str = "row";
     let square = square_grams(reading)?;
     let mut options = options(reading, None)?;

@@ -11,7 +11,9 @@ mod draws;
 mod evaluate;
 mod inspect;
 mod list;
+mod make;
 mod online;
+mod picture;
 mod predict;
 mod reproduce;
 mod train;
@@ -23,7 +25,7 @@ use anyhow::{Context, Result};
 use clap::FromArgMatches;
 use multikernel::method::Registry;
 
-use args::{Cli, Command};
+use args::{Cli, Command, Datasets, DatasetsCommand};
 
 /// Runs the command line with the methods of a registry. Exit status: 0, or 2 after an error.
 pub fn main(registry: Registry) -> ExitCode {
@@ -48,8 +50,10 @@ fn run(cli: Cli, registry: &Registry) -> Result<()> {
         Command::Cluster(args) => cluster::run(&args, registry),
         Command::Inspect(args) => inspect::run(&args, registry),
         Command::Draws(args) => draws::run(&args, registry),
+        Command::Picture(args) => picture::run(&args, registry),
         Command::Reproduce(args) => reproduce::run(&args),
-        Command::Datasets(args) => list::datasets(&args),
+        Command::Datasets(Datasets { command: DatasetsCommand::List(args) }) => list::datasets(&args),
+        Command::Datasets(Datasets { command: DatasetsCommand::Make(args) }) => make::run(&args),
         Command::Methods(args) => list::methods(&args, registry),
         Command::Kernels => {
             // The text is Markdown; its fences mean nothing in a terminal.

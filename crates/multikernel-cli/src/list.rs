@@ -5,11 +5,10 @@ use multikernel::data::bundled_sets;
 use multikernel::method::Registry;
 use multikernel::report::{Table, datasets_json, methods_json};
 
-use crate::args::{Datasets, DatasetsCommand, Methods};
+use crate::args::{ListDatasets, Methods};
 use crate::print;
 
-pub(crate) fn datasets(args: &Datasets) -> Result<()> {
-    let DatasetsCommand::List(args) = &args.command;
+pub(crate) fn datasets(args: &ListDatasets) -> Result<()> {
     if args.json {
         return print(&(datasets_json() + "\n"));
     }

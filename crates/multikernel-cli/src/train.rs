@@ -40,14 +40,14 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.limits.quiet);
     let plan = data::plans(std::slice::from_ref(&args.method), &args.planning, registry)?.remove(0);
     check_paths(args)?;
-    let rows = data::read_labelled(args.data.as_deref(), &args.reading, &mut bar)?;
+    let (rows, has_labels) = data::read_for(&plan, args.data.as_deref(), &args.reading, &mut bar)?;
+    let classes = if has_labels { format!("{} classes", rows.labels.n_classes()) } else { "no labels".into() };
     let settings: Vec<String> = plan.settings().iter().map(|(name, value)| format!("{name} = {value}")).collect();
     bar.talk(&format!(
-        "{}: {}, {}, {} classes\n{}",
+        "{}: {}, {}, {classes}\n{}",
         rows.name,
         count(rows.samples.n_samples(), "row"),
         count(rows.samples.n_features(), "feature"),
-        rows.labels.n_classes(),
         settings.join(", ")
     ));
     let pool = Pool::new(args.limits.threads)?;

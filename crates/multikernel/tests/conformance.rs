@@ -2,7 +2,8 @@
 
 use multikernel::method::{
     Alignf, Average, Bank, Bemkl, Bm3kl, Bsvm, Cik, Dpm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl, Majority,
-    MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2, Mkc, MklDa, Obscure, Sbemkl, Silp, SimpleMkl, Single, Svm, UfoMkl,
+    MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2, Mkc, MklDa, Mklr, Obscure, Sbemkl, Silp, SimpleMkl, Single, SviMkl,
+    Svm, UfoMkl,
 };
 use multikernel::testing::{check_kernel, check_method, check_method_with, check_two_class_method_with};
 
@@ -174,4 +175,14 @@ fn cik_passes_the_conformance_suite() {
 fn dpm_passes_the_conformance_suite() {
     check_method_with(Dpm, &[("sweeps", "3")]).unwrap();
     check_method_with(Dpm, &[("sweeps", "3"), ("sampler", "blocked")]).unwrap();
+}
+
+#[test]
+fn svimkl_passes_the_conformance_suite() {
+    check_method(SviMkl).unwrap();
+}
+
+#[test]
+fn mklr_passes_the_conformance_suite() {
+    check_method(Mklr).unwrap();
 }

@@ -150,11 +150,18 @@ fn combine_project_apply_collect_equal_their_sums() {
         }
 
         let g = random(c, p, 8);
-        let collected = Matrix::from_vec(n, 1, stack.collect(&g, &pool).unwrap()).unwrap();
         let sum = Matrix::from_fn(n, 1, |i, _| {
             (0..p).flat_map(|m| (0..c).map(move |j| (m, j))).map(|(m, j)| k(m, i, j) * g.get(j, m)).sum()
         });
-        assert_close(&collected, &sum, "collect");
+        assert_close(&stack.collect(&g, &pool).unwrap(), &sum, "collect");
+
+        // Three vectors for each kernel.
+        let g = random(c, 3 * p, 81);
+        let sum = Matrix::from_fn(n, 3, |i, r| {
+            (0..p).flat_map(|m| (0..c).map(move |j| (m, j))).map(|(m, j)| k(m, i, j) * g.get(j, 3 * m + r)).sum()
+        });
+        assert_close(&stack.collect(&g, &pool).unwrap(), &sum, "collect of three");
+        assert!(stack.collect(&random(c, 3 * p + 1, 81), &pool).is_err());
     }
 }
 
@@ -217,7 +224,7 @@ fn results(stack: &Stack, pool: &Pool) -> Vec<Matrix> {
         let (u, v, full) = (random(n, 2, 31), random(c, 2, 32), random(n, c, 33));
         all.push(stack.project(&[Symmetric::Dense(&full), Symmetric::Factored(&u, &v)], pool).unwrap());
         all.extend(stack.apply(&random(c, 2, 34), pool).unwrap());
-        all.push(Matrix::from_vec(n, 1, stack.collect(&random(c, p, 35), pool).unwrap()).unwrap());
+        all.push(stack.collect(&random(c, 2 * p, 35), pool).unwrap());
         all.extend((0..p).map(|m| stack.block(m, &[0, n - 1, 3], &[c - 1, 2]).unwrap()));
         all.push(stack.unfold(pool).unwrap());
     }
@@ -491,7 +498,9 @@ fn stacks_of_any_size_from_nothing_on_have_all_operations() {
             let projected = stack.project(&[Symmetric::Dense(&Matrix::zeros(n, c))], &pool).unwrap();
             assert_eq!(projected, Matrix::zeros(p, 1));
             assert_eq!(stack.apply(&Matrix::zeros(c, 2), &pool).unwrap(), vec![Matrix::zeros(n, 2); p]);
-            assert_eq!(stack.collect(&Matrix::zeros(c, p), &pool).unwrap(), vec![0.0; n]);
+            // Without kernels there are no vectors to count.
+            assert_eq!(stack.collect(&Matrix::zeros(c, p), &pool).unwrap(), Matrix::zeros(n, p.min(1)));
+            assert_eq!(stack.collect(&Matrix::zeros(c, 2 * p), &pool).unwrap(), Matrix::zeros(n, 2 * p.min(1)));
         }
     }
 }

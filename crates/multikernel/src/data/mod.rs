@@ -1,5 +1,5 @@
 //! Samples, labels and views; readers for LIBSVM, CSV and TSV text, NumPy arrays and feature sets; scaling; splits; the
-//! bundled sets.
+//! bundled sets; toy sets.
 //!
 //! [`load`] takes what a user types (a bundled name or a path), [`read`] a path, [`read_from`] any reader; all three
 //! give a [`Table`], which [`Table::into_dataset`] turns into a [`Dataset`] to learn from. [`read_views`] makes one table of
@@ -43,6 +43,7 @@ mod scale;
 mod split;
 mod stream;
 mod text;
+mod toys;
 
 pub use crate::features::{Features, Sparse};
 pub use bundled::{BundledSet, bundled, bundled_sets};
@@ -62,3 +63,4 @@ pub use samples::{Samples, View, is_numbered};
 pub use scale::Scaler;
 pub use split::{Split, folds, folds_by_group, inner_folds, repeats, repeats_by_group};
 pub use stream::{Batch, OnError, RowStream};
+pub use toys::{circles, moons, separable};

@@ -1,4 +1,4 @@
-//! The logarithm of the gamma function, with the same bits on every machine.
+//! The logarithm of the gamma function and its derivatives, with the same bits on every machine.
 
 use std::f64::consts::TAU;
 
@@ -33,6 +33,34 @@ pub(crate) fn ln_gamma_rise(x: f64, a: f64) -> f64 {
     }
     let sum = z + a;
     (z - 0.5) * ln_1p(a / z) + a * ln(sum) - a + series(sum) - series(z) - shift
+}
+
+/// The derivative of ln Gamma(x) for `x > 0`.
+pub(crate) fn digamma(x: f64) -> f64 {
+    let (mut z, mut sum) = (x, 0.0);
+    while z < LEAST {
+        sum -= 1.0 / z;
+        z += 1.0;
+    }
+    // DLMF 5.11.2.
+    let w = 1.0 / (z * z);
+    let coefficients = [1.0 / 12.0, -1.0 / 120.0, 1.0 / 252.0, -1.0 / 240.0, 1.0 / 132.0, -691.0 / 32760.0];
+    let series = coefficients.iter().rev().fold(0.0, |sum, c| sum * w + c) * w;
+    sum + ln(z) - 0.5 / z - series
+}
+
+/// The derivative of [`digamma`] for `x > 0`.
+pub(crate) fn trigamma(x: f64) -> f64 {
+    let (mut z, mut sum) = (x, 0.0);
+    while z < LEAST {
+        sum += 1.0 / (z * z);
+        z += 1.0;
+    }
+    // That of DLMF 5.11.2, term by term.
+    let w = 1.0 / (z * z);
+    let coefficients = [1.0 / 6.0, -1.0 / 30.0, 1.0 / 42.0, -1.0 / 30.0, 5.0 / 66.0, -691.0 / 2730.0];
+    let series = coefficients.iter().rev().fold(0.0, |sum, c| sum * w + c) * w / z;
+    sum + 1.0 / z + 0.5 * w + series
 }
 
 /// ln(1 + x) for `x >= 0`, without forming 1 + x where x is small.
@@ -79,6 +107,27 @@ mod tests {
         for x in [0.1f64, 3.0, 1e3, 1e9, 1e15] {
             let expected = (x * (x + 1.0)).ln();
             assert!((ln_gamma_rise(x, 2.0) - expected).abs() < 1e-14 * (1.0 + expected.abs()), "{x}");
+        }
+    }
+
+    #[test]
+    fn digamma_and_trigamma_have_known_values_and_are_derivatives() {
+        const EULER: f64 = 0.577_215_664_901_532_9;
+        let square = std::f64::consts::PI.powi(2);
+        for (x, first, second) in [
+            (1.0, -EULER, square / 6.0),
+            (0.5, -EULER - 2.0 * 2f64.ln(), square / 2.0),
+            (2.0, 1.0 - EULER, square / 6.0 - 1.0),
+        ] {
+            assert!((digamma(x) - first).abs() < 4e-15 * (1.0 + first.abs()), "{x}: {}", digamma(x));
+            assert!((trigamma(x) - second).abs() < 4e-15 * (1.0 + second), "{x}: {}", trigamma(x));
+        }
+        for x in [0.03, 0.4, 3.3, 20.0, 1e3] {
+            let step = 1e-4 * x;
+            let slope = (ln_gamma_function(x + step) - ln_gamma_function(x - step)) / (2.0 * step);
+            assert!((digamma(x) - slope).abs() < 1e-6 * (1.0 + slope.abs()), "{x}: {} {slope}", digamma(x));
+            let slope = (digamma(x + step) - digamma(x - step)) / (2.0 * step);
+            assert!((trigamma(x) - slope).abs() < 1e-6 * (1.0 + slope.abs()), "{x}: {} {slope}", trigamma(x));
         }
     }
 }

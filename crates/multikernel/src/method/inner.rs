@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::run::{AnyMethod, Control, Input, Params, Predict, Rows, Runner, Silent, Stop, Task};
+use crate::simd::ln;
 
 /// Folds of an inner cross-validation; fewer where a class or the groups have fewer rows.
 const FOLDS: usize = 5;
@@ -37,6 +38,8 @@ pub(super) enum Want {
     Scores,
     /// See [`Predict::margins`].
     Margins,
+    /// See [`Predict::probabilities`].
+    Probabilities,
 }
 
 impl Want {
@@ -44,6 +47,9 @@ impl Want {
         match self {
             Want::Scores => model.scores(input, pool),
             Want::Margins => model.margins(input, pool),
+            Want::Probabilities => model
+                .probabilities(input, pool)?
+                .ok_or_else(|| Error::input("this method has no probabilities to choose its parameters by")),
         }
     }
 }
@@ -139,7 +145,17 @@ pub(super) fn accuracy(scores: &Matrix, codes: &[usize]) -> f64 {
     right as f64 / codes.len().max(1) as f64
 }
 
-/// The best of several settings of the parameters by held-out accuracy, the first of equals, and the accuracy of each.
+/// The probability that a wrong certainty is taken for, so that one row does not decide over all.
+const LEAST: f64 = 1e-15;
+
+/// Minus the mean logarithm of the probability of the right class.
+pub(super) fn log_loss(probabilities: &Matrix, codes: &[usize]) -> f64 {
+    let of = |(row, &code): (&[f64], &usize)| -ln(row[code].max(LEAST));
+    probabilities.rows().zip(codes).map(of).sum::<f64>() / codes.len().max(1) as f64
+}
+
+/// The best of several settings of the parameters by held-out accuracy, or log-loss for methods that say so, the first of
+/// equals, and the figure of each.
 pub(super) fn tune(
     method: &dyn AnyMethod,
     candidates: &[Params],
@@ -147,9 +163,14 @@ pub(super) fn tune(
     control: &Control,
 ) -> Result<(usize, Vec<f64>)> {
     let folds = folds(task, Deal::Tune)?;
-    let scores = held_out(Want::Scores, method, candidates, task, &folds, control)?;
-    let found: Vec<f64> = scores.iter().map(|scores| accuracy(scores, task.labels.codes())).collect();
-    let best = (0..found.len()).rev().max_by(|&a, &b| found[a].total_cmp(&found[b])).unwrap_or(0);
+    let codes = task.labels.codes();
+    let by_loss = method.tunes_by_log_loss();
+    let want = if by_loss { Want::Probabilities } else { Want::Scores };
+    let held_out = held_out(want, method, candidates, task, &folds, control)?;
+    let figure = |found: &Matrix| if by_loss { log_loss(found, codes) } else { accuracy(found, codes) };
+    let found: Vec<f64> = held_out.iter().map(figure).collect();
+    let gain = |k: usize| if by_loss { -found[k] } else { found[k] };
+    let best = (0..found.len()).rev().max_by(|&a, &b| gain(a).total_cmp(&gain(b))).unwrap_or(0);
     Ok((best, found))
 }
 

@@ -8,6 +8,8 @@ mod bemkl;
 mod bm3kl;
 mod bsvm;
 mod calibrate;
+#[cfg(test)]
+mod check;
 mod choose;
 mod cik;
 mod easymkl;
@@ -28,6 +30,7 @@ mod problems;
 mod registry;
 mod share;
 mod stream;
+mod svimkl;
 mod svm;
 mod weighted;
 
@@ -55,4 +58,5 @@ pub use plan::{Plan, Session};
 pub use prepare::{Missing, Part, Prepared};
 pub use registry::Registry;
 pub use stream::{Mixed, MklDa, Obscure, UfoMkl};
+pub use svimkl::{Logistic, Mklr, SviMkl};
 pub use svm::Svm;

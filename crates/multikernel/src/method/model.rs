@@ -16,7 +16,7 @@ use crate::kernel::{Columns, Kernel};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, KernelsOfView, Placed, Predict, Rows, first_largest};
+use crate::run::{Input, Intervals, KernelsOfView, Placed, Predict, Rows, first_largest};
 use crate::stack::{Building, Centring, Points, Precision, Stack, Storage};
 
 record! {
@@ -332,8 +332,7 @@ impl Model {
     pub fn probabilities(&self, samples: &Samples, pool: &Pool) -> Result<Matrix> {
         if let Some(calibration) = &self.learned.calibration {
             let labels = self.predict_in(samples, pool)?.labels;
-            let margins = self.batches(samples, pool, |input| self.predictor.margins(input, pool))?;
-            return calibration.apply(&margins, &labels);
+            return calibration.apply(&self.margins(samples, pool)?, &labels);
         }
         self.batches(samples, pool, |input| {
             self.predictor.probabilities(input, pool)?.ok_or_else(|| {
@@ -343,6 +342,12 @@ impl Model {
                 ))
             })
         })
+    }
+
+    /// A number for each row and class that is larger where the class is more likely, and smooth, which scores need not be
+    /// ([`Predict::margins`]).
+    pub(crate) fn margins(&self, samples: &Samples, pool: &Pool) -> Result<Matrix> {
+        self.batches(samples, pool, |input| self.predictor.margins(input, pool))
     }
 
     /// The cluster of each training row, for methods that cluster.
@@ -374,6 +379,11 @@ impl Model {
         })?;
         let density = (density.len() == clusters.len()).then_some(density);
         Ok(Placed { clusters, density })
+    }
+
+    /// Intervals of the kernel weights, for methods that have a law for each weight.
+    pub fn intervals(&self) -> Option<Intervals> {
+        self.predictor.intervals()
     }
 
     /// How much each column (columns, as [`Model::scaled_names`] calls them) matters to the kernel of each cluster (rows), adding up to
@@ -461,7 +471,7 @@ impl Model {
     }
 
     /// The features in the model's order.
-    fn ordered<'a>(&self, samples: &'a Samples) -> Result<Cow<'a, Features>> {
+    pub(crate) fn ordered<'a>(&self, samples: &'a Samples) -> Result<Cow<'a, Features>> {
         ordered(&self.header.features, samples)
     }
 

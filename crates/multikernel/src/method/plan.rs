@@ -342,12 +342,10 @@ impl Plan {
             let texts = params.to_texts();
             self.params.autos().iter().map(|&name| format!("{name} = {}", texts[name])).collect::<Vec<_>>().join(", ")
         };
-        let all: Vec<String> = candidates
-            .iter()
-            .zip(&found)
-            .map(|(params, accuracy)| format!("{} {accuracy:.4}", texts(params)))
-            .collect();
-        let line = format!("{}; held-out accuracy of {}", texts(&candidates[best]), all.join("; "));
+        let all: Vec<String> =
+            candidates.iter().zip(&found).map(|(params, figure)| format!("{} {figure:.4}", texts(params))).collect();
+        let figure = if self.method().tunes_by_log_loss() { "log-loss" } else { "accuracy" };
+        let line = format!("{}; held-out {figure} of {}", texts(&candidates[best]), all.join("; "));
         Ok((candidates[best].clone(), Some(line)))
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{
     Alignf, Average, Bank, Bemkl, BestView, Bm3kl, Bsvm, Cik, Dpm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl,
-    Majority, MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2, Mkc, MklDa, Obscure, Sbemkl, Silp, SimpleMkl, Single, Svm,
-    UfoMkl,
+    Majority, MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2, Mkc, MklDa, Mklr, Obscure, Sbemkl, Silp, SimpleMkl, Single,
+    SviMkl, Svm, UfoMkl,
 };
 use crate::closest::closest;
 use crate::error::{Error, Result};
@@ -34,7 +34,8 @@ impl Registry {
         let boosted = margin.with(MkBoostD1).with(MkBoostD2).with(MkBoostS1).with(MkBoostS2);
         let streams = boosted.with(MklDa::default()).with(UfoMkl::default()).with(Obscure::default());
         let bayesian = streams.with(Bm3kl).with(Bemkl).with(Sbemkl).with(Gpc).with(Bsvm);
-        bayesian.with(Cik).with(Dpm).with(Mkc).with(Bank)
+        let clusters = bayesian.with(Cik).with(Dpm).with(Mkc).with(Bank);
+        clusters.with(SviMkl).with(Mklr)
     }
 
     /// Adds a method; one of the same name is replaced.

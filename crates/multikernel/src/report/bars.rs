@@ -56,7 +56,7 @@ fn bar(share: f64, width: usize) -> String {
 }
 
 /// The text in at most `limit` characters; both ends stay, since kernels differ in their parameters and their columns.
-fn cut(text: &str, limit: usize) -> String {
+pub(super) fn cut(text: &str, limit: usize) -> String {
     let n = width(text);
     if n <= limit {
         return text.to_string();

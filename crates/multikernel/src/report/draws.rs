@@ -80,7 +80,7 @@ fn interval((low, high): (f64, f64)) -> String {
 }
 
 /// Four digits after the point, or two significant ones where that would leave fewer.
-fn figure(x: f64) -> String {
+pub(super) fn figure(x: f64) -> String {
     if x == 0.0 || x.is_nan() || x.abs() >= 1e-3 { format!("{x:.4}") } else { format!("{x:.1e}") }
 }
 

@@ -123,10 +123,18 @@ pub fn model_json(model: &Model) -> String {
     let weight = |m: usize| model.weights().and_then(|weights| weights.get(m));
     let share = |m: usize| model.shares().and_then(|shares| shares.get(m));
     let view = |m: usize| model.views().iter().find(|view| view.kernels.contains(&m)).map(|view| view.name.as_str());
+    let intervals = model.intervals();
     let names = model.kernels().iter().zip(model.kernel_names());
     let kernels: Vec<Value> = names
         .enumerate()
-        .map(|(m, (kernel, name))| json!({"kernel": kernel, "name": name, "view": view(m), "weight": weight(m), "share": share(m)}))
+        .map(|(m, (kernel, name))| {
+            let mut one =
+                json!({"kernel": kernel, "name": name, "view": view(m), "weight": weight(m), "share": share(m)});
+            if let Some(bounds) = intervals.as_ref().and_then(|intervals| intervals.bounds.get(m)) {
+                one["interval"] = json!([bounds.0, bounds.1]);
+            }
+            one
+        })
         .collect();
     let of_class = |weights: &Matrix| {
         let column = |(m, class): (usize, &String)| (class.clone(), json!(weights.column(m)));
@@ -139,6 +147,7 @@ pub fn model_json(model: &Model) -> String {
         "kernels": kernels,
         "class_weights": model.class_weights().as_ref().map(of_class),
         "draws": model.draws().as_ref().map(draws_json),
+        "intervals": intervals.as_ref().map(|found| json!({"level": found.level, "prior": [found.prior.0, found.prior.1], "note": found.note})),
         "classes": model.classes(),
         "features": model.features(),
         "scale": model.scale(),

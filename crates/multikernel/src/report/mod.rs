@@ -1,6 +1,7 @@
-//! What people and programs read: tables and bars for a terminal, JSON for the rest.
+//! What people and programs read: tables and bars for a terminal, pictures, JSON for the rest.
 
 mod bars;
+mod boundary;
 mod clusters;
 mod draws;
 mod json;
@@ -9,6 +10,7 @@ mod table;
 mod text;
 
 pub use bars::bars;
+pub use boundary::Boundary;
 pub use clusters::Clustering;
 pub use json::{datasets_json, evaluation_json, methods_json, model_json};
 pub use stream::{StreamEnd, StreamLine};

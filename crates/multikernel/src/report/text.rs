@@ -1,10 +1,11 @@
 //! Evaluations and models as a person reads them in a terminal.
 
-use super::draws::draws_text;
+use super::draws::{draws_text, figure};
 use super::json::confusion;
 use super::{Table, bars, count};
 use crate::evaluate::{Evaluation, Fold, KernelSummary, LEVEL, Paired, PlanResult, Spread};
 use crate::method::Model;
+use crate::run::Intervals;
 
 /// Width of a drawing in columns.
 const WIDTH: usize = 78;
@@ -196,7 +197,10 @@ pub fn model_text(model: &Model) -> String {
     if let Some(weights) = model.weights() {
         // Drawn weights have their table already, and bars would show their means once more.
         if draws.is_none_or(|draws| draws.variable("weights").is_none()) {
-            text += &format!("\nKernel weights\n{}", weight_bars(&model.kernel_names(), weights));
+            text += &match model.intervals() {
+                Some(intervals) => weights_with(&model.kernel_names(), weights, &intervals),
+                None => format!("\nKernel weights\n{}", weight_bars(&model.kernel_names(), weights)),
+            };
         }
         if let Some(shares) = model.shares() {
             text += &format!("\nShares of the decision\n{}", weight_bars(&model.kernel_names(), shares));
@@ -204,6 +208,27 @@ pub fn model_text(model: &Model) -> String {
         text += &views_of(model, weights);
     }
     text
+}
+
+/// Weights with their intervals, the largest first where there are many.
+fn weights_with(kernels: &[String], weights: &[f64], intervals: &Intervals) -> String {
+    let mut order: Vec<usize> = (0..weights.len().min(intervals.bounds.len())).collect();
+    let rest = if order.len() > MOST_BARS {
+        order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
+        let rest = order.split_off(MOST_BARS);
+        let sum: f64 = rest.iter().map(|&m| weights[m]).sum();
+        format!("and {} more kernels with {sum:.4} together; --json has them all\n", rest.len())
+    } else {
+        String::new()
+    };
+    let interval = |(low, high): (f64, f64)| format!("{} to {}", figure(low), figure(high));
+    let head = format!("{:.0} % interval", 100.0 * intervals.level);
+    let mut table = Table::new(&["kernel", "weight", &head]);
+    for m in order {
+        table.row(vec![short(&kernels[m]), figure(weights[m]), interval(intervals.bounds[m])]);
+    }
+    let prior = interval(intervals.prior);
+    format!("\nKernel weights, before any data {prior}\n{table}{rest}{}\n", intervals.note)
 }
 
 /// Weight and share of each view.

@@ -11,6 +11,9 @@ use crate::pool::Pool;
 /// Resamples of the test rows behind each interval.
 const N_RESAMPLES: usize = 1000;
 
+/// Most kernels whose weights are kept for each split.
+const MOST_WEIGHTS: usize = 64;
+
 /// A figure that is only to be reached may be so much below the paper's, which has two decimals of a percentage.
 const SLACK: f64 = 0.001;
 
@@ -131,6 +134,8 @@ pub struct Line {
     pub davies_bouldins: Vec<f64>,
     /// Dunn index of the same.
     pub dunns: Vec<f64>,
+    /// Kernel weights of methods that have some and few kernels, one list per split.
+    pub weights: Vec<Vec<f64>>,
     /// What was published.
     pub published: Option<Published>,
     /// The difference in accuracy to the first method of the part, on the same splits; none where the splits are no random
@@ -169,6 +174,7 @@ impl Line {
             purities: vec![],
             davies_bouldins: vec![],
             dunns: vec![],
+            weights: vec![],
             published,
             difference: None,
             brier_difference: None,
@@ -187,6 +193,7 @@ impl Line {
         self.briers.extend(fold.metrics.brier);
         self.log_losses.extend(fold.metrics.log_loss);
         self.seconds.push(fold.train_seconds);
+        self.weights.extend(model.weights().filter(|weights| weights.len() <= MOST_WEIGHTS).map(<[f64]>::to_vec));
         let fits = model.facts().into_iter().find(|(name, _)| name == "SVM fits");
         self.fits.extend(fits.and_then(|(_, text)| text.parse::<f64>().ok()));
         self.warn(fold.warnings);

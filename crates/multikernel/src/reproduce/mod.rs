@@ -13,6 +13,7 @@ mod mklda;
 mod show;
 mod source;
 mod stream;
+mod svimkl;
 
 use std::path::Path;
 
@@ -53,6 +54,9 @@ pub fn tables() -> &'static [Reproducible] {
         bm3kl::BRIER,
         cik::TABLE,
         cik::PLANTED,
+        svimkl::TABLE,
+        svimkl::TOYS,
+        svimkl::NOISE,
     ]
 }
 
@@ -88,7 +92,7 @@ enum Split {
     Folds(usize),
     /// One file learns, another tests.
     Fixed,
-    /// Rows of a mixture that the seed draws: as many to learn as to test.
+    /// Rows that the seed draws, to learn and to test.
     Planted,
     /// All rows in an order drawn by the seed, each predicted, then learned; weights are learned every so many rows.
     Stream { update_every: usize },
@@ -257,7 +261,7 @@ fn one_seed(
             return Ok(None);
         }
         Split::Planted => {
-            let (train, test) = cik::planted(seed)?;
+            let (train, test) = source::drawn(&data.name, seed)?;
             add(lines, &train, &test, &plans, seed, session)?;
             return Ok(None);
         }
@@ -308,7 +312,7 @@ mod tests {
         assert_eq!(
             run("mkbost", &[]),
             "parameter table: `mkbost` is unknown; known: mkboost, columns, mklda, mklda-confirm, mklda-online, bm3kl, \
-             bm3kl-columns, bm3kl-classes, bm3kl-brier, cik, cik-planted"
+             bm3kl-columns, bm3kl-classes, bm3kl-brier, cik, cik-planted, svimkl, svimkl-toys, svimkl-noise"
         );
         assert!(
             run("columns", &["iris".into()]).starts_with("parameter only: `iris` is not a set of the table columns")

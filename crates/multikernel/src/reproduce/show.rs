@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::Reproduction;
 use super::line::{Agreement, Line, against_first};
+use super::svimkl;
 use crate::evaluate::Spread;
 use crate::report::{Table, count};
 
@@ -56,6 +57,56 @@ const SUPPORT: Column = ("support", |line| whole(&line.supports));
 const TRAIN: Column = ("train s", |line| format!("{:.3}", mean_seconds(line)));
 const SECONDS: Column = ("seconds", TRAIN.1);
 const WARNINGS: Column = ("warnings", |line| line.n_warnings.to_string());
+
+const MEAN_WEIGHTS: Column = ("weights", |line| mean_weights(line));
+const PAPER_WEIGHTS: Column = ("paper", svimkl::paper_weights);
+const RANKS: Column = ("rank correlation", |line| spread_short(&svimkl::rank_correlations(line), 3));
+const FOUND: Column = ("weight on the 4", |line| spread_short(&svimkl::found_shares(line), 3));
+
+/// The weight of each kernel, mean over splits, where they are few.
+fn mean_weights(line: &Line) -> String {
+    let of = |m: usize| {
+        let values: Vec<f64> = line.weights.iter().filter_map(|weights| weights.get(m).copied()).collect();
+        Spread::of(&values).map_or(String::new(), |spread| format!("{:.4}", spread.mean))
+    };
+    (0..line.n_kernels.min(8)).map(of).collect::<Vec<_>>().join(" / ")
+}
+
+/// Accuracy and log-loss, every method against the first.
+pub(super) const LOGISTIC: Layout = Layout {
+    columns: &[
+        SET,
+        BANK,
+        SPLITS,
+        KERNELS,
+        METHOD,
+        ACCURACY,
+        MINUS_FIRST,
+        MEANING,
+        LOG_LOSS,
+        LOG_LOSS_MINUS_FIRST,
+        LOG_LOSS_MEANING,
+        TRAIN,
+        WARNINGS,
+    ],
+    note: |_| CORRECTED.into(),
+};
+
+/// Weights of few kernels beside those of a paper.
+pub(super) const TOYS: Layout = Layout {
+    columns: &[SET, SEEDS, METHOD, ACCURACY, LOG_LOSS, MEAN_WEIGHTS, PAPER_WEIGHTS, TRAIN, WARNINGS],
+    note: |_| {
+        "± standard deviation over seeds, each of which draws 100 rows to train and 100 to test; weights are means over seeds".into()
+    },
+};
+
+/// Weights of many kernels, most of which are noise.
+pub(super) const NOISE: Layout = Layout {
+    columns: &[SET, SEEDS, KERNELS, METHOD, ACCURACY, LOG_LOSS, RANKS, FOUND, TRAIN, WARNINGS],
+    note: |_| {
+        "± standard deviation over seeds; rank correlation of kernel weights with the strengths of their columns".into()
+    },
+};
 
 /// Many methods on the same halves.
 pub(super) const HALVES: Layout = Layout {
@@ -242,6 +293,7 @@ fn line_json(line: &Line) -> Value {
         "purities": line.purities,
         "davies_bouldins": line.davies_bouldins,
         "dunns": line.dunns,
+        "weights": line.weights,
         "paper": paper,
         "prototype": line.prototype(),
         "agrees_with": line.agreement().map(Agreement::word),

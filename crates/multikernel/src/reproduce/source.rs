@@ -3,12 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use super::cik::{PLANTED_SET as PLANTED, planted};
+use super::svimkl;
 use crate::data::{Dataset, ReadOptions, ViewSource, bundled, bundled_sets, read, read_views};
 use crate::error::{Error, Result};
 use crate::evaluate::check_test;
 
 /// Sets that are a folder with a file for each view.
 const OF_VIEWS: &[&str] = &["mfeat"];
+
+/// Sets that a seed draws, beside that of planted clusters.
+const DRAWN: &[&str] = &["moons", "circles", "separable", "noise"];
+
+/// Rows to learn and to test of a set that the seed draws.
+pub(super) fn drawn(set: &str, seed: u64) -> Result<(Dataset, Dataset)> {
+    if set == PLANTED { planted(seed) } else { svimkl::drawn(set, seed) }
+}
 
 /// A set, with its rows to test on if they are fixed.
 pub(super) struct Source {
@@ -19,8 +28,8 @@ pub(super) struct Source {
 /// A bundled set, or one in the folder `dir`: `SET.csv.gz`, or the pair `SET.train.csv.gz` and `SET.test.csv.gz` if the split
 /// is fixed, or the folder `SET` for a set of views. `Err` of a text that says what to give where it is not there.
 pub(super) fn find(set: &str, is_fixed: bool, dir: Option<&Path>) -> Result<std::result::Result<Source, String>> {
-    if set == PLANTED {
-        return Ok(Ok(Source { data: planted(0)?.0, test: None }));
+    if set == PLANTED || DRAWN.contains(&set) {
+        return Ok(Ok(Source { data: drawn(set, 0)?.0, test: None }));
     }
     if !is_fixed && bundled_sets().iter().any(|known| known.name == set) {
         return Ok(Ok(Source { data: bundled(set)?, test: None }));

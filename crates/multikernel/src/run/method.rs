@@ -61,7 +61,7 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// The points; `memory` is the most bytes a dense table of sparse ones may take.
+    /// The points; `memory` is the most bytes a dense table of sparse ones, and what a method makes of it, may take.
     pub fn new(features: &'a Features, memory: Option<u64>) -> Self {
         Rows { features, memory, dense: OnceLock::new() }
     }
@@ -69,6 +69,12 @@ impl<'a> Rows<'a> {
     /// The points as they are kept.
     pub fn features(&self) -> &'a Features {
         self.features
+    }
+
+    /// Bytes that may be taken beside the dense table.
+    pub(crate) fn room(&self) -> u64 {
+        let table = (self.features.n_rows() as u64).saturating_mul(self.features.n_cols() as u64).saturating_mul(8);
+        self.memory.map_or(u64::MAX, |limit| limit.saturating_sub(table))
     }
 
     /// The dense table, made once; an error if it takes more memory than it may.
@@ -98,6 +104,14 @@ impl<'a> Input<'a> {
         match self {
             Input::Rows(rows) => rows.dense(),
             Input::Stack(_) => Err(Error::input("this method needs rows, got kernels")),
+        }
+    }
+
+    /// Bytes that a method may take beside the points or their kernels.
+    pub(crate) fn room(self) -> u64 {
+        match self {
+            Input::Stack(stack) => stack.room(),
+            Input::Rows(rows) => rows.room(),
         }
     }
 
@@ -177,6 +191,19 @@ pub struct Placed {
     pub density: Option<Vec<f64>>,
 }
 
+/// What is known of each kernel weight, for models that have a law for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Intervals {
+    /// How much of the law an interval covers, the rest in equal parts on both sides.
+    pub level: f64,
+    /// The interval of each kernel of the bank.
+    pub bounds: Vec<(f64, f64)>,
+    /// That of every kernel before any data.
+    pub prior: (f64, f64),
+    /// What they hold under.
+    pub note: String,
+}
+
 /// A trained model, without the data handling around it.
 pub trait Predict: Send + Sync {
     /// A score for each point (row) and class (column): larger is more likely, and the first largest is the label. Scores
@@ -237,6 +264,11 @@ pub trait Predict: Send + Sync {
     /// What was drawn, for models that are a sample of many: a variable `weights` along `kernel`, and what else is worth a
     /// look. The model that holds this one fills in the names of kernels and classes.
     fn draws(&self) -> Option<Draws> {
+        None
+    }
+
+    /// Intervals of the kernel weights, for models that have a law for each; those of draws come from [`Predict::draws`].
+    fn intervals(&self) -> Option<Intervals> {
         None
     }
 
@@ -301,6 +333,11 @@ pub trait Method: Send + Sync + 'static {
     fn finds_clusters(&self) -> bool {
         false
     }
+    /// Whether parameters that are `auto` are chosen by the log-loss of held-out rows, not by accuracy: for methods whose models
+    /// have [`Predict::probabilities`].
+    fn tunes_by_log_loss(&self) -> bool {
+        false
+    }
     /// The model of a state, finished or not.
     fn finish(&self, task: &Task<'_>, params: &Params, state: Self::State) -> Result<Self::Model>;
     /// A learner of rows that come one after the other, for methods that can.
@@ -328,6 +365,8 @@ pub trait AnyMethod: Send + Sync {
     fn is_supervised(&self) -> bool;
     /// See [`Method::finds_clusters`].
     fn finds_clusters(&self) -> bool;
+    /// See [`Method::tunes_by_log_loss`].
+    fn tunes_by_log_loss(&self) -> bool;
     /// A model from its record.
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>>;
     /// See [`Method::learner`].
@@ -379,6 +418,10 @@ impl<M: Method> AnyMethod for M {
 
     fn finds_clusters(&self) -> bool {
         Method::finds_clusters(self)
+    }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        Method::tunes_by_log_loss(self)
     }
 
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>> {

@@ -16,7 +16,9 @@ pub use checkpoint::Checkpoint;
 pub use control::{Canceller, Control, Stop};
 pub use learner::{Begin, Learner};
 pub(crate) use method::first_largest;
-pub use method::{About, AnyMethod, AnyState, Input, KernelsOfView, Method, Needs, Placed, Predict, Rows, Task};
+pub use method::{
+    About, AnyMethod, AnyState, Input, Intervals, KernelsOfView, Method, Needs, Placed, Predict, Rows, Task,
+};
 pub use observer::{Observer, Progress, Silent, Status};
 pub use params::{Allowed, Param, Params, Value};
 pub use runner::{Run, Runner};

@@ -21,9 +21,16 @@ impl Buffer {
     /// Zeros, or `None` where there is no memory for them.
     pub(crate) fn zeros(len: usize) -> Option<Buffer> {
         let mut buffer = Buffer::default();
-        buffer.lines.try_reserve_exact(len.div_ceil(LINE / 8)).ok()?;
-        buffer.set_len(len);
+        buffer.try_set_len(len)?;
         Some(buffer)
+    }
+
+    /// [`Buffer::set_len`], or `None` where there is no memory for it.
+    pub(crate) fn try_set_len(&mut self, len: usize) -> Option<()> {
+        let more = len.div_ceil(LINE / 8).saturating_sub(self.lines.len());
+        self.lines.try_reserve_exact(more).ok()?;
+        self.set_len(len);
+        Some(())
     }
 
     /// Numbers it has held, and can hold again without more memory.

@@ -2,6 +2,7 @@
 
 pub mod cholesky;
 pub mod eigen;
+pub(crate) mod lbfgs;
 mod leap;
 pub mod nnls;
 mod panels;

@@ -447,12 +447,24 @@ impl Stack {
         in_precision!(self, apply(self, vectors, pool))
     }
 
-    /// `sum_m K_m g_m`, g_m the columns of the n_cols x P matrix: the adjoint of [`Stack::apply`]. One pass.
-    pub fn collect(&self, vectors: &Matrix, pool: &Pool) -> Result<Vec<f64>> {
+    /// `sum_m K_m G_m` for a matrix G_m of n_cols x r for each kernel, side by side in one of n_cols x P r: n_rows x r, the
+    /// adjoint of [`Stack::apply`]. One pass, r products per entry.
+    pub fn collect(&self, vectors: &Matrix, pool: &Pool) -> Result<Matrix> {
         check("collect: vectors", "rows", vectors.n_rows(), self.n_cols())?;
-        check("collect: vectors", "columns (one per kernel)", vectors.n_cols(), self.n_kernels())?;
-        let all = self.spread(&vectors.transposed());
-        in_precision!(self, collect(self, &all, pool))
+        let (n_kernels, count) = (self.n_kernels(), vectors.n_cols());
+        if n_kernels == 0 && count == 0 {
+            return Ok(Matrix::zeros(self.n_rows(), 0));
+        }
+        if n_kernels == 0 || count % n_kernels != 0 {
+            return Err(Error::input(format!(
+                "collect: vectors has {count} columns, the stack needs as many for each of its {n_kernels} kernels"
+            )));
+        }
+        // One row for each kernel, its vectors one after the other.
+        let each = count / n_kernels;
+        let rows = Matrix::from_vec(n_kernels, each * self.n_cols(), vectors.transposed().into_data())?;
+        let all = self.spread(&rows);
+        in_precision!(self, collect(self, &all, each, pool))
     }
 
     /// The piece of kernel `m` between these row and column points of the view.

@@ -450,9 +450,11 @@ fn members(layout: &Layout, batch: usize) -> impl Iterator<Item = usize> + '_ {
     all.into_iter()
 }
 
-pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) -> Result<Vec<f64>> {
+/// `vectors` has a row for each kernel, its vectors, `count` of them, one after the other.
+pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, count: usize, pool: &Pool) -> Result<Matrix> {
     let (layout, cut) = (&stack.core.layout, stack.cut());
-    let columns: Vec<[&[f64]; 1]> = vectors.rows().map(|row| [row]).collect();
+    let columns: Vec<Vec<&[f64]>> = vectors.rows().map(|row| row.chunks_exact(cut.n_cols.max(1)).collect()).collect();
+    let some: Vec<bool> = vectors.rows().map(|row| row.iter().any(|&value| value != 0.0)).collect();
     let wanted = stack.wanted();
     let indices = stack.indices();
     let source: Source<'_, T> = stack.source(&indices, &wanted);
@@ -460,7 +462,7 @@ pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) 
     let parts = cut.parts();
     let partial = pool.map(parts.len(), |part| {
         let (mut scratch, mut buffers) = (Scratch::default(), <[Buffer; 2]>::default());
-        let mut sums = vec![0.0; cut.n_rows];
+        let mut sums = vec![0.0; cut.n_rows * count];
         for block in parts[part].clone() {
             for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
                 source.each(block, &tile, &wanted, &mut scratch, |held| {
@@ -470,7 +472,7 @@ pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) 
                         &mut buffers,
                         |_| true,
                         |m, values| {
-                            if columns[m][0].iter().any(|&value| value != 0.0) {
+                            if some[m] {
                                 values.multiply(&tile, &cut, &columns[m], &mut sums);
                             }
                         },
@@ -480,11 +482,12 @@ pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) 
         }
         sums
     });
-    let mut sums = vec![0.0; cut.n_rows];
+    let mut sums = vec![0.0; cut.n_rows * count];
     for part in &partial {
         f64::add_scaled(1.0, part, &mut sums);
     }
-    watch.result(sums)
+    let by_vector = watch.result(sums)?;
+    Ok(Matrix::from_fn(cut.n_rows, count, |i, r| by_vector[r * cut.n_rows + i]))
 }
 
 /// Kernels written out one below the other.

@@ -31,7 +31,7 @@ pub(super) const LANDMARKS: Param = Param {
 };
 
 /// So many rows at random, ascending; all if there are fewer.
-pub(super) fn draw(task: &Task<'_>, n: usize) -> Vec<usize> {
+pub(in crate::method) fn draw(task: &Task<'_>, n: usize) -> Vec<usize> {
     let mut rows: Vec<usize> = (0..task.n_samples()).collect();
     task.rng(DRAW, 0).shuffle(&mut rows);
     rows.truncate(n);

@@ -13,6 +13,7 @@ mod sampled;
 mod tests;
 mod ufomkl;
 
+pub(super) use landmarks::draw as draw_landmarks;
 pub use mklda::MklDa;
 pub use model::Mixed;
 pub use obscure::Obscure;

@@ -1,0 +1,364 @@
+//! The bound and its gradient.
+//!
+//! With outputs `G_d = K_d a` of all kernels known, the bound costs no pass over the kernels: at node s the function is
+//! `sum_d m_d e_ds G_d`, m the mean weights and e nodes of mean 1. Along a line the outputs are linear, so a search costs one
+//! `apply` for its direction and, at its end, one `collect` for the gradient of the sample weights.
+
+use super::clip::Clip;
+use super::law::Law;
+use super::layout::Layout;
+use crate::error::Result;
+use crate::linalg::Matrix;
+use crate::pool::Pool;
+use crate::simd::{Real, decay_into, exp, exps, ln};
+use crate::stack::Stack;
+
+/// Rows handed to a thread at a time.
+const ROWS: usize = 64;
+/// Factors multiplied before a logarithm is taken: as many as cannot overflow, whatever the number of classes.
+const FACTORS: usize = 16;
+
+/// What is assumed of the kernel weights before any data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Prior {
+    /// A gamma law of this shape and rate; shape 1 is the published exponential law.
+    Gamma { shape: f64, rate: f64 },
+    /// A penalty of so many times the square of the weight.
+    Ridge(f64),
+    /// Weights are not learned.
+    Fixed,
+}
+
+/// What is maximised.
+#[derive(Debug)]
+pub(super) struct Objective<'a> {
+    pub(super) layout: Layout,
+    pub(super) law: Law,
+    pub(super) prior: Prior,
+    /// The ridge scalar.
+    pub(super) lambda: f64,
+    /// The function each row belongs to; `n_functions` for none of them: the other one of two classes.
+    pub(super) targets: Vec<usize>,
+    /// The rows that carry sample weights.
+    pub(super) points: Vec<usize>,
+    /// The level of each kernel (rows) at each node (columns).
+    pub(super) places: Vec<usize>,
+    pub(super) clip: Clip,
+    pub(super) stack: &'a Stack,
+    pub(super) pool: &'a Pool,
+}
+
+/// Kernel weights at the nodes: kernel by kernel, and their derivatives by the shapes.
+struct Nodes {
+    weights: Vec<f64>,
+    slopes: Vec<f64>,
+}
+
+/// The bound at a point and what its gradient is made of.
+#[derive(Clone, Debug)]
+pub(super) struct Value {
+    /// Minus the bound.
+    pub(super) loss: f64,
+    /// The gradient of the loss but for what `collect` adds to the sample weights.
+    pub(super) gradient: Vec<f64>,
+    /// What each output of a row is pulled by: minus the derivative of the loss, laid out as outputs are.
+    pub(super) pulls: Vec<f64>,
+    /// The mean curvature of the loss in the functions at each row.
+    pub(super) curvature: Vec<f64>,
+    /// `a' K_d a`, over all functions.
+    pub(super) lengths: Vec<f64>,
+}
+
+/// Rows of some data: which, and how much each counts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows<'a> {
+    /// The function of each row.
+    pub(super) targets: &'a [usize],
+    /// How often each counts: above 1 for a batch that stands for more.
+    pub(super) factor: f64,
+}
+
+/// What some rows add.
+struct Part {
+    loss: f64,
+    pulls: Vec<f64>,
+    curvature: Vec<f64>,
+    /// By kernel and node: outputs times residuals.
+    products: Vec<f64>,
+    /// By function.
+    residuals: Vec<f64>,
+}
+
+impl Objective<'_> {
+    /// The mean weights of a point.
+    pub(super) fn means(&self, x: &[f64]) -> Vec<f64> {
+        match self.layout.weighted {
+            true => x[self.layout.means()].iter().map(|&value| exp(value)).collect(),
+            false => vec![1.0 / self.layout.n_kernels as f64; self.layout.n_kernels],
+        }
+    }
+
+    fn nodes(&self, x: &[f64], means: &[f64]) -> Nodes {
+        let levels = self.law.levels();
+        let (mut plain, mut bent) = (vec![0.0; levels], vec![0.0; levels]);
+        let mut nodes = Nodes { weights: vec![], slopes: vec![] };
+        for (d, &mean) in means.iter().enumerate() {
+            let shape = if self.layout.shaped { x[self.layout.shapes()][d] } else { 0.0 };
+            if d == 0 || self.layout.shaped {
+                self.law.nodes(shape, &mut plain, &mut bent);
+            }
+            let count = self.places.len() / means.len();
+            let places = &self.places[d * count..(d + 1) * count];
+            nodes.weights.extend(places.iter().map(|&level| mean * plain[level]));
+            nodes.slopes.extend(places.iter().map(|&level| mean * bent[level]));
+        }
+        nodes
+    }
+
+    /// The outputs of the kernels at some rows, function by function, row by row, kernel by kernel: `stack` is between the rows
+    /// and the points.
+    pub(super) fn outputs(&self, samples: &[f64], stack: &Stack) -> Result<Vec<f64>> {
+        let Layout { n_points, n_functions, n_kernels, .. } = self.layout;
+        let columns = Matrix::from_fn(n_points, n_functions, |i, c| samples[c * n_points + i]);
+        let applied = stack.apply(&columns, self.pool)?;
+        let n_rows = stack.n_rows();
+        let mut outputs = vec![0.0; n_functions * n_rows * n_kernels];
+        for (d, applied) in applied.iter().enumerate() {
+            for (i, row) in applied.rows().enumerate() {
+                row.iter().enumerate().for_each(|(c, &value)| outputs[(c * n_rows + i) * n_kernels + d] = value);
+            }
+        }
+        self.clip.project(&mut outputs, n_rows, n_kernels);
+        Ok(outputs)
+    }
+
+    /// Adds to the gradient of the loss what `pulls` at some rows mean for the sample weights: `stack` is between the points and
+    /// the rows.
+    pub(super) fn pull(&self, pulls: &[f64], stack: &Stack, gradient: &mut [f64]) -> Result<()> {
+        let Layout { n_points, n_functions, n_kernels, .. } = self.layout;
+        let n_rows = stack.n_cols();
+        let mut pulls = pulls.to_vec();
+        self.clip.project(&mut pulls, n_rows, n_kernels);
+        let vectors = Matrix::from_fn(n_rows, n_kernels * n_functions, |i, k| {
+            let (d, c) = (k / n_functions, k % n_functions);
+            pulls[(c * n_rows + i) * n_kernels + d]
+        });
+        let collected = stack.collect(&vectors, self.pool)?;
+        for (i, row) in collected.rows().enumerate() {
+            row.iter().enumerate().for_each(|(c, value)| gradient[c * n_points + i] -= value);
+        }
+        Ok(())
+    }
+
+    /// The outputs at the points, of outputs at all rows.
+    pub(super) fn at_points(&self, outputs: &[f64]) -> Vec<f64> {
+        let (n_kernels, n_rows) = (self.layout.n_kernels, self.targets.len());
+        let row = |c: usize, i: usize| &outputs[(c * n_rows + i) * n_kernels..][..n_kernels];
+        let functions = 0..self.layout.n_functions;
+        functions.flat_map(|c| self.points.iter().flat_map(move |&i| row(c, i))).copied().collect()
+    }
+
+    /// The bound at a point, from the outputs at some rows and those at the points.
+    pub(super) fn value(&self, x: &[f64], rows: Rows<'_>, outputs: &[f64], at_points: &[f64]) -> Value {
+        let means = self.means(x);
+        let nodes = self.nodes(x, &means);
+        let layout = self.layout;
+        let n_rows = rows.targets.len();
+        let intercepts = if layout.intercept { x[layout.intercepts()].to_vec() } else { vec![0.0; layout.n_functions] };
+        let parts = self.pool.map(n_rows.div_ceil(ROWS), |k| {
+            let range = k * ROWS..((k + 1) * ROWS).min(n_rows);
+            self.part(&nodes, &intercepts, rows.targets, outputs, range)
+        });
+        let mut all = self.add_up(parts, n_rows);
+        let mut gradient = vec![0.0; layout.size()];
+        let lengths = self.lengths(x, &means, at_points, &mut gradient);
+        let mut loss = rows.factor * all.loss;
+        loss += self.lambda * means.iter().zip(&lengths).map(|(mean, length)| mean * length).sum::<f64>();
+        all.pulls.iter_mut().for_each(|pull| *pull *= rows.factor);
+        for (gradient, residual) in gradient[layout.intercepts()].iter_mut().zip(&all.residuals) {
+            *gradient = -rows.factor * residual;
+        }
+        let n_nodes = self.places.len() / means.len();
+        let inner = |values: &[f64], d: usize| {
+            let range = d * n_nodes..(d + 1) * n_nodes;
+            rows.factor * f64::dot(&values[range.clone()], &all.products[range])
+        };
+        if layout.weighted {
+            for (d, place) in layout.means().enumerate() {
+                gradient[place] = self.lambda * means[d] * lengths[d] - inner(&nodes.weights, d);
+            }
+            for (d, place) in layout.shapes().enumerate() {
+                gradient[place] = -inner(&nodes.slopes, d);
+            }
+            loss += self.prior(x, &means, &mut gradient);
+        }
+        Value { loss, gradient, pulls: all.pulls, curvature: all.curvature, lengths }
+    }
+
+    /// The squared length of the functions in each kernel, whose penalty is added to the gradient of the sample weights.
+    fn lengths(&self, x: &[f64], means: &[f64], at_points: &[f64], gradient: &mut [f64]) -> Vec<f64> {
+        let mut lengths = vec![0.0; means.len()];
+        for ((&sample, gradient), outputs) in
+            x[self.layout.samples()].iter().zip(gradient).zip(at_points.chunks_exact(means.len()))
+        {
+            f64::add_scaled(sample, outputs, &mut lengths);
+            *gradient = 2.0 * self.lambda * f64::dot(means, outputs);
+        }
+        lengths
+    }
+
+    /// What the prior and the entropy of the laws add to the loss and its gradient.
+    fn prior(&self, x: &[f64], means: &[f64], gradient: &mut [f64]) -> f64 {
+        let layout = self.layout;
+        let mut loss = 0.0;
+        for (d, (&mean, ln_mean)) in means.iter().zip(&x[layout.means()]).enumerate() {
+            match self.prior {
+                Prior::Fixed => {}
+                Prior::Ridge(ridge) => {
+                    loss += ridge * mean * mean;
+                    gradient[layout.means()][d] += 2.0 * ridge * mean * mean;
+                }
+                Prior::Gamma { shape: prior, rate } => {
+                    let shape = if layout.shaped { x[layout.shapes()][d] } else { 0.0 };
+                    let (entropy, entropy_slope) = self.law.entropy(shape);
+                    let (mean_ln, mean_ln_slope) = self.law.mean_ln(shape);
+                    let ln_density = prior * ln(rate) - crate::dist::ln_gamma_function(prior)
+                        + (prior - 1.0) * (mean_ln + ln_mean)
+                        - rate * mean;
+                    loss -= entropy + ln_mean + ln_density;
+                    gradient[layout.means()][d] += rate * mean - prior;
+                    if layout.shaped {
+                        gradient[layout.shapes()][d] -= entropy_slope + (prior - 1.0) * mean_ln_slope;
+                    }
+                }
+            }
+        }
+        loss
+    }
+
+    /// Parts are added in the order of the rows, whatever thread they come from.
+    fn add_up(&self, parts: Vec<Part>, n_rows: usize) -> Part {
+        let Layout { n_functions, n_kernels, .. } = self.layout;
+        let mut all = Part {
+            loss: 0.0,
+            pulls: vec![0.0; n_functions * n_rows * n_kernels],
+            curvature: Vec::with_capacity(n_rows),
+            products: vec![0.0; self.places.len()],
+            residuals: vec![0.0; n_functions],
+        };
+        for (k, part) in parts.into_iter().enumerate() {
+            all.loss += part.loss;
+            let count = part.curvature.len();
+            for (c, pulls) in part.pulls.chunks_exact((count * n_kernels).max(1)).enumerate() {
+                let start = (c * n_rows + k * ROWS) * n_kernels;
+                all.pulls[start..start + pulls.len()].copy_from_slice(pulls);
+            }
+            all.curvature.extend(part.curvature);
+            f64::add_scaled(1.0, &part.products, &mut all.products);
+            f64::add_scaled(1.0, &part.residuals, &mut all.residuals);
+        }
+        all
+    }
+
+    fn part(
+        &self,
+        nodes: &Nodes,
+        intercepts: &[f64],
+        targets: &[usize],
+        outputs: &[f64],
+        range: std::ops::Range<usize>,
+    ) -> Part {
+        let Layout { n_functions, n_kernels, .. } = self.layout;
+        let n_nodes = self.places.len() / n_kernels;
+        let mut part = Part {
+            loss: 0.0,
+            pulls: vec![0.0; n_functions * range.len() * n_kernels],
+            curvature: Vec::with_capacity(range.len()),
+            products: vec![0.0; self.places.len()],
+            residuals: vec![0.0; n_functions],
+        };
+        let mut functions = vec![0.0; n_functions * n_nodes];
+        let mut scratch = vec![0.0; 2 * n_nodes];
+        let (first, count) = (range.start, range.len());
+        for i in range {
+            for (c, function) in functions.chunks_exact_mut(n_nodes).enumerate() {
+                function.fill(intercepts[c]);
+                let outputs = &outputs[(c * targets.len() + i) * n_kernels..][..n_kernels];
+                for (&output, weights) in outputs.iter().zip(nodes.weights.chunks_exact(n_nodes)) {
+                    f64::add_scaled(output, weights, function);
+                }
+            }
+            let (loss, curvature) = if n_functions == 1 {
+                logistic(&mut functions, targets[i] == 0, &mut scratch)
+            } else {
+                softmax(&mut functions, targets[i], n_nodes, &mut scratch)
+            };
+            part.loss += loss;
+            part.curvature.push(curvature);
+            for (c, residuals) in functions.chunks_exact(n_nodes).enumerate() {
+                part.residuals[c] += residuals.iter().sum::<f64>();
+                let outputs = &outputs[(c * targets.len() + i) * n_kernels..][..n_kernels];
+                let pulls = &mut part.pulls[(c * count + i - first) * n_kernels..][..n_kernels];
+                let each = nodes.weights.chunks_exact(n_nodes).zip(part.products.chunks_exact_mut(n_nodes));
+                for ((&output, pull), (weights, products)) in outputs.iter().zip(pulls).zip(each) {
+                    *pull = f64::dot(weights, residuals);
+                    f64::add_scaled(output, residuals, products);
+                }
+            }
+        }
+        part
+    }
+}
+
+/// `sum ln x` of numbers from 1 on.
+fn sum_of_ln(values: &[f64]) -> f64 {
+    values.chunks(FACTORS).map(|few| ln(few.iter().product())).sum()
+}
+
+/// The mean loss of a row over the nodes and its mean curvature; functions at the nodes become residuals over their number.
+fn logistic(functions: &mut [f64], positive: bool, scratch: &mut [f64]) -> (f64, f64) {
+    let n_nodes = functions.len();
+    let (sizes, decays) = scratch.split_at_mut(n_nodes);
+    sizes.iter_mut().zip(functions.iter()).for_each(|(size, f)| *size = f.abs());
+    decays.copy_from_slice(sizes);
+    decay_into(1.0, sizes, decays);
+    let (mut loss, mut curvature, sign) = (0.0, 0.0, if positive { 1.0 } else { -1.0 });
+    for ((f, size), decay) in functions.iter_mut().zip(sizes.iter_mut()).zip(decays.iter()) {
+        let margin = sign * *f;
+        loss += (-margin).max(0.0);
+        // 1 - p of the right class.
+        let miss = if margin >= 0.0 { decay / (1.0 + decay) } else { 1.0 / (1.0 + decay) };
+        curvature += decay / ((1.0 + decay) * (1.0 + decay));
+        *f = sign * miss / n_nodes as f64;
+        *size = 1.0 + decay;
+    }
+    ((loss + sum_of_ln(sizes)) / n_nodes as f64, curvature / n_nodes as f64)
+}
+
+/// [`logistic`] for several functions, one after the other, of which the row belongs to one.
+fn softmax(functions: &mut [f64], target: usize, n_nodes: usize, scratch: &mut [f64]) -> (f64, f64) {
+    let (most, sums) = scratch.split_at_mut(n_nodes);
+    most.fill(f64::NEG_INFINITY);
+    sums.fill(0.0);
+    for function in functions.chunks_exact(n_nodes) {
+        most.iter_mut().zip(function).for_each(|(most, &f)| *most = most.max(f));
+    }
+    let mut loss = 0.0;
+    for (c, function) in functions.chunks_exact_mut(n_nodes).enumerate() {
+        function.iter_mut().zip(most.iter()).for_each(|(f, most)| *f -= most);
+        loss -= if c == target { function.iter().sum::<f64>() } else { 0.0 };
+        exps(function);
+        sums.iter_mut().zip(function.iter()).for_each(|(sum, f)| *sum += f);
+    }
+    loss += sum_of_ln(sums);
+    let (mut curvature, n_functions) = (0.0, functions.len() / n_nodes);
+    for (c, function) in functions.chunks_exact_mut(n_nodes).enumerate() {
+        let own = f64::from(u8::from(c == target));
+        for (f, sum) in function.iter_mut().zip(sums.iter()) {
+            let p = *f / sum;
+            curvature += p * (1.0 - p);
+            *f = (own - p) / n_nodes as f64;
+        }
+    }
+    (loss / n_nodes as f64, curvature / (n_nodes * n_functions) as f64)
+}

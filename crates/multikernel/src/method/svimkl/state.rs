@@ -1,0 +1,68 @@
+//! Where a run stands.
+
+use crate::error::Result;
+use crate::file::{Cache, Codec, Record};
+use crate::linalg::Matrix;
+use crate::record;
+use crate::solve::cholesky::Cholesky;
+use crate::solve::lbfgs::Memory;
+
+use super::clip::Clip;
+
+record! {
+    /// What was learned so far, and what the next step needs to know of the last ones.
+    #[derive(Clone, Debug)]
+    pub struct Fit {
+        /// All that is learned, as `Layout` has it.
+        pub(super) x: Vec<f64>,
+        /// The outputs of all kernels at the training rows; zeros under `solver=ascent`, which computes those it needs.
+        pub(super) outputs: Vec<f64>,
+        /// Minus the bound after each step.
+        pub(super) losses: Vec<f64>,
+        pub(super) gradient: Vec<f64>,
+        pub(super) memory: Memory,
+        /// The curvature of the loss at the training rows.
+        pub(super) curvature: Vec<f64>,
+        pub(super) basis: Basis,
+        /// Of Adam, one after the other: means of gradients, of their squares, of iterates.
+        pub(super) moments: Vec<f64>,
+        pub(super) converged: bool,
+        /// Kernels that are clipped, found anew in a run that goes on.
+        pub(super) clip: Cache<Clip>,
+    }
+}
+
+record! {
+    /// Where the curvature was taken that quasi-Newton steps begin with.
+    #[derive(Clone, Debug, Default)]
+    pub(super) struct Basis {
+        /// Mean kernel weights.
+        pub(super) means: Vec<f64>,
+        /// Curvature at the training rows.
+        pub(super) curvature: Vec<f64>,
+        /// Curvature in what is no sample weight.
+        pub(super) others: Vec<f64>,
+        /// The factor of the curvature in the sample weights, computed anew in a run that goes on.
+        pub(super) factor: Cache<Cholesky>,
+    }
+}
+
+impl Codec for Memory {
+    fn encode(&self) -> Record {
+        let rows = |vectors: &[Vec<f64>]| {
+            let width = vectors.first().map_or(0, Vec::len);
+            Matrix::from_fn(vectors.len(), width, |i, j| vectors[i][j])
+        };
+        let mut record = Record::default();
+        record.put("steps", &rows(&self.steps));
+        record.put("changes", &rows(&self.changes));
+        record
+    }
+
+    fn decode(record: &Record) -> Result<Self> {
+        let vectors = |name: &str| -> Result<Vec<Vec<f64>>> {
+            Ok(record.take::<Matrix>(name)?.rows().map(<[f64]>::to_vec).collect())
+        };
+        Ok(Memory { steps: vectors("steps")?, changes: vectors("changes")? })
+    }
+}
