@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::simd::Real;
 
 /// Pairs of steps and changes of the gradient that are remembered.
-const MEMORY: usize = 12;
+const MEMORY: usize = 30;
 /// A step is taken if it lowers the value by this part of what the slope promises, ...
 const SUFFICIENT: f64 = 1e-4;
 /// ... and leaves at most this part of the slope.

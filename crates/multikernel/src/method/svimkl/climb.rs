@@ -9,7 +9,7 @@ use super::state::{Basis, Fit};
 use crate::error::{Error, Result};
 use crate::file::Cache;
 use crate::linalg::Matrix;
-use crate::simd::Real;
+use crate::simd::{Real, ln};
 use crate::solve::cholesky::Cholesky;
 use crate::solve::lbfgs::{Memory, search};
 use crate::solve::product::scaled_square;
@@ -143,7 +143,52 @@ impl Objective<'_> {
         if let Some(fresh) = fresh {
             fit.basis = fresh;
         }
+        match self.prior {
+            Prior::Ridge(ridge) if fit.converged => self.bring_back(fit, ridge, tol, passes),
+            _ => Ok(()),
+        }
+    }
+
+    /// Kernels that were let go too early under a ridge come back. Near a weight of 0 the slope by its logarithm vanishes whatever
+    /// the slope by the weight is, so that steps seem to have arrived: where Newton's step in the weights themselves leads on, it is
+    /// taken, shorter until the bound rises, and the run goes on from there.
+    fn bring_back(&self, fit: &mut Fit, ridge: f64, tol: f64, passes: &Passes) -> Result<()> {
+        let (means, place) = (self.means(&fit.x), self.layout.means());
+        let squares = self.squares(&fit.outputs, &fit.curvature);
+        let steps: Vec<f64> = (0..means.len())
+            .map(|d| -fit.gradient[place.start + d] / (means[d].max(f64::MIN_POSITIVE) * (2.0 * ridge + squares[d])))
+            .zip(&means)
+            .map(|(step, &mean)| if step > mean { step } else { 0.0 })
+            .collect();
+        let loss = fit.losses[fit.losses.len() - 1];
+        let mut length = if steps.iter().any(|&step| step > 0.0) { 1.0 } else { 0.0 };
+        while length > 1e-3 {
+            let mut x = fit.x.clone();
+            for (x, (mean, step)) in
+                x[place.clone()].iter_mut().zip(means.iter().zip(&steps)).filter(|(_, (_, step))| **step > 0.0)
+            {
+                *x = ln(mean + length * step);
+            }
+            let value = self.value_on_all(&x, &fit.outputs);
+            if loss - value.loss > tol * loss.abs().max(1.0) {
+                let losses = std::mem::take(&mut fit.losses);
+                *fit = self.begin(x, std::mem::take(&mut fit.outputs), passes)?;
+                fit.losses.splice(0..0, losses);
+                return Ok(());
+            }
+            length *= 0.25;
+        }
         Ok(())
+    }
+
+    /// `sum_i w_i (K_d a)_i^2` of each kernel, over all functions, w the curvature at the rows.
+    fn squares(&self, outputs: &[f64], curvature: &[f64]) -> Vec<f64> {
+        let mut squares = vec![0.0; self.layout.n_kernels];
+        for (k, outputs) in outputs.chunks_exact(self.layout.n_kernels).enumerate() {
+            let weight = curvature[k % curvature.len()];
+            squares.iter_mut().zip(outputs).for_each(|(square, output)| *square += weight * output * output);
+        }
+        squares
     }
 
     /// The curvature at a state, factored.
@@ -152,11 +197,7 @@ impl Objective<'_> {
         let curvature: Vec<f64> = fit.curvature.iter().map(|value| value.max(LEAST)).collect();
         let mut others = vec![curvature.iter().sum::<f64>(); self.layout.intercepts().len()];
         if self.layout.weighted {
-            let mut squares = vec![0.0; means.len()];
-            for (k, outputs) in fit.outputs.chunks_exact(means.len()).enumerate() {
-                let weight = curvature[k % curvature.len()];
-                squares.iter_mut().zip(outputs).for_each(|(square, output)| *square += weight * output * output);
-            }
+            let squares = self.squares(&fit.outputs, &curvature);
             let own = |mean: f64| match self.prior {
                 Prior::Gamma { rate, .. } => rate * mean,
                 Prior::Ridge(ridge) => 4.0 * ridge * mean * mean,

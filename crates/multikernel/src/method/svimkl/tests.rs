@@ -184,6 +184,46 @@ fn sample_weights_of_uniform_kernels_are_residuals() {
     });
 }
 
+/// A ridge has one best weight for each kernel, `lambda a' K_d a / (2 ridge)`, also where steps began with next to none of it.
+#[test]
+fn kernels_let_go_under_a_ridge_come_back() {
+    let (points, codes) = circles();
+    for lambda in [0.1, 10.0] {
+        with_task(&points, &codes, &["linear", "gaussian(0.5)", "laplacian(1)"], |task| {
+            let settings = Settings {
+                family: Family::Point,
+                prior: Prior::Ridge(0.1),
+                nodes: 1,
+                lambda,
+                iterations: 2000,
+                ..SETTINGS
+            };
+            let objective = objective(task, &settings, Clip::default()).unwrap();
+            let passes = Passes::new(&objective).unwrap();
+            let ends: Vec<Fit> = [[0.0; 3], [0.0, -40.0, -40.0], [-40.0, 0.0, -30.0]]
+                .into_iter()
+                .map(|ln_means| {
+                    let mut x = vec![0.0; objective.layout.size()];
+                    x[objective.layout.means()].copy_from_slice(&ln_means);
+                    let mut state = objective.begin(x, vec![0.0; 300], &passes).unwrap();
+                    while !state.converged && state.losses.len() <= settings.iterations {
+                        step(task, &settings, &mut state, &Control::default()).unwrap();
+                    }
+                    state
+                })
+                .collect();
+            for end in &ends {
+                let (best, loss) = (ends[0].losses.last().unwrap(), end.losses.last().unwrap());
+                assert!(end.converged && (loss - best).abs() < 1e-5 * best, "{lambda}: {loss} {best}");
+                let value = objective.value_on_all(&end.x, &end.outputs);
+                for (mean, length) in objective.means(&end.x).iter().zip(&value.lengths) {
+                    assert!((mean - lambda * length / 0.2).abs() < 1e-2 * mean.max(0.1), "{lambda}: {mean} {length}");
+                }
+            }
+        });
+    }
+}
+
 /// The best laws at fixed sample weights, by quasi-Newton steps in means and shapes alone; the loss there and all that is learned.
 fn best_laws(objective: &Objective<'_>, x: &[f64], outputs: &[f64]) -> (f64, Vec<f64>) {
     let free = objective.layout.means().start..objective.layout.size();
