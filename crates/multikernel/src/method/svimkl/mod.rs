@@ -8,17 +8,19 @@ mod law;
 mod layout;
 mod model;
 mod objective;
+mod scale;
 mod settings;
 mod state;
 #[cfg(test)]
 mod tests;
 
-use climb::{IDENTITY, Passes};
+use climb::Passes;
 use clip::Clip;
 use law::{Family, Law};
 use layout::Layout;
 pub use model::Logistic;
 use objective::{Objective, Prior};
+use scale::IDENTITY;
 use settings::Settings;
 pub(super) use state::Fit;
 
@@ -265,7 +267,8 @@ fn finish(task: &Task<'_>, settings: &Settings, state: Fit) -> Result<Logistic> 
         state.outputs.clone()
     };
     let value = objective.value_on_all(&x, &outputs);
-    let gap = objective.identity_gap(&x, &value.lengths);
+    // Between steps the scale is set right, so that what the last one left says more than where a run was stopped.
+    let gap = if state.gap.is_nan() { objective.identity_gap(&x, &value.lengths) } else { state.gap };
     let model = Logistic::new(task, &objective, &x)?;
     Ok(model.with_facts(facts(&objective, taken, value.loss, gap)).with_warning(warning(settings, &state, gap)))
 }

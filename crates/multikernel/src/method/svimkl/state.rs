@@ -27,6 +27,8 @@ record! {
         /// Of Adam, one after the other: means of gradients, of their squares, of iterates.
         pub(super) moments: Vec<f64>,
         pub(super) converged: bool,
+        /// By how much the scale identity was off after the last step; not a number where the state itself tells.
+        pub(super) gap: f64,
         /// Kernels that are clipped, found anew in a run that goes on.
         pub(super) clip: Cache<Clip>,
     }

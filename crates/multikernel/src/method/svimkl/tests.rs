@@ -162,6 +162,43 @@ fn scale_identity_holds_at_the_optimum_of_every_law() {
     }
 }
 
+/// Loss and gradient at the best scale are those found from the kernels, and the scale identity holds there whatever the rest is.
+#[test]
+fn best_scale_is_where_its_identity_holds() {
+    let points = random_points(26, 3);
+    let gamma = |shape: f64| Prior::Gamma { shape, rate: 1.7 };
+    for (family, prior) in [
+        (Family::Exponential, gamma(1.0)),
+        (Family::Gamma, gamma(0.2)),
+        (Family::LogNormal, gamma(1.0)),
+        (Family::Point, Prior::Ridge(0.3)),
+        (Family::Point, Prior::Fixed),
+    ] {
+        for (classes, landmarks) in [(2, 0), (3, 9)] {
+            let codes: Vec<usize> = (0..26).map(|i| (i * i + i / 3) % classes).collect();
+            with_task(&points, &codes, &KERNELS[..2], |task| {
+                let settings = Settings { family, prior, landmarks, ..SETTINGS };
+                let objective = objective(task, &settings, Clip::default()).unwrap();
+                let passes = Passes::new(&objective).unwrap();
+                let x = random_x(&objective);
+                let outputs = objective.outputs(&x[objective.layout.samples()], &passes.forward).unwrap();
+                let mut state = objective.begin(x, outputs, &passes).unwrap();
+                let before = state.losses[0];
+                objective.rescale(&mut state);
+                let (loss, gradient) = whole(&objective, &state.x);
+                assert!((loss - state.losses[0]).abs() < 1e-9 * loss, "{family:?}: {loss} {}", state.losses[0]);
+                assert_eq!(state.losses[0] < before, prior != Prior::Fixed, "{family:?}");
+                for (k, (found, told)) in gradient.iter().zip(&state.gradient).enumerate() {
+                    assert!((found - told).abs() < 1e-9 * (1.0 + found.abs()), "{family:?} {k}: {found} {told}");
+                }
+                let value = objective.value_on_all(&state.x, &state.outputs);
+                let gap = objective.identity_gap(&state.x, &value.lengths);
+                assert!(gap.abs() < 1e-9, "{family:?}: {gap}");
+            });
+        }
+    }
+}
+
 /// At an optimum with a kernel of full rank `K (y - p) = 2 lambda K a`, so the sample weights are residuals.
 #[test]
 fn sample_weights_of_uniform_kernels_are_residuals() {
