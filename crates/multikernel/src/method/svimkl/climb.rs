@@ -27,6 +27,14 @@ const MORE: f64 = 100.0;
 /// The least curvature of a row, so that rows the functions are sure of still hold their sample weights.
 const LEAST: f64 = 1e-4;
 
+/// A step found: what is added to all that is learned, the outputs and the bound after it, and the curvature if that was found anew.
+struct Step {
+    step: Vec<f64>,
+    outputs: Vec<f64>,
+    value: Value,
+    fresh: Option<Basis>,
+}
+
 /// Kernels between rows and points, in both directions.
 pub(super) struct Passes {
     pub(super) forward: Stack,
@@ -75,7 +83,7 @@ impl Objective<'_> {
         })
     }
 
-    /// One step. The state is changed at the end, when nothing can stop it any more.
+    /// One step. The state is changed when nothing can stop it any more.
     pub(super) fn climb(
         &self,
         fit: &mut Fit,
@@ -83,6 +91,22 @@ impl Objective<'_> {
         passes: &Passes,
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<()> {
+        match self.find_step(fit, passes, stop)? {
+            Some(step) => self.take(fit, step, tol, passes)?,
+            None => stuck(fit),
+        }
+        match self.prior {
+            Prior::Ridge(ridge) if fit.converged => self.bring_back(fit, ridge, tol, passes)?,
+            _ => {}
+        }
+        if !fit.converged {
+            self.rescale(fit);
+        }
+        Ok(())
+    }
+
+    /// A quasi-Newton step that raises the bound, if there is one.
+    fn find_step(&self, fit: &mut Fit, passes: &Passes, stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Step>> {
         let taken = fit.losses.len() - 1;
         let anew = taken == FIRST || taken.is_multiple_of(EVERY) || fit.basis.means.is_empty();
         if !anew && fit.basis.factor.0.is_none() {
@@ -93,51 +117,41 @@ impl Objective<'_> {
         let direction = fit.memory.direction(&fit.gradient, |g| self.precondition(basis, g))?;
         let along = self.outputs(&direction[self.layout.samples()], &passes.forward)?;
         let slope = f64::dot(&fit.gradient, &direction);
-        let moved = |from: &[f64], by: &[f64], length: f64| {
-            let mut to = from.to_vec();
-            f64::add_scaled(length, by, &mut to);
-            to
-        };
         let at = |length: f64| {
             let outputs = moved(&fit.outputs, &along, length);
             let value = self.value_on_all(&moved(&fit.x, &direction, length), &outputs);
             (length, outputs, value)
         };
         let mut last = None;
-        let loss = fit.losses[taken];
         let reach = direction[self.layout.means().start..].iter().fold(0.0, |most: f64, value| most.max(value.abs()));
-        let found = search((loss, slope), (FARTHEST / reach).min(1.0), |length| {
+        let found = search((fit.losses[taken], slope), (FARTHEST / reach).min(1.0), |length| {
             let (_, outputs, value) = at(length);
             let slope = f64::dot(&value.gradient, &direction) - f64::dot(&value.pulls, &along);
             let found = (value.loss, slope);
             last = Some((length, outputs, value));
             Ok(found)
         })?;
-        let Some(length) = found else {
-            stuck(fit);
-            return Ok(());
-        };
+        let Some(length) = found else { return Ok(None) };
         // The search nearly always ends with the point it looked at last.
         let (_, outputs, value) = last.filter(|(looked, ..)| *looked == length).unwrap_or_else(|| at(length));
         sound(&value)?;
+        let step = direction.iter().map(|value| length * value).collect();
+        Ok(Some(Step { step, outputs, value, fresh }))
+    }
+
+    /// Takes a step.
+    fn take(&self, fit: &mut Fit, Step { step, outputs, value, fresh }: Step, tol: f64, passes: &Passes) -> Result<()> {
         let mut gradient = value.gradient;
         self.pull(&value.pulls, &passes.backward, &mut gradient)?;
-        let change = moved(&gradient, &fit.gradient, -1.0);
-        let x = moved(&fit.x, &direction, length);
-        fit.memory.remember(direction.iter().map(|value| length * value).collect(), change);
-        fit.gap = self.identity_gap(&x, &value.lengths);
-        fit.converged = (loss - value.loss) <= tol * value.loss.abs().max(1.0) && fit.gap.abs() < IDENTITY;
+        let rise = fit.losses[fit.losses.len() - 1] - value.loss;
+        fit.x = moved(&fit.x, &step, 1.0);
+        fit.memory.remember(step, moved(&gradient, &fit.gradient, -1.0));
+        fit.gap = self.identity_gap(&fit.x, &value.lengths);
+        fit.converged = rise <= tol * value.loss.abs().max(1.0) && fit.gap.abs() < IDENTITY;
         fit.losses.push(value.loss);
-        (fit.x, fit.outputs, fit.gradient, fit.curvature) = (x, outputs, gradient, value.curvature);
+        (fit.outputs, fit.gradient, fit.curvature) = (outputs, gradient, value.curvature);
         if let Some(fresh) = fresh {
             fit.basis = fresh;
-        }
-        match self.prior {
-            Prior::Ridge(ridge) if fit.converged => self.bring_back(fit, ridge, tol, passes)?,
-            _ => {}
-        }
-        if !fit.converged {
-            self.rescale(fit);
         }
         Ok(())
     }
@@ -164,8 +178,11 @@ impl Objective<'_> {
             }
             let value = self.value_on_all(&x, &fit.outputs);
             if loss - value.loss > tol * loss.abs().max(1.0) {
+                // The step before is taken already: this pass belongs to it.
+                let passes = Passes { forward: passes.forward.clone(), backward: passes.backward.unstoppable() };
+                let next = self.begin(x, fit.outputs.clone(), &passes)?;
                 let losses = std::mem::take(&mut fit.losses);
-                *fit = self.begin(x, std::mem::take(&mut fit.outputs), passes)?;
+                *fit = next;
                 fit.losses.splice(0..0, losses);
                 return Ok(());
             }
@@ -239,6 +256,13 @@ impl Objective<'_> {
         out.extend(gradient[samples.end..].iter().zip(&basis.others).map(|(g, curvature)| g / curvature));
         Ok(out)
     }
+}
+
+/// `from + length by`.
+fn moved(from: &[f64], by: &[f64], length: f64) -> Vec<f64> {
+    let mut to = from.to_vec();
+    f64::add_scaled(length, by, &mut to);
+    to
 }
 
 /// Where no step leads further: once more without what is remembered, then it is the end.
