@@ -66,8 +66,7 @@ fn parts(set: &str) -> Vec<Part> {
         _ => ("17 kernels", |_, _| "gaussian(2^-6..2^7), polynomial(1..3)".into()),
     };
     let split = if set == "mfeat" { Split::Rows(500) } else { Split::Share(0.5) };
-    let n_seeds = if set == "mfeat" { 5 } else { 20 };
-    vec![Part { bank, kernels: Some(kernels), split, n_seeds, proba: true, entries }]
+    vec![Part { bank, kernels: Some(kernels), split, n_seeds: 20, proba: true, entries }]
 }
 
 const CLIPPED: Settings = &[("indefinite", "clip")];
