@@ -196,7 +196,7 @@ impl Objective<'_> {
     }
 
     /// The squared length of the functions in each kernel, whose penalty is added to the gradient of the sample weights.
-    fn lengths(&self, x: &[f64], means: &[f64], at_points: &[f64], gradient: &mut [f64]) -> Vec<f64> {
+    pub(super) fn lengths(&self, x: &[f64], means: &[f64], at_points: &[f64], gradient: &mut [f64]) -> Vec<f64> {
         let mut lengths = vec![0.0; means.len()];
         for ((&sample, gradient), outputs) in
             x[self.layout.samples()].iter().zip(gradient).zip(at_points.chunks_exact(means.len()))
@@ -212,12 +212,10 @@ impl Objective<'_> {
         let layout = self.layout;
         let mut loss = 0.0;
         for (d, (&mean, ln_mean)) in means.iter().zip(&x[layout.means()]).enumerate() {
+            gradient[layout.means()][d] += self.prior_slope(mean);
             match self.prior {
                 Prior::Fixed => {}
-                Prior::Ridge(ridge) => {
-                    loss += ridge * mean * mean;
-                    gradient[layout.means()][d] += 2.0 * ridge * mean * mean;
-                }
+                Prior::Ridge(ridge) => loss += ridge * mean * mean,
                 Prior::Gamma { shape: prior, rate } => {
                     let shape = if layout.shaped { x[layout.shapes()][d] } else { 0.0 };
                     let (entropy, entropy_slope) = self.law.entropy(shape);
@@ -226,7 +224,6 @@ impl Objective<'_> {
                         + (prior - 1.0) * (mean_ln + ln_mean)
                         - rate * mean;
                     loss -= entropy + ln_mean + ln_density;
-                    gradient[layout.means()][d] += rate * mean - prior;
                     if layout.shaped {
                         gradient[layout.shapes()][d] -= entropy_slope + (prior - 1.0) * mean_ln_slope;
                     }

@@ -25,7 +25,7 @@ impl Objective<'_> {
     }
 
     /// The derivative of the loss by the logarithm of a mean weight, as far as the prior and the entropy have a part in it.
-    fn prior_slope(&self, mean: f64) -> f64 {
+    pub(super) fn prior_slope(&self, mean: f64) -> f64 {
         match self.prior {
             Prior::Gamma { shape, rate } => rate * mean - shape,
             Prior::Ridge(ridge) => 2.0 * ridge * mean * mean,
@@ -60,14 +60,11 @@ impl Objective<'_> {
     pub(super) fn rescale(&self, fit: &mut Fit) {
         let (means, samples) = (self.means(&fit.x), self.layout.samples());
         let at_points = self.at_points(&fit.outputs);
-        let mut lengths = vec![0.0; means.len()];
-        for (&sample, outputs) in fit.x[samples.clone()].iter().zip(at_points.chunks_exact(means.len())) {
-            f64::add_scaled(sample, outputs, &mut lengths);
-        }
+        let mut penalties = vec![0.0; samples.len()];
+        let lengths = self.lengths(&fit.x, &means, &at_points, &mut penalties);
         let c = self.best_scale(&means, &lengths);
         // Residuals stay what they are, and meet kernels whose weights are divided by c.
-        for (gradient, outputs) in fit.gradient[samples.clone()].iter_mut().zip(at_points.chunks_exact(means.len())) {
-            let penalty = 2.0 * self.lambda * f64::dot(&means, outputs);
+        for (gradient, penalty) in fit.gradient[samples.clone()].iter_mut().zip(penalties) {
             *gradient = (*gradient - penalty) / c + penalty;
         }
         let mut rise = 0.0;

@@ -70,20 +70,22 @@ fn fit(task: &Task<'_>, settings: &Settings) -> Fit {
     state
 }
 
+/// All that a weight can be, with priors that are not 1.
+const LAWS: [(Family, Prior); 5] = [
+    (Family::Exponential, Prior::Gamma { shape: 1.0, rate: 1.7 }),
+    (Family::Gamma, Prior::Gamma { shape: 0.2, rate: 1.7 }),
+    (Family::LogNormal, Prior::Gamma { shape: 1.0, rate: 1.7 }),
+    (Family::Point, Prior::Ridge(0.3)),
+    (Family::Point, Prior::Fixed),
+];
+
 const KERNELS: [&str; 3] = ["gaussian(1)", "polynomial(2)", "sigmoid(0.7) raw"];
 
 #[test]
 fn gradients_are_those_of_differences() {
     let points = random_points(26, 3);
     let codes = |classes: usize| (0..26).map(|i| (i * i + i / 3) % classes).collect::<Vec<_>>();
-    let gamma = |shape: f64| Prior::Gamma { shape, rate: 1.7 };
-    for (family, prior) in [
-        (Family::Exponential, gamma(1.0)),
-        (Family::Gamma, gamma(0.2)),
-        (Family::LogNormal, gamma(1.0)),
-        (Family::Point, Prior::Ridge(0.3)),
-        (Family::Point, Prior::Fixed),
-    ] {
+    for (family, prior) in LAWS {
         for (classes, landmarks) in [(2, 0), (3, 0), (4, 0), (2, 9), (3, 9)] {
             // Clipping is for all rows.
             let kernels = if landmarks == 0 { &KERNELS[..] } else { &KERNELS[..2] };
@@ -166,14 +168,7 @@ fn scale_identity_holds_at_the_optimum_of_every_law() {
 #[test]
 fn best_scale_is_where_its_identity_holds() {
     let points = random_points(26, 3);
-    let gamma = |shape: f64| Prior::Gamma { shape, rate: 1.7 };
-    for (family, prior) in [
-        (Family::Exponential, gamma(1.0)),
-        (Family::Gamma, gamma(0.2)),
-        (Family::LogNormal, gamma(1.0)),
-        (Family::Point, Prior::Ridge(0.3)),
-        (Family::Point, Prior::Fixed),
-    ] {
+    for (family, prior) in LAWS {
         for (classes, landmarks) in [(2, 0), (3, 9)] {
             let codes: Vec<usize> = (0..26).map(|i| (i * i + i / 3) % classes).collect();
             with_task(&points, &codes, &KERNELS[..2], |task| {
