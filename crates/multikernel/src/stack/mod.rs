@@ -26,6 +26,7 @@ mod points;
 mod profile;
 mod source;
 mod sparse;
+mod sweep;
 
 use std::fmt;
 use std::sync::Arc;
@@ -43,6 +44,7 @@ pub use given::Points;
 pub use mixture::{Inner, Mixture};
 use ops::{Watch, apply, block, collect, project, unfold};
 use source::Source;
+pub(crate) use sweep::AtRows;
 
 /// How kernel values are held. Sums over them are `f64` either way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -159,6 +159,39 @@ impl<'a, T: Real> Source<'a, T> {
         }
     }
 
+    /// Keeps the values of all slots of the wanted batches in the tiles of a block, for [`Source::held`].
+    pub(super) fn hold(
+        &self,
+        block: usize,
+        tiles: &[Tile],
+        wanted: &[bool],
+        scratch: &mut Scratch<T>,
+        kept: &mut Vec<T>,
+    ) {
+        let n_slots = self.layout.slots.len();
+        kept.resize(n_slots * tiles.iter().map(Tile::len).sum::<usize>(), T::default());
+        let mut left = kept.as_mut_slice();
+        for tile in tiles {
+            let (values, rest) = std::mem::take(&mut left).split_at_mut(n_slots * tile.len());
+            left = rest;
+            self.each(block, tile, wanted, scratch, |held| {
+                for slot in held.slots() {
+                    values[slot * tile.len()..(slot + 1) * tile.len()].copy_from_slice(held.slot(slot));
+                }
+            });
+        }
+    }
+
+    /// The tiles of a block with what [`Source::hold`] kept of them.
+    pub(super) fn held<'k>(&self, tiles: &'k [Tile], kept: &'k [T]) -> impl Iterator<Item = (&'k Tile, Held<'k, T>)> {
+        let (n_slots, mut left) = (self.layout.slots.len(), kept);
+        tiles.iter().map(move |tile| {
+            let (values, rest) = left.split_at(n_slots * tile.len());
+            left = rest;
+            (tile, Held { values, n: tile.len(), slots: 0..n_slots, spread: None })
+        })
+    }
+
     /// The values of one batch, gathered or computed.
     fn batch<'s>(&self, tile: &Tile, batch: &Batch, scratch: &'s mut Scratch<T>) -> &'s [T] {
         let size = batch.slots.len() * tile.len();

@@ -53,7 +53,9 @@ impl Objective<'_> {
         let batch = Rows { targets: &targets, factor: n as f64 / rows.len() as f64 };
         let value = self.value(&fit.x, batch, &outputs, &at_points);
         let mut gradient = value.gradient;
-        self.pull(&value.pulls, &self.stack.between(&self.points, &rows)?, &mut gradient)?;
+        if let Some(pulls) = &value.pulls {
+            self.pull(pulls, &self.stack.between(&self.points, &rows)?, &mut gradient)?;
+        }
         let rate = settings.rate * cooled(taken, settings.iterations);
         adam(fit, &gradient, rate, taken, settings.iterations);
         fit.losses.push(value.loss);

@@ -35,6 +35,13 @@ struct Step {
     fresh: Option<Basis>,
 }
 
+/// A point on a line, the outputs and the bound there.
+struct Look {
+    length: f64,
+    outputs: Vec<f64>,
+    value: Value,
+}
+
 /// Kernels between rows and points, in both directions.
 pub(super) struct Passes {
     pub(super) forward: Stack,
@@ -67,7 +74,9 @@ impl Objective<'_> {
     pub(super) fn begin(&self, x: Vec<f64>, outputs: Vec<f64>, passes: &Passes) -> Result<Fit> {
         let value = self.value_on_all(&x, &outputs);
         let mut gradient = value.gradient;
-        self.pull(&value.pulls, &passes.backward, &mut gradient)?;
+        if let Some(pulls) = &value.pulls {
+            self.pull(pulls, &passes.backward, &mut gradient)?;
+        }
         Ok(Fit {
             x,
             outputs,
@@ -115,34 +124,54 @@ impl Objective<'_> {
         let fresh = if anew { Some(self.basis(fit, passes, stop)?) } else { None };
         let basis = fresh.as_ref().unwrap_or(&fit.basis);
         let direction = fit.memory.direction(&fit.gradient, |g| self.precondition(basis, g))?;
-        let along = self.outputs(&direction[self.layout.samples()], &passes.forward)?;
         let slope = f64::dot(&fit.gradient, &direction);
-        let at = |length: f64| {
-            let outputs = moved(&fit.outputs, &along, length);
-            let value = self.value_on_all(&moved(&fit.x, &direction, length), &outputs);
-            (length, outputs, value)
-        };
-        let mut last = None;
         let reach = direction[self.layout.means().start..].iter().fold(0.0, |most: f64, value| most.max(value.abs()));
-        let found = search((fit.losses[taken], slope), (FARTHEST / reach).min(1.0), |length| {
-            let (_, outputs, value) = at(length);
-            let slope = f64::dot(&value.gradient, &direction) - f64::dot(&value.pulls, &along);
-            let found = (value.loss, slope);
-            last = Some((length, outputs, value));
-            Ok(found)
+        let first = (FARTHEST / reach).min(1.0);
+        let (along, look) = self.first_look(fit, &direction, first, passes)?;
+        let mut last = look;
+        let found = search((fit.losses[taken], slope), first, |length| {
+            if length != last.length {
+                last = self.look(fit, &direction, &along, length);
+            }
+            let pulled = last.value.pulls.as_ref().map_or(0.0, |pulls| f64::dot(pulls, &along));
+            Ok((last.value.loss, f64::dot(&last.value.gradient, &direction) - pulled))
         })?;
         let Some(length) = found else { return Ok(None) };
         // The search nearly always ends with the point it looked at last.
-        let (_, outputs, value) = last.filter(|(looked, ..)| *looked == length).unwrap_or_else(|| at(length));
+        let Look { outputs, value, .. } =
+            if last.length == length { last } else { self.look(fit, &direction, &along, length) };
         sound(&value)?;
         let step = direction.iter().map(|value| length * value).collect();
         Ok(Some(Step { step, outputs, value, fresh }))
     }
 
+    /// The point at this length, looked at from how outputs move along a direction.
+    fn look(&self, fit: &Fit, direction: &[f64], along: &[f64], length: f64) -> Look {
+        let outputs = moved(&fit.outputs, along, length);
+        let value = self.value_on_all(&moved(&fit.x, direction, length), &outputs);
+        Look { length, outputs, value }
+    }
+
+    /// How outputs move along a direction, and the first point looked at. With landmarks the pass over the kernels that finds the one
+    /// finds the gradient at the other, too: nearly always it is where the search ends.
+    fn first_look(&self, fit: &Fit, direction: &[f64], length: f64, passes: &Passes) -> Result<(Vec<f64>, Look)> {
+        let samples = &direction[self.layout.samples()];
+        if self.points.len() == self.targets.len() {
+            let along = self.outputs(samples, &passes.forward)?;
+            let look = self.look(fit, direction, &along, length);
+            return Ok((along, look));
+        }
+        let x = moved(&fit.x, direction, length);
+        let (along, outputs, value) = self.pass(&x, &fit.outputs, samples, length, &passes.forward)?;
+        Ok((along, Look { length, outputs, value }))
+    }
+
     /// Takes a step.
     fn take(&self, fit: &mut Fit, Step { step, outputs, value, fresh }: Step, tol: f64, passes: &Passes) -> Result<()> {
         let mut gradient = value.gradient;
-        self.pull(&value.pulls, &passes.backward, &mut gradient)?;
+        if let Some(pulls) = &value.pulls {
+            self.pull(pulls, &passes.backward, &mut gradient)?;
+        }
         let rise = fit.losses[fit.losses.len() - 1] - value.loss;
         fit.x = moved(&fit.x, &step, 1.0);
         fit.memory.remember(step, moved(&gradient, &fit.gradient, -1.0));

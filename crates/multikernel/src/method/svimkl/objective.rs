@@ -4,6 +4,8 @@
 //! `sum_d m_d e_ds G_d`, m the mean weights and e nodes of mean 1. Along a line the outputs are linear, so a search costs one
 //! `apply` for its direction and, at its end, one `collect` for the gradient of the sample weights.
 
+use std::ops::Range;
+
 use super::clip::Clip;
 use super::law::Law;
 use super::layout::Layout;
@@ -11,7 +13,7 @@ use crate::error::Result;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::simd::{Real, decay_into, exp, exps, ln};
-use crate::stack::Stack;
+use crate::stack::{AtRows, Stack};
 
 /// Rows handed to a thread at a time.
 const ROWS: usize = 64;
@@ -48,10 +50,11 @@ pub(super) struct Objective<'a> {
     pub(super) pool: &'a Pool,
 }
 
-/// Kernel weights at the nodes: kernel by kernel, and their derivatives by the shapes.
+/// Kernel weights at the nodes, kernel by kernel, their derivatives by the shapes, and the intercepts, the same at all nodes.
 struct Nodes {
     weights: Vec<f64>,
     slopes: Vec<f64>,
+    intercepts: Vec<f64>,
 }
 
 /// The bound at a point and what its gradient is made of.
@@ -59,10 +62,11 @@ struct Nodes {
 pub(super) struct Value {
     /// Minus the bound.
     pub(super) loss: f64,
-    /// The gradient of the loss but for what `collect` adds to the sample weights.
+    /// The gradient of the loss but for what `pulls` mean for the sample weights.
     pub(super) gradient: Vec<f64>,
-    /// What each output of a row is pulled by: minus the derivative of the loss, laid out as outputs are.
-    pub(super) pulls: Vec<f64>,
+    /// What each output of a row is pulled by: minus the derivative of the loss, laid out as outputs are. `None` where the gradient is
+    /// whole.
+    pub(super) pulls: Option<Vec<f64>>,
     /// The mean curvature of the loss in the functions at each row.
     pub(super) curvature: Vec<f64>,
     /// `a' K_d a`, over all functions.
@@ -79,9 +83,9 @@ pub(super) struct Rows<'a> {
 }
 
 /// What some rows add.
+#[derive(Clone, Debug)]
 struct Part {
     loss: f64,
-    pulls: Vec<f64>,
     curvature: Vec<f64>,
     /// By kernel and node: outputs times residuals.
     products: Vec<f64>,
@@ -98,10 +102,11 @@ impl Objective<'_> {
         }
     }
 
-    fn nodes(&self, x: &[f64], means: &[f64]) -> Nodes {
-        let levels = self.law.levels();
+    fn nodes(&self, x: &[f64]) -> Nodes {
+        let (levels, layout, means) = (self.law.levels(), self.layout, self.means(x));
         let (mut plain, mut bent) = (vec![0.0; levels], vec![0.0; levels]);
-        let mut nodes = Nodes { weights: vec![], slopes: vec![] };
+        let intercepts = if layout.intercept { x[layout.intercepts()].to_vec() } else { vec![0.0; layout.n_functions] };
+        let mut nodes = Nodes { weights: vec![], slopes: vec![], intercepts };
         for (d, &mean) in means.iter().enumerate() {
             let shape = if self.layout.shaped { x[self.layout.shapes()][d] } else { 0.0 };
             if d == 0 || self.layout.shaped {
@@ -160,28 +165,77 @@ impl Objective<'_> {
 
     /// The bound at a point, from the outputs at some rows and those at the points.
     pub(super) fn value(&self, x: &[f64], rows: Rows<'_>, outputs: &[f64], at_points: &[f64]) -> Value {
-        let means = self.means(x);
-        let nodes = self.nodes(x, &means);
-        let layout = self.layout;
+        let nodes = self.nodes(x);
+        let Layout { n_functions, n_kernels, .. } = self.layout;
         let n_rows = rows.targets.len();
-        let intercepts = if layout.intercept { x[layout.intercepts()].to_vec() } else { vec![0.0; layout.n_functions] };
         let parts = self.pool.map(n_rows.div_ceil(ROWS), |k| {
             let range = k * ROWS..((k + 1) * ROWS).min(n_rows);
-            self.part(&nodes, &intercepts, rows.targets, outputs, range)
+            let (mut part, mut pulls) = (self.no_rows(), vec![0.0; n_functions * range.len() * n_kernels]);
+            self.add_rows(&nodes, rows.targets, outputs, range, &mut pulls, &mut part);
+            (part, pulls)
         });
-        let mut all = self.add_up(parts, n_rows);
+        let (mut all, mut pulls) = (self.no_rows(), vec![0.0; n_functions * n_rows * n_kernels]);
+        for (k, (part, of_part)) in parts.into_iter().enumerate() {
+            for (c, of_part) in of_part.chunks_exact((part.curvature.len() * n_kernels).max(1)).enumerate() {
+                let start = (c * n_rows + k * ROWS) * n_kernels;
+                for (pull, of_part) in pulls[start..].iter_mut().zip(of_part) {
+                    *pull = rows.factor * of_part;
+                }
+            }
+            all.add(part);
+        }
+        Value { pulls: Some(pulls), ..self.sum(x, &nodes, rows.factor, all, at_points) }
+    }
+
+    /// From outputs at all rows so far to a new point and the outputs there, which move by so many times `direction`, in one pass over
+    /// the kernels: how outputs move along the direction, outputs at the new point, and the bound with its whole gradient.
+    pub(super) fn pass(
+        &self,
+        x: &[f64],
+        outputs: &[f64],
+        direction: &[f64],
+        length: f64,
+        stack: &Stack,
+    ) -> Result<(Vec<f64>, Vec<f64>, Value)> {
+        let Layout { n_points, n_functions, n_kernels, .. } = self.layout;
+        let (nodes, n_rows) = (self.nodes(x), self.targets.len());
+        let columns = Matrix::from_fn(n_points, n_functions, |i, c| direction[c * n_points + i]);
+        let swept = stack.sweep(
+            &columns,
+            self.pool,
+            || (self.no_rows(), vec![]),
+            |AtRows { rows, outputs: along }, pulls, (part, here)| {
+                here.clear();
+                for c in 0..n_functions {
+                    here.extend(&outputs[(c * n_rows + rows.start) * n_kernels..][..rows.len() * n_kernels]);
+                }
+                f64::add_scaled(length, along, here);
+                self.add_rows(&nodes, &self.targets[rows.clone()], here, 0..rows.len(), pulls, part);
+            },
+        )?;
+        let mut all = self.no_rows();
+        swept.parts.into_iter().for_each(|(part, _)| all.add(part));
+        let mut moved = outputs.to_vec();
+        f64::add_scaled(length, &swept.outputs, &mut moved);
+        let mut value = self.sum(x, &nodes, 1.0, all, &self.at_points(&moved));
+        f64::add_scaled(-1.0, &swept.collected, &mut value.gradient[..swept.collected.len()]);
+        Ok((swept.outputs, moved, value))
+    }
+
+    /// The bound of what rows add up to, its gradient without pulls.
+    fn sum(&self, x: &[f64], nodes: &Nodes, factor: f64, all: Part, at_points: &[f64]) -> Value {
+        let (layout, means) = (self.layout, self.means(x));
         let mut gradient = vec![0.0; layout.size()];
         let lengths = self.lengths(x, &means, at_points, &mut gradient);
-        let mut loss = rows.factor * all.loss;
+        let mut loss = factor * all.loss;
         loss += self.lambda * means.iter().zip(&lengths).map(|(mean, length)| mean * length).sum::<f64>();
-        all.pulls.iter_mut().for_each(|pull| *pull *= rows.factor);
         for (gradient, residual) in gradient[layout.intercepts()].iter_mut().zip(&all.residuals) {
-            *gradient = -rows.factor * residual;
+            *gradient = -factor * residual;
         }
         let n_nodes = self.places.len() / means.len();
         let inner = |values: &[f64], d: usize| {
             let range = d * n_nodes..(d + 1) * n_nodes;
-            rows.factor * f64::dot(&values[range.clone()], &all.products[range])
+            factor * f64::dot(&values[range.clone()], &all.products[range])
         };
         if layout.weighted {
             for (d, place) in layout.means().enumerate() {
@@ -192,7 +246,7 @@ impl Objective<'_> {
             }
             loss += self.prior(x, &means, &mut gradient);
         }
-        Value { loss, gradient, pulls: all.pulls, curvature: all.curvature, lengths }
+        Value { loss, gradient, pulls: None, curvature: all.curvature, lengths }
     }
 
     /// The squared length of the functions in each kernel, whose penalty is added to the gradient of the sample weights.
@@ -233,53 +287,33 @@ impl Objective<'_> {
         loss
     }
 
-    /// Parts are added in the order of the rows, whatever thread they come from.
-    fn add_up(&self, parts: Vec<Part>, n_rows: usize) -> Part {
-        let Layout { n_functions, n_kernels, .. } = self.layout;
-        let mut all = Part {
+    fn no_rows(&self) -> Part {
+        Part {
             loss: 0.0,
-            pulls: vec![0.0; n_functions * n_rows * n_kernels],
-            curvature: Vec::with_capacity(n_rows),
+            curvature: vec![],
             products: vec![0.0; self.places.len()],
-            residuals: vec![0.0; n_functions],
-        };
-        for (k, part) in parts.into_iter().enumerate() {
-            all.loss += part.loss;
-            let count = part.curvature.len();
-            for (c, pulls) in part.pulls.chunks_exact((count * n_kernels).max(1)).enumerate() {
-                let start = (c * n_rows + k * ROWS) * n_kernels;
-                all.pulls[start..start + pulls.len()].copy_from_slice(pulls);
-            }
-            all.curvature.extend(part.curvature);
-            f64::add_scaled(1.0, &part.products, &mut all.products);
-            f64::add_scaled(1.0, &part.residuals, &mut all.residuals);
+            residuals: vec![0.0; self.layout.n_functions],
         }
-        all
     }
 
-    fn part(
+    /// Adds a range of the rows whose targets and outputs are given; `pulls` are laid out as outputs are, of the range alone.
+    fn add_rows(
         &self,
         nodes: &Nodes,
-        intercepts: &[f64],
         targets: &[usize],
         outputs: &[f64],
-        range: std::ops::Range<usize>,
-    ) -> Part {
+        range: Range<usize>,
+        pulls: &mut [f64],
+        part: &mut Part,
+    ) {
         let Layout { n_functions, n_kernels, .. } = self.layout;
         let n_nodes = self.places.len() / n_kernels;
-        let mut part = Part {
-            loss: 0.0,
-            pulls: vec![0.0; n_functions * range.len() * n_kernels],
-            curvature: Vec::with_capacity(range.len()),
-            products: vec![0.0; self.places.len()],
-            residuals: vec![0.0; n_functions],
-        };
         let mut functions = vec![0.0; n_functions * n_nodes];
         let mut scratch = vec![0.0; 2 * n_nodes];
         let (first, count) = (range.start, range.len());
         for i in range {
             for (c, function) in functions.chunks_exact_mut(n_nodes).enumerate() {
-                function.fill(intercepts[c]);
+                function.fill(nodes.intercepts[c]);
                 let outputs = &outputs[(c * targets.len() + i) * n_kernels..][..n_kernels];
                 for (&output, weights) in outputs.iter().zip(nodes.weights.chunks_exact(n_nodes)) {
                     f64::add_scaled(output, weights, function);
@@ -295,7 +329,7 @@ impl Objective<'_> {
             for (c, residuals) in functions.chunks_exact(n_nodes).enumerate() {
                 part.residuals[c] += residuals.iter().sum::<f64>();
                 let outputs = &outputs[(c * targets.len() + i) * n_kernels..][..n_kernels];
-                let pulls = &mut part.pulls[(c * count + i - first) * n_kernels..][..n_kernels];
+                let pulls = &mut pulls[(c * count + i - first) * n_kernels..][..n_kernels];
                 let each = nodes.weights.chunks_exact(n_nodes).zip(part.products.chunks_exact_mut(n_nodes));
                 for ((&output, pull), (weights, products)) in outputs.iter().zip(pulls).zip(each) {
                     *pull = f64::dot(weights, residuals);
@@ -303,7 +337,16 @@ impl Objective<'_> {
                 }
             }
         }
-        part
+    }
+}
+
+impl Part {
+    /// Adds the rows that come next.
+    fn add(&mut self, next: Part) {
+        self.loss += next.loss;
+        self.curvature.extend(next.curvature);
+        f64::add_scaled(1.0, &next.products, &mut self.products);
+        f64::add_scaled(1.0, &next.residuals, &mut self.residuals);
     }
 }
 

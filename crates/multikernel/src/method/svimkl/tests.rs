@@ -50,7 +50,7 @@ fn whole(objective: &Objective<'_>, x: &[f64]) -> (f64, Vec<f64>) {
     let outputs = objective.outputs(&x[objective.layout.samples()], &passes.forward).unwrap();
     let value = objective.value_on_all(x, &outputs);
     let mut gradient = value.gradient;
-    objective.pull(&value.pulls, &passes.backward, &mut gradient).unwrap();
+    objective.pull(&value.pulls.unwrap(), &passes.backward, &mut gradient).unwrap();
     (value.loss, gradient)
 }
 
@@ -113,6 +113,32 @@ fn gradients_are_those_of_differences() {
                         gradient[k]
                     );
                 }
+            });
+        }
+    }
+}
+
+#[test]
+fn one_pass_finds_what_two_find() {
+    let points = random_points(77, 3);
+    for (family, prior) in LAWS {
+        for classes in [2, 3] {
+            let codes: Vec<usize> = (0..77).map(|i| (i * i + i / 3) % classes).collect();
+            with_task(&points, &codes, &KERNELS[..2], |task| {
+                let settings = Settings { family, prior, landmarks: 9, ..SETTINGS };
+                let objective = objective(task, &settings, Clip::default()).unwrap();
+                let passes = Passes::new(&objective).unwrap();
+                let (x, samples) = (random_x(&objective), objective.layout.samples());
+                let outputs = objective.outputs(&x[samples.clone()], &passes.forward).unwrap();
+                let (direction, length) = (x.iter().rev().copied().collect::<Vec<_>>(), 0.7);
+                let to: Vec<f64> = x.iter().zip(&direction).map(|(x, by)| x + length * by).collect();
+                let (along, there, value) =
+                    objective.pass(&to, &outputs, &direction[samples.clone()], length, &passes.forward).unwrap();
+                let (loss, gradient) = whole(&objective, &to);
+                let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-11 * (1.0 + b.abs()));
+                assert!(value.pulls.is_none() && near(&[value.loss], &[loss]) && near(&value.gradient, &gradient));
+                assert!(near(&there, &objective.outputs(&to[samples.clone()], &passes.forward).unwrap()));
+                assert!(near(&along, &objective.outputs(&direction[samples], &passes.forward).unwrap()));
             });
         }
     }
@@ -408,7 +434,7 @@ fn batches_of_an_epoch_add_up_to_the_whole_gradient() {
                 let value = objective.value(&x, batch, &outputs.unwrap(), &at_points.unwrap());
                 let mut gradient = value.gradient;
                 let back = objective.stack.between(&objective.points, &rows).unwrap();
-                objective.pull(&value.pulls, &back, &mut gradient).unwrap();
+                objective.pull(&value.pulls.unwrap(), &back, &mut gradient).unwrap();
                 f64::add_scaled(part, &gradient, &mut sum);
                 seen.extend(rows);
             }

@@ -1,0 +1,316 @@
+//! There and back over the kernels between two sets of points, in one pass.
+
+use std::ops::Range;
+
+use super::core::Element;
+use super::cut::{BLOCK_ROWS, Tile};
+use super::layout::Layout;
+use super::ops::{Either, each_kernel};
+use super::source::{Held, Scratch, Source};
+use super::{Precision, Stack, check};
+use crate::error::{Error, Result};
+use crate::linalg::Matrix;
+use crate::pool::Pool;
+use crate::simd::{Buffer, Real};
+
+/// What one pass found.
+#[derive(Debug)]
+pub(crate) struct Swept<R> {
+    /// `K_m v` vector by vector, row by row, kernel by kernel.
+    pub(crate) outputs: Vec<f64>,
+    /// `sum_m K_m' g_m`, vector by vector.
+    pub(crate) collected: Vec<f64>,
+    /// What was made of the outputs, in the order of the rows.
+    pub(crate) parts: Vec<R>,
+}
+
+/// Rows, and the outputs at them: vector by vector, row by row, kernel by kernel.
+#[derive(Clone, Debug)]
+pub(crate) struct AtRows<'a> {
+    pub(crate) rows: Range<usize>,
+    pub(crate) outputs: &'a [f64],
+}
+
+impl Stack {
+    /// [`Stack::apply`] to V of n_cols x r, and [`Stack::collect`] of the transposed kernels over what `answer` makes of the outputs at
+    /// each row: it is given some rows at a time, one of the parts begun by `begin` and a place for its answer, laid out as the outputs
+    /// are. Each value is computed once for both, which halves the cost where nothing is stored. It is for kernels between two sets of
+    /// points: half of a symmetric stack stands for rows that are not at hand.
+    pub(crate) fn sweep<R: Send>(
+        &self,
+        vectors: &Matrix,
+        pool: &Pool,
+        begin: impl Fn() -> R + Sync,
+        answer: impl Fn(AtRows<'_>, &mut [f64], &mut R) + Sync,
+    ) -> Result<Swept<R>> {
+        check("sweep: vectors", "rows", vectors.n_rows(), self.n_cols())?;
+        if self.cut().symmetric {
+            return Err(Error::input("sweep needs kernels between two sets of points, got those of one set"));
+        }
+        match self.core.precision {
+            Precision::F64 => sweep::<f64, R>(self, vectors, pool, &begin, &answer),
+            Precision::F32 => sweep::<f32, R>(self, vectors, pool, &begin, &answer),
+        }
+    }
+}
+
+/// What some blocks of rows add up to.
+struct Part<R> {
+    /// Block by block.
+    outputs: Vec<f64>,
+    collected: Vec<f64>,
+    made: R,
+}
+
+fn sweep<T: Element, R: Send>(
+    stack: &Stack,
+    vectors: &Matrix,
+    pool: &Pool,
+    begin: &(impl Fn() -> R + Sync),
+    answer: &(impl Fn(AtRows<'_>, &mut [f64], &mut R) + Sync),
+) -> Result<Swept<R>> {
+    let (cut, count, n_kernels) = (stack.cut(), vectors.n_cols(), stack.n_kernels());
+    let vectors = vectors.transposed();
+    let (wanted, places, indices, watch) = (stack.wanted(), stack.places(), stack.indices(), stack.watch());
+    let source: Source<'_, T> = stack.source(&indices, &wanted);
+    let both = Both { layout: &stack.core.layout, places: &places, n_kernels };
+    let blocks = cut.parts();
+    let parts = pool.map(blocks.len(), |part| {
+        let mut found = Part { outputs: vec![], collected: vec![0.0; count * cut.n_cols], made: begin() };
+        let (mut scratch, mut held, mut buffers) = (Scratch::default(), vec![], <[Buffer; 2]>::default());
+        let mut pulls = vec![];
+        for block in blocks[part].clone().take_while(|_| watch.go_on()) {
+            let (rows, tiles) = (cut.rows(block), cut.tiles(block).collect::<Vec<_>>());
+            source.hold(block, &tiles, &wanted, &mut scratch, &mut held);
+            let start = found.outputs.len();
+            found.outputs.resize(start + count * rows.len() * n_kernels, 0.0);
+            let outputs = &mut found.outputs[start..];
+            for (tile, held) in source.held(&tiles, &held) {
+                both.forward(tile, &held, &mut buffers, &vectors, outputs);
+            }
+            pulls.clear();
+            pulls.resize(outputs.len(), 0.0);
+            answer(AtRows { rows, outputs }, &mut pulls, &mut found.made);
+            for (tile, held) in source.held(&tiles, &held) {
+                both.backward(tile, &held, &mut buffers, &pulls, &mut found.collected);
+            }
+        }
+        found
+    });
+    watch.result(())?;
+    let mut swept = Swept {
+        outputs: vec![0.0; count * cut.n_rows * n_kernels],
+        collected: vec![0.0; count * cut.n_cols],
+        parts: Vec::with_capacity(parts.len()),
+    };
+    for (part, blocks) in parts.into_iter().zip(blocks) {
+        let mut from = part.outputs.as_slice();
+        for rows in blocks.map(|block| cut.rows(block)) {
+            for c in 0..count {
+                let (here, rest) = from.split_at(rows.len() * n_kernels);
+                swept.outputs[(c * cut.n_rows + rows.start) * n_kernels..][..here.len()].copy_from_slice(here);
+                from = rest;
+            }
+        }
+        f64::add_scaled(1.0, &part.collected, &mut swept.collected);
+        swept.parts.push(part.made);
+    }
+    Ok(swept)
+}
+
+/// Products with the kernels of a tile, in both directions.
+struct Both<'a> {
+    layout: &'a Layout,
+    /// Where each kernel stands among those asked for.
+    places: &'a [Vec<usize>],
+    n_kernels: usize,
+}
+
+impl Both<'_> {
+    fn forward<T: Real>(
+        &self,
+        tile: &Tile,
+        held: &Held<'_, T>,
+        buffers: &mut [Buffer; 2],
+        vectors: &Matrix,
+        outputs: &mut [f64],
+    ) {
+        let asked = |m: usize| !self.places[m].is_empty();
+        each_kernel(self.layout, held, buffers, asked, |m, values| {
+            for (v, vector) in vectors.rows().enumerate().filter(|_| asked(m)) {
+                let products = values.products(tile, &vector[tile.cols.clone()]);
+                for (i, product) in products.into_iter().take(tile.rows.len()).enumerate() {
+                    for &place in &self.places[m] {
+                        outputs[(v * tile.rows.len() + i) * self.n_kernels + place] += product;
+                    }
+                }
+            }
+        });
+    }
+
+    fn backward<T: Real>(
+        &self,
+        tile: &Tile,
+        held: &Held<'_, T>,
+        buffers: &mut [Buffer; 2],
+        pulls: &[f64],
+        collected: &mut [f64],
+    ) {
+        let (n_rows, n_kernels) = (tile.rows.len(), self.n_kernels);
+        let asked = |m: usize| !self.places[m].is_empty();
+        let n_cols = collected.len() / (pulls.len() / (n_rows * n_kernels).max(1)).max(1);
+        each_kernel(self.layout, held, buffers, asked, |m, values| {
+            for (v, out) in collected.chunks_exact_mut(n_cols.max(1)).enumerate().filter(|_| asked(m)) {
+                let mut weights = [0.0; BLOCK_ROWS];
+                for (weight, pulls) in weights.iter_mut().zip(pulls[v * n_rows * n_kernels..].chunks_exact(n_kernels)) {
+                    *weight = self.places[m].iter().map(|&place| pulls[place]).sum();
+                }
+                values.add_rows(tile, weights, &mut out[tile.cols.clone()]);
+            }
+        });
+    }
+}
+
+impl<T: Real> Either<'_, T> {
+    fn products(&self, tile: &Tile, with: &[f64]) -> [f64; BLOCK_ROWS] {
+        match self {
+            Either::Stored(values) => products(values, tile, with),
+            Either::Wide(values) => products(values, tile, with),
+        }
+    }
+
+    fn add_rows(&self, tile: &Tile, weights: [f64; BLOCK_ROWS], out: &mut [f64]) {
+        match self {
+            Either::Stored(values) => add_rows(values, tile, weights, out),
+            Either::Wide(values) => add_rows(values, tile, weights, out),
+        }
+    }
+}
+
+/// The inner product of each row of a tile with a vector.
+fn products<T: Real>(values: &[T], tile: &Tile, with: &[f64]) -> [f64; BLOCK_ROWS] {
+    let (mut products, width) = ([0.0; BLOCK_ROWS], with.len());
+    let row = |i: usize| &values[i * width..(i + 1) * width];
+    let fours = tile.rows.len() / 4 * 4;
+    for i in (0..fours).step_by(4) {
+        products[i..i + 4].copy_from_slice(&T::dot_four(std::array::from_fn(|k| row(i + k)), with));
+    }
+    for (product, row) in products.iter_mut().zip(values.chunks_exact(width)).skip(fours) {
+        *product = T::dot(row, with);
+    }
+    products
+}
+
+/// `out += sum_i weights_i row_i` over the rows of a tile.
+fn add_rows<T: Real>(values: &[T], tile: &Tile, weights: [f64; BLOCK_ROWS], out: &mut [f64]) {
+    let width = out.len();
+    let row = |i: usize| &values[i * width..(i + 1) * width];
+    let fours = tile.rows.len() / 4 * 4;
+    for i in (0..fours).step_by(4) {
+        T::add_four(std::array::from_fn(|k| weights[i + k]), std::array::from_fn(|k| row(i + k)), out);
+    }
+    for (weight, row) in weights.into_iter().zip(values.chunks_exact(width)).skip(fours) {
+        T::add_scaled(weight, row, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dist::Rng;
+    use crate::kernel::Kernel;
+    use crate::stack::{Building, Storage};
+
+    fn uniform(n_rows: usize, n_cols: usize, seed: u64) -> Matrix {
+        let mut rng = Rng::new(seed, 0);
+        Matrix::from_fn(n_rows, n_cols, |_, _| rng.uniform() - 0.5)
+    }
+
+    /// What is answered to an output: nothing linear, and another for each row.
+    fn answer_to(row: usize, output: f64) -> f64 {
+        (row % 5) as f64 - output * output
+    }
+
+    fn swept(stack: &Stack, vectors: &Matrix, threads: usize) -> (Vec<f64>, Vec<f64>, Vec<usize>) {
+        let pool = Pool::new(threads).unwrap();
+        let n_kernels = stack.n_kernels();
+        let found =
+            stack.sweep(vectors, &pool, Vec::new, |AtRows { rows, outputs }, answers, seen: &mut Vec<usize>| {
+                for (k, (answer, &output)) in answers.iter_mut().zip(outputs).enumerate() {
+                    *answer = answer_to(rows.start + k / n_kernels % rows.len(), output);
+                }
+                seen.extend(rows);
+            });
+        let found = found.unwrap();
+        (found.outputs, found.collected, found.parts.into_iter().flatten().collect())
+    }
+
+    /// Both products with the kernels written out.
+    fn expected(stack: &Stack, vectors: &Matrix) -> (Vec<f64>, Vec<f64>) {
+        let (n, m) = (stack.n_rows(), stack.n_cols());
+        let all = |n: usize| (0..n).collect::<Vec<_>>();
+        let written: Vec<Matrix> = (0..stack.n_kernels()).map(|k| stack.block(k, &all(n), &all(m)).unwrap()).collect();
+        let (mut outputs, mut collected) = (vec![], vec![0.0; vectors.n_cols() * m]);
+        for c in 0..vectors.n_cols() {
+            for i in 0..n {
+                for kernel in &written {
+                    let output = (0..m).map(|j| kernel.get(i, j) * vectors.get(j, c)).sum();
+                    outputs.push(output);
+                    (0..m).for_each(|j| collected[c * m + j] += kernel.get(i, j) * answer_to(i, output));
+                }
+            }
+        }
+        (outputs, collected)
+    }
+
+    #[test]
+    fn one_pass_is_both_products_with_the_kernels_written_out() {
+        let few: Vec<Kernel> =
+            ["gaussian(1)", "gaussian(2)", "gaussian(0.5) centred", "polynomial(2)", "linear raw on [1]"]
+                .iter()
+                .map(|text| text.parse().unwrap())
+                .collect();
+        let widths = (1..40).map(|w| format!("gaussian({})", 0.2 * f64::from(w)).parse().unwrap());
+        let many: Vec<Kernel> = widths.chain(few.clone()).collect();
+        let pool = Pool::new(2).unwrap();
+        let near = |a: &[f64], b: &[f64]| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-11 * (1.0 + b.abs()))
+        };
+        for (n, m, kernels) in [(1, 1, &few), (21, 4, &few), (600, 290, &few), (40, 9, &many)] {
+            for precision in [Precision::F64, Precision::F32] {
+                let of = |storage| {
+                    let building = Building { storage, precision, ..Building::new(&pool) };
+                    let stack = Stack::train(&uniform(n, 3, 4), kernels, &building).unwrap();
+                    let rows: Vec<usize> = (0..n).rev().collect();
+                    let points: Vec<usize> = (0..m).map(|j| j * n / m).collect();
+                    stack.between(&rows, &points).unwrap()
+                };
+                let (tiled, packed) = (of(Storage::Tiled), of(Storage::Packed));
+                // All kernels, and some of them, one twice.
+                for pick in [(0..kernels.len()).collect::<Vec<_>>(), vec![2, 0, 2]] {
+                    let (tiled, packed) = (tiled.pick(&pick).unwrap(), packed.pick(&pick).unwrap());
+                    for count in [1, 3] {
+                        let vectors = uniform(m, count, 5);
+                        let (outputs, collected, seen) = swept(&tiled, &vectors, 1);
+                        let right = expected(&tiled, &vectors);
+                        assert!(
+                            near(&outputs, &right.0) && near(&collected, &right.1),
+                            "{n} {m} {precision:?} {count}"
+                        );
+                        assert!(seen.iter().copied().eq(0..n));
+                        assert_eq!(swept(&tiled, &vectors, 3), (outputs.clone(), collected.clone(), seen.clone()));
+                        assert_eq!(swept(&packed, &vectors, 1), (outputs, collected, seen));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn kernels_of_one_set_are_refused() {
+        let pool = Pool::new(1).unwrap();
+        let stack = Stack::train(&uniform(4, 2, 1), &["linear".parse().unwrap()], &Building::new(&pool)).unwrap();
+        let told = stack.sweep(&uniform(4, 1, 2), &pool, || (), |_, _, ()| {}).unwrap_err().to_string();
+        assert!(told.contains("two sets of points"), "{told}");
+    }
+}
