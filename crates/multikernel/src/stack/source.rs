@@ -174,21 +174,30 @@ impl<'a, T: Real> Source<'a, T> {
         for tile in tiles {
             let (values, rest) = std::mem::take(&mut left).split_at_mut(n_slots * tile.len());
             left = rest;
+            if let Values::Computed(computed) = &self.values {
+                computed.tile(self.layout, tile, wanted, scratch, values);
+                continue;
+            }
             self.each(block, tile, wanted, scratch, |held| {
                 for slot in held.slots() {
-                    values[slot * tile.len()..(slot + 1) * tile.len()].copy_from_slice(held.slot(slot));
+                    let place = self.layout.place(slot);
+                    values[place * tile.len()..(place + 1) * tile.len()].copy_from_slice(held.slot(slot));
                 }
             });
         }
     }
 
     /// The tiles of a block with what [`Source::hold`] kept of them.
-    pub(super) fn held<'k>(&self, tiles: &'k [Tile], kept: &'k [T]) -> impl Iterator<Item = (&'k Tile, Held<'k, T>)> {
+    pub(super) fn held<'k>(
+        &'k self,
+        tiles: &'k [Tile],
+        kept: &'k [T],
+    ) -> impl Iterator<Item = (&'k Tile, Held<'k, T>)> {
         let (n_slots, mut left) = (self.layout.slots.len(), kept);
         tiles.iter().map(move |tile| {
             let (values, rest) = left.split_at(n_slots * tile.len());
             left = rest;
-            (tile, Held { values, n: tile.len(), slots: 0..n_slots, spread: None })
+            (tile, Held { values, n: tile.len(), slots: 0..n_slots, spread: Some(self.layout) })
         })
     }
 
@@ -216,21 +225,26 @@ impl<'a, T: Real> Source<'a, T> {
     /// Fills the store of one block: all slots of its tiles, one tile after the other.
     pub(super) fn fill(&self, block: usize, scratch: &mut Scratch<T>, mut out: &mut [T]) {
         let Values::Computed(computed) = &self.values else { return };
-        let n_slots = self.layout.slots.len();
+        let (n_slots, all) = (self.layout.slots.len(), vec![true; self.layout.batches.len()]);
         for tile in self.cut.tiles(block) {
             let (values, rest) = std::mem::take(&mut out).split_at_mut(n_slots * tile.len());
             out = rest;
-            let mut places: Vec<&mut [T]> = values.chunks_exact_mut(tile.len()).collect();
-            for batch in &self.layout.batches {
-                let at = |slot| std::mem::take(&mut places[self.layout.place(slot)]);
-                let mut values: Vec<&mut [T]> = batch.slots.clone().map(at).collect();
-                computed.batch(self.layout, &tile, batch, scratch, &mut values);
-            }
+            computed.tile(self.layout, &tile, &all, scratch, values);
         }
     }
 }
 
 impl Computed {
+    /// All slots of the wanted batches in a tile, as they lie in a store.
+    fn tile<T: Real>(&self, layout: &Layout, tile: &Tile, wanted: &[bool], scratch: &mut Scratch<T>, values: &mut [T]) {
+        let mut places: Vec<&mut [T]> = values.chunks_exact_mut(tile.len()).collect();
+        for (batch, _) in layout.batches.iter().zip(wanted).filter(|(_, wanted)| **wanted) {
+            let at = |slot| std::mem::take(&mut places[layout.place(slot)]);
+            let mut values: Vec<&mut [T]> = batch.slots.clone().map(at).collect();
+            self.batch(layout, tile, batch, scratch, &mut values);
+        }
+    }
+
     /// The values of one batch, for points that have or lack views.
     fn batch<T: Real>(
         &self,
