@@ -29,7 +29,7 @@ pub(super) struct Problem<'a> {
     pub(super) settings: &'a Settings,
     /// Functions x N: +1 for rows of the function's class, else -1.
     pub(super) sign: Matrix,
-    /// The margin asked for, times the sign. It is 1, but for tests that take the margin as data.
+    /// The margin asked for, times the sign; tests take it as data.
     pub(super) margin: Matrix,
     /// See [`State`](super::chain::State).
     pub(super) scale: f64,

@@ -35,7 +35,8 @@ const KEPT: usize = 100;
 ///
 /// Functions `f_c = g_c + b_c` are Gaussian processes with the combined kernel `H = sum_m w_m K_m` and one variance (prior=gp),
 /// the kernel weights w have a Dirichlet prior, and rows pull functions towards the margin by the pseudo-likelihood
-/// `exp(-2 max(1 - delta f, 0))`, normal given one more scale lambda per row. A sweep moves (w, nu) with the functions integrated
+/// `exp(-2 max(1 - delta f, 0))`, normal given one more scale lambda per row; with C > 2 classes, for rows of a function's own class
+/// C - 1 stands in place of the 1 (prior=gp). A sweep moves (w, nu) with the functions integrated
 /// out, then functions, then scales. Classes share the weights; two classes are one function. Several chains run side by side and
 /// share each pass over the kernels.
 ///
@@ -107,7 +108,7 @@ impl Method for Bm3kl {
             stack: task.stack()?,
             pool: task.pool,
             settings: &settings,
-            margin: sides.clone(),
+            margin: margins(&sides, settings.prior),
             sign: sides,
             scale: state.scale,
             fixed: state.fixed.as_ref(),
@@ -179,6 +180,19 @@ impl Method for Bm3kl {
         let (warnings, facts) = (warnings(&settings, &state), facts(&settings, &state, sample.temperature));
         Ok(Sampled::new(sample, warnings, facts))
     }
+}
+
+/// The margins that rows are held to, times their signs, for each function (rows of the result as of `sides`).
+///
+/// One function for two classes asks for 1 on both sides, as published. Each of C functions has but one row in C on its side: at 1 the loss, whose
+/// width is given, takes what they say for noise, and functions come out too smooth. So rows of the own class are asked for C - 1 and all
+/// others for 1, the code of Lee, Lin and Wahba (2004), which sums to zero over the functions and is the same for C = 2.
+fn margins(sides: &Matrix, prior: Prior) -> Matrix {
+    let own = match (prior, sides.n_rows()) {
+        (Prior::Gp, n_functions) if n_functions > 2 => (n_functions - 1) as f64,
+        _ => 1.0,
+    };
+    Matrix::from_fn(sides.n_rows(), sides.n_cols(), |c, i| if sides.get(c, i) > 0.0 { own } else { -1.0 })
 }
 
 /// Refuses what would not fit: of each chain the kernel and the factors where a move begins and where it ends.

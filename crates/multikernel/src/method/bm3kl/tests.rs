@@ -576,6 +576,22 @@ fn draws_agree_with_an_independent_reference_under_the_published_prior() {
 }
 
 #[test]
+fn margins_of_more_than_two_classes_sum_to_zero() {
+    for n_functions in [1, 3, 4, 10] {
+        let sides = Matrix::from_fn(n_functions, 20, |c, i| if i % n_functions.max(2) == c { 1.0 } else { -1.0 });
+        let margins = super::margins(&sides, Prior::Gp);
+        assert!(margins.data().iter().zip(sides.data()).all(|(margin, side)| margin * side >= 1.0));
+        if n_functions == 1 {
+            assert_eq!(margins, sides);
+        } else {
+            assert!((0..20).all(|i| margins.column(i).iter().sum::<f64>() == 0.0), "{margins:?}");
+        }
+        // As published.
+        assert_eq!(super::margins(&sides, Prior::Paper), sides);
+    }
+}
+
+#[test]
 fn planted_kernel_is_found() {
     let mut rng = Rng::new(41, 0);
     let rows: Vec<[f64; 2]> = (0..60).map(|_| [normal(&mut rng), normal(&mut rng)]).collect();
