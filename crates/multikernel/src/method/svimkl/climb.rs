@@ -127,8 +127,7 @@ impl Objective<'_> {
         let slope = f64::dot(&fit.gradient, &direction);
         let reach = direction[self.layout.means().start..].iter().fold(0.0, |most: f64, value| most.max(value.abs()));
         let first = (FARTHEST / reach).min(1.0);
-        let (along, look) = self.first_look(fit, &direction, first, passes)?;
-        let mut last = look;
+        let (along, mut last) = self.first_look(fit, &direction, first, passes)?;
         let found = search((fit.losses[taken], slope), first, |length| {
             if length != last.length {
                 last = self.look(fit, &direction, &along, length);

@@ -180,12 +180,13 @@ fn begin(task: &Task<'_>, settings: &Settings) -> Result<Fit> {
     objective.begin(x, outputs, &Passes::new(&objective)?)
 }
 
-/// A combined kernel, its square, the curvature and its factor must fit beside the kernels.
+/// A combined kernel, its square, the curvature and its factor must fit beside the kernels, and what each thread holds of them in a pass.
 fn fits_memory(task: &Task<'_>, settings: &Settings) -> Result<()> {
     let (n, m) = (task.n_samples() as u64, settings.points(task.n_samples()) as u64);
     let stack = task.stack()?;
     let outputs = 8 * n * (stack.n_kernels() * positive_classes(task.labels).len()) as u64;
-    let need = (3 * n * m + 3 * m * m + outputs).saturating_mul(8);
+    let held = 8 * m * (stack.n_kernels() * task.pool.n_threads()) as u64;
+    let need = (3 * n * m + 3 * m * m + outputs + held).saturating_mul(8);
     let limit = stack.room();
     if need <= limit || settings.ascent {
         return Ok(());
