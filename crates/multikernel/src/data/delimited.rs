@@ -651,6 +651,9 @@ mod tests {
             ("a,kind,id\n1,p,s1\n", None, ["s1", "a", "kind", "ids: column 'id'; label: the last column, 'kind'"]),
             // Only a first column without name is row names.
             ("a,,y\n1,2,p\n", None, ["-", "a x2", "y", ""]),
+            // Beside a label, y is a coordinate.
+            ("x,y,label\n1,2,p\n", None, ["-", "x y", "label", ""]),
+            ("x,y,Class\n1,2,p\n", None, ["-", "x y", "Class", ""]),
         ] {
             assert_eq!(read(text, id), expected.map(str::to_string).into(), "{text:?}");
         }

@@ -229,9 +229,9 @@ impl Columns<'_> {
         (0..self.n).find(|&j| self.name(j).is_some_and(|name| is_one_of(name, known)) && is_free(j))
     }
 
-    /// The first of the free columns that is called like a label.
+    /// The first of the free columns that is called like a label; `y` only where none has a longer name, beside which it is a coordinate.
     pub(super) fn known_label(&self, is_free: impl Fn(usize) -> bool) -> Option<usize> {
-        self.known(label_names(self.options), is_free)
+        self.known(&LABEL_NAMES[..3], &is_free).or_else(|| self.known(label_names(self.options), is_free))
     }
 
     /// The first of the free columns that is called like ids.
