@@ -829,7 +829,7 @@ mod tests {
         };
         let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
         assert_eq!(read("a,Class,b\n1,p,2\n", None), pair("p", "a b"));
-        assert_eq!(read("y,b,label\n1,2,3\n", None), pair("1", "b label"));
+        assert_eq!(read("y,b,label\n1,2,3\n", None), pair("3", "y b"));
         assert_eq!(read("a,b,c\n1,2,p\n", None), pair("p", "a b"));
         assert_eq!(read("a,b,c\np,2,3\n", Some("a")), pair("p", "b c"));
         assert_eq!(read("a,b,c\n1,p,3\n", Some("1")), pair("p", "a c"));
