@@ -239,7 +239,8 @@ impl Core {
     fn pays(&self, need: u64) -> bool {
         let n_columns = self.right().features().n_cols();
         let of_group: Vec<usize> = self.layout.groups.iter().map(|group| group.columns.count(n_columns)).collect();
-        cost::pays(&self.layout, &of_group, self.precision, need)
+        let tile = self.cut.len() as f64 / self.cut.n_tiles().max(1) as f64;
+        cost::pays(&self.layout, &of_group, self.precision, need, tile)
     }
 
     /// Stores the values if that is wanted, allowed and worth it.

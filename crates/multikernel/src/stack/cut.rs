@@ -60,6 +60,11 @@ impl Cut {
             .map(move |start| Tile { rows: rows.clone(), cols: start..(start + TILE_COLS).min(width) })
     }
 
+    /// Number of tiles.
+    pub(super) fn n_tiles(&self) -> usize {
+        (0..self.n_blocks()).map(|block| self.width(block).div_ceil(TILE_COLS)).sum()
+    }
+
     /// Entries before this block.
     pub(super) fn start(&self, block: usize) -> usize {
         match block.checked_sub(1) {

@@ -11,6 +11,10 @@ use super::layout::{Batch, Layout, Step};
 use super::points::Sides;
 use crate::simd::{Buffer, MOST_RAISES, Real};
 
+/// Bytes of stored values that are handed out together, unless a single batch has more: what an operation with several results
+/// reads again for each of them then still is in the second-level cache.
+const RUN_BYTES: usize = 256 << 10;
+
 /// The values of one view of a stack.
 pub(super) struct Source<'a, T> {
     pub(super) layout: &'a Layout,
@@ -137,10 +141,11 @@ impl<'a, T: Real> Source<'a, T> {
         let batches = &self.layout.batches;
         let mut next = 0;
         while let Some(begin) = (next..batches.len()).find(|&b| wanted[b]) {
-            let run = (begin..batches.len()).find(|&b| !wanted[b]).unwrap_or(batches.len());
+            let most = RUN_BYTES / (tile.len() * T::BYTES).max(1);
+            let joins = |b: usize| wanted[b] && batches[b].slots.end - batches[begin].slots.start <= most;
             next = match &self.values {
                 // Neighbours in the store are read together.
-                Values::Stored(_) => run,
+                Values::Stored(_) => (begin + 1..batches.len()).find(|&b| !joins(b)).unwrap_or(batches.len()),
                 _ => begin + 1,
             };
             let slots = batches[begin].slots.start..batches[next - 1].slots.end;

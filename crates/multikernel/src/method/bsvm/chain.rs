@@ -4,7 +4,7 @@ use crate::dist::{Rng, half_gig, normal};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, dot};
 use crate::pool::Pool;
-use crate::simd::{exp, ln};
+use crate::simd::{decay_into, exp, ln};
 use crate::solve::cholesky::Cholesky;
 
 /// The part of the kernel that is noise of each row alone, so that equal rows do no harm.
@@ -92,7 +92,8 @@ impl Target<'_> {
         for i in 0..n {
             let from = &self.distances.row(i)[..=i];
             let row = &mut prior.row_mut(i)[..=i];
-            row.iter_mut().zip(from).for_each(|(k, d)| *k = amplitude * exp(-rate * d) + BIAS_VARIANCE);
+            decay_into(rate, from, row);
+            row.iter_mut().for_each(|k| *k = amplitude * *k + BIAS_VARIANCE);
             row[i] += amplitude * JITTER;
         }
         prior

@@ -100,8 +100,14 @@ impl Problem<'_> {
     fn curvature(&self, now: &Point, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<(Vec<f64>, Cholesky)> {
         let n = now.f.len();
         let roots: Vec<f64> = now.f.iter().map(|&f| (sigmoid(f) * sigmoid(-f)).sqrt()).collect();
-        let mut matrix = Matrix::from_fn(n, n, |i, j| self.amplitude * roots[i] * self.kernel.get(i, j) * roots[j]);
-        (0..n).for_each(|i| matrix.set(i, i, matrix.get(i, i) + 1.0));
+        let mut matrix = Matrix::zeros(n, n);
+        // What is above the diagonal is not read.
+        for i in 0..n {
+            let (row, left) = (&mut matrix.row_mut(i)[..=i], self.amplitude * roots[i]);
+            let entries = self.kernel.row(i).iter().zip(&roots);
+            row.iter_mut().zip(entries).for_each(|(out, (value, right))| *out = left * value * right);
+            row[i] += 1.0;
+        }
         Ok((roots, Cholesky::new(matrix, pool, stop)?))
     }
 
