@@ -1,9 +1,10 @@
 //! Where the chains stand, and what they drew.
 
+use super::distinct::Distinct;
 use super::settings::{Prior, Sampler, Settings};
 use crate::dist::{Rng, ln_gamma, normal};
 use crate::error::Result;
-use crate::file::{Codec, Record};
+use crate::file::{Cache, Codec, Record};
 use crate::linalg::Matrix;
 use crate::record;
 use crate::simd::{exp, exps, ln};
@@ -210,7 +211,15 @@ pub struct State {
     pub(super) scale: f64,
     pub(super) chains: Vec<Latent>,
     pub(super) traces: Vec<Trace>,
-    /// weights=uniform: the one combined kernel there is.
+    pub(super) ground: Cache<Ground>,
+}
+
+/// What all sweeps stand on.
+#[derive(Clone, Debug)]
+pub(super) struct Ground {
+    /// Which rows are which points.
+    pub(super) distinct: Distinct,
+    /// weights=uniform: the one combined kernel there is, between points.
     pub(super) fixed: Option<Matrix>,
 }
 
@@ -234,6 +243,12 @@ impl Codec for State {
             chains.push(Latent::decode(&record.take_record(&format!("chain{k}")))?);
             traces.push(Trace::decode(&record.take_record(&format!("trace{k}")))?);
         }
-        Ok(State { sweeps: record.take("sweeps")?, scale: record.take("scale")?, chains, traces, fixed: None })
+        Ok(State {
+            sweeps: record.take("sweeps")?,
+            scale: record.take("scale")?,
+            chains,
+            traces,
+            ground: Cache::default(),
+        })
     }
 }

@@ -3,9 +3,10 @@
 //!
 //! Given the scales of the loss, `t = delta (1 + lambda)` is normal around the function with variances lambda, so
 //! `t ~ N(0, S)` with `S = nu (H + j I) + tau 11' + diag(lambda)` (prior=gp) or `S = H diag(nu) H + tau 11' + diag(lambda)`
-//! (prior=paper), H the combined kernel.
+//! (prior=paper), H the combined kernel. Under prior=gp these are matrices of distinct points, which rows share; n of them, N rows.
 
 use super::chain::Latent;
+use super::distinct::{Distinct, Seen};
 use super::settings::{Prior, Settings};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, dot};
@@ -33,7 +34,9 @@ pub(super) struct Problem<'a> {
     pub(super) margin: Matrix,
     /// See [`State`](super::chain::State).
     pub(super) scale: f64,
-    /// The combined kernel of uniform weights, where they are not learned.
+    /// Which rows are which points; under prior=paper each has a sample weight of its own, and is one.
+    pub(super) distinct: &'a Distinct,
+    /// The combined kernel of uniform weights between points, where they are not learned.
     pub(super) fixed: Option<&'a Matrix>,
     pub(super) stop: &'a (dyn Fn() -> bool + Sync),
 }
@@ -53,7 +56,7 @@ pub(super) struct Point {
     pub(super) by_weight: Vec<f64>,
     /// Its slope in `log nu`, which all functions share.
     pub(super) by_log_nu: Vec<f64>,
-    /// The combined kernel, scaled.
+    /// The combined kernel between points, scaled; under prior=gp on and below its diagonal.
     pub(super) kernel: Matrix,
     pub(super) parts: Vec<Part>,
 }
@@ -86,7 +89,7 @@ impl Problem<'_> {
     pub(super) fn jitter(&self) -> f64 {
         match self.stack.precision() {
             Precision::F64 => JITTER,
-            Precision::F32 => JITTER + JITTER_OF_ROUNDING * self.n() as f64,
+            Precision::F32 => JITTER + JITTER_OF_ROUNDING * self.distinct.n() as f64,
         }
     }
 
@@ -100,13 +103,18 @@ impl Problem<'_> {
         self.margin.row(c).iter().zip(lambda).map(|(margin, lambda)| margin + lambda).collect()
     }
 
+    /// What all rows say of one function, point by point.
+    pub(super) fn seen(&self, latent: &Latent, c: usize) -> Seen {
+        self.distinct.seen(&self.target(latent, c), latent.lambda.row(c))
+    }
+
     /// The pool for work inside one of `n` tasks that run side by side.
     pub(super) fn inner_pool(&self, n: usize) -> Result<&Pool> {
         if n >= self.pool.n_threads() { Pool::alone() } else { Ok(self.pool) }
     }
 
     /// The likelihood at each place; `None` where a matrix is not positive definite. Two passes over the kernels for all
-    /// places with slopes, one without; N^3 operations per place and function with slopes, a third without (prior=gp).
+    /// places with slopes, one without; n^3 operations per place and function with slopes, a third without (prior=gp).
     pub(super) fn evaluate(&self, places: &[Place<'_>], slopes: bool) -> Result<Vec<Option<Point>>> {
         let kernels = self.combine(places)?;
         let combined = kernels.iter().map(|kernel| self.packed(kernel)).collect::<Result<Vec<_>>>()?;
@@ -125,7 +133,7 @@ impl Problem<'_> {
                 let (parts, matrices): (Vec<Vec<Part>>, Vec<Option<Matrix>>) = chunks.into_iter().unzip();
                 let mut sum = None;
                 matrices.into_iter().flatten().for_each(|matrix| add(&mut sum, matrix, self.settings.prior));
-                sums.extend(sum);
+                sums.extend(sum.map(|sum| self.distinct.spread(sum)));
                 Point::of(kernel, parts.into_iter().flatten().collect())
             }));
         }
@@ -145,7 +153,9 @@ impl Problem<'_> {
             return Ok(places.iter().map(|_| fixed.clone()).collect());
         }
         let weights = |m: usize, k: usize| self.scale * places[k].weights[m];
-        self.stack.combine(&Matrix::from_fn(self.stack.n_kernels(), places.len(), weights), self.pool)
+        let weights = Matrix::from_fn(self.stack.n_kernels(), places.len(), weights);
+        let kernels = self.stack.combine(&weights, self.pool)?;
+        Ok(kernels.into_iter().map(|kernel| self.distinct.pick(kernel)).collect())
     }
 
     fn packed<'k>(&self, kernel: &'k Matrix) -> Result<Combined<'k>> {
@@ -191,21 +201,21 @@ impl Problem<'_> {
         sum: &mut Option<Matrix>,
         pool: &Pool,
     ) -> Result<Part> {
-        let (tau, lambda) = (self.settings.tau, place.latent.lambda.row(c));
+        let (tau, n, Seen { t, lambda, rest }) = (self.settings.tau, self.distinct.n(), self.seen(place.latent, c));
         let nu = exp(place.log_nu[0]);
         let diagonal: Vec<f64> = lambda.iter().map(|lambda| nu * self.jitter() + lambda).collect();
         let factor = Cholesky::of_sum(kernel, nu, tau, &diagonal, pool, self.stop)?;
-        let mut part = Part::new(factor, self.target(place.latent, c))?;
+        let mut part = Part::new(factor, &t, rest)?;
         if slopes {
             let mut inverse = part.factor.lower_of_inverse(pool, self.stop)?;
-            part.diagonal = (0..self.n()).map(|i| inverse.get(i, i)).collect();
+            part.diagonal = (0..n).map(|i| inverse.get(i, i)).collect();
             let al = &part.solved;
-            let fit = dot(al, &self.target(place.latent, c))
+            let fit = dot(al, &t)
                 - tau * al.iter().sum::<f64>().powi(2)
-                - al.iter().zip(lambda).map(|(a, l)| a * a * l).sum::<f64>();
+                - al.iter().zip(&lambda).map(|(a, l)| a * a * l).sum::<f64>();
             // 1' S^-1 1, the squared length of L^-1 1.
-            let ones = part.factor.half_solve(&Matrix::from_fn(self.n(), 1, |_, _| 1.0))?;
-            let size = self.n() as f64 - tau * dot(ones.data(), ones.data()) - dot(&part.diagonal, lambda);
+            let ones = part.factor.half_solve(&Matrix::from_fn(n, 1, |_, _| 1.0))?;
+            let size = n as f64 - tau * dot(ones.data(), ones.data()) - dot(&part.diagonal, &lambda);
             part.by_log_nu = 0.5 * (fit - size);
             if self.settings.learned {
                 let half = 0.5 * nu;
@@ -231,7 +241,7 @@ impl Problem<'_> {
     ) -> Result<Part> {
         let (lambda, nu) = (place.latent.lambda.row(c), place.latent.nu.row(c));
         let factor = Cholesky::of_square(rows, nu, self.settings.tau, lambda, pool, self.stop)?;
-        let mut part = Part::new(factor, self.target(place.latent, c))?;
+        let mut part = Part::new(factor, &self.target(place.latent, c), 0.0)?;
         if slopes {
             let inverse = part.factor.inverse(pool, self.stop)?;
             part.diagonal = (0..self.n()).map(|i| inverse.get(i, i)).collect();
@@ -264,11 +274,10 @@ fn add(sum: &mut Option<Matrix>, matrix: Matrix, prior: Prior) {
 }
 
 impl Part {
-    /// From S, factored, and t: `log N(t; 0, S)` without its constant.
-    fn new(factor: Cholesky, t: Vec<f64>) -> Result<Part> {
-        let n = t.len();
-        let solved = factor.solve(&Matrix::from_vec(n, 1, t.clone())?)?.into_data();
-        let likelihood = -0.5 * (dot(&t, &solved) + factor.log_determinant());
+    /// From S, factored, and t: `log N(t; 0, S)` without its constant, and the rest of the likelihood of what rows say.
+    fn new(factor: Cholesky, t: &[f64], rest: f64) -> Result<Part> {
+        let solved = factor.solve(&Matrix::from_vec(t.len(), 1, t.to_vec())?)?.into_data();
+        let likelihood = -0.5 * (dot(t, &solved) + factor.log_determinant()) + rest;
         Ok(Part { factor, solved, diagonal: vec![], likelihood, by_log_nu: 0.0 })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::chain::{Draw, Latent};
 use super::density::{Part, Point, Problem};
+use super::distinct::Seen;
 use super::hmc::{log_prior, no_density};
 use super::settings::Prior;
 use crate::dist::{Rng, gamma, half_gig, ln_normal_cdf, normal};
@@ -62,7 +63,7 @@ pub(super) fn update(
 fn root(problem: &Problem<'_>, kernel: &Matrix, pool: &Pool) -> Result<Cholesky> {
     // Beside the loss a Gram matrix that is a little less than positive semi-definite goes unnoticed; here it does not.
     for more in [1.0, 10.0, 100.0, 1000.0] {
-        let diagonal = vec![more * problem.jitter(); problem.n()];
+        let diagonal = vec![more * problem.jitter(); problem.distinct.n()];
         match Cholesky::of_sum(kernel, 1.0, 0.0, &diagonal, pool, problem.stop) {
             Err(Error::NotDefinite { .. }) => {}
             factor => return factor,
@@ -81,8 +82,8 @@ fn log_posterior(problem: &Problem<'_>, latent: &Latent, point: &Point) -> f64 {
         + latent.nu.data().iter().map(shrunk).sum::<f64>()
 }
 
-/// What a function says of each row that its `t` has not seen: normal with mean `t_i - al_i / (S^-1)_ii` and variance
-/// `1 / (S^-1)_ii - lambda_i`.
+/// What a function says of each row that its `t` has not seen. From all other points, normal with mean `t_i - al_i / (S^-1)_ii`
+/// and variance `1 / (S^-1)_ii - lambda_i`; other rows of the same point come beside.
 fn leave_out(
     problem: &Problem<'_>,
     latent: &Latent,
@@ -94,16 +95,20 @@ fn leave_out(
     let computed;
     let diagonal = if part.diagonal.is_empty() {
         let inverse = part.factor.lower_of_inverse(pool, problem.stop)?;
-        computed = (0..problem.n()).map(|i| inverse.get(i, i)).collect();
+        computed = (0..problem.distinct.n()).map(|i| inverse.get(i, i)).collect();
         &computed
     } else {
         &part.diagonal
     };
-    let (t, s) = (problem.target(latent, c), problem.settings.rate().sqrt());
+    let (t, lambda, s) = (problem.target(latent, c), latent.lambda.row(c), problem.settings.rate().sqrt());
+    let seen = problem.seen(latent, c);
+    let points = diagonal.iter().zip(&part.solved).zip(seen.t.iter().zip(&seen.lambda));
+    let others: Vec<(f64, f64)> = points
+        .map(|((diagonal, al), (t, lambda))| (t - al / diagonal, (1.0 / diagonal - lambda).max(LEAST_LAMBDA)))
+        .collect();
     draw.surprise.resize(problem.n(), 0.0);
-    for (i, diagonal) in diagonal.iter().enumerate() {
-        let mean = t[i] - part.solved[i] / diagonal;
-        let variance = (1.0 / diagonal - latent.lambda.get(c, i)).max(LEAST_LAMBDA);
+    for (i, others) in problem.distinct.at_rows(others).into_iter().enumerate() {
+        let (mean, variance) = problem.distinct.beside(i, others, &t, lambda);
         let gap = problem.sign.get(c, i) * (problem.margin.get(c, i) - mean);
         draw.held_out.push(mean);
         draw.surprise[i] -= ln_expected_loss(gap, variance, s);
@@ -121,7 +126,7 @@ pub(super) fn ln_expected_loss(mean: f64, variance: f64, s: f64) -> f64 {
 }
 
 /// A function of the posterior from one of the prior, f0 (Matheron's rule): `q = S^-1 (t - f0 - sqrt(lambda) z)`, and the
-/// function at the training rows, `t - sqrt(lambda) z - lambda q`, in which nothing cancels however small lambda is.
+/// function at all points, `t - sqrt(lambda) z - lambda q`, in which nothing cancels however small lambda is.
 fn correction(
     problem: &Problem<'_>,
     latent: &Latent,
@@ -130,12 +135,11 @@ fn correction(
     f0: &[f64],
     rng: &mut Rng,
 ) -> Result<(Vec<f64>, Vec<f64>)> {
-    let lambda = latent.lambda.row(c);
-    let t = problem.target(latent, c);
-    let noisy: Vec<f64> = t.iter().zip(lambda).map(|(t, lambda)| t - lambda.sqrt() * normal(rng)).collect();
-    let rest = noisy.iter().zip(f0).map(|(t, f0)| t - f0).collect();
-    let q = part.factor.solve(&Matrix::from_vec(problem.n(), 1, rest)?)?.into_data();
-    let f = noisy.iter().zip(lambda).zip(&q).map(|((t, lambda), q)| t - lambda * q).collect();
+    let Seen { t, lambda, .. } = problem.seen(latent, c);
+    let noisy: Vec<f64> = t.iter().zip(&lambda).map(|(t, lambda)| t - lambda.sqrt() * normal(rng)).collect();
+    let rest: Vec<f64> = noisy.iter().zip(f0).map(|(t, f0)| t - f0).collect();
+    let q = part.factor.solve(&Matrix::from_vec(rest.len(), 1, rest)?)?.into_data();
+    let f = noisy.iter().zip(&lambda).zip(&q).map(|((t, lambda), q)| t - lambda * q).collect();
     Ok((q, f))
 }
 
@@ -150,16 +154,17 @@ fn gaussian(
     rng: &mut Rng,
     draw: &mut Draw,
 ) -> Result<Vec<f64>> {
-    let (n, tau) = (problem.n(), problem.settings.tau);
+    let (n, tau) = (problem.distinct.n(), problem.settings.tau);
     let nu = exp(latent.log_nu[0]);
     let z: Vec<f64> = (0..n).map(|_| nu.sqrt() * normal(rng)).collect();
     let bias = tau.sqrt() * normal(rng);
     let f0: Vec<f64> = root.multiply_lower(&z).iter().map(|g| g + bias).collect();
     let (_, f) = correction(problem, latent, part, c, &f0, rng)?;
-    let coef = part.solved.iter().map(|al| problem.scale * nu * al);
-    draw.coef.row_mut(c).iter_mut().zip(coef).for_each(|(out, value)| *out = value);
+    // The first row of a point stands for all.
+    let row = draw.coef.row_mut(c);
+    problem.distinct.first().iter().zip(&part.solved).for_each(|(&i, al)| row[i] = problem.scale * nu * al);
     draw.bias.push(tau * part.solved.iter().sum::<f64>());
-    Ok(f)
+    Ok(problem.distinct.at_rows(f))
 }
 
 /// prior=paper: a draw of `(a, b)`, then of the variances of a.

@@ -2,6 +2,7 @@
 
 mod chain;
 mod density;
+mod distinct;
 mod gibbs;
 mod hmc;
 mod model;
@@ -12,9 +13,9 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
-use chain::State;
-use chain::{Latent, Trace};
+use chain::{Ground, Latent, State, Trace};
 use density::Problem;
+use distinct::Distinct;
 pub use model::Sampled;
 use model::{HeldOut, Sample};
 use settings::{PARAMS, Prior, Sampler, Settings};
@@ -23,6 +24,7 @@ use sweep::{Moment, sweep};
 use super::weighted::{misfit, signs};
 use crate::dist::Rng;
 use crate::error::{Error, Result};
+use crate::file::Cache;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::run::{About, Control, Method, Needs, Params, Progress, Task};
@@ -50,7 +52,10 @@ const KEPT: usize = 100;
 /// `prior=paper sampler=paper gamma0=100` is the published sampler (its `tau` is 1e-4, by the text a variance, by a formula a
 /// precision; ours is a variance). Its chains do not agree, and a warning says so.
 ///
-/// Cost of a sweep: chains (leapfrog + 1) (2 passes over the kernels shared by all chains, and N^3 operations per function).
+/// Rows that no kernel tells apart are one point of a function (prior=gp): there are as many rows in its matrices as distinct ones.
+///
+/// Cost of a sweep: chains (leapfrog + 1) (2 passes over the kernels shared by all chains, and n^3 operations per function for n
+/// distinct rows).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bm3kl;
 
@@ -80,7 +85,7 @@ impl Method for Bm3kl {
             scale: scale(task)?,
             chains: (0..settings.chains).map(begin).collect(),
             traces: vec![Trace::default(); settings.chains],
-            fixed: None,
+            ground: Cache::default(),
         })
     }
 
@@ -98,11 +103,7 @@ impl Method for Bm3kl {
     fn step(&self, task: &Task<'_>, params: &Params, state: &mut State, control: &Control) -> Result<Progress> {
         let settings = Settings::new(params)?;
         let stop = || control.stop().is_some();
-        if !settings.learned && state.fixed.is_none() {
-            let n_kernels = task.stack()?.n_kernels();
-            let even = Matrix::from_fn(n_kernels, 1, |_, _| state.scale / n_kernels as f64);
-            state.fixed = Some(task.stack()?.combine(&even, task.pool)?.remove(0));
-        }
+        let ground = state.ground.get_or_make(|| ground(task, &settings, state.scale))?;
         let sides = signs(task.labels).transposed();
         let problem = Problem {
             stack: task.stack()?,
@@ -111,7 +112,8 @@ impl Method for Bm3kl {
             margin: margins(&sides, settings.prior),
             sign: sides,
             scale: state.scale,
-            fixed: state.fixed.as_ref(),
+            distinct: &ground.distinct,
+            fixed: ground.fixed.as_ref(),
             stop: &stop,
         };
         let mut chains = state.chains.clone();
@@ -180,6 +182,18 @@ impl Method for Bm3kl {
         let (warnings, facts) = (warnings(&settings, &state), facts(&settings, &state, sample.temperature));
         Ok(Sampled::new(sample, warnings, facts))
     }
+}
+
+/// Which rows are distinct, and the combined kernel of uniform weights if there is no other: one pass over the kernels.
+fn ground(task: &Task<'_>, settings: &Settings, scale: f64) -> Result<Ground> {
+    let n_kernels = task.stack()?.n_kernels();
+    let even = Matrix::from_fn(n_kernels, 1, |_, _| scale / n_kernels as f64);
+    let mean = task.stack()?.combine(&even, task.pool)?.remove(0);
+    let distinct = match settings.prior {
+        Prior::Gp => Distinct::of(&mean),
+        Prior::Paper => Distinct::each(mean.n_rows()),
+    };
+    Ok(Ground { fixed: (!settings.learned).then(|| distinct.pick(mean)), distinct })
 }
 
 /// The margins that rows are held to, times their signs, for each function (rows of the result as of `sides`).

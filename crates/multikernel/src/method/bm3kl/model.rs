@@ -63,17 +63,20 @@ impl Sampled {
     pub(super) fn new(sample: Sample, warnings: Vec<String>, facts: Vec<(String, String)>) -> Sampled {
         let n_draws = sample.weights.n_rows().max(1) as f64;
         let mean = (0..sample.weights.n_cols()).map(|m| sample.weights.column(m).iter().sum::<f64>() / n_draws);
+        // Of rows that are one point only the first has coefficients.
+        let counts = |i: &usize| sample.coef.row(*i).iter().any(|&coef| coef != 0.0);
+        let points: Vec<usize> = (0..sample.coef.n_rows()).filter(counts).collect();
         let mut sampled = Sampled {
             present: sample.present,
             n_classes: sample.n_classes,
-            points: (0..sample.coef.n_rows()).collect(),
             n_chains: sample.n_chains,
             mean: mean.collect(),
             weights: sample.weights,
             log_nu: sample.log_nu,
             log_posterior: sample.log_posterior,
             kept_weights: sample.kept_weights,
-            coef: sample.coef,
+            coef: sample.coef.select_rows(&points),
+            points,
             bias: sample.bias,
             temperature: sample.temperature,
             eta: sample.eta,

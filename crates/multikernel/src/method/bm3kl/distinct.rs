@@ -1,0 +1,160 @@
+//! Rows that no kernel tells apart: one point of a Gaussian process, seen as often as there are rows.
+//!
+//! Functions are equal at equal rows, so matrices are as large as there are points, not rows, and nothing is singular for rows
+//! that come twice.
+
+use crate::linalg::Matrix;
+use crate::simd::ln;
+
+/// Which rows are which points.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Distinct {
+    /// The first row of each point, in ascending order.
+    first: Vec<usize>,
+    /// The point of each row.
+    of_row: Vec<usize>,
+    /// Points of several rows, with these.
+    repeated: Vec<(usize, Vec<usize>)>,
+}
+
+/// What the rows of each point say of a function, as one row with this target and this scale would.
+pub(super) struct Seen {
+    pub(super) t: Vec<f64>,
+    pub(super) lambda: Vec<f64>,
+    /// What the rows of a point say of one another: the rest of the log-likelihood, without its constant.
+    pub(super) rest: f64,
+}
+
+impl Distinct {
+    /// Each of n rows is a point.
+    pub(super) fn each(n: usize) -> Distinct {
+        Distinct { first: (0..n).collect(), of_row: (0..n).collect(), repeated: vec![] }
+    }
+
+    /// From the mean of all kernels. If it does not tell two rows apart, no kernel does: squared distances `k(i, i) + k(j, j) -
+    /// 2 k(i, j)` of positive semi-definite kernels are never below 0, so they cannot make up for one another. Cost: N^2 looks.
+    pub(super) fn of(mean: &Matrix) -> Distinct {
+        let n = mean.n_rows();
+        let mut found = Distinct { first: vec![], of_row: vec![], repeated: vec![] };
+        let mut rows: Vec<Vec<usize>> = vec![];
+        for i in 0..n {
+            let near = |&j: &usize| mean.get(i, j) == mean.get(i, i) && mean.get(i, j) == mean.get(j, j);
+            // Whole rows are compared for kernels that are not what they should be.
+            let same = found.first.iter().position(|j| near(j) && mean.row(i) == mean.row(*j));
+            let point = same.unwrap_or(rows.len());
+            if point == rows.len() {
+                found.first.push(i);
+                rows.push(vec![]);
+            }
+            rows[point].push(i);
+            found.of_row.push(point);
+        }
+        found.repeated = rows.into_iter().enumerate().filter(|(_, rows)| rows.len() > 1).collect();
+        found
+    }
+
+    /// Number of points.
+    pub(super) fn n(&self) -> usize {
+        self.first.len()
+    }
+
+    /// The first row of each point.
+    pub(super) fn first(&self) -> &[usize] {
+        &self.first
+    }
+
+    /// Targets and scales of all rows, put together by point: given the function, the sum of normal densities is one in the mean
+    /// of the targets, weighted by one over the scales.
+    pub(super) fn seen(&self, t: &[f64], lambda: &[f64]) -> Seen {
+        let of_first = |values: &[f64]| self.first.iter().map(|&i| values[i]).collect();
+        let mut seen = Seen { t: of_first(t), lambda: of_first(lambda), rest: 0.0 };
+        for (point, rows) in &self.repeated {
+            let (mean, variance) = together(rows.iter().map(|&i| (t[i], lambda[i])));
+            let miss = |&i: &usize| (t[i] - mean) * (t[i] - mean) / lambda[i] + ln(lambda[i]);
+            seen.rest -= 0.5 * (rows.iter().map(miss).sum::<f64>() - ln(variance));
+            (seen.t[*point], seen.lambda[*point]) = (mean, variance);
+        }
+        seen
+    }
+
+    /// What the other rows of a row's point say beside `(mean, variance)`, what all other points say of it.
+    pub(super) fn beside(&self, i: usize, said: (f64, f64), t: &[f64], lambda: &[f64]) -> (f64, f64) {
+        let point = self.repeated.binary_search_by_key(&self.of_row[i], |(point, _)| *point);
+        let rows = point.map_or(&[][..], |at| &self.repeated[at].1);
+        if rows.is_empty() {
+            return said;
+        }
+        together(rows.iter().filter(|&&j| j != i).map(|&j| (t[j], lambda[j])).chain([said]))
+    }
+
+    /// Values of points, at each row.
+    pub(super) fn at_rows<T: Copy>(&self, values: Vec<T>) -> Vec<T> {
+        if self.repeated.is_empty() {
+            return values;
+        }
+        self.of_row.iter().map(|&point| values[point]).collect()
+    }
+
+    /// A symmetric matrix of rows, between points: what is on and below the diagonal.
+    pub(super) fn pick(&self, matrix: Matrix) -> Matrix {
+        if self.repeated.is_empty() {
+            return matrix;
+        }
+        let mut picked = Matrix::zeros(self.n(), self.n());
+        for (a, &i) in self.first.iter().enumerate() {
+            let (to, from) = (&mut picked.row_mut(a)[..=a], matrix.row(i));
+            to.iter_mut().zip(&self.first).for_each(|(to, &j)| *to = from[j]);
+        }
+        picked
+    }
+
+    /// The other way: a matrix of points on and below its diagonal, at the first rows of the points; zero elsewhere.
+    pub(super) fn spread(&self, matrix: Matrix) -> Matrix {
+        if self.repeated.is_empty() {
+            return matrix;
+        }
+        let mut spread = Matrix::zeros(self.of_row.len(), self.of_row.len());
+        for (a, &i) in self.first.iter().enumerate() {
+            let (to, from) = (spread.row_mut(i), &matrix.row(a)[..=a]);
+            from.iter().zip(&self.first).for_each(|(from, &j)| to[j] = *from);
+        }
+        spread
+    }
+}
+
+/// Mean and variance of a product of normal densities.
+fn together(said: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
+    let (mut sum, mut precision) = (0.0, 0.0);
+    for (mean, variance) in said {
+        sum += mean / variance;
+        precision += 1.0 / variance;
+    }
+    (sum / precision, 1.0 / precision)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_rows_are_one_point_and_others_are_not() {
+        let rows = [1.0, 2.0, 1.0, 2.0 + 1e-9, 1.0, 2.0];
+        let kernel = |i: usize, j: usize| f64::exp(-f64::abs(rows[i] - rows[j]));
+        let found = Distinct::of(&Matrix::from_fn(6, 6, kernel));
+        assert_eq!((found.first(), &found.of_row[..]), (&[0, 1, 3][..], &[0, 1, 0, 2, 0, 1][..]));
+        assert_eq!(found.repeated, [(0, vec![0, 2, 4]), (1, vec![1, 5])]);
+        assert_eq!(found.at_rows(vec![5.0, 6.0, 7.0]), [5.0, 6.0, 5.0, 7.0, 5.0, 6.0]);
+        let square = Matrix::from_fn(6, 6, |i, j| (10 * i.max(j) + i.min(j)) as f64);
+        let picked = found.pick(square.clone());
+        assert_eq!((picked.get(1, 0), picked.get(2, 1), picked.get(2, 2)), (10.0, 31.0, 33.0));
+        let spread = found.spread(picked);
+        assert_eq!((spread.get(3, 1), spread.get(3, 2), spread.get(5, 0)), (31.0, 0.0, 0.0));
+        // No row is like another where one kernel tells all apart.
+        let found = Distinct::of(&Matrix::from_fn(6, 6, |i, j| kernel(i, j) + if i == j { 0.5 } else { 0.0 }));
+        assert_eq!(found, Distinct::each(6));
+        assert_eq!(found.pick(square.clone()), square);
+        // A matrix of ones and zeros that is no kernel: rows 0 and 1 have the same entries between them, and no others.
+        let odd = Matrix::from_vec(3, 3, vec![1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0]).unwrap();
+        assert_eq!(Distinct::of(&odd), Distinct::each(3));
+    }
+}
