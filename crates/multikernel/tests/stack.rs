@@ -205,20 +205,24 @@ fn zero_row_under_a_unit_diagonal_gives_a_zero_row_and_a_note() {
     assert_eq!(stack.notes(), ["1 of 6 rows are zero on the columns of linear: their kernel rows are zero"]);
 }
 
-/// Every operation on the whole stack, on a view, on a resample and between different points.
-fn results(stack: &Stack, pool: &Pool) -> Vec<Matrix> {
+/// The whole stack, a view, a resample and different points.
+fn views_of(stack: &Stack) -> [Stack; 5] {
     let n = stack.n_rows();
     let (view, resample): (Vec<usize>, Vec<usize>) =
         ((0..n).rev().step_by(2).collect(), (0..n).map(|i| i * i % 7).collect());
-    let views = [
+    [
         stack.clone(),
         stack.view(&view).unwrap(),
         stack.view(&resample).unwrap().view(&view).unwrap(),
         stack.between(&view, &resample).unwrap(),
         stack.between(&resample, &(0..n).collect::<Vec<_>>()).unwrap(),
-    ];
+    ]
+}
+
+/// Every operation on some views.
+fn results(views: &[Stack], pool: &Pool) -> Vec<Matrix> {
     let mut all = vec![];
-    for stack in &views {
+    for stack in views {
         let (n, c, p) = (stack.n_rows(), stack.n_cols(), stack.n_kernels());
         all.extend(stack.combine(&random(p, 3, 30), pool).unwrap());
         let (u, v, full) = (random(n, 2, 31), random(c, 2, 32), random(n, c, 33));
@@ -263,12 +267,40 @@ fn every_operation_has_the_same_bits_stored_or_computed_on_any_number_of_threads
             let building = Building { storage, precision, ..Building::new(&pool) };
             let stack = Stack::train(&points, &everything(), &building).unwrap();
             assert_eq!(stack.bytes() > 0, storage == Storage::Packed);
-            results(&stack, &pool)
+            results(&views_of(&stack), &pool)
         };
         let one = run(1, Storage::Packed);
         for (n_threads, storage) in [(1, Storage::Tiled), (2, Storage::Packed), (3, Storage::Tiled)] {
             assert!(run(n_threads, storage) == one, "{n_threads} threads, {storage:?}, {precision:?}");
         }
+    }
+}
+
+#[test]
+fn compact_views_have_the_bits_of_views_and_no_more_values() {
+    let points = random(277, 5, 20);
+    for (precision, storage) in
+        [(Precision::F64, Storage::Packed), (Precision::F32, Storage::Packed), (Precision::F64, Storage::Tiled)]
+    {
+        let pool = Pool::new(2).unwrap();
+        let building = Building { storage, precision, ..Building::new(&pool) };
+        let stack = Stack::train(&points, &everything(), &building).unwrap();
+        let views = views_of(&stack);
+        let compact: Vec<Stack> = views.iter().map(|view| view.compact(&pool).unwrap()).collect();
+        assert!(results(&compact, &pool) == results(&views, &pool), "{precision:?}, {storage:?}");
+        let again = [
+            compact[1].view(&[5, 70, 5, 9]).unwrap(),
+            compact[1].view(&[5, 70, 5, 9]).unwrap().compact(&pool).unwrap(),
+        ];
+        assert_eq!(results(&again[..1], &pool), results(&again[1..], &pool));
+        let packed = storage == Storage::Packed;
+        assert_eq!(compact[1].bytes() < stack.bytes() / 3, packed);
+        assert_eq!(compact[1].centring(), stack.centring());
+        // As much as the stack and one result take: a view stays one.
+        let memory = Some(stack.bytes() + 8 * 277 * 277);
+        let limited = Stack::train(&points, &everything(), &Building { memory, ..building }).unwrap();
+        let view = limited.view(&(0..270).collect::<Vec<_>>()).unwrap();
+        assert_eq!(view.compact(&pool).unwrap().bytes(), limited.bytes());
     }
 }
 

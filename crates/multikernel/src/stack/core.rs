@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::kernel::{Base, Kernel};
 use crate::linalg::{Matrix, zeroed};
-use crate::pool::{Spare, keep};
+use crate::pool::{Pool, Spare, keep};
 use crate::simd::{Real, skip_to_line};
 
 /// What all views of a stack share.
@@ -266,6 +266,45 @@ impl Core {
         Ok(self)
     }
 
+    /// Whether all values may be stored while so many bytes are in use.
+    pub(super) fn fits_beside(&self, used: u64) -> bool {
+        self.memory.is_none_or(|limit| self.stored_bytes().saturating_add(used) <= limit)
+    }
+
+    /// Stores the values of a source of the same shape; false where the system has no memory for them.
+    pub(super) fn copy<T: Element>(&mut self, source: &Source<'_, T>, pool: &Pool, watch: &Watch<'_>) -> Result<bool> {
+        let (cut, n_slots) = (self.cut, self.layout.slots.len());
+        let Some(mut values) = room::<T>(cut.len() * n_slots + SLACK, &self.spare) else {
+            return Ok(false);
+        };
+        let skip = skip_to_line(&values);
+        let blocks = self.blocks(&mut values[skip..]);
+        let all = vec![true; self.layout.batches.len()];
+        pool.each(blocks, |(block, mut out): (usize, &mut [T])| {
+            let mut scratch = Scratch::default();
+            for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
+                let (values, rest) = std::mem::take(&mut out).split_at_mut(n_slots * tile.len());
+                out = rest;
+                source.copy_tile(block, &tile, &all, &mut scratch, values);
+            }
+        });
+        watch.result(())?;
+        self.store = T::into_store(values);
+        Ok(true)
+    }
+
+    /// The blocks of a store, each with its number.
+    fn blocks<'v, T>(&self, mut rest: &'v mut [T]) -> Vec<(usize, &'v mut [T])> {
+        let n_slots = self.layout.slots.len();
+        let cut = |block: usize| {
+            let size = (self.cut.start(block + 1) - self.cut.start(block)) * n_slots;
+            let (values, after) = std::mem::take(&mut rest).split_at_mut(size);
+            rest = after;
+            (block, values)
+        };
+        (0..self.cut.n_blocks()).map(cut).collect()
+    }
+
     fn fill<T: Element>(&mut self, need: u64, building: &Building<'_>) -> Result<()> {
         let refuse = |limit: u64| {
             self.refusal(format!("the kernel stack of {} kernels", self.layout.kernels.len()), need, limit)
@@ -288,15 +327,8 @@ impl Core {
         let wanted = vec![true; self.layout.groups.len()];
         let source: Source<'_, T> = Source::computed(self, self.cut, &rows, &cols, &wanted);
         let counter = Counter::new(building, self.cut.len());
-        let mut blocks = vec![];
         let skip = skip_to_line(&values);
-        let mut rest = &mut values[skip..];
-        for block in 0..self.cut.n_blocks() {
-            let size = (self.cut.start(block + 1) - self.cut.start(block)) * n_slots;
-            let (values, after) = std::mem::take(&mut rest).split_at_mut(size);
-            rest = after;
-            blocks.push((block, values));
-        }
+        let blocks = self.blocks(&mut values[skip..]);
         building.pool.each(blocks, |(block, values): (usize, &mut [T])| {
             if !counter.stopped() {
                 source.fill(block, &mut Scratch::default(), values);

@@ -400,6 +400,29 @@ impl Stack {
         Ok(Stack { rows, cols, ..self.clone() })
     }
 
+    /// The same with the values of a view copied out of the store it looks into: for many passes, which then read them in a row and
+    /// do not look for each. The same stack where nothing is stored, where it shows all points, or where memory does not
+    /// allow a copy. One pass.
+    ///
+    /// ```
+    /// use multikernel::{Matrix, Pool, stack::{Building, Stack, Storage}};
+    /// let pool = Pool::new(1)?;
+    /// let points = Matrix::from_vec(3, 1, vec![1.0, 2.0, 3.0])?;
+    /// let building = Building { storage: Storage::Packed, ..Building::new(&pool) };
+    /// let view = Stack::train(&points, &["linear raw".parse()?], &building)?.view(&[2, 0])?.compact(&pool)?;
+    /// assert_eq!(view.unfold(&pool)?.data(), [9.0, 3.0, 3.0, 1.0]);
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn compact(&self, pool: &Pool) -> Result<Stack> {
+        let is_view = !(self.rows.is_all() && self.cols.is_all());
+        if !is_view || matches!(self.core.store, Store::Nowhere) {
+            return Ok(self.clone());
+        }
+        let copied = in_precision!(self, copied(self, pool))?;
+        let (rows, cols) = (Selection::All(self.n_rows()), Selection::All(self.n_cols()));
+        Ok(copied.map_or_else(|| self.clone(), |core| Stack { core: Arc::new(core), rows, cols, ..self.clone() }))
+    }
+
     /// The stack of some of the kernels, in the given order, without copying: what is not picked costs nothing, but for a
     /// few kernels that are computed together with one that is.
     pub fn pick(&self, kernels: &[usize]) -> Result<Stack> {
@@ -544,6 +567,21 @@ impl Stack {
             None => Source::computed(core, cut, rows, cols, &core.layout.groups_of(wanted)),
         }
     }
+}
+
+/// A store of what a view shows, unless memory does not allow it.
+fn copied<T: Element>(stack: &Stack, pool: &Pool) -> Result<Option<Core>> {
+    let (indices, watch) = (stack.indices(), stack.watch());
+    let all = vec![true; stack.core.layout.batches.len()];
+    let source: Source<'_, T> = stack.source(&indices, &all);
+    let mut core = stack.core.of_points(stack.cut(), Points::default(), None);
+    core.centring.clone_from(&stack.core.centring);
+    core.notes.clone_from(&stack.core.notes);
+    let used = stack.core.stored_bytes();
+    if !core.fits_beside(used) || !core.copy(&source, pool, &watch)? {
+        return Ok(None);
+    }
+    Ok(Some(core))
 }
 
 fn check(what: &str, side: &str, found: usize, needed: usize) -> Result<()> {

@@ -183,13 +183,25 @@ impl<'a, T: Real> Source<'a, T> {
                 computed.tile(self.layout, tile, wanted, scratch, values);
                 continue;
             }
-            self.each(block, tile, wanted, scratch, |held| {
-                for slot in held.slots() {
-                    let place = self.layout.place(slot);
-                    values[place * tile.len()..(place + 1) * tile.len()].copy_from_slice(held.slot(slot));
-                }
-            });
+            self.copy_tile(block, tile, wanted, scratch, values);
         }
+    }
+
+    /// Copies all slots of the wanted batches in a tile to where they lie in a store.
+    pub(super) fn copy_tile(
+        &self,
+        block: usize,
+        tile: &Tile,
+        wanted: &[bool],
+        scratch: &mut Scratch<T>,
+        values: &mut [T],
+    ) {
+        self.each(block, tile, wanted, scratch, |held| {
+            for slot in held.slots() {
+                let place = self.layout.place(slot);
+                values[place * tile.len()..(place + 1) * tile.len()].copy_from_slice(held.slot(slot));
+            }
+        });
     }
 
     /// The tiles of a block with what [`Source::hold`] kept of them.

@@ -8,6 +8,7 @@ use crate::file::{Cache, Codec, Record};
 use crate::linalg::Matrix;
 use crate::record;
 use crate::simd::{exp, exps, ln};
+use crate::stack::Stack;
 
 record! {
     /// What a chain moves. One row of a matrix per function: one for two classes, else one per class.
@@ -219,6 +220,8 @@ pub struct State {
 pub(super) struct Ground {
     /// Which rows are which points.
     pub(super) distinct: Distinct,
+    /// The kernels between points.
+    pub(super) stack: Stack,
     /// weights=uniform: the one combined kernel there is, between points.
     pub(super) fixed: Option<Matrix>,
 }

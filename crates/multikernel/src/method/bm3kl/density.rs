@@ -25,6 +25,7 @@ const CHUNK: usize = 4;
 
 /// The data of a run.
 pub(super) struct Problem<'a> {
+    /// The kernels between points.
     pub(super) stack: &'a Stack,
     pub(super) pool: &'a Pool,
     pub(super) settings: &'a Settings,
@@ -56,7 +57,7 @@ pub(super) struct Point {
     pub(super) by_weight: Vec<f64>,
     /// Its slope in `log nu`, which all functions share.
     pub(super) by_log_nu: Vec<f64>,
-    /// The combined kernel between points, scaled; under prior=gp on and below its diagonal.
+    /// The combined kernel between points, scaled.
     pub(super) kernel: Matrix,
     pub(super) parts: Vec<Part>,
 }
@@ -133,7 +134,7 @@ impl Problem<'_> {
                 let (parts, matrices): (Vec<Vec<Part>>, Vec<Option<Matrix>>) = chunks.into_iter().unzip();
                 let mut sum = None;
                 matrices.into_iter().flatten().for_each(|matrix| add(&mut sum, matrix, self.settings.prior));
-                sums.extend(sum.map(|sum| self.distinct.spread(sum)));
+                sums.extend(sum);
                 Point::of(kernel, parts.into_iter().flatten().collect())
             }));
         }
@@ -153,9 +154,7 @@ impl Problem<'_> {
             return Ok(places.iter().map(|_| fixed.clone()).collect());
         }
         let weights = |m: usize, k: usize| self.scale * places[k].weights[m];
-        let weights = Matrix::from_fn(self.stack.n_kernels(), places.len(), weights);
-        let kernels = self.stack.combine(&weights, self.pool)?;
-        Ok(kernels.into_iter().map(|kernel| self.distinct.pick(kernel)).collect())
+        self.stack.combine(&Matrix::from_fn(self.stack.n_kernels(), places.len(), weights), self.pool)
     }
 
     fn packed<'k>(&self, kernel: &'k Matrix) -> Result<Combined<'k>> {

@@ -95,30 +95,13 @@ impl Distinct {
         self.of_row.iter().map(|&point| values[point]).collect()
     }
 
-    /// A symmetric matrix of rows, between points: what is on and below the diagonal.
-    pub(super) fn pick(&self, matrix: Matrix) -> Matrix {
-        if self.repeated.is_empty() {
-            return matrix;
+    /// Values of rows, added up at each point.
+    pub(super) fn summed(&self, values: &[f64]) -> Vec<f64> {
+        let mut sums: Vec<f64> = self.first.iter().map(|&i| values[i]).collect();
+        for (point, rows) in &self.repeated {
+            sums[*point] = rows.iter().map(|&i| values[i]).sum();
         }
-        let mut picked = Matrix::zeros(self.n(), self.n());
-        for (a, &i) in self.first.iter().enumerate() {
-            let (to, from) = (&mut picked.row_mut(a)[..=a], matrix.row(i));
-            to.iter_mut().zip(&self.first).for_each(|(to, &j)| *to = from[j]);
-        }
-        picked
-    }
-
-    /// The other way: a matrix of points on and below its diagonal, at the first rows of the points; zero elsewhere.
-    pub(super) fn spread(&self, matrix: Matrix) -> Matrix {
-        if self.repeated.is_empty() {
-            return matrix;
-        }
-        let mut spread = Matrix::zeros(self.of_row.len(), self.of_row.len());
-        for (a, &i) in self.first.iter().enumerate() {
-            let (to, from) = (spread.row_mut(i), &matrix.row(a)[..=a]);
-            from.iter().zip(&self.first).for_each(|(from, &j)| to[j] = *from);
-        }
-        spread
+        sums
     }
 }
 
@@ -144,15 +127,10 @@ mod tests {
         assert_eq!((found.first(), &found.of_row[..]), (&[0, 1, 3][..], &[0, 1, 0, 2, 0, 1][..]));
         assert_eq!(found.repeated, [(0, vec![0, 2, 4]), (1, vec![1, 5])]);
         assert_eq!(found.at_rows(vec![5.0, 6.0, 7.0]), [5.0, 6.0, 5.0, 7.0, 5.0, 6.0]);
-        let square = Matrix::from_fn(6, 6, |i, j| (10 * i.max(j) + i.min(j)) as f64);
-        let picked = found.pick(square.clone());
-        assert_eq!((picked.get(1, 0), picked.get(2, 1), picked.get(2, 2)), (10.0, 31.0, 33.0));
-        let spread = found.spread(picked);
-        assert_eq!((spread.get(3, 1), spread.get(3, 2), spread.get(5, 0)), (31.0, 0.0, 0.0));
+        assert_eq!(found.summed(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0]), [21.0, 34.0, 8.0]);
         // No row is like another where one kernel tells all apart.
         let found = Distinct::of(&Matrix::from_fn(6, 6, |i, j| kernel(i, j) + if i == j { 0.5 } else { 0.0 }));
         assert_eq!(found, Distinct::each(6));
-        assert_eq!(found.pick(square.clone()), square);
         // A matrix of ones and zeros that is no kernel: rows 0 and 1 have the same entries between them, and no others.
         let odd = Matrix::from_vec(3, 3, vec![1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0]).unwrap();
         assert_eq!(Distinct::of(&odd), Distinct::each(3));

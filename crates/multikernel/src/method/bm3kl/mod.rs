@@ -106,7 +106,7 @@ impl Method for Bm3kl {
         let ground = state.ground.get_or_make(|| ground(task, &settings, state.scale))?;
         let sides = signs(task.labels).transposed();
         let problem = Problem {
-            stack: task.stack()?,
+            stack: &ground.stack,
             pool: task.pool,
             settings: &settings,
             margin: margins(&sides, settings.prior),
@@ -184,16 +184,19 @@ impl Method for Bm3kl {
     }
 }
 
-/// Which rows are distinct, and the combined kernel of uniform weights if there is no other: one pass over the kernels.
+/// Which rows are distinct, the kernels between them, and the combined kernel if it is always the same: a pass or two.
 fn ground(task: &Task<'_>, settings: &Settings, scale: f64) -> Result<Ground> {
-    let n_kernels = task.stack()?.n_kernels();
-    let even = Matrix::from_fn(n_kernels, 1, |_, _| scale / n_kernels as f64);
-    let mean = task.stack()?.combine(&even, task.pool)?.remove(0);
+    let stack = task.stack()?;
+    let even = Matrix::from_fn(stack.n_kernels(), 1, |_, _| scale / stack.n_kernels() as f64);
+    let mean = |stack: &Stack| Ok::<_, Error>(stack.combine(&even, task.pool)?.remove(0));
     let distinct = match settings.prior {
-        Prior::Gp => Distinct::of(&mean),
-        Prior::Paper => Distinct::each(mean.n_rows()),
+        Prior::Gp => Distinct::of(&mean(stack)?),
+        Prior::Paper => Distinct::each(stack.n_rows()),
     };
-    Ok(Ground { fixed: (!settings.learned).then(|| distinct.pick(mean)), distinct })
+    let of_points = distinct.n() < stack.n_rows();
+    let stack = if of_points { stack.view(distinct.first())?.compact(task.pool)? } else { stack.clone() };
+    let fixed = if settings.learned { None } else { Some(mean(&stack)?) };
+    Ok(Ground { distinct, stack, fixed })
 }
 
 /// The margins that rows are held to, times their signs, for each function (rows of the result as of `sides`).

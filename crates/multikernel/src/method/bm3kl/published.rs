@@ -21,7 +21,10 @@ pub(super) fn update(
 ) -> Result<()> {
     // M = R a', R = delta (lambda + zeta) / lambda; a is the coefficient of the scaled kernels, as the slopes are.
     // Written out: as factors it would cost a product per function for each entry of each tile.
-    let slope = |(latent, draw): (&Latent, &Draw)| product(&pull(problem, latent, draw), &draw.coef, problem.pool);
+    let slope = |(latent, draw): (&Latent, &Draw)| {
+        let coef = draw.coef.select_cols(problem.distinct.first());
+        product(&pull(problem, latent, draw).transposed(), &coef, problem.pool)
+    };
     let matrices = latents.iter().zip(draws).map(slope).collect::<Result<Vec<Matrix>>>()?;
     let with: Vec<Symmetric<'_>> = matrices.iter().map(Symmetric::Dense).collect();
     let slopes = problem.stack.project(&with, problem.pool)?;
@@ -31,12 +34,18 @@ pub(super) fn update(
     Ok(())
 }
 
-/// `delta (lambda + zeta) / lambda` for each row (rows) and function (columns).
+/// `delta (lambda + zeta) / lambda` for each function (rows) and point (columns), of all rows of the point.
 fn pull(problem: &Problem<'_>, latent: &Latent, draw: &Draw) -> Matrix {
-    Matrix::from_fn(problem.n(), problem.n_functions(), |i, c| {
-        let lambda = latent.lambda.get(c, i);
-        (problem.sign.get(c, i) * lambda + problem.margin.get(c, i) - draw.functions.get(c, i)) / lambda
-    })
+    let mut pulls = Matrix::zeros(problem.n_functions(), problem.distinct.n());
+    for c in 0..problem.n_functions() {
+        let of_row = |i: usize| {
+            let lambda = latent.lambda.get(c, i);
+            (problem.sign.get(c, i) * lambda + problem.margin.get(c, i) - draw.functions.get(c, i)) / lambda
+        };
+        let rows: Vec<f64> = (0..problem.n()).map(of_row).collect();
+        pulls.row_mut(c).copy_from_slice(&problem.distinct.summed(&rows));
+    }
+    pulls
 }
 
 /// Equations (7) and (8) for every kernel.

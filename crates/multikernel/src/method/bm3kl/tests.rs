@@ -56,6 +56,8 @@ type Make = fn(usize, usize, Settings) -> World;
 /// A problem whose margin can be set.
 struct World {
     stack: Stack,
+    /// Between points.
+    between: Stack,
     pool: Pool,
     settings: Settings,
     sign: Matrix,
@@ -75,7 +77,8 @@ impl World {
             Prior::Gp => Distinct::of(&stack.combine(&even, &pool).unwrap()[0]),
             Prior::Paper => Distinct::each(rows.n_rows()),
         };
-        World { stack, pool, settings, margin: sign.clone(), sign, scale: 1.0, distinct }
+        let between = stack.view(distinct.first()).unwrap().compact(&pool).unwrap();
+        World { stack, between, pool, settings, margin: sign.clone(), sign, scale: 1.0, distinct }
     }
 
     /// Rows 3 and 4 are row 1, row 5 is row 0.
@@ -95,7 +98,7 @@ impl World {
 
     fn problem(&self) -> Problem<'_> {
         Problem {
-            stack: &self.stack,
+            stack: &self.between,
             pool: &self.pool,
             settings: &self.settings,
             sign: self.sign.clone(),
