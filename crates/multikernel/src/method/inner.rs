@@ -89,7 +89,8 @@ fn one_fold(
     let inner = Task { labels: &labels, groups: groups.as_deref(), ..*task };
     match task.input {
         Input::Stack(stack) => {
-            let part = stack.view(&split.train)?;
+            // Looking for each value of a view takes longer than most methods take to learn from it.
+            let part = stack.view(&split.train)?.compact(task.pool)?;
             each_setting(method, settings, &Task { input: Input::Stack(&part), ..inner }, control, |model| {
                 let points: Vec<usize> = model.points().iter().map(|&i| split.train[i]).collect();
                 let cross = stack.between(&split.test, &points)?;

@@ -266,11 +266,6 @@ impl Core {
         Ok(self)
     }
 
-    /// Whether all values may be stored while so many bytes are in use.
-    pub(super) fn fits_beside(&self, used: u64) -> bool {
-        self.memory.is_none_or(|limit| self.stored_bytes().saturating_add(used) <= limit)
-    }
-
     /// Stores the values of a source of the same shape; false where the system has no memory for them.
     pub(super) fn copy<T: Element>(&mut self, source: &Source<'_, T>, pool: &Pool, watch: &Watch<'_>) -> Result<bool> {
         let (cut, n_slots) = (self.cut, self.layout.slots.len());

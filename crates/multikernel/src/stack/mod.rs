@@ -402,7 +402,7 @@ impl Stack {
 
     /// The same with the values of a view copied out of the store it looks into: for many passes, which then read them in a row and
     /// do not look for each. The same stack where nothing is stored, where it shows all points, or where memory does not
-    /// allow a copy. One pass.
+    /// allow as many copies as there are threads, as folds may make them side by side. One pass.
     ///
     /// ```
     /// use multikernel::{Matrix, Pool, stack::{Building, Stack, Storage}};
@@ -577,8 +577,9 @@ fn copied<T: Element>(stack: &Stack, pool: &Pool) -> Result<Option<Core>> {
     let mut core = stack.core.of_points(stack.cut(), Points::default(), None);
     core.centring.clone_from(&stack.core.centring);
     core.notes.clone_from(&stack.core.notes);
-    let used = stack.core.stored_bytes();
-    if !core.fits_beside(used) || !core.copy(&source, pool, &watch)? {
+    let copies = core.stored_bytes().saturating_mul(pool.n_threads() as u64);
+    let need = copies.saturating_add(stack.core.stored_bytes());
+    if core.memory.is_some_and(|limit| need > limit) || !core.copy(&source, pool, &watch)? {
         return Ok(None);
     }
     Ok(Some(core))
