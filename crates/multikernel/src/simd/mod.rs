@@ -9,6 +9,7 @@ mod aligned;
 mod base;
 #[cfg(test)]
 mod double;
+mod eight;
 mod exp;
 mod ln;
 mod profile;
@@ -20,6 +21,7 @@ mod triangular;
 
 pub(crate) use aligned::{Buffer, skip_to_line};
 pub(crate) use base::{Accumulate, LANES, PANEL, ROWS, accumulate, sparse_overlaps, sparse_products};
+pub(crate) use eight::{Eight, add_eight, dot_eight};
 pub(crate) use exp::{decay_into, exp, exps};
 pub(crate) use ln::{ln, ln_of_normal};
 pub(crate) use profile::{COEFFICIENTS, LINE, Line, OCTAVE_BITS, add_moments, add_profile};

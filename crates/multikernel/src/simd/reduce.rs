@@ -4,7 +4,7 @@ use super::exp::{exp, exp_narrow, raise};
 use super::{dispatched, prefetch};
 
 /// Partial sums of an inner product. More than the adders of any processor have in flight.
-const LANES: usize = 16;
+pub(super) const LANES: usize = 16;
 /// Values raised to all their powers at a time.
 const DECAYS: usize = 256;
 /// Most powers of one exponential that [`Real::decays_into`] makes.
@@ -35,8 +35,8 @@ pub(crate) trait Real: Copy + Default + Send + Sync + 'static {
     fn dot_four(values: [&[Self]; 4], with: &[f64]) -> [f64; 4];
 }
 
-/// Bytes ahead of which stored values are asked for: about as far as four streams get while memory answers.
-const AHEAD: usize = 2048;
+/// Bytes ahead of which stored values are asked for: about as far as four or eight streams get while memory answers.
+pub(super) const AHEAD: usize = 2048;
 
 /// Asks for what follows in each of four streams: the processor finds out by itself only within a page.
 #[inline(always)]
@@ -56,7 +56,7 @@ fn step<T: Copy + Into<f64>>(sum: [f64; LANES], values: &[T; LANES], with: &[f64
 
 /// The lanes put together as a tree, after the elements that fill no block.
 #[inline(always)]
-fn finish<T: Copy + Into<f64>>(mut sum: [f64; LANES], rest: &[T], with: &[f64]) -> f64 {
+pub(super) fn finish<T: Copy + Into<f64>>(mut sum: [f64; LANES], rest: &[T], with: &[f64]) -> f64 {
     for (sum, (&value, &with)) in sum.iter_mut().zip(rest.iter().zip(with)) {
         *sum = value.into().mul_add(with, *sum);
     }

@@ -15,7 +15,7 @@ use crate::features::Features;
 use crate::kernel::{Base, Kernel};
 use crate::linalg::{Matrix, zeroed};
 use crate::pool::{Pool, Spare, keep};
-use crate::simd::{Real, skip_to_line};
+use crate::simd::{Eight, skip_to_line};
 
 /// What all views of a stack share.
 pub(super) struct Core {
@@ -67,7 +67,7 @@ pub(super) enum Store {
 const SLACK: usize = 16;
 
 /// A type kernel values can be stored in.
-pub(super) trait Element: Real {
+pub(super) trait Element: Eight {
     fn of(store: &Store) -> Option<&[Self]>;
     fn into_store(values: Vec<Self>) -> Store;
     fn spare(spare: &Spare) -> MutexGuard<'_, Vec<Vec<Self>>>;

@@ -14,7 +14,7 @@ pub(super) const MANY: usize = 32;
 /// Slots computed together: few enough for the second-level cache, enough to share a base quantity.
 const BATCH: usize = 8;
 /// Slots an operation takes at a time.
-const STREAMS: usize = 4;
+pub(super) const STREAMS: usize = 8;
 /// Highest power of a fresh exponential that stands for a narrower kernel; its relative error is as many times larger.
 const HIGHEST_POWER: u32 = 1 << MOST_RAISES;
 
@@ -138,8 +138,8 @@ impl Layout {
         self.groups.push(Group { base, columns, gram, slots: range, radial });
     }
 
-    /// Where a slot is among those of a tile in the store. Four neighbours are a quarter of the tile apart: an operation that
-    /// takes four slots at a time then reads four streams from end to end, which is as fast as memory gets.
+    /// Where a slot is among those of a tile in the store. Eight neighbours are an eighth of the tile apart: an operation that
+    /// takes eight slots at a time then reads eight streams from end to end, which is as fast as memory gets.
     pub(super) fn place(&self, slot: usize) -> usize {
         let (n, stream) = (self.slots.len(), slot % STREAMS);
         stream * (n / STREAMS) + stream.min(n % STREAMS) + slot / STREAMS
@@ -235,11 +235,11 @@ mod tests {
     }
 
     #[test]
-    fn places_are_all_slots_once_and_neighbours_a_quarter_apart() {
+    fn places_are_all_slots_once_and_neighbours_an_eighth_apart() {
         for n in 1..40 {
             let layout = layout(&vec!["linear raw"; n].join(", "));
             let mut places: Vec<usize> = (0..n).map(|slot| layout.place(slot)).collect();
-            assert!((4..n).all(|slot| places[slot] == places[slot - 4] + 1));
+            assert!((STREAMS..n).all(|slot| places[slot] == places[slot - STREAMS] + 1));
             places.sort_unstable();
             assert!(places.into_iter().eq(0..n));
         }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::file::{Field, Record};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::simd::{Buffer, Real};
+use crate::simd::{Buffer, Eight, Real};
 
 /// Weighted sums of the kernels of a stack, one per column of weights, made ready once: from [`Stack::mixture`], for
 /// [`Stack::mix`] and [`Stack::decide`] on any stack of the same kernels.
@@ -158,7 +158,7 @@ fn lists<'a>(chosen: &[(usize, &'a Chosen)], tile: &Tile) -> Lists<'a> {
 impl Desk {
     /// The decisions of one batch, whose first slot is given, in one tile. `columns` has what each weighted sum asks of the
     /// batch and the coefficients it is multiplied by; `out` has one row per row of the tile.
-    fn add<T: Real>(
+    fn add<T: Eight>(
         &mut self,
         (held, first): (&Held<'_, T>, usize),
         columns: &[(&Term, Lists<'_>)],

@@ -15,7 +15,7 @@ use super::{Stack, Symmetric};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, Pieces};
 use crate::pool::Pool;
-use crate::simd::{Buffer, Real, SIDE, decay_into, prefetch, transpose};
+use crate::simd::{Buffer, Eight, Real, SIDE, add_eight, decay_into, dot_eight, prefetch, transpose};
 
 /// Rows ahead of which a line is asked for while a matrix is read column by column: about as long as memory takes.
 const PREFETCH_ROWS: usize = 24;
@@ -48,9 +48,13 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// `out += sum of the weighted slots`, in their order, four at a time: more streams from memory, fewer passes over `out`.
-pub(super) fn add_slots<T: Real>(slots: &[(usize, f64)], held: &Held<'_, T>, out: &mut [f64]) {
-    let (fours, rest) = slots.as_chunks::<4>();
+/// `out += sum of the weighted slots`, in their order, several at a time: more streams from memory, fewer passes over `out`.
+pub(super) fn add_slots<T: Eight>(slots: &[(usize, f64)], held: &Held<'_, T>, out: &mut [f64]) {
+    let (eights, rest) = slots.as_chunks::<8>();
+    for eight in eights {
+        add_eight(eight.map(|(_, weight)| weight), eight.map(|(slot, _)| held.slot(slot)), out);
+    }
+    let (fours, rest) = rest.as_chunks::<4>();
     for four in fours {
         T::add_four(four.map(|(_, weight)| weight), four.map(|(slot, _)| held.slot(slot)), out);
     }
@@ -94,7 +98,7 @@ pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> 
     result.map(|()| sums)
 }
 
-fn add_terms<T: Real>(layout: &Layout, terms: &[Term], held: &Held<'_, T>, distances: &mut Buffer, out: &mut [f64]) {
+fn add_terms<T: Eight>(layout: &Layout, terms: &[Term], held: &Held<'_, T>, distances: &mut Buffer, out: &mut [f64]) {
     let slots = held.slots();
     let first = layout.batches.partition_point(|batch| batch.slots.end <= slots.start);
     let mut open: Vec<(usize, f64)> = Vec::with_capacity(slots.len());
@@ -232,7 +236,7 @@ impl Sums {
         Sums { slots: vec![0.0; layout.slots.len()], moments: layout.groups.iter().map(moments).collect() }
     }
 
-    fn add<T: Real>(&mut self, layout: &Layout, held: &Held<'_, T>, with: &[f64], distances: &mut Buffer) {
+    fn add<T: Eight>(&mut self, layout: &Layout, held: &Held<'_, T>, with: &[f64], distances: &mut Buffer) {
         let slots = held.slots();
         let first = layout.groups.partition_point(|group| group.slots.end <= slots.start);
         // Slots up to here are done; those before a group that is one function go together, whatever their groups.
@@ -275,17 +279,21 @@ impl Sums {
     }
 }
 
-/// `sums_s += values of slot s . with`, four slots at a time.
-fn add_dots<T: Real>(held: &Held<'_, T>, slots: std::ops::Range<usize>, with: &[f64], sums: &mut [f64]) {
-    let (fours, rest) = sums[slots.clone()].as_chunks_mut::<4>();
-    let first_of_rest = slots.start + 4 * fours.len();
-    for (slot, sums) in slots.step_by(4).zip(fours) {
-        let dots = T::dot_four(std::array::from_fn(|k| held.slot(slot + k)), with);
-        for (sum, dot) in sums.iter_mut().zip(dots) {
-            *sum += dot;
-        }
+/// `sums_s += values of slot s . with`, several slots at a time.
+fn add_dots<T: Eight>(held: &Held<'_, T>, slots: std::ops::Range<usize>, with: &[f64], sums: &mut [f64]) {
+    let add = |sums: &mut [f64], dots: &[f64]| sums.iter_mut().zip(dots).for_each(|(sum, dot)| *sum += dot);
+    let mut slot = slots.start;
+    let (eights, rest) = sums[slots].as_chunks_mut::<8>();
+    for sums in eights {
+        add(sums, &dot_eight(std::array::from_fn(|k| held.slot(slot + k)), with));
+        slot += 8;
     }
-    for (slot, sum) in (first_of_rest..).zip(rest) {
+    let (fours, rest) = rest.as_chunks_mut::<4>();
+    for sums in fours {
+        add(sums, &T::dot_four(std::array::from_fn(|k| held.slot(slot + k)), with));
+        slot += 4;
+    }
+    for (slot, sum) in (slot..).zip(rest) {
         *sum += T::dot(held.slot(slot), with);
     }
 }

@@ -7,13 +7,13 @@ use super::Centring;
 use super::core::Core;
 use super::cut::{Cut, Tile};
 use super::given::Points;
-use super::layout::{Batch, Layout, Step};
+use super::layout::{Batch, Layout, STREAMS, Step};
 use super::points::Sides;
 use crate::simd::{Buffer, MOST_RAISES, Real};
 
 /// Bytes of stored values that are handed out together, unless a single batch has more: what an operation with several results
 /// reads again for each of them then still is in the second-level cache.
-const RUN_BYTES: usize = 256 << 10;
+const RUN_BYTES: usize = 512 << 10;
 
 /// The values of one view of a stack.
 pub(super) struct Source<'a, T> {
@@ -141,11 +141,9 @@ impl<'a, T: Real> Source<'a, T> {
         let batches = &self.layout.batches;
         let mut next = 0;
         while let Some(begin) = (next..batches.len()).find(|&b| wanted[b]) {
-            let most = RUN_BYTES / (tile.len() * T::BYTES).max(1);
-            let joins = |b: usize| wanted[b] && batches[b].slots.end - batches[begin].slots.start <= most;
             next = match &self.values {
                 // Neighbours in the store are read together.
-                Values::Stored(_) => (begin + 1..batches.len()).find(|&b| !joins(b)).unwrap_or(batches.len()),
+                Values::Stored(_) => self.run(begin, tile, wanted),
                 _ => begin + 1,
             };
             let slots = batches[begin].slots.start..batches[next - 1].slots.end;
@@ -162,6 +160,22 @@ impl<'a, T: Real> Source<'a, T> {
                 }
             }
         }
+    }
+
+    /// Where the batches end that are read together with this one: the slots of a run are taken several at a time, so one of which
+    /// none are left over is best.
+    fn run(&self, begin: usize, tile: &Tile, wanted: &[bool]) -> usize {
+        let (batches, most) = (&self.layout.batches, RUN_BYTES / (tile.len() * T::BYTES).max(1));
+        let slots = |end: usize| batches[end - 1].slots.end - batches[begin].slots.start;
+        let joins = |end: &usize| wanted[end - 1] && slots(*end) <= most;
+        let ends = (begin + 2..=batches.len()).take_while(joins);
+        let (mut last, mut whole) = (begin + 1, None);
+        for end in ends {
+            last = end;
+            whole = if slots(end).is_multiple_of(STREAMS) { Some(end) } else { whole };
+        }
+        // The last run of all ends where it ends.
+        whole.filter(|_| last < batches.len()).unwrap_or(last)
     }
 
     /// Keeps the values of all slots of the wanted batches in the tiles of a block, for [`Source::held`].

@@ -1,0 +1,198 @@
+//! Weighted sums of eight arrays, and inner products with eight: passes over stored kernels. Memory answers eight streams faster
+//! than four, and what the compiler makes of four by itself is slower than the same in vectors.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::{
+    __m512d, _mm_add_pd, _mm_cvtsd_f64, _mm_unpackhi_pd, _mm256_add_pd, _mm256_castpd256_pd128, _mm256_extractf128_pd,
+    _mm256_loadu_ps, _mm512_add_pd, _mm512_castpd512_pd256, _mm512_cvtps_pd, _mm512_extractf64x4_pd, _mm512_fmadd_pd,
+    _mm512_loadu_pd, _mm512_set1_pd, _mm512_setzero_pd, _mm512_storeu_pd,
+};
+
+use super::reduce::{AHEAD, LANES, Real, finish};
+#[cfg(target_arch = "x86_64")]
+use super::{Level, level, prefetch};
+
+/// A type whose values can be read as vectors of eight `f64`.
+pub(crate) trait Eight: Real + Into<f64> {
+    /// # Safety
+    /// There must be eight values, and the processor must have AVX-512.
+    #[cfg(target_arch = "x86_64")]
+    unsafe fn load(values: *const Self) -> __m512d;
+}
+
+impl Eight for f64 {
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn load(values: *const f64) -> __m512d {
+        // SAFETY: promised by the caller.
+        unsafe { _mm512_loadu_pd(values) }
+    }
+}
+
+impl Eight for f32 {
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn load(values: *const f32) -> __m512d {
+        // SAFETY: promised by the caller.
+        unsafe { _mm512_cvtps_pd(_mm256_loadu_ps(values)) }
+    }
+}
+
+/// `out += sum_k weights_k values_k` in the order of the arrays: the bits of [`Real::add_four`] twice.
+///
+/// # Panics
+/// If an array is shorter than `out`.
+pub(crate) fn add_eight<T: Eight>(weights: [f64; 8], values: [&[T]; 8], out: &mut [f64]) {
+    let values = values.map(|values| &values[..out.len()]);
+    #[cfg(target_arch = "x86_64")]
+    if level() == Level::Avx512 {
+        // SAFETY: `level` found AVX-512 on this processor, and all arrays are as long as `out`.
+        return unsafe { add_avx512(weights, values, out) };
+    }
+    let ([w, x], [v, y]) = (halves(weights), halves(values));
+    T::add_four(w, v, out);
+    T::add_four(x, y, out);
+}
+
+/// `sum_i values_i with_i` of eight arrays: the bits of [`Real::dot`].
+///
+/// # Panics
+/// If an array is shorter than `with`.
+pub(crate) fn dot_eight<T: Eight>(values: [&[T]; 8], with: &[f64]) -> [f64; 8] {
+    let values = values.map(|values| &values[..with.len()]);
+    #[cfg(target_arch = "x86_64")]
+    if level() == Level::Avx512 {
+        // SAFETY: `level` found AVX-512 on this processor, and all arrays are as long as `with`.
+        return unsafe { dot_avx512(values, with) };
+    }
+    let [first, last] = halves(values).map(|four| T::dot_four(four, with));
+    std::array::from_fn(|k| if k < 4 { first[k] } else { last[k - 4] })
+}
+
+fn halves<T: Copy>([a, b, c, d, e, f, g, h]: [T; 8]) -> [[T; 4]; 2] {
+    [[a, b, c, d], [e, f, g, h]]
+}
+
+/// Asks for what follows a block of [`LANES`] values in a stream.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn prefetch_block<T>(here: *const T) {
+    for line in 0..(LANES * size_of::<T>()).div_ceil(64) {
+        prefetch(here.wrapping_byte_add(AHEAD + 64 * line));
+    }
+}
+
+/// # Safety
+/// The processor must have AVX-512, and arrays must be as long as `out`.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
+unsafe fn add_avx512<T: Eight>(weights: [f64; 8], values: [&[T]; 8], out: &mut [f64]) {
+    let broadcast = weights.map(|weight| _mm512_set1_pd(weight));
+    let done = out.len() / LANES * LANES;
+    let to = out.as_mut_ptr();
+    for i in (0..done).step_by(LANES) {
+        // SAFETY: a whole block of `out`, here and below.
+        let [mut low, mut high] = unsafe { [_mm512_loadu_pd(to.add(i)), _mm512_loadu_pd(to.add(i + 8))] };
+        for (values, weight) in values.iter().zip(broadcast) {
+            // SAFETY: a whole block of the array, which is as long as `out`.
+            unsafe {
+                let here = values.as_ptr().add(i);
+                prefetch_block(here);
+                low = _mm512_fmadd_pd(weight, T::load(here), low);
+                high = _mm512_fmadd_pd(weight, T::load(here.add(8)), high);
+            }
+        }
+        // SAFETY: as above.
+        unsafe {
+            _mm512_storeu_pd(to.add(i), low);
+            _mm512_storeu_pd(to.add(i + 8), high);
+        }
+    }
+    for (i, out) in out.iter_mut().enumerate().skip(done) {
+        *out = values.iter().zip(weights).fold(*out, |sum, (values, weight)| weight.mul_add(values[i].into(), sum));
+    }
+}
+
+/// # Safety
+/// The processor must have AVX-512, and arrays must be as long as `with`.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
+unsafe fn dot_avx512<T: Eight>(values: [&[T]; 8], with: &[f64]) -> [f64; 8] {
+    let mut sums = [[_mm512_setzero_pd(); 2]; 8];
+    let (done, by) = (with.len() / LANES * LANES, with.as_ptr());
+    for i in (0..done).step_by(LANES) {
+        // SAFETY: a whole block of `with`.
+        let [low, high] = unsafe { [_mm512_loadu_pd(by.add(i)), _mm512_loadu_pd(by.add(i + 8))] };
+        for (values, sums) in values.iter().zip(&mut sums) {
+            // SAFETY: a whole block of the array, which is as long as `with`.
+            unsafe {
+                let here = values.as_ptr().add(i);
+                prefetch_block(here);
+                sums[0] = _mm512_fmadd_pd(T::load(here), low, sums[0]);
+                sums[1] = _mm512_fmadd_pd(T::load(here.add(8)), high, sums[1]);
+            }
+        }
+    }
+    let rest = &with[done..];
+    std::array::from_fn(|k| {
+        if rest.is_empty() {
+            return tree(sums[k]);
+        }
+        let mut lanes = [0.0; LANES];
+        // SAFETY: two vectors of eight fill the lanes.
+        unsafe {
+            _mm512_storeu_pd(lanes.as_mut_ptr(), sums[k][0]);
+            _mm512_storeu_pd(lanes.as_mut_ptr().add(8), sums[k][1]);
+        }
+        finish(lanes, &values[k][done..], rest)
+    })
+}
+
+/// Lanes put together in the order of [`finish`].
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
+fn tree([low, high]: [__m512d; 2]) -> f64 {
+    let eight = _mm512_add_pd(low, high);
+    let four = _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd::<1>(eight));
+    let two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd::<1>(four));
+    _mm_cvtsd_f64(two) + _mm_cvtsd_f64(_mm_unpackhi_pd(two, two))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dist::Rng;
+    use crate::simd::at_every_level;
+    use crate::simd::check::{LENGTHS, bits, uniform};
+
+    fn check<T: Eight>() {
+        let mut rng = Rng::new(1, 0);
+        for (n, skip) in LENGTHS.into_iter().flat_map(|n| [(n, 0), (n, 1), (n, 3)]) {
+            let (weights, with) = (uniform(&mut rng, 8), uniform(&mut rng, n));
+            let arrays: [Vec<T>; 8] = std::array::from_fn(|_| {
+                let mut array = T::zeros(n + skip);
+                T::round_into(&uniform(&mut rng, n + skip), &mut array);
+                array
+            });
+            let values: [&[T]; 8] = std::array::from_fn(|k| &arrays[k][skip..]);
+            let (sum, dots) = at_every_level(|| {
+                let mut out = with.clone();
+                add_eight(std::array::from_fn(|k| weights[k]), values, &mut out);
+                (bits(&out), bits(&dot_eight(values, &with)))
+            });
+            let mut expected = with.clone();
+            for (values, weight) in values.iter().zip(&weights) {
+                T::add_scaled(*weight, values, &mut expected);
+            }
+            assert_eq!(sum, bits(&expected), "{n}");
+            assert_eq!(dots, bits(&values.map(|values| T::dot(values, &with))), "{n}");
+        }
+    }
+
+    #[test]
+    fn eight_arrays_have_the_bits_of_one_after_the_other_at_every_level() {
+        check::<f64>();
+        check::<f32>();
+    }
+}
