@@ -12,7 +12,7 @@ use crate::simd::{Level, level};
 const SMALL: u64 = 64 << 20;
 /// Storing pays if computing costs more than so many times reading: it has to be written first, once, to memory that the
 /// system may have to clear.
-const PAYS: f64 = 1.5;
+const PAYS: f64 = 1.8;
 /// Reading one byte from memory.
 const READ_BYTE: f64 = 0.05;
 /// What it takes to begin a group in a tile, however few entries the tile has.
