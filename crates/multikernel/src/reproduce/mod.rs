@@ -154,7 +154,8 @@ pub struct Reproduction {
 
 /// Runs a table again on the sets that are bundled or lie in `data_dir`: as `NAME.csv.gz`, as `NAME.train.csv.gz` and
 /// `NAME.test.csv.gz` where the split is fixed, or as a folder of views. `only` names the sets wanted, all if empty; `n_seeds`
-/// is how many seeds, `None` for the table's own number. Stopped, it gives the sets that were done.
+/// is how many seeds, `None` for the table's own number. Stopped, it gives the sets that were done, and of the one it was in the seeds
+/// that were.
 pub fn reproduce(
     table: &str,
     data_dir: Option<&Path>,
@@ -182,29 +183,43 @@ pub fn reproduce(
             }
         };
         for part in parts {
-            match measure(&source, &part, n_seeds.unwrap_or(part.n_seeds), session) {
-                Ok(found) => lines.extend(found),
+            let wanted = n_seeds.unwrap_or(part.n_seeds);
+            let rest = match measure(&source, &part, wanted, session) {
+                Ok((measured, done)) => {
+                    lines.extend(measured);
+                    if done == wanted {
+                        continue;
+                    }
+                    format!("{set} ({}) from seed {done} on and what follows: stopped", part.bank)
+                }
                 Err(Error::Stopped(_)) if !lines.is_empty() => {
-                    left_out.push(format!("{set} ({}) and what follows: stopped", part.bank));
-                    return Ok(Reproduction { table: table.into(), lines, left_out, layout: found.layout });
+                    format!("{set} ({}) and what follows: stopped", part.bank)
                 }
                 Err(error) => return Err(error),
-            }
+            };
+            left_out.push(rest);
+            return Ok(Reproduction { table: table.into(), lines, left_out, layout: found.layout });
         }
     }
     Ok(Reproduction { table: table.into(), lines, left_out, layout: found.layout })
 }
 
-/// What a part finds on one set over its seeds.
-fn measure(source: &Source, part: &Part, n_seeds: u64, session: &mut Session<'_>) -> Result<Vec<Line>> {
+/// What a part finds on one set over its seeds, and how many those are: stopped, they are the ones that were done.
+fn measure(source: &Source, part: &Part, n_seeds: u64, session: &mut Session<'_>) -> Result<(Vec<Line>, u64)> {
     let name = &source.data.name;
     let empty = |entry: &Entry| Line::new(name, part.bank, part.split.words(), entry.title(), entry.published);
     let mut lines: Vec<Line> = part.entries.iter().map(empty).collect();
-    let mut sizes = None;
-    for seed in 0..n_seeds {
+    let (mut sizes, mut done) = (None, 0);
+    while done < n_seeds {
         session.observer.phase(&format!("{name}, {}", part.bank));
-        session.observer.progress(&Progress::of(seed as usize, n_seeds as usize));
-        sizes = one_seed(source, part, seed, &mut lines, session)?;
+        session.observer.progress(&Progress::of(done as usize, n_seeds as usize));
+        // A seed counts whole or not at all: some of its folds, or of its methods, would spoil every comparison.
+        let mut with_seed = lines.clone();
+        match one_seed(source, part, done, &mut with_seed, session) {
+            Ok(found) => (lines, sizes, done) = (with_seed, found, done + 1),
+            Err(Error::Stopped(_)) if done > 0 => break,
+            Err(error) => return Err(error),
+        }
     }
     if let Some(sizes) = sizes {
         let compared = |values: fn(&Line) -> &[f64]| compared(&lines, values, sizes);
@@ -214,7 +229,7 @@ fn measure(source: &Source, part: &Part, n_seeds: u64, session: &mut Session<'_>
         put(&mut lines, brier, |line, paired| line.brier_difference = paired);
         put(&mut lines, log_loss, |line, paired| line.log_loss_difference = paired);
     }
-    Ok(lines)
+    Ok((lines, done))
 }
 
 /// The first line against each of the others on the same splits, in parts of so many rows to train and to test on the mean; none
@@ -301,7 +316,47 @@ mod tests {
     use crate::dist::Rng;
     use crate::evaluate::{Protocol, evaluate};
     use crate::pool::Pool;
-    use crate::run::Silent;
+    use crate::run::{Canceller, Control, Observer, Silent};
+
+    /// Cancels when this method begins for the so-many-th time.
+    struct StopAt {
+        method: &'static str,
+        left: usize,
+        canceller: Canceller,
+    }
+
+    impl Observer for StopAt {
+        fn phase(&mut self, name: &str) {
+            self.left -= usize::from(name == self.method && self.left > 0);
+            if self.left == 0 {
+                self.canceller.cancel();
+            }
+        }
+    }
+
+    #[test]
+    fn stopped_tables_keep_the_seeds_that_were_done() {
+        let pool = Pool::new(1).unwrap();
+        let source = Source { data: sonar(0..208), test: None };
+        let part = part(Split::Folds(3), &["average", "majority"]);
+        let until = |left: usize| {
+            let control = Control::default();
+            let mut observer = StopAt { method: "majority", left, canceller: control.canceller() };
+            measure(&source, &part, 4, &mut Session { control, ..Session::new(&pool, &mut observer) })
+        };
+        // Stopped in the second method on the second fold of seed 2: seeds 0 and 1 as if no more had been asked for.
+        let (lines, done) = until(2 * 3 + 2).unwrap();
+        let whole = measure(&source, &part, 2, &mut Session::new(&pool, &mut Silent)).unwrap();
+        assert_eq!((done, whole.1), (2, 2));
+        for (line, whole) in lines.iter().zip(&whole.0) {
+            assert_eq!(line.accuracies, whole.accuracies);
+            let intervals = [line, whole].map(|line| line.difference.as_ref().map(|paired| paired.interval));
+            assert_eq!(intervals[0], intervals[1]);
+        }
+        assert!(lines[1].difference.is_some());
+        // Nothing is made of a seed that is not whole.
+        assert!(matches!(until(2).unwrap_err(), Error::Stopped(_)));
+    }
 
     #[test]
     fn reproduce_names_the_tables_and_sets_it_knows() {
@@ -335,7 +390,7 @@ mod tests {
         let pool = Pool::new(1).unwrap();
         let source = Source { data: sonar(0..120), test: Some(sonar(120..208)) };
         let part = part(Split::Fixed, &["average", "majority"]);
-        let lines = measure(&source, &part, 2, &mut Session::new(&pool, &mut Silent)).unwrap();
+        let (lines, _) = measure(&source, &part, 2, &mut Session::new(&pool, &mut Silent)).unwrap();
         let model = Plan::new("average").unwrap().train(&source.data).unwrap();
         let test = sonar(120..208);
         let predicted = model.predict(&test.samples).unwrap().labels;
@@ -373,7 +428,7 @@ mod tests {
         let pool = Pool::new(1).unwrap();
         let source = Source { data: sonar(0..208), test: None };
         let part = part(Split::Rows(150), &["average", "majority"]);
-        let lines = measure(&source, &part, 4, &mut Session::new(&pool, &mut Silent)).unwrap();
+        let (lines, _) = measure(&source, &part, 4, &mut Session::new(&pool, &mut Silent)).unwrap();
         let paired = lines[1].difference.as_ref().unwrap();
         assert!(lines[0].difference.is_none() && paired.difference > 0.1 && paired.distinguishable);
         assert_eq!(line::against_first(Some(paired)).1, "below");
@@ -389,7 +444,7 @@ mod tests {
         let pool = Pool::new(1).unwrap();
         let source = Source { data: sonar(0..208), test: None };
         let part = part(Split::Folds(4), &["average", "majority"]);
-        let lines = measure(&source, &part, 3, &mut Session::new(&pool, &mut Silent)).unwrap();
+        let (lines, _) = measure(&source, &part, 3, &mut Session::new(&pool, &mut Silent)).unwrap();
         assert_eq!((lines[0].accuracies.len(), lines[0].split.as_str()), (12, "4 folds"));
         // Each seed is a cross-validation of its own, the same as that of `evaluate`.
         let plan = Plan::new("average").unwrap();
@@ -414,7 +469,7 @@ mod tests {
         let pool = Pool::new(1).unwrap();
         let source = Source { data: sonar(0..208), test: None };
         let part = Part { proba: true, ..part(Split::Share(0.5), &["average", "majority"]) };
-        let lines = measure(&source, &part, 2, &mut Session::new(&pool, &mut Silent)).unwrap();
+        let (lines, _) = measure(&source, &part, 2, &mut Session::new(&pool, &mut Silent)).unwrap();
         let plan = Plan::new("average").unwrap().seed(1).proba(true);
         let protocol = Protocol::Repeats { n_repeats: 1, train_fraction: 0.5 };
         let found = evaluate(&source.data, &[plan], &protocol, 1, &mut Session::new(&pool, &mut Silent)).unwrap();

@@ -208,7 +208,7 @@ impl Trace {
 #[derive(Clone, Debug)]
 pub struct State {
     pub(super) sweeps: usize,
-    /// What all kernels are multiplied by, so that their mean diagonal entry is 1.
+    /// What all kernels are multiplied by, so that their mean diagonal entry is the mean square of the margins: 1 with two classes.
     pub(super) scale: f64,
     pub(super) chains: Vec<Latent>,
     pub(super) traces: Vec<Trace>,

@@ -16,7 +16,7 @@ use crate::solve::cholesky::Cholesky;
 use crate::solve::product::{Rows, product};
 use crate::stack::{Precision, Stack, Symmetric};
 
-/// What is added to the diagonal of the combined kernel: functions of narrow kernels on equal rows stay functions.
+/// What is added to the diagonal of the combined kernel, in units of it: functions of narrow kernels on equal rows stay functions.
 const JITTER: f64 = 1e-6;
 /// And for each row where kernels are held in `f32`, whose rounding moves eigenvalues by up to as much.
 const JITTER_OF_ROUNDING: f64 = 1e-7;
@@ -33,6 +33,8 @@ pub(super) struct Problem<'a> {
     pub(super) sign: Matrix,
     /// The margin asked for, times the sign; tests take it as data.
     pub(super) margin: Matrix,
+    /// The mean square of margins, which the scaled kernels have on their diagonals.
+    pub(super) variance: f64,
     /// See [`State`](super::chain::State).
     pub(super) scale: f64,
     /// Which rows are which points; under prior=paper each has a sample weight of its own, and is one.
@@ -88,10 +90,11 @@ impl Problem<'_> {
 
     /// What is added to the diagonal of the combined kernel.
     pub(super) fn jitter(&self) -> f64 {
-        match self.stack.precision() {
+        let share = match self.stack.precision() {
             Precision::F64 => JITTER,
             Precision::F32 => JITTER + JITTER_OF_ROUNDING * self.distinct.n() as f64,
-        }
+        };
+        self.variance * share
     }
 
     pub(super) fn n_functions(&self) -> usize {

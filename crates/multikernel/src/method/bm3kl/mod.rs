@@ -5,6 +5,7 @@ mod density;
 mod distinct;
 mod gibbs;
 mod hmc;
+mod margins;
 mod model;
 mod published;
 mod settings;
@@ -16,6 +17,7 @@ mod tests;
 use chain::{Ground, Latent, State, Trace};
 use density::Problem;
 use distinct::Distinct;
+use margins::Margins;
 pub use model::Sampled;
 use model::{HeldOut, Sample};
 use settings::{PARAMS, Prior, Sampler, Settings};
@@ -38,7 +40,7 @@ const KEPT: usize = 100;
 /// Functions `f_c = g_c + b_c` are Gaussian processes with the combined kernel `H = sum_m w_m K_m` and one variance (prior=gp),
 /// the kernel weights w have a Dirichlet prior, and rows pull functions towards the margin by the pseudo-likelihood
 /// `exp(-2 max(1 - delta f, 0))`, normal given one more scale lambda per row; with C > 2 classes, for rows of a function's own class
-/// C - 1 stands in place of the 1 (prior=gp). A sweep moves (w, nu) with the functions integrated
+/// A (C - 1) stands in place of the 1 and for others A, somewhat above 1 (prior=gp). A sweep moves (w, nu) with the functions integrated
 /// out, then functions, then scales. Classes share the weights; two classes are one function. Several chains run side by side and
 /// share each pass over the kernels.
 ///
@@ -82,7 +84,7 @@ impl Method for Bm3kl {
         let begin = |k: usize| Latent::begin(&settings, &mut task.rng(k as u64, 0), stack.n_kernels(), n_functions, n);
         Ok(State {
             sweeps: 0,
-            scale: scale(task)?,
+            scale: scale(task, Margins::new(n_functions, &settings))?,
             chains: (0..settings.chains).map(begin).collect(),
             traces: vec![Trace::default(); settings.chains],
             ground: Cache::default(),
@@ -105,11 +107,13 @@ impl Method for Bm3kl {
         let stop = || control.stop().is_some();
         let ground = state.ground.get_or_make(|| ground(task, &settings, state.scale))?;
         let sides = signs(task.labels).transposed();
+        let margins = Margins::new(sides.n_rows(), &settings);
         let problem = Problem {
             stack: &ground.stack,
             pool: task.pool,
             settings: &settings,
-            margin: margins(&sides, settings.prior),
+            margin: margins.signed(&sides),
+            variance: margins.variance(),
             sign: sides,
             scale: state.scale,
             distinct: &ground.distinct,
@@ -164,6 +168,7 @@ impl Method for Bm3kl {
             places: &places,
             n_functions,
             n_present: present.len(),
+            size: Margins::new(n_functions, &settings).variance().sqrt(),
         };
         let known = !surprise.is_empty() && present.len() > 1;
         let sample = Sample {
@@ -179,7 +184,9 @@ impl Method for Bm3kl {
             eta: if settings.learned { settings.eta } else { 0.0 },
             present,
         };
-        let (warnings, facts) = (warnings(&settings, &state), facts(&settings, &state, sample.temperature));
+        let at_an_end = model::at_an_end(sample.temperature, held_out.size);
+        let facts = facts(&settings, &state, sample.temperature, at_an_end);
+        let warnings = warnings(&settings, &state);
         Ok(Sampled::new(sample, warnings, facts))
     }
 }
@@ -199,19 +206,6 @@ fn ground(task: &Task<'_>, settings: &Settings, scale: f64) -> Result<Ground> {
     Ok(Ground { distinct, stack, fixed })
 }
 
-/// The margins that rows are held to, times their signs, for each function (rows of the result as of `sides`).
-///
-/// One function for two classes asks for 1 on both sides, as published. Each of C functions has but one row in C on its side: at 1 the loss, whose
-/// width is given, takes what they say for noise, and functions come out too smooth. So rows of the own class are asked for C - 1 and all
-/// others for 1, the code of Lee, Lin and Wahba (2004), which sums to zero over the functions and is the same for C = 2.
-fn margins(sides: &Matrix, prior: Prior) -> Matrix {
-    let own = match (prior, sides.n_rows()) {
-        (Prior::Gp, n_functions) if n_functions > 2 => (n_functions - 1) as f64,
-        _ => 1.0,
-    };
-    Matrix::from_fn(sides.n_rows(), sides.n_cols(), |c, i| if sides.get(c, i) > 0.0 { own } else { -1.0 })
-}
-
 /// Refuses what would not fit: of each chain the kernel and the factors where a move begins and where it ends.
 fn check_memory(stack: &Stack, settings: &Settings, n: usize, n_functions: usize) -> Result<()> {
     let need = 8 * (n as u64).pow(2) * settings.chains as u64 * (n_functions as u64 + 4);
@@ -227,15 +221,15 @@ fn check_memory(stack: &Stack, settings: &Settings, n: usize, n_functions: usize
     })
 }
 
-/// What all kernels are multiplied by, so that the variances of functions mean the same for kernels of any size.
-fn scale(task: &Task<'_>) -> Result<f64> {
+/// What all kernels are multiplied by, so that functions of the variance 1 are as large as their margins for kernels of any size.
+fn scale(task: &Task<'_>, margins: Margins) -> Result<f64> {
     let stack = task.stack()?;
     let n = stack.n_rows();
     let unit = Matrix::from_fn(n, n, |i, j| f64::from(u8::from(i == j)));
     let traces = stack.project(&[Symmetric::Dense(&unit)], task.pool)?;
     let mean = traces.data().iter().sum::<f64>() / (n * stack.n_kernels()) as f64;
     if mean.is_finite() && mean > 0.0 {
-        Ok(1.0 / mean)
+        Ok(margins.variance() / mean)
     } else {
         Err(Error::input(format!(
             "the kernels have a mean diagonal entry of {mean}, and a Gaussian process needs one above 0; leave out kernels \
@@ -296,7 +290,7 @@ fn warnings(settings: &Settings, state: &State) -> Vec<String> {
     warnings
 }
 
-fn facts(settings: &Settings, state: &State, temperature: f64) -> Vec<(String, String)> {
+fn facts(settings: &Settings, state: &State, temperature: f64, at_an_end: bool) -> Vec<(String, String)> {
     let (drawn, warm) = (state.traces[0].log_posterior.len(), state.sweeps > settings.warmup);
     let chains = if settings.chains == 1 { "1 chain".into() } else { format!("{} chains", settings.chains) };
     let sampling = if warm {
@@ -314,7 +308,7 @@ fn facts(settings: &Settings, state: &State, temperature: f64) -> Vec<(String, S
             format!("{:.0} % of moves, steps {} (far below 60 %, raise warmup)", 100.0 * mean, sizes.join(", ")),
         ));
     }
-    let chosen = match (warm, model::at_an_end(temperature)) {
+    let chosen = match (warm, at_an_end) {
         (false, _) => "not chosen in warm-up",
         (true, false) => "by the log-loss of training rows left out",
         (true, true) => "the end of its range: training rows left out do not tell it, probabilities are rough",

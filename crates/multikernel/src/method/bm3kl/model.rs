@@ -128,6 +128,8 @@ pub(super) struct HeldOut<'a> {
     pub(super) places: &'a [usize],
     pub(super) n_functions: usize,
     pub(super) n_present: usize,
+    /// How large decisions are that are as large as they are asked to be.
+    pub(super) size: f64,
 }
 
 impl HeldOut<'_> {
@@ -169,19 +171,19 @@ impl HeldOut<'_> {
     }
 }
 
-/// Logarithms of the least and the largest temperature.
+/// Logarithms of the least and the largest temperature, for decisions of the size 1.
 const RANGE: (f64, f64) = (-4.0, 3.0);
 
-/// Whether a temperature is no choice but an end of the range.
-pub(super) fn at_an_end(temperature: f64) -> bool {
-    let log = ln(temperature);
+/// Whether a temperature of decisions of this size is no choice but an end of the range.
+pub(super) fn at_an_end(temperature: f64, size: f64) -> bool {
+    let log = ln(temperature / size);
     log < RANGE.0 + 0.05 || log > RANGE.1 - 0.05
 }
 
 /// The temperature whose averaged probabilities have the least log-loss on rows left out.
 pub(super) fn temperature(held_out: &HeldOut<'_>) -> f64 {
     let shares: Vec<Vec<f64>> = (0..held_out.places.len()).map(|i| held_out.shares(i)).collect();
-    let loss = |log_t: f64| held_out.loss(&shares, exp(log_t));
+    let loss = |log_t: f64| held_out.loss(&shares, held_out.size * exp(log_t));
     // Golden section: the loss has one valley in log T for all we have seen, and any T in it is a proper choice.
     let ratio = 0.5 * (5f64.sqrt() - 1.0);
     let (mut low, mut high) = RANGE;
@@ -198,7 +200,7 @@ pub(super) fn temperature(held_out: &HeldOut<'_>) -> f64 {
             at_b = loss(b);
         }
     }
-    exp(0.5 * (low + high))
+    held_out.size * exp(0.5 * (low + high))
 }
 
 impl Predict for Sampled {

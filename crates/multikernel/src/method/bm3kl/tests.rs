@@ -4,10 +4,13 @@ use super::chain::{Draw, Latent, Step};
 use super::density::{Place, Problem};
 use super::distinct::Distinct;
 use super::hmc;
+use super::margins::Margins;
 use super::settings::{Prior, Sampler, Settings};
 use super::sweep::{Moment, sweep};
+use crate::data::{Dataset, Labels, Samples};
 use crate::dist::{Rng, gamma, ln_gamma, normal};
 use crate::linalg::{Matrix, dot};
+use crate::method::Plan;
 use crate::pool::Pool;
 use crate::solve::cholesky::Cholesky;
 use crate::stack::{Building, Stack};
@@ -103,6 +106,7 @@ impl World {
             settings: &self.settings,
             sign: self.sign.clone(),
             margin: self.margin.clone(),
+            variance: 1.0,
             scale: self.scale,
             distinct: &self.distinct,
             fixed: None,
@@ -618,18 +622,60 @@ fn draws_agree_with_an_independent_reference_under_the_published_prior() {
 }
 
 #[test]
-fn margins_of_more_than_two_classes_sum_to_zero() {
-    for n_functions in [1, 3, 4, 10] {
-        let sides = Matrix::from_fn(n_functions, 20, |c, i| if i % n_functions.max(2) == c { 1.0 } else { -1.0 });
-        let margins = super::margins(&sides, Prior::Gp);
-        assert!(margins.data().iter().zip(sides.data()).all(|(margin, side)| margin * side >= 1.0));
-        if n_functions == 1 {
-            assert_eq!(margins, sides);
-        } else {
-            assert!((0..20).all(|i| margins.column(i).iter().sum::<f64>() == 0.0), "{margins:?}");
+fn margins_of_more_than_two_classes_sum_to_zero_and_are_in_the_balance_of_two() {
+    for gamma0 in [0.0, 1.0, 100.0] {
+        let of = |prior| Settings { gamma0, ..settings(prior, Sampler::Collapsed) };
+        let steep = 1.0 + (1.0 + 2.0 * gamma0).sqrt();
+        let worth = |a: f64, variance: f64| steep * a - 0.5 * variance.ln();
+        for n_functions in [1, 3, 4, 10, 40, 200] {
+            let n_classes = n_functions.max(2);
+            let sides = Matrix::from_fn(n_functions, 2 * n_classes, |c, i| if i % n_classes == c { 1.0 } else { -1.0 });
+            let margins = Margins::new(n_functions, &of(Prior::Gp));
+            let signed = margins.signed(&sides);
+            assert!(signed.data().iter().zip(sides.data()).all(|(margin, side)| margin * side >= 1.0));
+            let square = dot(signed.data(), signed.data()) / signed.data().len() as f64;
+            assert!((margins.variance() / square - 1.0).abs() < 1e-10, "{} {square}", margins.variance());
+            if n_functions == 1 {
+                assert_eq!((signed, margins.variance()), (sides.clone(), 1.0));
+            } else {
+                let sum = |i: usize| signed.column(i).iter().sum::<f64>().abs();
+                assert!((0..n_classes).all(|i| sum(i) < 1e-12 * square), "{signed:?}");
+                // The margin of other classes is A.
+                let (a, two) = (-signed.get(1, 0), worth(1.0, 1.0));
+                assert!((worth(a, square) - two).abs() < 1e-10 * two, "{n_functions} functions, gamma0 {gamma0}: {a}");
+            }
+            // As published.
+            assert_eq!(Margins::new(n_functions, &of(Prior::Paper)).signed(&sides), sides);
         }
-        // As published.
-        assert_eq!(super::margins(&sides, Prior::Paper), sides);
+    }
+}
+
+/// Rows of this many classes far apart, so many of each.
+fn far_apart(n_classes: usize, n_each: usize, seed: u64) -> Dataset {
+    let (mut middles, mut rng) = (Rng::new(3, 0), Rng::new(seed, 1));
+    let middle = Matrix::from_fn(n_classes, 10, |_, _| 2.5 * normal(&mut middles));
+    let rows = Matrix::from_fn(n_classes * n_each, 10, |i, j| middle.get(i / n_each, j) + normal(&mut rng));
+    let codes = (0..n_classes * n_each).map(|i| i / n_each).collect();
+    let labels = Labels::from_parts((0..n_classes).map(|c| c.to_string()).collect(), codes).unwrap();
+    let names = (0..10).map(|j| format!("x{j}")).collect();
+    Dataset::new("far apart", Samples::new(rows, names).unwrap(), labels).unwrap()
+}
+
+#[test]
+fn forty_classes_of_two_rows_are_not_taken_for_noise() {
+    let (train, test) = (far_apart(40, 2, 0), far_apart(40, 5, 1));
+    for (weights, chains) in [("uniform", 12), ("learned", 4)] {
+        let plan = Plan::new("bm3kl").unwrap().kernels("gaussian(1..4)").unwrap();
+        let settings = [("weights", weights), ("chains", &chains.to_string()), ("warmup", "40"), ("draws", "20")];
+        let plan = settings.iter().try_fold(plan, |plan, (name, value)| plan.set(name, value)).unwrap();
+        let model = plan.train(&train).unwrap();
+        let draws = model.draws().unwrap();
+        let log_nu = &draws.variables().iter().find(|variable| variable.name == "log_nu").unwrap().values;
+        // Constant functions are near -10, and no chain comes back from there.
+        assert!(log_nu.data().iter().all(|nu| *nu > -2.0), "{weights}: {:?}", log_nu.data());
+        let found = model.predict(&test.samples).unwrap().labels;
+        let right = found.iter().zip(test.labels.codes()).filter(|(a, b)| a == b).count();
+        assert!(right >= 180, "{weights}: {right} of 200");
     }
 }
 
@@ -697,13 +743,17 @@ fn temperature_of_rows_that_separate_is_no_certainty() {
     let three: Vec<f64> = (0..3).flat_map(|c| (0..24).map(move |i| if i / 8 == c { 1.0 } else { -1.0 })).collect();
     for (decisions, n_functions, n_present) in [(&two, 1, 2), (&three, 3, 3)] {
         let places: Vec<usize> = (0..24).map(|i| i / (24 / n_present)).collect();
-        let held_out = HeldOut { decisions, surprise: &[0.0; 24], places: &places, n_functions, n_present };
+        let held_out = HeldOut { decisions, surprise: &[0.0; 24], places: &places, n_functions, n_present, size: 1.0 };
         let t = temperature(&held_out);
         let doubt = 1.0 / ((24 / n_present) as f64 + 2.0);
         let mut likely = vec![0.0; n_present];
         super::model::soften(&decisions.iter().step_by(24).copied().collect::<Vec<_>>(), t, &mut likely);
         assert!((likely[0] - (1.0 - doubt)).abs() < 0.01, "{likely:?} at {t}");
-        assert!(!at_an_end(t));
+        assert!(!at_an_end(t, 1.0));
+        // Decisions ten times as large are ten times as warm.
+        let large: Vec<f64> = decisions.iter().map(|f| 10.0 * f).collect();
+        let of_large = temperature(&HeldOut { decisions: &large, size: 10.0, ..held_out });
+        assert!((of_large / t - 10.0).abs() < 1e-9, "{of_large} {t}");
     }
 }
 
@@ -714,7 +764,8 @@ fn draws_count_for_a_row_by_how_little_they_expected_it() {
     let decisions = [2.0, -2.0, 0.1, -2.0];
     let places = [0, 1];
     let of = |surprise: &[f64]| {
-        temperature(&HeldOut { decisions: &decisions, surprise, places: &places, n_functions: 1, n_present: 2 })
+        let places = &places;
+        temperature(&HeldOut { decisions: &decisions, surprise, places, n_functions: 1, n_present: 2, size: 1.0 })
     };
     let (plain, honest) = (of(&[0.0, 0.0, 0.0, 0.0]), of(&[0.0, 0.0, 2.0, 0.0]));
     assert!(honest > 1.02 * plain, "{plain} {honest}");
