@@ -25,6 +25,7 @@ pub(crate) use gamma_law::ln_gamma_quantile;
 pub use half_gig::half_gig;
 pub use inverse_gaussian::{inverse_gaussian, ln_reciprocal_inverse_gaussian};
 pub use normal::normal;
+pub(crate) use normal::normals;
 pub(crate) use normal_above::normal_above;
 pub use normal_law::{inverse_mills, ln_normal_cdf, normal_cdf};
 pub(crate) use normal_quantile::normal_quantile;

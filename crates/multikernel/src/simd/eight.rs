@@ -8,6 +8,8 @@ use std::arch::x86_64::{
     _mm512_loadu_pd, _mm512_set1_pd, _mm512_setzero_pd, _mm512_storeu_pd,
 };
 
+use std::ops::Range;
+
 use super::reduce::{AHEAD, LANES, Real, finish};
 #[cfg(target_arch = "x86_64")]
 use super::{Level, level, prefetch};
@@ -69,6 +71,34 @@ pub(crate) fn dot_eight<T: Eight>(values: [&[T]; 8], with: &[f64]) -> [f64; 8] {
     std::array::from_fn(|k| if k < 4 { first[k] } else { last[k - 4] })
 }
 
+/// Bytes of eight arrays that are read for several results in turn: with as many results they fill half a first-level cache.
+const SPAN_BYTES: usize = 16 << 10;
+
+/// Parts of arrays of this length that eight of them can keep in the first-level cache.
+pub(crate) fn spans<T: Real>(len: usize) -> impl Iterator<Item = Range<usize>> {
+    let step = SPAN_BYTES / (8 * T::BYTES);
+    (0..len).step_by(step).map(move |start| start..(start + step).min(len))
+}
+
+/// [`dot_eight`] with each of several arrays, with the same bits; values come from memory once.
+///
+/// # Panics
+/// If an array is shorter than the first to multiply with, or these are of different lengths.
+pub(crate) fn dot_eight_with_each<T: Eight>(values: [&[T]; 8], with: &[&[f64]], dots: &mut [[f64; 8]]) {
+    #[cfg(target_arch = "x86_64")]
+    if with.len() > 1 && level() == Level::Avx512 {
+        let n = with[0].len();
+        let values = values.map(|values| &values[..n]);
+        assert!(with.iter().all(|with| with.len() == n), "arrays of different lengths");
+        for (with, dots) in with.chunks(COLUMNS).zip(dots.chunks_mut(COLUMNS)) {
+            // SAFETY: `level` found AVX-512 on this processor, and all arrays are as long.
+            unsafe { dots_avx512(values, with, dots) };
+        }
+        return;
+    }
+    with.iter().zip(dots).for_each(|(with, dots)| *dots = dot_eight(values, with));
+}
+
 fn halves<T: Copy>([a, b, c, d, e, f, g, h]: [T; 8]) -> [[T; 4]; 2] {
     [[a, b, c, d], [e, f, g, h]]
 }
@@ -113,26 +143,91 @@ unsafe fn add_avx512<T: Eight>(weights: [f64; 8], values: [&[T]; 8], out: &mut [
     }
 }
 
+/// The lanes of eight inner products.
+#[cfg(target_arch = "x86_64")]
+type Sums = [[__m512d; 2]; 8];
+
 /// # Safety
 /// The processor must have AVX-512, and arrays must be as long as `with`.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
 unsafe fn dot_avx512<T: Eight>(values: [&[T]; 8], with: &[f64]) -> [f64; 8] {
-    let mut sums = [[_mm512_setzero_pd(); 2]; 8];
-    let (done, by) = (with.len() / LANES * LANES, with.as_ptr());
-    for i in (0..done).step_by(LANES) {
+    let sums = [[_mm512_setzero_pd(); 2]; 8];
+    let done = with.len() / LANES * LANES;
+    // SAFETY: promised by the caller, here and below.
+    unsafe { end_avx512(add_dots_avx512::<T, true>(sums, values, with, 0..done), values, with) }
+}
+
+/// Arrays that [`dot_eight_with_each`] multiplies with at a time.
+#[cfg(target_arch = "x86_64")]
+const COLUMNS: usize = 4;
+
+/// # Safety
+/// The processor must have AVX-512, all arrays must be of one length, and of those to multiply with there must be at most
+/// [`COLUMNS`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
+unsafe fn dots_avx512<T: Eight>(values: [&[T]; 8], with: &[&[f64]], dots: &mut [[f64; 8]]) {
+    let mut sums = [[[_mm512_setzero_pd(); 2]; 8]; COLUMNS];
+    let done = values[0].len() / LANES * LANES;
+    for span in spans::<T>(done) {
+        for (k, (with, sums)) in with.iter().zip(&mut sums).enumerate() {
+            // SAFETY: promised by the caller.
+            *sums = unsafe {
+                match k {
+                    0 => add_dots_avx512::<T, true>(*sums, values, with, span.clone()),
+                    _ => add_dots_avx512::<T, false>(*sums, values, with, span.clone()),
+                }
+            };
+        }
+    }
+    for ((with, sums), dots) in with.iter().zip(sums).zip(dots) {
+        // SAFETY: promised by the caller.
+        *dots = unsafe { end_avx512(sums, values, with) };
+    }
+}
+
+/// Adds the products of whole blocks. `FIRST` says that values come from memory.
+///
+/// # Safety
+/// The processor must have AVX-512, and arrays must reach to the end of the range, which is whole blocks.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
+unsafe fn add_dots_avx512<T: Eight, const FIRST: bool>(
+    mut sums: Sums,
+    values: [&[T]; 8],
+    with: &[f64],
+    range: Range<usize>,
+) -> Sums {
+    let by = with.as_ptr();
+    for i in range.step_by(LANES) {
         // SAFETY: a whole block of `with`.
         let [low, high] = unsafe { [_mm512_loadu_pd(by.add(i)), _mm512_loadu_pd(by.add(i + 8))] };
         for (values, sums) in values.iter().zip(&mut sums) {
             // SAFETY: a whole block of the array, which is as long as `with`.
             unsafe {
                 let here = values.as_ptr().add(i);
-                prefetch_block(here);
+                if FIRST {
+                    prefetch_block(here);
+                }
                 sums[0] = _mm512_fmadd_pd(T::load(here), low, sums[0]);
                 sums[1] = _mm512_fmadd_pd(T::load(here.add(8)), high, sums[1]);
             }
         }
     }
+    sums
+}
+
+/// The elements that fill no block, then the lanes put together.
+///
+/// # Safety
+/// The processor must have AVX-512, and arrays must be as long as `with`.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
+unsafe fn end_avx512<T: Eight>(sums: Sums, values: [&[T]; 8], with: &[f64]) -> [f64; 8] {
+    let done = with.len() / LANES * LANES;
     let rest = &with[done..];
     std::array::from_fn(|k| {
         if rest.is_empty() {
@@ -187,6 +282,17 @@ mod tests {
             }
             assert_eq!(sum, bits(&expected), "{n}");
             assert_eq!(dots, bits(&values.map(|values| T::dot(values, &with))), "{n}");
+            let columns: Vec<Vec<f64>> = (0..6).map(|_| uniform(&mut rng, n)).collect();
+            let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+            for n_columns in [0, 1, 2, 4, 6] {
+                let found = at_every_level(|| {
+                    let mut dots = vec![[0.0; 8]; n_columns];
+                    dot_eight_with_each(values, &columns[..n_columns], &mut dots);
+                    bits(dots.as_flattened())
+                });
+                let each = columns[..n_columns].iter().flat_map(|with| values.map(|values| T::dot(values, with)));
+                assert_eq!(found, bits(&each.collect::<Vec<f64>>()), "{n}, {n_columns} columns");
+            }
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::f64::consts::{LN_2, SQRT_2};
 
+use super::dispatched;
+
 /// 2 atanh(t) = 2 t (1 + t^2/3 + t^4/5 + ...); the highest power first.
 const SERIES: [f64; 11] = {
     let mut series = [0.0; 11];
@@ -35,6 +37,16 @@ pub(crate) fn ln_of_normal(x: f64) -> f64 {
     exponent as f64 * LN_2 + 2.0 * t * series
 }
 
+dispatched! {
+    /// Overwrites each positive normal number with its logarithm, with the bits of [`ln`]; NaN stays NaN, of anything else
+    /// comes nonsense.
+    pub(crate) fn lns_of_normal(values: &mut [f64]) {
+        for value in values {
+            *value = if value.is_nan() { *value } else { ln_of_normal(*value) };
+        }
+    }
+}
+
 /// [`ln`] of what is no positive normal number.
 #[cold]
 fn at_the_ends(x: f64) -> f64 {
@@ -54,6 +66,8 @@ fn at_the_ends(x: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::dist::Rng;
+    use crate::simd::at_every_level;
+    use crate::simd::check::{bits, every_binade};
 
     #[test]
     fn ln_is_that_of_the_system_to_two_roundings() {
@@ -66,6 +80,22 @@ mod tests {
         for x in [5e-324, 1e-310, f64::MIN_POSITIVE, f64::MIN_POSITIVE.next_down(), f64::MAX] {
             assert!((ln(x) - x.ln()).abs() <= 2e-13, "{x:e}: {} for {}", ln(x), x.ln());
         }
+    }
+
+    #[test]
+    fn many_logarithms_have_the_bits_of_one_by_one_at_every_level() {
+        let values = every_binade(&mut Rng::new(4, 0), 3);
+        let values: Vec<f64> = values.into_iter().map(f64::abs).filter(|x| x.is_normal()).collect();
+        let found = at_every_level(|| {
+            let mut found = values.clone();
+            lns_of_normal(&mut found);
+            bits(&found)
+        });
+        assert!(values.len() > 4000);
+        assert_eq!(found, bits(&values.iter().map(|&x| ln(x)).collect::<Vec<f64>>()));
+        let mut nothing = [f64::NAN, 1.0];
+        lns_of_normal(&mut nothing);
+        assert!(nothing[0].is_nan() && nothing[1] == 0.0);
     }
 
     #[test]

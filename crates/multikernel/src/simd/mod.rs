@@ -21,9 +21,9 @@ mod triangular;
 
 pub(crate) use aligned::{Buffer, skip_to_line};
 pub(crate) use base::{Accumulate, LANES, PANEL, ROWS, accumulate, sparse_overlaps, sparse_products};
-pub(crate) use eight::{Eight, add_eight, dot_eight};
+pub(crate) use eight::{Eight, add_eight, dot_eight_with_each, spans};
 pub(crate) use exp::{decay_into, exp, exps};
-pub(crate) use ln::{ln, ln_of_normal};
+pub(crate) use ln::{ln, ln_of_normal, lns_of_normal};
 pub(crate) use profile::{COEFFICIENTS, LINE, Line, OCTAVE_BITS, add_moments, add_profile};
 pub(crate) use reduce::{MOST_RAISES, NARROW_RATES, Real};
 pub(crate) use sincos::sin_cos;

@@ -1,9 +1,11 @@
 //! Weighted sums of kernels that are used again and again: for learners that meet their points row by row.
 
+use std::ops::Range;
+
 use super::core::Element;
 use super::cut::{BLOCK_ROWS, TILE_COLS, Tile};
-use super::layout::{Batch, Layout};
-use super::ops::{Sums, add_slots, mix, sums};
+use super::layout::{Layout, Radial};
+use super::ops::{Sums, add_terms, mix, sums};
 use super::profile::{Moments, Profile};
 use super::source::{Held, Scratch, Source};
 use super::{Precision, Stack, Symmetric, check};
@@ -20,11 +22,19 @@ use crate::simd::{Buffer, Eight, Real};
 /// kernel and entry of the table: about a millisecond for 300 kernels.
 #[derive(Debug)]
 pub struct Mixture {
-    /// For each column what it asks of each batch.
-    pub(super) columns: Vec<Vec<Term>>,
+    pub(super) columns: Vec<Asked>,
     /// Batches that any column asks for.
     pub(super) wanted: Vec<bool>,
     n_slots: usize,
+}
+
+/// What one column of weights asks for.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    /// For each batch.
+    pub(super) terms: Vec<Term>,
+    /// Slots with a weight that is not zero, in their order.
+    pub(super) slots: Vec<(usize, f64)>,
 }
 
 /// What one column of weights asks of a batch.
@@ -32,8 +42,8 @@ pub struct Mixture {
 pub(super) enum Term {
     /// Nothing: all weights are zero.
     Nothing,
-    /// Slots with a weight that is not zero.
-    Slots(Vec<(usize, f64)>),
+    /// These of the slots it asks for, which follow those of the batch before.
+    Slots(Range<usize>),
     /// One function of the distance.
     Radial(Profile),
 }
@@ -42,13 +52,20 @@ impl Mixture {
     /// Weights are those of all kernels of the layout.
     pub(super) fn new(layout: &Layout, weights: &Matrix, pool: &Pool) -> Mixture {
         let by_column: Vec<Vec<f64>> = (0..weights.n_cols()).map(|c| weights.column(c)).collect();
-        let mut columns: Vec<Vec<Term>> = by_column.iter().map(|_| vec![]).collect();
+        let mut columns: Vec<Asked> = by_column.iter().map(|_| Asked::default()).collect();
         for batch in &layout.batches {
-            for (terms, term) in columns.iter_mut().zip(terms(layout, batch, &by_column, pool)) {
-                terms.push(term);
+            match &layout.groups[batch.group].radial {
+                Some(radial) => {
+                    let terms = radial_terms(radial, &by_column, pool);
+                    columns.iter_mut().zip(terms).for_each(|(asked, term)| asked.terms.push(term));
+                }
+                None => columns.iter_mut().zip(&by_column).for_each(|(asked, weights)| {
+                    let weighted = batch.slots.clone().map(|slot| (slot, weights[layout.slots[slot].kernel]));
+                    asked.add(weighted.filter(|&(_, weight)| weight != 0.0));
+                }),
             }
         }
-        let asks = |b: usize| columns.iter().any(|terms| !matches!(terms[b], Term::Nothing));
+        let asks = |b: usize| columns.iter().any(|asked| !matches!(asked.terms[b], Term::Nothing));
         let wanted = (0..layout.batches.len()).map(asks).collect();
         Mixture { columns, wanted, n_slots: layout.slots.len() }
     }
@@ -67,17 +84,18 @@ impl Mixture {
     }
 }
 
-/// What each column asks of one batch.
-fn terms(layout: &Layout, batch: &Batch, columns: &[Vec<f64>], pool: &Pool) -> Vec<Term> {
-    let Some(radial) = &layout.groups[batch.group].radial else {
-        let of_column = |weights: &Vec<f64>| {
-            let weight = |slot: usize| (slot, weights[layout.slots[slot].kernel]);
-            let mut slots = Vec::with_capacity(batch.slots.len());
-            slots.extend(batch.slots.clone().map(weight).filter(|&(_, weight)| weight != 0.0));
-            if slots.is_empty() { Term::Nothing } else { Term::Slots(slots) }
-        };
-        return columns.iter().map(of_column).collect();
-    };
+impl Asked {
+    /// Slots of the next batch.
+    fn add(&mut self, slots: impl Iterator<Item = (usize, f64)>) {
+        let start = self.slots.len();
+        self.slots.extend(slots);
+        let range = start..self.slots.len();
+        self.terms.push(if range.is_empty() { Term::Nothing } else { Term::Slots(range) });
+    }
+}
+
+/// What each column asks of kernels that are one function.
+fn radial_terms(radial: &Radial, columns: &[Vec<f64>], pool: &Pool) -> Vec<Term> {
     let picked = |weights: &Vec<f64>| radial.kernels.iter().map(|&m| weights[m]).collect::<Vec<f64>>();
     let columns: Vec<Vec<f64>> = columns.iter().map(picked).collect();
     let profiles = Profile::several(&radial.grid, &radial.rates, &columns, pool);
@@ -124,7 +142,9 @@ impl Chosen {
 struct Desk {
     distances: Buffer,
     picked: Buffer,
-    sums: Buffer,
+    values: Buffer,
+    /// Of a tile, for each weighted sum with coefficients in it.
+    sums: Vec<Buffer>,
 }
 
 /// The values at some places of every row of a tile, as a table of its own.
@@ -155,44 +175,61 @@ fn lists<'a>(chosen: &[(usize, &'a Chosen)], tile: &Tile) -> Lists<'a> {
     chosen.iter().map(of_tile).filter(|(_, places, _)| !places.is_empty()).collect()
 }
 
+/// One weighted sum and what it is multiplied by within one tile.
+struct Column<'a> {
+    asked: &'a Asked,
+    lists: Lists<'a>,
+}
+
+impl Column<'_> {
+    /// The coefficients, if there is one column of them and most are zero: functions of distances are worked out for these alone.
+    fn few(&self, width: usize) -> Option<(usize, &[u32], &[f64])> {
+        match self.lists[..] {
+            [(c, places, values)] if places.len() < width => Some((c, places, values)),
+            _ => None,
+        }
+    }
+}
+
 impl Desk {
-    /// The decisions of one batch, whose first slot is given, in one tile. `columns` has what each weighted sum asks of the
-    /// batch and the coefficients it is multiplied by; `out` has one row per row of the tile.
+    /// The decisions of a tile: `each` gives its values; `out` has one row per row of the tile.
     fn add<T: Eight>(
         &mut self,
-        (held, first): (&Held<'_, T>, usize),
-        columns: &[(&Term, Lists<'_>)],
+        layout: &Layout,
+        columns: &[Column<'_>],
         tile: &Tile,
+        each: impl FnOnce(&mut dyn FnMut(&Held<'_, T>)),
         out: &mut [f64],
     ) {
         let (width, n_columns) = (tile.cols.len(), out.len() / tile.rows.len());
-        if columns.iter().any(|(term, lists)| matches!(term, Term::Radial(_)) && !lists.is_empty()) {
-            self.distances.set_len(tile.len());
-            T::widen_into(held.slot(first), &mut self.distances);
+        let Desk { distances, picked, values: found, sums } = self;
+        sums.resize_with(columns.len().max(sums.len()), Buffer::default);
+        // A column whose every term is worked out where its few coefficients are has no sum.
+        let summed = |column: &Column<'_>| column.few(width).is_none() || !column.asked.slots.is_empty();
+        for (column, sum) in columns.iter().zip(sums.iter_mut()) {
+            sum.set_len(if summed(column) { tile.len() } else { 0 });
+            sum.fill(0.0);
         }
-        for (term, lists) in columns.iter().filter(|(_, lists)| !lists.is_empty()) {
-            match (term, lists.as_slice()) {
-                (Term::Nothing, _) => continue,
-                (Term::Radial(profile), [(c, places, values)]) if places.len() < width => {
-                    // Only where there is a coefficient.
-                    pick(&self.distances, width, places, &mut self.picked);
-                    evaluate(profile, &self.picked, &mut self.sums);
-                    add_products(&self.sums, values, n_columns, *c, out);
-                    continue;
+        let asked: Vec<&Asked> = columns.iter().map(|column| column.asked).collect();
+        each(&mut |held| {
+            add_terms(layout, &asked, held, distances, sums, |k, profile, distances, sum| {
+                match columns[k].few(width) {
+                    Some((c, places, values)) => {
+                        pick(distances, width, places, picked);
+                        evaluate(profile, picked, found);
+                        add_products(found, values, n_columns, c, out);
+                    }
+                    None => profile.add_into(distances, sum),
                 }
-                (Term::Radial(profile), _) => evaluate(profile, &self.distances, &mut self.sums),
-                (Term::Slots(slots), _) => {
-                    self.sums.set_len(tile.len());
-                    self.sums.fill(0.0);
-                    add_slots(slots, held, &mut self.sums);
-                }
-            }
-            for (c, places, values) in lists {
+            });
+        });
+        for (column, sum) in columns.iter().zip(sums.iter()).filter(|(column, _)| summed(column)) {
+            for &(c, places, values) in &column.lists {
                 if places.len() == width {
-                    add_products(&self.sums, values, n_columns, *c, out);
+                    add_products(sum, values, n_columns, c, out);
                 } else {
-                    pick(&self.sums, width, places, &mut self.picked);
-                    add_products(&self.picked, values, n_columns, *c, out);
+                    pick(sum, width, places, picked);
+                    add_products(picked, values, n_columns, c, out);
                 }
             }
         }
@@ -220,17 +257,11 @@ fn decide<T: Element>(stack: &Stack, mixture: &Mixture, coefficients: &Matrix, p
         let (mut scratch, mut desk) = (Scratch::default(), Desk::default());
         let mut sums = vec![0.0; cut.rows(block).len() * n_columns];
         for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
-            source.each(block, &tile, &mixture.wanted, &mut scratch, |held| {
-                let slots = held.slots();
-                let first = layout.batches.partition_point(|batch| batch.slots.end <= slots.start);
-                let batches = layout.batches.iter().enumerate().skip(first);
-                for (b, batch) in batches.take_while(|(_, batch)| batch.slots.end <= slots.end) {
-                    let columns = mixture.columns.iter().zip(&chosen);
-                    let columns: Vec<(&Term, Lists<'_>)> =
-                        columns.map(|(terms, chosen)| (&terms[b], lists(chosen, &tile))).collect();
-                    desk.add((held, batch.slots.start), &columns, &tile, &mut sums);
-                }
-            });
+            let column = |(asked, chosen): (_, &Vec<_>)| Column { asked, lists: lists(chosen, &tile) };
+            let columns = mixture.columns.iter().zip(&chosen).map(column);
+            let columns: Vec<Column<'_>> = columns.filter(|column| !column.lists.is_empty()).collect();
+            let each = |f: &mut dyn FnMut(&Held<'_, T>)| source.each(block, &tile, &mixture.wanted, &mut scratch, f);
+            desk.add(layout, &columns, &tile, each, &mut sums);
         }
         sums
     });

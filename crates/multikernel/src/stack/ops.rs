@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::core::Element;
 use super::cut::{Cut, Tile};
 use super::layout::Layout;
-use super::mixture::{Mixture, Term};
-use super::profile::Moments;
+use super::mixture::{Asked, Mixture, Term};
+use super::profile::{Moments, Profile};
 use super::source::{Held, Scratch, Source};
 use super::{Stack, Symmetric};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, Pieces};
 use crate::pool::Pool;
-use crate::simd::{Buffer, Eight, Real, SIDE, add_eight, decay_into, dot_eight, prefetch, transpose};
+use crate::simd::{Buffer, Eight, Real, SIDE, add_eight, decay_into, dot_eight_with_each, prefetch, spans, transpose};
 
 /// Rows ahead of which a line is asked for while a matrix is read column by column: about as long as memory takes.
 const PREFETCH_ROWS: usize = 24;
@@ -49,7 +49,7 @@ impl<'a> Watch<'a> {
 }
 
 /// `out += sum of the weighted slots`, in their order, several at a time: more streams from memory, fewer passes over `out`.
-pub(super) fn add_slots<T: Eight>(slots: &[(usize, f64)], held: &Held<'_, T>, out: &mut [f64]) {
+fn add_slots<T: Eight>(slots: &[(usize, f64)], held: &Held<'_, T>, out: &mut [f64]) {
     let (eights, rest) = slots.as_chunks::<8>();
     for eight in eights {
         add_eight(eight.map(|(_, weight)| weight), eight.map(|(slot, _)| held.slot(slot)), out);
@@ -63,9 +63,30 @@ pub(super) fn add_slots<T: Eight>(slots: &[(usize, f64)], held: &Held<'_, T>, ou
     }
 }
 
+/// [`add_slots`] for each column of weighted slots, with the same bits. Where all have the same slots, they are read once: a span of
+/// eight stays in the first-level cache until every column has it.
+fn add_slots_to_each<T: Eight>(columns: &[&[(usize, f64)]], held: &Held<'_, T>, out: &mut [Buffer]) {
+    let Some((first, others)) = columns.split_first() else { return };
+    let same = |other: &&[(usize, f64)]| first.iter().map(|of| of.0).eq(other.iter().map(|of| of.0));
+    let (together, _) = first.as_chunks::<8>();
+    let together = if !others.is_empty() && others.iter().all(same) { together } else { &[] };
+    for (at, eight) in together.iter().enumerate() {
+        let values = eight.map(|(slot, _)| held.slot(slot));
+        for span in spans::<T>(values[0].len()) {
+            let part = values.map(|values| &values[span.clone()]);
+            for (slots, out) in columns.iter().zip(out.iter_mut()) {
+                add_eight(std::array::from_fn(|k| slots[8 * at + k].1), part, &mut out[span.clone()]);
+            }
+        }
+    }
+    for (slots, out) in columns.iter().zip(out) {
+        add_slots(&slots[8 * together.len()..], held, out);
+    }
+}
+
 pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> Result<Vec<Matrix>> {
     let (layout, cut) = (&stack.core.layout, stack.cut());
-    let (columns, wanted) = (&mixture.columns, &mixture.wanted);
+    let (columns, wanted): (Vec<&Asked>, _) = (mixture.columns.iter().collect(), &mixture.wanted);
     let what = match columns.len() {
         1 => format!("the combined kernel of {} x {} points", cut.n_rows, cut.n_cols),
         n => format!("{n} combined kernels of {} x {} points", cut.n_rows, cut.n_cols),
@@ -84,9 +105,9 @@ pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> 
                 out.fill(0.0);
             }
             source.each(block, &tile, wanted, &mut scratch, |held| {
-                for (terms, out) in columns.iter().zip(&mut out) {
-                    add_terms(layout, terms, held, &mut distances, out);
-                }
+                let radial =
+                    |_, profile: &Profile, distances: &[f64], out: &mut [f64]| profile.add_into(distances, out);
+                add_terms(layout, &columns, held, &mut distances, &mut out, radial);
             });
             for (out, pieces) in out.iter().zip(&pieces) {
                 write(&tile, &cut, out, pieces, 0);
@@ -98,26 +119,43 @@ pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> 
     result.map(|()| sums)
 }
 
-fn add_terms<T: Eight>(layout: &Layout, terms: &[Term], held: &Held<'_, T>, distances: &mut Buffer, out: &mut [f64]) {
+/// Adds what each column asks of the values at hand, `radial` what it asks of a group that is one function: given the number of the
+/// column, the function, the distances and the sum.
+pub(super) fn add_terms<T: Eight>(
+    layout: &Layout,
+    columns: &[&Asked],
+    held: &Held<'_, T>,
+    distances: &mut Buffer,
+    out: &mut [Buffer],
+    mut radial: impl FnMut(usize, &Profile, &[f64], &mut [f64]),
+) {
     let slots = held.slots();
     let first = layout.batches.partition_point(|batch| batch.slots.end <= slots.start);
-    let mut open: Vec<(usize, f64)> = Vec::with_capacity(slots.len());
-    for (batch, term) in
-        layout.batches.iter().zip(terms).skip(first).take_while(|(batch, _)| batch.slots.end <= slots.end)
-    {
-        match term {
-            Term::Nothing => {}
-            Term::Slots(weighted) => open.extend_from_slice(weighted),
-            Term::Radial(profile) => {
-                add_slots(&open, held, out);
-                open.clear();
-                distances.set_len(out.len());
-                T::widen_into(held.slot(batch.slots.start), distances);
-                profile.add_into(distances, out);
+    let at_hand = layout.batches.iter().enumerate().skip(first).take_while(|(_, batch)| batch.slots.end <= slots.end);
+    // Slots of neighbouring batches follow one another, and go together.
+    let mut open: Vec<&[(usize, f64)]> = vec![&[]; columns.len()];
+    let mut begun = vec![None; columns.len()];
+    for (b, batch) in at_hand {
+        let values = held.slot(batch.slots.start);
+        let mut widened = false;
+        for (k, asked) in columns.iter().enumerate() {
+            match &asked.terms[b] {
+                Term::Nothing => {}
+                Term::Slots(range) => open[k] = &asked.slots[*begun[k].get_or_insert(range.start)..range.end],
+                Term::Radial(profile) => {
+                    add_slots(std::mem::take(&mut open[k]), held, &mut out[k]);
+                    begun[k] = None;
+                    if !widened {
+                        distances.set_len(values.len());
+                        T::widen_into(values, distances);
+                        widened = true;
+                    }
+                    radial(k, profile, distances, &mut out[k]);
+                }
             }
         }
     }
-    add_slots(&open, held, out);
+    add_slots_to_each(&open, held, out);
 }
 
 /// Writes a tile to its place and, for entries that stand for two, across the diagonal, in the matrix that begins at row
@@ -236,23 +274,6 @@ impl Sums {
         Sums { slots: vec![0.0; layout.slots.len()], moments: layout.groups.iter().map(moments).collect() }
     }
 
-    fn add<T: Eight>(&mut self, layout: &Layout, held: &Held<'_, T>, with: &[f64], distances: &mut Buffer) {
-        let slots = held.slots();
-        let first = layout.groups.partition_point(|group| group.slots.end <= slots.start);
-        // Slots up to here are done; those before a group that is one function go together, whatever their groups.
-        let mut done = slots.start;
-        for (g, group) in layout.groups.iter().enumerate().skip(first).take_while(|(_, g)| g.slots.start < slots.end) {
-            if let (Some(moments), Some(radial)) = (&mut self.moments[g], &group.radial) {
-                add_dots(held, done..group.slots.start, with, &mut self.slots);
-                distances.set_len(with.len());
-                T::widen_into(held.slot(group.slots.start), distances);
-                moments.add(&radial.grid, distances, with);
-                done = group.slots.end;
-            }
-        }
-        add_dots(held, done..slots.end, with, &mut self.slots);
-    }
-
     pub(super) fn merge(mut self, other: &Sums) -> Sums {
         for (a, b) in self.slots.iter_mut().zip(&other.slots) {
             *a += b;
@@ -279,22 +300,52 @@ impl Sums {
     }
 }
 
-/// `sums_s += values of slot s . with`, several slots at a time.
-fn add_dots<T: Eight>(held: &Held<'_, T>, slots: std::ops::Range<usize>, with: &[f64], sums: &mut [f64]) {
+/// Adds the inner products of the values at hand with each matrix.
+fn add_inner<T: Eight>(
+    layout: &Layout,
+    held: &Held<'_, T>,
+    with: &[Buffer],
+    distances: &mut Buffer,
+    sums: &mut [Sums],
+) {
+    let slots = held.slots();
+    let first = layout.groups.partition_point(|group| group.slots.end <= slots.start);
+    // Slots up to here are done; those before a group that is one function go together, whatever their groups.
+    let mut done = slots.start;
+    for (g, group) in layout.groups.iter().enumerate().skip(first).take_while(|(_, g)| g.slots.start < slots.end) {
+        let Some(radial) = &group.radial else { continue };
+        add_dots(held, done..group.slots.start, with, sums);
+        let values = held.slot(group.slots.start);
+        distances.set_len(values.len());
+        T::widen_into(values, distances);
+        for (sums, with) in sums.iter_mut().zip(with) {
+            sums.moments[g].iter_mut().for_each(|moments| moments.add(&radial.grid, distances, with));
+        }
+        done = group.slots.end;
+    }
+    add_dots(held, done..slots.end, with, sums);
+}
+
+/// `sums_s += values of slot s . with` for each matrix, several slots at a time.
+fn add_dots<T: Eight>(held: &Held<'_, T>, slots: std::ops::Range<usize>, with: &[Buffer], sums: &mut [Sums]) {
     let add = |sums: &mut [f64], dots: &[f64]| sums.iter_mut().zip(dots).for_each(|(sum, dot)| *sum += dot);
-    let mut slot = slots.start;
-    let (eights, rest) = sums[slots].as_chunks_mut::<8>();
-    for sums in eights {
-        add(sums, &dot_eight(std::array::from_fn(|k| held.slot(slot + k)), with));
-        slot += 8;
+    let rest = slots.start + slots.len() / 8 * 8;
+    let columns: Vec<&[f64]> = with.iter().map(|with| &with[..]).collect();
+    let mut dots = vec![[0.0; 8]; with.len()];
+    for slot in (slots.start..rest).step_by(8) {
+        dot_eight_with_each(std::array::from_fn(|k| held.slot(slot + k)), &columns, &mut dots);
+        sums.iter_mut().zip(&dots).for_each(|(sums, dots)| add(&mut sums.slots[slot..slot + 8], dots));
     }
-    let (fours, rest) = rest.as_chunks_mut::<4>();
-    for sums in fours {
-        add(sums, &T::dot_four(std::array::from_fn(|k| held.slot(slot + k)), with));
-        slot += 4;
-    }
-    for (slot, sum) in (slot..).zip(rest) {
-        *sum += T::dot(held.slot(slot), with);
+    for (sums, with) in sums.iter_mut().zip(with) {
+        let mut slot = rest;
+        let (fours, ones) = sums.slots[rest..slots.end].as_chunks_mut::<4>();
+        for sums in fours {
+            add(sums, &T::dot_four(std::array::from_fn(|k| held.slot(slot + k)), with));
+            slot += 4;
+        }
+        for (slot, sum) in (slot..).zip(ones) {
+            *sum += T::dot(held.slot(slot), with);
+        }
     }
 }
 
@@ -324,9 +375,7 @@ pub(super) fn sums<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], pool: 
                     folded.tile_into(&tile, &cut, with);
                 }
                 source.each(block, &tile, &wanted, &mut scratch, |held| {
-                    for (sums, with) in sums.iter_mut().zip(&with) {
-                        sums.add(layout, held, with, &mut distances);
-                    }
+                    add_inner(layout, held, &with, &mut distances, &mut sums);
                 });
             }
         }

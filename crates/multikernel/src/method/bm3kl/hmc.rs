@@ -6,7 +6,7 @@
 
 use super::chain::{Latent, exps_of, weights_of};
 use super::density::{Place, Point, Problem};
-use crate::dist::{Rng, normal};
+use crate::dist::{Rng, normals};
 use crate::error::{Error, Result};
 use crate::simd::exp;
 
@@ -94,7 +94,7 @@ pub(super) fn update(
         return Ok(starts.into_iter().filter_map(|spot| spot.point).map(|point| (point, 1.0)).collect());
     }
     let begun: Vec<Vec<f64>> =
-        starts.iter().zip(rngs.iter_mut()).map(|(spot, rng)| spot.q.iter().map(|_| normal(rng)).collect()).collect();
+        starts.iter().zip(rngs.iter_mut()).map(|(spot, rng)| normals(rng, spot.q.len())).collect();
     // Steps of slightly different sizes never come back to where they began.
     let sizes: Vec<f64> = latents
         .iter()

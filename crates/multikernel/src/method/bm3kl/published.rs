@@ -4,10 +4,10 @@
 
 use super::chain::{Draw, Latent, exps_of};
 use super::density::Problem;
-use crate::dist::{Rng, normal};
+use crate::dist::{Rng, normals};
 use crate::error::Result;
 use crate::linalg::Matrix;
-use crate::simd::{exp, ln};
+use crate::simd::{exp, lns_of_normal};
 use crate::solve::product::product;
 use crate::stack::Symmetric;
 
@@ -53,7 +53,8 @@ fn step(eta: f64, x: &mut [f64], momentum: &mut [f64], slopes: &[f64], size: f64
     let e = exps_of(x);
     let total: f64 = e.iter().sum();
     let mean: f64 = e.iter().zip(slopes).map(|(e, g)| e * g).sum::<f64>() / total;
-    for (((x, r), e), g) in x.iter_mut().zip(momentum).zip(e).zip(slopes) {
+    let shocks = normals(rng, e.len());
+    for ((((x, r), e), g), shock) in x.iter_mut().zip(momentum).zip(e).zip(slopes).zip(shocks) {
         let slope = (eta - 1.0) / e - 1.0 + (g - mean) / total;
         // Friction as published, 1 - size e, swings ever wider beyond 2 / size: from 1 / size on it is integrated exactly, and
         // the noise with it.
@@ -61,8 +62,9 @@ fn step(eta: f64, x: &mut [f64], momentum: &mut [f64], slopes: &[f64], size: f64
             small if small < 1.0 => (1.0 - small, 2.0 * small),
             large => (exp(-large), 1.0 - exp(-2.0 * large)),
         };
-        *r = kept * *r + size * e.sqrt() * slope + size / (2.0 * e.sqrt()) + noise.sqrt() * normal(rng);
+        *r = kept * *r + size * e.sqrt() * slope + size / (2.0 * e.sqrt()) + noise.sqrt() * shock;
         // Far out a step could leave the range of f64, near 0 its logarithm.
-        *x = ln((e + size * e.sqrt() * *r).abs().clamp(1e-300, 1e300));
+        *x = (e + size * e.sqrt() * *r).abs().clamp(1e-300, 1e300);
     }
+    lns_of_normal(x);
 }
