@@ -5,7 +5,7 @@ use super::density::{Part, Point, Problem};
 use super::distinct::Seen;
 use super::hmc::{log_prior, no_density};
 use super::settings::Prior;
-use crate::dist::{Rng, gamma, half_gig, ln_normal_cdf, normal};
+use crate::dist::{Rng, gamma, half_gig, ln_normal_cdf, normal, normals};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
@@ -136,7 +136,8 @@ fn correction(
     rng: &mut Rng,
 ) -> Result<(Vec<f64>, Vec<f64>)> {
     let Seen { t, lambda, .. } = problem.seen(latent, c);
-    let noisy: Vec<f64> = t.iter().zip(&lambda).map(|(t, lambda)| t - lambda.sqrt() * normal(rng)).collect();
+    let shocks = normals(rng, t.len());
+    let noisy: Vec<f64> = t.iter().zip(&lambda).zip(shocks).map(|((t, lambda), z)| t - lambda.sqrt() * z).collect();
     let rest: Vec<f64> = noisy.iter().zip(f0).map(|(t, f0)| t - f0).collect();
     let q = part.factor.solve(&Matrix::from_vec(rest.len(), 1, rest)?)?.into_data();
     let f = noisy.iter().zip(&lambda).zip(&q).map(|((t, lambda), q)| t - lambda * q).collect();
@@ -156,7 +157,7 @@ fn gaussian(
 ) -> Result<Vec<f64>> {
     let (n, tau) = (problem.distinct.n(), problem.settings.tau);
     let nu = exp(latent.log_nu[0]);
-    let z: Vec<f64> = (0..n).map(|_| nu.sqrt() * normal(rng)).collect();
+    let z: Vec<f64> = normals(rng, n).iter().map(|z| nu.sqrt() * z).collect();
     let bias = tau.sqrt() * normal(rng);
     let f0: Vec<f64> = root.multiply_lower(&z).iter().map(|g| g + bias).collect();
     let (_, f) = correction(problem, latent, part, c, &f0, rng)?;
@@ -178,7 +179,7 @@ fn shrunk(
 ) -> Result<Vec<f64>> {
     let (settings, kernel) = (problem.settings, &point.kernel);
     let nu = latent.nu.row(c);
-    let a0: Vec<f64> = nu.iter().map(|nu| nu.sqrt() * normal(rng)).collect();
+    let a0: Vec<f64> = nu.iter().zip(normals(rng, nu.len())).map(|(nu, z)| nu.sqrt() * z).collect();
     let bias = settings.tau.sqrt() * normal(rng);
     let f0: Vec<f64> = kernel.times(&a0).iter().map(|f| f + bias).collect();
     let (q, f) = correction(problem, latent, &point.parts[c], c, &f0, rng)?;
