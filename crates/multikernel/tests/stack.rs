@@ -44,6 +44,39 @@ fn train(points: &Matrix, pool: &Pool) -> Stack {
     Stack::train(points, &kernels(), &Building::new(pool)).unwrap()
 }
 
+/// Columns share what is read: each has the bits it has alone, whatever the others ask for.
+#[test]
+fn several_columns_have_the_bits_of_one_at_a_time() {
+    let pool = Pool::new(2).unwrap();
+    let each: Bank = "gaussian(2^-4..2^4) each, polynomial(1..3) each".parse().unwrap();
+    let each = each.resolve(&Default::default(), &Matrix::zeros(2, 5).into()).unwrap();
+    for (all, n, precision, storage) in [
+        (everything(), 30, Precision::F64, Storage::Packed),
+        (each.clone(), 30, Precision::F64, Storage::Packed),
+        (each.clone(), 90, Precision::F32, Storage::Packed),
+        (each, 30, Precision::F64, Storage::Tiled),
+    ] {
+        let building = Building { precision, storage, ..Building::new(&pool) };
+        let stack = Stack::train(&random(n, 5, 2), &all, &building).unwrap();
+        let full = random(all.len(), 6, 3);
+        // The last column lacks kernels that the others have; without it all ask for the same.
+        let weights = |m: usize, c: usize| if c == 5 && m % 3 == 0 { 0.0 } else { full.get(m, c) };
+        for n_columns in [2, 5, 6] {
+            let weights = Matrix::from_fn(all.len(), n_columns, weights);
+            let together = stack.combine(&weights, &pool).unwrap();
+            let matrices: Vec<Matrix> = (0..n_columns as u64).map(|c| random(n, n, 10 + c)).collect();
+            let forms: Vec<Symmetric<'_>> = matrices.iter().map(Symmetric::Dense).collect();
+            let projected = stack.project(&forms, &pool).unwrap();
+            for c in 0..n_columns {
+                let alone = stack.combine(&weights.select_cols(&[c]), &pool).unwrap();
+                assert_eq!(together[c], alone[0], "combine, column {c} of {n_columns}");
+                let alone = stack.project(&forms[c..=c], &pool).unwrap();
+                assert_eq!(projected.column(c), alone.column(0), "project, column {c} of {n_columns}");
+            }
+        }
+    }
+}
+
 /// The kernels by their formulas, from the two points alone.
 fn literal(m: usize, x: &[f64], y: &[f64]) -> f64 {
     let pick = |v: &[f64], columns: &[usize]| columns.iter().map(|&c| v[c]).collect::<Vec<f64>>();

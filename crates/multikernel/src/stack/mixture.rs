@@ -22,7 +22,7 @@ use crate::simd::{Buffer, Eight, Real};
 /// kernel and entry of the table: about a millisecond for 300 kernels.
 #[derive(Debug)]
 pub struct Mixture {
-    pub(super) columns: Vec<Asked>,
+    pub(super) columns: Vec<Recipe>,
     /// Batches that any column asks for.
     pub(super) wanted: Vec<bool>,
     n_slots: usize,
@@ -30,7 +30,7 @@ pub struct Mixture {
 
 /// What one column of weights asks for.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct Recipe {
     /// For each batch.
     pub(super) terms: Vec<Term>,
     /// Slots with a weight that is not zero, in their order.
@@ -52,20 +52,20 @@ impl Mixture {
     /// Weights are those of all kernels of the layout.
     pub(super) fn new(layout: &Layout, weights: &Matrix, pool: &Pool) -> Mixture {
         let by_column: Vec<Vec<f64>> = (0..weights.n_cols()).map(|c| weights.column(c)).collect();
-        let mut columns: Vec<Asked> = by_column.iter().map(|_| Asked::default()).collect();
+        let mut columns: Vec<Recipe> = by_column.iter().map(|_| Recipe::default()).collect();
         for batch in &layout.batches {
             match &layout.groups[batch.group].radial {
                 Some(radial) => {
                     let terms = radial_terms(radial, &by_column, pool);
-                    columns.iter_mut().zip(terms).for_each(|(asked, term)| asked.terms.push(term));
+                    columns.iter_mut().zip(terms).for_each(|(recipe, term)| recipe.terms.push(term));
                 }
-                None => columns.iter_mut().zip(&by_column).for_each(|(asked, weights)| {
+                None => columns.iter_mut().zip(&by_column).for_each(|(recipe, weights)| {
                     let weighted = batch.slots.clone().map(|slot| (slot, weights[layout.slots[slot].kernel]));
-                    asked.add(weighted.filter(|&(_, weight)| weight != 0.0));
+                    recipe.add(weighted.filter(|&(_, weight)| weight != 0.0));
                 }),
             }
         }
-        let asks = |b: usize| columns.iter().any(|asked| !matches!(asked.terms[b], Term::Nothing));
+        let asks = |b: usize| columns.iter().any(|recipe| !matches!(recipe.terms[b], Term::Nothing));
         let wanted = (0..layout.batches.len()).map(asks).collect();
         Mixture { columns, wanted, n_slots: layout.slots.len() }
     }
@@ -84,7 +84,7 @@ impl Mixture {
     }
 }
 
-impl Asked {
+impl Recipe {
     /// Slots of the next batch.
     fn add(&mut self, slots: impl Iterator<Item = (usize, f64)>) {
         let start = self.slots.len();
@@ -177,7 +177,7 @@ fn lists<'a>(chosen: &[(usize, &'a Chosen)], tile: &Tile) -> Lists<'a> {
 
 /// One weighted sum and what it is multiplied by within one tile.
 struct Column<'a> {
-    asked: &'a Asked,
+    recipe: &'a Recipe,
     lists: Lists<'a>,
 }
 
@@ -205,14 +205,14 @@ impl Desk {
         let Desk { distances, picked, values: found, sums } = self;
         sums.resize_with(columns.len().max(sums.len()), Buffer::default);
         // A column whose every term is worked out where its few coefficients are has no sum.
-        let summed = |column: &Column<'_>| column.few(width).is_none() || !column.asked.slots.is_empty();
+        let summed = |column: &Column<'_>| column.few(width).is_none() || !column.recipe.slots.is_empty();
         for (column, sum) in columns.iter().zip(sums.iter_mut()) {
             sum.set_len(if summed(column) { tile.len() } else { 0 });
             sum.fill(0.0);
         }
-        let asked: Vec<&Asked> = columns.iter().map(|column| column.asked).collect();
+        let recipes: Vec<&Recipe> = columns.iter().map(|column| column.recipe).collect();
         each(&mut |held| {
-            add_terms(layout, &asked, held, distances, sums, |k, profile, distances, sum| {
+            add_terms(layout, &recipes, held, distances, sums, |k, profile, distances, sum| {
                 match columns[k].few(width) {
                     Some((c, places, values)) => {
                         pick(distances, width, places, picked);
@@ -257,7 +257,7 @@ fn decide<T: Element>(stack: &Stack, mixture: &Mixture, coefficients: &Matrix, p
         let (mut scratch, mut desk) = (Scratch::default(), Desk::default());
         let mut sums = vec![0.0; cut.rows(block).len() * n_columns];
         for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
-            let column = |(asked, chosen): (_, &Vec<_>)| Column { asked, lists: lists(chosen, &tile) };
+            let column = |(recipe, chosen): (_, &Vec<_>)| Column { recipe, lists: lists(chosen, &tile) };
             let columns = mixture.columns.iter().zip(&chosen).map(column);
             let columns: Vec<Column<'_>> = columns.filter(|column| !column.lists.is_empty()).collect();
             let each = |f: &mut dyn FnMut(&Held<'_, T>)| source.each(block, &tile, &mixture.wanted, &mut scratch, f);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::core::Element;
 use super::cut::{Cut, Tile};
 use super::layout::Layout;
-use super::mixture::{Asked, Mixture, Term};
+use super::mixture::{Mixture, Recipe, Term};
 use super::profile::{Moments, Profile};
 use super::source::{Held, Scratch, Source};
 use super::{Stack, Symmetric};
@@ -86,7 +86,7 @@ fn add_slots_to_each<T: Eight>(columns: &[&[(usize, f64)]], held: &Held<'_, T>, 
 
 pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> Result<Vec<Matrix>> {
     let (layout, cut) = (&stack.core.layout, stack.cut());
-    let (columns, wanted): (Vec<&Asked>, _) = (mixture.columns.iter().collect(), &mixture.wanted);
+    let (columns, wanted): (Vec<&Recipe>, _) = (mixture.columns.iter().collect(), &mixture.wanted);
     let what = match columns.len() {
         1 => format!("the combined kernel of {} x {} points", cut.n_rows, cut.n_cols),
         n => format!("{n} combined kernels of {} x {} points", cut.n_rows, cut.n_cols),
@@ -123,7 +123,7 @@ pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> 
 /// column, the function, the distances and the sum.
 pub(super) fn add_terms<T: Eight>(
     layout: &Layout,
-    columns: &[&Asked],
+    columns: &[&Recipe],
     held: &Held<'_, T>,
     distances: &mut Buffer,
     out: &mut [Buffer],
@@ -138,10 +138,10 @@ pub(super) fn add_terms<T: Eight>(
     for (b, batch) in at_hand {
         let values = held.slot(batch.slots.start);
         let mut widened = false;
-        for (k, asked) in columns.iter().enumerate() {
-            match &asked.terms[b] {
+        for (k, recipe) in columns.iter().enumerate() {
+            match &recipe.terms[b] {
                 Term::Nothing => {}
-                Term::Slots(range) => open[k] = &asked.slots[*begun[k].get_or_insert(range.start)..range.end],
+                Term::Slots(range) => open[k] = &recipe.slots[*begun[k].get_or_insert(range.start)..range.end],
                 Term::Radial(profile) => {
                     add_slots(std::mem::take(&mut open[k]), held, &mut out[k]);
                     begun[k] = None;
