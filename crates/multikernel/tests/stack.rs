@@ -60,7 +60,7 @@ fn several_columns_have_the_bits_of_one_at_a_time() {
         let stack = Stack::train(&random(n, 5, 2), &all, &building).unwrap();
         let full = random(all.len(), 6, 3);
         // The last column lacks kernels that the others have; without it all ask for the same.
-        let weights = |m: usize, c: usize| if c == 5 && m % 3 == 0 { 0.0 } else { full.get(m, c) };
+        let weights = |m: usize, c: usize| if c == 5 && m.is_multiple_of(3) { 0.0 } else { full.get(m, c) };
         for n_columns in [2, 5, 6] {
             let weights = Matrix::from_fn(all.len(), n_columns, weights);
             let together = stack.combine(&weights, &pool).unwrap();
