@@ -13,8 +13,8 @@ use crate::simd::ln;
 /// A keeps function and noise in the balance of two classes. A constant function leaves each row of its class `A C` short of its margin, which
 /// costs `u A` per value of a function, u the steep slope of the loss. Functions that tell every row for itself, as they must
 /// where kernels find no two rows alike, pay half the logarithm of their variance, `A^2 (C - 1)`, per value. So A is such
-/// that `u A - ln A - ln(C - 1) / 2` is what it is for C = 2 and A = 1. With A = 1 it is next to nothing for 40 classes:
-/// chains that met a constant stayed there, 2,400 nats deep.
+/// that `u A - ln A - ln(C - 1) / 2` is what it is for C = 2 and A = 1: 2.73 by default, of which 0.87 go to what is the same
+/// for any A and C. With A = 1 and 40 classes it is 0.90, and nothing is left: chains that met a constant stayed there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Margins {
     own: f64,
