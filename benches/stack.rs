@@ -80,14 +80,19 @@ fn best_after<S, T>(ready: impl FnMut() -> S, f: impl FnMut(S) -> T) -> f64 {
     limits::best_of(1.0, 200, ready, f)
 }
 
-/// Best seconds of each of several jobs that take turns for about six seconds, at least seven turns.
-fn side_by_side(jobs: &mut [&mut dyn FnMut()]) -> Vec<f64> {
+/// Seconds a job takes.
+fn seconds<T>(f: impl FnOnce() -> T) -> f64 {
+    let begin = Instant::now();
+    black_box(f());
+    begin.elapsed().as_secs_f64()
+}
+
+/// Best seconds of each of several jobs, which say what they took, in turns for about six seconds, at least seven.
+fn side_by_side(jobs: &mut [&mut dyn FnMut() -> f64]) -> Vec<f64> {
     let (mut least, start, mut turns) = (vec![f64::INFINITY; jobs.len()], Instant::now(), 0);
     while turns < 7 || start.elapsed().as_secs_f64() < 6.0 {
         for (job, least) in jobs.iter_mut().zip(&mut least) {
-            let begin = Instant::now();
-            job();
-            *least = least.min(begin.elapsed().as_secs_f64());
+            *least = least.min(job());
         }
         turns += 1;
     }
@@ -148,11 +153,11 @@ fn passes() -> Outcome<()> {
             let buffer = vec![1.0f64; bytes / 8];
             // In turns: what the machine gives varies from second to second.
             let turns = side_by_side(&mut [
-                &mut || _ = black_box(read_one(&buffer)),
-                &mut || _ = black_box(read_four(&buffer)),
-                &mut || _ = black_box(read_eight(&buffer)),
-                &mut || drop(black_box(stack.combine(&weights, &pool))),
-                &mut || drop(black_box(stack.project(&[Symmetric::Dense(&matrix)], &pool))),
+                &mut || seconds(|| read_one(&buffer)),
+                &mut || seconds(|| read_four(&buffer)),
+                &mut || seconds(|| read_eight(&buffer)),
+                &mut || seconds(|| stack.combine(&weights, &pool)),
+                &mut || seconds(|| stack.project(&[Symmetric::Dense(&matrix)], &pool)),
             ]);
             let bound = bytes as f64 / turns[..3].iter().copied().fold(f64::INFINITY, f64::min);
             let (combine, project) = (bytes as f64 / turns[3], bytes as f64 / turns[4]);
@@ -250,6 +255,8 @@ struct BankTimes {
     reused: f64,
     /// What svm and average do instead: the weighted sum on the way, nothing stored.
     combined: f64,
+    /// A fixed amount of arithmetic in registers, cut in two: what more threads can gain on this machine at best.
+    arithmetic: f64,
 }
 
 fn bank(dir: &Path) -> Outcome<Vec<Value>> {
@@ -263,11 +270,11 @@ fn bank(dir: &Path) -> Outcome<Vec<Value>> {
         let (train, test) = halves(&read(dir, name)?)?;
         let kernels = kernels(BANK, &train)?;
         for precision in [Precision::F64, Precision::F32] {
-            let one = bank_times(&train, &test, &kernels, precision, 1)?;
-            let two = bank_times(&train, &test, &kernels, precision, 2)?;
+            let [one, two] = bank_times(&train, &test, &kernels, precision)?;
             println!(
                 "{name} {} + {} rows, {}: one thread {:.4} s, two {:.4} s ({:.2} times); in fresh memory {:.4} s and \
-                 {:.4} s ({:.2} times); combined, nothing stored {:.4} s and {:.4} s ({:.2} times)",
+                 {:.4} s ({:.2} times); combined, nothing stored {:.4} s and {:.4} s ({:.2} times); two threads of arithmetic \
+                 alone {:.2} times one",
                 train.n_rows(),
                 test.n_rows(),
                 precision.word(),
@@ -279,9 +286,10 @@ fn bank(dir: &Path) -> Outcome<Vec<Value>> {
                 one.fresh / two.fresh,
                 one.combined,
                 two.combined,
-                one.combined / two.combined
+                one.combined / two.combined,
+                one.arithmetic / two.arithmetic
             );
-            let named = |t: &BankTimes| json!({ "fresh": t.fresh, "reused": t.reused, "combined": t.combined });
+            let named = |t: &BankTimes| json!({ "fresh": t.fresh, "reused": t.reused, "combined": t.combined, "arithmetic": t.arithmetic });
             results.push(json!({
                 "set": name,
                 "precision": precision.word(),
@@ -305,27 +313,42 @@ fn bank_stacks(
     Ok([Stack::train(train, kernels, building)?, Stack::cross(test, train, kernels, &none, building)?])
 }
 
-fn bank_times(
-    train: &Features,
-    test: &Features,
-    kernels: &[Kernel],
-    precision: Precision,
-    n_threads: usize,
-) -> Outcome<BankTimes> {
-    let pool = Pool::new(n_threads)?;
-    let packed = Building { storage: Storage::Packed, precision, ..Building::new(&pool) };
-    let tiled = Building { storage: Storage::Tiled, ..packed.clone() };
+/// With one thread and with two, in turns: what the machine gives varies from second to second.
+fn bank_times(train: &Features, test: &Features, kernels: &[Kernel], precision: Precision) -> Outcome<[BankTimes; 2]> {
+    let pools = [Pool::new(1)?, Pool::new(2)?];
+    let packed = pools.each_ref().map(|pool| Building { storage: Storage::Packed, precision, ..Building::new(pool) });
+    let tiled = packed.each_ref().map(|packed| Building { storage: Storage::Tiled, ..packed.clone() });
     // Errors would be timed as very fast stacks.
     let build = |building: &Building<'_>| bank_stacks(train, test, kernels, building).expect("both stacks");
     let weights = Matrix::from_fn(kernels.len(), 1, |_, _| 1.0 / kernels.len() as f64);
     // A pool hands memory on from stack to stack, so a new one has none to hand on. Starting its threads is no part of
     // it, giving the memory back to the system is.
-    let fresh = best_after(
-        || Pool::new(n_threads).expect("threads"),
-        |pool| drop(build(&Building { pool: &pool, ..packed.clone() })),
-    );
-    let combined = best(|| build(&tiled).map(|stack| stack.combine(&weights, &pool).expect("a combined kernel")));
-    Ok(BankTimes { fresh, reused: best(|| build(&packed)), combined })
+    let fresh = |t: usize| {
+        let pool = Pool::new(t + 1).expect("threads");
+        seconds(|| drop(build(&Building { pool: &pool, ..packed[t].clone() })))
+    };
+    let reused = |t: usize| seconds(|| build(&packed[t]));
+    let combined = |t: usize| {
+        seconds(|| build(&tiled[t]).map(|stack| stack.combine(&weights, &pools[t]).expect("a combined kernel")))
+    };
+    let arithmetic = |t: usize| seconds(|| pools[t].map(2, |_| chains(100_000)));
+    let turns = side_by_side(&mut [
+        &mut || fresh(0),
+        &mut || fresh(1),
+        &mut || reused(0),
+        &mut || reused(1),
+        &mut || combined(0),
+        &mut || combined(1),
+        &mut || arithmetic(0),
+        &mut || arithmetic(1),
+    ]);
+    let of = |t: usize| BankTimes {
+        fresh: turns[t],
+        reused: turns[2 + t],
+        combined: turns[4 + t],
+        arithmetic: turns[6 + t],
+    };
+    Ok([of(0), of(1)])
 }
 
 /// Every hundredth row against every hundredth column of each kernel, for others to compare with.

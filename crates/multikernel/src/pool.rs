@@ -137,4 +137,15 @@ impl Pool {
         }
         self.inner.install(|| items.into_par_iter().with_max_len(1).for_each(f));
     }
+
+    /// [`Pool::each`] with space to work in, which goes from item to item: `f` may rely on nothing that it finds there.
+    pub(crate) fn each_with<S: Default + Send, T: Send>(&self, items: Vec<T>, f: impl Fn(&mut S, T) + Sync + Send) {
+        let spare: Mutex<Vec<S>> = Mutex::default();
+        let lock = || spare.lock().unwrap_or_else(PoisonError::into_inner);
+        self.each(items, |item| {
+            let mut space = lock().pop().unwrap_or_default();
+            f(&mut space, item);
+            lock().push(space);
+        });
+    }
 }

@@ -386,6 +386,13 @@ fn power(base: f64, degree: u32) -> f64 {
 dispatched! {
     /// [`power`] of `shift + base`, element by element: the same products, each for a run of elements.
     fn power_into(shift: f64, degree: u32, base: &[f64], out: &mut [f64]) {
+        let each = base.iter().zip(&mut *out);
+        match degree {
+            1 => return each.for_each(|(base, out)| *out = shift + base),
+            2 => return each.for_each(|(base, out)| *out = (shift + base) * (shift + base)),
+            3 => return each.for_each(|(base, out)| *out = (shift + base) * ((shift + base) * (shift + base))),
+            _ => {}
+        }
         let mut squares = [0.0; RUN];
         for (base, out) in base.chunks(RUN).zip(out.chunks_mut(RUN)) {
             let squares = &mut squares[..base.len()];

@@ -266,7 +266,7 @@ mod tests {
         for (n, skip) in LENGTHS.into_iter().flat_map(|n| [(n, 0), (n, 1), (n, 3)]) {
             let (weights, with) = (uniform(&mut rng, 8), uniform(&mut rng, n));
             let arrays: [Vec<T>; 8] = std::array::from_fn(|_| {
-                let mut array = T::zeros(n + skip);
+                let mut array = vec![T::default(); n + skip];
                 T::round_into(&uniform(&mut rng, n + skip), &mut array);
                 array
             });

@@ -12,7 +12,7 @@ const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 /// exponent of 2^k.
 const ROUND: f64 = 6_755_399_441_055_744.0 + 1023.0;
 /// Below this, 2^k would leave the normal numbers; e^-708 is 3e-308 and counts as 0.
-const LOWEST: f64 = -708.0;
+pub(super) const LOWEST: f64 = -708.0;
 /// Above this, 2^k would overflow.
 const HIGHEST: f64 = 709.0;
 /// The fourth root of the smallest number a kernel value may have: powers of what is below are 0, never subnormal, which
@@ -91,6 +91,9 @@ pub(super) fn raise(twice: bool, value: f64) -> f64 {
     if twice { square * square } else { square }
 }
 
+/// Below this the exponential of `f32` counts as 0.
+pub(super) const LOWEST_NARROW: f32 = -87.0;
+
 /// The exponential of `f32`, for kernels that are held so: e^x for x up to 88 to within 1.14 units in the last place (1.08 is
 /// the most there is from -87 to 0), exactly 1 at 0, 0 below -87; NaN stays NaN.
 #[inline(always)]
@@ -111,7 +114,7 @@ pub(super) fn exp_narrow(x: f32) -> f32 {
     }
     let sum = 1.0 + (r * r).mul_add(series, r);
     let value = sum * f32::from_bits(shifted.to_bits() << 23);
-    if x < -87.0 { 0.0 } else { value }
+    if x < LOWEST_NARROW { 0.0 } else { value }
 }
 
 #[cfg(test)]

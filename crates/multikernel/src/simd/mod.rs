@@ -12,6 +12,7 @@ mod double;
 mod eight;
 mod exp;
 mod ln;
+mod past;
 mod profile;
 mod reduce;
 mod sincos;
@@ -24,6 +25,7 @@ pub(crate) use base::{Accumulate, LANES, PANEL, ROWS, accumulate, sparse_overlap
 pub(crate) use eight::{Eight, add_eight, dot_eight_with_each, spans};
 pub(crate) use exp::{decay_into, exp, exps};
 pub(crate) use ln::{ln, ln_of_normal, lns_of_normal};
+pub(crate) use past::PastCaches;
 pub(crate) use profile::{COEFFICIENTS, LINE, Line, OCTAVE_BITS, add_moments, add_profile};
 pub(crate) use reduce::{MOST_RAISES, NARROW_RATES, Real};
 pub(crate) use sincos::sin_cos;

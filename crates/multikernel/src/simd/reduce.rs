@@ -1,21 +1,21 @@
 //! Weighted sums and inner products over stored kernel values, `f64` or `f32`, always summed in `f64`.
 
-use super::exp::{exp, exp_narrow, raise};
+use super::exp::{LOWEST, LOWEST_NARROW, exp, exp_narrow, raise};
 use super::{dispatched, prefetch};
 
 /// Partial sums of an inner product. More than the adders of any processor have in flight.
 pub(super) const LANES: usize = 16;
 /// Values raised to all their powers at a time.
 const DECAYS: usize = 256;
-/// Most powers of one exponential that [`Real::decays_into`] makes.
-pub(crate) const MOST_RAISES: usize = 4;
+/// Values rounded to `f32` at a time: 4 KB of the first-level cache.
+const NARROWED: usize = 1024;
+/// Most arrays after the first that [`Real::decays_into`] makes.
+pub(crate) const MOST_RAISES: usize = 7;
 
 /// A type kernel values are stored in.
 pub(crate) trait Real: Copy + Default + Send + Sync + 'static {
     /// Bytes of one value.
     const BYTES: usize;
-    /// A vector of zeros, from the system where it is large.
-    fn zeros(n: usize) -> Vec<Self>;
     /// `out = values`, rounded to the type.
     fn round_into(values: &[f64], out: &mut [Self]);
     /// `e^(-rate * base)` and then, for each of `raises`, the square (or, if true, the fourth power) of the values before: arrays
@@ -70,12 +70,30 @@ pub(super) fn finish<T: Copy + Into<f64>>(mut sum: [f64; LANES], rest: &[T], wit
     sum[0]
 }
 
+/// The least of base quantities, which are at least 0; not a number where one of them is not.
+///
+/// Where its exponential is 0 all are, and need not be computed: narrow kernels are 0 away from the diagonal.
+#[inline(always)]
+fn nearest(base: &[f64]) -> f64 {
+    // The bits of numbers of at least 0 are in their order, and all others come after infinity.
+    let (mut least, mut most) = (u64::MAX, 0);
+    for base in base {
+        (least, most) = (least.min(base.to_bits()), most.max(base.to_bits()));
+    }
+    if most > f64::INFINITY.to_bits() { f64::NAN } else { f64::from_bits(least) }
+}
+
 dispatched! {
     fn decays_f64(rate: f64, raises: &[bool], base: &[f64], out: &mut [&mut [f64]]) {
         let Some((first, rest)) = out.split_first_mut() else { return };
         // A few values at a time: all their powers are made before they leave the first-level cache.
         for (start, base) in (0..base.len()).step_by(DECAYS).zip(base.chunks(DECAYS)) {
             let mut values = &mut first[start..start + base.len()];
+            if rate * nearest(base) > -LOWEST {
+                values.fill(0.0);
+                rest.iter_mut().for_each(|next| next[start..start + base.len()].fill(0.0));
+                continue;
+            }
             for (value, base) in values.iter_mut().zip(base) {
                 *value = exp(-(rate * base));
             }
@@ -110,16 +128,21 @@ dispatched! {
         for (k, &twice) in raises.iter().enumerate() {
             rates[k + 1] = rates[k] * if twice { 4.0 } else { 2.0 };
         }
-        let mut narrowed = [0.0f32; DECAYS];
-        for (start, base) in (0..base.len()).step_by(DECAYS).zip(base.chunks(DECAYS)) {
+        let mut narrowed = [0.0f32; NARROWED];
+        for (start, base) in (0..base.len()).step_by(NARROWED).zip(base.chunks(NARROWED)) {
             let narrowed = &mut narrowed[..base.len()];
             for (narrowed, &base) in narrowed.iter_mut().zip(base) {
                 *narrowed = base as f32;
             }
+            let nearest = nearest(base) as f32;
             for (out, &rate) in out.iter_mut().zip(&rates[..1 + raises.len()]) {
                 let out = &mut out[start..start + base.len()];
                 if NARROW_RATES.contains(&rate) {
                     let rate = rate as f32;
+                    if rate * nearest > -LOWEST_NARROW {
+                        out.fill(0.0);
+                        continue;
+                    }
                     for (out, base) in out.iter_mut().zip(&*narrowed) {
                         *out = exp_narrow(-(rate * base));
                     }
@@ -225,10 +248,6 @@ macro_rules! real {
         }
         impl Real for $type {
             const BYTES: usize = size_of::<$type>();
-            fn zeros(n: usize) -> Vec<Self> {
-                // A literal zero is what lets the vector come zeroed from the system.
-                vec![0.0; n]
-            }
             fn round_into(values: &[f64], out: &mut [Self]) {
                 $round_into(values, out);
             }
@@ -274,7 +293,7 @@ mod tests {
 
     /// Values as they are stored.
     fn stored<T: Real>(values: &[f64]) -> Vec<T> {
-        let mut out = T::zeros(values.len());
+        let mut out = vec![T::default(); values.len()];
         T::round_into(values, &mut out);
         out
     }
@@ -287,7 +306,7 @@ mod tests {
             let mut values: Vec<f64> = (0..n + skip).map(|_| f64::from_bits(rng.bits())).collect();
             values.iter_mut().rev().zip(special).for_each(|(value, special)| *value = special);
             let found = at_every_level(|| {
-                let mut out = T::zeros(n + skip);
+                let mut out = vec![T::default(); n + skip];
                 T::round_into(&values[skip..], &mut out[skip..]);
                 let mut wide = vec![7.0; n + skip];
                 T::widen_into(&out[skip..], &mut wide[skip..]);
@@ -496,6 +515,34 @@ mod tests {
             let places = rates(rate, raises).into_iter().flat_map(|rate| bases.iter().map(move |base| rate * base));
             for (found, x) in wide.into_iter().zip(places) {
                 assert!(found >= 0.0 && (x > 1e-17 || found == 1.0) && (x < 708.1 || found == 0.0), "{x:e}: {found:e}");
+            }
+        }
+    }
+
+    #[test]
+    fn decays_into_far_runs_are_zero_but_where_a_pair_is_near_or_not_a_number() {
+        let mut rng = Rng::new(6, 0);
+        for (n, place) in
+            [1, 255, 256, 257, 1023, 1024, 1025, 3000].into_iter().flat_map(|n| [(n, 0), (n, n / 2), (n, n - 1)])
+        {
+            for other in [500.0, 0.0, 3.0, 124.2, 1011.5, f64::NAN, f64::INFINITY] {
+                let mut base: Vec<f64> = (0..n).map(|_| 1e4 + rng.uniform()).collect();
+                base[place] = other;
+                let (wide, narrow) = at_every_level(|| {
+                    let (mut wide, mut narrow) = (vec![7.0f64; 3 * n], vec![7.0f32; 3 * n]);
+                    f64::decays_into(0.7, &[false, true], &base, &mut arrays(&mut wide, n));
+                    f32::decays_into(0.7, &[false, true], &base, &mut arrays(&mut narrow, n));
+                    (bits(&wide), bits(&narrow))
+                });
+                let far = |k: usize| k % n != place;
+                assert!((0..3 * n).filter(|&k| far(k)).all(|k| wide[k] == 0 && narrow[k] == 0), "{n} {place} {other}");
+                let mut value = exp(-(0.7 * other));
+                for (k, rate) in [0.7, 1.4, 5.6].into_iter().enumerate() {
+                    value = if k == 0 { value } else { raise(k == 2, value) };
+                    let x = -(rate as f32 * other as f32);
+                    let expected = bits(&[value, exp_narrow(x).into()]);
+                    assert_eq!([wide[k * n + place], narrow[k * n + place]], expected[..], "{n} {place} {other}");
+                }
             }
         }
     }

@@ -13,7 +13,7 @@ use super::{Building, Centring, Precision, Storage, cost, sparse};
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::kernel::{Base, Kernel};
-use crate::linalg::{Matrix, zeroed};
+use crate::linalg::{Matrix, unwritten};
 use crate::pool::{Pool, Spare, keep};
 use crate::simd::{Eight, skip_to_line};
 
@@ -64,7 +64,7 @@ pub(super) enum Store {
 }
 
 /// Values left unused at the beginning or end of a store, so that the rest begins at a line of the cache.
-const SLACK: usize = 16;
+pub(super) const SLACK: usize = 16;
 
 /// A type kernel values can be stored in.
 pub(super) trait Element: Eight {
@@ -101,8 +101,19 @@ impl Element for f32 {
     }
 }
 
-/// At least `n` values of any kind for a store: the memory of an earlier one, cut down where it is much larger, else new.
-fn room<T: Element>(n: usize, spare: &Spare) -> Option<Vec<T>> {
+/// Memory for a store: at least as many values as asked for, of any kind.
+struct Room<T> {
+    values: Vec<T>,
+    /// Whether to write past the caches: memory that was used before and is too much for them.
+    past: bool,
+}
+
+/// Stores of this many bytes are written past the caches, where memory that is not new takes them: the second-level cache of most
+/// processors is smaller.
+const PAST_BYTES: usize = 4 << 20;
+
+/// Room for `n` values: the memory of an earlier store, cut down where it is much larger, else new.
+fn room<T: Element>(n: usize, spare: &Spare) -> Option<Room<T>> {
     let mut kept = T::spare(spare);
     if let Some(at) = kept.iter().position(|values| values.len() >= n && values.len() / 2 < n) {
         let mut values = kept.swap_remove(at);
@@ -111,11 +122,12 @@ fn room<T: Element>(n: usize, spare: &Spare) -> Option<Vec<T>> {
             values.truncate(n);
             values.shrink_to_fit();
         }
-        return Some(values);
+        return Some(Room { values, past: n * T::BYTES >= PAST_BYTES });
     }
     drop(kept);
     spare.clear();
-    zeroed(n)
+    // The system clears new pages when they are first written, which leaves them in the caches.
+    Some(Room { values: unwritten(n)?, past: false })
 }
 
 impl Core {
@@ -268,20 +280,14 @@ impl Core {
 
     /// Stores the values of a source of the same shape; false where the system has no memory for them.
     pub(super) fn copy<T: Element>(&mut self, source: &Source<'_, T>, pool: &Pool, watch: &Watch<'_>) -> Result<bool> {
-        let (cut, n_slots) = (self.cut, self.layout.slots.len());
-        let Some(mut values) = room::<T>(cut.len() * n_slots + SLACK, &self.spare) else {
+        let n_slots = self.layout.slots.len();
+        let Some(Room { mut values, past }) = room::<T>(self.cut.len() * n_slots + SLACK, &self.spare) else {
             return Ok(false);
         };
         let skip = skip_to_line(&values);
         let blocks = self.blocks(&mut values[skip..]);
-        let all = vec![true; self.layout.batches.len()];
-        pool.each(blocks, |(block, mut out): (usize, &mut [T])| {
-            let mut scratch = Scratch::default();
-            for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
-                let (values, rest) = std::mem::take(&mut out).split_at_mut(n_slots * tile.len());
-                out = rest;
-                source.copy_tile(block, &tile, &all, &mut scratch, values);
-            }
+        pool.each_with(blocks, |scratch: &mut Scratch<T>, (block, values): (usize, &mut [T])| {
+            source.fill(block, scratch, past, || watch.go_on(), values);
         });
         watch.result(())?;
         self.store = T::into_store(values);
@@ -309,7 +315,7 @@ impl Core {
         }
         let n_slots = self.layout.slots.len();
         let size = (need / T::BYTES as u64) as usize;
-        let Some(mut values) = room::<T>(size + SLACK, &self.spare) else {
+        let Some(Room { mut values, past }) = room::<T>(size + SLACK, &self.spare) else {
             if building.storage == Storage::Fit {
                 // The system has less than was allowed: compute instead.
                 self.crossed = Some(building.memory.unwrap_or(0));
@@ -324,9 +330,9 @@ impl Core {
         let counter = Counter::new(building, self.cut.len());
         let skip = skip_to_line(&values);
         let blocks = self.blocks(&mut values[skip..]);
-        building.pool.each(blocks, |(block, values): (usize, &mut [T])| {
+        building.pool.each_with(blocks, |scratch: &mut Scratch<T>, (block, values): (usize, &mut [T])| {
             if !counter.stopped() {
-                source.fill(block, &mut Scratch::default(), values);
+                source.fill(block, scratch, past, || true, values);
                 counter.add(values.len() / n_slots.max(1));
             }
         });
@@ -433,6 +439,41 @@ mod tests {
             stack.combine(&Matrix::zeros(2, 1), &pool).unwrap();
             let most = limit + stack.bytes() / 16;
             assert!(taken(&stack) + 8 * (n * n) as u64 + pool.spare().bytes() <= most, "{n} rows");
+        }
+    }
+
+    /// Bits of all kernels between some points.
+    fn sample(stack: &Stack) -> Vec<u64> {
+        let rows: Vec<usize> = (0..stack.n_rows()).step_by(7).collect();
+        let blocks = (0..stack.n_kernels()).map(|m| stack.block(m, &rows, &rows).unwrap());
+        blocks.flat_map(|block| block.data().iter().map(|value| value.to_bits()).collect::<Vec<_>>()).collect()
+    }
+
+    #[test]
+    fn stores_in_memory_of_any_kind_and_written_past_the_caches_hold_the_same() {
+        let kernels: Vec<Kernel> =
+            ["gaussian(1)", "gaussian(2)", "gaussian(0.01)", "polynomial(2)", "linear on [0]", "laplacian(1) centred"]
+                .map(|text| text.parse().unwrap())
+                .to_vec();
+        // No whole blocks, tiles or lines; more than goes past the caches, and then half of it.
+        let points = Matrix::from_fn(1901, 3, |i, j| ((i * 7919 + j * 104_729) % 1000) as f64 / 300.0);
+        let some: Vec<usize> = (0..1901).filter(|i| i % 3 > 0).collect();
+        for (precision, n_threads) in [(Precision::F64, 1), (Precision::F32, 1), (Precision::F32, 2)] {
+            let pool = Pool::new(n_threads).unwrap();
+            let building = Building { precision, storage: Storage::Packed, ..Building::new(&pool) };
+            let build = || {
+                let whole = Stack::train(&points, &kernels, &building).unwrap();
+                let part = whole.view(&some).unwrap().compact(&pool).unwrap();
+                (sample(&whole), sample(&part))
+            };
+            let fresh = build();
+            // What the next stores are written to must not show through.
+            pool.spare().wide().iter_mut().for_each(|values| values.fill(f64::NAN));
+            pool.spare().narrow().iter_mut().for_each(|values| values.fill(f32::NAN));
+            assert!(pool.spare().bytes() as usize >= PAST_BYTES);
+            assert!(build() == fresh, "{} on {n_threads} threads", precision.word());
+            let tiled = Building { storage: Storage::Tiled, ..building.clone() };
+            assert!(sample(&Stack::train(&points, &kernels, &tiled).unwrap()) == fresh.0);
         }
     }
 }

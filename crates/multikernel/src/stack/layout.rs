@@ -12,11 +12,12 @@ use crate::simd::{MOST_RAISES, NARROW_RATES};
 /// Below it their exponentials cost about as much as the lookup, and are exact to the last place.
 pub(super) const MANY: usize = 32;
 /// Slots computed together: few enough for the second-level cache, enough to share a base quantity.
-const BATCH: usize = 8;
+const BATCH: usize = 1 + MOST_RAISES;
 /// Slots an operation takes at a time.
 pub(super) const STREAMS: usize = 8;
-/// Highest power of a fresh exponential that stands for a narrower kernel; its relative error is as many times larger.
-const HIGHEST_POWER: u32 = 1 << MOST_RAISES;
+/// Highest power of a fresh exponential that stands for a narrower kernel; its relative error is as many times larger. In `f32`
+/// each kernel of a chain has an exponential of its own, and may be as long as a batch.
+const HIGHEST_POWER: u32 = 16;
 
 /// How the values of a slot are found.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,7 +91,7 @@ impl Layout {
             } else {
                 alone.append(&mut together);
             }
-            layout.add(kernel, order(&layout.kernels, alone, others));
+            layout.add(kernel, order(&layout.kernels, precision, alone, others));
         }
         layout.slot_of = vec![0; kernels.len()];
         for group in &layout.groups {
@@ -180,7 +181,7 @@ fn share(kernels: &[Kernel]) -> Vec<(&Kernel, Vec<usize>)> {
 }
 
 /// The slots of a group: chains of radial kernels, each begun by its widest, then the other kernels.
-fn order(kernels: &[Kernel], mut radial: Vec<usize>, others: Vec<usize>) -> Vec<Slot> {
+fn order(kernels: &[Kernel], precision: Precision, mut radial: Vec<usize>, others: Vec<usize>) -> Vec<Slot> {
     let rate = |m: usize| kernels[m].family().rate().unwrap_or_default();
     radial.sort_by(|&a, &b| rate(a).total_cmp(&rate(b)).then(a.cmp(&b)));
     let mut left: Vec<usize> = radial;
@@ -188,11 +189,13 @@ fn order(kernels: &[Kernel], mut radial: Vec<usize>, others: Vec<usize>) -> Vec<
     while !left.is_empty() {
         let mut last = left.remove(0);
         slots.push(Slot { kernel: last, step: Step::Value });
-        let mut power = 1;
-        while let Some((place, twice)) =
-            next(&left, rate, last).filter(|&(_, t)| power << (1 + u32::from(t)) <= HIGHEST_POWER)
-        {
-            power <<= 1 + u32::from(twice);
+        let (mut power, mut length) = (1, 1);
+        let goes_on = |power: u32, length: usize, twice: bool| match precision {
+            Precision::F64 => power << (1 + u32::from(twice)) <= HIGHEST_POWER,
+            Precision::F32 => length < BATCH,
+        };
+        while let Some((place, twice)) = next(&left, rate, last).filter(|&(_, twice)| goes_on(power, length, twice)) {
+            (power, length) = (power << (1 + u32::from(twice)), length + 1);
             last = left.remove(place);
             slots.push(Slot { kernel: last, step: Step::Raise(twice) });
         }
@@ -260,5 +263,15 @@ mod tests {
         );
         assert_eq!(layout.groups[0].radial.as_ref().unwrap().kernels, (0..40).collect::<Vec<_>>());
         assert_eq!((layout.slot_of[39], layout.slot_of[40], layout.slot_of[41]), (0, 1, 2));
+    }
+
+    #[test]
+    fn chains_in_f32_are_as_long_as_a_batch() {
+        let bank: Bank = "gaussian(2^-6..2^7), gaussian(3)".parse().unwrap();
+        let kernels = bank.resolve(&Default::default(), &crate::Matrix::zeros(2, 3).into()).unwrap();
+        let layout = Layout::new(&kernels, Precision::F32, true);
+        let lengths: Vec<usize> = layout.batches.iter().map(|batch| batch.slots.len()).collect();
+        let fresh = layout.slots.iter().filter(|slot| slot.step == Step::Value).count();
+        assert_eq!((lengths, fresh), (vec![BATCH, 7], 3));
     }
 }

@@ -4,12 +4,12 @@
 use std::ops::Range;
 
 use super::Centring;
-use super::core::Core;
+use super::core::{Core, SLACK};
 use super::cut::{Cut, Tile};
 use super::given::Points;
 use super::layout::{Batch, Layout, STREAMS, Step};
 use super::points::Sides;
-use crate::simd::{Buffer, MOST_RAISES, Real};
+use crate::simd::{Buffer, MOST_RAISES, PastCaches, Real, skip_to_line};
 
 /// Bytes of stored values that are handed out together, unless a single batch has more: what an operation with several results
 /// reads again for each of them then still is in the second-level cache.
@@ -197,23 +197,24 @@ impl<'a, T: Real> Source<'a, T> {
                 computed.tile(self.layout, tile, wanted, scratch, values);
                 continue;
             }
-            self.copy_tile(block, tile, wanted, scratch, values);
+            self.copy_tile(block, tile, wanted, scratch, <[T]>::copy_from_slice, values);
         }
     }
 
-    /// Copies all slots of the wanted batches in a tile to where they lie in a store.
-    pub(super) fn copy_tile(
+    /// Puts all slots of the wanted batches in a tile where they lie in a store.
+    fn copy_tile(
         &self,
         block: usize,
         tile: &Tile,
         wanted: &[bool],
         scratch: &mut Scratch<T>,
+        put: impl Fn(&mut [T], &[T]),
         values: &mut [T],
     ) {
         self.each(block, tile, wanted, scratch, |held| {
             for slot in held.slots() {
                 let place = self.layout.place(slot);
-                values[place * tile.len()..(place + 1) * tile.len()].copy_from_slice(held.slot(slot));
+                put(&mut values[place * tile.len()..(place + 1) * tile.len()], held.slot(slot));
             }
         });
     }
@@ -235,32 +236,44 @@ impl<'a, T: Real> Source<'a, T> {
     /// The values of one batch, gathered or computed.
     fn batch<'s>(&self, tile: &Tile, batch: &Batch, scratch: &'s mut Scratch<T>) -> &'s [T] {
         let size = batch.slots.len() * tile.len();
-        if scratch.values.len() < size {
-            scratch.values.resize(size, T::default());
+        // Taken out, so that the rest of the scratch space can be written beside it.
+        let mut values = std::mem::take(&mut scratch.values);
+        if values.len() < size + SLACK {
+            values.resize(size + SLACK, T::default());
         }
+        let start = skip_to_line(&values);
+        let mut out: Vec<&mut [T]> = values[start..start + size].chunks_exact_mut(tile.len()).collect();
         match &self.values {
             Values::Gathered { values, store, rows, cols } => {
-                gather(values, store, self.layout, [rows, cols], tile, batch, scratch);
+                gather(values, store, self.layout, [rows, cols], tile, batch, &mut scratch.places, &mut out);
             }
-            Values::Computed(computed) => {
-                let mut values = std::mem::take(&mut scratch.values);
-                let mut out: Vec<&mut [T]> = values[..size].chunks_exact_mut(tile.len()).collect();
-                computed.batch(self.layout, tile, batch, scratch, &mut out);
-                scratch.values = values;
-            }
+            Values::Computed(computed) => computed.batch(self.layout, tile, batch, scratch, &mut out),
             Values::Stored(_) => {}
         }
-        &scratch.values[..size]
+        scratch.values = values;
+        &scratch.values[start..start + size]
     }
 
-    /// Fills the store of one block: all slots of its tiles, one tile after the other.
-    pub(super) fn fill(&self, block: usize, scratch: &mut Scratch<T>, mut out: &mut [T]) {
-        let Values::Computed(computed) = &self.values else { return };
+    /// Fills the store of one block: all slots of its tiles, one tile after the other; `past` the caches or into them. `go_on` is
+    /// asked before each tile.
+    pub(super) fn fill(
+        &self,
+        block: usize,
+        scratch: &mut Scratch<T>,
+        past: bool,
+        mut go_on: impl FnMut() -> bool,
+        mut out: &mut [T],
+    ) {
         let (n_slots, all) = (self.layout.slots.len(), vec![true; self.layout.batches.len()]);
-        for tile in self.cut.tiles(block) {
+        let past = past.then(PastCaches::new);
+        for tile in self.cut.tiles(block).take_while(|_| go_on()) {
             let (values, rest) = std::mem::take(&mut out).split_at_mut(n_slots * tile.len());
             out = rest;
-            computed.tile(self.layout, &tile, &all, scratch, values);
+            match (&past, &self.values) {
+                (Some(past), _) => self.copy_tile(block, &tile, &all, scratch, |to, from| past.copy(from, to), values),
+                (None, Values::Computed(computed)) => computed.tile(self.layout, &tile, &all, scratch, values),
+                _ => self.copy_tile(block, &tile, &all, scratch, <[T]>::copy_from_slice, values),
+            }
         }
     }
 }
@@ -353,6 +366,7 @@ impl Means {
 }
 
 /// The values of a batch at the entries of a view's tile, wherever they are stored.
+#[allow(clippy::too_many_arguments, reason = "two shapes, and where values go")]
 fn gather<T: Real>(
     values: &[T],
     store: &Cut,
@@ -360,16 +374,16 @@ fn gather<T: Real>(
     [rows, cols]: [&[usize]; 2],
     tile: &Tile,
     batch: &Batch,
-    scratch: &mut Scratch<T>,
+    places: &mut Vec<(usize, usize)>,
+    out: &mut [&mut [T]],
 ) {
-    scratch.places.clear();
+    places.clear();
     for &row in &rows[tile.rows.clone()] {
-        scratch.places.extend(cols[tile.cols.clone()].iter().map(|&col| store.place(row, col, layout.slots.len())));
+        places.extend(cols[tile.cols.clone()].iter().map(|&col| store.place(row, col, layout.slots.len())));
     }
-    let out = scratch.values.chunks_exact_mut(tile.len());
     for (slot, out) in batch.slots.clone().zip(out) {
         let place = layout.place(slot);
-        for (out, &(start, stride)) in out.iter_mut().zip(&scratch.places) {
+        for (out, &(start, stride)) in out.iter_mut().zip(&*places) {
             *out = values[start + place * stride];
         }
     }
