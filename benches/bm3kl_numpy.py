@@ -3,9 +3,10 @@
     python benches/bm3kl_numpy.py [--numpy-only] [--parts] [P,N,C ...]
 
 prints for each shape (kernels, rows, functions) the median time of a sweep of both sides, ours with the kernels in f32 and in
-f64, and how many times faster ours is. Ends with status 1 where that is below 3 times. Shapes whose stack would not fit into
-memory are left out with a message. `--numpy-only` does not run ours, and takes any shape; `--parts` adds the median of each
-part of the sweep in numpy. Needs numpy, scipy and cargo.
+f64, and how many times faster ours is, beside how many times it would be at the bound of the machine (two passes and the
+factors, the least that was measured). Ends with status 1 where f32, a quarter of the bytes that numpy reads, is below 3 times; f64
+is half of them, and its bound allows about 2. Shapes whose stack would not fit into memory are left out with a message.
+`--numpy-only` does not run ours, and takes any shape; `--parts` adds the median of each part of the sweep in numpy. Needs numpy, scipy and cargo.
 
 numpy gets a full stack of f64 of shape (P, N, N), and every part is written as well as numpy and scipy allow: both passes
 over the stack are one matrix-vector product of BLAS each; (a, b) goes through dsyrk, dpotrf and dtrtrs on one triangle, without
@@ -33,7 +34,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SHAPES = [(793, 144, 1), (2158, 78, 1), (3088, 280, 40)]
 PARTS = ["combine", "weights", "scales", "margins", "project", "step"]
 WARM, LEAST, SECONDS = 3, 9, 6.0
-# How many times faster than numpy ours has to be.
+# How many times faster than numpy ours in f32 has to be.
 WANTED = 3.0
 GAMMA0, ALPHA, BETA, KAPPA, TAU, ETA, EPSILON = 100.0, 1.0, 6.0, 1.0, 0.5, 1.0, 0.01
 # Below, the Gaussian of a row is a spike, and the factorisation loses its digits.
@@ -182,7 +183,7 @@ def time_numpy(shape, parts):
 
 
 def ours(shapes):
-    """Milliseconds by shape and precision: see `sweep` in benches/bm3kl.rs."""
+    """Milliseconds and their bound by shape and precision: see `sweep` in benches/bm3kl.rs."""
     with tempfile.TemporaryDirectory() as name:
         result = pathlib.Path(name, "result.json")
         command = ["cargo", "bench", "--quiet", "-p", "multikernel", "--bench", "bm3kl", "--", "sweep"]
@@ -191,7 +192,8 @@ def ours(shapes):
         if done.returncode != 0:
             sys.exit(f"the bench failed:\n{done.stderr}")
         rows = json.loads(result.read_text())
-    return {(row["kernels"], row["rows"], row["functions"], row["precision"]): 1e3 * row["median"] for row in rows}
+    keys = ["kernels", "rows", "functions", "precision"]
+    return {tuple(row[key] for key in keys): (1e3 * row["median"], 1e3 * row["bound"]) for row in rows}
 
 
 def main():
@@ -206,19 +208,19 @@ def main():
         sys.exit(f"ours knows the shapes {SHAPES}, got {strange}; add --numpy-only")
     shapes = [shape for shape in shapes if fits(shape)]
     bench = {} if options.numpy_only or not shapes else ours(shapes)
-    print("| P | N | functions | numpy ms | ours f32 ms | times faster | ours f64 ms | times faster |")
-    print("|---:|---:|---:|---:|---:|---:|---:|---:|")
+    print("| P | N | functions | numpy ms | ours f32 ms | times faster | at the bound | ours f64 ms | times faster | at the bound |")
+    print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
     slow = False
     for shape in shapes:
         seconds = time_numpy(shape, options.parts)
         cells = [*shape, f"{seconds:.2f}"]
         for precision in ("f32", "f64") if bench else ():
-            mine = bench[*shape, precision]
-            slow |= seconds < WANTED * mine
-            cells += [f"{mine:.2f}", f"{seconds / mine:.1f}"]
+            mine, bound = bench[*shape, precision]
+            slow |= precision == "f32" and seconds < WANTED * mine
+            cells += [f"{mine:.2f}", f"{seconds / mine:.1f}", f"{seconds / bound:.1f}"]
         print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
     if slow:
-        sys.exit(f"ours is less than {WANTED:g} times faster")
+        sys.exit(f"ours in f32 is less than {WANTED:g} times faster")
 
 
 if __name__ == "__main__":
