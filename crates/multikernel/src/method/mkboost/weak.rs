@@ -5,13 +5,13 @@ use std::ops::Range;
 use crate::dist::Rng;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
-use crate::simd::{Real, prefetch};
+use crate::simd::{GATHERED, Places, Real, prefetch};
 use crate::solve::smo;
 
 /// Iterations after which an SVM on a few rows is taken as it is.
 const MOST_ITERATIONS: u64 = 1_000_000;
-/// Problems are filled up to a multiple of this with variables that cannot move: the solver goes through whole vectors faster.
-const LANES: usize = 8;
+/// Numbers of a line of the cache.
+const LINE: usize = 8;
 /// Drawn rows from which setting variables aside pays.
 const SHRINK_FROM: usize = 500;
 /// Kernel values below this count as 0 in the solver: products of them would be subnormal, which processors are slow at.
@@ -81,7 +81,8 @@ impl Trial {
     /// The drawn rows of a pair whose rows are `positive` or not.
     pub(super) fn new(drawn: Drawn, positive: &[bool], c: f64, tol: f64) -> Trial {
         let n = drawn.rows.len();
-        let size = n.next_multiple_of(LANES);
+        // Filled up with variables that cannot move: the solver goes through whole vectors faster.
+        let size = n.next_multiple_of(GATHERED);
         let mut positive: Vec<bool> = drawn.rows.iter().map(|&i| positive[i]).collect();
         let mut upper: Vec<f64> = drawn.times.iter().map(|&times| c * times as f64).collect();
         let n_positive = positive.iter().filter(|&&positive| positive).count();
@@ -97,17 +98,16 @@ impl Trial {
 
     /// The kernel between the drawn rows, filled up; they are at these rows and columns of `kernel`, in these runs of columns.
     pub(super) fn gram_at(&self, kernel: Part<'_>, places: &[usize], runs: &[Range<usize>; 2]) -> Result<Matrix> {
-        let size = self.order.len();
+        let (columns, size) = (Places::new(places), self.order.len());
         let mut values = Vec::with_capacity(size * size);
         for (at, &i) in places.iter().enumerate() {
             // Rows are far apart: the next is on its way while this one is read.
             if let Some(&next) = places.get(at + 1) {
-                let lines = runs.iter().flat_map(|run| kernel.row(next)[run.clone()].chunks(LANES));
+                let lines = runs.iter().flat_map(|run| kernel.row(next)[run.clone()].chunks(LINE));
                 lines.for_each(|line| prefetch(line.as_ptr()));
             }
-            let row = kernel.row(i);
-            values.extend(places.iter().map(|&j| if row[j].abs() < LEAST { 0.0 } else { row[j] }));
             values.resize((at + 1) * size, 0.0);
+            columns.gather(kernel.row(i), LEAST, &mut values[at * size..]);
         }
         values.resize(size * size, 0.0);
         Matrix::from_vec(size, size, values)
