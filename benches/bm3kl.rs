@@ -229,7 +229,7 @@ fn sweep(shape: &Shape, precision: Precision) -> Outcome<Value> {
     );
     Ok(json!({
         "kernels": n_kernels, "rows": n, "functions": n_functions, "precision": precision.word(),
-        "median": middle, "least": least, "bound": bound(first), "two_threads": both,
+        "median": middle, "least": least, "bound": bound(median), "two_threads": both,
     }))
 }
 

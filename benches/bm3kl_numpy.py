@@ -4,8 +4,8 @@
 
 prints for each shape (kernels, rows, functions) the median time of a sweep of both sides, ours with the kernels in f32 and in
 f64, and how many times faster ours is, beside how many times it would be at the bound of the machine (two passes and the
-factors, the least that was measured). Ends with status 1 where f32, a quarter of the bytes that numpy reads, is below 3 times; f64
-is half of them, and its bound allows about 2. Shapes whose stack would not fit into memory are left out with a message.
+factors, the median of the same run). Ends with status 1 where f32, a quarter of the bytes that numpy reads, is below 3 times; f64
+is half of them and not judged: at the bound itself it would be below 3. Shapes whose stack would not fit into memory are left out with a message.
 `--numpy-only` does not run ours, and takes any shape; `--parts` adds the median of each part of the sweep in numpy. Needs numpy, scipy and cargo.
 
 numpy gets a full stack of f64 of shape (P, N, N), and every part is written as well as numpy and scipy allow: both passes

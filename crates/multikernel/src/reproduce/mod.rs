@@ -45,6 +45,7 @@ pub fn tables() -> &'static [Reproducible] {
     &[
         mkboost::TABLE,
         columns::TABLE,
+        columns::MORE,
         mklda::TABLE,
         mklda::CONFIRM,
         mklda::ONLINE,
@@ -366,8 +367,8 @@ mod tests {
         };
         assert_eq!(
             run("mkbost", &[]),
-            "parameter table: `mkbost` is unknown; known: mkboost, columns, mklda, mklda-confirm, mklda-online, bm3kl, \
-             bm3kl-columns, bm3kl-classes, bm3kl-brier, cik, cik-planted, svimkl, svimkl-toys, svimkl-noise"
+            "parameter table: `mkbost` is unknown; known: mkboost, columns, columns-80, mklda, mklda-confirm, \
+             mklda-online, bm3kl, bm3kl-columns, bm3kl-classes, bm3kl-brier, cik, cik-planted, svimkl, svimkl-toys, svimkl-noise"
         );
         assert!(
             run("columns", &["iris".into()]).starts_with("parameter only: `iris` is not a set of the table columns")
