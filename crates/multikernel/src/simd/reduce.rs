@@ -525,7 +525,8 @@ mod tests {
         for (n, place) in
             [1, 255, 256, 257, 1023, 1024, 1025, 3000].into_iter().flat_map(|n| [(n, 0), (n, n / 2), (n, n - 1)])
         {
-            for other in [500.0, 0.0, 3.0, 124.2, 1011.5, f64::NAN, f64::INFINITY] {
+            // Just short of where exponentials are 0, in f32 and in f64, and what is not a number.
+            for other in [500.0, 0.0, 3.0, 120.0, 124.2, 1000.0, 1011.5, f64::NAN, f64::INFINITY] {
                 let mut base: Vec<f64> = (0..n).map(|_| 1e4 + rng.uniform()).collect();
                 base[place] = other;
                 let (wide, narrow) = at_every_level(|| {
