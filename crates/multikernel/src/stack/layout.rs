@@ -16,7 +16,7 @@ const BATCH: usize = 1 + MOST_RAISES;
 /// Slots an operation takes at a time.
 pub(super) const STREAMS: usize = 8;
 /// Highest power of a fresh exponential that stands for a narrower kernel; its relative error is as many times larger. In `f32`
-/// each kernel of a chain has an exponential of its own, and may be as long as a batch.
+/// each kernel of a chain has an exponential of its own, and a chain may be as long as a batch.
 const HIGHEST_POWER: u32 = 16;
 
 /// How the values of a slot are found.
