@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 /// Bytes of a line.
-const LINE: usize = 64;
+pub(super) const LINE: usize = 64;
 
 /// One line of numbers.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,7 @@
 //! Writing past the caches.
 
 use super::Real;
+use super::aligned::LINE;
 
 /// Copies past the caches; what was written may be read once this is dropped.
 ///
@@ -20,14 +21,15 @@ impl PastCaches {
         {
             use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
             const BYTES: usize = 16;
-            let first = to.as_ptr().align_offset(BYTES).min(to.len());
-            let each = BYTES / T::BYTES;
-            let last = first + (to.len() - first) / each * each;
+            // Lines that are not whole would be read and written again on the way.
+            let first = to.as_ptr().align_offset(LINE).min(to.len());
+            let line = LINE / T::BYTES;
+            let last = first + (to.len() - first) / line * line;
             for rest in [0..first, last..to.len()] {
                 to[rest.clone()].copy_from_slice(&from[rest]);
             }
-            for i in (first..last).step_by(each) {
-                // SAFETY: sixteen bytes at a time from `first`, where `to` is aligned to them, to `last`: within both slices.
+            for i in (first..last).step_by(BYTES / T::BYTES) {
+                // SAFETY: sixteen bytes at a time from `first`, where a line of `to` begins, to `last`: within both slices.
                 unsafe {
                     _mm_stream_si128(to.as_mut_ptr().add(i).cast(), _mm_loadu_si128(from.as_ptr().add(i).cast()))
                 };

@@ -7,7 +7,7 @@ use super::cut::Cut;
 use super::given::Points;
 use super::layout::{Group, Layout};
 use super::ops::Watch;
-use super::points::Sides;
+use super::points::{Shared, Sides};
 use super::source::{Scratch, Source};
 use super::{Building, Centring, Precision, Storage, cost, sparse};
 use crate::error::{Error, Result};
@@ -191,7 +191,7 @@ impl Core {
             let gate = self.left.gate(&group.columns);
             let all: Vec<usize> = (0..self.cut.n_rows).filter(|&i| gate[i] > 0.0).collect();
             let (rows, nothing) = ((&self.left, all.as_slice()), (&self.left, [].as_slice()));
-            let zero = Sides::new(group, rows, nothing, background.as_deref()).n_zero();
+            let zero = Sides::new(group, rows, nothing, background.as_deref(), &mut Shared::new()).n_zero();
             (zero > 0).then(|| {
                 format!(
                     "{zero} of {} rows are zero on the columns of {}: their kernel rows are zero",
@@ -294,7 +294,7 @@ impl Core {
         Ok(true)
     }
 
-    /// The blocks of a store, each with its number.
+    /// The blocks of a store, each with its number, the largest first: what threads do last then is small.
     fn blocks<'v, T>(&self, mut rest: &'v mut [T]) -> Vec<(usize, &'v mut [T])> {
         let n_slots = self.layout.slots.len();
         let cut = |block: usize| {
@@ -303,7 +303,9 @@ impl Core {
             rest = after;
             (block, values)
         };
-        (0..self.cut.n_blocks()).map(cut).collect()
+        let mut blocks: Vec<_> = (0..self.cut.n_blocks()).map(cut).collect();
+        blocks.reverse();
+        blocks
     }
 
     fn fill<T: Element>(&mut self, need: u64, building: &Building<'_>) -> Result<()> {

@@ -6,6 +6,10 @@ use std::ops::Range;
 pub(super) const BLOCK_ROWS: usize = 8;
 /// Most columns of a tile: a tile of `f64` and the base quantity behind it fit in the first-level cache.
 pub(super) const TILE_COLS: usize = 256;
+/// Most blocks of a strip: what is written across then is eight lines long.
+const STRIP_BLOCKS: usize = 8;
+/// Least strips of which there are any of several blocks: enough to share out.
+const STRIPS: usize = 32;
 /// Parts a sum over all entries is cut into; each is summed on its own, then they are added in order.
 const PARTS: usize = 32;
 
@@ -76,6 +80,27 @@ impl Cut {
             }
             Some(before) => self.rows(before).end * self.n_cols,
         }
+    }
+
+    /// All blocks as runs that are worked on together where a whole matrix is written, the longest rows first. A symmetric stack of
+    /// many rows has runs of up to [`STRIP_BLOCKS`]: see `StripWriter`.
+    pub(super) fn strips(&self) -> Vec<Range<usize>> {
+        let n = self.n_blocks();
+        let each = if self.symmetric { (n / STRIPS).clamp(1, STRIP_BLOCKS) } else { 1 };
+        (0..n.div_ceil(each)).rev().map(|strip| strip * each..(strip * each + each).min(n)).collect()
+    }
+
+    /// The tiles of a strip from left to right: those with the same columns together, each with its block.
+    pub(super) fn tiles_of_strip(
+        &self,
+        strip: &Range<usize>,
+    ) -> impl Iterator<Item = (Range<usize>, impl Iterator<Item = (usize, Tile)> + use<>)> + use<> {
+        let (cut, strip) = (*self, strip.clone());
+        let width = strip.clone().last().map_or(0, |block| cut.width(block));
+        (0..width).step_by(TILE_COLS).map(move |start| {
+            let tile = move |block| cut.tiles(block).nth(start / TILE_COLS).map(|tile| (block, tile));
+            (start..(start + TILE_COLS).min(width), strip.clone().filter_map(tile))
+        })
     }
 
     /// Number of entries held.
@@ -169,6 +194,26 @@ mod tests {
                         }
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn strips_have_every_tile_once_and_largest_first() {
+        for cut in cuts().into_iter().chain([4000, 1537].map(|n| Cut { n_rows: n, n_cols: n, symmetric: true })) {
+            let strips = cut.strips();
+            assert!(strips.iter().rev().cloned().flatten().eq(0..cut.n_blocks()), "{cut:?}");
+            for strip in strips {
+                let mut found: Vec<(usize, Tile)> = vec![];
+                for (cols, tiles) in cut.tiles_of_strip(&strip) {
+                    let tiles: Vec<(usize, Tile)> = tiles.collect();
+                    assert!(tiles.iter().all(|(_, tile)| tile.cols.start == cols.start && tile.cols.end <= cols.end));
+                    assert_eq!(tiles.last().map(|(_, tile)| tile.cols.end), Some(cols.end));
+                    found.extend(tiles);
+                }
+                found.sort_by_key(|(block, tile)| (*block, tile.cols.start));
+                let all = strip.flat_map(|block| cut.tiles(block).map(move |tile| (block, tile)));
+                assert!(found.into_iter().eq(all), "{cut:?}");
             }
         }
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::cut::Cut;
 use super::given::Points;
 use super::layout::Group;
-use super::points::Sides;
+use super::points::{Shared, Sides};
 use super::sparse;
 use crate::features::Features;
 use crate::kernel::{Base, Columns};
@@ -28,7 +28,7 @@ impl Distances {
         let all: Vec<usize> = (0..n).collect();
         let group = Group { base: Base::SquaredDistance, columns, gram: None, slots: 0..0, radial: None };
         let points = Points::from(points);
-        let sides = Sides::new(&group, (&points, &all), (&points, &all), background.as_deref());
+        let sides = Sides::new(&group, (&points, &all), (&points, &all), background.as_deref(), &mut Shared::new());
         Distances { sides, cut: Cut { n_rows: n, n_cols: n, symmetric: false } }
     }
 
@@ -44,10 +44,10 @@ impl Distances {
 
     /// Calls `f` with each tile of a block of rows, from left to right: its columns, and the squared distances row by row.
     pub(crate) fn each(&self, block: usize, mut f: impl FnMut(Range<usize>, &[f64])) {
-        let (mut packed, mut squares) = (vec![], Buffer::default());
+        let mut squares = Buffer::default();
         for tile in self.cut.tiles(block) {
             squares.set_len(tile.len());
-            self.sides.base_into(&tile, &mut packed, &mut squares);
+            self.sides.base_into(&tile, &mut squares);
             f(tile.cols, &squares);
         }
     }

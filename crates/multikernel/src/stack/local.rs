@@ -1,8 +1,9 @@
 //! Kernels weighted point by point: each point has weights of its own for all kernels.
 
 use super::core::Element;
-use super::ops::{each_kernel, multiply, write};
+use super::ops::{each_kernel, multiply};
 use super::source::{Scratch, Source};
+use super::write::StripWriter;
 use super::{Precision, Stack, check};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, Pieces};
@@ -83,35 +84,39 @@ fn combine<T: Element>(stack: &Stack, weights: &Matrix, pool: &Pool) -> Result<M
     let (wanted, places, indices, watch) = (stack.wanted(), stack.places(), stack.indices(), stack.watch());
     let source: Source<'_, T> = stack.source(&indices, &wanted);
     let pieces = Pieces::new(&mut sum);
-    pool.each((0..cut.n_blocks()).collect(), |block| {
+    pool.each(cut.strips(), |strip| {
         let (mut scratch, mut buffers) = (Scratch::default(), <[Buffer; 2]>::default());
         let (mut wide, mut out) = (Buffer::default(), Buffer::default());
-        for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
-            let width = tile.cols.len();
-            wide.set_len(tile.len());
-            out.set_len(tile.len());
-            out.fill(0.0);
-            source.each(block, &tile, &wanted, &mut scratch, |held| {
-                each_kernel(
-                    layout,
-                    held,
-                    &mut buffers,
-                    |m| !places[m].is_empty(),
-                    |m, values| {
-                        if !places[m].is_empty() {
-                            values.widen_into(&mut wide);
-                        }
-                        for &place in &places[m] {
-                            let weights = weights.row(place);
-                            let lines = wide.chunks_exact(width).zip(out.chunks_exact_mut(width));
-                            for (i, (values, out)) in tile.rows.clone().zip(lines) {
-                                add_weighted(weights[i], &weights[tile.cols.clone()], values, out);
+        let mut writer = StripWriter::new(&cut, &strip, &pieces);
+        for (cols, tiles) in cut.tiles_of_strip(&strip) {
+            for (block, tile) in tiles.take_while(|_| watch.go_on()) {
+                let width = tile.cols.len();
+                wide.set_len(tile.len());
+                out.set_len(tile.len());
+                out.fill(0.0);
+                source.each(block, &tile, &wanted, &mut scratch, |held| {
+                    each_kernel(
+                        layout,
+                        held,
+                        &mut buffers,
+                        |m| !places[m].is_empty(),
+                        |m, values| {
+                            if !places[m].is_empty() {
+                                values.widen_into(&mut wide);
                             }
-                        }
-                    },
-                );
-            });
-            write(&tile, &cut, &out, &pieces, 0);
+                            for &place in &places[m] {
+                                let weights = weights.row(place);
+                                let lines = wide.chunks_exact(width).zip(out.chunks_exact_mut(width));
+                                for (i, (values, out)) in tile.rows.clone().zip(lines) {
+                                    add_weighted(weights[i], &weights[tile.cols.clone()], values, out);
+                                }
+                            }
+                        },
+                    );
+                });
+                writer.put(&tile, &out);
+            }
+            writer.finish(cols);
         }
     });
     watch.result(())?;

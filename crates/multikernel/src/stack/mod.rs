@@ -27,6 +27,7 @@ mod profile;
 mod source;
 mod sparse;
 mod sweep;
+mod write;
 
 use std::fmt;
 use std::sync::Arc;

@@ -11,6 +11,7 @@ use super::layout::Layout;
 use super::mixture::{Mixture, Recipe, Term};
 use super::profile::{Moments, Profile};
 use super::source::{Held, Scratch, Source};
+use super::write::{StripWriter, write};
 use super::{Stack, Symmetric};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, Pieces};
@@ -96,22 +97,24 @@ pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> 
     let source: Source<'_, T> = stack.source(&indices, wanted);
     let pieces: Vec<Pieces<'_>> = sums.iter_mut().map(Pieces::new).collect();
     let watch = stack.watch();
-    pool.each((0..cut.n_blocks()).collect(), |block| {
+    pool.each(cut.strips(), |strip| {
         let (mut scratch, mut distances) = (Scratch::default(), Buffer::default());
         let mut out: Vec<Buffer> = vec![Buffer::default(); columns.len()];
-        for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
-            for out in &mut out {
-                out.set_len(tile.len());
-                out.fill(0.0);
+        let mut writers: Vec<_> = pieces.iter().map(|pieces| StripWriter::new(&cut, &strip, pieces)).collect();
+        for (cols, tiles) in cut.tiles_of_strip(&strip) {
+            for (block, tile) in tiles.take_while(|_| watch.go_on()) {
+                for out in &mut out {
+                    out.set_len(tile.len());
+                    out.fill(0.0);
+                }
+                source.each(block, &tile, wanted, &mut scratch, |held| {
+                    let radial =
+                        |_, profile: &Profile, distances: &[f64], out: &mut [f64]| profile.add_into(distances, out);
+                    add_terms(layout, &columns, held, &mut distances, &mut out, radial);
+                });
+                writers.iter_mut().zip(&out).for_each(|(writer, out)| writer.put(&tile, out));
             }
-            source.each(block, &tile, wanted, &mut scratch, |held| {
-                let radial =
-                    |_, profile: &Profile, distances: &[f64], out: &mut [f64]| profile.add_into(distances, out);
-                add_terms(layout, &columns, held, &mut distances, &mut out, radial);
-            });
-            for (out, pieces) in out.iter().zip(&pieces) {
-                write(&tile, &cut, out, pieces, 0);
-            }
+            writers.iter_mut().for_each(|writer| writer.finish(cols.clone()));
         }
     });
     let result = watch.result(());
@@ -156,31 +159,6 @@ pub(super) fn add_terms<T: Eight>(
         }
     }
     add_slots_to_each(&open, held, out);
-}
-
-/// Writes a tile to its place and, for entries that stand for two, across the diagonal, in the matrix that begins at row
-/// `top` of the pieces.
-pub(super) fn write(tile: &Tile, cut: &Cut, values: &[f64], pieces: &Pieces<'_>, top: usize) {
-    let width = tile.cols.len();
-    for (i, row) in tile.rows.clone().zip(values.chunks_exact(width)) {
-        // SAFETY: each entry of the matrix belongs to one tile or to the mirror of one, and each tile to one task.
-        unsafe { pieces.piece(top + i, tile.cols.clone()) }.copy_from_slice(row);
-    }
-    for first in (0..tile.n_mirrored(cut)).step_by(SIDE) {
-        let j = tile.cols.start + first;
-        if tile.rows.len() == SIDE {
-            // SAFETY: as above.
-            unsafe { pieces.put_turned(&values[first..], width, top + j, tile.rows.start) };
-            continue;
-        }
-        for (k, j) in (j..j + SIDE).enumerate() {
-            // SAFETY: as above.
-            let column = unsafe { pieces.piece(top + j, tile.rows.clone()) };
-            for (r, out) in column.iter_mut().enumerate() {
-                *out = values[r * width + first + k];
-            }
-        }
-    }
 }
 
 /// A symmetric matrix, ready to be read tile by tile.

@@ -1,16 +1,16 @@
 //! Base quantities between points: what kernels are functions of, computed once for all kernels that share it.
 
-use std::ops::Range;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::cut::Tile;
+use super::cut::{BLOCK_ROWS, TILE_COLS, Tile};
 use super::given::Points;
 use super::layout::Group;
 use super::sparse::{self, Background, SparsePoints};
 use crate::features::Features;
 use crate::kernel::{Base, Columns};
 use crate::linalg::Matrix;
-use crate::simd::{Accumulate, Buffer, PANEL, ROWS, accumulate, dispatched, sum_of_squares};
+use crate::simd::{Accumulate, Buffer, PANEL, ROWS, accumulate, dispatched};
 
 /// The row points and the column points of one group of kernels.
 #[derive(Debug)]
@@ -23,9 +23,8 @@ pub(super) struct Sides {
 }
 
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "there is one for each group of kernels")]
 enum Pairs {
-    Dense { left: Dense<Vec<f64>>, right: Dense<Buffer> },
+    Dense(Arc<Dense>),
     Sparse { left: Box<SparsePoints>, right: Box<SparsePoints>, background: Background },
     Given(Given),
 }
@@ -63,27 +62,32 @@ impl Given {
 impl Pairs {
     fn norms(&self) -> (&[f64], &[f64]) {
         match self {
-            Pairs::Dense { left, right } => (&left.norms, &right.norms),
+            Pairs::Dense(dense) => (&dense.left.norms, &dense.right.norms),
             Pairs::Sparse { left, right, .. } => (left.norms(), right.norms()),
             Pairs::Given(Given { diagonals: [left, right], .. }) => (left, right),
         }
     }
 }
 
+/// Dense points that groups on the same columns share.
+pub(super) type Shared<'a> = HashMap<&'a Columns, Arc<Dense>>;
+
 impl Sides {
-    /// The selected points on the columns of a group; sparse around a background, if there is one.
-    pub(super) fn new(
-        group: &Group,
+    /// The selected points on the columns of a group; sparse around a background, if there is one. `shared` are dense points of
+    /// groups between the same points.
+    pub(super) fn new<'a>(
+        group: &'a Group,
         (left, rows): (&Points, &[usize]),
         (right, cols): (&Points, &[usize]),
         background: Option<&[f64]>,
+        shared: &mut Shared<'a>,
     ) -> Sides {
         let columns = &group.columns;
         let pairs = match (&group.gram, background) {
             (Some(name), _) => Pairs::Given(Given::new(name, (left, rows), (right, cols))),
             (None, None) => {
-                let (left, right) = (left.features(), right.features());
-                Pairs::Dense { left: Dense::rows(left, columns, rows), right: Dense::panels(right, columns, cols) }
+                let dense = || Dense::new(columns, (left.features(), rows), (right.features(), cols)).into();
+                Pairs::Dense(shared.entry(columns).or_insert_with(dense).clone())
             }
             (None, Some(background)) => {
                 let (left, right) = (left.features(), right.features());
@@ -103,14 +107,14 @@ impl Sides {
         self.n_zero
     }
 
-    /// The base quantity of every entry of a tile, row by row; `packed` is scratch space.
+    /// The base quantity of every entry of a tile, row by row.
     ///
     /// Each entry depends on its two points alone, in a form that is symmetric in them, so neither the order of the points
     /// nor the cut into tiles changes a bit, and unit diagonals are exact.
-    pub(super) fn base_into(&self, tile: &Tile, packed: &mut Vec<f64>, out: &mut [f64]) {
+    pub(super) fn base_into(&self, tile: &Tile, out: &mut [f64]) {
         match &self.pairs {
             Pairs::Given(given) => given.tile_into(tile, out),
-            Pairs::Dense { left, right } => dense_into(self.base, left, right, tile, packed, out),
+            Pairs::Dense(dense) => dense.tile_into(self.base, tile, out),
             Pairs::Sparse { left, right, background } => {
                 sparse::base_into(self.base, background, left, right, tile, out)
             }
@@ -135,99 +139,112 @@ fn lengths(base: Base, norms: &[f64]) -> Vec<f64> {
     }
 }
 
-/// Points with all their values, as rows or as panels.
+/// Row and column points with all their values on the same columns.
 #[derive(Debug)]
-pub(super) struct Dense<V> {
+pub(super) struct Dense {
     n_features: usize,
-    /// n x d, to read a few points; or one panel of [`PANEL`] points after the other, each d x 16.
-    values: V,
+    left: Panels<ROWS>,
+    right: Panels<PANEL>,
+}
+
+/// Points side by side, `SIDE` of them a panel, feature by feature; places past the last point are zero.
+#[derive(Debug)]
+struct Panels<const SIDE: usize> {
+    values: Buffer,
     /// |x|^2 of each point, summed in the order inner products are, so that x'x equals it bit for bit.
     norms: Vec<f64>,
 }
 
-impl Dense<Vec<f64>> {
-    /// Points that stand for the rows of a stack.
-    fn rows(points: &Features, columns: &Columns, selected: &[usize]) -> Self {
-        let n_features = columns.count(points.n_cols());
-        let mut values = Vec::with_capacity(selected.len() * n_features);
-        let mut whole = vec![];
-        for &i in selected {
-            match points {
-                Features::Dense(matrix) => columns.gather(matrix.row(i), &mut values),
-                Features::Sparse(_) => {
-                    whole.resize(points.n_cols(), 0.0);
-                    points.row_into(i, &mut whole);
-                    columns.gather(&whole, &mut values);
-                }
-            }
-        }
-        let norms = norms(&values, n_features, selected.len());
-        Dense { n_features, values, norms }
-    }
-}
-
-impl Dense<Buffer> {
-    /// Points that stand for the columns of a stack.
-    fn panels(points: &Features, columns: &Columns, selected: &[usize]) -> Self {
-        let Dense { n_features, values: rows, norms } = Dense::rows(points, columns, selected);
-        let mut values = Buffer::default();
-        values.set_len(selected.len().div_ceil(PANEL) * PANEL * n_features);
-        if n_features > 0 {
-            for (p, panel) in values.chunks_exact_mut(PANEL * n_features).enumerate() {
-                let rows = &rows[p * PANEL * n_features..];
-                for (l, row) in rows.chunks_exact(n_features).take(PANEL).enumerate() {
-                    for (k, &value) in row.iter().enumerate() {
-                        panel[k * PANEL + l] = value;
+impl<const SIDE: usize> Panels<SIDE> {
+    fn new(columns: &Columns, (points, selected): (&Features, &[usize]), squares: fn(&[f64]) -> [f64; SIDE]) -> Self {
+        let (d, n) = (columns.count(points.n_cols()), selected.len());
+        let (mut values, mut norms) = (Buffer::default(), Vec::with_capacity(n.next_multiple_of(SIDE)));
+        values.set_len(n.next_multiple_of(SIDE) * d);
+        let (mut whole, mut gathered) = (vec![0.0; points.n_cols()], Vec::with_capacity(d));
+        for (p, selected) in selected.chunks(SIDE).enumerate() {
+            let panel = &mut values[p * SIDE * d..(p + 1) * SIDE * d];
+            for (place, &i) in selected.iter().enumerate() {
+                let row = match points {
+                    Features::Dense(matrix) => matrix.row(i),
+                    Features::Sparse(_) => {
+                        points.row_into(i, &mut whole);
+                        &whole
                     }
+                };
+                let row = if columns.ranges().is_some() {
+                    gathered.clear();
+                    columns.gather(row, &mut gathered);
+                    &gathered
+                } else {
+                    row
+                };
+                for (values, &value) in panel.as_chunks_mut::<SIDE>().0.iter_mut().zip(row) {
+                    values[place] = value;
                 }
             }
+            norms.extend(squares(panel));
         }
-        Dense { n_features, values, norms }
+        norms.truncate(n);
+        Panels { values, norms }
     }
 }
 
-fn norms(rows: &[f64], n_features: usize, n: usize) -> Vec<f64> {
-    (0..n).map(|i| sum_of_squares(&rows[i * n_features..(i + 1) * n_features])).collect()
-}
-
-fn dense_into(
-    base: Base,
-    left: &Dense<Vec<f64>>,
-    right: &Dense<Buffer>,
-    tile: &Tile,
-    packed: &mut Vec<f64>,
-    out: &mut [f64],
-) {
-    let what = match base {
-        Base::SquaredDistance => Accumulate::SquaredDifference,
-        Base::L1Distance => Accumulate::AbsoluteDifference,
-        // Values that were given are never accumulated.
-        Base::InnerProduct | Base::Cosine | Base::ShiftedCosine | Base::Given | Base::GivenCosine => {
-            Accumulate::Product
-        }
-    };
-    let (width, d) = (tile.cols.len(), left.n_features);
-    if d == 0 {
-        return out.fill(0.0);
-    }
-    let panels = tile.cols.start / PANEL * PANEL * d..tile.cols.end.div_ceil(PANEL) * PANEL * d;
-    for (start, out) in tile.rows.clone().step_by(ROWS).zip(out.chunks_mut(ROWS * width)) {
-        pack(left, start..(start + ROWS).min(tile.rows.end), packed);
-        accumulate(what, packed, &right.values[panels.clone()], width, out);
+dispatched! {
+    fn squares_of_rows(panel: &[f64]) -> [f64; ROWS] {
+        squares(panel)
     }
 }
 
-/// The points feature by feature, [`ROWS`] side by side; those past the end are zero.
-fn pack(left: &Dense<Vec<f64>>, rows: Range<usize>, packed: &mut Vec<f64>) {
-    let d = left.n_features;
-    packed.clear();
-    packed.resize(ROWS * d, 0.0);
-    for (r, i) in rows.enumerate() {
-        for (k, &value) in left.values[i * d..(i + 1) * d].iter().enumerate() {
-            packed[k * ROWS + r] = value;
+dispatched! {
+    fn squares_of_panel(panel: &[f64]) -> [f64; PANEL] {
+        squares(panel)
+    }
+}
+
+/// |x|^2 of each point of a panel.
+#[inline(always)]
+fn squares<const SIDE: usize>(panel: &[f64]) -> [f64; SIDE] {
+    let mut sums = [0.0f64; SIDE];
+    for values in panel.as_chunks::<SIDE>().0 {
+        for (sum, x) in sums.iter_mut().zip(values) {
+            *sum = x.mul_add(*x, *sum);
+        }
+    }
+    sums
+}
+
+impl Dense {
+    fn new(columns: &Columns, left: (&Features, &[usize]), right: (&Features, &[usize])) -> Self {
+        let n_features = columns.count(left.0.n_cols());
+        let (left, right) =
+            (Panels::new(columns, left, squares_of_rows), Panels::new(columns, right, squares_of_panel));
+        Dense { n_features, left, right }
+    }
+
+    /// What is summed over the features, for every entry of a tile, which begins with a panel of rows and of columns.
+    fn tile_into(&self, base: Base, tile: &Tile, out: &mut [f64]) {
+        let what = match base {
+            Base::SquaredDistance => Accumulate::SquaredDifference,
+            Base::L1Distance => Accumulate::AbsoluteDifference,
+            // Values that were given are never accumulated.
+            Base::InnerProduct | Base::Cosine | Base::ShiftedCosine | Base::Given | Base::GivenCosine => {
+                Accumulate::Product
+            }
+        };
+        let (width, d) = (tile.cols.len(), self.n_features);
+        if d == 0 {
+            return out.fill(0.0);
+        }
+        let panels = &self.right.values[tile.cols.start * d..tile.cols.end.next_multiple_of(PANEL) * d];
+        let rows = self.left.values[tile.rows.start * d..].chunks_exact(ROWS * d);
+        for (rows, out) in rows.zip(out.chunks_mut(ROWS * width)) {
+            accumulate(what, rows, panels, width, out);
         }
     }
 }
+
+// Tiles begin with panels.
+const _: () = assert!(BLOCK_ROWS.is_multiple_of(ROWS) && TILE_COLS.is_multiple_of(PANEL));
 
 /// What two points are divided by is a product of their lengths. Equal points have cosine 1 but for the rounding of the two
 /// square roots, the product and the quotient; what is nearer to 1 than that is 1, so unit diagonals are exact.

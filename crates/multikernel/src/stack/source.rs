@@ -7,8 +7,8 @@ use super::Centring;
 use super::core::{Core, SLACK};
 use super::cut::{Cut, Tile};
 use super::given::Points;
-use super::layout::{Batch, Layout, STREAMS, Step};
-use super::points::Sides;
+use super::layout::{Batch, Group, Layout, STREAMS, Step};
+use super::points::{Shared, Sides};
 use crate::simd::{Buffer, MOST_RAISES, PastCaches, Real, skip_to_line};
 
 /// Bytes of stored values that are handed out together, unless a single batch has more: what an operation with several results
@@ -79,7 +79,6 @@ pub(super) struct Scratch<T> {
     base: Buffer,
     held: Option<(usize, Tile)>,
     current: Buffer,
-    packed: Vec<f64>,
     values: Vec<T>,
     places: Vec<(usize, usize)>,
 }
@@ -103,8 +102,9 @@ impl<'a, T: Real> Source<'a, T> {
     /// `wanted` says which groups will be asked for; the others cost nothing.
     pub(super) fn computed(core: &'a Core, cut: Cut, rows: &[usize], cols: &[usize], wanted: &[bool]) -> Self {
         let (left, right) = ((&core.left, rows), (core.right(), cols));
-        let sides = |((group, &wanted), background): ((&super::layout::Group, &bool), &Option<Vec<f64>>)| {
-            wanted.then(|| Sides::new(group, left, right, background.as_deref()))
+        let mut shared = Shared::new();
+        let sides = |((group, &wanted), background): ((&'a Group, &bool), &Option<Vec<f64>>)| {
+            wanted.then(|| Sides::new(group, left, right, background.as_deref(), &mut shared))
         };
         let means = |(centring, row_means): (&Option<Centring>, &Vec<f64>)| {
             let pick = |from: &[f64], at: &[usize]| at.iter().map(|&i| from[i]).collect();
@@ -117,7 +117,7 @@ impl<'a, T: Real> Source<'a, T> {
         let sides = core.layout.groups.iter().zip(wanted).zip(&core.backgrounds).map(sides).collect();
         let centring = core.centring.iter().zip(&core.row_means).map(means).collect();
         let gated = core.left.is_gated() || core.right().is_gated();
-        let gate = |(group, &wanted): (&super::layout::Group, &bool)| {
+        let gate = |(group, &wanted): (&Group, &bool)| {
             let pick = |(points, at): (&Points, &[usize])| {
                 let gate = points.gate(&group.columns);
                 at.iter().map(|&i| gate[i]).collect()
@@ -322,7 +322,7 @@ fn compute<T: Real>(
     let key = (batch.group, tile.clone());
     if scratch.held.as_ref() != Some(&key) {
         scratch.base.set_len(tile.len());
-        sides.base_into(tile, &mut scratch.packed, &mut scratch.base);
+        sides.base_into(tile, &mut scratch.base);
         scratch.held = Some(key);
     }
     let (n, mut out) = (tile.len(), out);

@@ -1,8 +1,10 @@
 //! Our own threads: results never depend on how many there are.
 
+mod team;
+
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use rayon::prelude::*;
+use team::{Cells, Team};
 
 use crate::error::{Error, Result};
 
@@ -22,7 +24,7 @@ const MOST_THREADS: usize = 1024;
 /// the system takes longer than filling them. It goes back to the system with the pool.
 #[derive(Debug)]
 pub struct Pool {
-    inner: rayon::ThreadPool,
+    team: Team,
     spare: Arc<Spare>,
 }
 
@@ -78,12 +80,11 @@ impl Pool {
                 format!("must be from 0 (all of the machine) to {MOST_THREADS}, got {n_threads}"),
             ));
         }
-        let inner = rayon::ThreadPoolBuilder::new()
-            .num_threads(n_threads)
-            .thread_name(|i| format!("multikernel-{i}"))
-            .build()
+        let machine = || std::thread::available_parallelism().map_or(1, usize::from);
+        let n_threads = if n_threads == 0 { machine().min(MOST_THREADS) } else { n_threads };
+        let team = Team::new(n_threads - 1)
             .map_err(|error| Error::param("threads", format!("cannot start {n_threads} threads: {error}")))?;
-        Ok(Pool { inner, spare: Arc::default() })
+        Ok(Pool { team, spare: Arc::default() })
     }
 
     /// A pool of one thread, the same for all: for work inside tasks that run side by side already.
@@ -101,9 +102,9 @@ impl Pool {
         &self.spare
     }
 
-    /// Number of threads.
+    /// Number of threads, with that which asks.
     pub fn n_threads(&self) -> usize {
-        self.inner.current_num_threads()
+        self.team.n_helpers() + 1
     }
 
     /// Whether work of so many pieces is done as well by the thread that asks: handing it over takes longer than small pieces do.
@@ -116,7 +117,10 @@ impl Pool {
         if self.is_plain(n) {
             return (0..n).map(f).collect();
         }
-        self.inner.install(|| (0..n).into_par_iter().map(f).collect())
+        let cells: Cells<T> = Cells::new((0..n).map(|_| None));
+        // SAFETY: this is the thread that works on the item.
+        self.team.run(n, self.grain(n), &|i| *unsafe { cells.at(i) } = Some(f(i)));
+        cells.into_iter().collect()
     }
 
     /// Calls `f(i, chunk)` for the consecutive chunks of length `size` of `data` (the last may be shorter).
@@ -124,18 +128,29 @@ impl Pool {
         if size == 0 {
             return;
         }
-        if self.is_plain(data.len().div_ceil(size)) {
-            return data.chunks_mut(size).enumerate().for_each(|(i, chunk)| f(i, chunk));
-        }
-        self.inner.install(|| data.par_chunks_mut(size).enumerate().for_each(|(i, chunk)| f(i, chunk)));
+        let chunks = data.chunks_mut(size).enumerate();
+        let grain = self.grain(chunks.len());
+        self.hand_out(chunks, grain, |(i, chunk)| f(i, chunk));
     }
 
     /// Calls `f` on each item; items are handed out one by one, so uneven work evens out.
     pub fn each<T: Send>(&self, items: Vec<T>, f: impl Fn(T) + Sync + Send) {
-        if self.is_plain(items.len()) {
-            return items.into_iter().for_each(f);
+        self.hand_out(items.into_iter(), 1, f);
+    }
+
+    fn hand_out<T: Send>(&self, items: impl ExactSizeIterator<Item = T>, grain: usize, f: impl Fn(T) + Sync + Send) {
+        let n = items.len();
+        if self.is_plain(n) {
+            return items.for_each(f);
         }
-        self.inner.install(|| items.into_par_iter().with_max_len(1).for_each(f));
+        let cells = Cells::new(items.map(Some));
+        // SAFETY: this is the thread that works on the item.
+        self.team.run(n, grain, &|i| unsafe { cells.at(i) }.take().into_iter().for_each(&f));
+    }
+
+    /// Items that are handed out together where they may be many and small: few enough that no thread is left with much at the end.
+    fn grain(&self, n: usize) -> usize {
+        (n / (32 * self.n_threads())).max(1)
     }
 
     /// [`Pool::each`] with space to work in, which goes from item to item: `f` may rely on nothing that it finds there.
