@@ -186,35 +186,37 @@ fn radial() -> Outcome<()> {
     let rows = random(N, 16);
     let building = Building { storage: Storage::Tiled, ..Building::new(&pool) };
     let matrix = Matrix::from_fn(N, N, |i, j| ((i * j) % 7) as f64);
-    let times = |bank: &str| -> Outcome<(f64, f64)> {
+    let stack = |bank: &str| -> Outcome<(Stack, Matrix)> {
         let kernels = kernels(bank, &rows)?;
-        let stack = Stack::train(&rows, &kernels, &building)?;
         let weights = Matrix::from_fn(kernels.len(), 1, |m, _| 1.0 / (m + 1) as f64);
-        let combine = best(|| stack.combine(&weights, &pool));
-        Ok((combine, best(|| stack.project(&[Symmetric::Dense(&matrix)], &pool))))
+        Ok((Stack::train(&rows, &kernels, &building)?, weights))
     };
-    let (one, many) = (times("gaussian(gamma=0.1)")?, times("gaussian(gamma=2^-15..2^15; 300)")?);
-    // The same sums kernel by kernel: 300 vectorised exponentials of each distance, added up in the cache.
-    let gaussians = kernels("gaussian(gamma=2^-15..2^15; 300)", &rows)?;
-    let direct = exponentials(&gaussians, N * N / 2);
-    println!(
-        "combine: one {:.3} s, 300 {:.3} s: {:.2} times one, {:.0} times faster than 300 exponentials ({direct:.2} s)",
-        one.0,
-        many.0,
-        many.0 / one.0,
-        direct / many.0
-    );
-    println!(
-        "project: one {:.3} s, 300 {:.3} s: {:.2} times one, {:.0} times faster than 300 exponentials ({direct:.2} s)",
-        one.1,
-        many.1,
-        many.1 / one.1,
-        direct / many.1
-    );
+    const MANY: &str = "gaussian(gamma=2^-15..2^15; 300)";
+    let (one, many) = (stack("gaussian(gamma=0.1)")?, stack(MANY)?);
+    let combine = |(stack, weights): &(Stack, Matrix)| seconds(|| stack.combine(weights, &pool));
+    let project = |(stack, _): &(Stack, Matrix)| seconds(|| stack.project(&[Symmetric::Dense(&matrix)], &pool));
+    let gaussians = kernels(MANY, &rows)?;
+    // In turns: what the machine gives varies from second to second.
+    let turns = side_by_side(&mut [
+        &mut || combine(&one),
+        &mut || combine(&many),
+        &mut || project(&one),
+        &mut || project(&many),
+        // A tenth of the pairs, so that a turn is short.
+        &mut || 10.0 * exponentials(&gaussians, N * N / 2 / 10),
+    ]);
+    let direct = turns[4];
+    for (what, one, many) in [("combine", turns[0], turns[1]), ("project", turns[2], turns[3])] {
+        println!(
+            "{what}: one {one:.3} s, 300 {many:.3} s: {:.2} times one, {:.0} times faster than 300 exponentials ({direct:.2} s)",
+            many / one,
+            direct / many
+        );
+    }
     Ok(())
 }
 
-/// Seconds for all kernels of `pairs` distances, tile by tile.
+/// Seconds for all kernels of `pairs` distances, kernel by kernel: vectorised exponentials of each, added up in the cache.
 fn exponentials(kernels: &[Kernel], pairs: usize) -> f64 {
     let mut rng = Rng::new(3, 0);
     let base: Vec<f64> = (0..2048).map(|_| 60.0 * rng.uniform()).collect();
