@@ -47,29 +47,53 @@ unsafe impl Send for Post {}
 /// Items 0, ..., n - 1 to be worked on.
 struct Job<'a> {
     work: &'a (dyn Fn(usize) + Sync),
-    n: usize,
+    lanes: Vec<Lane>,
     /// Items that are taken together.
     grain: usize,
-    next: AtomicUsize,
+    /// Threads that came so far.
+    joined: AtomicUsize,
     helpers: AtomicUsize,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-impl Job<'_> {
+/// Neighbouring items. A thread begins with a lane of its own: threads at neighbouring items would write to the same pages, and get
+/// each of them cleared twice where it is new.
+struct Lane {
+    next: AtomicUsize,
+    end: usize,
+}
+
+impl Lane {
     fn is_open(&self) -> bool {
-        self.next.load(Ordering::Relaxed) < self.n
+        self.next.load(Ordering::Relaxed) < self.end
+    }
+}
+
+impl<'a> Job<'a> {
+    fn new(n: usize, n_lanes: usize, grain: usize, work: &'a (dyn Fn(usize) + Sync)) -> Self {
+        let bound = |lane: usize| (n as u128 * lane as u128 / n_lanes as u128) as usize;
+        let lanes = (0..n_lanes).map(|lane| Lane { next: bound(lane).into(), end: bound(lane + 1) }).collect();
+        let (joined, helpers) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Job { work, lanes, grain, joined, helpers, panic: Mutex::default() }
+    }
+
+    fn is_open(&self) -> bool {
+        self.lanes.iter().any(Lane::is_open)
     }
 
     /// Works on items until all are taken. After a panic nobody takes another.
     fn help(&self) {
+        let own = self.joined.fetch_add(1, Ordering::Relaxed) % self.lanes.len();
         let result = catch_unwind(AssertUnwindSafe(|| {
-            while self.is_open() {
-                let first = self.next.fetch_add(self.grain, Ordering::Relaxed);
-                (first..(first + self.grain).min(self.n)).for_each(self.work);
+            for lane in self.lanes[own..].iter().chain(&self.lanes[..own]) {
+                while lane.is_open() {
+                    let first = lane.next.fetch_add(self.grain, Ordering::Relaxed);
+                    (first..(first + self.grain).min(lane.end)).for_each(self.work);
+                }
             }
         }));
         if let Err(panic) = result {
-            self.next.store(self.n, Ordering::Relaxed);
+            self.lanes.iter().for_each(|lane| lane.next.store(lane.end, Ordering::Relaxed));
             *lock(&self.panic) = Some(panic);
         }
     }
@@ -110,11 +134,10 @@ impl Team {
     /// Calls `work` with 0, ..., n - 1, each once, on this thread and on those that are free, `grain` at a time; returns once all calls
     /// have returned. The panic of a call becomes that of this one.
     pub(super) fn run(&self, n: usize, grain: usize, work: &(dyn Fn(usize) + Sync)) {
-        let (next, helpers) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let job = Job { work, n, grain, next, helpers, panic: Mutex::default() };
+        let job = Job::new(n, (self.n_helpers + 1).min(n.max(1)), grain, work);
         // Lifetimes only: the job is off the board and without helpers before this function ends, and nothing in between can panic.
         let post = Post(std::ptr::from_ref(&job).cast());
-        self.board.post(post, n.div_ceil(grain) - 1);
+        self.board.post(post, n.div_ceil(grain).saturating_sub(1));
         job.help();
         self.board.take_off(post, &job);
         if let Some(panic) = job.panic.into_inner().unwrap_or_else(PoisonError::into_inner) {

@@ -294,7 +294,7 @@ impl Core {
         Ok(true)
     }
 
-    /// The blocks of a store, each with its number, the largest first: what threads do last then is small.
+    /// The blocks of a store, each with its number.
     fn blocks<'v, T>(&self, mut rest: &'v mut [T]) -> Vec<(usize, &'v mut [T])> {
         let n_slots = self.layout.slots.len();
         let cut = |block: usize| {
@@ -303,9 +303,7 @@ impl Core {
             rest = after;
             (block, values)
         };
-        let mut blocks: Vec<_> = (0..self.cut.n_blocks()).map(cut).collect();
-        blocks.reverse();
-        blocks
+        (0..self.cut.n_blocks()).map(cut).collect()
     }
 
     fn fill<T: Element>(&mut self, need: u64, building: &Building<'_>) -> Result<()> {
