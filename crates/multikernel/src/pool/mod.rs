@@ -11,8 +11,9 @@ use crate::error::{Error, Result};
 /// Most threads of a pool. More than a machine has only wait for one another, and thousands bring it to a halt.
 const MOST_THREADS: usize = 1024;
 
-/// A thread pool of a fixed size. Work is cut by its index, never by the number of threads, and put together in
-/// index order, so the same bits come out for any size.
+/// A thread pool of a fixed size, of which the thread that asks is one: a pool of one thread starts none. Work is cut by its index,
+/// never by the number of threads, and put together in index order, so the same bits come out for any size. Work may ask the pool
+/// for work in turn.
 ///
 /// ```
 /// let pool = multikernel::Pool::new(2)?;
@@ -162,5 +163,30 @@ impl Pool {
             f(&mut space, item);
             lock().push(space);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pools_of_any_size_give_the_same_in_the_same_order() {
+        for n_threads in [1, 2, 5] {
+            let pool = Pool::new(n_threads).unwrap();
+            assert_eq!(pool.n_threads(), n_threads);
+            for n in [0, 1, 2, 63, 1000] {
+                assert_eq!(pool.map(n, |i| vec![i; 2]), (0..n).map(|i| vec![i; 2]).collect::<Vec<_>>());
+                let mut values = vec![0.0; n];
+                pool.chunks_mut(&mut values, 3, |i, chunk| chunk.fill(i as f64));
+                assert!(values.iter().enumerate().all(|(k, &value)| value == (k / 3) as f64));
+                // Items are handed over, not lent.
+                let items: Vec<Box<usize>> = (0..n).map(Box::new).collect();
+                let sum = std::sync::atomic::AtomicUsize::new(0);
+                pool.each(items, |item| _ = sum.fetch_add(*item, std::sync::atomic::Ordering::Relaxed));
+                assert_eq!(sum.into_inner(), (0..n).sum());
+            }
+        }
+        assert!(Pool::new(0).unwrap().n_threads() >= 1 && Pool::new(MOST_THREADS + 1).is_err());
     }
 }

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 /// How long a thread watches for work, or for the end of it, before it sleeps: about as long as waking it up takes.
 const WATCH: Duration = Duration::from_micros(50);
 
-/// Threads beside the one that asks. They end, each after the item it is at, when this is dropped.
+/// Threads beside the one that asks. They end when this is dropped.
+///
+/// A thread that waits for its helpers takes up no other work meanwhile, so an item may hold a lock while it asks for work itself.
 #[derive(Debug)]
 pub(super) struct Team {
     board: Arc<Board>,
@@ -149,7 +151,8 @@ impl Team {
 impl Drop for Team {
     /// Nobody waits for the threads: in a process that was forked off they do not exist.
     fn drop(&mut self) {
-        lock(&self.board.posts).closed = true;
+        let mut posts = lock(&self.board.posts);
+        posts.closed = true;
         self.board.news.fetch_add(1, Ordering::Release);
         self.board.posted.notify_all();
     }
@@ -184,7 +187,7 @@ impl Board {
             // SAFETY: the job had this helper counted while it was on the board, so it waits.
             let job = unsafe { &*job };
             job.help();
-            // With the last helper it may be gone.
+            // After this it may be gone.
             job.helpers.fetch_sub(1, Ordering::Release);
             // Under the lock, or one that has just found the helper counted and is about to sleep would not hear of it.
             let _posts = lock(&self.posts);
