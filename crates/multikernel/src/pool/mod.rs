@@ -184,7 +184,7 @@ mod tests {
                 let items: Vec<Box<usize>> = (0..n).map(Box::new).collect();
                 let sum = std::sync::atomic::AtomicUsize::new(0);
                 pool.each(items, |item| _ = sum.fetch_add(*item, std::sync::atomic::Ordering::Relaxed));
-                assert_eq!(sum.into_inner(), (0..n).sum());
+                assert_eq!(sum.into_inner(), (0..n).sum::<usize>());
             }
         }
         assert!(Pool::new(0).unwrap().n_threads() >= 1 && Pool::new(MOST_THREADS + 1).is_err());
