@@ -275,13 +275,19 @@ mod tests {
     #[test]
     fn helpers_work_beside_the_one_that_asks() {
         let team = Team::new(2).unwrap();
-        // Each of three items waits for the other two: fewer than three threads would not come back.
-        let here = std::sync::Barrier::new(3);
         for pause in [0, 1, 5] {
             std::thread::sleep(Duration::from_millis(pause));
+            // Each of three items waits until the other two are begun: with fewer threads than three that is never.
+            let (begun, met) = (AtomicUsize::new(0), AtomicUsize::new(0));
             team.run(3, 1, &|_| {
-                here.wait();
+                begun.fetch_add(1, Ordering::Relaxed);
+                let begin = Instant::now();
+                while begun.load(Ordering::Relaxed) < 3 && begin.elapsed() < Duration::from_secs(20) {
+                    std::thread::yield_now();
+                }
+                met.fetch_add(usize::from(begin.elapsed() < Duration::from_secs(20)), Ordering::Relaxed);
             });
+            assert_eq!(met.into_inner(), 3, "after {pause} ms");
         }
     }
 

@@ -265,8 +265,34 @@ dispatched! {
 mod tests {
     use super::*;
     use crate::dist::Rng;
-    use crate::simd::at_every_level;
     use crate::simd::check::{LENGTHS, bits, uniform};
+    use crate::simd::{at_every_level, sum_of_squares};
+
+    #[test]
+    fn norms_are_the_products_of_points_with_themselves_to_the_last_bit() {
+        let mut rng = Rng::new(2, 0);
+        for (n, d, columns) in [(1, 1, vec![]), (3, 5, vec![]), (16, 8, vec![]), (37, 24, vec![1, 2, 7, 23])] {
+            let points = Features::from(Matrix::from_vec(n, d, uniform(&mut rng, n * d)).unwrap());
+            let columns = if columns.is_empty() { Columns::all() } else { Columns::from_positions(columns) };
+            let all: Vec<usize> = (0..n).rev().collect();
+            let found = at_every_level(|| {
+                let dense = Dense::new(&columns, (&points, &all), (&points, &all));
+                let mut products = vec![0.0; n * n];
+                dense.tile_into(Base::InnerProduct, &Tile { rows: 0..n, cols: 0..n }, &mut products);
+                let diagonal: Vec<f64> = (0..n).map(|i| products[i * n + i]).collect();
+                assert_eq!(bits(&dense.left.norms), bits(&diagonal));
+                assert_eq!(bits(&dense.right.norms), bits(&diagonal));
+                bits(&diagonal)
+            });
+            let square = |i: &usize| {
+                let (mut row, mut kept) = (vec![0.0; d], vec![]);
+                points.row_into(*i, &mut row);
+                columns.gather(&row, &mut kept);
+                sum_of_squares(&kept)
+            };
+            assert_eq!(found, bits(&all.iter().map(square).collect::<Vec<f64>>()), "{n} x {d}");
+        }
+    }
 
     #[test]
     fn cosine_of_any_length_is_the_quotient_at_every_level() {
