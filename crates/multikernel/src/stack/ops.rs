@@ -136,18 +136,17 @@ pub(super) fn add_terms<T: Eight>(
     let first = layout.batches.partition_point(|batch| batch.slots.end <= slots.start);
     let at_hand = layout.batches.iter().enumerate().skip(first).take_while(|(_, batch)| batch.slots.end <= slots.end);
     // Slots of neighbouring batches follow one another, and go together.
-    let mut open: Vec<&[(usize, f64)]> = vec![&[]; columns.len()];
-    let mut begun = vec![None; columns.len()];
+    let mut open = vec![0..0; columns.len()];
     for (b, batch) in at_hand {
         let values = held.slot(batch.slots.start);
         let mut widened = false;
         for (k, recipe) in columns.iter().enumerate() {
             match &recipe.terms[b] {
                 Term::Nothing => {}
-                Term::Slots(range) => open[k] = &recipe.slots[*begun[k].get_or_insert(range.start)..range.end],
+                Term::Slots(range) if open[k].is_empty() => open[k] = range.clone(),
+                Term::Slots(range) => open[k].end = range.end,
                 Term::Radial(profile) => {
-                    add_slots(std::mem::take(&mut open[k]), held, &mut out[k]);
-                    begun[k] = None;
+                    add_slots(&recipe.slots[std::mem::take(&mut open[k])], held, &mut out[k]);
                     if !widened {
                         distances.set_len(values.len());
                         T::widen_into(values, distances);
@@ -158,6 +157,7 @@ pub(super) fn add_terms<T: Eight>(
             }
         }
     }
+    let open: Vec<&[(usize, f64)]> = columns.iter().zip(open).map(|(recipe, range)| &recipe.slots[range]).collect();
     add_slots_to_each(&open, held, out);
 }
 

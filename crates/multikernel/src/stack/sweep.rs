@@ -73,7 +73,7 @@ fn sweep<T: Element, R: Send>(
     let vectors = vectors.transposed();
     let (wanted, places, indices, watch) = (stack.wanted(), stack.places(), stack.indices(), stack.watch());
     let source: Source<'_, T> = stack.source(&indices, &wanted);
-    let both = Both { layout: &stack.core.layout, places: &places, n_kernels };
+    let both = Both { layout: &stack.core.layout, places: &places, n_kernels, n_cols: cut.n_cols };
     let blocks = cut.parts();
     let parts = pool.map(blocks.len(), |part| {
         let mut found = Part { outputs: vec![], collected: vec![0.0; count * cut.n_cols], made: begin() };
@@ -124,6 +124,7 @@ struct Both<'a> {
     /// Where each kernel stands among those asked for.
     places: &'a [Vec<usize>],
     n_kernels: usize,
+    n_cols: usize,
 }
 
 impl Both<'_> {
@@ -158,9 +159,8 @@ impl Both<'_> {
     ) {
         let (n_rows, n_kernels) = (tile.rows.len(), self.n_kernels);
         let asked = |m: usize| !self.places[m].is_empty();
-        let n_cols = collected.len() / (pulls.len() / (n_rows * n_kernels).max(1)).max(1);
         each_kernel(self.layout, held, buffers, asked, |m, values| {
-            for (v, out) in collected.chunks_exact_mut(n_cols.max(1)).enumerate().filter(|_| asked(m)) {
+            for (v, out) in collected.chunks_exact_mut(self.n_cols.max(1)).enumerate().filter(|_| asked(m)) {
                 let mut weights = [0.0; BLOCK_ROWS];
                 for (weight, pulls) in weights.iter_mut().zip(pulls[v * n_rows * n_kernels..].chunks_exact(n_kernels)) {
                     *weight = self.places[m].iter().map(|&place| pulls[place]).sum();
