@@ -81,7 +81,8 @@ fn combine<T: Element>(stack: &Stack, weights: &Matrix, pool: &Pool) -> Result<M
     let (layout, cut) = (&stack.core.layout, stack.cut());
     let what = format!("the combined kernel of {} x {} points", cut.n_rows, cut.n_cols);
     let mut sum = stack.core.matrices(&what, 1, cut.n_rows, cut.n_cols)?.remove(0);
-    let (wanted, places, indices, watch) = (stack.wanted(), stack.places(), stack.indices(), stack.watch());
+    let (wanted, asked, places) = (stack.wanted(), stack.asked(), stack.places());
+    let (indices, watch) = (stack.indices(), stack.watch());
     let source: Source<'_, T> = stack.source(&indices, &wanted);
     let pieces = Pieces::new(&mut sum);
     pool.each(cut.strips(), |strip| {
@@ -95,24 +96,16 @@ fn combine<T: Element>(stack: &Stack, weights: &Matrix, pool: &Pool) -> Result<M
                 out.set_len(tile.len());
                 out.fill(0.0);
                 source.each(block, &tile, &wanted, &mut scratch, |held| {
-                    each_kernel(
-                        layout,
-                        held,
-                        &mut buffers,
-                        |m| !places[m].is_empty(),
-                        |m, values| {
-                            if !places[m].is_empty() {
-                                values.widen_into(&mut wide);
+                    each_kernel(layout, held, &mut buffers, &asked, |m, values| {
+                        values.widen_into(&mut wide);
+                        for &place in &places[m] {
+                            let weights = weights.row(place);
+                            let lines = wide.chunks_exact(width).zip(out.chunks_exact_mut(width));
+                            for (i, (values, out)) in tile.rows.clone().zip(lines) {
+                                add_weighted(weights[i], &weights[tile.cols.clone()], values, out);
                             }
-                            for &place in &places[m] {
-                                let weights = weights.row(place);
-                                let lines = wide.chunks_exact(width).zip(out.chunks_exact_mut(width));
-                                for (i, (values, out)) in tile.rows.clone().zip(lines) {
-                                    add_weighted(weights[i], &weights[tile.cols.clone()], values, out);
-                                }
-                            }
-                        },
-                    );
+                        }
+                    });
                 });
                 writer.put(&tile, &out);
             }
@@ -126,7 +119,8 @@ fn combine<T: Element>(stack: &Stack, weights: &Matrix, pool: &Pool) -> Result<M
 fn apply<T: Element>(stack: &Stack, weights: &Matrix, h: &Matrix, pool: &Pool) -> Result<Matrix> {
     let (layout, cut) = (&stack.core.layout, stack.cut());
     let (n, n_kernels) = (cut.n_rows, stack.n_kernels());
-    let (wanted, places, indices, watch) = (stack.wanted(), stack.places(), stack.indices(), stack.watch());
+    let (wanted, asked, places) = (stack.wanted(), stack.asked(), stack.places());
+    let (indices, watch) = (stack.indices(), stack.watch());
     let source: Source<'_, T> = stack.source(&indices, &wanted);
     // As many parts as their partial results leave room for, whatever the number of threads.
     let parts = cut.parts_up_to((PARTIAL_BYTES / (8 * n * n_kernels).max(1)).max(1));
@@ -144,21 +138,13 @@ fn apply<T: Element>(stack: &Stack, weights: &Matrix, h: &Matrix, pool: &Pool) -
                     h.rows().for_each(|h| f64::add_scaled(h[i], &h[tile.cols.clone()], row));
                 }
                 source.each(block, &tile, &wanted, &mut scratch, |held| {
-                    each_kernel(
-                        layout,
-                        held,
-                        &mut buffers,
-                        |m| !places[m].is_empty(),
-                        |m, values| {
-                            if !places[m].is_empty() {
-                                values.widen_into(&mut wide);
-                                multiply_into(&wide, &with, &mut product);
-                            }
-                            for &place in &places[m] {
-                                multiply(&product, &tile, &cut, &[weights.row(place)], sums.row_mut(place));
-                            }
-                        },
-                    );
+                    each_kernel(layout, held, &mut buffers, &asked, |m, values| {
+                        values.widen_into(&mut wide);
+                        multiply_into(&wide, &with, &mut product);
+                        for &place in &places[m] {
+                            multiply(&product, &tile, &cut, &[weights.row(place)], sums.row_mut(place));
+                        }
+                    });
                 });
             }
         }
@@ -172,7 +158,8 @@ fn apply<T: Element>(stack: &Stack, weights: &Matrix, h: &Matrix, pool: &Pool) -
 
 fn diagonals<T: Element>(stack: &Stack, pool: &Pool) -> Result<Matrix> {
     let (layout, cut, n_kernels) = (&stack.core.layout, stack.cut(), stack.n_kernels());
-    let (wanted, places, indices, watch) = (stack.wanted(), stack.places(), stack.indices(), stack.watch());
+    let (wanted, asked, places) = (stack.wanted(), stack.asked(), stack.places());
+    let (indices, watch) = (stack.indices(), stack.watch());
     let source: Source<'_, T> = stack.source(&indices, &wanted);
     let blocks = pool.map(cut.n_blocks(), |block| {
         let (mut scratch, mut buffers, mut wide) = (Scratch::default(), <[Buffer; 2]>::default(), Buffer::default());
@@ -183,19 +170,13 @@ fn diagonals<T: Element>(stack: &Stack, pool: &Pool) -> Result<Matrix> {
         if let Some(tile) = on_diagonal.filter(|_| watch.go_on()) {
             wide.set_len(tile.len());
             source.each(block, &tile, &wanted, &mut scratch, |held| {
-                each_kernel(
-                    layout,
-                    held,
-                    &mut buffers,
-                    |m| !places[m].is_empty(),
-                    |m, values| {
-                        values.widen_into(&mut wide);
-                        for (r, i) in rows.clone().enumerate() {
-                            let value = wide[r * tile.cols.len() + i - tile.cols.start];
-                            places[m].iter().for_each(|&place| found[r * n_kernels + place] = value);
-                        }
-                    },
-                );
+                each_kernel(layout, held, &mut buffers, &asked, |m, values| {
+                    values.widen_into(&mut wide);
+                    for (r, i) in rows.clone().enumerate() {
+                        let value = wide[r * tile.cols.len() + i - tile.cols.start];
+                        places[m].iter().for_each(|&place| found[r * n_kernels + place] = value);
+                    }
+                });
             });
         }
         found

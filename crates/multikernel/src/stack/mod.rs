@@ -538,6 +538,13 @@ impl Stack {
         wanted
     }
 
+    /// Whether each kernel of the core is picked.
+    fn asked(&self) -> Vec<bool> {
+        let mut asked = vec![false; self.core.layout.kernels.len()];
+        self.kernels.indices().iter().for_each(|&m| asked[m] = true);
+        asked
+    }
+
     /// Where each kernel of the core stands among the picked ones.
     fn places(&self) -> Vec<Vec<usize>> {
         let mut places = vec![vec![]; self.core.layout.kernels.len()];

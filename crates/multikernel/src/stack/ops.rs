@@ -378,27 +378,29 @@ pub(super) fn multiply<T: Real>(values: &[T], tile: &Tile, cut: &Cut, columns: &
     }
 }
 
-/// Calls `f` with each kernel of some slots and its values; kernels of a group that is one function are computed, if they
-/// are asked for.
+/// Calls `f` with each kernel of some slots that is asked for and its values; kernels of a group that is one function are computed.
 pub(super) fn each_kernel<T: Real>(
     layout: &Layout,
     held: &Held<'_, T>,
     buffers: &mut [Buffer; 2],
-    asked: impl Fn(usize) -> bool,
+    asked: &[bool],
     mut f: impl FnMut(usize, Either<'_, T>),
 ) {
     for slot in held.slots() {
         let values = held.slot(slot);
         let group = &layout.groups[layout.groups.partition_point(|group| group.slots.end <= slot)];
         let Some(radial) = &group.radial else {
-            f(layout.slots[slot].kernel, Either::Stored(values));
+            let m = layout.slots[slot].kernel;
+            if asked[m] {
+                f(m, Either::Stored(values));
+            }
             continue;
         };
         let [distances, kernel] = buffers;
         distances.set_len(values.len());
         kernel.set_len(values.len());
         T::widen_into(values, distances);
-        for (&m, &rate) in radial.kernels.iter().zip(&radial.rates).filter(|&(&m, _)| asked(m)) {
+        for (&m, &rate) in radial.kernels.iter().zip(&radial.rates).filter(|&(&m, _)| asked[m]) {
             decay_into(rate, distances, kernel);
             f(m, Either::Wide(kernel));
         }
@@ -430,7 +432,7 @@ pub(super) fn apply<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) ->
     // As many parts as their partial results leave room for, whatever the number of threads.
     let n_parts = (PARTIAL_BYTES / (8 * size * n_kernels).max(1)).max(1);
     let parts = cut.parts_up_to(n_parts);
-    let (wanted, places) = (stack.wanted(), stack.places());
+    let (wanted, asked, places) = (stack.wanted(), stack.asked(), stack.places());
     let indices = stack.indices();
     let source: Source<'_, T> = stack.source(&indices, &wanted);
     let watch = stack.watch();
@@ -439,23 +441,17 @@ pub(super) fn apply<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) ->
         let (part, b) = (task / batches.len(), batches[task % batches.len()]);
         let only: Vec<bool> = (0..wanted.len()).map(|other| other == b).collect();
         let mut sums: Vec<(usize, Vec<f64>)> =
-            members(layout, b).map(|m| (m, if places[m].is_empty() { vec![] } else { vec![0.0; size] })).collect();
+            members(layout, b).filter(|&m| asked[m]).map(|m| (m, vec![0.0; size])).collect();
         let (mut scratch, mut buffers) = (Scratch::default(), <[Buffer; 2]>::default());
         for block in parts[part].clone() {
             for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
                 source.each(block, &tile, &only, &mut scratch, |held| {
                     let mut sums = sums.iter_mut();
-                    each_kernel(
-                        layout,
-                        held,
-                        &mut buffers,
-                        |_| true,
-                        |_, values| {
-                            if let Some((_, out)) = sums.next().filter(|(_, out)| !out.is_empty()) {
-                                values.multiply(&tile, &cut, &columns, out);
-                            }
-                        },
-                    );
+                    each_kernel(layout, held, &mut buffers, &asked, |_, values| {
+                        if let Some((_, out)) = sums.next() {
+                            values.multiply(&tile, &cut, &columns, out);
+                        }
+                    });
                 });
             }
         }
@@ -501,17 +497,9 @@ pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, count: usize,
         for block in parts[part].clone() {
             for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
                 source.each(block, &tile, &wanted, &mut scratch, |held| {
-                    each_kernel(
-                        layout,
-                        held,
-                        &mut buffers,
-                        |_| true,
-                        |m, values| {
-                            if some[m] {
-                                values.multiply(&tile, &cut, &columns[m], &mut sums);
-                            }
-                        },
-                    );
+                    each_kernel(layout, held, &mut buffers, &some, |m, values| {
+                        values.multiply(&tile, &cut, &columns[m], &mut sums);
+                    });
                 });
             }
         }
@@ -531,6 +519,7 @@ struct Unfold<'a, T> {
     cut: Cut,
     source: Source<'a, T>,
     wanted: Vec<bool>,
+    asked: Vec<bool>,
     places: Vec<Vec<usize>>,
     pieces: Pieces<'a>,
     watch: Watch<'a>,
@@ -538,22 +527,20 @@ struct Unfold<'a, T> {
 
 impl<'a, T: Element> Unfold<'a, T> {
     fn new(stack: &'a Stack, indices: &'a [std::sync::Arc<[usize]>; 2], out: &'a mut Matrix) -> Self {
-        let (wanted, places) = (stack.wanted(), stack.places());
+        let (wanted, asked, places) = (stack.wanted(), stack.asked(), stack.places());
+        let (layout, cut, watch) = (&*stack.core.layout, stack.cut(), stack.watch());
         let (source, pieces) = (stack.source(indices, &wanted), Pieces::new(out));
-        Unfold { layout: &stack.core.layout, cut: stack.cut(), source, wanted, places, pieces, watch: stack.watch() }
+        Unfold { layout, cut, source, wanted, asked, places, pieces, watch }
     }
 
     /// Writes all kernels at the entries of a block of rows.
     fn block(&self, block: usize) {
         let (mut scratch, mut buffers, mut wide) = (Scratch::default(), <[Buffer; 2]>::default(), Buffer::default());
-        let asked = |m: usize| !self.places[m].is_empty();
         for tile in self.cut.tiles(block).take_while(|_| self.watch.go_on()) {
             wide.set_len(tile.len());
             self.source.each(block, &tile, &self.wanted, &mut scratch, |held| {
-                each_kernel(self.layout, held, &mut buffers, asked, |m, values| {
-                    if asked(m) {
-                        values.widen_into(&mut wide);
-                    }
+                each_kernel(self.layout, held, &mut buffers, &self.asked, |m, values| {
+                    values.widen_into(&mut wide);
                     for &place in &self.places[m] {
                         write(&tile, &self.cut, &wide, &self.pieces, place * self.cut.n_rows);
                     }

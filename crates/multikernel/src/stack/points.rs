@@ -160,13 +160,14 @@ impl<const SIDE: usize> Panels<SIDE> {
         let (d, n) = (columns.count(points.n_cols()), selected.len());
         let (mut values, mut norms) = (Buffer::default(), Vec::with_capacity(n.next_multiple_of(SIDE)));
         values.set_len(n.next_multiple_of(SIDE) * d);
-        let (mut whole, mut gathered) = (vec![0.0; points.n_cols()], Vec::with_capacity(d));
+        let (mut whole, mut gathered) = (vec![], vec![]);
         for (p, selected) in selected.chunks(SIDE).enumerate() {
             let panel = &mut values[p * SIDE * d..(p + 1) * SIDE * d];
             for (place, &i) in selected.iter().enumerate() {
                 let row = match points {
                     Features::Dense(matrix) => matrix.row(i),
                     Features::Sparse(_) => {
+                        whole.resize(points.n_cols(), 0.0);
                         points.row_into(i, &mut whole);
                         &whole
                     }

@@ -71,9 +71,10 @@ fn sweep<T: Element, R: Send>(
 ) -> Result<Swept<R>> {
     let (cut, count, n_kernels) = (stack.cut(), vectors.n_cols(), stack.n_kernels());
     let vectors = vectors.transposed();
-    let (wanted, places, indices, watch) = (stack.wanted(), stack.places(), stack.indices(), stack.watch());
+    let (wanted, asked, places) = (stack.wanted(), stack.asked(), stack.places());
+    let (indices, watch) = (stack.indices(), stack.watch());
     let source: Source<'_, T> = stack.source(&indices, &wanted);
-    let both = Both { layout: &stack.core.layout, places: &places, n_kernels, n_cols: cut.n_cols };
+    let both = Both { layout: &stack.core.layout, asked: &asked, places: &places, n_kernels, n_cols: cut.n_cols };
     let blocks = cut.parts();
     let parts = pool.map(blocks.len(), |part| {
         let mut found = Part { outputs: vec![], collected: vec![0.0; count * cut.n_cols], made: begin() };
@@ -121,6 +122,7 @@ fn sweep<T: Element, R: Send>(
 /// Products with the kernels of a tile, in both directions.
 struct Both<'a> {
     layout: &'a Layout,
+    asked: &'a [bool],
     /// Where each kernel stands among those asked for.
     places: &'a [Vec<usize>],
     n_kernels: usize,
@@ -136,9 +138,8 @@ impl Both<'_> {
         vectors: &Matrix,
         outputs: &mut [f64],
     ) {
-        let asked = |m: usize| !self.places[m].is_empty();
-        each_kernel(self.layout, held, buffers, asked, |m, values| {
-            for (v, vector) in vectors.rows().enumerate().filter(|_| asked(m)) {
+        each_kernel(self.layout, held, buffers, self.asked, |m, values| {
+            for (v, vector) in vectors.rows().enumerate() {
                 let products = values.products(tile, &vector[tile.cols.clone()]);
                 for (i, product) in products.into_iter().take(tile.rows.len()).enumerate() {
                     for &place in &self.places[m] {
@@ -158,9 +159,8 @@ impl Both<'_> {
         collected: &mut [f64],
     ) {
         let (n_rows, n_kernels) = (tile.rows.len(), self.n_kernels);
-        let asked = |m: usize| !self.places[m].is_empty();
-        each_kernel(self.layout, held, buffers, asked, |m, values| {
-            for (v, out) in collected.chunks_exact_mut(self.n_cols.max(1)).enumerate().filter(|_| asked(m)) {
+        each_kernel(self.layout, held, buffers, self.asked, |m, values| {
+            for (v, out) in collected.chunks_exact_mut(self.n_cols.max(1)).enumerate() {
                 let mut weights = [0.0; BLOCK_ROWS];
                 for (weight, pulls) in weights.iter_mut().zip(pulls[v * n_rows * n_kernels..].chunks_exact(n_kernels)) {
                     *weight = self.places[m].iter().map(|&place| pulls[place]).sum();
