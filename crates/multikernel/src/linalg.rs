@@ -260,10 +260,12 @@ pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
 
 /// Takes the mean off each column.
 pub(crate) fn centre_columns(matrix: &mut Matrix) {
-    let n = matrix.n_rows();
-    for p in 0..matrix.n_cols() {
-        let mean = (0..n).map(|i| matrix.get(i, p)).sum::<f64>() / n.max(1) as f64;
-        (0..n).for_each(|i| matrix.set(i, p, matrix.get(i, p) - mean));
+    let n = matrix.n_rows().max(1) as f64;
+    let mut means = vec![0.0; matrix.n_cols()];
+    matrix.rows().for_each(|row| means.iter_mut().zip(row).for_each(|(sum, value)| *sum += value));
+    means.iter_mut().for_each(|sum| *sum /= n);
+    for i in 0..matrix.n_rows() {
+        matrix.row_mut(i).iter_mut().zip(&means).for_each(|(value, mean)| *value -= mean);
     }
 }
 

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 
 /// Highest version of the layout that is read: a file with a higher one is refused, all lower ones stay readable. A file is
 /// written with the lowest version that can hold it, so that older programs read what they can.
-pub const FORMAT_VERSION: u64 = 3;
+pub const FORMAT_VERSION: u64 = 4;
 
 /// The metadata key that marks a file as ours.
 const MAGIC: &str = "multikernel";

@@ -39,6 +39,8 @@ pub struct Record {
 const SECOND_VERSION: u64 = 2;
 /// The one that brought preprocessing, missing views, Gram matrices, shares and probabilities.
 const THIRD_VERSION: u64 = 3;
+/// The one that brought coefficients stored decision by decision.
+const FOURTH_VERSION: u64 = 4;
 
 impl Default for Record {
     fn default() -> Self {
@@ -68,6 +70,11 @@ impl Record {
     pub fn put_newer(&mut self, name: &str, inner: Record) {
         self.put_record(name, inner);
         self.version = self.version.max(THIRD_VERSION);
+    }
+
+    /// Marks the record as one that readers of the first three versions of the format do not know.
+    pub(crate) fn needs_fourth_version(&mut self) {
+        self.version = self.version.max(FOURTH_VERSION);
     }
 
     /// Whether a value or an array of this name is stored in it.

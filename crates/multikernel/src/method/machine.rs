@@ -2,10 +2,10 @@
 
 use crate::error::{Error, Result};
 use crate::file::{Field, Record};
-use crate::linalg::{Matrix, axpy};
+use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, Predict};
+use crate::run::{Coefficients, Input, Predict};
 
 record! {
     /// Kernel weights, and one expansion `f_p(x) = sum_i coef_ip k(x_i, x) + bias_p` per two-class problem p, where
@@ -16,7 +16,7 @@ record! {
     pub struct Machine {
         weights: Vec<f64>,
         support: Vec<usize>,
-        coef: Matrix,
+        coef: Coefficients,
         bias: Vec<f64>,
         n_classes: usize,
         one_vs_one: bool,
@@ -66,9 +66,19 @@ impl Machine {
     }
 
     fn new(weights: Vec<f64>, coef: &Matrix, bias: Vec<f64>, n_classes: usize, one_vs_one: bool) -> Machine {
-        let support: Vec<usize> = (0..coef.n_rows()).filter(|&i| coef.row(i).iter().any(|&c| c != 0.0)).collect();
+        Machine::of(weights, &Coefficients::new(coef), bias, n_classes, one_vs_one)
+    }
+
+    /// A machine of coefficients of all training rows, of which support points are kept.
+    pub(super) fn of(
+        weights: Vec<f64>,
+        coef: &Coefficients,
+        bias: Vec<f64>,
+        n_classes: usize,
+        one_vs_one: bool,
+    ) -> Machine {
+        let (support, coef) = coef.support();
         let trained = (0..bias.len()).collect();
-        let coef = coef.select_rows(&support);
         Machine {
             weights,
             support,
@@ -111,14 +121,9 @@ impl Machine {
         for &problem in self.trained.iter().filter(|&&problem| problem < self.bias.len()) {
             trained[problem] = true;
         }
+        let decisions = self.coef.decisions(&gram, &self.bias, pool)?;
         let mut found = Matrix::zeros(gram.n_rows(), self.n_classes);
-        pool.chunks_mut(found.data_mut(), self.n_classes, |i, found| {
-            let mut decisions = self.bias.clone();
-            for (value, coef) in gram.row(i).iter().zip(self.coef.rows()) {
-                axpy(*value, coef, &mut decisions);
-            }
-            f(&trained, &decisions, found);
-        });
+        pool.chunks_mut(found.data_mut(), self.n_classes, |i, found| f(&trained, decisions.row(i), found));
         Ok(found)
     }
 
@@ -193,9 +198,9 @@ impl Predict for Machine {
         let problems = if self.one_vs_one { pairs.unwrap_or(usize::MAX) } else { n_classes };
         let fits = self.n_classes == n_classes
             && self.weights.len() == n_kernels
-            && self.coef.n_cols() == problems
+            && self.coef.n_decisions() == problems
             && self.bias.len() == problems
-            && self.coef.n_rows() == self.support.len();
+            && self.coef.n_points() == self.support.len();
         if fits { Ok(()) } else { Err(Error::input("its arrays do not fit together")) }
     }
 
@@ -207,7 +212,7 @@ impl Predict for Machine {
         Some(&self.weights)
     }
 
-    fn coefficients(&self) -> Option<&Matrix> {
+    fn coefficients(&self) -> Option<&Coefficients> {
         Some(&self.coef)
     }
 

@@ -313,7 +313,7 @@ impl Plan {
         let mut runner = Runner { control: &session.control, observer: session.observer, checkpoint, identity };
         let run = runner.run(self.method(), &task, &params)?;
         let learned = Learned {
-            shares: shares(&task, run.model.as_ref())?,
+            shares: shares(&task, run.model.as_ref(), &session.control)?,
             calibration: self.calibrated(&task, &params, &run, session)?,
             tuned,
             stream: None,

@@ -4,7 +4,7 @@ use super::machine::{Machine, pairs};
 use crate::data::Labels;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
-use crate::run::{Control, Params, Task};
+use crate::run::{Coefficients, Control, Params, Task};
 use crate::solve::smo;
 
 /// One two-class problem: its rows of the training data and which of them are positive.
@@ -83,30 +83,20 @@ impl Problems {
         solved.into_iter().collect()
     }
 
-    /// `y_i a_i`, one row per training point and one column per problem.
-    pub(super) fn coefficients(&self, alpha: &[f64]) -> Result<Matrix> {
-        let (n, p) = (self.upper.len(), self.len());
-        let mut coef = Matrix::try_zeros(n, p).ok_or_else(|| {
-            Error::input(format!(
-                "no memory for the coefficients of {p} two-class problems on {n} rows; use multiclass=ovr"
-            ))
-        })?;
-        for (p, problem) in self.list.iter().enumerate() {
-            for ((&i, &positive), &alpha) in problem.rows.iter().zip(&problem.positive).zip(&alpha[self.range(p)]) {
-                coef.set(i, p, if positive { alpha } else { -alpha });
-            }
-        }
-        Ok(coef)
+    /// `y_i a_i` of each problem.
+    pub(super) fn coefficients(&self, alpha: &[f64]) -> Coefficients {
+        let problem = |p: usize| {
+            let Problem { rows, positive } = &self.list[p];
+            let signed = positive.iter().zip(&alpha[self.range(p)]);
+            let signed = signed.map(|(&positive, &alpha)| if positive { alpha } else { -alpha });
+            rows.iter().copied().zip(signed).filter(|&(_, value)| value != 0.0)
+        };
+        Coefficients::of_decisions(self.upper.len(), (0..self.len()).map(problem))
     }
 
     /// The machine of these kernel weights and dual variables.
-    pub(super) fn machine(&self, weights: Vec<f64>, alpha: &[f64], bias: Vec<f64>) -> Result<Machine> {
-        let coef = self.coefficients(alpha)?;
-        Ok(if self.one_vs_one {
-            Machine::one_vs_one(weights, &coef, bias, self.n_classes)
-        } else {
-            Machine::one_vs_rest(weights, &coef, bias)
-        })
+    pub(super) fn machine(&self, weights: Vec<f64>, alpha: &[f64], bias: Vec<f64>) -> Machine {
+        Machine::of(weights, &self.coefficients(alpha), bias, self.n_classes, self.one_vs_one)
     }
 }
 

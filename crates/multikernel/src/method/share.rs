@@ -1,17 +1,35 @@
 //! How much of a model's decisions each kernel makes.
 
+use std::time::Duration;
+
+use crate::data::Labels;
 use crate::error::{Error, Result};
-use crate::linalg::{Matrix, axpy, centre_columns};
-use crate::run::{Predict, Task};
+use crate::linalg::{Matrix, centre_columns};
+use crate::run::{Control, Predict, Task};
 use crate::stack::Symmetric;
 
-/// `share_m = sum_p Cov_i(w_m (K_m a_p)_i, f_p(x_i)) / sum_p Var_i(f_p(x_i))` over the training rows i and the decisions p of
+/// Most training rows that shares are taken over: all of a small set, and of a large one enough for two digits at a fraction of
+/// what the fit took.
+const MAX_ROWS: usize = 1000;
+
+/// How long shares may take where a run was stopped: small sets have theirs, and nobody waits for those of large ones.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// `share_m = sum_p Cov_i(w_m (K_m a_p)_i, f_p(x_i)) / sum_p Var_i(f_p(x_i))` over training rows i and the decisions p of
 /// the model: they add up to 1. A weight says how much a kernel could do, the share how much of what is decided it does: a
 /// kernel that is nearly constant, or that the others contradict, has a weight but no share.
 ///
-/// `None` for models without such decisions, for one kernel, where all decisions are constant, and where memory does not
-/// suffice. Cost: two passes over the kernels with a weight, and one product of n_samples x n_points x decisions.
-pub(super) fn shares(task: &Task<'_>, model: &dyn Predict) -> Result<Option<Vec<f64>>> {
+/// `None` for models without such decisions, for one kernel, where all decisions are constant, where memory does not
+/// suffice, and where somebody asks to stop. Cost: two passes over the kernels with a weight, of at most a thousand rows with the
+/// points of the model, and that many products with each coefficient that is not zero.
+pub(super) fn shares(task: &Task<'_>, model: &dyn Predict, control: &Control) -> Result<Option<Vec<f64>>> {
+    match all_shares(task, model, control) {
+        Err(Error::Memory { .. } | Error::Stopped(_)) => Ok(None),
+        shares => shares,
+    }
+}
+
+fn all_shares(task: &Task<'_>, model: &dyn Predict, control: &Control) -> Result<Option<Vec<f64>>> {
     let (Some(weights), Some(coef), Ok(stack)) = (model.weights(), model.coefficients(), task.stack()) else {
         return Ok(None);
     };
@@ -19,21 +37,11 @@ pub(super) fn shares(task: &Task<'_>, model: &dyn Predict) -> Result<Option<Vec<
         return Ok(None);
     }
     let used: Vec<usize> = (0..weights.len()).filter(|&m| weights[m] != 0.0).collect();
-    let all: Vec<usize> = (0..task.n_samples()).collect();
-    // What was learned is told whatever stopped the run.
-    let stack = stack.unstoppable().between(&all, model.points())?.pick(&used)?;
+    let rows = sample(task.labels, MAX_ROWS);
+    let stack = stack.stopped_by(control.after(GRACE)).between(&rows, model.points())?.pick(&used)?;
     let column = Matrix::from_vec(used.len(), 1, used.iter().map(|&m| weights[m]).collect())?;
-    let gram = match stack.combine(&column, task.pool) {
-        Ok(mut sums) => sums.remove(0),
-        Err(Error::Memory { .. }) => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let mut decisions = Matrix::zeros(all.len(), coef.n_cols());
-    task.pool.chunks_mut(decisions.data_mut(), coef.n_cols(), |i, row| {
-        for (&value, coef) in gram.row(i).iter().zip(coef.rows()) {
-            axpy(value, coef, row);
-        }
-    });
+    let gram = stack.combine(&column, task.pool)?.remove(0);
+    let mut decisions = coef.decisions(&gram, &vec![0.0; coef.n_decisions()], task.pool)?;
     drop(gram);
     centre_columns(&mut decisions);
     let total: f64 = decisions.data().iter().map(|value| value * value).sum();
@@ -41,10 +49,24 @@ pub(super) fn shares(task: &Task<'_>, model: &dyn Predict) -> Result<Option<Vec<
         return Ok(None);
     }
     // Cov_i((K_m a)_i, f_i) = <K_m, (f - mean f) a'> / n, for all decisions at once.
-    let products = stack.project(&[Symmetric::Factored(&decisions, coef)], task.pool)?;
+    let along = coef.spread(&decisions, task.pool)?;
+    let products = stack.project(&[Symmetric::Dense(&along)], task.pool)?;
     let mut shares = vec![0.0; weights.len()];
     for (k, &m) in used.iter().enumerate() {
         shares[m] = weights[m] * products.get(k, 0) / total;
     }
     Ok(Some(shares))
+}
+
+/// All rows, or `most` of them: at equal distances among the rows in the order of their classes, so that each class has its part.
+fn sample(labels: &Labels, most: usize) -> Vec<usize> {
+    let n = labels.n_samples();
+    if n <= most {
+        return (0..n).collect();
+    }
+    let mut by_class: Vec<usize> = (0..n).collect();
+    by_class.sort_by_key(|&i| labels.codes()[i]);
+    let mut rows: Vec<usize> = (0..most).map(|k| by_class[(2 * k + 1) * n / (2 * most)]).collect();
+    rows.sort_unstable();
+    rows
 }

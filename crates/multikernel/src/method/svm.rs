@@ -188,7 +188,7 @@ impl SvmState {
         let problems = Problems::new(task, params)?;
         let warning = self.warning(&problems, params);
         let trained = (0..problems.len()).filter(|&p| self.status[p] == SOLVED || self.n_iter[p] > 0).collect();
-        Ok(problems.machine(self.weights, &self.alpha, self.bias)?.with_trained(trained).with_warning(warning))
+        Ok(problems.machine(self.weights, &self.alpha, self.bias).with_trained(trained).with_warning(warning))
     }
 
     fn warning(&self, problems: &Problems, params: &Params) -> Option<String> {

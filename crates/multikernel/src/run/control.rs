@@ -82,6 +82,13 @@ impl Control {
         self.cancel.clone()
     }
 
+    /// Whether to stop, to be asked from any thread, but not before `grace` has passed from now: for what is done after a run
+    /// was stopped.
+    pub(crate) fn after(&self, grace: Duration) -> impl Fn() -> bool + Send + Sync + 'static {
+        let (control, begun) = (self.clone(), Instant::now());
+        move || control.stop().is_some() && begun.elapsed() >= grace
+    }
+
     /// Why to stop now, if there is a reason. A step that lasts over a second polls this.
     pub fn stop(&self) -> Option<Stop> {
         if self.cancel.is_cancelled() {

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use super::coefficients::Coefficients;
 use super::control::Control;
 use super::learner::{Begin, Learner};
 use super::observer::Progress;
@@ -256,8 +257,8 @@ pub trait Predict: Send + Sync {
     }
 
     /// For models whose decisions are `f_p(x) = sum_i coef_ip sum_m weights_m k_m(x_i, x) + bias_p` over their points: the
-    /// coefficients, one row per point and one column per decision. From them each kernel's share of the decisions is found.
-    fn coefficients(&self) -> Option<&Matrix> {
+    /// coefficients, from which each kernel's share of the decisions is found.
+    fn coefficients(&self) -> Option<&Coefficients> {
         None
     }
 

@@ -5,6 +5,7 @@
 //! `run 40, kill, resume, run 60`, bit for bit.
 
 mod checkpoint;
+mod coefficients;
 mod control;
 mod learner;
 mod method;
@@ -13,6 +14,7 @@ mod params;
 mod runner;
 
 pub use checkpoint::Checkpoint;
+pub use coefficients::Coefficients;
 pub use control::{Canceller, Control, Stop};
 pub use learner::{Begin, Learner};
 pub(crate) use method::first_largest;

@@ -517,6 +517,12 @@ impl Stack {
         Stack { stop: None, ..self.clone() }
     }
 
+    /// The same stack, whose operations ask `stop`, and nobody else, whether to end.
+    #[must_use]
+    pub(crate) fn stopped_by(&self, stop: impl Fn() -> bool + Send + Sync + 'static) -> Stack {
+        Stack { stop: Some(Arc::new(stop)), ..self.clone() }
+    }
+
     /// Rows for the picked kernels as rows for all of them, zero for the others. A kernel picked twice has the sum.
     fn spread(&self, rows: &Matrix) -> Matrix {
         if self.kernels.is_all() {

@@ -9,7 +9,7 @@ use crate::method::machine::Machine;
 use crate::method::problems::positive_classes;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, Predict, Task};
+use crate::run::{Coefficients, Input, Predict, Task};
 use crate::simd::{exp, ln};
 
 record! {
@@ -113,7 +113,8 @@ impl Predict for BayesianMachine {
     fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Option<Matrix>> {
         let scores = self.machine.scores(input, pool)?;
         let (stack, used) = (input.stack()?, self.kernels().unwrap_or_default());
-        let (n, coef) = (stack.n_rows(), self.coefficients().map(Matrix::transposed).unwrap_or_default());
+        let coef = self.coefficients().map(|coef| coef.to_matrix().transposed()).unwrap_or_default();
+        let n = stack.n_rows();
         // Row m n + i is that of point i in the m-th kernel used.
         let kernels = stack.unfold(pool)?;
         let mut found = Matrix::zeros(n, scores.n_cols());
@@ -150,7 +151,7 @@ impl Predict for BayesianMachine {
         self.machine.weights()
     }
 
-    fn coefficients(&self) -> Option<&Matrix> {
+    fn coefficients(&self) -> Option<&Coefficients> {
         self.machine.coefficients()
     }
 

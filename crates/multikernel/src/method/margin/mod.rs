@@ -132,7 +132,7 @@ impl<'a> Objective<'a> {
 
     /// `sum_p b_p' K b_p` of one matrix.
     fn slope(&self, point: &Point, gram: &Matrix) -> Result<f64> {
-        let coef = self.problems.coefficients(&point.alpha)?.transposed();
+        let coef = self.problems.coefficients(&point.alpha).to_matrix().transposed();
         let of_row = |i: usize| {
             let row = gram.row(i);
             coef.rows().filter(|b| b[i] != 0.0).map(|b| b[i] * crate::linalg::dot(row, b)).sum::<f64>()
@@ -142,7 +142,7 @@ impl<'a> Objective<'a> {
 
     /// The slopes of some of the kernels; those of the others are as they were at another point.
     fn with_slopes(&self, mut point: Point, kernels: &[usize], others: &[f64]) -> Result<Point> {
-        let coef = self.problems.coefficients(&point.alpha)?;
+        let coef = self.problems.coefficients(&point.alpha).to_matrix();
         let stack = self.task.stack()?.pick(kernels)?;
         let slopes = stack.project(&[Symmetric::Factored(&coef, &coef)], self.task.pool)?;
         point.slopes = others.to_vec();
@@ -338,7 +338,7 @@ impl<S: Descend> Descent<S> {
         let objective = objective + excess;
         let (learned, rest) = (sparsity(params), (1.0 - sparsity(params)) / weights.len().max(1) as f64);
         let weights = weights.iter().map(|weight| learned * weight + rest).collect();
-        let machine = problems.machine(weights, &alpha, bias)?.with_trained(trained);
+        let machine = problems.machine(weights, &alpha, bias).with_trained(trained);
         let machine = warnings.into_iter().fold(machine, |machine, warning| machine.with_warning(Some(warning)));
         let (gap, n_steps) = (self.run.gap, self.run.n_steps);
         let above = format!("{}, at most {gap:.1e} of it above the optimum", figure(objective));

@@ -9,7 +9,7 @@ use crate::method::machine::Machine;
 use crate::method::problems::positive_classes;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, Intervals, Predict, Task};
+use crate::run::{Coefficients, Input, Intervals, Predict, Task};
 use crate::simd::{exp, ln};
 
 /// What an interval of a kernel weight covers.
@@ -132,7 +132,7 @@ impl Logistic {
             return self.machine.scores(input, pool);
         }
         let (weights, coef) = (self.machine.weights().unwrap_or_default(), self.machine.coefficients());
-        let coef = coef.ok_or_else(|| Error::input("its arrays do not fit together"))?;
+        let coef = coef.ok_or_else(|| Error::input("its arrays do not fit together"))?.to_matrix();
         let used = self.kernels().unwrap_or_default();
         let count = self.functions.len();
         let column = |c: usize| if self.n_classes == 2 { 0 } else { self.functions[c] };
@@ -233,7 +233,7 @@ impl Predict for Logistic {
         self.machine.weights()
     }
 
-    fn coefficients(&self) -> Option<&Matrix> {
+    fn coefficients(&self) -> Option<&Coefficients> {
         // Clipped kernels have coefficients of their own.
         self.machine.coefficients().filter(|_| self.clipped.is_empty())
     }
