@@ -59,7 +59,7 @@ fn measure(n: usize, bound: f64, pool: &Pool) -> Outcome<()> {
     tell("factor", cube / 3.0, best(|| matrix.clone(), |matrix| Cholesky::new(matrix, pool, &|| false)));
     tell("inverse", 2.0 * cube / 3.0, best(|| (), |()| factor.inverse(pool, &|| false)));
     tell("product", 2.0 * cube, best(|| (), |()| product(&matrix, &matrix, pool)));
-    tell("scaled_square", cube, best(|| (), |()| scaled_square(&matrix, &points, pool)));
+    tell("scaled_square", cube, best(|| (), |()| scaled_square(&matrix, &points, pool, &|| false)));
     for c in [1, 2, 4, 10] {
         let right = Matrix::from_fn(n, c, |_, _| rng.uniform());
         tell(&format!("solve {c}"), 2.0 * square * c as f64, best(|| (), |()| factor.solve(&right)));

@@ -1,7 +1,7 @@
 //! Progress on a terminal: bars with rate and time left; nothing in a pipe.
 
 use std::io::IsTerminal;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use multikernel::run::{Observer, Progress};
@@ -13,8 +13,8 @@ pub(crate) struct Bar {
     quiet: bool,
     terminal: bool,
     screen: MultiProgress,
-    splits: Option<ProgressBar>,
-    phase: Option<ProgressBar>,
+    splits: Option<Phase>,
+    phase: Option<Phase>,
     in_splits: bool,
 }
 
@@ -26,8 +26,8 @@ impl Bar {
 
     /// Removes the bars.
     pub(crate) fn clear(&mut self) {
-        for bar in self.phase.take().into_iter().chain(self.splits.take()) {
-            bar.finish_and_clear();
+        for phase in self.phase.take().into_iter().chain(self.splits.take()) {
+            phase.bar.finish_and_clear();
         }
     }
 
@@ -45,32 +45,101 @@ impl Bar {
         if !self.terminal {
             return;
         }
-        let bar = self.phase.get_or_insert_with(|| {
+        let phase = self.phase.get_or_insert_with(|| {
             let bar = self.screen.add(ProgressBar::new_spinner());
-            let style = ProgressStyle::with_template("{spinner} {msg}");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            bar.set_style(style("{spinner} {msg}"));
             bar.enable_steady_tick(Duration::from_millis(200));
-            bar
+            Phase { bar, begun: None }
         });
-        bar.set_message(text());
+        phase.bar.set_message(text());
     }
 
-    fn start(&self, name: &str) -> ProgressBar {
+    /// Begins a phase: its name and the time it has taken, until it says how far it is.
+    fn start(&self, name: &str) -> Phase {
         let bar = self.screen.add(ProgressBar::new(1));
-        let style =
-            ProgressStyle::with_template("{prefix:>10} {bar:32} {human_pos}/{human_len}  {per_sec}, {eta} left  {msg}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_style(style("{prefix:>13} {spinner} {elapsed} so far  {msg}"));
         bar.set_prefix(name.to_string());
         bar.enable_steady_tick(Duration::from_millis(200));
-        bar
+        Phase { bar, begun: None }
+    }
+}
+
+/// What is being done now.
+struct Phase {
+    bar: ProgressBar,
+    /// When it first told how far it was, and how far that was: what was done before a resume is not in its rate.
+    begun: Option<(Instant, u64)>,
+}
+
+impl Phase {
+    fn show(&mut self, progress: &Progress) {
+        let bar = &self.bar;
+        bar.set_length(progress.total);
+        bar.set_position(progress.done);
+        let (start, before) = *self.begun.get_or_insert_with(|| (Instant::now(), progress.done));
+        let pace = pace(
+            progress.done.saturating_sub(before),
+            progress.total - progress.done.min(progress.total),
+            start.elapsed(),
+        );
+        // A step that takes long has nothing new to say: the time it has taken is shown until one is done.
+        bar.set_style(style(match pace {
+            Some(_) => "{prefix:>13} {bar:24} {human_pos}/{human_len}  {msg}",
+            None => "{prefix:>13} {bar:24} {human_pos}/{human_len}  {elapsed} so far  {msg}",
+        }));
+        let figures = progress.values.iter().map(|(name, value)| format!("{name} {value:.3e}"));
+        bar.set_message(pace.into_iter().chain(figures).collect::<Vec<_>>().join("  "));
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+/// Rate and time left of `done` units in this time with `open` more to come; `None` while nothing can be said.
+fn pace(done: u64, open: u64, elapsed: Duration) -> Option<String> {
+    let seconds = elapsed.as_secs_f64();
+    if done == 0 || seconds < 0.2 {
+        return None;
+    }
+    let left = Duration::from_secs_f64((seconds / done as f64 * open as f64).min(1e9));
+    Some(format!("{}, {} left", rate(done as f64 / seconds), time(left)))
+}
+
+/// `3.8M/s`, `120/s`, `2.5/s`; below one a second `4.0 s each`.
+fn rate(per_second: f64) -> String {
+    match per_second {
+        r if r < 1.0 => {
+            let each = Duration::from_secs_f64((1.0 / r).min(1e9));
+            if each.as_secs() < 60 {
+                format!("{:.1} s each", each.as_secs_f64())
+            } else {
+                format!("{} each", time(each))
+            }
+        }
+        r if r < 10.0 => format!("{r:.1}/s"),
+        r if r < 1e4 => format!("{r:.0}/s"),
+        r if r < 1e6 => format!("{:.0}k/s", r / 1e3),
+        r if r < 1e9 => format!("{:.1}M/s", r / 1e6),
+        r => format!("{:.1}G/s", r / 1e9),
+    }
+}
+
+/// `8 s`, `3 min 20 s`, `2 h 5 min`.
+pub(crate) fn time(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64().round() as u64;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, s) => format!("{s} s"),
+        (0, min, s) => format!("{min} min {s} s"),
+        (h, min, _) => format!("{h} h {min} min"),
     }
 }
 
 impl Observer for Bar {
     fn phase(&mut self, name: &str) {
         self.in_splits = name == "splits";
-        if let Some(bar) = self.phase.take() {
-            bar.finish_and_clear();
+        if let Some(phase) = self.phase.take() {
+            phase.bar.finish_and_clear();
         }
         if !self.terminal || name.is_empty() {
             self.clear();
@@ -82,16 +151,9 @@ impl Observer for Bar {
     }
 
     fn progress(&mut self, progress: &Progress) {
-        let Some(bar) = (if self.in_splits { &self.splits } else { &self.phase }) else { return };
-        // What was done before a resume must not count in the rate.
-        let is_first = bar.position() == 0;
-        bar.set_length(progress.total);
-        bar.set_position(progress.done);
-        if is_first {
-            bar.reset_eta();
+        if let Some(phase) = if self.in_splits { &mut self.splits } else { &mut self.phase } {
+            phase.show(progress);
         }
-        let figures: Vec<String> = progress.values.iter().map(|(name, value)| format!("{name} {value:.3e}")).collect();
-        bar.set_message(figures.join("  "));
     }
 
     fn talk(&mut self, text: &str) {
@@ -104,5 +166,26 @@ impl Observer for Bar {
         if !self.quiet {
             self.line(text);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pace_is_told_once_something_is_done_and_in_words_a_person_reads() {
+        let after = |done, open, seconds| pace(done, open, Duration::from_secs_f64(seconds));
+        assert_eq!(after(0, 10, 100.0), None);
+        assert_eq!(after(1, 10, 0.01), None);
+        assert_eq!(after(5, 5, 2.0).unwrap(), "2.5/s, 2 s left");
+        assert_eq!(after(2, 3, 300.0).unwrap(), "2 min 30 s each, 7 min 30 s left");
+        assert_eq!(after(1, 4, 4.04).unwrap(), "4.0 s each, 16 s left");
+        assert_eq!(after(3_786_274, 0, 1.0).unwrap(), "3.8M/s, 0 s left");
+        assert_eq!(after(1, u64::MAX, 1e6).unwrap(), "277 h 46 min each, 277777 h 46 min left");
+        for (per_second, text) in [(120.4, "120/s"), (9999.0, "9999/s"), (55_500.0, "56k/s"), (2e9, "2.0G/s")] {
+            assert_eq!(rate(per_second), text);
+        }
+        assert_eq!(time(Duration::from_secs(7500)), "2 h 5 min");
     }
 }

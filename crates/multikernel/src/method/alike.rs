@@ -11,14 +11,20 @@ const PROBES: usize = 8;
 /// Kernels whose difference has less than this part of their norm are the same.
 const SAME: f64 = 1e-6;
 
+/// Kernel values that are looked at, about: a tenth of a second, as it is done after a run, stopped or not.
+const VALUES: usize = 20_000_000;
+
 /// For each kernel the first that is numerically the same: `|K_a - K_b|_F < 1e-6 |K_a|_F`, estimated.
 ///
 /// Very narrow Gaussians are all the identity matrix and very wide ones all ones: which of them a method picks means nothing,
-/// so their weights belong together. The square of `u'Dv`, for vectors of independent entries of mean 0 and variance 1, has the
+/// so their weights belong together. Of many rows some are looked at, at equal distances. The square of `u'Dv`, for vectors of independent entries of mean 0 and variance 1, has the
 /// mean `|D|_F^2`; eight such pairs tell kernels apart whose difference is not just rounding. Cost: one
 /// [`Stack::project`].
 pub(super) fn alike(stack: &Stack, rng: &mut Rng, pool: &Pool) -> Result<Vec<usize>> {
-    let (n, n_kernels) = (stack.n_rows(), stack.n_kernels());
+    let n_kernels = stack.n_kernels();
+    let n = stack.n_rows().min((VALUES / n_kernels.max(1)).isqrt()).max(1);
+    let rows: Vec<usize> = (0..n).map(|k| k * stack.n_rows() / n).collect();
+    let stack = if n < stack.n_rows() { stack.view(&rows)? } else { stack.clone() };
     // Uniform on an interval, not signs: two entries that are swapped would cancel half of the time.
     let half_width = 3f64.sqrt();
     let mut vector = || Matrix::from_fn(n, 1, |_, _| half_width * (2.0 * rng.uniform() - 1.0));

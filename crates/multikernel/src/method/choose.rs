@@ -1,12 +1,12 @@
 //! `single` and `bestview`: the one kernel, or the one view, that does best in inner cross-validation.
 
-use super::inner::{self, Deal, Want};
+use super::inner::{self, Deal, HeldOut, Want};
 use super::machine::Machine;
 use super::svm::{self, SvmState};
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::kernel::DEFAULT_BANK;
-use crate::run::{About, Control, Method, Needs, Params, Progress, Status, Task};
+use crate::run::{About, Control, Method, Needs, Params, Progress, Silent, Status, Task};
 
 /// C-SVC on the one kernel of the bank that classifies held-out rows best. What a careful user without MKL would do.
 /// Cost: five SVMs for each kernel, then one.
@@ -85,7 +85,8 @@ impl Choosing {
         if let Some(set) = sets.get(self.accuracies.len()).filter(|_| sets.len() > 1) {
             let folds = inner::folds(task, Deal::Choose)?;
             let (fixed, params) = (Fixed(weights(set, n_kernels)), std::slice::from_ref(params));
-            let scores = inner::held_out(Want::Scores, &fixed, params, task, &folds, control)?;
+            let held_out = HeldOut { want: Want::Scores, method: &fixed, task, folds: &folds, control };
+            let scores = held_out.all(params, &mut Silent)?;
             self.accuracies.push(inner::accuracy(&scores[0], task.labels.codes()));
             return Ok(Progress::of(self.accuracies.len(), total).with("accuracy", self.best().1));
         }

@@ -2,12 +2,13 @@
 //! probabilities. Rows, kernels and their scaling are those of the outer training part; nothing is computed anew.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use crate::data::{Split, inner_folds};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::run::{AnyMethod, Control, Input, Params, Predict, Rows, Runner, Silent, Stop, Task};
+use crate::run::{AnyMethod, Control, Input, Observer, Params, Predict, Progress, Rows, Runner, Silent, Stop, Task};
 use crate::simd::ln;
 
 /// Folds of an inner cross-validation; fewer where a class or the groups have fewer rows.
@@ -54,90 +55,129 @@ impl Want {
     }
 }
 
-/// The scores or margins (n_samples x n_classes) of all rows, each by a model trained without its fold, for each of some
-/// settings of the parameters. A fold goes from one setting to the next from where it stands.
-pub(super) fn held_out(
-    want: Want,
-    method: &dyn AnyMethod,
-    settings: &[Params],
-    task: &Task<'_>,
-    folds: &[Split],
-    control: &Control,
-) -> Result<Vec<Matrix>> {
-    let mut scores = vec![Matrix::zeros(task.n_samples(), task.labels.n_classes()); settings.len()];
-    let found = task.pool.map(folds.len(), |f| one_fold(want, method, settings, task, &folds[f], control));
-    for (fold, found) in folds.iter().zip(found) {
-        for (scores, found) in scores.iter_mut().zip(found?) {
-            for (&i, row) in fold.test.iter().zip(found.rows()) {
-                scores.row_mut(i).copy_from_slice(row);
-            }
-        }
-    }
-    Ok(scores)
+/// The models of inner folds: what is wanted of them, of which method, on which rows.
+pub(super) struct HeldOut<'a> {
+    pub(super) want: Want,
+    pub(super) method: &'a dyn AnyMethod,
+    pub(super) task: &'a Task<'a>,
+    pub(super) folds: &'a [Split],
+    pub(super) control: &'a Control,
 }
 
-fn one_fold(
-    want: Want,
-    method: &dyn AnyMethod,
-    settings: &[Params],
-    task: &Task<'_>,
-    split: &Split,
-    control: &Control,
-) -> Result<Vec<Matrix>> {
-    let labels = task.labels.select(&split.train);
-    let groups = task.groups.map(|groups| split.train.iter().map(|&i| groups[i]).collect::<Vec<_>>());
-    let inner = Task { labels: &labels, groups: groups.as_deref(), ..*task };
-    match task.input {
-        Input::Stack(stack) => {
-            // Looking for each value of a view takes longer than most methods take to learn from it.
-            let part = stack.view(&split.train)?.compact(task.pool)?;
-            each_setting(method, settings, &Task { input: Input::Stack(&part), ..inner }, control, |model| {
-                let points: Vec<usize> = model.points().iter().map(|&i| split.train[i]).collect();
-                let cross = stack.between(&split.test, &points)?;
-                let cross = match model.kernels() {
-                    Some(kernels) => cross.pick(&kernels)?,
-                    None => cross,
-                };
-                want.of(model, Input::Stack(&cross), task.pool)
-            })
-        }
-        Input::Rows(rows) => {
-            let (train, test) = (rows.features().select_rows(&split.train), rows.features().select_rows(&split.test));
-            let (train, test) = (Rows::new(&train, None), Rows::new(&test, None));
-            each_setting(method, settings, &Task { input: Input::Rows(&train), ..inner }, control, |model| {
-                want.of(model, Input::Rows(&test), task.pool)
-            })
-        }
-    }
+/// What a fold came to: the scores of its rows for each setting it finished, and why it went no further.
+struct FoldScores {
+    of_settings: Vec<Matrix>,
+    stop: Stop,
 }
 
-/// What `f` makes of the model of each setting of the parameters.
-fn each_setting(
-    method: &dyn AnyMethod,
-    settings: &[Params],
-    task: &Task<'_>,
-    control: &Control,
-    f: impl Fn(&dyn Predict) -> Result<Matrix>,
-) -> Result<Vec<Matrix>> {
-    let mut runner = Runner { control, observer: &mut Silent, checkpoint: None, identity: BTreeMap::new() };
-    let mut found = Vec::with_capacity(settings.len());
-    let mut next = None;
-    for (k, params) in settings.iter().enumerate() {
-        let state = match next.take() {
-            Some(state) => state,
-            None => method.start(None, task, params)?,
-        };
-        let driven = runner.drive(state, None, task, params)?;
-        if driven.stop != Stop::Finished {
+impl HeldOut<'_> {
+    /// The scores or margins (n_samples x n_classes) of all rows, each by a model trained without its fold, for each of some
+    /// settings of the parameters. A fold goes from one setting to the next from where it stands. `observer` hears how many
+    /// models are done.
+    pub(super) fn all(&self, settings: &[Params], observer: &mut dyn Observer) -> Result<Vec<Matrix>> {
+        let found = self.each_fold(settings, observer)?;
+        if let Some(fold) = found.iter().find(|fold| fold.stop != Stop::Finished) {
             return Err(Error::Stopped(format!(
-                "{} during inner cross-validation, whose runs are not stored; nothing was learned: give it more time, or set the parameters that are auto",
-                driven.stop
+                "{} during inner cross-validation, whose runs are not stored; nothing was learned: give it more time, or set the \
+                 parameters that are auto",
+                fold.stop
             )));
         }
-        next = settings.get(k + 1).map(|params| driven.state.again(task, params)).transpose()?;
-        found.push(f(driven.finish(task, params)?.model.as_ref())?);
+        let mut scores = vec![Matrix::zeros(self.task.n_samples(), self.task.labels.n_classes()); settings.len()];
+        for (fold, found) in self.folds.iter().zip(found) {
+            for (scores, found) in scores.iter_mut().zip(found.of_settings) {
+                fold.test.iter().zip(found.rows()).for_each(|(&i, row)| scores.row_mut(i).copy_from_slice(row));
+            }
+        }
+        Ok(scores)
     }
-    Ok(found)
+
+    fn each_fold(&self, settings: &[Params], observer: &mut dyn Observer) -> Result<Vec<FoldScores>> {
+        let total = self.folds.len() * settings.len();
+        let told = Mutex::new((observer, 0));
+        // Models are done side by side, so that news of one wait for those of another, but not long.
+        let done = || {
+            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+            told.1 += 1;
+            let progress = Progress::of(told.1, total);
+            told.0.progress(&progress);
+        };
+        let found = self.task.pool.map(self.folds.len(), |f| self.one_fold(&self.folds[f], settings, &done));
+        found.into_iter().collect()
+    }
+
+    fn one_fold(&self, split: &Split, settings: &[Params], done: &(dyn Fn() + Sync)) -> Result<FoldScores> {
+        let task = self.task;
+        let labels = task.labels.select(&split.train);
+        let groups = task.groups.map(|groups| split.train.iter().map(|&i| groups[i]).collect::<Vec<_>>());
+        let inner = Task { labels: &labels, groups: groups.as_deref(), ..*task };
+        let found = match task.input {
+            Input::Stack(stack) => {
+                // Looking for each value of a view takes longer than most methods take to learn from it.
+                let part = stack.view(&split.train)?.compact(task.pool);
+                let part = match part {
+                    Err(Error::Stopped(_)) => return Ok(FoldScores { of_settings: vec![], stop: self.reason() }),
+                    part => part?,
+                };
+                self.each_setting(settings, &Task { input: Input::Stack(&part), ..inner }, done, |model| {
+                    let points: Vec<usize> = model.points().iter().map(|&i| split.train[i]).collect();
+                    let cross = stack.between(&split.test, &points)?;
+                    let cross = match model.kernels() {
+                        Some(kernels) => cross.pick(&kernels)?,
+                        None => cross,
+                    };
+                    self.want.of(model, Input::Stack(&cross), task.pool)
+                })
+            }
+            Input::Rows(rows) => {
+                let part = |of: &[usize]| rows.features().select_rows(of);
+                let (train, test) = (part(&split.train), part(&split.test));
+                let (train, test) = (Rows::new(&train, None), Rows::new(&test, None));
+                self.each_setting(settings, &Task { input: Input::Rows(&train), ..inner }, done, |model| {
+                    self.want.of(model, Input::Rows(&test), task.pool)
+                })
+            }
+        };
+        found
+    }
+
+    /// What `f` makes of the model of each setting of the parameters, until somebody asks to stop.
+    fn each_setting(
+        &self,
+        settings: &[Params],
+        task: &Task<'_>,
+        done: &(dyn Fn() + Sync),
+        f: impl Fn(&dyn Predict) -> Result<Matrix>,
+    ) -> Result<FoldScores> {
+        let mut runner =
+            Runner { control: self.control, observer: &mut Silent, checkpoint: None, identity: BTreeMap::new() };
+        let mut found = FoldScores { of_settings: Vec::with_capacity(settings.len()), stop: Stop::Finished };
+        let mut next = None;
+        for (k, params) in settings.iter().enumerate() {
+            let state = match next.take() {
+                Some(state) => state,
+                None => self.method.start(None, task, params)?,
+            };
+            let scores = match runner.drive(state, None, task, params) {
+                Ok(driven) if driven.stop != Stop::Finished => Err(Error::Stopped(driven.stop.to_string())),
+                Ok(driven) => {
+                    next = settings.get(k + 1).map(|params| driven.state.again(task, params)).transpose()?;
+                    driven.finish(task, params).and_then(|run| f(run.model.as_ref()))
+                }
+                Err(error) => Err(error),
+            };
+            match scores {
+                Err(Error::Stopped(_)) => return Ok(FoldScores { stop: self.reason(), ..found }),
+                scores => found.of_settings.push(scores?),
+            }
+            done();
+        }
+        Ok(found)
+    }
+
+    fn reason(&self) -> Stop {
+        self.control.stop().unwrap_or(Stop::Cancelled)
+    }
 }
 
 /// The share of rows whose first largest score is that of their class.
@@ -155,24 +195,53 @@ pub(super) fn log_loss(probabilities: &Matrix, codes: &[usize]) -> f64 {
     probabilities.rows().zip(codes).map(of).sum::<f64>() / codes.len().max(1) as f64
 }
 
-/// The best of several settings of the parameters by held-out accuracy, or log-loss for methods that say so, the first of
-/// equals, and the figure of each.
+/// What inner folds say of several settings of the parameters.
+pub(super) struct Tuned {
+    /// The best of them, the first of equals.
+    pub(super) best: usize,
+    /// The held-out accuracy, or log-loss for methods that say so, of each that was scored.
+    pub(super) figures: Vec<f64>,
+    /// How many of the rows they were scored on.
+    pub(super) n_scored: usize,
+}
+
+/// The best of several settings of the parameters by held-out accuracy, or log-loss for methods that say so. Where time runs out
+/// first, the best of those that some folds have scored, on the rows of these folds; `None` where there is none.
 pub(super) fn tune(
     method: &dyn AnyMethod,
     candidates: &[Params],
     task: &Task<'_>,
     control: &Control,
-) -> Result<(usize, Vec<f64>)> {
+    observer: &mut dyn Observer,
+) -> Result<Option<Tuned>> {
     let folds = folds(task, Deal::Tune)?;
-    let codes = task.labels.codes();
     let by_loss = method.tunes_by_log_loss();
     let want = if by_loss { Want::Probabilities } else { Want::Scores };
-    let held_out = held_out(want, method, candidates, task, &folds, control)?;
-    let figure = |found: &Matrix| if by_loss { log_loss(found, codes) } else { accuracy(found, codes) };
-    let found: Vec<f64> = held_out.iter().map(figure).collect();
-    let gain = |k: usize| if by_loss { -found[k] } else { found[k] };
-    let best = (0..found.len()).rev().max_by(|&a, &b| gain(a).total_cmp(&gain(b))).unwrap_or(0);
-    Ok((best, found))
+    let held_out = HeldOut { want, method, task, folds: &folds, control };
+    let found = held_out.each_fold(candidates, observer)?;
+    // Settings are compared on the same rows: those of the folds that got furthest.
+    let n_settings = found.iter().map(|fold| fold.of_settings.len()).max().unwrap_or(0);
+    if n_settings == 0 {
+        return Ok(None);
+    }
+    let furthest: Vec<usize> = (0..folds.len()).filter(|&f| found[f].of_settings.len() == n_settings).collect();
+    let mut rows: Vec<(usize, usize, usize)> = vec![];
+    for &f in &furthest {
+        rows.extend(folds[f].test.iter().enumerate().map(|(at, &i)| (i, f, at)));
+    }
+    rows.sort_unstable();
+    let codes: Vec<usize> = rows.iter().map(|&(i, ..)| task.labels.codes()[i]).collect();
+    let figure = |k: usize| {
+        let scores = Matrix::from_fn(rows.len(), task.labels.n_classes(), |r, c| {
+            let (_, f, at) = rows[r];
+            found[f].of_settings[k].get(at, c)
+        });
+        if by_loss { log_loss(&scores, &codes) } else { accuracy(&scores, &codes) }
+    };
+    let figures: Vec<f64> = (0..n_settings).map(figure).collect();
+    let gain = |k: usize| if by_loss { -figures[k] } else { figures[k] };
+    let best = (0..n_settings).rev().max_by(|&a, &b| gain(a).total_cmp(&gain(b))).unwrap_or(0);
+    Ok(Some(Tuned { best, figures, n_scored: rows.len() }))
 }
 
 #[cfg(test)]
@@ -192,7 +261,9 @@ mod tests {
             let task = Task { input, labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
             let (candidates, folds) = (plan.params().candidates(), folds(&task, Deal::Tune).unwrap());
             let scores = |settings: &[Params]| {
-                held_out(Want::Scores, plan.method(), settings, &task, &folds, &Control::default()).unwrap()
+                let (want, control) = (Want::Scores, Control::default());
+                let held_out = HeldOut { want, method: plan.method(), task: &task, folds: &folds, control: &control };
+                held_out.all(settings, &mut Silent).unwrap()
             };
             let together = scores(&candidates);
             assert_eq!(together.len(), 5);

@@ -99,6 +99,13 @@ impl Machine {
         self
     }
 
+    /// A machine that was trained on some of the rows, as one of all: `rows` are those it saw.
+    #[must_use]
+    pub(super) fn of_rows(mut self, rows: &[usize]) -> Machine {
+        self.support.iter_mut().for_each(|point| *point = rows[*point]);
+        self
+    }
+
     /// Adds facts about how the machine came about.
     #[must_use]
     pub fn with_facts(mut self, facts: Vec<(String, String)>) -> Machine {

@@ -28,6 +28,7 @@ mod plan;
 mod prepare;
 mod problems;
 mod registry;
+mod sample;
 mod share;
 mod stream;
 mod svimkl;

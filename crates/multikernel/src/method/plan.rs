@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::calibrate::Calibration;
-use super::inner::{self, Deal, Want};
+use super::inner::{self, Deal, HeldOut, Want};
 use super::model::{Header, Learned, Model};
 use super::prepare::{Missing, Part, Preparation, Prepared};
 use super::registry::Registry;
@@ -312,44 +312,67 @@ impl Plan {
         let checkpoint = session.checkpoint.as_ref();
         let mut runner = Runner { control: &session.control, observer: session.observer, checkpoint, identity };
         let run = runner.run(self.method(), &task, &params)?;
-        let learned = Learned {
-            shares: shares(&task, run.model.as_ref(), &session.control)?,
-            calibration: self.calibrated(&task, &params, &run, session)?,
-            tuned,
-            stream: None,
-        };
+        session.observer.phase("shares");
+        let shares = shares(&task, run.model.as_ref(), &session.control)?;
+        let calibration = self.calibrated(&task, &params, &run, session)?;
+        let wants_more = self.proba && calibration.is_none() && !run.model.has_probabilities();
+        let learned = Learned { shares, calibration, tuned, stream: None };
         let (bank, kernels) = (prepared.preparation.bank.as_ref(), &prepared.kernels);
         let mut header = self.header(&prepared.data, bank, kernels, &params, fingerprint);
         header.stop = match run.stop {
+            Stop::Finished if wants_more => {
+                let stop = session.control.stop().unwrap_or(Stop::Cancelled);
+                format!("{stop} while probabilities were learned: the model has none")
+            }
             Stop::Finished => "finished".into(),
             stop => format!("{stop} after {} of {} units of work", run.progress.done, run.progress.total),
         };
-        header.finished = run.stop == Stop::Finished;
+        header.finished = run.stop == Stop::Finished && !wants_more;
         header.steps = run.steps;
         let kept = prepared.kept(self, run.model.as_ref());
         Ok(Model::new(header, prepared.preparation.missing, kept, learned, run.model, run.record))
     }
 
-    /// The parameters with those that are `auto` chosen, and one line about the choice.
+    /// The parameters with those that are `auto` chosen, and one line about the choice. Under a time limit it takes no more than
+    /// half of what is left, and the rest is for the model.
     fn chosen(&self, task: &Task<'_>, session: &mut Session<'_>) -> Result<(Params, Option<String>)> {
         let candidates = self.params.candidates();
         if let [only] = candidates.as_slice() {
             return Ok((only.clone(), None));
         }
         session.observer.phase("inner folds");
-        let (best, found) = inner::tune(self.method(), &candidates, task, &session.control)?;
+        let half = session.control.part(0.5);
+        let tuned = inner::tune(self.method(), &candidates, task, &half, session.observer)?;
         let texts = |params: &Params| {
             let texts = params.to_texts();
             self.params.autos().iter().map(|&name| format!("{name} = {}", texts[name])).collect::<Vec<_>>().join(", ")
         };
-        let all: Vec<String> =
-            candidates.iter().zip(&found).map(|(params, figure)| format!("{} {figure:.4}", texts(params))).collect();
+        let Some(tuned) = tuned else {
+            let params = self.params.with_defaults();
+            let line = format!("{}, the default: inner folds had no time to score a value", texts(&params));
+            return self.if_time_is_left(session, params, line);
+        };
+        let scored = candidates.iter().zip(&tuned.figures);
+        let all: Vec<String> = scored.map(|(params, figure)| format!("{} {figure:.4}", texts(params))).collect();
         let figure = if self.method().tunes_by_log_loss() { "log-loss" } else { "accuracy" };
-        let line = format!("{}; held-out {figure} of {}", texts(&candidates[best]), all.join("; "));
-        Ok((candidates[best].clone(), Some(line)))
+        let (n, n_all) = (tuned.n_scored, task.n_samples());
+        let on = if n < n_all { format!(" on {n} of {n_all} rows, as time ran out,") } else { String::new() };
+        let line = format!("{}; held-out {figure}{on} of {}", texts(&candidates[tuned.best]), all.join("; "));
+        self.if_time_is_left(session, candidates[tuned.best].clone(), line)
     }
 
-    /// The map from scores to probabilities, if it was asked for and the method has none of its own.
+    /// What was chosen, unless somebody wants no model of it any more: then it is told, so that nothing is lost.
+    fn if_time_is_left(&self, session: &Session<'_>, params: Params, line: String) -> Result<(Params, Option<String>)> {
+        match session.control.stop() {
+            Some(stop) => Err(Error::Stopped(format!(
+                "{stop} while parameters were chosen on inner folds; no model was made, but so far: {line}"
+            ))),
+            None => Ok((params, Some(line))),
+        }
+    }
+
+    /// The map from scores to probabilities, if it was asked for and the method has none of its own. A stop leaves the model
+    /// without one.
     fn calibrated(
         &self,
         task: &Task<'_>,
@@ -361,10 +384,12 @@ impl Plan {
             return Ok(None);
         }
         session.observer.phase("probabilities");
-        let folds = inner::folds(task, Deal::Calibrate)?;
-        let params = std::slice::from_ref(params);
-        let margins = inner::held_out(Want::Margins, self.method(), params, task, &folds, &session.control)?;
-        Calibration::fit(&margins[0], task.labels.codes()).map(Some)
+        let (folds, control) = (inner::folds(task, Deal::Calibrate)?, &session.control);
+        let held_out = HeldOut { want: Want::Margins, method: self.method(), task, folds: &folds, control };
+        match held_out.all(std::slice::from_ref(params), session.observer) {
+            Err(Error::Stopped(_)) => Ok(None),
+            margins => Calibration::fit(&margins?[0], task.labels.codes()).map(Some),
+        }
     }
 
     /// What a stored state must agree with.

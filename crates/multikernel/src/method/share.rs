@@ -2,15 +2,11 @@
 
 use std::time::Duration;
 
-use crate::data::Labels;
+use super::sample::{MAX_ROWS, sample};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, centre_columns};
 use crate::run::{Control, Predict, Task};
 use crate::stack::Symmetric;
-
-/// Most training rows that shares are taken over: all of a small set, and of a large one enough for two digits at a fraction of
-/// what the fit took.
-const MAX_ROWS: usize = 1000;
 
 /// How long shares may take where a run was stopped: small sets have theirs, and nobody waits for those of large ones.
 const GRACE: Duration = Duration::from_millis(300);
@@ -56,17 +52,4 @@ fn all_shares(task: &Task<'_>, model: &dyn Predict, control: &Control) -> Result
         shares[m] = weights[m] * products.get(k, 0) / total;
     }
     Ok(Some(shares))
-}
-
-/// All rows, or `most` of them: at equal distances among the rows in the order of their classes, so that each class has its part.
-fn sample(labels: &Labels, most: usize) -> Vec<usize> {
-    let n = labels.n_samples();
-    if n <= most {
-        return (0..n).collect();
-    }
-    let mut by_class: Vec<usize> = (0..n).collect();
-    by_class.sort_by_key(|&i| labels.codes()[i]);
-    let mut rows: Vec<usize> = (0..most).map(|k| by_class[(2 * k + 1) * n / (2 * most)]).collect();
-    rows.sort_unstable();
-    rows
 }

@@ -1,12 +1,13 @@
 //! Weights first, then one SVM: the state machine of every method that computes kernel weights by a rule.
 
 use super::machine::Machine;
+use super::sample::{MAX_ROWS, sample};
 use super::svm::SvmState;
 use crate::data::Labels;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
-use crate::run::{Control, Params, Progress, Status, Task};
+use crate::run::{Control, Input, Params, Progress, Status, Task};
 use crate::stack::Stack;
 
 /// Bytes of kernels that a rule holds as dense matrices at a time, one kernel at least.
@@ -152,16 +153,27 @@ impl<S: Codec + Send> Weighted<S> {
         if let Some(svm) = self.svm.filter(SvmState::is_begun) {
             return Ok(svm.finish(task, params)?.with_warning(self.warning).with_facts(rule.facts(&self.rule)));
         }
-        // Stopped before its SVM: weights alone predict nothing, so one is trained on what was reached.
         let (weights, what) = match rule.so_far(&self.rule) {
             Some(weights) => (weights, "the kernel weights are those reached by then"),
             None => (uniform(task)?, "all kernels have the same weight"),
         };
-        let mut svm = SvmState::new(weights, task, params)?;
-        while svm.step(task, params, &Control::default())?.status == Status::Running {}
-        let warning = format!("stopped before the kernel weights were learned: {what}; give it more time");
-        Ok(svm.finish(task, params)?.with_warning(Some(warning)).with_facts(rule.facts(&self.rule)))
+        let (machine, rows) = on_a_sample(weights, task, params)?;
+        let warning = format!("stopped before the kernel weights were learned: {what}{rows}; give it more time");
+        Ok(machine.with_warning(Some(warning)).with_facts(rule.facts(&self.rule)))
     }
+}
+
+/// The SVM of a run that was stopped before its own: weights alone predict nothing, and nobody waits for all rows of a large
+/// set. The machine, and words for how many of the rows it learned from.
+fn on_a_sample(weights: Vec<f64>, task: &Task<'_>, params: &Params) -> Result<(Machine, String)> {
+    let rows = sample(task.labels, MAX_ROWS);
+    let (stack, labels) = (task.stack()?.view(&rows)?, task.labels.select(&rows));
+    let part = Task { input: Input::Stack(&stack), labels: &labels, groups: None, ..*task };
+    let mut svm = SvmState::new(weights, &part, params)?;
+    while svm.step(&part, params, &Control::default())?.status == Status::Running {}
+    let (n, all) = (rows.len(), task.n_samples());
+    let words = if n < all { format!(", and the SVM saw {n} of {all} rows") } else { String::new() };
+    Ok((svm.finish(&part, params)?.of_rows(&rows), words))
 }
 
 fn uniform(task: &Task<'_>) -> Result<Vec<f64>> {

@@ -82,6 +82,13 @@ impl Control {
         self.cancel.clone()
     }
 
+    /// A control that stops with this one, or when a part of the time that is left has passed: for what must leave time for more.
+    pub(crate) fn part(&self, part: f64) -> Control {
+        let now = Instant::now();
+        let sooner = |deadline: Instant| now + deadline.saturating_duration_since(now).mul_f64(part);
+        Control { cancel: self.cancel.clone(), deadline: self.deadline.map(sooner) }
+    }
+
     /// Whether to stop, to be asked from any thread, but not before `grace` has passed from now: for what is done after a run
     /// was stopped.
     pub(crate) fn after(&self, grace: Duration) -> impl Fn() -> bool + Send + Sync + 'static {

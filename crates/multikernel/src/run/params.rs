@@ -239,6 +239,19 @@ impl Params {
         all
     }
 
+    /// These parameters with those that are `auto` at their defaults, or where that is `auto` too at the middle of their lists.
+    pub(crate) fn with_defaults(&self) -> Params {
+        let mut params = self.clone();
+        for param in self.known.iter().filter(|param| self.values.get(param.name) == Some(&Value::Auto)) {
+            let default = param.default.parse().ok().filter(|value: &f64| value.is_finite());
+            let middle = || param.allowed.grid().and_then(|grid| grid.get(grid.len() / 2).copied());
+            if let Some(value) = default.or_else(middle) {
+                params.values.insert(param.name, Value::Number(value));
+            }
+        }
+        params
+    }
+
     /// The names of the parameters that are `auto`.
     pub fn autos(&self) -> Vec<&'static str> {
         self.values.iter().filter(|(_, value)| **value == Value::Auto).map(|(name, _)| *name).collect()

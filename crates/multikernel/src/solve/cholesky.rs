@@ -253,7 +253,7 @@ impl Cholesky {
         if halted.into_inner() || stop() {
             return Err(stopped());
         }
-        symmetric(n, wanted, n.pow(3) / 3, pool, |row, panel, width, tile| {
+        symmetric(n, wanted, n.pow(3) / 3, pool, stop, |row, panel, width, tile| {
             let few = half.lines(row / WIDE).skip(row % WIDE, row % WIDE);
             sums(few, FEW, half.lines(panel).skip(row - panel * WIDE, 0), width, size - row, tile);
         })
@@ -428,7 +428,7 @@ mod tests {
                 let diagonal = |i: usize, j: usize| if i == j { d[i] } else { 0.0 };
                 Matrix::from_fn(n, n, |i, j| scale * a.get(i, j) + 0.7 + diagonal(i, j))
             };
-            let square = scaled_square(&h, &s, &pools[0]).unwrap();
+            let square = scaled_square(&h, &s, &pools[0], &|| false).unwrap();
             let sum = Cholesky::new(shifted(&half, 1.3), &pools[0], &go_on).unwrap();
             let product = Cholesky::new(shifted(&square, 1.0), &pools[0], &go_on).unwrap();
             let inverse = sum.inverse(&pools[0], &go_on).unwrap();

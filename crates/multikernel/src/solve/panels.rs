@@ -4,6 +4,7 @@
 //! along lies in the order in which it is read. The last panel is as narrow as whole vectors allow.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
@@ -293,15 +294,17 @@ pub(super) enum Half {
 }
 
 /// A symmetric n x n matrix of which tiles below and on the diagonal are computed: `tile` is given the first of [`FEW`] rows,
-/// a panel of columns and how many of it are wanted.
+/// a panel of columns and how many of it are wanted. `stop` is asked before each panel: [`Error::Stopped`].
 pub(super) fn symmetric(
     n: usize,
     half: Half,
     operations: usize,
     pool: &Pool,
+    stop: &(dyn Fn() -> bool + Sync),
     tile: impl Fn(usize, usize, usize, &mut Tile) + Sync + Send,
 ) -> Result<Matrix> {
     let mut matrix = room(n, n)?;
+    let halted = AtomicBool::new(false);
     let pieces = Pieces::new(&mut matrix);
     let (size, step) = (padded(n), together(n));
     let count = size.div_ceil(WIDE);
@@ -309,6 +312,9 @@ pub(super) fn symmetric(
         let panels = first..(first + step).min(count);
         let mut sums = [[0.0; WIDE]; FEW];
         for q in 0..panels.end {
+            if halted.load(Ordering::Relaxed) || stop() {
+                return halted.store(true, Ordering::Relaxed);
+            }
             for p in panels.start.max(q)..panels.end {
                 for row in (p * WIDE..(p * WIDE + WIDE).min(size)).step_by(FEW) {
                     let width = if q < p { WIDE } else { row + FEW - q * WIDE };
@@ -323,6 +329,9 @@ pub(super) fn symmetric(
     };
     // Long panels first, so that threads end together.
     share(pool, operations, (0..count).step_by(step).rev(), part);
+    if halted.into_inner() {
+        return Err(Error::Stopped("stopped while matrices were multiplied".into()));
+    }
     Ok(matrix)
 }
 

@@ -51,25 +51,25 @@ pub fn product(a: &Matrix, b: &Matrix, pool: &Pool) -> Result<Matrix> {
 /// `H diag(d) H'` for H of n x k and d of length k: symmetric to the last bit.
 ///
 /// For covariances from a factor of theirs; only one half is computed. Cost: n^2 k operations. Memory: the result, and room
-/// for twice as much as H takes.
+/// for twice as much as H takes. `stop` is asked now and then.
 ///
 /// ```
 /// use multikernel::{Matrix, Pool, solve::product::scaled_square};
 /// let h = Matrix::from_vec(2, 2, vec![1.0, 2.0, 0.0, 1.0])?;
-/// assert_eq!(scaled_square(&h, &[1.0, 10.0], &Pool::new(1)?)?.data(), &[41.0, 20.0, 20.0, 10.0]);
+/// assert_eq!(scaled_square(&h, &[1.0, 10.0], &Pool::new(1)?, &|| false)?.data(), &[41.0, 20.0, 20.0, 10.0]);
 /// # Ok::<(), multikernel::Error>(())
 /// ```
 ///
 /// # Errors
-/// A diagonal of another length than H has columns, and no memory for the result.
-pub fn scaled_square(h: &Matrix, d: &[f64], pool: &Pool) -> Result<Matrix> {
+/// A diagonal of another length than H has columns, no memory for the result, and [`Error::Stopped`] where `stop` says so.
+pub fn scaled_square(h: &Matrix, d: &[f64], pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Matrix> {
     let (n, k) = (h.n_rows(), h.n_cols());
     if d.len() != k {
         return Err(Error::input(format!("a matrix of {n} x {k} needs a diagonal of {k} numbers, got {}", d.len())));
     }
     let plain = Panels::of_rows(h, pool)?;
     let scaled = plain.scaled(d, pool)?;
-    symmetric(n, Half::Both, n * n * k, pool, |row, panel, width, tile| {
+    symmetric(n, Half::Both, n * n * k, pool, stop, |row, panel, width, tile| {
         let few = scaled.lines(row / WIDE).skip(0, row % WIDE);
         sums(few, FEW, plain.lines(panel), width, k, tile);
     })
@@ -136,9 +136,9 @@ mod tests {
             let scaled = Matrix::from_fn(h.n_rows(), h.n_cols(), |i, k| h.get(i, k) * d[k]);
             let half = plain(&scaled, &h.transposed());
             let expected = Matrix::from_fn(n, n, |i, j| half.get(i.max(j), i.min(j)));
-            let found = at_every_level(|| bits(scaled_square(&h, &d, &pools[0]).unwrap().data()));
+            let found = at_every_level(|| bits(scaled_square(&h, &d, &pools[0], &|| false).unwrap().data()));
             assert_eq!(found, bits(expected.data()), "{n}");
-            assert_eq!(bits(scaled_square(&h, &d, &pools[1]).unwrap().data()), found);
+            assert_eq!(bits(scaled_square(&h, &d, &pools[1], &|| false).unwrap().data()), found);
         }
     }
 
@@ -147,7 +147,9 @@ mod tests {
         let pool = Pool::new(1).unwrap();
         let error = product(&random(2, 3), &random(4, 5), &pool).unwrap_err();
         assert_eq!(error.to_string(), "a matrix of 2 x 3 cannot be multiplied by one of 4 x 5");
-        let error = scaled_square(&random(2, 3), &[1.0; 2], &pool).unwrap_err();
+        let error = scaled_square(&random(2, 3), &[1.0; 2], &pool, &|| false).unwrap_err();
         assert_eq!(error.to_string(), "a matrix of 2 x 3 needs a diagonal of 3 numbers, got 2");
+        let error = scaled_square(&random(20, 3), &[1.0; 3], &pool, &|| true).unwrap_err();
+        assert!(matches!(error, Error::Stopped(_)));
     }
 }

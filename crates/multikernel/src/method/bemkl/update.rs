@@ -11,7 +11,6 @@ use crate::file::Cache;
 use crate::linalg::{Matrix, axpy, dot};
 use crate::method::problems::sides;
 use crate::method::weighted::dense_block;
-use crate::pool::Pool;
 use crate::run::Task;
 use crate::solve::cholesky::Cholesky;
 use crate::solve::product::{product, scaled_square};
@@ -109,14 +108,18 @@ impl Update<'_> {
         let mut m = 0;
         while m < stack.n_kernels() {
             for kernel in dense_block(self.task, stack, m)? {
-                if (self.stop)() {
-                    return Err(Error::Stopped("stopped while kernels were multiplied".into()));
-                }
-                add_square(&kernel, &mut powers, self.task.pool)?;
+                self.add_square(&kernel, &mut powers)?;
                 m += 1;
             }
         }
         Ok(powers)
+    }
+
+    /// Adds `A A'` to a symmetric matrix.
+    fn add_square(&self, a: &Matrix, out: &mut Matrix) -> Result<()> {
+        let square = scaled_square(a, &vec![1.0; a.n_cols()], self.task.pool, self.stop)?;
+        out.data_mut().iter_mut().zip(square.data()).for_each(|(out, value)| *out += value);
+        Ok(())
     }
 
     /// The laws before the first round: all kernel weights 1, decisions and the outputs of all kernels alike on their sides, and
@@ -185,7 +188,7 @@ impl Update<'_> {
         let rows = (n * c) as f64;
         let mut square = outputs.covariance.clone();
         square.data_mut().iter_mut().for_each(|value| *value *= rows);
-        add_square(means, &mut square, self.task.pool)?;
+        self.add_square(means, &mut square)?;
         let target = now.decisions.transposed();
         let mut full = room(size, size)?;
         let mut right = Matrix::zeros(size, 1);
@@ -246,11 +249,4 @@ fn room(n_rows: usize, n_cols: usize) -> Result<Matrix> {
     Matrix::try_zeros(n_rows, n_cols).ok_or_else(|| {
         Error::input(format!("no memory for a matrix of {n_rows} x {n_cols}; use fewer kernels, or fewer rows"))
     })
-}
-
-/// Adds `A A'` to a symmetric matrix.
-fn add_square(a: &Matrix, out: &mut Matrix, pool: &Pool) -> Result<()> {
-    let square = scaled_square(a, &vec![1.0; a.n_cols()], pool)?;
-    out.data_mut().iter_mut().zip(square.data()).for_each(|(out, value)| *out += value);
-    Ok(())
 }

@@ -7,6 +7,8 @@ use crate::pool::Pool;
 use crate::simd::{decay_into, exp, ln};
 use crate::solve::cholesky::Cholesky;
 
+/// Rows of a covariance after which a stop is asked for again.
+const ROWS_BETWEEN_STOPS: usize = 64;
 /// The part of the kernel that is noise of each row alone, so that equal rows do no harm.
 const JITTER: f64 = 1e-6;
 /// The variance of the bias, on the scale of decisions that are about 1.
@@ -85,23 +87,27 @@ impl Target<'_> {
         scales.iter().zip(self.sides).zip(self.margins).map(target).collect()
     }
 
-    /// The covariance of f on and below the diagonal.
-    fn prior(&self, ln_width: f64, ln_amplitude: f64) -> Matrix {
+    /// The covariance of f on and below the diagonal. The stop is asked for as it grows: many chains make theirs one after the
+    /// other.
+    fn prior(&self, ln_width: f64, ln_amplitude: f64) -> Result<Matrix> {
         let (n, rate, amplitude) = (self.sides.len(), 0.5 * exp(-2.0 * ln_width), exp(ln_amplitude));
         let mut prior = Matrix::zeros(n, n);
         for i in 0..n {
+            if i % ROWS_BETWEEN_STOPS == 0 && (self.stop)() {
+                return Err(Error::Stopped("stopped while covariances were computed".into()));
+            }
             let from = &self.distances.row(i)[..=i];
             let row = &mut prior.row_mut(i)[..=i];
             decay_into(rate, from, row);
             row.iter_mut().for_each(|k| *k = amplitude * *k + BIAS_VARIANCE);
             row[i] += amplitude * JITTER;
         }
-        prior
+        Ok(prior)
     }
 
     /// The factor of the covariance of the targets.
     fn factor(&self, ln_width: f64, ln_amplitude: f64, scales: &[f64]) -> Result<Cholesky> {
-        let mut matrix = self.prior(ln_width, ln_amplitude);
+        let mut matrix = self.prior(ln_width, ln_amplitude)?;
         scales.iter().enumerate().for_each(|(i, scale)| matrix.set(i, i, matrix.get(i, i) + scale));
         Cholesky::new(matrix, self.pool, self.stop)
     }
@@ -138,7 +144,7 @@ impl Target<'_> {
         let right = Matrix::from_fn(n, 2, |i, k| if k == 0 { miss[i] } else { targets[i] });
         let solved = factor.solve(&right)?;
         let (q, mean) = (solved.column(0), solved.column(1));
-        let prior = self.prior(chain.ln_width, chain.ln_amplitude);
+        let prior = self.prior(chain.ln_width, chain.ln_amplitude)?;
         let corrected = |i: usize| drawn[i] + (0..n).map(|j| prior.get(i.max(j), i.min(j)) * q[j]).sum::<f64>();
         chain.f = (0..n).map(corrected).collect();
         Ok(Mean {
@@ -151,7 +157,7 @@ impl Target<'_> {
     pub(super) fn draw(&self, chain: &Chain, rng: &mut Rng) -> Result<Vec<f64>> {
         let n = self.sides.len();
         // Without the bias, whose part would hide the jitter of a small amplitude.
-        let mut unit = self.prior(chain.ln_width, 0.0);
+        let mut unit = self.prior(chain.ln_width, 0.0)?;
         (0..n).for_each(|i| unit.row_mut(i)[..=i].iter_mut().for_each(|value| *value -= BIAS_VARIANCE));
         let factor = Cholesky::new(unit, self.pool, self.stop)?;
         let bias = BIAS_VARIANCE.sqrt() * normal(rng);

@@ -254,7 +254,7 @@ impl Objective<'_> {
         let weights = Matrix::from_vec(basis.means.len(), 1, basis.means.clone())?;
         let mut combined = passes.backward.combine(&weights, self.pool)?.remove(0);
         self.clip.mend(&basis.means, &mut combined);
-        let mut full = scaled_square(&combined, &basis.curvature, self.pool)?;
+        let mut full = scaled_square(&combined, &basis.curvature, self.pool, stop)?;
         for j in 0..full.n_rows() {
             for (k, &point) in self.points.iter().enumerate() {
                 full.set(j, k, full.get(j, k) + 2.0 * self.lambda * combined.get(j, point));
