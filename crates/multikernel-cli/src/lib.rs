@@ -9,6 +9,7 @@ mod cluster;
 mod data;
 mod draws;
 mod evaluate;
+mod forecast;
 mod inspect;
 mod list;
 mod make;

@@ -10,7 +10,7 @@ use multikernel::{Pool, file};
 
 use crate::args::Train;
 use crate::bar::Bar;
-use crate::{data, print};
+use crate::{data, forecast, print};
 
 /// Finds out before a long job that its results have no place, or the place of something else.
 fn check_paths(args: &Train) -> Result<()> {
@@ -51,6 +51,11 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
         settings.join(", ")
     ));
     let pool = Pool::new(args.limits.threads)?;
+    bar.phase("forecast");
+    // A guess that cannot be made is not missed.
+    if let Ok(Some(forecast)) = plan.forecast(&rows, rows.samples.n_samples(), &pool) {
+        forecast::tell(&forecast, &args.method, 1, args.limits.max_seconds, &mut bar);
+    }
     let mut session = Session::new(&pool, &mut bar);
     session.control = data::control(&args.limits)?;
     session.memory = data::memory(args.reading.memory.as_deref())?;

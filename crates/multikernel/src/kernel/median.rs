@@ -5,18 +5,28 @@ use crate::features::{Features, Sparse};
 use crate::linalg::Matrix;
 
 /// Rows compared with one another; more rows are thinned out to this many.
-const MOST_ROWS: usize = 1000;
+const MAX_ROWS: usize = 1000;
+/// Rows that are compared however many columns they have: two thousand pairs, of which the median is known to a few per cent.
+const MIN_ROWS: usize = 64;
+/// Products of all pairs together, beyond which fewer rows are compared: a tenth of a second, whatever the columns.
+const MAX_PRODUCTS: usize = 200_000_000;
 
 /// The median Euclidean distance over pairs of rows on the given columns.
 ///
-/// All pairs of up to 1000 rows, of more rows those numbered floor(i n / 1000); only positive, finite distances count
+/// All pairs of up to 1000 rows, fewer of more than 400 columns, of more rows those numbered floor(i n / 1000); only positive, finite distances count
 /// (copies of a row would pull the median to 0, missing values to nothing), and without any the median is 1.
-/// Costs up to 500,000 distances, about n^2 d / 2 operations, d being the values stored of two rows where rows are sparse;
-/// for a single column n log n and 64 passes over it.
+/// Costs up to 500,000 distances and 2e8 products, d a distance, d being the values stored of a row where rows are sparse; for
+/// a single column n log n and 64 passes over it.
 pub(super) fn median_distance(features: &Features, columns: &Columns) -> f64 {
     let n = features.n_rows();
-    let rows: Vec<usize> = (0..n.min(MOST_ROWS)).map(|i| i * n / n.min(MOST_ROWS)).collect();
-    let is_line = columns.count(features.n_cols()) == 1;
+    let count = columns.count(features.n_cols());
+    let width = match features {
+        Features::Dense(_) => count,
+        Features::Sparse(sparse) => count.min(sparse.n_stored() / n.max(1)),
+    };
+    let is_line = count == 1;
+    let most = if is_line { MAX_ROWS } else { (2 * MAX_PRODUCTS / width.max(1)).isqrt().clamp(MIN_ROWS, MAX_ROWS) };
+    let rows: Vec<usize> = (0..n.min(most)).map(|i| i * n / n.min(most)).collect();
     let median = match features {
         Features::Dense(matrix) if is_line => median_on_line(gather(matrix, &rows, columns)),
         Features::Dense(matrix) => {
@@ -236,6 +246,15 @@ mod tests {
         let thinned = features.select_rows(&(0..1000).map(|i| i * 5 / 2).collect::<Vec<_>>());
         assert_eq!(median(&features, &Columns::all()), by_sorting(&thinned, &[0, 1]));
         assert_eq!(median(&features, &Columns::from_positions([1])), by_sorting(&thinned, &[1]));
+    }
+
+    #[test]
+    fn median_of_very_many_columns_compares_fewer_rows() {
+        let mut rng = Rng::new(4, 0);
+        // 40,000 columns allow a hundred rows.
+        let features = Matrix::from_fn(150, 40_000, |_, _| f64::from(u8::from(rng.uniform() < 0.01)));
+        let thinned = features.select_rows(&(0..100).map(|i| i * 3 / 2).collect::<Vec<_>>());
+        assert_eq!(median(&features, &Columns::all()), median(&thinned, &Columns::all()));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::run::{AnyMethod, Control, Input, Observer, Params, Predict, Progress,
 use crate::simd::ln;
 
 /// Folds of an inner cross-validation; fewer where a class or the groups have fewer rows.
-const FOLDS: usize = 5;
+pub(super) const FOLDS: usize = 5;
 
 /// What inner folds are dealt for, so that no two jobs share their folds.
 #[derive(Clone, Copy, Debug)]

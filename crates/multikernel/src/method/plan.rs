@@ -247,6 +247,12 @@ impl Plan {
         self.part != Part::All
     }
 
+    /// The plan with parameters that are `auto` at their defaults.
+    pub(super) fn without_autos(mut self) -> Plan {
+        self.params = self.params.with_defaults();
+        self
+    }
+
     pub(super) fn stack_precision(&self) -> Precision {
         self.precision
     }
@@ -296,6 +302,11 @@ impl Plan {
     /// Runs the method on prepared rows; see [`Prepared::fits`] for which. Parameters that are `auto` are chosen first, and
     /// probabilities learned last, both on inner folds.
     pub fn fit(&self, prepared: &Prepared<'_>, session: &mut Session<'_>) -> Result<Model> {
+        let n_rows = prepared.data.samples.n_samples();
+        self.fit_to(prepared, session).map_err(|error| self.with_way_out(error, n_rows))
+    }
+
+    fn fit_to(&self, prepared: &Prepared<'_>, session: &mut Session<'_>) -> Result<Model> {
         if !prepared.fits(self) {
             return Err(Error::input("the rows were prepared with another bank, precision or scaling than the plan's"));
         }

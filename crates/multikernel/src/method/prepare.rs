@@ -103,6 +103,7 @@ pub struct Prepared<'a> {
 impl<'a> Prepared<'a> {
     pub(super) fn new(plan: &Plan, data: &'a Dataset, session: &mut Session<'_>) -> Result<Prepared<'a>> {
         let start = Instant::now();
+        session.observer.phase("preparing");
         let preparation = plan.preparation(&data.samples)?;
         let n_all = data.samples.n_samples();
         let data = complete_rows(data, preparation.missing)?;

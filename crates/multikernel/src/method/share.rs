@@ -19,13 +19,14 @@ const GRACE: Duration = Duration::from_millis(300);
 /// suffice, and where somebody asks to stop. Cost: two passes over the kernels with a weight, of at most a thousand rows with the
 /// points of the model, and that many products with each coefficient that is not zero.
 pub(super) fn shares(task: &Task<'_>, model: &dyn Predict, control: &Control) -> Result<Option<Vec<f64>>> {
-    match all_shares(task, model, control) {
+    match shares_over(MAX_ROWS, task, model, control) {
         Err(Error::Memory { .. } | Error::Stopped(_)) => Ok(None),
         shares => shares,
     }
 }
 
-fn all_shares(task: &Task<'_>, model: &dyn Predict, control: &Control) -> Result<Option<Vec<f64>>> {
+/// [`shares`] over at most so many rows.
+fn shares_over(most: usize, task: &Task<'_>, model: &dyn Predict, control: &Control) -> Result<Option<Vec<f64>>> {
     let (Some(weights), Some(coef), Ok(stack)) = (model.weights(), model.coefficients(), task.stack()) else {
         return Ok(None);
     };
@@ -33,7 +34,7 @@ fn all_shares(task: &Task<'_>, model: &dyn Predict, control: &Control) -> Result
         return Ok(None);
     }
     let used: Vec<usize> = (0..weights.len()).filter(|&m| weights[m] != 0.0).collect();
-    let rows = sample(task.labels, MAX_ROWS);
+    let rows = sample(task.labels, most);
     let stack = stack.stopped_by(control.after(GRACE)).between(&rows, model.points())?.pick(&used)?;
     let column = Matrix::from_vec(used.len(), 1, used.iter().map(|&m| weights[m]).collect())?;
     let gram = stack.combine(&column, task.pool)?.remove(0);
@@ -52,4 +53,71 @@ fn all_shares(task: &Task<'_>, model: &dyn Predict, control: &Control) -> Result
         shares[m] = weights[m] * products.get(k, 0) / total;
     }
     Ok(Some(shares))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Dataset, Samples, bundled};
+    use crate::dist::Rng;
+    use crate::method::{Plan, Session};
+    use crate::pool::Pool;
+    use crate::run::{Canceller, Input, Observer, Runner, Silent};
+
+    /// Four classes in six columns, of which the first two tell them.
+    fn rows(n: usize) -> Dataset {
+        let mut rng = Rng::new(5, 0);
+        let codes: Vec<usize> = (0..n).map(|i| i % 4).collect();
+        let mut value = |i: usize, j: usize| rng.uniform() + if j < 2 { ((codes[i] >> j) & 1) as f64 } else { 0.0 };
+        let table = Matrix::from_fn(n, 6, &mut value);
+        let texts: Vec<String> = codes.iter().map(usize::to_string).collect();
+        Dataset::new("rows", Samples::unnamed(table).unwrap(), crate::data::Labels::new(&texts).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn shares_of_some_rows_are_those_of_all_to_two_digits() {
+        let (data, pool) = (rows(2400), Pool::new(2).unwrap());
+        let plan = Plan::new("average").unwrap().kernels("gaussian(1) on [0:2], gaussian(1) on [2:6], linear").unwrap();
+        let prepared = plan.prepare(&data, &mut Session::new(&pool, &mut Silent)).unwrap();
+        let input = Input::Stack(prepared.stack().unwrap());
+        let task = Task { input, labels: &data.labels, groups: None, views: &[], seed: 0, pool: &pool };
+        let control = Control::default();
+        let mut runner =
+            Runner { control: &control, observer: &mut Silent, checkpoint: None, identity: Default::default() };
+        let run = runner.run(plan.method(), &task, plan.params()).unwrap();
+        let found = shares(&task, run.model.as_ref(), &control).unwrap().unwrap();
+        let all = shares_over(usize::MAX, &task, run.model.as_ref(), &control).unwrap().unwrap();
+        assert_ne!(found, all, "some rows are left out");
+        assert!((found.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        for (found, all) in found.iter().zip(&all) {
+            assert!((found - all).abs() < 0.01, "{found} of some rows, {all} of all");
+        }
+    }
+
+    /// Cancels when a phase begins.
+    struct CancelAt(&'static str, Canceller);
+
+    impl Observer for CancelAt {
+        fn phase(&mut self, name: &str) {
+            if name == self.0 {
+                self.1.cancel();
+            }
+        }
+    }
+
+    #[test]
+    fn stop_after_the_last_step_keeps_the_model() {
+        let (data, pool) = (bundled("sonar").unwrap(), Pool::new(1).unwrap());
+        let plan = Plan::new("average").unwrap().proba(true);
+        for phase in ["shares", "probabilities"] {
+            let control = Control::default();
+            let mut observer = CancelAt(phase, control.canceller());
+            let mut session = Session::new(&pool, &mut observer);
+            session.control = control;
+            let model = plan.train_in(&data, &mut session).unwrap();
+            let (finished, why) = model.stop();
+            assert!(!finished && why == "cancelled while probabilities were learned: the model has none", "{why}");
+            assert_eq!(model.predict(&data.samples).unwrap().labels.len(), 208);
+        }
+    }
 }

@@ -339,6 +339,11 @@ pub trait Method: Send + Sync + 'static {
     fn tunes_by_log_loss(&self) -> bool {
         false
     }
+    /// How many matrices between all training rows it keeps at least, beside the kernels: what many rows run into first. Asked of
+    /// methods that work on kernels.
+    fn n_squares(&self, _params: &Params) -> usize {
+        1
+    }
     /// The model of a state, finished or not.
     fn finish(&self, task: &Task<'_>, params: &Params, state: Self::State) -> Result<Self::Model>;
     /// A learner of rows that come one after the other, for methods that can.
@@ -368,6 +373,8 @@ pub trait AnyMethod: Send + Sync {
     fn finds_clusters(&self) -> bool;
     /// See [`Method::tunes_by_log_loss`].
     fn tunes_by_log_loss(&self) -> bool;
+    /// See [`Method::n_squares`].
+    fn n_squares(&self, params: &Params) -> usize;
     /// A model from its record.
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>>;
     /// See [`Method::learner`].
@@ -423,6 +430,10 @@ impl<M: Method> AnyMethod for M {
 
     fn tunes_by_log_loss(&self) -> bool {
         Method::tunes_by_log_loss(self)
+    }
+
+    fn n_squares(&self, params: &Params) -> usize {
+        Method::n_squares(self, params)
     }
 
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>> {

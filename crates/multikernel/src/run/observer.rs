@@ -46,7 +46,8 @@ impl Progress {
 
 /// Hears of a run's progress; the command line draws bars, a library caller may do nothing ([`Silent`]).
 pub trait Observer: Send {
-    /// A phase begins: `kernels`, the method's name, `splits`.
+    /// A phase begins: `preparing`, `kernels`, `inner folds`, the method's name, `shares`, `probabilities`, `splits`. An empty name
+    /// ends the last.
     fn phase(&mut self, _name: &str) {}
     /// The phase moved on.
     fn progress(&mut self, _progress: &Progress) {}

@@ -97,6 +97,10 @@ macro_rules! mkboost {
                 About { name: $name, summary: $summary, needs: Needs::Stack, params: $params, bank: DEFAULT_BANK }
             }
 
+            fn n_squares(&self, _: &Params) -> usize {
+                0
+            }
+
             fn init(&self, task: &Task<'_>, params: &Params) -> Result<Boosting> {
                 Boosting::new(task, params)
             }

@@ -224,6 +224,10 @@ impl<R: Rule> Method for Batch<R> {
         R::ABOUT
     }
 
+    fn n_squares(&self, _: &Params) -> usize {
+        0
+    }
+
     fn init(&self, task: &Task<'_>, params: &Params) -> Result<State<R>> {
         let stack = task.stack()?;
         if task.n_samples() >= NOWHERE as usize {

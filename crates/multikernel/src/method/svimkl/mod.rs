@@ -71,6 +71,11 @@ macro_rules! logistic {
                 $about
             }
 
+            fn n_squares(&self, _: &Params) -> usize {
+                // Of many rows some are landmarks unless told otherwise.
+                0
+            }
+
             fn tunes_by_log_loss(&self) -> bool {
                 true
             }
