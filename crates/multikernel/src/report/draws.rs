@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::text::short;
-use super::{Table, count};
+use super::{Table, count, paragraph};
 use crate::draws::{Diagnosis, Draws, MEANINGS, Summary, Variable, Worst};
 
 /// Numbers of a variable that are listed; JSON has them all.
@@ -19,7 +19,10 @@ pub(super) fn draws_text(draws: &Draws) -> String {
     let sizes = format!("{} of {}", count(draws.n_chains(), "chain"), count(draws.n_draws(), "draw"));
     let mut text = String::new();
     if !weights.is_empty() {
-        text += &format!("\nKernel weights, posterior from {sizes}\n{}", weights_table(draws, &weights));
+        // A variable has one prior, which needs no column.
+        let prior = weights[0].prior.map_or(String::new(), |prior| format!("; prior {}", interval(prior)));
+        let title = format!("Kernel weights, posterior from {sizes}{prior}");
+        text += &format!("\n{}{}", paragraph(&title), weights_table(draws, &weights));
     }
     if !others.is_empty() {
         text += &format!("\nWhat else was drawn\n{}", others_table(&others));
@@ -28,7 +31,7 @@ pub(super) fn draws_text(draws: &Draws) -> String {
         let [bulk, tail] = [ess_bulk, ess_tail].map(whole);
         text +=
             &format!("\nOver all kernels: largest R-hat {}, least ESS bulk {bulk}, tail {tail}\n", r_hat_text(r_hat));
-        text += &MEANINGS.map(|(name, meaning)| format!("{name}: {meaning}\n")).concat();
+        text += &MEANINGS.map(|(name, meaning)| paragraph(&format!("{name}: {meaning}"))).concat();
     }
     text
 }
@@ -36,12 +39,11 @@ pub(super) fn draws_text(draws: &Draws) -> String {
 fn weights_table(draws: &Draws, weights: &[&Summary]) -> String {
     let mut order = weights.to_vec();
     order.sort_by(|a, b| b.diagnosis.mean.total_cmp(&a.diagnosis.mean));
-    let head = ["kernel", "weight", "90 % interval", "prior", "R-hat", "ESS bulk", "ESS tail", "above next"];
-    let mut table = Table::new(&head);
+    let mut table =
+        Table::new(&["kernel", "weight", "90 % interval", "R-hat", "ESS bulk", "ESS tail", "above next"]);
     for (place, one) in order.iter().enumerate().take(MOST) {
         let next = order.get(place + 1).and_then(|next| draws.outweighs(one.index, next.index));
-        let prior = one.prior.map_or("-".into(), interval);
-        let mut row = vec![name_of(one), figure(one.diagnosis.mean), interval(one.diagnosis.interval), prior];
+        let mut row = vec![name_of(one), figure(one.diagnosis.mean), interval(one.diagnosis.interval)];
         row.extend(quality(&one.diagnosis));
         row.push(next.map_or("-".into(), |share| format!("{share:.3}")));
         table.row(row);
