@@ -414,9 +414,8 @@ mod tests {
                     distinguishable: false,
                 })
                 .collect();
-            let judged = |(at, (pair, &error)): (usize, (&Paired, &f64))| {
-                Judged { at, difference: pair.difference, error, df }
-            };
+            let judged =
+                |(at, (pair, &error)): (usize, (&Paired, &f64))| Judged { at, difference: pair.difference, error, df };
             let judged: Vec<Judged> = pairs.iter().zip(&errors).enumerate().map(judged).collect();
             decide(&mut pairs, &judged, alpha);
             for pair in &pairs {
@@ -574,9 +573,14 @@ mod tests {
 
     #[test]
     fn pairs_of_different_numbers_of_splits_follow_holm_by_their_p_values() {
-        let row = |base: f64, n: usize| (0..6).map(|j| (j < n).then_some(base + [0.0, 0.02, 0.01, 0.03, 0.0, 0.02][j])).collect();
-        let values: Vec<Vec<Option<f64>>> =
-            vec![row(0.9, 6), (0..6).map(|j| Some([0.8, 0.85, 0.84, 0.82, 0.83, 0.84][j])).collect(), vec![Some(0.7), Some(0.75), None, None, None, None]];
+        let row = |base: f64, n: usize| {
+            (0..6).map(|j| (j < n).then_some(base + [0.0, 0.02, 0.01, 0.03, 0.0, 0.02][j])).collect()
+        };
+        let values: Vec<Vec<Option<f64>>> = vec![
+            row(0.9, 6),
+            (0..6).map(|j| Some([0.8, 0.85, 0.84, 0.82, 0.83, 0.84][j])).collect(),
+            vec![Some(0.7), Some(0.75), None, None, None, None],
+        ];
         let sizes = vec![(90, 10); 6];
         let found = compare_common([(0, 1), (0, 2)].into_iter(), &names(3), &values, &sizes, 0.95).unwrap();
         // Two splits have one degree of freedom: a larger statistic may well be the larger p-value.

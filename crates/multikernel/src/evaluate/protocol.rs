@@ -265,7 +265,9 @@ fn all_splits(
                 let at = plans.get(done).map_or(String::new(), Plan::title);
                 let far = watch.far(plans.get(done).map_or("", Plan::name), began.elapsed());
                 if found.results.iter().all(|result| result.folds.is_empty()) {
-                    return Err(Error::Stopped(format!("{why}, and nothing was measured: the first fit, of `{at}`, {far}; {ADVICE}")));
+                    return Err(Error::Stopped(format!(
+                        "{why}, and nothing was measured: the first fit, of `{at}`, {far}; {ADVICE}"
+                    )));
                 }
                 return Ok(Some(format!("{why} in split {} of {}: the fit of `{at}` {far}", split + 1, splits.len())));
             }
@@ -409,4 +411,40 @@ fn test_fold(split: usize, model: &Model, train_seconds: f64, test: &Dataset, se
         predicted: prediction.labels,
         probabilities: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Heard {
+        notes: Vec<String>,
+        talk: Vec<String>,
+    }
+
+    impl Observer for Heard {
+        fn note(&mut self, text: &str) {
+            self.notes.push(text.into());
+        }
+
+        fn talk(&mut self, text: &str) {
+            self.talk.push(text.into());
+        }
+    }
+
+    #[test]
+    fn pace_of_the_first_split_tells_whether_the_time_limit_can_be_kept() {
+        let mut heard = Heard::default();
+        let hour = Control::default().with_max_seconds(3600.0).unwrap();
+        tell_pace(1000.5, 5, &hour, &mut heard);
+        let expected = "5 splits will take about 83 min at the pace of the first; the time limit ends it after about 4, \
+                        with what was measured so far";
+        assert_eq!(heard.notes, [expected]);
+        // Long without a limit is told at a terminal; what is short, or one split, is not told at all.
+        tell_pace(1000.0, 5, &Control::default(), &mut heard);
+        tell_pace(1.0, 5, &hour, &mut heard);
+        tell_pace(9000.0, 1, &hour, &mut heard);
+        assert_eq!((heard.notes.len(), heard.talk.len()), (1, 1));
+    }
 }

@@ -14,27 +14,24 @@ pub(super) fn rare_classes(labels: &Labels, splits: &[Parts], protocol: &Protoco
     let counts = labels.counts();
     let (train, test): (Vec<_>, Vec<_>) =
         splits.iter().map(|(train, test)| (present(labels, train), present(labels, test))).unzip();
-    let absent = |parts: &[Vec<bool>], class: usize| parts.iter().filter(|has| !has[class]).count();
     let of = |parts: &[Vec<bool>]| -> Vec<usize> {
-        (0..labels.n_classes()).filter(|&class| counts[class] > 0 && absent(parts, class) > 0).collect()
+        let is_absent = |class: usize| parts.iter().any(|has| !has[class]);
+        (0..labels.n_classes()).filter(|&class| counts[class] > 0 && is_absent(class)).collect()
     };
     let (untested, unlearned) = (of(&test), of(&train));
-    let named = |classes: &[usize], parts: &[Vec<bool>]| {
-        let one = |&class: &usize| {
-            let rows = if counts[class] == 1 { "row" } else { "rows" };
-            let n = absent(parts, class);
-            format!("{} ({} {rows}; {n} of {} splits)", labels.classes()[class], counts[class], splits.len())
-        };
+    let named = |classes: &[usize]| {
+        let rows = |n| if n == 1 { "1 row".to_string() } else { format!("{n} rows") };
+        let one = |&class: &usize| format!("{} ({})", labels.classes()[class], rows(counts[class]));
         let more = classes.len().saturating_sub(MOST);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         classes.iter().take(MOST).map(one).collect::<Vec<_>>().join(", ") + &more
     };
     let mut parts = vec![];
     if !untested.is_empty() {
-        parts.push(format!("no row to test of class {}", named(&untested, &test)));
+        parts.push(format!("classes missing from the test rows of some splits: {}", named(&untested)));
     }
     if !unlearned.is_empty() {
-        parts.push(format!("none to train of class {}", named(&unlearned, &train)));
+        parts.push(format!("classes missing from the training rows of some splits: {}", named(&unlearned)));
     }
     let fewest = untested.iter().chain(&unlearned).map(|&class| counts[class]).min()?;
     let fewer = match protocol {
@@ -42,8 +39,8 @@ pub(super) fn rare_classes(labels: &Labels, splits: &[Parts], protocol: &Protoco
         _ => String::new(),
     };
     Some(format!(
-        "{}: figures are of the classes that are there; {fewer}merge small classes or leave them out",
-        parts.join(", and ")
+        "{}; figures of a split are over the classes it has; {fewer}merge small classes or leave them out",
+        parts.join("; ")
     ))
 }
 
@@ -72,13 +69,16 @@ mod tests {
         assert_eq!(remark(&[("a", 20), ("b", 5)], 5), None);
         assert_eq!(
             remark(&[("a", 20), ("b", 3)], 5).unwrap(),
-            "no row to test of class b (3 rows; 2 of 5 splits): figures are of the classes that are there; \
+            "classes missing from the test rows of some splits: b (3 rows); figures of a split are over the classes it has; \
              use --folds 3, or merge small classes or leave them out"
         );
-        let found = remark(&[("a", 20), ("b", 1)], 5).unwrap();
-        assert!(found.contains("class b (1 row; 4 of 5 splits), and none to train of class b (1 row; 1 of 5 splits)"));
-        assert!(!found.contains("--folds"), "{found}");
-        let many: Vec<(&str, usize)> = [("a", 20)].into_iter().chain(["b", "c", "d", "e", "f", "g", "h"].map(|c| (c, 2))).collect();
-        assert!(remark(&many, 5).unwrap().contains("f (2 rows; 3 of 5 splits) and 2 more: "), "{:?}", remark(&many, 5));
+        let found = remark(&[("a", 20), ("b", 1), ("c", 9)], 5).unwrap();
+        let both =
+            "test rows of some splits: b (1 row); classes missing from the training rows of some splits: b (1 row); ";
+        assert!(found.contains(both) && !found.contains("--folds"), "{found}");
+        let mut many: Vec<(&str, usize)> = ["b", "c", "d", "e", "f", "g", "h"].map(|class| (class, 2)).into();
+        many.push(("a", 20));
+        let found = remark(&many, 5).unwrap();
+        assert!(found.contains("f (2 rows) and 2 more; "), "{found}");
     }
 }

@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn times_are_told_in_their_unit() {
-        let cases = [(0.04, "0.0 s"), (9.9, "9.9 s"), (9.96, "10 s"), (59.0, "59 s"), (1680.0, "28 min"), (11520.0, "3.2 h")];
+        let cases =
+            [(0.04, "0.0 s"), (9.9, "9.9 s"), (9.96, "10 s"), (59.0, "59 s"), (1680.0, "28 min"), (11520.0, "3.2 h")];
         for (seconds, words) in cases {
             assert_eq!(in_words(seconds), words);
         }

@@ -324,7 +324,9 @@ fn part(kernels: Vec<Kernel>, part: &Part, views: &[View]) -> Result<Vec<Kernel>
     let (left, name): (Vec<Kernel>, _) = match part {
         Part::All | Part::Concatenated => return Ok(kernels),
         Part::Without(name) => (kernels.into_iter().filter(|kernel| !looks_at(kernel, name, views)).collect(), name),
-        Part::Only(name) | Part::OnlyWithout { only: name, .. } => (kernels.into_iter().filter(|kernel| view_of(kernel, views) == Some(name)).collect(), name),
+        Part::Only(name) | Part::OnlyWithout { only: name, .. } => {
+            (kernels.into_iter().filter(|kernel| view_of(kernel, views) == Some(name)).collect(), name)
+        }
     };
     if left.is_empty() {
         let word = part.word().unwrap_or_default();

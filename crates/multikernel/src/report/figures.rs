@@ -90,11 +90,14 @@ impl Figures {
 
     /// The columns of a table: header, and the cell of each result.
     pub(super) fn columns(&self, results: &[PlanResult]) -> Vec<(&'static str, Vec<String>)> {
-        let any = |figure: &Figure| results.iter().flat_map(|result| &result.folds).any(|fold| (figure.of)(fold).is_some());
+        let any =
+            |figure: &Figure| results.iter().flat_map(|result| &result.folds).any(|fold| (figure.of)(fold).is_some());
         let shown = |figure: &&Figure| self.is_named || figure.kind != Kind::Probabilities || any(figure);
         let cell = |result: &PlanResult, figure: &Figure| {
             let with_std = figure.name == "accuracy" || self.is_named && figure.kind != Kind::Seconds;
-            result.spread(figure.of).map_or("-".into(), |spread| if with_std { plus_minus(spread) } else { mean(spread) })
+            result
+                .spread(figure.of)
+                .map_or("-".into(), |spread| if with_std { plus_minus(spread) } else { mean(spread) })
         };
         let column = |figure: &Figure| (figure.title, results.iter().map(|result| cell(result, figure)).collect());
         self.chosen().filter(shown).map(column).collect()

@@ -231,7 +231,7 @@ mod tests {
         let three = "brier,log_loss,calibration_error".parse().unwrap();
         let text = evaluation_text_with(&found, &three);
         let names = ["brier", "log_loss", "calibration_error"];
-        assert_eq!(rows(&text)[0], ["majority", "-", "-", "-"]);
+        assert_eq!(rows(&text)[0], ["majority", "0", "-", "-", "-"]);
         assert!(names.iter().all(|name| rows(&text)[1].contains(&mean(name))), "{text}");
     }
 

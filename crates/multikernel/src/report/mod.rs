@@ -56,6 +56,15 @@ fn wrap(text: &str, limit: usize, indent: usize) -> Vec<String> {
     lines
 }
 
+/// [`wrap`] for lists: what stands between two commas stays on one line where it can.
+fn wrap_list(text: &str, limit: usize, indent: usize) -> Vec<String> {
+    const KEPT: &str = "\u{a0}";
+    let fits = |part: &str| width(part) + indent < limit;
+    let kept = |part: &str| if fits(part) { part.replace(' ', KEPT) } else { part.to_string() };
+    let text = text.split(", ").map(kept).collect::<Vec<_>>().join(", ");
+    wrap(&text, limit, indent).iter().map(|line| line.replace(KEPT, " ")).collect()
+}
+
 /// A sentence of a report in lines that fit the terminal.
 fn paragraph(text: &str) -> String {
     wrap(&one_line(text), WIDTH, 2).iter().map(|line| format!("{}\n", line.trim_end())).collect()
@@ -72,4 +81,33 @@ fn some_of(names: &[String], most: usize) -> String {
 /// A number with its noun: `1 kernel`, `10 kernels`.
 pub fn count(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrapped_text_fits_and_keeps_every_character() {
+        let text = "a longword of several, with  two spaces and a, b";
+        for limit in 1..60 {
+            for indent in [0, 2] {
+                let lines = wrap(text, limit, indent);
+                assert!(lines.iter().all(|line| width(line) <= limit), "{limit} {lines:?}");
+                let joined: String = lines.concat().chars().filter(|c| *c != ' ').collect();
+                assert_eq!(joined, text.replace(' ', ""), "{limit}");
+            }
+        }
+        assert_eq!(wrap(text, 100, 2), [text]);
+        assert_eq!(wrap("one two three", 8, 2), ["one two", "  three"]);
+        assert_eq!(wrap("abcdefghij", 4, 0), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("", 4, 0), [""]);
+    }
+
+    #[test]
+    fn wrapped_lists_are_broken_after_commas_where_they_can() {
+        assert_eq!(wrap_list("c = 5, tol = 1", 10, 0), ["c = 5,", "tol = 1"]);
+        assert_eq!(wrap("c = 5, tol = 1", 10, 0), ["c = 5, tol", "= 1"]);
+        assert_eq!(wrap_list("an item of many words, b", 12, 0), ["an item of", "many words,", "b"]);
+    }
 }

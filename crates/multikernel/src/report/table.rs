@@ -2,10 +2,12 @@
 
 use std::fmt;
 
-use super::{WIDTH, one_line, width, wrap};
+use super::{WIDTH, one_line, width, wrap_list};
 
-/// Text columns are not made narrower than this, so that a few words stay on a line.
-const LEAST: usize = 14;
+/// Text columns are not made narrower than this, so that a few words stay on a line; the first, which says what a row is
+/// about, may be.
+const LEAST: usize = 24;
+const LEAST_OF_FIRST: usize = 14;
 
 /// A plain-text table with aligned columns; printing it gives one line for the header, a rule, and one for each row.
 ///
@@ -78,6 +80,7 @@ impl Table {
                 head: width(&self.header[j]),
                 word: self.header[j].split_whitespace().map(width).max().unwrap_or(0),
                 cells: self.column(j).map(width).max().unwrap_or(0),
+                least: if j == 0 { LEAST_OF_FIRST } else { LEAST },
                 right: self.column(j).any(is_number) && self.column(j).all(|cell| is_blank(cell) || is_number(cell)),
             })
             .collect()
@@ -107,6 +110,8 @@ struct Column {
     word: usize,
     /// Width of the widest cell.
     cells: usize,
+    /// Width below which texts are not wrapped.
+    least: usize,
     right: bool,
 }
 
@@ -123,7 +128,7 @@ impl Column {
 
     /// With texts wrapped as well.
     fn least(&self) -> usize {
-        if self.right { self.tight() } else { self.tight().min(LEAST) }
+        if self.right { self.tight() } else { self.tight().min(self.least) }
     }
 }
 
@@ -164,13 +169,8 @@ fn fitted(columns: &[&Column], limit: usize) -> Vec<usize> {
 }
 
 /// One row of cells as one line or, where cells are wrapped, as several.
-fn lines<'c>(
-    cells: impl Iterator<Item = &'c str>,
-    columns: &[&Column],
-    widths: &[usize],
-    indent: usize,
-) -> String {
-    let wrapped: Vec<Vec<String>> = cells.zip(widths).map(|(cell, &width)| wrap(cell, width, indent)).collect();
+fn lines<'c>(cells: impl Iterator<Item = &'c str>, columns: &[&Column], widths: &[usize], indent: usize) -> String {
+    let wrapped: Vec<Vec<String>> = cells.zip(widths).map(|(cell, &width)| wrap_list(cell, width, indent)).collect();
     let height = wrapped.iter().map(Vec::len).max().unwrap_or(0).max(1);
     let mut text = String::new();
     for at in 0..height {
@@ -274,13 +274,13 @@ linear              0.75  10
 ";
         assert_eq!(table.within(28), texts);
         let several = "\
-kernel          share of
-                     the
-                decision
---------------  --------
-gaussian(2) on      0.25
-  a view
-linear              0.75
+kernel            share of
+                       the
+                  decision
+----------------  --------
+gaussian(2) on a      0.25
+  view
+linear                0.75
 
 kernel                  n
 ---------------------  --

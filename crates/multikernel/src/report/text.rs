@@ -4,7 +4,7 @@ use super::bars::cut;
 use super::draws::{draws_text, figure};
 use super::figures::plus_minus;
 use super::json::confusion;
-use super::{Figures, Table, WIDTH, bars, count, one_line, paragraph, some_of, width, wrap};
+use super::{Figures, Table, WIDTH, bars, count, one_line, paragraph, some_of, width, wrap_list};
 use crate::evaluate::{Evaluation, KernelSummary, LEVEL, Paired, PlanResult};
 use crate::method::Model;
 use crate::run::Intervals;
@@ -146,22 +146,23 @@ fn methods(found: &Evaluation, figures: &Figures, ablated: Option<&str>) -> Tabl
 /// Differences with the better one first, so that they are positive; after an ablation with the whole first, so that they are
 /// what is lost.
 fn paired(pairs: &[Paired], ablated: Option<&str>) -> Table {
-    let mut table = Table::new(&["difference", "mean", "interval", ""]);
+    let mut table = Table::new(&[if ablated.is_some() { "all minus" } else { "difference" }, "mean", "interval", ""]);
     for pair in pairs {
         // What rounds to nothing has no sign.
         let rounded = if pair.difference.abs() < 5e-5 { 0.0 } else { pair.difference };
         let is_turned = ablated.is_none() && rounded < 0.0;
         let (a, b) = if is_turned { (&pair.b, &pair.a) } else { (&pair.a, &pair.b) };
         let mean = if is_turned { -rounded } else { rounded };
-        let (interval, verdict) = match pair.interval.map(|(low, high)| if is_turned { (-high, -low) } else { (low, high) }) {
-            None => ("-".into(), "one split"),
-            Some((low, high)) if low == high && low == 0.0 => ("-".into(), "equal in every split"),
-            Some((low, high)) if low == high => ("-".into(), "the same in every split"),
-            Some((low, high)) => {
-                (format!("[{low:+.4}, {high:+.4}]"), if pair.distinguishable { "" } else { "not distinguishable" })
-            }
-        };
-        let difference = format!("{} - {}", title(a, ablated), title(b, ablated));
+        let (interval, verdict) =
+            match pair.interval.map(|(low, high)| if is_turned { (-high, -low) } else { (low, high) }) {
+                None => ("-".into(), "one split"),
+                Some((low, high)) if low == high && low == 0.0 => ("-".into(), "equal in every split"),
+                Some((low, high)) if low == high => ("-".into(), "the same in every split"),
+                Some((low, high)) => {
+                    (format!("[{low:+.4}, {high:+.4}]"), if pair.distinguishable { "" } else { "not distinguishable" })
+                }
+            };
+        let difference = if ablated.is_some() { title(b, ablated).to_string() } else { format!("{a} - {b}") };
         table.row(vec![difference, format!("{mean:+.4}"), interval, verdict.into()]);
     }
     table
@@ -187,8 +188,7 @@ pub fn model_text(model: &Model) -> String {
     let params: Vec<String> = model.params().iter().map(|(name, value)| format!("{name} = {value}")).collect();
     let n_classes = model.classes().len();
     let all = if n_classes > MOST_NAMES { format!("{n_classes}: ") } else { String::new() };
-    let label = model.label().map_or(String::new(), |name| format!(" (column `{name}`)"));
-    let classes = format!("{all}{}{label}", some_of(model.classes(), MOST_NAMES));
+    let classes = all + &some_of(model.classes(), MOST_NAMES);
     let mut facts = vec![
         ("method".to_string(), model.method().to_string()),
         ("parameters".into(), if params.is_empty() { "none".into() } else { params.join(", ") }),
@@ -202,6 +202,10 @@ pub fn model_text(model: &Model) -> String {
         ("seed".into(), model.seed().to_string()),
         ("ended".into(), model.stop().1.into()),
     ];
+    if let Some(label) = model.label() {
+        let at = facts.iter().position(|(name, _)| name == "classes").unwrap_or(0);
+        facts.insert(at, ("label".into(), label.into()));
+    }
     facts.extend(model.facts());
     if let Some(bank) = model.bank() {
         facts.push(("kernels".into(), bank.into()));
@@ -234,7 +238,7 @@ fn listed(facts: &[(String, String)]) -> String {
     let longest = facts.iter().map(|(name, _)| width(name)).max().unwrap_or(0).min(WIDTH / 2);
     let mut text = String::new();
     for (name, value) in facts {
-        for (at, line) in wrap(&one_line(value), WIDTH - longest - 2, 0).iter().enumerate() {
+        for (at, line) in wrap_list(&one_line(value), WIDTH - longest - 2, 0).iter().enumerate() {
             let name = if at == 0 { cut(name, longest) } else { String::new() };
             text += format!("{name:<longest$}  {line}").trim_end();
             text.push('\n');
@@ -315,6 +319,7 @@ pub(super) fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evaluate::compare;
 
     #[test]
     fn short_keeps_four_significant_digits_of_long_decimals_only() {
@@ -329,5 +334,49 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(short(text), expected);
         }
+    }
+
+    fn pair(a: &str, b: &str, difference: f64, interval: Option<(f64, f64)>) -> Paired {
+        let template = compare(&[a.into(), b.into()], &[vec![0.0], vec![0.0]], 1.0, 1.0, 0.95).unwrap();
+        let distinguishable = interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
+        Paired { difference, interval, distinguishable, ..template[0].clone() }
+    }
+
+    #[test]
+    fn differences_have_the_better_first_and_after_an_ablation_the_whole() {
+        let pairs = [
+            pair("majority", "svm", -0.3, Some((-0.4, -0.2))),
+            pair("svm", "average", 0.01, Some((-0.05, 0.07))),
+            pair("svm", "bemkl", -0.00001, Some((-0.1, 0.1))),
+            pair("svm", "gpc", -0.5, None),
+            pair("svm", "silp", 0.0, Some((0.0, 0.0))),
+        ];
+        let expected = "\
+difference         mean            interval
+--------------  -------  ------------------  --------------------
+svm - majority  +0.3000  [+0.2000, +0.4000]
+svm - average   +0.0100  [-0.0500, +0.0700]  not distinguishable
+svm - bemkl     +0.0000  [-0.1000, +0.1000]  not distinguishable
+gpc - svm       +0.5000                   -  one split
+svm - silp      +0.0000                   -  equal in every split
+";
+        assert_eq!(paired(&pairs, None).to_string(), expected);
+        let part = [pair("svm", "svm, without rna", -0.02, Some((-0.03, -0.01)))];
+        let expected = "\
+all minus       mean            interval
+-----------  -------  ------------------
+without rna  -0.0200  [-0.0300, -0.0100]
+";
+        assert_eq!(paired(&part, Some("svm")).to_string(), expected);
+    }
+
+    #[test]
+    fn facts_and_long_lists_are_wrapped_under_their_value() {
+        let names: Vec<String> = (0..30).map(|i| format!("class{i}")).collect();
+        let facts = [("seed".to_string(), "0".to_string()), ("classes".into(), some_of(&names, MOST_NAMES))];
+        let text = listed(&facts);
+        assert!(text.starts_with("seed     0\nclasses  class0, class1, "), "{text}");
+        assert!(text.contains("\n         class") && text.ends_with("class19 and 10 more\n"), "{text}");
+        assert!(text.lines().all(|line| width(line) <= WIDTH), "{text}");
     }
 }
