@@ -550,11 +550,11 @@ mod tests {
     }
 
     /// Methods on five splits, the second without the last two, the third on the first alone, the fourth on none.
-    fn ragged() -> (Vec<Vec<Option<f64>>>, Vec<(usize, usize)>) {
+    fn ragged() -> (Vec<Vec<Option<f64>>>, [(usize, usize); 5]) {
         let full = [[0.91, 0.93, 0.92, 0.94, 0.90], [0.85, 0.86, 0.88, 0.86, 0.87], [0.5; 5], [0.4; 5]];
         let kept = [5, 3, 1, 0];
         let values = full.iter().zip(kept).map(|(row, n)| (0..5).map(|j| (j < n).then_some(row[j])).collect());
-        (values.collect(), vec![(80, 20), (82, 18), (80, 20), (79, 21), (80, 20)])
+        (values.collect(), [(80, 20), (82, 18), (80, 20), (79, 21), (80, 20)])
     }
 
     #[test]

@@ -24,7 +24,9 @@ impl<'a> Watch<'a> {
         let part = self.done.filter(|&(done, total)| 0 < done && done < total);
         let steps = part.map_or(String::new(), |(done, total)| format!(" ({done} of {total})"));
         let after = in_words(since.as_secs_f64());
-        match (self.phase.as_str(), part) {
+        // A phase that began before the fit is not of it.
+        let phase = if self.began.elapsed() <= since { self.phase.as_str() } else { "" };
+        match (phase, part) {
             (phase, Some((done, total))) if phase == method => {
                 let before = since.as_secs_f64() - self.began.elapsed().as_secs_f64();
                 let all = before.max(0.0) + self.began.elapsed().as_secs_f64() * total as f64 / done as f64;
@@ -34,7 +36,8 @@ impl<'a> Watch<'a> {
             ("kernels", _) => format!("was computing kernels{steps} after {after}"),
             ("inner folds", _) => format!("was choosing parameters on inner folds{steps} after {after}"),
             ("probabilities", _) => format!("was learning probabilities on inner folds{steps} after {after}"),
-            _ => format!("had just begun after {after}"),
+            _ if since < Duration::from_secs(1) => "had just begun".into(),
+            _ => format!("was preparing its rows after {after}"),
         }
     }
 
@@ -125,10 +128,13 @@ mod tests {
         assert_eq!(watch.far("svm", Duration::from_secs(2)), "was computing kernels (3 of 4) after 2.0 s");
         watch.phase("svm");
         assert_eq!(watch.far("svm", Duration::from_secs(2)), "had not done its first step after 2.0 s");
+        watch.progress(&Progress::of(500, 500));
+        std::thread::sleep(Duration::from_millis(2));
+        assert_eq!(watch.far("svm", Duration::from_millis(1)), "had just begun", "that was the fit before");
         watch.progress(&Progress::of(3, 500));
         // Ten seconds in this phase: 500/3 of them in all.
         watch.began = Instant::now().checked_sub(Duration::from_secs(10)).unwrap();
-        let found = watch.far("svm", Duration::from_secs(10));
+        let found = watch.far("svm", watch.began.elapsed() + Duration::from_millis(1));
         assert!(found.starts_with("had done 3 of 500 steps after 10 s, so one split needs up to 28 min"), "{found}");
     }
 
