@@ -232,7 +232,8 @@ pub(crate) struct Predict {
   multikernel evaluate rows.csv --method svm,average --repeats 20 --train-fraction 0.5 --json
   multikernel evaluate train.svm --test test.svm --set c=50
   multikernel evaluate --view rna=rna.csv --view meth=meth.csv --labels patients.csv --groups patient --ablate views
-  multikernel evaluate rows.csv --view blood=b_* --view urine=u_* --set c=auto --proba")]
+  multikernel evaluate rows.csv --view blood=b_* --view urine=u_* --set c=auto --proba
+  multikernel evaluate glass6 --metrics accuracy,mcc,macro_f --predictions rows.csv")]
 pub(crate) struct Evaluate {
     /// File with labelled rows, `-`, or a bundled set; or give --view NAME=FILE or --gram NAME=FILE
     pub(crate) data: Option<String>,
@@ -254,6 +255,14 @@ pub(crate) struct Evaluate {
     /// What each view is worth: the method without it, on it alone, and on all columns side by side
     #[arg(long, value_name = "WHAT", value_parser = ["views"])]
     pub(crate) ablate: Option<String>,
+    /// Figures of the table: all, or names as in JSON, such as accuracy,balanced_accuracy,macro_f,mcc,auroc,auprc,brier,
+    /// log_loss,calibration_error,train_seconds [default: a few that fit the terminal]
+    #[arg(long, value_name = "all|NAME,...", conflicts_with = "json")]
+    pub(crate) metrics: Option<String>,
+    /// File for the predictions of the test rows of each method and split: a table with the columns id (under its own name;
+    /// row, from 1, where there are no ids), method, split, label, predicted and, with --proba, p:CLASS
+    #[arg(long, value_name = "FILE")]
+    pub(crate) predictions: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

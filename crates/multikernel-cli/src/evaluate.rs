@@ -1,22 +1,23 @@
 //! `evaluate`.
 
 use anyhow::{Result, bail};
-use multikernel::Pool;
-use multikernel::evaluate::{Protocol, ablations, evaluate};
+use multikernel::data::Dataset;
+use multikernel::evaluate::{Evaluation, Protocol, ablations, evaluate};
 use multikernel::method::{Plan, Registry, Session};
-use multikernel::report::{evaluation_json, evaluation_text};
+use multikernel::report::{Figures, evaluation_json, evaluation_text_with};
 use multikernel::run::Observer;
+use multikernel::{Pool, file};
 
 use crate::args::Evaluate;
 use crate::bar::Bar;
+use crate::predict::{number, quoted};
 use crate::{data, print};
 
 pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.limits.quiet);
     let mut plans = data::plans(&args.method, &args.planning, registry)?;
-    if args.data.as_deref() == Some("-") && args.test.as_deref() == Some("-") {
-        bail!("DATA and --test are both standard input; give a file for one of them");
-    }
+    let figures = figures(args)?;
+    check_paths(args)?;
     let rows = data::read_labelled(args.data.as_deref(), &args.reading, &mut bar)?;
     if args.ablate.is_some() {
         // `majority` beside a method has no views to lose.
@@ -26,7 +27,45 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
         };
         plans = ablations(plan, &rows.samples)?;
     }
-    let protocol = match (&args.test, args.repeats) {
+    let protocol = protocol(args, &rows, &mut bar)?;
+    let pool = Pool::new(args.limits.threads)?;
+    let mut session = Session::new(&pool, &mut bar);
+    session.control = data::control(&args.limits)?;
+    session.memory = data::memory(args.reading.memory.as_deref())?;
+    let found = evaluate(&rows, &plans, &protocol, args.planning.choices.seed, &mut session)?;
+    bar.clear();
+    if let Some(path) = &args.predictions {
+        file::write_atomic(path, predictions(&found).as_bytes())?;
+    }
+    for remark in found.remarks() {
+        bar.note(&format!("warning: {remark}"));
+    }
+    print(&if args.json { evaluation_json(&found) + "\n" } else { evaluation_text_with(&found, &figures) })
+}
+
+/// The figures to show.
+fn figures(args: &Evaluate) -> Result<Figures> {
+    let figures: Figures = args.metrics.as_deref().map_or(Ok(Figures::default()), str::parse)?;
+    match figures.wants_probabilities() {
+        Some(name) if !args.planning.proba => bail!("--metrics {name}: is a figure of probabilities; add --proba"),
+        _ => Ok(figures),
+    }
+}
+
+/// Finds out before a long job that its results have no place, or the place of something else.
+fn check_paths(args: &Evaluate) -> Result<()> {
+    if args.data.as_deref() == Some("-") && args.test.as_deref() == Some("-") {
+        bail!("DATA and --test are both standard input; give a file for one of them");
+    }
+    let Some(path) = &args.predictions else { return Ok(()) };
+    let mut sources = data::sources(args.data.as_deref(), &args.reading);
+    sources.extend(args.test.clone());
+    sources.iter().try_for_each(|source| data::check_other_file("--predictions", path, source))?;
+    Ok(file::check_writable(path)?)
+}
+
+fn protocol(args: &Evaluate, rows: &Dataset, bar: &mut Bar) -> Result<Protocol> {
+    Ok(match (&args.test, args.repeats) {
         (Some(test), _) => {
             // A named label column is found again by its name, whatever the format of the test file.
             let mut reading = args.reading.clone();
@@ -35,28 +74,32 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
                 bail!("--test is one file, for DATA that is one file with its labels; use folds or repeats instead");
             }
             reading.views.clear();
-            let test = data::read(Some(test), &reading, Some(rows.expect()), &mut bar)?;
+            let test = data::read(Some(test), &reading, Some(rows.expect()), bar)?;
             Protocol::Test(Box::new(test.into_test_set(rows.labels.classes())?))
         }
         (None, Some(n_repeats)) => Protocol::Repeats { n_repeats, train_fraction: args.train_fraction },
         (None, None) => Protocol::Folds(args.folds),
-    };
-    let pool = Pool::new(args.limits.threads)?;
-    let mut session = Session::new(&pool, &mut bar);
-    session.control = data::control(&args.limits)?;
-    session.memory = data::memory(args.reading.memory.as_deref())?;
-    let found = evaluate(&rows, &plans, &protocol, args.planning.choices.seed, &mut session)?;
-    bar.clear();
-    for result in &found.results {
-        let warnings: Vec<&String> = result.folds.iter().flat_map(|fold| &fold.warnings).collect();
-        if let Some(first) = warnings.first() {
-            bar.note(&format!(
-                "warning: {} ({} of {} splits): {first}",
-                result.method,
-                warnings.len(),
-                result.folds.len()
-            ));
+    })
+}
+
+/// The predictions of all test rows as a table.
+fn predictions(found: &Evaluation) -> String {
+    let rows = &found.test_rows;
+    let id = rows.ids.as_ref().map_or("row", |_| rows.id_name.as_deref().unwrap_or("id"));
+    let mut text = format!("{},method,split,label,predicted", quoted(id));
+    let is_probable = found.predictions().any(|one| one.probabilities.is_some());
+    let classes = if is_probable { found.classes.as_slice() } else { &[] };
+    text.extend(classes.iter().map(|class| format!(",{}", quoted(&format!("p:{class}")))));
+    text.push('\n');
+    for one in found.predictions() {
+        let id = one.id.map_or((one.row + 1).to_string(), quoted);
+        let [method, label, predicted] = [one.method, one.label, one.predicted].map(quoted);
+        text += &format!("{id},{method},{},{label},{predicted}", one.split + 1);
+        for class in 0..classes.len() {
+            text.push(',');
+            text += &one.probabilities.map_or(String::new(), |values| number(values[class]));
         }
+        text.push('\n');
     }
-    print(&if args.json { evaluation_json(&found) + "\n" } else { evaluation_text(&found) })
+    text
 }

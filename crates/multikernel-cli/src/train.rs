@@ -41,7 +41,9 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     let plan = data::plans(std::slice::from_ref(&args.method), &args.planning, registry)?.remove(0);
     check_paths(args)?;
     let (rows, has_labels) = data::read_for(&plan, args.data.as_deref(), &args.reading, &mut bar)?;
-    let classes = if has_labels { format!("{} classes", rows.labels.n_classes()) } else { "no labels".into() };
+    let label = rows.label_name.as_ref().filter(|_| has_labels).map(|name| format!(" in column `{name}`"));
+    let label = label.unwrap_or_default();
+    let classes = if has_labels { format!("{} classes{label}", rows.labels.n_classes()) } else { "no labels".into() };
     let settings: Vec<String> = plan.settings().iter().map(|(name, value)| format!("{name} = {value}")).collect();
     bar.talk(&format!(
         "{}: {}, {}, {classes}\n{}",
@@ -77,7 +79,7 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
         _ => {}
     }
     print(&format!(
-        "{}: {}, {}, {}, {:.2} s\n",
+        "{}: {}, {}, {classes}, {}, {:.2} s\n",
         args.out.display(),
         model.method(),
         count(model.trained_on().0, "row"),

@@ -144,3 +144,55 @@ fn model_of_an_unknown_method_is_refused_by_name() -> Result<()> {
     assert!(message.contains("`slow` is unknown"), "{message}");
     Ok(())
 }
+
+#[test]
+fn time_limit_keeps_what_an_evaluation_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.csv").display().to_string();
+    let limited = ["--set", "pause=20000", "--max-seconds", "2"];
+    let both = ["evaluate", "sonar", "--method", "majority,slow", "--predictions", &path];
+    let output = run(slow(), &[&both[..], &limited].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("stopped: time limit reached in split 1 of 5: the fit of `slow` had done "), "{shown}");
+    assert!(shown.contains("kernels  splits") && shown.contains("\nslow            -       0"), "{shown}");
+    let written = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(written.lines().count(), 1 + 42, "the test rows of majority on the first split");
+    assert!(written.lines().skip(1).all(|line| line.contains(",majority,1,")), "{written}");
+
+    let output = run(slow(), &[&["evaluate", "sonar", "--method", "slow"][..], &limited].concat());
+    assert_eq!(output.status.code(), Some(2));
+    let message = text(&output.stderr);
+    let begin = "error: time limit reached, and nothing was measured: the first fit, of `slow`, had done ";
+    assert!(message.starts_with(begin) && message.contains(" of 1000 steps after "), "{message}");
+}
+
+#[test]
+fn predictions_of_an_evaluation_have_ids_methods_splits_and_probabilities() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let rows: String = (0..30).map(|i| format!("s{i},{},{},\"k,{}\"\n", i % 7, i % 3, i % 3)).collect();
+    std::fs::write(at("rows.csv"), format!("sample,x,y,kind\n{rows}")).unwrap();
+    let args =
+        ["evaluate", &at("rows.csv"), "--id", "sample", "--label", "kind", "--method", "majority,svm", "--proba"];
+    let output = run(MULTIKERNEL, &[&args[..], &["--folds", "3", "--predictions", &at("p.csv"), "--json"]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&found["label"], &found["stopped"]), (&"kind".into(), &serde_json::Value::Null));
+    let written = std::fs::read_to_string(at("p.csv")).unwrap();
+    let lines: Vec<&str> = written.lines().collect();
+    assert_eq!(lines[0], "sample,method,split,label,predicted,\"p:k,0\",\"p:k,1\",\"p:k,2\"");
+    assert_eq!(lines.len(), 1 + 2 * 30);
+    let right = lines.iter().filter(|line| line.contains(",svm,")).filter(|line| {
+        let cells: Vec<&str> = line.split('"').collect();
+        cells[1] == cells[3]
+    });
+    let confusion = found["results"][1]["confusion"].as_array().unwrap();
+    let diagonal: u64 = (0..3).map(|c| confusion[c][c].as_u64().unwrap()).sum();
+    assert_eq!(right.count() as u64, diagonal);
+    assert!(
+        lines[1..]
+            .iter()
+            .all(|line| line.starts_with('s') && line.rsplit(',').take(3).all(|p| p.parse::<f64>().is_ok()))
+    );
+}

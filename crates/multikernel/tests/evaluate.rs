@@ -4,6 +4,7 @@ use multikernel::data::Scale;
 use multikernel::data::{Dataset, Labels, Samples, bundled};
 use multikernel::evaluate::{Evaluation, Protocol, compare, evaluate};
 use multikernel::method::{Registry, Session};
+use multikernel::report::{evaluation_json, evaluation_text};
 use multikernel::run::{
     About, Canceller, Control, Input, Method, Needs, Observer, Params, Predict, Progress, Silent, Task,
 };
@@ -151,7 +152,7 @@ impl Observer for StopAtSplit {
 }
 
 #[test]
-fn evaluation_stopped_reports_the_splits_that_all_plans_finished() {
+fn evaluation_stopped_between_splits_keeps_them() {
     let pool = Pool::new(1).unwrap();
     let control = Control::default();
     let mut observer = StopAtSplit(control.canceller(), 0);
@@ -161,6 +162,140 @@ fn evaluation_stopped_reports_the_splits_that_all_plans_finished() {
     let found = evaluate(&bundled("sonar").unwrap(), &plans, &Protocol::Folds(5), 0, &mut session).unwrap();
     assert_eq!(found.n_splits, 5);
     assert!(found.results.iter().all(|result| result.folds.len() == 2));
+    assert!(found.stopped.unwrap().starts_with("cancelled in split 3 of 5: the fit of `majority` had just begun"));
+}
+
+/// Cancels in the so-many-th fit of a method, once that did so many steps.
+struct StopInFit {
+    method: &'static str,
+    fit: u64,
+    steps: u64,
+    is_here: bool,
+    canceller: Canceller,
+}
+
+impl Observer for StopInFit {
+    fn phase(&mut self, name: &str) {
+        self.is_here = name == self.method;
+        self.fit = self.fit.saturating_sub(u64::from(self.is_here));
+        if self.is_here && self.fit == 0 && self.steps == 0 {
+            self.canceller.cancel();
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        if self.is_here && self.fit == 0 && progress.done >= self.steps {
+            self.canceller.cancel();
+        }
+    }
+}
+
+fn stopped_in(method: &'static str, fit: u64, steps: u64, plans: &[Plan]) -> Result<Evaluation> {
+    let pool = Pool::new(1).unwrap();
+    let control = Control::default();
+    let mut observer = StopInFit { method, fit, steps, is_here: false, canceller: control.canceller() };
+    let mut session = Session::new(&pool, &mut observer);
+    session.control = control;
+    evaluate(&bundled("sonar").unwrap(), plans, &Protocol::Folds(5), 0, &mut session)
+}
+
+#[test]
+fn evaluation_stopped_in_a_split_keeps_every_fit_that_was_finished() {
+    let plans = [Plan::new("majority").unwrap(), Plan::new("svm").unwrap(), Plan::new("average").unwrap()];
+    let (found, whole) =
+        (stopped_in("svm", 3, 0, &plans).unwrap(), run(&bundled("sonar").unwrap(), &plans, &Protocol::Folds(5), 0));
+    let folds: Vec<usize> = found.results.iter().map(|result| result.folds.len()).collect();
+    assert_eq!(folds, [3, 2, 2]);
+    assert!(found.stopped.as_ref().unwrap().contains("in split 3 of 5: the fit of `svm` had not done its first step"));
+    for (a, b) in found.results.iter().zip(&whole.results) {
+        let metrics = |result: &multikernel::evaluate::PlanResult, n: usize| {
+            result.folds.iter().take(n).map(|fold| fold.metrics.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(metrics(a, 5), metrics(b, a.folds.len()), "the same as in the whole evaluation");
+    }
+    // Each pair has the two splits that both finished, and the sizes of those.
+    let values: Vec<Vec<f64>> = whole
+        .results
+        .iter()
+        .map(|result| result.folds.iter().take(2).map(|fold| fold.metrics.accuracy).collect())
+        .collect();
+    let names: Vec<String> = plans.iter().map(Plan::title).collect();
+    let n_test: usize = whole.results[0].folds.iter().take(2).map(|fold| fold.rows.len()).sum();
+    let n_test = n_test as f64 / 2.0;
+    assert_eq!(found.paired, compare(&names, &values, 208.0 - n_test, n_test, 0.95).unwrap());
+}
+
+#[test]
+fn evaluation_stopped_in_its_first_split_keeps_the_methods_that_were_done() {
+    let plans = [Plan::new("majority").unwrap(), Plan::new("svm").unwrap(), Plan::new("average").unwrap()];
+    let found = stopped_in("average", 1, 0, &plans).unwrap();
+    let folds: Vec<usize> = found.results.iter().map(|result| result.folds.len()).collect();
+    assert_eq!((folds, found.paired.len()), (vec![1, 1, 0], 1));
+    assert!(found.paired[0].interval.is_none());
+    let json: serde_json::Value = serde_json::from_str(&evaluation_json(&found)).unwrap();
+    assert!(json["results"][2]["accuracy"].is_null() && json["results"][2]["folds"].as_array().unwrap().is_empty());
+    assert_eq!((&json["n_splits"], &json["results"][1]["n_splits"]), (&5.into(), &1.into()));
+    assert!(json["stopped"].as_str().unwrap().starts_with("cancelled in split 1 of 5"));
+    let text = evaluation_text(&found);
+    let line = text.lines().find(|line| line.starts_with("average")).unwrap();
+    assert_eq!(line.split_whitespace().collect::<Vec<_>>(), ["average", "-", "0", "-", "-", "-", "-"], "{text}");
+}
+
+#[test]
+fn evaluation_stopped_before_anything_was_measured_says_how_far_it_got() {
+    let message = |steps: u64, name: &'static str| {
+        stopped_in(name, 1, steps, &[Plan::new(name).unwrap()]).unwrap_err().to_string()
+    };
+    let found = message(0, "svm");
+    assert!(found.starts_with("cancelled, and nothing was measured: the first fit, of `svm`, had not done"), "{found}");
+    // A fit that was stopped half-way is no result, though it gives a model.
+    let found = message(2, "bemkl");
+    assert!(found.contains("of `bemkl`, had done 2 of ") && found.contains(", so one split needs up to "), "{found}");
+    assert!(found.ends_with("raise --max-seconds, give fewer rows or kernels, or choose a faster method"), "{found}");
+}
+
+#[test]
+fn predictions_are_those_that_the_confusion_counts() {
+    let glass = bundled("glass6").unwrap();
+    let plans = [Plan::new("majority").unwrap().proba(true), Plan::new("svm").unwrap()];
+    let found = run(&glass, &plans, &Protocol::Repeats { n_repeats: 3, train_fraction: 0.6 }, 0);
+    for result in &found.results {
+        for fold in &result.folds {
+            let mut confusion = vec![vec![0; 6]; 6];
+            let mine =
+                |one: &multikernel::evaluate::OutOfFold<'_>| one.method == result.method && one.split == fold.split;
+            for one in found.predictions().filter(mine) {
+                let code = |name: &str| found.classes.iter().position(|class| class == name).unwrap();
+                confusion[code(one.label)][code(one.predicted)] += 1;
+                assert_eq!(code(one.label), glass.labels.codes()[one.row]);
+                assert_eq!(one.probabilities.is_some(), result.method == "majority");
+            }
+            assert_eq!(confusion, fold.metrics.confusion);
+        }
+    }
+    // Each row of five folds is tested once, and a test set has rows of its own.
+    let folds = run(&glass, &plans[1..], &Protocol::Folds(5), 0);
+    let mut rows: Vec<usize> = folds.predictions().map(|one| one.row).collect();
+    rows.sort_unstable();
+    assert_eq!(rows, (0..214).collect::<Vec<_>>());
+    let test = run(&glass, &plans[1..], &Protocol::Test(Box::new(glass.select(&[200, 3]))), 0);
+    let rows: Vec<(usize, &str)> = test.predictions().map(|one| (one.row, one.label)).collect();
+    assert_eq!(rows, [(0, "7"), (1, "1")]);
+}
+
+#[test]
+fn remarks_are_made_once_with_the_methods_and_splits_they_are_about() {
+    let plans: Vec<Plan> = ["majority", "svm", "average", "single"].map(|name| Plan::new(name).unwrap()).into();
+    let mut found = run(&bundled("glass").unwrap(), &plans, &Protocol::Folds(2), 0);
+    found.results[1].folds[0].warnings = vec!["R-hat 1.1".into(), "R-hat 1.3".into()];
+    found.results[1].folds[1].warnings = vec!["R-hat 1.2".into(), "short".into()];
+    found.results[2].folds[1].warnings = vec!["R-hat 7".into()];
+    assert_eq!(
+        found.remarks(),
+        ["svm (2 of 2 splits), average (1 of 2 splits): R-hat 1.1", "svm (1 of 2 splits): short"]
+    );
+    found.results.iter_mut().for_each(|result| result.folds[0].warnings = vec!["far".into()]);
+    assert_eq!(found.remarks()[0], "4 methods (4 of 8 fits): far");
 }
 
 #[test]

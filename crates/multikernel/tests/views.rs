@@ -383,3 +383,48 @@ fn first_label_of_a_file_without_a_header_takes_no_feature_out() {
     let named = read_with_labels(&rows, &write("named.csv", "b\nx\ny\nx\n"), &ReadOptions::default()).unwrap();
     assert_eq!(named.samples.names(), ["a", "c"]);
 }
+
+#[test]
+fn ablation_of_two_views_makes_each_run_once() {
+    let mice = bundled("nutrimouse").unwrap();
+    let plan = Plan::new("average").unwrap();
+    let plans = ablations(&plan, &mice.samples).unwrap();
+    let titles: Vec<String> = plans.iter().map(Plan::title).collect();
+    let expected = [
+        "average",
+        "average, only gene (without lipid)",
+        "average, only lipid (without gene)",
+        "average, concatenated",
+    ];
+    assert_eq!(titles, expected);
+    let found = run(&mice, &plans, &Protocol::Folds(3), 0);
+    let both = [Part::Only("gene".into()), Part::Without("lipid".into())].map(|part| plan.clone().part(part));
+    let each = run(&mice, &both, &Protocol::Folds(3), 0);
+    for result in &each.results {
+        for (a, b) in result.folds.iter().zip(&found.results[1].folds) {
+            assert_eq!((&a.metrics, &a.weights, &a.predicted), (&b.metrics, &b.weights, &b.predicted));
+        }
+    }
+    assert_eq!(found.paired.len(), 3);
+    // A kernel on both views goes with either of them, so the two runs are still the same one.
+    let across = plan.clone().kernels("linear on gene, linear on lipid, gaussian(1)").unwrap();
+    assert_eq!(ablations(&across, &mice.samples).unwrap().len(), 4);
+}
+
+#[test]
+fn ablation_of_a_view_and_a_gram_matrix_makes_two_runs_where_kernels_differ() {
+    let mice = bundled("nutrimouse").unwrap();
+    let table = mice.samples.features().to_dense().unwrap().into_owned();
+    let gram = Matrix::from_fn(40, 40, |i, j| table.row(i).iter().zip(table.row(j)).map(|(a, b)| a * b).sum());
+    let one = Samples::new(table, mice.samples.names().to_vec()).unwrap();
+    let one = one.with_views(vec![View { name: "gene".into(), columns: 0..120 }]).unwrap();
+    let samples = one.with_grams(vec![Gram::square("g", gram).unwrap()]).unwrap();
+    let titles = |bank: &str| -> Vec<String> {
+        let plan = Plan::new("average").unwrap().kernels(bank).unwrap();
+        ablations(&plan, &samples).unwrap().iter().map(Plan::title).collect()
+    };
+    let expected = ["average", "average, only gene (without g)", "average, only g (without gene)"];
+    assert_eq!(titles("linear on gene, precomputed(g)"), expected);
+    // A kernel on all columns, whatever their view, is left without g, and is not on the view alone.
+    assert_eq!(titles("linear, linear on gene, precomputed(g)").len(), 5);
+}

@@ -8,8 +8,11 @@ mod clusters;
 mod kernels;
 mod metrics;
 mod paired;
+mod predictions;
 mod protocol;
+mod rare;
 mod student;
+mod watch;
 
 pub use ablate::ablations;
 pub use agreement::{adjusted_rand, nmi, purity, rand_index};
@@ -18,5 +21,6 @@ pub use clusters::{ClusterIndices, davies_bouldin, dunn, silhouette};
 pub use kernels::KernelSummary;
 pub use metrics::{Metrics, auprc, auroc, brier, calibration_error, log_loss};
 pub use paired::{Paired, compare, compare_with_first};
+pub use predictions::{OutOfFold, TestRows};
 pub use protocol::{Evaluation, Fold, LEVEL, PlanResult, Protocol, Spread, evaluate};
 pub(crate) use protocol::{check_test, one_split};

@@ -80,48 +80,109 @@ fn compare_pairs(
     level: f64,
 ) -> Result<Vec<Paired>> {
     check(names, values, n_train, n_test, level)?;
-    let mut pairs = Vec::new();
-    let mut errors = Vec::new();
-    for (a, b) in chosen {
-        let (difference, deviation) = moments(&values[a], &values[b]);
-        if !(difference.is_finite() && deviation.is_finite()) {
-            return Err(Error::input(format!(
-                "values of {} and {}: too large to subtract; give them in another unit",
-                names[a], names[b]
-            )));
-        }
-        let error = deviation * (1.0 / values[a].len() as f64 + n_test / n_train).sqrt();
-        let (a, b) = (names[a].clone(), names[b].clone());
-        pairs.push(Paired { a, b, difference, interval: None, p_value: None, distinguishable: false });
-        errors.push(error);
-    }
-    match values.first() {
-        Some(splits) if splits.len() >= 2 => decide(&mut pairs, &errors, (splits.len() - 1) as f64, 1.0 - level),
-        _ => {}
-    }
-    Ok(pairs)
+    let pair = |(a, b): (usize, usize)| Pair {
+        names: [&names[a], &names[b]],
+        values: [values[a].clone(), values[b].clone()],
+        sizes: (n_train, n_test),
+    };
+    decided(chosen.map(pair).collect(), level)
 }
 
-/// Holm's step-down rule on pairs with the given standard errors.
-fn decide(pairs: &mut [Paired], errors: &[f64], df: f64, alpha: f64) {
-    let statistic: Vec<f64> = pairs.iter().zip(errors).map(|(pair, &error)| ratio(pair.difference, error)).collect();
-    // All pairs share df, so the largest statistic has the smallest p-value; p-values themselves may tie at 0.
-    let mut order: Vec<usize> = (0..pairs.len()).collect();
-    order.sort_by(|&i, &j| statistic[j].total_cmp(&statistic[i]));
+/// The chosen pairs of methods, each over the splits that both of them have; pairs without any are left out.
+///
+/// `values[i][j]` is the metric of method `i` on split `j`, none where it was not measured; `sizes[j]` the rows to train and
+/// to test of split `j`. Where all have all splits this is [`compare`] with the mean sizes, to the last bit; else each pair
+/// has its own degrees of freedom, and those of one split take no part in Holm's rule.
+pub(super) fn compare_common(
+    chosen: impl Iterator<Item = (usize, usize)>,
+    names: &[String],
+    values: &[Vec<Option<f64>>],
+    sizes: &[(usize, usize)],
+    level: f64,
+) -> Result<Vec<Paired>> {
+    let mut pairs = vec![];
+    for (a, b) in chosen {
+        let mut pair = Pair { names: [&names[a], &names[b]], values: [vec![], vec![]], sizes: (0.0, 0.0) };
+        for ((a, b), size) in values[a].iter().zip(&values[b]).zip(sizes) {
+            let (Some(a), Some(b)) = (a, b) else { continue };
+            pair.values[0].push(*a);
+            pair.values[1].push(*b);
+            pair.sizes = (pair.sizes.0 + size.0 as f64, pair.sizes.1 + size.1 as f64);
+        }
+        let n = pair.values[0].len() as f64;
+        if n > 0.0 {
+            pair.sizes = (pair.sizes.0 / n, pair.sizes.1 / n);
+            let named: Vec<String> = pair.names.iter().map(|name| name.to_string()).collect();
+            check(&named, &pair.values, pair.sizes.0, pair.sizes.1, level)?;
+            pairs.push(pair);
+        }
+    }
+    decided(pairs, level)
+}
+
+/// Two methods on the splits they are compared on, and the mean sizes of the training and test parts of those.
+struct Pair<'a> {
+    names: [&'a String; 2],
+    values: [Vec<f64>; 2],
+    sizes: (f64, f64),
+}
+
+fn decided(pairs: Vec<Pair<'_>>, level: f64) -> Result<Vec<Paired>> {
+    let (mut found, mut judged) = (vec![], vec![]);
+    for (at, Pair { names: [a, b], values: [of_a, of_b], sizes: (n_train, n_test) }) in pairs.iter().enumerate() {
+        let (difference, deviation) = moments(of_a, of_b);
+        if !(difference.is_finite() && deviation.is_finite()) {
+            return Err(Error::input(format!(
+                "values of {a} and {b}: too large to subtract; give them in another unit"
+            )));
+        }
+        let n = of_a.len() as f64;
+        if n >= 2.0 {
+            judged.push(Judged { at, difference, error: deviation * (1.0 / n + n_test / n_train).sqrt(), df: n - 1.0 });
+        }
+        let (a, b) = (a.to_string(), b.to_string());
+        found.push(Paired { a, b, difference, interval: None, p_value: None, distinguishable: false });
+    }
+    decide(&mut found, &judged, 1.0 - level);
+    Ok(found)
+}
+
+/// A pair that Holm's rule judges: which, its mean difference, the standard error of that and its degrees of freedom.
+struct Judged {
+    at: usize,
+    difference: f64,
+    error: f64,
+    df: f64,
+}
+
+/// Holm's step-down rule.
+fn decide(pairs: &mut [Paired], judged: &[Judged], alpha: f64) {
+    let statistic: Vec<f64> = judged.iter().map(|one| ratio(one.difference, one.error)).collect();
+    let tail: Vec<f64> = judged.iter().zip(&statistic).map(|(one, t)| student::cdf(-t, one.df)).collect();
+    let mut order: Vec<usize> = (0..judged.len()).collect();
+    if judged.windows(2).all(|two| two[0].df == two[1].df) {
+        // With one df the largest statistic has the smallest p-value; p-values themselves may tie at 0.
+        order.sort_by(|&i, &j| statistic[j].total_cmp(&statistic[i]));
+    } else {
+        order.sort_by(|&i, &j| tail[i].total_cmp(&tail[j]).then(statistic[j].total_cmp(&statistic[i])));
+    }
 
     let mut failed: Option<f64> = None;
     let mut adjusted = 0.0f64;
     for (rank, &i) in order.iter().enumerate() {
-        let n_left = (pairs.len() - rank) as f64;
-        adjusted = adjusted.max((n_left * 2.0 * student::cdf(-statistic[i], df)).min(1.0));
-        let critical = failed.unwrap_or_else(|| -student::quantile(0.5 * alpha / n_left, df));
-        let pair = &mut pairs[i];
+        let Judged { at, error, df, .. } = judged[i];
+        let n_left = (judged.len() - rank) as f64;
+        adjusted = adjusted.max((n_left * 2.0 * tail[i]).min(1.0));
+        // The tail of the step that failed is the step of all later ones, each at its own df.
+        let step = failed.unwrap_or(0.5 * alpha / n_left);
+        let critical = -student::quantile(step, df);
+        let pair = &mut pairs[at];
         let size = pair.difference.abs();
-        let mut half = critical * errors[i];
+        let mut half = critical * error;
         // Comparing `size` with `half` is comparing the interval's end with 0, to the last bit.
         pair.distinguishable = failed.is_none() && size > half;
         if !pair.distinguishable {
-            failed = Some(critical);
+            failed = Some(step);
             // After a failure only the rounding of statistic and product could still put 0 outside.
             half = half.max(size);
         }
@@ -353,7 +414,10 @@ mod tests {
                     distinguishable: false,
                 })
                 .collect();
-            decide(&mut pairs, &errors, df, alpha);
+            let judged =
+                |(at, (pair, &error)): (usize, (&Paired, &f64))| Judged { at, difference: pair.difference, error, df };
+            let judged: Vec<Judged> = pairs.iter().zip(&errors).enumerate().map(judged).collect();
+            decide(&mut pairs, &judged, alpha);
             for pair in &pairs {
                 assert_eq!(pair.distinguishable, pairs[0].distinguishable);
                 assert_eq!(pair.distinguishable, excludes_zero(pair));
@@ -483,5 +547,61 @@ mod tests {
         });
         let rate = alarms.count() as f64 / f64::from(n_runs);
         assert!(rate < 0.05 + 4.0 * (0.05 * 0.95 / f64::from(n_runs)).sqrt(), "{rate}");
+    }
+
+    /// Methods on five splits, the second without the last two, the third on the first alone, the fourth on none.
+    fn ragged() -> (Vec<Vec<Option<f64>>>, [(usize, usize); 5]) {
+        let full = [[0.91, 0.93, 0.92, 0.94, 0.90], [0.85, 0.86, 0.88, 0.86, 0.87], [0.5; 5], [0.4; 5]];
+        let kept = [5, 3, 1, 0];
+        let values = full.iter().zip(kept).map(|(row, n)| (0..5).map(|j| (j < n).then_some(row[j])).collect());
+        (values.collect(), [(80, 20), (82, 18), (80, 20), (79, 21), (80, 20)])
+    }
+
+    #[test]
+    fn pairs_are_compared_on_the_splits_both_have() {
+        let (values, sizes) = ragged();
+        let chosen = [(0, 1), (0, 2), (1, 2), (0, 3)];
+        let found = compare_common(chosen.into_iter(), &names(4), &values, &sizes, 0.95).unwrap();
+        let titles: Vec<(&str, &str)> = found.iter().map(|pair| (pair.a.as_str(), pair.b.as_str())).collect();
+        assert_eq!(titles, [("m0", "m1"), ("m0", "m2"), ("m1", "m2")], "no split in common, no pair");
+        // One pair of three splits is judged: alone, by the sizes of those three.
+        let plain = |row: &[Option<f64>]| row.iter().take(3).map(|value| value.unwrap()).collect::<Vec<_>>();
+        let alone = compare(&names(2), &[plain(&values[0]), plain(&values[1])], 242.0 / 3.0, 58.0 / 3.0, 0.95).unwrap();
+        assert_eq!(found[0], alone[0]);
+        assert_eq!((found[1].difference, found[1].interval, found[1].p_value), (0.91 - 0.5, None, None));
+    }
+
+    #[test]
+    fn pairs_of_different_numbers_of_splits_follow_holm_by_their_p_values() {
+        let row = |base: f64, n: usize| {
+            (0..6).map(|j| (j < n).then_some(base + [0.0, 0.02, 0.01, 0.03, 0.0, 0.02][j])).collect()
+        };
+        let values: Vec<Vec<Option<f64>>> = vec![
+            row(0.9, 6),
+            (0..6).map(|j| Some([0.8, 0.85, 0.84, 0.82, 0.83, 0.84][j])).collect(),
+            vec![Some(0.7), Some(0.75), None, None, None, None],
+        ];
+        let sizes = vec![(90, 10); 6];
+        let found = compare_common([(0, 1), (0, 2)].into_iter(), &names(3), &values, &sizes, 0.95).unwrap();
+        // Two splits have one degree of freedom: a larger statistic may well be the larger p-value.
+        let raw = |b: usize, n: usize| {
+            let of = |m: usize| values[m].iter().take(n).map(|value| value.unwrap()).collect::<Vec<_>>();
+            compare(&names(2), &[of(0), of(b)], 90.0, 10.0, 0.95).unwrap()[0].p_value.unwrap()
+        };
+        let (six, two) = (raw(1, 6), raw(2, 2));
+        assert!(six < two, "{six} {two}");
+        assert!((found[0].p_value.unwrap() - 2.0 * six).abs() < 1e-12);
+        assert!((found[1].p_value.unwrap() - two.max(2.0 * six)).abs() < 1e-12);
+        assert!(found.iter().all(|pair| excludes_zero(pair) == pair.distinguishable));
+    }
+
+    #[test]
+    fn pairs_that_have_all_splits_are_those_of_compare_to_the_last_bit() {
+        let values = vec![vec![0.91, 0.93, 0.92], vec![0.85, 0.94, 0.87], vec![0.90, 0.92, 0.93]];
+        let common: Vec<Vec<Option<f64>>> = values.iter().map(|row| row.iter().copied().map(Some).collect()).collect();
+        let sizes = [(133, 67), (133, 67), (134, 66)];
+        let chosen = [(0, 1), (0, 2), (1, 2)].into_iter();
+        let found = compare_common(chosen, &names(3), &common, &sizes, 0.95).unwrap();
+        assert_eq!(found, compare(&names(3), &values, 400.0 / 3.0, 200.0 / 3.0, 0.95).unwrap());
     }
 }

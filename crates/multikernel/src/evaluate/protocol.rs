@@ -1,13 +1,18 @@
 //! Cross-validation: the same splits for every plan, everything learned on training rows only.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::metrics::Metrics;
-use super::paired::{Paired, compare, compare_with_first};
+use super::paired::{Paired, compare_common};
+use super::predictions::TestRows;
+use super::rare::rare_classes;
+use super::watch::{Watch, in_words};
 use crate::data::{Dataset, Split, folds_by_group, repeats_by_group};
 use crate::error::{Error, Result};
+use crate::linalg::Matrix;
 use crate::method::{Model, Plan, Prepared, Session};
-use crate::run::{KernelsOfView, Progress};
+use crate::run::{Control, KernelsOfView, Observer, Progress};
 
 /// Level of the paired intervals.
 pub const LEVEL: f64 = 0.95;
@@ -45,9 +50,15 @@ pub struct Fold {
     pub shares: Option<Vec<f64>>,
     /// What the model warns of.
     pub warnings: Vec<String>,
+    /// The rows it was tested on, by their place in [`Evaluation::test_rows`]; plans on one split share them.
+    pub rows: Arc<[usize]>,
+    /// The class each of them was predicted to have, as a code; see [`Evaluation::predictions`].
+    pub predicted: Vec<usize>,
+    /// Their probabilities, rows x classes, where the plan asked for them.
+    pub probabilities: Option<Matrix>,
 }
 
-/// One plan on all splits.
+/// One plan on the splits it finished.
 #[derive(Clone, Debug)]
 pub struct PlanResult {
     /// The method, with the views that take part if not all do.
@@ -60,7 +71,7 @@ pub struct PlanResult {
     pub kernel_names: Vec<String>,
     /// The kernels on each single view; none for data without views.
     pub views: Vec<KernelsOfView>,
-    /// One entry per split.
+    /// One entry per split that was finished: all of them, unless the evaluation was stopped.
     pub folds: Vec<Fold>,
 }
 
@@ -85,6 +96,18 @@ impl Spread {
 }
 
 impl PlanResult {
+    /// Of a plan that has not begun.
+    fn of(plan: &Plan) -> PlanResult {
+        PlanResult {
+            method: plan.title(),
+            settings: plan.settings(),
+            n_kernels: 0,
+            kernel_names: vec![],
+            views: vec![],
+            folds: vec![],
+        }
+    }
+
     /// Mean and spread over splits of one figure; splits that lack it are left out.
     pub fn spread(&self, figure: impl Fn(&Fold) -> Option<f64>) -> Option<Spread> {
         Spread::of(&self.folds.iter().filter_map(figure).collect::<Vec<_>>())
@@ -100,23 +123,32 @@ pub struct Evaluation {
     pub shape: (usize, usize, usize),
     /// Class names.
     pub classes: Vec<String>,
+    /// The name of the label column, where the file has one.
+    pub label: Option<String>,
     /// The protocol in words.
     pub protocol: String,
     /// The seed of the splits; each plan has its own, in its settings.
     pub seed: u64,
-    /// Splits asked for; fewer are reported when it was stopped.
+    /// Splits asked for; results have fewer when it was stopped.
     pub n_splits: usize,
+    /// Why and where it was stopped; none if all was done.
+    pub stopped: Option<String>,
+    /// What is odd about the splits, such as classes with too few rows for them.
+    pub warnings: Vec<String>,
+    /// The rows that were tested on.
+    pub test_rows: TestRows,
     /// One entry per plan.
     pub results: Vec<PlanResult>,
-    /// Differences in accuracy of all pairs of plans, or of the first with each of the others if those have other views.
+    /// Differences in accuracy of all pairs of plans, or of the first with each of the others if those have other views;
+    /// each over the splits that both finished, pairs without any left out.
     pub paired: Vec<Paired>,
     /// The same differences in AUROC; none where a split has no AUROC.
     pub paired_auroc: Vec<Paired>,
 }
 
 /// Evaluates plans on the same splits. All learning, scaling and medians included, sees training rows only. A stop
-/// request ends it after the last split that all plans finished. A session with a checkpoint is refused: a checkpoint
-/// belongs to one run, and this makes many.
+/// request keeps every plan on every split that was finished; if that is none at all, it is an error that says how far the
+/// first fit got. A session with a checkpoint is refused: a checkpoint belongs to one run, and this makes many.
 ///
 /// ```
 /// use multikernel::{Plan, Pool, data::bundled, evaluate::{Protocol, evaluate}, method::Session, run::Silent};
@@ -126,6 +158,7 @@ pub struct Evaluation {
 /// let found = evaluate(&data, &plans, &Protocol::Folds(3), 0, &mut Session::new(&pool, &mut Silent))?;
 /// assert_eq!(found.results[1].folds.len(), 3);
 /// assert!(found.paired[0].difference < 0.0, "majority is below svm");
+/// assert_eq!(found.predictions().count(), 2 * 208, "each row once by each method");
 /// # Ok::<(), multikernel::Error>(())
 /// ```
 pub fn evaluate(
@@ -140,68 +173,131 @@ pub fn evaluate(
     }
     plans.iter().try_for_each(|plan| plan.check(&data.samples))?;
     let (splits, words) = splits(data, protocol, seed)?;
-    let mut results: Vec<PlanResult> = plans
-        .iter()
-        .map(|plan| PlanResult {
-            method: plan.title(),
-            settings: plan.settings(),
-            n_kernels: 0,
-            kernel_names: vec![],
-            views: vec![],
-            folds: vec![],
-        })
-        .collect();
-    let mut sizes = (0.0, 0.0);
-    let total = splits.len();
-    for (split, (train, test)) in splits.into_iter().enumerate() {
-        session.observer.phase("splits");
-        session.observer.progress(&Progress::of(split, total));
-        let (train, test) = match protocol {
-            Protocol::Test(test) => (data.clone(), test.as_ref().clone()),
-            _ => (data.select(&train), data.select(&test)),
-        };
-        match one_split(split, &train, &test, plans, session) {
-            Ok(found) => {
-                sizes = (sizes.0 + train.samples.n_samples() as f64, sizes.1 + test.samples.n_samples() as f64);
-                for (result, (model, fold)) in results.iter_mut().zip(found) {
-                    if result.folds.is_empty() {
-                        result.n_kernels = model.kernels().len();
-                        (result.kernel_names, result.views) = (model.kernel_names(), model.views().to_vec());
-                    }
-                    result.folds.push(fold);
-                }
-            }
-            Err(Error::Stopped(_)) if split > 0 => break,
-            Err(error) => return Err(error),
-        }
-    }
+    let warnings: Vec<String> = rare_classes(&data.labels, &splits, protocol).into_iter().collect();
+    warnings.iter().for_each(|warning| session.observer.note(&format!("warning: {warning}")));
+    let mut found = Found { results: plans.iter().map(PlanResult::of).collect(), sizes: vec![] };
+    let stopped = all_splits(data, plans, protocol, &splits, session, &mut found)?;
     session.observer.phase("");
-    let done = results.first().map_or(0, |result| result.folds.len()).max(1) as f64;
-    let names: Vec<String> = results.iter().map(|result| result.method.clone()).collect();
-    let of = |figure: fn(&Fold) -> Option<f64>| -> Option<Vec<Vec<f64>>> {
-        results.iter().map(|result| result.folds.iter().map(figure).collect()).collect()
-    };
-    let compare = if plans.iter().any(Plan::is_part) { compare_with_first } else { compare };
-    let paired = |values: Option<Vec<Vec<f64>>>| match values {
-        Some(values) => compare(&names, &values, sizes.0 / done, sizes.1 / done, LEVEL),
-        None => Ok(vec![]),
-    };
-    let (paired, paired_auroc) =
-        (paired(of(|fold| Some(fold.metrics.accuracy)))?, paired(of(|fold| fold.metrics.auroc))?);
+    let (paired, paired_auroc) = found.compared(plans)?;
     Ok(Evaluation {
         dataset: data.name.clone(),
         shape: (data.samples.n_samples(), data.samples.n_features(), data.labels.n_classes()),
         classes: data.labels.classes().to_vec(),
+        label: data.label_name.clone(),
         protocol: words,
         seed,
-        n_splits: total,
-        results,
+        n_splits: splits.len(),
+        stopped,
+        warnings,
+        test_rows: TestRows::of(if let Protocol::Test(test) = protocol { test } else { data }),
+        results: found.results,
         paired,
         paired_auroc,
     })
 }
 
-type Parts = (Vec<usize>, Vec<usize>);
+/// What is known so far: of each plan the splits it finished, and of each split its rows to train and to test.
+struct Found {
+    results: Vec<PlanResult>,
+    sizes: Vec<(usize, usize)>,
+}
+
+impl Found {
+    fn keep(&mut self, plan: usize, model: &Model, fold: Fold) {
+        let result = &mut self.results[plan];
+        if result.folds.is_empty() {
+            result.n_kernels = model.kernels().len();
+            (result.kernel_names, result.views) = (model.kernel_names(), model.views().to_vec());
+        }
+        result.folds.push(fold);
+    }
+
+    /// Paired differences in accuracy and in AUROC.
+    fn compared(&self, plans: &[Plan]) -> Result<(Vec<Paired>, Vec<Paired>)> {
+        let names: Vec<String> = self.results.iter().map(|result| result.method.clone()).collect();
+        let values = |figure: fn(&Fold) -> Option<f64>| -> Vec<Vec<Option<f64>>> {
+            let on = |result: &PlanResult, split| result.folds.iter().find(|fold| fold.split == split).and_then(figure);
+            let row = |result| (0..self.sizes.len()).map(|split| on(result, split)).collect();
+            self.results.iter().map(row).collect()
+        };
+        let with_first = plans.iter().any(Plan::is_part);
+        let pairs = || {
+            let n = names.len();
+            (0..n).flat_map(move |a| (a + 1..n).map(move |b| (a, b))).filter(move |&(a, _)| a == 0 || !with_first)
+        };
+        let compared = |figure| compare_common(pairs(), &names, &values(figure), &self.sizes, LEVEL);
+        let has_auroc = self.results.iter().flat_map(|result| &result.folds).all(|fold| fold.metrics.auroc.is_some());
+        let in_auroc = if has_auroc { compared(|fold| fold.metrics.auroc)? } else { vec![] };
+        Ok((compared(|fold| Some(fold.metrics.accuracy))?, in_auroc))
+    }
+}
+
+/// All plans on one split after another; gives why and where it was stopped, if it was.
+fn all_splits(
+    data: &Dataset,
+    plans: &[Plan],
+    protocol: &Protocol,
+    splits: &[Parts],
+    session: &mut Session<'_>,
+    found: &mut Found,
+) -> Result<Option<String>> {
+    let start = Instant::now();
+    let control = session.control.clone();
+    let mut watch = Watch::new(&mut *session.observer);
+    for (split, (train, test)) in splits.iter().enumerate() {
+        watch.phase("splits");
+        watch.progress(&Progress::of(split, splits.len()));
+        let (train, test, rows) = match protocol {
+            Protocol::Test(test) => (data.clone(), test.as_ref().clone(), (0..test.samples.n_samples()).collect()),
+            _ => (data.select(train), data.select(test), Arc::from(test.as_slice())),
+        };
+        found.sizes.push((train.samples.n_samples(), test.samples.n_samples()));
+        let (mut done, mut began) = (0, Instant::now());
+        let mut keep = |model: Model, fold: Fold| {
+            found.keep(done, &model, Fold { rows: Arc::clone(&rows), ..fold });
+            (done, began) = (done + 1, Instant::now());
+        };
+        let (pool, memory, control) = (session.pool, session.memory, control.clone());
+        let mut inner = Session { pool, control: control.clone(), observer: &mut watch, checkpoint: None, memory };
+        match plan_by_plan(split, &train, &test, plans, &mut inner, &mut keep) {
+            Err(Error::Stopped(_)) => {
+                let why = control.stop().map_or("stopped".into(), |stop| stop.to_string());
+                let at = plans.get(done).map_or(String::new(), Plan::title);
+                let far = watch.far(plans.get(done).map_or("", Plan::name), began.elapsed());
+                if found.results.iter().all(|result| result.folds.is_empty()) {
+                    return Err(Error::Stopped(format!(
+                        "{why}, and nothing was measured: the first fit, of `{at}`, {far}; {ADVICE}"
+                    )));
+                }
+                return Ok(Some(format!("{why} in split {} of {}: the fit of `{at}` {far}", split + 1, splits.len())));
+            }
+            done => done?,
+        }
+        if split == 0 {
+            tell_pace(start.elapsed().as_secs_f64(), splits.len(), &control, &mut watch);
+        }
+    }
+    Ok(None)
+}
+
+/// What helps where not even one fit ends in time.
+const ADVICE: &str = "raise --max-seconds, give fewer rows or kernels, or choose a faster method";
+
+/// After the first split: how long all of them will take, where that is long, and whether a time limit leaves room for it.
+fn tell_pace(seconds: f64, n_splits: usize, control: &Control, observer: &mut dyn Observer) {
+    let all = seconds * n_splits as f64;
+    let pace = format!("{n_splits} splits will take about {} at the pace of the first", in_words(all));
+    match control.seconds_left() {
+        Some(left) if n_splits > 1 && left < all - seconds => {
+            let n = 1 + (left / seconds) as usize;
+            observer.note(&format!("{pace}; the time limit ends it after about {n}, with what was measured so far"));
+        }
+        _ if n_splits > 1 && all > 60.0 => observer.talk(&pace),
+        _ => {}
+    }
+}
+
+pub(super) type Parts = (Vec<usize>, Vec<usize>);
 
 fn splits(data: &Dataset, protocol: &Protocol, seed: u64) -> Result<(Vec<Parts>, String)> {
     let parts = |splits: Vec<Split>| splits.into_iter().map(|split| (split.train, split.test)).collect();
@@ -243,7 +339,7 @@ fn by_groups(data: &Dataset) -> String {
     format!(", {n} groups{name} kept together")
 }
 
-/// All plans on one split.
+/// All plans on one split, all or nothing.
 pub(crate) fn one_split(
     split: usize,
     train: &Dataset,
@@ -251,8 +347,22 @@ pub(crate) fn one_split(
     plans: &[Plan],
     session: &mut Session<'_>,
 ) -> Result<Vec<(Model, Fold)>> {
-    let stopped = |stop: &str| Error::Stopped(format!("{stop} before the first split was done; nothing was measured"));
     let mut found = vec![];
+    plan_by_plan(split, train, test, plans, session, &mut |model, fold| found.push((model, fold)))?;
+    Ok(found)
+}
+
+/// One plan after another on one split; each is handed over as soon as it is done. A fit that was stopped half-way is an
+/// [`Error::Stopped`] like one that was stopped before it learned anything.
+fn plan_by_plan(
+    split: usize,
+    train: &Dataset,
+    test: &Dataset,
+    plans: &[Plan],
+    session: &mut Session<'_>,
+    keep: &mut dyn FnMut(Model, Fold),
+) -> Result<()> {
+    let stopped = |stop: &str| Error::Stopped(format!("{stop} before the first split was done; nothing was measured"));
     let mut prepared: Option<Prepared<'_>> = None;
     for plan in plans {
         if let Some(stop) = session.control.stop() {
@@ -277,10 +387,11 @@ pub(crate) fn one_split(
         if plan.wants_proba() {
             let probabilities = model.probabilities(&test.samples, session.pool)?;
             fold.metrics = fold.metrics.with_probabilities(test.labels.codes(), &probabilities)?;
+            fold.probabilities = Some(probabilities);
         }
-        found.push((model, fold));
+        keep(model, fold);
     }
-    Ok(found)
+    Ok(())
 }
 
 fn test_fold(split: usize, model: &Model, train_seconds: f64, test: &Dataset, session: &Session<'_>) -> Result<Fold> {
@@ -288,7 +399,52 @@ fn test_fold(split: usize, model: &Model, train_seconds: f64, test: &Dataset, se
     let prediction = model.predict_in(&test.samples, session.pool)?;
     let predict_seconds = start.elapsed().as_secs_f64();
     let (truth, n_classes) = (test.labels.codes(), test.labels.n_classes());
-    let metrics = Metrics::new(truth, &prediction.labels, Some(&prediction.scores), n_classes)?;
-    let (weights, shares) = (model.weights().map(<[f64]>::to_vec), model.shares().map(<[f64]>::to_vec));
-    Ok(Fold { split, metrics, train_seconds, predict_seconds, weights, shares, warnings: model.warnings() })
+    Ok(Fold {
+        split,
+        metrics: Metrics::new(truth, &prediction.labels, Some(&prediction.scores), n_classes)?,
+        train_seconds,
+        predict_seconds,
+        weights: model.weights().map(<[f64]>::to_vec),
+        shares: model.shares().map(<[f64]>::to_vec),
+        warnings: model.warnings(),
+        rows: (0..test.samples.n_samples()).collect(),
+        predicted: prediction.labels,
+        probabilities: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Heard {
+        notes: Vec<String>,
+        talk: Vec<String>,
+    }
+
+    impl Observer for Heard {
+        fn note(&mut self, text: &str) {
+            self.notes.push(text.into());
+        }
+
+        fn talk(&mut self, text: &str) {
+            self.talk.push(text.into());
+        }
+    }
+
+    #[test]
+    fn pace_of_the_first_split_tells_whether_the_time_limit_can_be_kept() {
+        let mut heard = Heard::default();
+        let hour = Control::default().with_max_seconds(3600.0).unwrap();
+        tell_pace(1000.5, 5, &hour, &mut heard);
+        let expected = "5 splits will take about 83 min at the pace of the first; the time limit ends it after about 4, \
+                        with what was measured so far";
+        assert_eq!(heard.notes, [expected]);
+        // Long without a limit is told at a terminal; what is short, or one split, is not told at all.
+        tell_pace(1000.0, 5, &Control::default(), &mut heard);
+        tell_pace(1.0, 5, &hour, &mut heard);
+        tell_pace(9000.0, 1, &hour, &mut heard);
+        assert_eq!((heard.notes.len(), heard.talk.len()), (1, 1));
+    }
 }

@@ -296,6 +296,11 @@ impl Model {
         self.predictor.warnings()
     }
 
+    /// The name of the label column of the training data, where the file has one.
+    pub fn label(&self) -> Option<&str> {
+        self.header.label.as_deref()
+    }
+
     /// The column of sample ids by which the views of the training data were joined; none for data that were one file.
     pub fn id_name(&self) -> Option<&str> {
         self.kept.id_name.as_deref()

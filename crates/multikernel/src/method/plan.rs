@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::calibrate::Calibration;
 use super::inner::{self, Deal, HeldOut, Want};
 use super::model::{Header, Learned, Model};
-use super::prepare::{Missing, Part, Preparation, Prepared};
+use super::prepare::{Missing, Part, Preparation, Prepared, kernels_of};
 use super::registry::Registry;
 use super::share::shares;
 use crate::data::{Dataset, Recipe, Samples, Scale};
@@ -240,6 +240,11 @@ impl Plan {
     /// Whether probabilities are asked for.
     pub(crate) fn wants_proba(&self) -> bool {
         self.proba
+    }
+
+    /// Whether the plan has the same kernels on these rows as another that differs in its views.
+    pub(crate) fn has_kernels_of(&self, other: &Plan, samples: &Samples) -> Result<bool> {
+        Ok(kernels_of(self, samples)? == kernels_of(other, samples)?)
     }
 
     /// Whether views are left out.

@@ -59,6 +59,13 @@ pub enum Part {
     Without(String),
     /// Only kernels that look at this view and no other.
     Only(String),
+    /// The same where it leaves out one other view and nothing else: of two views, what is left without the other.
+    OnlyWithout {
+        /// The view that takes part.
+        only: String,
+        /// The view that does not.
+        without: String,
+    },
     /// All columns side by side as one: the bank of data without views.
     Concatenated,
 }
@@ -69,6 +76,7 @@ impl Part {
             Part::All => None,
             Part::Without(view) => Some(format!("without {view}")),
             Part::Only(view) => Some(format!("only {view}")),
+            Part::OnlyWithout { only, without } => Some(format!("only {only} (without {without})")),
             Part::Concatenated => Some("concatenated".into()),
         }
     }
@@ -300,12 +308,26 @@ fn looks_at(kernel: &Kernel, name: &str, views: &[View]) -> bool {
     kernel.gram().is_none() && kernel.columns().ranges().is_none_or(|ranges| ranges.iter().any(touches))
 }
 
+/// The kernels that a plan has on these rows, none of them computed.
+pub(super) fn kernels_of(plan: &Plan, samples: &Samples) -> Result<Vec<Kernel>> {
+    let Preparation { recipe, missing, part: views, bank, .. } = plan.preparation(samples)?;
+    let Some(bank) = bank else { return Ok(vec![]) };
+    let preprocessor = Preprocessor::fit(&recipe, samples.features(), samples.names(), samples.views())?;
+    let rows = preprocessor.apply(samples.features())?;
+    let presence = presence(samples, missing)?;
+    let layout = Layout { names: preprocessor.names(), views: preprocessor.views() };
+    let resolved = bank.resolve_named(&layout, &present(&rows, &preprocessor, presence.as_ref()))?;
+    part(resolved.kernels, &views, preprocessor.views())
+}
+
 /// The kernels of the views that take part.
 fn part(kernels: Vec<Kernel>, part: &Part, views: &[View]) -> Result<Vec<Kernel>> {
     let (left, name): (Vec<Kernel>, _) = match part {
         Part::All | Part::Concatenated => return Ok(kernels),
         Part::Without(name) => (kernels.into_iter().filter(|kernel| !looks_at(kernel, name, views)).collect(), name),
-        Part::Only(name) => (kernels.into_iter().filter(|kernel| view_of(kernel, views) == Some(name)).collect(), name),
+        Part::Only(name) | Part::OnlyWithout { only: name, .. } => {
+            (kernels.into_iter().filter(|kernel| view_of(kernel, views) == Some(name)).collect(), name)
+        }
     };
     if left.is_empty() {
         let word = part.word().unwrap_or_default();

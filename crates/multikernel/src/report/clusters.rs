@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Table, count};
+use super::{Table, count, paragraph};
 use crate::data::Labels;
 use crate::evaluate::ClusterIndices;
 use crate::features::Features;
@@ -85,13 +85,13 @@ impl Clustering<'_> {
     pub fn text(&self) -> String {
         let (n, dataset, _) = self.model.trained_on();
         let sizes = self.sizes();
-        let mut text = format!(
-            "{dataset}: {} in {}, {}, seed {}\n",
+        let mut text = paragraph(&format!(
+            "{dataset}: {} in {}, {}, seed {}",
             count(n, "row"),
             count(sizes.len(), "cluster"),
             self.model.method(),
             self.model.seed()
-        );
+        ));
         text += &format!("\n{}", self.table(&sizes));
         if sizes.len() > MOST {
             text += &format!("and {}; --json has them all\n", count(sizes.len() - MOST, "smaller cluster"));
@@ -103,7 +103,7 @@ impl Clustering<'_> {
             }
         }
         text += &format!("\n{table}");
-        self.indices.notes().iter().for_each(|note| text += &format!("{note}\n"));
+        self.indices.notes().iter().for_each(|note| text += &paragraph(note));
         text
     }
 

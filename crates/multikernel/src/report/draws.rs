@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::text::short;
-use super::{Table, count};
+use super::{Table, count, paragraph};
 use crate::draws::{Diagnosis, Draws, MEANINGS, Summary, Variable, Worst};
 
 /// Numbers of a variable that are listed; JSON has them all.
@@ -19,7 +19,10 @@ pub(super) fn draws_text(draws: &Draws) -> String {
     let sizes = format!("{} of {}", count(draws.n_chains(), "chain"), count(draws.n_draws(), "draw"));
     let mut text = String::new();
     if !weights.is_empty() {
-        text += &format!("\nKernel weights, posterior from {sizes}\n{}", weights_table(draws, &weights));
+        // A variable has one prior, which needs no column.
+        let prior = weights[0].prior.map_or(String::new(), |prior| format!("; prior {}", interval(prior)));
+        let title = format!("Kernel weights, posterior from {sizes}{prior}");
+        text += &format!("\n{}{}", paragraph(&title), weights_table(draws, &weights));
     }
     if !others.is_empty() {
         text += &format!("\nWhat else was drawn\n{}", others_table(&others));
@@ -28,7 +31,7 @@ pub(super) fn draws_text(draws: &Draws) -> String {
         let [bulk, tail] = [ess_bulk, ess_tail].map(whole);
         text +=
             &format!("\nOver all kernels: largest R-hat {}, least ESS bulk {bulk}, tail {tail}\n", r_hat_text(r_hat));
-        text += &MEANINGS.map(|(name, meaning)| format!("{name}: {meaning}\n")).concat();
+        text += &MEANINGS.map(|(name, meaning)| paragraph(&format!("{name}: {meaning}"))).concat();
     }
     text
 }
@@ -36,12 +39,10 @@ pub(super) fn draws_text(draws: &Draws) -> String {
 fn weights_table(draws: &Draws, weights: &[&Summary]) -> String {
     let mut order = weights.to_vec();
     order.sort_by(|a, b| b.diagnosis.mean.total_cmp(&a.diagnosis.mean));
-    let head = ["kernel", "weight", "90 % interval", "prior", "R-hat", "ESS bulk", "ESS tail", "above next"];
-    let mut table = Table::new(&head);
+    let mut table = Table::new(&["kernel", "weight", "90 % interval", "R-hat", "ESS bulk", "ESS tail", "above next"]);
     for (place, one) in order.iter().enumerate().take(MOST) {
         let next = order.get(place + 1).and_then(|next| draws.outweighs(one.index, next.index));
-        let prior = one.prior.map_or("-".into(), interval);
-        let mut row = vec![name_of(one), figure(one.diagnosis.mean), interval(one.diagnosis.interval), prior];
+        let mut row = vec![name_of(one), figure(one.diagnosis.mean), interval(one.diagnosis.interval)];
         row.extend(quality(&one.diagnosis));
         row.push(next.map_or("-".into(), |share| format!("{share:.3}")));
         table.row(row);
@@ -183,30 +184,29 @@ mod tests {
         let above = draws.outweighs(1, 0).unwrap();
         let text = draws_text(&draws);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[1], "Kernel weights, posterior from 2 chains of 50 draws");
+        assert_eq!(lines[1], "Kernel weights, posterior from 2 chains of 50 draws; prior [0.0253, 0.6316]");
         let words = |line: &str| {
             line.split("  ").map(str::trim).filter(|word| !word.is_empty()).map(str::to_string).collect::<Vec<_>>()
         };
-        let head = ["kernel", "weight", "90 % interval", "prior", "R-hat", "ESS bulk", "ESS tail", "above next"];
-        assert_eq!(words(lines[2]), head);
+        let head = ["kernel", "weight", "90 % interval", "R-hat", "ESS", "ESS", "above"];
+        assert_eq!((words(lines[2]), words(lines[3])), (head.map(str::to_string).to_vec(), words("bulk  tail  next")));
         let row = |name: &str, one: (f64, f64, f64, f64, (f64, f64)), above: &str| {
             vec![
                 name.to_string(),
                 format!("{:.4}", one.3),
                 format!("[{:.4}, {:.4}]", one.4.0, one.4.1),
-                "[0.0253, 0.6316]".into(),
                 format!("{:.3}", one.0),
                 format!("{:.0}", one.1),
                 format!("{:.0}", one.2),
                 above.into(),
             ]
         };
-        assert_eq!(words(lines[4]), row("gaussian(2.123)", first, &format!("{above:.3}")));
-        assert_eq!(words(lines[5]), row("gaussian(1.123)", second, "1.000"));
+        assert_eq!(words(lines[5]), row("gaussian(2.123)", first, &format!("{above:.3}")));
+        assert_eq!(words(lines[6]), row("gaussian(1.123)", second, "1.000"));
         // The least of the weights is shown to two digits, and nothing follows it.
-        let small = words(lines[6]);
+        let small = words(lines[7]);
         assert_eq!(
-            (small[0].as_str(), small[1].as_str(), small[7].as_str()),
+            (small[0].as_str(), small[1].as_str(), small[6].as_str()),
             ("gaussian(3.123)", figure(last.3).as_str(), "-")
         );
         let worst = draws.worst().unwrap();
@@ -220,7 +220,10 @@ mod tests {
             worst.r_hat, worst.ess_bulk, worst.ess_tail
         );
         assert!(text.contains(&expected), "{text}");
-        MEANINGS.iter().for_each(|(name, meaning)| assert!(text.contains(&format!("\n{name}: {meaning}\n")), "{name}"));
+        let unwrapped = text.replace("\n  ", " ");
+        for (name, meaning) in MEANINGS {
+            assert!(unwrapped.contains(&format!("\n{name}: {meaning}\n")), "{name}");
+        }
     }
 
     #[test]

@@ -3,31 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::draws::draws_json;
+use super::figures::{FIGURES, Kind};
 use crate::data::{BundledSet, bundled_sets};
-use crate::evaluate::{Evaluation, Fold, KernelSummary, Metrics, PlanResult, Spread};
+use crate::evaluate::{Evaluation, Fold, KernelSummary, PlanResult, Spread};
 use crate::linalg::Matrix;
 use crate::method::{Model, Registry};
 use crate::run::{About, Param};
-
-/// A figure's name and where it is found.
-type Figure = (&'static str, fn(&Metrics) -> Option<f64>);
-
-/// The figures reported for every method, in this order.
-const FIGURES: [Figure; 9] = [
-    ("accuracy", |m| Some(m.accuracy)),
-    ("balanced_accuracy", |m| Some(m.balanced_accuracy)),
-    ("macro_precision", |m| Some(m.macro_precision)),
-    ("macro_recall", |m| Some(m.macro_recall)),
-    ("macro_f", |m| Some(m.macro_f)),
-    ("macro_specificity", |m| Some(m.macro_specificity)),
-    ("mcc", |m| Some(m.mcc)),
-    ("auroc", |m| m.auroc),
-    ("auprc", |m| m.auprc),
-];
-
-/// The figures of probabilities, reported where there are some.
-const PROBABILITY_FIGURES: [Figure; 3] =
-    [("brier", |m| m.brier), ("log_loss", |m| m.log_loss), ("calibration_error", |m| m.calibration_error)];
 
 /// An evaluation as the JSON text of `evaluate --json`.
 pub fn evaluation_json(found: &Evaluation) -> String {
@@ -39,10 +20,13 @@ pub fn evaluation_json(found: &Evaluation) -> String {
         "n_features": n_features,
         "n_classes": n_classes,
         "classes": found.classes,
+        "label": found.label,
         "n_kernels": n_kernels,
         "protocol": found.protocol,
         "n_splits": found.n_splits,
         "seed": found.seed,
+        "stopped": found.stopped,
+        "warnings": found.warnings,
         "results": found.results.iter().map(result).collect::<Vec<_>>(),
         "paired": found.paired,
         "paired_auroc": found.paired_auroc,
@@ -54,16 +38,13 @@ fn result(result: &PlanResult) -> Value {
     object.insert("method".into(), json!(result.method));
     object.insert("settings".into(), json!(result.settings));
     object.insert("n_kernels".into(), json!(result.n_kernels));
-    for (name, figure) in FIGURES {
-        object.insert(name.into(), spread(result.spread(|fold| figure(&fold.metrics))));
-    }
-    for (name, figure) in PROBABILITY_FIGURES {
-        if let Some(found) = result.spread(|fold| figure(&fold.metrics)) {
-            object.insert(name.into(), spread(Some(found)));
+    object.insert("n_splits".into(), json!(result.folds.len()));
+    for figure in &FIGURES {
+        let found = result.spread(figure.of);
+        if found.is_some() || figure.kind != Kind::Probabilities {
+            object.insert(figure.name.into(), spread(found));
         }
     }
-    object.insert("train_seconds".into(), spread(result.spread(|fold| Some(fold.train_seconds))));
-    object.insert("predict_seconds".into(), spread(result.spread(|fold| Some(fold.predict_seconds))));
     object.insert("confusion".into(), json!(confusion(result)));
     object.insert("views".into(), result.view_summaries().iter().map(summary).collect());
     object.insert("kernels".into(), result.kernel_summaries().iter().map(summary).collect());
@@ -74,16 +55,12 @@ fn result(result: &PlanResult) -> Value {
 fn fold(fold: &Fold) -> Value {
     let mut object = Map::new();
     object.insert("split".into(), json!(fold.split));
-    for (name, figure) in FIGURES {
-        object.insert(name.into(), json!(figure(&fold.metrics)));
-    }
-    for (name, figure) in PROBABILITY_FIGURES {
-        if let Some(found) = figure(&fold.metrics) {
-            object.insert(name.into(), json!(found));
+    for figure in &FIGURES {
+        let found = (figure.of)(fold);
+        if found.is_some() || figure.kind != Kind::Probabilities {
+            object.insert(figure.name.into(), json!(found));
         }
     }
-    object.insert("train_seconds".into(), json!(fold.train_seconds));
-    object.insert("predict_seconds".into(), json!(fold.predict_seconds));
     object.insert("confusion".into(), json!(fold.metrics.confusion));
     object.insert("weights".into(), json!(fold.weights));
     object.insert("shares".into(), json!(fold.shares));
@@ -149,6 +126,7 @@ pub fn model_json(model: &Model) -> String {
         "draws": model.draws().as_ref().map(draws_json),
         "intervals": intervals.as_ref().map(|found| json!({"level": found.level, "prior": [found.prior.0, found.prior.1], "note": found.note})),
         "classes": model.classes(),
+        "label": model.label(),
         "features": model.features(),
         "scale": model.scale(),
         "precision": model.precision().word(),
@@ -212,7 +190,8 @@ mod tests {
     use crate::data::bundled;
     use crate::evaluate::{Protocol, evaluate};
     use crate::method::{Plan, Session};
-    use crate::report::evaluation_text;
+    use crate::report::figures::Figure;
+    use crate::report::{Figures, evaluation_text, evaluation_text_with};
     use crate::run::Silent;
     use crate::{Matrix, Pool};
 
@@ -236,20 +215,39 @@ mod tests {
         let json: Value = serde_json::from_str(&evaluation_json(&found)).unwrap();
         assert!(json["results"][0].get("brier").is_none() && json["results"][0]["folds"][0].get("brier").is_none());
         let second = &json["results"][1];
-        for (name, figure) in PROBABILITY_FIGURES {
-            let values: Vec<f64> =
-                (0..2).map(|split| figure(&found.results[1].folds[split].metrics).unwrap()).collect();
+        for Figure { name, of, .. } in FIGURES.iter().filter(|figure| figure.kind == Kind::Probabilities) {
+            let values: Vec<f64> = (0..2).map(|split| of(&found.results[1].folds[split]).unwrap()).collect();
             assert_eq!(second["folds"][1][name], json!(values[1]));
             assert_eq!(second[name]["mean"], json!((values[0] + values[1]) / 2.0));
         }
-        let text = evaluation_text(&found);
-        let lines: Vec<&str> =
-            text.lines().filter(|line| line.contains("Brier") || line.starts_with("majority ")).collect();
-        assert!(lines[0].contains("AUPRC   Brier  log-loss  calibration  train s"), "{text}");
         let mean = |name: &str| format!("{:.4}", second[name]["mean"].as_f64().unwrap());
-        let words: Vec<&str> = lines[2].split_whitespace().collect();
-        let at = words.iter().position(|word| *word == mean("brier")).unwrap();
-        assert_eq!(words[at + 1..at + 3], [mean("log_loss"), mean("calibration_error")]);
-        assert!(lines[1].split_whitespace().filter(|word| *word == "-").count() == 3, "{text}");
+        let rows = |text: &str| -> Vec<Vec<String>> {
+            let cells = |line: &str| line.split_whitespace().map(str::to_string).collect();
+            text.lines().filter(|line| line.starts_with("majority ")).map(cells).collect()
+        };
+        let text = evaluation_text(&found);
+        assert!(text.contains("AUROC  log-loss  train s"), "{text}");
+        assert!(rows(&text)[1].contains(&mean("log_loss")) && rows(&text)[0].contains(&"-".to_string()), "{text}");
+        let three = "brier,log_loss,calibration_error".parse().unwrap();
+        let text = evaluation_text_with(&found, &three);
+        let names = ["brier", "log_loss", "calibration_error"];
+        assert_eq!(rows(&text)[0], ["majority", "0", "-", "-", "-"]);
+        assert!(names.iter().all(|name| rows(&text)[1].contains(&mean(name))), "{text}");
+    }
+
+    #[test]
+    fn every_figure_can_be_shown_and_all_of_them_fit_the_terminal() {
+        let (pool, data) = (Pool::new(1).unwrap(), bundled("glass").unwrap());
+        let plans = [Plan::new("majority").unwrap(), Plan::new("svm").unwrap()];
+        let found = evaluate(&data, &plans, &Protocol::Folds(2), 0, &mut Session::new(&pool, &mut Silent)).unwrap();
+        let json: Value = serde_json::from_str(&evaluation_json(&found)).unwrap();
+        let text = evaluation_text_with(&found, &Figures::all());
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        for figure in FIGURES.iter().filter(|figure| figure.kind == Kind::Labels) {
+            let mean = format!("{:.4}", json["results"][1][figure.name]["mean"].as_f64().unwrap());
+            assert!(text.contains(&mean), "{}\n{text}", figure.name);
+            let alone = evaluation_text_with(&found, &figure.name.parse().unwrap());
+            assert!(alone.contains(&format!("{mean} ± ")), "{alone}");
+        }
     }
 }

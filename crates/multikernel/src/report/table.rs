@@ -2,12 +2,18 @@
 
 use std::fmt;
 
-use super::{one_line, width};
+use super::{WIDTH, one_line, width, wrap_list};
+
+/// Text columns are not made narrower than this, so that a few words stay on a line; the first, which says what a row is
+/// about, may be.
+const LEAST: usize = 24;
+const LEAST_OF_FIRST: usize = 14;
 
 /// A plain-text table with aligned columns; printing it gives one line for the header, a rule, and one for each row.
 ///
 /// A column whose cells are all numbers (also `0.91 ± 0.02`, `[-0.1, 0.3]`, `95%`; empty cells and `-` do not count) is
-/// aligned right, any other left. Width is counted in characters.
+/// aligned right, any other left. Width is counted in characters. A table wider than 80 of them has its headers and texts
+/// wrapped; what is wider still is printed as several tables, each with the first column.
 ///
 /// ```
 /// use multikernel::report::Table;
@@ -44,48 +50,139 @@ impl Table {
         self
     }
 
+    /// The table in lines of at most `limit` characters, where numbers leave room for it.
+    ///
+    /// ```
+    /// let mut table = multikernel::report::Table::new(&["meaning", "value"]);
+    /// table.row(vec!["a text that is rather long for its line", "0.5"]);
+    /// assert!(table.within(30).lines().all(|line| line.chars().count() <= 30));
+    /// ```
+    pub fn within(&self, limit: usize) -> String {
+        let columns = self.columns();
+        let blocks: Vec<String> = blocks(&columns, limit)
+            .into_iter()
+            .map(|block| {
+                let chosen: Vec<&Column> = block.iter().map(|&j| &columns[j]).collect();
+                self.block(&block, &chosen, &fitted(&chosen, limit))
+            })
+            .collect();
+        blocks.join("\n")
+    }
+
     /// Cells of column `j` in rows long enough to have one.
     fn column(&self, j: usize) -> impl Iterator<Item = &str> {
         self.rows.iter().filter_map(move |row| row.get(j)).map(String::as_str)
     }
 
-    fn layout(&self) -> Vec<Column> {
+    fn columns(&self) -> Vec<Column> {
         (0..self.header.len())
             .map(|j| Column {
-                width: self.column(j).map(width).fold(width(&self.header[j]), usize::max),
+                head: width(&self.header[j]),
+                word: self.header[j].split_whitespace().map(width).max().unwrap_or(0),
+                cells: self.column(j).map(width).max().unwrap_or(0),
+                least: if j == 0 { LEAST_OF_FIRST } else { LEAST },
                 right: self.column(j).any(is_number) && self.column(j).all(|cell| is_blank(cell) || is_number(cell)),
             })
             .collect()
+    }
+
+    /// Some columns in the given widths.
+    fn block(&self, chosen: &[usize], columns: &[&Column], widths: &[usize]) -> String {
+        let mut text = lines(chosen.iter().map(|&j| self.header[j].as_str()), columns, widths, 0);
+        let rule: Vec<String> = widths.iter().map(|&width| "-".repeat(width)).collect();
+        text += &lines(rule.iter().map(String::as_str), columns, widths, 0);
+        for row in &self.rows {
+            text += &lines(chosen.iter().map(|&j| row.get(j).map_or("", String::as_str)), columns, widths, 2);
+        }
+        text
     }
 }
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.header.is_empty() {
-            return Ok(());
-        }
-        let layout = self.layout();
-        let rule: Vec<String> = layout.iter().map(|column| "-".repeat(column.width)).collect();
-        for cells in [&self.header, &rule].into_iter().chain(&self.rows) {
-            writeln!(f, "{}", line(cells, &layout))?;
-        }
-        Ok(())
+        f.write_str(&self.within(WIDTH))
     }
 }
 
 struct Column {
-    width: usize,
+    /// Width of the header, and of its longest word.
+    head: usize,
+    word: usize,
+    /// Width of the widest cell.
+    cells: usize,
+    /// Width below which texts are not wrapped.
+    least: usize,
     right: bool,
 }
 
-fn line(cells: &[String], layout: &[Column]) -> String {
-    let mut line = String::new();
-    for (cell, column) in cells.iter().zip(layout) {
-        let w = column.width;
-        line += &if column.right { format!("{cell:>w$}  ") } else { format!("{cell:<w$}  ") };
+impl Column {
+    /// Without any wrapping.
+    fn natural(&self) -> usize {
+        self.head.max(self.cells)
     }
-    line.truncate(line.trim_end().len());
-    line
+
+    /// With the header wrapped.
+    fn tight(&self) -> usize {
+        self.word.max(self.cells)
+    }
+
+    /// With texts wrapped as well.
+    fn least(&self) -> usize {
+        if self.right { self.tight() } else { self.tight().min(self.least) }
+    }
+}
+
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
+}
+
+/// Columns that stand side by side: all of them if they fit, else as many as fit beside the first.
+fn blocks(columns: &[Column], limit: usize) -> Vec<Vec<usize>> {
+    let mut blocks: Vec<Vec<usize>> = vec![];
+    for j in 0..columns.len() {
+        let fits = |block: &Vec<usize>| {
+            let widths: Vec<usize> = block.iter().chain([&j]).map(|&j| columns[j].least()).collect();
+            block.len() < 2 || total(&widths) <= limit
+        };
+        match blocks.last_mut().filter(|block| fits(block)) {
+            Some(block) => block.push(j),
+            None if j == 0 => blocks.push(vec![0]),
+            None => blocks.push(vec![0, j]),
+        }
+    }
+    blocks
+}
+
+/// The widths of columns: as they are, or with headers wrapped, or with the widest texts wrapped, whatever fits first.
+fn fitted(columns: &[&Column], limit: usize) -> Vec<usize> {
+    let mut widths: Vec<usize> = columns.iter().map(|column| column.natural()).collect();
+    if total(&widths) <= limit {
+        return widths;
+    }
+    widths = columns.iter().map(|column| column.tight()).collect();
+    while total(&widths) > limit {
+        let wide = (0..widths.len()).filter(|&j| widths[j] > columns[j].least()).max_by_key(|&j| widths[j]);
+        let Some(j) = wide else { break };
+        widths[j] -= 1;
+    }
+    widths
+}
+
+/// One row of cells as one line or, where cells are wrapped, as several.
+fn lines<'c>(cells: impl Iterator<Item = &'c str>, columns: &[&Column], widths: &[usize], indent: usize) -> String {
+    let wrapped: Vec<Vec<String>> = cells.zip(widths).map(|(cell, &width)| wrap_list(cell, width, indent)).collect();
+    let height = wrapped.iter().map(Vec::len).max().unwrap_or(0).max(1);
+    let mut text = String::new();
+    for at in 0..height {
+        let mut line = String::new();
+        for ((cell, column), &w) in wrapped.iter().zip(columns).zip(widths) {
+            let cell = cell.get(at).map_or("", String::as_str);
+            line += &if column.right { format!("{cell:>w$}  ") } else { format!("{cell:<w$}  ") };
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
 }
 
 fn is_blank(cell: &str) -> bool {
@@ -151,5 +248,58 @@ svm                   1 ± 0                  -  100
         let mut table = Table::new(&["auroc"]);
         table.row(vec!["-"]);
         assert_eq!(table.to_string(), "auroc\n-----\n-\n");
+    }
+
+    #[test]
+    fn table_too_wide_has_headers_wrapped_then_texts_then_is_several() {
+        let mut table = Table::new(&["kernel", "share of the decision", "n"]);
+        table.row(vec!["gaussian(2) on a view", "0.25", "1"]).row(vec!["linear", "0.75", "10"]);
+        let headers = "\
+kernel                 share of   n
+                            the
+                       decision
+---------------------  --------  --
+gaussian(2) on a view      0.25   1
+linear                     0.75  10
+";
+        assert_eq!(table.within(40), headers);
+        let texts = "\
+kernel          share of   n
+                     the
+                decision
+--------------  --------  --
+gaussian(2) on      0.25   1
+  a view
+linear              0.75  10
+";
+        assert_eq!(table.within(28), texts);
+        let several = "\
+kernel            share of
+                       the
+                  decision
+----------------  --------
+gaussian(2) on a      0.25
+  view
+linear                0.75
+
+kernel                  n
+---------------------  --
+gaussian(2) on a view   1
+linear                 10
+";
+        assert_eq!(table.within(26), several);
+    }
+
+    #[test]
+    fn table_fits_its_width_whatever_the_cells() {
+        let word = "w".repeat(200);
+        let mut table = Table::new(&["method", "a long header", "c", "d", "e", "f", "g", "h"]);
+        table.row(vec![word.as_str(), "1", &word, "0.9312 ± 0.0120", "[-0.0100, 0.0300]", "x y", &word, "12345678901"]);
+        for limit in [40, 60, 80] {
+            let text = table.within(limit);
+            assert!(text.lines().all(|line| width(line) <= limit), "{limit}\n{text}");
+            assert!(text.contains("12345678901") && text.contains("x y"), "{text}");
+            assert!(text.matches('w').count() >= 600, "nothing is lost by wrapping");
+        }
     }
 }

@@ -1,17 +1,22 @@
 //! Evaluations and models as a person reads them in a terminal.
 
+use super::bars::cut;
 use super::draws::{draws_text, figure};
+use super::figures::plus_minus;
 use super::json::confusion;
-use super::{Table, bars, count};
-use crate::evaluate::{Evaluation, Fold, KernelSummary, LEVEL, Paired, PlanResult, Spread};
+use super::{Figures, Table, WIDTH, bars, count, one_line, paragraph, some_of, width, wrap_list};
+use crate::evaluate::{Evaluation, KernelSummary, LEVEL, Paired, PlanResult};
 use crate::method::Model;
 use crate::run::Intervals;
 
-/// Width of a drawing in columns.
-const WIDTH: usize = 78;
-
-/// Confusion tables wider than this many classes are left to JSON.
+/// Confusion tables of more classes are left to JSON.
 const MOST_CLASSES: usize = 12;
+
+/// Width of a class above a column of the confusion table.
+const CLASS: usize = 12;
+
+/// Classes of a model that are listed.
+const MOST_NAMES: usize = 20;
 
 /// Kernels listed after an evaluation.
 const MOST_KERNELS: usize = 20;
@@ -19,48 +24,75 @@ const MOST_KERNELS: usize = 20;
 /// Kernels drawn one by one; the rest are summed up in a line.
 const MOST_BARS: usize = 40;
 
-/// An evaluation as text: one row per method, then paired differences, then the confusion of a lone method.
+/// An evaluation as text: one row per method, then paired differences with the better method first, then the confusion of a
+/// lone method. Lines have at most 80 characters.
 pub fn evaluation_text(found: &Evaluation) -> String {
-    let (n_samples, n_features, n_classes) = found.shape;
-    let mut text = format!(
-        "{}: {}, {}, {n_classes} classes\n{}, seed {}\n",
-        found.dataset,
-        count(n_samples, "row"),
-        count(n_features, "feature"),
-        found.protocol,
-        found.seed
-    );
-    let done = found.results.first().map_or(0, |result| result.folds.len());
-    if done < found.n_splits {
-        text += &format!("stopped after {done} of {} splits; the figures are of those {done}\n", found.n_splits);
+    evaluation_text_with(found, &Figures::default())
+}
+
+/// [`evaluation_text`] with other figures than those that are shown by default.
+pub fn evaluation_text_with(found: &Evaluation, figures: &Figures) -> String {
+    let ablated = ablated(found);
+    let mut text = head(found);
+    if let Some(method) = ablated {
+        text += &paragraph(&format!("{method}, with fewer views or all columns as one"));
     }
-    text += &format!("\n{}", methods(&found.results));
-    if done > 1 {
+    text += &methods(found, figures, ablated).to_string();
+    let n_most = found.results.iter().map(|result| result.folds.len()).max().unwrap_or(0);
+    if n_most > 1 {
         text += "± standard deviation over splits\n";
     }
     if !found.paired.is_empty() {
         let interval = format!(", {:.0} % intervals (corrected for overlap, Holm)", 100.0 * LEVEL);
-        let interval = if done > 1 { interval.as_str() } else { "" };
-        text += &format!("\nDifferences in accuracy on the same splits{interval}\n{}", paired(&found.paired));
+        let interval = if n_most > 1 { interval.as_str() } else { "" };
+        text += &format!("\nDifferences in accuracy{interval}\n{}", paired(&found.paired, ablated));
     }
-    if !found.paired_auroc.is_empty() && found.results.iter().any(|result| result.method.contains(", ")) {
-        text += &format!("\nThe same in AUROC\n{}", paired(&found.paired_auroc));
+    if !found.paired_auroc.is_empty() && ablated.is_some() {
+        text += &format!("\nThe same in AUROC\n{}", paired(&found.paired_auroc, ablated));
     }
-    if let Some(first) = found.results.first().filter(|_| is_lone(found)) {
+    if let Some(first) = found.results.first().filter(|_| ablated.is_some() || found.results.len() == 1) {
         text += &kernels_over_splits(first);
     }
     if let [result] = found.results.as_slice()
-        && n_classes <= MOST_CLASSES
+        && found.shape.2 <= MOST_CLASSES
     {
         text += &format!("\nConfusion over all splits (rows: true class)\n{}", confusion_table(result, &found.classes));
     }
     text
 }
 
-/// Whether all results are of one method, on different views.
-fn is_lone(found: &Evaluation) -> bool {
-    let first = found.results.first().map_or("", |result| result.method.as_str());
-    found.results.iter().skip(1).all(|result| result.method.starts_with(&format!("{first}, ")))
+/// What was evaluated on what, and how far.
+fn head(found: &Evaluation) -> String {
+    let (n_samples, n_features, n_classes) = found.shape;
+    let label = found.label.as_ref().map_or(String::new(), |name| format!(" in column `{name}`"));
+    let mut text = paragraph(&format!(
+        "{}: {}, {}, {n_classes} classes{label}",
+        found.dataset,
+        count(n_samples, "row"),
+        count(n_features, "feature"),
+    ));
+    text += &paragraph(&format!("{}, seed {}", found.protocol, found.seed));
+    if let Some(stopped) = &found.stopped {
+        text += &paragraph(&format!("stopped: {stopped}"));
+        text += &paragraph("each line is of the splits it finished, each difference of those both finished");
+    }
+    text + "\n"
+}
+
+/// The method whose views were left out in turn, if that is what was evaluated.
+fn ablated(found: &Evaluation) -> Option<&str> {
+    let (first, others) = found.results.split_first()?;
+    let is_part = |result: &PlanResult| result.method.starts_with(&format!("{}, ", first.method));
+    (!others.is_empty() && others.iter().all(is_part)).then_some(&first.method)
+}
+
+/// A result's title; where views are left out of one method, which are left.
+fn title<'t>(title: &'t str, ablated: Option<&str>) -> &'t str {
+    match ablated.and_then(|method| title.strip_prefix(method)) {
+        Some("") => "all",
+        Some(part) => part.trim_start_matches(", "),
+        None => title,
+    }
 }
 
 /// Weights and shares of views and of the kernels that matter most.
@@ -87,73 +119,59 @@ fn kernels_over_splits(result: &PlanResult) -> String {
 
 fn summaries(what: &str, all: &[KernelSummary]) -> Table {
     let mut table = Table::new(&[what, "weight", "share of the decision", "selected"]);
-    let text = |spread: Spread| match spread.std {
-        Some(std) => format!("{:.4} ± {std:.4}", spread.mean),
-        None => format!("{:.4}", spread.mean),
-    };
     for one in all {
-        let share = one.share.map_or("-".into(), text);
-        table.row(vec![short(&one.name), text(one.weight), share, format!("{:.0}%", 100.0 * one.selected)]);
+        let share = one.share.map_or("-".into(), plus_minus);
+        table.row(vec![short(&one.name), plus_minus(one.weight), share, format!("{:.0}%", 100.0 * one.selected)]);
     }
     table
 }
 
-fn methods(results: &[PlanResult]) -> Table {
-    let probable = results.iter().flat_map(|result| &result.folds).any(|fold| fold.metrics.brier.is_some());
-    let mut head = vec!["method", "kernels", "accuracy", "balanced", "macro F", "MCC", "AUROC", "AUPRC"];
-    head.extend(if probable { &["Brier", "log-loss", "calibration"][..] } else { &[] });
-    head.extend(["train s", "predict s"]);
+fn methods(found: &Evaluation, figures: &Figures, ablated: Option<&str>) -> Table {
+    let columns = figures.columns(&found.results);
+    let mut head = vec![if ablated.is_some() { "views" } else { "method" }, "kernels"];
+    head.extend(found.stopped.is_some().then_some("splits"));
+    head.extend(columns.iter().map(|column| column.0));
     let mut table = Table::new(&head);
-    for result in results {
-        let with_std = |figure: fn(&Fold) -> f64| match result.spread(|fold| Some(figure(fold))) {
-            Some(Spread { mean, std: Some(std) }) => format!("{mean:.4} ± {std:.4}"),
-            Some(Spread { mean, std: None }) => format!("{mean:.4}"),
-            None => "-".into(),
-        };
-        let mean = |figure: fn(&Fold) -> Option<f64>| {
-            result.spread(figure).map_or("-".into(), |spread| format!("{:.4}", spread.mean))
-        };
-        let mut row = vec![
-            result.method.clone(),
-            result.n_kernels.to_string(),
-            with_std(|fold| fold.metrics.accuracy),
-            mean(|fold| Some(fold.metrics.balanced_accuracy)),
-            with_std(|fold| fold.metrics.macro_f),
-            mean(|fold| Some(fold.metrics.mcc)),
-            mean(|fold| fold.metrics.auroc),
-            mean(|fold| fold.metrics.auprc),
-        ];
-        if probable {
-            row.push(mean(|fold| fold.metrics.brier));
-            row.push(mean(|fold| fold.metrics.log_loss));
-            row.push(mean(|fold| fold.metrics.calibration_error));
-        }
-        row.extend([mean(|fold| Some(fold.train_seconds)), mean(|fold| Some(fold.predict_seconds))]);
+    for (at, result) in found.results.iter().enumerate() {
+        let is_begun = !result.folds.is_empty();
+        let n_kernels = if is_begun { result.n_kernels.to_string() } else { "-".into() };
+        let mut row = vec![title(&result.method, ablated).to_string(), n_kernels];
+        row.extend(found.stopped.is_some().then(|| result.folds.len().to_string()));
+        row.extend(columns.iter().map(|column| column.1[at].clone()));
         table.row(row);
     }
     table
 }
 
-fn paired(pairs: &[Paired]) -> Table {
-    let mut table = Table::new(&["difference", "mean", "interval", ""]);
+/// Differences with the better one first, so that they are positive; after an ablation with the whole first, so that they are
+/// what is lost.
+fn paired(pairs: &[Paired], ablated: Option<&str>) -> Table {
+    let mut table = Table::new(&[if ablated.is_some() { "all minus" } else { "difference" }, "mean", "interval", ""]);
     for pair in pairs {
-        let interval = match pair.interval {
-            None => "one split: none".into(),
-            Some((low, high)) if low == high => "no spread: none".into(),
-            Some((low, high)) => format!("[{low:+.4}, {high:+.4}]"),
-        };
-        let verdict = if pair.distinguishable || pair.interval.is_none() { "" } else { "not distinguishable" };
-        let difference = format!("{} - {}", pair.a, pair.b);
         // What rounds to nothing has no sign.
-        let mean = if pair.difference.abs() < 5e-5 { 0.0 } else { pair.difference };
+        let rounded = if pair.difference.abs() < 5e-5 { 0.0 } else { pair.difference };
+        let is_turned = ablated.is_none() && rounded < 0.0;
+        let (a, b) = if is_turned { (&pair.b, &pair.a) } else { (&pair.a, &pair.b) };
+        let mean = if is_turned { -rounded } else { rounded };
+        let (interval, verdict) =
+            match pair.interval.map(|(low, high)| if is_turned { (-high, -low) } else { (low, high) }) {
+                None => ("-".into(), "one split"),
+                Some((low, high)) if low == high && low == 0.0 => ("-".into(), "equal in every split"),
+                Some((low, high)) if low == high => ("-".into(), "the same in every split"),
+                Some((low, high)) => {
+                    (format!("[{low:+.4}, {high:+.4}]"), if pair.distinguishable { "" } else { "not distinguishable" })
+                }
+            };
+        let difference = if ablated.is_some() { title(b, ablated).to_string() } else { format!("{a} - {b}") };
         table.row(vec![difference, format!("{mean:+.4}"), interval, verdict.into()]);
     }
     table
 }
 
 fn confusion_table(result: &PlanResult, classes: &[String]) -> Table {
+    let names: Vec<String> = classes.iter().map(|class| cut(&one_line(class), CLASS)).collect();
     let mut head = vec![""];
-    head.extend(classes.iter().map(String::as_str));
+    head.extend(names.iter().map(String::as_str));
     let mut table = Table::new(&head);
     for (class, counts) in classes.iter().zip(confusion(result)) {
         let mut row = vec![class.clone()];
@@ -168,6 +186,9 @@ fn confusion_table(result: &PlanResult, classes: &[String]) -> Table {
 pub fn model_text(model: &Model) -> String {
     let (n_samples, dataset, fingerprint) = model.trained_on();
     let params: Vec<String> = model.params().iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let n_classes = model.classes().len();
+    let all = if n_classes > MOST_NAMES { format!("{n_classes}: ") } else { String::new() };
+    let classes = all + &some_of(model.classes(), MOST_NAMES);
     let mut facts = vec![
         ("method".to_string(), model.method().to_string()),
         ("parameters".into(), if params.is_empty() { "none".into() } else { params.join(", ") }),
@@ -176,21 +197,23 @@ pub fn model_text(model: &Model) -> String {
             format!("{dataset}, {}, {}", count(n_samples, "row"), count(model.features().len(), "feature")),
         ),
         ("fingerprint".into(), fingerprint.chars().take(16).collect()),
-        ("classes".into(), model.classes().join(", ")),
+        ("classes".into(), classes),
         ("scale".into(), model.scale().into()),
         ("seed".into(), model.seed().to_string()),
         ("ended".into(), model.stop().1.into()),
     ];
+    if let Some(label) = model.label() {
+        let at = facts.iter().position(|(name, _)| name == "classes").unwrap_or(0);
+        facts.insert(at, ("label".into(), label.into()));
+    }
     facts.extend(model.facts());
     if let Some(bank) = model.bank() {
         facts.push(("kernels".into(), bank.into()));
         facts.push(("precision".into(), model.precision().word().into()));
     }
-    let longest = facts.iter().map(|(name, _)| super::width(name)).max().unwrap_or(0);
-    let mut text: String =
-        facts.iter().map(|(name, value)| format!("{name:<longest$}  {}\n", super::one_line(value))).collect();
+    let mut text = listed(&facts);
     for warning in model.warnings() {
-        text += &format!("warning: {warning}\n");
+        text += &paragraph(&format!("warning: {warning}"));
     }
     let draws = model.draws();
     text += &draws.as_ref().map_or(String::new(), draws_text);
@@ -206,6 +229,20 @@ pub fn model_text(model: &Model) -> String {
             text += &format!("\nShares of the decision\n{}", weight_bars(&model.kernel_names(), shares));
         }
         text += &views_of(model, weights);
+    }
+    text
+}
+
+/// Names and values in two columns, long values on several lines.
+fn listed(facts: &[(String, String)]) -> String {
+    let longest = facts.iter().map(|(name, _)| width(name)).max().unwrap_or(0).min(WIDTH / 2);
+    let mut text = String::new();
+    for (name, value) in facts {
+        for (at, line) in wrap_list(&one_line(value), WIDTH - longest - 2, 0).iter().enumerate() {
+            let name = if at == 0 { cut(name, longest) } else { String::new() };
+            text += format!("{name:<longest$}  {line}").trim_end();
+            text.push('\n');
+        }
     }
     text
 }
@@ -228,7 +265,7 @@ fn weights_with(kernels: &[String], weights: &[f64], intervals: &Intervals) -> S
         table.row(vec![short(&kernels[m]), figure(weights[m]), interval(intervals.bounds[m])]);
     }
     let prior = interval(intervals.prior);
-    format!("\nKernel weights, before any data {prior}\n{table}{rest}{}\n", intervals.note)
+    format!("\nKernel weights, before any data {prior}\n{table}{rest}{}", paragraph(&intervals.note))
 }
 
 /// Weight and share of each view.
@@ -255,7 +292,7 @@ fn weight_bars(kernels: &[String], weights: &[f64]) -> String {
     } else {
         String::new()
     };
-    bars(&items, WIDTH) + &rest
+    bars(&items, WIDTH - 2) + &rest
 }
 
 /// The text with its long decimals at four significant digits: `gaussian(0.9747232880672418)` as `gaussian(0.9747)`.
@@ -282,6 +319,7 @@ pub(super) fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evaluate::compare;
 
     #[test]
     fn short_keeps_four_significant_digits_of_long_decimals_only() {
@@ -296,5 +334,49 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(short(text), expected);
         }
+    }
+
+    fn pair(a: &str, b: &str, difference: f64, interval: Option<(f64, f64)>) -> Paired {
+        let template = compare(&[a.into(), b.into()], &[vec![0.0], vec![0.0]], 1.0, 1.0, 0.95).unwrap();
+        let distinguishable = interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
+        Paired { difference, interval, distinguishable, ..template[0].clone() }
+    }
+
+    #[test]
+    fn differences_have_the_better_first_and_after_an_ablation_the_whole() {
+        let pairs = [
+            pair("majority", "svm", -0.3, Some((-0.4, -0.2))),
+            pair("svm", "average", 0.01, Some((-0.05, 0.07))),
+            pair("svm", "bemkl", -0.00001, Some((-0.1, 0.1))),
+            pair("svm", "gpc", -0.5, None),
+            pair("svm", "silp", 0.0, Some((0.0, 0.0))),
+        ];
+        let expected = "\
+difference         mean            interval
+--------------  -------  ------------------  --------------------
+svm - majority  +0.3000  [+0.2000, +0.4000]
+svm - average   +0.0100  [-0.0500, +0.0700]  not distinguishable
+svm - bemkl     +0.0000  [-0.1000, +0.1000]  not distinguishable
+gpc - svm       +0.5000                   -  one split
+svm - silp      +0.0000                   -  equal in every split
+";
+        assert_eq!(paired(&pairs, None).to_string(), expected);
+        let part = [pair("svm", "svm, without rna", -0.02, Some((-0.03, -0.01)))];
+        let expected = "\
+all minus       mean            interval
+-----------  -------  ------------------
+without rna  -0.0200  [-0.0300, -0.0100]
+";
+        assert_eq!(paired(&part, Some("svm")).to_string(), expected);
+    }
+
+    #[test]
+    fn facts_and_long_lists_are_wrapped_under_their_value() {
+        let names: Vec<String> = (0..30).map(|i| format!("class{i}")).collect();
+        let facts = [("seed".to_string(), "0".to_string()), ("classes".into(), some_of(&names, MOST_NAMES))];
+        let text = listed(&facts);
+        assert!(text.starts_with("seed     0\nclasses  class0, class1, "), "{text}");
+        assert!(text.contains("\n         class") && text.ends_with("class19 and 10 more\n"), "{text}");
+        assert!(text.lines().all(|line| width(line) <= WIDTH), "{text}");
     }
 }

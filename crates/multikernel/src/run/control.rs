@@ -96,6 +96,11 @@ impl Control {
         move || control.stop().is_some() && begun.elapsed() >= grace
     }
 
+    /// Seconds to the time limit, if there is one.
+    pub fn seconds_left(&self) -> Option<f64> {
+        Some(self.deadline?.saturating_duration_since(Instant::now()).as_secs_f64())
+    }
+
     /// Why to stop now, if there is a reason. A step that lasts over a second polls this.
     pub fn stop(&self) -> Option<Stop> {
         if self.cancel.is_cancelled() {

@@ -1,0 +1,116 @@
+//! What each method predicted for the rows it was tested on, and what its models warned of.
+
+use std::collections::HashSet;
+
+use super::protocol::Evaluation;
+use super::watch::without_numbers;
+use crate::data::Dataset;
+
+/// The rows an evaluation tested on: those of the data, or of the test set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestRows {
+    /// The code of the true class of each.
+    pub labels: Vec<usize>,
+    /// Their ids, where they have some.
+    pub ids: Option<Vec<String>>,
+    /// The name of the column of ids, where it has one.
+    pub id_name: Option<String>,
+}
+
+impl TestRows {
+    pub(super) fn of(data: &Dataset) -> TestRows {
+        TestRows {
+            labels: data.labels.codes().to_vec(),
+            ids: data.samples.ids().map(<[String]>::to_vec),
+            id_name: data.samples.id_name().map(str::to_string),
+        }
+    }
+}
+
+/// One row as a model predicted it that had not seen it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutOfFold<'a> {
+    /// The method, as in [`PlanResult::method`](super::PlanResult::method).
+    pub method: &'a str,
+    /// The split, counted from 0.
+    pub split: usize,
+    /// The row, counted from 0.
+    pub row: usize,
+    /// Its id, where rows have some.
+    pub id: Option<&'a str>,
+    /// Its class.
+    pub label: &'a str,
+    /// The class it was predicted to have.
+    pub predicted: &'a str,
+    /// The probability of each class, where the plan asked for probabilities.
+    pub probabilities: Option<&'a [f64]>,
+}
+
+impl Evaluation {
+    /// The test rows of each method on each split it finished: to look at errors one by one, to stack models, or for figures
+    /// of one's own. With folds each row occurs once for each method, with repeats as often as it was drawn.
+    ///
+    /// ```
+    /// use multikernel::{Plan, Pool, data::bundled, evaluate::{Protocol, evaluate}, method::Session, run::Silent};
+    /// let (pool, data) = (Pool::new(1)?, bundled("glass")?);
+    /// let found = evaluate(&data, &[Plan::new("svm")?], &Protocol::Folds(3), 0, &mut Session::new(&pool, &mut Silent))?;
+    /// let wrong = found.predictions().filter(|one| one.predicted != one.label).count();
+    /// assert!(wrong < 30);
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn predictions(&self) -> impl Iterator<Item = OutOfFold<'_>> {
+        let (rows, classes) = (&self.test_rows, &self.classes);
+        self.results.iter().flat_map(|result| result.folds.iter().map(move |fold| (result, fold))).flat_map(
+            move |(result, fold)| {
+                fold.rows.iter().zip(&fold.predicted).enumerate().map(move |(at, (&row, &predicted))| OutOfFold {
+                    method: &result.method,
+                    split: fold.split,
+                    row,
+                    id: rows.ids.as_ref().map(|ids| ids[row].as_str()),
+                    label: &classes[rows.labels[row]],
+                    predicted: &classes[predicted],
+                    probabilities: fold.probabilities.as_ref().map(|table| table.row(at)),
+                })
+            },
+        )
+    }
+
+    /// What the models of the splits warn of, each remark once with the methods and the number of splits it is about; of
+    /// remarks that differ in numbers only, the first.
+    pub fn remarks(&self) -> Vec<String> {
+        // (kind, first text, for each method in how many splits)
+        let mut found: Vec<(String, &str, Vec<usize>)> = vec![];
+        for (m, result) in self.results.iter().enumerate() {
+            for fold in &result.folds {
+                let mut here = HashSet::new();
+                for text in &fold.warnings {
+                    let kind = without_numbers(text);
+                    if !here.insert(kind.clone()) {
+                        continue;
+                    }
+                    let at = found.iter().position(|one| one.0 == kind).unwrap_or_else(|| {
+                        found.push((kind, text, vec![0; self.results.len()]));
+                        found.len() - 1
+                    });
+                    found[at].2[m] += 1;
+                }
+            }
+        }
+        found.iter().map(|(_, text, counts)| format!("{}: {text}", self.about(counts))).collect()
+    }
+
+    /// The methods that a remark is about, and in how many of their splits.
+    fn about(&self, counts: &[usize]) -> String {
+        const MOST: usize = 3;
+        let all = self.results.iter().zip(counts).filter(|(_, n)| **n > 0);
+        let named: Vec<String> = all
+            .clone()
+            .map(|(result, n)| format!("{} ({n} of {} splits)", result.method, result.folds.len()))
+            .collect();
+        if named.len() <= MOST {
+            return named.join(", ");
+        }
+        let (n, of) = all.fold((0, 0), |sum, (result, n)| (sum.0 + n, sum.1 + result.folds.len()));
+        format!("{} methods ({n} of {of} fits)", named.len())
+    }
+}

@@ -1,0 +1,84 @@
+//! Classes with too few rows for the splits.
+
+use super::protocol::{Parts, Protocol};
+use crate::data::Labels;
+
+/// Classes that a remark names.
+const MOST: usize = 5;
+
+/// A remark on the classes that are missing from the test or the training rows of a split, if there are any.
+pub(super) fn rare_classes(labels: &Labels, splits: &[Parts], protocol: &Protocol) -> Option<String> {
+    if matches!(protocol, Protocol::Test(_)) {
+        return None;
+    }
+    let counts = labels.counts();
+    let (train, test): (Vec<_>, Vec<_>) =
+        splits.iter().map(|(train, test)| (present(labels, train), present(labels, test))).unzip();
+    let of = |parts: &[Vec<bool>]| -> Vec<usize> {
+        let is_absent = |class: usize| parts.iter().any(|has| !has[class]);
+        (0..labels.n_classes()).filter(|&class| counts[class] > 0 && is_absent(class)).collect()
+    };
+    let (untested, unlearned) = (of(&test), of(&train));
+    let named = |classes: &[usize]| {
+        let rows = |n| if n == 1 { "1 row".to_string() } else { format!("{n} rows") };
+        let one = |&class: &usize| format!("{} ({})", labels.classes()[class], rows(counts[class]));
+        let more = classes.len().saturating_sub(MOST);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        classes.iter().take(MOST).map(one).collect::<Vec<_>>().join(", ") + &more
+    };
+    let mut parts = vec![];
+    if !untested.is_empty() {
+        parts.push(format!("classes missing from the test rows of some splits: {}", named(&untested)));
+    }
+    if !unlearned.is_empty() {
+        parts.push(format!("classes missing from the training rows of some splits: {}", named(&unlearned)));
+    }
+    let fewest = untested.iter().chain(&unlearned).map(|&class| counts[class]).min()?;
+    let fewer = match protocol {
+        Protocol::Folds(k) if fewest >= 2 && fewest < *k => format!("use --folds {fewest}, or "),
+        _ => String::new(),
+    };
+    Some(format!(
+        "{}; figures of a split are over the classes it has; {fewer}merge small classes or leave them out",
+        parts.join("; ")
+    ))
+}
+
+/// Which classes the rows have.
+fn present(labels: &Labels, rows: &[usize]) -> Vec<bool> {
+    let mut has = vec![false; labels.n_classes()];
+    rows.iter().for_each(|&row| has[labels.codes()[row]] = true);
+    has
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::folds;
+
+    fn remark(classes: &[(&str, usize)], k: usize) -> Option<String> {
+        let names: Vec<&str> = classes.iter().flat_map(|&(name, n)| vec![name; n]).collect();
+        let labels = Labels::new(&names).unwrap();
+        let splits = folds(&labels, k, 0).unwrap();
+        let parts: Vec<Parts> = splits.into_iter().map(|split| (split.train, split.test)).collect();
+        rare_classes(&labels, &parts, &Protocol::Folds(k))
+    }
+
+    #[test]
+    fn classes_with_fewer_rows_than_folds_are_named_with_what_to_do() {
+        assert_eq!(remark(&[("a", 20), ("b", 5)], 5), None);
+        assert_eq!(
+            remark(&[("a", 20), ("b", 3)], 5).unwrap(),
+            "classes missing from the test rows of some splits: b (3 rows); figures of a split are over the classes it has; \
+             use --folds 3, or merge small classes or leave them out"
+        );
+        let found = remark(&[("a", 20), ("b", 1), ("c", 9)], 5).unwrap();
+        let both =
+            "test rows of some splits: b (1 row); classes missing from the training rows of some splits: b (1 row); ";
+        assert!(found.contains(both) && !found.contains("--folds"), "{found}");
+        let mut many: Vec<(&str, usize)> = ["b", "c", "d", "e", "f", "g", "h"].map(|class| (class, 2)).into();
+        many.push(("a", 20));
+        let found = remark(&many, 5).unwrap();
+        assert!(found.contains("f (2 rows) and 2 more; "), "{found}");
+    }
+}

@@ -1,0 +1,138 @@
+//! The figures of an evaluation: what they are called in JSON and in tables, and which of them a table shows.
+
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+use crate::evaluate::{Fold, PlanResult, Spread};
+
+/// One figure of a split.
+pub(super) struct Figure {
+    /// Its name in JSON and for `--metrics`.
+    pub(super) name: &'static str,
+    /// Its name above a column.
+    title: &'static str,
+    pub(super) of: fn(&Fold) -> Option<f64>,
+    pub(super) kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Every method has it.
+    Labels,
+    /// Reported where there are probabilities.
+    Probabilities,
+    /// A time: its spread over splits tells nothing.
+    Seconds,
+}
+
+const fn figure(name: &'static str, title: &'static str, kind: Kind, of: fn(&Fold) -> Option<f64>) -> Figure {
+    Figure { name, title, of, kind }
+}
+
+/// All of them, in the order of JSON.
+pub(super) const FIGURES: [Figure; 14] = [
+    figure("accuracy", "accuracy", Kind::Labels, |fold| Some(fold.metrics.accuracy)),
+    figure("balanced_accuracy", "balanced", Kind::Labels, |fold| Some(fold.metrics.balanced_accuracy)),
+    figure("macro_precision", "precision", Kind::Labels, |fold| Some(fold.metrics.macro_precision)),
+    figure("macro_recall", "recall", Kind::Labels, |fold| Some(fold.metrics.macro_recall)),
+    figure("macro_f", "macro F", Kind::Labels, |fold| Some(fold.metrics.macro_f)),
+    figure("macro_specificity", "specificity", Kind::Labels, |fold| Some(fold.metrics.macro_specificity)),
+    figure("mcc", "MCC", Kind::Labels, |fold| Some(fold.metrics.mcc)),
+    figure("auroc", "AUROC", Kind::Labels, |fold| fold.metrics.auroc),
+    figure("auprc", "AUPRC", Kind::Labels, |fold| fold.metrics.auprc),
+    figure("brier", "Brier", Kind::Probabilities, |fold| fold.metrics.brier),
+    figure("log_loss", "log-loss", Kind::Probabilities, |fold| fold.metrics.log_loss),
+    figure("calibration_error", "calibration", Kind::Probabilities, |fold| fold.metrics.calibration_error),
+    figure("train_seconds", "train s", Kind::Seconds, |fold| Some(fold.train_seconds)),
+    figure("predict_seconds", "predict s", Kind::Seconds, |fold| Some(fold.predict_seconds)),
+];
+
+/// The figures a table shows if nobody chooses.
+const FEW: [&str; 5] = ["accuracy", "balanced_accuracy", "auroc", "log_loss", "train_seconds"];
+
+/// Which figures the table of an evaluation shows: a few that fit a terminal by default, all of them, or those named. Figures
+/// of probabilities that no method has are left out unless they are named.
+///
+/// ```
+/// use multikernel::report::Figures;
+/// assert!("accuracy,mcc".parse::<Figures>().is_ok());
+/// assert!("precision".parse::<Figures>().unwrap_err().to_string().contains("macro_precision"));
+/// assert_eq!("all".parse::<Figures>()?, Figures::all());
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures {
+    names: Vec<&'static str>,
+    is_named: bool,
+}
+
+impl Default for Figures {
+    fn default() -> Self {
+        Figures { names: FEW.to_vec(), is_named: false }
+    }
+}
+
+impl Figures {
+    /// All figures, those of probabilities where there are some.
+    pub fn all() -> Figures {
+        Figures { names: FIGURES.iter().map(|figure| figure.name).collect(), is_named: false }
+    }
+
+    /// The first of them, if they were named, that only plans with probabilities have.
+    pub fn wants_probabilities(&self) -> Option<&str> {
+        let named = self.chosen().find(|figure| figure.kind == Kind::Probabilities && self.is_named);
+        named.map(|figure| figure.name)
+    }
+
+    fn chosen(&self) -> impl Iterator<Item = &'static Figure> {
+        self.names.iter().filter_map(|name| FIGURES.iter().find(|figure| figure.name == *name))
+    }
+
+    /// The columns of a table: header, and the cell of each result.
+    pub(super) fn columns(&self, results: &[PlanResult]) -> Vec<(&'static str, Vec<String>)> {
+        let any =
+            |figure: &Figure| results.iter().flat_map(|result| &result.folds).any(|fold| (figure.of)(fold).is_some());
+        let shown = |figure: &&Figure| self.is_named || figure.kind != Kind::Probabilities || any(figure);
+        let cell = |result: &PlanResult, figure: &Figure| {
+            let with_std = figure.name == "accuracy" || self.is_named && figure.kind != Kind::Seconds;
+            result
+                .spread(figure.of)
+                .map_or("-".into(), |spread| if with_std { plus_minus(spread) } else { mean(spread) })
+        };
+        let column = |figure: &Figure| (figure.title, results.iter().map(|result| cell(result, figure)).collect());
+        self.chosen().filter(shown).map(column).collect()
+    }
+}
+
+impl FromStr for Figures {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Figures> {
+        if text.trim() == "all" {
+            return Ok(Figures::all());
+        }
+        let mut names = vec![];
+        for word in text.split(',').map(str::trim) {
+            let Some(figure) = FIGURES.iter().find(|figure| figure.name == word) else {
+                let known: Vec<&str> = FIGURES.iter().map(|figure| figure.name).collect();
+                return Err(Error::param(
+                    "metrics",
+                    format!("`{word}` is unknown; give all, or some of {}", known.join(", ")),
+                ));
+            };
+            if !names.contains(&figure.name) {
+                names.push(figure.name);
+            }
+        }
+        Ok(Figures { names, is_named: true })
+    }
+}
+
+fn mean(spread: Spread) -> String {
+    format!("{:.4}", spread.mean)
+}
+
+/// Mean and standard deviation, as far as there is one.
+pub(super) fn plus_minus(spread: Spread) -> String {
+    spread.std.map_or(mean(spread), |std| format!("{:.4} ± {std:.4}", spread.mean))
+}
