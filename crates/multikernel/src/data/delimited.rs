@@ -3,14 +3,12 @@
 //! Cells are split here rather than by a crate so that every line number is right after blank lines, `\r\n` and
 //! quoted line breaks, and a quote that never closes is an error instead of one long cell.
 
-use std::collections::HashMap;
-
-use super::Samples;
+use super::body::Body;
+use super::numbers::Decimal;
 use super::read::{ReadOptions, Table};
 use super::roles::{Roles, is_header, roles};
-use super::text::{Lines, check_memory, columns, finite, is_missing, not_finite, out_of_memory, quoted};
+use super::text::{Lines, columns, finite, is_missing, not_finite, out_of_memory, quoted};
 use crate::error::{Error, Place, Result};
-use crate::linalg::Matrix;
 
 /// The cells of one row.
 #[derive(Default)]
@@ -18,6 +16,8 @@ pub(super) struct Cells {
     text: String,
     /// Where each cell ends in `text`, and the line it began on.
     ends: Vec<(usize, u64)>,
+    /// The column of the file that all cells stand in, where its table was turned.
+    turned: Option<usize>,
 }
 
 impl Cells {
@@ -28,6 +28,28 @@ impl Cells {
 
     pub(super) fn len(&self) -> usize {
         self.ends.len()
+    }
+
+    /// Column `j` of rows.
+    fn turn(&mut self, rows: &[Cells], j: usize) {
+        self.clear();
+        self.turned = Some(j);
+        for row in rows {
+            self.text.push_str(row.cell(j));
+            self.ends.push((self.text.len(), row.ends[j].1));
+        }
+    }
+
+    /// Blanks the first cell, or puts a blank one before it.
+    fn blank_first(&mut self, is_added: bool) {
+        let line = self.line();
+        if is_added {
+            self.ends.insert(0, (0, line));
+            return;
+        }
+        let length = self.ends[0].0;
+        self.text.drain(..length);
+        self.ends.iter_mut().for_each(|(end, _)| *end -= length);
     }
 
     /// Cell `j`, trimmed.
@@ -45,8 +67,13 @@ impl Cells {
         self.ends.first().map_or(0, |&(_, line)| line)
     }
 
+    /// The line of a cell.
+    pub(super) fn line_of(&self, j: usize) -> u64 {
+        self.ends[j].1
+    }
+
     pub(super) fn place(&self, name: &str, j: usize) -> Place {
-        Place::column(name, self.ends[j].1, j as u64 + 1)
+        Place::column(name, self.ends[j].1, self.turned.unwrap_or(j) as u64 + 1)
     }
 }
 
@@ -162,15 +189,23 @@ fn unquote<'a>(mut rest: &'a str, text: &mut String) -> Option<&'a str> {
 
 /// The rows of delimited text, cell by cell; all have the same number of columns, and there is at least one.
 pub(super) fn read_cells(lines: Lines<'_>, delimiter: char, limit: u64) -> Result<Vec<Cells>> {
+    cells_of(lines, delimiter, limit, false)
+}
+
+/// [`read_cells`], the first of which may have a cell less, as R writes tables with row names.
+fn cells_of(lines: Lines<'_>, delimiter: char, limit: u64, may_be_short: bool) -> Result<Vec<Cells>> {
     let name = lines.name;
     let mut records = Records { lines, delimiter };
-    let (mut rows, mut need) = (Vec::new(), 0);
+    let (mut rows, mut need) = (Vec::<Cells>::new(), 0);
     loop {
         let mut cells = Cells::default();
         if !records.next(&mut cells)? {
             break;
         }
-        check_width(name, &cells, rows.first().map_or(cells.len(), Cells::len))?;
+        let n_columns = rows.last().map_or(cells.len(), Cells::len);
+        if !(may_be_short && rows.len() == 1 && cells.len() == n_columns + 1) {
+            check_width(name, &cells, n_columns)?;
+        }
         need += (size_of::<Cells>() + cells.text.capacity() + cells.ends.capacity() * size_of::<(usize, u64)>()) as u64;
         if need > limit {
             return Err(out_of_memory(name, rows.len() + 1, cells.len(), need, limit));
@@ -205,6 +240,9 @@ pub(super) fn check_width(name: &str, cells: &Cells, n_columns: usize) -> Result
 }
 
 pub(super) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Result<Table> {
+    if options.transpose {
+        return read_turned(lines, delimiter, options);
+    }
     let name = lines.name;
     let mut records = Records { lines, delimiter };
     let mut cells = Cells::default();
@@ -219,7 +257,7 @@ pub(super) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> 
         }
         check_row_names(name, &cells, n_columns)?;
     }
-    let mut body = Body::new(name, &roles, options);
+    let mut body = Body::new(name, n_columns, roles, options);
     loop {
         check_width(name, &cells, n_columns)?;
         body.add(&cells)?;
@@ -227,7 +265,32 @@ pub(super) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> 
             break;
         }
     }
-    body.into_table(roles)
+    body.into_table()
+}
+
+/// Reads a table whose columns are samples: ids in its first line, names of features in its first column.
+fn read_turned(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Result<Table> {
+    let name = lines.name;
+    let mut rows = cells_of(lines, delimiter, options.limit(), true)?;
+    let n_columns = rows[rows.len() - 1].len();
+    if rows.len() < 2 || n_columns < 2 {
+        let message = "a table with samples in columns has a first line of sample ids and a first column of feature names; \
+                       give at least one of each, or leave --transpose out";
+        return Err(Error::data(Place::file(name), message));
+    }
+    // What stands above the names of features is no name of sample ids.
+    let is_short = rows[0].len() + 1 == n_columns;
+    rows[0].blank_first(is_short);
+    let options = ReadOptions { header: Some(true), ..options.clone() };
+    let mut cells = Cells::default();
+    cells.turn(&rows, 0);
+    let (_, roles) = first_row(name, &cells, &options)?;
+    let mut body = Body::new(name, rows.len(), roles, &options);
+    for j in 1..n_columns {
+        cells.turn(&rows, j);
+        body.add(&cells)?;
+    }
+    body.into_table()
 }
 
 /// Whether the first row holds names, and what the columns are.
@@ -236,7 +299,10 @@ pub(super) fn first_row(name: &str, first: &Cells, options: &ReadOptions) -> Res
     let mut roles = roles(name, first, header, options)?;
     let holds_number = || roles.features.iter().any(|&j| finite(first.cell(j)).is_some());
     if header && options.header.is_none() && holds_number() {
-        roles.notes.push(format!("line {} read as a header, though some of its cells are numbers", first.line()));
+        roles.notes.push(format!(
+            "line {} read as a header, though some of its cells are numbers; if it is a row, say --header no",
+            first.line()
+        ));
     }
     Ok((header, roles))
 }
@@ -250,6 +316,8 @@ pub(super) struct FeatureCells<'a> {
     is_bare: bool,
     /// Whether a row may be without any value.
     may_be_empty: bool,
+    /// How decimals are written, where somebody said it.
+    decimal: Option<Decimal>,
     /// Per feature its column and what errors call it.
     columns: Vec<(usize, String)>,
 }
@@ -262,6 +330,7 @@ impl<'a> FeatureCells<'a> {
             is_bare: options.header == Some(false),
             // A sample that lacks one view may have others.
             may_be_empty: options.part.is_some(),
+            decimal: options.decimal,
             columns: roles.features.iter().copied().zip(roles.names.iter().cloned()).collect(),
         }
     }
@@ -276,7 +345,7 @@ impl<'a> FeatureCells<'a> {
         let mut is_empty = true;
         for (j, column) in &self.columns {
             let cell = cells.cell(*j);
-            let value = match finite(cell) {
+            let value = match finite(cell).or_else(|| self.decimal.and_then(|decimal| decimal.parse(cell))) {
                 Some(value) => value,
                 None if is_missing(cell) => f64::NAN,
                 None => return Err(Error::data(cells.place(self.name, *j), self.bad_cell(cell, column, n_before))),
@@ -310,127 +379,6 @@ impl<'a> FeatureCells<'a> {
 /// The error for a row whose label is not there.
 pub(super) fn no_label(place: Place) -> Error {
     Error::data(place, "the label is missing; remove the row or fill it in first")
-}
-
-/// The rows read so far.
-struct Body<'a> {
-    name: &'a str,
-    options: &'a ReadOptions,
-    features: FeatureCells<'a>,
-    label: Option<usize>,
-    id: Option<usize>,
-    group: Option<usize>,
-    data: Vec<f64>,
-    n_rows: usize,
-    labels: Vec<String>,
-    first_blank: Option<Place>,
-    ids: Vec<String>,
-    /// The line of each id.
-    lines: HashMap<String, u64>,
-    groups: Vec<String>,
-    /// Per feature how many of its values are missing.
-    missing: Vec<usize>,
-}
-
-impl<'a> Body<'a> {
-    fn new(name: &'a str, roles: &Roles, options: &'a ReadOptions) -> Self {
-        Body {
-            name,
-            options,
-            features: FeatureCells::new(name, roles, options),
-            label: roles.label,
-            id: roles.id,
-            group: roles.groups,
-            data: vec![],
-            n_rows: 0,
-            labels: vec![],
-            first_blank: None,
-            ids: vec![],
-            lines: HashMap::new(),
-            groups: vec![],
-            missing: vec![0; roles.features.len()],
-        }
-    }
-
-    fn add(&mut self, cells: &Cells) -> Result<()> {
-        let n_cols = self.features.n_features();
-        check_memory(self.name, self.n_rows + 1, n_cols, self.options.limit())?;
-        if self.data.try_reserve(n_cols).is_err() {
-            let need = (self.data.len() + n_cols) as u64 * 8;
-            return Err(out_of_memory(self.name, self.n_rows + 1, n_cols, need, self.options.limit()));
-        }
-        let start = self.data.len();
-        self.features.read(cells, self.n_rows, &mut self.data)?;
-        for (missing, value) in self.missing.iter_mut().zip(&self.data[start..]) {
-            *missing += usize::from(value.is_nan());
-        }
-        self.n_rows += 1;
-        if let Some(j) = self.label {
-            let label = cells.cell(j);
-            if is_missing(label) && self.first_blank.is_none() {
-                self.first_blank = Some(cells.place(self.name, j));
-            }
-            self.labels.push(label.to_string());
-        }
-        if let Some(j) = self.group {
-            let group = cells.cell(j);
-            if group.is_empty() {
-                let message = "the group is missing; fill it in, or remove the row";
-                return Err(Error::data(cells.place(self.name, j), message));
-            }
-            self.groups.push(group.to_string());
-        }
-        self.id.map_or(Ok(()), |j| self.add_id(cells, j))
-    }
-
-    fn add_id(&mut self, cells: &Cells, j: usize) -> Result<()> {
-        let id = cells.cell(j);
-        if id.is_empty() {
-            let message = format!("the id is missing; fill it in, or leave the column out with --ignore {j}");
-            return Err(Error::data(cells.place(self.name, j), message));
-        }
-        if let Some(line) = self.lines.insert(id.to_string(), cells.line()) {
-            let message = format!(
-                "the id {} stands in line {line} already; give every row its own, leave the column out with --ignore {j}, \
-                 or keep such rows together with --groups {j}",
-                quoted(id)
-            );
-            return Err(Error::data(cells.place(self.name, j), message));
-        }
-        self.ids.push(id.to_string());
-        Ok(())
-    }
-
-    fn into_table(self, mut roles: Roles) -> Result<Table> {
-        let blank = self.labels.iter().filter(|label| is_missing(label)).count();
-        let mut labels = roles.label.map(|_| self.labels);
-        if let Some(place) = self.first_blank {
-            if self.options.expect.is_none() {
-                return Err(no_label(place));
-            }
-            labels = None;
-            let some = if blank < self.n_rows {
-                format!("{blank} of {} labels are missing", self.n_rows)
-            } else {
-                "the label column is empty".into()
-            };
-            roles.notes.push(format!("{some}: rows read as unlabelled"));
-        }
-        roles.notes.extend(missing_note(&self.missing));
-        let samples = Samples::new(Matrix::from_vec(self.n_rows, roles.names.len(), self.data)?, roles.names)?;
-        Ok(Table {
-            name: self.name.to_string(),
-            source: self.name.to_string(),
-            samples: if self.id.is_some() { samples.with_ids(self.ids)?.with_id_name(roles.id_name) } else { samples },
-            labels,
-            label_name: roles.label_name,
-            groups: self.group.map(|_| self.groups),
-            group_name: roles.group_name,
-            told: roles.told,
-            index_base: None,
-            notes: roles.notes,
-        })
-    }
 }
 
 /// How much is missing, from the number of missing values of each column.
