@@ -127,6 +127,7 @@ impl<'a> Rows<'a> {
             return Err(Error::data(Place::file(source), "the table has no columns; give at least one"));
         }
         let mut roles = of_columns(source, names.len(), Some(names), options)?;
+        roles.check_decided(source, options)?;
         let is_number = |j: usize| {
             let kind = schema.field(j).data_type();
             kind.is_numeric() || matches!(kind, DataType::Boolean | DataType::Null)

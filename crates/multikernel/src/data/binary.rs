@@ -56,6 +56,7 @@ impl Parts {
         // No column of an array is a label unless it is named.
         let options = ReadOptions { unlabelled: options.label.is_none(), ..options.clone() };
         let mut roles = of_columns(source, array.n_cols(), names, &options)?;
+        roles.check_decided(source, &options)?;
         roles.told.extend(told);
         let column = |j: usize, what: &str| whole_numbers(&array, j, source, what);
         let (label_name, labels) = match roles.label {
@@ -205,7 +206,8 @@ mod tests {
         assert_eq!(notes, ["columns matched by position: the file has no names"]);
         assert_eq!(
             message(parts(&[]), &expecting(&["p", "q"])),
-            "f.npy: found 3 columns, the model expects 2 features"
+            "f.npy: found 3 columns, the model expects 2 features; say what the others are with --label, --id or --ignore and \
+             their positions, counted from 0"
         );
     }
 

@@ -369,10 +369,14 @@ impl<'a> FeatureCells<'a> {
         };
         let hint = match (&self.guess, n_before) {
             // What was guessed about the file is the likely cause when its very first row does not fit.
-            (Some(guess), 0) => format!(" ({guess})"),
+            (Some(guess), 0) if !self.is_bare => format!(" ({guess})"),
             _ => String::new(),
         };
-        format!("{} in column {column} {}; {advice}{hint}", quoted(cell), not_finite(cell))
+        let what = match Decimal::Comma.parse(cell) {
+            Some(_) => "is not a number (write decimals with a point, or say --decimal comma)",
+            None => not_finite(cell),
+        };
+        format!("{} in column {column} {what}; {advice}{hint}", quoted(cell))
     }
 }
 
@@ -408,7 +412,9 @@ mod tests {
 
     fn expecting(names: &[&str], label: Option<&str>) -> ReadOptions {
         let names = names.iter().map(|name| name.to_string()).collect();
-        ReadOptions { expect: Some(Expect::new(names, label.map(str::to_string), None)), ..csv() }
+        let classes = ["p", "q", "u"].map(str::to_string).to_vec();
+        let expect = Expect::new(names, label.map(str::to_string), None).with_classes(classes);
+        ReadOptions { expect: Some(expect), ..csv() }
     }
 
     #[test]
@@ -430,40 +436,42 @@ mod tests {
             ),
             (&plain, "a,b,a\n1,2,p\n", "f:1:3: columns 1 and 3 are both called 'a'; rename one"),
             (&plain, "x2,,y\n1,2,p\n", "f:1:2: columns 1 and 2 are both called 'x2'; rename one"),
-            (&plain, "a,b,y\n1,2,p\n,NA,q\n", "f:3: the row has no value at all; remove it, or fill values in"),
-            (&plain, "a,b,y\n1,2,p\n,,\n", "f:3: the row has no value at all; remove it, or fill values in"),
+            (
+                &plain,
+                "a,b,y\n1,2,p\n,NA,q\n",
+                "f:3: the row has no value at all; remove it, fill values in, or leave such rows out with --missing-labels drop",
+            ),
+            (
+                &plain,
+                "a,b,y\n1,2,p\n,,\n",
+                "f:3: the row has no value at all; remove it, fill values in, or leave such rows out with --missing-labels drop",
+            ),
             (
                 &plain,
                 "a,b,y\n1,inf,p\n",
-                "f:2:2: 'inf' in column 'b' is not a finite number; correct it, or leave the column out with --ignore",
+                "f:2:2: 'inf' in column 'b' is not a finite number; correct it, or leave the column out with --ignore b",
             ),
             (
                 &plain,
                 "a,b,y\n1,1e309,p\n",
-                "f:2:2: '1e309' in column 'b' is too large (numbers go up to 1.8e308); correct it, or leave the column out with --ignore",
+                "f:2:2: '1e309' in column 'b' is too large (numbers go up to 1.8e308); correct it, or leave the column out with --ignore b",
             ),
             (
                 &plain,
                 "a,b,y\n1,red,p\n",
-                "f:2:2: 'red' in column 'b' is not a number; correct it, or leave the column out with --ignore",
+                "f:2:2: 'red' in column 'b' is not a number; correct it, or leave the column out with --ignore b",
             ),
             (
                 &plain,
                 "a,b,y\n1,0x1F,p\n",
-                "f:2:2: '0x1F' in column 'b' is not a number; correct it, or leave the column out with --ignore",
-            ),
-            (
-                &plain,
-                "a,b,y\n1,1 000,p\n",
-                "f:2:2: '1 000' in column 'b' is not a number; correct it, or leave the column out with --ignore",
-            ),
-            (
-                &plain,
-                "a;b;y\n1;1,5;p\n",
-                "f:2:2: '1,5' in column 'b' is not a number (write decimals with a point); correct it, or leave the column out with --ignore",
+                "f:2:2: '0x1F' in column 'b' is not a number; correct it, or leave the column out with --ignore b",
             ),
             (&bare, "a,b,y\n1,2,p\n", "f:1:1: 'a' in column 'x1' is not a number; is the first line a header?"),
-            (&plain, "a,b,y\n1,2,\n", "f:2:3: the label is missing; remove the row or fill it in first"),
+            (
+                &plain,
+                "a,b,y\n1,2,\n",
+                "f:2:3: the label is missing; fill it in, or leave such rows out with --missing-labels drop",
+            ),
             (
                 &plain,
                 "a,b,y\n1,\"2,p\n3,4,q\n",
@@ -478,13 +486,13 @@ mod tests {
             (
                 &plain,
                 "\r\na,b,y\r\n1,2,\"p\r\n\r\nq\"\r\n\r\n3,bad,p\r\n",
-                "f:7:2: 'bad' in column 'b' is not a number; correct it, or leave the column out with --ignore",
+                "f:7:2: 'bad' in column 'b' is not a number; correct it, or leave the column out with --ignore b",
             ),
             // A cell after a quoted line break stands on the later line.
             (
                 &plain,
                 "y,a\n\"p\nq\",bad\n",
-                "f:3:2: 'bad' in column 'a' is not a number; correct it, or leave the column out with --ignore",
+                "f:3:2: 'bad' in column 'a' is not a number; correct it, or leave the column out with --ignore a",
             ),
             (
                 &plain,
@@ -514,7 +522,7 @@ mod tests {
         assert_eq!(new.notes, notes);
         assert_eq!(
             message("a,y\n1,p\n2,NA\n", &csv()),
-            "f:3:2: the label is missing; remove the row or fill it in first"
+            "f:3:2: the label is missing; fill it in, or leave such rows out with --missing-labels drop"
         );
     }
 
@@ -593,10 +601,28 @@ mod tests {
             ("a,patient,y\n1,s1,p\n", Some("patient"), ["s1", "a", "y", ""]),
             ("id,a,y\n1,s1,p\n", Some("1"), ["s1", "id", "y", ""]),
             ("a,y,patient\n1,p,s1\n", Some("-1"), ["s1", "a", "y", ""]),
-            ("s1,1,p\ns2,2,q\n", Some("0"), ["s1 s2", "x1", "", ""]),
-            ("1,p,s1\n2,q,s2\n", Some("-1"), ["s1 s2", "x1", "", ""]),
+            (
+                "s1,1,p\ns2,2,q\n",
+                Some("0"),
+                [
+                    "s1 s2",
+                    "x1",
+                    "",
+                    "label: column 3 (the last); the file has no names: give another by its position, --label 0 to 2",
+                ],
+            ),
+            (
+                "1,p,s1\n2,q,s2\n",
+                Some("-1"),
+                [
+                    "s1 s2",
+                    "x1",
+                    "",
+                    "label: column 2; the file has no names: give another by its position, --label 0 to 2",
+                ],
+            ),
             // The last column that is no id is the label.
-            ("a,kind,id\n1,p,s1\n", None, ["s1", "a", "kind", "ids: column 'id'; label: the last column, 'kind'"]),
+            ("a,kind,id\n1,p,s1\n", None, ["s1", "a", "kind", "label: the last column, 'kind'; ids: column 'id'"]),
             // Only a first column without name is row names.
             ("a,,y\n1,2,p\n", None, ["-", "a x2", "y", ""]),
             // Beside a label, y is a coordinate.
@@ -631,6 +657,12 @@ mod tests {
             (
                 csv(),
                 "a,id,y\n1,s1,p\n\n2,s2,p\n3,s1,q\n",
+                "f:2:2: 's1' in column 'id' is not a number, like 2 more cells of it; correct it, or leave the column out with \
+                 --ignore id (it is called like ids, but rows share values or lack one: --groups id keeps rows of one together)",
+            ),
+            (
+                with("id", "y", &[]),
+                "a,id,y\n1,s1,p\n\n2,s2,p\n3,s1,q\n",
                 "f:5:2: the id 's1' stands in line 2 already; give every row its own, leave the column out with \
                  --ignore 1, or keep such rows together with --groups 1",
             ),
@@ -643,7 +675,6 @@ mod tests {
             (with("y", "y", &[]), "a,b,y\n1,2,p\n", "parameter id: column 'y' of f is the label; choose another"),
             (with("a", "y", &["a"]), "a,b,y\n1,2,p\n", "parameter ignore: column 'a' of f is the id; leave it in"),
             (with("0", "2", &[]), "1,p\n", "parameter label: f has no column '2'; give a position, 0 to 1 or -1 to -2"),
-            (csv(), "id,y\n1,p\n", "f: no column is left for features; a label and at least one feature are needed"),
         ] {
             assert_eq!(message(text, &options), expected, "{text:?}");
         }
@@ -673,7 +704,14 @@ mod tests {
             // A feature of the model is no id.
             ("b,id\n2,1\n", ["id", "b"], None, "-", ""),
             // Without names, with or without a label.
-            ("s1,1,2,p\n", ["a", "b"], Some("0"), "s1", "columns matched by position: the file has no names"),
+            (
+                "s1,1,2,p\n",
+                ["a", "b"],
+                Some("0"),
+                "s1",
+                "columns matched by position: the file has no names; label: column 4 (the last), which holds only classes of \
+                 the model",
+            ),
             (
                 "id,p,q\ns1,1,2\n",
                 ["x1", "x2"],
@@ -693,7 +731,8 @@ mod tests {
         );
         assert_eq!(
             message("id,p\ns1,1\n", &expecting(&["x1", "x2"], None)),
-            "f: found 1 column besides ids and groups, the model expects 2 features (or 3 with a label)"
+            "f: found 1 column besides ids, groups and those left out, the model expects 2 features (or 3 with a label); give a \
+             table with all of them"
         );
     }
 
@@ -800,7 +839,10 @@ mod tests {
         let mixed = table("a,2,c\n3,4,q\n", &csv());
         assert_eq!(
             mixed.notes,
-            ["label: the last column, 'c'", "line 1 read as a header, though some of its cells are numbers"]
+            [
+                "label: the last column, 'c'",
+                "line 1 read as a header, though some of its cells are numbers; if it is a row, say --header no"
+            ]
         );
         let told = table("1,2,3\n4,5,6\n", &ReadOptions { header: Some(true), ..csv() });
         assert_eq!((told.samples.names(), told.label_name.as_deref()), (&["1".into(), "2".into()][..], Some("3")));
@@ -843,7 +885,9 @@ mod tests {
         assert_eq!(read.samples.names(), ["a", "b"]);
         assert_eq!(read.samples.features().to_dense().unwrap().data(), [1.0, 2.0, 3.0, 4.0]);
         assert_eq!((read.labels.unwrap().join(" "), read.label_name.as_deref()), ("p q".to_string(), Some("kind")));
-        assert_eq!(read.notes, ["columns ignored, no features of the training rows: extra"]);
+        assert_eq!(read.notes, ["ids: column 'extra'"]);
+        let again = table("extra,b,kind,a\nr1,2,p,1\nr1,4,q,3\n", &options);
+        assert_eq!(again.notes, ["columns ignored, no features of the training rows: extra"]);
         // Without the label column, with another label column, and with labels left blank.
         assert_eq!(table("b,a\n2,1\n", &options).labels, None);
         assert_eq!(table("b,a,label\n2,1,p\n", &options).labels, None);
@@ -894,7 +938,15 @@ mod tests {
             let n = text.lines().next().unwrap().split(',').count();
             assert_eq!(
                 message(text, &options),
-                format!("f: found {}, the model expects 2 features (or 3 with a label)", columns(n))
+                format!(
+                    "f: found {}, the model expects 2 features (or 3 with a label); {}",
+                    columns(n),
+                    if n > 2 {
+                        "say what the others are with --label, --id or --ignore and their positions, counted from 0"
+                    } else {
+                        "give a table with all of them"
+                    }
+                )
             );
         }
         let unlabelled = ReadOptions { unlabelled: true, ..options.clone() };

@@ -1242,29 +1242,29 @@ mod tests {
             ("p\nq\n", &["p=plain.csv"], Some("x.csv"), &[], by_row("x.csv", 2)),
             ("p\nq\np\nq\nq\n", &["p=plain.csv"], Some("x.csv"), &[], by_row("x.csv", 5)),
             (
-                "patient,c\ns1,1\n",
+                "c,who\n1,s1\n",
                 with,
                 None,
                 &[],
-                "x.csv:2:1: 's1' in column 'patient' is not a number; correct it, or leave the column out with --ignore \
+                "x.csv:2:2: 's1' in column 'who' is not a number; correct it, or leave the column out with --ignore who \
                  (name it with --id if it holds sample ids, with --label if it is the label)"
                     .into(),
             ),
             (
-                "patient,c\ns1,1\n",
+                "c,who\n1,s1\n",
                 with,
                 Some("labels.csv"),
                 grade,
-                "x.csv:2:1: 's1' in column 'patient' is not a number; correct it, or leave the column out with --ignore \
+                "x.csv:2:2: 's1' in column 'who' is not a number; correct it, or leave the column out with --ignore who \
                  (name it with --id if it holds sample ids)"
                     .into(),
             ),
             (
-                "patient,c\ns1,1\n",
+                "c,who\n1,s1\n",
                 with,
                 None,
                 &["id=patinet"],
-                "x.csv:2:1: 's1' in column 'patient' is not a number; correct it, or leave the column out with --ignore \
+                "x.csv:2:2: 's1' in column 'who' is not a number; correct it, or leave the column out with --ignore who \
                  (it has no column 'patinet', which --id asks for)"
                     .into(),
             ),
@@ -1348,7 +1348,7 @@ mod tests {
                 both,
                 Some("x.csv"),
                 &[],
-                "x.csv:3:2: the label is missing; remove the row or fill it in first".into(),
+                "x.csv:3:2: the label is missing; fill it in, or leave such rows out with --missing-labels drop".into(),
             ),
             (
                 "id,kind\ns1,p\n,q\n",
@@ -1415,7 +1415,7 @@ mod tests {
                 &["x=x.csv"],
                 None,
                 &[],
-                "x.csv:2:3: the label is missing; remove the row or fill it in first".into(),
+                "x.csv:2:3: the label is missing; fill it in, or leave such rows out with --missing-labels drop".into(),
             ),
             // Groups.
             (
@@ -1454,7 +1454,7 @@ mod tests {
                 with,
                 None,
                 &[],
-                "x.csv:2:2: 'inf' in column 'c' is not a finite number; correct it, or leave the column out with --ignore \
+                "x.csv:2:2: 'inf' in column 'c' is not a finite number; correct it, or leave the column out with --ignore c \
                  (name it with --id if it holds sample ids, with --label if it is the label)"
                     .into(),
             ),
@@ -1463,14 +1463,16 @@ mod tests {
                 with,
                 None,
                 &[],
-                "rna.csv, x.csv: sample 's4' has no value in any view; remove it".into(),
+                "rna.csv, x.csv: sample 's4' has no value in any view; remove it, or leave such samples out with \
+                 --missing-labels drop"
+                    .into(),
             ),
             (
                 "a\n1\n\"\"\n3\n",
                 &["x=x.csv"],
                 None,
                 &["header=yes"],
-                "x.csv: row 2 has no value in any view; remove it".into(),
+                "x.csv: row 2 has no value in any view; remove it, or leave such samples out with --missing-labels drop".into(),
             ),
             (
                 "",
@@ -1497,6 +1499,52 @@ mod tests {
     }
 
     #[test]
+    fn samples_without_labels_or_values_are_left_out_where_that_is_asked_for() {
+        let folder = study();
+        folder.write("x.csv", b"id,kind\ns1,p\ns2,NA\ns3,q\n");
+        let drop = ReadOptions { missing_labels: MissingLabels::Drop, ..Default::default() };
+        let both = &["rna=rna.csv", "meth=meth.csv"];
+        let table = folder.read(both, Some("x.csv"), &drop).unwrap();
+        assert_eq!(
+            (table.labels.unwrap().join(" "), table.samples.ids().unwrap().join(" ")),
+            ("p q".into(), "s1 s3".into())
+        );
+        assert!(table.notes.contains(&"samples without a label left out: 1 of 3".to_string()), "{:?}", table.notes);
+        assert!(
+            folder.message(both, Some("x.csv"), &ReadOptions::default()).contains("x.csv:3:2: the label is missing")
+        );
+        folder.write("y.csv", b"id,c,class\ns1,1,p\ns2,,q\ns3,5,?\ns4,6,q\n");
+        let table = folder.read(&["y=y.csv"], None, &drop).unwrap();
+        assert_eq!(
+            (table.labels.unwrap().join(" "), table.samples.ids().unwrap().join(" ")),
+            ("p q".into(), "s1 s4".into())
+        );
+    }
+
+    #[test]
+    fn samples_in_columns_are_turned_where_that_is_asked_for_and_told_where_it_is_not() {
+        let folder = Folder::new(&[
+            ("rna.csv", "gene,s1,s2,s3\nBRCA1,1,2,3\nTP53,4,5,6\nKRAS,7,8,9\n"),
+            ("r.tsv", "s1\ts2\ts3\nBRCA1\t1\t2\t3\nTP53\t4\t5\t6\nKRAS\t7\t8\t9\n"),
+            ("labels.csv", "id,kind\ns3,p\ns1,q\ns2,p\n"),
+        ]);
+        let turned = ReadOptions { transpose: true, ..Default::default() };
+        for file in ["rna.csv", "r.tsv"] {
+            let table = read_with_labels(&folder.path(file), &folder.path("labels.csv"), &turned).unwrap();
+            assert_eq!(table.samples.names(), ["BRCA1", "TP53", "KRAS"]);
+            assert_eq!(
+                table.samples.features().to_dense().unwrap().data(),
+                [3.0, 6.0, 9.0, 1.0, 4.0, 7.0, 2.0, 5.0, 8.0]
+            );
+            assert_eq!(table.labels.unwrap(), ["p", "q", "p"]);
+        }
+        assert_eq!(
+            folder.message(&["rna=rna.csv"], Some("labels.csv"), &ReadOptions::default()),
+            "rna.csv: 3 of its 3 columns are called like samples of labels.csv: if samples are in columns, add --transpose"
+        );
+    }
+
+    #[test]
     fn new_rows_that_do_not_fit_the_model_refused() {
         let folder = study();
         let table = folder.read(&["rna=rna.csv", "meth=meth.csv"], Some("labels.csv"), &options(&["label=grade"]));
@@ -1517,7 +1565,11 @@ mod tests {
                 &["rna=x.csv"],
                 "x.csv: 2 of the 2 expected features are missing: a, b; give a table with all of them",
             ),
-            ("1\n", &["rna=x.csv"], "x.csv: found 1 column, the model expects 2 features (or 3 with a label)"),
+            (
+                "1\n",
+                &["rna=x.csv"],
+                "x.csv: found 1 column, the model expects 2 features (or 3 with a label); give a table with all of them",
+            ),
             (
                 "",
                 &["rma=rna.csv"],

@@ -86,13 +86,18 @@ impl Problems {
 
     fn of_columns(&self, advice: &Advice<'_>) -> String {
         let ignore = format!("--ignore {}", self.pasted(advice));
-        let guess = self.guess(advice);
-        if let [only] = self.columns.as_slice() {
-            let more = if only.n > 1 { format!(", like {} more cells of it", only.n - 1) } else { String::new() };
-            let is_first = only.line == advice.first_line;
+        // A first line of names taken for a row is wrong in all of its cells.
+        let is_header = advice.is_bare && self.columns.iter().all(|column| column.line == advice.first_line);
+        let guess = if is_header { String::new() } else { self.guess(advice) };
+        if let Some(only) = self.columns.first().filter(|_| is_header || self.columns.len() == 1) {
+            let more = if only.n > 1 && !is_header {
+                format!(", like {} more cells of it", only.n - 1)
+            } else {
+                String::new()
+            };
             let act = match only.kind {
                 Kind::Ambiguous => "say --decimal comma or --decimal point".to_string(),
-                _ if advice.is_bare && is_first => "is the first line a header?".to_string(),
+                _ if is_header => "is the first line a header?".to_string(),
                 _ if advice.is_new => "correct it".to_string(),
                 _ => format!("correct it, or leave the column out with {ignore}"),
             };
@@ -104,9 +109,6 @@ impl Problems {
         let n = self.columns.len();
         let act = match () {
             () if advice.is_new => "correct them".to_string(),
-            () if advice.is_bare && self.columns.iter().all(|column| column.line == advice.first_line) => {
-                "is the first line a header?".to_string()
-            }
             () => format!("correct them, or leave them out with {ignore}"),
         };
         let mut message = format!("{n} columns have cells that are no numbers; {act}{guess}");
@@ -132,7 +134,9 @@ impl Problems {
         match column.kind {
             _ if advice.is_new => String::new(),
             _ if self.repeating.contains(&column.at) => {
-                format!(" (it is called like ids, but its values repeat: --groups {named} keeps rows of one together)")
+                format!(
+                    " (it is called like ids, but rows share values or lack one: --groups {named} keeps rows of one together)"
+                )
             }
             Kind::Word { all_differ: true } if advice.n_rows > 2 => {
                 format!(" (all different: if they are ids, say --id {named})")

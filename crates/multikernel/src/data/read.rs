@@ -678,8 +678,8 @@ mod tests {
             (
                 b"1 2 3\n4 5 6\n",
                 "f",
-                "f: the first line is neither LIBSVM (label index:value ...) nor separated by commas, semicolons or \
-                 tabs; convert it, or give the format",
+                "f: the first line is neither LIBSVM (label index:value ...) nor separated by commas, semicolons, \
+                 tabs or bars; save it with commas between the cells, or give the format",
             ),
             (b"a,y\n1,p\n2,\xe9\n", "f", "f:3: byte 3 (0xE9) is not UTF-8 text; save the file as UTF-8"),
             (b"1 1:2\n\xff 1:2\n", "f.svm", "f.svm:2: byte 1 (0xFF) is not UTF-8 text; save the file as UTF-8"),
@@ -888,10 +888,10 @@ mod tests {
             bytes in prop_oneof![
                 prop::collection::vec(any::<u8>(), 0..200),
                 // Near misses: the characters the readers look at.
-                prop::collection::vec(prop::sample::select(b"01-:,;\t \n\r\"#.eaN\xe9".to_vec()), 0..80),
+                prop::collection::vec(prop::sample::select(b"01-:,;|%*\t \n\r\"#.eaN\xe9".to_vec()), 0..80),
             ],
             kind in 0usize..4, header in 0usize..3, label in 0usize..4, expecting: bool, unlabelled: bool, part: bool,
-            label_optional: bool,
+            label_optional: bool, transpose: bool, drop: bool, comma: bool,
         ) {
             let options = ReadOptions {
                 format: [None, Some(Format::Libsvm), Some(Format::Csv), Some(Format::Tsv)][kind],
@@ -902,8 +902,13 @@ mod tests {
                 unlabelled,
                 label_optional,
                 ignore: [vec![], vec!["0".to_string()], vec!["a".to_string()]][header].clone(),
-                expect: expecting.then(|| Expect::new(vec!["x1".into(), "a".into()], Some("e".into()), None)),
+                expect: expecting.then(|| {
+                    Expect::new(vec!["x1".into(), "a".into()], Some("e".into()), None).with_classes(vec!["0".into(), "e".into()])
+                }),
                 memory: Some(1 << 22),
+                missing_labels: if drop { MissingLabels::Drop } else { MissingLabels::Refuse },
+                decimal: comma.then_some(Decimal::Comma),
+                transpose,
                 part: part.then(|| Part { leave_out: vec!["a".into()] }),
             };
             for input in [bytes.clone(), gzip(&bytes), [b"\x1f\x8b".to_vec(), bytes].concat()] {

@@ -59,6 +59,14 @@ impl Roles {
         self.name_of(Some(j)).map_or_else(|| format!("{}", j + 1), |name| quoted(&name))
     }
 
+    /// Refuses more columns than features where values do not tell them apart.
+    pub(super) fn check_decided(&self, file: &str, options: &ReadOptions) -> Result<()> {
+        match options.expect.as_ref().filter(|_| self.is_undecided) {
+            Some(expect) => Err(miscounted(file, self.features.len(), "", expect.names.len(), options, "")),
+            None => Ok(()),
+        }
+    }
+
     /// The same where rows are seen one by one, so that only names can tell ids.
     pub(super) fn by_name_alone(mut self) -> Roles {
         let maybe = std::mem::take(&mut self.maybe_ids);
@@ -157,10 +165,12 @@ pub(super) fn is_header(first: &Cells, options: &ReadOptions) -> bool {
         let last = || (0..n).rev().find(|&j| options.takes_last() && is_free(j));
         told(options.label.as_ref()).or_else(known).or_else(last)
     };
+    // A class of the model is no name.
+    let is_class = |j: usize| options.expect.as_ref().is_some_and(|expect| expect.is_class(first.cell(j)));
     // A lone 'y' may be a class (yes and no), the longer words are names.
     heads_row_names(first)
         || label.is_some_and(|j| is_one_of(first.cell(j), &LABEL_NAMES[..3]))
-        || (0..n).any(|j| Some(j) != label && is_free(j) && is_word(first.cell(j)))
+        || (0..n).any(|j| Some(j) != label && is_free(j) && is_word(first.cell(j)) && !is_class(j))
 }
 
 /// Whether the first row is a blank and then words or whole numbers that are all different: names of columns after none for
@@ -556,9 +566,10 @@ impl Columns<'_> {
         }
         let mut aside = aside;
         aside.maybe_ids.retain(|&j| Some(j) != label);
-        let others: Vec<usize> = aside.columns().chain(label).chain(aside.maybe_ids.iter().copied()).collect();
-        let by_value =
-            aside.id.is_none() && options.wants_ids() && is_free(0) && !others.contains(&0) && !ignored.contains(&0);
+        let mut others: Vec<usize> = aside.columns().chain(label).chain(aside.maybe_ids.iter().copied()).collect();
+        let is_other = |j: usize| !is_free(j) || others.contains(&j) || ignored.contains(&j);
+        let by_value = aside.id.is_none() && options.wants_ids() && aside.maybe_ids.is_empty() && !is_other(0);
+        others.extend(Some(0).filter(|_| by_value));
         let found = expect::by_name(self.file, names, &others, expect)?;
         aside.notes.extend(found.note);
         let by_value = if by_value { ByValue::Texts } else { ByValue::None };

@@ -555,8 +555,8 @@ mod tests {
             ),
             (
                 b"1 2 3\n",
-                "f: the first line is neither LIBSVM (label index:value ...) nor separated by commas, semicolons or tabs; \
-                 convert it, or give the format",
+                "f: the first line is neither LIBSVM (label index:value ...) nor separated by commas, semicolons, tabs or \
+                 bars; save it with commas between the cells, or give the format",
             ),
             (
                 b"\x93NUMPY\x01\0\n",

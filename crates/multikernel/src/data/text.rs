@@ -312,9 +312,7 @@ pub(super) fn not_finite(text: &str) -> &'static str {
     match text.parse::<f64>() {
         Ok(_) if text.bytes().any(|byte| byte.is_ascii_digit()) => "is too large (numbers go up to 1.8e308)",
         Ok(_) => "is not a finite number",
-        Err(_) if finite(&text.replacen(',', ".", 1)).is_some() => {
-            "is not a number (write decimals with a point, or say --decimal comma)"
-        }
+        Err(_) if finite(&text.replacen(',', ".", 1)).is_some() => "is not a number (write decimals with a point)",
         Err(_) => "is not a number",
     }
 }
