@@ -208,6 +208,8 @@ impl<'a> Body<'a> {
             has_names: self.roles.all_names.is_some(),
             can_drop: self.may_drop(),
             is_new: self.options.expect.is_some(),
+            has_ids: self.ids.is_some(),
+            n_features: self.n_features(),
             columns_of_rows: self.options.transpose,
         };
         let problems = std::mem::take(&mut self.problems);
@@ -763,7 +765,7 @@ mod tests {
         assert_eq!(
             message(text, &plain()),
             "f.csv:2:2: 3 columns have cells that are no numbers; correct them, or leave them out with --ignore name,sex,fare\
-             \n  'name': 'Ann' in line 2, 4 of 4 cells (all different: if they are ids, say --id name)\
+             \n  'name': 'Ann' in line 2, 4 of 4 cells\
              \n  'sex': 'f' in line 2, 4 of 4 cells\
              \n  'fare': 'x' in line 3, 1 of 4 cells\
              \n  also f.csv:4:6: the label is missing (and in 1 more row); fill it in, or leave such rows out with \
@@ -846,7 +848,7 @@ mod tests {
             ),
             (["1,5", "2.5", "3"], 2, "is not written as the other numbers of its column or file are"),
             (["12%", "13", "14"], 2, "is not written as the other numbers of its column or file are"),
-            (["1,5", "oops", "3"], 3, "is not a number, like 1 more cells of it"),
+            (["1,5", "oops", "3"], 3, "is not a number, like 1 more cell of it"),
         ] {
             let message = b(cells).unwrap_err();
             assert!(message.starts_with(&format!("f.csv:{line}:2: ")) && message.contains(why), "{message}");

@@ -39,6 +39,10 @@ pub(super) struct Advice<'a> {
     pub(super) can_drop: bool,
     /// Whether columns are those of a model, and cannot be left out.
     pub(super) is_new: bool,
+    /// Whether the rows have ids already.
+    pub(super) has_ids: bool,
+    /// How many columns are to be features.
+    pub(super) n_features: usize,
     /// Whether samples are in columns of the file.
     pub(super) columns_of_rows: bool,
 }
@@ -79,6 +83,8 @@ impl Problems {
             has_names: false,
             can_drop: true,
             is_new: false,
+            has_ids: true,
+            n_features: 0,
             columns_of_rows: false,
         };
         self.into_error(&advice).unwrap_or_else(|| Error::data(place, "the label is missing"))
@@ -90,10 +96,10 @@ impl Problems {
         let is_header = advice.is_bare && self.columns.iter().all(|column| column.line == advice.first_line);
         let guess = if is_header { String::new() } else { self.guess(advice) };
         if let Some(only) = self.columns.first().filter(|_| is_header || self.columns.len() == 1) {
-            let more = if only.n > 1 && !is_header {
-                format!(", like {} more cells of it", only.n - 1)
-            } else {
-                String::new()
+            let more = match only.n {
+                2 if !is_header => ", like 1 more cell of it".to_string(),
+                n if n > 2 && !is_header => format!(", like {} more cells of it", n - 1),
+                _ => String::new(),
             };
             let act = match only.kind {
                 Kind::Ambiguous => "say --decimal comma or --decimal point".to_string(),
@@ -138,7 +144,7 @@ impl Problems {
                     " (it is called like ids, but rows share values or lack one: --groups {named} keeps rows of one together)"
                 )
             }
-            Kind::Word { all_differ: true } if advice.n_rows > 2 => {
+            Kind::Word { all_differ: true } if advice.n_rows > 2 && !advice.has_ids => {
                 format!(" (all different: if they are ids, say --id {named})")
             }
             _ => String::new(),
@@ -148,7 +154,13 @@ impl Problems {
     /// What was guessed about the file, which is the likely cause where its very first row does not fit.
     fn guess(&self, advice: &Advice<'_>) -> String {
         let is_first = self.columns.iter().any(|column| column.line == advice.first_line);
-        advice.guess.filter(|_| is_first).map_or(String::new(), |guess| format!(" ({guess})"))
+        let guess = advice.guess.filter(|_| is_first).map_or(String::new(), |guess| format!(" ({guess})"));
+        match self.columns.len() == advice.n_features && !advice.is_new && advice.n_rows > 2 {
+            true => {
+                format!("; no column of numbers is left then, and multikernel reads no texts and categories yet{guess}")
+            }
+            false => guess,
+        }
     }
 
     /// The columns to leave out, as a shell takes them.
