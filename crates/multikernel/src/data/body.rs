@@ -722,6 +722,10 @@ mod tests {
             "warning: column 'a' looks like an id: whole numbers that all differ; leave it out with --ignore a, or name it \
              with --id a"
         );
+        assert_eq!(
+            found(&rows("a;b;label\n", 30, |i| format!("{i},5;{};{}", i / 2, i % 2)), &plain()).2,
+            "decimal commas in a"
+        );
         assert_eq!(found(&rows("a,b,label\n", 30, |i| format!("{},{},{}", i / 2, 30 - i / 3, i % 2)), &plain()).2, "");
         // A first column of texts.
         let (ids, names, notes) = found(&rows("name,a,label\n", 3, |i| format!("n{i},{i},{}", i % 2)), &plain());

@@ -295,7 +295,9 @@ impl Column {
             for cell in odd.numbers() {
                 written.comma |= decimal == Decimal::Comma && cell.text.contains(',');
                 written.thousands |= decimal == Decimal::Point && !percent;
-                set(cell.row, Set::Value(value(&cell.text, decimal, percent).unwrap_or(f64::NAN)));
+                let value = value(&cell.text, decimal, percent).unwrap_or(f64::NAN);
+                self.is_whole &= value.fract() == 0.0;
+                set(cell.row, Set::Value(value));
             }
         }
         written.percent = percent;
