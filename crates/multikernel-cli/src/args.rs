@@ -75,6 +75,12 @@ pub(crate) struct Reading {
     pub(crate) groups: Option<String>,
     #[command(flatten)]
     pub(crate) columns: Columns,
+    /// Samples are in columns: their ids in the first line, the names of features in the first column
+    #[arg(long)]
+    pub(crate) transpose: bool,
+    /// Rows without a label, or without any value: refuse the file, or drop them
+    #[arg(long, value_name = "WAY", default_value = "refuse", value_parser = ["refuse", "drop"])]
+    pub(crate) missing_labels: String,
     /// Most memory for the rows, and for their kernels, such as 8GiB: kernels that would cross it are computed whenever they
     /// are needed, with the same result [default: 80 % of what is free]
     #[arg(long, value_name = "SIZE")]
@@ -85,7 +91,8 @@ pub(crate) struct Reading {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct Columns {
-    /// The column of sample ids [default: id, sample, sample_id, sampleid, barcode, or a first column without a name]
+    /// The column of sample ids, or none [default: id, sample, barcode, patient_id, PassengerId and the like if values all
+    /// differ; else a first column without a name or of texts that all differ, or one that counts the rows]
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub(crate) id: Option<String>,
     /// The file's format [default: by its name, else by its first line]
@@ -97,9 +104,12 @@ pub(crate) struct Columns {
     /// Whether the first line names the columns [default: yes if a cell outside the label column is not a number]
     #[arg(long, value_name = "yes|no", value_parser = ["yes", "no"])]
     pub(crate) header: Option<String>,
-    /// Columns to leave out when training, by name or position, with commas between; all others but the label must be numbers
+    /// Columns to leave out, by name or position, with commas between; all others but label, ids and groups must be numbers
     #[arg(long, value_name = "COLUMN,...", value_delimiter = ',', allow_hyphen_values = true)]
     pub(crate) ignore: Vec<String>,
+    /// How decimals are written where it could be read both ways, as in 1,234 [default: as the rest of the file says]
+    #[arg(long, value_name = "MARK", value_parser = ["point", "comma"])]
+    pub(crate) decimal: Option<String>,
 }
 
 /// What is trained.
@@ -535,12 +545,12 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
     Cli::command()
         .mut_subcommand("predict", |command| {
             let hidden = |command: clap::Command, name: &'static str| command.mut_arg(name, |arg| arg.hide(true));
-            ["ignore", "groups", "labels"].into_iter().fold(command.mut_arg("label", |arg| arg.help(label)), hidden)
+            ["missing_labels", "groups", "labels"]
+                .into_iter()
+                .fold(command.mut_arg("label", |arg| arg.help(label)), hidden)
         })
         .mut_subcommand("cluster", |command| command.mut_arg("label", |arg| arg.help(compared)))
-        .mut_subcommand("picture", |command| {
-            command.mut_arg("label", |arg| arg.help(drawn)).mut_arg("ignore", |arg| arg.hide(true))
-        })
+        .mut_subcommand("picture", |command| command.mut_arg("label", |arg| arg.help(drawn)))
         .mut_subcommand("train", |command| command.mut_arg("method", |arg| arg.help(help)))
         .mut_subcommand("evaluate", |command| command.mut_arg("method", |arg| arg.help(several)))
 }

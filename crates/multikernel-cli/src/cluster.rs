@@ -1,6 +1,7 @@
 //! `cluster`.
 
 use anyhow::{Result, bail};
+use multikernel::data::Samples;
 use multikernel::evaluate::ClusterIndices;
 use multikernel::method::{Registry, Session};
 use multikernel::report::Clustering;
@@ -9,7 +10,7 @@ use multikernel::{Pool, file};
 
 use crate::args::Cluster;
 use crate::bar::Bar;
-use crate::predict::{number, quoted};
+use crate::predict::{id_name, number, quoted};
 use crate::{data, print};
 
 pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
     if let Some(path) = &args.out {
         // Of training rows the cluster they have, of which a density alone might think otherwise.
         let density = model.place(&rows.samples, &pool)?.density;
-        file::write_atomic(path, table(rows.samples.ids(), clusters, density.as_deref()).as_bytes())?;
+        file::write_atomic(path, table(&rows.samples, clusters, density.as_deref()).as_bytes())?;
     }
     let labels = has_labels.then_some(&rows.labels);
     let points = model.scaled(&rows.samples)?;
@@ -65,8 +66,10 @@ fn check_paths(args: &Cluster) -> Result<()> {
     }
 }
 
-fn table(ids: Option<&[String]>, clusters: &[usize], density: Option<&[f64]>) -> String {
-    let mut text = String::from(if ids.is_some() { "id,cluster" } else { "row,cluster" });
+fn table(rows: &Samples, clusters: &[usize], density: Option<&[f64]>) -> String {
+    let ids = rows.ids();
+    let first = ids.map_or("row".to_string(), |_| id_name(rows, &["cluster", "ln_density"]));
+    let mut text = format!("{first},cluster");
     text += if density.is_some() { ",ln_density\n" } else { "\n" };
     for (i, cluster) in clusters.iter().enumerate() {
         text += &ids.map_or((i + 1).to_string(), |ids| quoted(&ids[i]));

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use multikernel::data::{
-    Dataset, Expect, Format, Gram, Labels, LogChoice, ReadOptions, Recipe, Samples, Table, ViewSource, group_columns,
-    labelled, load, read_matrix, read_views, read_with_labels,
+    Dataset, Decimal, Expect, Format, Gram, Labels, LogChoice, MissingLabels, ReadOptions, Recipe, Samples, Table,
+    ViewSource, group_columns, labelled, load, read_matrix, read_views, read_with_labels,
 };
 use multikernel::method::{Model, Plan, Registry};
 use multikernel::run::{Control, Observer};
@@ -38,15 +38,27 @@ fn table(source: Option<&str>, reading: &Reading, options: &ReadOptions, observe
             bail!("no data: give DATA, or --view NAME=FILE for each view, or --gram NAME=FILE with --labels FILE")
         }
     };
-    for note in &table.notes {
-        observer.note(&format!("{}: {note}", table.name));
-    }
+    tell(&table, observer);
     Ok(table)
+}
+
+/// Hands on the remarks of the reader.
+pub(crate) fn tell(table: &Table, observer: &mut dyn Observer) {
+    for note in &table.notes {
+        observer.note(&match note.strip_prefix("warning: ") {
+            Some(warning) => format!("warning: {}: {warning}", table.name),
+            None => format!("{}: {note}", table.name),
+        });
+    }
 }
 
 fn options(reading: &Reading, expect: Option<Expect>) -> Result<ReadOptions> {
     let mut options = options_of(&reading.columns, expect);
     options.groups = reading.groups.clone();
+    options.transpose = reading.transpose;
+    if reading.missing_labels == "drop" {
+        options.missing_labels = MissingLabels::Drop;
+    }
     options.memory = memory(reading.memory.as_deref())?;
     Ok(options)
 }
@@ -64,6 +76,11 @@ pub(crate) fn options_of(columns: &Columns, expect: Option<Expect>) -> ReadOptio
     options.id = columns.id.clone();
     options.expect = expect;
     options.ignore = columns.ignore.clone();
+    options.decimal = match columns.decimal.as_deref() {
+        Some("comma") => Some(Decimal::Comma),
+        Some(_) => Some(Decimal::Point),
+        None => None,
+    };
     options
 }
 
@@ -204,8 +221,9 @@ pub(crate) fn read_new(
     if reading.labels.is_some() {
         bail!("--labels is for train and evaluate; to be told the accuracy, give rows with a label column");
     }
-    // Files are joined by the column that joined the training files, unless another is named.
+    // Files are joined by the column that joined the training files, unless another is named. Every row is predicted.
     let mut reading = reading.clone();
+    reading.missing_labels = "refuse".into();
     if source.is_none() {
         reading.columns.id = reading.columns.id.or_else(|| model.id_name().map(str::to_string));
     }

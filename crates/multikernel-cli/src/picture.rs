@@ -40,9 +40,7 @@ fn rows(source: &str, args: &Picture, model: &Model, observer: &mut dyn Observer
     let mut options = data::options_of(&args.columns, Some(model.expect()));
     options.memory = data::memory(None)?;
     let table = load(source, &options)?;
-    for note in &table.notes {
-        observer.note(&format!("{}: {note}", table.name));
-    }
+    data::tell(&table, observer);
     if table.labels.is_none() {
         bail!(
             "{}: the rows have no labels, so they have no colours; give a file with a label in each row",

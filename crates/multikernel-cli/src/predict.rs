@@ -1,7 +1,7 @@
 //! `predict`.
 
 use anyhow::Result;
-use multikernel::data::Labels;
+use multikernel::data::{Labels, Samples};
 use multikernel::method::{Model, Registry};
 use multikernel::run::{Observer, Placed};
 use multikernel::{Matrix, Pool, file};
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     if let Some(truth) = &truth {
         bar.note(&accuracy(truth, &prediction.labels, model.classes()));
     }
-    let text = table(rows.ids(), &labels, &columns);
+    let text = table(&rows, &labels, &columns);
     match &args.out {
         Some(path) => Ok(file::write_atomic(path, text.as_bytes())?),
         None => print(&text),
@@ -73,8 +73,19 @@ impl Columns {
     }
 }
 
-fn table(ids: Option<&[String]>, labels: &[&str], columns: &Columns) -> String {
-    let mut text = String::from(if ids.is_some() { "id,label" } else { "label" });
+/// The name of the column of ids in a table whose others are called `taken`: its own, where that is known and free.
+pub(crate) fn id_name(rows: &Samples, taken: &[&str]) -> String {
+    quoted(rows.id_name().filter(|name| !taken.contains(name)).unwrap_or("id"))
+}
+
+fn table(rows: &Samples, labels: &[&str], columns: &Columns) -> String {
+    let ids = rows.ids();
+    let taken: Vec<&str> = columns.0.iter().map(|(name, _)| name.as_str()).chain(["label"]).collect();
+    let mut text = String::new();
+    if ids.is_some() {
+        text = id_name(rows, &taken) + ",";
+    }
+    text += "label";
     text.extend(columns.0.iter().map(|(name, _)| format!(",{}", quoted(name))));
     text.push('\n');
     for (i, label) in labels.iter().enumerate() {

@@ -18,7 +18,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use super::binary::table;
 use super::read::{ReadOptions, Table};
 use super::roles::{Roles, of_columns};
-use super::text::{check_memory, out_of_memory, quoted};
+use super::text::{check_memory, list, out_of_memory, quoted, shell_word};
 use crate::error::{Error, Place, Result};
 use crate::linalg::Matrix;
 
@@ -126,18 +126,22 @@ impl<'a> Rows<'a> {
         if names.is_empty() {
             return Err(Error::data(Place::file(source), "the table has no columns; give at least one"));
         }
-        let roles = of_columns(source, names.len(), Some(names), options)?;
-        for &j in &roles.features {
-            let field = schema.field(j);
-            let kind = field.data_type();
-            if !(kind.is_numeric() || matches!(kind, DataType::Boolean | DataType::Null)) {
-                let message = format!(
-                    "column {} holds {kind}; features are numbers: leave it out with --ignore, or name it with --label",
-                    quoted(field.name())
-                );
-                return Err(Error::data(Place::file(source), message));
-            }
+        let mut roles = of_columns(source, names.len(), Some(names), options)?;
+        roles.check_decided(source, options)?;
+        let is_number = |j: usize| {
+            let kind = schema.field(j).data_type();
+            kind.is_numeric() || matches!(kind, DataType::Boolean | DataType::Null)
+        };
+        // Numbers called like ids are looked at when all are read.
+        let is_text = |j: &&usize| !(is_number(**j) && roles.features.contains(j));
+        if let Some(j) = roles.maybe_ids.iter().find(is_text).copied().filter(|_| roles.id.is_none()) {
+            roles.id = Some(j);
+            roles.notes.push(format!("ids: column {}", roles.shown(j)));
+            let kept: Vec<usize> = (0..roles.features.len()).filter(|&k| roles.features[k] != j).collect();
+            roles.names = kept.iter().map(|&k| roles.names[k].clone()).collect();
+            roles.features = kept.iter().map(|&k| roles.features[k]).collect();
         }
+        check_numbers(schema, &roles, source, is_number)?;
         let mut wanted: Vec<usize> =
             roles.features.iter().copied().chain(text_columns(&roles).into_iter().flatten()).collect();
         wanted.sort_unstable();
@@ -200,6 +204,26 @@ impl<'a> Rows<'a> {
         let features = Matrix::from_vec(n_rows, roles.features.len(), values)?;
         let (label_name, group_name) = (roles.label_name.clone(), roles.group_name.clone());
         Ok(Table { labels, label_name, groups, group_name, ..table(features, ids, source, roles, options)? })
+    }
+}
+
+/// Refuses features that are no numbers, all at once.
+fn check_numbers(schema: &Schema, roles: &Roles, source: &str, is_number: impl Fn(usize) -> bool) -> Result<()> {
+    let others: Vec<usize> = roles.features.iter().copied().filter(|&j| !is_number(j)).collect();
+    let of = |&j: &usize| format!("{} {}", quoted(schema.field(j).name()), schema.field(j).data_type());
+    let shown: Vec<String> = others.iter().map(of).collect();
+    let words: Vec<&str> = others.iter().map(|&j| schema.field(j).name().as_str()).collect();
+    match shown.as_slice() {
+        [] => Ok(()),
+        _ => {
+            let message = format!(
+                "features are numbers, but these columns are not: {}; leave them out with --ignore {}, or name one with \
+                 --label",
+                list(&shown, 20),
+                shell_word(&words.join(","))
+            );
+            Err(Error::data(Place::file(source), message))
+        }
     }
 }
 

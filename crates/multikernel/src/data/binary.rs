@@ -1,5 +1,6 @@
 //! What the readers of files that are not text share.
 
+use std::collections::HashSet;
 use std::io::Read;
 
 use super::delimited::missing_note;
@@ -55,6 +56,7 @@ impl Parts {
         // No column of an array is a label unless it is named.
         let options = ReadOptions { unlabelled: options.label.is_none(), ..options.clone() };
         let mut roles = of_columns(source, array.n_cols(), names, &options)?;
+        roles.check_decided(source, &options)?;
         roles.told.extend(told);
         let column = |j: usize, what: &str| whole_numbers(&array, j, source, what);
         let (label_name, labels) = match roles.label {
@@ -65,9 +67,10 @@ impl Parts {
             Some(j) => (roles.group_name.clone(), Some(column(j, "group")?)),
             None => groups.unzip(),
         };
+        let beside = roles.maybe_ids.iter().copied().find(|j| ids.is_none() && !roles.features.contains(j));
         let ids = match roles.id.filter(|_| ids.is_none()) {
             Some(j) => Some(column(j, "id")?),
-            None => ids,
+            None => ids.or_else(|| distinct(&array.column(beside?))),
         };
         let is_same = roles.features.iter().copied().eq(0..array.n_cols());
         let features = if is_same { array } else { array.select_cols(&roles.features) };
@@ -83,6 +86,10 @@ pub(super) fn table(
     mut roles: Roles,
     options: &ReadOptions,
 ) -> Result<Table> {
+    let (features, ids) = match ids {
+        None => named_ids(features, &mut roles),
+        ids => (features, ids),
+    };
     let mut missing = vec![0; features.n_cols()];
     for row in features.rows() {
         for (count, value) in missing.iter_mut().zip(row) {
@@ -91,7 +98,12 @@ pub(super) fn table(
     }
     roles.notes.extend(missing_note(&missing));
     let samples = Samples::new(Features::Dense(features), roles.names);
-    let samples = samples.and_then(|samples| if let Some(ids) = ids { samples.with_ids(ids) } else { Ok(samples) });
+    let id_name = roles.all_names.as_ref().and_then(|names| names.get(roles.id?)).cloned();
+    let with_ids = |samples: Samples| match ids {
+        Some(ids) => Ok(samples.with_ids(ids)?.with_id_name(id_name)),
+        None => Ok(samples),
+    };
+    let samples = samples.and_then(with_ids);
     let samples = samples.map_err(|error| within(source, error))?;
     if let Some(row) = samples.first_empty_row().filter(|_| options.part.is_none()) {
         let message = "the row has no value at all; remove it, or fill values in";
@@ -103,12 +115,34 @@ pub(super) fn table(
         samples,
         labels: None,
         label_name: None,
+        label_column: None,
         groups: None,
         group_name: None,
         told: roles.told,
         index_base: None,
         notes: roles.notes,
     })
+}
+
+/// The first column called like ids whose values are whole numbers that all differ, and the other columns.
+fn named_ids(features: Matrix, roles: &mut Roles) -> (Matrix, Option<Vec<String>>) {
+    for j in roles.maybe_ids.clone() {
+        let Some(k) = roles.features.iter().position(|&feature| feature == j) else { continue };
+        let Some(ids) = distinct(&features.column(k)).filter(|_| features.n_cols() > 1) else { continue };
+        roles.notes.push(format!("ids: column {}", roles.shown(j)));
+        roles.id = Some(j);
+        roles.features.remove(k);
+        roles.names.remove(k);
+        let others: Vec<usize> = (0..features.n_cols()).filter(|&column| column != k).collect();
+        return (features.select_cols(&others), Some(ids));
+    }
+    (features, None)
+}
+
+/// Whole numbers that all differ, as texts.
+fn distinct(values: &[f64]) -> Option<Vec<String>> {
+    let mut seen = HashSet::new();
+    values.iter().map(|&value| whole_number(value).filter(|id| seen.insert(id.clone()))).collect()
 }
 
 /// A whole number as its digits; `None` for any other.
@@ -172,7 +206,8 @@ mod tests {
         assert_eq!(notes, ["columns matched by position: the file has no names"]);
         assert_eq!(
             message(parts(&[]), &expecting(&["p", "q"])),
-            "f.npy: found 3 columns, the model expects 2 features"
+            "f.npy: found 3 columns, the model expects 2 features; say what the others are with --label, --id or --ignore and \
+             their positions, counted from 0"
         );
     }
 

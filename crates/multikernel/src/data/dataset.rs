@@ -24,6 +24,8 @@ pub struct Dataset {
     pub labels: Labels,
     /// The name of the label column in the file, where it has one.
     pub label_name: Option<String>,
+    /// Which column of the file the label is where it has no name, such as `column 5 (the last)`.
+    pub label_column: Option<String>,
     /// Per row the code of the patient, batch, ... it belongs to, where that is known: rows of one code are kept on the
     /// same side of every split.
     pub groups: Option<Vec<usize>>,
@@ -44,7 +46,8 @@ impl Dataset {
                 labels.n_samples()
             )));
         }
-        Ok(Dataset { name, samples, labels, label_name: None, groups: None, group_name: None, index_base: None })
+        let (label_name, label_column, groups, group_name) = (None, None, None, None);
+        Ok(Dataset { name, samples, labels, label_name, label_column, groups, group_name, index_base: None })
     }
 
     /// The same set with the group of each row as a text, coded in the order in which groups first appear; `name` is what
@@ -86,6 +89,7 @@ impl Dataset {
             samples,
             labels,
             label_name: self.label_name.clone(),
+            label_column: self.label_column.clone(),
             groups: self.groups.as_ref().map(|groups| rows.iter().map(|&i| groups[i]).collect()),
             group_name: self.group_name.clone(),
             index_base: self.index_base,
@@ -97,6 +101,7 @@ impl Dataset {
     pub fn expect(&self) -> Expect {
         Expect::new(self.samples.names().to_vec(), self.label_name.clone(), self.index_base)
             .with_views(self.samples.views().to_vec())
+            .with_classes(self.labels.classes().to_vec())
     }
 
     /// 64 hexadecimal digits that change when any value, name, view, class, label, group or the order of rows changes.

@@ -3,14 +3,12 @@
 //! Cells are split here rather than by a crate so that every line number is right after blank lines, `\r\n` and
 //! quoted line breaks, and a quote that never closes is an error instead of one long cell.
 
-use std::collections::HashMap;
-
-use super::Samples;
+use super::body::Body;
+use super::numbers::Decimal;
 use super::read::{ReadOptions, Table};
 use super::roles::{Roles, is_header, roles};
-use super::text::{Lines, check_memory, columns, finite, is_missing, not_finite, out_of_memory, quoted};
+use super::text::{Lines, columns, finite, is_missing, not_finite, out_of_memory, quoted};
 use crate::error::{Error, Place, Result};
-use crate::linalg::Matrix;
 
 /// The cells of one row.
 #[derive(Default)]
@@ -18,6 +16,8 @@ pub(super) struct Cells {
     text: String,
     /// Where each cell ends in `text`, and the line it began on.
     ends: Vec<(usize, u64)>,
+    /// The column of the file that all cells stand in, where its table was turned.
+    turned: Option<usize>,
 }
 
 impl Cells {
@@ -28,6 +28,28 @@ impl Cells {
 
     pub(super) fn len(&self) -> usize {
         self.ends.len()
+    }
+
+    /// Column `j` of rows.
+    fn turn(&mut self, rows: &[Cells], j: usize) {
+        self.clear();
+        self.turned = Some(j);
+        for row in rows {
+            self.text.push_str(row.cell(j));
+            self.ends.push((self.text.len(), row.ends[j].1));
+        }
+    }
+
+    /// Blanks the first cell, or puts a blank one before it.
+    fn blank_first(&mut self, is_added: bool) {
+        let line = self.line();
+        if is_added {
+            self.ends.insert(0, (0, line));
+            return;
+        }
+        let length = self.ends[0].0;
+        self.text.drain(..length);
+        self.ends.iter_mut().for_each(|(end, _)| *end -= length);
     }
 
     /// Cell `j`, trimmed.
@@ -45,8 +67,13 @@ impl Cells {
         self.ends.first().map_or(0, |&(_, line)| line)
     }
 
+    /// The line of a cell.
+    pub(super) fn line_of(&self, j: usize) -> u64 {
+        self.ends[j].1
+    }
+
     pub(super) fn place(&self, name: &str, j: usize) -> Place {
-        Place::column(name, self.ends[j].1, j as u64 + 1)
+        Place::column(name, self.ends[j].1, self.turned.unwrap_or(j) as u64 + 1)
     }
 }
 
@@ -162,15 +189,23 @@ fn unquote<'a>(mut rest: &'a str, text: &mut String) -> Option<&'a str> {
 
 /// The rows of delimited text, cell by cell; all have the same number of columns, and there is at least one.
 pub(super) fn read_cells(lines: Lines<'_>, delimiter: char, limit: u64) -> Result<Vec<Cells>> {
+    cells_of(lines, delimiter, limit, false)
+}
+
+/// [`read_cells`], the first of which may have a cell less, as R writes tables with row names.
+fn cells_of(lines: Lines<'_>, delimiter: char, limit: u64, may_be_short: bool) -> Result<Vec<Cells>> {
     let name = lines.name;
     let mut records = Records { lines, delimiter };
-    let (mut rows, mut need) = (Vec::new(), 0);
+    let (mut rows, mut need) = (Vec::<Cells>::new(), 0);
     loop {
         let mut cells = Cells::default();
         if !records.next(&mut cells)? {
             break;
         }
-        check_width(name, &cells, rows.first().map_or(cells.len(), Cells::len))?;
+        let n_columns = rows.last().map_or(cells.len(), Cells::len);
+        if !(may_be_short && rows.len() == 1 && cells.len() == n_columns + 1) {
+            check_width(name, &cells, n_columns)?;
+        }
         need += (size_of::<Cells>() + cells.text.capacity() + cells.ends.capacity() * size_of::<(usize, u64)>()) as u64;
         if need > limit {
             return Err(out_of_memory(name, rows.len() + 1, cells.len(), need, limit));
@@ -205,6 +240,9 @@ pub(super) fn check_width(name: &str, cells: &Cells, n_columns: usize) -> Result
 }
 
 pub(super) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Result<Table> {
+    if options.transpose {
+        return read_turned(lines, delimiter, options);
+    }
     let name = lines.name;
     let mut records = Records { lines, delimiter };
     let mut cells = Cells::default();
@@ -219,7 +257,7 @@ pub(super) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> 
         }
         check_row_names(name, &cells, n_columns)?;
     }
-    let mut body = Body::new(name, &roles, options);
+    let mut body = Body::new(name, n_columns, roles, options);
     loop {
         check_width(name, &cells, n_columns)?;
         body.add(&cells)?;
@@ -227,7 +265,32 @@ pub(super) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> 
             break;
         }
     }
-    body.into_table(roles)
+    body.into_table()
+}
+
+/// Reads a table whose columns are samples: ids in its first line, names of features in its first column.
+fn read_turned(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Result<Table> {
+    let name = lines.name;
+    let mut rows = cells_of(lines, delimiter, options.limit(), true)?;
+    let n_columns = rows[rows.len() - 1].len();
+    if rows.len() < 2 || n_columns < 2 {
+        let message = "a table with samples in columns has a first line of sample ids and a first column of feature names; \
+                       give at least one of each, or leave --transpose out";
+        return Err(Error::data(Place::file(name), message));
+    }
+    // What stands above the names of features is no name of sample ids.
+    let is_short = rows[0].len() + 1 == n_columns;
+    rows[0].blank_first(is_short);
+    let options = ReadOptions { header: Some(true), ..options.clone() };
+    let mut cells = Cells::default();
+    cells.turn(&rows, 0);
+    let (_, roles) = first_row(name, &cells, &options)?;
+    let mut body = Body::new(name, rows.len(), roles, &options);
+    for j in 1..n_columns {
+        cells.turn(&rows, j);
+        body.add(&cells)?;
+    }
+    body.into_table()
 }
 
 /// Whether the first row holds names, and what the columns are.
@@ -236,7 +299,10 @@ pub(super) fn first_row(name: &str, first: &Cells, options: &ReadOptions) -> Res
     let mut roles = roles(name, first, header, options)?;
     let holds_number = || roles.features.iter().any(|&j| finite(first.cell(j)).is_some());
     if header && options.header.is_none() && holds_number() {
-        roles.notes.push(format!("line {} read as a header, though some of its cells are numbers", first.line()));
+        roles.notes.push(format!(
+            "line {} read as a header, though some of its cells are numbers; if it is a row, say --header no",
+            first.line()
+        ));
     }
     Ok((header, roles))
 }
@@ -250,6 +316,8 @@ pub(super) struct FeatureCells<'a> {
     is_bare: bool,
     /// Whether a row may be without any value.
     may_be_empty: bool,
+    /// How decimals are written, where somebody said it.
+    decimal: Option<Decimal>,
     /// Per feature its column and what errors call it.
     columns: Vec<(usize, String)>,
 }
@@ -262,6 +330,7 @@ impl<'a> FeatureCells<'a> {
             is_bare: options.header == Some(false),
             // A sample that lacks one view may have others.
             may_be_empty: options.part.is_some(),
+            decimal: options.decimal,
             columns: roles.features.iter().copied().zip(roles.names.iter().cloned()).collect(),
         }
     }
@@ -276,7 +345,7 @@ impl<'a> FeatureCells<'a> {
         let mut is_empty = true;
         for (j, column) in &self.columns {
             let cell = cells.cell(*j);
-            let value = match finite(cell) {
+            let value = match finite(cell).or_else(|| self.decimal.and_then(|decimal| decimal.parse(cell))) {
                 Some(value) => value,
                 None if is_missing(cell) => f64::NAN,
                 None => return Err(Error::data(cells.place(self.name, *j), self.bad_cell(cell, column, n_before))),
@@ -300,137 +369,20 @@ impl<'a> FeatureCells<'a> {
         };
         let hint = match (&self.guess, n_before) {
             // What was guessed about the file is the likely cause when its very first row does not fit.
-            (Some(guess), 0) => format!(" ({guess})"),
+            (Some(guess), 0) if !self.is_bare => format!(" ({guess})"),
             _ => String::new(),
         };
-        format!("{} in column {column} {}; {advice}{hint}", quoted(cell), not_finite(cell))
+        let what = match Decimal::Comma.parse(cell) {
+            Some(_) => "is not a number (write decimals with a point, or say --decimal comma)",
+            None => not_finite(cell),
+        };
+        format!("{} in column {column} {what}; {advice}{hint}", quoted(cell))
     }
 }
 
 /// The error for a row whose label is not there.
 pub(super) fn no_label(place: Place) -> Error {
     Error::data(place, "the label is missing; remove the row or fill it in first")
-}
-
-/// The rows read so far.
-struct Body<'a> {
-    name: &'a str,
-    options: &'a ReadOptions,
-    features: FeatureCells<'a>,
-    label: Option<usize>,
-    id: Option<usize>,
-    group: Option<usize>,
-    data: Vec<f64>,
-    n_rows: usize,
-    labels: Vec<String>,
-    first_blank: Option<Place>,
-    ids: Vec<String>,
-    /// The line of each id.
-    lines: HashMap<String, u64>,
-    groups: Vec<String>,
-    /// Per feature how many of its values are missing.
-    missing: Vec<usize>,
-}
-
-impl<'a> Body<'a> {
-    fn new(name: &'a str, roles: &Roles, options: &'a ReadOptions) -> Self {
-        Body {
-            name,
-            options,
-            features: FeatureCells::new(name, roles, options),
-            label: roles.label,
-            id: roles.id,
-            group: roles.groups,
-            data: vec![],
-            n_rows: 0,
-            labels: vec![],
-            first_blank: None,
-            ids: vec![],
-            lines: HashMap::new(),
-            groups: vec![],
-            missing: vec![0; roles.features.len()],
-        }
-    }
-
-    fn add(&mut self, cells: &Cells) -> Result<()> {
-        let n_cols = self.features.n_features();
-        check_memory(self.name, self.n_rows + 1, n_cols, self.options.limit())?;
-        if self.data.try_reserve(n_cols).is_err() {
-            let need = (self.data.len() + n_cols) as u64 * 8;
-            return Err(out_of_memory(self.name, self.n_rows + 1, n_cols, need, self.options.limit()));
-        }
-        let start = self.data.len();
-        self.features.read(cells, self.n_rows, &mut self.data)?;
-        for (missing, value) in self.missing.iter_mut().zip(&self.data[start..]) {
-            *missing += usize::from(value.is_nan());
-        }
-        self.n_rows += 1;
-        if let Some(j) = self.label {
-            let label = cells.cell(j);
-            if is_missing(label) && self.first_blank.is_none() {
-                self.first_blank = Some(cells.place(self.name, j));
-            }
-            self.labels.push(label.to_string());
-        }
-        if let Some(j) = self.group {
-            let group = cells.cell(j);
-            if group.is_empty() {
-                let message = "the group is missing; fill it in, or remove the row";
-                return Err(Error::data(cells.place(self.name, j), message));
-            }
-            self.groups.push(group.to_string());
-        }
-        self.id.map_or(Ok(()), |j| self.add_id(cells, j))
-    }
-
-    fn add_id(&mut self, cells: &Cells, j: usize) -> Result<()> {
-        let id = cells.cell(j);
-        if id.is_empty() {
-            let message = format!("the id is missing; fill it in, or leave the column out with --ignore {j}");
-            return Err(Error::data(cells.place(self.name, j), message));
-        }
-        if let Some(line) = self.lines.insert(id.to_string(), cells.line()) {
-            let message = format!(
-                "the id {} stands in line {line} already; give every row its own, leave the column out with --ignore {j}, \
-                 or keep such rows together with --groups {j}",
-                quoted(id)
-            );
-            return Err(Error::data(cells.place(self.name, j), message));
-        }
-        self.ids.push(id.to_string());
-        Ok(())
-    }
-
-    fn into_table(self, mut roles: Roles) -> Result<Table> {
-        let blank = self.labels.iter().filter(|label| is_missing(label)).count();
-        let mut labels = roles.label.map(|_| self.labels);
-        if let Some(place) = self.first_blank {
-            if self.options.expect.is_none() {
-                return Err(no_label(place));
-            }
-            labels = None;
-            let some = if blank < self.n_rows {
-                format!("{blank} of {} labels are missing", self.n_rows)
-            } else {
-                "the label column is empty".into()
-            };
-            roles.notes.push(format!("{some}: rows read as unlabelled"));
-        }
-        roles.notes.extend(missing_note(&self.missing));
-        let samples = Samples::new(Matrix::from_vec(self.n_rows, roles.names.len(), self.data)?, roles.names)?;
-        Ok(Table {
-            name: self.name.to_string(),
-            source: self.name.to_string(),
-            samples: if self.id.is_some() { samples.with_ids(self.ids)?.with_id_name(roles.id_name) } else { samples },
-            labels,
-            label_name: roles.label_name,
-            groups: self.group.map(|_| self.groups),
-            group_name: roles.group_name,
-            told: roles.told,
-            index_base: None,
-            notes: roles.notes,
-        })
-    }
 }
 
 /// How much is missing, from the number of missing values of each column.
@@ -460,7 +412,9 @@ mod tests {
 
     fn expecting(names: &[&str], label: Option<&str>) -> ReadOptions {
         let names = names.iter().map(|name| name.to_string()).collect();
-        ReadOptions { expect: Some(Expect::new(names, label.map(str::to_string), None)), ..csv() }
+        let classes = ["p", "q", "u"].map(str::to_string).to_vec();
+        let expect = Expect::new(names, label.map(str::to_string), None).with_classes(classes);
+        ReadOptions { expect: Some(expect), ..csv() }
     }
 
     #[test]
@@ -482,40 +436,42 @@ mod tests {
             ),
             (&plain, "a,b,a\n1,2,p\n", "f:1:3: columns 1 and 3 are both called 'a'; rename one"),
             (&plain, "x2,,y\n1,2,p\n", "f:1:2: columns 1 and 2 are both called 'x2'; rename one"),
-            (&plain, "a,b,y\n1,2,p\n,NA,q\n", "f:3: the row has no value at all; remove it, or fill values in"),
-            (&plain, "a,b,y\n1,2,p\n,,\n", "f:3: the row has no value at all; remove it, or fill values in"),
+            (
+                &plain,
+                "a,b,y\n1,2,p\n,NA,q\n",
+                "f:3: the row has no value at all; remove it, fill values in, or leave such rows out with --missing-labels drop",
+            ),
+            (
+                &plain,
+                "a,b,y\n1,2,p\n,,\n",
+                "f:3: the row has no value at all; remove it, fill values in, or leave such rows out with --missing-labels drop",
+            ),
             (
                 &plain,
                 "a,b,y\n1,inf,p\n",
-                "f:2:2: 'inf' in column 'b' is not a finite number; correct it, or leave the column out with --ignore",
+                "f:2:2: 'inf' in column 'b' is not a finite number; correct it, or leave the column out with --ignore b",
             ),
             (
                 &plain,
                 "a,b,y\n1,1e309,p\n",
-                "f:2:2: '1e309' in column 'b' is too large (numbers go up to 1.8e308); correct it, or leave the column out with --ignore",
+                "f:2:2: '1e309' in column 'b' is too large (numbers go up to 1.8e308); correct it, or leave the column out with --ignore b",
             ),
             (
                 &plain,
                 "a,b,y\n1,red,p\n",
-                "f:2:2: 'red' in column 'b' is not a number; correct it, or leave the column out with --ignore",
+                "f:2:2: 'red' in column 'b' is not a number; correct it, or leave the column out with --ignore b",
             ),
             (
                 &plain,
                 "a,b,y\n1,0x1F,p\n",
-                "f:2:2: '0x1F' in column 'b' is not a number; correct it, or leave the column out with --ignore",
-            ),
-            (
-                &plain,
-                "a,b,y\n1,1 000,p\n",
-                "f:2:2: '1 000' in column 'b' is not a number; correct it, or leave the column out with --ignore",
-            ),
-            (
-                &plain,
-                "a;b;y\n1;1,5;p\n",
-                "f:2:2: '1,5' in column 'b' is not a number (write decimals with a point); correct it, or leave the column out with --ignore",
+                "f:2:2: '0x1F' in column 'b' is not a number; correct it, or leave the column out with --ignore b",
             ),
             (&bare, "a,b,y\n1,2,p\n", "f:1:1: 'a' in column 'x1' is not a number; is the first line a header?"),
-            (&plain, "a,b,y\n1,2,\n", "f:2:3: the label is missing; remove the row or fill it in first"),
+            (
+                &plain,
+                "a,b,y\n1,2,\n",
+                "f:2:3: the label is missing; fill it in, or leave such rows out with --missing-labels drop",
+            ),
             (
                 &plain,
                 "a,b,y\n1,\"2,p\n3,4,q\n",
@@ -530,13 +486,13 @@ mod tests {
             (
                 &plain,
                 "\r\na,b,y\r\n1,2,\"p\r\n\r\nq\"\r\n\r\n3,bad,p\r\n",
-                "f:7:2: 'bad' in column 'b' is not a number; correct it, or leave the column out with --ignore",
+                "f:7:2: 'bad' in column 'b' is not a number; correct it, or leave the column out with --ignore b",
             ),
             // A cell after a quoted line break stands on the later line.
             (
                 &plain,
                 "y,a\n\"p\nq\",bad\n",
-                "f:3:2: 'bad' in column 'a' is not a number; correct it, or leave the column out with --ignore",
+                "f:3:2: 'bad' in column 'a' is not a number; correct it, or leave the column out with --ignore a",
             ),
             (
                 &plain,
@@ -566,7 +522,7 @@ mod tests {
         assert_eq!(new.notes, notes);
         assert_eq!(
             message("a,y\n1,p\n2,NA\n", &csv()),
-            "f:3:2: the label is missing; remove the row or fill it in first"
+            "f:3:2: the label is missing; fill it in, or leave such rows out with --missing-labels drop"
         );
     }
 
@@ -645,10 +601,28 @@ mod tests {
             ("a,patient,y\n1,s1,p\n", Some("patient"), ["s1", "a", "y", ""]),
             ("id,a,y\n1,s1,p\n", Some("1"), ["s1", "id", "y", ""]),
             ("a,y,patient\n1,p,s1\n", Some("-1"), ["s1", "a", "y", ""]),
-            ("s1,1,p\ns2,2,q\n", Some("0"), ["s1 s2", "x1", "", ""]),
-            ("1,p,s1\n2,q,s2\n", Some("-1"), ["s1 s2", "x1", "", ""]),
+            (
+                "s1,1,p\ns2,2,q\n",
+                Some("0"),
+                [
+                    "s1 s2",
+                    "x1",
+                    "",
+                    "label: column 3 (the last); the file has no names: give another by its position, --label 0 to 2",
+                ],
+            ),
+            (
+                "1,p,s1\n2,q,s2\n",
+                Some("-1"),
+                [
+                    "s1 s2",
+                    "x1",
+                    "",
+                    "label: column 2; the file has no names: give another by its position, --label 0 to 2",
+                ],
+            ),
             // The last column that is no id is the label.
-            ("a,kind,id\n1,p,s1\n", None, ["s1", "a", "kind", "ids: column 'id'; label: the last column, 'kind'"]),
+            ("a,kind,id\n1,p,s1\n", None, ["s1", "a", "kind", "label: the last column, 'kind'; ids: column 'id'"]),
             // Only a first column without name is row names.
             ("a,,y\n1,2,p\n", None, ["-", "a x2", "y", ""]),
             // Beside a label, y is a coordinate.
@@ -683,6 +657,12 @@ mod tests {
             (
                 csv(),
                 "a,id,y\n1,s1,p\n\n2,s2,p\n3,s1,q\n",
+                "f:2:2: 's1' in column 'id' is not a number, like 2 more cells of it; correct it, or leave the column out with \
+                 --ignore id (it is called like ids, but rows share values or lack one: --groups id keeps rows of one together)",
+            ),
+            (
+                with("id", "y", &[]),
+                "a,id,y\n1,s1,p\n\n2,s2,p\n3,s1,q\n",
                 "f:5:2: the id 's1' stands in line 2 already; give every row its own, leave the column out with \
                  --ignore 1, or keep such rows together with --groups 1",
             ),
@@ -695,7 +675,6 @@ mod tests {
             (with("y", "y", &[]), "a,b,y\n1,2,p\n", "parameter id: column 'y' of f is the label; choose another"),
             (with("a", "y", &["a"]), "a,b,y\n1,2,p\n", "parameter ignore: column 'a' of f is the id; leave it in"),
             (with("0", "2", &[]), "1,p\n", "parameter label: f has no column '2'; give a position, 0 to 1 or -1 to -2"),
-            (csv(), "id,y\n1,p\n", "f: no column is left for features; a label and at least one feature are needed"),
         ] {
             assert_eq!(message(text, &options), expected, "{text:?}");
         }
@@ -725,7 +704,14 @@ mod tests {
             // A feature of the model is no id.
             ("b,id\n2,1\n", ["id", "b"], None, "-", ""),
             // Without names, with or without a label.
-            ("s1,1,2,p\n", ["a", "b"], Some("0"), "s1", "columns matched by position: the file has no names"),
+            (
+                "s1,1,2,p\n",
+                ["a", "b"],
+                Some("0"),
+                "s1",
+                "columns matched by position: the file has no names; label: column 4 (the last), which holds only classes of \
+                 the model",
+            ),
             (
                 "id,p,q\ns1,1,2\n",
                 ["x1", "x2"],
@@ -745,7 +731,8 @@ mod tests {
         );
         assert_eq!(
             message("id,p\ns1,1\n", &expecting(&["x1", "x2"], None)),
-            "f: found 1 column besides ids and groups, the model expects 2 features (or 3 with a label)"
+            "f: found 1 column besides ids, groups and those left out, the model expects 2 features (or 3 with a label); give a \
+             table with all of them"
         );
     }
 
@@ -852,7 +839,10 @@ mod tests {
         let mixed = table("a,2,c\n3,4,q\n", &csv());
         assert_eq!(
             mixed.notes,
-            ["label: the last column, 'c'", "line 1 read as a header, though some of its cells are numbers"]
+            [
+                "label: the last column, 'c'",
+                "line 1 read as a header, though some of its cells are numbers; if it is a row, say --header no"
+            ]
         );
         let told = table("1,2,3\n4,5,6\n", &ReadOptions { header: Some(true), ..csv() });
         assert_eq!((told.samples.names(), told.label_name.as_deref()), (&["1".into(), "2".into()][..], Some("3")));
@@ -895,7 +885,9 @@ mod tests {
         assert_eq!(read.samples.names(), ["a", "b"]);
         assert_eq!(read.samples.features().to_dense().unwrap().data(), [1.0, 2.0, 3.0, 4.0]);
         assert_eq!((read.labels.unwrap().join(" "), read.label_name.as_deref()), ("p q".to_string(), Some("kind")));
-        assert_eq!(read.notes, ["columns ignored, no features of the training rows: extra"]);
+        assert_eq!(read.notes, ["ids: column 'extra'"]);
+        let again = table("extra,b,kind,a\nr1,2,p,1\nr1,4,q,3\n", &options);
+        assert_eq!(again.notes, ["columns ignored, no features of the training rows: extra"]);
         // Without the label column, with another label column, and with labels left blank.
         assert_eq!(table("b,a\n2,1\n", &options).labels, None);
         assert_eq!(table("b,a,label\n2,1,p\n", &options).labels, None);
@@ -946,7 +938,15 @@ mod tests {
             let n = text.lines().next().unwrap().split(',').count();
             assert_eq!(
                 message(text, &options),
-                format!("f: found {}, the model expects 2 features (or 3 with a label)", columns(n))
+                format!(
+                    "f: found {}, the model expects 2 features (or 3 with a label); {}",
+                    columns(n),
+                    if n > 2 {
+                        "say what the others are with --label, --id or --ignore and their positions, counted from 0"
+                    } else {
+                        "give a table with all of them"
+                    }
+                )
             );
         }
         let unlabelled = ReadOptions { unlabelled: true, ..options.clone() };

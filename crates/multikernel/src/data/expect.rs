@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::View;
 use super::samples::is_numbered;
-use super::text::list;
+use super::text::{finite, list};
 use crate::error::{Error, Place, Result};
 
 /// What a model knows of the file it was trained on; [`Dataset::expect`](super::Dataset::expect) makes one.
@@ -19,17 +19,31 @@ pub struct Expect {
     pub index_base: Option<u8>,
     /// Named groups of features; none unless [`Expect::with_views`] set them.
     pub views: Vec<View>,
+    /// The classes of the model: a column of rows without names is its label only if it holds nothing else.
+    pub classes: Vec<String>,
 }
 
 impl Expect {
     /// The features, label column and first index of a model.
     pub fn new(names: Vec<String>, label_name: Option<String>, index_base: Option<u8>) -> Self {
-        Expect { names, label_name, index_base, views: Vec::new() }
+        Expect { names, label_name, index_base, views: Vec::new(), classes: Vec::new() }
     }
 
     /// The same with the views of the model, whose files [`read_views`](super::read_views) then tells apart.
     pub fn with_views(self, views: Vec<View>) -> Self {
         Expect { views, ..self }
+    }
+
+    /// The same with the classes of the model, by which a label column without a name is known.
+    pub fn with_classes(self, classes: Vec<String>) -> Self {
+        Expect { classes, ..self }
+    }
+
+    /// Whether a label is one of the classes, as it is written or by its number.
+    pub(super) fn is_class(&self, label: &str) -> bool {
+        let number = finite(label);
+        let same = |class: &String| class == label || (number.is_some() && finite(class) == number);
+        self.classes.iter().any(same)
     }
 
     /// Whether the names are `x1`, `x2`, ... (or from `x0`), made up by a reader rather than given by a person.

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::label_file::{LabelFile, LabelRows, Wanted, no_ids};
-use super::read::{Part, load};
-use super::text::{check_memory, check_sparse_memory, list, out_of_memory, quoted};
+use super::read::{MissingLabels, Part, load};
+use super::text::{check_memory, check_sparse_memory, is_missing, list, out_of_memory, quoted};
 use super::{Dataset, Expect, Features, Labels, ReadOptions, Samples, Sparse, Table, View, is_numbered};
 use crate::closest::closest;
 use crate::error::{Error, Place, Result};
@@ -81,7 +81,7 @@ pub fn read_with_labels(source: &str, labels: &str, options: &ReadOptions) -> Re
     let names = table.samples.names().iter().map(|name| bare(ONLY, name).to_string()).collect();
     let samples = Samples::new(table.samples.features().clone(), names)?;
     let samples = match table.samples.ids() {
-        Some(ids) => samples.with_ids(ids.to_vec())?,
+        Some(ids) => samples.with_ids(ids.to_vec())?.with_id_name(table.samples.id_name().map(str::to_string)),
         None => samples,
     };
     let name = super::read::short_name(source);
@@ -91,13 +91,17 @@ pub fn read_with_labels(source: &str, labels: &str, options: &ReadOptions) -> Re
 /// Samples that are known by nothing but Gram matrices, with the labels (and groups) of a file, one row for each.
 pub fn labelled(samples: Samples, labels: &str, options: &ReadOptions) -> Result<Dataset> {
     let file = LabelFile::read(labels, options)?;
-    let rows = file.rows(&Wanted::Rows(samples.n_samples(), "the Gram matrices"), options)?;
+    let mut rows = file.rows(&Wanted::Rows(samples.n_samples(), "the Gram matrices"), options)?;
     if rows.labels.len() != samples.n_samples() {
         let (n, found) = (samples.n_samples(), rows.labels.len());
         let message =
             format!("{found} labels for Gram matrices of {n} rows; give one label per row, in the same order");
         return Err(Error::data(Place::file(labels), message));
     }
+    let kept: Vec<usize> = (0..rows.labels.len()).filter(|&i| !is_missing(&rows.labels[i])).collect();
+    let samples = if kept.len() < rows.labels.len() { samples.select_rows(&kept) } else { samples };
+    rows.labels.retain(|label| !is_missing(label));
+    rows.groups = rows.groups.map(|groups| kept.iter().map(|&i| groups[i].clone()).collect());
     let codes = Labels::new(&rows.labels).map_err(|error| super::read::within(labels, error))?;
     let set = Dataset::new(super::read::short_name(labels), samples, codes)?;
     let set = Dataset { label_name: rows.label_name, ..set };
@@ -159,7 +163,8 @@ fn slots_of_model<'a>(views: &'a [ViewSource], expect: &'a Expect) -> Result<Vec
         // Indices of LIBSVM text begin where those of the training rows did.
         let index_base = u8::from(!(is_numbered(&bare) && bare.first().is_some_and(|name| name == "x0")));
         let given = views.iter().find(|given| given.name == view.name);
-        let expected = Expect::new(bare, expect.label_name.clone(), Some(index_base));
+        let expected =
+            Expect::new(bare, expect.label_name.clone(), Some(index_base)).with_classes(expect.classes.clone());
         Slot { name: &view.name, source: given.map(|given| given.source.as_str()), expect: Some((names, expected)) }
     };
     Ok(in_order.into_iter().map(slot).collect())
@@ -248,6 +253,9 @@ impl Join {
         let tables: Vec<&Table> = files.iter().filter_map(|file| file.table.as_ref()).collect();
         let with = tables.iter().find(|table| table.samples.ids().is_some());
         let without = tables.iter().find(|table| table.samples.ids().is_none());
+        if let Some(labels) = labels.filter(|_| !options.transpose) {
+            check_turned(&tables, labels)?;
+        }
         let mut join = match (with, without) {
             (Some(with), Some(without)) => return Err(no_ids(&without.source, &with.source)),
             (Some(first), None) => Join::by_id(files, first, labels, options)?,
@@ -256,10 +264,35 @@ impl Join {
         if labels.is_none() && !options.unlabelled {
             join.labels_of_views(files, options)?;
         }
+        if options.missing_labels == MissingLabels::Drop {
+            join.drop_unlabelled();
+        }
         if join.groups.is_none() {
             join.groups_of_views(files)?;
         }
         Ok(join)
+    }
+
+    /// Leaves out samples whose label is missing, unless all are.
+    fn drop_unlabelled(&mut self) {
+        let Some(labels) = &self.labels else { return };
+        let kept: Vec<usize> = (0..self.n_samples).filter(|&i| !is_missing(&labels[i])).collect();
+        if kept.len() == self.n_samples || kept.is_empty() {
+            return;
+        }
+        self.notes.push(format!(
+            "samples without a label left out: {} of {}",
+            self.n_samples - kept.len(),
+            self.n_samples
+        ));
+        let select = |texts: &mut Option<Vec<String>>| {
+            *texts = texts.take().map(|texts| kept.iter().map(|&i| texts[i].clone()).collect());
+        };
+        [&mut self.ids, &mut self.labels, &mut self.groups].into_iter().for_each(select);
+        for rows in self.rows.iter_mut().filter(|rows| !rows.is_empty()) {
+            *rows = kept.iter().map(|&i| rows[i]).collect();
+        }
+        self.n_samples = kept.len();
     }
 
     /// Samples by their ids: those of the labels, else those of all views.
@@ -359,6 +392,11 @@ impl Join {
         };
         let lacking: Vec<usize> = (0..self.n_samples).filter(|&i| labels[i].is_none()).collect();
         match (lacking.first(), &options.expect) {
+            (Some(_), None) if options.missing_labels == MissingLabels::Drop => {
+                self.labels = Some(labels.into_iter().map(|label| label.unwrap_or_default().to_string()).collect());
+                self.label_name = first.label_name.clone();
+                Ok(())
+            }
             (Some(&i), None) => {
                 let message = format!(
                     "no label for {}{}, which other views have; add the rows here, or give all labels in a file of \
@@ -417,6 +455,9 @@ impl Join {
             for (i, row) in rows.iter().enumerate() {
                 let Some(row) = *row else { continue };
                 let text = texts[row].as_str();
+                if what == "label" && is_missing(text) {
+                    continue;
+                }
                 let (before, source) = *found[i].get_or_insert((text, &table.source));
                 if before != text {
                     let message = format!(
@@ -450,26 +491,43 @@ impl Join {
         // The order in which the model lists them may be another.
         let views = options.expect.as_ref().map_or(views, |expect| expect.views.clone());
         let samples = Samples::new(features, names)?.with_views(views)?;
-        if let Some(i) = samples.first_empty_row() {
-            let message = format!("{} has no value in any view; remove it", self.sample(i));
+        let empty = samples.empty_rows();
+        let drops = options.missing_labels == MissingLabels::Drop && empty.len() < self.n_samples;
+        if let Some(&i) = empty.first().filter(|_| !drops) {
+            let drop =
+                if options.expect.is_none() { ", or leave such samples out with --missing-labels drop" } else { "" };
+            let message =
+                format!("{}{} has no value in any view; remove it{drop}", self.sample(i), and_more(empty.len()));
             return Err(Error::data(Place::file(source), message));
         }
-        let samples = match self.ids {
+        let mut samples = match self.ids {
             Some(ids) => samples.with_ids(ids)?.with_id_name(id_name),
             None => samples,
         };
-        Ok(Table {
+        if !empty.is_empty() {
+            notes.push(format!("samples without any value left out: {} of {}", empty.len(), self.n_samples));
+            let kept: Vec<usize> = (0..self.n_samples).filter(|i| empty.binary_search(i).is_err()).collect();
+            samples = samples.select_rows(&kept);
+            let select = |texts: &mut Option<Vec<String>>| {
+                *texts = texts.take().map(|texts| kept.iter().map(|&i| texts[i].clone()).collect());
+            };
+            [&mut self.labels, &mut self.groups].into_iter().for_each(select);
+        }
+        let mut table = Table {
             name,
             source,
             samples,
             labels: self.labels,
             label_name: self.label_name,
+            label_column: None,
             groups: self.groups,
             group_name: self.group_name,
             told: vec![],
             index_base: None,
             notes,
-        })
+        };
+        super::read::check_classes(&mut table, options)?;
+        Ok(table)
     }
 
     /// The views side by side: sparse if all of them are and no sample lacks one, as sparse rows have no missing values.
@@ -560,6 +618,23 @@ fn distinct(table: &Table, j: usize) -> Option<Vec<u64>> {
         values.push(row[j].to_bits());
     }
     Some(values)
+}
+
+/// Refuses views whose columns are called like the samples of the labels.
+fn check_turned(tables: &[&Table], labels: &LabelFile) -> Result<()> {
+    for table in tables {
+        let names = table.samples.names();
+        let n = labels.n_named(names);
+        if n > 1 && 2 * n >= names.len() {
+            let message = format!(
+                "{n} of its {} columns are called like samples of {}: if samples are in columns, add --transpose",
+                names.len(),
+                labels.source
+            );
+            return Err(Error::data(Place::file(&table.source), message));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses labels of samples that are in no view; a note where samples of views have no label.
@@ -1167,29 +1242,29 @@ mod tests {
             ("p\nq\n", &["p=plain.csv"], Some("x.csv"), &[], by_row("x.csv", 2)),
             ("p\nq\np\nq\nq\n", &["p=plain.csv"], Some("x.csv"), &[], by_row("x.csv", 5)),
             (
-                "patient,c\ns1,1\n",
+                "c,who\n1,s1\n",
                 with,
                 None,
                 &[],
-                "x.csv:2:1: 's1' in column 'patient' is not a number; correct it, or leave the column out with --ignore \
+                "x.csv:2:2: 's1' in column 'who' is not a number; correct it, or leave the column out with --ignore who \
                  (name it with --id if it holds sample ids, with --label if it is the label)"
                     .into(),
             ),
             (
-                "patient,c\ns1,1\n",
+                "c,who\n1,s1\n",
                 with,
                 Some("labels.csv"),
                 grade,
-                "x.csv:2:1: 's1' in column 'patient' is not a number; correct it, or leave the column out with --ignore \
+                "x.csv:2:2: 's1' in column 'who' is not a number; correct it, or leave the column out with --ignore who \
                  (name it with --id if it holds sample ids)"
                     .into(),
             ),
             (
-                "patient,c\ns1,1\n",
+                "c,who\n1,s1\n",
                 with,
                 None,
                 &["id=patinet"],
-                "x.csv:2:1: 's1' in column 'patient' is not a number; correct it, or leave the column out with --ignore \
+                "x.csv:2:2: 's1' in column 'who' is not a number; correct it, or leave the column out with --ignore who \
                  (it has no column 'patinet', which --id asks for)"
                     .into(),
             ),
@@ -1273,7 +1348,7 @@ mod tests {
                 both,
                 Some("x.csv"),
                 &[],
-                "x.csv:3:2: the label is missing; remove the row or fill it in first".into(),
+                "x.csv:3:2: the label is missing; fill it in, or leave such rows out with --missing-labels drop".into(),
             ),
             (
                 "id,kind\ns1,p\n,q\n",
@@ -1340,7 +1415,7 @@ mod tests {
                 &["x=x.csv"],
                 None,
                 &[],
-                "x.csv:2:3: the label is missing; remove the row or fill it in first".into(),
+                "x.csv:2:3: the label is missing; fill it in, or leave such rows out with --missing-labels drop".into(),
             ),
             // Groups.
             (
@@ -1379,7 +1454,7 @@ mod tests {
                 with,
                 None,
                 &[],
-                "x.csv:2:2: 'inf' in column 'c' is not a finite number; correct it, or leave the column out with --ignore \
+                "x.csv:2:2: 'inf' in column 'c' is not a finite number; correct it, or leave the column out with --ignore c \
                  (name it with --id if it holds sample ids, with --label if it is the label)"
                     .into(),
             ),
@@ -1388,14 +1463,16 @@ mod tests {
                 with,
                 None,
                 &[],
-                "rna.csv, x.csv: sample 's4' has no value in any view; remove it".into(),
+                "rna.csv, x.csv: sample 's4' has no value in any view; remove it, or leave such samples out with \
+                 --missing-labels drop"
+                    .into(),
             ),
             (
                 "a\n1\n\"\"\n3\n",
                 &["x=x.csv"],
                 None,
                 &["header=yes"],
-                "x.csv: row 2 has no value in any view; remove it".into(),
+                "x.csv: row 2 has no value in any view; remove it, or leave such samples out with --missing-labels drop".into(),
             ),
             (
                 "",
@@ -1422,6 +1499,52 @@ mod tests {
     }
 
     #[test]
+    fn samples_without_labels_or_values_are_left_out_where_that_is_asked_for() {
+        let folder = study();
+        folder.write("x.csv", b"id,kind\ns1,p\ns2,NA\ns3,q\n");
+        let drop = ReadOptions { missing_labels: MissingLabels::Drop, ..Default::default() };
+        let both = &["rna=rna.csv", "meth=meth.csv"];
+        let table = folder.read(both, Some("x.csv"), &drop).unwrap();
+        assert_eq!(
+            (table.labels.unwrap().join(" "), table.samples.ids().unwrap().join(" ")),
+            ("p q".into(), "s1 s3".into())
+        );
+        assert!(table.notes.contains(&"samples without a label left out: 1 of 3".to_string()), "{:?}", table.notes);
+        assert!(
+            folder.message(both, Some("x.csv"), &ReadOptions::default()).contains("x.csv:3:2: the label is missing")
+        );
+        folder.write("y.csv", b"id,c,class\ns1,1,p\ns2,,q\ns3,5,?\ns4,6,q\n");
+        let table = folder.read(&["y=y.csv"], None, &drop).unwrap();
+        assert_eq!(
+            (table.labels.unwrap().join(" "), table.samples.ids().unwrap().join(" ")),
+            ("p q".into(), "s1 s4".into())
+        );
+    }
+
+    #[test]
+    fn samples_in_columns_are_turned_where_that_is_asked_for_and_told_where_it_is_not() {
+        let folder = Folder::new(&[
+            ("rna.csv", "gene,s1,s2,s3\nBRCA1,1,2,3\nTP53,4,5,6\nKRAS,7,8,9\n"),
+            ("r.tsv", "s1\ts2\ts3\nBRCA1\t1\t2\t3\nTP53\t4\t5\t6\nKRAS\t7\t8\t9\n"),
+            ("labels.csv", "id,kind\ns3,p\ns1,q\ns2,p\n"),
+        ]);
+        let turned = ReadOptions { transpose: true, ..Default::default() };
+        for file in ["rna.csv", "r.tsv"] {
+            let table = read_with_labels(&folder.path(file), &folder.path("labels.csv"), &turned).unwrap();
+            assert_eq!(table.samples.names(), ["BRCA1", "TP53", "KRAS"]);
+            assert_eq!(
+                table.samples.features().to_dense().unwrap().data(),
+                [3.0, 6.0, 9.0, 1.0, 4.0, 7.0, 2.0, 5.0, 8.0]
+            );
+            assert_eq!(table.labels.unwrap(), ["p", "q", "p"]);
+        }
+        assert_eq!(
+            folder.message(&["rna=rna.csv"], Some("labels.csv"), &ReadOptions::default()),
+            "rna.csv: 3 of its 3 columns are called like samples of labels.csv: if samples are in columns, add --transpose"
+        );
+    }
+
+    #[test]
     fn new_rows_that_do_not_fit_the_model_refused() {
         let folder = study();
         let table = folder.read(&["rna=rna.csv", "meth=meth.csv"], Some("labels.csv"), &options(&["label=grade"]));
@@ -1442,7 +1565,11 @@ mod tests {
                 &["rna=x.csv"],
                 "x.csv: 2 of the 2 expected features are missing: a, b; give a table with all of them",
             ),
-            ("1\n", &["rna=x.csv"], "x.csv: found 1 column, the model expects 2 features (or 3 with a label)"),
+            (
+                "1\n",
+                &["rna=x.csv"],
+                "x.csv: found 1 column, the model expects 2 features (or 3 with a label); give a table with all of them",
+            ),
             (
                 "",
                 &["rma=rna.csv"],

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::delimited::Cells;
-use super::read::{ReadOptions, read_cells};
+use super::problems::Problems;
+use super::read::{MissingLabels, ReadOptions, read_cells};
 use super::roles::{Columns, is_name};
 use super::text::{is_missing, list, quoted};
 use crate::error::{Error, Place, Result};
@@ -60,6 +61,12 @@ impl LabelFile {
         Ok(name.map(str::to_string))
     }
 
+    /// How many of the names stand in a cell of the file.
+    pub(super) fn n_named(&self, names: &[String]) -> usize {
+        let cells: HashSet<&str> = self.rows.iter().flat_map(Cells::cells).collect();
+        names.iter().filter(|name| cells.contains(name.as_str())).count()
+    }
+
     /// Whether the file has a column that an option asks for.
     pub(super) fn has(&self, option: &str, wanted: &str, options: &ReadOptions) -> bool {
         self.columns(options).told(option, wanted).is_ok()
@@ -98,7 +105,11 @@ impl LabelFile {
             notes,
         };
         let mut seen = HashMap::new();
-        for cells in &self.rows[usize::from(header)..] {
+        let body = &self.rows[usize::from(header)..];
+        if options.missing_labels == MissingLabels::Refuse {
+            check_labels(&self.source, body, layout.label)?;
+        }
+        for cells in body {
             rows.add(cells, &layout, &mut seen)?;
         }
         if rows.labels.is_empty() {
@@ -118,15 +129,15 @@ impl LabelFile {
     /// told, else one called so, else the only one that is left.
     fn layout(&self, columns: &Columns<'_>, with_ids: bool) -> Result<Layout> {
         let options = columns.options;
-        let asked = |option: &str, wanted: &Option<String>| {
-            wanted.as_ref().and_then(|wanted| columns.told(option, wanted).ok())
-        };
+        let asked = |option: &str, wanted: Option<&String>| wanted.and_then(|wanted| columns.told(option, wanted).ok());
         let told = options.label.as_ref().map(|wanted| columns.told("label", wanted)).transpose()?;
-        let groups = asked("groups", &options.groups);
+        let groups = asked("groups", options.groups.as_ref());
         let is_free = |j: usize| Some(j) != told && Some(j) != groups;
         let mut free: Vec<usize> = (0..columns.n).filter(|&j| is_free(j)).collect();
         let row_names = || free.first().copied().filter(|&j| j == 0 && columns.n > 1 && columns.has_row_names());
-        let known = asked("id", &options.id).or_else(|| columns.known_id(is_free)).or_else(row_names);
+        let known = asked("id", options.id_column());
+        let known =
+            known.or_else(|| options.wants_ids().then(|| self.known_id(columns, is_free).or_else(row_names))?);
         let enough = free.len() + usize::from(told.is_some()) > 1;
         let id = known.or_else(|| free.first().copied().filter(|_| with_ids && enough));
         free.retain(|&j| Some(j) != id);
@@ -150,6 +161,17 @@ impl LabelFile {
             }
         }
         Ok(Layout { id, is_known_id: known.is_some(), label, groups })
+    }
+
+    /// The column called like ids; of names that are only like those of ids, one whose values all differ.
+    fn known_id(&self, columns: &Columns<'_>, is_free: impl Fn(usize) -> bool) -> Option<usize> {
+        columns.known_id(&is_free).or_else(|| {
+            let all_differ = |j: usize| {
+                let mut seen = HashSet::new();
+                self.rows.iter().skip(1).all(|row| row.cells().nth(j).is_some_and(|cell| seen.insert(cell)))
+            };
+            columns.like_ids(None, is_free).into_iter().find(|&j| all_differ(j))
+        })
     }
 
     /// By id a header is a first row whose id is no sample. By position it is one that has a known name, or is one row too
@@ -185,7 +207,7 @@ impl LabelRows {
             Ok(cell.to_string())
         };
         let id = layout.id.map(|j| text(j, "id")).transpose()?;
-        let label = text(layout.label, "label")?;
+        let label = cells.cell(layout.label).to_string();
         let group = layout.groups.map(|j| text(j, "group")).transpose()?;
         if let (Some(id), Some(j)) = (&id, layout.id)
             && let Some(line) = seen.insert(id.clone(), cells.line())
@@ -198,6 +220,18 @@ impl LabelRows {
         self.ids.iter_mut().zip(id).for_each(|(ids, id)| ids.push(id));
         self.groups.iter_mut().zip(group).for_each(|(groups, group)| groups.push(group));
         Ok(())
+    }
+}
+
+/// Refuses rows without a label.
+fn check_labels(source: &str, rows: &[Cells], label: usize) -> Result<()> {
+    let missing = || rows.iter().filter(|row| is_missing(row.cell(label)));
+    match missing().next() {
+        None => Ok(()),
+        Some(row) => {
+            let labels = Some((row.place(source, label), missing().count()));
+            Err(Problems { labels, ..Problems::default() }.of_labels_file(source))
+        }
     }
 }
 

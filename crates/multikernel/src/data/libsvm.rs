@@ -79,7 +79,7 @@ pub(super) fn check_options(options: &ReadOptions) -> Result<()> {
     if whole && options.label.is_some() {
         return Err(Error::param("label", "LIBSVM text has its label first in each row; leave the label column out"));
     }
-    for (option, given, what) in [("id", &options.id, "ids"), ("groups", &options.groups, "groups")] {
+    for (option, given, what) in [("id", options.id_column(), "ids"), ("groups", options.groups.as_ref(), "groups")] {
         if whole && given.is_some() {
             let message = format!("LIBSVM text has no column of {what}; leave it out, or give delimited text");
             return Err(Error::param(option, message));
@@ -229,6 +229,7 @@ impl Rows {
             samples: Samples::new(features, names)?,
             labels,
             label_name: None,
+            label_column: None,
             groups: None,
             group_name: None,
             told: vec![],

@@ -22,7 +22,9 @@ use crate::linalg::Matrix;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_matrix(path: &Path, memory: Option<u64>) -> Result<Matrix> {
-    let options = ReadOptions { header: Some(false), unlabelled: true, memory, ..Default::default() };
+    // No column of a matrix is one of ids.
+    let id = Some("none".to_string());
+    let options = ReadOptions { header: Some(false), unlabelled: true, id, memory, ..Default::default() };
     let table = read(path, &options)?;
     match table.samples.into_features() {
         Features::Dense(matrix) if table.index_base.is_none() => Ok(matrix),
@@ -60,9 +62,16 @@ mod tests {
             ("a.tsv", "1\t-0.5\t3\n1e300\t5\t6\n"),
             ("a.txt", "1\t-0.5\t3\n1e300\t5\t6\n"),
             ("a", "1;-0.5;3\n1e300;5;6\n"),
+            ("a.csv", "1;-0,5;3\n1e300;5;6\n"),
         ] {
             assert_eq!(of(name, text.as_bytes()).unwrap(), plain, "{name}");
         }
+    }
+
+    #[test]
+    fn no_column_is_taken_for_ids() {
+        let text: String = (1..=30).map(|i| format!("{i},0.5,{}\n", i * i)).collect();
+        assert_eq!(of("a.csv", text.as_bytes()).unwrap().n_cols(), 3);
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! Reading tables: where from, in which format, and what comes out.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use super::delimited::Cells;
 use super::roles::Told;
-use super::text::{HEAD, Source, finite, list, peek};
-use super::{Dataset, Expect, Labels, Samples, bundled, bundled_sets, delimited, expect, libsvm, npy, npz, parquet};
+use super::text::{HEAD, Source, finite, list, peek, quoted};
+use super::{
+    Dataset, Decimal, Expect, Labels, Samples, bundled, bundled_sets, delimited, expect, libsvm, npy, npz, parquet,
+};
 use crate::error::{Error, Place, Result};
 
 /// Tables above this size are refused unless [`ReadOptions::memory`] allows them.
@@ -21,7 +24,7 @@ pub enum Format {
     /// than a quarter of the values are not 0 is kept as [`Sparse`](super::Sparse) rows: 12 bytes per value that is not
     /// 0, 8 per row and about 100 per column, most of them for its name.
     Libsvm,
-    /// Comma-separated (or semicolon-separated, told from the first line), cells quoted with `"` where needed.
+    /// Comma-separated (or by semicolons, bars or tabs, told from the first line), cells quoted with `"` where needed.
     Csv,
     /// Tab-separated, otherwise like CSV.
     Tsv,
@@ -62,9 +65,10 @@ pub struct ReadOptions {
     /// position. When not given: the first column called `label`, `class`, `target` or `y` in any case, else the last.
     pub label: Option<String>,
     /// The column of delimited text that names the samples, given as for `label`. When not given: the first column called
-    /// `id`, `sample`, `sample_id`, `sampleid`, `sample id`, `barcode` or `Unnamed: 0` in any case, else the first column if the header has a blank
-    /// for it, as R writes row names and pandas its index; else there are no ids. An id is no feature; it must be there
-    /// and differ from row to row.
+    /// `id`, `sample`, `sample_id`, `sampleid`, `sample id`, `barcode` or `Unnamed: 0` in any case, or like an id (`patient_id`,
+    /// `PassengerId`), if its values all differ; else the first column if the header has a blank for it, as R writes row names
+    /// and pandas its index; else a first column of texts that all differ, or one that counts the rows (20 or more); else there
+    /// are no ids. `none` says that there are none. An id is no feature; it must be there and differ from row to row.
     pub id: Option<String>,
     /// The column of delimited text that says which rows belong together, such as patients or batches, given as for
     /// `label`. It is text, no feature, and must be there in every row.
@@ -74,8 +78,14 @@ pub struct ReadOptions {
     /// Rows may be without labels: a column of delimited text is a label only if it is called `label`, `class` or `target` in
     /// any case, or named by `label`.
     pub label_optional: bool,
-    /// Columns of delimited text to leave out when training, by name or position as for `label`.
+    /// Columns of delimited text to leave out, by name or position as for `label`.
     pub ignore: Vec<String>,
+    /// What becomes of rows without a label, or without any value.
+    pub missing_labels: MissingLabels,
+    /// How decimals are written, for cells that could be read in two ways, such as `1,234`; told from the file when not given.
+    pub decimal: Option<Decimal>,
+    /// Delimited text has samples in columns: their ids in the first line, the names of features in the first column.
+    pub transpose: bool,
     /// For prediction: what the model knows. Columns are then matched to the model's features, and labels may be
     /// missing.
     pub expect: Option<Expect>,
@@ -83,6 +93,16 @@ pub struct ReadOptions {
     pub memory: Option<u64>,
     /// Set where the file is one of several that are joined.
     pub(super) part: Option<Part>,
+}
+
+/// What becomes of rows without a label, or without any value; rows of a prediction may be without labels anyway.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissingLabels {
+    /// They are an error.
+    #[default]
+    Refuse,
+    /// They are left out, and a note says how many.
+    Drop,
 }
 
 /// How one of several joined files is read: it need not have the columns that options ask for, has a label only where a
@@ -101,14 +121,24 @@ impl ReadOptions {
 
     /// The options that ask for a column, and the column.
     pub(super) fn told(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let one = [("label", &self.label), ("id", &self.id), ("groups", &self.groups)];
+        let one = [("label", self.label.as_ref()), ("id", self.id_column()), ("groups", self.groups.as_ref())];
         let ignored = self.ignore.iter().map(|wanted| ("ignore", wanted.as_str()));
-        one.into_iter().filter_map(|(option, wanted)| Some((option, wanted.as_deref()?))).chain(ignored)
+        one.into_iter().filter_map(|(option, wanted)| Some((option, wanted?.as_str()))).chain(ignored)
     }
 
     /// Whether the last column is taken for the label where none is called so.
     pub(super) fn takes_last(&self) -> bool {
-        self.part.is_none() && !self.label_optional
+        self.part.is_none() && !self.label_optional && !self.transpose
+    }
+
+    /// The column told to hold ids.
+    pub(super) fn id_column(&self) -> Option<&String> {
+        self.id.as_ref().filter(|_| self.wants_ids())
+    }
+
+    /// Whether a column may be ids: nobody said that there are none.
+    pub(super) fn wants_ids(&self) -> bool {
+        self.id.as_deref() != Some("none")
     }
 
     pub(super) fn limit(&self) -> u64 {
@@ -130,6 +160,8 @@ pub struct Table {
     pub labels: Option<Vec<String>>,
     /// The name of the label column, where it has one.
     pub label_name: Option<String>,
+    /// Which column the label is where it has no name, such as `column 5 (the last)`.
+    pub label_column: Option<String>,
     /// What each row belongs to, where [`ReadOptions::groups`] named a column.
     pub groups: Option<Vec<String>>,
     /// The name of the groups column, where it has one.
@@ -178,7 +210,8 @@ impl Table {
         };
         let labels = Labels::new(&labels).map_err(|error| within(&self.source, error))?;
         let set = Dataset::new(self.name, self.samples, labels)?;
-        let set = Dataset { label_name: self.label_name, index_base: self.index_base, ..set };
+        let (label_name, label_column) = (self.label_name, self.label_column);
+        let set = Dataset { label_name, label_column, index_base: self.index_base, ..set };
         match &self.groups {
             Some(groups) => set.with_groups(groups, self.group_name).map_err(|error| within(&self.source, error)),
             None => Ok(set),
@@ -208,8 +241,10 @@ pub(super) fn within(source: &str, error: Error) -> Error {
 ///
 /// The format is the one given; else NumPy, Parquet and Arrow files are known by their first bytes, and text by the ending
 /// of its name (`.csv`; `.tsv`, `.tab`; `.svm`, `.libsvm`, `.svmlight`, `.scale`, `.t`, `.tr`, `.val`; each also with `.gz`)
-/// or its first lines. Cells of delimited text that are empty, `NA`, `N/A`, `NaN`, `null`, `none`, `?` or `<NA>` in any case
-/// are missing values, NaN in the table; all others must be finite numbers. Every refusal names file, line and column.
+/// or its first lines. Cells of delimited text that are empty, `NA`, `N/A`, `NaN`, `null`, `none`, `?`, `<NA>` or an error of a
+/// spreadsheet such as `#N/A` are missing values, NaN in the table, and so are `-`, `.` or `*` among numbers; all others must be
+/// finite numbers. Decimal commas, thousands set apart and percent signs are read where a whole column has them. A refusal
+/// names all columns that are no numbers, with file and line of the first such cell.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
     if path.as_os_str() == "-" {
         return read_from(std::io::stdin().lock(), "standard input", options);
@@ -227,18 +262,87 @@ pub fn read_from(reader: impl Read, name: &str, options: &ReadOptions) -> Result
         return Err(Error::input("the model to read rows for has no features; give at least one name"));
     }
     let (magic, reader) = peek(reader, 8).map_err(|error| Error::io("read", name, error))?;
-    let table = match options.format.or_else(|| by_magic(&magic)).or_else(|| by_ending(name)) {
+    let format = options.format.or_else(|| by_magic(&magic)).or_else(|| by_ending(name));
+    if options.transpose && format.is_some_and(|format| !matches!(format, Format::Csv | Format::Tsv)) {
+        return Err(Error::param(
+            "transpose",
+            format!("{name} is no CSV or TSV text, which alone can be turned; turn it first"),
+        ));
+    }
+    let table = match format {
         Some(Format::Npy) => npy::read(reader, name, options),
         Some(Format::Npz) => npz::read(reader, name, options),
         Some(Format::Parquet | Format::Arrow) => parquet::read(reader, name, options),
         text => read_text(Source::open(reader, name)?, text, options),
     }?;
     let samples = with_views_of(table.samples, options)?;
-    Ok(Table { name: short_name(name), samples, ..table })
+    let mut table = Table { name: short_name(name), samples, ..table };
+    if options.part.is_none() {
+        check_classes(&mut table, options)?;
+    }
+    Ok(table)
+}
+
+/// Labels of more different numbers than this may be a number to predict.
+const MANY_CLASSES: usize = 20;
+
+/// With fewer rows per class than this.
+const FEW_ROWS: usize = 100;
+
+/// Labels with fewer classes are never taken for numbers of their own.
+const FEW_CLASSES: usize = 10;
+
+/// Warns of labels that read as a number to predict, and refuses them where hardly two rows have the same.
+pub(super) fn check_classes(table: &mut Table, options: &ReadOptions) -> Result<()> {
+    let Some(labels) = table.labels.as_ref().filter(|_| options.expect.is_none() && !options.label_optional) else {
+        return Ok(());
+    };
+    let classes: HashSet<&str> = labels.iter().map(String::as_str).collect();
+    let (n, n_rows) = (classes.len(), labels.len());
+    let is_own = n > FEW_CLASSES && 2 * n > n_rows;
+    let is_many = n > MANY_CLASSES && n_rows < n * FEW_ROWS;
+    if !is_own && !is_many {
+        return Ok(());
+    }
+    let numbers: Option<Vec<f64>> = classes.iter().map(|class| finite(class)).collect();
+    let Some(numbers) = numbers else { return Ok(()) };
+    let (low, high) =
+        numbers.iter().fold((f64::MAX, f64::MIN), |(low, high), &value| (low.min(value), high.max(value)));
+    // Numbers without a gap, counted from 0 or 1, are codes of classes.
+    let is_code = (low == 0.0 || low == 1.0) && high - low + 1.0 == n as f64;
+    let column = match (&table.label_name, &table.label_column) {
+        (Some(name), _) => format!("the label column {}", quoted(name)),
+        (None, Some(column)) => format!("the label, {column},"),
+        (None, None) => "the label".into(),
+    };
+    let turned = if looks_turned(table) { " (if samples are in columns, add --transpose)" } else { "" };
+    let message = format!(
+        "{column} has {n} different numbers in {n_rows} rows and reads as a number to predict, but multikernel predicts \
+         classes, each value a class of its own; put the values into a few bins, or name another column with --label{turned}"
+    );
+    match () {
+        () if is_own => return Err(Error::data(Place::file(&table.source), message)),
+        () if is_code => {}
+        () => table.notes.push(format!("warning: {message}")),
+    }
+    Ok(())
+}
+
+/// Whether columns are called as samples often are, one beginning with numbers after it, beside row names.
+fn looks_turned(table: &Table) -> bool {
+    let beginning = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_string();
+    let names = table.samples.names();
+    let Some(first) = names.first().map(|name| beginning(name)) else { return false };
+    let is_counted = |name: &String| beginning(name) == first && name.len() > first.len();
+    table.samples.ids().is_some() && names.len() > 2 && !first.is_empty() && names.iter().all(is_counted)
 }
 
 fn read_text(source: Source<'_>, format: Option<Format>, options: &ReadOptions) -> Result<Table> {
     match format.map_or_else(|| sniff(&source), Ok)? {
+        Format::Libsvm if options.transpose => {
+            let message = format!("{} is LIBSVM text, whose rows are samples; leave it out", source.name);
+            Err(Error::param("transpose", message))
+        }
         Format::Libsvm => libsvm::read(source.lines(), options),
         Format::Tsv => delimited::read(source.lines(), '\t', options),
         _ => {
@@ -308,12 +412,18 @@ pub fn load(source: &str, options: &ReadOptions) -> Result<Table> {
 
 /// A bundled set seen through the options, as if it were a file with a header.
 fn bundled_table(set: Dataset, label: &str, options: &ReadOptions) -> Result<Table> {
+    if options.transpose {
+        return Err(Error::param(
+            "transpose",
+            format!("the rows of the bundled set {} are samples; leave it out", set.name),
+        ));
+    }
     // One of several joined files need not have what options ask for.
     let whole = options.part.is_none();
     if whole && options.label.as_deref().is_some_and(|wanted| wanted != label) {
         return Err(Error::param("label", format!("the bundled set {} has the one label '{label}'", set.name)));
     }
-    for (option, given, what) in [("id", &options.id, "ids"), ("groups", &options.groups, "groups")] {
+    for (option, given, what) in [("id", options.id_column(), "ids"), ("groups", options.groups.as_ref(), "groups")] {
         if whole && given.is_some() {
             return Err(Error::param(option, format!("the bundled set {} has no {what}; leave it out", set.name)));
         }
@@ -338,6 +448,7 @@ fn bundled_table(set: Dataset, label: &str, options: &ReadOptions) -> Result<Tab
         samples,
         labels,
         label_name,
+        label_column: None,
         groups: None,
         group_name: None,
         told,
@@ -423,7 +534,7 @@ pub(super) fn says(line: &str) -> Says {
         _ if line.starts_with('#') => Says::Nothing,
         _ if libsvm::looks_like(line) => Says::Is(Format::Libsvm),
         _ if line.contains('\t') => Says::Is(Format::Tsv),
-        _ if line.contains([',', ';']) => Says::Is(Format::Csv),
+        _ if line.contains([',', ';', '|']) => Says::Is(Format::Csv),
         _ if line.contains(char::is_whitespace) => Says::Unknown,
         _ => Says::Nothing,
     }
@@ -438,8 +549,8 @@ pub(super) fn sniff(source: &Source<'_>) -> Result<Format> {
             Says::Unknown => {
                 return Err(Error::data(
                     Place::file(source.name),
-                    "the first line is neither LIBSVM (label index:value ...) nor separated by commas, semicolons or \
-                     tabs; convert it, or give the format",
+                    "the first line is neither LIBSVM (label index:value ...) nor separated by commas, semicolons, tabs or \
+                     bars; save it with commas between the cells, or give the format",
                 ));
             }
             Says::Nothing => {}
@@ -452,13 +563,19 @@ pub(super) fn sniff(source: &Source<'_>) -> Result<Format> {
     Ok(Format::Csv)
 }
 
-/// Semicolon where the first line has one and commas can only be decimal ones.
+/// Semicolon or bar where the first line has one and commas can only be decimal ones; tab where it has nothing else.
 pub(super) fn csv_delimiter(head: &[u8]) -> char {
     let lines = head_lines(head);
     // Quoted pieces are every second one between quotes and may hold anything.
     let bare: String = lines.first().map_or(String::new(), |line| line.split('"').step_by(2).collect());
     let decimal = |cell: &str| cell.matches(',').count() <= 1;
-    if bare.contains(';') && bare.split(';').all(decimal) { ';' } else { ',' }
+    let splits = |mark: char| bare.contains(mark) && bare.split(mark).all(decimal);
+    match () {
+        () if splits(';') => ';',
+        () if splits('|') => '|',
+        () if bare.contains('\t') && !bare.contains(',') => '\t',
+        () => ',',
+    }
 }
 
 /// Whether a cell is a word: neither a number nor a mark for a missing value.
@@ -561,8 +678,8 @@ mod tests {
             (
                 b"1 2 3\n4 5 6\n",
                 "f",
-                "f: the first line is neither LIBSVM (label index:value ...) nor separated by commas, semicolons or \
-                 tabs; convert it, or give the format",
+                "f: the first line is neither LIBSVM (label index:value ...) nor separated by commas, semicolons, \
+                 tabs or bars; save it with commas between the cells, or give the format",
             ),
             (b"a,y\n1,p\n2,\xe9\n", "f", "f:3: byte 3 (0xE9) is not UTF-8 text; save the file as UTF-8"),
             (b"1 1:2\n\xff 1:2\n", "f.svm", "f.svm:2: byte 1 (0xFF) is not UTF-8 text; save the file as UTF-8"),
@@ -771,10 +888,10 @@ mod tests {
             bytes in prop_oneof![
                 prop::collection::vec(any::<u8>(), 0..200),
                 // Near misses: the characters the readers look at.
-                prop::collection::vec(prop::sample::select(b"01-:,;\t \n\r\"#.eaN\xe9".to_vec()), 0..80),
+                prop::collection::vec(prop::sample::select(b"01-:,;|%*\t \n\r\"#.eaN\xe9".to_vec()), 0..80),
             ],
             kind in 0usize..4, header in 0usize..3, label in 0usize..4, expecting: bool, unlabelled: bool, part: bool,
-            label_optional: bool,
+            label_optional: bool, transpose: bool, drop: bool, comma: bool,
         ) {
             let options = ReadOptions {
                 format: [None, Some(Format::Libsvm), Some(Format::Csv), Some(Format::Tsv)][kind],
@@ -785,8 +902,13 @@ mod tests {
                 unlabelled,
                 label_optional,
                 ignore: [vec![], vec!["0".to_string()], vec!["a".to_string()]][header].clone(),
-                expect: expecting.then(|| Expect::new(vec!["x1".into(), "a".into()], Some("e".into()), None)),
+                expect: expecting.then(|| {
+                    Expect::new(vec!["x1".into(), "a".into()], Some("e".into()), None).with_classes(vec!["0".into(), "e".into()])
+                }),
                 memory: Some(1 << 22),
+                missing_labels: if drop { MissingLabels::Drop } else { MissingLabels::Refuse },
+                decimal: comma.then_some(Decimal::Comma),
+                transpose,
                 part: part.then(|| Part { leave_out: vec!["a".into()] }),
             };
             for input in [bytes.clone(), gzip(&bytes), [b"\x1f\x8b".to_vec(), bytes].concat()] {

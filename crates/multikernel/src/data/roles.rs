@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::delimited::Cells;
 use super::read::{ReadOptions, is_word};
 use super::samples::numbered;
-use super::text::{columns, list, quoted};
+use super::text::{columns, list, quoted, shell_word};
 use super::{Expect, expect};
 use crate::error::{Error, Place, Result};
 
@@ -16,15 +16,71 @@ pub(super) struct Roles {
     pub(super) names: Vec<String>,
     pub(super) label: Option<usize>,
     pub(super) label_name: Option<String>,
+    /// What the label column is called where it has no name.
+    pub(super) label_column: Option<String>,
+    /// The column of ids: told, or beyond doubt.
     pub(super) id: Option<usize>,
+    /// Columns that are called like ids, in the order in which they are tried: they are ids if their values all differ.
+    pub(super) maybe_ids: Vec<usize>,
+    /// Which columns values alone may show to be ids.
+    pub(super) by_value: ByValue,
     pub(super) groups: Option<usize>,
     pub(super) group_name: Option<String>,
-    pub(super) id_name: Option<String>,
+    /// The names of all columns, where the file has names.
+    pub(super) all_names: Option<Vec<String>>,
+    /// Rows without names that have more columns than features and label: values tell which are features.
+    pub(super) is_undecided: bool,
     /// The options that name a column of the file.
     pub(super) told: Vec<Told>,
     pub(super) notes: Vec<String>,
     /// What was taken for granted, for the message about a first row that does not fit.
     pub(super) guess: Option<String>,
+}
+
+/// Which columns values alone may show to be ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ByValue {
+    None,
+    /// A first column of texts.
+    Texts,
+    /// A first column of texts, or one that counts the rows.
+    All,
+}
+
+impl Roles {
+    /// The name of a column, where it has one.
+    pub(super) fn name_of(&self, column: Option<usize>) -> Option<String> {
+        let name = column.and_then(|j| self.all_names.as_ref()?.get(j));
+        name.filter(|name| !name.is_empty()).cloned()
+    }
+
+    /// A column as messages call it.
+    pub(super) fn shown(&self, j: usize) -> String {
+        self.name_of(Some(j)).map_or_else(|| format!("{}", j + 1), |name| quoted(&name))
+    }
+
+    /// Refuses more columns than features where values do not tell them apart.
+    pub(super) fn check_decided(&self, file: &str, options: &ReadOptions) -> Result<()> {
+        match options.expect.as_ref().filter(|_| self.is_undecided) {
+            Some(expect) => Err(miscounted(file, self.features.len(), "", expect.names.len(), options, "")),
+            None => Ok(()),
+        }
+    }
+
+    /// The same where rows are seen one by one, so that only names can tell ids.
+    pub(super) fn by_name_alone(mut self) -> Roles {
+        let maybe = std::mem::take(&mut self.maybe_ids);
+        let kept: Vec<usize> = (0..self.features.len()).filter(|&k| !maybe.contains(&self.features[k])).collect();
+        if !kept.is_empty() && kept.len() < self.features.len() {
+            self.names = kept.iter().map(|&k| self.names[k].clone()).collect();
+            self.features = kept.iter().map(|&k| self.features[k]).collect();
+        }
+        let ids: Vec<String> = maybe.iter().filter(|j| !self.features.contains(j)).map(|&j| self.shown(j)).collect();
+        if !ids.is_empty() {
+            self.notes.push(format!("ids: column {}, by name; if it is a feature, say --id none", list(&ids, 5)));
+        }
+        self
+    }
 }
 
 /// An option and the column it asks for.
@@ -40,6 +96,38 @@ fn label_names(options: &ReadOptions) -> &'static [&'static str] {
 
 /// The names by which an id column is known, unless told.
 const ID_NAMES: [&str; 7] = ["id", "sample", "sample_id", "sampleid", "sample id", "barcode", "unnamed: 0"];
+
+/// Names of columns that are ids if their values all differ.
+const LIKELY_IDS: [&str; 13] = [
+    "index",
+    "uid",
+    "uuid",
+    "guid",
+    "rownames",
+    "row_names",
+    "rowname",
+    "samplename",
+    "sample_name",
+    "sample name",
+    "patient",
+    "subject",
+    "case",
+];
+
+/// Whether a name is like those of ids: `patient_id`, `PassengerId`, `PatientID`.
+fn is_like_id(name: &str) -> bool {
+    let ends = |ending: &str| {
+        let (rest, end) =
+            name.len().checked_sub(ending.len()).and_then(|at| name.split_at_checked(at)).unwrap_or_default();
+        !rest.is_empty() && end.eq_ignore_ascii_case(ending)
+    };
+    let camel = |ending: &str| {
+        let before = name.strip_suffix(ending).and_then(|rest| rest.chars().last());
+        before.is_some_and(|c| c.is_lowercase() || c.is_ascii_digit())
+    };
+    let spelled = ["_id", "-id", " id", ".id"].into_iter().any(ends);
+    is_one_of(name, &ID_NAMES) || is_one_of(name, &LIKELY_IDS) || spelled || camel("Id") || camel("ID")
+}
 
 fn is_one_of(name: &str, known: &[&str]) -> bool {
     known.iter().any(|known| name.eq_ignore_ascii_case(known))
@@ -64,23 +152,25 @@ pub(super) fn is_header(first: &Cells, options: &ReadOptions) -> bool {
         }
     }
     let named = |wanted: &String| is_word(wanted) && first.cells().any(|cell| cell == wanted);
-    if [&options.label, &options.id, &options.groups].into_iter().flatten().any(named) {
+    if [options.label.as_ref(), options.id_column(), options.groups.as_ref()].into_iter().flatten().any(named) {
         return true;
     }
-    let told = |wanted: &Option<String>| wanted.as_ref().and_then(|wanted| position(wanted, n));
-    let aside = [told(&options.id), told(&options.groups)];
+    let told = |wanted: Option<&String>| wanted.and_then(|wanted| position(wanted, n));
+    let aside = [told(options.id_column()), told(options.groups.as_ref())];
     let is_free = |j: usize| !aside.contains(&Some(j));
     let label = if options.unlabelled {
         None
     } else {
         let known = || (0..n).find(|&j| is_one_of(first.cell(j), label_names(options)));
         let last = || (0..n).rev().find(|&j| options.takes_last() && is_free(j));
-        told(&options.label).or_else(known).or_else(last)
+        told(options.label.as_ref()).or_else(known).or_else(last)
     };
+    // A class of the model is no name.
+    let is_class = |j: usize| options.expect.as_ref().is_some_and(|expect| expect.is_class(first.cell(j)));
     // A lone 'y' may be a class (yes and no), the longer words are names.
     heads_row_names(first)
         || label.is_some_and(|j| is_one_of(first.cell(j), &LABEL_NAMES[..3]))
-        || (0..n).any(|j| Some(j) != label && is_free(j) && is_word(first.cell(j)))
+        || (0..n).any(|j| Some(j) != label && is_free(j) && is_word(first.cell(j)) && !is_class(j))
 }
 
 /// Whether the first row is a blank and then words or whole numbers that are all different: names of columns after none for
@@ -146,6 +236,7 @@ pub(super) struct Columns<'a> {
 /// Columns that are neither features nor the label.
 struct Aside {
     id: Option<usize>,
+    maybe_ids: Vec<usize>,
     groups: Option<usize>,
     /// Row names that are not the ids, and the label that another file gives.
     left_out: Vec<usize>,
@@ -191,7 +282,7 @@ impl Columns<'_> {
     }
 
     /// The column an option asks for. One of several joined files need not have it.
-    fn asked(&self, option: &str, wanted: &Option<String>) -> Result<Option<usize>> {
+    fn asked(&self, option: &str, wanted: Option<&String>) -> Result<Option<usize>> {
         let Some(wanted) = wanted else { return Ok(None) };
         let column = self.sought(option, wanted);
         if self.options.part.is_some() { Ok(column.ok()) } else { column.map(Some) }
@@ -246,7 +337,7 @@ impl Columns<'_> {
 
     /// The columns that `is_free` leaves and options or names set aside.
     fn aside(&self, label: Option<usize>, is_free: impl Fn(usize) -> bool) -> Result<Aside> {
-        let groups = self.asked("groups", &self.options.groups)?;
+        let groups = self.asked("groups", self.options.groups.as_ref())?;
         let elsewhere = self.options.part.iter().flat_map(|part| &part.leave_out);
         let left_out: Vec<usize> = elsewhere.filter_map(|name| self.called(name)).filter(|&j| is_free(j)).collect();
         let is_free = |j: usize| is_free(j) && Some(j) != label && Some(j) != groups && !left_out.contains(&j);
@@ -261,27 +352,50 @@ impl Columns<'_> {
         Ok(Aside { groups, ..aside })
     }
 
-    /// The column told to hold ids; else one called so; else the first if it has no name, as row names are written.
+    /// The column told to hold ids; else those called so, which are ids if their values differ; else the first if it has no
+    /// name, as row names are written.
     fn ids(&self, is_free: impl Fn(usize) -> bool) -> Result<Aside> {
         let row_names = self.has_row_names() && is_free(0);
-        let told = self.asked("id", &self.options.id)?;
-        let mut aside = Aside { id: told, groups: None, left_out: vec![], notes: vec![] };
-        if told.is_none() {
-            aside.id = self.known_id(is_free);
-            aside.notes.extend(aside.id.map(|j| format!("ids: column {}", self.shown(j))));
+        let told = self.asked("id", self.options.id_column())?;
+        let mut aside = Aside { id: told, maybe_ids: vec![], groups: None, left_out: vec![], notes: vec![] };
+        if told.is_none() && self.options.wants_ids() {
+            let known = self.known_id(&is_free);
+            if self.options.part.is_some() {
+                // Files are joined by what is called an id; rows of one id twice are an error then.
+                aside.id = known;
+                aside.notes.extend(aside.id.map(|j| format!("ids: column {}", self.shown(j))));
+            }
+            if aside.id.is_none() {
+                aside.maybe_ids = self.like_ids(known, is_free);
+            }
         }
+        let first_left_out = "the first column has no name and is left out: row names are no features";
         match aside.id {
-            None if row_names => {
+            None if row_names && !self.options.wants_ids() => {
+                aside.left_out.push(0);
+                aside.notes.push(first_left_out.into());
+            }
+            None if row_names && aside.maybe_ids.is_empty() => {
                 aside.id = Some(0);
                 aside.notes.push("ids: the first column, which has no name".into());
             }
+            None if row_names => {
+                aside.maybe_ids.push(0);
+                aside.left_out.push(0);
+            }
             Some(id) if id > 0 && row_names => {
                 aside.left_out.push(0);
-                aside.notes.push("the first column has no name and is left out: row names are no features".into());
+                aside.notes.push(first_left_out.into());
             }
             _ => (),
         }
         Ok(aside)
+    }
+
+    /// The columns called like ids, the best name first.
+    pub(super) fn like_ids(&self, known: Option<usize>, is_free: impl Fn(usize) -> bool) -> Vec<usize> {
+        let is_like = |j: usize| Some(j) != known && self.name(j).is_some_and(is_like_id) && is_free(j);
+        known.into_iter().chain((0..self.n).filter(|&j| is_like(j))).collect()
     }
 
     /// Two options, or an option and what a column is known to be, must not mean the same column.
@@ -298,19 +412,20 @@ impl Columns<'_> {
     fn in_training(self) -> Result<Roles> {
         let options = self.options;
         let ignored = self.ignored()?;
-        let told = if options.unlabelled { None } else { self.asked("label", &options.label)? };
+        let told = if options.unlabelled { None } else { self.asked("label", options.label.as_ref())? };
         let mut aside = self.aside(told, |j| !ignored.contains(&j))?;
         let mut notes = std::mem::take(&mut aside.notes);
         let mut guess = options.part.as_ref().map(|_| self.hint());
         let label = match told {
             _ if options.unlabelled => None,
             Some(j) => Some(j),
-            None => self.guessed_label(&aside, &mut notes, &mut guess),
+            None => self.guessed_label(&aside, &ignored, &mut notes, &mut guess),
         };
+        aside.maybe_ids.retain(|&j| Some(j) != label);
         // The label of one of several joined files may be left out, if another has it.
         let label = label.filter(|j| options.part.is_none() || !ignored.contains(j));
         self.check_needed(&ignored, label, &aside)?;
-        let others: Vec<usize> = aside.columns().chain(label).chain(ignored).collect();
+        let others: HashSet<usize> = aside.columns().chain(label).chain(ignored).collect();
         let features: Vec<usize> = (0..self.n).filter(|j| !others.contains(j)).collect();
         if features.is_empty() {
             let message = "no column is left for features; a label and at least one feature are needed";
@@ -320,14 +435,42 @@ impl Columns<'_> {
             let column = self.shown(j);
             notes.push(format!("column {column} is a feature: leave it out with --ignore if it holds labels"));
         }
-        let (label_name, group_name) = (self.name_of(label), self.name_of(aside.groups));
-        let id_name = self.name_of(aside.id).filter(|name| !name.is_empty());
-        let names = match self.names {
+        let names = match &self.names {
             Some(names) => features.iter().map(|&j| names[j].clone()).collect(),
             None => numbered(1, features.len()),
         };
-        let Aside { id, groups, .. } = aside;
-        Ok(Roles { features, names, label, label_name, id, groups, group_name, id_name, told: vec![], notes, guess })
+        let by_value = match () {
+            () if aside.id.is_some() || !options.wants_ids() => ByValue::None,
+            () if options.part.is_some() => ByValue::Texts,
+            () => ByValue::All,
+        };
+        Ok(Roles { notes, guess, by_value, ..self.into_roles(features, names, label, aside) })
+    }
+
+    fn into_roles(self, features: Vec<usize>, names: Vec<String>, label: Option<usize>, aside: Aside) -> Roles {
+        let Aside { id, maybe_ids, groups, notes, .. } = aside;
+        Roles {
+            features,
+            names,
+            label,
+            label_name: self.name_of(label),
+            label_column: label.filter(|_| self.names.is_none()).map(|j| self.place_of(j)),
+            id,
+            maybe_ids,
+            by_value: ByValue::None,
+            groups,
+            group_name: self.name_of(groups),
+            all_names: self.names,
+            is_undecided: false,
+            told: vec![],
+            notes,
+            guess: None,
+        }
+    }
+
+    /// A column without a name as a reader of results knows it.
+    fn place_of(&self, j: usize) -> String {
+        place_of(j, self.n)
     }
 
     /// Columns that are left out must not be needed.
@@ -352,16 +495,46 @@ impl Columns<'_> {
     }
 
     /// The first column called like a label, else the last that is free; a view need not have a label.
-    fn guessed_label(&self, aside: &Aside, notes: &mut Vec<String>, guess: &mut Option<String>) -> Option<usize> {
+    fn guessed_label(
+        &self,
+        aside: &Aside,
+        ignored: &[usize],
+        notes: &mut Vec<String>,
+        guess: &mut Option<String>,
+    ) -> Option<usize> {
         let is_free = |j: usize| !aside.holds(j);
-        self.known_label(is_free).or_else(|| {
-            let last = (0..self.n).rev().find(|&j| is_free(j) && self.options.takes_last())?;
-            if let Some(name) = self.name(last).map(quoted) {
+        // A label hardly ever is called like ids, but where all columns are, one must be.
+        let is_last = |j: &usize| is_free(*j) && !ignored.contains(j) && self.options.takes_last();
+        let likely = |j: &usize| is_last(j) && !aside.maybe_ids.contains(j);
+        let last = (0..self.n).rev().find(likely).or_else(|| (0..self.n).rev().find(is_last));
+        if let Some(known) = self.known_label(is_free) {
+            if let Some(last) = last.filter(|&last| last > known) {
+                let (known, last, option) =
+                    (self.shown(known), self.shown(last), self.name(last).map_or("", |name| name));
+                notes.push(format!(
+                    "label: the column {known}, by its name; the last column is {last}: name it with --label {} if that \
+                     is meant",
+                    shell_word(option)
+                ));
+            }
+            return Some(known);
+        }
+        let last = last?;
+        match self.name(last).map(quoted) {
+            Some(name) => {
                 notes.push(format!("label: the last column, {name}"));
                 *guess = Some(format!("the last column, {name}, was taken as the label: name another with --label"));
             }
-            Some(last)
-        })
+            None => {
+                let column = self.place_of(last);
+                notes.push(format!(
+                    "label: {column}; the file has no names: give another by its position, --label 0 to {}",
+                    self.n - 1
+                ));
+                *guess = Some(format!("{column} was taken as the label: name another with --label"));
+            }
+        }
+        Some(last)
     }
 
     fn expected(self, expect: &Expect) -> Result<Roles> {
@@ -375,7 +548,7 @@ impl Columns<'_> {
             roles.notes.push("columns matched by position: the model's features have no names".to_string());
             return Ok(roles);
         }
-        let told = self.asked("label", &options.label)?;
+        let told = self.asked("label", options.label.as_ref())?;
         let label = match (told, &expect.label_name) {
             _ if options.unlabelled => None,
             (Some(j), _) => Some(j),
@@ -391,59 +564,126 @@ impl Columns<'_> {
                 return Err(Error::param(option, message));
             }
         }
-        let others: Vec<usize> = aside.columns().chain(label).collect();
+        let mut aside = aside;
+        aside.maybe_ids.retain(|&j| Some(j) != label);
+        let mut others: Vec<usize> = aside.columns().chain(label).chain(aside.maybe_ids.iter().copied()).collect();
+        let is_other = |j: usize| !is_free(j) || others.contains(&j) || ignored.contains(&j);
+        let by_value = aside.id.is_none() && options.wants_ids() && aside.maybe_ids.is_empty() && !is_other(0);
+        others.extend(Some(0).filter(|_| by_value));
         let found = expect::by_name(self.file, names, &others, expect)?;
-        Ok(Roles {
-            features: found.columns,
-            names: expect.names.clone(),
-            label,
-            label_name: self.name_of(label),
-            id: aside.id,
-            groups: aside.groups,
-            group_name: self.name_of(aside.groups),
-            id_name: self.name_of(aside.id).filter(|name| !name.is_empty()),
-            told: vec![],
-            notes: aside.notes.into_iter().chain(found.note).collect(),
-            guess: None,
-        })
+        aside.notes.extend(found.note);
+        let by_value = if by_value { ByValue::Texts } else { ByValue::None };
+        Ok(Roles { by_value, ..self.into_roles(found.columns, expect.names.clone(), label, aside) })
     }
 
     /// The model's features in the order of the columns, with or without a label among them.
     fn by_position(self, expect: &Expect) -> Result<Roles> {
         let options = self.options;
         let ignored = self.ignored()?;
-        let told = self.asked("label", &options.label)?;
-        let aside = self.aside(told, |j| !ignored.contains(&j))?;
-        let is_free = |j: usize| !aside.holds(j);
+        let told = self.asked("label", options.label.as_ref())?;
+        let mut aside = self.aside(told, |j| !ignored.contains(&j))?;
+        // Here names decide: a column that is none of the features would shift all others.
+        let mut like_ids = std::mem::take(&mut aside.maybe_ids).into_iter();
+        if let Some(id) = like_ids.next() {
+            aside.id = Some(id);
+            aside.left_out.extend(like_ids);
+            aside.notes.push(format!("ids: column {}", self.shown(id)));
+        }
+        let is_free = |j: usize| !aside.holds(j) && !ignored.contains(&j);
         let (n, d) = ((0..self.n).filter(|&j| is_free(j)).count(), expect.names.len());
         let label = told.or_else(|| {
             let same = || expect.label_name.as_ref().and_then(|name| self.called(name)).filter(|&j| is_free(j));
-            let last = || (0..self.n).rev().find(|&j| is_free(j) && options.part.is_none());
             // As many columns as features: none of them is a label.
-            let sought = n != d && !options.unlabelled;
-            if sought { same().or_else(|| self.known_label(is_free)).or_else(last) } else { None }
+            if n != d && !options.unlabelled { same().or_else(|| self.known_label(is_free)) } else { None }
         });
-        if n - usize::from(label.is_some()) != d {
-            let besides = if n < self.n { " besides ids and groups" } else { "" };
-            let or = if options.unlabelled { String::new() } else { format!(" (or {} with a label)", d + 1) };
-            let message = format!("found {}{besides}, the model expects {d} features{or}", columns(n));
-            return Err(Error::data(Place::file(self.file), message));
+        let features: Vec<usize> = (0..self.n).filter(|&j| is_free(j) && Some(j) != label).collect();
+        // One more may be ids or the label, two more may be both.
+        let most = d
+            + usize::from(aside.id.is_none() && options.wants_ids())
+            + usize::from(label.is_none() && !options.unlabelled && options.part.is_none());
+        if !(d..=most).contains(&features.len()) {
+            let besides = if n < self.n { " besides ids, groups and those left out" } else { "" };
+            return Err(miscounted(self.file, n, besides, d, options, ""));
         }
         // Rows without names for a model that has them: right only if the order is the same.
-        let by_order = self.names.is_none() && !expect.is_numbered();
-        let by_order = by_order.then(|| "columns matched by position: the file has no names".to_string());
-        Ok(Roles {
-            features: (0..self.n).filter(|&j| is_free(j) && Some(j) != label).collect(),
-            names: expect.names.clone(),
-            label,
-            label_name: self.name_of(label),
-            id: aside.id,
-            groups: aside.groups,
-            group_name: self.name_of(aside.groups),
-            id_name: self.name_of(aside.id).filter(|name| !name.is_empty()),
-            told: vec![],
-            notes: aside.notes.into_iter().chain(by_order).collect(),
-            guess: None,
-        })
+        if self.names.is_none() && !expect.is_numbered() {
+            aside.notes.push("columns matched by position: the file has no names".to_string());
+        }
+        let is_undecided = features.len() > d;
+        let names = if is_undecided { numbered(1, features.len()) } else { expect.names.clone() };
+        Ok(Roles { is_undecided, ..self.into_roles(features, names, label, aside) })
+    }
+}
+
+/// A column without a name, counted from 1, and whether it is the first or last of `n`.
+pub(super) fn place_of(j: usize, n: usize) -> String {
+    let end = match j {
+        _ if j + 1 == n => " (the last)",
+        0 => " (the first)",
+        _ => "",
+    };
+    format!("column {}{end}", j + 1)
+}
+
+/// The error for rows without names whose columns are not as many as the features; `why` they are not told apart.
+fn miscounted(file: &str, n: usize, besides: &str, d: usize, options: &ReadOptions, why: &str) -> Error {
+    let or = if options.unlabelled { String::new() } else { format!(" (or {} with a label)", d + 1) };
+    let advice = if n > d {
+        "say what the others are with --label, --id or --ignore and their positions, counted from 0"
+    } else {
+        "give a table with all of them"
+    };
+    let message = format!("found {}{besides}, the model expects {d} features{or}{why}; {advice}", columns(n));
+    Error::data(Place::file(file), message)
+}
+
+/// What the values of the first or last of too many columns say it may be.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct End {
+    /// Only classes of the model, and at least one.
+    pub(super) is_classes: bool,
+    /// Not all numbers, so no feature.
+    pub(super) is_text: bool,
+    /// Values that all differ, texts or whole numbers.
+    pub(super) is_maybe_id: bool,
+    /// Ids for sure, unless it is the label: texts that all differ, or a count of the rows.
+    pub(super) is_id: bool,
+}
+
+/// Which of too many columns without names are label and id, as places among `columns`: the label is at one end and holds
+/// nothing but classes, ids stand first. What could be read in two ways is refused.
+pub(super) fn decide(
+    file: &str,
+    columns: &[usize],
+    ends: [End; 2],
+    options: &ReadOptions,
+    has_label: bool,
+) -> Result<(Option<usize>, Option<usize>)> {
+    let d = options.expect.as_ref().map_or(0, |expect| expect.names.len());
+    let (n, last) = (columns.len(), columns.len() - 1);
+    let [first, end] = ends;
+    let refused = |why: &str| Err(miscounted(file, n, "", d, options, why));
+    let may_label = !has_label && !options.unlabelled && options.part.is_none();
+    if n == d + 2 {
+        let fits = first.is_id && end.is_classes && may_label;
+        return if fits { Ok((Some(last), Some(0))) } else { refused("") };
+    }
+    match (first.is_classes && may_label, end.is_classes && may_label) {
+        (true, true) if first.is_text != end.is_text => Ok((Some(if first.is_text { 0 } else { last }), None)),
+        (true, true) => {
+            let (first, last) = (columns[0], columns[last]);
+            refused(&format!(", and both column {first} and column {last} (from 0) hold only classes of the model"))
+        }
+        (false, true) if first.is_id || (first.is_maybe_id && !end.is_text) => {
+            let (first, last) = (columns[0], columns[last]);
+            refused(&format!(", and column {first} may be ids as well as column {last} (from 0) may be the label"))
+        }
+        (false, true) => Ok((Some(last), None)),
+        (true, false) => Ok((Some(0), None)),
+        (false, false) if first.is_id && options.wants_ids() => Ok((None, Some(0))),
+        (false, false) if may_label => {
+            refused(", and neither the first nor the last column holds only classes of the model")
+        }
+        (false, false) => refused(""),
     }
 }

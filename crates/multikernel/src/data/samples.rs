@@ -232,6 +232,17 @@ impl Samples {
         }
     }
 
+    /// The rows all of whose values are missing.
+    pub(super) fn empty_rows(&self) -> Vec<usize> {
+        match &self.features {
+            Features::Dense(matrix) => {
+                let rows = matrix.rows().enumerate();
+                rows.filter(|(_, row)| row.iter().all(|value| value.is_nan())).map(|(i, _)| i).collect()
+            }
+            Features::Sparse(_) => vec![],
+        }
+    }
+
     /// The given columns, in the given order, copied, without views; panics on a column outside, as slices do.
     pub(super) fn select_columns(&self, columns: &[usize]) -> Samples {
         Samples {

@@ -4,7 +4,10 @@ use std::io::Read;
 
 use super::delimited::{Cells, FeatureCells, check_row_names, check_width, first_row, is_blank, no_label, split_alone};
 use super::libsvm::{Line, Rows};
-use super::read::{Format, ReadOptions, Says, by_ending, csv_delimiter, says, short_name, sniff, with_views_of};
+use super::read::{
+    Format, ReadOptions, Says, by_ending, csv_delimiter, is_word, says, short_name, sniff, with_views_of,
+};
+use super::roles::{End, Roles, decide, place_of};
 use super::text::{Found, Lines, Source, check_memory, is_missing};
 use super::{Dataset, Expect, Labels, Samples, libsvm};
 use crate::error::{Error, Place, Result};
@@ -66,6 +69,7 @@ pub struct RowStream<'a> {
     text: Text<'a>,
     options: ReadOptions,
     label_name: Option<String>,
+    label_column: Option<String>,
     /// The names of the features, once they are known.
     names: Vec<String>,
     index_base: Option<u8>,
@@ -128,6 +132,7 @@ impl<'a> RowStream<'a> {
             text: Text::Libsvm,
             options: options.clone(),
             label_name: None,
+            label_column: None,
             names: vec![],
             index_base: None,
             notes: vec![],
@@ -169,7 +174,8 @@ impl<'a> RowStream<'a> {
     /// The rows of a batch as a set to learn from, with what a model has to know of the text they come from.
     pub fn dataset(&self, batch: Batch) -> Result<Dataset> {
         let set = Dataset::new(short_name(self.lines.name), batch.samples, Labels::new(&batch.labels)?)?;
-        Ok(Dataset { label_name: self.label_name.clone(), index_base: self.index_base, ..set })
+        let (label_name, label_column) = (self.label_name.clone(), self.label_column.clone());
+        Ok(Dataset { label_name, label_column, index_base: self.index_base, ..set })
     }
 
     fn begin_libsvm(&mut self) -> Result<()> {
@@ -196,6 +202,10 @@ impl<'a> RowStream<'a> {
         // Before the names, which a hostile line would make many.
         check_memory(name, 1, cells.len(), self.options.limit())?;
         let (header, roles) = first_row(name, &cells, &self.options)?;
+        let mut roles = roles.by_name_alone();
+        if roles.is_undecided {
+            decide_by_row(name, &cells, header, &mut roles, &self.options)?;
+        }
         let Some(label) = roles.label else {
             let message = "the rows have no label column, and there is nothing to learn without labels; add one, or say \
                            which it is with --label";
@@ -212,6 +222,7 @@ impl<'a> RowStream<'a> {
             is_waiting: !header,
         });
         (self.names, self.label_name, self.notes) = (roles.names, roles.label_name, roles.notes);
+        self.label_column = roles.label_column;
         Ok(())
     }
 
@@ -284,6 +295,24 @@ impl<'a> RowStream<'a> {
         }
         Ok((samples, table.labels.unwrap_or_default()))
     }
+}
+
+/// Finds the label of rows without names that have a column more than features, by what the first of them holds.
+fn decide_by_row(name: &str, first: &Cells, header: bool, roles: &mut Roles, options: &ReadOptions) -> Result<()> {
+    let Some(expect) = options.expect.as_ref() else { return Ok(()) };
+    let end = |j: Option<&usize>| {
+        let cell = j.map_or("", |&j| first.cell(j));
+        // A stream needs a label, so what is more than the features can be nothing else.
+        End { is_classes: !header && expect.is_class(cell), is_text: is_word(cell), ..End::default() }
+    };
+    let ends = [end(roles.features.first()), end(roles.features.last())];
+    let (label, _) = decide(name, &roles.features, ends, options, roles.label.is_some())?;
+    let Some(k) = label else { return Ok(()) };
+    let j = roles.features.remove(k);
+    let column = place_of(j, first.len());
+    roles.notes.push(format!("label: {column}, a class of the model in the first row"));
+    (roles.label, roles.label_column, roles.names) = (Some(j), Some(column), expect.names.clone());
+    Ok(())
 }
 
 /// Whose error it is.
@@ -526,8 +555,8 @@ mod tests {
             ),
             (
                 b"1 2 3\n",
-                "f: the first line is neither LIBSVM (label index:value ...) nor separated by commas, semicolons or tabs; \
-                 convert it, or give the format",
+                "f: the first line is neither LIBSVM (label index:value ...) nor separated by commas, semicolons, tabs or \
+                 bars; save it with commas between the cells, or give the format",
             ),
             (
                 b"\x93NUMPY\x01\0\n",

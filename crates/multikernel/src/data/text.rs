@@ -300,7 +300,11 @@ pub(super) fn finite(text: &str) -> Option<f64> {
 
 /// Whether a cell says that its value is not known.
 pub(super) fn is_missing(cell: &str) -> bool {
-    matches!(cell.to_ascii_lowercase().as_str(), "" | "na" | "n/a" | "nan" | "-nan" | "null" | "none" | "?" | "<na>")
+    const WORDS: [&str; 16] = [
+        "na", "n/a", "nan", "-nan", "null", "none", "?", "<na>", "#n/a", "#n/a!", "#na", "#value!", "#div/0!",
+        "#null!", "#ref!", "#num!",
+    ];
+    cell.is_empty() || (cell.len() <= 7 && WORDS.iter().any(|word| cell.eq_ignore_ascii_case(word)))
 }
 
 /// Completes "the text ..." for a text that is no finite number.
@@ -320,6 +324,16 @@ pub(super) fn quoted(text: &str) -> String {
         if c.is_control() { shown.extend(c.escape_debug()) } else { shown.push(c) }
     }
     shown + if text.chars().nth(40).is_some() { "...'" } else { "'" }
+}
+
+/// A word as a shell takes it: quoted where it has to be.
+pub(super) fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ',' | ':' | '/' | '+' | '@' | '%');
+    match () {
+        () if !word.is_empty() && word.chars().all(is_plain) => word.to_string(),
+        () if !word.contains(['"', '$', '`', '\\', '!']) => format!("\"{word}\""),
+        () => format!("'{}'", word.replace('\'', "'\\''")),
+    }
 }
 
 /// `1 column`, `2 columns`.

@@ -309,7 +309,9 @@ impl Model {
     /// What a reader needs to bring a file into the model's order of features.
     pub fn expect(&self) -> Expect {
         let index_base = self.header.index_base.and_then(|base| u8::try_from(base).ok());
-        Expect::new(self.header.features.clone(), self.header.label.clone(), index_base).with_views(self.raw_views())
+        Expect::new(self.header.features.clone(), self.header.label.clone(), index_base)
+            .with_views(self.raw_views())
+            .with_classes(self.classes().to_vec())
     }
 
     /// Labels and scores of rows, with the machine's threads. Columns are matched by name, in any order; rows without

@@ -259,6 +259,7 @@ impl Online {
     pub fn expect(&self) -> Expect {
         let index_base = self.header.index_base.and_then(|base| u8::try_from(base).ok());
         Expect::new(self.header.features.clone(), self.header.label.clone(), index_base)
+            .with_classes(self.header.classes.clone())
     }
 
     /// Numbers that the caller wants to find again after loading: they are stored with the model.
