@@ -9,6 +9,7 @@ mod cluster;
 mod data;
 mod draws;
 mod evaluate;
+mod help;
 mod inspect;
 mod list;
 mod make;
@@ -17,6 +18,7 @@ mod picture;
 mod predict;
 mod reproduce;
 mod train;
+mod write;
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -54,6 +56,7 @@ fn run(cli: Cli, registry: &Registry) -> Result<()> {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Datasets(Datasets { command: DatasetsCommand::List(args) }) => list::datasets(&args),
         Command::Datasets(Datasets { command: DatasetsCommand::Make(args) }) => make::run(&args),
+        Command::Datasets(Datasets { command: DatasetsCommand::Write(args) }) => write::run(&args),
         Command::Methods(args) => list::methods(&args, registry),
         Command::Kernels => {
             // The text is Markdown; its fences mean nothing in a terminal.

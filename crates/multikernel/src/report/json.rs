@@ -6,8 +6,8 @@ use super::draws::draws_json;
 use crate::data::{BundledSet, bundled_sets};
 use crate::evaluate::{Evaluation, Fold, KernelSummary, Metrics, PlanResult, Spread};
 use crate::linalg::Matrix;
-use crate::method::{Model, Registry};
-use crate::run::{About, Param};
+use crate::method::Model;
+use crate::run::{About, AnyMethod, Param};
 
 /// A figure's name and where it is found.
 type Figure = (&'static str, fn(&Metrics) -> Option<f64>);
@@ -182,7 +182,7 @@ pub fn datasets_json() -> String {
 }
 
 /// The methods of a registry as the JSON text of `methods --json`.
-pub fn methods_json(registry: &Registry) -> String {
+pub fn methods_json<'a>(methods: impl IntoIterator<Item = &'a dyn AnyMethod>) -> String {
     let param = |param: &Param| {
         json!({
             "name": param.name,
@@ -199,7 +199,7 @@ pub fn methods_json(registry: &Registry) -> String {
             "params": about.params.iter().map(param).collect::<Vec<_>>(),
         })
     };
-    pretty(&registry.iter().map(|method| one(method.about())).collect())
+    pretty(&methods.into_iter().map(|method| one(method.about())).collect())
 }
 
 fn pretty(value: &Value) -> String {
