@@ -97,6 +97,8 @@ fn every_block_of_the_readme_runs_in_its_order() {
             // All tests: this one among them.
             "sh" if block.text.trim() == "bash scripts/test" => assert!(repository().join("scripts/test").is_file()),
             "sh" => {
+                // Pasted into zsh, what comes after a # is no comment.
+                assert!(!block.text.contains('#'), "README.md:{}: a comment", block.line);
                 let mut bash = Command::new("bash");
                 run(bash.args(["-euo", "pipefail", "-c", &block.text]).env("PATH", &path).current_dir(&work), &block);
             }
