@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
         let (Ok(pool), Ok(samples)) = (Pool::new(1), Samples::unnamed(Matrix::from_fn(2, n, |i, j| (i + j) as f64))) else {
             return;
         };
-        let _ = (model.predict_in(&samples, &pool), model.probabilities(&samples, &pool));
+        let _ = (model.predict_in(&samples, &pool), model.probabilities_in(&samples, &pool));
         let _ = (model.kernel_names(), model.facts(), model.expect());
     }
 });

@@ -5,25 +5,35 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use multikernel::method::Registry;
 
+use crate::help::shorten;
+
 /// Classifiers from many kernels at once: kernel weights, predictions, honest comparisons.
 #[derive(Debug, Parser)]
-#[command(name = "multikernel", version, max_term_width = 110, after_help = EXAMPLES)]
+#[command(name = "multikernel", version, max_term_width = 80, after_help = SOME, after_long_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
+const SOME: &str = "Examples:
+  multikernel evaluate ionosphere --method majority,svm,average
+  multikernel train ionosphere --out m.multikernel
+  multikernel predict m.multikernel new.csv --out labels.csv";
+
 const EXAMPLES: &str = "Examples:
   multikernel evaluate ionosphere --method majority,svm,average
-  multikernel train ionosphere --kernels \"gaussian(2^-6..2^7), polynomial(1..3)\" --set c=50 --out m.multikernel
+  multikernel train ionosphere --kernels \"gaussian(2^-6..2^7), linear\" \\
+      --set c=50 --out m.multikernel
   multikernel inspect m.multikernel
   multikernel predict m.multikernel new.csv --out labels.csv
-  multikernel evaluate --view rna=rna.csv --view meth=meth.csv --labels patients.csv --ablate views
+  multikernel evaluate --view rna=rna.csv --view meth=meth.csv \\
+      --labels patients.csv --ablate views
 
-DATA is a file (LIBSVM, CSV or TSV, also gzip'd; .npy, .npz), `-` for standard input, or the name of a bundled set; or,
-instead of DATA, several files of the same samples, each with --view NAME=FILE, or Gram matrices with --gram NAME=FILE.
-Results go to standard output, remarks and progress to standard error. Exit status: 0, also for a job that was
-stopped and gave a result; 2 after an error.";
+DATA is a file (LIBSVM, CSV or TSV, also gzip'd; .npy, .npz), `-` for standard
+input, or the name of a bundled set; or, instead of DATA, several files of the
+same samples, each with --view NAME=FILE, or Gram matrices with --gram NAME=FILE.
+Results go to standard output, remarks and progress to standard error. Exit
+status: 0, also for a job that was stopped and gave a result; 2 after an error.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -170,12 +180,16 @@ pub(crate) struct Limits {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   multikernel train ionosphere --out m.multikernel
-  multikernel train rows.csv --label diagnosis --method svm --kernels \"gaussian(median)\" --set c=5 --out m.multikernel
-  multikernel train rows.svm.gz --out m.multikernel --checkpoint run.checkpoint --max-seconds 3600
-  multikernel train rows.svm.gz --out m.multikernel --checkpoint run.checkpoint --resume
-Methods that want no labels (dpm, mkc) take rows as `multikernel cluster` does: with labels or without.")]
+  multikernel train rows.csv --label diagnosis --method svm \\
+      --kernels \"gaussian(median)\" --set c=5 --out m.multikernel
+  multikernel train rows.svm.gz --out m.multikernel \\
+      --checkpoint run.checkpoint --max-seconds 3600
+  multikernel train rows.svm.gz --out m.multikernel \\
+      --checkpoint run.checkpoint --resume
+Methods that want no labels (dpm, mkc) take rows as `multikernel cluster` does:
+with labels or without.")]
 pub(crate) struct Train {
     /// File with labelled rows, `-`, or a bundled set; or give --view NAME=FILE or --gram NAME=FILE
     pub(crate) data: Option<String>,
@@ -203,7 +217,8 @@ pub(crate) struct Train {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Columns are matched by name where the file has names. Prints a table with the column `label`.
+#[command(after_long_help = "Columns are matched by name where the file has names. Prints a table with the
+column `label`.
 
 Examples:
   multikernel predict m.multikernel new.csv
@@ -237,18 +252,22 @@ pub(crate) struct Predict {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   multikernel evaluate ionosphere --method majority,svm,average
-  multikernel evaluate rows.csv --method svm,average --repeats 20 --train-fraction 0.5 --json
+  multikernel evaluate rows.csv --method svm,average \\
+      --repeats 20 --train-fraction 0.5 --json
   multikernel evaluate train.svm --test test.svm --set c=50
-  multikernel evaluate --view rna=rna.csv --view meth=meth.csv --labels patients.csv --groups patient --ablate views
-  multikernel evaluate rows.csv --view blood=b_* --view urine=u_* --set c=auto --proba
-  multikernel evaluate glass6 --metrics accuracy,mcc,macro_f --predictions rows.csv")]
+  multikernel evaluate --view rna=rna.csv --view meth=meth.csv \\
+      --labels patients.csv --groups patient --ablate views
+  multikernel evaluate rows.csv --view blood=b_* --view urine=u_* \\
+      --set c=auto --proba
+  multikernel evaluate glass6 --metrics accuracy,mcc,macro_f \\
+      --predictions rows.csv")]
 pub(crate) struct Evaluate {
     /// File with labelled rows, `-`, or a bundled set; or give --view NAME=FILE or --gram NAME=FILE
     pub(crate) data: Option<String>,
     /// The methods, with commas between
-    #[arg(long, short, value_name = "NAME[,NAME...]", default_value = "majority,average", value_delimiter = ',')]
+    #[arg(long, short, value_name = "NAME,...", default_value = "majority,average", value_delimiter = ',')]
     pub(crate) method: Vec<String>,
     /// Stratified cross-validation with K folds
     #[arg(long, value_name = "K", default_value_t = 5, conflicts_with_all = ["repeats", "test"])]
@@ -285,16 +304,17 @@ pub(crate) struct Evaluate {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "dpm and mkc want no labels; a column that is called label, class or target, or that --label names, is left out of
-the rows and compared with the clusters. cik needs labels. `predict --clusters` tells the clusters of other rows, by their
+#[command(after_long_help = "dpm and mkc want no labels; a column that is called label, class or target, or
+that --label names, is left out of the rows and compared with the clusters. cik
+needs labels. `predict --clusters` tells the clusters of other rows, by their
 density alone: rows near a border may be put otherwise than here.
 
 Examples:
   multikernel cluster rows.csv
-  multikernel cluster sonar --method cik --set beta=3 --model m.multikernel --out clusters.csv
-  multikernel cluster --view rna=rna.csv --view meth=meth.csv --method mkc --set clusters=4 --json"
-)]
+  multikernel cluster sonar --method cik --set beta=3 \\
+      --model m.multikernel --out clusters.csv
+  multikernel cluster --view rna=rna.csv --view meth=meth.csv \\
+      --method mkc --set clusters=4 --json")]
 pub(crate) struct Cluster {
     /// File with rows, `-`, or a bundled set; or give --view NAME=FILE
     pub(crate) data: Option<String>,
@@ -319,17 +339,19 @@ pub(crate) struct Cluster {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Prints a line after 1, 2, 4, 8, ... rows and at the end: how many rows were predicted right before they
-were learned, since the beginning and since the last line.
+#[command(after_long_help = "Prints a line after 1, 2, 4, 8, ... rows and at the end: how many rows were
+predicted right before they were learned, since the beginning and since the last
+line.
 
 Examples:
   multikernel online rows.csv --out m.multikernel
-  tail -f -n +1 rows.csv | multikernel online - --format csv --warmup 100 --predictions now.csv --out m.multikernel
-  multikernel online rows.csv.gz --budget 2000 --checkpoint run.checkpoint --on-error skip --json
-  multikernel online rows.csv.gz --budget 2000 --checkpoint run.checkpoint --on-error skip --json --resume
-  multikernel online more.csv --model m.multikernel --out m2.multikernel"
-)]
+  tail -f -n +1 rows.csv | multikernel online - --format csv --warmup 100 \\
+      --predictions now.csv --out m.multikernel
+  multikernel online rows.csv.gz --budget 2000 --on-error skip --json \\
+      --checkpoint run.checkpoint
+  multikernel online rows.csv.gz --budget 2000 --on-error skip --json \\
+      --checkpoint run.checkpoint --resume
+  multikernel online more.csv --model m.multikernel --out m2.multikernel")]
 pub(crate) struct Online {
     /// File with labelled rows (LIBSVM, CSV or TSV text, also gzip'd), or `-` for standard input; it need not end
     pub(crate) stream: String,
@@ -386,9 +408,10 @@ impl Online {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   multikernel reproduce
-  multikernel reproduce mkboost --data-dir data --only sonar,ionosphere --repeats 5")]
+  multikernel reproduce mkboost --data-dir data --only sonar,ionosphere \\
+      --repeats 5")]
 pub(crate) struct Reproduce {
     /// The table; without one, the tables there are
     #[arg(value_name = "TABLE")]
@@ -420,12 +443,11 @@ pub(crate) struct Inspect {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "The columns are chain and draw, counted from 0, then each number, such as weights[gaussian(1)].
+#[command(after_help = "The columns are chain and draw, counted from 0, then each number, such as
+weights[gaussian(1)].
 
 Examples:
-  multikernel draws m.multikernel --out draws.csv"
-)]
+  multikernel draws m.multikernel --out draws.csv")]
 pub(crate) struct Draws {
     /// Model written by `multikernel train` with a method that samples
     pub(crate) model: PathBuf,
@@ -435,10 +457,10 @@ pub(crate) struct Draws {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "The ground has the colour of the class that is predicted there, deeper where it is more probable (for
-models without probabilities: where it leads by more). Training rows are discs, rows of --test rings,
-each in the colour of its own class; the accuracy on --test stands in the lower right corner.
+#[command(after_long_help = "The ground has the colour of the class that is predicted there, deeper where it
+is more probable (for models without probabilities: where it leads by more).
+Training rows are discs, rows of --test rings, each in the colour of its own
+class; the accuracy on --test stands in the lower right corner.
 
 Examples:
   multikernel datasets make moons --noise 0.2 --out moons.csv
@@ -446,8 +468,7 @@ Examples:
   multikernel train moons.csv --proba --out m.multikernel
   multikernel picture m.multikernel moons.csv --test new.csv --out moons.svg
   multikernel train rows.csv --ignore age,weight --out m.multikernel
-  multikernel picture m.multikernel rows.csv --out rows.svg"
-)]
+  multikernel picture m.multikernel rows.csv --out rows.svg")]
 pub(crate) struct Picture {
     /// Model of two feature columns written by `multikernel train`
     pub(crate) model: PathBuf,
@@ -479,6 +500,8 @@ pub(crate) struct Datasets {
 pub(crate) enum DatasetsCommand {
     /// List them with size, source and licence
     List(ListDatasets),
+    /// Write one of them to CSV files
+    Write(WriteDataset),
     /// Draw a toy set of two classes in two columns
     Make(MakeDataset),
 }
@@ -491,14 +514,12 @@ pub(crate) struct ListDatasets {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Prints a table with the columns label, x and y. Another seed gives moons and circles other noise, but puts the classes of
-separable elsewhere.
+#[command(after_help = "Prints a table with the columns label, x and y. Another seed gives moons and
+circles other noise, but puts the classes of separable elsewhere.
 
 Examples:
   multikernel datasets make moons --noise 0.2 --out moons.csv
-  multikernel datasets make circles --rows 500 --factor 0.7 --seed 1"
-)]
+  multikernel datasets make circles --rows 500 --factor 0.7 --seed 1")]
 pub(crate) struct MakeDataset {
     /// moons: two half circles that reach into one another; circles: one in another; separable: two Gaussians with a gap
     #[arg(value_parser = ["moons", "circles", "separable"])]
@@ -521,7 +542,34 @@ pub(crate) struct MakeDataset {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "A set of one table becomes one file with the columns id (rows are numbered from
+1), label and the features; a set of several views a folder with a file for each
+view and labels.csv, joined by the column id.
+
+Examples:
+  multikernel datasets write wdbc --out rows.csv
+  multikernel datasets write nutrimouse --out mice
+  multikernel train --view gene=mice/gene.csv --view lipid=mice/lipid.csv \\
+      --labels mice/labels.csv --out m.multikernel")]
+pub(crate) struct WriteDataset {
+    /// The set; `multikernel datasets list` lists them
+    pub(crate) set: String,
+    /// File to write to, or folder for a set of several views [default: standard output]
+    #[arg(long, short, value_name = "FILE|FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+    /// No remarks
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Methods {
+    /// Only this method, with its parameters
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// All methods with their parameters
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) all: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -542,7 +590,7 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
     let compared = "The column of classes to compare clusters with: its name, or its position from 0, negative from the end [default: \
                     label, class or target; for cik, which needs one, as for train]";
     let drawn = "The label column: its name, or its position from 0 [default: the model's]";
-    Cli::command()
+    let command = Cli::command()
         .mut_subcommand("predict", |command| {
             let hidden = |command: clap::Command, name: &'static str| command.mut_arg(name, |arg| arg.hide(true));
             ["missing_labels", "groups", "labels"]
@@ -552,5 +600,6 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
         .mut_subcommand("cluster", |command| command.mut_arg("label", |arg| arg.help(compared)))
         .mut_subcommand("picture", |command| command.mut_arg("label", |arg| arg.help(drawn)))
         .mut_subcommand("train", |command| command.mut_arg("method", |arg| arg.help(help)))
-        .mut_subcommand("evaluate", |command| command.mut_arg("method", |arg| arg.help(several)))
+        .mut_subcommand("evaluate", |command| command.mut_arg("method", |arg| arg.help(several)));
+    shorten(command)
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
     }
     if let Some(path) = &args.out {
         // Of training rows the cluster they have, of which a density alone might think otherwise.
-        let density = model.place(&rows.samples, &pool)?.density;
+        let density = model.place_in(&rows.samples, &pool)?.density;
         file::write_atomic(path, table(&rows.samples, clusters, density.as_deref()).as_bytes())?;
     }
     let labels = has_labels.then_some(&rows.labels);

@@ -10,6 +10,7 @@ mod data;
 mod draws;
 mod evaluate;
 mod forecast;
+mod help;
 mod inspect;
 mod list;
 mod make;
@@ -18,6 +19,7 @@ mod picture;
 mod predict;
 mod reproduce;
 mod train;
+mod write;
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -55,6 +57,7 @@ fn run(cli: Cli, registry: &Registry) -> Result<()> {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Datasets(Datasets { command: DatasetsCommand::List(args) }) => list::datasets(&args),
         Command::Datasets(Datasets { command: DatasetsCommand::Make(args) }) => make::run(&args),
+        Command::Datasets(Datasets { command: DatasetsCommand::Write(args) }) => write::run(&args),
         Command::Methods(args) => list::methods(&args, registry),
         Command::Kernels => {
             // The text is Markdown; its fences mean nothing in a terminal.

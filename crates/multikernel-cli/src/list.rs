@@ -4,6 +4,7 @@ use anyhow::Result;
 use multikernel::data::bundled_sets;
 use multikernel::method::Registry;
 use multikernel::report::{Table, datasets_json, methods_json};
+use multikernel::run::{About, AnyMethod};
 
 use crate::args::{ListDatasets, Methods};
 use crate::print;
@@ -29,20 +30,46 @@ pub(crate) fn datasets(args: &ListDatasets) -> Result<()> {
 }
 
 pub(crate) fn methods(args: &Methods, registry: &Registry) -> Result<()> {
+    let one = args.name.as_ref().map(|name| registry.get(name)).transpose()?;
+    let chosen: Vec<&dyn AnyMethod> = one.as_ref().map_or(registry.iter().collect(), |method| vec![method.as_ref()]);
     if args.json {
-        return print(&(methods_json(registry) + "\n"));
+        return print(&(methods_json(chosen) + "\n"));
     }
-    let mut blocks = vec![];
-    for method in registry.iter() {
-        let about = method.about();
-        let mut block = format!("{}: {}\n", about.name, about.summary);
-        if !about.bank.is_empty() {
-            block += &format!("  default bank: {}\n", about.bank);
-        }
-        for param in about.params {
-            block += &format!("  {} = {}  ({})\n      {}\n", param.name, param.default, param.allowed, param.help);
-        }
-        blocks.push(block);
+    if one.is_some() || args.all {
+        return print(&chosen.iter().map(|method| card(method.about())).collect::<Vec<_>>().join("\n"));
     }
-    print(&blocks.join("\n"))
+    let lines: String = chosen.iter().map(|method| line(method.about())).collect();
+    print(&(lines + "\n`multikernel methods NAME` shows the parameters of one, --all those of all.\n"))
+}
+
+/// A method with its parameters.
+fn card(about: About) -> String {
+    let mut card = format!("{}: {}\n", about.name, about.summary);
+    if !about.bank.is_empty() {
+        card += &format!("  default bank: {}\n", about.bank);
+    }
+    for param in about.params {
+        card += &format!("  {} = {}  ({})\n      {}\n", param.name, param.default, param.allowed, param.help);
+    }
+    card
+}
+
+/// A method's name and summary, broken to lines that fit any terminal.
+fn line(about: About) -> String {
+    const INDENT: usize = 12;
+    const WIDTH: usize = 80;
+    let mut text = format!("{:<INDENT$}", about.name);
+    let mut used = text.len();
+    for word in about.summary.split_whitespace() {
+        if used > INDENT && used + 1 + word.len() > WIDTH {
+            text += &format!("\n{:INDENT$}", "");
+            used = INDENT;
+        } else if used > INDENT {
+            text.push(' ');
+            used += 1;
+        }
+        text += word;
+        used += word.len();
+    }
+    text + "\n"
 }

@@ -24,10 +24,10 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     let prediction = model.predict_in(&rows, &pool)?;
     let mut columns = Columns::default();
     if args.clusters {
-        columns.add_clusters(model.place(&rows, &pool)?);
+        columns.add_clusters(model.place_in(&rows, &pool)?);
     }
     if args.proba {
-        columns.add_classes("p", model.classes(), &model.probabilities(&rows, &pool)?);
+        columns.add_classes("p", model.classes(), &model.probabilities_in(&rows, &pool)?);
     } else if args.scores {
         columns.add_classes("score", model.classes(), &prediction.scores);
     }

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use multikernel::Pool;
 use multikernel::method::Session;
 use multikernel::report::Table;
-use multikernel::reproduce::{reproduce, tables};
+use multikernel::reproduce::{reproduce, tables, tables_json};
 
 use crate::args::Reproduce;
 use crate::bar::Bar;
@@ -12,6 +12,9 @@ use crate::{data, print};
 
 pub(crate) fn run(args: &Reproduce) -> Result<()> {
     let Some(table) = &args.table else {
+        if args.json {
+            return print(&(tables_json() + "\n"));
+        }
         let mut list = Table::new(&["table", "what it shows", "data sets"]);
         for table in tables() {
             list.row(vec![table.name, table.summary, &table.sets.join(", ")]);

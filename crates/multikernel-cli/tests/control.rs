@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use common::slow;
+use common::example;
 use multikernel::method::Registry;
 use multikernel::{Model, Result};
 
@@ -22,7 +22,7 @@ fn text(bytes: &[u8]) -> String {
 
 /// `slow` is not in the standard registry, which is how its model is told from a finished one: by the words of `inspect`.
 fn inspect(model: &Path) -> String {
-    text(&run(slow(), &["inspect", &model.display().to_string()]).stdout)
+    text(&run(example("slow"), &["inspect", &model.display().to_string()]).stdout)
 }
 
 #[cfg(unix)]
@@ -30,7 +30,7 @@ fn inspect(model: &Path) -> String {
 fn interrupt_ends_a_run_with_what_was_learned() {
     let folder = tempfile::tempdir().unwrap();
     let (out, checkpoint) = (folder.path().join("m"), folder.path().join("c"));
-    let child = Command::new(slow())
+    let child = Command::new(example("slow"))
         .args(["train", "sonar", "--method", "slow", "--set", "pause=20000", "--out"])
         .arg(&out)
         .arg("--checkpoint")
@@ -54,12 +54,12 @@ fn time_limit_ends_a_run_with_what_was_learned() {
     let out = folder.path().join("m");
     let path = out.display().to_string();
     let args = ["train", "sonar", "--method", "slow", "--set", "pause=20000", "--max-seconds", "1", "--out", &path];
-    let output = run(slow(), &args);
+    let output = run(example("slow"), &args);
     assert!(output.status.success());
     assert!(text(&output.stderr).contains("the model holds what was learned so far"), "{}", text(&output.stderr));
     assert!(inspect(&out).contains("time limit reached after "));
     // The model of an unfinished run is a model.
-    let predicted = run(slow(), &["predict", &path, "sonar", "--quiet"]);
+    let predicted = run(example("slow"), &["predict", &path, "sonar", "--quiet"]);
     assert_eq!(text(&predicted.stdout).lines().count(), 209);
 }
 
@@ -139,7 +139,7 @@ fn model_of_an_unknown_method_is_refused_by_name() -> Result<()> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("m").display().to_string();
     let args = ["train", "sonar", "--method", "slow", "--set", "steps=3", "--out", &path];
-    assert!(run(slow(), &args).status.success());
+    assert!(run(example("slow"), &args).status.success());
     let message = Model::load_with(&path, &Registry::standard()).unwrap_err().to_string();
     assert!(message.contains("`slow` is unknown"), "{message}");
     Ok(())

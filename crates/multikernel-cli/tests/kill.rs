@@ -6,11 +6,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::slow;
+use common::example;
 use multikernel::dist::Rng;
 
 fn train(out: &Path, checkpoint: &Path) -> Command {
-    let mut command = Command::new(slow());
+    let mut command = Command::new(example("slow"));
     command.args(["train", "ionosphere", "--method", "slow", "--seed", "4", "--threads", "1"]);
     // A thousand steps in about half a second, stored about ten times: each write is flushed to disk, which may be slow.
     command.args(["--set", "pause=300", "--checkpoint-seconds", "0.04", "--resume"]);

@@ -1,13 +1,18 @@
 //! Classifiers from many kernels at once (Multiple Kernel Learning): kernel weights and predictions.
 //!
 //! ```
-//! use multikernel::{Plan, data::bundled};
+//! use multikernel::{Plan, data::bundled, evaluate::cross_validate};
 //!
 //! let data = bundled("ionosphere")?;
-//! let model = Plan::new("average")?.kernels("gaussian(median*2^-3..2^3), polynomial(1..3)")?.train(&data)?;
-//! let predicted = model.predict(&data.samples)?;
-//! let right = predicted.labels.iter().zip(data.labels.codes()).filter(|(a, b)| a == b).count();
-//! assert!(right > 340, "{right} of 351");
+//! let plan = Plan::new("average")?.kernels("gaussian(median*2^-3..2^3), polynomial(1..3)")?;
+//! let found = cross_validate(&data, &[plan.clone()], 5, 0)?;
+//! assert!(found.results[0].accuracy() > 0.92);
+//!
+//! let model = plan.proba(true).train(&data)?;
+//! let (predicted, probabilities) = (model.predict(&data.samples)?, model.probabilities(&data.samples)?);
+//! let class = predicted.labels[0];
+//! assert_eq!(model.classes()[class], "good");
+//! assert!(probabilities.get(0, class) > 0.8);
 //! assert_eq!(model.weights().map(<[f64]>::len), Some(10));
 //! # Ok::<(), multikernel::Error>(())
 //! ```
@@ -58,8 +63,3 @@ pub use error::{Error, Place, Result};
 pub use linalg::Matrix;
 pub use method::{Model, Online, OnlineOptions, Plan};
 pub use pool::Pool;
-
-/// Compiles the examples of the README.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

@@ -54,9 +54,8 @@ fn every_way_to_sample_predicts_and_tells_what_it_drew() {
             let model = train(&plan(settings), &data, 2, None);
             let weights = model.weights().unwrap();
             assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{settings:?}");
-            let pool = Pool::new(2).unwrap();
             let (labels, found) =
-                (model.predict(&data.samples).unwrap().labels, model.probabilities(&data.samples, &pool).unwrap());
+                (model.predict(&data.samples).unwrap().labels, model.probabilities(&data.samples).unwrap());
             for (row, label) in found.rows().zip(&labels) {
                 assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{settings:?}");
                 assert!(row.iter().all(|&p| (0.0..=row[*label]).contains(&p)), "{settings:?}");
@@ -187,8 +186,7 @@ fn class_without_rows_is_never_predicted() {
         (0..data.samples.n_samples()).filter(|&i| ![1, 4].contains(&data.labels.codes()[i])).collect();
     let part = data.select(&rows.iter().copied().step_by(2).collect::<Vec<_>>());
     let model = train(&plan(&[]), &part, 2, None);
-    let pool = Pool::new(1).unwrap();
-    let found = model.probabilities(&data.samples, &pool).unwrap();
+    let found = model.probabilities(&data.samples).unwrap();
     assert!(found.rows().all(|row| row[1] == 0.0 && row[4] == 0.0 && (row.iter().sum::<f64>() - 1.0).abs() < 1e-9));
 }
 

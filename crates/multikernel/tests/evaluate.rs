@@ -2,7 +2,7 @@
 
 use multikernel::data::Scale;
 use multikernel::data::{Dataset, Labels, Samples, bundled};
-use multikernel::evaluate::{Evaluation, Protocol, compare, evaluate};
+use multikernel::evaluate::{Evaluation, Protocol, compare, cross_validate, evaluate};
 use multikernel::method::{Registry, Session};
 use multikernel::report::{evaluation_json, evaluation_text};
 use multikernel::run::{
@@ -321,4 +321,19 @@ fn ionosphere_with_seventeen_kernels_reaches_the_accuracy_of_its_peer() {
     let found = run(&bundled("ionosphere").unwrap(), &[plan], &protocol, 0);
     let accuracy = found.results[0].spread(|fold| Some(fold.metrics.accuracy)).unwrap().mean;
     assert!((0.94..=0.95).contains(&accuracy), "{accuracy}");
+}
+
+#[test]
+fn cross_validation_in_one_call_is_evaluation_by_folds() {
+    let data = bundled("sonar").unwrap();
+    let plans = ["majority", "svm"].map(|method| Plan::new(method).unwrap());
+    let (found, whole) = (cross_validate(&data, &plans, 4, 3).unwrap(), run(&data, &plans, &Protocol::Folds(4), 3));
+    assert_eq!((found.protocol, found.seed, found.paired), (whole.protocol, 3, whole.paired));
+    for (found, whole) in found.results.iter().zip(&whole.results) {
+        let accuracies: Vec<f64> = whole.folds.iter().map(|fold| fold.metrics.accuracy).collect();
+        assert_eq!(found.folds.iter().map(|fold| fold.metrics.accuracy).collect::<Vec<_>>(), accuracies);
+        assert_eq!(found.accuracy(), accuracies.iter().sum::<f64>() / 4.0);
+    }
+    let error = cross_validate(&data, &plans, 1, 0).unwrap_err().to_string();
+    assert!(error.contains("fold"), "{error}");
 }

@@ -230,9 +230,9 @@ fn forge_model(plan: &Plan, data: &Dataset, names: &[&str]) -> usize {
     let path = folder.path().join("m");
     plan.train(data).unwrap().save(&path).unwrap();
     let record = file::read(&path, Kind::Model).unwrap();
-    let (refused, pool) = (std::cell::Cell::new(0), Pool::new(1).unwrap());
+    let refused = std::cell::Cell::new(0);
     forge(&path, Kind::Model, &record, names, |_| match Model::load(&path) {
-        Ok(model) => drop((model.predict(&data.samples), model.probabilities(&data.samples, &pool))),
+        Ok(model) => drop((model.predict(&data.samples), model.probabilities(&data.samples))),
         Err(_) => refused.set(refused.get() + 1),
     });
     refused.get()

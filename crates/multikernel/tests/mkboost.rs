@@ -94,8 +94,7 @@ fn c_is_chosen_and_probabilities_are_learned() {
     let model = plan.train(&data).unwrap();
     let chosen = model.facts().into_iter().find(|(name, _)| name == "chosen").unwrap().1;
     assert!(chosen.contains("c = 0.5 ") && chosen.contains("c = 500 "), "{chosen}");
-    let pool = Pool::new(1).unwrap();
-    let found = model.probabilities(&data.samples, &pool).unwrap();
+    let found = model.probabilities(&data.samples).unwrap();
     let labels = model.predict(&data.samples).unwrap().labels;
     for (row, label) in found.rows().zip(labels) {
         assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-9);

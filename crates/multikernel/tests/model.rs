@@ -147,11 +147,23 @@ fn kernels_are_named_by_views_and_columns() {
 }
 
 #[test]
+fn calls_without_a_pool_give_the_bits_of_calls_with_one() {
+    let data = bundled("sonar").unwrap();
+    let (samples, pool) = (&data.samples, Pool::new(1).unwrap());
+    let model = Plan::new("average").unwrap().proba(true).train(&data).unwrap();
+    assert_eq!(model.predict(samples).unwrap(), model.predict_in(samples, &pool).unwrap());
+    assert_eq!(model.probabilities(samples).unwrap(), model.probabilities_in(samples, &pool).unwrap());
+    let model = Plan::new("dpm").unwrap().set("sweeps", "2").unwrap().train(&data).unwrap();
+    let (placed, again) = (model.place(samples).unwrap(), model.place_in(samples, &pool).unwrap());
+    assert_eq!((placed.clusters, placed.density), (again.clusters, again.density));
+}
+
+#[test]
 fn label_is_the_first_of_equal_scores() {
     let data = set(Matrix::from_fn(4, 1, |i, _| i as f64), &["p", "q", "q", "p"]);
     let model = Plan::new("majority").unwrap().train(&data).unwrap();
     assert_eq!(model.predict(&data.samples).unwrap().labels, [0; 4]);
-    let probabilities = model.probabilities(&data.samples, &Pool::new(1).unwrap()).unwrap();
+    let probabilities = model.probabilities(&data.samples).unwrap();
     assert_eq!(probabilities.data(), [0.5; 8]);
 }
 

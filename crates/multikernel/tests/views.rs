@@ -352,8 +352,7 @@ fn probabilities_agree_with_labels_and_survive_a_file() {
         let half: Vec<usize> = (0..set.samples.n_samples()).step_by(2).collect();
         let plain = Plan::new("average").unwrap();
         let model = saved(&plain.clone().proba(true).train(&set.select(&half)).unwrap());
-        let pool = Pool::new(1).unwrap();
-        let found = model.probabilities(&set.samples, &pool).unwrap();
+        let found = model.probabilities(&set.samples).unwrap();
         let labels = model.predict(&set.samples).unwrap().labels;
         for (row, label) in found.rows().zip(labels) {
             assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-12);
@@ -361,7 +360,7 @@ fn probabilities_agree_with_labels_and_survive_a_file() {
         }
         let none = plain.train(&set.select(&half)).unwrap();
         assert!(!none.has_probabilities() && model.has_probabilities());
-        let error = none.probabilities(&set.samples, &pool).unwrap_err().to_string();
+        let error = none.probabilities(&set.samples).unwrap_err().to_string();
         assert!(error.contains("train it with --proba"), "{error}");
         assert_eq!(none.predict(&set.samples).unwrap(), model.predict(&set.samples).unwrap());
     }

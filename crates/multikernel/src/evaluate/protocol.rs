@@ -385,7 +385,7 @@ fn plan_by_plan(
         let train_seconds = ready.seconds(plan) + start.elapsed().as_secs_f64();
         let mut fold = test_fold(split, &model, train_seconds, test, session)?;
         if plan.wants_proba() {
-            let probabilities = model.probabilities(&test.samples, session.pool)?;
+            let probabilities = model.probabilities_in(&test.samples, session.pool)?;
             fold.metrics = fold.metrics.with_probabilities(test.labels.codes(), &probabilities)?;
             fold.probabilities = Some(probabilities);
         }

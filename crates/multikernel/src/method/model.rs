@@ -318,7 +318,7 @@ impl Model {
     /// names of their own ([`Samples::unnamed`]) by position. Cost per row: one kernel value per
     /// kept training row and kernel whose weight is not zero.
     pub fn predict(&self, samples: &Samples) -> Result<Prediction> {
-        self.predict_in(samples, &Pool::new(0)?)
+        self.predict_in(samples, &Pool::shared()?)
     }
 
     /// [`Model::predict`] with given threads.
@@ -335,8 +335,22 @@ impl Model {
     }
 
     /// Class probabilities of rows (n_samples x n_classes), the largest of which is the predicted class; an error for models
-    /// that have none.
-    pub fn probabilities(&self, samples: &Samples, pool: &Pool) -> Result<Matrix> {
+    /// that have none ([`Plan::proba`](super::Plan::proba) asks for them). Columns are matched as by [`Model::predict`].
+    ///
+    /// ```
+    /// use multikernel::{Plan, data::bundled};
+    /// let data = bundled("sonar")?;
+    /// let model = Plan::new("average")?.proba(true).train(&data)?;
+    /// let probabilities = model.probabilities(&data.samples)?;
+    /// assert!((probabilities.row(0).iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn probabilities(&self, samples: &Samples) -> Result<Matrix> {
+        self.probabilities_in(samples, &Pool::shared()?)
+    }
+
+    /// [`Model::probabilities`] with given threads.
+    pub fn probabilities_in(&self, samples: &Samples, pool: &Pool) -> Result<Matrix> {
         if let Some(calibration) = &self.learned.calibration {
             let labels = self.predict_in(samples, pool)?.labels;
             return calibration.apply(&self.margins(samples, pool)?, &labels);
@@ -366,14 +380,19 @@ impl Model {
     /// are no clustering. Columns are matched as by [`Model::predict`].
     ///
     /// ```
-    /// use multikernel::{Plan, Pool, data::bundled};
+    /// use multikernel::{Plan, data::bundled};
     /// let data = bundled("ionosphere")?;
     /// let model = Plan::new("dpm")?.set("start", "3")?.set("sweeps", "2")?.train(&data)?;
-    /// let placed = model.place(&data.samples, &Pool::new(1)?)?;
+    /// let placed = model.place(&data.samples)?;
     /// assert_eq!(placed.clusters.len(), 351);
     /// # Ok::<(), multikernel::Error>(())
     /// ```
-    pub fn place(&self, samples: &Samples, pool: &Pool) -> Result<Placed> {
+    pub fn place(&self, samples: &Samples) -> Result<Placed> {
+        self.place_in(samples, &Pool::shared()?)
+    }
+
+    /// [`Model::place`] with given threads.
+    pub fn place_in(&self, samples: &Samples, pool: &Pool) -> Result<Placed> {
         let (mut clusters, mut density) = (vec![], vec![]);
         self.each_batch(samples, pool, |input| {
             let placed = self.predictor.place(input, pool)?.ok_or_else(|| {

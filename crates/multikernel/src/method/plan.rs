@@ -268,7 +268,7 @@ impl Plan {
 
     /// Trains on all rows with the machine's threads, silently.
     pub fn train(&self, data: &Dataset) -> Result<Model> {
-        let pool = Pool::new(0)?;
+        let pool = Pool::shared()?;
         self.train_in(data, &mut Session::new(&pool, &mut Silent))
     }
 

@@ -25,7 +25,7 @@ const MOST_THREADS: usize = 1024;
 /// the system takes longer than filling them. It goes back to the system with the pool.
 #[derive(Debug)]
 pub struct Pool {
-    team: Team,
+    team: Arc<Team>,
     spare: Arc<Spare>,
 }
 
@@ -85,7 +85,26 @@ impl Pool {
         let n_threads = if n_threads == 0 { machine().min(MOST_THREADS) } else { n_threads };
         let team = Team::new(n_threads - 1)
             .map_err(|error| Error::param("threads", format!("cannot start {n_threads} threads: {error}")))?;
-        Ok(Pool { team, spare: Arc::default() })
+        Ok(Pool { team: Arc::new(team), spare: Arc::default() })
+    }
+
+    /// A pool of all the machine's threads, started once and shared by all such pools; memory is each pool's own. For calls that are
+    /// given no pool: a model that predicts row by row would spend its time starting threads.
+    pub(crate) fn shared() -> Result<Self> {
+        static SHARED: OnceLock<(u32, Arc<Team>)> = OnceLock::new();
+        let process = std::process::id();
+        let (owner, team) = match SHARED.get() {
+            Some(shared) => shared,
+            None => {
+                let team = Pool::new(0)?.team;
+                SHARED.get_or_init(|| (process, team))
+            }
+        };
+        // A forked process has no copy of the threads.
+        if *owner != process {
+            return Pool::new(0);
+        }
+        Ok(Pool { team: team.clone(), spare: Arc::default() })
     }
 
     /// A pool of one thread, the same for all: for work inside tasks that run side by side already.
@@ -188,5 +207,21 @@ mod tests {
             }
         }
         assert!(Pool::new(0).unwrap().n_threads() >= 1 && Pool::new(MOST_THREADS + 1).is_err());
+    }
+
+    #[test]
+    fn shared_pools_have_the_same_threads_and_memory_of_their_own() {
+        let pools: Vec<Pool> = std::thread::scope(|scope| {
+            let asked: Vec<_> = (0..4).map(|_| scope.spawn(|| Pool::shared().unwrap())).collect();
+            asked.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        for pool in &pools {
+            assert!(Arc::ptr_eq(&pool.team, &pools[0].team));
+            assert_eq!(pool.map(100, |i| i), (0..100).collect::<Vec<_>>());
+        }
+        keep(pools[0].spare().wide(), vec![0.0; 8]);
+        assert!(pools[0].spare().bytes() >= 64 && pools[1].spare().bytes() == 0);
+        drop(pools);
+        assert_eq!(Pool::shared().unwrap().map(100, |i| i).len(), 100, "the threads outlive the pools");
     }
 }

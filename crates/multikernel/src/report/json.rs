@@ -7,8 +7,8 @@ use super::figures::{FIGURES, Kind};
 use crate::data::{BundledSet, bundled_sets};
 use crate::evaluate::{Evaluation, Fold, KernelSummary, PlanResult, Spread};
 use crate::linalg::Matrix;
-use crate::method::{Model, Registry};
-use crate::run::{About, Param};
+use crate::method::Model;
+use crate::run::{About, AnyMethod, Param};
 
 /// An evaluation as the JSON text of `evaluate --json`.
 pub fn evaluation_json(found: &Evaluation) -> String {
@@ -160,7 +160,7 @@ pub fn datasets_json() -> String {
 }
 
 /// The methods of a registry as the JSON text of `methods --json`.
-pub fn methods_json(registry: &Registry) -> String {
+pub fn methods_json<'a>(methods: impl IntoIterator<Item = &'a dyn AnyMethod>) -> String {
     let param = |param: &Param| {
         json!({
             "name": param.name,
@@ -177,7 +177,7 @@ pub fn methods_json(registry: &Registry) -> String {
             "params": about.params.iter().map(param).collect::<Vec<_>>(),
         })
     };
-    pretty(&registry.iter().map(|method| one(method.about())).collect())
+    pretty(&methods.into_iter().map(|method| one(method.about())).collect())
 }
 
 fn pretty(value: &Value) -> String {

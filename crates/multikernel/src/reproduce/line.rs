@@ -207,7 +207,7 @@ impl Line {
         self.n_clusters.push(found.n_clusters as f64);
         self.davies_bouldins.extend(found.davies_bouldin);
         self.dunns.extend(found.dunn);
-        let placed = model.place(&test.samples, pool)?.clusters;
+        let placed = model.place_in(&test.samples, pool)?.clusters;
         let classes = test.labels.codes();
         self.nmis.push(nmi(&placed, classes)?);
         self.rand_indices.push(rand_index(&placed, classes)?);

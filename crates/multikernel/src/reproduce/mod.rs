@@ -19,6 +19,8 @@ use std::path::Path;
 
 pub use line::{Agreement, Figures, Line, Published};
 
+use serde_json::json;
+
 use self::show::Layout;
 use self::source::{Source, find};
 use crate::data::{self, Dataset, folds, repeats};
@@ -59,6 +61,12 @@ pub fn tables() -> &'static [Reproducible] {
         svimkl::TOYS,
         svimkl::NOISE,
     ]
+}
+
+/// All tables as the JSON text of `reproduce --json` without a table.
+pub fn tables_json() -> String {
+    let one = |table: &Reproducible| json!({"name": table.name, "summary": table.summary, "sets": table.sets});
+    format!("{:#}", tables().iter().map(one).collect::<serde_json::Value>())
 }
 
 /// What is run on one set with one bank.

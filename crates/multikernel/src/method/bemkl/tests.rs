@@ -242,9 +242,8 @@ fn the_sparse_prior_switches_kernels_off_and_the_plain_one_does_not() {
 fn probabilities_sum_to_one_and_the_label_is_the_most_probable() {
     for (data, bank) in [(some("sonar", 2), BANK), (some("glass6", 2), BANK), (clouds(3), "gaussian(1) each")] {
         let model = train("bemkl", &data, bank, &[("iterations", "30")]);
-        let pool = Pool::new(2).unwrap();
         let (found, labels) =
-            (model.probabilities(&data.samples, &pool).unwrap(), model.predict(&data.samples).unwrap().labels);
+            (model.probabilities(&data.samples).unwrap(), model.predict(&data.samples).unwrap().labels);
         let mut right = 0;
         for (i, row) in found.rows().enumerate() {
             assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-12);
@@ -286,7 +285,7 @@ fn a_class_without_rows_has_no_problem_and_no_probability() {
     let part = data.select(&present);
     assert_eq!(positive_classes(&part.labels), [0, 2, 3]);
     let model = train("bemkl", &part, BANK, &[("iterations", "5")]);
-    let found = model.probabilities(&part.samples, &Pool::new(1).unwrap()).unwrap();
+    let found = model.probabilities(&part.samples).unwrap();
     assert!(found.rows().all(|row| row[1] == 0.0 && row.iter().all(|value| value.is_finite())));
 }
 

@@ -220,7 +220,7 @@ fn density_of_new_rows_adds_up_to_one() {
         let settings = [("start", "3")].into_iter().chain(SHORT.into_iter().filter(|_| method == "cik"));
         let model = train(&data, method, &settings.collect::<Vec<_>>());
         let grid = Matrix::from_fn(80_001, 1, |i, _| (i as f64 - 40_000.0) * 0.01);
-        let placed = model.place(&Samples::unnamed(grid).unwrap(), &Pool::new(1).unwrap()).unwrap();
+        let placed = model.place(&Samples::unnamed(grid).unwrap()).unwrap();
         // In units of the standard deviation, in which clusters see the column.
         let sum: f64 = placed.density.unwrap().iter().map(|ln| ln.exp() * 0.01 / spread).sum();
         assert!((sum - 1.0).abs() < 2e-3, "{method}: {sum}");
@@ -279,7 +279,7 @@ fn odd_rows_are_learned() {
                     let found = model.predict(&data.samples).unwrap();
                     let sums = found.scores.rows().map(|row| row.iter().sum::<f64>());
                     assert!(sums.into_iter().all(|sum| (sum - 1.0).abs() < 1e-9), "{}, {method}", data.name);
-                    let placed = model.place(&data.samples, &Pool::new(1).unwrap()).unwrap();
+                    let placed = model.place(&data.samples).unwrap();
                     assert!(placed.density.unwrap().iter().all(|ln| ln.is_finite()), "{}, {method}", data.name);
                 }
             }

@@ -177,7 +177,7 @@ fn label_is_the_most_probable_class_and_a_class_without_rows_has_none() {
     let all = Samples::unnamed(Matrix::from_vec(21, 2, rows).unwrap()).unwrap();
     let data = Dataset::new("bands", all, Labels::new(&texts).unwrap()).unwrap().select(&(0..20).collect::<Vec<_>>());
     let model = Plan::new("gpc").unwrap().train(&data).unwrap();
-    let found = model.probabilities(&data.samples, &Pool::new(1).unwrap()).unwrap();
+    let found = model.probabilities(&data.samples).unwrap();
     let absent = data.labels.classes().iter().position(|class| class == "class 2").unwrap();
     for (row, label) in found.rows().zip(model.predict(&data.samples).unwrap().labels) {
         assert!(row[absent] == 0.0 && (row.iter().sum::<f64>() - 1.0).abs() < 1e-12);

@@ -535,7 +535,7 @@ fn odd_data_train_and_predict() {
             let some = many.samples.select_rows(&rows);
             let model = plan.train(&many.select(&rows)).unwrap();
             let (found, known) = (model.predict(&some).unwrap(), rows.iter().map(|&i| bands[i]).collect::<Vec<_>>());
-            let probabilities = model.probabilities(&some, &Pool::new(1).unwrap()).unwrap();
+            let probabilities = model.probabilities(&some).unwrap();
             for ((row, label), class) in probabilities.rows().zip(&found.labels).zip(&known) {
                 assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-12 && known.contains(label), "{method} {rows:?}");
                 assert!((0..5).all(|class| known.contains(&class) || row[class] == 0.0), "{method}: {row:?}");

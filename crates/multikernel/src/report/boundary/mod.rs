@@ -106,7 +106,7 @@ impl Boundary {
         let margins = model.margins(&nodes, pool).map_err(of_grid)?;
         let has_probabilities = model.has_probabilities();
         let probabilities =
-            has_probabilities.then(|| model.probabilities(&nodes, pool)).transpose().map_err(of_grid)?;
+            has_probabilities.then(|| model.probabilities_in(&nodes, pool)).transpose().map_err(of_grid)?;
         let levels = match &probabilities {
             Some(probabilities) => by_probability(probabilities, &labels),
             None => by_lead(&margins, &labels),
