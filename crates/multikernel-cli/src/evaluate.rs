@@ -11,7 +11,7 @@ use multikernel::{Pool, file};
 use crate::args::Evaluate;
 use crate::bar::Bar;
 use crate::predict::{number, quoted};
-use crate::{data, print};
+use crate::{data, forecast, print};
 
 pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.limits.quiet);
@@ -29,6 +29,7 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     }
     let protocol = protocol(args, &rows, &mut bar)?;
     let pool = Pool::new(args.limits.threads)?;
+    foretell(args, &rows, &plans, &pool, &mut bar);
     let mut session = Session::new(&pool, &mut bar);
     session.control = data::control(&args.limits)?;
     session.memory = data::memory(args.reading.memory.as_deref())?;
@@ -41,6 +42,23 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
         bar.note(&format!("warning: {remark}"));
     }
     print(&if args.json { evaluation_json(&found) + "\n" } else { evaluation_text_with(&found, &figures) })
+}
+
+/// Tells what a long evaluation will take; a guess that cannot be made is not missed.
+fn foretell(args: &Evaluate, rows: &Dataset, plans: &[Plan], pool: &Pool, bar: &mut Bar) {
+    let n = rows.samples.n_samples() as f64;
+    let (n_splits, part) = match (&args.test, args.repeats) {
+        (Some(_), _) => (1, 1.0),
+        (None, Some(n_repeats)) => (n_repeats, args.train_fraction),
+        (None, None) => (args.folds, 1.0 - 1.0 / args.folds.max(2) as f64),
+    };
+    bar.phase("forecast");
+    for plan in plans {
+        if let Ok(Some(forecast)) = plan.forecast(rows, (n * part) as usize, pool) {
+            forecast::tell(&forecast, &plan.title(), n_splits, args.limits.max_seconds, bar);
+        }
+    }
+    bar.phase("");
 }
 
 /// The figures to show.

@@ -151,7 +151,7 @@ fn time_limit_keeps_what_an_evaluation_measured() {
     let path = folder.path().join("p.csv").display().to_string();
     let limited = ["--set", "pause=20000", "--max-seconds", "2"];
     let both = ["evaluate", "sonar", "--method", "majority,slow", "--predictions", &path];
-    let output = run(slow(), &[&both[..], &limited].concat());
+    let output = run(example("slow"), &[&both[..], &limited].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
     let shown = text(&output.stdout);
     assert!(shown.contains("stopped: time limit reached in split 1 of 5: the fit of `slow` had done "), "{shown}");
@@ -160,7 +160,7 @@ fn time_limit_keeps_what_an_evaluation_measured() {
     assert_eq!(written.lines().count(), 1 + 42, "the test rows of majority on the first split");
     assert!(written.lines().skip(1).all(|line| line.contains(",majority,1,")), "{written}");
 
-    let output = run(slow(), &[&["evaluate", "sonar", "--method", "slow"][..], &limited].concat());
+    let output = run(example("slow"), &[&["evaluate", "sonar", "--method", "slow"][..], &limited].concat());
     assert_eq!(output.status.code(), Some(2));
     let message = text(&output.stderr);
     let begin = "error: time limit reached, and nothing was measured: the first fit, of `slow`, had done ";
