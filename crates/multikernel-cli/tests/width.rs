@@ -57,11 +57,24 @@ fn tables_fit_eighty_columns_with_long_names_and_many_classes() {
         let text = assert_fits(folder, &["inspect", "m"]);
         assert!(text.contains("\nlabel ") && text.contains("  diagnosis_of_the_second_reader\n"), "{text}");
         assert!(n_classes == 9 || text.contains(" and 10 more\n"), "{text}");
-        assert_fits(folder, &["cluster", &rows, "--label", "diagnosis_of_the_second_reader", "--quiet"]);
+        let label = "diagnosis_of_the_second_reader";
+        assert_fits(folder, &["cluster", &rows, "--label", label, "--set", "sweeps=2", "--set", "moves=1", "--quiet"]);
     }
     shown(
         folder,
-        &["train", "sonar", "--method", "bm3kl", "--set", "draws=10", "--set", "warmup=10", "--out", "b", "--quiet"],
+        &[
+            "train",
+            "nutrimouse",
+            "--method",
+            "bm3kl",
+            "--set",
+            "draws=10",
+            "--set",
+            "warmup=10",
+            "--out",
+            "b",
+            "--quiet",
+        ],
     );
     let text = assert_fits(folder, &["inspect", "b"]);
     assert!(text.contains("ESS") && text.contains("; prior ["), "{text}");

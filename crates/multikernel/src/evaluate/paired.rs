@@ -550,16 +550,16 @@ mod tests {
     }
 
     /// Methods on five splits, the second without the last two, the third on the first alone, the fourth on none.
-    fn ragged() -> (Vec<Vec<Option<f64>>>, [(usize, usize); 5]) {
+    fn ragged() -> Vec<Vec<Option<f64>>> {
         let full = [[0.91, 0.93, 0.92, 0.94, 0.90], [0.85, 0.86, 0.88, 0.86, 0.87], [0.5; 5], [0.4; 5]];
         let kept = [5, 3, 1, 0];
         let values = full.iter().zip(kept).map(|(row, n)| (0..5).map(|j| (j < n).then_some(row[j])).collect());
-        (values.collect(), [(80, 20), (82, 18), (80, 20), (79, 21), (80, 20)])
+        values.collect()
     }
 
     #[test]
     fn pairs_are_compared_on_the_splits_both_have() {
-        let (values, sizes) = ragged();
+        let (values, sizes) = (ragged(), [(80, 20), (82, 18), (80, 20), (79, 21), (80, 20)]);
         let chosen = [(0, 1), (0, 2), (1, 2), (0, 3)];
         let found = compare_common(chosen.into_iter(), &names(4), &values, &sizes, 0.95).unwrap();
         let titles: Vec<(&str, &str)> = found.iter().map(|pair| (pair.a.as_str(), pair.b.as_str())).collect();

@@ -245,7 +245,8 @@ impl std::fmt::Display for Reproduction {
         for line in &self.lines {
             table.row(self.layout.columns.iter().map(|column| column.1(line)).collect::<Vec<_>>());
         }
-        write!(f, "{table}")?;
+        // Tables of papers are kept in files and read beside the paper: one line for each of theirs.
+        write!(f, "{}", table.within(usize::MAX))?;
         let n_seeds = self.lines.first().map_or(0, |line| line.accuracies.len());
         writeln!(f, "\n{}", (self.layout.note)(n_seeds))?;
         for line in self.lines.iter().filter(|line| line.n_warnings > 0) {
