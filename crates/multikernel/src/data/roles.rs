@@ -509,11 +509,12 @@ impl Columns<'_> {
         let last = (0..self.n).rev().find(likely).or_else(|| (0..self.n).rev().find(is_last));
         if let Some(known) = self.known_label(is_free) {
             if let Some(last) = last.filter(|&last| last > known) {
-                let (known, last, option) =
-                    (self.shown(known), self.shown(last), self.name(last).map_or("", |name| name));
+                let (known, option) = (self.shown(known), self.name(last).map_or("", |name| name));
+                *guess =
+                    Some(format!("the column {known} was taken as the label, by its name: name another with --label"));
                 notes.push(format!(
-                    "label: the column {known}, by its name; the last column is {last}: name it with --label {} if that \
-                     is meant",
+                    "label: the column {known}, by its name; the last column is {}: name it with --label {} if that is meant",
+                    self.shown(last),
                     shell_word(option)
                 ));
             }
