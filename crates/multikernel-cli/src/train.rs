@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use multikernel::method::{Registry, Session};
-use multikernel::report::count;
+use multikernel::report::{count, label_words};
 use multikernel::run::{Checkpoint, Observer};
 use multikernel::{Pool, file};
 
@@ -41,8 +41,8 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     let plan = data::plans(std::slice::from_ref(&args.method), &args.planning, registry)?.remove(0);
     check_paths(args)?;
     let (rows, has_labels) = data::read_for(&plan, args.data.as_deref(), &args.reading, &mut bar)?;
-    let label = rows.label_name.as_ref().filter(|_| has_labels).map(|name| format!(" in column `{name}`"));
-    let label = label.unwrap_or_default();
+    let label = rows.label_name.as_ref().or(rows.label_column.as_ref()).filter(|_| has_labels);
+    let label = label.map_or(String::new(), |label| format!(" in {}", label_words(label)));
     let classes = if has_labels { format!("{} classes{label}", rows.labels.n_classes()) } else { "no labels".into() };
     let settings: Vec<String> = plan.settings().iter().map(|(name, value)| format!("{name} = {value}")).collect();
     bar.talk(&format!(

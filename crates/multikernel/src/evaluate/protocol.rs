@@ -123,7 +123,7 @@ pub struct Evaluation {
     pub shape: (usize, usize, usize),
     /// Class names.
     pub classes: Vec<String>,
-    /// The name of the label column, where the file has one.
+    /// The label column: its name, or where it stands in a file without names.
     pub label: Option<String>,
     /// The protocol in words.
     pub protocol: String,
@@ -183,7 +183,7 @@ pub fn evaluate(
         dataset: data.name.clone(),
         shape: (data.samples.n_samples(), data.samples.n_features(), data.labels.n_classes()),
         classes: data.labels.classes().to_vec(),
-        label: data.label_name.clone(),
+        label: data.label_name.clone().or_else(|| data.label_column.clone()),
         protocol: words,
         seed,
         n_splits: splits.len(),

@@ -296,9 +296,9 @@ impl Model {
         self.predictor.warnings()
     }
 
-    /// The name of the label column of the training data, where the file has one.
+    /// The label column of the training data: its name, or where it stands in a file without names.
     pub fn label(&self) -> Option<&str> {
-        self.header.label.as_deref()
+        self.header.label.as_deref().or(self.kept.label_column.as_deref())
     }
 
     /// The column of sample ids by which the views of the training data were joined; none for data that were one file.
@@ -542,6 +542,9 @@ impl Model {
             }
             record.put_newer("grams", inner);
         }
+        if let Some(column) = &self.kept.label_column {
+            record.put_newer("label_column", one("words", column));
+        }
         if let Some(name) = &self.kept.id_name {
             record.put_newer("id", one("name", name));
         }
@@ -663,6 +666,7 @@ impl Model {
         let views = kernels_of_views(&all, preprocessor.views());
         let (sets, columns) = (sets.unwrap_or_default(), record.take("columns")?);
         let id_name = newer(record, "id", |inner| inner.take("name"))?;
+        let label_column = newer(record, "label_column", |inner| inner.take("words"))?;
         Ok(Kept {
             preprocessor,
             all,
@@ -676,6 +680,7 @@ impl Model {
             columns,
             kernels,
             centring,
+            label_column,
             id_name,
         })
     }

@@ -215,6 +215,7 @@ impl<'a> Prepared<'a> {
             columns,
             kernels,
             centring,
+            label_column: self.data.label_column.clone(),
             id_name: samples.id_name().filter(|_| samples.views().len() > 1).map(str::to_string),
         }
     }
@@ -240,6 +241,8 @@ pub(super) struct Kept {
     /// The used kernels and, for the centred ones, their training means.
     pub(super) kernels: Vec<Kernel>,
     pub(super) centring: Vec<Option<Centring>>,
+    /// Where the label column stands, if it has no name.
+    pub(super) label_column: Option<String>,
     /// The column by which views were joined.
     pub(super) id_name: Option<String>,
 }

@@ -17,7 +17,7 @@ pub use figures::Figures;
 pub use json::{datasets_json, evaluation_json, methods_json, model_json};
 pub use stream::{StreamEnd, StreamLine};
 pub use table::Table;
-pub use text::{evaluation_text, evaluation_text_with, model_text};
+pub use text::{evaluation_text, evaluation_text_with, label_words, model_text};
 
 /// The text on one line: names come from data files, and a newline or an escape sequence in one would break the layout.
 fn one_line(text: &str) -> String {

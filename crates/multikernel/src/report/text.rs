@@ -64,7 +64,7 @@ pub fn evaluation_text_with(found: &Evaluation, figures: &Figures) -> String {
 /// What was evaluated on what, and how far.
 fn head(found: &Evaluation) -> String {
     let (n_samples, n_features, n_classes) = found.shape;
-    let label = found.label.as_ref().map_or(String::new(), |name| format!(" in column `{name}`"));
+    let label = found.label.as_ref().map_or(String::new(), |label| format!(" in {}", label_words(label)));
     let mut text = paragraph(&format!(
         "{}: {}, {}, {n_classes} classes{label}",
         found.dataset,
@@ -77,6 +77,11 @@ fn head(found: &Evaluation) -> String {
         text += &paragraph("each line is of the splits it finished, each difference of those both finished");
     }
     text + "\n"
+}
+
+/// A label column in a sentence: by its name, or where it stands (`column 5 (the last)`).
+pub fn label_words(label: &str) -> String {
+    if label.starts_with("column ") && label.ends_with(')') { label.into() } else { format!("column `{label}`") }
 }
 
 /// The method whose views were left out in turn, if that is what was evaluated.
