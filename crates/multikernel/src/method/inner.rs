@@ -275,4 +275,62 @@ mod tests {
             }
         }
     }
+
+    /// Cancels once so many models of inner folds are done.
+    struct CancelAfter(u64, crate::run::Canceller);
+
+    impl Observer for CancelAfter {
+        fn progress(&mut self, progress: &Progress) {
+            if progress.done >= self.0 && progress.total > 1 {
+                self.1.cancel();
+            }
+        }
+    }
+
+    #[test]
+    fn tune_that_is_stopped_compares_what_was_scored_on_the_same_rows() {
+        let (data, pool) = (bundled("sonar").unwrap(), Pool::new(1).unwrap());
+        let plan = Plan::new("average").unwrap().set("c", "auto").unwrap();
+        let prepared = plan.prepare(&data, &mut Session::new(&pool, &mut Silent)).unwrap();
+        let input = Input::Stack(prepared.stack().unwrap());
+        let task = Task { input, labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
+        let candidates = plan.params().candidates();
+        let tuned = |n_done| {
+            let control = Control::default();
+            let mut observer = CancelAfter(n_done, control.canceller());
+            tune(plan.method(), &candidates, &task, &control, &mut observer).unwrap()
+        };
+        let all = tuned(u64::MAX).unwrap();
+        assert_eq!((all.figures.len(), all.n_scored), (5, 208));
+        // One thread goes through all values of c on the first fold, then on the second.
+        let first = tuned(7).unwrap();
+        let test = &folds(&task, Deal::Tune).unwrap()[0].test;
+        assert_eq!((first.figures.len(), first.n_scored), (5, test.len()));
+        let few = tuned(2).unwrap();
+        assert_eq!(few.figures, first.figures[..2]);
+        assert!(few.best < 2 && few.n_scored == test.len());
+        let none = {
+            let control = Control::default();
+            control.canceller().cancel();
+            tune(plan.method(), &candidates, &task, &control, &mut Silent).unwrap()
+        };
+        assert!(none.is_none());
+    }
+
+    #[test]
+    fn choice_that_is_cancelled_is_told_and_a_time_limit_leaves_half_for_the_model() {
+        let (data, pool) = (bundled("sonar").unwrap(), Pool::new(1).unwrap());
+        let plan = Plan::new("average").unwrap().set("c", "auto").unwrap();
+        let control = Control::default();
+        let mut observer = CancelAfter(7, control.canceller());
+        let mut session = Session::new(&pool, &mut observer);
+        session.control = control;
+        let message = plan.train_in(&data, &mut session).err().unwrap().to_string();
+        assert!(message.starts_with("cancelled while parameters were chosen on inner folds"), "{message}");
+        assert!(message.contains("so far: c = ") && message.contains(" of 208 rows, as time ran out,"), "{message}");
+        let control = Control::default().with_max_seconds(100.0).unwrap();
+        let left = control.part(0.5).seconds_left().unwrap();
+        assert!((49.0..=50.0).contains(&left), "{left}");
+        assert_eq!(Control::default().part(0.5).seconds_left(), None);
+    }
 }

@@ -247,3 +247,42 @@ pub(super) fn dense_block(task: &Task<'_>, stack: &Stack, first: usize) -> Resul
 pub(super) fn misfit() -> Error {
     Error::input("the checkpoint's arrays do not fit the data; start anew")
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::data::{moons, separable};
+    use crate::method::{Plan, Session};
+    use crate::pool::Pool;
+    use crate::run::{Canceller, Control, Observer, Progress};
+
+    /// Cancels after the first step of the method.
+    struct CancelAfterOne(Canceller);
+
+    impl Observer for CancelAfterOne {
+        fn progress(&mut self, progress: &Progress) {
+            // Kernels count values, of which there are many.
+            if progress.total < 100 {
+                self.0.cancel();
+            }
+        }
+    }
+
+    #[test]
+    fn rule_that_is_stopped_gives_an_svm_on_some_of_many_rows() {
+        let pool = Pool::new(2).unwrap();
+        for (rows, said) in [(moons(1500, 0.1, 0), true), (separable(300, 0), false)] {
+            let rows = rows.unwrap();
+            let control = Control::default();
+            let mut observer = CancelAfterOne(control.canceller());
+            let mut session = Session::new(&pool, &mut observer);
+            session.control = control;
+            let model = Plan::new("fheuristic").unwrap().train_in(&rows, &mut session).unwrap();
+            let warnings = model.warnings().join("; ");
+            assert!(warnings.contains("stopped before the kernel weights were learned"), "{warnings}");
+            assert_eq!(warnings.contains("the SVM saw 1000 of 1500 rows"), said, "{warnings}");
+            let right = model.predict(&rows.samples).unwrap().labels;
+            let right = right.iter().zip(rows.labels.codes()).filter(|(a, b)| a == b).count();
+            assert!(right as f64 > 0.95 * rows.samples.n_samples() as f64, "{right}");
+        }
+    }
+}
