@@ -25,6 +25,7 @@ pub(crate) fn read(
 }
 
 fn table(source: Option<&str>, reading: &Reading, options: &ReadOptions, observer: &mut dyn Observer) -> Result<Table> {
+    observer.phase("reading");
     let table = match (source, named(&reading.views, "--view")?) {
         (Some(source), views) => one_file(source, &views, reading.labels.as_deref(), options)?,
         (None, views) if !views.is_empty() => {
@@ -44,6 +45,7 @@ fn table(source: Option<&str>, reading: &Reading, options: &ReadOptions, observe
 
 /// Hands on the remarks of the reader.
 pub(crate) fn tell(table: &Table, observer: &mut dyn Observer) {
+    observer.phase("");
     for note in &table.notes {
         observer.note(&match note.strip_prefix("warning: ") {
             Some(warning) => format!("warning: {}: {warning}", table.name),

@@ -21,6 +21,7 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     let model = Model::load_with(&args.model, registry)?;
     let (rows, truth) = data::read_new(args.data.as_deref(), &args.reading, &model, &mut bar)?;
     let pool = Pool::new(args.threads)?;
+    bar.phase("predicting");
     let prediction = model.predict_in(&rows, &pool)?;
     let mut columns = Columns::default();
     if args.clusters {
@@ -31,6 +32,7 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     } else if args.scores {
         columns.add_classes("score", model.classes(), &prediction.scores);
     }
+    bar.clear();
     let labels: Vec<&str> = prediction.labels.iter().map(|&code| model.classes()[code].as_str()).collect();
     if let Some(truth) = &truth {
         bar.note(&accuracy(truth, &prediction.labels, model.classes()));

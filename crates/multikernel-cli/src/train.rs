@@ -63,8 +63,9 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     session.memory = data::memory(args.reading.memory.as_deref())?;
     session.checkpoint = checkpoint(args)?;
     let model = plan.train_in(&rows, &mut session)?;
-    bar.clear();
+    bar.phase("saving");
     model.save(&args.out)?;
+    bar.clear();
     for warning in model.warnings() {
         bar.note(&format!("warning: {warning}"));
     }

@@ -12,6 +12,7 @@ use crate::data::{Dataset, Split, folds_by_group, repeats_by_group};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::method::{Model, Plan, Prepared, Session};
+use crate::pool::Pool;
 use crate::run::{Control, KernelsOfView, Observer, Progress};
 
 /// Level of the paired intervals.
@@ -383,9 +384,11 @@ fn plan_by_plan(
             return Err(stopped("stopped"));
         }
         let train_seconds = ready.seconds(plan) + start.elapsed().as_secs_f64();
-        let mut fold = test_fold(split, &model, train_seconds, test, session)?;
+        session.observer.phase("predicting");
+        let stop = || session.control.stop().is_some();
+        let mut fold = test_fold(split, &model, train_seconds, test, session.pool, &stop)?;
         if plan.wants_proba() {
-            let probabilities = model.probabilities_in(&test.samples, session.pool)?;
+            let probabilities = model.probabilities_until(&test.samples, session.pool, &stop)?;
             fold.metrics = fold.metrics.with_probabilities(test.labels.codes(), &probabilities)?;
             fold.probabilities = Some(probabilities);
         }
@@ -394,9 +397,16 @@ fn plan_by_plan(
     Ok(())
 }
 
-fn test_fold(split: usize, model: &Model, train_seconds: f64, test: &Dataset, session: &Session<'_>) -> Result<Fold> {
+fn test_fold(
+    split: usize,
+    model: &Model,
+    train_seconds: f64,
+    test: &Dataset,
+    pool: &Pool,
+    stop: &dyn Fn() -> bool,
+) -> Result<Fold> {
     let start = Instant::now();
-    let prediction = model.predict_in(&test.samples, session.pool)?;
+    let prediction = model.predict_until(&test.samples, pool, stop)?;
     let predict_seconds = start.elapsed().as_secs_f64();
     let (truth, n_classes) = (test.labels.codes(), test.labels.n_classes());
     Ok(Fold {

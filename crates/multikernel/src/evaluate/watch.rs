@@ -36,6 +36,7 @@ impl<'a> Watch<'a> {
             ("kernels", _) => format!("was computing kernels{steps} after {after}"),
             ("inner folds", _) => format!("was choosing parameters on inner folds{steps} after {after}"),
             ("probabilities", _) => format!("was learning probabilities on inner folds{steps} after {after}"),
+            ("predicting", _) => format!("was predicting its test rows after {after}"),
             _ if since < Duration::from_secs(1) => "had just begun".into(),
             _ => format!("was preparing its rows after {after}"),
         }

@@ -323,7 +323,12 @@ impl Model {
 
     /// [`Model::predict`] with given threads.
     pub fn predict_in(&self, samples: &Samples, pool: &Pool) -> Result<Prediction> {
-        let scores = self.batches(samples, pool, |input| self.predictor.scores(input, pool))?;
+        self.predict_until(samples, pool, &|| false)
+    }
+
+    /// [`Model::predict_in`] unless `stop`, asked between batches of rows, says so: [`Error::Stopped`].
+    pub(crate) fn predict_until(&self, samples: &Samples, pool: &Pool, stop: &dyn Fn() -> bool) -> Result<Prediction> {
+        let scores = self.batches(samples, pool, stop, |input| self.predictor.scores(input, pool))?;
         if let Some(row) = scores.rows().position(|row| row.iter().any(|score| score.is_nan())) {
             return Err(Error::input(format!(
                 "row {}: its values are so far from the training rows that a kernel overflows; correct the row, or train \
@@ -351,11 +356,22 @@ impl Model {
 
     /// [`Model::probabilities`] with given threads.
     pub fn probabilities_in(&self, samples: &Samples, pool: &Pool) -> Result<Matrix> {
+        self.probabilities_until(samples, pool, &|| false)
+    }
+
+    /// [`Model::probabilities_in`] unless `stop`, asked between batches of rows, says so: [`Error::Stopped`].
+    pub(crate) fn probabilities_until(
+        &self,
+        samples: &Samples,
+        pool: &Pool,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Matrix> {
         if let Some(calibration) = &self.learned.calibration {
-            let labels = self.predict_in(samples, pool)?.labels;
-            return calibration.apply(&self.margins(samples, pool)?, &labels);
+            let labels = self.predict_until(samples, pool, stop)?.labels;
+            let margins = self.batches(samples, pool, stop, |input| self.predictor.margins(input, pool))?;
+            return calibration.apply(&margins, &labels);
         }
-        self.batches(samples, pool, |input| {
+        self.batches(samples, pool, stop, |input| {
             self.predictor.probabilities(input, pool)?.ok_or_else(|| {
                 Error::input(format!(
                     "this model of the method {} gives scores but no probabilities; train it with --proba, or ask for scores",
@@ -368,7 +384,7 @@ impl Model {
     /// A number for each row and class that is larger where the class is more likely, and smooth, which scores need not be
     /// ([`Predict::margins`]).
     pub(crate) fn margins(&self, samples: &Samples, pool: &Pool) -> Result<Matrix> {
-        self.batches(samples, pool, |input| self.predictor.margins(input, pool))
+        self.batches(samples, pool, &|| false, |input| self.predictor.margins(input, pool))
     }
 
     /// The cluster of each training row, for methods that cluster.
@@ -394,7 +410,7 @@ impl Model {
     /// [`Model::place`] with given threads.
     pub fn place_in(&self, samples: &Samples, pool: &Pool) -> Result<Placed> {
         let (mut clusters, mut density) = (vec![], vec![]);
-        self.each_batch(samples, pool, |input| {
+        self.each_batch(samples, pool, &|| false, |input| {
             let placed = self.predictor.place(input, pool)?.ok_or_else(|| {
                 let method = self.method();
                 Error::input(format!("the model has no clusters: {method} finds none; train with cik, dpm or mkc"))
@@ -429,9 +445,15 @@ impl Model {
     }
 
     /// What `f` makes of the rows, a batch at a time.
-    fn batches(&self, samples: &Samples, pool: &Pool, f: impl Fn(Input<'_>) -> Result<Matrix>) -> Result<Matrix> {
+    fn batches(
+        &self,
+        samples: &Samples,
+        pool: &Pool,
+        stop: &dyn Fn() -> bool,
+        f: impl Fn(Input<'_>) -> Result<Matrix>,
+    ) -> Result<Matrix> {
         let mut data = vec![];
-        let n = self.each_batch(samples, pool, |input| {
+        let n = self.each_batch(samples, pool, stop, |input| {
             data.extend_from_slice(f(input)?.data());
             Ok(())
         })?;
@@ -439,13 +461,22 @@ impl Model {
     }
 
     /// Runs `f` on the rows a batch at a time, and tells how many rows there are: they are independent, so the cut changes nothing
-    /// but memory.
-    fn each_batch(&self, samples: &Samples, pool: &Pool, mut f: impl FnMut(Input<'_>) -> Result<()>) -> Result<usize> {
+    /// but memory. `stop` is asked before each batch.
+    fn each_batch(
+        &self,
+        samples: &Samples,
+        pool: &Pool,
+        stop: &dyn Fn() -> bool,
+        mut f: impl FnMut(Input<'_>) -> Result<()>,
+    ) -> Result<usize> {
         let points = self.points(samples)?;
         let n = points.n_points();
         let per_row = 8 * self.kept.points.n_points().max(points.features().n_cols()).max(1);
         let size = (BATCH_BYTES / per_row).clamp(1, 4096);
         for start in (0..n).step_by(size) {
+            if stop() {
+                return Err(Error::Stopped(format!("stopped after {start} of {n} rows were predicted")));
+            }
             let batch = points.select(&(start..(start + size).min(n)).collect::<Vec<_>>());
             if self.header.kernels.is_some() {
                 f(Input::Stack(&self.stack(batch, pool)?))?;
