@@ -32,6 +32,14 @@ pub struct Forecast {
     pub bytes: u64,
 }
 
+/// Seconds of a training on many rows, and of `n_inner` rounds of inner folds, from those of the two trials. Matrices between all
+/// rows grow with their square whatever small runs say; nothing here grows faster than the cube.
+fn extrapolated([small, large]: [f64; 2], n_rows: usize, has_squares: bool, n_inner: usize) -> f64 {
+    let power = (large / small).log2().clamp(if has_squares { 2.0 } else { 1.0 }, 3.0);
+    let folds = FOLDS as f64 * (1.0 - 1.0 / FOLDS as f64).powf(power);
+    large * (n_rows as f64 / TRIALS[1] as f64).powf(power) * (1.0 + n_inner as f64 * folds)
+}
+
 /// Remembers how far a run came.
 #[derive(Default)]
 struct Last(Option<Progress>);
@@ -65,15 +73,11 @@ impl Plan {
         let [small, large] = TRIALS.map(|n| plan.trial(&data.select(&sample(&data.labels, n)), pool));
         let ((small, _), (large, at_least)) = (small?, large?);
         let n_squares = if self.uses_kernels() { self.method().n_squares(self.params()) as u64 } else { 0 };
-        // Matrices between all rows grow with their square whatever small runs say; nothing here grows faster than the cube.
-        let least = if n_squares > 0 { 2.0 } else { 1.0 };
-        let power = (large / small).log2().clamp(least, 3.0);
-        let inner = (1.0 - 1.0 / FOLDS as f64).powf(power) * FOLDS as f64;
-        let n_inner = if self.wants_proba() { 1 } else { 0 } + self.params().candidates().len();
-        let n_inner = if self.params().autos().is_empty() { n_inner - 1 } else { n_inner };
+        let autos = if self.params().autos().is_empty() { 0 } else { self.params().candidates().len() };
+        let n_inner = autos + usize::from(self.wants_proba());
         Ok(Some(Forecast {
             n_rows,
-            seconds: large * (n_rows as f64 / TRIALS[1] as f64).powf(power) * (1.0 + n_inner as f64 * inner),
+            seconds: extrapolated([small, large], n_rows, n_squares > 0, n_inner),
             at_least,
             bytes: n_squares * 8 * (n_rows as u64).pow(2),
         }))
@@ -110,5 +114,47 @@ impl Plan {
         }
         let help = std::iter::once(help).chain(ways).collect::<Vec<_>>().join("; ");
         Error::Memory { what, need, limit, help }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::moons;
+    use crate::run::Silent;
+
+    #[test]
+    fn job_that_does_not_fit_is_told_what_would() {
+        let (rows, pool) = (moons(5000, 0.2, 0).unwrap(), Pool::new(1).unwrap());
+        let mut silent = Silent;
+        let mut session = Session::new(&pool, &mut silent);
+        session.memory = Some(100 << 20);
+        let plan = Plan::new("average").unwrap();
+        let message = plan.train_in(&rows, &mut session).err().unwrap().to_string();
+        assert!(message.contains("needs 190.7 MiB but 100.0 MiB may be used"), "{message}");
+        let ways = "about 3,000 rows fit; the methods ufomkl and mklda keep no matrix between rows; svimkl with landmarks=500 takes \
+                    about 57.2 MiB";
+        assert!(message.ends_with(ways), "{message}");
+    }
+
+    #[test]
+    fn forecast_counts_the_matrices_a_method_keeps() {
+        let (rows, pool) = (moons(1000, 0.2, 0).unwrap(), Pool::new(1).unwrap());
+        let forecast = |plan: Plan| plan.forecast(&rows, 20_000, &pool).unwrap().unwrap();
+        let plain = forecast(Plan::new("average").unwrap());
+        assert_eq!((plain.bytes, plain.at_least), (8 * 20_000 * 20_000, false));
+        assert_eq!(forecast(Plan::new("ufomkl").unwrap()).bytes, 0);
+        assert_eq!(Plan::new("average").unwrap().forecast(&rows, 3999, &pool).unwrap(), None);
+    }
+
+    #[test]
+    fn extrapolation_follows_the_power_of_the_trials_within_reason() {
+        // Four times as long for twice the rows: a square.
+        assert_eq!(extrapolated([0.1, 0.4], 10_000, true, 0), 40.0);
+        assert_eq!(extrapolated([0.1, 0.1], 10_000, true, 0), 10.0);
+        assert_eq!(extrapolated([0.1, 0.1], 10_000, false, 0), 1.0);
+        assert_eq!(extrapolated([0.1, 9.9], 10_000, false, 0), 9900.0);
+        // Two rounds of five folds, each of 0.64 of the work.
+        assert!((extrapolated([0.1, 0.4], 10_000, true, 2) - 40.0 * 7.4).abs() < 1e-9);
     }
 }
