@@ -267,7 +267,8 @@ fn all_splits(
                 let far = watch.far(plans.get(done).map_or("", Plan::name), began.elapsed());
                 if found.results.iter().all(|result| result.folds.is_empty()) {
                     return Err(Error::Stopped(format!(
-                        "{why}, and nothing was measured: the first fit, of `{at}`, {far}; {ADVICE}"
+                        "{why}, and nothing was measured: the first fit, of `{at}`, {far}; {}",
+                        advice(&control)
                     )));
                 }
                 return Ok(Some(format!("{why} in split {} of {}: the fit of `{at}` {far}", split + 1, splits.len())));
@@ -282,7 +283,10 @@ fn all_splits(
 }
 
 /// What helps where not even one fit ends in time.
-const ADVICE: &str = "raise --max-seconds, give fewer rows or kernels, or choose a faster method";
+fn advice(control: &Control) -> String {
+    let time = control.seconds_left().map_or("give it more time", |_| "raise --max-seconds");
+    format!("{time}, give fewer rows or kernels, or choose a faster method")
+}
 
 /// After the first split: how long all of them will take, where that is long, and whether a time limit leaves room for it.
 fn tell_pace(seconds: f64, n_splits: usize, control: &Control, observer: &mut dyn Observer) {

@@ -50,7 +50,10 @@ impl<'a> Watch<'a> {
 
 impl Observer for Watch<'_> {
     fn phase(&mut self, name: &str) {
-        (self.phase, self.began, self.done) = (name.to_string(), Instant::now(), None);
+        // A fit that was stopped half-way still finds its shares: how far it got is what its steps said.
+        if name != "shares" {
+            (self.phase, self.began, self.done) = (name.to_string(), Instant::now(), None);
+        }
         self.inner.phase(name);
     }
 
@@ -133,6 +136,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(2));
         assert_eq!(watch.far("svm", Duration::from_millis(1)), "had just begun", "that was the fit before");
         watch.progress(&Progress::of(3, 500));
+        watch.phase("shares");
         // Ten seconds in this phase: 500/3 of them in all.
         watch.began = Instant::now().checked_sub(Duration::from_secs(10)).unwrap();
         let found = watch.far("svm", watch.began.elapsed() + Duration::from_millis(1));
