@@ -226,7 +226,7 @@ Examples:
 pub(crate) struct Predict {
     /// Model written by `multikernel train`
     pub(crate) model: PathBuf,
-    /// File with rows (labels are not needed; if there are any, the accuracy is told), `-`, or a bundled set; or give
+    /// File with rows (labels are not needed; if they are there, accuracy is reported), `-`, or a bundled set; or give
     /// --view NAME=FILE or --gram NAME=FILE
     pub(crate) data: Option<String>,
     /// Add a column of class probability for each class (models trained with --proba, or of methods that have them)

@@ -5,7 +5,7 @@ use multikernel::data::Dataset;
 use multikernel::evaluate::{Evaluation, Protocol, ablations, evaluate};
 use multikernel::method::{Plan, Registry, Session};
 use multikernel::report::{Figures, evaluation_json, evaluation_text_with};
-use multikernel::run::Observer;
+use multikernel::run::{Control, Observer};
 use multikernel::{Pool, file};
 
 use crate::args::Evaluate;
@@ -29,9 +29,10 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     }
     let protocol = protocol(args, &rows, &mut bar)?;
     let pool = Pool::new(args.limits.threads)?;
-    foretell(args, &rows, &plans, &pool, &mut bar);
+    let control = data::control(&args.limits)?;
+    foretell(args, &rows, &plans, &pool, &control, &mut bar);
     let mut session = Session::new(&pool, &mut bar);
-    session.control = data::control(&args.limits)?;
+    session.control = control;
     session.memory = data::memory(args.reading.memory.as_deref())?;
     let found = evaluate(&rows, &plans, &protocol, args.planning.choices.seed, &mut session)?;
     bar.clear();
@@ -44,8 +45,8 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     print(&if args.json { evaluation_json(&found) + "\n" } else { evaluation_text_with(&found, &figures) })
 }
 
-/// Tells what a long evaluation will take; a guess that cannot be made is not missed.
-fn foretell(args: &Evaluate, rows: &Dataset, plans: &[Plan], pool: &Pool, bar: &mut Bar) {
+/// Tells what a long evaluation will take.
+fn foretell(args: &Evaluate, rows: &Dataset, plans: &[Plan], pool: &Pool, control: &Control, bar: &mut Bar) {
     let n = rows.samples.n_samples() as f64;
     let (n_splits, part) = match (&args.test, args.repeats) {
         (Some(_), _) => (1, 1.0),
@@ -54,7 +55,7 @@ fn foretell(args: &Evaluate, rows: &Dataset, plans: &[Plan], pool: &Pool, bar: &
     };
     bar.phase("forecast");
     for plan in plans {
-        if let Ok(Some(forecast)) = plan.forecast(rows, (n * part) as usize, pool) {
+        if let Some(forecast) = forecast::of(plan, rows, (n * part) as usize, pool, control) {
             forecast::tell(&forecast, &plan.title(), n_splits, args.limits.max_seconds, bar);
         }
     }

@@ -54,12 +54,12 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     ));
     let pool = Pool::new(args.limits.threads)?;
     bar.phase("forecast");
-    // A guess that cannot be made is not missed.
-    if let Ok(Some(forecast)) = plan.forecast(&rows, rows.samples.n_samples(), &pool) {
+    let control = data::control(&args.limits)?;
+    if let Some(forecast) = forecast::of(&plan, &rows, rows.samples.n_samples(), &pool, &control) {
         forecast::tell(&forecast, &args.method, 1, args.limits.max_seconds, &mut bar);
     }
     let mut session = Session::new(&pool, &mut bar);
-    session.control = data::control(&args.limits)?;
+    session.control = control;
     session.memory = data::memory(args.reading.memory.as_deref())?;
     session.checkpoint = checkpoint(args)?;
     let model = plan.train_in(&rows, &mut session)?;

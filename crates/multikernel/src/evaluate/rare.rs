@@ -39,7 +39,7 @@ pub(super) fn rare_classes(labels: &Labels, splits: &[Parts], protocol: &Protoco
         _ => String::new(),
     };
     Some(format!(
-        "{}; figures of a split are over the classes it has; {fewer}merge small classes or leave them out",
+        "{}; each split is scored on the classes it contains; {fewer}merge small classes or leave them out",
         parts.join("; ")
     ))
 }
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(remark(&[("a", 20), ("b", 5)], 5), None);
         assert_eq!(
             remark(&[("a", 20), ("b", 3)], 5).unwrap(),
-            "classes missing from the test rows of some splits: b (3 rows); figures of a split are over the classes it has; \
+            "classes missing from the test rows of some splits: b (3 rows); each split is scored on the classes it contains; \
              use --folds 3, or merge small classes or leave them out"
         );
         let found = remark(&[("a", 20), ("b", 1), ("c", 9)], 5).unwrap();

@@ -207,7 +207,7 @@ fn header(path: &Path, content: &[u8]) -> Result<Map<String, Value>> {
         let looks = looks_like(content);
         Error::file(
             path,
-            format!("is not a multikernel file: this looks like {looks}; give a file written by `multikernel train`"),
+            format!("not a multikernel model: it looks like {looks}; give a file written by `multikernel train`"),
         )
     };
     let Ok((_, metadata)) = SafeTensors::read_metadata(content) else {

@@ -56,22 +56,25 @@ impl Observer for Last {
 
 impl Plan {
     /// What training on `n_rows` rows like these will take, measured on 500 and 1,000 of them: `None` for few rows, where it
-    /// would take longer than training. Cost: two seconds at most.
+    /// would take longer than training, and where `control` says to stop. Cost: two seconds at most.
     ///
     /// ```
-    /// use multikernel::{Plan, Pool, data::moons};
+    /// use multikernel::{Plan, Pool, data::moons, run::Control};
     /// let rows = moons(2000, 0.2, 0)?;
-    /// let forecast = Plan::new("average")?.forecast(&rows, 50_000, &Pool::new(1)?)?.unwrap();
+    /// let forecast = Plan::new("average")?.forecast(&rows, 50_000, &Pool::new(1)?, &Control::default())?.unwrap();
     /// assert_eq!(forecast.bytes, 8 * 50_000 * 50_000);
     /// # Ok::<(), multikernel::Error>(())
     /// ```
-    pub fn forecast(&self, data: &Dataset, n_rows: usize, pool: &Pool) -> Result<Option<Forecast>> {
+    pub fn forecast(&self, data: &Dataset, n_rows: usize, pool: &Pool, control: &Control) -> Result<Option<Forecast>> {
         if n_rows < MIN_ROWS || data.samples.n_samples() < TRIALS[1] {
             return Ok(None);
         }
         let plan = self.clone().proba(false).without_autos();
-        let [small, large] = TRIALS.map(|n| plan.trial(&data.select(&sample(&data.labels, n)), pool));
+        let [small, large] = TRIALS.map(|n| plan.trial(&data.select(&sample(&data.labels, n)), pool, control));
         let ((small, _), (large, at_least)) = (small?, large?);
+        if control.stop().is_some() {
+            return Ok(None);
+        }
         let n_squares = if self.uses_kernels() { self.method().n_squares(self.params()) as u64 } else { 0 };
         let autos = if self.params().autos().is_empty() { 0 } else { self.params().candidates().len() };
         let n_inner = autos + usize::from(self.wants_proba());
@@ -84,10 +87,10 @@ impl Plan {
     }
 
     /// Seconds of training on these rows, and whether they are a guess from a run that was not over in time.
-    fn trial(&self, data: &Dataset, pool: &Pool) -> Result<(f64, bool)> {
+    fn trial(&self, data: &Dataset, pool: &Pool, control: &Control) -> Result<(f64, bool)> {
         let (start, mut last) = (Instant::now(), Last::default());
         let mut session = Session::new(pool, &mut last);
-        session.control = Control::default().with_max_seconds(TRIAL_SECONDS)?;
+        session.control = control.within(TRIAL_SECONDS);
         let finished = match self.prepare(data, &mut session).and_then(|ready| self.fit(&ready, &mut session)) {
             Ok(model) => model.stop().0,
             Err(Error::Stopped(_)) => false,
@@ -140,11 +143,14 @@ mod tests {
     #[test]
     fn forecast_counts_the_matrices_a_method_keeps() {
         let (rows, pool) = (moons(1000, 0.2, 0).unwrap(), Pool::new(1).unwrap());
-        let forecast = |plan: Plan| plan.forecast(&rows, 20_000, &pool).unwrap().unwrap();
+        let forecast = |plan: Plan| plan.forecast(&rows, 20_000, &pool, &Control::default()).unwrap().unwrap();
         let plain = forecast(Plan::new("average").unwrap());
         assert_eq!((plain.bytes, plain.at_least), (8 * 20_000 * 20_000, false));
         assert_eq!(forecast(Plan::new("ufomkl").unwrap()).bytes, 0);
-        assert_eq!(Plan::new("average").unwrap().forecast(&rows, 3999, &pool).unwrap(), None);
+        assert_eq!(Plan::new("average").unwrap().forecast(&rows, 3999, &pool, &Control::default()).unwrap(), None);
+        let cancelled = Control::default();
+        cancelled.canceller().cancel();
+        assert_eq!(Plan::new("average").unwrap().forecast(&rows, 20_000, &pool, &cancelled).unwrap(), None);
     }
 
     #[test]

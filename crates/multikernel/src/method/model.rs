@@ -374,7 +374,7 @@ impl Model {
         self.batches(samples, pool, stop, |input| {
             self.predictor.probabilities(input, pool)?.ok_or_else(|| {
                 Error::input(format!(
-                    "this model of the method {} gives scores but no probabilities; train it with --proba, or ask for scores",
+                    "this model of the method {} gives scores but no probabilities; train it with --proba, or use --scores",
                     self.method()
                 ))
             })

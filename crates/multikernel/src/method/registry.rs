@@ -53,10 +53,7 @@ impl Registry {
             let hint =
                 closest(name, known.iter().copied()).map_or(String::new(), |word| format!(" (did you mean {word}?)"));
             let known = known.join(", ");
-            Error::param(
-                "method",
-                format!("`{name}` is unknown{hint}; known: {known}; others need the program that registers them"),
-            )
+            Error::param("method", format!("`{name}` is unknown{hint}; known: {known}"))
         })
     }
 

@@ -43,7 +43,7 @@ pub fn evaluation_text_with(found: &Evaluation, figures: &Figures) -> String {
         text += "± standard deviation over splits\n";
     }
     if !found.paired.is_empty() {
-        let interval = format!(", {:.0} % intervals (corrected for overlap, Holm)", 100.0 * LEVEL);
+        let interval = format!(", {:.0} % intervals (corrected for overlapping splits, Holm)", 100.0 * LEVEL);
         let interval = if n_most > 1 { interval.as_str() } else { "" };
         text += &format!("\nDifferences in accuracy{interval}\n{}", paired(&found.paired, ablated));
     }
@@ -74,7 +74,8 @@ fn head(found: &Evaluation) -> String {
     text += &paragraph(&format!("{}, seed {}", found.protocol, found.seed));
     if let Some(stopped) = &found.stopped {
         text += &paragraph(&format!("stopped: {stopped}"));
-        text += &paragraph("each line is of the splits it finished, each difference of those both finished");
+        text +=
+            &paragraph("each row covers the splits that method finished; differences use splits that both finished");
     }
     text + "\n"
 }

@@ -89,6 +89,12 @@ impl Control {
         Control { cancel: self.cancel.clone(), deadline: self.deadline.map(sooner) }
     }
 
+    /// A control that stops with this one, or after so many seconds.
+    pub(crate) fn within(&self, seconds: f64) -> Control {
+        let sooner = Instant::now() + Duration::from_secs_f64(seconds);
+        Control { deadline: Some(self.deadline.map_or(sooner, |deadline| deadline.min(sooner))), ..self.clone() }
+    }
+
     /// Whether to stop, to be asked from any thread, but not before `grace` has passed from now: for what is done after a run
     /// was stopped.
     pub(crate) fn after(&self, grace: Duration) -> impl Fn() -> bool + Send + Sync + 'static {
