@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::numbers::{Decimal, before_percent, is_mark, is_maybe_thousands, is_readable};
-use super::text::{finite, is_missing};
+use super::text::{finite, is_missing, is_none};
 
 /// A longer text is no id.
 const LONG: usize = 200;
@@ -60,6 +60,8 @@ pub(super) struct Column {
     pub(super) name: String,
     /// How many values are missing.
     pub(super) n_missing: usize,
+    /// How many of them are the word `None`, which is one among words.
+    n_none: usize,
     points: Points,
     /// Rows of plain numbers such as `1.000`, of which the value does not show the point.
     round: Vec<usize>,
@@ -151,6 +153,7 @@ impl Column {
             at,
             name,
             n_missing: 0,
+            n_none: 0,
             points: Points::None,
             round: vec![],
             is_whole: true,
@@ -188,6 +191,7 @@ impl Column {
         self.count = None;
         if is_missing(cell) {
             self.n_missing += 1;
+            self.n_none += usize::from(is_none(cell));
         } else {
             let odd = self.odd.get_or_insert_with(|| Box::new(Odd::new()));
             *bytes += odd.add(cell, row, line, self.keeps_texts);
@@ -268,7 +272,7 @@ impl Column {
         if let Some(odd) = &self.odd {
             if let Some((line, text)) = odd.first_bad.clone() {
                 let all_differ = self.is_unique_text(n_rows);
-                return Err(self.problem(line, text, odd.n - odd.n_marks, Kind::Word { all_differ }));
+                return Err(self.problem(line, text, odd.n - odd.n_marks + self.n_none, Kind::Word { all_differ }));
             }
             written.marks = odd.n_marks > 0;
         }

@@ -470,7 +470,7 @@ mod tests {
             (
                 &plain,
                 "a,b,y\n1,2,\n",
-                "f:2:3: the label is missing; fill it in, or leave such rows out with --missing-labels drop",
+                "f:2:3: the label is missing ('NA'); fill it in, or leave such rows out with --missing-labels drop",
             ),
             (
                 &plain,
@@ -522,7 +522,7 @@ mod tests {
         assert_eq!(new.notes, notes);
         assert_eq!(
             message("a,y\n1,p\n2,NA\n", &csv()),
-            "f:3:2: the label is missing; fill it in, or leave such rows out with --missing-labels drop"
+            "f:3:2: the label is missing ('NA'); fill it in, or leave such rows out with --missing-labels drop"
         );
     }
 

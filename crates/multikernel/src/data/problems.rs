@@ -17,10 +17,18 @@ pub(super) struct Problems {
     pub(super) columns: Vec<Problem>,
     /// Places in the file of columns that are called like ids but whose values repeat.
     pub(super) repeating: Vec<usize>,
-    /// Where the first label is missing, and how many are.
-    pub(super) labels: Option<(Place, usize)>,
+    pub(super) labels: Option<MissingLabel>,
     /// Where the first row without any value is, and how many there are.
     pub(super) empty: Option<(Place, usize)>,
+}
+
+/// Labels that are missing.
+#[derive(Debug)]
+pub(super) struct MissingLabel {
+    /// Where the first is, and what stands there.
+    pub(super) place: Place,
+    pub(super) text: String,
+    pub(super) n: usize,
 }
 
 /// How the messages may advise.
@@ -55,13 +63,16 @@ impl Problems {
             parts.push((advice.place(&self.columns), self.of_columns(advice)));
         }
         let drop = if advice.can_drop { ", or leave such rows out with --missing-labels drop" } else { "" };
-        if let Some((place, n)) = &self.labels {
+        if let Some(MissingLabel { place, text, n }) = &self.labels {
+            let found = if text.is_empty() { String::new() } else { format!(" ({})", quoted(text)) };
             let also = and_in_more(*n);
-            parts.push((place.clone(), format!("the label is missing{also}; fill it in{drop}")));
+            parts.push((place.clone(), format!("the label is missing{found}{also}; fill it in{drop}")));
         }
         if let Some((place, n)) = &self.empty {
             let also = and_in_more(*n);
-            parts.push((place.clone(), format!("the row has no value at all{also}; remove it, fill values in{drop}")));
+            let or = if advice.can_drop { "" } else { "or " };
+            let act = format!("remove it, {or}fill values in{drop}");
+            parts.push((place.clone(), format!("the row has no value at all{also}; {act}")));
         }
         let mut parts = parts.into_iter();
         let (place, mut message) = parts.next()?;

@@ -199,7 +199,8 @@ impl Table {
             self.labels = Some(vec![class.to_string(); self.samples.n_samples()]);
         }
         if let Some(row) = self.samples.first_empty_row() {
-            let message = format!("row {} has no value at all; remove it", row + 1);
+            let message =
+                format!("row {} has no value at all; remove it, or fill values in", self.samples.row_number(row));
             return Err(Error::data(Place::file(self.source), message));
         }
         let Some(labels) = self.labels else {
@@ -746,7 +747,7 @@ mod tests {
         let values = vec![f64::NAN, 2.0, f64::NAN, f64::NAN];
         let samples = Samples::unnamed(Matrix::from_vec(2, 2, values).unwrap()).unwrap();
         let holed = Table { samples, ..table };
-        assert_eq!(holed.into_dataset().unwrap_err().to_string(), "d/f.csv: row 2 has no value at all; remove it");
+        assert_eq!(holed.into_dataset().unwrap_err().to_string(), "d/f.csv: row 2 has no value at all; remove it, or fill values in");
     }
 
     #[test]

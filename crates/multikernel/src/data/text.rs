@@ -307,6 +307,21 @@ pub(super) fn is_missing(cell: &str) -> bool {
     cell.is_empty() || (cell.len() <= 7 && WORDS.iter().any(|word| cell.eq_ignore_ascii_case(word)))
 }
 
+/// Whether a cell is the word `None`: a missing value among numbers, but it may be a class among words.
+pub(super) fn is_none(cell: &str) -> bool {
+    cell.eq_ignore_ascii_case("none")
+}
+
+/// Whether a label is missing, where `None` is a class.
+pub(super) fn is_missing_label(label: &str) -> bool {
+    is_missing(label) && !is_none(label)
+}
+
+/// Whether labels are words, one at least, so that `None` is another.
+pub(super) fn has_words<T: AsRef<str>>(labels: &[T]) -> bool {
+    labels.iter().map(AsRef::as_ref).any(|label| !is_missing(label) && finite(label).is_none())
+}
+
 /// Completes "the text ..." for a text that is no finite number.
 pub(super) fn not_finite(text: &str) -> &'static str {
     match text.parse::<f64>() {
