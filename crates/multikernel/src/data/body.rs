@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::Samples;
 use super::column::{Column, Fit, Set, Written, usual};
 use super::delimited::{Cells, missing_note};
+use super::numbers::Truth;
 use super::problems::{Advice, MissingLabel, Problems};
 use super::read::{MissingLabels, ReadOptions, Table};
 use super::roles::{ByValue, End, Roles, decide, place_of};
@@ -212,6 +213,7 @@ impl<'a> Body<'a> {
             has_ids: self.ids.is_some(),
             n_features: self.n_features(),
             columns_of_rows: self.options.transpose,
+            ignored: &self.options.ignore,
         };
         let problems = std::mem::take(&mut self.problems);
         let repeating = problems.repeating.clone();
@@ -266,10 +268,8 @@ impl<'a> Body<'a> {
         let (mut first, mut last) = (Some(first), Some(last));
         if let Some(k) = id {
             self.is_aside[k] = true;
-            let column = self.roles.shown(self.columns[k].at);
-            self.roles.notes.push(format!(
-                "ids: column {column}, the first; if it is none, say what is with --label, --id or --ignore"
-            ));
+            let note = "using the first column as ids; if it is not, say what it is with --label, --id or --ignore";
+            self.roles.notes.push(note.into());
             self.ids = first.take().map(|kept| (kept.texts, None));
         }
         if let Some(k) = label {
@@ -323,13 +323,13 @@ impl<'a> Body<'a> {
                     true => self.roles.notes.push(format!("no ids: column {shown} has values twice, or lacks some")),
                     false => {
                         let note =
-                            format!("columns ignored, no features of the training rows: {}", name.unwrap_or(shown));
+                            format!("ignored columns that the model was not trained on: {}", name.unwrap_or(shown));
                         self.roles.notes.push(note);
                     }
                 }
             } else if self.ids.is_some() {
                 if is_first {
-                    let note = "the first column has no name and is left out: row names are no features";
+                    let note = "the first column has no name and is left out: row names are not used as features";
                     self.roles.notes.push(note.into());
                 } else if self.set_aside(j) {
                     self.roles.notes.push(format!("column {shown} left out: it holds ids as well"));
@@ -338,6 +338,7 @@ impl<'a> Body<'a> {
                 self.columns.iter().position(|column| column.at == j).inspect(|&k| self.is_aside[k] = true);
                 match () {
                     () if kept.is_given => {}
+                    () if is_first && self.options.transpose => self.roles.notes.push("ids: the first line".into()),
                     () if is_first => self.roles.notes.push("ids: the first column, which has no name".into()),
                     () => self.roles.notes.push(format!("ids: column {shown}")),
                 }
@@ -405,7 +406,7 @@ impl<'a> Body<'a> {
         }
         for (what, is_so) in [
             ("decimal commas", (|how| how.comma) as fn(&Written) -> bool),
-            ("thousands set apart", |how| how.thousands),
+            ("thousands separators", |how| how.thousands),
             ("percent signs (12% is read as 12)", |how| how.percent),
             ("marks such as - read as missing values", |how| how.marks),
         ] {
@@ -413,6 +414,13 @@ impl<'a> Body<'a> {
                 written.iter().filter(|(_, how)| is_so(how)).map(|(name, _)| name.as_str()).collect();
             if !names.is_empty() {
                 self.roles.notes.push(format!("{what} in {}", list(&names, 5)));
+            }
+        }
+        for pair in Truth::ALL {
+            let names: Vec<&String> =
+                written.iter().filter(|(_, how)| how.truth == Some(pair)).map(|(name, _)| name).collect();
+            if !names.is_empty() {
+                self.roles.notes.push(format!("read as 1/0: {} in {}", pair.words().join("/"), list(&names, 5)));
             }
         }
     }
@@ -478,8 +486,8 @@ impl<'a> Body<'a> {
         for k in features().filter(|&k| repeating.contains(&self.columns[k].at)) {
             let (name, word) = (quoted(&self.columns[k].name), shell_word(&self.columns[k].name));
             warnings.push(format!(
-                "warning: column {name} is called like ids, but rows share values or lack one: it is a feature; if it says \
-                 which rows belong together, say --groups {word}, else leave it out with --ignore {word}"
+                "warning: column {name} looks like an id column, but its values repeat or are missing, so it is used as a \
+                 feature; if it says which rows belong together, say --groups {word}, else leave it out with --ignore {word}"
             ));
         }
         if self.n_rows >= MANY_ROWS {

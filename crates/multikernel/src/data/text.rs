@@ -226,7 +226,10 @@ impl Lines<'_> {
         let line = std::str::from_utf8(&self.line).map_err(|error| {
             let at = error.valid_up_to();
             let byte = self.line[at];
-            let message = format!("byte {} (0x{byte:02X}) is not UTF-8 text; save the file as UTF-8", at + 1);
+            let message = format!(
+                "byte {} (0x{byte:02X}) is not UTF-8 text; save the file as UTF-8 (`iconv -f cp1252 -t utf-8 FILE > NEW`)",
+                at + 1
+            );
             Error::data(self.here(), message)
         })?;
         Ok(if self.number == 1 { line.strip_prefix('\u{feff}').unwrap_or(line) } else { line })
