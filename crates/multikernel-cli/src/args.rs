@@ -115,7 +115,7 @@ pub(crate) struct Columns {
     #[arg(long, value_name = "yes|no", value_parser = ["yes", "no"])]
     pub(crate) header: Option<String>,
     /// Columns to leave out, by name or position, with commas between; all others but label, ids and groups must be numbers
-    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',', allow_hyphen_values = true)]
+    #[arg(long, value_name = "COLUMN,...", allow_hyphen_values = true)]
     pub(crate) ignore: Vec<String>,
     /// How decimals are written where it could be read both ways, as in 1,234 [default: as the rest of the file says]
     #[arg(long, value_name = "MARK", value_parser = ["point", "comma"])]

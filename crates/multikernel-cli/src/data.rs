@@ -77,13 +77,28 @@ pub(crate) fn options_of(columns: &Columns, expect: Option<Expect>) -> ReadOptio
     options.label = columns.label.clone();
     options.id = columns.id.clone();
     options.expect = expect;
-    options.ignore = columns.ignore.clone();
+    options.ignore = columns.ignore.iter().flat_map(|names| split_names(names)).collect();
     options.decimal = match columns.decimal.as_deref() {
         Some("comma") => Some(Decimal::Comma),
         Some(_) => Some(Decimal::Point),
         None => None,
     };
     options
+}
+
+/// The names of a list, in which one with a comma stands in double quotes.
+fn split_names(list: &str) -> Vec<String> {
+    let mut names = vec![String::new()];
+    let mut is_quoted = false;
+    for c in list.chars() {
+        match (c, names.last_mut()) {
+            ('"', _) => is_quoted = !is_quoted,
+            (',', _) if !is_quoted => names.push(String::new()),
+            (c, Some(name)) => name.push(c),
+            (_, None) => {}
+        }
+    }
+    names
 }
 
 /// One file with all columns, labels from it or from another.
@@ -383,6 +398,15 @@ fn free_bytes() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_a_list_may_hold_commas_in_quotes() {
+        for (list, names) in
+            [("a,b", vec!["a", "b"]), ("\"x,y\",z", vec!["x,y", "z"]), ("-1", vec!["-1"]), ("a b", vec!["a b"])]
+        {
+            assert_eq!(split_names(list), names, "{list}");
+        }
+    }
 
     #[test]
     fn sizes_are_read_with_their_units() {

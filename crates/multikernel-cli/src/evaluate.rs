@@ -111,7 +111,7 @@ fn predictions(found: &Evaluation) -> String {
     text.extend(classes.iter().map(|class| format!(",{}", quoted(&format!("p:{class}")))));
     text.push('\n');
     for one in found.predictions() {
-        let id = one.id.map_or((one.row + 1).to_string(), quoted);
+        let id = one.id.map_or(one.number.to_string(), quoted);
         let [method, label, predicted] = [one.method, one.label, one.predicted].map(quoted);
         text += &format!("{id},{method},{},{label},{predicted}", one.split + 1);
         for class in 0..classes.len() {

@@ -105,7 +105,7 @@ pub(super) fn table(
     };
     let samples = samples.and_then(with_ids);
     let samples = samples.map_err(|error| within(source, error))?;
-    if let Some(row) = samples.first_empty_row().filter(|_| options.part.is_none()) {
+    if let Some(row) = samples.first_empty_row().filter(|_| options.part.is_none() && options.expect.is_none()) {
         let message = "the row has no value at all; remove it, or fill values in";
         return Err(Error::data(Place::file(format!("{source}, row {}", row + 1)), message));
     }

@@ -5,10 +5,11 @@ use std::collections::{HashMap, HashSet};
 use super::Samples;
 use super::column::{Column, Fit, Set, Written, usual};
 use super::delimited::{Cells, missing_note};
-use super::problems::{Advice, Problems};
+use super::numbers::Truth;
+use super::problems::{Advice, MissingLabel, Problems};
 use super::read::{MissingLabels, ReadOptions, Table};
 use super::roles::{ByValue, End, Roles, decide, place_of};
-use super::text::{check_memory, is_missing, list, out_of_memory, quoted, shell_word};
+use super::text::{check_memory, has_words, is_missing, is_none, list, out_of_memory, quoted, shell_word};
 use crate::error::{Error, Place, Result};
 use crate::linalg::Matrix;
 
@@ -71,7 +72,7 @@ impl Kept {
     /// What the column is, as one end of rows that have too many; `counts` where it counts the rows.
     fn end(&self, options: &ReadOptions, counts: bool) -> End {
         let Some(expect) = &options.expect else { return End::default() };
-        let there = || self.texts.iter().filter(|text| !is_missing(text));
+        let there = || self.texts.iter().filter(|text| !is_missing(text) || expect.is_class(text));
         let known: HashSet<&String> = there().collect();
         let is_number = |text: &&String| super::text::finite(text).is_some();
         let is_text = there().any(|text| !is_number(&text));
@@ -197,6 +198,7 @@ impl<'a> Body<'a> {
             let message = "no column is left for features; a label and at least one feature are needed";
             return Err(Error::data(Place::file(self.name), message));
         }
+        self.settle_nones();
         self.read_numbers();
         let dropped = self.look_at_rows();
         let advice = Advice {
@@ -211,6 +213,7 @@ impl<'a> Body<'a> {
             has_ids: self.ids.is_some(),
             n_features: self.n_features(),
             columns_of_rows: self.options.transpose,
+            ignored: &self.options.ignore,
         };
         let problems = std::mem::take(&mut self.problems);
         let repeating = problems.repeating.clone();
@@ -219,6 +222,33 @@ impl<'a> Body<'a> {
         }
         self.warn_of_ids(&repeating);
         self.finish(&dropped)
+    }
+
+    /// Whether `None` is a class: it is among words, but among numbers it is a missing label.
+    fn settle_nones(&mut self) {
+        let Some(first) = self.unlabelled.iter().map(|(row, _)| &self.labels[*row]).find(|label| is_none(label)) else {
+            return;
+        };
+        let is_class = match self.options.expect.as_ref().filter(|expect| !expect.classes.is_empty()) {
+            Some(expect) => self.labels.iter().any(|label| is_none(label) && expect.is_class(label)),
+            None => has_words(&self.labels),
+        };
+        if is_class {
+            if self.options.expect.is_none() {
+                self.roles.notes.push(format!(
+                    "the label {} is taken as a class of its own; leave the cell blank where the label is missing",
+                    quoted(first)
+                ));
+            }
+            let labels = &self.labels;
+            self.unlabelled.retain(|(row, _)| !is_none(&labels[*row]));
+        }
+    }
+
+    /// Where the first of these labels is missing, what stands there, and how many are.
+    fn first_unlabelled<'b>(&self, mut rows: impl Iterator<Item = &'b (usize, Place)>) -> Option<MissingLabel> {
+        let (row, place) = rows.next()?;
+        Some(MissingLabel { place: place.clone(), text: self.labels[*row].clone(), n: 1 + rows.count() })
     }
 
     /// Whether rows may be left out: nobody asked for a prediction of each.
@@ -238,10 +268,8 @@ impl<'a> Body<'a> {
         let (mut first, mut last) = (Some(first), Some(last));
         if let Some(k) = id {
             self.is_aside[k] = true;
-            let column = self.roles.shown(self.columns[k].at);
-            self.roles.notes.push(format!(
-                "ids: column {column}, the first; if it is none, say what is with --label, --id or --ignore"
-            ));
+            let note = "using the first column as ids; if it is not, say what it is with --label, --id or --ignore";
+            self.roles.notes.push(note.into());
             self.ids = first.take().map(|kept| (kept.texts, None));
         }
         if let Some(k) = label {
@@ -295,13 +323,13 @@ impl<'a> Body<'a> {
                     true => self.roles.notes.push(format!("no ids: column {shown} has values twice, or lacks some")),
                     false => {
                         let note =
-                            format!("columns ignored, no features of the training rows: {}", name.unwrap_or(shown));
+                            format!("ignored columns that the model was not trained on: {}", name.unwrap_or(shown));
                         self.roles.notes.push(note);
                     }
                 }
             } else if self.ids.is_some() {
                 if is_first {
-                    let note = "the first column has no name and is left out: row names are no features";
+                    let note = "the first column has no name and is left out: row names are not used as features";
                     self.roles.notes.push(note.into());
                 } else if self.set_aside(j) {
                     self.roles.notes.push(format!("column {shown} left out: it holds ids as well"));
@@ -310,6 +338,7 @@ impl<'a> Body<'a> {
                 self.columns.iter().position(|column| column.at == j).inspect(|&k| self.is_aside[k] = true);
                 match () {
                     () if kept.is_given => {}
+                    () if is_first && self.options.transpose => self.roles.notes.push("ids: the first line".into()),
                     () if is_first => self.roles.notes.push("ids: the first column, which has no name".into()),
                     () => self.roles.notes.push(format!("ids: column {shown}")),
                 }
@@ -377,7 +406,7 @@ impl<'a> Body<'a> {
         }
         for (what, is_so) in [
             ("decimal commas", (|how| how.comma) as fn(&Written) -> bool),
-            ("thousands set apart", |how| how.thousands),
+            ("thousands separators", |how| how.thousands),
             ("percent signs (12% is read as 12)", |how| how.percent),
             ("marks such as - read as missing values", |how| how.marks),
         ] {
@@ -387,6 +416,13 @@ impl<'a> Body<'a> {
                 self.roles.notes.push(format!("{what} in {}", list(&names, 5)));
             }
         }
+        for pair in Truth::ALL {
+            let names: Vec<&String> =
+                written.iter().filter(|(_, how)| how.truth == Some(pair)).map(|(name, _)| name).collect();
+            if !names.is_empty() {
+                self.roles.notes.push(format!("read as 1/0: {} in {}", pair.words().join("/"), list(&names, 5)));
+            }
+        }
     }
 
     /// The rows that are left out, ascending; those that lack something but are not become problems.
@@ -394,7 +430,7 @@ impl<'a> Body<'a> {
         if self.options.part.is_some() {
             // A sample that lacks one view may have another.
             if self.options.expect.is_none() && self.options.missing_labels == MissingLabels::Refuse {
-                self.problems.labels = self.unlabelled.first().map(|(_, place)| (place.clone(), self.unlabelled.len()));
+                self.problems.labels = self.first_unlabelled(self.unlabelled.iter());
             }
             return vec![];
         }
@@ -418,16 +454,23 @@ impl<'a> Body<'a> {
             if dropped.len() < self.n_rows {
                 return dropped;
             }
+        } else if let (Some(&(_, line)), true) = (empty.first(), self.options.expect.is_some()) {
+            // A row to predict is answered like one of mean values, and does not stop the others.
+            let place = Place::line(self.name, line);
+            self.roles.notes.push(format!(
+                "warning: {} without any value, the first in {place}: predicted as if all values were the means of training",
+                rows_of(empty.len())
+            ));
         } else {
             let first = empty.first().map(|&(_, line)| (Place::line(self.name, line), empty.len()));
             self.problems.empty = first;
         }
         if self.options.expect.is_none() && self.roles.label.is_some() {
             // A row without anything is told once.
-            let unlabelled = || self.unlabelled.iter().filter(|(row, _)| !is_empty.contains(row));
-            self.problems.labels = unlabelled().next().map(|(_, place)| (place.clone(), unlabelled().count()));
+            let unlabelled = self.unlabelled.iter().filter(|(row, _)| !is_empty.contains(row));
+            self.problems.labels = self.first_unlabelled(unlabelled);
             if self.problems.labels.is_none() && self.problems.empty.is_none() {
-                self.problems.labels = self.unlabelled.first().map(|(_, place)| (place.clone(), self.unlabelled.len()));
+                self.problems.labels = self.first_unlabelled(self.unlabelled.iter());
             }
         }
         vec![]
@@ -443,8 +486,8 @@ impl<'a> Body<'a> {
         for k in features().filter(|&k| repeating.contains(&self.columns[k].at)) {
             let (name, word) = (quoted(&self.columns[k].name), shell_word(&self.columns[k].name));
             warnings.push(format!(
-                "warning: column {name} is called like ids, but rows share values or lack one: it is a feature; if it says \
-                 which rows belong together, say --groups {word}, else leave it out with --ignore {word}"
+                "warning: column {name} looks like an id column, but its values repeat or are missing, so it is used as a \
+                 feature; if it says which rows belong together, say --groups {word}, else leave it out with --ignore {word}"
             ));
         }
         if self.n_rows >= MANY_ROWS {
@@ -486,6 +529,8 @@ impl<'a> Body<'a> {
     }
 
     fn finish(mut self, dropped: &[usize]) -> Result<Table> {
+        // What is missing is blank from here on, so that `None` is a class.
+        self.unlabelled.iter().for_each(|(row, _)| self.labels[*row].clear());
         let mut labels = self.roles.label.map(|_| std::mem::take(&mut self.labels));
         if !dropped.is_empty() {
             let what = "rows without a label or without any value left out";
@@ -500,14 +545,18 @@ impl<'a> Body<'a> {
             self.roles.notes.push(format!("{some}: rows read as unlabelled"));
         }
         let features: Vec<usize> = (0..self.columns.len()).filter(|&k| !self.is_aside[k]).collect();
-        let missing: Vec<usize> = features.iter().map(|&k| self.columns[k].n_missing).collect();
-        self.roles.notes.extend(missing_note(&missing));
         let names: Vec<String> = features.iter().map(|&k| self.columns[k].name.clone()).collect();
         let (n_rows, n_cols) = (self.n_rows, self.columns.len());
         squeeze(&mut self.data, n_cols, &features, dropped);
+        let missing = match dropped {
+            [] => features.iter().map(|&k| self.columns[k].n_missing).collect(),
+            _ => missing_in(&self.data, names.len()),
+        };
+        self.roles.notes.extend(missing_note(&missing));
         let mut texts =
             [labels, self.roles.groups.map(|_| self.groups)].map(|texts| texts.map(|texts| without(texts, dropped)));
         let samples = Samples::new(Matrix::from_vec(n_rows - dropped.len(), names.len(), self.data)?, names)?;
+        let samples = samples.with_row_numbers((!dropped.is_empty()).then(|| left(n_rows, dropped)));
         let samples = match self.ids {
             Some((ids, name)) => samples.with_ids(without(ids, dropped))?.with_id_name(name),
             None => samples,
@@ -547,11 +596,30 @@ fn squeeze(data: &mut Vec<f64>, n_cols: usize, columns: &[usize], dropped: &[usi
     data.truncate(end);
 }
 
+/// The number of missing values of each column.
+fn missing_in(data: &[f64], n_cols: usize) -> Vec<usize> {
+    let mut missing = vec![0; n_cols];
+    for row in data.chunks(n_cols.max(1)) {
+        missing.iter_mut().zip(row).for_each(|(count, value)| *count += usize::from(value.is_nan()));
+    }
+    missing
+}
+
 /// The texts of the rows that are left.
 fn without(texts: Vec<String>, dropped: &[usize]) -> Vec<String> {
     let mut dropped = dropped.iter().peekable();
     let is_left = |(row, text)| dropped.next_if(|&&first| first == row).is_none().then_some(text);
     texts.into_iter().enumerate().filter_map(is_left).collect()
+}
+
+/// `1 row`, `2 rows`.
+fn rows_of(n: usize) -> String {
+    format!("{n} row{}", if n == 1 { "" } else { "s" })
+}
+
+/// The numbers of the rows that are left, counted from 1.
+fn left(n_rows: usize, dropped: &[usize]) -> Vec<usize> {
+    (0..n_rows).filter(|row| dropped.binary_search(row).is_err()).map(|row| row + 1).collect()
 }
 
 #[cfg(test)]
@@ -620,6 +688,48 @@ mod tests {
             (vec![1.0, 2.0, 3.0, 4.0], "s1 s2".into())
         );
         assert_eq!(message("1,2,3,p\n", &options), format!("{found}; {advice}").replace("3 columns", "4 columns"));
+    }
+
+    #[test]
+    fn rows_left_out_are_counted_in_row_numbers_and_not_in_missing_values() {
+        let drop = ReadOptions { missing_labels: MissingLabels::Drop, ..plain() };
+        let found = table("a,b,label\n1,2,p\n3,NA,NA\n,,q\n5,,q\n7,8,p\n", &drop);
+        let numbers = |samples: &Samples| (0..samples.n_samples()).map(|i| samples.row_number(i)).collect::<Vec<_>>();
+        assert_eq!(numbers(&found.samples), [1, 4, 5]);
+        assert_eq!(numbers(&found.samples.select_rows(&[2, 1])), [5, 4]);
+        assert_eq!(found.notes.last().unwrap(), "missing values: 1, in 1 of 2 columns");
+    }
+
+    #[test]
+    fn none_is_a_class_among_words_and_missing_among_numbers() {
+        let drop = ReadOptions { missing_labels: MissingLabels::Drop, ..plain() };
+        let words = "a,label\n1,Mild\n2,None\n3,NA\n4,None\n5,Mild\n";
+        let found = table(words, &drop);
+        assert_eq!(found.labels.unwrap(), ["Mild", "None", "None", "Mild"]);
+        assert!(found.notes.iter().any(|note| note.starts_with("the label 'None' is taken as a class of its own; ")));
+        assert_eq!(table("a,label\n1,0\n2,none\n3,1\n", &drop).labels.unwrap(), ["0", "1"]);
+        let refused =
+            "f.csv:4:2: the label is missing ('NA'); fill it in, or leave such rows out with --missing-labels drop";
+        assert_eq!(message(words, &plain()), refused);
+        // At predict the classes of the model decide.
+        let of = |classes: &[&str]| table(words, &expecting(&["a"], classes)).notes.join("; ");
+        assert!(of(&["Mild", "None"]).contains("1 of 5 labels are missing"), "{}", of(&["Mild", "None"]));
+        assert!(of(&["Mild", "Bad"]).contains("3 of 5 labels are missing"), "{}", of(&["Mild", "Bad"]));
+        // Among the words of a feature it is another.
+        assert!(message("a,b,label\n1,x,p\n2,None,q\n3,y,p\n", &plain()).contains("like 2 more cells"));
+    }
+
+    #[test]
+    fn rows_without_any_value_are_predicted_with_a_warning() {
+        let found = table("a,b\n1,2\n,NA\n3,4\n,\n", &expecting(&["a", "b"], &["p", "q"]));
+        assert_eq!(found.samples.n_samples(), 4);
+        assert!(
+            found.notes.iter().any(|note| note.starts_with("warning: 2 rows without any value, the first in f.csv:3:"))
+        );
+        assert_eq!(
+            found.into_dataset().unwrap_err().to_string(),
+            "f.csv: row 2 has no value at all; remove it, or fill values in"
+        );
     }
 
     #[test]

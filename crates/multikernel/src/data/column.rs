@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::numbers::{Decimal, before_percent, is_mark, is_maybe_thousands, is_readable};
-use super::text::{finite, is_missing};
+use super::numbers::{Decimal, Truth, before_percent, is_mark, is_maybe_thousands, is_readable};
+use super::text::{finite, is_missing, is_none};
 
 /// A longer text is no id.
 const LONG: usize = 200;
@@ -42,6 +42,9 @@ struct Odd {
     seen: Option<HashSet<u64>>,
     /// Whether all are texts, none a number in some way of writing.
     is_text: bool,
+    /// Rows and values, while all are of one pair of words for 1 and 0.
+    truths: Option<Vec<(usize, f64)>>,
+    truth: Option<Truth>,
 }
 
 /// The count of the rows that a column may be.
@@ -60,6 +63,8 @@ pub(super) struct Column {
     pub(super) name: String,
     /// How many values are missing.
     pub(super) n_missing: usize,
+    /// How many of them are the word `None`, which is one among words.
+    n_none: usize,
     points: Points,
     /// Rows of plain numbers such as `1.000`, of which the value does not show the point.
     round: Vec<usize>,
@@ -111,11 +116,14 @@ pub(super) struct Written {
     pub(super) thousands: bool,
     pub(super) percent: bool,
     pub(super) marks: bool,
+    /// Words that were read as 1 and 0.
+    pub(super) truth: Option<Truth>,
 }
 
 impl Odd {
     fn new() -> Self {
-        Odd { cells: vec![], n: 0, n_marks: 0, first_bad: None, seen: Some(HashSet::new()), is_text: true }
+        let (seen, truths) = (Some(HashSet::new()), Some(vec![]));
+        Odd { cells: vec![], n: 0, n_marks: 0, first_bad: None, seen, is_text: true, truths, truth: None }
     }
 
     /// Takes a cell; how many bytes are kept of it.
@@ -134,13 +142,30 @@ impl Odd {
                 self.seen = None;
             }
         }
+        let truths = self.add_truth(text, row);
         let may_be_ids = keeps_texts && self.is_text && self.seen.is_some();
         if self.first_bad.is_some() && !may_be_ids {
             self.cells = vec![];
-            return 0;
+            return truths;
         }
         self.cells.push(Cell { row, line, text: text.into() });
-        size_of::<Cell>() + text.len() + 16
+        size_of::<Cell>() + text.len() + 16 + truths
+    }
+
+    /// Takes a cell of a column that may be of two words; how many bytes are kept of it.
+    fn add_truth(&mut self, text: &str, row: usize) -> usize {
+        let Some(truths) = &mut self.truths else { return 0 };
+        match Truth::parse(text).filter(|(pair, _)| self.truth.is_none_or(|before| before == *pair)) {
+            Some((pair, value)) => {
+                self.truth = Some(pair);
+                truths.push((row, value));
+                size_of::<(usize, f64)>()
+            }
+            None => {
+                self.truths = None;
+                0
+            }
+        }
     }
 }
 
@@ -151,6 +176,7 @@ impl Column {
             at,
             name,
             n_missing: 0,
+            n_none: 0,
             points: Points::None,
             round: vec![],
             is_whole: true,
@@ -188,6 +214,7 @@ impl Column {
         self.count = None;
         if is_missing(cell) {
             self.n_missing += 1;
+            self.n_none += usize::from(is_none(cell));
         } else {
             let odd = self.odd.get_or_insert_with(|| Box::new(Odd::new()));
             *bytes += odd.add(cell, row, line, self.keeps_texts);
@@ -265,10 +292,15 @@ impl Column {
         mut set: impl FnMut(usize, Set),
     ) -> Result<Written, Problem> {
         let mut written = Written::default();
+        if let Some((pair, truths)) = self.take_truths(n_rows) {
+            truths.into_iter().for_each(|(row, value)| set(row, Set::Value(value)));
+            written.truth = Some(pair);
+            return Ok(written);
+        }
         if let Some(odd) = &self.odd {
             if let Some((line, text)) = odd.first_bad.clone() {
                 let all_differ = self.is_unique_text(n_rows);
-                return Err(self.problem(line, text, odd.n - odd.n_marks, Kind::Word { all_differ }));
+                return Err(self.problem(line, text, odd.n - odd.n_marks + self.n_none, Kind::Word { all_differ }));
             }
             written.marks = odd.n_marks > 0;
         }
@@ -302,6 +334,13 @@ impl Column {
         }
         written.percent = percent;
         Ok(written)
+    }
+
+    /// Rows and values of a column that holds nothing but one pair of words for 1 and 0, and what is missing.
+    fn take_truths(&mut self, n_rows: usize) -> Option<(Truth, Vec<(usize, f64)>)> {
+        let odd =
+            self.odd.take_if(|odd| odd.truths.is_some() && odd.n + self.n_missing == n_rows && self.n_none == 0)?;
+        Some((odd.truth?, odd.truths?))
     }
 
     fn problem(&self, line: u64, text: String, n: usize, kind: Kind) -> Problem {

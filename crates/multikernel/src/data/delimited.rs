@@ -3,10 +3,12 @@
 //! Cells are split here rather than by a crate so that every line number is right after blank lines, `\r\n` and
 //! quoted line breaks, and a quote that never closes is an error instead of one long cell.
 
+use std::collections::HashSet;
+
 use super::body::Body;
-use super::numbers::Decimal;
+use super::numbers::{Decimal, Truth};
 use super::read::{ReadOptions, Table};
-use super::roles::{Roles, is_header, roles};
+use super::roles::{NO_NAMES, Roles, is_header, roles};
 use super::text::{Lines, columns, finite, is_missing, not_finite, out_of_memory, quoted};
 use crate::error::{Error, Place, Result};
 
@@ -250,7 +252,10 @@ pub(super) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> 
         return Err(Error::data(Place::file(name), "the file is empty; give at least one row"));
     }
     let n_columns = cells.len();
-    let (header, roles) = first_row(name, &cells, options)?;
+    let (header, roles) = match first_row(name, &cells, options) {
+        Ok(found) => found,
+        Err(error) => return Err(with_cause(error, &cells, records, options)),
+    };
     if header {
         if !records.next(&mut cells)? {
             return Err(Error::data(Place::file(name), "the file holds a header but no rows; give at least one row"));
@@ -266,6 +271,33 @@ pub(super) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> 
         }
     }
     body.into_table()
+}
+
+/// The error about the first row of rows for a model, with what makes it likely: a table to turn, or one without names.
+fn with_cause(error: Error, first: &Cells, mut records: Records<'_>, options: &ReadOptions) -> Error {
+    let (place, message, expect) = match (error, &options.expect) {
+        (Error::Data { place, message }, Some(expect)) => (place, message, expect),
+        (error, _) => return error,
+    };
+    let names: HashSet<&str> = expect.names.iter().map(String::as_str).collect();
+    let in_line = first.cells().filter(|cell| names.contains(cell)).count();
+    if 4 * in_line > names.len() {
+        return Error::data(place, message);
+    }
+    let (mut cells, mut in_column) = (Cells::default(), 0);
+    while let Ok(true) = records.next(&mut cells) {
+        in_column += usize::from(names.contains(cells.cell(0)));
+    }
+    let cause = match () {
+        () if 2 * in_column > names.len() => {
+            "; they stand in the first column: if samples are in columns, add --transpose".to_string()
+        }
+        () if options.header.is_none() && is_header(first, options) && !message.contains(NO_NAMES) => {
+            format!(" ({NO_NAMES})")
+        }
+        () => String::new(),
+    };
+    Error::data(place, message + &cause)
 }
 
 /// Reads a table whose columns are samples: ids in its first line, names of features in its first column.
@@ -345,11 +377,13 @@ impl<'a> FeatureCells<'a> {
         let mut is_empty = true;
         for (j, column) in &self.columns {
             let cell = cells.cell(*j);
-            let value = match finite(cell).or_else(|| self.decimal.and_then(|decimal| decimal.parse(cell))) {
-                Some(value) => value,
-                None if is_missing(cell) => f64::NAN,
-                None => return Err(Error::data(cells.place(self.name, *j), self.bad_cell(cell, column, n_before))),
-            };
+            let truth = || Truth::parse(cell).map(|(_, value)| value);
+            let value =
+                match finite(cell).or_else(|| self.decimal.and_then(|decimal| decimal.parse(cell))).or_else(truth) {
+                    Some(value) => value,
+                    None if is_missing(cell) => f64::NAN,
+                    None => return Err(Error::data(cells.place(self.name, *j), self.bad_cell(cell, column, n_before))),
+                };
             is_empty &= value.is_nan();
             data.push(value);
         }
@@ -470,7 +504,7 @@ mod tests {
             (
                 &plain,
                 "a,b,y\n1,2,\n",
-                "f:2:3: the label is missing; fill it in, or leave such rows out with --missing-labels drop",
+                "f:2:3: the label is missing ('NA'); fill it in, or leave such rows out with --missing-labels drop",
             ),
             (
                 &plain,
@@ -522,7 +556,7 @@ mod tests {
         assert_eq!(new.notes, notes);
         assert_eq!(
             message("a,y\n1,p\n2,NA\n", &csv()),
-            "f:3:2: the label is missing; fill it in, or leave such rows out with --missing-labels drop"
+            "f:3:2: the label is missing ('NA'); fill it in, or leave such rows out with --missing-labels drop"
         );
     }
 

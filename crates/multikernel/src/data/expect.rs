@@ -79,6 +79,6 @@ pub(super) fn by_name(source: &str, names: &[String], others: &[usize], expect: 
     let used: std::collections::HashSet<usize> = columns.iter().chain(others).copied().collect();
     let extra: Vec<&String> = (0..names.len()).filter(|j| !used.contains(j)).map(|j| &names[j]).collect();
     let note =
-        (!extra.is_empty()).then(|| format!("columns ignored, no features of the training rows: {}", list(&extra, 5)));
+        (!extra.is_empty()).then(|| format!("ignored columns that the model was not trained on: {}", list(&extra, 5)));
     Ok(Found { columns, note })
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::label_file::{LabelFile, LabelRows, Wanted, no_ids};
 use super::read::{MissingLabels, Part, load};
-use super::text::{check_memory, check_sparse_memory, is_missing, list, out_of_memory, quoted};
+use super::text::{check_memory, check_sparse_memory, is_missing_label, list, out_of_memory, quoted};
 use super::{Dataset, Expect, Features, Labels, ReadOptions, Samples, Sparse, Table, View, is_numbered};
 use crate::closest::closest;
 use crate::error::{Error, Place, Result};
@@ -79,13 +79,15 @@ pub fn read_with_labels(source: &str, labels: &str, options: &ReadOptions) -> Re
     let view = ViewSource { name: ONLY.into(), source: source.into() };
     let table = read_views(&[view], Some(labels), options)?;
     let names = table.samples.names().iter().map(|name| bare(ONLY, name).to_string()).collect();
-    let samples = Samples::new(table.samples.features().clone(), names)?;
-    let samples = match table.samples.ids() {
-        Some(ids) => samples.with_ids(ids.to_vec())?.with_id_name(table.samples.id_name().map(str::to_string)),
-        None => samples,
-    };
+    let samples = table.samples.renamed(names)?;
     let name = super::read::short_name(source);
     Ok(Table { name, source: source.into(), samples, ..table })
+}
+
+/// The rows that samples without ids are of each file, counted from 1.
+fn row_numbers(rows: &[Vec<Option<usize>>]) -> Option<Vec<usize>> {
+    let rows = rows.iter().find(|rows| !rows.is_empty())?;
+    rows.iter().map(|row| row.map(|row| row + 1)).collect()
 }
 
 /// Samples that are known by nothing but Gram matrices, with the labels (and groups) of a file, one row for each.
@@ -98,9 +100,11 @@ pub fn labelled(samples: Samples, labels: &str, options: &ReadOptions) -> Result
             format!("{found} labels for Gram matrices of {n} rows; give one label per row, in the same order");
         return Err(Error::data(Place::file(labels), message));
     }
-    let kept: Vec<usize> = (0..rows.labels.len()).filter(|&i| !is_missing(&rows.labels[i])).collect();
-    let samples = if kept.len() < rows.labels.len() { samples.select_rows(&kept) } else { samples };
-    rows.labels.retain(|label| !is_missing(label));
+    let kept: Vec<usize> = (0..rows.labels.len()).filter(|&i| !is_missing_label(&rows.labels[i])).collect();
+    let numbers = (1..=samples.n_samples()).collect();
+    let is_whole = kept.len() == rows.labels.len();
+    let samples = if is_whole { samples } else { samples.with_row_numbers(Some(numbers)).select_rows(&kept) };
+    rows.labels.retain(|label| !is_missing_label(label));
     rows.groups = rows.groups.map(|groups| kept.iter().map(|&i| groups[i].clone()).collect());
     let codes = Labels::new(&rows.labels).map_err(|error| super::read::within(labels, error))?;
     let set = Dataset::new(super::read::short_name(labels), samples, codes)?;
@@ -276,7 +280,7 @@ impl Join {
     /// Leaves out samples whose label is missing, unless all are.
     fn drop_unlabelled(&mut self) {
         let Some(labels) = &self.labels else { return };
-        let kept: Vec<usize> = (0..self.n_samples).filter(|&i| !is_missing(&labels[i])).collect();
+        let kept: Vec<usize> = (0..self.n_samples).filter(|&i| !is_missing_label(&labels[i])).collect();
         if kept.len() == self.n_samples || kept.is_empty() {
             return;
         }
@@ -455,7 +459,7 @@ impl Join {
             for (i, row) in rows.iter().enumerate() {
                 let Some(row) = *row else { continue };
                 let text = texts[row].as_str();
-                if what == "label" && is_missing(text) {
+                if what == "label" && is_missing_label(text) {
                     continue;
                 }
                 let (before, source) = *found[i].get_or_insert((text, &table.source));
@@ -502,7 +506,7 @@ impl Join {
         }
         let mut samples = match self.ids {
             Some(ids) => samples.with_ids(ids)?.with_id_name(id_name),
-            None => samples,
+            None => samples.with_row_numbers(row_numbers(&self.rows)),
         };
         if !empty.is_empty() {
             notes.push(format!("samples without any value left out: {} of {}", empty.len(), self.n_samples));

@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::delimited::Cells;
-use super::problems::Problems;
+use super::problems::{MissingLabel, Problems};
 use super::read::{MissingLabels, ReadOptions, read_cells};
 use super::roles::{Columns, is_name};
-use super::text::{is_missing, list, quoted};
+use super::text::{has_words, is_missing, is_missing_label, list, quoted};
 use crate::error::{Error, Place, Result};
 
 /// The samples that labels are wanted for.
@@ -111,6 +111,10 @@ impl LabelFile {
         }
         for cells in body {
             rows.add(cells, &layout, &mut seen)?;
+        }
+        if !has_words(&rows.labels) {
+            // Among numbers `None` is a missing label.
+            rows.labels.iter_mut().filter(|label| is_missing(label)).for_each(String::clear);
         }
         if rows.labels.is_empty() {
             let message = "the file holds a header but no rows; give at least one row";
@@ -225,11 +229,14 @@ impl LabelRows {
 
 /// Refuses rows without a label.
 fn check_labels(source: &str, rows: &[Cells], label: usize) -> Result<()> {
+    let is_class = has_words(&rows.iter().map(|row| row.cell(label)).collect::<Vec<_>>());
+    let is_missing = |cell: &str| if is_class { is_missing_label(cell) } else { is_missing(cell) };
     let missing = || rows.iter().filter(|row| is_missing(row.cell(label)));
     match missing().next() {
         None => Ok(()),
         Some(row) => {
-            let labels = Some((row.place(source, label), missing().count()));
+            let text = row.cell(label).to_string();
+            let labels = Some(MissingLabel { place: row.place(source, label), text, n: missing().count() });
             Err(Problems { labels, ..Problems::default() }.of_labels_file(source))
         }
     }

@@ -107,6 +107,35 @@ pub(super) fn is_maybe_thousands(number: &str) -> bool {
     })
 }
 
+/// A pair of words for 1 and 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Truth {
+    TrueFalse,
+    YesNo,
+    Letters,
+}
+
+impl Truth {
+    pub(super) const ALL: [Truth; 3] = [Truth::TrueFalse, Truth::YesNo, Truth::Letters];
+
+    /// The words, that for 1 first.
+    pub(super) fn words(self) -> [&'static str; 2] {
+        match self {
+            Truth::TrueFalse => ["True", "False"],
+            Truth::YesNo => ["yes", "no"],
+            Truth::Letters => ["T", "F"],
+        }
+    }
+
+    /// The pair that a text is one of, in any case, and its value.
+    pub(super) fn parse(text: &str) -> Option<(Truth, f64)> {
+        Truth::ALL.into_iter().find_map(|pair| {
+            let at = pair.words().into_iter().position(|word| text.eq_ignore_ascii_case(word))?;
+            Some((pair, if at == 0 { 1.0 } else { 0.0 }))
+        })
+    }
+}
+
 /// Whether a text says that a value is missing where the other cells of its column are numbers.
 pub(super) fn is_mark(text: &str) -> bool {
     matches!(text, "-" | "--" | "---" | "." | ".." | "..." | "*" | "**" | "\u{2013}" | "\u{2014}")

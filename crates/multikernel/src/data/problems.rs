@@ -9,7 +9,7 @@ use crate::error::{Error, Place};
 const MOST_COLUMNS: usize = 20;
 
 /// A longer list is no use.
-const LONGEST_LIST: usize = 4000;
+const LONGEST_LIST: usize = 300;
 
 /// What is wrong with a table.
 #[derive(Debug, Default)]
@@ -17,10 +17,18 @@ pub(super) struct Problems {
     pub(super) columns: Vec<Problem>,
     /// Places in the file of columns that are called like ids but whose values repeat.
     pub(super) repeating: Vec<usize>,
-    /// Where the first label is missing, and how many are.
-    pub(super) labels: Option<(Place, usize)>,
+    pub(super) labels: Option<MissingLabel>,
     /// Where the first row without any value is, and how many there are.
     pub(super) empty: Option<(Place, usize)>,
+}
+
+/// Labels that are missing.
+#[derive(Debug)]
+pub(super) struct MissingLabel {
+    /// Where the first is, and what stands there.
+    pub(super) place: Place,
+    pub(super) text: String,
+    pub(super) n: usize,
 }
 
 /// How the messages may advise.
@@ -45,6 +53,8 @@ pub(super) struct Advice<'a> {
     pub(super) n_features: usize,
     /// Whether samples are in columns of the file.
     pub(super) columns_of_rows: bool,
+    /// The columns that are left out already.
+    pub(super) ignored: &'a [String],
 }
 
 impl Problems {
@@ -55,13 +65,16 @@ impl Problems {
             parts.push((advice.place(&self.columns), self.of_columns(advice)));
         }
         let drop = if advice.can_drop { ", or leave such rows out with --missing-labels drop" } else { "" };
-        if let Some((place, n)) = &self.labels {
+        if let Some(MissingLabel { place, text, n }) = &self.labels {
+            let found = if text.is_empty() { String::new() } else { format!(" ({})", quoted(text)) };
             let also = and_in_more(*n);
-            parts.push((place.clone(), format!("the label is missing{also}; fill it in{drop}")));
+            parts.push((place.clone(), format!("the label is missing{found}{also}; fill it in{drop}")));
         }
         if let Some((place, n)) = &self.empty {
             let also = and_in_more(*n);
-            parts.push((place.clone(), format!("the row has no value at all{also}; remove it, fill values in{drop}")));
+            let or = if advice.can_drop { "" } else { "or " };
+            let act = format!("remove it, {or}fill values in{drop}");
+            parts.push((place.clone(), format!("the row has no value at all{also}; {act}")));
         }
         let mut parts = parts.into_iter();
         let (place, mut message) = parts.next()?;
@@ -86,6 +99,7 @@ impl Problems {
             has_ids: true,
             n_features: 0,
             columns_of_rows: false,
+            ignored: &[],
         };
         self.into_error(&advice).unwrap_or_else(|| Error::data(place, "the label is missing"))
     }
@@ -105,7 +119,8 @@ impl Problems {
                 Kind::Ambiguous => "say --decimal comma or --decimal point".to_string(),
                 _ if is_header => "is the first line a header?".to_string(),
                 _ if advice.is_new => "correct it".to_string(),
-                _ => format!("correct it, or leave the column out with {ignore}"),
+                _ if advice.n_features == 1 => self.mend(advice, "correct it").to_string(),
+                _ => format!("{}, or leave the column out with {ignore}", self.mend(advice, "correct it")),
             };
             let what = self.what(only, advice);
             let column = quoted(&only.name);
@@ -113,11 +128,14 @@ impl Problems {
             return format!("{text} in column {column} {}{more}; {act}{what}{guess}", why(only));
         }
         let n = self.columns.len();
+        let turned = self.turned(advice);
+        let mend = self.mend(advice, "correct them");
         let act = match () {
             () if advice.is_new => "correct them".to_string(),
-            () => format!("correct them, or leave them out with {ignore}"),
+            () if n == advice.n_features => mend.to_string(),
+            () => format!("{mend}, or leave them out with {ignore}"),
         };
-        let mut message = format!("{n} columns have cells that are no numbers; {act}{guess}");
+        let mut message = format!("{n} columns have cells that are not numbers; {turned}{act}{guess}");
         for column in self.columns.iter().take(MOST_COLUMNS) {
             let detail = match column.kind {
                 Kind::Word { .. } => String::new(),
@@ -134,6 +152,42 @@ impl Problems {
         message
     }
 
+    /// What to do with the cells: those of a column of words are categories, others are to be corrected.
+    fn mend<'b>(&self, advice: &Advice<'_>, correct: &'b str) -> &'b str {
+        let is_words = |column: &&Problem| {
+            matches!(column.kind, Kind::Word { .. })
+                && 2 * column.n > advice.n_rows
+                && !self.repeating.contains(&column.at)
+        };
+        let n = self.columns.iter().filter(is_words).count();
+        let is_new_or_short = advice.is_new || advice.n_rows <= 2;
+        if 2 * n < self.columns.len() || is_new_or_short || !self.turned(advice).is_empty() {
+            return correct;
+        }
+        "write categories as one column of 0/1 for each value (one-hot)"
+    }
+
+    /// The advice to turn the table, where it looks as if samples were in columns: nearly all columns are numbers but for the
+    /// same line or two, or there are far more of them than rows, and texts name the rows.
+    fn turned(&self, advice: &Advice<'_>) -> String {
+        let (n, n_rows, n_features) = (self.columns.len(), advice.n_rows, advice.n_features);
+        let is_name = |column: &&Problem| column.at == 0 && column.kind == Kind::Word { all_differ: true };
+        let has_names = advice.has_ids || self.columns.iter().any(|column| is_name(&column));
+        if advice.columns_of_rows || advice.is_new || n_rows <= 2 || n <= 2 || !has_names {
+            return String::new();
+        }
+        let line = self.columns[n / 2].line;
+        let is_alike = |column: &&Problem| column.line == line && column.n <= 2 && column.n < n_rows;
+        let n_alike = self.columns.iter().filter(is_alike).count();
+        if 10 * n_alike >= 9 * n_features {
+            return format!("nearly all are in line {line}: if samples are in columns, say --transpose; else ");
+        }
+        if n_features > 3 * n_rows && 2 * n > n_features {
+            return "if samples are in columns, say --transpose; else ".into();
+        }
+        String::new()
+    }
+
     /// What a column that holds texts may be besides.
     fn what(&self, column: &Problem, advice: &Advice<'_>) -> String {
         let named = advice.called(column);
@@ -141,7 +195,7 @@ impl Problems {
             _ if advice.is_new => String::new(),
             _ if self.repeating.contains(&column.at) => {
                 format!(
-                    " (it is called like ids, but rows share values or lack one: --groups {named} keeps rows of one together)"
+                    " (it looks like an id column, but its values repeat or are missing: --groups {named} keeps rows of one id together)"
                 )
             }
             Kind::Word { all_differ: true } if advice.n_rows > 2 && !advice.has_ids => {
@@ -157,7 +211,9 @@ impl Problems {
         let guess = advice.guess.filter(|_| is_first).map_or(String::new(), |guess| format!(" ({guess})"));
         match self.columns.len() == advice.n_features && !advice.is_new && advice.n_rows > 2 {
             true => {
-                format!("; no column of numbers is left then, and multikernel reads no texts and categories yet{guess}")
+                format!(
+                    "; no column of numbers is left without them, and multikernel reads no texts and categories yet{guess}"
+                )
             }
             false => guess,
         }
@@ -166,8 +222,9 @@ impl Problems {
     /// The columns to leave out, as a shell takes them.
     fn pasted(&self, advice: &Advice<'_>) -> String {
         let (mut list, mut rest) = (String::new(), 0);
-        for column in &self.columns {
-            let word = advice.position_or_name(column);
+        let given =
+            advice.ignored.iter().map(|name| if name.contains(',') { format!("\"{name}\"") } else { name.clone() });
+        for word in given.chain(self.columns.iter().map(|column| advice.position_or_name(column))) {
             if list.len() + word.len() > LONGEST_LIST {
                 rest += 1;
                 continue;

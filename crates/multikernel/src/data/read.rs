@@ -128,7 +128,7 @@ impl ReadOptions {
 
     /// Whether the last column is taken for the label where none is called so.
     pub(super) fn takes_last(&self) -> bool {
-        self.part.is_none() && !self.label_optional && !self.transpose
+        self.part.is_none() && !self.label_optional
     }
 
     /// The column told to hold ids.
@@ -199,7 +199,8 @@ impl Table {
             self.labels = Some(vec![class.to_string(); self.samples.n_samples()]);
         }
         if let Some(row) = self.samples.first_empty_row() {
-            let message = format!("row {} has no value at all; remove it", row + 1);
+            let message =
+                format!("row {} has no value at all; remove it, or fill values in", self.samples.row_number(row));
             return Err(Error::data(Place::file(self.source), message));
         }
         let Some(labels) = self.labels else {
@@ -243,7 +244,7 @@ pub(super) fn within(source: &str, error: Error) -> Error {
 /// of its name (`.csv`; `.tsv`, `.tab`; `.svm`, `.libsvm`, `.svmlight`, `.scale`, `.t`, `.tr`, `.val`; each also with `.gz`)
 /// or its first lines. Cells of delimited text that are empty, `NA`, `N/A`, `NaN`, `null`, `none`, `?`, `<NA>` or an error of a
 /// spreadsheet such as `#N/A` are missing values, NaN in the table, and so are `-`, `.` or `*` among numbers; all others must be
-/// finite numbers. Decimal commas, thousands set apart and percent signs are read where a whole column has them. A refusal
+/// finite numbers. Decimal commas, thousands separators and percent signs are read where a whole column has them. A refusal
 /// names all columns that are no numbers, with file and line of the first such cell.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
     if path.as_os_str() == "-" {
@@ -746,7 +747,10 @@ mod tests {
         let values = vec![f64::NAN, 2.0, f64::NAN, f64::NAN];
         let samples = Samples::unnamed(Matrix::from_vec(2, 2, values).unwrap()).unwrap();
         let holed = Table { samples, ..table };
-        assert_eq!(holed.into_dataset().unwrap_err().to_string(), "d/f.csv: row 2 has no value at all; remove it");
+        assert_eq!(
+            holed.into_dataset().unwrap_err().to_string(),
+            "d/f.csv: row 2 has no value at all; remove it, or fill values in"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::read::{ReadOptions, is_word};
 use super::samples::numbered;
 use super::text::{columns, list, quoted, shell_word};
 use super::{Expect, expect};
+use crate::closest::closest;
 use crate::error::{Error, Place, Result};
 
 /// Which columns are what.
@@ -85,6 +86,9 @@ impl Roles {
 
 /// An option and the column it asks for.
 pub(super) type Told = (&'static str, String);
+
+/// What to do where a first row was taken for names.
+pub(super) const NO_NAMES: &str = "the first line was read as names; if the file has none, add --header no";
 
 /// The names by which a label column is known, unless told.
 const LABEL_NAMES: [&str; 4] = ["label", "class", "target", "y"];
@@ -193,7 +197,7 @@ fn position(wanted: &str, n: usize) -> Option<usize> {
 
 /// What each column of a file is, told from its first row and what was asked for.
 pub(super) fn roles(file: &str, first: &Cells, header: bool, options: &ReadOptions) -> Result<Roles> {
-    let names = if header { Some(header_names(file, first)?) } else { None };
+    let names = if header { Some(header_names(file, first, options.header.is_none())?) } else { None };
     of_columns(file, first.len(), names, options)
 }
 
@@ -210,13 +214,15 @@ pub(super) fn of_columns(file: &str, n: usize, names: Option<Vec<String>>, optio
 }
 
 /// The names in the first row, all different; blank ones by position, but the first stays blank: so are row names written.
-fn header_names(file: &str, first: &Cells) -> Result<Vec<String>> {
+fn header_names(file: &str, first: &Cells, is_guess: bool) -> Result<Vec<String>> {
     let mut seen = HashMap::new();
     let mut names = Vec::with_capacity(first.len());
     for (j, cell) in first.cells().enumerate() {
         let column = if cell.is_empty() && j > 0 { format!("x{}", j + 1) } else { cell.to_string() };
         if let Some(before) = seen.insert(column.clone(), j + 1) {
-            let message = format!("columns {before} and {} are both called {}; rename one", j + 1, quoted(&column));
+            let hint = if is_guess { format!(" ({NO_NAMES})") } else { String::new() };
+            let message =
+                format!("columns {before} and {} are both called {}; rename one{hint}", j + 1, quoted(&column));
             return Err(Error::data(first.place(file, j), message));
         }
         names.push(column);
@@ -262,10 +268,10 @@ impl Columns<'_> {
                 format!("a name ({}) or ", list(&names, 8))
             });
             let (file, n) = (self.file, self.n);
-            let wanted = quoted(wanted);
+            let (near, wanted) = (self.near(wanted), quoted(wanted));
             Error::param(
                 option,
-                format!("{file} has no column {wanted}; give {known}a position, 0 to {} or -1 to -{n}", n - 1),
+                format!("{file} has no column {wanted}{near}; give {known}a position, 0 to {} or -1 to -{n}", n - 1),
             )
         })
     }
@@ -275,10 +281,17 @@ impl Columns<'_> {
     fn sought(&self, option: &str, wanted: &str) -> Result<usize> {
         let by_name = self.options.part.is_some() && self.names.is_some() && option != "id";
         if by_name && self.called(wanted).is_none() {
-            let message = format!("{} has no column {}; give its name", self.file, quoted(wanted));
+            let near = self.near(wanted);
+            let message = format!("{} has no column {}{near}; give its name", self.file, quoted(wanted));
             return Err(Error::param(option, message));
         }
         self.told(option, wanted)
+    }
+
+    /// A question about a name that is nearly the wanted one, where there is one.
+    fn near(&self, wanted: &str) -> String {
+        let names = self.names.iter().flatten().map(String::as_str).filter(|name| !name.is_empty());
+        closest(wanted, names).map_or(String::new(), |name| format!(" (did you mean {}?)", quoted(name)))
     }
 
     /// The column an option asks for. One of several joined files need not have it.
@@ -369,7 +382,7 @@ impl Columns<'_> {
                 aside.maybe_ids = self.like_ids(known, is_free);
             }
         }
-        let first_left_out = "the first column has no name and is left out: row names are no features";
+        let first_left_out = "the first column has no name and is left out: row names are not used as features";
         match aside.id {
             None if row_names && !self.options.wants_ids() => {
                 aside.left_out.push(0);
@@ -377,7 +390,9 @@ impl Columns<'_> {
             }
             None if row_names && aside.maybe_ids.is_empty() => {
                 aside.id = Some(0);
-                aside.notes.push("ids: the first column, which has no name".into());
+                let transpose = self.options.transpose;
+                let note = if transpose { "ids: the first line" } else { "ids: the first column, which has no name" };
+                aside.notes.push(note.into());
             }
             None if row_names => {
                 aside.maybe_ids.push(0);
@@ -523,8 +538,9 @@ impl Columns<'_> {
         let last = last?;
         match self.name(last).map(quoted) {
             Some(name) => {
-                notes.push(format!("label: the last column, {name}"));
-                *guess = Some(format!("the last column, {name}, was taken as the label: name another with --label"));
+                let last = if self.options.transpose { "the last line" } else { "the last column" };
+                notes.push(format!("label: {last}, {name}; name another with --label"));
+                *guess = Some(format!("{last}, {name}, was taken as the label: name another with --label"));
             }
             None => {
                 let column = self.place_of(last);

@@ -36,6 +36,8 @@ pub struct Samples {
     ids: Option<Vec<String>>,
     /// The column the ids came from.
     id_name: Option<String>,
+    /// Which row of its source each is, where rows were left out.
+    row_numbers: Option<Vec<usize>>,
     grams: Vec<Gram>,
     /// The row of the Gram matrices each sample is, and among training samples its column.
     at: Vec<usize>,
@@ -69,7 +71,8 @@ impl Samples {
             return Err(Error::input(format!("row {}, column '{}': {value} {message}", i + 1, names[j])));
         }
         let at = (0..features.n_rows()).collect();
-        Ok(Samples { features, names, views: Vec::new(), ids: None, id_name: None, grams: Vec::new(), at })
+        let (views, ids, id_name, row_numbers, grams) = (vec![], None, None, None, vec![]);
+        Ok(Samples { features, names, views, ids, id_name, row_numbers, grams, at })
     }
 
     /// Samples of which nothing is known but their rows in Gram matrices (see [`Samples::with_grams`]), at least one.
@@ -80,7 +83,7 @@ impl Samples {
         let (features, n) = (Features::from(Matrix::zeros(first.n_rows(), 0)), first.n_rows());
         let (names, views, ids) = (vec![], vec![], None);
         let at = (0..n).collect();
-        Samples { features, names, views, ids, id_name: None, grams: vec![], at }.with_grams(grams)
+        Samples { features, names, views, ids, id_name: None, row_numbers: None, grams: vec![], at }.with_grams(grams)
     }
 
     /// Samples whose columns are called `x1`, `x2`, ...
@@ -147,6 +150,24 @@ impl Samples {
     pub fn with_id_name(mut self, name: Option<String>) -> Self {
         self.id_name = name;
         self
+    }
+
+    /// The same samples without views, their columns called otherwise.
+    pub(super) fn renamed(&self, names: Vec<String>) -> Result<Self> {
+        let all: Vec<usize> = (0..self.n_features()).collect();
+        check_names(&names)?;
+        Ok(Samples { names, ..self.select_columns(&all) })
+    }
+
+    /// The same samples, of a source of which some rows were left out: which of its rows, counted from 1, each is.
+    pub(super) fn with_row_numbers(mut self, numbers: Option<Vec<usize>>) -> Self {
+        self.row_numbers = numbers;
+        self
+    }
+
+    /// Which row of its file a sample is, counted from 1 and without the header; rows that were left out are counted.
+    pub fn row_number(&self, row: usize) -> usize {
+        self.row_numbers.as_ref().and_then(|numbers| numbers.get(row).copied()).unwrap_or(row + 1)
     }
 
     /// The name of the column the ids came from, where it is known: new files are joined by it.
@@ -251,6 +272,7 @@ impl Samples {
             views: Vec::new(),
             ids: self.ids.clone(),
             id_name: self.id_name.clone(),
+            row_numbers: self.row_numbers.clone(),
             grams: self.grams.clone(),
             at: self.at.clone(),
         }
@@ -265,6 +287,7 @@ impl Samples {
             views: self.views.clone(),
             ids: self.ids.as_ref().map(|ids| rows.iter().map(|&i| ids[i].clone()).collect()),
             id_name: self.id_name.clone(),
+            row_numbers: self.row_numbers.as_ref().map(|numbers| rows.iter().map(|&i| numbers[i]).collect()),
             grams: self.grams.clone(),
             at: rows.iter().map(|&i| self.at[i]).collect(),
         }

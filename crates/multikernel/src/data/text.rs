@@ -226,7 +226,10 @@ impl Lines<'_> {
         let line = std::str::from_utf8(&self.line).map_err(|error| {
             let at = error.valid_up_to();
             let byte = self.line[at];
-            let message = format!("byte {} (0x{byte:02X}) is not UTF-8 text; save the file as UTF-8", at + 1);
+            let message = format!(
+                "byte {} (0x{byte:02X}) is not UTF-8 text; save the file as UTF-8 (`iconv -f cp1252 -t utf-8 FILE > NEW`)",
+                at + 1
+            );
             Error::data(self.here(), message)
         })?;
         Ok(if self.number == 1 { line.strip_prefix('\u{feff}').unwrap_or(line) } else { line })
@@ -305,6 +308,21 @@ pub(super) fn is_missing(cell: &str) -> bool {
         "#null!", "#ref!", "#num!",
     ];
     cell.is_empty() || (cell.len() <= 7 && WORDS.iter().any(|word| cell.eq_ignore_ascii_case(word)))
+}
+
+/// Whether a cell is the word `None`: a missing value among numbers, but it may be a class among words.
+pub(super) fn is_none(cell: &str) -> bool {
+    cell.eq_ignore_ascii_case("none")
+}
+
+/// Whether a label is missing, where `None` is a class.
+pub(super) fn is_missing_label(label: &str) -> bool {
+    is_missing(label) && !is_none(label)
+}
+
+/// Whether labels are words, one at least, so that `None` is another.
+pub(super) fn has_words<T: AsRef<str>>(labels: &[T]) -> bool {
+    labels.iter().map(AsRef::as_ref).any(|label| !is_missing(label) && finite(label).is_none())
 }
 
 /// Completes "the text ..." for a text that is no finite number.

@@ -15,6 +15,8 @@ pub struct TestRows {
     pub ids: Option<Vec<String>>,
     /// The name of the column of ids, where it has one.
     pub id_name: Option<String>,
+    /// Which row of its file each is, counted from 1 and without the header.
+    pub numbers: Vec<usize>,
 }
 
 impl TestRows {
@@ -23,6 +25,7 @@ impl TestRows {
             labels: data.labels.codes().to_vec(),
             ids: data.samples.ids().map(<[String]>::to_vec),
             id_name: data.samples.id_name().map(str::to_string),
+            numbers: (0..data.samples.n_samples()).map(|row| data.samples.row_number(row)).collect(),
         }
     }
 }
@@ -36,6 +39,8 @@ pub struct OutOfFold<'a> {
     pub split: usize,
     /// The row, counted from 0.
     pub row: usize,
+    /// Which row of its file it is, counted from 1: another where rows of the file were left out.
+    pub number: usize,
     /// Its id, where rows have some.
     pub id: Option<&'a str>,
     /// Its class.
@@ -66,6 +71,7 @@ impl Evaluation {
                     method: &result.method,
                     split: fold.split,
                     row,
+                    number: rows.numbers[row],
                     id: rows.ids.as_ref().map(|ids| ids[row].as_str()),
                     label: &classes[rows.labels[row]],
                     predicted: &classes[predicted],
