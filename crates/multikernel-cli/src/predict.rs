@@ -1,7 +1,7 @@
 //! `predict`.
 
 use anyhow::Result;
-use multikernel::data::{Labels, Samples};
+use multikernel::data::{Dataset, Labels, Samples};
 use multikernel::method::{Model, Registry};
 use multikernel::run::{Observer, Placed};
 use multikernel::{Matrix, Pool, file};
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     bar.clear();
     let labels: Vec<&str> = prediction.labels.iter().map(|&code| model.classes()[code].as_str()).collect();
     if let Some(truth) = &truth {
-        bar.note(&accuracy(truth, &prediction.labels, model.classes()));
+        bar.note(&accuracy(truth, &prediction.labels, &rows, &model));
     }
     let text = table(&rows, &labels, &columns);
     match &args.out {
@@ -45,14 +45,26 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
 }
 
 /// How many labelled rows were right; classes are compared as `evaluate --test` does, so `1.0` is `1`.
-fn accuracy(truth: &[String], predicted: &[usize], classes: &[String]) -> String {
-    match Labels::with_classes(truth, classes) {
+fn accuracy(truth: &[String], predicted: &[usize], rows: &Samples, model: &Model) -> String {
+    match Labels::with_classes(truth, model.classes()) {
         Ok(truth) => {
             let right = truth.codes().iter().zip(predicted).filter(|(a, b)| a == b).count();
-            format!("accuracy {:.4} on {} labelled rows", right as f64 / predicted.len() as f64, predicted.len())
+            let share = right as f64 / predicted.len() as f64;
+            let known = if is_trained_on(model, rows, truth) {
+                "; the model was trained on these very rows: `multikernel evaluate` tells how it does on others"
+            } else {
+                ""
+            };
+            format!("accuracy {share:.4} on {} labelled rows{known}", predicted.len())
         }
-        Err(error) => format!("the rows' labels are not the model's classes, so no accuracy is told: {error}"),
+        Err(error) => format!("the rows' labels are not the model's classes, so no accuracy is reported: {error}"),
     }
+}
+
+/// Whether these are the rows that a model was trained on, all of them, in their order.
+fn is_trained_on(model: &Model, rows: &Samples, truth: Labels) -> bool {
+    let (n, _, fingerprint) = model.trained_on();
+    n == rows.n_samples() && Dataset::new("", rows.clone(), truth).is_ok_and(|rows| rows.fingerprint() == fingerprint)
 }
 
 /// Columns beside the label: names and cells.

@@ -378,7 +378,7 @@ mod tests {
         for (content, name) in cases {
             std::fs::write(&path, content).unwrap();
             let message = read(&path, Kind::Model).unwrap_err().to_string();
-            assert!(message.contains(&format!("this looks like {name}")), "{message}");
+            assert!(message.contains(&format!("it looks like {name}")), "{message}");
         }
     }
 

@@ -82,7 +82,9 @@ impl Runner<'_> {
             }
         };
         if steps == 0 {
-            return Err(Error::Stopped(format!("{stop} before anything was learned; no model was made: give it more time")));
+            return Err(Error::Stopped(format!(
+                "{stop} before anything was learned; no model was made: give it more time"
+            )));
         }
         if stop != Stop::Finished {
             self.store(steps, &progress, state.as_ref());

@@ -402,7 +402,8 @@ impl<'a> Counter<'a> {
     fn result(&self) -> Result<()> {
         if self.stopped() {
             return Err(Error::Stopped(
-                "stopped while the kernels were computed; nothing was learned and no model was made: give it more time".into(),
+                "stopped while the kernels were computed; nothing was learned and no model was made: give it more time"
+                    .into(),
             ));
         }
         Ok(())
