@@ -44,11 +44,14 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     }
 }
 
-/// How many labelled rows were right; classes are compared as `evaluate --test` does, so `1.0` is `1`.
+/// How many labelled rows were right, those with a blank label left out; classes are compared as `evaluate --test` does, so
+/// `1.0` is `1`.
 fn accuracy(truth: &[String], predicted: &[usize], classes: &[String]) -> String {
-    match Labels::with_classes(truth, classes) {
+    let (truth, predicted): (Vec<&String>, Vec<usize>) =
+        truth.iter().zip(predicted.iter().copied()).filter(|(label, _)| !label.is_empty()).unzip();
+    match Labels::with_classes(&truth, classes) {
         Ok(truth) => {
-            let right = truth.codes().iter().zip(predicted).filter(|(a, b)| a == b).count();
+            let right = truth.codes().iter().zip(&predicted).filter(|(a, b)| a == b).count();
             format!("accuracy {:.4} on {} labelled rows", right as f64 / predicted.len() as f64, predicted.len())
         }
         Err(error) => format!("the rows' labels are not the model's classes, so no accuracy is told: {error}"),

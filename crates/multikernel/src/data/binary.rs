@@ -118,6 +118,7 @@ pub(super) fn table(
         label_column: None,
         groups: None,
         group_name: None,
+        some_labels: None,
         told: roles.told,
         index_base: None,
         notes: roles.notes,

@@ -290,7 +290,7 @@ fn with_cause(error: Error, first: &Cells, mut records: Records<'_>, options: &R
     }
     let cause = match () {
         () if 2 * in_column > names.len() => {
-            "; they stand in the first column: if samples are in columns, add --transpose".to_string()
+            "; the model's features stand in the first column: if samples are in columns, add --transpose".to_string()
         }
         () if options.header.is_none() && is_header(first, options) && !message.contains(NO_NAMES) => {
             format!(" ({NO_NAMES})")

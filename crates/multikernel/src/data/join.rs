@@ -526,6 +526,7 @@ impl Join {
             label_column: None,
             groups: self.groups,
             group_name: self.group_name,
+            some_labels: None,
             told: vec![],
             index_base: None,
             notes,

@@ -158,6 +158,8 @@ pub struct Table {
     pub samples: Samples,
     /// The label of each row, where the file has labels.
     pub labels: Option<Vec<String>>,
+    /// The labels of rows to predict of which some have none, blank there; `labels` is `None` then.
+    pub some_labels: Option<Vec<String>>,
     /// The name of the label column, where it has one.
     pub label_name: Option<String>,
     /// Which column the label is where it has no name, such as `column 5 (the last)`.
@@ -448,6 +450,7 @@ fn bundled_table(set: Dataset, label: &str, options: &ReadOptions) -> Result<Tab
         source: set.name,
         samples,
         labels,
+        some_labels: None,
         label_name,
         label_column: None,
         groups: None,
