@@ -752,7 +752,7 @@ mod tests {
             ]
         );
         assert_eq!(values(&table("d,a\n1,true\n2,false\n", &expecting(&["a", "d"], &["p"]))), [1.0, 1.0, 0.0, 2.0]);
-        for column in ["yes\nmaybe\nno", "True\nno\nTrue", "True\n1\nFalse"] {
+        for column in ["yes\nmaybe\nno\nno", "True\nno\nTrue", "True\n1\nFalse"] {
             let rows: String = column.lines().map(|cell| format!("{cell},1,p\n")).collect();
             assert!(message(&format!("a,b,label\n{rows}"), &plain()).contains("is not a number"), "{column}");
         }
@@ -854,7 +854,7 @@ mod tests {
              meant"
         );
         assert_eq!(notes("age,class\n30,yes\n20,no\n"), "");
-        assert_eq!(notes("age,kind\n30,yes\n20,no\n"), "label: the last column, 'kind'");
+        assert_eq!(notes("age,kind\n30,yes\n20,no\n"), "label: the last column, 'kind'; name another with --label");
         let bare = table("30,yes\n20,no\n", &plain());
         assert_eq!(bare.label_column.as_deref(), Some("column 2 (the last)"));
         assert_eq!(
@@ -882,7 +882,7 @@ mod tests {
             let found = table(&text.replace('9', "7"), &plain());
             assert_eq!((found.samples.ids(), found.samples.n_features()), (None, 2));
             let warning = format!(
-                "warning: column '{name}' is called like ids, but rows share values or lack one: it is a feature"
+                "warning: column '{name}' looks like an id column, but its values repeat or are missing, so it is used as a feature"
             );
             assert!(found.notes[0].starts_with(&warning), "{:?}", found.notes);
             assert!(found.notes[0].contains("--groups") && found.notes[0].contains("--ignore"));
@@ -966,7 +966,7 @@ mod tests {
         let text = "id,name,sex,age,fare,class\n1,Ann,f,30,7,p\n2,\"Bob, B\",m,?,x,q\n3,Cyd,f,20,9,\n4,Dan,m,1,2,\n";
         assert_eq!(
             message(text, &plain()),
-            "f.csv:2:2: 3 columns have cells that are no numbers; correct them, or leave them out with --ignore name,sex,fare\
+            "f.csv:2:2: 3 columns have cells that are not numbers; write categories as one column of 0/1 for each value (one-hot), or leave them out with --ignore name,sex,fare\
              \n  'name': 'Ann' in line 2, 4 of 4 cells\
              \n  'sex': 'f' in line 2, 4 of 4 cells\
              \n  'fare': 'x' in line 3, 1 of 4 cells\
@@ -1025,15 +1025,15 @@ mod tests {
         };
         for (cells, expected, note) in [
             (["1,5", "2", "0,25"], [1.5, 2.0, 0.25], "decimal commas in b"),
-            (["1.234,5", "1.234", "7"], [1234.5, 1234.0, 7.0], "decimal commas in b; thousands set apart in b"),
-            (["1.000,5", "2.000", "3"], [1000.5, 2000.0, 3.0], "decimal commas in b; thousands set apart in b"),
+            (["1.234,5", "1.234", "7"], [1234.5, 1234.0, 7.0], "decimal commas in b; thousands separators in b"),
+            (["1.000,5", "2.000", "3"], [1000.5, 2000.0, 3.0], "decimal commas in b; thousands separators in b"),
             (
                 ["1 234,5", "2", "-"],
                 [1234.5, 2.0, f64::NAN],
                 "decimal commas in b; marks such as - read as missing values in b",
             ),
-            (["1,234.5", "1,234", "2.5"], [1234.5, 1234.0, 2.5], "thousands set apart in b"),
-            (["1,234,567", "1,234", "2"], [1_234_567.0, 1234.0, 2.0], "thousands set apart in b"),
+            (["1,234.5", "1,234", "2.5"], [1234.5, 1234.0, 2.5], "thousands separators in b"),
+            (["1,234,567", "1,234", "2"], [1_234_567.0, 1234.0, 2.0], "thousands separators in b"),
             (["12%", "7.5 %", "0%"], [12.0, 7.5, 0.0], "percent signs (12% is read as 12) in b"),
             (["12,5%", "7%", "0%"], [12.5, 7.0, 0.0], "decimal commas in b; percent signs (12% is read as 12) in b"),
         ] {

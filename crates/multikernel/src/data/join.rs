@@ -1079,7 +1079,7 @@ mod tests {
             folder.notes(&table),
             [
                 "p: ids: column 'sample'",
-                "p: the first column has no name and is left out: row names are no features",
+                "p: the first column has no name and is left out: row names are not used as features",
                 "p: column 'grade' left out: the labels come from another file",
                 "p: 2 of 3 samples",
                 "w: 3 of 3 samples",
@@ -1619,7 +1619,7 @@ mod tests {
             table.notes,
             [
                 "rna: ids: column 'id'",
-                "rna: columns ignored, no features of the training rows: more",
+                "rna: ignored columns that the model was not trained on: more",
                 "rna: missing values: 1, in 1 of 2 columns",
                 "rna: 2 of 2 samples",
                 "meth: not given, missing for all samples",

@@ -685,8 +685,16 @@ mod tests {
                 "f: the first line is neither LIBSVM (label index:value ...) nor separated by commas, semicolons, \
                  tabs or bars; save it with commas between the cells, or give the format",
             ),
-            (b"a,y\n1,p\n2,\xe9\n", "f", "f:3: byte 3 (0xE9) is not UTF-8 text; save the file as UTF-8"),
-            (b"1 1:2\n\xff 1:2\n", "f.svm", "f.svm:2: byte 1 (0xFF) is not UTF-8 text; save the file as UTF-8"),
+            (
+                b"a,y\n1,p\n2,\xe9\n",
+                "f",
+                "f:3: byte 3 (0xE9) is not UTF-8 text; save the file as UTF-8 (`iconv -f cp1252 -t utf-8 FILE > NEW`)",
+            ),
+            (
+                b"1 1:2\n\xff 1:2\n",
+                "f.svm",
+                "f.svm:2: byte 1 (0xFF) is not UTF-8 text; save the file as UTF-8 (`iconv -f cp1252 -t utf-8 FILE > NEW`)",
+            ),
             (
                 b"BZh91AY&SY",
                 "f.bz2",
