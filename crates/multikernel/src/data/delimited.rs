@@ -512,7 +512,7 @@ mod tests {
             (
                 &plain,
                 "a,b,y\n1,2,\n",
-                "f:2:3: the label is missing ('NA'); fill it in, or leave such rows out with --missing-labels drop",
+                "f:2:3: the label is missing; fill it in, or leave such rows out with --missing-labels drop",
             ),
             (
                 &plain,
@@ -664,7 +664,11 @@ mod tests {
                 ],
             ),
             // The last column that is no id is the label.
-            ("a,kind,id\n1,p,s1\n", None, ["s1", "a", "kind", "label: the last column, 'kind'; ids: column 'id'"]),
+            (
+                "a,kind,id\n1,p,s1\n",
+                None,
+                ["s1", "a", "kind", "label: the last column, 'kind'; name another with --label; ids: column 'id'"],
+            ),
             // Only a first column without name is row names.
             ("a,,y\n1,2,p\n", None, ["-", "a x2", "y", ""]),
             // Beside a label, y is a coordinate.

@@ -1568,7 +1568,7 @@ mod tests {
             (
                 "id,rna:a,rna:b\ns1,1,2\n",
                 &["rna=x.csv"],
-                "x.csv: 2 of the 2 expected features are missing: a, b; give a table with all of them",
+                "x.csv: 2 of the 2 expected features are missing: a, b; give a table with all of them (the first line was read as names; if the file has none, add --header no)",
             ),
             (
                 "1\n",
