@@ -247,7 +247,7 @@ pub(crate) fn read_new(
     let table = read(source, &reading, Some(model.expect()), observer)?;
     check_one_order(source, &reading, &table.samples)?;
     let samples = if cross.is_empty() { table.samples } else { table.samples.with_grams(cross)? };
-    Ok((samples, table.labels))
+    Ok((samples, table.labels.or(table.some_labels)))
 }
 
 /// All files that are read, for messages about writing over one.

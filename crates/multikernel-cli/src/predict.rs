@@ -44,11 +44,14 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     }
 }
 
-/// How many labelled rows were right; classes are compared as `evaluate --test` does, so `1.0` is `1`.
+/// How many labelled rows were right, those with a blank label left out; classes are compared as `evaluate --test` does, so
+/// `1.0` is `1`.
 fn accuracy(truth: &[String], predicted: &[usize], rows: &Samples, model: &Model) -> String {
-    match Labels::with_classes(truth, model.classes()) {
+    let (truth, predicted): (Vec<&String>, Vec<usize>) =
+        truth.iter().zip(predicted.iter().copied()).filter(|(label, _)| !label.is_empty()).unzip();
+    match Labels::with_classes(&truth, model.classes()) {
         Ok(truth) => {
-            let right = truth.codes().iter().zip(predicted).filter(|(a, b)| a == b).count();
+            let right = truth.codes().iter().zip(&predicted).filter(|(a, b)| a == b).count();
             let share = right as f64 / predicted.len() as f64;
             let known = if is_trained_on(model, rows, truth) {
                 "; the model was trained on these very rows: `multikernel evaluate` tells how it does on others"

@@ -98,7 +98,7 @@ fn draws_have_the_names_of_kernels_and_classes_after_a_file_too() {
 fn inspect_shows_drawn_weights_once() {
     let model = model();
     let text = model_text(&model);
-    assert!(text.contains("\nKernel weights, posterior from 2 chains of 30 draws\nkernel "), "{text}");
+    assert!(text.contains("\nKernel weights, posterior from 2 chains of 30 draws; prior ["), "{text}");
     assert_eq!(text.matches("Kernel weights").count(), 1);
     assert!(text.contains(&format!("\nlog_nu[{}] ", model.classes()[1])), "{text}");
     let json: serde_json::Value = serde_json::from_str(&model_json(&model)).unwrap();

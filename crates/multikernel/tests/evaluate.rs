@@ -251,7 +251,7 @@ fn evaluation_stopped_before_anything_was_measured_says_how_far_it_got() {
     // A fit that was stopped half-way is no result, though it gives a model.
     let found = message(2, "bemkl");
     assert!(found.contains("of `bemkl`, had done 2 of ") && found.contains(", so one split needs up to "), "{found}");
-    assert!(found.ends_with("raise --max-seconds, give fewer rows or kernels, or choose a faster method"), "{found}");
+    assert!(found.ends_with("give it more time, give fewer rows or kernels, or choose a faster method"), "{found}");
 }
 
 #[test]

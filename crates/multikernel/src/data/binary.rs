@@ -118,6 +118,7 @@ pub(super) fn table(
         label_column: None,
         groups: None,
         group_name: None,
+        some_labels: None,
         told: roles.told,
         index_base: None,
         notes: roles.notes,
@@ -200,7 +201,7 @@ mod tests {
         };
         let (names, values, notes) = table_of(parts(&["a", "b", "c"]), &expecting(&["c", "a"]));
         assert_eq!((names.as_str(), values), ("c a", vec![3.0, 1.0, 6.0, 4.0]));
-        assert_eq!(notes, ["columns ignored, no features of the training rows: b"]);
+        assert_eq!(notes, ["ignored columns that the model was not trained on: b"]);
         let (names, values, notes) = table_of(parts(&[]), &expecting(&["p", "q", "r"]));
         assert_eq!((names.as_str(), values[2]), ("p q r", 3.0));
         assert_eq!(notes, ["columns matched by position: the file has no names"]);

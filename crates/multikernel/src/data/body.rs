@@ -532,12 +532,14 @@ impl<'a> Body<'a> {
         // What is missing is blank from here on, so that `None` is a class.
         self.unlabelled.iter().for_each(|(row, _)| self.labels[*row].clear());
         let mut labels = self.roles.label.map(|_| std::mem::take(&mut self.labels));
+        let mut some_labels = None;
         if !dropped.is_empty() {
             let what = "rows without a label or without any value left out";
             self.roles.notes.push(format!("{what}: {} of {}", dropped.len(), self.n_rows));
         } else if !self.unlabelled.is_empty() && (self.options.part.is_none() || self.options.expect.is_some()) {
-            labels = None;
+            let taken = labels.take();
             let some = if self.unlabelled.len() < self.n_rows {
+                some_labels = taken;
                 format!("{} of {} labels are missing", self.unlabelled.len(), self.n_rows)
             } else {
                 "the label column is empty".into()
@@ -571,6 +573,7 @@ impl<'a> Body<'a> {
             label_column: self.roles.label_column,
             groups,
             group_name: self.roles.group_name,
+            some_labels,
             told: self.roles.told,
             index_base: None,
             notes: self.roles.notes,
@@ -733,6 +736,91 @@ mod tests {
     }
 
     #[test]
+    fn pairs_of_words_are_read_as_1_and_0() {
+        let text = "a,b,c,d,label\nTrue,yes,T,1,yes\nFALSE,No,f,2,no\n,yes,T,3,no\n";
+        let found = table(text, &plain());
+        assert_eq!(values(&found)[..8], [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 2.0]);
+        assert!(values(&found)[8].is_nan());
+        assert_eq!(found.labels.unwrap(), ["yes", "no", "no"]);
+        assert_eq!(
+            found.notes,
+            [
+                "read as 1/0: True/False in a",
+                "read as 1/0: yes/no in b",
+                "read as 1/0: T/F in c",
+                "missing values: 1, in 1 of 4 columns"
+            ]
+        );
+        assert_eq!(values(&table("d,a\n1,true\n2,false\n", &expecting(&["a", "d"], &["p"]))), [1.0, 1.0, 0.0, 2.0]);
+        for column in ["yes\nmaybe\nno\nno", "True\nno\nTrue", "True\n1\nFalse"] {
+            let rows: String = column.lines().map(|cell| format!("{cell},1,p\n")).collect();
+            assert!(message(&format!("a,b,label\n{rows}"), &plain()).contains("is not a number"), "{column}");
+        }
+    }
+
+    #[test]
+    fn tables_that_look_turned_are_refused_with_the_advice_to_turn_them() {
+        let header: String = (1..=80).map(|i| format!(",patient{i}")).collect();
+        let line = |name: &str, cell: &dyn Fn(usize) -> String| {
+            name.to_string() + &(1..=80).map(|i| format!(",{}", cell(i))).collect::<String>() + "\n"
+        };
+        let genes: String = (1..=5).map(|g| line(&format!("g{g}"), &|i| format!("{i}.{g}"))).collect();
+        let text = format!("gene{header}\n{genes}{}", line("diagnosis", &|i| ["M", "B"][i % 2].into()));
+        let refused = message(&text, &plain());
+        let start = "f.csv:7:2: 79 columns have cells that are not numbers; nearly all are in line 7: if samples are in \
+                     columns, say --transpose; else correct them\n";
+        assert!(refused.starts_with(start), "{refused}");
+        assert!(refused.len() < 500, "{refused}");
+        // New rows for a model whose features stand in the first column.
+        let new = message(&text, &expecting(&["g1", "g2", "g3", "g4", "g5"], &["M", "B"]));
+        assert!(
+            new.ends_with(
+                "; the model's features stand in the first column: if samples are in columns, add --transpose"
+            )
+        );
+    }
+
+    #[test]
+    fn words_are_to_be_written_as_0_and_1_or_left_out_with_what_is_left_out_already() {
+        let text = "a,b,c,\"x,y\",label\n1,u,v,w,p\n2,u,v,w,q\n3,z,v,k,p\n";
+        let ignore = ReadOptions { ignore: vec!["x,y".into()], ..plain() };
+        let start = "f.csv:2:2: 2 columns have cells that are not numbers; write categories as one column of 0/1 for each \
+                     value (one-hot), or leave them out with --ignore '\"x,y\",b,c'\n";
+        assert!(message(text, &ignore).starts_with(start), "{}", message(text, &ignore));
+        let many = rows(&(1..=99).map(|j| format!("column{j},")).collect::<String>(), 0, |_| String::new());
+        let row = "w,".repeat(99) + "1,p\n";
+        let refused = message(&format!("{many}n,label\n{row}{row}{row}"), &plain());
+        let pasted = refused.lines().next().unwrap().split("--ignore ").nth(1).unwrap().to_string();
+        assert!(pasted.len() < 330 && pasted.contains(" more)"), "{pasted}");
+        assert!(!message("a,b,label\nu,v,p\nu,w,q\nu,v,q\n", &plain()).contains("--ignore"));
+    }
+
+    #[test]
+    fn a_first_line_read_as_names_is_told_where_they_do_not_fit() {
+        let hint = "(the first line was read as names; if the file has none, add --header no)";
+        assert!(message("x,1,p\ny,2,q\n", &expecting(&["a", "b"], &["p", "q"])).ends_with(hint));
+        assert!(message("s,NA,NA,1\nt,2,2,1\n", &plain()).ends_with(hint));
+        let told = ReadOptions { header: Some(true), ..plain() };
+        assert!(message("s,NA,NA,1\nt,2,2,1\n", &told).ends_with("rename one"));
+    }
+
+    #[test]
+    fn near_names_are_asked_for() {
+        let text = "Survived,alcohol,c\n1,2,p\n3,4,q\n";
+        for (wanted, near) in [("surived", "Survived"), ("survived", "Survived"), ("alcool", "alcohol")] {
+            let options = ReadOptions { label: Some(wanted.into()), ..plain() };
+            let asked = format!("f.csv has no column '{wanted}' (did you mean '{near}'?); give a name");
+            assert!(message(text, &options).contains(&asked), "{}", message(text, &options));
+        }
+    }
+
+    #[test]
+    fn labels_of_rows_to_predict_are_kept_where_some_are_missing() {
+        let found = table("a,label\n1,p\n2,NA\n3,q\n", &expecting(&["a"], &["p", "q"]));
+        assert_eq!((found.labels, found.some_labels.unwrap()), (None, vec!["p".into(), "".into(), "q".into()]));
+    }
+
+    #[test]
     fn classes_that_are_numbers_leave_no_doubt_or_are_refused() {
         let options = expecting(&["a", "b"], &["0", "1"]);
         assert_eq!(table("2.5,7,1\n3.5,8,0.0\n", &options).labels.unwrap(), ["1", "0.0"]);
@@ -766,7 +854,7 @@ mod tests {
              meant"
         );
         assert_eq!(notes("age,class\n30,yes\n20,no\n"), "");
-        assert_eq!(notes("age,kind\n30,yes\n20,no\n"), "label: the last column, 'kind'");
+        assert_eq!(notes("age,kind\n30,yes\n20,no\n"), "label: the last column, 'kind'; name another with --label");
         let bare = table("30,yes\n20,no\n", &plain());
         assert_eq!(bare.label_column.as_deref(), Some("column 2 (the last)"));
         assert_eq!(
@@ -794,7 +882,7 @@ mod tests {
             let found = table(&text.replace('9', "7"), &plain());
             assert_eq!((found.samples.ids(), found.samples.n_features()), (None, 2));
             let warning = format!(
-                "warning: column '{name}' is called like ids, but rows share values or lack one: it is a feature"
+                "warning: column '{name}' looks like an id column, but its values repeat or are missing, so it is used as a feature"
             );
             assert!(found.notes[0].starts_with(&warning), "{:?}", found.notes);
             assert!(found.notes[0].contains("--groups") && found.notes[0].contains("--ignore"));
@@ -878,7 +966,7 @@ mod tests {
         let text = "id,name,sex,age,fare,class\n1,Ann,f,30,7,p\n2,\"Bob, B\",m,?,x,q\n3,Cyd,f,20,9,\n4,Dan,m,1,2,\n";
         assert_eq!(
             message(text, &plain()),
-            "f.csv:2:2: 3 columns have cells that are no numbers; correct them, or leave them out with --ignore name,sex,fare\
+            "f.csv:2:2: 3 columns have cells that are not numbers; write categories as one column of 0/1 for each value (one-hot), or leave them out with --ignore name,sex,fare\
              \n  'name': 'Ann' in line 2, 4 of 4 cells\
              \n  'sex': 'f' in line 2, 4 of 4 cells\
              \n  'fare': 'x' in line 3, 1 of 4 cells\
@@ -937,15 +1025,15 @@ mod tests {
         };
         for (cells, expected, note) in [
             (["1,5", "2", "0,25"], [1.5, 2.0, 0.25], "decimal commas in b"),
-            (["1.234,5", "1.234", "7"], [1234.5, 1234.0, 7.0], "decimal commas in b; thousands set apart in b"),
-            (["1.000,5", "2.000", "3"], [1000.5, 2000.0, 3.0], "decimal commas in b; thousands set apart in b"),
+            (["1.234,5", "1.234", "7"], [1234.5, 1234.0, 7.0], "decimal commas in b; thousands separators in b"),
+            (["1.000,5", "2.000", "3"], [1000.5, 2000.0, 3.0], "decimal commas in b; thousands separators in b"),
             (
                 ["1 234,5", "2", "-"],
                 [1234.5, 2.0, f64::NAN],
                 "decimal commas in b; marks such as - read as missing values in b",
             ),
-            (["1,234.5", "1,234", "2.5"], [1234.5, 1234.0, 2.5], "thousands set apart in b"),
-            (["1,234,567", "1,234", "2"], [1_234_567.0, 1234.0, 2.0], "thousands set apart in b"),
+            (["1,234.5", "1,234", "2.5"], [1234.5, 1234.0, 2.5], "thousands separators in b"),
+            (["1,234,567", "1,234", "2"], [1_234_567.0, 1234.0, 2.0], "thousands separators in b"),
             (["12%", "7.5 %", "0%"], [12.0, 7.5, 0.0], "percent signs (12% is read as 12) in b"),
             (["12,5%", "7%", "0%"], [12.5, 7.0, 0.0], "decimal commas in b; percent signs (12% is read as 12) in b"),
         ] {
@@ -999,8 +1087,10 @@ mod tests {
         assert_eq!(found.samples.ids().unwrap(), ["s1", "s2", "s3"]);
         assert_eq!(found.samples.features().to_dense().unwrap().row(2), [3.0, 6.0]);
         assert_eq!(found.samples.id_name(), None);
-        // Where no row is called so, none is the label.
-        assert_eq!(table("gene,s1,s2\ng1,1,2\ng2,3,4\n", &turned).labels, None);
+        // Where no row is called so, the last is the label.
+        let last = table("gene,s1,s2\ng1,1,2\ndiagnosis,M,B\n", &turned);
+        assert_eq!(last.labels.unwrap(), ["M", "B"]);
+        assert_eq!(last.notes, ["ids: the first line", "label: the last line, 'diagnosis'; name another with --label"]);
         assert_eq!(
             message("gene,s1,s2\ng1,1,2\ng2,3,oops\nclass,p,q\n", &turned),
             "f.csv:3: 'oops' in column 'g2' is not a number; correct it, or leave the column out with --ignore g2"

@@ -290,7 +290,7 @@ fn with_cause(error: Error, first: &Cells, mut records: Records<'_>, options: &R
     }
     let cause = match () {
         () if 2 * in_column > names.len() => {
-            "; they stand in the first column: if samples are in columns, add --transpose".to_string()
+            "; the model's features stand in the first column: if samples are in columns, add --transpose".to_string()
         }
         () if options.header.is_none() && is_header(first, options) && !message.contains(NO_NAMES) => {
             format!(" ({NO_NAMES})")
@@ -468,8 +468,16 @@ mod tests {
                 "a,b,y\ns1,1,2,p\n",
                 "f:2: found 4 columns, the header has 3; give row names a column of their own, with a blank or `id` in the header",
             ),
-            (&plain, "a,b,a\n1,2,p\n", "f:1:3: columns 1 and 3 are both called 'a'; rename one"),
-            (&plain, "x2,,y\n1,2,p\n", "f:1:2: columns 1 and 2 are both called 'x2'; rename one"),
+            (
+                &plain,
+                "a,b,a\n1,2,p\n",
+                "f:1:3: columns 1 and 3 are both called 'a'; rename one (the first line was read as names; if the file has none, add --header no)",
+            ),
+            (
+                &plain,
+                "x2,,y\n1,2,p\n",
+                "f:1:2: columns 1 and 2 are both called 'x2'; rename one (the first line was read as names; if the file has none, add --header no)",
+            ),
             (
                 &plain,
                 "a,b,y\n1,2,p\n,NA,q\n",
@@ -504,7 +512,7 @@ mod tests {
             (
                 &plain,
                 "a,b,y\n1,2,\n",
-                "f:2:3: the label is missing ('NA'); fill it in, or leave such rows out with --missing-labels drop",
+                "f:2:3: the label is missing; fill it in, or leave such rows out with --missing-labels drop",
             ),
             (
                 &plain,
@@ -627,7 +635,7 @@ mod tests {
                     "s1 s2",
                     "a",
                     "y",
-                    "ids: column 'id'; the first column has no name and is left out: row names are no features",
+                    "ids: column 'id'; the first column has no name and is left out: row names are not used as features",
                 ],
             ),
             // Names of their own for columns like these: no duplicate.
@@ -656,7 +664,11 @@ mod tests {
                 ],
             ),
             // The last column that is no id is the label.
-            ("a,kind,id\n1,p,s1\n", None, ["s1", "a", "kind", "label: the last column, 'kind'; ids: column 'id'"]),
+            (
+                "a,kind,id\n1,p,s1\n",
+                None,
+                ["s1", "a", "kind", "label: the last column, 'kind'; name another with --label; ids: column 'id'"],
+            ),
             // Only a first column without name is row names.
             ("a,,y\n1,2,p\n", None, ["-", "a x2", "y", ""]),
             // Beside a label, y is a coordinate.
@@ -692,7 +704,7 @@ mod tests {
                 csv(),
                 "a,id,y\n1,s1,p\n\n2,s2,p\n3,s1,q\n",
                 "f:2:2: 's1' in column 'id' is not a number, like 2 more cells of it; correct it, or leave the column out with \
-                 --ignore id (it is called like ids, but rows share values or lack one: --groups id keeps rows of one together)",
+                 --ignore id (it looks like an id column, but its values repeat or are missing: --groups id keeps rows of one id together)",
             ),
             (
                 with("id", "y", &[]),
@@ -758,7 +770,7 @@ mod tests {
             assert_eq!(read(text, &names, id, &[]), (ids.into(), vec![1.0, 2.0], notes.into()), "{text:?}");
         }
         let (ids, _, notes) = read("b,id,a\n2,s1,1\n3,s1,1\n", &["a", "b"], None, &["id", "no such"]);
-        assert_eq!((ids.as_str(), notes.as_str()), ("-", "columns ignored, no features of the training rows: id"));
+        assert_eq!((ids.as_str(), notes.as_str()), ("-", "ignored columns that the model was not trained on: id"));
         assert_eq!(
             message("b,a\n2,1\n", &ReadOptions { id: Some("a".into()), ..expecting(&["a", "b"], None) }),
             "parameter id: column 'a' of f is a feature of the model; choose another"
@@ -798,7 +810,7 @@ mod tests {
             (with("batch"), "f:3:2: the group is missing; fill it in, or remove the row"),
             (
                 with("btch"),
-                "parameter groups: f has no column 'btch'; give a name (a, batch, y) or a position, 0 to 2 or -1 to -3",
+                "parameter groups: f has no column 'btch' (did you mean 'batch'?); give a name (a, batch, y) or a position, 0 to 2 or -1 to -3",
             ),
             (both("a", "a"), "parameter groups: column 'a' of f is the id; choose another"),
             (
@@ -874,7 +886,7 @@ mod tests {
         assert_eq!(
             mixed.notes,
             [
-                "label: the last column, 'c'",
+                "label: the last column, 'c'; name another with --label",
                 "line 1 read as a header, though some of its cells are numbers; if it is a row, say --header no"
             ]
         );
@@ -921,7 +933,7 @@ mod tests {
         assert_eq!((read.labels.unwrap().join(" "), read.label_name.as_deref()), ("p q".to_string(), Some("kind")));
         assert_eq!(read.notes, ["ids: column 'extra'"]);
         let again = table("extra,b,kind,a\nr1,2,p,1\nr1,4,q,3\n", &options);
-        assert_eq!(again.notes, ["columns ignored, no features of the training rows: extra"]);
+        assert_eq!(again.notes, ["ignored columns that the model was not trained on: extra"]);
         // Without the label column, with another label column, and with labels left blank.
         assert_eq!(table("b,a\n2,1\n", &options).labels, None);
         assert_eq!(table("b,a,label\n2,1,p\n", &options).labels, None);
@@ -948,12 +960,12 @@ mod tests {
         let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
         assert_eq!(
             message("a,q\n1,2\n", &expecting(&names, None)),
-            "f: 7 of the 8 expected features are missing: b, c, d, e, f and 2 more; give a table with all of them"
+            "f: 7 of the 8 expected features are missing: b, c, d, e, f and 2 more; give a table with all of them (the first line was read as names; if the file has none, add --header no)"
         );
         // Right number of columns but none of the names a person gave.
         assert_eq!(
             message("p,q\n1,2\n", &expecting(&["a", "b"], None)),
-            "f: 2 of the 2 expected features are missing: a, b; give a table with all of them"
+            "f: 2 of the 2 expected features are missing: a, b; give a table with all of them (the first line was read as names; if the file has none, add --header no)"
         );
     }
 

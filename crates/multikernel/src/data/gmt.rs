@@ -182,7 +182,7 @@ mod tests {
             (b"a\tx\t\t \n", format!("f.gmt:1: set 'a' has no members; {form}")),
             (b"a,x,G\n", format!("f.gmt:1: set 'a,x,G' has no members; {form}")),
             (b"a\tx\tG\nb\tx\tG\na\ty\tH\n", "f.gmt:3: set 'a' stands on line 1 already; rename one".to_string()),
-            (b"a\tx\t\xe9\n", "f.gmt:1: byte 5 (0xE9) is not UTF-8 text; save the file as UTF-8".to_string()),
+            (b"a\tx\t\xe9\n", "f.gmt:1: byte 5 (0xE9) is not UTF-8 text; save the file as UTF-8 (`iconv -f cp1252 -t utf-8 FILE > NEW`)".to_string()),
             (b"PK\x03\x04", format!("f.gmt: this is a zip archive; {kind}")),
             (b"{\"a\": 1}", format!("f.gmt: this is a JSON file; {kind}")),
         ] {

@@ -526,6 +526,7 @@ impl Join {
             label_column: None,
             groups: self.groups,
             group_name: self.group_name,
+            some_labels: None,
             told: vec![],
             index_base: None,
             notes,
@@ -1078,7 +1079,7 @@ mod tests {
             folder.notes(&table),
             [
                 "p: ids: column 'sample'",
-                "p: the first column has no name and is left out: row names are no features",
+                "p: the first column has no name and is left out: row names are not used as features",
                 "p: column 'grade' left out: the labels come from another file",
                 "p: 2 of 3 samples",
                 "w: 3 of 3 samples",
@@ -1567,7 +1568,7 @@ mod tests {
             (
                 "id,rna:a,rna:b\ns1,1,2\n",
                 &["rna=x.csv"],
-                "x.csv: 2 of the 2 expected features are missing: a, b; give a table with all of them",
+                "x.csv: 2 of the 2 expected features are missing: a, b; give a table with all of them (the first line was read as names; if the file has none, add --header no)",
             ),
             (
                 "1\n",
@@ -1618,7 +1619,7 @@ mod tests {
             table.notes,
             [
                 "rna: ids: column 'id'",
-                "rna: columns ignored, no features of the training rows: more",
+                "rna: ignored columns that the model was not trained on: more",
                 "rna: missing values: 1, in 1 of 2 columns",
                 "rna: 2 of 2 samples",
                 "meth: not given, missing for all samples",

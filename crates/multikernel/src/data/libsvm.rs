@@ -232,6 +232,7 @@ impl Rows {
             label_column: None,
             groups: None,
             group_name: None,
+            some_labels: None,
             told: vec![],
             index_base: Some(base),
             notes,

@@ -108,7 +108,8 @@ impl Problems {
         let ignore = format!("--ignore {}", self.pasted(advice));
         // A first line of names taken for a row is wrong in all of its cells.
         let is_header = advice.is_bare && self.columns.iter().all(|column| column.line == advice.first_line);
-        let guess = if is_header { String::new() } else { self.guess(advice) };
+        let turned = self.turned(advice);
+        let guess = if is_header || !turned.is_empty() { String::new() } else { self.guess(advice) };
         if let Some(only) = self.columns.first().filter(|_| is_header || self.columns.len() == 1) {
             let more = match only.n {
                 2 if !is_header => ", like 1 more cell of it".to_string(),
@@ -128,7 +129,6 @@ impl Problems {
             return format!("{text} in column {column} {}{more}; {act}{what}{guess}", why(only));
         }
         let n = self.columns.len();
-        let turned = self.turned(advice);
         let mend = self.mend(advice, "correct them");
         let act = match () {
             () if advice.is_new => "correct them".to_string(),
@@ -136,7 +136,8 @@ impl Problems {
             () => format!("{mend}, or leave them out with {ignore}"),
         };
         let mut message = format!("{n} columns have cells that are not numbers; {turned}{act}{guess}");
-        for column in self.columns.iter().take(MOST_COLUMNS) {
+        let most = if turned.is_empty() { MOST_COLUMNS } else { 3 };
+        for column in self.columns.iter().take(most) {
             let detail = match column.kind {
                 Kind::Word { .. } => String::new(),
                 Kind::Mixed => format!(": it {}", why(column)),
@@ -146,8 +147,8 @@ impl Problems {
             let cells = format!("{} of {} cells", column.n, advice.n_rows);
             message += &format!("\n  {name}: {text} in line {line}, {cells}{detail}{}", self.what(column, advice));
         }
-        if n > MOST_COLUMNS {
-            message += &format!("\n  and {} more columns", n - MOST_COLUMNS);
+        if n > most {
+            message += &format!("\n  and {} more columns", n - most);
         }
         message
     }

@@ -158,6 +158,8 @@ pub struct Table {
     pub samples: Samples,
     /// The label of each row, where the file has labels.
     pub labels: Option<Vec<String>>,
+    /// The labels of rows to predict of which some have none, blank there; `labels` is `None` then.
+    pub some_labels: Option<Vec<String>>,
     /// The name of the label column, where it has one.
     pub label_name: Option<String>,
     /// Which column the label is where it has no name, such as `column 5 (the last)`.
@@ -448,6 +450,7 @@ fn bundled_table(set: Dataset, label: &str, options: &ReadOptions) -> Result<Tab
         source: set.name,
         samples,
         labels,
+        some_labels: None,
         label_name,
         label_column: None,
         groups: None,
@@ -682,8 +685,16 @@ mod tests {
                 "f: the first line is neither LIBSVM (label index:value ...) nor separated by commas, semicolons, \
                  tabs or bars; save it with commas between the cells, or give the format",
             ),
-            (b"a,y\n1,p\n2,\xe9\n", "f", "f:3: byte 3 (0xE9) is not UTF-8 text; save the file as UTF-8"),
-            (b"1 1:2\n\xff 1:2\n", "f.svm", "f.svm:2: byte 1 (0xFF) is not UTF-8 text; save the file as UTF-8"),
+            (
+                b"a,y\n1,p\n2,\xe9\n",
+                "f",
+                "f:3: byte 3 (0xE9) is not UTF-8 text; save the file as UTF-8 (`iconv -f cp1252 -t utf-8 FILE > NEW`)",
+            ),
+            (
+                b"1 1:2\n\xff 1:2\n",
+                "f.svm",
+                "f.svm:2: byte 1 (0xFF) is not UTF-8 text; save the file as UTF-8 (`iconv -f cp1252 -t utf-8 FILE > NEW`)",
+            ),
             (
                 b"BZh91AY&SY",
                 "f.bz2",

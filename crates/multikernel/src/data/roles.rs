@@ -523,7 +523,9 @@ impl Columns<'_> {
         let likely = |j: &usize| is_last(j) && !aside.maybe_ids.contains(j);
         let last = (0..self.n).rev().find(likely).or_else(|| (0..self.n).rev().find(is_last));
         if let Some(known) = self.known_label(is_free) {
-            if let Some(last) = last.filter(|&last| last > known) {
+            // Nobody calls a feature `label`; a class may be one of travel.
+            let is_plain = self.name(known).is_some_and(|name| name.eq_ignore_ascii_case("label"));
+            if let Some(last) = last.filter(|&last| last > known && !is_plain) {
                 let (known, option) = (self.shown(known), self.name(last).map_or("", |name| name));
                 *guess =
                     Some(format!("the column {known} was taken as the label, by its name: name another with --label"));

@@ -494,7 +494,7 @@ mod tests {
                     .into(),
             ),
             ("1,\"2\"x,p", "f:4:2: 'x' follows a closing quote; double a quote that is part of the cell".into()),
-            ("1,2,\u{fffd}", "f:4: byte 5 (0xFF) is not UTF-8 text; save the file as UTF-8".into()),
+            ("1,2,\u{fffd}", "f:4: byte 5 (0xFF) is not UTF-8 text; save the file as UTF-8 (`iconv -f cp1252 -t utf-8 FILE > NEW`)".into()),
             (&long, "f:4: the line is longer than 64 MiB; a text table has one row per line".into()),
         ] {
             let text = format!("a,b,y\n5,6,q\n\n{line}\n7,8,r\n");
@@ -546,7 +546,10 @@ mod tests {
         for (text, expected) in [
             (&b""[..], "f: the file is empty; give at least one row"),
             (b"\n \n", "f: the file is empty; give at least one row"),
-            (b"a,a,y\n1,2,p\n", "f:1:2: columns 1 and 2 are both called 'a'; rename one"),
+            (
+                b"a,a,y\n1,2,p\n",
+                "f:1:2: columns 1 and 2 are both called 'a'; rename one (the first line was read as names; if the file has none, add --header no)",
+            ),
             (b"y\np\nq,1\n", "f: no column is left for features; a label and at least one feature are needed"),
             (
                 b"a,\"b,y\n1,2,p\n",
