@@ -534,7 +534,7 @@ mod tests {
             (
                 &plain,
                 "y,a\n\"p\nq\",bad\n",
-                "f:3:2: 'bad' in column 'a' is not a number; correct it, or leave the column out with --ignore a",
+                "f:3:2: 'bad' in column 'a' is not a number; correct it",
             ),
             (
                 &plain,
@@ -778,7 +778,7 @@ mod tests {
         assert_eq!(
             message("id,p\ns1,1\n", &expecting(&["x1", "x2"], None)),
             "f: found 1 column besides ids, groups and those left out, the model expects 2 features (or 3 with a label); give a \
-             table with all of them"
+             table with all of them (the first line was read as names; if the file has none, add --header no)"
         );
     }
 

@@ -1459,7 +1459,7 @@ mod tests {
                 with,
                 None,
                 &[],
-                "x.csv:2:2: 'inf' in column 'c' is not a finite number; correct it, or leave the column out with --ignore c \
+                "x.csv:2:2: 'inf' in column 'c' is not a finite number; correct it \
                  (name it with --id if it holds sample ids, with --label if it is the label)"
                     .into(),
             ),
