@@ -531,11 +531,7 @@ mod tests {
                 "f:7:2: 'bad' in column 'b' is not a number; correct it, or leave the column out with --ignore b",
             ),
             // A cell after a quoted line break stands on the later line.
-            (
-                &plain,
-                "y,a\n\"p\nq\",bad\n",
-                "f:3:2: 'bad' in column 'a' is not a number; correct it",
-            ),
+            (&plain, "y,a\n\"p\nq\",bad\n", "f:3:2: 'bad' in column 'a' is not a number; correct it"),
             (
                 &plain,
                 "\"a\nb\",c,y\n1,2,p\n1,2\n",
