@@ -111,7 +111,7 @@ impl HeldOut<'_> {
         let labels = task.labels.select(&split.train);
         let groups = task.groups.map(|groups| split.train.iter().map(|&i| groups[i]).collect::<Vec<_>>());
         let inner = Task { labels: &labels, groups: groups.as_deref(), ..*task };
-        let found = match task.input {
+        match task.input {
             Input::Stack(stack) => {
                 // Looking for each value of a view takes longer than most methods take to learn from it.
                 let part = stack.view(&split.train)?.compact(task.pool);
@@ -137,8 +137,7 @@ impl HeldOut<'_> {
                     self.want.of(model, Input::Rows(&test), task.pool)
                 })
             }
-        };
-        found
+        }
     }
 
     /// What `f` makes of the model of each setting of the parameters, until somebody asks to stop.
