@@ -18,7 +18,7 @@ import time
 from classes_sklearn import ROOT, rows, write
 
 # Seconds among which moments are drawn.
-METHODS = {"average": 3, "evidence": 8, "simplemkl": 8, "mkboost-d1": 8, "svimkl": 8}
+METHODS = {"average": 3, "evidence": 6, "simplemkl": 6, "mkboost-d1": 6, "svimkl": 6}
 
 
 def interrupted(command, moment):
