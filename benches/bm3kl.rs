@@ -20,10 +20,11 @@ use std::time::Instant;
 use multikernel::data::{Features, Labels, Scaler, bundled, repeats};
 use multikernel::dist::Rng;
 use multikernel::draws::{Draws, diagnose};
-use multikernel::kernel::Bank;
-use multikernel::method::{Bm3kl, Session};
+use multikernel::kernel::KernelBank;
+use multikernel::method::Bm3kl;
+use multikernel::plan::Session;
 use multikernel::run::{Control, Input, Method, Params, Predict, Silent, Task};
-use multikernel::stack::{Building, Precision, Stack, Storage};
+use multikernel::stack::{Precision, Stack, StackOptions, Storage};
 use multikernel::{Matrix, Plan, Pool};
 use serde_json::{Value, json};
 
@@ -103,9 +104,9 @@ struct Problem {
 
 impl Problem {
     fn new(rows: &Features, codes: Vec<usize>, bank: &str, precision: Precision) -> Outcome<Problem> {
-        let kernels = bank.parse::<Bank>()?.resolve(&Default::default(), rows)?;
+        let kernels = bank.parse::<KernelBank>()?.resolve(&Default::default(), rows)?;
         let pool = Pool::new(1)?;
-        let building = Building { storage: Storage::Packed, precision, ..Building::new(&pool) };
+        let building = StackOptions { storage: Storage::Packed, precision, ..StackOptions::new(&pool) };
         let stack = Stack::train(rows, &kernels, &building)?;
         let n_classes = codes.iter().max().map_or(0, |most| most + 1);
         let labels = Labels::from_parts((0..n_classes).map(|class| class.to_string()).collect(), codes)?;

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use multikernel::data::{Dataset, Labels, ReadOptions, Samples, read};
 use multikernel::dist::{Rng, normal};
-use multikernel::method::Session;
+use multikernel::plan::Session;
 use multikernel::run::Silent;
 use multikernel::{Matrix, Plan, Pool};
 

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use multikernel::data::{Dataset, ReadOptions, load, repeats};
 use multikernel::evaluate::{Metrics, Spread};
-use multikernel::method::Session;
+use multikernel::plan::Session;
 use multikernel::run::Silent;
 use multikernel::{Plan, Pool};
 use serde_json::{Value, json};

@@ -16,10 +16,10 @@ use std::time::Instant;
 
 use multikernel::data::{Dataset, Labels, Preprocessor, ReadOptions, Recipe, Samples, read};
 use multikernel::dist::Rng;
-use multikernel::kernel::{Bank, Kernel};
-use multikernel::method::Session;
+use multikernel::kernel::{Kernel, KernelBank};
+use multikernel::plan::Session;
 use multikernel::run::Silent;
-use multikernel::stack::{Building, Mixture, Stack, Storage};
+use multikernel::stack::{Mixture, Stack, StackOptions, Storage};
 use multikernel::{Matrix, Online, OnlineOptions, Plan, Pool};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -161,9 +161,10 @@ fn kernels(data: &Dataset) -> Outcome<()> {
     let (pool, samples, n_classes) = (Pool::new(1)?, &data.samples, data.labels.n_classes());
     let preprocessor = Preprocessor::fit(&Recipe::default(), samples.features(), samples.names(), samples.views())?;
     let rows = preprocessor.apply(samples.features())?;
-    let all = BANK.parse::<Bank>()?.resolve(&Default::default(), &rows)?;
+    let all = BANK.parse::<KernelBank>()?.resolve(&Default::default(), &rows)?;
     let part = |kernels: &[Kernel]| -> Outcome<(Stack, Mixture)> {
-        let stack = Stack::train(&rows, kernels, &Building { storage: Storage::Tiled, ..Building::new(&pool) })?;
+        let stack =
+            Stack::train(&rows, kernels, &StackOptions { storage: Storage::Tiled, ..StackOptions::new(&pool) })?;
         let even = Matrix::from_fn(kernels.len(), n_classes, |_, _| 1.0 / all.len() as f64);
         let mixture = stack.mixture(&even, &pool)?;
         Ok((stack, mixture))

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use multikernel::data::{Dataset, ReadOptions, bundled, read, repeats};
 use multikernel::dist::Rng;
-use multikernel::method::Session;
+use multikernel::plan::Session;
 use multikernel::run::Silent;
 use multikernel::solve::cholesky::Cholesky;
 use multikernel::{Matrix, Plan, Pool};

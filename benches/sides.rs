@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use multikernel::data::{Dataset, Labels, Samples};
-use multikernel::method::{Calibration, Plan, Registry, Session};
+use multikernel::plan::{Calibration, Plan, Registry, Session};
 use multikernel::run::{Control, Observer};
 use multikernel::{Matrix, Pool};
 

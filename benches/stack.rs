@@ -16,8 +16,8 @@ use std::time::Instant;
 
 use multikernel::data::{self, Features, ReadOptions, Scaler};
 use multikernel::dist::Rng;
-use multikernel::kernel::{Bank, Kernel};
-use multikernel::stack::{Building, Precision, Stack, Storage, Symmetric};
+use multikernel::kernel::{Kernel, KernelBank};
+use multikernel::stack::{Precision, Stack, StackOptions, Storage, Symmetric};
 use multikernel::{Matrix, Pool};
 use serde_json::{Value, json};
 
@@ -133,7 +133,7 @@ fn random(n_rows: usize, n_cols: usize) -> Features {
 }
 
 fn kernels(bank: &str, rows: &Features) -> Outcome<Vec<Kernel>> {
-    Ok(bank.parse::<Bank>()?.resolve(&Default::default(), rows)?)
+    Ok(bank.parse::<KernelBank>()?.resolve(&Default::default(), rows)?)
 }
 
 fn passes() -> Outcome<()> {
@@ -143,7 +143,7 @@ fn passes() -> Outcome<()> {
         let rows = random(n, columns);
         let kernels = kernels(bank, &rows)?;
         for precision in [Precision::F64, Precision::F32] {
-            let building = Building { storage: Storage::Packed, precision, ..Building::new(&pool) };
+            let building = StackOptions { storage: Storage::Packed, precision, ..StackOptions::new(&pool) };
             let stack = Stack::train(&rows, &kernels, &building)?;
             let size = if precision == Precision::F64 { 8 } else { 4 };
             // What has to be read: one triangle with its diagonal.
@@ -184,7 +184,7 @@ fn radial() -> Outcome<()> {
     println!("\n== 300 Gaussians on one set of 16 columns, {N} x {N}, one thread");
     let pool = Pool::new(1)?;
     let rows = random(N, 16);
-    let building = Building { storage: Storage::Tiled, ..Building::new(&pool) };
+    let building = StackOptions { storage: Storage::Tiled, ..StackOptions::new(&pool) };
     let matrix = Matrix::from_fn(N, N, |i, j| ((i * j) % 7) as f64);
     let stack = |bank: &str| -> Outcome<(Stack, Matrix)> {
         let kernels = kernels(bank, &rows)?;
@@ -309,7 +309,7 @@ fn bank_stacks(
     train: &Features,
     test: &Features,
     kernels: &[Kernel],
-    building: &Building<'_>,
+    building: &StackOptions<'_>,
 ) -> multikernel::Result<[Stack; 2]> {
     let none = vec![None; kernels.len()];
     Ok([Stack::train(train, kernels, building)?, Stack::cross(test, train, kernels, &none, building)?])
@@ -318,15 +318,16 @@ fn bank_stacks(
 /// With one thread and with two, in turns: what the machine gives varies from second to second.
 fn bank_times(train: &Features, test: &Features, kernels: &[Kernel], precision: Precision) -> Outcome<[BankTimes; 2]> {
     let pools = [Pool::new(1)?, Pool::new(2)?];
-    let packed = pools.each_ref().map(|pool| Building { storage: Storage::Packed, precision, ..Building::new(pool) });
-    let tiled = packed.each_ref().map(|packed| Building { storage: Storage::Tiled, ..packed.clone() });
+    let packed =
+        pools.each_ref().map(|pool| StackOptions { storage: Storage::Packed, precision, ..StackOptions::new(pool) });
+    let tiled = packed.each_ref().map(|packed| StackOptions { storage: Storage::Tiled, ..packed.clone() });
     // Errors would be timed as very fast stacks.
-    let build = |building: &Building<'_>| bank_stacks(train, test, kernels, building).expect("both stacks");
+    let build = |building: &StackOptions<'_>| bank_stacks(train, test, kernels, building).expect("both stacks");
     let weights = Matrix::from_fn(kernels.len(), 1, |_, _| 1.0 / kernels.len() as f64);
     // A pool hands memory on from stack to stack, so a new one has none to hand on. Starting its threads is no part of
     // it, giving the memory back to the system is.
     let fresh = |t: usize| {
-        let once = |pool: Pool| seconds(|| drop(build(&Building { pool: &pool, ..packed[t].clone() })));
+        let once = |pool: Pool| seconds(|| drop(build(&StackOptions { pool: &pool, ..packed[t].clone() })));
         // The first finds pages that the system gave away meanwhile, while other jobs had their turns.
         once(Pool::new(t + 1).expect("threads"));
         once(Pool::new(t + 1).expect("threads"))
@@ -359,7 +360,7 @@ fn bank_times(train: &Features, test: &Features, kernels: &[Kernel], precision: 
 fn bank_sample(train: &Features, test: &Features, kernels: &[Kernel], precision: Precision) -> Outcome<Value> {
     const EVERY: usize = 100;
     let pool = Pool::new(1)?;
-    let building = Building { storage: Storage::Packed, precision, ..Building::new(&pool) };
+    let building = StackOptions { storage: Storage::Packed, precision, ..StackOptions::new(&pool) };
     let stacks = bank_stacks(train, test, kernels, &building)?;
     let sample = |stack: &Stack| -> Outcome<Vec<Vec<f64>>> {
         let pick = |n: usize| (0..n).step_by(EVERY).collect::<Vec<_>>();
@@ -383,7 +384,7 @@ fn sparse(dir: &Path) -> Outcome<()> {
         let noise = Features::from(noise);
         for bank in ["gaussian(median)", "polynomial(2)"] {
             let kernels = kernels(bank, &rows)?;
-            let building = Building { storage: Storage::Packed, ..Building::new(&pool) };
+            let building = StackOptions { storage: Storage::Packed, ..StackOptions::new(&pool) };
             let sparse = best(|| Stack::train(&rows, &kernels, &building).is_ok());
             let dense = best(|| Stack::train(&noise, &kernels, &building).is_ok());
             let error = worst(&rows, &kernels[0], &building)?;
@@ -398,7 +399,7 @@ fn sparse(dir: &Path) -> Outcome<()> {
 }
 
 /// The largest difference between the stack and the kernel's formula on dense rows, over some rows and all columns.
-fn worst(rows: &Features, kernel: &Kernel, building: &Building<'_>) -> Outcome<f64> {
+fn worst(rows: &Features, kernel: &Kernel, building: &StackOptions<'_>) -> Outcome<f64> {
     let dense = rows.to_dense()?;
     let (some, all): (Vec<usize>, Vec<usize>) =
         ((0..rows.n_rows()).step_by(40).collect(), (0..rows.n_rows()).collect());

@@ -15,10 +15,11 @@ use std::time::Instant;
 
 use multikernel::data::{Dataset, Labels, Samples};
 use multikernel::dist::{Rng, normal};
-use multikernel::kernel::Bank;
-use multikernel::method::{Session, SviMkl};
+use multikernel::kernel::KernelBank;
+use multikernel::method::SviMkl;
+use multikernel::plan::Session;
 use multikernel::run::{Control, Input, Method, Params, Silent, Status, Task};
-use multikernel::stack::{Building, Precision, Stack, Storage};
+use multikernel::stack::{Precision, Stack, StackOptions, Storage};
 use multikernel::{Matrix, Plan, Pool};
 use serde_json::{Value, json};
 
@@ -84,8 +85,8 @@ fn write_rows(path: &std::path::Path, points: &Matrix, codes: &[usize]) -> Outco
 fn fit(points: &Matrix, codes: &[usize], precision: Precision) -> Outcome<Value> {
     let pool = Pool::new(1)?;
     let rows = points.clone().into();
-    let kernels = BANK.parse::<Bank>()?.resolve(&Default::default(), &rows)?;
-    let building = Building { storage: Storage::Packed, precision, ..Building::new(&pool) };
+    let kernels = BANK.parse::<KernelBank>()?.resolve(&Default::default(), &rows)?;
+    let building = StackOptions { storage: Storage::Packed, precision, ..StackOptions::new(&pool) };
     let stack = Stack::train(&rows, &kernels, &building)?;
     let labels = Labels::from_parts(vec!["0".into(), "1".into()], codes.to_vec())?;
     let task = Task { input: Input::Stack(&stack), labels: &labels, groups: None, views: &[], seed: 0, pool: &pool };

@@ -22,7 +22,7 @@ use std::time::Instant;
 
 use multikernel::Matrix;
 use multikernel::dist::Rng;
-use multikernel::solve::smo::{Options, Problem, Solution, solve};
+use multikernel::solve::smo::{Options, Problem, SmoSolution, solve};
 use serde_json::json;
 
 /// What the problem file holds.
@@ -39,7 +39,7 @@ struct Pair {
     second: usize,
     rows: Vec<usize>,
     positive: Vec<bool>,
-    solution: Solution,
+    solution: SmoSolution,
 }
 
 /// The command line.

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use multikernel::data::{Dataset, Presence, ReadOptions, Samples, ViewSource, read_views};
 use multikernel::dist::Rng;
 use multikernel::evaluate::{LEVEL, Metrics, Spread, compare};
-use multikernel::method::{Missing, Session};
+use multikernel::plan::{Missing, Session};
 use multikernel::run::Silent;
 use multikernel::{Plan, Pool, data::repeats};
 

@@ -1,7 +1,8 @@
 //! A method of your own with the whole command line: the nearest class mean in the space of the average kernel.
 //! `cargo run --release --example centroid -- evaluate ionosphere --method centroid,average` compares it;
 //! `cargo test --release --example centroid` runs the conformance suite on it.
-use multikernel::method::{Machine, Registry};
+use multikernel::method::SvmModel;
+use multikernel::plan::Registry;
 use multikernel::run::{About, Control, Method, Needs, Params, Progress, Task};
 use multikernel::{Matrix, Result, record};
 
@@ -19,7 +20,7 @@ fn weights(task: &Task<'_>) -> Result<Matrix> {
 
 impl Method for Centroid {
     type State = Means;
-    type Model = Machine;
+    type Model = SvmModel;
 
     fn about(&self) -> About {
         let summary = "nearest class mean in the space of the average kernel";
@@ -44,8 +45,8 @@ impl Method for Centroid {
         Ok(Progress::of(state.done, state.bias.len()))
     }
 
-    fn finish(&self, task: &Task<'_>, _: &Params, state: Means) -> Result<Machine> {
-        Ok(Machine::one_vs_rest(weights(task)?.into_data(), &state.coef, state.bias))
+    fn finish(&self, task: &Task<'_>, _: &Params, state: Means) -> Result<SvmModel> {
+        Ok(SvmModel::one_vs_rest(weights(task)?.into_data(), &state.coef, state.bias))
     }
 }
 

@@ -2,7 +2,8 @@
 //! `crates/multikernel-cli/tests/kill.rs` does that to it, twenty times at random moments.
 use std::time::Duration;
 
-use multikernel::method::{Machine, Registry};
+use multikernel::method::SvmModel;
+use multikernel::plan::Registry;
 use multikernel::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress, Task};
 use multikernel::{Matrix, Result, record};
 
@@ -20,7 +21,7 @@ const PARAMS: &[Param] = &[
 
 impl Method for Slow {
     type State = Visits;
-    type Model = Machine;
+    type Model = SvmModel;
 
     fn about(&self) -> About {
         let summary = "kernel perceptron that takes its time, to test stopping and resuming";
@@ -51,10 +52,10 @@ impl Method for Slow {
         Ok(Progress::of(state.done, params.whole("steps")))
     }
 
-    fn finish(&self, task: &Task<'_>, _: &Params, state: Visits) -> Result<Machine> {
+    fn finish(&self, task: &Task<'_>, _: &Params, state: Visits) -> Result<SvmModel> {
         let n_kernels = task.stack()?.n_kernels();
         let weights = (0..n_kernels).map(|m| f64::from(u8::from(m == 0))).collect();
-        Ok(Machine::one_vs_rest(weights, &state.coef, vec![0.0; task.labels.n_classes()]))
+        Ok(SvmModel::one_vs_rest(weights, &state.coef, vec![0.0; task.labels.n_classes()]))
     }
 }
 

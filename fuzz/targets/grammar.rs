@@ -3,17 +3,17 @@
 
 use libfuzzer_sys::fuzz_target;
 use multikernel::data::View;
-use multikernel::kernel::{Bank, Kernel, Layout};
+use multikernel::kernel::{KernelBank, Kernel, Layout};
 use multikernel::{Error, Matrix};
 
 fuzz_target!(|text: &str| {
-    let bank: Bank = match text.parse() {
+    let bank: KernelBank = match text.parse() {
         Ok(bank) => bank,
         Err(Error::Bank { at, .. }) => return assert!(at <= text.chars().count()),
         Err(error) => panic!("another kind of error: {error}"),
     };
     let canonical = bank.to_string();
-    assert_eq!(canonical.parse::<Bank>().expect("what it prints"), bank);
+    assert_eq!(canonical.parse::<KernelBank>().expect("what it prints"), bank);
     let sets = canonical.contains(" each set(");
     let n_kernels: usize = bank.terms().iter().map(|term| term.n_values()).sum();
     if sets || n_kernels > 1000 {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use multikernel::method::Registry;
+use multikernel::plan::Registry;
 
 use crate::help::shorten;
 

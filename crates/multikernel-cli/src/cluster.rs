@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use multikernel::data::Samples;
 use multikernel::evaluate::ClusterIndices;
-use multikernel::method::{Registry, Session};
+use multikernel::plan::{Registry, Session};
 use multikernel::report::Clustering;
 use multikernel::run::Observer;
 use multikernel::{Pool, file};

@@ -7,7 +7,7 @@ use multikernel::data::{
     Dataset, Decimal, Expect, Format, Gram, Labels, LogChoice, MissingLabels, ReadOptions, Recipe, Samples, Table,
     ViewSource, group_columns, labelled, load, read_matrix, read_views, read_with_labels,
 };
-use multikernel::method::{Model, Plan, Registry};
+use multikernel::plan::{Model, Plan, Registry};
 use multikernel::run::{Control, Observer};
 use multikernel::{Matrix, file};
 

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use multikernel::draws::DrawsFormat;
 use multikernel::file;
-use multikernel::method::{Model, Registry};
+use multikernel::plan::{Model, Registry};
 
 use crate::args::Draws;
 use crate::data;

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use multikernel::data::Dataset;
 use multikernel::evaluate::{Evaluation, Protocol, ablations, evaluate};
-use multikernel::method::{Plan, Registry, Session};
+use multikernel::plan::{Plan, Registry, Session};
 use multikernel::report::{Figures, evaluation_json, evaluation_text_with};
 use multikernel::run::{Control, Observer};
 use multikernel::{Pool, file};

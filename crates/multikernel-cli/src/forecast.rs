@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use multikernel::data::Dataset;
-use multikernel::method::Forecast;
+use multikernel::plan::Forecast;
 use multikernel::run::{Control, Observer};
 use multikernel::{Plan, Pool};
 

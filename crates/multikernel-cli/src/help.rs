@@ -50,7 +50,7 @@ pub(crate) fn shorten(command: Command) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use multikernel::method::Registry;
+    use multikernel::plan::Registry;
 
     use crate::args::command;
 

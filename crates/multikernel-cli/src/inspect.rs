@@ -1,7 +1,7 @@
 //! `inspect`.
 
 use anyhow::Result;
-use multikernel::method::{Model, Registry};
+use multikernel::plan::{Model, Registry};
 use multikernel::report::{model_json, model_text};
 
 use crate::args::Inspect;

@@ -26,7 +26,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::FromArgMatches;
-use multikernel::method::Registry;
+use multikernel::plan::Registry;
 
 use args::{Cli, Command, Datasets, DatasetsCommand};
 

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use multikernel::data::bundled_sets;
-use multikernel::method::Registry;
-use multikernel::report::{Table, datasets_json, methods_json};
+use multikernel::plan::Registry;
+use multikernel::report::{TextTable, datasets_json, methods_json};
 use multikernel::run::{About, AnyMethod};
 
 use crate::args::{ListDatasets, Methods};
@@ -13,7 +13,7 @@ pub(crate) fn datasets(args: &ListDatasets) -> Result<()> {
     if args.json {
         return print(&(datasets_json() + "\n"));
     }
-    let mut table = Table::new(&["name", "rows", "features", "classes", "views", "licence", "source"]);
+    let mut table = TextTable::new(&["name", "rows", "features", "classes", "views", "licence", "source"]);
     for set in bundled_sets() {
         let views: Vec<String> = set.views.iter().map(|(name, columns)| format!("{name} ({columns})")).collect();
         table.row(vec![

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    multikernel_cli::main(multikernel::method::Registry::standard())
+    multikernel_cli::main(multikernel::plan::Registry::standard())
 }

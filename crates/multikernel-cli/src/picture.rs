@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use multikernel::data::{Dataset, load};
-use multikernel::method::{Model, Registry};
+use multikernel::plan::{Model, Registry};
 use multikernel::report::Boundary;
 use multikernel::run::Observer;
 use multikernel::{Pool, file};

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use multikernel::data::{Dataset, Labels, Samples};
-use multikernel::method::{Model, Registry};
+use multikernel::plan::{Model, Registry};
 use multikernel::run::{Observer, Placed};
 use multikernel::{Matrix, Pool, file};
 

@@ -2,8 +2,8 @@
 
 use anyhow::{Result, bail};
 use multikernel::Pool;
-use multikernel::method::Session;
-use multikernel::report::Table;
+use multikernel::plan::Session;
+use multikernel::report::TextTable;
 use multikernel::reproduce::{reproduce, tables, tables_json};
 
 use crate::args::Reproduce;
@@ -15,7 +15,7 @@ pub(crate) fn run(args: &Reproduce) -> Result<()> {
         if args.json {
             return print(&(tables_json() + "\n"));
         }
-        let mut list = Table::new(&["table", "what it shows", "data sets"]);
+        let mut list = TextTable::new(&["table", "what it shows", "data sets"]);
         for table in tables() {
             list.row(vec![table.name, table.summary, &table.sets.join(", ")]);
         }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use multikernel::method::{Registry, Session};
+use multikernel::plan::{Registry, Session};
 use multikernel::report::{count, label_words};
 use multikernel::run::{Checkpoint, Observer};
 use multikernel::{Pool, file};

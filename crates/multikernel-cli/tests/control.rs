@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use common::example;
-use multikernel::method::Registry;
+use multikernel::plan::Registry;
 use multikernel::{Model, Result};
 
 const MULTIKERNEL: &str = env!("CARGO_BIN_EXE_multikernel");

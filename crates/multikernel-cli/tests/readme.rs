@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use multikernel::kernel::Bank;
+use multikernel::kernel::KernelBank;
 
 /// A fenced block: what it says it is, its first line in the README and its text.
 struct Block {
@@ -66,7 +66,7 @@ fn run(command: &mut Command, block: &Block) -> String {
 fn check_banks(block: &Block) {
     for line in block.text.lines() {
         let bank = line.split("  ").next().unwrap();
-        bank.parse::<Bank>().unwrap_or_else(|error| panic!("README.md:{}: {error}", block.line));
+        bank.parse::<KernelBank>().unwrap_or_else(|error| panic!("README.md:{}: {error}", block.line));
     }
 }
 

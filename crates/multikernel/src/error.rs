@@ -49,7 +49,7 @@ impl fmt::Display for Place {
 /// What went wrong, by the kind of input that caused it.
 ///
 /// ```
-/// let error = "gausian(1)".parse::<multikernel::kernel::Bank>().unwrap_err();
+/// let error = "gausian(1)".parse::<multikernel::kernel::KernelBank>().unwrap_err();
 /// assert!(matches!(error, multikernel::Error::Bank { at: 0, .. }));
 /// ```
 #[derive(Debug, thiserror::Error)]

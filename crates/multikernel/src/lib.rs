@@ -21,7 +21,7 @@
 //! `average` (SVM on the uniform combination of all kernels) is the default and hard to beat with a sensible bank; `evidence`
 //! learns weights without anything to tune and holds where many kernels are useless; `simplemkl` finds few kernels;
 //! `mkboost-d1` boosts one SVM per kernel; `svm` takes one kernel; `majority` shows what a result is worth.
-//! [`method::Registry`] lists them all, and one of your own joins by [`method::Registry::with`].
+//! [`plan::Registry`] lists them all, and one of your own joins by [`plan::Registry::with`].
 //!
 //! # The rooms
 //! - [`data`]: readers, labels, scaling, splits, bundled sets
@@ -30,7 +30,8 @@
 //! - [`solve`]: solvers that know no method; [`dist`]: random variates
 //! - [`run`]: what a method is, and the runner that drives it; [`mod@file`]: models and checkpoints on disk
 //! - [`draws`]: what samplers drew, and whether it may be believed
-//! - [`method`]: the methods, [`Plan`] and [`Model`]
+//! - [`method`]: the methods
+//! - [`plan`]: [`Plan`] and [`Model`], the registry, and what surrounds a fit
 //! - [`evaluate`]: metrics, cross-validation, paired comparison; [`report`]: text and JSON
 //! - [`reproduce`]: the papers' tables run again
 //! - [`testing`]: conformance suites for kernels and methods, yours included
@@ -50,6 +51,7 @@ pub mod kernel;
 mod linalg;
 pub mod method;
 mod mixture;
+pub mod plan;
 mod pool;
 pub mod report;
 pub mod reproduce;
@@ -61,5 +63,5 @@ pub mod testing;
 
 pub use error::{Error, Place, Result};
 pub use linalg::Matrix;
-pub use method::{Model, Online, OnlineOptions, Plan};
+pub use plan::{Model, Online, OnlineOptions, Plan};
 pub use pool::Pool;

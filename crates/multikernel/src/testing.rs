@@ -17,10 +17,10 @@ use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::kernel::{Columns, Kernel};
 use crate::linalg::Matrix;
-use crate::method::{Model, Plan, Registry, Session};
+use crate::plan::{Model, Plan, Registry, Session};
 use crate::pool::Pool;
 use crate::run::{Canceller, Checkpoint, Control, Method, Observer, Progress, Silent};
-use crate::stack::{Building, Stack};
+use crate::stack::{Stack, StackOptions};
 
 fn ensure(holds: bool, message: impl FnOnce() -> String) -> Result<()> {
     if holds { Ok(()) } else { Err(Error::input(message())) }
@@ -30,7 +30,7 @@ fn ensure(holds: bool, message: impl FnOnce() -> String) -> Result<()> {
 /// to the kernel on those columns alone, the text form, and entries that do not depend on their neighbours.
 pub fn check_kernel(kernel: &Kernel) -> Result<()> {
     let pool = Pool::new(2)?;
-    let building = Building::new(&pool);
+    let building = StackOptions::new(&pool);
     let (n, d) = (40, 12);
     let points = Features::from(random_points(n, d));
     let gram_of = |points: &Features, kernel: &Kernel| -> Result<Matrix> {
@@ -72,7 +72,7 @@ fn check_columns(
 }
 
 /// New points equal to training points must get the training values, in whatever order they come.
-fn check_new_points(kernel: &Kernel, points: &Features, gram: &Matrix, building: &Building<'_>) -> Result<()> {
+fn check_new_points(kernel: &Kernel, points: &Features, gram: &Matrix, building: &StackOptions<'_>) -> Result<()> {
     let kernels = std::slice::from_ref(kernel);
     let train = Stack::train(points, kernels, building)?;
     let order: Vec<usize> = (0..points.n_rows()).rev().collect();
@@ -170,7 +170,7 @@ fn every_third(set: &str) -> Result<Dataset> {
     Ok(data.select(&(0..data.samples.n_samples()).step_by(3).collect::<Vec<_>>()))
 }
 
-/// Eight overlapping clouds on a circle: 28 pairs of classes, so that methods that go pair by pair need several steps.
+/// SimdElement overlapping clouds on a circle: 28 pairs of classes, so that methods that go pair by pair need several steps.
 fn many_classes() -> Result<Dataset> {
     let mut rng = Rng::new(12, 0);
     let angle = |i: usize| (i % 8) as f64 * std::f64::consts::TAU / 8.0;

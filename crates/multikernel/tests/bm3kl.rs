@@ -1,7 +1,7 @@
 //! `bm3kl` as users have it; its own tests, which see the inside, check the sampler.
 
 use multikernel::data::{Dataset, bundled};
-use multikernel::method::Session;
+use multikernel::plan::Session;
 use multikernel::run::{Canceller, Checkpoint, Control, Observer, Progress, Silent};
 use multikernel::stack::Precision;
 use multikernel::{Model, Plan, Pool};

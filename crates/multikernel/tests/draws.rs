@@ -3,7 +3,7 @@
 use multikernel::data::bundled;
 use multikernel::dist::gamma;
 use multikernel::draws::{Draws, Variable};
-use multikernel::method::{Model, Plan, Registry};
+use multikernel::plan::{Model, Plan, Registry};
 use multikernel::report::{model_json, model_text};
 use multikernel::run::{About, Control, Input, Method, Needs, Params, Predict, Progress, Task};
 use multikernel::{Matrix, Pool, Result, record};

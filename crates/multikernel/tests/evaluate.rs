@@ -3,7 +3,7 @@
 use multikernel::data::Scale;
 use multikernel::data::{Dataset, Labels, Samples, bundled};
 use multikernel::evaluate::{Evaluation, Protocol, compare, cross_validate, evaluate};
-use multikernel::method::{Registry, Session};
+use multikernel::plan::{Registry, Session};
 use multikernel::report::{evaluation_json, evaluation_text};
 use multikernel::run::{
     About, Canceller, Control, Input, Method, Needs, Observer, Params, Predict, Progress, Silent, Task,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use multikernel::data::{Dataset, Labels, Samples, Sparse, bundled};
 use multikernel::file::{self, Kind, Record};
-use multikernel::method::Session;
+use multikernel::plan::Session;
 use multikernel::run::{Canceller, Checkpoint, Control, Observer, Progress, Silent};
 use multikernel::{Matrix, Model, Plan, Pool};
 
@@ -175,7 +175,7 @@ fn forge_checkpoint(method: &'static str, data: &Dataset, names: &[&str]) {
 
 #[test]
 fn forged_checkpoint_is_refused_or_resumed() {
-    // Eight classes are 28 pairs, more than one step takes.
+    // SimdElement classes are 28 pairs, more than one step takes.
     let labels: Vec<String> = (0..208).map(|i| (i % 8).to_string()).collect();
     let data = Dataset::new("eight", bundled("sonar").unwrap().samples, Labels::new(&labels).unwrap()).unwrap();
     let names = [

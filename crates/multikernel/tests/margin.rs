@@ -2,7 +2,7 @@
 
 use multikernel::data::{Dataset, Gram, Labels, Samples, bundled};
 use multikernel::dist::Rng;
-use multikernel::method::Session;
+use multikernel::plan::Session;
 use multikernel::run::Silent;
 use multikernel::solve::smo;
 use multikernel::{Matrix, Model, Plan, Pool};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use multikernel::data::{Dataset, ReadOptions, bundled, read, repeats};
 use multikernel::file::{self, Kind};
-use multikernel::method::Session;
+use multikernel::plan::Session;
 use multikernel::run::{Canceller, Checkpoint, Control, Observer, Progress, Silent};
 use multikernel::stack::Precision;
 use multikernel::{Model, Plan, Pool};

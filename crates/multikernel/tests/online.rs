@@ -2,7 +2,7 @@
 
 use multikernel::data::{Dataset, Samples, bundled};
 use multikernel::dist::Rng;
-use multikernel::method::Registry;
+use multikernel::plan::Registry;
 use multikernel::{Matrix, Model, Online, OnlineOptions, Plan, Pool};
 
 const FORTY: &str = "gaussian(gamma=2^-6..2^3; 40)";

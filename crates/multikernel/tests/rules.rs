@@ -3,9 +3,10 @@
 use multikernel::data::{Gram, Labels, bundled};
 use multikernel::dist::Rng;
 use multikernel::kernel::Kernel;
-use multikernel::method::{Alignf, EasyMkl, Evidence, Fheuristic, Machine, Registry};
+use multikernel::method::{Alignf, EasyMkl, Evidence, Fheuristic, SvmModel};
+use multikernel::plan::Registry;
 use multikernel::run::{Control, Input, Method, Params, Predict, Status, Task};
-use multikernel::stack::{Building, Points, Stack};
+use multikernel::stack::{Points, Stack, StackOptions};
 use multikernel::{Matrix, Pool};
 
 /// Points with labels, and kernels on them.
@@ -30,7 +31,7 @@ impl Case {
         grams.push(("bent", Matrix::from_fn(n, n, bent)));
         let grams: Vec<Gram> = grams.into_iter().map(|(name, values)| Gram::square(name, values).unwrap()).collect();
         let points = Points::from(points).with_grams(&grams, &all).unwrap();
-        let stack = Stack::train(&points, &kernels, &Building::new(&pool)).unwrap();
+        let stack = Stack::train(&points, &kernels, &StackOptions::new(&pool)).unwrap();
         let texts: Vec<String> = labels.iter().map(|label| format!("class {label}")).collect();
         Case { labels: Labels::new(&texts).unwrap(), stack, pool }
     }
@@ -71,7 +72,7 @@ impl Case {
     }
 
     /// The model and the values of `figure` that the steps showed.
-    fn run<M: Method<Model = Machine>>(&self, method: M, set: &[(&str, &str)], figure: &str) -> (Machine, Vec<f64>) {
+    fn run<M: Method<Model = SvmModel>>(&self, method: M, set: &[(&str, &str)], figure: &str) -> (SvmModel, Vec<f64>) {
         let mut params = Params::new(Method::about(&method).params).unwrap();
         set.iter().for_each(|(name, value)| params.set(name, value).unwrap());
         let input = Input::Stack(&self.stack);
@@ -89,7 +90,7 @@ impl Case {
         (method.finish(&task, &params, state).unwrap(), shown)
     }
 
-    fn weights<M: Method<Model = Machine>>(&self, method: M, set: &[(&str, &str)]) -> Vec<f64> {
+    fn weights<M: Method<Model = SvmModel>>(&self, method: M, set: &[(&str, &str)]) -> Vec<f64> {
         self.run(method, set, "").0.weights().unwrap().to_vec()
     }
 

@@ -3,10 +3,10 @@
 use multikernel::data::Scale;
 use multikernel::data::{self, Dataset, Features, ReadOptions, Samples, Scaler, Sparse, Table};
 use multikernel::dist::Rng;
-use multikernel::kernel::{Bank, Kernel, Layout};
-use multikernel::method::Session;
+use multikernel::kernel::{Kernel, KernelBank, Layout};
+use multikernel::plan::Session;
 use multikernel::run::{Rows, Silent};
-use multikernel::stack::{Building, Stack};
+use multikernel::stack::{Stack, StackOptions};
 use multikernel::{Error, Matrix, Model, Plan, Pool};
 
 /// Rows of which about one value in ten is not 0, and two classes that differ in the first columns.
@@ -168,7 +168,7 @@ fn stack_and_bank_of_sparse_points_are_those_of_the_table() {
     let all: Vec<usize> = (0..40).collect();
     for scaler in [Scaler::identity(120), scaler] {
         let [sparse, dense] = [&sparse, &dense].map(|data| scaler.apply(data.samples.features()).unwrap());
-        let building = Building::new(&pool);
+        let building = StackOptions::new(&pool);
         let [found, expected] = [&sparse, &dense].map(|points| Stack::train(points, &kernels, &building).unwrap());
         for (m, text) in texts.iter().enumerate() {
             let block = |stack: &Stack| stack.block(m, &all, &all).unwrap();
@@ -178,7 +178,7 @@ fn stack_and_bank_of_sparse_points_are_those_of_the_table() {
                 assert_close(&block(&cross), &block(&expected), text);
             }
         }
-        let bank: Bank = "gaussian(median*2^-1..2^1), gaussian(median) each on [0:40]".parse().unwrap();
+        let bank: KernelBank = "gaussian(median*2^-1..2^1), gaussian(median) each on [0:40]".parse().unwrap();
         let widths = |rows: &Features| -> Vec<f64> {
             let kernels = bank.resolve(&Layout::default(), rows).unwrap();
             kernels.iter().filter_map(|kernel| kernel.family().parameter()).collect()
@@ -207,8 +207,9 @@ fn assert_kernels(points: &Features, what: &str) {
     let (rows, pool) = (points.to_dense().unwrap(), Pool::new(2).unwrap());
     let texts = ["linear raw", "linear", "polynomial(1)", "gaussian(gamma=0.01)", "laplacian(0.01)"];
     let kernels = texts.map(|text| text.parse::<Kernel>().unwrap());
-    let stack = Stack::train(points, &kernels, &Building::new(&pool)).unwrap();
-    let one = Stack::cross(&points.select_rows(&[4]), points, &kernels, &[const { None }; 5], &Building::new(&pool));
+    let stack = Stack::train(points, &kernels, &StackOptions::new(&pool)).unwrap();
+    let one =
+        Stack::cross(&points.select_rows(&[4]), points, &kernels, &[const { None }; 5], &StackOptions::new(&pool));
     let (all, one) = ((0..rows.n_rows()).collect::<Vec<_>>(), one.unwrap());
     let length = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
     for (m, kernel) in kernels.iter().enumerate() {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use multikernel::data::{Features, Gram, Presence, View};
 use multikernel::dist::Rng;
-use multikernel::kernel::{Bank, Kernel};
-use multikernel::stack::{Building, Points, Precision, Stack, Storage, Symmetric};
+use multikernel::kernel::{Kernel, KernelBank};
+use multikernel::stack::{Points, Precision, Stack, StackOptions, Storage, Symmetric};
 use multikernel::{Error, Matrix, Pool};
 
 const BANK: [&str; 7] = [
@@ -24,7 +24,7 @@ const BANK: [&str; 7] = [
 fn everything() -> Vec<Kernel> {
     let texts = "gaussian(2^-4..2^4) on [0:3], gaussian(gamma=2^-2..2^3) on [1, 2], gaussian(gamma=2^-5..2^4; 40), \
                  laplacian(0.01) on [3], laplacian(0.1) on [3]";
-    let bank: Bank = texts.parse().unwrap();
+    let bank: KernelBank = texts.parse().unwrap();
     let mut kernels = bank.resolve(&Default::default(), &Matrix::zeros(2, 5).into()).unwrap();
     kernels.extend((1..=35).map(|k| format!("laplacian({})", 0.03 * f64::from(k)).parse::<Kernel>().unwrap()));
     kernels.extend(self::kernels());
@@ -41,14 +41,14 @@ fn kernels() -> Vec<Kernel> {
 }
 
 fn train(points: &Matrix, pool: &Pool) -> Stack {
-    Stack::train(points, &kernels(), &Building::new(pool)).unwrap()
+    Stack::train(points, &kernels(), &StackOptions::new(pool)).unwrap()
 }
 
 /// Columns share what is read: each has the bits it has alone, whatever the others ask for.
 #[test]
 fn several_columns_have_the_bits_of_one_at_a_time() {
     let pool = Pool::new(2).unwrap();
-    let each: Bank = "gaussian(2^-4..2^4) each, polynomial(1..3) each".parse().unwrap();
+    let each: KernelBank = "gaussian(2^-4..2^4) each, polynomial(1..3) each".parse().unwrap();
     let each = each.resolve(&Default::default(), &Matrix::zeros(2, 5).into()).unwrap();
     for (all, n, precision, storage) in [
         (everything(), 30, Precision::F64, Storage::Packed),
@@ -56,7 +56,7 @@ fn several_columns_have_the_bits_of_one_at_a_time() {
         (each.clone(), 90, Precision::F32, Storage::Packed),
         (each, 30, Precision::F64, Storage::Tiled),
     ] {
-        let building = Building { precision, storage, ..Building::new(&pool) };
+        let building = StackOptions { precision, storage, ..StackOptions::new(&pool) };
         let stack = Stack::train(&random(n, 5, 2), &all, &building).unwrap();
         let full = random(all.len(), 6, 3);
         // The last column lacks kernels that the others have; without it all ask for the same.
@@ -125,7 +125,7 @@ fn assert_close(found: &Matrix, expected: &Matrix, what: &str) {
 fn block_of_every_kernel_equals_its_formula() {
     let (points, new, pool) = (random(150, 5, 0), random(9, 5, 1), Pool::new(2).unwrap());
     let stack = train(&points, &pool);
-    let cross = Stack::cross(&new, &points, &kernels(), stack.centring(), &Building::new(&pool)).unwrap();
+    let cross = Stack::cross(&new, &points, &kernels(), stack.centring(), &StackOptions::new(&pool)).unwrap();
     let (all, some) = ((0..150).collect::<Vec<_>>(), (0..9).collect::<Vec<_>>());
     for (m, text) in BANK.iter().enumerate() {
         assert_close(&stack.block(m, &all, &all).unwrap(), &literal_stack(&points, &points)[m], text);
@@ -232,7 +232,7 @@ fn zero_row_under_a_unit_diagonal_gives_a_zero_row_and_a_note() {
     let mut points = random(6, 3, 14);
     points.row_mut(2).fill(0.0);
     let pool = Pool::new(1).unwrap();
-    let stack = Stack::train(&points, &["linear".parse().unwrap()], &Building::new(&pool)).unwrap();
+    let stack = Stack::train(&points, &["linear".parse().unwrap()], &StackOptions::new(&pool)).unwrap();
     let all: Vec<usize> = (0..6).collect();
     assert!(stack.block(0, &[2], &all).unwrap().data().iter().all(|&value| value == 0.0));
     assert_eq!(stack.notes(), ["1 of 6 rows are zero on the columns of linear: their kernel rows are zero"]);
@@ -275,7 +275,8 @@ fn unfold_is_every_kernel_in_the_order_picked_one_below_the_other() {
     let picked: Vec<usize> = (0..everything().len()).rev().step_by(3).chain([1, 0, 1]).collect();
     let (rows, cols) = (vec![69, 4, 4, 17, 33, 8], vec![2, 68, 5, 11, 4]);
     for storage in [Storage::Packed, Storage::Tiled] {
-        let stack = Stack::train(&points, &everything(), &Building { storage, ..Building::new(&pool) }).unwrap();
+        let stack =
+            Stack::train(&points, &everything(), &StackOptions { storage, ..StackOptions::new(&pool) }).unwrap();
         let stack = stack.pick(&picked).unwrap();
         for view in [stack.clone(), stack.view(&rows).unwrap(), stack.between(&rows, &cols).unwrap()] {
             let (n, c) = (view.n_rows(), view.n_cols());
@@ -297,7 +298,7 @@ fn every_operation_has_the_same_bits_stored_or_computed_on_any_number_of_threads
     for precision in [Precision::F64, Precision::F32] {
         let run = |n_threads: usize, storage: Storage| {
             let pool = Pool::new(n_threads).unwrap();
-            let building = Building { storage, precision, ..Building::new(&pool) };
+            let building = StackOptions { storage, precision, ..StackOptions::new(&pool) };
             let stack = Stack::train(&points, &everything(), &building).unwrap();
             assert_eq!(stack.bytes() > 0, storage == Storage::Packed);
             results(&views_of(&stack), &pool)
@@ -316,7 +317,7 @@ fn compact_views_have_the_bits_of_views_and_no_more_values() {
         [(Precision::F64, Storage::Packed), (Precision::F32, Storage::Packed), (Precision::F64, Storage::Tiled)]
     {
         let pool = Pool::new(2).unwrap();
-        let building = Building { storage, precision, ..Building::new(&pool) };
+        let building = StackOptions { storage, precision, ..StackOptions::new(&pool) };
         let stack = Stack::train(&points, &everything(), &building).unwrap();
         let views = views_of(&stack);
         let compact: Vec<Stack> = views.iter().map(|view| view.compact(&pool).unwrap()).collect();
@@ -331,7 +332,7 @@ fn compact_views_have_the_bits_of_views_and_no_more_values() {
         assert_eq!(compact[1].centring(), stack.centring());
         // As much as the stack and one result take: a view stays one.
         let memory = Some(stack.bytes() + 8 * 277 * 277);
-        let limited = Stack::train(&points, &everything(), &Building { memory, ..building }).unwrap();
+        let limited = Stack::train(&points, &everything(), &StackOptions { memory, ..building }).unwrap();
         let view = limited.view(&(0..270).collect::<Vec<_>>()).unwrap();
         assert_eq!(view.compact(&pool).unwrap().bytes(), limited.bytes());
     }
@@ -343,7 +344,7 @@ fn views_have_the_values_of_the_whole() {
     let kernels = everything();
     let (rows, cols) = (vec![69, 4, 4, 17, 33, 8], vec![2, 68, 5, 11, 4]);
     for storage in [Storage::Packed, Storage::Tiled] {
-        let stack = Stack::train(&points, &kernels, &Building { storage, ..Building::new(&pool) }).unwrap();
+        let stack = Stack::train(&points, &kernels, &StackOptions { storage, ..StackOptions::new(&pool) }).unwrap();
         let weights = random(kernels.len(), 1, 22);
         let whole = stack.combine(&weights, &pool).unwrap().remove(0);
         let between = stack.between(&rows, &cols).unwrap().combine(&weights, &pool).unwrap().remove(0);
@@ -363,7 +364,7 @@ fn views_have_the_values_of_the_whole() {
 fn rows_of_a_cross_stack_are_those_of_the_square_one() {
     let (points, pool) = (Features::from(random(60, 5, 23)), Pool::new(2).unwrap());
     let kernels: Vec<Kernel> = everything().into_iter().filter(|kernel| !kernel.is_centred()).collect();
-    let building = Building { storage: Storage::Tiled, ..Building::new(&pool) };
+    let building = StackOptions { storage: Storage::Tiled, ..StackOptions::new(&pool) };
     let weights = random(kernels.len(), 2, 24);
     let square = Stack::train(&points, &kernels, &building).unwrap().combine(&weights, &pool).unwrap();
     let none = vec![None; kernels.len()];
@@ -381,8 +382,8 @@ fn gaussians_by_squaring_are_exact_to_their_last_digits() {
     let all: Vec<usize> = (0..40).collect();
     for bank in ["gaussian(2^-6..2^7)", "gaussian(gamma=2^-12..2^12)", "gaussian(median*2^-3..2^3)"] {
         let features = Features::from(points.clone());
-        let kernels = bank.parse::<Bank>().unwrap().resolve(&Default::default(), &features).unwrap();
-        let stack = Stack::train(&features, &kernels, &Building::new(&pool)).unwrap();
+        let kernels = bank.parse::<KernelBank>().unwrap().resolve(&Default::default(), &features).unwrap();
+        let stack = Stack::train(&features, &kernels, &StackOptions::new(&pool)).unwrap();
         for (m, kernel) in kernels.iter().enumerate() {
             let found = stack.block(m, &all, &all).unwrap();
             let rate = kernel.family().rate().unwrap();
@@ -403,10 +404,10 @@ fn gaussians_by_squaring_are_exact_to_their_last_digits() {
 #[test]
 fn many_radial_kernels_are_their_sum_to_1e_11() {
     let (points, pool) = (random(90, 5, 26), Pool::new(2).unwrap());
-    let bank: Bank = "gaussian(gamma=2^-15..2^15; 300)".parse().unwrap();
+    let bank: KernelBank = "gaussian(gamma=2^-15..2^15; 300)".parse().unwrap();
     let features = Features::from(points.clone());
     let kernels = bank.resolve(&Default::default(), &features).unwrap();
-    let stack = Stack::train(&features, &kernels, &Building::new(&pool)).unwrap();
+    let stack = Stack::train(&features, &kernels, &StackOptions::new(&pool)).unwrap();
     // One value per entry, not 300.
     assert!(stack.bytes() < 90 * 96 / 2 * 8 + 1000, "{}", stack.bytes());
     let d2 = |i: usize, j: usize| points.row(i).iter().zip(points.row(j)).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
@@ -435,8 +436,9 @@ fn many_radial_kernels_are_their_sum_to_1e_11() {
 fn single_precision_is_right_to_its_last_digits() {
     let (points, pool) = (random(50, 5, 27), Pool::new(1).unwrap());
     let all: Vec<usize> = (0..50).collect();
-    let stack =
-        |precision| Stack::train(&points, &everything(), &Building { precision, ..Building::new(&pool) }).unwrap();
+    let stack = |precision| {
+        Stack::train(&points, &everything(), &StackOptions { precision, ..StackOptions::new(&pool) }).unwrap()
+    };
     let (wide, narrow) = (stack(Precision::F64), stack(Precision::F32));
     assert_eq!(2 * narrow.bytes(), wide.bytes());
     for (m, kernel) in everything().iter().enumerate() {
@@ -461,7 +463,7 @@ fn many_radial_kernels_of_extreme_rates_are_right_in_single_precision() {
         let gammas =
             (0..40).map(|k| 0.1 + f64::from(k)).chain((0..40).map(|k| 10f64.powi(-2 * exponent) / f64::from(3 + k)));
         let kernels: Vec<Kernel> = gammas.map(|gamma| format!("gaussian(gamma={gamma:e})").parse().unwrap()).collect();
-        let building = Building { precision: Precision::F32, ..Building::new(&pool) };
+        let building = StackOptions { precision: Precision::F32, ..StackOptions::new(&pool) };
         let stack = Stack::train(&points, &kernels, &building).unwrap();
         for (m, kernel) in kernels.iter().enumerate() {
             let weights = Matrix::from_fn(80, 1, |k, _| f64::from(u8::from(k == m)));
@@ -480,7 +482,7 @@ fn many_radial_kernels_of_extreme_rates_are_right_in_single_precision() {
 fn stack_over_its_memory_is_computed_or_refused() {
     let (points, pool) = (Features::from(random(100, 2, 15)), Pool::new(1).unwrap());
     let kernels = kernels_of(2);
-    let limited = |memory, storage| Building { memory: Some(memory), storage, ..Building::new(&pool) };
+    let limited = |memory, storage| StackOptions { memory: Some(memory), storage, ..StackOptions::new(&pool) };
     let error = Stack::train(&points, &kernels, &limited(80_000, Storage::Packed)).unwrap_err();
     // 12 blocks of 8 rows and one of 4: (12 * 13 / 2 * 64 + 4 * 100) entries of two kernels of 8 bytes.
     assert!(matches!(error, Error::Memory { need: 86_272, limit: 80_000, .. }), "{error}");
@@ -492,10 +494,10 @@ fn stack_over_its_memory_is_computed_or_refused() {
     let error = stack.combine(&Matrix::zeros(2, 2), &pool).unwrap_err();
     assert!(matches!(error, Error::Memory { need: 160_000, limit: 100_000, .. }), "{error}");
     let huge = Matrix::zeros(3_000_000, 1);
-    let packed = Building { storage: Storage::Packed, ..Building::new(&pool) };
+    let packed = StackOptions { storage: Storage::Packed, ..StackOptions::new(&pool) };
     assert!(matches!(Stack::train(&huge, &kernels, &packed).unwrap_err(), Error::Memory { .. }));
     // Nothing is known of a limit, but the system has not that much.
-    let stack = Stack::train(&huge, &kernels, &Building::new(&pool)).unwrap();
+    let stack = Stack::train(&huge, &kernels, &StackOptions::new(&pool)).unwrap();
     assert_eq!(stack.bytes(), 0);
     assert!(matches!(stack.combine(&Matrix::zeros(2, 1), &pool).unwrap_err(), Error::Memory { .. }));
 }
@@ -507,7 +509,7 @@ fn stopped_operation_is_an_error_and_no_result() {
     let counter = asked.clone();
     let stop: Arc<dyn Fn() -> bool + Send + Sync> = Arc::new(move || counter.fetch_add(1, Ordering::Relaxed) >= 5);
     for storage in [Storage::Packed, Storage::Tiled] {
-        let building = Building { stop: Some(stop.clone()), storage, ..Building::new(&pool) };
+        let building = StackOptions { stop: Some(stop.clone()), storage, ..StackOptions::new(&pool) };
         let stack = Stack::train(&random(300, 3, 28), &kernels_of(3), &building).unwrap();
         asked.store(0, Ordering::Relaxed);
         let is_stopped = |error: Error| matches!(error, Error::Stopped(_));
@@ -532,7 +534,7 @@ fn rows_without_columns_are_all_equal() {
     let kernels = ["gaussian(1)", "laplacian(1)", "linear", "polynomial(2)", "linear raw"].map(|k| k.parse().unwrap());
     let all: Vec<usize> = (0..9).collect();
     for storage in [Storage::Packed, Storage::Tiled] {
-        let building = Building { storage, ..Building::new(&pool) };
+        let building = StackOptions { storage, ..StackOptions::new(&pool) };
         let stack = Stack::train(&Matrix::zeros(9, 0), &kernels, &building).unwrap();
         for (m, expected) in [1.0, 1.0, 0.0, 1.0, 0.0].into_iter().enumerate() {
             assert!(stack.block(m, &all, &all).unwrap().data().iter().all(|&value| value == expected), "{m}");
@@ -545,7 +547,7 @@ fn stacks_of_any_size_from_nothing_on_have_all_operations() {
     let pool = Pool::new(5).unwrap();
     let everything = everything();
     for (n, kernels) in [(0, &everything[..]), (1, &everything), (9, &everything), (9, &[]), (257, &everything[..3])] {
-        let building = Building::new(&pool);
+        let building = StackOptions::new(&pool);
         let points = random(n, 5, 40);
         let stack = Stack::train(&points, kernels, &building).unwrap();
         let cross = |m| Stack::cross(&random(m, 5, 41), &points, kernels, stack.centring(), &building).unwrap();
@@ -575,7 +577,7 @@ fn view_of_a_cross_stack_is_held_to_both_its_sides() {
     let pool = Pool::new(1).unwrap();
     for (n, c) in [(50, 10), (10, 50)] {
         let (new, points) = (random(n, 2, 42), random(c, 2, 43));
-        let cross = Stack::cross(&new, &points, &kernels_of(1), &[None], &Building::new(&pool)).unwrap();
+        let cross = Stack::cross(&new, &points, &kernels_of(1), &[None], &StackOptions::new(&pool)).unwrap();
         assert!(cross.view(&[40]).is_err());
         let view = cross.view(&[7, 3]).unwrap().combine(&Matrix::from_fn(1, 1, |_, _| 1.0), &pool).unwrap();
         assert_eq!(view[0], cross.block(0, &[7, 3], &[7, 3]).unwrap());
@@ -650,7 +652,7 @@ fn kernels_of_points_that_lack_views_are_s_a_k_a_s() {
     let all: Vec<usize> = (0..n).collect();
     for (precision, tolerance) in [(Precision::F64, 1e-14), (Precision::F32, 1e-6)] {
         for storage in [Storage::Packed, Storage::Tiled] {
-            let building = Building { storage, precision, ..Building::new(&pool) };
+            let building = StackOptions { storage, precision, ..StackOptions::new(&pool) };
             let stack = Stack::train(&incomplete, &kernels, &building).unwrap();
             for (m, expected) in expected.iter().enumerate() {
                 let found = stack.block(m, &all, &all).unwrap();
@@ -669,7 +671,7 @@ fn kernels_of_points_that_lack_views_are_s_a_k_a_s() {
     // Unit diagonals average to one, whatever is missing.
     let plain: Vec<Kernel> = kernels.iter().filter(|kernel| kernel.has_unit_diagonal()).cloned().collect();
     let incomplete = Points::from(&points).with_presence(&known.1, &known.0, &plain).unwrap();
-    let stack = Stack::train(&incomplete, &plain, &Building::new(&pool)).unwrap();
+    let stack = Stack::train(&incomplete, &plain, &StackOptions::new(&pool)).unwrap();
     let weights = Matrix::from_fn(plain.len(), 1, |_, _| 1.0 / plain.len() as f64);
     let sum = stack.combine(&weights, &pool).unwrap().remove(0);
     // The one column of view b may be zero in no row of this data.
@@ -679,11 +681,11 @@ fn kernels_of_points_that_lack_views_are_s_a_k_a_s() {
 #[test]
 fn many_radial_kernels_of_points_that_lack_views_are_not_one_function() {
     let (points, pool, n) = (random(20, 5, 61), Pool::new(1).unwrap(), 20);
-    let bank: Bank = "gaussian(gamma=2^-5..2^5; 40) on [0:2], linear on [3:5]".parse().unwrap();
+    let bank: KernelBank = "gaussian(gamma=2^-5..2^5; 40) on [0:2], linear on [3:5]".parse().unwrap();
     let kernels = bank.resolve(&Default::default(), &points.clone().into()).unwrap();
     let known = views_and_presence(n);
     let incomplete = Points::from(&points).with_presence(&known.1, &known.0, &kernels).unwrap();
-    let stack = Stack::train(&incomplete, &kernels, &Building::new(&pool)).unwrap();
+    let stack = Stack::train(&incomplete, &kernels, &StackOptions::new(&pool)).unwrap();
     let weights = Matrix::from_fn(kernels.len(), 1, |m, _| 1.0 / (m + 1) as f64);
     let sum = stack.combine(&weights, &pool).unwrap().remove(0);
     let expected = gated(&points, &kernels, &known);
@@ -709,7 +711,7 @@ fn precomputed_kernels_are_the_gram_matrix_at_the_points() {
     let (train, test): (Vec<usize>, Vec<usize>) = ((0..30).step_by(2).collect(), (1..30).step_by(2).collect());
     let of =
         |rows: &[usize]| Points::from(&points.select_rows(rows)).with_grams(std::slice::from_ref(&gram), rows).unwrap();
-    let building = Building::new(&pool);
+    let building = StackOptions::new(&pool);
     let stack = Stack::train(of(&train), &kernels, &building).unwrap();
     let cross = Stack::cross(of(&test), of(&train), &kernels, stack.centring(), &building).unwrap();
     let all: Vec<usize> = (0..15).collect();
@@ -757,7 +759,7 @@ fn picked_kernels_are_those_of_the_stack() {
     let matrix = Matrix::from_fn(23, 23, |i, j| ((i * j) % 5) as f64 - 1.0);
     let vectors = random(23, 2, 64);
     for storage in [Storage::Packed, Storage::Tiled] {
-        let stack = Stack::train(&points, &kernels, &Building { storage, ..Building::new(&pool) }).unwrap();
+        let stack = Stack::train(&points, &kernels, &StackOptions { storage, ..StackOptions::new(&pool) }).unwrap();
         let chosen: Vec<usize> = (0..kernels.len()).rev().step_by(3).collect();
         let some = stack.pick(&chosen).unwrap();
         assert_eq!(some.n_kernels(), chosen.len());
@@ -808,7 +810,7 @@ fn decide_is_the_product_with_the_combined_kernel_of_each_column() {
     let (pool, one) = (Pool::new(2).unwrap(), Pool::new(1).unwrap());
     let (points, new, kernels) = (random(300, 5, 1), random(21, 5, 2), everything());
     for precision in [Precision::F64, Precision::F32] {
-        let building = Building { precision, storage: Storage::Tiled, ..Building::new(&pool) };
+        let building = StackOptions { precision, storage: Storage::Tiled, ..StackOptions::new(&pool) };
         let train = Stack::train(&points, &kernels, &building).unwrap();
         let cross = Stack::cross(&new, &points, &kernels, train.centring(), &building).unwrap();
         for (stack, n_weights) in [(&train, 1), (&train, 3), (&cross, 1), (&cross, 3)] {
@@ -836,12 +838,12 @@ fn decide_is_the_product_with_the_combined_kernel_of_each_column() {
 fn mixture_of_one_stack_serves_others_of_the_same_kernels_and_no_others() {
     let pool = Pool::new(1).unwrap();
     let (points, kernels) = (random(40, 5, 1), everything());
-    let stack = Stack::train(&points, &kernels, &Building::new(&pool)).unwrap();
+    let stack = Stack::train(&points, &kernels, &StackOptions::new(&pool)).unwrap();
     let weights = Matrix::from_fn(kernels.len(), 1, |m, _| 1.0 / (1 + m) as f64);
     let mixture = stack.mixture(&weights, &pool).unwrap();
     let view = stack.view(&[3, 30, 7]).unwrap();
     assert_eq!(view.mix(&mixture, &pool).unwrap(), view.combine(&weights, &pool).unwrap());
-    let fewer = Stack::train(&points, &kernels[..3], &Building::new(&pool)).unwrap();
+    let fewer = Stack::train(&points, &kernels[..3], &StackOptions::new(&pool)).unwrap();
     let error = fewer.mix(&mixture, &pool).unwrap_err().to_string();
     assert_eq!(error, "a mixture can be used with stacks of the kernels it was made for, and no others");
 }
@@ -850,7 +852,8 @@ fn mixture_of_one_stack_serves_others_of_the_same_kernels_and_no_others() {
 fn inner_products_added_up_are_those_of_one_projection() {
     let pool = Pool::new(2).unwrap();
     let (points, kernels) = (random(150, 5, 1), everything());
-    let stack = Stack::train(&points, &kernels, &Building { storage: Storage::Tiled, ..Building::new(&pool) }).unwrap();
+    let stack =
+        Stack::train(&points, &kernels, &StackOptions { storage: Storage::Tiled, ..StackOptions::new(&pool) }).unwrap();
     let c = coefficients(150, 2, 7).column(0);
     let (first, second): (Vec<usize>, Vec<usize>) = ((0..90).collect(), (90..150).collect());
     let pick = |rows: &[usize], by: f64| rows.iter().map(|&i| by * c[i]).collect::<Vec<f64>>();
@@ -877,7 +880,7 @@ fn inner_products_added_up_are_those_of_one_projection() {
     record.put("inner", &inner);
     let again: multikernel::stack::Inner = record.take("inner").unwrap();
     assert_eq!(stack.inner_products(&[&again], &pool).unwrap().column(0), found.column(0));
-    let fewer = Stack::train(&points, &kernels[..60], &Building::new(&pool)).unwrap();
+    let fewer = Stack::train(&points, &kernels[..60], &StackOptions::new(&pool)).unwrap();
     assert!(fewer.check_inner(&again).is_err());
 }
 
@@ -886,7 +889,7 @@ fn stack_of_other_points_has_the_values_of_a_stack_of_theirs() {
     let pool = Pool::new(1).unwrap();
     let kernels: Vec<Kernel> = everything().into_iter().filter(|kernel| !kernel.is_centred()).collect();
     let (points, new) = (random(30, 5, 1), random(8, 5, 2));
-    let building = Building { storage: Storage::Tiled, sparse: false, ..Building::new(&pool) };
+    let building = StackOptions { storage: Storage::Tiled, sparse: false, ..StackOptions::new(&pool) };
     let empty = Stack::train(&Matrix::zeros(0, 5), &kernels, &building).unwrap();
     let none = vec![None; kernels.len()];
     let weights = Matrix::from_fn(kernels.len(), 2, |m, c| (m + c) as f64);

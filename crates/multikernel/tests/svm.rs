@@ -2,7 +2,7 @@
 
 use multikernel::data::{Dataset, Labels, Samples, bundled};
 use multikernel::dist::Rng;
-use multikernel::method::Session;
+use multikernel::plan::Session;
 use multikernel::run::{Canceller, Checkpoint, Control, Observer, Progress, Silent};
 use multikernel::{Matrix, Model, Plan, Pool};
 

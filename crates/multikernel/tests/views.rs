@@ -4,7 +4,7 @@ use multikernel::data::{Dataset, Gram, Labels, ReadOptions, Samples, View, bundl
 use multikernel::dist::Rng;
 use multikernel::evaluate::{Evaluation, Protocol, ablations, evaluate};
 use multikernel::kernel::Kernel;
-use multikernel::method::{Missing, Part, Session};
+use multikernel::plan::{Missing, Part, Session};
 use multikernel::run::Silent;
 use multikernel::{Matrix, Model, Plan, Pool};
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use multikernel::OnlineOptions;
 use multikernel::data::{Batch, Features};
-use multikernel::method::{Model, Plan};
+use multikernel::plan::{Model, Plan};
 
 use crate::args;
 

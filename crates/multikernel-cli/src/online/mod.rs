@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use multikernel::data::{Batch, OnError, RowStream};
-use multikernel::method::{Model, Plan, Registry};
+use multikernel::plan::{Model, Plan, Registry};
 use multikernel::report::{StreamEnd, StreamLine, count};
 use multikernel::run::{Control, Observer, Stop};
 use multikernel::{Error, Online, Place, Pool, file};

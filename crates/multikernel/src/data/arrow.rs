@@ -32,9 +32,9 @@ pub(super) fn read(bytes: Vec<u8>, source: &str, options: &ReadOptions) -> Resul
     rows.into_table()
 }
 
-fn read_parquet<'a>(bytes: Vec<u8>, source: &'a str, options: &'a ReadOptions) -> Result<Rows<'a>> {
+fn read_parquet<'a>(bytes: Vec<u8>, source: &'a str, options: &'a ReadOptions) -> Result<ColumnRows<'a>> {
     let file = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes)).map_err(unreadable(source))?;
-    let mut rows = Rows::new(file.schema(), source, options)?;
+    let mut rows = ColumnRows::new(file.schema(), source, options)?;
     let n_rows = usize::try_from(file.metadata().file_metadata().num_rows()).unwrap_or(usize::MAX);
     check_memory(source, n_rows, rows.roles.features.len(), options.limit())?;
     let mask = ProjectionMask::roots(file.parquet_schema(), rows.wanted.clone());
@@ -44,12 +44,12 @@ fn read_parquet<'a>(bytes: Vec<u8>, source: &'a str, options: &'a ReadOptions) -
     Ok(rows)
 }
 
-fn read_arrow<'a>(bytes: Vec<u8>, source: &'a str, options: &'a ReadOptions) -> Result<Rows<'a>> {
+fn read_arrow<'a>(bytes: Vec<u8>, source: &'a str, options: &'a ReadOptions) -> Result<ColumnRows<'a>> {
     let file = Buffer::from_vec(bytes);
     let broken = || unreadable(source)("it is damaged or no Arrow file");
     let footer = root_as_footer(footer(&file).ok_or_else(broken)?).map_err(unreadable(source))?;
     let schema = Arc::new(fb_to_schema(footer.schema().ok_or_else(broken)?));
-    let mut rows = Rows::new(&schema, source, options)?;
+    let mut rows = ColumnRows::new(&schema, source, options)?;
     let mut decoder = FileDecoder::new(schema, footer.version()).with_projection(rows.wanted.clone());
     for block in footer.dictionaries().iter().flatten() {
         let data = cut_out(&file, block, options.limit()).ok_or_else(broken)?;
@@ -108,7 +108,7 @@ pub(super) fn unreadable<E: Display>(source: &str) -> impl Fn(E) -> Error {
 }
 
 /// The rows read so far.
-struct Rows<'a> {
+struct ColumnRows<'a> {
     source: &'a str,
     options: &'a ReadOptions,
     roles: Roles,
@@ -120,7 +120,7 @@ struct Rows<'a> {
     n_rows: usize,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> ColumnRows<'a> {
     fn new(schema: &Schema, source: &'a str, options: &'a ReadOptions) -> Result<Self> {
         let names: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
         if names.is_empty() {
@@ -146,7 +146,7 @@ impl<'a> Rows<'a> {
             roles.features.iter().copied().chain(text_columns(&roles).into_iter().flatten()).collect();
         wanted.sort_unstable();
         wanted.dedup();
-        Ok(Rows { source, options, roles, wanted, values: vec![], texts: Default::default(), n_rows: 0 })
+        Ok(ColumnRows { source, options, roles, wanted, values: vec![], texts: Default::default(), n_rows: 0 })
     }
 
     /// Column `j` of the file as values of one type.
@@ -191,12 +191,12 @@ impl<'a> Rows<'a> {
     }
 
     fn into_table(self) -> Result<Table> {
-        let Rows { source, options, roles, values, texts, n_rows, .. } = self;
+        let ColumnRows { source, options, roles, values, texts, n_rows, .. } = self;
         if n_rows == 0 {
             return Err(Error::data(Place::file(source), "the table has no rows; give at least one"));
         }
         let [labels, groups, ids] = texts;
-        // Rows to predict may have a column of labels that nobody knows yet.
+        // ColumnRows to predict may have a column of labels that nobody knows yet.
         let unknown = options.expect.is_some() && labels.iter().all(Option::is_none);
         let labels = roles.label.filter(|_| !unknown).map(|_| full(source, labels, "label")).transpose()?;
         let groups = roles.groups.map(|_| full(source, groups, "group")).transpose()?;

@@ -14,7 +14,7 @@ use crate::error::{Error, Place, Result};
 use crate::linalg::Matrix;
 
 /// Fewer rows say nothing about whether a column of numbers is an id.
-const MANY_ROWS: usize = 20;
+const MIN_ID_ROWS: usize = 20;
 
 /// Fewer rows say nothing about whether a column of texts is an id.
 const SOME_ROWS: usize = 3;
@@ -260,7 +260,7 @@ impl<'a> Body<'a> {
     fn decide(&mut self) -> Result<()> {
         let n = self.columns.len();
         let kept = self.kept.split_off(self.kept.len() - 2);
-        let counts = [0, n - 1].map(|k| self.n_rows >= MANY_ROWS && self.columns[k].counts(self.n_rows));
+        let counts = [0, n - 1].map(|k| self.n_rows >= MIN_ID_ROWS && self.columns[k].counts(self.n_rows));
         let ends = [kept[0].end(self.options, counts[0]), kept[1].end(self.options, counts[1])];
         let columns: Vec<usize> = self.columns.iter().map(|column| column.at).collect();
         let (label, id) = decide(self.name, &columns, ends, self.options, self.roles.label.is_some())?;
@@ -361,7 +361,7 @@ impl<'a> Body<'a> {
             .position(|column| column.at == 0)
             .filter(|&k| !self.is_aside[k] && n_rows >= SOME_ROWS && self.columns[k].is_unique_text(n_rows));
         let counts = || {
-            let is_count = |k: &usize| !self.is_aside[*k] && self.columns[*k].counts(n_rows) && n_rows >= MANY_ROWS;
+            let is_count = |k: &usize| !self.is_aside[*k] && self.columns[*k].counts(n_rows) && n_rows >= MIN_ID_ROWS;
             (0..self.columns.len()).find(|k| self.roles.by_value == ByValue::All && is_count(k))
         };
         let Some(k) = texts.or_else(counts) else { return };
@@ -490,7 +490,7 @@ impl<'a> Body<'a> {
                  feature; if it says which rows belong together, say --groups {word}, else leave it out with --ignore {word}"
             ));
         }
-        if self.n_rows >= MANY_ROWS {
+        if self.n_rows >= MIN_ID_ROWS {
             let alike: Vec<usize> = features().filter(|&k| self.all_differ(k)).collect();
             let names: Vec<String> = alike.iter().map(|&k| quoted(&self.columns[k].name)).collect();
             let words: Vec<String> = alike.iter().map(|&k| self.word(k)).collect();

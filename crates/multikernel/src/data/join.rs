@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::label_file::{LabelFile, LabelRows, Wanted, no_ids};
-use super::read::{MissingLabels, Part, load};
+use super::read::{JoinedPart, MissingLabels, load};
 use super::text::{check_memory, check_sparse_memory, is_missing_label, list, out_of_memory, quoted};
 use super::{Dataset, Expect, Features, Labels, ReadOptions, Samples, Sparse, Table, View, is_numbered};
 use crate::closest::closest;
@@ -190,7 +190,7 @@ impl Slot<'_> {
         let Some(source) = self.source else { return Ok(file) };
         let mut own = ReadOptions {
             expect: expected.map(|(_, expect)| expect.clone()),
-            part: Some(Part::default()),
+            part: Some(JoinedPart::default()),
             ..options.clone()
         };
         if let Some(labels) = labels {
@@ -201,7 +201,7 @@ impl Slot<'_> {
                 let spelled = [name.to_string(), name.to_uppercase(), name[..1].to_uppercase() + &name[1..]];
                 leave_out.extend(spelled.into_iter().filter(|name| !leave_out.contains(name)).collect::<Vec<_>>());
             }
-            own = ReadOptions { unlabelled: true, label: None, part: Some(Part { leave_out }), ..own };
+            own = ReadOptions { unlabelled: true, label: None, part: Some(JoinedPart { leave_out }), ..own };
         }
         let table = load(source, &own)?;
         if expected.is_none() {

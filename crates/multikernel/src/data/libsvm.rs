@@ -36,9 +36,9 @@ fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
         .map(|word| (word.as_ptr() as usize - line.as_ptr() as usize, word))
 }
 
-/// Rows as they come, before the number of columns is known.
+/// SparseRows as they come, before the number of columns is known.
 #[derive(Default)]
-pub(super) struct Rows {
+pub(super) struct SparseRows {
     /// Whether every row needs a label.
     needed: bool,
     /// The row that is being read: index, place in the line and value of each pair.
@@ -59,7 +59,7 @@ pub(super) struct Rows {
 pub(super) fn read(mut lines: Lines<'_>, options: &ReadOptions) -> Result<Table> {
     check_options(options)?;
     let needed = !options.unlabelled && options.expect.is_none() && options.takes_last();
-    let mut rows = Rows::new(needed);
+    let mut rows = SparseRows::new(needed);
     let name = lines.name;
     let mut number = 0;
     while let Some(line) = lines.next()? {
@@ -106,10 +106,10 @@ impl Line<'_> {
     }
 }
 
-impl Rows {
+impl SparseRows {
     /// No rows yet; whether each that comes needs a label.
     pub(super) fn new(needed: bool) -> Self {
-        Rows { needed, ..Rows::default() }
+        SparseRows { needed, ..SparseRows::default() }
     }
 
     /// Number of rows.
@@ -256,7 +256,7 @@ impl Rows {
 
     /// The same numbers in their place: columns from 0, without the zeros.
     fn into_sparse(self, base: u8, n_cols: usize) -> Result<Sparse> {
-        let Rows { mut indices, mut values, mut ends, .. } = self;
+        let SparseRows { mut indices, mut values, mut ends, .. } = self;
         let (mut start, mut kept) = (0, 0);
         for end in &mut ends {
             for k in start..*end {

@@ -100,10 +100,10 @@ struct Deal<'a> {
 type Change = Vec<(usize, usize)>;
 
 /// Enough to settle in practice, and an end in any case.
-const MOST_SWEEPS: usize = 20;
+const MAX_SWEEPS: usize = 20;
 
 /// Less is rounding.
-const LEAST_GAIN: f64 = 1e-9;
+const MIN_GAIN: f64 = 1e-9;
 
 impl<'a> Deal<'a> {
     fn new(groups: &'a Groups, shares: &'a [f64]) -> Self {
@@ -175,10 +175,10 @@ impl<'a> Deal<'a> {
 
     /// Moves one group after the other where deviations are then lower, until none is left to move.
     fn settle(&mut self, order: &[usize]) {
-        for _ in 0..MOST_SWEEPS {
+        for _ in 0..MAX_SWEEPS {
             let mut settled = true;
             for &group in order {
-                if let Some(change) = self.best(self.moves(vec![group]), |gain| gain.0 <= 0 && gain.1 < -LEAST_GAIN) {
+                if let Some(change) = self.best(self.moves(vec![group]), |gain| gain.0 <= 0 && gain.1 < -MIN_GAIN) {
                     self.make(&change);
                     settled = false;
                 }

@@ -6,7 +6,7 @@ use super::text::{not_finite, quoted, shell_word};
 use crate::error::{Error, Place};
 
 /// So many columns are told one by one.
-const MOST_COLUMNS: usize = 20;
+const MAX_COLUMNS: usize = 20;
 
 /// A longer list is no use.
 const LONGEST_LIST: usize = 300;
@@ -136,11 +136,11 @@ impl Problems {
             () => format!("{mend}, or leave them out with {ignore}"),
         };
         let mut message = format!("{n} columns have cells that are not numbers; {turned}{act}{guess}");
-        let most = if turned.is_empty() { MOST_COLUMNS } else { 3 };
+        let most = if turned.is_empty() { MAX_COLUMNS } else { 3 };
         for column in self.columns.iter().take(most) {
             let detail = match column.kind {
                 Kind::Word { .. } => String::new(),
-                Kind::Mixed => format!(": it {}", why(column)),
+                Kind::StreamModel => format!(": it {}", why(column)),
                 Kind::Ambiguous => format!(": it {} (say --decimal comma or point)", why(column)),
             };
             let (name, text, line) = (quoted(&column.name), quoted(&column.text), column.line);
@@ -263,7 +263,9 @@ impl Advice<'_> {
 fn why(column: &Problem) -> &'static str {
     match column.kind {
         Kind::Ambiguous => "has a comma that may mark decimals or thousands, and no other cell says which",
-        Kind::Mixed if is_readable(&column.text) => "is not written as the other numbers of its column or file are",
+        Kind::StreamModel if is_readable(&column.text) => {
+            "is not written as the other numbers of its column or file are"
+        }
         _ => not_finite(&column.text),
     }
 }

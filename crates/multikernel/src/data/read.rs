@@ -92,7 +92,7 @@ pub struct ReadOptions {
     /// Bytes the table may take, column names included; 8 GiB when not given.
     pub memory: Option<u64>,
     /// Set where the file is one of several that are joined.
-    pub(super) part: Option<Part>,
+    pub(super) part: Option<JoinedPart>,
 }
 
 /// What becomes of rows without a label, or without any value; rows of a prediction may be without labels anyway.
@@ -108,7 +108,7 @@ pub enum MissingLabels {
 /// How one of several joined files is read: it need not have the columns that options ask for, has a label only where a
 /// column is called so, and a row may be without any value.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Part {
+pub(super) struct JoinedPart {
     /// Columns that are left out where the file has them: labels that another file gives.
     pub(super) leave_out: Vec<String>,
 }
@@ -287,13 +287,13 @@ pub fn read_from(reader: impl Read, name: &str, options: &ReadOptions) -> Result
 }
 
 /// Labels of more different numbers than this may be a number to predict.
-const MANY_CLASSES: usize = 20;
+const MAX_NUMERIC_CLASSES: usize = 20;
 
 /// With fewer rows per class than this.
-const FEW_ROWS: usize = 100;
+const MIN_ROWS_PER_CLASS: usize = 100;
 
 /// Labels with fewer classes are never taken for numbers of their own.
-const FEW_CLASSES: usize = 10;
+const MIN_NUMERIC_CLASSES: usize = 10;
 
 /// Warns of labels that read as a number to predict, and refuses them where hardly two rows have the same.
 pub(super) fn check_classes(table: &mut Table, options: &ReadOptions) -> Result<()> {
@@ -302,8 +302,8 @@ pub(super) fn check_classes(table: &mut Table, options: &ReadOptions) -> Result<
     };
     let classes: HashSet<&str> = labels.iter().map(String::as_str).collect();
     let (n, n_rows) = (classes.len(), labels.len());
-    let is_own = n > FEW_CLASSES && 2 * n > n_rows;
-    let is_many = n > MANY_CLASSES && n_rows < n * FEW_ROWS;
+    let is_own = n > MIN_NUMERIC_CLASSES && 2 * n > n_rows;
+    let is_many = n > MAX_NUMERIC_CLASSES && n_rows < n * MIN_ROWS_PER_CLASS;
     if !is_own && !is_many {
         return Ok(());
     }
@@ -924,7 +924,7 @@ mod tests {
                 missing_labels: if drop { MissingLabels::Drop } else { MissingLabels::Refuse },
                 decimal: comma.then_some(Decimal::Comma),
                 transpose,
-                part: part.then(|| Part { leave_out: vec!["a".into()] }),
+                part: part.then(|| JoinedPart { leave_out: vec!["a".into()] }),
             };
             for input in [bytes.clone(), gzip(&bytes), [b"\x1f\x8b".to_vec(), bytes].concat()] {
                 if let Ok(table) = read_from(&input[..], "t", &options) {

@@ -110,7 +110,7 @@ pub fn inner_folds(labels: &Labels, groups: Option<&[usize]>, k: usize, seed: u6
 }
 
 /// More splits than anyone needs; each holds all row numbers.
-const MOST_REPEATS: usize = 10_000;
+const MAX_REPEATS: usize = 10_000;
 
 /// `n_repeats` independent stratified splits with `round(train_fraction * n_samples)` training rows.
 ///
@@ -181,8 +181,8 @@ fn check_repeats(n_repeats: usize, train_fraction: f64) -> Result<()> {
     if n_repeats == 0 {
         return Err(Error::param("repeats", "0 repeats; choose at least 1"));
     }
-    if n_repeats > MOST_REPEATS {
-        return Err(Error::param("repeats", format!("must be at most {MOST_REPEATS}, got {n_repeats}")));
+    if n_repeats > MAX_REPEATS {
+        return Err(Error::param("repeats", format!("must be at most {MAX_REPEATS}, got {n_repeats}")));
     }
     if !(train_fraction > 0.0 && train_fraction < 1.0) {
         return Err(Error::param(

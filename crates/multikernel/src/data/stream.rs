@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::delimited::{Cells, FeatureCells, check_row_names, check_width, first_row, is_blank, no_label, split_alone};
-use super::libsvm::{Line, Rows};
+use super::libsvm::{Line, SparseRows};
 use super::read::{
     Format, ReadOptions, Says, by_ending, csv_delimiter, is_word, says, short_name, sniff, with_views_of,
 };
@@ -102,7 +102,7 @@ struct Delimited<'a> {
 struct Growing {
     data: Vec<f64>,
     labels: Vec<String>,
-    sparse: Rows,
+    sparse: SparseRows,
     lines: Vec<u64>,
 }
 
@@ -230,7 +230,7 @@ impl<'a> RowStream<'a> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
-        let mut batch = Growing { sparse: Rows::new(true), ..Growing::default() };
+        let mut batch = Growing { sparse: SparseRows::new(true), ..Growing::default() };
         let most = if wait { most } else { most.min(BATCH_BYTES / (8 * self.names.len().max(1))) }.max(1);
         while batch.lines.len() < most && self.failed.is_none() {
             let wait = wait || batch.lines.is_empty();
@@ -279,7 +279,7 @@ impl<'a> RowStream<'a> {
         Ok(Batch { samples: with_views_of(samples, &self.options)?, labels, lines })
     }
 
-    fn finish_libsvm(&mut self, rows: Rows) -> Result<(Samples, Vec<String>)> {
+    fn finish_libsvm(&mut self, rows: SparseRows) -> Result<(Samples, Vec<String>)> {
         let table = rows.into_table(self.lines.name, &self.options)?;
         let dense = table.samples.features().to_dense_within(Some(self.options.limit()))?.into_owned();
         let samples = Samples::new(dense, table.samples.names().to_vec())?;

@@ -9,7 +9,7 @@ use crate::linalg::Matrix;
 use crate::simd::sin_cos;
 
 /// More rows than anybody looks at.
-const MOST_ROWS: usize = 1_000_000;
+const MAX_ROWS: usize = 1_000_000;
 
 /// Apart from the streams of splits and of methods: one for each set.
 const STREAM: u64 = 1 << 54;
@@ -116,8 +116,8 @@ fn beyond(rows: Vec<[f64; 2]>, corner: [f64; 2]) -> Vec<[f64; 2]> {
 
 /// How many rows each class has.
 fn sizes(n: usize) -> Result<[usize; 2]> {
-    if !(2..=MOST_ROWS).contains(&n) {
-        return Err(Error::param("rows", format!("must be from 2 to {MOST_ROWS}, got {n}")));
+    if !(2..=MAX_ROWS).contains(&n) {
+        return Err(Error::param("rows", format!("must be from 2 to {MAX_ROWS}, got {n}")));
     }
     Ok([n / 2, n - n / 2])
 }

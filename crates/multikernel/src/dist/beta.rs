@@ -1,8 +1,8 @@
-//! The beta law: its quantiles, and the continued fraction of the incomplete beta function.
+//! The beta distribution: its quantiles, and the continued fraction of the incomplete beta function.
 
-use super::gamma_function::{LEAST, ln_gamma_function, series};
+use super::gamma_function::{ASYMPTOTIC_FROM, ln_gamma_function, series};
 
-/// The x with P(X <= x) = p for X of the beta law with density proportional to `x^(a-1) (1-x)^(b-1)`: the end of an interval of
+/// The x with P(X <= x) = p for X of the beta distribution with density proportional to `x^(a-1) (1-x)^(b-1)`: the end of an interval of
 /// one weight under a Dirichlet prior, say, which is beta(eta, eta (P - 1)) for P kernels.
 ///
 /// Relative error below 1e-10 for a and b up to 10^5, also where x is near 0; x below the range of `f64` is 0. NaN unless a and b
@@ -18,8 +18,8 @@ pub fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
     if !(p > 0.0 && p < 1.0 && is_positive(a) && is_positive(b)) {
         return f64::NAN;
     }
-    let law = Beta { a, b, ln_beta: ln_beta(a, b) };
-    law.ln_quantile(p).exp()
+    let distribution = Beta { a, b, ln_beta: ln_beta(a, b) };
+    distribution.ln_quantile(p).exp()
 }
 
 struct Beta {
@@ -74,7 +74,7 @@ fn ln_beta(a: f64, b: f64) -> f64 {
     let (small, large) = if a < b { (a, b) } else { (b, a) };
     let (mut z, mut shift) = (large, 0.0);
     // Gamma(z) / Gamma(z + small) from arguments where the series holds.
-    while z < LEAST {
+    while z < ASYMPTOTIC_FROM {
         shift += (small / z).ln_1p();
         z += 1.0;
     }
@@ -128,7 +128,7 @@ mod tests {
                 assert_relative(beta_quantile(p, b, 1.0), expected, 1e-10, &what);
             }
         }
-        // The arcsine law.
+        // The arcsine distribution.
         for p in [0.01, 0.3, 0.5, 0.9] {
             let expected = (0.5 * std::f64::consts::PI * p).sin().powi(2);
             assert_relative(beta_quantile(p, 0.5, 0.5), expected, 1e-12, "arcsine");
@@ -138,9 +138,9 @@ mod tests {
     #[test]
     fn quantiles_leave_the_probability_that_was_asked_for() {
         for (a, b) in [(0.1, 9.0), (2.0, 3.0), (0.1, 308.7), (7.5, 0.4), (30.0, 30.0), (3.0, 5000.0)] {
-            let law = Beta { a, b, ln_beta: ln_beta(a, b) };
+            let distribution = Beta { a, b, ln_beta: ln_beta(a, b) };
             for p in [1e-6, 0.05, 0.4, 0.95, 0.9999] {
-                let (found, _) = law.cdf(law.ln_quantile(p));
+                let (found, _) = distribution.cdf(distribution.ln_quantile(p));
                 assert_relative(found, p, 1e-12, &format!("p {p}, a {a}, b {b}"));
                 let mirrored = 1.0 - beta_quantile(1.0 - p, b, a);
                 assert!((beta_quantile(p, a, b) - mirrored).abs() < 1e-9, "p {p}, a {a}, b {b}");
@@ -157,8 +157,8 @@ mod tests {
         };
         let draws: Vec<f64> = (0..50_000).map(|_| weight(&mut rng)).collect();
         let (a, b) = (eta, eta * 4.0);
-        let law = Beta { a, b, ln_beta: ln_beta(a, b) };
-        assert_law(&draws, |x| law.cdf(x.ln()).0, "one weight of five");
+        let distribution = Beta { a, b, ln_beta: ln_beta(a, b) };
+        assert_law(&draws, |x| distribution.cdf(x.ln()).0, "one weight of five");
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! What the tests of the variates share: distribution functions, and bounds that a wrong law leaves.
+//! What the tests of the variates share: distribution functions, and bounds that a wrong distribution leaves.
 
 use std::f64::consts::TAU;
 
-/// P(Z <= z) of the standard normal law: a series near 0, a continued fraction in the tails.
+/// P(Z <= z) of the standard normal distribution: a series near 0, a continued fraction in the tails.
 pub(super) fn normal_cdf(z: f64) -> f64 {
     let density = (-0.5 * z * z).exp() / TAU.sqrt();
     if z.abs() > 3.0 {
@@ -18,7 +18,7 @@ pub(super) fn normal_cdf(z: f64) -> f64 {
     0.5 + density * sum
 }
 
-/// P(ln X <= ln_x) of the gamma law of scale 1: the series of the incomplete gamma function.
+/// P(ln X <= ln_x) of the gamma distribution of scale 1: the series of the incomplete gamma function.
 pub(super) fn gamma_cdf(ln_x: f64, shape: f64) -> f64 {
     let x = ln_x.exp();
     let (mut term, mut sum, mut n) = (1.0, 1.0, shape);
@@ -41,13 +41,13 @@ fn ln_factorial(x: f64) -> f64 {
     (z - 0.5) * z.ln() - z + 0.5 * TAU.ln() + (1.0 / 12.0 - w * (1.0 / 360.0 - w / 1260.0)) / z - shift
 }
 
-/// P(X <= x) of the inverse Gaussian law, for 2 shape/mean below 700.
+/// P(X <= x) of the inverse Gaussian distribution, for 2 shape/mean below 700.
 pub(super) fn inverse_gaussian_cdf(x: f64, mean: f64, shape: f64) -> f64 {
     let root = (shape / x).sqrt();
     normal_cdf(root * (x / mean - 1.0)) + (2.0 * shape / mean).exp() * normal_cdf(-root * (x / mean + 1.0))
 }
 
-/// sqrt(n) times Kolmogorov and Smirnov's distance between the draws and a law.
+/// sqrt(n) times Kolmogorov and Smirnov's distance between the draws and a distribution.
 pub(super) fn law_distance(draws: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
     let mut sorted = draws.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -60,7 +60,7 @@ pub(super) fn law_distance(draws: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
     n.sqrt() * sorted.iter().enumerate().map(apart).fold(0.0, f64::max)
 }
 
-/// Draws of the law leave this bound once in 10^4 seeds (2 exp(-2 d^2) at d = 2.23).
+/// Draws of the distribution leave this bound once in 10^4 seeds (2 exp(-2 d^2) at d = 2.23).
 pub(super) fn assert_law(draws: &[f64], cdf: impl Fn(f64) -> f64, what: &str) {
     let distance = law_distance(draws, cdf);
     assert!(distance < 2.23, "{what}: distance {distance}");

@@ -1,9 +1,9 @@
-//! The gamma law.
+//! The gamma distribution.
 
 use super::{Rng, normal};
 use crate::simd::{exp, ln};
 
-/// A variate of the gamma law with mean `shape * scale` and variance `shape * scale^2`; NaN unless both are positive and finite.
+/// A variate of the gamma distribution with mean `shape * scale` and variance `shape * scale^2`; NaN unless both are positive and finite.
 ///
 /// Marsaglia and Tsang's method: about 4 uniform variates for a shape of 1 and more. Below 1 it is the variate of `shape + 1`
 /// times u^(1/shape), which comes near 0 where the shape does, and is 0 where it leaves the range of `f64`: take [`ln_gamma`]
@@ -26,7 +26,7 @@ pub fn gamma(rng: &mut Rng, shape: f64, scale: f64) -> f64 {
     }
 }
 
-/// The logarithm of a variate of the gamma law of scale 1; add ln(scale) for another. NaN unless the shape is positive and finite.
+/// The logarithm of a variate of the gamma distribution of scale 1; add ln(scale) for another. NaN unless the shape is positive and finite.
 ///
 /// For scales that no `f64` can hold, and for small shapes, most of whose variates none can.
 ///
@@ -99,7 +99,7 @@ mod tests {
             let draws: Vec<f64> = (0..100_000).map(|_| gamma(&mut rng, shape, scale)).collect();
             assert_law(&draws, |x| gamma_cdf((x / scale).ln(), shape), &format!("shape {shape}"));
             assert_mean(&draws, |x| x, shape * scale, shape * scale * scale, &format!("mean of shape {shape}"));
-            // The law of a neighbouring shape is told apart, so this test can fail.
+            // The distribution of a neighbouring shape is told apart, so this test can fail.
             assert!(law_distance(&draws, |x| gamma_cdf((x / scale).ln(), 1.03 * shape)) > 2.5, "shape {shape}");
         }
     }

@@ -5,9 +5,9 @@ use std::f64::consts::TAU;
 use crate::simd::ln;
 
 /// From here on the first term that [`series`] leaves out is below 1e-16.
-pub(super) const LEAST: f64 = 16.0;
+pub(super) const ASYMPTOTIC_FROM: f64 = 16.0;
 
-/// ln Gamma(z) - (z - 1/2) ln z + z - ln(2 pi)/2 for z of [`LEAST`] and more (DLMF 5.11.1).
+/// ln Gamma(z) - (z - 1/2) ln z + z - ln(2 pi)/2 for z of [`ASYMPTOTIC_FROM`] and more (DLMF 5.11.1).
 pub(super) fn series(z: f64) -> f64 {
     let w = 1.0 / (z * z);
     let coefficients = [1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0];
@@ -17,7 +17,7 @@ pub(super) fn series(z: f64) -> f64 {
 /// ln Gamma(x) for `x > 0`.
 pub(crate) fn ln_gamma_function(x: f64) -> f64 {
     let (mut z, mut product) = (x, 1.0);
-    while z < LEAST {
+    while z < ASYMPTOTIC_FROM {
         product *= z;
         z += 1.0;
     }
@@ -27,7 +27,7 @@ pub(crate) fn ln_gamma_function(x: f64) -> f64 {
 /// ln Gamma(x + a) - ln Gamma(x) for positive x and a, without the digits that the difference of the two would lose.
 pub(crate) fn ln_gamma_rise(x: f64, a: f64) -> f64 {
     let (mut z, mut shift) = (x, 0.0);
-    while z < LEAST {
+    while z < ASYMPTOTIC_FROM {
         shift += ln_1p(a / z);
         z += 1.0;
     }
@@ -38,7 +38,7 @@ pub(crate) fn ln_gamma_rise(x: f64, a: f64) -> f64 {
 /// The derivative of ln Gamma(x) for `x > 0`.
 pub(crate) fn digamma(x: f64) -> f64 {
     let (mut z, mut sum) = (x, 0.0);
-    while z < LEAST {
+    while z < ASYMPTOTIC_FROM {
         sum -= 1.0 / z;
         z += 1.0;
     }
@@ -52,7 +52,7 @@ pub(crate) fn digamma(x: f64) -> f64 {
 /// The derivative of [`digamma`] for `x > 0`.
 pub(crate) fn trigamma(x: f64) -> f64 {
     let (mut z, mut sum) = (x, 0.0);
-    while z < LEAST {
+    while z < ASYMPTOTIC_FROM {
         sum += 1.0 / (z * z);
         z += 1.0;
     }

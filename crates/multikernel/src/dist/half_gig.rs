@@ -1,13 +1,13 @@
-//! The generalised inverse Gaussian law with index 1/2.
+//! The generalised inverse Gaussian distribution with index 1/2.
 
 use super::Rng;
 use super::normal::chi_square;
 
-/// A variate with density proportional to `x^(-1/2) exp(-(a x + b/x) / 2)`, for `a > 0` and `b >= 0`: the law of the scales in
-/// a max-margin pseudo-likelihood and of the variances of a Laplace law. Its reciprocal is inverse Gaussian with mean
+/// A variate with density proportional to `x^(-1/2) exp(-(a x + b/x) / 2)`, for `a > 0` and `b >= 0`: the distribution of the scales in
+/// a max-margin pseudo-likelihood and of the variances of a Laplace distribution. Its reciprocal is inverse Gaussian with mean
 /// sqrt(a/b) and shape a. NaN for other arguments.
 ///
-/// Mean `(1 + sqrt(a b)) / a`; at b = 0 it is the gamma law of shape 1/2 and rate a/2. Nothing cancels however small b is: of
+/// Mean `(1 + sqrt(a b)) / a`; at b = 0 it is the gamma distribution of shape 1/2 and rate a/2. Nothing cancels however small b is: of
 /// the two roots m q and m / q, m = sqrt(b/a), the larger is a sum and the smaller is `m^2` over it. About 3.5 uniform
 /// variates each.
 ///
@@ -62,10 +62,10 @@ mod tests {
         for (stream, (a, b)) in [(1.0, 1.0), (201.0, 0.3), (2.0, 8.0)].into_iter().enumerate() {
             let mut rng = Rng::new(12, stream as u64);
             let draws: Vec<f64> = (0..100_000).map(|_| half_gig(&mut rng, a, b)).collect();
-            let law = |a: f64, b: f64| move |x: f64| 1.0 - inverse_gaussian_cdf(1.0 / x, (a / b).sqrt(), a);
-            assert_law(&draws, law(a, b), &format!("a {a}, b {b}"));
-            assert!(law_distance(&draws, law(1.1 * a, b)) > 4.0);
-            assert!(law_distance(&draws, law(a, 1.2 * b)) > 2.5);
+            let distribution = |a: f64, b: f64| move |x: f64| 1.0 - inverse_gaussian_cdf(1.0 / x, (a / b).sqrt(), a);
+            assert_law(&draws, distribution(a, b), &format!("a {a}, b {b}"));
+            assert!(law_distance(&draws, distribution(1.1 * a, b)) > 4.0);
+            assert!(law_distance(&draws, distribution(a, 1.2 * b)) > 2.5);
         }
         let mut rng = Rng::new(13, 0);
         let draws: Vec<f64> = (0..100_000).map(|_| half_gig(&mut rng, 5.0, 0.0)).collect();

@@ -1,4 +1,4 @@
-//! The inverse Gaussian law and the law of its reciprocal.
+//! The inverse Gaussian distribution and the distribution of its reciprocal.
 //!
 //! Michael, Schucany and Haas: with y chi-square of one degree and w = mean y / (2 shape), the two roots of the transformation
 //! are mean / q and mean q, q = 1 + w + sqrt(w (w + 2)), of which the smaller is taken with probability q / (1 + q). Written
@@ -8,8 +8,8 @@ use super::Rng;
 use super::normal::chi_square;
 use crate::simd::{exp, ln};
 
-/// A variate of the inverse Gaussian law: first its mean, then its shape, variance mean^3/shape. NaN unless both are positive
-/// and the shape is finite; a mean of infinity is the limit, the Lévy law of scale `shape`.
+/// A variate of the inverse Gaussian distribution: first its mean, then its shape, variance mean^3/shape. NaN unless both are positive
+/// and the shape is finite; a mean of infinity is the limit, the Lévy distribution of scale `shape`.
 ///
 /// The mean of its reciprocal is 1/mean + 1/shape, which tells the order of the two arguments; its mean cannot if they are
 /// equal. About 3.5 uniform variates each.
@@ -39,7 +39,7 @@ pub fn inverse_gaussian(rng: &mut Rng, mean: f64, shape: f64) -> f64 {
 /// ln(lambda) where 1/lambda is inverse Gaussian with mean 1/a and shape 1, given ln(a); minus infinity stands for a = 0, where
 /// lambda is chi-square of one degree. NaN if ln(a) is NaN or infinite upwards.
 ///
-/// The law of the scales in a group elastic net, a = |beta| |w|. The logarithm is finite for every finite ln(a), whether or not
+/// The distribution of the scales in a group elastic net, a = |beta| |w|. The logarithm is finite for every finite ln(a), whether or not
 /// `f64` could hold lambda. The mean of lambda is 1 + a, that of 1/lambda is 1/a.
 ///
 /// ```
@@ -89,7 +89,7 @@ mod tests {
             if mean < 10.0 * shape {
                 assert_mean(&draws, |x| x, mean, mean.powi(3) / shape, &what);
             }
-            // The arguments in the other order, or a little off, are another law.
+            // The arguments in the other order, or a little off, are another distribution.
             assert!(law_distance(&draws, |x| inverse_gaussian_cdf(x, mean, 1.1 * shape)) > 2.5, "{what}");
             if mean != shape && mean < 300.0 * shape {
                 assert!(law_distance(&draws, |x| inverse_gaussian_cdf(x, shape, mean)) > 10.0, "{what}");

@@ -1,9 +1,9 @@
-//! The standard normal law.
+//! The standard normal distribution.
 
 use super::Rng;
 use crate::simd::{dispatched, ln, ln_of_normal};
 
-/// A variate of the normal law with mean 0 and variance 1 (Marsaglia's polar method, exact up to rounding; at most 12 from 0).
+/// A variate of the normal distribution with mean 0 and variance 1 (Marsaglia's polar method, exact up to rounding; at most 12 from 0).
 ///
 /// Some 2.5 uniform variates each: the second variate of a pair is not kept, or a position would not be all of a state.
 ///
@@ -46,7 +46,7 @@ dispatched! {
     }
 }
 
-/// The square of a normal variate, never 0: a variate of the chi-square law with one degree of freedom.
+/// The square of a normal variate, never 0: a variate of the chi-square distribution with one degree of freedom.
 pub(super) fn chi_square(rng: &mut Rng) -> f64 {
     loop {
         let z = normal(rng);

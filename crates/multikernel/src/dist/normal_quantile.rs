@@ -1,4 +1,4 @@
-//! Quantiles of the standard normal law.
+//! Quantiles of the standard normal distribution.
 
 use super::{inverse_mills, ln_normal_cdf};
 use crate::simd::ln;

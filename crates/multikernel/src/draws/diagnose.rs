@@ -22,7 +22,7 @@ pub struct Diagnosis {
     pub mcse: f64,
     /// Rank-normalised split R-hat, the larger of that for location and that for spread: 1 is agreement.
     pub r_hat: f64,
-    /// Effective number of draws for the middle of the law.
+    /// Effective number of draws for the middle of the distribution.
     pub ess_bulk: f64,
     /// Effective number of draws for its 5 % and 95 % points, the lesser of the two.
     pub ess_tail: f64,

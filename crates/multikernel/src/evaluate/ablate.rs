@@ -2,7 +2,7 @@
 
 use crate::data::Samples;
 use crate::error::{Error, Result};
-use crate::method::{Part, Plan};
+use crate::plan::{Part, Plan};
 
 /// The plan itself, then without each view, then on each view alone, then on all columns side by side: to be evaluated on
 /// the same splits, where differences from the first are what the others lose. Gram matrices count as views. Of two views,

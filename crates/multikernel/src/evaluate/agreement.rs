@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 /// # Ok::<(), multikernel::Error>(())
 /// ```
 pub fn nmi(clusters: &[usize], reference: &[usize]) -> Result<f64> {
-    Ok(Table::new(clusters, reference)?.nmi())
+    Ok(Contingency::new(clusters, reference)?.nmi())
 }
 
 /// Rand index: the share of pairs of rows on which two partitions agree, by having them together in both or apart in both.
@@ -35,7 +35,7 @@ pub fn nmi(clusters: &[usize], reference: &[usize]) -> Result<f64> {
 /// # Ok::<(), multikernel::Error>(())
 /// ```
 pub fn rand_index(clusters: &[usize], reference: &[usize]) -> Result<f64> {
-    Ok(Table::new(clusters, reference)?.rand_index())
+    Ok(Contingency::new(clusters, reference)?.rand_index())
 }
 
 /// Adjusted Rand index (Hubert and Arabie 1985): [`rand_index`] less what labels shuffled at random would have, scaled so that
@@ -53,7 +53,7 @@ pub fn rand_index(clusters: &[usize], reference: &[usize]) -> Result<f64> {
 /// # Ok::<(), multikernel::Error>(())
 /// ```
 pub fn adjusted_rand(clusters: &[usize], reference: &[usize]) -> Result<f64> {
-    Ok(Table::new(clusters, reference)?.adjusted_rand())
+    Ok(Contingency::new(clusters, reference)?.adjusted_rand())
 }
 
 /// Purity: the share of rows whose reference class is the most frequent one of their cluster.
@@ -70,7 +70,7 @@ pub fn adjusted_rand(clusters: &[usize], reference: &[usize]) -> Result<f64> {
 /// # Ok::<(), multikernel::Error>(())
 /// ```
 pub fn purity(clusters: &[usize], reference: &[usize]) -> Result<f64> {
-    Ok(Table::new(clusters, reference)?.purity())
+    Ok(Contingency::new(clusters, reference)?.purity())
 }
 
 /// A partition with its clusters numbered from 0, in the order of their labels.
@@ -95,7 +95,7 @@ impl Partition {
 
 /// How many rows each cluster shares with each reference class. Only what is not zero is kept, so that partitions into as many
 /// clusters as rows take no more room than others.
-pub(super) struct Table {
+pub(super) struct Contingency {
     n: usize,
     clusters: Vec<usize>,
     reference: Vec<usize>,
@@ -103,8 +103,8 @@ pub(super) struct Table {
     cells: Vec<(usize, usize, usize)>,
 }
 
-impl Table {
-    pub(super) fn new(clusters: &[usize], reference: &[usize]) -> Result<Table> {
+impl Contingency {
+    pub(super) fn new(clusters: &[usize], reference: &[usize]) -> Result<Contingency> {
         if clusters.len() != reference.len() {
             return Err(Error::input(format!(
                 "cluster indices: {} clusters but {} reference labels; pass one of each for each row",
@@ -119,7 +119,7 @@ impl Table {
         let mut pairs: Vec<(usize, usize)> = clusters.codes.into_iter().zip(reference.codes).collect();
         pairs.sort_unstable();
         let cells = pairs.chunk_by(|a, b| a == b).map(|same| (same[0].0, same[0].1, same.len())).collect();
-        Ok(Table { n: pairs.len(), clusters: clusters.counts, reference: reference.counts, cells })
+        Ok(Contingency { n: pairs.len(), clusters: clusters.counts, reference: reference.counts, cells })
     }
 
     pub(super) fn nmi(&self) -> f64 {

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 const STREAM: u64 = 1 << 51;
 
 /// More resamples than anyone needs; each keeps one number.
-const MOST_RESAMPLES: usize = 1_000_000;
+const MAX_RESAMPLES: usize = 1_000_000;
 
 /// The percentile interval of a figure over test rows drawn again with replacement, as many as there were.
 ///
@@ -35,8 +35,8 @@ pub fn bootstrap(
     level: f64,
     seed: u64,
 ) -> Result<(f64, f64)> {
-    if !(1..=MOST_RESAMPLES).contains(&n_resamples) {
-        let message = format!("{n_resamples} resamples; choose 1 to {MOST_RESAMPLES}, such as 1000");
+    if !(1..=MAX_RESAMPLES).contains(&n_resamples) {
+        let message = format!("{n_resamples} resamples; choose 1 to {MAX_RESAMPLES}, such as 1000");
         return Err(Error::param("n_resamples", message));
     }
     if !(level > 0.0 && level < 1.0) {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::agreement::{Partition, Table};
+use super::agreement::{Contingency, Partition};
 use crate::dist::Rng;
 use crate::error::{Error, Result};
 use crate::features::Features;
@@ -12,7 +12,7 @@ use crate::simd::{dispatched, sum_of_squares};
 use crate::stack::Distances;
 
 /// Rows up to which all pairs are compared; of more, this many are drawn.
-const MOST_ROWS: usize = 20_000;
+const MAX_ROWS: usize = 20_000;
 /// The streams of splits, inner folds, resamples and methods are others.
 const STREAM: u64 = 1 << 53;
 /// Squared distance of two means, as a part of their squared lengths, up to which they differ by rounding alone.
@@ -66,7 +66,7 @@ impl ClusterIndices {
         seed: u64,
         pool: &Pool,
     ) -> Result<ClusterIndices> {
-        ClusterIndices::of_at_most(MOST_ROWS, points, clusters, reference, seed, pool)
+        ClusterIndices::of_at_most(MAX_ROWS, points, clusters, reference, seed, pool)
     }
 
     fn of_at_most(
@@ -77,7 +77,7 @@ impl ClusterIndices {
         seed: u64,
         pool: &Pool,
     ) -> Result<ClusterIndices> {
-        let table = reference.map(|reference| Table::new(clusters, reference)).transpose()?;
+        let table = reference.map(|reference| Contingency::new(clusters, reference)).transpose()?;
         let groups = Groups::new(points, clusters)?;
         let sampled = (clusters.len() > most_rows).then_some(most_rows);
         let spread = match sampled {
@@ -91,10 +91,10 @@ impl ClusterIndices {
         };
         Ok(ClusterIndices {
             n_clusters: groups.ends.len(),
-            nmi: table.as_ref().map(Table::nmi),
-            adjusted_rand: table.as_ref().map(Table::adjusted_rand),
-            rand_index: table.as_ref().map(Table::rand_index),
-            purity: table.as_ref().map(Table::purity),
+            nmi: table.as_ref().map(Contingency::nmi),
+            adjusted_rand: table.as_ref().map(Contingency::adjusted_rand),
+            rand_index: table.as_ref().map(Contingency::rand_index),
+            purity: table.as_ref().map(Contingency::purity),
             davies_bouldin: centres_apart(points, &groups, pool)?,
             dunn: spread.as_ref().and_then(Spread::dunn),
             silhouette: spread.as_ref().and_then(Spread::silhouette),

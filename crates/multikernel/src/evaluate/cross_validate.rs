@@ -3,7 +3,7 @@
 use super::protocol::{Evaluation, PlanResult, Protocol, evaluate};
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::method::{Plan, Session};
+use crate::plan::{Plan, Session};
 use crate::pool::Pool;
 use crate::run::Silent;
 

@@ -107,13 +107,13 @@ impl Evaluation {
 
     /// The methods that a remark is about, and in how many of their splits.
     fn about(&self, counts: &[usize]) -> String {
-        const MOST: usize = 3;
+        const MAX_NAMED: usize = 3;
         let all = self.results.iter().zip(counts).filter(|(_, n)| **n > 0);
         let named: Vec<String> = all
             .clone()
             .map(|(result, n)| format!("{} ({n} of {} splits)", result.method, result.folds.len()))
             .collect();
-        if named.len() <= MOST {
+        if named.len() <= MAX_NAMED {
             return named.join(", ");
         }
         let (n, of) = all.fold((0, 0), |sum, (result, n)| (sum.0 + n, sum.1 + result.folds.len()));

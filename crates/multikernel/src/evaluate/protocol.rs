@@ -11,7 +11,7 @@ use super::watch::{Watch, in_words};
 use crate::data::{Dataset, Split, folds_by_group, repeats_by_group};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
-use crate::method::{Model, Plan, Prepared, Session};
+use crate::plan::{Model, Plan, Prepared, Session};
 use crate::pool::Pool;
 use crate::run::{Control, KernelsOfView, Observer, Progress};
 

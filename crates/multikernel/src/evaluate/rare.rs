@@ -4,7 +4,7 @@ use super::protocol::{Parts, Protocol};
 use crate::data::Labels;
 
 /// Classes that a remark names.
-const MOST: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// A remark on the classes that are missing from the test or the training rows of a split, if there are any.
 pub(super) fn rare_classes(labels: &Labels, splits: &[Parts], protocol: &Protocol) -> Option<String> {
@@ -22,9 +22,9 @@ pub(super) fn rare_classes(labels: &Labels, splits: &[Parts], protocol: &Protoco
     let named = |classes: &[usize]| {
         let rows = |n| if n == 1 { "1 row".to_string() } else { format!("{n} rows") };
         let one = |&class: &usize| format!("{} ({})", labels.classes()[class], rows(counts[class]));
-        let more = classes.len().saturating_sub(MOST);
+        let more = classes.len().saturating_sub(MAX_NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        classes.iter().take(MOST).map(one).collect::<Vec<_>>().join(", ") + &more
+        classes.iter().take(MAX_NAMED).map(one).collect::<Vec<_>>().join(", ") + &more
     };
     let mut parts = vec![];
     if !untested.is_empty() {

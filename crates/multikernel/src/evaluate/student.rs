@@ -1,4 +1,4 @@
-//! Student's t law: distribution function and quantile, relative error in the lower tail below 1e-12 up to 1000 degrees
+//! Student's t distribution: distribution function and quantile, relative error in the lower tail below 1e-12 up to 1000 degrees
 //! of freedom. Beyond, 1 - x = t^2/(df + t^2) is small and the fraction feels the rounding of x: about 1e-11 at 10^5.
 
 use std::f64::consts::PI;
@@ -23,7 +23,7 @@ pub(crate) fn quantile(p: f64, df: f64) -> f64 {
     }
 }
 
-/// The right half of the law.
+/// The right half of the distribution.
 struct Half {
     df: f64,
     /// 1 / B(df/2, 1/2) = Gamma(df/2 + 1/2) / (Gamma(df/2) sqrt(pi)).

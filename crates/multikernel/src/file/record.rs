@@ -148,7 +148,8 @@ pub trait Codec: Sized {
     fn decode(record: &Record) -> Result<Self>;
 }
 
-/// Declares a struct and its [`Codec`](crate::file::Codec): each field is stored under its own name.
+/// Declares a struct and its [`Codec`](crate::file::Codec): each field is stored under its own name, or under the one it was first
+/// stored under where it was renamed: `log_step as "log_now": f64`.
 ///
 /// ```
 /// use multikernel::{file::{Codec, Record}, record};
@@ -163,8 +164,10 @@ pub trait Codec: Sized {
 /// ```
 #[macro_export]
 macro_rules! record {
+    (@stored $field:ident) => { stringify!($field) };
+    (@stored $field:ident $stored:literal) => { $stored };
     ($(#[$meta:meta])* $vis:vis struct $name:ident {
-        $($(#[$field_meta:meta])* $field_vis:vis $field:ident : $type:ty),* $(,)?
+        $($(#[$field_meta:meta])* $field_vis:vis $field:ident $(as $stored:literal)? : $type:ty),* $(,)?
     }) => {
         $(#[$meta])*
         $vis struct $name { $($(#[$field_meta])* $field_vis $field: $type),* }
@@ -173,12 +176,12 @@ macro_rules! record {
             fn encode(&self) -> $crate::file::Record {
                 #[allow(unused_mut)]
                 let mut record = $crate::file::Record::default();
-                $(record.put(stringify!($field), &self.$field);)*
+                $(record.put($crate::record!(@stored $field $($stored)?), &self.$field);)*
                 record
             }
 
             fn decode(record: &$crate::file::Record) -> $crate::Result<Self> {
-                Ok($name { $($field: record.take(stringify!($field))?),* })
+                Ok($name { $($field: record.take($crate::record!(@stored $field $($stored)?))?),* })
             }
         }
     };

@@ -53,19 +53,19 @@ pub struct Layout<'a> {
 /// written; that text reads back as an equal bank. Equality is of the canonical text, so `0.1` and `0.10` differ.
 ///
 /// ```
-/// use multikernel::kernel::Bank;
-/// let bank: Bank = "polynomial( 1..3 ),gaussian(0.10)   raw on rna".parse()?;
+/// use multikernel::kernel::KernelBank;
+/// let bank: KernelBank = "polynomial( 1..3 ),gaussian(0.10)   raw on rna".parse()?;
 /// assert_eq!(bank.to_string(), "polynomial(1..3), gaussian(0.10) on rna raw");
 /// # Ok::<(), multikernel::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Bank {
+pub struct KernelBank {
     /// As the user wrote it: messages point into this.
     text: String,
     terms: Vec<Term>,
 }
 
-impl Bank {
+impl KernelBank {
     /// The terms in the order written.
     pub fn terms(&self) -> &[Term] {
         &self.terms
@@ -87,7 +87,7 @@ impl Bank {
         Ok(self.resolve_named(layout, features)?.kernels)
     }
 
-    /// [`Bank::resolve`] with the names of the feature sets of `each set(FILE)`, whose files are read here.
+    /// [`KernelBank::resolve`] with the names of the feature sets of `each set(FILE)`, whose files are read here.
     pub fn resolve_named(&self, layout: &Layout<'_>, features: &Features) -> Result<Resolved> {
         if self.terms.iter().any(|term| term.gram().is_none()) {
             check_layout(layout, features.n_cols())?;
@@ -357,22 +357,22 @@ fn unknown<'a>(
     format!("unknown {what} {}{hint} ({all})", Name(name))
 }
 
-impl PartialEq for Bank {
-    fn eq(&self, other: &Bank) -> bool {
+impl PartialEq for KernelBank {
+    fn eq(&self, other: &KernelBank) -> bool {
         self.terms == other.terms
     }
 }
 
-impl FromStr for Bank {
+impl FromStr for KernelBank {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
         let terms = parse(text).map_err(|fault| fault.within(text))?;
-        Ok(Bank { text: text.to_string(), terms })
+        Ok(KernelBank { text: text.to_string(), terms })
     }
 }
 
-impl fmt::Display for Bank {
+impl fmt::Display for KernelBank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, term) in self.terms.iter().enumerate() {
             write!(f, "{}{term}", if i > 0 { ", " } else { "" })?;
@@ -392,7 +392,7 @@ mod tests {
         View { name: name.into(), columns }
     }
 
-    fn bank(text: &str) -> Bank {
+    fn bank(text: &str) -> KernelBank {
         text.parse().unwrap()
     }
 
@@ -447,7 +447,7 @@ mod tests {
         assert_eq!(printed(&everywhere.kernels)[2..], ["gaussian(1) on [2]", "gaussian(2) on [2]"]);
         assert_eq!(everywhere.sets.len(), 2);
         let text = format!("linear each set(\"{file}\") on [rna:a]");
-        assert!(text.parse::<Bank>().is_err(), "a name with a colon stands in quotes");
+        assert!(text.parse::<KernelBank>().is_err(), "a name with a colon stands in quotes");
         assert_eq!(bank("precomputed(g), linear, precomputed(h) raw, precomputed(g) centred").grams(), ["g", "h"]);
         assert_eq!(
             misfit("linear each view on rna", &layout, &rows(3, 4)),

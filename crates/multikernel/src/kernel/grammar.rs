@@ -530,7 +530,7 @@ fn position(at: usize, digits: &str) -> Parsed<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Bank;
+    use crate::kernel::KernelBank;
     use proptest::prelude::*;
 
     /// The character and the message of the fault in a text that must not parse.
@@ -650,7 +650,7 @@ mod tests {
             ("gaussian(1) on \"gène\", linear(2)", 29, "linear takes no values; write linear without parentheses"),
         ];
         for &(text, at, message) in table {
-            assert_eq!(fault::<Bank>(text), (at, message.to_string()), "{text}");
+            assert_eq!(fault::<KernelBank>(text), (at, message.to_string()), "{text}");
         }
     }
 
@@ -686,9 +686,9 @@ mod tests {
             ("linear on raw raw", "linear on raw raw"),
             ("polynomial(2.0, 2^1, 3..5) raw", "polynomial(2.0, 2^1, 3..5) raw"),
         ] {
-            assert_eq!(loose.parse::<Bank>().unwrap().to_string(), canonical);
-            assert_eq!(canonical.parse::<Bank>().unwrap().to_string(), canonical);
-            assert_eq!(loose.parse::<Bank>().unwrap(), canonical.parse::<Bank>().unwrap());
+            assert_eq!(loose.parse::<KernelBank>().unwrap().to_string(), canonical);
+            assert_eq!(canonical.parse::<KernelBank>().unwrap().to_string(), canonical);
+            assert_eq!(loose.parse::<KernelBank>().unwrap(), canonical.parse::<KernelBank>().unwrap());
         }
     }
 
@@ -798,11 +798,11 @@ mod tests {
 
     /// A text either parses, and then prints to an equal bank, or fails inside itself.
     fn check_any(text: &str) {
-        match text.parse::<Bank>() {
+        match text.parse::<KernelBank>() {
             Ok(bank) => {
                 let printed = bank.to_string();
-                assert_eq!(printed.parse::<Bank>().unwrap(), bank);
-                assert_eq!(printed.parse::<Bank>().unwrap().to_string(), printed);
+                assert_eq!(printed.parse::<KernelBank>().unwrap(), bank);
+                assert_eq!(printed.parse::<KernelBank>().unwrap().to_string(), printed);
             }
             Err(Error::Bank { at, message, .. }) => {
                 assert!(at <= text.chars().count(), "{text}: {at} {message}");
@@ -816,7 +816,7 @@ mod tests {
         #[test]
         fn parse_of_a_printed_tree_is_the_tree(terms in prop::collection::vec(any_term(), 1..4)) {
             let text = terms.iter().map(Term::to_string).collect::<Vec<_>>().join(", ");
-            let bank: Bank = text.parse().unwrap();
+            let bank: KernelBank = text.parse().unwrap();
             prop_assert_eq!(bank.terms(), terms.as_slice(), "{}", text);
             prop_assert_eq!(bank.to_string(), text);
         }

@@ -280,7 +280,7 @@ pub(super) enum Each {
     Set(String),
 }
 
-/// One term of a [`Bank`](super::Bank): a family with its values and suffixes, as written.
+/// One term of a [`KernelBank`](super::KernelBank): a family with its values and suffixes, as written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term {
     pub(super) at: At,

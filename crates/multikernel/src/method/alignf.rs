@@ -1,6 +1,6 @@
 //! `alignf`: the combination of kernels that is best aligned with the classes.
 
-use super::machine::Machine;
+use super::machine::SvmModel;
 use super::svm;
 use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs, weighted};
 use crate::error::{Error, Result};

@@ -46,14 +46,14 @@ pub(super) fn alike(stack: &Stack, rng: &mut Rng, pool: &Pool) -> Result<Vec<usi
 mod tests {
     use super::*;
     use crate::kernel::Kernel;
-    use crate::stack::Building;
+    use crate::stack::StackOptions;
 
     fn groups(texts: &[&str], seed: u64) -> Vec<usize> {
         let pool = Pool::new(1).unwrap();
         let mut rng = Rng::new(3, 0);
         let points = Matrix::from_fn(50, 4, |_, _| 4.0 * rng.uniform());
         let kernels: Vec<Kernel> = texts.iter().map(|text| text.parse().unwrap()).collect();
-        let stack = Stack::train(&points, &kernels, &Building::new(&pool)).unwrap();
+        let stack = Stack::train(&points, &kernels, &StackOptions::new(&pool)).unwrap();
         alike(&stack, &mut Rng::new(seed, 1), &pool).unwrap()
     }
 

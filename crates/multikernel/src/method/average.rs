@@ -1,6 +1,6 @@
 //! `average`: the uniform combination of all kernels and an SVM on it. The bar every learned weighting must clear.
 
-use super::machine::Machine;
+use super::machine::SvmModel;
 use super::svm::{self, SvmState};
 use crate::error::Result;
 use crate::kernel::DEFAULT_BANK;
@@ -13,7 +13,7 @@ pub struct Average;
 
 impl Method for Average {
     type State = SvmState;
-    type Model = Machine;
+    type Model = SvmModel;
 
     fn about(&self) -> About {
         About {
@@ -42,7 +42,7 @@ impl Method for Average {
         state.step(task, params, control)
     }
 
-    fn finish(&self, task: &Task<'_>, params: &Params, state: SvmState) -> Result<Machine> {
+    fn finish(&self, task: &Task<'_>, params: &Params, state: SvmState) -> Result<SvmModel> {
         state.finish(task, params)
     }
 }

@@ -5,7 +5,7 @@ use crate::kernel::Kernel;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::run::{Input, Task};
-use crate::stack::{Building, Stack};
+use crate::stack::{Stack, StackOptions};
 
 /// Labels of these classes.
 pub(super) fn labels(codes: &[usize]) -> Labels {
@@ -16,7 +16,7 @@ pub(super) fn labels(codes: &[usize]) -> Labels {
 pub(super) fn with_task<T>(points: &Matrix, codes: &[usize], kernels: &[&str], f: impl FnOnce(&Task<'_>) -> T) -> T {
     let pool = Pool::new(2).unwrap();
     let kernels: Vec<Kernel> = kernels.iter().map(|text| text.parse().unwrap()).collect();
-    let stack = Stack::train(points, &kernels, &Building::new(&pool)).unwrap();
+    let stack = Stack::train(points, &kernels, &StackOptions::new(&pool)).unwrap();
     let labels = labels(codes);
     f(&Task { input: Input::Stack(&stack), labels: &labels, groups: None, views: &[], seed: 1, pool: &pool })
 }

@@ -1,11 +1,11 @@
 //! `single` and `bestview`: the one kernel, or the one view, that does best in inner cross-validation.
 
-use super::inner::{self, Deal, HeldOut, Want};
-use super::machine::Machine;
+use super::machine::SvmModel;
 use super::svm::{self, SvmState};
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::kernel::DEFAULT_BANK;
+use crate::run::inner::{self, Deal, HeldOut, Want};
 use crate::run::{About, Control, Method, Needs, Params, Progress, Silent, Status, Task};
 
 /// C-SVC on the one kernel of the bank that classifies held-out rows best. What a careful user without MKL would do.
@@ -48,7 +48,7 @@ struct Fixed(Vec<f64>);
 
 impl Method for Fixed {
     type State = SvmState;
-    type Model = Machine;
+    type Model = SvmModel;
 
     fn about(&self) -> About {
         About { name: "svm", summary: "", needs: Needs::Pass, params: svm::COMMON_PARAMS, bank: DEFAULT_BANK }
@@ -62,7 +62,7 @@ impl Method for Fixed {
         state.step(task, params, control)
     }
 
-    fn finish(&self, task: &Task<'_>, params: &Params, state: SvmState) -> Result<Machine> {
+    fn finish(&self, task: &Task<'_>, params: &Params, state: SvmState) -> Result<SvmModel> {
         state.finish(task, params)
     }
 }
@@ -101,7 +101,7 @@ impl Choosing {
         all().rev().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0))
     }
 
-    fn finish(self, sets: &[Vec<usize>], task: &Task<'_>, params: &Params) -> Result<Machine> {
+    fn finish(self, sets: &[Vec<usize>], task: &Task<'_>, params: &Params) -> Result<SvmModel> {
         let best = sets.get(self.best().0).map_or(&[][..], Vec::as_slice);
         let svm = match self.svm {
             Some(svm) => svm,
@@ -137,7 +137,7 @@ macro_rules! choosing {
     ($method:ident, $name:literal, $summary:literal, $sets:ident) => {
         impl Method for $method {
             type State = Choosing;
-            type Model = Machine;
+            type Model = SvmModel;
 
             fn about(&self) -> About {
                 let (needs, params, bank) = (Needs::Stack, svm::COMMON_PARAMS, DEFAULT_BANK);
@@ -163,7 +163,7 @@ macro_rules! choosing {
                 state.step(&$sets(task)?, task, params, control)
             }
 
-            fn finish(&self, task: &Task<'_>, params: &Params, state: Choosing) -> Result<Machine> {
+            fn finish(&self, task: &Task<'_>, params: &Params, state: Choosing) -> Result<SvmModel> {
                 state.finish(&$sets(task)?, task, params)
             }
         }

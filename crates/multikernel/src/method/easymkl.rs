@@ -1,6 +1,6 @@
 //! `easymkl`: kernels weighed by how far apart the classes lie under each, seen along the margin of all of them.
 
-use super::machine::Machine;
+use super::machine::SvmModel;
 use super::svm::{C, CLASS_WEIGHTS, MULTICLASS, TOL};
 use super::weighted::{Move, Rule, Weighted, Weights, misfit, signs, weighted};
 use crate::error::Result;
@@ -113,7 +113,7 @@ fn nearest(
     lambda: f64,
     start: &[f64],
     control: &Control,
-) -> Result<Option<smo::Solution>> {
+) -> Result<Option<smo::SmoSolution>> {
     let n_positive = positive.iter().filter(|&&positive| positive).count() as f64;
     let n_negative = positive.len() as f64 - n_positive;
     // Never reached where the kernels are positive semi-definite: q is at least lambda |gamma|^2, and gamma at most 1.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::machine::Machine;
+use super::machine::SvmModel;
 use super::svm::{C, CLASS_WEIGHTS, MULTICLASS, TOL};
 use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs, weighted};
 use crate::error::{Error, Result};
@@ -55,7 +55,7 @@ const OWN: Param = Param {
 const LN_TAU: f64 = 1.837_877_066_409_345_5;
 /// The noise at the start, and the least there may be, of a target with variance 1.
 const NOISE: f64 = 0.1;
-const LEAST_NOISE: f64 = 1e-4;
+const MIN_NOISE: f64 = 1e-4;
 
 record! {
     /// Where the climb stands.
@@ -231,7 +231,7 @@ fn update(state: &mut Climb, task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() 
         let power = |ratio: f64| if damped { ratio.sqrt() } else { ratio };
         let weights: Vec<f64> =
             state.weights.iter().zip(&ratios).map(|(&weight, &ratio)| weight * power(ratio)).collect();
-        let noise = (state.noise * power(noise_ratio)).max(LEAST_NOISE);
+        let noise = (state.noise * power(noise_ratio)).max(MIN_NOISE);
         let next = match point(task, &weights, noise, stop) {
             Err(Error::NotDefinite { .. }) => continue,
             next => next?,

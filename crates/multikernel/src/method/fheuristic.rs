@@ -1,6 +1,6 @@
 //! `fheuristic`: each kernel weighed by how well it agrees with the classes, on its own.
 
-use super::machine::Machine;
+use super::machine::SvmModel;
 use super::svm;
 use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs, weighted};
 use crate::error::Result;

@@ -13,7 +13,7 @@ record! {
     ///
     /// Cost of a score: one kernel value per support point and kernel whose weight is not zero.
     #[derive(Clone, Debug)]
-    pub struct Machine {
+    pub struct SvmModel {
         weights: Vec<f64>,
         support: Vec<usize>,
         coef: Coefficients,
@@ -53,20 +53,20 @@ pub(super) fn pairs(n_classes: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..n_classes).flat_map(move |first| (first + 1..n_classes).map(move |second| (first, second)))
 }
 
-impl Machine {
+impl SvmModel {
     /// One expansion per class, the largest wins: `coef` is n_train x n_classes.
-    pub fn one_vs_rest(weights: Vec<f64>, coef: &Matrix, bias: Vec<f64>) -> Machine {
+    pub fn one_vs_rest(weights: Vec<f64>, coef: &Matrix, bias: Vec<f64>) -> SvmModel {
         let n_classes = bias.len();
-        Machine::new(weights, coef, bias, n_classes, false)
+        SvmModel::new(weights, coef, bias, n_classes, false)
     }
 
     /// One expansion per pair of classes, positive for the first: `coef` is n_train x pairs. Two classes are one pair.
-    pub fn one_vs_one(weights: Vec<f64>, coef: &Matrix, bias: Vec<f64>, n_classes: usize) -> Machine {
-        Machine::new(weights, coef, bias, n_classes, true)
+    pub fn one_vs_one(weights: Vec<f64>, coef: &Matrix, bias: Vec<f64>, n_classes: usize) -> SvmModel {
+        SvmModel::new(weights, coef, bias, n_classes, true)
     }
 
-    fn new(weights: Vec<f64>, coef: &Matrix, bias: Vec<f64>, n_classes: usize, one_vs_one: bool) -> Machine {
-        Machine::of(weights, &Coefficients::new(coef), bias, n_classes, one_vs_one)
+    fn new(weights: Vec<f64>, coef: &Matrix, bias: Vec<f64>, n_classes: usize, one_vs_one: bool) -> SvmModel {
+        SvmModel::of(weights, &Coefficients::new(coef), bias, n_classes, one_vs_one)
     }
 
     /// A machine of coefficients of all training rows, of which support points are kept.
@@ -76,10 +76,10 @@ impl Machine {
         bias: Vec<f64>,
         n_classes: usize,
         one_vs_one: bool,
-    ) -> Machine {
+    ) -> SvmModel {
         let (support, coef) = coef.support();
         let trained = (0..bias.len()).collect();
-        Machine {
+        SvmModel {
             weights,
             support,
             coef,
@@ -94,28 +94,28 @@ impl Machine {
 
     /// Names the problems that were trained; the others take no part in a vote.
     #[must_use]
-    pub fn with_trained(mut self, trained: Vec<usize>) -> Machine {
+    pub fn with_trained(mut self, trained: Vec<usize>) -> SvmModel {
         self.trained = trained;
         self
     }
 
     /// A machine that was trained on some of the rows, as one of all: `rows` are those it saw.
     #[must_use]
-    pub(super) fn of_rows(mut self, rows: &[usize]) -> Machine {
+    pub(super) fn of_rows(mut self, rows: &[usize]) -> SvmModel {
         self.support.iter_mut().for_each(|point| *point = rows[*point]);
         self
     }
 
     /// Adds facts about how the machine came about.
     #[must_use]
-    pub fn with_facts(mut self, facts: Vec<(String, String)>) -> Machine {
+    pub fn with_facts(mut self, facts: Vec<(String, String)>) -> SvmModel {
         self.told.0.extend(facts);
         self
     }
 
     /// Adds something the user should know.
     #[must_use]
-    pub fn with_warning(mut self, warning: Option<String>) -> Machine {
+    pub fn with_warning(mut self, warning: Option<String>) -> SvmModel {
         self.warnings.extend(warning);
         self
     }
@@ -184,7 +184,7 @@ pub(super) fn vote(n_classes: usize, trained: &[bool], decisions: &[f64], scores
     }
 }
 
-impl Predict for Machine {
+impl Predict for SvmModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         self.decide(input, pool, |trained, decisions, scores| self.score(trained, decisions, scores))
     }

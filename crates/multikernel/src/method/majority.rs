@@ -13,14 +13,14 @@ pub struct Majority;
 record! {
     /// The class frequencies: all there is to learn.
     #[derive(Clone, Debug)]
-    pub struct Frequencies {
+    pub struct MajorityModel {
         frequencies: Vec<f64>,
     }
 }
 
 impl Method for Majority {
-    type State = Frequencies;
-    type Model = Frequencies;
+    type State = MajorityModel;
+    type Model = MajorityModel;
 
     fn about(&self) -> About {
         About {
@@ -32,22 +32,22 @@ impl Method for Majority {
         }
     }
 
-    fn init(&self, _: &Task<'_>, _: &Params) -> Result<Frequencies> {
-        Ok(Frequencies { frequencies: vec![] })
+    fn init(&self, _: &Task<'_>, _: &Params) -> Result<MajorityModel> {
+        Ok(MajorityModel { frequencies: vec![] })
     }
 
-    fn step(&self, task: &Task<'_>, _: &Params, state: &mut Frequencies, _: &Control) -> Result<Progress> {
+    fn step(&self, task: &Task<'_>, _: &Params, state: &mut MajorityModel, _: &Control) -> Result<Progress> {
         let n = task.labels.codes().len() as f64;
         state.frequencies = task.labels.counts().into_iter().map(|count| count as f64 / n).collect();
         Ok(Progress::of(1, 1))
     }
 
-    fn finish(&self, _: &Task<'_>, _: &Params, state: Frequencies) -> Result<Frequencies> {
+    fn finish(&self, _: &Task<'_>, _: &Params, state: MajorityModel) -> Result<MajorityModel> {
         Ok(state)
     }
 }
 
-impl Predict for Frequencies {
+impl Predict for MajorityModel {
     fn scores(&self, input: Input<'_>, _: &Pool) -> Result<Matrix> {
         Ok(Matrix::from_fn(input.n_samples(), self.frequencies.len(), |_, class| self.frequencies[class]))
     }

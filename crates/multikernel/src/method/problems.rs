@@ -1,6 +1,6 @@
 //! The two-class problems a classifier is made of: which rows, which side, which bounds.
 
-use super::machine::{Machine, pairs};
+use super::machine::{SvmModel, pairs};
 use crate::data::Labels;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -73,7 +73,7 @@ impl Problems {
         options: &smo::Options,
         task: &Task<'_>,
         control: &Control,
-    ) -> Result<Option<Vec<smo::Solution>>> {
+    ) -> Result<Option<Vec<smo::SmoSolution>>> {
         let solved = task.pool.map(which.len(), |k| {
             let Problem { rows, positive } = &self.list[which[k]];
             let upper: Vec<f64> = rows.iter().map(|&i| self.upper[i]).collect();
@@ -95,8 +95,8 @@ impl Problems {
     }
 
     /// The machine of these kernel weights and dual variables.
-    pub(super) fn machine(&self, weights: Vec<f64>, alpha: &[f64], bias: Vec<f64>) -> Machine {
-        Machine::of(weights, &self.coefficients(alpha), bias, self.n_classes, self.one_vs_one)
+    pub(super) fn machine(&self, weights: Vec<f64>, alpha: &[f64], bias: Vec<f64>) -> SvmModel {
+        SvmModel::of(weights, &self.coefficients(alpha), bias, self.n_classes, self.one_vs_one)
     }
 }
 

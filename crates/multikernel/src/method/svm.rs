@@ -1,6 +1,6 @@
 //! `svm`: C-SVC on one kernel, and the state machine that every method with fixed kernel weights shares.
 
-use super::machine::Machine;
+use super::machine::SvmModel;
 use super::problems::Problems;
 use crate::error::{Error, Result};
 use crate::file::Cache;
@@ -60,7 +60,7 @@ const GIVEN_UP: u64 = 2;
 
 impl Method for Svm {
     type State = SvmState;
-    type Model = Machine;
+    type Model = SvmModel;
 
     fn about(&self) -> About {
         About {
@@ -98,7 +98,7 @@ impl Method for Svm {
         state.step(task, params, control)
     }
 
-    fn finish(&self, task: &Task<'_>, params: &Params, state: SvmState) -> Result<Machine> {
+    fn finish(&self, task: &Task<'_>, params: &Params, state: SvmState) -> Result<SvmModel> {
         state.finish(task, params)
     }
 }
@@ -184,7 +184,7 @@ impl SvmState {
         self.gap.iter().copied().filter(|gap| gap.is_finite()).fold(0.0, f64::max)
     }
 
-    pub(super) fn finish(self, task: &Task<'_>, params: &Params) -> Result<Machine> {
+    pub(super) fn finish(self, task: &Task<'_>, params: &Params) -> Result<SvmModel> {
         let problems = Problems::new(task, params)?;
         let warning = self.warning(&problems, params);
         let trained = (0..problems.len()).filter(|&p| self.status[p] == SOLVED || self.n_iter[p] > 0).collect();

@@ -1,6 +1,6 @@
 //! Weights first, then one SVM: the state machine of every method that computes kernel weights by a rule.
 
-use super::machine::Machine;
+use super::machine::SvmModel;
 use super::sample::{MAX_ROWS, sample};
 use super::svm::SvmState;
 use crate::data::Labels;
@@ -149,7 +149,7 @@ impl<S: Codec + Send> Weighted<S> {
         }
     }
 
-    pub(super) fn finish(self, rule: &impl Rule<State = S>, task: &Task<'_>, params: &Params) -> Result<Machine> {
+    pub(super) fn finish(self, rule: &impl Rule<State = S>, task: &Task<'_>, params: &Params) -> Result<SvmModel> {
         if let Some(svm) = self.svm.filter(SvmState::is_begun) {
             return Ok(svm.finish(task, params)?.with_warning(self.warning).with_facts(rule.facts(&self.rule)));
         }
@@ -165,7 +165,7 @@ impl<S: Codec + Send> Weighted<S> {
 
 /// The SVM of a run that was stopped before its own: weights alone predict nothing, and nobody waits for all rows of a large
 /// set. The machine, and words for how many of the rows it learned from.
-fn on_a_sample(weights: Vec<f64>, task: &Task<'_>, params: &Params) -> Result<(Machine, String)> {
+fn on_a_sample(weights: Vec<f64>, task: &Task<'_>, params: &Params) -> Result<(SvmModel, String)> {
     let rows = sample(task.labels, MAX_ROWS);
     let (stack, labels) = (task.stack()?.view(&rows)?, task.labels.select(&rows));
     let part = Task { input: Input::Stack(&stack), labels: &labels, groups: None, ..*task };
@@ -189,7 +189,7 @@ macro_rules! weighted {
     ($method:ident, $about:expr, $begin:expr) => {
         impl $crate::run::Method for $method {
             type State = Weighted<<$method as Rule>::State>;
-            type Model = Machine;
+            type Model = SvmModel;
 
             fn about(&self) -> About {
                 $about
@@ -213,7 +213,7 @@ macro_rules! weighted {
                 state.step(self, task, params, control)
             }
 
-            fn finish(&self, task: &Task<'_>, params: &Params, state: Self::State) -> Result<Machine> {
+            fn finish(&self, task: &Task<'_>, params: &Params, state: Self::State) -> Result<SvmModel> {
                 state.finish(self, task, params)
             }
         }
@@ -251,7 +251,7 @@ pub(super) fn misfit() -> Error {
 #[cfg(test)]
 mod tests {
     use crate::data::{moons, separable};
-    use crate::method::{Plan, Session};
+    use crate::plan::{Plan, Session};
     use crate::pool::Pool;
     use crate::run::{Canceller, Control, Observer, Progress};
 

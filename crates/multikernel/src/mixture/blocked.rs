@@ -14,9 +14,9 @@ use crate::simd::{exp, ln};
 /// Rows that share a generator.
 const BATCH: usize = 1024;
 /// The least a chi-square variate is taken for: one over it is still a number.
-const LEAST_CHI_SQUARE: f64 = 1e-100;
+const MIN_CHI_SQUARE: f64 = 1e-100;
 
-/// A normal law.
+/// A normal distribution.
 #[derive(Clone, Debug)]
 pub(crate) struct Gaussian {
     shape: Shape,
@@ -24,7 +24,7 @@ pub(crate) struct Gaussian {
     /// The triangle of the factor of the covariance, row by row, or the variances.
     spread: Vec<f64>,
     inverses: Vec<f64>,
-    /// -ln det / 2; what all laws share is left out.
+    /// -ln det / 2; what all distributions share is left out.
     offset: f64,
 }
 
@@ -33,7 +33,7 @@ impl Gaussian {
     fn of(prior: &Prior, cluster: &Cluster, rng: &mut Rng) -> Gaussian {
         let (d, n) = (prior.mean.len(), cluster.n as f64);
         let (tau, nu) = (prior.tau + n, prior.nu + n);
-        let mut chi_square = |freedom: f64, rng: &mut Rng| gamma(rng, 0.5 * freedom, 2.0).max(LEAST_CHI_SQUARE);
+        let mut chi_square = |freedom: f64, rng: &mut Rng| gamma(rng, 0.5 * freedom, 2.0).max(MIN_CHI_SQUARE);
         let (spread, inverses, half): (Vec<f64>, Vec<f64>, f64) = match prior.shape {
             Shape::Diagonal => {
                 let spread: Vec<f64> = cluster.spread.iter().map(|sum| sum / chi_square(nu, rng)).collect();
@@ -48,12 +48,13 @@ impl Gaussian {
                 (spread, inverses, half)
             }
         };
-        let mut law = Gaussian { shape: prior.shape, mean: cluster.mean.clone(), spread, inverses, offset: half };
-        law.mean = law.sample_scaled(1.0 / tau.sqrt(), rng);
-        law
+        let mut distribution =
+            Gaussian { shape: prior.shape, mean: cluster.mean.clone(), spread, inverses, offset: half };
+        distribution.mean = distribution.sample_scaled(1.0 / tau.sqrt(), rng);
+        distribution
     }
 
-    /// A row of this law.
+    /// A row of this distribution.
     pub(crate) fn sample(&self, rng: &mut Rng) -> Vec<f64> {
         self.sample_scaled(1.0, rng)
     }
@@ -67,7 +68,7 @@ impl Gaussian {
         self.mean.iter().enumerate().map(|(i, mean)| mean + apart(i)).collect()
     }
 
-    /// ln of the densities of a block of rows, up to what all laws share.
+    /// ln of the densities of a block of rows, up to what all distributions share.
     pub(super) fn ln_densities(&self, block: &[f64], solved: &mut [f64]) -> [f64; SIDE] {
         let place = Place { mean: &self.mean, spread: &self.spread, inverses: &self.inverses };
         let found = match self.shape {
@@ -78,7 +79,7 @@ impl Gaussian {
     }
 }
 
-/// The lower triangle T, row by row, with `T' T` of the Wishart law of the identity: normal variates, and on the diagonal roots
+/// The lower triangle T, row by row, with `T' T` of the Wishart distribution of the identity: normal variates, and on the diagonal roots
 /// of chi-squares.
 fn bartlett(d: usize, nu: f64, rng: &mut Rng, chi_square: &mut impl FnMut(f64, &mut Rng) -> f64) -> Vec<f64> {
     let mut triangle = Vec::with_capacity(d * (d + 1) / 2);
@@ -89,8 +90,8 @@ fn bartlett(d: usize, nu: f64, rng: &mut Rng, chi_square: &mut impl FnMut(f64, &
     triangle
 }
 
-/// `L T^-1` of triangles, row by row: if `T' T` is of the Wishart law of the identity, this is the factor of a matrix of the
-/// inverse Wishart law of `L L'`.
+/// `L T^-1` of triangles, row by row: if `T' T` is of the Wishart distribution of the identity, this is the factor of a matrix of the
+/// inverse Wishart distribution of `L L'`.
 fn divided(lower: &[f64], t: &[f64], d: usize) -> Vec<f64> {
     let mut found = lower.to_vec();
     for i in 0..d {
@@ -103,9 +104,9 @@ fn divided(lower: &[f64], t: &[f64], d: usize) -> Vec<f64> {
     found
 }
 
-/// Weighted laws, the heaviest first.
+/// Weighted distributions, the heaviest first.
 struct Atoms {
-    /// Weight, place and law; places from `n_known` on are new.
+    /// Weight, place and distribution; places from `n_known` on are new.
     list: Vec<(f64, usize, Gaussian)>,
     n_known: usize,
 }
@@ -167,9 +168,13 @@ impl Mixture {
     /// The clusters there are, and as many new ones as have a weight above `least`.
     fn atoms(&self, weights: &[f64], mut rest: f64, least: f64, rng: &mut Rng) -> Atoms {
         let n_known = self.parts.len();
-        let laws = self.gaussians(rng);
-        let mut list: Vec<(f64, usize, Gaussian)> =
-            weights.iter().zip(laws).enumerate().map(|(k, (&weight, law))| (weight, k, law)).collect();
+        let distributions = self.gaussians(rng);
+        let mut list: Vec<(f64, usize, Gaussian)> = weights
+            .iter()
+            .zip(distributions)
+            .enumerate()
+            .map(|(k, (&weight, distribution))| (weight, k, distribution))
+            .collect();
         let empty = Cluster::empty(&self.prior);
         while rest >= least && rest > 0.0 {
             // A stick is broken at 1 - u^(1/alpha).
@@ -210,7 +215,7 @@ impl Atoms {
             let least = levels[first..end].iter().copied().fold(f64::INFINITY, f64::min);
             let open = &self.list[..self.list.partition_point(|atom| atom.0 >= least)];
             values.clear();
-            values.extend(open.iter().map(|(_, _, law)| law.ln_densities(&block, &mut solved)));
+            values.extend(open.iter().map(|(_, _, distribution)| distribution.ln_densities(&block, &mut solved)));
             for i in first..end {
                 weights.clear();
                 let under = open[..open.partition_point(|atom| atom.0 >= levels[i])].iter();

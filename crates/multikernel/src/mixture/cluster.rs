@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 
 use super::loops::{
-    self, LEAST_LEFT, Place, SIDE, diagonal_spread, diagonal_spreads, downdate, ln_product, spread, spreads, square,
+    self, MIN_LEFT, Place, SIDE, diagonal_spread, diagonal_spreads, downdate, ln_product, spread, spreads, square,
     update,
 };
 use super::{Prior, Shape};
@@ -16,7 +16,7 @@ use crate::simd::ln;
 /// ```text
 /// ln t(x) = gammas - d/2 ln pi + d/2 ln(ratio) - ln det S / 2 - (nu + 1)/2 ln(1 + ratio q),   ratio = tau/(tau + 1)
 /// ```
-/// with `q = (x - mean)' S^-1 (x - mean)`; the diagonal law is the product of d of them of one column each.
+/// with `q = (x - mean)' S^-1 (x - mean)`; the diagonal distribution is the product of d of them of one column each.
 #[derive(Clone, Debug)]
 pub(super) struct Cluster {
     pub(super) n: usize,
@@ -142,7 +142,7 @@ impl Cluster {
             Shape::Diagonal => self.spread.iter_mut().zip(&scratch.apart).all(|(s, v)| {
                 let whole = *s;
                 *s -= v * v;
-                *s > LEAST_LEFT * whole
+                *s > MIN_LEFT * whole
             }),
         };
         if holds {
@@ -194,14 +194,14 @@ impl Cluster {
         let sum = match shape {
             Shape::Full => {
                 let left = 1.0 - ratio * square(self.place(), row, &mut scratch.solved);
-                (left > LEAST_LEFT).then(|| ln(left))?
+                (left > MIN_LEFT).then(|| ln(left))?
             }
             Shape::Diagonal => {
                 let columns = self.mean.iter().zip(&self.inverses).zip(row).zip(&mut scratch.apart);
                 for (((mean, inverse), x), left) in columns {
                     *left = 1.0 - ratio * inverse * (x - mean) * (x - mean);
                 }
-                scratch.apart.iter().all(|&left| left > LEAST_LEFT).then(|| ln_product(&scratch.apart))?
+                scratch.apart.iter().all(|&left| left > MIN_LEFT).then(|| ln_product(&scratch.apart))?
             }
         };
         Some(offset + power * sum)

@@ -11,7 +11,7 @@ use crate::pool::Pool;
 use crate::simd::ln;
 
 /// Clusters up to which all pairs are looked at.
-const MOST: usize = 400;
+const MAX_ALL_PAIRS: usize = 400;
 
 /// A cluster, its rows, and whose witness it has.
 struct Group {
@@ -29,7 +29,7 @@ impl Mixture {
     /// over.
     ///
     /// For a start that has cut clusters into pieces, as k-means does: pieces with sharp borders are a place that neither
-    /// single rows nor splits and merges find a way out of soon. It is a step uphill, not one that leaves the law alone. Stopped,
+    /// single rows nor splits and merges find a way out of soon. It is a step uphill, not one that leaves the distribution alone. Stopped,
     /// it leaves the mixture as it was, and so it does where there are more than 400 clusters. Cost: d^3 for each pair of
     /// clusters, and what the witness says of each row in each cluster.
     pub(crate) fn condense(
@@ -40,7 +40,7 @@ impl Mixture {
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Vec<usize>> {
         self.fits(rows)?;
-        if self.parts.len() > MOST {
+        if self.parts.len() > MAX_ALL_PAIRS {
             return Ok((0..self.parts.len()).collect());
         }
         let lists = self.members().into_iter().enumerate();

@@ -12,7 +12,7 @@ const BATCH: usize = 1024;
 /// Most rounds: a start need not be the end.
 const ROUNDS: usize = 30;
 /// Rows up to which centres are found from all of them; of more, so many are drawn.
-const MOST_ROWS: usize = 20_000;
+const MAX_ROWS: usize = 20_000;
 
 /// The cluster of each row by k-means, without gaps: at most k of them, fewer where rows are equal.
 ///
@@ -44,12 +44,12 @@ pub(crate) fn k_means(rows: &Matrix, k: usize, rng: &mut Rng, pool: &Pool) -> Re
 /// Some of many rows, no row twice.
 fn sample(rows: &Matrix, rng: &mut Rng) -> Option<Matrix> {
     let n = rows.n_rows();
-    if n <= MOST_ROWS {
+    if n <= MAX_ROWS {
         return None;
     }
     // One row out of each of so many equal pieces.
-    let piece = |s: usize| s * n / MOST_ROWS;
-    let chosen: Vec<usize> = (0..MOST_ROWS).map(|s| piece(s) + rng.below(piece(s + 1) - piece(s))).collect();
+    let piece = |s: usize| s * n / MAX_ROWS;
+    let chosen: Vec<usize> = (0..MAX_ROWS).map(|s| piece(s) + rng.below(piece(s + 1) - piece(s))).collect();
     Some(rows.select_rows(&chosen))
 }
 

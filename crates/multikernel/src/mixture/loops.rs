@@ -7,9 +7,9 @@ use crate::simd::{dispatched, ln_of_normal};
 /// Rows side by side: enough sums that do not wait for one another.
 pub(super) const SIDE: usize = 16;
 /// Factors below 2 that a product holds without leaving its range.
-const MOST_FACTORS: usize = 512;
+const MAX_FACTORS: usize = 512;
 /// Below this share of what a row leaves of a cluster without it, too few digits remain: the cluster is built anew.
-pub(super) const LEAST_LEFT: f64 = 1e-10;
+pub(super) const MIN_LEFT: f64 = 1e-10;
 const MANTISSA: u64 = (1 << 52) - 1;
 const ONE: u64 = 1023 << 52;
 
@@ -162,7 +162,7 @@ dispatched! {
             }
             let left = (line[i] - x) * (line[i] + x);
             // False also where it is not a number.
-            let holds = left > LEAST_LEFT * line[i] * line[i];
+            let holds = left > MIN_LEFT * line[i] * line[i];
             if !holds {
                 return false;
             }
@@ -254,7 +254,7 @@ impl<const S: usize> Products<S> {
             *mantissa *= f64::from_bits(bits & MANTISSA | ONE);
         }
         self.count += 1;
-        if self.count == MOST_FACTORS {
+        if self.count == MAX_FACTORS {
             let open = self.mantissas;
             (self.mantissas, self.count) = ([1.0; S], 0);
             self.take(open);

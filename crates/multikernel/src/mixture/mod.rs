@@ -3,7 +3,7 @@
 //! A [`Mixture`] is a partition of rows and what is known of each of its clusters. [`Mixture::sweep`] draws the cluster of
 //! each row given all others, [`Mixture::split_merge`] takes steps that single rows cannot, [`Mixture::blocked_sweep`] draws
 //! weights, means and covariances first, after which rows are independent and go to all threads. All of them leave the
-//! same law alone. A [`Witness`] adds what else is known of a row, such as how well the classifier of a cluster does on it.
+//! same distribution alone. A [`Witness`] adds what else is known of a row, such as how well the classifier of a cluster does on it.
 
 mod blocked;
 mod build;
@@ -70,7 +70,7 @@ record! {
 }
 
 /// The largest value a mixture takes: squares of sums of them are numbers.
-const MOST: f64 = 1e100;
+const MAX_VALUE: f64 = 1e100;
 
 impl Prior {
     fn check(&self) -> Result<()> {
@@ -79,10 +79,12 @@ impl Prior {
         let least = if self.shape == Shape::Full { d as f64 - 1.0 } else { 0.0 };
         let fault = if d == 0 || self.scale.len() != d {
             format!("has {d} means and {} scales; give one of each for every column", self.scale.len())
-        } else if let Some(x) = self.mean.iter().find(|x| x.is_nan() || x.abs() > MOST) {
-            format!("has a mean of {x}; it must be a number from -{MOST:e} to {MOST:e}")
-        } else if let Some(x) = self.scale.iter().find(|x| !(is_positive(x) && (1.0 / MOST..=MOST).contains(*x))) {
-            format!("has a scale of {x}; it must be from {:e} to {MOST:e}", 1.0 / MOST)
+        } else if let Some(x) = self.mean.iter().find(|x| x.is_nan() || x.abs() > MAX_VALUE) {
+            format!("has a mean of {x}; it must be a number from -{MAX_VALUE:e} to {MAX_VALUE:e}")
+        } else if let Some(x) =
+            self.scale.iter().find(|x| !(is_positive(x) && (1.0 / MAX_VALUE..=MAX_VALUE).contains(*x)))
+        {
+            format!("has a scale of {x}; it must be from {:e} to {MAX_VALUE:e}", 1.0 / MAX_VALUE)
         } else if !is_positive(&self.tau) {
             format!("has a tau of {}; it must be a number above 0", self.tau)
         } else if !is_positive(&self.alpha) {
@@ -257,11 +259,11 @@ impl Mixture {
 
 /// Whether all values are numbers that a mixture can square.
 fn check_rows(rows: &Matrix) -> Result<()> {
-    let bad = |x: &f64| x.is_nan() || x.abs() > MOST;
+    let bad = |x: &f64| x.is_nan() || x.abs() > MAX_VALUE;
     match rows.rows().enumerate().find_map(|(i, row)| row.iter().position(bad).map(|j| (i, j))) {
         None => Ok(()),
         Some((i, j)) => Err(Error::input(format!(
-            "row {} has {:e} in column {}; clusters are found in numbers from -{MOST:e} to {MOST:e}: scale the columns",
+            "row {} has {:e} in column {}; clusters are found in numbers from -{MAX_VALUE:e} to {MAX_VALUE:e}: scale the columns",
             i + 1,
             rows.get(i, j),
             j + 1

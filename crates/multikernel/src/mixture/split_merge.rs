@@ -27,11 +27,11 @@ pub(crate) struct Moves {
 impl Mixture {
     /// Split and merge steps (Jain and Neal 2004): two rows are drawn; if they share a cluster its split is proposed, else the
     /// merge of theirs. A split begins with rows dealt one after the other to the two and some scans between them, and both are
-    /// accepted so that the law stays.
+    /// accepted so that the distribution stays.
     ///
     /// Says for each cluster afterwards whose place it takes over: both halves of a split that of the whole, a merged one that
     /// of the larger. What the witness knows cancels in a split; in a merge it counts for the rows that change, at the place
-    /// their new cluster takes over, so with a witness the law is left alone only in that sense. Stopped, it leaves the mixture
+    /// their new cluster takes over, so with a witness the distribution is left alone only in that sense. Stopped, it leaves the mixture
     /// as it was.
     ///
     /// Cost: that of some 12 densities for each row of the clusters that were touched, on the calling thread.

@@ -29,7 +29,7 @@ impl Mixture {
         self.fits(rows)?;
         let mut order: Vec<usize> = (0..rows.n_rows()).collect();
         rng.shuffle(&mut order);
-        let mut table = Table::new(self, rows, witness);
+        let mut table = Seating::new(self, rows, witness);
         for few in order.chunks(SIDE) {
             if stop() {
                 return Err(stopped());
@@ -63,7 +63,7 @@ impl Slot {
 /// Clusters, that of each row, and where each stood before.
 type Dealt = (Vec<Cluster>, Vec<usize>, Vec<Option<usize>>);
 
-struct Table<'a> {
+struct Seating<'a> {
     prior: &'a Prior,
     rows: &'a Matrix,
     witness: &'a dyn Witness,
@@ -77,10 +77,10 @@ struct Table<'a> {
     weights: Vec<f64>,
 }
 
-impl<'a> Table<'a> {
-    fn new(mixture: &'a Mixture, rows: &'a Matrix, witness: &'a dyn Witness) -> Table<'a> {
+impl<'a> Seating<'a> {
+    fn new(mixture: &'a Mixture, rows: &'a Matrix, witness: &'a dyn Witness) -> Seating<'a> {
         let d = rows.n_cols();
-        Table {
+        Seating {
             prior: &mixture.prior,
             rows,
             witness,

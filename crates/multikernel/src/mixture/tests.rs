@@ -1,4 +1,4 @@
-//! Densities against one another and against averages of drawn laws; sweeps against all partitions of few rows.
+//! Densities against one another and against averages of drawn distributions; sweeps against all partitions of few rows.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ fn density_is_the_ratio_of_marginal_likelihoods() {
     }
 }
 
-/// Student's law of one column by its definition: nu degrees of freedom, scale^2 = s (tau + 1) / (tau nu).
+/// Student's distribution of one column by its definition: nu degrees of freedom, scale^2 = s (tau + 1) / (tau nu).
 #[test]
 fn density_of_one_column_is_students() {
     let (prior, rows) = (prior(Shape::Diagonal, 1), cloud(4, 1, 2));
@@ -104,7 +104,7 @@ fn drawn_laws_average_to_the_density() {
         let (mean, error) = mean_and_error(&draws);
         assert!((mean - expected).abs() < 5.0 * error, "{shape:?} {d}: {mean} for {expected}, error {error}");
         assert!(error < 0.02 * expected, "{error} {expected}");
-        // Rows of drawn laws have the moments of the cluster.
+        // Rows of drawn distributions have the moments of the cluster.
         let drawn: Vec<f64> = (0..40_000).map(|_| mixture.gaussians(&mut rng)[0].sample(&mut rng)[0]).collect();
         let (mean, error) = mean_and_error(&drawn);
         assert!((mean - part.mean[0]).abs() < 5.0 * error, "{mean} for {}", part.mean[0]);
@@ -593,11 +593,11 @@ fn densities_fall_on_where_squares_end() {
             let row = Matrix::from_vec(1, 2, vec![x, 0.5 * x]).unwrap();
             mixture.ln_joint_densities(&row, &pool).unwrap().get(0, 0)
         };
-        // Each factor of 1e10 costs (nu + 1) ln 1e10 for each column that is a law of its own.
+        // Each factor of 1e10 costs (nu + 1) ln 1e10 for each column that is a distribution of its own.
         let nu = mixture.prior.nu + 30.0;
-        let laws = if shape == Shape::Full { 1.0 } else { 2.0 };
+        let distributions = if shape == Shape::Full { 1.0 } else { 2.0 };
         for x in [1e20, 1e140, 1e150, 1e160, 1e290] {
-            near(at(x) - at(1e10 * x), laws * (nu + 1.0) * 1e10f64.ln(), 1e-9, &format!("{shape:?} {x}"));
+            near(at(x) - at(1e10 * x), distributions * (nu + 1.0) * 1e10f64.ln(), 1e-9, &format!("{shape:?} {x}"));
         }
     }
 }

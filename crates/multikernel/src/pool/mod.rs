@@ -9,7 +9,7 @@ use team::{Cells, Team};
 use crate::error::{Error, Result};
 
 /// Most threads of a pool. More than a machine has only wait for one another, and thousands bring it to a halt.
-const MOST_THREADS: usize = 1024;
+const MAX_THREADS: usize = 1024;
 
 /// A thread pool of a fixed size, of which the thread that asks is one: a pool of one thread starts none. Work is cut by its index,
 /// never by the number of threads, and put together in index order, so the same bits come out for any size. Work may ask the pool
@@ -37,7 +37,7 @@ pub(crate) struct Spare {
 }
 
 /// Stores kept for reuse: one of the training points and one between new and training points.
-const KEPT: usize = 2;
+const MAX_SPARE_STORES: usize = 2;
 
 impl Spare {
     /// Memory of earlier stores of `f64`.
@@ -68,21 +68,21 @@ impl Spare {
 /// Keeps `values`, and of all at most two, the youngest.
 pub(crate) fn keep<T>(mut kept: MutexGuard<'_, Vec<Vec<T>>>, values: Vec<T>) {
     kept.push(values);
-    let surplus = kept.len().saturating_sub(KEPT);
+    let surplus = kept.len().saturating_sub(MAX_SPARE_STORES);
     kept.drain(..surplus);
 }
 
 impl Pool {
     /// A pool of `n_threads`; 0 takes what the machine has, more than 1024 is refused.
     pub fn new(n_threads: usize) -> Result<Self> {
-        if n_threads > MOST_THREADS {
+        if n_threads > MAX_THREADS {
             return Err(Error::param(
                 "threads",
-                format!("must be from 0 (all of the machine) to {MOST_THREADS}, got {n_threads}"),
+                format!("must be from 0 (all of the machine) to {MAX_THREADS}, got {n_threads}"),
             ));
         }
         let machine = || std::thread::available_parallelism().map_or(1, usize::from);
-        let n_threads = if n_threads == 0 { machine().min(MOST_THREADS) } else { n_threads };
+        let n_threads = if n_threads == 0 { machine().min(MAX_THREADS) } else { n_threads };
         let team = Team::new(n_threads - 1)
             .map_err(|error| Error::param("threads", format!("cannot start {n_threads} threads: {error}")))?;
         Ok(Pool { team: Arc::new(team), spare: Arc::default() })
@@ -206,7 +206,7 @@ mod tests {
                 assert_eq!(sum.into_inner(), (0..n).sum::<usize>());
             }
         }
-        assert!(Pool::new(0).unwrap().n_threads() >= 1 && Pool::new(MOST_THREADS + 1).is_err());
+        assert!(Pool::new(0).unwrap().n_threads() >= 1 && Pool::new(MAX_THREADS + 1).is_err());
     }
 
     #[test]

@@ -19,13 +19,13 @@ use super::{one_line, width};
 /// ```
 pub fn bars(items: &[(String, f64)], width: usize) -> String {
     // Narrower bars or labels would say nothing: a line may then be longer than asked for.
-    const LEAST: usize = 8;
-    let labels: Vec<String> = items.iter().map(|item| cut(&one_line(&item.0), (width / 2).max(LEAST))).collect();
+    const MIN_WIDTH: usize = 8;
+    let labels: Vec<String> = items.iter().map(|item| cut(&one_line(&item.0), (width / 2).max(MIN_WIDTH))).collect();
     // Adding 0 turns -0 into 0.
     let values: Vec<String> = items.iter().map(|item| format!("{:.4}", item.1 + 0.0)).collect();
     let label_width = longest(&labels);
     let value_width = longest(&values);
-    let bar_width = width.saturating_sub(label_width + value_width + 4).max(LEAST);
+    let bar_width = width.saturating_sub(label_width + value_width + 4).max(MIN_WIDTH);
     let largest = items.iter().map(|item| item.1).filter(|v| v.is_finite()).fold(0.0, f64::max);
 
     let mut text = String::new();

@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::{Table, count, paragraph};
+use super::{TextTable, count, paragraph};
 use crate::data::Labels;
 use crate::evaluate::ClusterIndices;
 use crate::features::Features;
 use crate::linalg::Matrix;
-use crate::method::Model;
+use crate::plan::Model;
 
 /// Clusters and columns that are listed; JSON has them all.
-const MOST: usize = 20;
-const MOST_COLUMNS: usize = 3;
-const MOST_CLASSES: usize = 3;
+const MAX_CLUSTERS: usize = 20;
+const MAX_COLUMNS: usize = 3;
+const MAX_CLASSES: usize = 3;
 
 /// What was found in the rows of a set: a model that is a clustering, the classes of the rows where they have any, and how good
 /// the clusters are.
@@ -93,10 +93,10 @@ impl Clustering<'_> {
             self.model.seed()
         ));
         text += &format!("\n{}", self.table(&sizes));
-        if sizes.len() > MOST {
-            text += &format!("and {}; --json has them all\n", count(sizes.len() - MOST, "smaller cluster"));
+        if sizes.len() > MAX_CLUSTERS {
+            text += &format!("and {}; --json has them all\n", count(sizes.len() - MAX_CLUSTERS, "smaller cluster"));
         }
-        let mut table = Table::new(&["index", "value", "meaning"]);
+        let mut table = TextTable::new(&["index", "value", "meaning"]);
         for (name, value, meaning) in self.figures() {
             if let Some(value) = value {
                 table.row(vec![name.to_string(), format!("{value:.4}"), meaning.to_string()]);
@@ -108,22 +108,22 @@ impl Clustering<'_> {
     }
 
     /// One line for each cluster, the largest first.
-    fn table(&self, sizes: &[usize]) -> Table {
+    fn table(&self, sizes: &[usize]) -> TextTable {
         let (classes, relevance, apart) = (self.classes(), self.model.relevance(), self.apart());
         let mut head = vec!["cluster", "rows"];
         head.extend(classes.as_ref().map(|_| "classes"));
         head.push("columns that set it apart");
         head.extend(relevance.as_ref().map(|_| "columns that its kernel sees most"));
-        let mut table = Table::new(&head);
-        for k in by_size(sizes).into_iter().take(MOST) {
+        let mut table = TextTable::new(&head);
+        for k in by_size(sizes).into_iter().take(MAX_CLUSTERS) {
             let mut row = vec![k.to_string(), sizes[k].to_string()];
             if let (Some(classes), Some(labels)) = (&classes, self.labels) {
-                row.push(largest(classes.row(k), labels.classes(), MOST_CLASSES, |count| format!("{count:.0}")));
+                row.push(largest(classes.row(k), labels.classes(), MAX_CLASSES, |count| format!("{count:.0}")));
             }
             let names = self.model.scaled_names();
-            row.push(largest(apart.row(k), names, MOST_COLUMNS, |off| format!("{off:+.1}")));
+            row.push(largest(apart.row(k), names, MAX_COLUMNS, |off| format!("{off:+.1}")));
             if let Some(relevance) = &relevance {
-                row.push(largest(relevance.row(k), names, MOST_COLUMNS, |share| format!("{share:.3}")));
+                row.push(largest(relevance.row(k), names, MAX_COLUMNS, |share| format!("{share:.3}")));
             }
             table.row(row);
         }

@@ -3,14 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::text::short;
-use super::{Table, count, paragraph};
+use super::{TextTable, count, paragraph};
 use crate::draws::{Diagnosis, Draws, MEANINGS, Summary, Variable, Worst};
 
 /// Numbers of a variable that are listed; JSON has them all.
-const MOST: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// Kernels up to which JSON has a table of all pairs.
-const MOST_PAIRS: usize = 64;
+const MAX_PAIRS: usize = 64;
 
 /// The posterior of the kernel weights as a table, largest mean first, and of what else was drawn; then what the columns mean.
 pub(super) fn draws_text(draws: &Draws) -> String {
@@ -39,25 +39,26 @@ pub(super) fn draws_text(draws: &Draws) -> String {
 fn weights_table(draws: &Draws, weights: &[&Summary]) -> String {
     let mut order = weights.to_vec();
     order.sort_by(|a, b| b.diagnosis.mean.total_cmp(&a.diagnosis.mean));
-    let mut table = Table::new(&["kernel", "weight", "90 % interval", "R-hat", "ESS bulk", "ESS tail", "above next"]);
-    for (place, one) in order.iter().enumerate().take(MOST) {
+    let mut table =
+        TextTable::new(&["kernel", "weight", "90 % interval", "R-hat", "ESS bulk", "ESS tail", "above next"]);
+    for (place, one) in order.iter().enumerate().take(MAX_LISTED) {
         let next = order.get(place + 1).and_then(|next| draws.outweighs(one.index, next.index));
         let mut row = vec![name_of(one), figure(one.diagnosis.mean), interval(one.diagnosis.interval)];
         row.extend(quality(&one.diagnosis));
         row.push(next.map_or("-".into(), |share| format!("{share:.3}")));
         table.row(row);
     }
-    let rest: f64 = order.iter().skip(MOST).map(|one| one.diagnosis.mean).sum();
-    match order.len().saturating_sub(MOST) {
+    let rest: f64 = order.iter().skip(MAX_LISTED).map(|one| one.diagnosis.mean).sum();
+    match order.len().saturating_sub(MAX_LISTED) {
         0 => table.to_string(),
         n => format!("{table}and {} with {} together; --json has them all\n", count(n, "more kernel"), figure(rest)),
     }
 }
 
-fn others_table(others: &[&Summary]) -> Table {
-    let mut table = Table::new(&["variable", "mean", "90 % interval", "prior", "R-hat", "ESS bulk", "ESS tail"]);
+fn others_table(others: &[&Summary]) -> TextTable {
+    let mut table = TextTable::new(&["variable", "mean", "90 % interval", "prior", "R-hat", "ESS bulk", "ESS tail"]);
     for variable in others.chunk_by(|a, b| a.variable == b.variable) {
-        for one in variable.iter().take(MOST) {
+        for one in variable.iter().take(MAX_LISTED) {
             let name = one.coordinate.as_ref().map_or(one.variable.clone(), |at| format!("{}[{at}]", one.variable));
             let prior = one.prior.map_or("-".into(), interval);
             let mut row = vec![name, figure(one.diagnosis.mean), interval(one.diagnosis.interval), prior];
@@ -134,7 +135,7 @@ fn variable_json(variable: &Variable, numbers: &[&Summary]) -> Value {
 
 /// Row i, column j: the share of draws in which kernel i outweighs kernel j.
 fn pairs(draws: &Draws) -> Option<Vec<Vec<f64>>> {
-    let n = draws.variable("weights").map(|weights| weights.values.n_cols()).filter(|&n| n <= MOST_PAIRS)?;
+    let n = draws.variable("weights").map(|weights| weights.values.n_cols()).filter(|&n| n <= MAX_PAIRS)?;
     (0..n).map(|i| (0..n).map(|j| draws.outweighs(i, j)).collect()).collect()
 }
 
@@ -144,7 +145,7 @@ mod tests {
     use crate::dist::{Rng, gamma};
     use crate::linalg::Matrix;
 
-    /// Weights of a Dirichlet law with the given shapes, drawn independently, and a number that never changes.
+    /// Weights of a Dirichlet distribution with the given shapes, drawn independently, and a number that never changes.
     fn draws(shapes: &[f64], n_chains: usize, n_draws: usize) -> Draws {
         let mut rng = Rng::new(9, 0);
         let rows = n_chains * n_draws;

@@ -48,7 +48,7 @@ pub(super) const FIGURES: [Figure; 14] = [
 ];
 
 /// The figures a table shows if nobody chooses.
-const FEW: [&str; 5] = ["accuracy", "balanced_accuracy", "auroc", "log_loss", "train_seconds"];
+const DEFAULT_METRICS: [&str; 5] = ["accuracy", "balanced_accuracy", "auroc", "log_loss", "train_seconds"];
 
 /// Which figures the table of an evaluation shows: a few that fit a terminal by default, all of them, or those named. Figures
 /// of probabilities that no method has are left out unless they are named.
@@ -68,7 +68,7 @@ pub struct Figures {
 
 impl Default for Figures {
     fn default() -> Self {
-        Figures { names: FEW.to_vec(), is_named: false }
+        Figures { names: DEFAULT_METRICS.to_vec(), is_named: false }
     }
 }
 

@@ -7,7 +7,7 @@ use super::figures::{FIGURES, Kind};
 use crate::data::{BundledSet, bundled_sets};
 use crate::evaluate::{Evaluation, Fold, KernelSummary, PlanResult, Spread};
 use crate::linalg::Matrix;
-use crate::method::Model;
+use crate::plan::Model;
 use crate::run::{About, AnyMethod, Param};
 
 /// An evaluation as the JSON text of `evaluate --json`.
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use crate::data::bundled;
     use crate::evaluate::{Protocol, evaluate};
-    use crate::method::{Plan, Session};
+    use crate::plan::{Plan, Session};
     use crate::report::figures::Figure;
     use crate::report::{Figures, evaluation_text, evaluation_text_with};
     use crate::run::Silent;

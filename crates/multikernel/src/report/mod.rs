@@ -16,7 +16,7 @@ pub use clusters::Clustering;
 pub use figures::Figures;
 pub use json::{datasets_json, evaluation_json, methods_json, model_json};
 pub use stream::{StreamEnd, StreamLine};
-pub use table::Table;
+pub use table::TextTable;
 pub use text::{evaluation_text, evaluation_text_with, label_words, model_text};
 
 /// The text on one line: names come from data files, and a newline or an escape sequence in one would break the layout.
@@ -58,11 +58,11 @@ fn wrap(text: &str, limit: usize, indent: usize) -> Vec<String> {
 
 /// [`wrap`] for lists: what stands between two commas stays on one line where it can.
 fn wrap_list(text: &str, limit: usize, indent: usize) -> Vec<String> {
-    const KEPT: &str = "\u{a0}";
+    const NO_BREAK_SPACE: &str = "\u{a0}";
     let fits = |part: &str| width(part) + indent < limit;
-    let kept = |part: &str| if fits(part) { part.replace(' ', KEPT) } else { part.to_string() };
+    let kept = |part: &str| if fits(part) { part.replace(' ', NO_BREAK_SPACE) } else { part.to_string() };
     let text = text.split(", ").map(kept).collect::<Vec<_>>().join(", ");
-    wrap(&text, limit, indent).iter().map(|line| line.replace(KEPT, " ")).collect()
+    wrap(&text, limit, indent).iter().map(|line| line.replace(NO_BREAK_SPACE, " ")).collect()
 }
 
 /// A sentence of a report in lines that fit the terminal.

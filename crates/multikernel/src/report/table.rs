@@ -6,8 +6,8 @@ use super::{WIDTH, one_line, width, wrap_list};
 
 /// Text columns are not made narrower than this, so that a few words stay on a line; the first, which says what a row is
 /// about, may be.
-const LEAST: usize = 24;
-const LEAST_OF_FIRST: usize = 14;
+const MIN_COLUMN: usize = 24;
+const MIN_FIRST_COLUMN: usize = 14;
 
 /// A plain-text table with aligned columns; printing it gives one line for the header, a rule, and one for each row.
 ///
@@ -16,8 +16,8 @@ const LEAST_OF_FIRST: usize = 14;
 /// wrapped; what is wider still is printed as several tables, each with the first column.
 ///
 /// ```
-/// use multikernel::report::Table;
-/// let mut table = Table::new(&["method", "accuracy"]);
+/// use multikernel::report::TextTable;
+/// let mut table = TextTable::new(&["method", "accuracy"]);
 /// table.row(vec!["mklda", "0.9300"]);
 /// table.row(vec!["average".to_string(), format!("{:.4}", 0.9)]);
 /// assert_eq!(
@@ -29,15 +29,15 @@ const LEAST_OF_FIRST: usize = 14;
 /// );
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table {
+pub struct TextTable {
     header: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     /// A table without rows.
     pub fn new(header: &[&str]) -> Self {
-        Table { header: header.iter().map(|text| one_line(text)).collect(), rows: Vec::new() }
+        TextTable { header: header.iter().map(|text| one_line(text)).collect(), rows: Vec::new() }
     }
 
     /// Adds a row. Missing cells stay empty; cells beyond the header get a column without a name.
@@ -53,7 +53,7 @@ impl Table {
     /// The table in lines of at most `limit` characters, where numbers leave room for it.
     ///
     /// ```
-    /// let mut table = multikernel::report::Table::new(&["meaning", "value"]);
+    /// let mut table = multikernel::report::TextTable::new(&["meaning", "value"]);
     /// table.row(vec!["a text that is rather long for its line", "0.5"]);
     /// assert!(table.within(30).lines().all(|line| line.chars().count() <= 30));
     /// ```
@@ -80,7 +80,7 @@ impl Table {
                 head: width(&self.header[j]),
                 word: self.header[j].split_whitespace().map(width).max().unwrap_or(0),
                 cells: self.column(j).map(width).max().unwrap_or(0),
-                least: if j == 0 { LEAST_OF_FIRST } else { LEAST },
+                least: if j == 0 { MIN_FIRST_COLUMN } else { MIN_COLUMN },
                 right: self.column(j).any(is_number) && self.column(j).all(|cell| is_blank(cell) || is_number(cell)),
             })
             .collect()
@@ -98,7 +98,7 @@ impl Table {
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for TextTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.within(WIDTH))
     }
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn table_numbers_and_text_are_aligned_right_and_left() {
-        let mut table = Table::new(&["method", "accuracy", "interval", "n", "note"]);
+        let mut table = TextTable::new(&["method", "accuracy", "interval", "n", "note"]);
         table.row(vec!["mkboost-d1", "0.9312 ± 0.0120", "[-0.0100, 0.0300]", "5", "2 runs"]);
         table.row(vec!["svm", "1 ± 0", "-", "100", ""]);
         let expected = "\
@@ -218,41 +218,41 @@ svm                   1 ± 0                  -  100
 
     #[test]
     fn table_unicode_text_is_measured_in_characters() {
-        let mut table = Table::new(&["nom", "x"]);
+        let mut table = TextTable::new(&["nom", "x"]);
         table.row(vec!["été", "1"]).row(vec!["a", "-2.5"]);
         assert_eq!(table.to_string(), "nom     x\n---  ----\nété     1\na    -2.5\n");
     }
 
     #[test]
     fn table_uneven_rows_keep_every_cell() {
-        let mut table = Table::new(&["a", "b"]);
+        let mut table = TextTable::new(&["a", "b"]);
         table.row(vec!["x"]).row(vec!["y", "1", "z"]);
         assert_eq!(table.to_string(), "a  b\n-  -  -\nx\ny  1  z\n");
     }
 
     #[test]
     fn table_control_characters_become_spaces() {
-        let mut table = Table::new(&["a\tb"]);
+        let mut table = TextTable::new(&["a\tb"]);
         table.row(vec!["x\n\u{1b}[31m"]);
         assert_eq!(table.to_string(), "a b\n-------\nx  [31m\n");
     }
 
     #[test]
     fn table_without_rows_or_columns_prints_what_there_is() {
-        assert_eq!(Table::new(&["method", "n"]).to_string(), "method  n\n------  -\n");
-        assert_eq!(Table::new(&[]).to_string(), "");
+        assert_eq!(TextTable::new(&["method", "n"]).to_string(), "method  n\n------  -\n");
+        assert_eq!(TextTable::new(&[]).to_string(), "");
     }
 
     #[test]
     fn table_column_of_blanks_is_text() {
-        let mut table = Table::new(&["auroc"]);
+        let mut table = TextTable::new(&["auroc"]);
         table.row(vec!["-"]);
         assert_eq!(table.to_string(), "auroc\n-----\n-\n");
     }
 
     #[test]
     fn table_too_wide_has_headers_wrapped_then_texts_then_is_several() {
-        let mut table = Table::new(&["kernel", "share of the decision", "n"]);
+        let mut table = TextTable::new(&["kernel", "share of the decision", "n"]);
         table.row(vec!["gaussian(2) on a view", "0.25", "1"]).row(vec!["linear", "0.75", "10"]);
         let headers = "\
 kernel                 share of   n
@@ -293,7 +293,7 @@ linear                 10
     #[test]
     fn table_fits_its_width_whatever_the_cells() {
         let word = "w".repeat(200);
-        let mut table = Table::new(&["method", "a long header", "c", "d", "e", "f", "g", "h"]);
+        let mut table = TextTable::new(&["method", "a long header", "c", "d", "e", "f", "g", "h"]);
         table.row(vec![word.as_str(), "1", &word, "0.9312 ± 0.0120", "[-0.0100, 0.0300]", "x y", &word, "12345678901"]);
         for limit in [40, 60, 80] {
             let text = table.within(limit);

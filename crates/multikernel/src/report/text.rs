@@ -4,25 +4,25 @@ use super::bars::cut;
 use super::draws::{draws_text, figure};
 use super::figures::plus_minus;
 use super::json::confusion;
-use super::{Figures, Table, WIDTH, bars, count, one_line, paragraph, some_of, width, wrap_list};
+use super::{Figures, TextTable, WIDTH, bars, count, one_line, paragraph, some_of, width, wrap_list};
 use crate::evaluate::{Evaluation, KernelSummary, LEVEL, Paired, PlanResult};
-use crate::method::Model;
+use crate::plan::Model;
 use crate::run::Intervals;
 
 /// Confusion tables of more classes are left to JSON.
-const MOST_CLASSES: usize = 12;
+const MAX_CLASSES: usize = 12;
 
 /// Width of a class above a column of the confusion table.
 const CLASS: usize = 12;
 
 /// Classes of a model that are listed.
-const MOST_NAMES: usize = 20;
+const MAX_NAMES: usize = 20;
 
 /// Kernels listed after an evaluation.
-const MOST_KERNELS: usize = 20;
+const MAX_KERNELS: usize = 20;
 
 /// Kernels drawn one by one; the rest are summed up in a line.
-const MOST_BARS: usize = 40;
+const MAX_BARS: usize = 40;
 
 /// An evaluation as text: one row per method, then paired differences with the better method first, then the confusion of a
 /// lone method. Lines have at most 80 characters.
@@ -54,7 +54,7 @@ pub fn evaluation_text_with(found: &Evaluation, figures: &Figures) -> String {
         text += &kernels_over_splits(first);
     }
     if let [result] = found.results.as_slice()
-        && found.shape.2 <= MOST_CLASSES
+        && found.shape.2 <= MAX_CLASSES
     {
         text += &format!("\nConfusion over all splits (rows: true class)\n{}", confusion_table(result, &found.classes));
     }
@@ -110,9 +110,9 @@ fn kernels_over_splits(result: &PlanResult) -> String {
     }
     let size = |kernel: &KernelSummary| kernel.share.unwrap_or(kernel.weight).mean;
     let n = kernels.len();
-    if n > MOST_KERNELS {
+    if n > MAX_KERNELS {
         kernels.sort_by(|a, b| size(b).total_cmp(&size(a)));
-        kernels.truncate(MOST_KERNELS);
+        kernels.truncate(MAX_KERNELS);
     }
     let most = if n > kernels.len() {
         format!(", the {} with the largest shares of {n}", kernels.len())
@@ -123,8 +123,8 @@ fn kernels_over_splits(result: &PlanResult) -> String {
     format!("{views}\nKernels{most}\n{}", summaries("kernel", &kernels))
 }
 
-fn summaries(what: &str, all: &[KernelSummary]) -> Table {
-    let mut table = Table::new(&[what, "weight", "share of the decision", "selected"]);
+fn summaries(what: &str, all: &[KernelSummary]) -> TextTable {
+    let mut table = TextTable::new(&[what, "weight", "share of the decision", "selected"]);
     for one in all {
         let share = one.share.map_or("-".into(), plus_minus);
         table.row(vec![short(&one.name), plus_minus(one.weight), share, format!("{:.0}%", 100.0 * one.selected)]);
@@ -132,12 +132,12 @@ fn summaries(what: &str, all: &[KernelSummary]) -> Table {
     table
 }
 
-fn methods(found: &Evaluation, figures: &Figures, ablated: Option<&str>) -> Table {
+fn methods(found: &Evaluation, figures: &Figures, ablated: Option<&str>) -> TextTable {
     let columns = figures.columns(&found.results);
     let mut head = vec![if ablated.is_some() { "views" } else { "method" }, "kernels"];
     head.extend(found.stopped.is_some().then_some("splits"));
     head.extend(columns.iter().map(|column| column.0));
-    let mut table = Table::new(&head);
+    let mut table = TextTable::new(&head);
     for (at, result) in found.results.iter().enumerate() {
         let is_begun = !result.folds.is_empty();
         let n_kernels = if is_begun { result.n_kernels.to_string() } else { "-".into() };
@@ -151,8 +151,9 @@ fn methods(found: &Evaluation, figures: &Figures, ablated: Option<&str>) -> Tabl
 
 /// Differences with the better one first, so that they are positive; after an ablation with the whole first, so that they are
 /// what is lost.
-fn paired(pairs: &[Paired], ablated: Option<&str>) -> Table {
-    let mut table = Table::new(&[if ablated.is_some() { "all minus" } else { "difference" }, "mean", "interval", ""]);
+fn paired(pairs: &[Paired], ablated: Option<&str>) -> TextTable {
+    let mut table =
+        TextTable::new(&[if ablated.is_some() { "all minus" } else { "difference" }, "mean", "interval", ""]);
     for pair in pairs {
         // What rounds to nothing has no sign.
         let rounded = if pair.difference.abs() < 5e-5 { 0.0 } else { pair.difference };
@@ -174,11 +175,11 @@ fn paired(pairs: &[Paired], ablated: Option<&str>) -> Table {
     table
 }
 
-fn confusion_table(result: &PlanResult, classes: &[String]) -> Table {
+fn confusion_table(result: &PlanResult, classes: &[String]) -> TextTable {
     let names: Vec<String> = classes.iter().map(|class| cut(&one_line(class), CLASS)).collect();
     let mut head = vec![""];
     head.extend(names.iter().map(String::as_str));
-    let mut table = Table::new(&head);
+    let mut table = TextTable::new(&head);
     for (class, counts) in classes.iter().zip(confusion(result)) {
         let mut row = vec![class.clone()];
         row.extend(counts.iter().map(u64::to_string));
@@ -193,8 +194,8 @@ pub fn model_text(model: &Model) -> String {
     let (n_samples, dataset, fingerprint) = model.trained_on();
     let params: Vec<String> = model.params().iter().map(|(name, value)| format!("{name} = {value}")).collect();
     let n_classes = model.classes().len();
-    let all = if n_classes > MOST_NAMES { format!("{n_classes}: ") } else { String::new() };
-    let classes = all + &some_of(model.classes(), MOST_NAMES);
+    let all = if n_classes > MAX_NAMES { format!("{n_classes}: ") } else { String::new() };
+    let classes = all + &some_of(model.classes(), MAX_NAMES);
     let mut facts = vec![
         ("method".to_string(), model.method().to_string()),
         ("parameters".into(), if params.is_empty() { "none".into() } else { params.join(", ") }),
@@ -256,9 +257,9 @@ fn listed(facts: &[(String, String)]) -> String {
 /// Weights with their intervals, the largest first where there are many.
 fn weights_with(kernels: &[String], weights: &[f64], intervals: &Intervals) -> String {
     let mut order: Vec<usize> = (0..weights.len().min(intervals.bounds.len())).collect();
-    let rest = if order.len() > MOST_BARS {
+    let rest = if order.len() > MAX_BARS {
         order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
-        let rest = order.split_off(MOST_BARS);
+        let rest = order.split_off(MAX_BARS);
         let sum: f64 = rest.iter().map(|&m| weights[m]).sum();
         format!("and {} more kernels with {sum:.4} together; --json has them all\n", rest.len())
     } else {
@@ -266,7 +267,7 @@ fn weights_with(kernels: &[String], weights: &[f64], intervals: &Intervals) -> S
     };
     let interval = |(low, high): (f64, f64)| format!("{} to {}", figure(low), figure(high));
     let head = format!("{:.0} % interval", 100.0 * intervals.level);
-    let mut table = Table::new(&["kernel", "weight", &head]);
+    let mut table = TextTable::new(&["kernel", "weight", &head]);
     for m in order {
         table.row(vec![short(&kernels[m]), figure(weights[m]), interval(intervals.bounds[m])]);
     }
@@ -279,7 +280,7 @@ fn views_of(model: &Model, weights: &[f64]) -> String {
     if model.views().len() < 2 {
         return String::new();
     }
-    let mut table = Table::new(&["view", "kernels", "weight", "share"]);
+    let mut table = TextTable::new(&["view", "kernels", "weight", "share"]);
     for view in model.views() {
         let sum = |values: &[f64]| format!("{:.4}", view.kernels.iter().map(|&m| values[m]).sum::<f64>());
         let share = model.shares().map_or("-".into(), sum);
@@ -290,9 +291,9 @@ fn views_of(model: &Model, weights: &[f64]) -> String {
 
 fn weight_bars(kernels: &[String], weights: &[f64]) -> String {
     let mut items: Vec<(String, f64)> = kernels.iter().map(|text| short(text)).zip(weights.iter().copied()).collect();
-    let rest = if items.len() > MOST_BARS {
+    let rest = if items.len() > MAX_BARS {
         items.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let rest = items.split_off(MOST_BARS);
+        let rest = items.split_off(MAX_BARS);
         let sum: f64 = rest.iter().map(|(_, weight)| weight).sum();
         format!("and {} more kernels with {sum:.4} together; --json has them all\n", rest.len())
     } else {
@@ -379,7 +380,7 @@ without rna  -0.0200  [-0.0300, -0.0100]
     #[test]
     fn facts_and_long_lists_are_wrapped_under_their_value() {
         let names: Vec<String> = (0..30).map(|i| format!("class{i}")).collect();
-        let facts = [("seed".to_string(), "0".to_string()), ("classes".into(), some_of(&names, MOST_NAMES))];
+        let facts = [("seed".to_string(), "0".to_string()), ("classes".into(), some_of(&names, MAX_NAMES))];
         let text = listed(&facts);
         assert!(text.starts_with("seed     0\nclasses  class0, class1, "), "{text}");
         assert!(text.contains("\n         class") && text.ends_with("class19 and 10 more\n"), "{text}");

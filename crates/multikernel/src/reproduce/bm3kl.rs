@@ -1,9 +1,9 @@
 //! Tables 2 and 3 of Du, Du, Long, Jin and Li (2016), Bayesian maximum margin MKL, its sets of many classes, and what its
 //! probabilities are worth.
 
-use super::line::{Figures, Published};
+use super::line::{PaperFigures, Published};
 use super::show::{COMPARED, PAIRED, PROBABILITIES};
-use super::{Entry, Part, Reproducible, Split};
+use super::{Entry, Reproducible, Split, TablePart};
 use crate::kernel::DEFAULT_BANK_OF_VIEWS;
 
 pub(super) const TABLE: Reproducible = Reproducible {
@@ -67,7 +67,7 @@ const PUBLISHED_SONAR: Settings = &[
 type Said = (f64, Option<f64>);
 
 fn said(method: &'static str, settings: Settings, (paper, prototype): Said) -> Entry {
-    let paper = Figures { accuracy: paper / 100.0, std: None, macro_f: None };
+    let paper = PaperFigures { accuracy: paper / 100.0, std: None, macro_f: None };
     let prototype = prototype.map(|percent| percent / 100.0);
     Entry {
         published: Some(Published { paper: Some(paper), prototype, is_floor: false }),
@@ -86,7 +86,7 @@ fn row(set: &str) -> ([Said; 5], f64, [Option<f64>; 2]) {
     }
 }
 
-fn parts(set: &str) -> Vec<Part> {
+fn parts(set: &str) -> Vec<TablePart> {
     let ([bsvm, svm, gpc, sbemkl, bemkl], ours, [gp, paper]) = row(set);
     let published = if set == "sonar" { PUBLISHED_SONAR } else { PUBLISHED };
     let entries = vec![
@@ -102,7 +102,7 @@ fn parts(set: &str) -> Vec<Part> {
         said("bm3kl", published, (ours, paper)),
     ];
     let kernels: fn(usize, u64) -> String = |_, _| "gaussian(2^-6..2^6), polynomial(1..3)".into();
-    vec![Part {
+    vec![TablePart {
         bank: "16 kernels",
         kernels: Some(kernels),
         split: Split::Folds(10),
@@ -114,13 +114,13 @@ fn parts(set: &str) -> Vec<Part> {
 
 /// Table 3 with standard deviations over its 20 splits: BM3KL, BEMKL, sBEMKL, SimpleMKL, l2-MKL; our prototype of BM3KL with the
 /// paper's prior, the middle of its range, is no figure for the prior gp.
-fn columns_parts(set: &str) -> Vec<Part> {
+fn columns_parts(set: &str) -> Vec<TablePart> {
     let figures = match set {
         "sonar" => [(84.3, 3.8), (82.8, 4.1), (76.9, 4.0), (83.4, 4.7), (83.3, 3.9)],
         _ => [(71.6, 3.5), (70.7, 3.8), (68.4, 4.3), (70.3, 3.3), (70.6, 4.3)],
     };
     let said = |method, settings, (mean, std): (f64, f64)| {
-        let paper = Figures { accuracy: mean / 100.0, std: Some(std / 100.0), macro_f: None };
+        let paper = PaperFigures { accuracy: mean / 100.0, std: Some(std / 100.0), macro_f: None };
         let published = Published { paper: Some(paper), prototype: None, is_floor: false };
         Entry { published: Some(published), ..Entry::new(method, settings) }
     };
@@ -136,7 +136,7 @@ fn columns_parts(set: &str) -> Vec<Part> {
     ];
     let kernels: fn(usize, u64) -> String =
         |_, _| "gaussian(2^-3..2^6), polynomial(1..3), gaussian(2^-3..2^6) each, polynomial(1..3) each".into();
-    vec![Part {
+    vec![TablePart {
         bank: "on columns",
         kernels: Some(kernels),
         split: Split::Share(0.7),
@@ -146,7 +146,7 @@ fn columns_parts(set: &str) -> Vec<Part> {
     }]
 }
 
-fn classes_parts(set: &str) -> Vec<Part> {
+fn classes_parts(set: &str) -> Vec<TablePart> {
     let part = |bank, kernels: fn(usize, u64) -> String, n_rows| {
         let mut entries = vec![Entry::new("bm3kl", &[]), Entry::new("bm3kl", UNIFORM)];
         entries.extend(["average", "evidence"].map(|method| Entry::new(method, &[])));
@@ -154,7 +154,7 @@ fn classes_parts(set: &str) -> Vec<Part> {
         if n_rows == 200 {
             entries.push(Entry::new("bemkl", &[]));
         }
-        Part { bank, kernels: Some(kernels), split: Split::Rows(n_rows), n_seeds: 5, proba: false, entries }
+        TablePart { bank, kernels: Some(kernels), split: Split::Rows(n_rows), n_seeds: 5, proba: false, entries }
     };
     let views: fn(usize, u64) -> String = |_, _| DEFAULT_BANK_OF_VIEWS.into();
     let faces: fn(usize, u64) -> String =
@@ -165,25 +165,25 @@ fn classes_parts(set: &str) -> Vec<Part> {
     }
 }
 
-fn brier_parts(set: &str) -> Vec<Part> {
+fn brier_parts(set: &str) -> Vec<TablePart> {
     let entries = vec![Entry::new("bm3kl", &[]), Entry::new("average", &[])];
     let (split, n_seeds) = match set {
         "pendigits.train" => (Split::Rows(300), 5),
         _ => (Split::Share(0.5), 20),
     };
-    vec![Part { bank: "each method's own", kernels: None, split, n_seeds, proba: true, entries }]
+    vec![TablePart { bank: "each method's own", kernels: None, split, n_seeds, proba: true, entries }]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::features::Features;
-    use crate::kernel::{Bank, Layout};
+    use crate::kernel::{KernelBank, Layout};
     use crate::linalg::Matrix;
 
     /// Kernels of a part's bank on so many columns.
-    fn n_kernels(part: &Part, n_columns: usize) -> usize {
-        let bank: Bank = part.kernels.unwrap()(n_columns, 0).parse().unwrap();
+    fn n_kernels(part: &TablePart, n_columns: usize) -> usize {
+        let bank: KernelBank = part.kernels.unwrap()(n_columns, 0).parse().unwrap();
         let rows = Features::Dense(Matrix::zeros(2, n_columns));
         bank.resolve(&Layout::default(), &rows).unwrap().len()
     }

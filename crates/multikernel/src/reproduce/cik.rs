@@ -1,8 +1,8 @@
 //! Tables 1, 2 and 4 of Nguyen, Dam, Le, Nguyen and Phung (2018), clustering induced kernel learning.
 
-use super::line::{Figures, Published};
+use super::line::{PaperFigures, Published};
 use super::show::{CLUSTERED, PLANTED as PLANTED_LAYOUT};
-use super::{Entry, Part, Reproducible, Split};
+use super::{Entry, Reproducible, Split, TablePart};
 use crate::data::{Dataset, Labels, Samples};
 use crate::dist::{Rng, normal};
 use crate::error::Result;
@@ -52,13 +52,13 @@ fn said(
     prototype: Option<f64>,
 ) -> Entry {
     let share = |percent: f64| percent / 100.0;
-    let paper = paper.map(|percent| Figures { accuracy: share(percent), std: None, macro_f: None });
+    let paper = paper.map(|percent| PaperFigures { accuracy: share(percent), std: None, macro_f: None });
     let prototype = prototype.map(share);
     let published = (paper.is_some() || prototype.is_some()).then_some(Published { paper, prototype, is_floor: false });
     Entry { published, ..Entry::new(method, settings) }
 }
 
-fn parts(set: &str) -> Vec<Part> {
+fn parts(set: &str) -> Vec<TablePart> {
     let ([cik, bank, ufomkl], [ours, without, one]) = row(set);
     let mut entries = vec![
         said("cik", &[], cik, ours),
@@ -75,10 +75,10 @@ fn parts(set: &str) -> Vec<Part> {
     }
     let is_fixed = matches!(set, "svmguide1" | "pendigits");
     let split = if is_fixed { Split::Fixed } else { Split::Share(0.8) };
-    vec![Part { bank: "each method's own", kernels: None, split, n_seeds: 5, proba: false, entries }]
+    vec![TablePart { bank: "each method's own", kernels: None, split, n_seeds: 5, proba: false, entries }]
 }
 
-fn planted_parts(_: &str) -> Vec<Part> {
+fn planted_parts(_: &str) -> Vec<TablePart> {
     let entries = vec![
         Entry::new("cik", &[]),
         Entry::new("cik", &[("beta", "3")]),
@@ -89,7 +89,7 @@ fn planted_parts(_: &str) -> Vec<Part> {
         Entry::new("dpm", &[("start", "1")]),
     ];
     let split = Split::Planted;
-    vec![Part { bank: "each method's own", kernels: None, split, n_seeds: 5, proba: false, entries }]
+    vec![TablePart { bank: "each method's own", kernels: None, split, n_seeds: 5, proba: false, entries }]
 }
 
 /// Ten Gaussians in five columns, a class each, 500 rows to learn and 500 to test. Their means come in three bunches, so that

@@ -2,7 +2,7 @@
 
 use super::mkboost::{self, BANK};
 use super::show::{COMPARED, HALVES};
-use super::{Entry, Part, Reproducible, Split};
+use super::{Entry, Reproducible, Split, TablePart};
 use crate::dist::Rng;
 
 pub(super) const TABLE: Reproducible = Reproducible {
@@ -15,7 +15,7 @@ pub(super) const TABLE: Reproducible = Reproducible {
 
 /// With halves a difference has to be above its standard deviation more than twice over to be told from 0, as they share
 /// half of their rows; with more to train, which is what people do, it need not be.
-pub(super) const MORE: Reproducible = Reproducible {
+pub(super) const LARGER_TRAINING: Reproducible = Reproducible {
     name: "columns-80",
     summary: "17 kernels with 17 more on each of nine random columns, 80 % of the rows to train",
     sets: mkboost::TABLE.sets,
@@ -41,13 +41,13 @@ fn nine(n_columns: usize, seed: u64) -> String {
     with_columns(&columns)
 }
 
-fn more_parts(_: &str) -> Vec<Part> {
+fn more_parts(_: &str) -> Vec<TablePart> {
     let entries =
         vec![Entry::new("average", &[]), Entry::new("evidence", &[]), Entry::new("simplemkl", &[("c", "auto")])];
-    vec![Part { split: Split::Share(0.8), ..Part::halves("nine columns", nine, entries) }]
+    vec![TablePart { split: Split::Share(0.8), ..TablePart::halves("nine columns", nine, entries) }]
 }
 
-fn parts(set: &str) -> Vec<Part> {
+fn parts(set: &str) -> Vec<TablePart> {
     let few = || vec![Entry::new("average", &[]), Entry::new("evidence", &[]), Entry::new("simplemkl", &[])];
     let tuned = || {
         vec![
@@ -56,8 +56,10 @@ fn parts(set: &str) -> Vec<Part> {
             Entry::new("average", &[("c", "auto")]),
         ]
     };
-    let mut parts =
-        vec![Part::halves("17 kernels", |_, _| BANK.into(), few()), Part::halves("nine columns", nine, few())];
+    let mut parts = vec![
+        TablePart::halves("17 kernels", |_, _| BANK.into(), few()),
+        TablePart::halves("nine columns", nine, few()),
+    ];
     if set == "sonar" {
         for part in &mut parts {
             part.entries.extend(tuned());
@@ -66,7 +68,7 @@ fn parts(set: &str) -> Vec<Part> {
         entries.push(Entry::new("simplemkl", &[("c", "100")]));
         entries.extend(tuned());
         let all = |n: usize, _| with_columns(&(0..n).collect::<Vec<_>>());
-        parts.push(Part::halves("all columns", all, entries));
+        parts.push(TablePart::halves("all columns", all, entries));
     }
     parts
 }

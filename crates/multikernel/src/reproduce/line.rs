@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::evaluate::{ClusterIndices, Fold, LEVEL, Paired, Spread, bootstrap, nmi, purity, rand_index};
-use crate::method::Model;
+use crate::plan::Model;
 use crate::pool::Pool;
 
 /// Resamples of the test rows behind each interval.
 const N_RESAMPLES: usize = 1000;
 
 /// Most kernels whose weights are kept for each split.
-const MOST_WEIGHTS: usize = 64;
+const MAX_WEIGHTS: usize = 64;
 
 /// A figure that is only to be reached may be so much below the paper's, which has two decimals of a percentage.
 const SLACK: f64 = 0.001;
@@ -21,7 +21,7 @@ const SLACK: f64 = 0.001;
 #[derive(Clone, Copy, Debug)]
 pub struct Published {
     /// The paper's figures; `None` where they are no honest target.
-    pub paper: Option<Figures>,
+    pub paper: Option<PaperFigures>,
     /// The mean accuracy of our prototype; without one the paper's figure is shown and not judged, because what it was
     /// measured with is not known well enough.
     pub prototype: Option<f64>,
@@ -29,9 +29,9 @@ pub struct Published {
     pub is_floor: bool,
 }
 
-/// Figures of a paper.
+/// PaperFigures of a paper.
 #[derive(Clone, Copy, Debug)]
-pub struct Figures {
+pub struct PaperFigures {
     /// Mean accuracy.
     pub accuracy: f64,
     /// Its standard deviation over 20 splits, where it is printed.
@@ -193,7 +193,7 @@ impl Line {
         self.briers.extend(fold.metrics.brier);
         self.log_losses.extend(fold.metrics.log_loss);
         self.seconds.push(fold.train_seconds);
-        self.weights.extend(model.weights().filter(|weights| weights.len() <= MOST_WEIGHTS).map(<[f64]>::to_vec));
+        self.weights.extend(model.weights().filter(|weights| weights.len() <= MAX_WEIGHTS).map(<[f64]>::to_vec));
         let fits = model.facts().into_iter().find(|(name, _)| name == "SVM fits");
         self.fits.extend(fits.and_then(|(_, text)| text.parse::<f64>().ok()));
         self.warn(fold.warnings);
@@ -229,7 +229,7 @@ impl Line {
         self.published?.agreement(self.accuracy(), self.accuracies.len())
     }
 
-    pub(super) fn paper(&self) -> Option<Figures> {
+    pub(super) fn paper(&self) -> Option<PaperFigures> {
         self.published?.paper
     }
 
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn agreement_is_with_the_paper_first_then_with_the_prototype() {
-        let paper = Figures { accuracy: 0.90, std: Some(0.02), macro_f: None };
+        let paper = PaperFigures { accuracy: 0.90, std: Some(0.02), macro_f: None };
         let published = Published { paper: Some(paper), prototype: Some(0.95), is_floor: false };
         // 2 sqrt(2 * .0004 / 20) = .01265.
         assert_eq!(published.agreement(ours(0.9126), 20), Some(Agreement::Paper));
@@ -283,13 +283,13 @@ mod tests {
         assert_eq!(prototype.agreement(ours(0.8899), 20), Some(Agreement::Neither));
         assert_eq!(Published { prototype: None, ..published }.agreement(ours(0.9), 20), None);
         // Without its spread a paper can only be missed.
-        let bare = Published { paper: Some(Figures { std: None, ..paper }), ..published };
+        let bare = Published { paper: Some(PaperFigures { std: None, ..paper }), ..published };
         assert_eq!(bare.agreement(ours(0.9), 20), Some(Agreement::Neither));
     }
 
     #[test]
     fn floor_is_reached_to_a_tenth_of_a_point() {
-        let paper = Figures { accuracy: 0.90, std: None, macro_f: None };
+        let paper = PaperFigures { accuracy: 0.90, std: None, macro_f: None };
         let floor = Published { paper: Some(paper), prototype: Some(0.5), is_floor: true };
         assert_eq!(floor.agreement(ours(0.99), 5), Some(Agreement::Reached));
         assert_eq!(floor.agreement(ours(0.8991), 5), Some(Agreement::Reached));

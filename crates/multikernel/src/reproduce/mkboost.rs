@@ -1,8 +1,8 @@
 //! Tables 2 and 3 of Xia and Hoi (2013): MKBoost and its rivals on ten sets.
 
-use super::line::{Figures, Published};
+use super::line::{PaperFigures, Published};
 use super::show::HALVES;
-use super::{Entry, Part, Reproducible};
+use super::{Entry, Reproducible, TablePart};
 
 pub(super) const TABLE: Reproducible = Reproducible {
     name: "mkboost",
@@ -57,11 +57,11 @@ fn row(set: &str) -> Row {
     }
 }
 
-fn figures((accuracy, std): (f64, f64)) -> Figures {
-    Figures { accuracy, std: Some(std), macro_f: None }
+fn figures((accuracy, std): (f64, f64)) -> PaperFigures {
+    PaperFigures { accuracy, std: Some(std), macro_f: None }
 }
 
-fn parts(set: &str) -> Vec<Part> {
+fn parts(set: &str) -> Vec<TablePart> {
     let (boosts, rivals) = row(set);
     let names = ["mkboost-d1", "mkboost-d2", "mkboost-s1", "mkboost-s2"];
     let boosts = names.into_iter().zip(boosts).map(|(method, (mean, std, prototype))| {
@@ -81,5 +81,5 @@ fn parts(set: &str) -> Vec<Part> {
     }));
     entries.extend(["easymkl", "alignf", "fheuristic"].map(|name| Entry::new(name, c)));
     entries.push(Entry::new("evidence", &[]));
-    vec![Part::halves("17 kernels", |_, _| BANK.into(), entries)]
+    vec![TablePart::halves("17 kernels", |_, _| BANK.into(), entries)]
 }

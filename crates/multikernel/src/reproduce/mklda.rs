@@ -1,9 +1,9 @@
 //! Tables 1 and 2 of Nguyen, Le, Nguyen, Nguyen and Phung (2016), MKL with data augmentation, and sets the method's defaults
 //! were not chosen on.
 
-use super::line::{Figures, Published};
+use super::line::{PaperFigures, Published};
 use super::show::{COMPARED, FIGURES, STREAMS};
-use super::{Entry, Part, Reproducible, Split};
+use super::{Entry, Reproducible, Split, TablePart};
 
 pub(super) const TABLE: Reproducible = Reproducible {
     name: "mklda",
@@ -65,11 +65,11 @@ fn online_row(set: &str) -> ([f64; 3], [Option<f64>; 2]) {
 /// What is said of a method in percent, as shares.
 fn said(accuracy: f64, macro_f: Option<f64>, prototype: Option<f64>) -> Published {
     let share = |percent: f64| percent / 100.0;
-    let paper = Figures { accuracy: share(accuracy), std: None, macro_f: macro_f.map(share) };
+    let paper = PaperFigures { accuracy: share(accuracy), std: None, macro_f: macro_f.map(share) };
     Published { paper: Some(paper), prototype: prototype.map(share), is_floor: false }
 }
 
-fn parts(set: &str) -> Vec<Part> {
+fn parts(set: &str) -> Vec<TablePart> {
     let ([ours, ufo], [stable, printed, rival]) = batch_row(set);
     let first = Published { is_floor: true, ..said(ours.0, Some(ours.1), stable) };
     let mut entries = vec![
@@ -92,10 +92,10 @@ fn parts(set: &str) -> Vec<Part> {
         "pendigits" => ("200 Gaussians", |_, _| BANK_200.into()),
         _ => ("300 Gaussians", |_, _| BANK_300.into()),
     };
-    vec![Part { bank, kernels: Some(kernels), split, n_seeds, proba: false, entries }]
+    vec![TablePart { bank, kernels: Some(kernels), split, n_seeds, proba: false, entries }]
 }
 
-fn confirm_parts(set: &str) -> Vec<Part> {
+fn confirm_parts(set: &str) -> Vec<TablePart> {
     let mut entries = vec![Entry::new("mklda", &[]), Entry::new("ufomkl", &[]), Entry::new("obscure", &[])];
     let (split, n_seeds) = match set {
         "svmguide1" => (Split::Fixed, 20),
@@ -105,10 +105,10 @@ fn confirm_parts(set: &str) -> Vec<Part> {
     if set != "cod-rna.train" {
         entries.push(Entry::new("average", &[]));
     }
-    vec![Part { bank: "each method's own", kernels: None, split, n_seeds, proba: false, entries }]
+    vec![TablePart { bank: "each method's own", kernels: None, split, n_seeds, proba: false, entries }]
 }
 
-fn online_parts(set: &str) -> Vec<Part> {
+fn online_parts(set: &str) -> Vec<TablePart> {
     let ([ufo, every_100, every_200], [rival, stable]) = online_row(set);
     let published = |accuracy, prototype| Some(said(accuracy, None, prototype));
     let first = Published { is_floor: true, ..said(every_100, None, stable) };
@@ -122,7 +122,7 @@ fn online_parts(set: &str) -> Vec<Part> {
         "pendigits.train" => ("200 Gaussians", |_, _| BANK_200.into()),
         _ => ("300 Gaussians", |_, _| BANK_300.into()),
     };
-    let part = |update_every, entries| Part {
+    let part = |update_every, entries| TablePart {
         bank,
         kernels: Some(kernels),
         split: Split::Stream { update_every },

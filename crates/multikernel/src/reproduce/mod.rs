@@ -17,7 +17,7 @@ mod svimkl;
 
 use std::path::Path;
 
-pub use line::{Agreement, Figures, Line, Published};
+pub use line::{Agreement, Line, PaperFigures, Published};
 
 use serde_json::json;
 
@@ -26,7 +26,7 @@ use self::source::{Source, find};
 use crate::data::{self, Dataset, folds, repeats};
 use crate::error::{Error, Result};
 use crate::evaluate::{LEVEL, Paired, compare_with_first, one_split};
-use crate::method::{Plan, Session};
+use crate::plan::{Plan, Session};
 use crate::run::Progress;
 
 /// A table that can be run again.
@@ -38,7 +38,7 @@ pub struct Reproducible {
     pub summary: &'static str,
     /// The data sets it takes, in order.
     pub sets: &'static [&'static str],
-    parts: fn(&str) -> Vec<Part>,
+    parts: fn(&str) -> Vec<TablePart>,
     layout: Layout,
 }
 
@@ -47,7 +47,7 @@ pub fn tables() -> &'static [Reproducible] {
     &[
         mkboost::TABLE,
         columns::TABLE,
-        columns::MORE,
+        columns::LARGER_TRAINING,
         mklda::TABLE,
         mklda::CONFIRM,
         mklda::ONLINE,
@@ -70,7 +70,7 @@ pub fn tables_json() -> String {
 }
 
 /// What is run on one set with one bank.
-struct Part {
+struct TablePart {
     /// The bank in words.
     bank: &'static str,
     /// The bank for a set of so many columns under a seed; none is each method's own.
@@ -83,10 +83,10 @@ struct Part {
     entries: Vec<Entry>,
 }
 
-impl Part {
+impl TablePart {
     /// On 20 stratified halves.
-    fn halves(bank: &'static str, kernels: fn(usize, u64) -> String, entries: Vec<Entry>) -> Part {
-        Part { bank, kernels: Some(kernels), split: Split::Share(0.5), n_seeds: 20, proba: false, entries }
+    fn halves(bank: &'static str, kernels: fn(usize, u64) -> String, entries: Vec<Entry>) -> TablePart {
+        TablePart { bank, kernels: Some(kernels), split: Split::Share(0.5), n_seeds: 20, proba: false, entries }
     }
 }
 
@@ -214,7 +214,7 @@ pub fn reproduce(
 }
 
 /// What a part finds on one set over its seeds, and how many those are: stopped, they are the ones that were done.
-fn measure(source: &Source, part: &Part, n_seeds: u64, session: &mut Session<'_>) -> Result<(Vec<Line>, u64)> {
+fn measure(source: &Source, part: &TablePart, n_seeds: u64, session: &mut Session<'_>) -> Result<(Vec<Line>, u64)> {
     let name = &source.data.name;
     let empty = |entry: &Entry| Line::new(name, part.bank, part.split.words(), entry.title(), entry.published);
     let mut lines: Vec<Line> = part.entries.iter().map(empty).collect();
@@ -261,7 +261,7 @@ fn put(lines: &mut [Line], paired: Vec<Paired>, set: fn(&mut Line, Option<Paired
 /// compared.
 fn one_seed(
     source: &Source,
-    part: &Part,
+    part: &TablePart,
     seed: u64,
     lines: &mut [Line],
     session: &mut Session<'_>,
@@ -383,9 +383,9 @@ mod tests {
         );
     }
 
-    fn part(split: Split, entries: &[&'static str]) -> Part {
+    fn part(split: Split, entries: &[&'static str]) -> TablePart {
         let entries = entries.iter().map(|method| Entry::new(method, &[])).collect();
-        Part { bank: "each method's own", kernels: None, split, n_seeds: 20, proba: false, entries }
+        TablePart { bank: "each method's own", kernels: None, split, n_seeds: 20, proba: false, entries }
     }
 
     fn sonar(rows: std::ops::Range<usize>) -> Dataset {
@@ -477,7 +477,7 @@ mod tests {
     fn probabilities_are_judged_where_the_part_asks_for_them() {
         let pool = Pool::new(1).unwrap();
         let source = Source { data: sonar(0..208), test: None };
-        let part = Part { proba: true, ..part(Split::Share(0.5), &["average", "majority"]) };
+        let part = TablePart { proba: true, ..part(Split::Share(0.5), &["average", "majority"]) };
         let (lines, _) = measure(&source, &part, 2, &mut Session::new(&pool, &mut Silent)).unwrap();
         let plan = Plan::new("average").unwrap().seed(1).proba(true);
         let protocol = Protocol::Repeats { n_repeats: 1, train_fraction: 0.5 };

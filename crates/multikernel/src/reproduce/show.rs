@@ -6,7 +6,7 @@ use super::Reproduction;
 use super::line::{Agreement, Line, against_first};
 use super::svimkl;
 use crate::evaluate::Spread;
-use crate::report::{Table, count};
+use crate::report::{TextTable, count};
 
 /// A title and what stands below it in a line.
 type Column = (&'static str, fn(&Line) -> String);
@@ -241,7 +241,7 @@ fn mean_seconds(line: &Line) -> f64 {
 impl std::fmt::Display for Reproduction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let titles: Vec<&str> = self.layout.columns.iter().map(|column| column.0).collect();
-        let mut table = Table::new(&titles);
+        let mut table = TextTable::new(&titles);
         for line in &self.lines {
             table.row(self.layout.columns.iter().map(|column| column.1(line)).collect::<Vec<_>>());
         }
@@ -310,10 +310,10 @@ fn line_json(line: &Line) -> Value {
 mod tests {
     use super::*;
     use crate::evaluate::compare_with_first;
-    use crate::reproduce::{Figures, Published};
+    use crate::reproduce::{PaperFigures, Published};
 
     fn line() -> Line {
-        let paper = Figures { accuracy: 0.9, std: None, macro_f: Some(0.8) };
+        let paper = PaperFigures { accuracy: 0.9, std: None, macro_f: Some(0.8) };
         let published = Published { paper: Some(paper), prototype: Some(0.75), is_floor: true };
         Line {
             n_kernels: 300,

@@ -6,7 +6,7 @@ use super::line::Line;
 use crate::data::Dataset;
 use crate::dist::Rng;
 use crate::error::{Error, Result};
-use crate::method::{Plan, Session};
+use crate::plan::{Plan, Session};
 use crate::{Online, OnlineOptions};
 
 /// The streams of splits, intervals and methods are others.

@@ -2,7 +2,7 @@
 
 use super::line::Line;
 use super::show::{LOGISTIC, NOISE as NOISE_LAYOUT, TOYS as TOYS_LAYOUT};
-use super::{Entry, Part, Reproducible, Split};
+use super::{Entry, Reproducible, Split, TablePart};
 use crate::data::{Dataset, Labels, Samples, circles, moons, repeats, separable};
 use crate::dist::{Rng, normal};
 use crate::error::Result;
@@ -11,7 +11,7 @@ use crate::simd::{exp, sin_cos};
 
 pub(super) const TABLE: Reproducible = Reproducible {
     name: "svimkl",
-    summary: "SVIMKL on real sets: three laws, the selecting prior and its controls; accuracy and log-loss against uniform weights",
+    summary: "SVIMKL on real sets: three distributions, the selecting prior and its controls; accuracy and log-loss against uniform weights",
     sets: &["ionosphere", "sonar", "wdbc", "german.numer", "vehicle", "mfeat"],
     parts,
     layout: LOGISTIC,
@@ -48,7 +48,7 @@ const SELECTING: Settings = &[("shape", "0.1")];
 const AUTO: Settings = &[("lambda", "auto")];
 const UNIFORM_AUTO: Settings = &[("weights", "uniform"), ("lambda", "auto")];
 
-fn parts(set: &str) -> Vec<Part> {
+fn parts(set: &str) -> Vec<TablePart> {
     let mut entries = vec![
         Entry::new("mklr", UNIFORM),
         Entry::new("svimkl", &[]),
@@ -66,7 +66,7 @@ fn parts(set: &str) -> Vec<Part> {
         _ => ("17 kernels", |_, _| "gaussian(2^-6..2^7), polynomial(1..3)".into()),
     };
     let split = if set == "mfeat" { Split::Rows(500) } else { Split::Share(0.5) };
-    vec![Part { bank, kernels: Some(kernels), split, n_seeds: 20, proba: true, entries }]
+    vec![TablePart { bank, kernels: Some(kernels), split, n_seeds: 20, proba: true, entries }]
 }
 
 const CLIPPED: Settings = &[("indefinite", "clip")];
@@ -74,7 +74,7 @@ const PUBLISHED: Settings = &[("q", "exponential"), ("intercept", "no"), ("indef
 const PUBLISHED_RIDGE: Settings = &[("intercept", "no"), ("indefinite", "clip")];
 const SELECTING_CLIPPED: Settings = &[("shape", "0.1"), ("indefinite", "clip")];
 
-fn toys_parts(_: &str) -> Vec<Part> {
+fn toys_parts(_: &str) -> Vec<TablePart> {
     let entries = vec![
         Entry::new("svimkl", PUBLISHED),
         Entry::new("svimkl", CLIPPED),
@@ -85,10 +85,10 @@ fn toys_parts(_: &str) -> Vec<Part> {
     let kernels: fn(usize, u64) -> String =
         |_, _| "linear raw, sigmoid(0.5) raw, gaussian(gamma=0.1), laplacian(0.1)".into();
     let split = Split::Planted;
-    vec![Part { bank: "4 kernels", kernels: Some(kernels), split, n_seeds: 20, proba: true, entries }]
+    vec![TablePart { bank: "4 kernels", kernels: Some(kernels), split, n_seeds: 20, proba: true, entries }]
 }
 
-fn noise_parts(_: &str) -> Vec<Part> {
+fn noise_parts(_: &str) -> Vec<TablePart> {
     let entries = vec![
         Entry::new("svimkl", EXPONENTIAL),
         Entry::new("svimkl", &[]),
@@ -101,7 +101,7 @@ fn noise_parts(_: &str) -> Vec<Part> {
     ];
     let kernels: fn(usize, u64) -> String = |_, _| "gaussian(0.7) each".into();
     let split = Split::Planted;
-    vec![Part { bank: "one a column", kernels: Some(kernels), split, n_seeds: 20, proba: true, entries }]
+    vec![TablePart { bank: "one a column", kernels: Some(kernels), split, n_seeds: 20, proba: true, entries }]
 }
 
 /// Rows to learn and to test of a set that the seed draws.

@@ -192,10 +192,10 @@ pub struct Placed {
     pub density: Option<Vec<f64>>,
 }
 
-/// What is known of each kernel weight, for models that have a law for it.
+/// What is known of each kernel weight, for models that have a distribution for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Intervals {
-    /// How much of the law an interval covers, the rest in equal parts on both sides.
+    /// How much of the distribution an interval covers, the rest in equal parts on both sides.
     pub level: f64,
     /// The interval of each kernel of the bank.
     pub bounds: Vec<(f64, f64)>,
@@ -268,7 +268,7 @@ pub trait Predict: Send + Sync {
         None
     }
 
-    /// Intervals of the kernel weights, for models that have a law for each; those of draws come from [`Predict::draws`].
+    /// Intervals of the kernel weights, for models that have a distribution for each; those of draws come from [`Predict::draws`].
     fn intervals(&self) -> Option<Intervals> {
         None
     }

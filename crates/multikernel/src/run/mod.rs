@@ -7,6 +7,7 @@
 mod checkpoint;
 mod coefficients;
 mod control;
+pub(crate) mod inner;
 mod learner;
 mod method;
 mod observer;

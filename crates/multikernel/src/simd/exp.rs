@@ -180,7 +180,7 @@ mod tests {
     ///
     /// Together 1.17. For r in [0, ln(2)/2] the unit is twice as large: 0.5 + 0.125 + 0.177 + 0.058 + 0.031 + 0.031 + 0.018 +
     /// 0.003 is less.
-    const MOST_UNITS: f64 = 1.17;
+    const MAX_UNITS: f64 = 1.17;
 
     #[test]
     fn reference_at_known_arguments_has_thirty_digits() {
@@ -212,7 +212,7 @@ mod tests {
         }
         arguments.retain(|x| (LOWEST..=HIGHEST).contains(x));
         let (error, x) = worst(&arguments, &series);
-        assert!(error <= MOST_UNITS, "{error} at {x}");
+        assert!(error <= MAX_UNITS, "{error} at {x}");
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
             .collect();
         for arguments in [range, unit, edges] {
             let (error, x) = worst(&arguments, &series);
-            assert!(error <= MOST_UNITS, "{error} at {x}");
+            assert!(error <= MAX_UNITS, "{error} at {x}");
         }
     }
 
@@ -283,10 +283,10 @@ mod tests {
         }
     }
 
-    /// As [`MOST_UNITS`], in units 2^-24 of results in [1/2, 1): 0.5 + 0.4375 as there, 0.1252 the polynomial (7.47e-9), 0.0302
+    /// As [`MAX_UNITS`], in units 2^-24 of results in [1/2, 1): 0.5 + 0.4375 as there, 0.1252 the polynomial (7.47e-9), 0.0302
     /// its last sum times r^2, 0.0313 the square, 0.0053 the step before, below 0.001 those before that, and 0.0035 the low
     /// part of k ln 2, 126 times 1.65e-12. Together 1.134; the reference is off by 2^-28.
-    const MOST_NARROW_UNITS: f64 = 1.14;
+    const MAX_NARROW_UNITS: f64 = 1.14;
 
     #[test]
     fn exp_narrow_of_every_binade_and_a_million_more_is_within_its_bound() {
@@ -305,7 +305,7 @@ mod tests {
         let positive = (0..200_000).map(|_| 88.0 * rng.uniform() as f32).collect();
         for arguments in [stride, every, edges, positive] {
             let (error, x) = worst_narrow(&arguments);
-            assert!(error <= MOST_NARROW_UNITS, "{error} at {x}");
+            assert!(error <= MAX_NARROW_UNITS, "{error} at {x}");
         }
     }
 

@@ -9,7 +9,7 @@ mod aligned;
 mod base;
 #[cfg(test)]
 mod double;
-mod eight;
+mod element;
 mod exp;
 mod expansion;
 mod gather;
@@ -24,16 +24,16 @@ mod triangular;
 
 pub(crate) use aligned::{Buffer, skip_to_line};
 pub(crate) use base::{Accumulate, LANES, PANEL, ROWS, accumulate, sparse_overlaps, sparse_products};
-pub(crate) use eight::{Eight, add_eight, dot_eight_with_each, spans};
+pub(crate) use element::{SimdElement, add_eight, dot_eight_with_each, spans};
 pub(crate) use exp::{decay_into, exp, exps};
 pub(crate) use expansion::{ROWS_AT_ONCE, expand, spread};
 pub(crate) use gather::{GATHERED, Places};
 pub(crate) use ln::{ln, ln_of_normal, lns_of_normal};
 pub(crate) use past::PastCaches;
 pub(crate) use profile::{COEFFICIENTS, LINE, Line, OCTAVE_BITS, add_moments, add_profile};
-pub(crate) use reduce::{MOST_RAISES, NARROW_RATES, Real};
+pub(crate) use reduce::{MAX_RAISES, NARROW_RATES, Real};
 pub(crate) use sincos::sin_cos;
-pub(crate) use tile::{FEW, Lines, Tile, VECTOR, WIDE, sums};
+pub(crate) use tile::{Lines, NARROW, Tile, VECTOR, WIDE, sums};
 pub(crate) use transpose::{SIDE, transpose, transpose_raw};
 pub(crate) use triangular::{backward, divide, factor, forward, subtract_inner};
 

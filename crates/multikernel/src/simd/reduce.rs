@@ -10,7 +10,7 @@ const DECAYS: usize = 256;
 /// Values rounded to `f32` at a time: 4 KB of the first-level cache.
 const NARROWED: usize = 1024;
 /// Most arrays after the first that [`Real::decays_into`] makes.
-pub(crate) const MOST_RAISES: usize = 7;
+pub(crate) const MAX_RAISES: usize = 7;
 
 /// A type kernel values are stored in.
 pub(crate) trait Real: Copy + Default + Send + Sync + 'static {
@@ -19,7 +19,7 @@ pub(crate) trait Real: Copy + Default + Send + Sync + 'static {
     /// `out = values`, rounded to the type.
     fn round_into(values: &[f64], out: &mut [Self]);
     /// `e^(-rate * base)` and then, for each of `raises`, the square (or, if true, the fourth power) of the values before: arrays
-    /// of the length of `base`. At most [`MOST_RAISES`], and `base` at least 0.
+    /// of the length of `base`. At most [`MAX_RAISES`], and `base` at least 0.
     fn decays_into(rate: f64, raises: &[bool], base: &[f64], out: &mut [&mut [Self]]);
     /// `values_j = by * with_j * values_j`, the two factors multiplied first: the same in either order.
     fn gate(by: f64, with: &[f64], values: &mut [Self]);
@@ -124,7 +124,7 @@ dispatched! {
     /// Rate, base quantity and their product x are rounded, so a value is off by a part of up to 3 |x| 2^-24, and 1.14 units
     /// in the last place for the exponential: never more than 1.4e-7, small values by more of their digits than large ones.
     fn decays_f32(rate: f64, raises: &[bool], base: &[f64], out: &mut [&mut [f32]]) {
-        let mut rates = [rate; 1 + MOST_RAISES];
+        let mut rates = [rate; 1 + MAX_RAISES];
         for (k, &twice) in raises.iter().enumerate() {
             rates[k + 1] = rates[k] * if twice { 4.0 } else { 2.0 };
         }
@@ -424,7 +424,7 @@ mod tests {
             let mut base: Vec<f64> = (0..n + skip).map(|_| 300.0 * rng.uniform().powi(3)).collect();
             base.iter_mut().rev().zip([0.0, f64::INFINITY, f64::MAX, 1e-300]).for_each(|(base, x)| *base = x);
             let base = &base[skip..];
-            for raises in [&[][..], &[false], &[true, false, true], &[false; MOST_RAISES], &[true; MOST_RAISES]] {
+            for raises in [&[][..], &[false], &[true, false, true], &[false; MAX_RAISES], &[true; MAX_RAISES]] {
                 let found = at_every_level(|| {
                     let mut out = vec![f64::NAN; (1 + raises.len()) * n + skip];
                     f64::decays_into(0.7, raises, base, &mut arrays(&mut out[skip..], n));
@@ -492,7 +492,7 @@ mod tests {
         let mut rng = Rng::new(5, 0);
         for (n, skip) in lengths() {
             let base: Vec<f64> = (0..n + skip).map(|_| 150.0 * rng.uniform().powi(3)).collect();
-            for raises in [&[][..], &[false], &[true, false, true], &[true; MOST_RAISES]] {
+            for raises in [&[][..], &[false], &[true, false, true], &[true; MAX_RAISES]] {
                 check_decays_f32(0.7, raises, &base[skip..]);
                 // Above and below what goes through f32, and across the end of it.
                 for rate in [1e-33, 0.9e-30, 0.3e30, 1e33] {

@@ -226,11 +226,11 @@ mod tests {
     /// 0.126 near pi/4, where all else is 1.17. Together 1.6.
     ///
     /// Cosine of r: 0.5 the last sum, 0.354 r, 0.225 its square, 0.154 the factor of the square, 0.01 all before: 1.25.
-    const MOST_UNITS: f64 = 1.6;
+    const MAX_UNITS: f64 = 1.6;
 
     fn assert_within(arguments: &[f64]) {
         let (error, x) = worst(arguments, &coefficients());
-        assert!(error <= MOST_UNITS, "{error} at {x:e}");
+        assert!(error <= MAX_UNITS, "{error} at {x:e}");
     }
 
     #[test]
@@ -287,7 +287,7 @@ mod tests {
                 let (mut sin, mut cos) = ([0.0], [0.0]);
                 sin_cos(&[sign * x], &mut sin, &mut cos);
                 let error = units(sign * sin[0], sine).max(units(cos[0], cosine));
-                assert!(error <= MOST_UNITS, "{error} at {x:e}");
+                assert!(error <= MAX_UNITS, "{error} at {x:e}");
             }
         }
     }

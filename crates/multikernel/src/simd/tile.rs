@@ -6,11 +6,11 @@ use super::dispatched;
 pub(crate) const VECTOR: usize = 8;
 /// Most numbers of a wide line: three vectors.
 pub(crate) const WIDE: usize = 3 * VECTOR;
-/// Most numbers of a narrow line. Eight times three sums fill the registers and leave some for what is multiplied.
-pub(crate) const FEW: usize = 8;
+/// Most numbers of a narrow line. SimdElement times three sums fill the registers and leave some for what is multiplied.
+pub(crate) const NARROW: usize = 8;
 
-/// Sums of products: up to [`FEW`] lines of up to [`WIDE`].
-pub(crate) type Tile = [[f64; WIDE]; FEW];
+/// Sums of products: up to [`NARROW`] lines of up to [`WIDE`].
+pub(crate) type Tile = [[f64; WIDE]; NARROW];
 
 /// Lines of numbers that begin `stride` numbers apart; what is between them is not read.
 #[derive(Clone, Copy, Debug)]
@@ -173,7 +173,7 @@ mod tests {
                 let few = uniform(&mut rng, strides[0] * depth + skip);
                 let many = uniform(&mut rng, strides[1] * depth + skip);
                 let found = at_every_level(|| {
-                    let mut out = [[f64::NAN; WIDE]; FEW];
+                    let mut out = [[f64::NAN; WIDE]; NARROW];
                     let lines = |values, stride| Lines::new(values, stride).skip(0, skip);
                     sums(lines(&few, strides[0]), rows, lines(&many, strides[1]), width, depth, &mut out);
                     out.map(|line| bits(&line))
@@ -182,7 +182,7 @@ mod tests {
                     let term = |k: usize| (few[skip + k * strides[0] + r], many[skip + k * strides[1] + l]);
                     (0..depth).map(term).fold(0.0, |sum, (x, y)| f64::mul_add(x, y, sum))
                 };
-                for (r, l) in (0..FEW).flat_map(|r| (0..WIDE).map(move |l| (r, l))) {
+                for (r, l) in (0..NARROW).flat_map(|r| (0..WIDE).map(move |l| (r, l))) {
                     let expected = if r < rows && l < width { entry(r, l) } else { f64::NAN };
                     assert_eq!(found[r][l], bits(&[expected])[0], "{rows} x {width}, depth {depth}: {r}, {l}");
                 }

@@ -1,10 +1,10 @@
 //! Small triangular systems, and the Cholesky factor of one small block.
 //!
-//! A block is [`FEW`] x [`FEW`] and given by its columns; it goes with the inverses of its diagonal, because a product is many
+//! A block is [`NARROW`] x [`NARROW`] and given by its columns; it goes with the inverses of its diagonal, because a product is many
 //! times faster than a division.
 
 use super::dispatched;
-use super::tile::{FEW, Lines, Tile, VECTOR, WIDE};
+use super::tile::{Lines, NARROW, Tile, VECTOR, WIDE};
 
 /// Runs a piece of code for each column of a block, written out: a loop would keep the block in memory, not in registers.
 macro_rules! columns {
@@ -20,7 +20,7 @@ macro_rules! columns {
 }
 
 dispatched! {
-    /// Overwrites [`FEW`] lines of `width` numbers, `stride` apart in `right`, with the solution x of `L x = right - sums`: as
+    /// Overwrites [`NARROW`] lines of `width` numbers, `stride` apart in `right`, with the solution x of `L x = right - sums`: as
     /// many systems side by side as a line has numbers.
     pub(crate) fn divide(
         right: &mut [f64],
@@ -30,12 +30,12 @@ dispatched! {
         block: Lines<'_>,
         inverses: &[f64],
     ) {
-        let inverses = &inverses[..FEW];
+        let inverses = &inverses[..NARROW];
         for v in (0..width).step_by(VECTOR) {
             let mut x = difference(right, stride, sums, v);
             columns!(C => {
                 scale::<C>(&mut x, inverses[C]);
-                eliminate::<C>(&mut x, block.line(C, FEW));
+                eliminate::<C>(&mut x, block.line(C, NARROW));
             });
             store(&x, right, stride, v);
         }
@@ -52,7 +52,7 @@ dispatched! {
         least: &[f64],
         inverses: &mut [f64],
     ) -> Result<(), (usize, f64)> {
-        let (least, inverses) = (&least[..FEW], &mut inverses[..FEW]);
+        let (least, inverses) = (&least[..NARROW], &mut inverses[..NARROW]);
         let mut x = difference(block, stride, sums, 0);
         columns!(C => {
             let pivot = x[C][C];
@@ -74,15 +74,15 @@ dispatched! {
 }
 
 #[inline(always)]
-fn scale<const C: usize>(x: &mut [[f64; VECTOR]; FEW], factor: f64) {
+fn scale<const C: usize>(x: &mut [[f64; VECTOR]; NARROW], factor: f64) {
     x[C].iter_mut().for_each(|x| *x *= factor);
 }
 
 /// Takes line C, times the entries of the column, off the lines after it.
 #[inline(always)]
-fn eliminate<const C: usize>(x: &mut [[f64; VECTOR]; FEW], column: &[f64]) {
+fn eliminate<const C: usize>(x: &mut [[f64; VECTOR]; NARROW], column: &[f64]) {
     let line = x[C];
-    for r in C + 1..FEW {
+    for r in C + 1..NARROW {
         take_off(&mut x[r], column[r], &line);
     }
 }
@@ -97,9 +97,9 @@ fn take_off(x: &mut [f64; VECTOR], factor: f64, y: &[f64]) {
 
 /// One vector of each line, less its sums.
 #[inline(always)]
-fn difference(lines: &[f64], stride: usize, sums: &Tile, v: usize) -> [[f64; VECTOR]; FEW] {
-    let mut x = [[0.0; VECTOR]; FEW];
-    for r in 0..FEW {
+fn difference(lines: &[f64], stride: usize, sums: &Tile, v: usize) -> [[f64; VECTOR]; NARROW] {
+    let mut x = [[0.0; VECTOR]; NARROW];
+    for r in 0..NARROW {
         let line = &lines[r * stride + v..][..VECTOR];
         for l in 0..VECTOR {
             x[r][l] = line[l] - sums[r][v + l];
@@ -109,7 +109,7 @@ fn difference(lines: &[f64], stride: usize, sums: &Tile, v: usize) -> [[f64; VEC
 }
 
 #[inline(always)]
-fn store(x: &[[f64; VECTOR]; FEW], lines: &mut [f64], stride: usize, v: usize) {
+fn store(x: &[[f64; VECTOR]; NARROW], lines: &mut [f64], stride: usize, v: usize) {
     for (r, x) in x.iter().enumerate() {
         lines[r * stride + v..][..VECTOR].copy_from_slice(x);
     }
@@ -151,7 +151,7 @@ dispatched! {
             let rows = rows.skip(v * VECTOR, 0);
             let mut solved = vectors[v];
             columns!(C => {
-                const R: usize = FEW - 1 - C;
+                const R: usize = NARROW - 1 - C;
                 let (row, value) = (rows.skip(R, v * VECTOR).line(0, VECTOR), solved[R] * inverses[v * VECTOR + R]);
                 take_off(&mut solved, value, row);
                 solved[R] = value;
@@ -166,11 +166,11 @@ dispatched! {
 }
 
 dispatched! {
-    /// Takes the inner products of [`FEW`] lines with x off `out`. The lines are those from `first` on of all `panels`, as long
+    /// Takes the inner products of [`NARROW`] lines with x off `out`. The lines are those from `first` on of all `panels`, as long
     /// as these are wide.
     pub(crate) fn subtract_inner(panels: &[Lines<'_>], first: usize, x: &[f64], out: &mut [f64]) {
         // Sums of their own for each place in a vector, added up once at the end.
-        let mut sums = [[0.0; VECTOR]; FEW];
+        let mut sums = [[0.0; VECTOR]; NARROW];
         let (whole, rest) = x.as_chunks::<WIDE>();
         for (lines, x) in panels.iter().zip(whole) {
             sums = with_products::<3>(lines.skip(first, 0), x, sums);
@@ -189,11 +189,15 @@ dispatched! {
 }
 
 #[inline(always)]
-fn with_products<const V: usize>(lines: Lines<'_>, x: &[f64], mut sums: [[f64; VECTOR]; FEW]) -> [[f64; VECTOR]; FEW] {
-    let lines = &lines.values().as_chunks::<VECTOR>().0.as_chunks::<V>().0[..FEW];
+fn with_products<const V: usize>(
+    lines: Lines<'_>,
+    x: &[f64],
+    mut sums: [[f64; VECTOR]; NARROW],
+) -> [[f64; VECTOR]; NARROW] {
+    let lines = &lines.values().as_chunks::<VECTOR>().0.as_chunks::<V>().0[..NARROW];
     let x = &x.as_chunks::<VECTOR>().0[..V];
     for v in 0..V {
-        for r in 0..FEW {
+        for r in 0..NARROW {
             for l in 0..VECTOR {
                 sums[r][l] = lines[r][v][l].mul_add(x[v][l], sums[r][l]);
             }
@@ -235,19 +239,19 @@ mod tests {
     fn what_was_divided_multiplies_back_at_every_level() {
         let mut rng = Rng::new(1, 0);
         for (width, stride) in [(8, 8), (16, 19), (24, 24), (8, 24)] {
-            let lower = triangle(&mut rng, FEW);
-            let right = uniform(&mut rng, FEW * stride);
+            let lower = triangle(&mut rng, NARROW);
+            let right = uniform(&mut rng, NARROW * stride);
             let sums: Tile = std::array::from_fn(|_| std::array::from_fn(|_| rng.uniform()));
             let (columns, inverses) = (columns_of(&lower), inverses(&lower));
             let found = at_every_level(|| {
                 let mut x = right.clone();
-                divide(&mut x, stride, width, &sums, Lines::new(&columns, FEW), &inverses);
+                divide(&mut x, stride, width, &sums, Lines::new(&columns, NARROW), &inverses);
                 bits(&x)
             });
             let x = |r: usize, l: usize| f64::from_bits(found[r * stride + l]);
             for (r, row) in lower.iter().enumerate() {
                 for l in 0..width {
-                    near((0..FEW).map(|c| row[c] * x(c, l)).sum(), right[r * stride + l] - sums[r][l]);
+                    near((0..NARROW).map(|c| row[c] * x(c, l)).sum(), right[r * stride + l] - sums[r][l]);
                 }
                 (width..stride).for_each(|l| assert_eq!(x(r, l), right[r * stride + l]));
             }
@@ -257,29 +261,29 @@ mod tests {
     #[test]
     fn factor_of_a_block_multiplies_back_and_names_a_pivot_that_is_too_small_at_every_level() {
         let mut rng = Rng::new(2, 0);
-        let lower = triangle(&mut rng, FEW);
-        let entry = |r: usize, c: usize| (0..FEW).map(|k| lower[r][k] * lower[c][k]).sum::<f64>();
+        let lower = triangle(&mut rng, NARROW);
+        let entry = |r: usize, c: usize| (0..NARROW).map(|k| lower[r][k] * lower[c][k]).sum::<f64>();
         let sums: Tile = std::array::from_fn(|_| std::array::from_fn(|_| rng.uniform()));
         let stride = 11;
         let block = |less: f64| -> Vec<f64> {
-            let value = |c: usize, r: usize| if r < FEW { entry(r, c) + sums[c][r] } else { 7.0 };
-            let mut block: Vec<f64> = (0..FEW * stride).map(|e| value(e / stride, e % stride)).collect();
+            let value = |c: usize, r: usize| if r < NARROW { entry(r, c) + sums[c][r] } else { 7.0 };
+            let mut block: Vec<f64> = (0..NARROW * stride).map(|e| value(e / stride, e % stride)).collect();
             block[5 * stride + 5] -= less;
             block
         };
         let run = |less: f64, least: f64| {
             at_every_level(|| {
-                let (mut x, mut inverses) = (block(less), [0.0; FEW]);
-                let outcome = factor(&mut x, stride, &sums, &[least; FEW], &mut inverses);
+                let (mut x, mut inverses) = (block(less), [0.0; NARROW]);
+                let outcome = factor(&mut x, stride, &sums, &[least; NARROW], &mut inverses);
                 (bits(&x), bits(&inverses), outcome.map_err(|(row, pivot)| (row, bits(&[pivot])[0])))
             })
         };
         let (x, inverses, outcome) = run(0.0, 0.0);
         assert_eq!(outcome, Ok(()));
-        for c in 0..FEW {
-            (0..FEW).for_each(|r| near(f64::from_bits(x[c * stride + r]), lower[r][c]));
+        for c in 0..NARROW {
+            (0..NARROW).for_each(|r| near(f64::from_bits(x[c * stride + r]), lower[r][c]));
             (0..c).for_each(|r| assert_eq!(x[c * stride + r], 0));
-            (FEW..stride).for_each(|r| assert_eq!(f64::from_bits(x[c * stride + r]), 7.0));
+            (NARROW..stride).for_each(|r| assert_eq!(f64::from_bits(x[c * stride + r]), 7.0));
             near(f64::from_bits(inverses[c]), 1.0 / lower[c][c]);
         }
         let pivot = lower[5][5] * lower[5][5];
@@ -322,9 +326,10 @@ mod tests {
     fn inner_products_are_taken_off_at_every_level() {
         let mut rng = Rng::new(4, 0);
         for (n, first) in [(0, 3), (8, 0), (24, 5), (40, 1), (72, 0), (88, 2)] {
-            let (x, right) = (uniform(&mut rng, n), uniform(&mut rng, FEW));
+            let (x, right) = (uniform(&mut rng, n), uniform(&mut rng, NARROW));
             let widths: Vec<usize> = x.chunks(WIDE).map(<[f64]>::len).collect();
-            let panels: Vec<Vec<f64>> = widths.iter().map(|width| uniform(&mut rng, (first + FEW) * width)).collect();
+            let panels: Vec<Vec<f64>> =
+                widths.iter().map(|width| uniform(&mut rng, (first + NARROW) * width)).collect();
             let lines: Vec<Lines<'_>> =
                 panels.iter().zip(&widths).map(|(panel, &width)| Lines::new(panel, width)).collect();
             let found = at_every_level(|| {

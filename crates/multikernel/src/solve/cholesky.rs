@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::simd::{FEW, Lines, SIDE, WIDE, backward, divide, factor, forward, ln, subtract_inner, sums, transpose};
+use crate::simd::{Lines, NARROW, SIDE, WIDE, backward, divide, factor, forward, ln, subtract_inner, sums, transpose};
 use crate::solve::panels::{Half, Panels, share, symmetric, together};
-use crate::solve::product::Rows;
+use crate::solve::product::PackedRows;
 
 /// `A = L L'` of a symmetric positive definite matrix.
 ///
@@ -84,7 +84,7 @@ impl Cholesky {
     /// Factors `H diag(s) H' + shift 11' + diag(d)` for H of n x k: see [`Cholesky::new`]. Cost: n^2 k operations more, half of
     /// what a product takes, and no matrix in between.
     pub(crate) fn of_square(
-        h: &Rows,
+        h: &PackedRows,
         s: &[f64],
         shift: f64,
         d: &[f64],
@@ -149,8 +149,8 @@ impl Cholesky {
             turn(panels[p].skip(first, 0), end - first, &mut block);
             for side in sides.chunks_exact_mut(size) {
                 let (open, done) = side.split_at_mut(end);
-                for row in (first..end).step_by(FEW) {
-                    subtract_inner(&panels[p + 1..], row, done, &mut open[row..row + FEW]);
+                for row in (first..end).step_by(NARROW) {
+                    subtract_inner(&panels[p + 1..], row, done, &mut open[row..row + NARROW]);
                 }
                 backward(&mut open[first..], Lines::new(&block, WIDE), &self.inverses[first..end]);
             }
@@ -219,7 +219,7 @@ impl Cholesky {
         let n = self.n;
         assert_eq!(z.len(), n, "the factor has {n} rows");
         let mut out = vec![0.0; n];
-        let mut tile = [[0.0; WIDE]; FEW];
+        let mut tile = [[0.0; WIDE]; NARROW];
         for (p, out) in out.chunks_mut(WIDE).enumerate() {
             let depth = p * WIDE + out.len();
             sums(Lines::new(z, 1), 1, self.panels.lines(p), self.panels.width(p), depth, &mut tile);
@@ -255,21 +255,21 @@ impl Cholesky {
         }
         symmetric(n, wanted, n.pow(3) / 3, pool, stop, |row, panel, width, tile| {
             let few = half.lines(row / WIDE).skip(row % WIDE, row % WIDE);
-            sums(few, FEW, half.lines(panel).skip(row - panel * WIDE, 0), width, size - row, tile);
+            sums(few, NARROW, half.lines(panel).skip(row - panel * WIDE, 0), width, size - row, tile);
         })
     }
 
     /// Panels of columns of `L^-1`, the first of which is p: those of the identity, each from its diagonal on, divided by L.
     fn invert_panels(&self, p: usize, panels: &mut [&mut [f64]]) {
-        let mut tile = [[0.0; WIDE]; FEW];
-        for row in (p * WIDE..self.panels.size()).step_by(FEW) {
+        let mut tile = [[0.0; WIDE]; NARROW];
+        for row in (p * WIDE..self.panels.size()).step_by(NARROW) {
             let few = self.panels.lines(row / WIDE).skip(0, row % WIDE);
             for (q, panel) in (p..=row / WIDE).zip(&mut *panels) {
                 let (first, width) = (q * WIDE, self.panels.width(q));
                 let (done, open) = panel.split_at_mut((row - first) * width);
-                open[..FEW * width].fill(0.0);
-                (row..first + width).take(FEW).enumerate().for_each(|(r, c)| open[r * width + c - first] = 1.0);
-                sums(few.skip(first, 0), FEW, Lines::new(done, width), width, row - first, &mut tile);
+                open[..NARROW * width].fill(0.0);
+                (row..first + width).take(NARROW).enumerate().for_each(|(r, c)| open[r * width + c - first] = 1.0);
+                sums(few.skip(first, 0), NARROW, Lines::new(done, width), width, row - first, &mut tile);
                 divide(open, width, width, &tile, few.skip(row, 0), &self.inverses[row..]);
             }
         }
@@ -286,11 +286,11 @@ fn each_side(
     depth: usize,
     mut f: impl FnMut(usize, &[f64; WIDE]),
 ) {
-    let mut tile = [[0.0; WIDE]; FEW];
+    let mut tile = [[0.0; WIDE]; NARROW];
     let mut side = 0;
     while side < c {
         // As many at once as are left: 8, 4, 2 or 1.
-        let count = 1 << (c - side).min(FEW).ilog2();
+        let count = 1 << (c - side).min(NARROW).ilog2();
         sums(Lines::new(done, c).skip(0, side), count, lines, width, depth, &mut tile);
         (side..).zip(&tile[..count]).for_each(|(side, sums)| f(side, sums));
         side += count;
@@ -319,21 +319,21 @@ fn stopped() -> Error {
 /// Factors the diagonal block of panel p, all columns to the left of which are done.
 fn factor_panel(panel: &mut [f64], p: usize, least: &[f64], inverses: &mut [f64]) -> Result<()> {
     let (first, width) = (p * WIDE, WIDE.min(least.len() - p * WIDE));
-    let mut tile = [[0.0; WIDE]; FEW];
-    for lane in (0..width).step_by(FEW) {
+    let mut tile = [[0.0; WIDE]; NARROW];
+    for lane in (0..width).step_by(NARROW) {
         let row = first + lane;
         let (done, open) = panel.split_at_mut(row * width);
         let lines = Lines::new(done, width).skip(0, lane);
-        sums(lines, FEW, lines, width - lane, row, &mut tile);
+        sums(lines, NARROW, lines, width - lane, row, &mut tile);
         let open = &mut open[lane..];
         factor(open, width, &tile, &least[row..], &mut inverses[row..])
             .map_err(|(r, pivot)| Error::NotDefinite { row: row + r, pivot })?;
         // The rest of the panel is divided by the block that was just factored: a copy, because both lie in the same lines.
-        if lane + FEW < width {
-            let block: [[f64; FEW]; FEW] = std::array::from_fn(|c| std::array::from_fn(|r| open[c * width + r]));
-            tile.iter_mut().for_each(|line| line.rotate_left(FEW));
-            let block = Lines::new(block.as_flattened(), FEW);
-            divide(&mut open[FEW..], width, width - lane - FEW, &tile, block, &inverses[row..]);
+        if lane + NARROW < width {
+            let block: [[f64; NARROW]; NARROW] = std::array::from_fn(|c| std::array::from_fn(|r| open[c * width + r]));
+            tile.iter_mut().for_each(|line| line.rotate_left(NARROW));
+            let block = Lines::new(block.as_flattened(), NARROW);
+            divide(&mut open[NARROW..], width, width - lane - NARROW, &tile, block, &inverses[row..]);
         }
     }
     Ok(())
@@ -343,11 +343,11 @@ fn factor_panel(panel: &mut [f64], p: usize, least: &[f64], inverses: &mut [f64]
 fn divide_panel(own: &[f64], p: usize, panel: &mut [f64], q: usize, inverses: &[f64]) {
     let [own_width, width] = [p, q].map(|panel| WIDE.min(inverses.len() - panel * WIDE));
     let own = Lines::new(own, own_width);
-    let mut tile = [[0.0; WIDE]; FEW];
-    for lane in (0..own_width).step_by(FEW) {
+    let mut tile = [[0.0; WIDE]; NARROW];
+    for lane in (0..own_width).step_by(NARROW) {
         let row = p * WIDE + lane;
         let (done, open) = panel.split_at_mut(row * width);
-        sums(own.skip(0, lane), FEW, Lines::new(done, width), width, row, &mut tile);
+        sums(own.skip(0, lane), NARROW, Lines::new(done, width), width, row, &mut tile);
         divide(open, width, width, &tile, own.skip(row, lane), &inverses[row..]);
     }
 }
@@ -434,7 +434,7 @@ mod tests {
             let inverse = sum.inverse(&pools[0], &go_on).unwrap();
             for pool in &pools {
                 assert_eq!(Cholesky::of_sum(&half, 1.3, 0.7, &d, pool, &go_on).unwrap(), sum, "{n}");
-                let rows = Rows::new(&h, pool).unwrap();
+                let rows = PackedRows::new(&h, pool).unwrap();
                 assert_eq!(Cholesky::of_square(&rows, &s, 0.7, &d, pool, &go_on).unwrap(), product, "{n}");
                 let lower = sum.lower_of_inverse(pool, &go_on).unwrap();
                 (0..n).for_each(|i| assert_eq!(lower.row(i)[..=i], inverse.row(i)[..=i], "{n}"));
@@ -444,7 +444,7 @@ mod tests {
         let (pool, text) = (&pools[0], "a matrix of 2 rows or columns needs a diagonal of 2 numbers, got 3");
         let wide = Matrix::zeros(3, 2);
         assert_eq!(error(Cholesky::of_sum(&wide, 1.0, 0.0, &[1.0; 3], pool, &go_on)), text);
-        let rows = Rows::new(&wide, pool).unwrap();
+        let rows = PackedRows::new(&wide, pool).unwrap();
         assert_eq!(error(Cholesky::of_square(&rows, &[1.0; 3], 0.0, &[1.0; 3], pool, &go_on)), text);
     }
 

@@ -12,7 +12,7 @@ const SUFFICIENT: f64 = 1e-4;
 /// ... and leaves at most this part of the slope.
 const FLAT: f64 = 0.9;
 /// Most points looked at along a line.
-const MOST_LOOKS: usize = 40;
+const MAX_LOOKS: usize = 40;
 
 /// What is remembered of the last steps, oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -87,7 +87,7 @@ pub(crate) fn search(
     // The lowest point so far, and an end beyond which there is no need to look.
     let (mut low, mut high): (At, Option<At>) = (begin, None);
     let mut length = first;
-    for _ in 0..MOST_LOOKS {
+    for _ in 0..MAX_LOOKS {
         let (value, slope) = look(length)?;
         let here = At { length, value: if value.is_nan() { f64::INFINITY } else { value }, slope };
         // Lower at all, which rounding may hide from the second condition.

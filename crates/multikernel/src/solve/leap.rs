@@ -3,9 +3,9 @@
 use crate::linalg::dot;
 
 /// Most variables that leap together: the factor costs their cube.
-pub(super) const MOST: usize = 128;
+pub(super) const MAX_BLOCK: usize = 128;
 /// Kernel values below this count as 0: products of them would be subnormal, which processors are slow at.
-const LEAST: f64 = 1e-60;
+const SUBNORMAL_GUARD: f64 = 1e-60;
 /// Part of the mean diagonal added to it. On a kernel of low rank the minimum is far away then, along what costs nothing, and
 /// the way there ends at a bound.
 const RIDGE: f64 = 1e-10;
@@ -23,7 +23,7 @@ impl Face {
     /// The factor of a kernel given row by row; `None` where it is not positive definite.
     pub(super) fn new(mut kernel: Vec<f64>, size: usize) -> Option<Face> {
         let ridge = RIDGE * (0..size).map(|i| kernel[i * size + i]).sum::<f64>() / size as f64;
-        kernel.iter_mut().filter(|value| value.abs() < LEAST).for_each(|value| *value = 0.0);
+        kernel.iter_mut().filter(|value| value.abs() < SUBNORMAL_GUARD).for_each(|value| *value = 0.0);
         for i in 0..size {
             let (above, row) = kernel.split_at_mut(i * size);
             for j in 0..i {

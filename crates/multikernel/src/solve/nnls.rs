@@ -14,7 +14,7 @@ const INDEPENDENT: f64 = 1e-10;
 
 /// The minimum and how it was reached.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Solution {
+pub struct NnlsSolution {
     /// The variables; zero or positive.
     pub x: Vec<f64>,
     /// Changes of the set of positive variables.
@@ -40,7 +40,7 @@ pub struct Solution {
 /// assert!((solution.x[0] - 1.5).abs() < 1e-15 && solution.x[1] == 0.0);
 /// # Ok::<(), multikernel::Error>(())
 /// ```
-pub fn solve(m: &Matrix, b: &[f64]) -> Result<Solution> {
+pub fn solve(m: &Matrix, b: &[f64]) -> Result<NnlsSolution> {
     let n = b.len();
     if m.n_rows() != n || m.n_cols() != n {
         let (rows, cols) = (m.n_rows(), m.n_cols());
@@ -57,7 +57,7 @@ pub fn solve(m: &Matrix, b: &[f64]) -> Result<Solution> {
     let mut search = Search { m: &scaled, b: &b, set: vec![], factor: vec![], x: vec![0.0; n], n_iter: 0 };
     search.descend();
     let Search { x, n_iter, .. } = search;
-    Ok(Solution { x: x.iter().zip(&scale).map(|(x, scale)| x * scale).collect(), n_iter })
+    Ok(NnlsSolution { x: x.iter().zip(&scale).map(|(x, scale)| x * scale).collect(), n_iter })
 }
 
 /// The positive variables in the order they came, and the rows of the Cholesky factor of `M` on them.
@@ -248,7 +248,7 @@ mod tests {
         let mut rng = Rng::new(2, 0);
         for (n_rows, n) in [(40, 200), (300, 200)] {
             let (m, b) = problem(&mut rng, n_rows, n);
-            let Solution { x, n_iter } = solve(&m, &b).unwrap();
+            let NnlsSolution { x, n_iter } = solve(&m, &b).unwrap();
             let most = (0..n).map(|j| (b[j] / m.get(j, j).sqrt()).abs()).fold(0.0, f64::max);
             let positive = x.iter().filter(|&&x| x > 0.0).count();
             assert!(positive > 5 && positive <= n_rows && n_iter >= positive as u64);
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn solve_without_use_for_any_variable_is_zero() {
         let m = Matrix::from_vec(2, 2, vec![1.0, 0.0, 0.0, 0.0]).unwrap();
-        assert_eq!(solve(&m, &[-1.0, 0.0]).unwrap(), Solution { x: vec![0.0, 0.0], n_iter: 0 });
+        assert_eq!(solve(&m, &[-1.0, 0.0]).unwrap(), NnlsSolution { x: vec![0.0, 0.0], n_iter: 0 });
         assert_eq!(solve(&Matrix::zeros(0, 0), &[]).unwrap().x, Vec::<f64>::new());
     }
 

@@ -10,10 +10,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, Pieces};
 use crate::pool::Pool;
-use crate::simd::{Buffer, FEW, Lines, SIDE, Tile, VECTOR, WIDE, sums, transpose};
+use crate::simd::{Buffer, Lines, NARROW, SIDE, Tile, VECTOR, WIDE, sums, transpose};
 
 /// Operations below which work stays on the thread that asks for it: handing it over takes longer.
-const LEAST_SHARED: usize = 2_000_000;
+const MIN_SHARED: usize = 2_000_000;
 
 /// The panels of one matrix.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Panels {
     values: Buffer,
 }
 
-/// Rows of a matrix of so many that make panels, with those that fill the last vector.
+/// PackedRows of a matrix of so many that make panels, with those that fill the last vector.
 pub(super) fn padded(n: usize) -> usize {
     n.next_multiple_of(VECTOR)
 }
@@ -53,7 +53,7 @@ impl Panels {
             if rows.end > matrix.n_rows() {
                 panel.fill(0.0);
             }
-            for row in rows.clone().step_by(FEW) {
+            for row in rows.clone().step_by(NARROW) {
                 pack(matrix, row, matrix.n_cols(), panel, row - rows.start, rows.len());
             }
         });
@@ -82,10 +82,10 @@ impl Panels {
         panels.each(pool, matrix.data().len(), |rows, panel| {
             // The diagonal block, and what fills the last vector.
             panel[if rows.end > n { 0 } else { rows.start * rows.len() }..].fill(0.0);
-            for row in rows.clone().step_by(FEW) {
+            for row in rows.clone().step_by(NARROW) {
                 pack(matrix, row, row, panel, row - rows.start, rows.len());
                 // What is above the diagonal may be anything and stays zero.
-                for i in row..row + FEW {
+                for i in row..row + NARROW {
                     let mut at = |k: usize, value: f64| panel[k * rows.len() + i - rows.start] = value;
                     if i < n {
                         (row..=i).for_each(|k| at(k, matrix.get(i, k)));
@@ -105,12 +105,12 @@ impl Panels {
         let mut panels = Panels::some(n, |rows| rows.end)?;
         let (step, size) = (together(n), self.size);
         let part = |(part, panels): (usize, &mut [&mut [f64]])| {
-            let mut tile = [[0.0; WIDE]; FEW];
-            for column in (0..size.min((part + 1) * step * WIDE)).step_by(FEW) {
+            let mut tile = [[0.0; WIDE]; NARROW];
+            for column in (0..size.min((part + 1) * step * WIDE)).step_by(NARROW) {
                 let few = self.lines(column / WIDE).skip(0, column % WIDE);
                 for (p, panel) in (part * step..).zip(&mut *panels).filter(|(p, _)| column < (p + 1) * WIDE) {
                     let width = self.width(p);
-                    sums(few, FEW, scaled.lines(p), width, d.len(), &mut tile);
+                    sums(few, NARROW, scaled.lines(p), width, d.len(), &mut tile);
                     put_lines(&tile, width, &mut panel[column * width..], column, p * WIDE, n);
                 }
             }
@@ -162,7 +162,7 @@ impl Panels {
         matrix
     }
 
-    /// Rows, those that fill the last vector among them.
+    /// PackedRows, those that fill the last vector among them.
     pub(super) fn size(&self) -> usize {
         self.size
     }
@@ -172,7 +172,7 @@ impl Panels {
         self.starts.len() - 1
     }
 
-    /// Rows of a panel.
+    /// PackedRows of a panel.
     pub(super) fn width(&self, panel: usize) -> usize {
         WIDE.min(self.size - panel * WIDE)
     }
@@ -212,9 +212,9 @@ impl Drop for Panels {
 
 /// Fewest numbers of a buffer that is kept for the next panels: getting fresh pages from the system takes a good part of the
 /// time in which a matrix of a few hundred rows is factored. Small ones the allocator has at hand.
-const LEAST_KEPT: usize = 1 << 12;
+const MIN_KEPT: usize = 1 << 12;
 /// Most numbers of all buffers that are kept: six halves of a matrix of 1,000 rows, or forty of 380.
-const MOST_KEPT: usize = 3 << 20;
+const MAX_KEPT: usize = 3 << 20;
 
 /// Shared by all threads, because a factor often ends in another thread than it was made in.
 static SPARE: Mutex<Vec<Buffer>> = Mutex::new(vec![]);
@@ -226,7 +226,7 @@ fn spares() -> MutexGuard<'static, Vec<Buffer>> {
 
 /// Some numbers, or `None` where there is no memory for them.
 fn spare(len: usize) -> Option<Buffer> {
-    if len < LEAST_KEPT {
+    if len < MIN_KEPT {
         return Buffer::zeros(len);
     }
     let kept = {
@@ -244,12 +244,12 @@ fn spare(len: usize) -> Option<Buffer> {
 }
 
 fn keep(buffer: Buffer) {
-    if (LEAST_KEPT..=MOST_KEPT).contains(&buffer.capacity()) {
+    if (MIN_KEPT..=MAX_KEPT).contains(&buffer.capacity()) {
         let mut kept = spares();
         kept.push(buffer);
         // The oldest go, so that those of a size nobody asks for any more do not stay.
         let mut held: usize = kept.iter().map(Buffer::capacity).sum();
-        while held > MOST_KEPT {
+        while held > MAX_KEPT {
             held -= kept.remove(0).capacity();
         }
     }
@@ -262,7 +262,7 @@ pub(super) fn share<T: Send>(
     items: impl Iterator<Item = T>,
     f: impl Fn(T) + Sync + Send,
 ) {
-    if operations >= LEAST_SHARED { pool.each(items.collect(), f) } else { items.for_each(f) }
+    if operations >= MIN_SHARED { pool.each(items.collect(), f) } else { items.for_each(f) }
 }
 
 /// How many panels of a matrix of this size go together through the others. Matrices that do not fit into the second-level
@@ -271,10 +271,10 @@ pub(super) fn together(size: usize) -> usize {
     if size <= 384 { 1 } else { 4 }
 }
 
-/// Copies the first `depth` columns of up to [`FEW`] rows from `row` on to the lines of a panel, from `lane` on.
+/// Copies the first `depth` columns of up to [`NARROW`] rows from `row` on to the lines of a panel, from `lane` on.
 fn pack(matrix: &Matrix, row: usize, depth: usize, panel: &mut [f64], lane: usize, width: usize) {
-    let (n, end) = (matrix.n_cols(), (row + FEW).min(matrix.n_rows()));
-    let done = if end == row + FEW { depth / SIDE * SIDE } else { 0 };
+    let (n, end) = (matrix.n_cols(), (row + NARROW).min(matrix.n_rows()));
+    let done = if end == row + NARROW { depth / SIDE * SIDE } else { 0 };
     for k in (0..done).step_by(SIDE) {
         transpose(&matrix.data()[row * n + k..], n, &mut panel[k * width + lane..], width);
     }
@@ -293,7 +293,7 @@ pub(super) enum Half {
     Both,
 }
 
-/// A symmetric n x n matrix of which tiles below and on the diagonal are computed: `tile` is given the first of [`FEW`] rows,
+/// A symmetric n x n matrix of which tiles below and on the diagonal are computed: `tile` is given the first of [`NARROW`] rows,
 /// a panel of columns and how many of it are wanted. `stop` is asked before each panel: [`Error::Stopped`].
 pub(super) fn symmetric(
     n: usize,
@@ -310,14 +310,14 @@ pub(super) fn symmetric(
     let count = size.div_ceil(WIDE);
     let part = |first: usize| {
         let panels = first..(first + step).min(count);
-        let mut sums = [[0.0; WIDE]; FEW];
+        let mut sums = [[0.0; WIDE]; NARROW];
         for q in 0..panels.end {
             if halted.load(Ordering::Relaxed) || stop() {
                 return halted.store(true, Ordering::Relaxed);
             }
             for p in panels.start.max(q)..panels.end {
-                for row in (p * WIDE..(p * WIDE + WIDE).min(size)).step_by(FEW) {
-                    let width = if q < p { WIDE } else { row + FEW - q * WIDE };
+                for row in (p * WIDE..(p * WIDE + WIDE).min(size)).step_by(NARROW) {
+                    let width = if q < p { WIDE } else { row + NARROW - q * WIDE };
                     tile(row, q, width, &mut sums);
                     if q == p {
                         mirror(&mut sums, row - q * WIDE);
@@ -349,8 +349,8 @@ fn put_lines(tile: &Tile, width: usize, lines: &mut [f64], column: usize, row: u
 
 /// Makes the last square of a tile, which begins with this column, symmetric: what is below its diagonal is taken.
 fn mirror(tile: &mut Tile, col: usize) {
-    for r in 0..FEW {
-        for l in r + 1..FEW {
+    for r in 0..NARROW {
+        for l in r + 1..NARROW {
             tile[r][col + l] = tile[l][col + r];
         }
     }

@@ -6,7 +6,7 @@
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::simd::{FEW, WIDE, sums};
+use crate::simd::{NARROW, WIDE, sums};
 use crate::solve::panels::{Half, Panels, room, share, symmetric, together};
 
 /// `A B` for A of m x k and B of k x n.
@@ -33,12 +33,12 @@ pub fn product(a: &Matrix, b: &Matrix, pool: &Pool) -> Result<Matrix> {
     let mut out = room(m, n)?;
     let step = together(m.max(n).max(k)) * WIDE;
     let part = |(part, out): (usize, &mut [f64])| {
-        let mut tile = [[0.0; WIDE]; FEW];
+        let mut tile = [[0.0; WIDE]; NARROW];
         for q in 0..columns.count() {
             let here = q * WIDE..(q * WIDE + WIDE).min(n);
-            for (row, out) in (part * step..).step_by(FEW).zip(out.chunks_mut(FEW * n)) {
+            for (row, out) in (part * step..).step_by(NARROW).zip(out.chunks_mut(NARROW * n)) {
                 let few = rows.lines(row / WIDE).skip(0, row % WIDE);
-                sums(few, FEW, columns.lines(q), columns.width(q), k, &mut tile);
+                sums(few, NARROW, columns.lines(q), columns.width(q), k, &mut tile);
                 let lines = out.chunks_exact_mut(n).zip(&tile);
                 lines.for_each(|(out, line)| out[here.clone()].copy_from_slice(&line[..here.len()]));
             }
@@ -71,23 +71,23 @@ pub fn scaled_square(h: &Matrix, d: &[f64], pool: &Pool, stop: &(dyn Fn() -> boo
     let scaled = plain.scaled(d, pool)?;
     symmetric(n, Half::Both, n * n * k, pool, stop, |row, panel, width, tile| {
         let few = scaled.lines(row / WIDE).skip(0, row % WIDE);
-        sums(few, FEW, plain.lines(panel), width, k, tile);
+        sums(few, NARROW, plain.lines(panel), width, k, tile);
     })
 }
 
 /// The rows of a matrix in the order in which products read them: for [`Cholesky::of_square`] again and again.
 ///
 /// [`Cholesky::of_square`]: crate::solve::cholesky::Cholesky::of_square
-pub(crate) struct Rows {
+pub(crate) struct PackedRows {
     pub(super) n: usize,
     pub(super) k: usize,
     pub(super) panels: Panels,
 }
 
-impl Rows {
+impl PackedRows {
     /// Copies a matrix.
-    pub(crate) fn new(matrix: &Matrix, pool: &Pool) -> Result<Rows> {
-        Ok(Rows { n: matrix.n_rows(), k: matrix.n_cols(), panels: Panels::of_rows(matrix, pool)? })
+    pub(crate) fn new(matrix: &Matrix, pool: &Pool) -> Result<PackedRows> {
+        Ok(PackedRows { n: matrix.n_rows(), k: matrix.n_cols(), panels: Panels::of_rows(matrix, pool)? })
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Program<'a> {
 }
 
 /// Most iterations: a programme that can be solved takes 10 to 40.
-const MOST: usize = 200;
+const MAX_ITERATIONS: usize = 200;
 /// Equations, costs and the duality gap hold to this part of their size.
 const TOLERANCE: f64 = 1e-10;
 /// Accepted where rounding ends the progress earlier.
@@ -50,7 +50,7 @@ pub fn solve(program: &Program<'_>) -> Result<Vec<f64>> {
     }
     let mut point = Interior::start(program);
     let mut best = (f64::INFINITY, point.x.clone());
-    for _ in 0..MOST {
+    for _ in 0..MAX_ITERATIONS {
         let residuals = Residuals::new(program, &point);
         if residuals.worst < best.0 {
             best = (residuals.worst, point.x.clone());

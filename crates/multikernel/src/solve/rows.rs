@@ -11,7 +11,7 @@ const ABSENT: usize = usize::MAX;
 
 /// The square matrix `gram[cols, cols]`, row by row.
 #[derive(Debug)]
-pub(super) struct Rows<'a> {
+pub(super) struct GramRows<'a> {
     gram: &'a Matrix,
     cols: Vec<usize>,
     store: Store,
@@ -25,14 +25,14 @@ enum Store {
     Cached { slots: Vec<Vec<f64>>, slot_of: Vec<usize>, owner: Vec<usize>, hand: usize, n_slots: usize },
 }
 
-impl<'a> Rows<'a> {
+impl<'a> GramRows<'a> {
     /// The view of `gram` on `cols` (all smaller than its size).
     pub(super) fn new(gram: &'a Matrix, cols: Vec<usize>) -> Self {
         let n_slots = CACHE_BYTES / (size_of::<f64>() * cols.len().max(1));
-        Rows::bounded(gram, cols, n_slots)
+        GramRows::bounded(gram, cols, n_slots)
     }
 
-    /// As [`Rows::new`] with room for `n_slots` rows, at least two: an iteration needs a pair.
+    /// As [`GramRows::new`] with room for `n_slots` rows, at least two: an iteration needs a pair.
     fn bounded(gram: &'a Matrix, cols: Vec<usize>, n_slots: usize) -> Self {
         let store = match cols.first() {
             Some(&start) if cols.iter().enumerate().all(|(i, &c)| c == start + i) => Store::Borrowed { start },
@@ -44,7 +44,7 @@ impl<'a> Rows<'a> {
                 n_slots: n_slots.max(2),
             },
         };
-        Rows { gram, cols, store }
+        GramRows { gram, cols, store }
     }
 
     /// The whole Gram matrix.
@@ -57,7 +57,7 @@ impl<'a> Rows<'a> {
         &self.cols
     }
 
-    /// Makes row `i` available to [`Rows::row`], without dropping row `keep`.
+    /// Makes row `i` available to [`GramRows::row`], without dropping row `keep`.
     pub(super) fn fetch(&mut self, i: usize, keep: usize) {
         let Store::Cached { slots, slot_of, owner, hand, n_slots } = &mut self.store else { return };
         if slot_of[i] != ABSENT {
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn run_of_columns_is_borrowed() {
         let gram = gram(6);
-        let mut rows = Rows::new(&gram, vec![2, 3, 4]);
+        let mut rows = GramRows::new(&gram, vec![2, 3, 4]);
         rows.fetch(1, 0);
         assert!(std::ptr::eq(rows.row(1), &gram.row(3)[2..5]));
     }
@@ -115,7 +115,7 @@ mod tests {
         let gram = gram(30);
         let cols: Vec<usize> = (0..30).rev().step_by(2).collect();
         for n_slots in [2, 3, 5] {
-            let mut rows = Rows::bounded(&gram, cols.clone(), n_slots);
+            let mut rows = GramRows::bounded(&gram, cols.clone(), n_slots);
             let mut rng = Rng::new(5, 0);
             for _ in 0..500 {
                 let (i, j) = (rng.below(cols.len()), rng.below(cols.len()));

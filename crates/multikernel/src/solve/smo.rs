@@ -15,7 +15,7 @@
 
 use super::leap::{self, Face};
 use super::pass::{self, Peak, Width, larger, smaller};
-use super::rows::Rows;
+use super::rows::GramRows;
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, axpy};
 
@@ -34,7 +34,7 @@ const ROUNDING: f64 = 1e-9;
 /// One two-class problem on a view of a Gram matrix: `min 1/2 a'Qa - 1'a`, `Q_ij = y_i y_j K_ij`,
 /// `0 <= a_i <= upper_i`, `y'a = 0`.
 ///
-/// Views cost nothing to make. Rows of a view that is a run of neighbouring rows are read in place; for other views
+/// Views cost nothing to make. GramRows of a view that is a run of neighbouring rows are read in place; for other views
 /// the rows the solver touches are gathered when first needed, into at most 128 MiB (256 MiB while variables are set
 /// aside).
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +72,7 @@ impl Default for Options {
 
 /// The point reached; always feasible.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Solution {
+pub struct SmoSolution {
     /// Dual variables, one per row of the view.
     pub alpha: Vec<f64>,
     /// The constant of `f(x) = sum_i alpha_i y_i k(x_i, x) + bias`: the mean over variables strictly inside their box,
@@ -123,7 +123,7 @@ pub fn solve(
     options: &Options,
     start: Option<&[f64]>,
     cancelled: &(dyn Fn() -> bool + Sync),
-) -> Result<Option<Solution>> {
+) -> Result<Option<SmoSolution>> {
     check(problem, options)?;
     let beta = match start {
         Some(alpha) => feasible(problem, alpha)?,
@@ -225,7 +225,7 @@ fn feasible(problem: &Problem, start: &[f64]) -> Result<Vec<f64>> {
 #[derive(Debug)]
 struct Variables<'a> {
     /// Kernel rows over these variables.
-    rows: Rows<'a>,
+    rows: GramRows<'a>,
     /// Position in the view of each variable.
     place: Vec<usize>,
     /// `y`, +1 or -1.
@@ -249,7 +249,7 @@ impl<'a> Variables<'a> {
         let n = beta.len();
         let sign: Vec<f64> = problem.positive.iter().map(|&p| if p { 1.0 } else { -1.0 }).collect();
         let mut variables = Variables {
-            rows: Rows::new(problem.gram, problem.rows.to_vec()),
+            rows: GramRows::new(problem.gram, problem.rows.to_vec()),
             place: (0..n).collect(),
             lo: problem.upper.iter().zip(&sign).map(|(&u, &y)| if y > 0.0 { 0.0 } else { -u }).collect(),
             hi: problem.upper.iter().zip(&sign).map(|(&u, &y)| if y > 0.0 { u } else { 0.0 }).collect(),
@@ -315,7 +315,7 @@ impl<'a> Variables<'a> {
     /// after the other; false where that cannot be done.
     fn leap(&mut self) -> bool {
         let mut free: Vec<usize> = (0..self.beta.len()).filter(|&t| self.up[t] == 0.0 && self.low[t] == 0.0).collect();
-        if free.len() < 2 || free.len() > leap::MOST {
+        if free.len() < 2 || free.len() > leap::MAX_BLOCK {
             return false;
         }
         let mut kernel = Vec::with_capacity(free.len() * free.len());
@@ -363,7 +363,7 @@ impl<'a> Variables<'a> {
     fn select(&self, keep: &[usize]) -> Variables<'a> {
         let pick = |from: &[f64]| keep.iter().map(|&t| from[t]).collect();
         Variables {
-            rows: Rows::new(self.rows.gram(), keep.iter().map(|&t| self.rows.cols()[t]).collect()),
+            rows: GramRows::new(self.rows.gram(), keep.iter().map(|&t| self.rows.cols()[t]).collect()),
             place: keep.iter().map(|&t| self.place[t]).collect(),
             sign: pick(&self.sign),
             beta: pick(&self.beta),
@@ -404,7 +404,7 @@ impl<'a> Variables<'a> {
     }
 
     /// The solution at the present point; these must be all variables of the problem.
-    fn solution(&self, tolerance: f64, n_iter: u64) -> Solution {
+    fn solution(&self, tolerance: f64, n_iter: u64) -> SmoSolution {
         let (top, bottom) = self.extremes();
         let gap = (top - bottom).max(0.0);
         let (mut sum, mut n_free) = (0.0, 0usize);
@@ -418,7 +418,7 @@ impl<'a> Variables<'a> {
             objective -= 0.5 * self.beta[t] * (self.sign[t] + self.resid[t]);
         }
         let bias = if n_free > 0 { sum / n_free as f64 } else { 0.5 * (top + bottom) };
-        Solution {
+        SmoSolution {
             alpha: self.beta.iter().map(|b| b.abs()).collect(),
             bias,
             duality_gap: self.duality_gap(bias),
@@ -559,11 +559,11 @@ mod tests {
             Problem { gram: &self.gram, rows: &self.rows, positive: &self.positive, upper: &self.upper }
         }
 
-        fn solve(&self, options: &Options) -> Solution {
+        fn solve(&self, options: &Options) -> SmoSolution {
             solve(&self.view(), options, None, &|| false).unwrap().unwrap()
         }
 
-        fn solve_from(&self, options: &Options, start: &[f64]) -> Solution {
+        fn solve_from(&self, options: &Options, start: &[f64]) -> SmoSolution {
             solve(&self.view(), options, Some(start), &|| false).unwrap().unwrap()
         }
 

@@ -9,13 +9,13 @@ use super::layout::{Group, Layout};
 use super::ops::Watch;
 use super::points::{Shared, Sides};
 use super::source::{Scratch, Source};
-use super::{Building, Centring, Precision, Storage, cost, sparse};
+use super::{Centring, Precision, StackOptions, Storage, cost, sparse};
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::kernel::{Base, Kernel};
 use crate::linalg::{Matrix, unwritten};
 use crate::pool::{Pool, Spare, keep};
-use crate::simd::{Eight, skip_to_line};
+use crate::simd::{SimdElement, skip_to_line};
 
 /// What all views of a stack share.
 pub(super) struct Core {
@@ -67,7 +67,7 @@ pub(super) enum Store {
 pub(super) const SLACK: usize = 16;
 
 /// A type kernel values can be stored in.
-pub(super) trait Element: Eight {
+pub(super) trait Element: SimdElement {
     fn of(store: &Store) -> Option<&[Self]>;
     fn into_store(values: Vec<Self>) -> Store;
     fn spare(spare: &Spare) -> MutexGuard<'_, Vec<Vec<Self>>>;
@@ -101,7 +101,7 @@ impl Element for f32 {
     }
 }
 
-/// Memory for a store: at least as many values as asked for, of any kind.
+/// Memory for a store: at least as many values as kernel_mask for, of any kind.
 struct Room<T> {
     values: Vec<T>,
     /// Whether to write past the caches: memory that was used before and is too much for them.
@@ -136,7 +136,7 @@ impl Core {
         cut: Cut,
         left: Points,
         right: Option<Points>,
-        building: &Building<'_>,
+        building: &StackOptions<'_>,
     ) -> Core {
         let gated = left.is_gated() || right.as_ref().is_some_and(Points::is_gated);
         let layout = Arc::new(Layout::new(kernels, building.precision, !gated));
@@ -206,7 +206,7 @@ impl Core {
     }
 
     /// The mean of each row of kernel `m` over the column points it knows of, before centring.
-    pub(super) fn means(&self, m: usize, building: &Building<'_>) -> Result<Vec<f64>> {
+    pub(super) fn means(&self, m: usize, building: &StackOptions<'_>) -> Result<Vec<f64>> {
         let plain: Vec<Kernel> = vec![self.layout.kernels[m].clone().not_centred()];
         let cut = Cut { symmetric: false, ..self.cut };
         let rows: Vec<usize> = (0..cut.n_rows).collect();
@@ -255,8 +255,8 @@ impl Core {
         cost::pays(&self.layout, &of_group, self.precision, need, tile)
     }
 
-    /// Stores the values if that is wanted, allowed and worth it.
-    pub(super) fn stored(mut self, building: &Building<'_>) -> Result<Core> {
+    /// Stores the values if that is batch_mask, allowed and worth it.
+    pub(super) fn stored(mut self, building: &StackOptions<'_>) -> Result<Core> {
         let need = self.stored_bytes();
         // Room for one combined kernel beside the stack, which every method needs sooner or later.
         let result = (self.cut.n_rows as u64).saturating_mul(self.cut.n_cols as u64).saturating_mul(8);
@@ -306,7 +306,7 @@ impl Core {
         (0..self.cut.n_blocks()).map(cut).collect()
     }
 
-    fn fill<T: Element>(&mut self, need: u64, building: &Building<'_>) -> Result<()> {
+    fn fill<T: Element>(&mut self, need: u64, building: &StackOptions<'_>) -> Result<()> {
         let refuse = |limit: u64| {
             self.refusal(format!("the kernel stack of {} kernels", self.layout.kernels.len()), need, limit)
         };
@@ -325,8 +325,8 @@ impl Core {
         };
         self.clear_spare_over(need);
         let (rows, cols): (Vec<usize>, Vec<usize>) = ((0..self.cut.n_rows).collect(), (0..self.cut.n_cols).collect());
-        let wanted = vec![true; self.layout.groups.len()];
-        let source: Source<'_, T> = Source::computed(self, self.cut, &rows, &cols, &wanted);
+        let batch_mask = vec![true; self.layout.groups.len()];
+        let source: Source<'_, T> = Source::computed(self, self.cut, &rows, &cols, &batch_mask);
         let counter = Counter::new(building, self.cut.len());
         let skip = skip_to_line(&values);
         let blocks = self.blocks(&mut values[skip..]);
@@ -383,7 +383,7 @@ struct Counter<'a> {
 }
 
 impl<'a> Counter<'a> {
-    fn new(building: &Building<'a>, total: usize) -> Self {
+    fn new(building: &StackOptions<'a>, total: usize) -> Self {
         Counter { watch: building.watch, done: 0.into(), total, stop: false.into() }
     }
 
@@ -422,7 +422,7 @@ mod tests {
         let kernels: Vec<Kernel> = ["gaussian(1)", "linear"].map(|text| text.parse().unwrap()).to_vec();
         let train = |n: usize, memory: Option<u64>| {
             let points = Matrix::from_fn(n, 2, |i, j| (i * 3 + j) as f64);
-            Stack::train(&points, &kernels, &Building { memory, ..Building::new(&pool) }).unwrap()
+            Stack::train(&points, &kernels, &StackOptions { memory, ..StackOptions::new(&pool) }).unwrap()
         };
         let taken = |stack: &Stack| match &stack.core.store {
             Store::F64(values) => 8 * values.capacity() as u64,
@@ -461,7 +461,7 @@ mod tests {
         let some: Vec<usize> = (0..1901).filter(|i| i % 3 > 0).collect();
         for (precision, n_threads) in [(Precision::F64, 1), (Precision::F32, 1), (Precision::F32, 2)] {
             let pool = Pool::new(n_threads).unwrap();
-            let building = Building { precision, storage: Storage::Packed, ..Building::new(&pool) };
+            let building = StackOptions { precision, storage: Storage::Packed, ..StackOptions::new(&pool) };
             let build = || {
                 let whole = Stack::train(&points, &kernels, &building).unwrap();
                 let part = whole.view(&some).unwrap().compact(&pool).unwrap();
@@ -473,7 +473,7 @@ mod tests {
             pool.spare().narrow().iter_mut().for_each(|values| values.fill(f32::NAN));
             assert!(pool.spare().bytes() as usize >= PAST_BYTES);
             assert!(build() == fresh, "{} on {n_threads} threads", precision.word());
-            let tiled = Building { storage: Storage::Tiled, ..building.clone() };
+            let tiled = StackOptions { storage: Storage::Tiled, ..building.clone() };
             assert!(sample(&Stack::train(&points, &kernels, &tiled).unwrap()) == fresh.0);
         }
     }

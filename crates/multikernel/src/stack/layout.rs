@@ -6,13 +6,13 @@ use std::ops::Range;
 use super::Precision;
 use super::profile::Grid;
 use crate::kernel::{Base, Columns, Kernel};
-use crate::simd::{MOST_RAISES, NARROW_RATES};
+use crate::simd::{MAX_RAISES, NARROW_RATES};
 
 /// Radial kernels on the same columns from this many on are one function of the distance.
 /// Below it their exponentials cost about as much as the lookup, and are exact to the last place.
-pub(super) const MANY: usize = 32;
+pub(super) const MIN_PROFILE_KERNELS: usize = 32;
 /// Slots computed together: few enough for the second-level cache, enough to share a base quantity.
-const BATCH: usize = 1 + MOST_RAISES;
+const BATCH: usize = 1 + MAX_RAISES;
 /// Slots an operation takes at a time.
 pub(super) const STREAMS: usize = 8;
 /// Highest power of a fresh exponential that stands for a narrower kernel; its relative error is as many times larger. In `f32`
@@ -86,7 +86,7 @@ impl Layout {
                 members.into_iter().partition(|&m| kernels[m].family().rate().is_some() && !kernels[m].is_centred());
             let (mut alone, mut together): (Vec<usize>, Vec<usize>) =
                 radial.into_iter().partition(|&m| !holds_distances(precision, &kernels[m]));
-            if collapse && together.len() >= MANY {
+            if collapse && together.len() >= MIN_PROFILE_KERNELS {
                 layout.add_radial(kernel, together);
             } else {
                 alone.append(&mut together);
@@ -139,17 +139,17 @@ impl Layout {
         self.groups.push(Group { base, columns, gram, slots: range, radial });
     }
 
-    /// Where a slot is among those of a tile in the store. Eight neighbours are an eighth of the tile apart: an operation that
+    /// Where a slot is among those of a tile in the store. SimdElement neighbours are an eighth of the tile apart: an operation that
     /// takes eight slots at a time then reads eight streams from end to end, which is as fast as memory gets.
     pub(super) fn place(&self, slot: usize) -> usize {
         let (n, stream) = (self.slots.len(), slot % STREAMS);
         stream * (n / STREAMS) + stream.min(n % STREAMS) + slot / STREAMS
     }
 
-    /// The groups that have a wanted batch.
-    pub(super) fn groups_of(&self, wanted: &[bool]) -> Vec<bool> {
+    /// The groups that have a batch_mask batch.
+    pub(super) fn groups_of(&self, batch_mask: &[bool]) -> Vec<bool> {
         let mut groups = vec![false; self.groups.len()];
-        for (batch, _) in self.batches.iter().zip(wanted).filter(|&(_, &wanted)| wanted) {
+        for (batch, _) in self.batches.iter().zip(batch_mask).filter(|&(_, &batch_mask)| batch_mask) {
             groups[batch.group] = true;
         }
         groups
@@ -213,10 +213,10 @@ fn next(left: &[usize], rate: impl Fn(usize) -> f64, last: usize) -> Option<(usi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Bank;
+    use crate::kernel::KernelBank;
 
     fn layout(bank: &str) -> Layout {
-        let bank: Bank = bank.parse().unwrap();
+        let bank: KernelBank = bank.parse().unwrap();
         let kernels = bank.resolve(&Default::default(), &crate::Matrix::zeros(2, 3).into()).unwrap();
         Layout::new(&kernels, Precision::F64, true)
     }
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn chains_in_f32_are_as_long_as_a_batch() {
-        let bank: Bank = "gaussian(2^-6..2^7), gaussian(3)".parse().unwrap();
+        let bank: KernelBank = "gaussian(2^-6..2^7), gaussian(3)".parse().unwrap();
         let kernels = bank.resolve(&Default::default(), &crate::Matrix::zeros(2, 3).into()).unwrap();
         let layout = Layout::new(&kernels, Precision::F32, true);
         let lengths: Vec<usize> = layout.batches.iter().map(|batch| batch.slots.len()).collect();

@@ -18,10 +18,10 @@ impl Stack {
     /// With one row of weights for all points it is [`Stack::combine`] of their squares. One pass, two products per value.
     ///
     /// ```
-    /// use multikernel::{Matrix, Pool, stack::{Building, Stack}};
+    /// use multikernel::{Matrix, Pool, stack::{StackOptions, Stack}};
     /// let pool = Pool::new(1)?;
     /// let kernels = ["linear raw".parse()?, "polynomial(2) raw".parse()?];
-    /// let stack = Stack::train(&Matrix::from_vec(2, 1, vec![1.0, 2.0])?, &kernels, &Building::new(&pool))?;
+    /// let stack = Stack::train(&Matrix::from_vec(2, 1, vec![1.0, 2.0])?, &kernels, &StackOptions::new(&pool))?;
     /// let sum = stack.combine_local(&Matrix::from_vec(2, 2, vec![1.0, 0.0, 0.5, 0.5])?, &pool)?;
     /// assert_eq!(sum.data(), [1.0, 1.0, 1.0, 0.25 * 4.0 + 0.25 * 25.0]);
     /// # Ok::<(), multikernel::Error>(())
@@ -81,9 +81,9 @@ fn combine<T: Element>(stack: &Stack, weights: &Matrix, pool: &Pool) -> Result<M
     let (layout, cut) = (&stack.core.layout, stack.cut());
     let what = format!("the combined kernel of {} x {} points", cut.n_rows, cut.n_cols);
     let mut sum = stack.core.matrices(&what, 1, cut.n_rows, cut.n_cols)?.remove(0);
-    let (wanted, asked, places) = (stack.wanted(), stack.asked(), stack.places());
+    let (batch_mask, kernel_mask, places) = (stack.batch_mask(), stack.kernel_mask(), stack.places());
     let (indices, watch) = (stack.indices(), stack.watch());
-    let source: Source<'_, T> = stack.source(&indices, &wanted);
+    let source: Source<'_, T> = stack.source(&indices, &batch_mask);
     let pieces = Pieces::new(&mut sum);
     pool.each(cut.strips(), |strip| {
         let (mut scratch, mut buffers) = (Scratch::default(), <[Buffer; 2]>::default());
@@ -95,8 +95,8 @@ fn combine<T: Element>(stack: &Stack, weights: &Matrix, pool: &Pool) -> Result<M
                 wide.set_len(tile.len());
                 out.set_len(tile.len());
                 out.fill(0.0);
-                source.each(block, &tile, &wanted, &mut scratch, |held| {
-                    each_kernel(layout, held, &mut buffers, &asked, |m, values| {
+                source.each(block, &tile, &batch_mask, &mut scratch, |held| {
+                    each_kernel(layout, held, &mut buffers, &kernel_mask, |m, values| {
                         values.widen_into(&mut wide);
                         for &place in &places[m] {
                             let weights = weights.row(place);
@@ -119,9 +119,9 @@ fn combine<T: Element>(stack: &Stack, weights: &Matrix, pool: &Pool) -> Result<M
 fn apply<T: Element>(stack: &Stack, weights: &Matrix, h: &Matrix, pool: &Pool) -> Result<Matrix> {
     let (layout, cut) = (&stack.core.layout, stack.cut());
     let (n, n_kernels) = (cut.n_rows, stack.n_kernels());
-    let (wanted, asked, places) = (stack.wanted(), stack.asked(), stack.places());
+    let (batch_mask, kernel_mask, places) = (stack.batch_mask(), stack.kernel_mask(), stack.places());
     let (indices, watch) = (stack.indices(), stack.watch());
-    let source: Source<'_, T> = stack.source(&indices, &wanted);
+    let source: Source<'_, T> = stack.source(&indices, &batch_mask);
     // As many parts as their partial results leave room for, whatever the number of threads.
     let parts = cut.parts_up_to((PARTIAL_BYTES / (8 * n * n_kernels).max(1)).max(1));
     let partial = pool.map(parts.len(), |part| {
@@ -137,8 +137,8 @@ fn apply<T: Element>(stack: &Stack, weights: &Matrix, h: &Matrix, pool: &Pool) -
                     row.fill(0.0);
                     h.rows().for_each(|h| f64::add_scaled(h[i], &h[tile.cols.clone()], row));
                 }
-                source.each(block, &tile, &wanted, &mut scratch, |held| {
-                    each_kernel(layout, held, &mut buffers, &asked, |m, values| {
+                source.each(block, &tile, &batch_mask, &mut scratch, |held| {
+                    each_kernel(layout, held, &mut buffers, &kernel_mask, |m, values| {
                         values.widen_into(&mut wide);
                         multiply_into(&wide, &with, &mut product);
                         for &place in &places[m] {
@@ -158,9 +158,9 @@ fn apply<T: Element>(stack: &Stack, weights: &Matrix, h: &Matrix, pool: &Pool) -
 
 fn diagonals<T: Element>(stack: &Stack, pool: &Pool) -> Result<Matrix> {
     let (layout, cut, n_kernels) = (&stack.core.layout, stack.cut(), stack.n_kernels());
-    let (wanted, asked, places) = (stack.wanted(), stack.asked(), stack.places());
+    let (batch_mask, kernel_mask, places) = (stack.batch_mask(), stack.kernel_mask(), stack.places());
     let (indices, watch) = (stack.indices(), stack.watch());
-    let source: Source<'_, T> = stack.source(&indices, &wanted);
+    let source: Source<'_, T> = stack.source(&indices, &batch_mask);
     let blocks = pool.map(cut.n_blocks(), |block| {
         let (mut scratch, mut buffers, mut wide) = (Scratch::default(), <[Buffer; 2]>::default(), Buffer::default());
         let rows = cut.rows(block);
@@ -169,8 +169,8 @@ fn diagonals<T: Element>(stack: &Stack, pool: &Pool) -> Result<Matrix> {
         let on_diagonal = cut.tiles(block).find(|tile| tile.cols.contains(&rows.start));
         if let Some(tile) = on_diagonal.filter(|_| watch.go_on()) {
             wide.set_len(tile.len());
-            source.each(block, &tile, &wanted, &mut scratch, |held| {
-                each_kernel(layout, held, &mut buffers, &asked, |m, values| {
+            source.each(block, &tile, &batch_mask, &mut scratch, |held| {
+                each_kernel(layout, held, &mut buffers, &kernel_mask, |m, values| {
                     values.widen_into(&mut wide);
                     for (r, i) in rows.clone().enumerate() {
                         let value = wide[r * tile.cols.len() + i - tile.cols.start];
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use crate::dist::Rng;
     use crate::kernel::Kernel;
-    use crate::stack::{Building, Storage};
+    use crate::stack::{StackOptions, Storage};
 
     fn uniform(n_rows: usize, n_cols: usize, seed: u64) -> Matrix {
         let mut rng = Rng::new(seed, 0);
@@ -238,7 +238,7 @@ mod tests {
         for (n, kernels) in [(1, &few), (21, &few), (300, &few), (30, &many)] {
             let points = uniform(n, 3, 4);
             for storage in [Storage::Packed, Storage::Tiled] {
-                let building = Building { storage, ..Building::new(&pool) };
+                let building = StackOptions { storage, ..StackOptions::new(&pool) };
                 let stack = Stack::train(&points, kernels, &building).unwrap();
                 check_all(&stack, &pool);
                 // Some kernels, one of them twice, on some points.
@@ -253,7 +253,7 @@ mod tests {
         let (points, weights, h) = (uniform(270, 4, 5), uniform(270, 3, 6), uniform(270, 2, 7));
         let run = |storage: Storage, n_threads: usize| {
             let pool = Pool::new(n_threads).unwrap();
-            let building = Building { storage, ..Building::new(&pool) };
+            let building = StackOptions { storage, ..StackOptions::new(&pool) };
             let stack =
                 Stack::train(&points, &kernels(&["gaussian(1)", "gaussian(2)", "linear centred"]), &building).unwrap();
             let (sum, applied) = (stack.combine_local(&weights, &pool), stack.apply_local(&weights, &h, &pool));
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn shapes_that_do_not_fit_are_refused() {
         let pool = Pool::new(1).unwrap();
-        let stack = Stack::train(&uniform(5, 2, 8), &kernels(&["gaussian(1)"]), &Building::new(&pool)).unwrap();
+        let stack = Stack::train(&uniform(5, 2, 8), &kernels(&["gaussian(1)"]), &StackOptions::new(&pool)).unwrap();
         let text = |result: Result<Matrix>| result.unwrap_err().to_string();
         assert_eq!(
             text(stack.combine_local(&Matrix::zeros(4, 1), &pool)),

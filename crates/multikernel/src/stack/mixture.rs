@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::file::{Field, Record};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::simd::{Buffer, Eight, Real};
+use crate::simd::{Buffer, Real, SimdElement};
 
 /// Weighted sums of the kernels of a stack, one per column of weights, made ready once: from [`Stack::mixture`], for
 /// [`Stack::mix`] and [`Stack::decide`] on any stack of the same kernels.
@@ -24,7 +24,7 @@ use crate::simd::{Buffer, Eight, Real};
 pub struct Mixture {
     pub(super) columns: Vec<Recipe>,
     /// Batches that any column asks for.
-    pub(super) wanted: Vec<bool>,
+    pub(super) batch_mask: Vec<bool>,
     n_slots: usize,
 }
 
@@ -66,8 +66,8 @@ impl Mixture {
             }
         }
         let asks = |b: usize| columns.iter().any(|recipe| !matches!(recipe.terms[b], Term::Nothing));
-        let wanted = (0..layout.batches.len()).map(asks).collect();
-        Mixture { columns, wanted, n_slots: layout.slots.len() }
+        let batch_mask = (0..layout.batches.len()).map(asks).collect();
+        Mixture { columns, batch_mask, n_slots: layout.slots.len() }
     }
 
     /// Number of weighted sums.
@@ -76,7 +76,7 @@ impl Mixture {
     }
 
     fn check(&self, layout: &Layout) -> Result<()> {
-        if self.n_slots == layout.slots.len() && self.wanted.len() == layout.batches.len() {
+        if self.n_slots == layout.slots.len() && self.batch_mask.len() == layout.batches.len() {
             Ok(())
         } else {
             Err(Error::input("a mixture can be used with stacks of the kernels it was made for, and no others"))
@@ -139,7 +139,7 @@ impl Chosen {
 
 /// Buffers of one thread of `decide`.
 #[derive(Default)]
-struct Desk {
+struct DecideScratch {
     distances: Buffer,
     picked: Buffer,
     values: Buffer,
@@ -191,9 +191,9 @@ impl Column<'_> {
     }
 }
 
-impl Desk {
+impl DecideScratch {
     /// The decisions of a tile: `each` gives its values; `out` has one row per row of the tile.
-    fn add<T: Eight>(
+    fn add<T: SimdElement>(
         &mut self,
         layout: &Layout,
         columns: &[Column<'_>],
@@ -202,7 +202,7 @@ impl Desk {
         out: &mut [f64],
     ) {
         let (width, n_columns) = (tile.cols.len(), out.len() / tile.rows.len());
-        let Desk { distances, picked, values: found, sums } = self;
+        let DecideScratch { distances, picked, values: found, sums } = self;
         sums.resize_with(columns.len().max(sums.len()), Buffer::default);
         // A column whose every term is worked out where its few coefficients are has no sum.
         let summed = |column: &Column<'_>| column.few(width).is_none() || !column.recipe.slots.is_empty();
@@ -251,17 +251,18 @@ fn decide<T: Element>(stack: &Stack, mixture: &Mixture, coefficients: &Matrix, p
     let chosen: Vec<Vec<(usize, &Chosen)>> = numbered.chunks(shared).map(<[_]>::to_vec).collect();
     let mut out = stack.core.matrices("the decisions", 1, cut.n_rows, n_columns)?.remove(0);
     let indices = stack.indices();
-    let source: Source<'_, T> = stack.source(&indices, &mixture.wanted);
+    let source: Source<'_, T> = stack.source(&indices, &mixture.batch_mask);
     let watch = stack.watch();
     let blocks = pool.map(cut.n_blocks(), |block| {
-        let (mut scratch, mut desk) = (Scratch::default(), Desk::default());
+        let (mut scratch, mut decide) = (Scratch::default(), DecideScratch::default());
         let mut sums = vec![0.0; cut.rows(block).len() * n_columns];
         for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
             let column = |(recipe, chosen): (_, &Vec<_>)| Column { recipe, lists: lists(chosen, &tile) };
             let columns = mixture.columns.iter().zip(&chosen).map(column);
             let columns: Vec<Column<'_>> = columns.filter(|column| !column.lists.is_empty()).collect();
-            let each = |f: &mut dyn FnMut(&Held<'_, T>)| source.each(block, &tile, &mixture.wanted, &mut scratch, f);
-            desk.add(layout, &columns, &tile, each, &mut sums);
+            let each =
+                |f: &mut dyn FnMut(&Held<'_, T>)| source.each(block, &tile, &mixture.batch_mask, &mut scratch, f);
+            decide.add(layout, &columns, &tile, each, &mut sums);
         }
         sums
     });

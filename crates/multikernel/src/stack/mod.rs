@@ -50,7 +50,7 @@ pub(crate) use sweep::AtRows;
 /// How kernel values are held. Sums over them are `f64` either way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
-    /// Eight bytes a value.
+    /// SimdElement bytes a value.
     #[default]
     F64,
     /// Four bytes a value: half the memory and up to twice the speed, for an error of up to 2e-7 in every unit-diagonal kernel
@@ -104,7 +104,7 @@ type Asked = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// How a stack is built: with which threads, within which memory, and who hears of it.
 #[derive(Clone)]
-pub struct Building<'a> {
+pub struct StackOptions<'a> {
     /// The threads.
     pub pool: &'a Pool,
     /// Most bytes the stack, and the result of one operation beside it, may take.
@@ -122,11 +122,11 @@ pub struct Building<'a> {
     pub stop: Option<Asked>,
 }
 
-impl<'a> Building<'a> {
+impl<'a> StackOptions<'a> {
     /// With these threads, in `f64`, stored, no limit, silently.
     pub fn new(pool: &'a Pool) -> Self {
         let (precision, storage) = (Precision::default(), Storage::default());
-        Building { pool, memory: None, precision, storage, sparse: true, watch: None, stop: None }
+        StackOptions { pool, memory: None, precision, storage, sparse: true, watch: None, stop: None }
     }
 }
 
@@ -148,11 +148,11 @@ pub struct Centring {
 /// of weights).
 ///
 /// ```
-/// use multikernel::{Matrix, Pool, stack::{Building, Stack}};
+/// use multikernel::{Matrix, Pool, stack::{StackOptions, Stack}};
 /// let rows = Matrix::from_vec(3, 1, vec![0.0, 1.0, 3.0])?;
 /// let kernels = ["gaussian(1)".parse()?, "linear".parse()?];
 /// let pool = Pool::new(1)?;
-/// let stack = Stack::train(&rows, &kernels, &Building::new(&pool))?;
+/// let stack = Stack::train(&rows, &kernels, &StackOptions::new(&pool))?;
 /// let sum = &stack.combine(&Matrix::from_vec(2, 1, vec![0.5, 0.5])?, &pool)?[0];
 /// assert!((sum.get(1, 2) - 0.5 * ((-2.0f64).exp() + 1.0)).abs() < 1e-15);
 /// # Ok::<(), multikernel::Error>(())
@@ -235,7 +235,7 @@ impl Stack {
     /// The stack over the training points. Cost where stored: N^2/2 base quantities per column set and N^2/2 P kernel
     /// values; otherwise next to nothing now, and that at each operation.
     /// `points` are [`Points`], or [`Features`](crate::data::Features) where nothing else is known of them.
-    pub fn train(points: impl Into<Points>, kernels: &[Kernel], building: &Building<'_>) -> Result<Stack> {
+    pub fn train(points: impl Into<Points>, kernels: &[Kernel], building: &StackOptions<'_>) -> Result<Stack> {
         let points = points.into();
         points.check_grams(kernels, None)?;
         let n = points.n_points();
@@ -263,7 +263,7 @@ impl Stack {
         Ok(Stack::new(core.stored(building)?, building))
     }
 
-    fn new(core: Core, building: &Building<'_>) -> Stack {
+    fn new(core: Core, building: &StackOptions<'_>) -> Stack {
         let (rows, cols) = (Selection::All(core.cut.n_rows), Selection::All(core.cut.n_cols));
         let kernels = Selection::All(core.layout.kernels.len());
         Stack { core: Arc::new(core), rows, cols, kernels, stop: building.stop.clone() }
@@ -276,7 +276,7 @@ impl Stack {
         points: impl Into<Points>,
         kernels: &[Kernel],
         centring: &[Option<Centring>],
-        building: &Building<'_>,
+        building: &StackOptions<'_>,
     ) -> Result<Stack> {
         let (new, points) = (new.into(), points.into());
         let (found, needed) = (new.features().n_cols(), points.features().n_cols());
@@ -406,10 +406,10 @@ impl Stack {
     /// allow as many copies as there are threads, as folds may make them side by side. One pass.
     ///
     /// ```
-    /// use multikernel::{Matrix, Pool, stack::{Building, Stack, Storage}};
+    /// use multikernel::{Matrix, Pool, stack::{StackOptions, Stack, Storage}};
     /// let pool = Pool::new(1)?;
     /// let points = Matrix::from_vec(3, 1, vec![1.0, 2.0, 3.0])?;
-    /// let building = Building { storage: Storage::Packed, ..Building::new(&pool) };
+    /// let building = StackOptions { storage: Storage::Packed, ..StackOptions::new(&pool) };
     /// let view = Stack::train(&points, &["linear raw".parse()?], &building)?.view(&[2, 0])?.compact(&pool)?;
     /// assert_eq!(view.unfold(&pool)?.data(), [9.0, 3.0, 3.0, 1.0]);
     /// # Ok::<(), multikernel::Error>(())
@@ -536,19 +536,19 @@ impl Stack {
     }
 
     /// The batches that hold a picked kernel.
-    fn wanted(&self) -> Vec<bool> {
-        let mut wanted = vec![self.kernels.is_all(); self.core.layout.batches.len()];
+    fn batch_mask(&self) -> Vec<bool> {
+        let mut batch_mask = vec![self.kernels.is_all(); self.core.layout.batches.len()];
         if !self.kernels.is_all() {
-            self.kernels.indices().iter().for_each(|&m| wanted[self.core.layout.batch_of(m)] = true);
+            self.kernels.indices().iter().for_each(|&m| batch_mask[self.core.layout.batch_of(m)] = true);
         }
-        wanted
+        batch_mask
     }
 
     /// Whether each kernel of the core is picked.
-    fn asked(&self) -> Vec<bool> {
-        let mut asked = vec![false; self.core.layout.kernels.len()];
-        self.kernels.indices().iter().for_each(|&m| asked[m] = true);
-        asked
+    fn kernel_mask(&self) -> Vec<bool> {
+        let mut kernel_mask = vec![false; self.core.layout.kernels.len()];
+        self.kernels.indices().iter().for_each(|&m| kernel_mask[m] = true);
+        kernel_mask
     }
 
     /// Where each kernel of the core stands among the picked ones.
@@ -572,13 +572,13 @@ impl Stack {
         [self.rows.indices(), self.cols.indices()]
     }
 
-    /// The values of this view, for the wanted batches.
-    fn source<'a, T: Element>(&'a self, [rows, cols]: &'a [Arc<[usize]>; 2], wanted: &[bool]) -> Source<'a, T> {
+    /// The values of this view, for the batch_mask batches.
+    fn source<'a, T: Element>(&'a self, [rows, cols]: &'a [Arc<[usize]>; 2], batch_mask: &[bool]) -> Source<'a, T> {
         let (core, cut) = (self.core.as_ref(), self.cut());
         match T::of(&core.store) {
             Some(values) if self.rows.is_all() && self.cols.is_all() => Source::stored(&core.layout, cut, values),
             Some(values) => Source::gathered(&core.layout, cut, values, core.cut, rows, cols),
-            None => Source::computed(core, cut, rows, cols, &core.layout.groups_of(wanted)),
+            None => Source::computed(core, cut, rows, cols, &core.layout.groups_of(batch_mask)),
         }
     }
 }

@@ -16,9 +16,11 @@ use super::{Stack, Symmetric};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, Pieces};
 use crate::pool::Pool;
-use crate::simd::{Buffer, Eight, Real, SIDE, add_eight, decay_into, dot_eight_with_each, prefetch, spans, transpose};
+use crate::simd::{
+    Buffer, Real, SIDE, SimdElement, add_eight, decay_into, dot_eight_with_each, prefetch, spans, transpose,
+};
 
-/// Rows ahead of which a line is asked for while a matrix is read column by column: about as long as memory takes.
+/// Rows ahead of which a line is kernel_mask for while a matrix is read column by column: about as long as memory takes.
 const PREFETCH_ROWS: usize = 24;
 /// Memory for the partial results of `apply`.
 const PARTIAL_BYTES: usize = 128 << 20;
@@ -50,7 +52,7 @@ impl<'a> Watch<'a> {
 }
 
 /// `out += sum of the weighted slots`, in their order, several at a time: more streams from memory, fewer passes over `out`.
-fn add_slots<T: Eight>(slots: &[(usize, f64)], held: &Held<'_, T>, out: &mut [f64]) {
+fn add_slots<T: SimdElement>(slots: &[(usize, f64)], held: &Held<'_, T>, out: &mut [f64]) {
     let (eights, rest) = slots.as_chunks::<8>();
     for eight in eights {
         add_eight(eight.map(|(_, weight)| weight), eight.map(|(slot, _)| held.slot(slot)), out);
@@ -66,7 +68,7 @@ fn add_slots<T: Eight>(slots: &[(usize, f64)], held: &Held<'_, T>, out: &mut [f6
 
 /// [`add_slots`] for each column of weighted slots, with the same bits. Where all have the same slots, they are read once: a span of
 /// eight stays in the first-level cache until every column has it.
-fn add_slots_to_each<T: Eight>(columns: &[&[(usize, f64)]], held: &Held<'_, T>, out: &mut [Buffer]) {
+fn add_slots_to_each<T: SimdElement>(columns: &[&[(usize, f64)]], held: &Held<'_, T>, out: &mut [Buffer]) {
     let Some((first, others)) = columns.split_first() else { return };
     let same = |other: &&[(usize, f64)]| first.iter().map(|of| of.0).eq(other.iter().map(|of| of.0));
     let (together, _) = first.as_chunks::<8>();
@@ -87,14 +89,14 @@ fn add_slots_to_each<T: Eight>(columns: &[&[(usize, f64)]], held: &Held<'_, T>, 
 
 pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> Result<Vec<Matrix>> {
     let (layout, cut) = (&stack.core.layout, stack.cut());
-    let (columns, wanted): (Vec<&Recipe>, _) = (mixture.columns.iter().collect(), &mixture.wanted);
+    let (columns, batch_mask): (Vec<&Recipe>, _) = (mixture.columns.iter().collect(), &mixture.batch_mask);
     let what = match columns.len() {
         1 => format!("the combined kernel of {} x {} points", cut.n_rows, cut.n_cols),
         n => format!("{n} combined kernels of {} x {} points", cut.n_rows, cut.n_cols),
     };
     let mut sums = stack.core.matrices(&what, columns.len(), cut.n_rows, cut.n_cols)?;
     let indices = stack.indices();
-    let source: Source<'_, T> = stack.source(&indices, wanted);
+    let source: Source<'_, T> = stack.source(&indices, batch_mask);
     let pieces: Vec<Pieces<'_>> = sums.iter_mut().map(Pieces::new).collect();
     let watch = stack.watch();
     pool.each(cut.strips(), |strip| {
@@ -107,7 +109,7 @@ pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> 
                     out.set_len(tile.len());
                     out.fill(0.0);
                 }
-                source.each(block, &tile, wanted, &mut scratch, |held| {
+                source.each(block, &tile, batch_mask, &mut scratch, |held| {
                     let radial =
                         |_, profile: &Profile, distances: &[f64], out: &mut [f64]| profile.add_into(distances, out);
                     add_terms(layout, &columns, held, &mut distances, &mut out, radial);
@@ -124,7 +126,7 @@ pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> 
 
 /// Adds what each column asks of the values at hand, `radial` what it asks of a group that is one function: given the number of the
 /// column, the function, the distances and the sum.
-pub(super) fn add_terms<T: Eight>(
+pub(super) fn add_terms<T: SimdElement>(
     layout: &Layout,
     columns: &[&Recipe],
     held: &Held<'_, T>,
@@ -279,7 +281,7 @@ impl Sums {
 }
 
 /// Adds the inner products of the values at hand with each matrix.
-fn add_inner<T: Eight>(
+fn add_inner<T: SimdElement>(
     layout: &Layout,
     held: &Held<'_, T>,
     with: &[Buffer],
@@ -305,7 +307,7 @@ fn add_inner<T: Eight>(
 }
 
 /// `sums_s += values of slot s . with` for each matrix, several slots at a time.
-fn add_dots<T: Eight>(held: &Held<'_, T>, slots: std::ops::Range<usize>, with: &[Buffer], sums: &mut [Sums]) {
+fn add_dots<T: SimdElement>(held: &Held<'_, T>, slots: std::ops::Range<usize>, with: &[Buffer], sums: &mut [Sums]) {
     let add = |sums: &mut [f64], dots: &[f64]| sums.iter_mut().zip(dots).for_each(|(sum, dot)| *sum += dot);
     let rest = slots.start + slots.len() / 8 * 8;
     let columns: Vec<&[f64]> = with.iter().map(|with| &with[..]).collect();
@@ -338,9 +340,9 @@ pub(super) fn project<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], poo
 pub(super) fn sums<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], pool: &Pool) -> Result<Vec<Sums>> {
     let (layout, cut) = (&stack.core.layout, stack.cut());
     let folded: Vec<Folded<'_>> = matrices.iter().map(Folded::new).collect();
-    let wanted = stack.wanted();
+    let batch_mask = stack.batch_mask();
     let indices = stack.indices();
-    let source: Source<'_, T> = stack.source(&indices, &wanted);
+    let source: Source<'_, T> = stack.source(&indices, &batch_mask);
     let watch = stack.watch();
     let parts = cut.parts();
     let partial = pool.map(parts.len(), |part| {
@@ -352,7 +354,7 @@ pub(super) fn sums<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], pool: 
                 for (folded, with) in folded.iter().zip(&mut with) {
                     folded.tile_into(&tile, &cut, with);
                 }
-                source.each(block, &tile, &wanted, &mut scratch, |held| {
+                source.each(block, &tile, &batch_mask, &mut scratch, |held| {
                     add_inner(layout, held, &with, &mut distances, &mut sums);
                 });
             }
@@ -378,12 +380,12 @@ pub(super) fn multiply<T: Real>(values: &[T], tile: &Tile, cut: &Cut, columns: &
     }
 }
 
-/// Calls `f` with each kernel of some slots that is asked for and its values; kernels of a group that is one function are computed.
+/// Calls `f` with each kernel of some slots that is kernel_mask for and its values; kernels of a group that is one function are computed.
 pub(super) fn each_kernel<T: Real>(
     layout: &Layout,
     held: &Held<'_, T>,
     buffers: &mut [Buffer; 2],
-    asked: &[bool],
+    kernel_mask: &[bool],
     mut f: impl FnMut(usize, Either<'_, T>),
 ) {
     for slot in held.slots() {
@@ -391,7 +393,7 @@ pub(super) fn each_kernel<T: Real>(
         let group = &layout.groups[layout.groups.partition_point(|group| group.slots.end <= slot)];
         let Some(radial) = &group.radial else {
             let m = layout.slots[slot].kernel;
-            if asked[m] {
+            if kernel_mask[m] {
                 f(m, Either::Stored(values));
             }
             continue;
@@ -400,7 +402,7 @@ pub(super) fn each_kernel<T: Real>(
         distances.set_len(values.len());
         kernel.set_len(values.len());
         T::widen_into(values, distances);
-        for (&m, &rate) in radial.kernels.iter().zip(&radial.rates).filter(|&(&m, _)| asked[m]) {
+        for (&m, &rate) in radial.kernels.iter().zip(&radial.rates).filter(|&(&m, _)| kernel_mask[m]) {
             decay_into(rate, distances, kernel);
             f(m, Either::Wide(kernel));
         }
@@ -432,22 +434,22 @@ pub(super) fn apply<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) ->
     // As many parts as their partial results leave room for, whatever the number of threads.
     let n_parts = (PARTIAL_BYTES / (8 * size * n_kernels).max(1)).max(1);
     let parts = cut.parts_up_to(n_parts);
-    let (wanted, asked, places) = (stack.wanted(), stack.asked(), stack.places());
+    let (batch_mask, kernel_mask, places) = (stack.batch_mask(), stack.kernel_mask(), stack.places());
     let indices = stack.indices();
-    let source: Source<'_, T> = stack.source(&indices, &wanted);
+    let source: Source<'_, T> = stack.source(&indices, &batch_mask);
     let watch = stack.watch();
-    let batches: Vec<usize> = (0..wanted.len()).filter(|&b| wanted[b]).collect();
+    let batches: Vec<usize> = (0..batch_mask.len()).filter(|&b| batch_mask[b]).collect();
     let partial = pool.map(parts.len() * batches.len(), |task| {
         let (part, b) = (task / batches.len(), batches[task % batches.len()]);
-        let only: Vec<bool> = (0..wanted.len()).map(|other| other == b).collect();
+        let only: Vec<bool> = (0..batch_mask.len()).map(|other| other == b).collect();
         let mut sums: Vec<(usize, Vec<f64>)> =
-            members(layout, b).filter(|&m| asked[m]).map(|m| (m, vec![0.0; size])).collect();
+            members(layout, b).filter(|&m| kernel_mask[m]).map(|m| (m, vec![0.0; size])).collect();
         let (mut scratch, mut buffers) = (Scratch::default(), <[Buffer; 2]>::default());
         for block in parts[part].clone() {
             for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
                 source.each(block, &tile, &only, &mut scratch, |held| {
                     let mut sums = sums.iter_mut();
-                    each_kernel(layout, held, &mut buffers, &asked, |_, values| {
+                    each_kernel(layout, held, &mut buffers, &kernel_mask, |_, values| {
                         if let Some((_, out)) = sums.next() {
                             values.multiply(&tile, &cut, &columns, out);
                         }
@@ -486,9 +488,9 @@ pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, count: usize,
     let (layout, cut) = (&stack.core.layout, stack.cut());
     let columns: Vec<Vec<&[f64]>> = vectors.rows().map(|row| row.chunks_exact(cut.n_cols.max(1)).collect()).collect();
     let some: Vec<bool> = vectors.rows().map(|row| row.iter().any(|&value| value != 0.0)).collect();
-    let wanted = stack.wanted();
+    let batch_mask = stack.batch_mask();
     let indices = stack.indices();
-    let source: Source<'_, T> = stack.source(&indices, &wanted);
+    let source: Source<'_, T> = stack.source(&indices, &batch_mask);
     let watch = stack.watch();
     let parts = cut.parts();
     let partial = pool.map(parts.len(), |part| {
@@ -496,7 +498,7 @@ pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, count: usize,
         let mut sums = vec![0.0; cut.n_rows * count];
         for block in parts[part].clone() {
             for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
-                source.each(block, &tile, &wanted, &mut scratch, |held| {
+                source.each(block, &tile, &batch_mask, &mut scratch, |held| {
                     each_kernel(layout, held, &mut buffers, &some, |m, values| {
                         values.multiply(&tile, &cut, &columns[m], &mut sums);
                     });
@@ -518,8 +520,8 @@ struct Unfold<'a, T> {
     layout: &'a Layout,
     cut: Cut,
     source: Source<'a, T>,
-    wanted: Vec<bool>,
-    asked: Vec<bool>,
+    batch_mask: Vec<bool>,
+    kernel_mask: Vec<bool>,
     places: Vec<Vec<usize>>,
     pieces: Pieces<'a>,
     watch: Watch<'a>,
@@ -527,10 +529,10 @@ struct Unfold<'a, T> {
 
 impl<'a, T: Element> Unfold<'a, T> {
     fn new(stack: &'a Stack, indices: &'a [std::sync::Arc<[usize]>; 2], out: &'a mut Matrix) -> Self {
-        let (wanted, asked, places) = (stack.wanted(), stack.asked(), stack.places());
+        let (batch_mask, kernel_mask, places) = (stack.batch_mask(), stack.kernel_mask(), stack.places());
         let (layout, cut, watch) = (&*stack.core.layout, stack.cut(), stack.watch());
-        let (source, pieces) = (stack.source(indices, &wanted), Pieces::new(out));
-        Unfold { layout, cut, source, wanted, asked, places, pieces, watch }
+        let (source, pieces) = (stack.source(indices, &batch_mask), Pieces::new(out));
+        Unfold { layout, cut, source, batch_mask, kernel_mask, places, pieces, watch }
     }
 
     /// Writes all kernels at the entries of a block of rows.
@@ -538,8 +540,8 @@ impl<'a, T: Element> Unfold<'a, T> {
         let (mut scratch, mut buffers, mut wide) = (Scratch::default(), <[Buffer; 2]>::default(), Buffer::default());
         for tile in self.cut.tiles(block).take_while(|_| self.watch.go_on()) {
             wide.set_len(tile.len());
-            self.source.each(block, &tile, &self.wanted, &mut scratch, |held| {
-                each_kernel(self.layout, held, &mut buffers, &self.asked, |m, values| {
+            self.source.each(block, &tile, &self.batch_mask, &mut scratch, |held| {
+                each_kernel(self.layout, held, &mut buffers, &self.kernel_mask, |m, values| {
                     values.widen_into(&mut wide);
                     for &place in &self.places[m] {
                         write(&tile, &self.cut, &wide, &self.pieces, place * self.cut.n_rows);

@@ -9,7 +9,7 @@ use super::cut::{Cut, Tile};
 use super::given::Points;
 use super::layout::{Batch, Group, Layout, STREAMS, Step};
 use super::points::{Shared, Sides};
-use crate::simd::{Buffer, MOST_RAISES, PastCaches, Real, skip_to_line};
+use crate::simd::{Buffer, MAX_RAISES, PastCaches, Real, skip_to_line};
 
 /// Bytes of stored values that are handed out together, unless a single batch has more: what an operation with several results
 /// reads again for each of them then still is in the second-level cache.
@@ -99,12 +99,12 @@ impl<'a, T: Real> Source<'a, T> {
         Source { layout, cut, values: Values::Gathered { values, store, rows, cols } }
     }
 
-    /// `wanted` says which groups will be asked for; the others cost nothing.
-    pub(super) fn computed(core: &'a Core, cut: Cut, rows: &[usize], cols: &[usize], wanted: &[bool]) -> Self {
+    /// `batch_mask` says which groups will be kernel_mask for; the others cost nothing.
+    pub(super) fn computed(core: &'a Core, cut: Cut, rows: &[usize], cols: &[usize], batch_mask: &[bool]) -> Self {
         let (left, right) = ((&core.left, rows), (core.right(), cols));
         let mut shared = Shared::new();
-        let sides = |((group, &wanted), background): ((&'a Group, &bool), &Option<Vec<f64>>)| {
-            wanted.then(|| Sides::new(group, left, right, background.as_deref(), &mut shared))
+        let sides = |((group, &batch_mask), background): ((&'a Group, &bool), &Option<Vec<f64>>)| {
+            batch_mask.then(|| Sides::new(group, left, right, background.as_deref(), &mut shared))
         };
         let means = |(centring, row_means): (&Option<Centring>, &Vec<f64>)| {
             let pick = |from: &[f64], at: &[usize]| at.iter().map(|&i| from[i]).collect();
@@ -114,36 +114,36 @@ impl<'a, T: Real> Source<'a, T> {
                 grand: centring.grand,
             })
         };
-        let sides = core.layout.groups.iter().zip(wanted).zip(&core.backgrounds).map(sides).collect();
+        let sides = core.layout.groups.iter().zip(batch_mask).zip(&core.backgrounds).map(sides).collect();
         let centring = core.centring.iter().zip(&core.row_means).map(means).collect();
         let gated = core.left.is_gated() || core.right().is_gated();
-        let gate = |(group, &wanted): (&Group, &bool)| {
+        let gate = |(group, &batch_mask): (&Group, &bool)| {
             let pick = |(points, at): (&Points, &[usize])| {
                 let gate = points.gate(&group.columns);
                 at.iter().map(|&i| gate[i]).collect()
             };
-            (gated && wanted).then(|| [pick(left), pick(right)])
+            (gated && batch_mask).then(|| [pick(left), pick(right)])
         };
-        let gates = core.layout.groups.iter().zip(wanted).map(gate).collect();
+        let gates = core.layout.groups.iter().zip(batch_mask).map(gate).collect();
         Source { layout: &core.layout, cut, values: Values::Computed(Computed { sides, gates, centring }) }
     }
 
-    /// Calls `f` with runs of slots and their values in the tile, in the order of the slots and for all slots of the wanted
+    /// Calls `f` with runs of slots and their values in the tile, in the order of the slots and for all slots of the batch_mask
     /// batches. A run may span batches.
     pub(super) fn each(
         &self,
         block: usize,
         tile: &Tile,
-        wanted: &[bool],
+        batch_mask: &[bool],
         scratch: &mut Scratch<T>,
         mut f: impl FnMut(&Held<'_, T>),
     ) {
         let batches = &self.layout.batches;
         let mut next = 0;
-        while let Some(begin) = (next..batches.len()).find(|&b| wanted[b]) {
+        while let Some(begin) = (next..batches.len()).find(|&b| batch_mask[b]) {
             next = match &self.values {
                 // Neighbours in the store are read together.
-                Values::Stored(_) => self.run(begin, tile, wanted),
+                Values::Stored(_) => self.run(begin, tile, batch_mask),
                 _ => begin + 1,
             };
             let slots = batches[begin].slots.start..batches[next - 1].slots.end;
@@ -164,10 +164,10 @@ impl<'a, T: Real> Source<'a, T> {
 
     /// Where the batches end that are read together with this one: the slots of a run are taken several at a time, so one of which
     /// none are left over is best.
-    fn run(&self, begin: usize, tile: &Tile, wanted: &[bool]) -> usize {
+    fn run(&self, begin: usize, tile: &Tile, batch_mask: &[bool]) -> usize {
         let (batches, most) = (&self.layout.batches, RUN_BYTES / (tile.len() * T::BYTES).max(1));
         let slots = |end: usize| batches[end - 1].slots.end - batches[begin].slots.start;
-        let joins = |end: &usize| wanted[end - 1] && slots(*end) <= most;
+        let joins = |end: &usize| batch_mask[end - 1] && slots(*end) <= most;
         let ends = (begin + 2..=batches.len()).take_while(joins);
         let (mut last, mut whole) = (begin + 1, None);
         for end in ends {
@@ -178,12 +178,12 @@ impl<'a, T: Real> Source<'a, T> {
         whole.filter(|_| last < batches.len()).unwrap_or(last)
     }
 
-    /// Keeps the values of all slots of the wanted batches in the tiles of a block, for [`Source::held`].
+    /// Keeps the values of all slots of the batch_mask batches in the tiles of a block, for [`Source::held`].
     pub(super) fn hold(
         &self,
         block: usize,
         tiles: &[Tile],
-        wanted: &[bool],
+        batch_mask: &[bool],
         scratch: &mut Scratch<T>,
         kept: &mut Vec<T>,
     ) {
@@ -194,24 +194,24 @@ impl<'a, T: Real> Source<'a, T> {
             let (values, rest) = std::mem::take(&mut left).split_at_mut(n_slots * tile.len());
             left = rest;
             if let Values::Computed(computed) = &self.values {
-                computed.tile(self.layout, tile, wanted, scratch, values);
+                computed.tile(self.layout, tile, batch_mask, scratch, values);
                 continue;
             }
-            self.copy_tile(block, tile, wanted, scratch, <[T]>::copy_from_slice, values);
+            self.copy_tile(block, tile, batch_mask, scratch, <[T]>::copy_from_slice, values);
         }
     }
 
-    /// Puts all slots of the wanted batches in a tile where they lie in a store.
+    /// Puts all slots of the batch_mask batches in a tile where they lie in a store.
     fn copy_tile(
         &self,
         block: usize,
         tile: &Tile,
-        wanted: &[bool],
+        batch_mask: &[bool],
         scratch: &mut Scratch<T>,
         put: impl Fn(&mut [T], &[T]),
         values: &mut [T],
     ) {
-        self.each(block, tile, wanted, scratch, |held| {
+        self.each(block, tile, batch_mask, scratch, |held| {
             for slot in held.slots() {
                 let place = self.layout.place(slot);
                 put(&mut values[place * tile.len()..(place + 1) * tile.len()], held.slot(slot));
@@ -255,7 +255,7 @@ impl<'a, T: Real> Source<'a, T> {
     }
 
     /// Fills the store of one block: all slots of its tiles, one tile after the other; `past` the caches or into them. `go_on` is
-    /// asked before each tile.
+    /// kernel_mask before each tile.
     pub(super) fn fill(
         &self,
         block: usize,
@@ -279,10 +279,17 @@ impl<'a, T: Real> Source<'a, T> {
 }
 
 impl Computed {
-    /// All slots of the wanted batches in a tile, as they lie in a store.
-    fn tile<T: Real>(&self, layout: &Layout, tile: &Tile, wanted: &[bool], scratch: &mut Scratch<T>, values: &mut [T]) {
+    /// All slots of the batch_mask batches in a tile, as they lie in a store.
+    fn tile<T: Real>(
+        &self,
+        layout: &Layout,
+        tile: &Tile,
+        batch_mask: &[bool],
+        scratch: &mut Scratch<T>,
+        values: &mut [T],
+    ) {
         let mut places: Vec<&mut [T]> = values.chunks_exact_mut(tile.len()).collect();
-        for (batch, _) in layout.batches.iter().zip(wanted).filter(|(_, wanted)| **wanted) {
+        for (batch, _) in layout.batches.iter().zip(batch_mask).filter(|(_, batch_mask)| **batch_mask) {
             let at = |slot| std::mem::take(&mut places[layout.place(slot)]);
             let mut values: Vec<&mut [T]> = batch.slots.clone().map(at).collect();
             self.batch(layout, tile, batch, scratch, &mut values);
@@ -334,7 +341,7 @@ fn compute<T: Real>(
         match (slot.step, kernel.family().rate(), &centring[slot.kernel]) {
             (Step::Base, ..) => T::round_into(&scratch.base, here[0]),
             (_, Some(rate), None) => {
-                let mut raises = [false; MOST_RAISES];
+                let mut raises = [false; MAX_RAISES];
                 for (raise, slot) in raises.iter_mut().zip(after) {
                     *raise = slot.step == Step::Raise(true);
                 }

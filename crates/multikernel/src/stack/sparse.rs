@@ -14,7 +14,7 @@ use crate::linalg::Matrix;
 use crate::simd::{LANES, SIDE, dispatched, sparse_overlaps, sparse_products, sum_of_squares, transpose};
 
 /// Fewer columns than this are cheaper as they are.
-const FEWEST_COLUMNS: usize = 33;
+const MIN_SPARSE_COLUMNS: usize = 33;
 /// At most one value in this many may differ from the background.
 const SPARSITY: usize = 4;
 /// What is left of a difference of sums below this part of them is summed anew from the points: it keeps its digits only down
@@ -33,7 +33,7 @@ pub(super) fn backgrounds<'a>(points: &Features, sets: impl Iterator<Item = &'a 
 
 fn background(points: &Features, columns: &Columns, usual: &OnceCell<Usual>) -> Option<Vec<f64>> {
     let (n, n_columns) = (points.n_rows(), columns.count(points.n_cols()));
-    if n_columns < FEWEST_COLUMNS || n == 0 {
+    if n_columns < MIN_SPARSE_COLUMNS || n == 0 {
         return None;
     }
     let usual = usual.get_or_init(|| Usual::new(points));

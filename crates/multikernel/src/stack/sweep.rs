@@ -34,7 +34,7 @@ pub(crate) struct AtRows<'a> {
 impl Stack {
     /// [`Stack::apply`] to V of n_cols x r, and [`Stack::collect`] of the transposed kernels over what `answer` makes of the outputs at
     /// each row: it is given some rows at a time, one of the parts begun by `begin` and a place for its answer, laid out as the outputs
-    /// are. Each value is computed once for both, which halves the cost where nothing is stored. It is for kernels between two sets of
+    /// are. Each value is computed once for products, which halves the cost where nothing is stored. It is for kernels between two sets of
     /// points: half of a symmetric stack stands for rows that are not at hand.
     pub(crate) fn sweep<R: Send>(
         &self,
@@ -55,7 +55,7 @@ impl Stack {
 }
 
 /// What some blocks of rows add up to.
-struct Part<R> {
+struct PartialSweep<R> {
     /// Block by block.
     outputs: Vec<f64>,
     collected: Vec<f64>,
@@ -71,29 +71,35 @@ fn sweep<T: Element, R: Send>(
 ) -> Result<Swept<R>> {
     let (cut, count, n_kernels) = (stack.cut(), vectors.n_cols(), stack.n_kernels());
     let vectors = vectors.transposed();
-    let (wanted, asked, places) = (stack.wanted(), stack.asked(), stack.places());
+    let (batch_mask, kernel_mask, places) = (stack.batch_mask(), stack.kernel_mask(), stack.places());
     let (indices, watch) = (stack.indices(), stack.watch());
-    let source: Source<'_, T> = stack.source(&indices, &wanted);
-    let both = Both { layout: &stack.core.layout, asked: &asked, places: &places, n_kernels, n_cols: cut.n_cols };
+    let source: Source<'_, T> = stack.source(&indices, &batch_mask);
+    let products = TileProducts {
+        layout: &stack.core.layout,
+        kernel_mask: &kernel_mask,
+        places: &places,
+        n_kernels,
+        n_cols: cut.n_cols,
+    };
     let blocks = cut.parts();
     let parts = pool.map(blocks.len(), |part| {
-        let mut found = Part { outputs: vec![], collected: vec![0.0; count * cut.n_cols], made: begin() };
+        let mut found = PartialSweep { outputs: vec![], collected: vec![0.0; count * cut.n_cols], made: begin() };
         let (mut scratch, mut held, mut buffers) = (Scratch::default(), vec![], <[Buffer; 2]>::default());
         let mut pulls = vec![];
         for block in blocks[part].clone().take_while(|_| watch.go_on()) {
             let (rows, tiles) = (cut.rows(block), cut.tiles(block).collect::<Vec<_>>());
-            source.hold(block, &tiles, &wanted, &mut scratch, &mut held);
+            source.hold(block, &tiles, &batch_mask, &mut scratch, &mut held);
             let start = found.outputs.len();
             found.outputs.resize(start + count * rows.len() * n_kernels, 0.0);
             let outputs = &mut found.outputs[start..];
             for (tile, held) in source.held(&tiles, &held) {
-                both.forward(tile, &held, &mut buffers, &vectors, outputs);
+                products.forward(tile, &held, &mut buffers, &vectors, outputs);
             }
             pulls.clear();
             pulls.resize(outputs.len(), 0.0);
             answer(AtRows { rows, outputs }, &mut pulls, &mut found.made);
             for (tile, held) in source.held(&tiles, &held) {
-                both.backward(tile, &held, &mut buffers, &pulls, &mut found.collected);
+                products.backward(tile, &held, &mut buffers, &pulls, &mut found.collected);
             }
         }
         found
@@ -119,17 +125,17 @@ fn sweep<T: Element, R: Send>(
     Ok(swept)
 }
 
-/// Products with the kernels of a tile, in both directions.
-struct Both<'a> {
+/// Products with the kernels of a tile, in products directions.
+struct TileProducts<'a> {
     layout: &'a Layout,
-    asked: &'a [bool],
-    /// Where each kernel stands among those asked for.
+    kernel_mask: &'a [bool],
+    /// Where each kernel stands among those kernel_mask for.
     places: &'a [Vec<usize>],
     n_kernels: usize,
     n_cols: usize,
 }
 
-impl Both<'_> {
+impl TileProducts<'_> {
     fn forward<T: Real>(
         &self,
         tile: &Tile,
@@ -138,7 +144,7 @@ impl Both<'_> {
         vectors: &Matrix,
         outputs: &mut [f64],
     ) {
-        each_kernel(self.layout, held, buffers, self.asked, |m, values| {
+        each_kernel(self.layout, held, buffers, self.kernel_mask, |m, values| {
             for (v, vector) in vectors.rows().enumerate() {
                 let products = values.products(tile, &vector[tile.cols.clone()]);
                 for (i, product) in products.into_iter().take(tile.rows.len()).enumerate() {
@@ -159,7 +165,7 @@ impl Both<'_> {
         collected: &mut [f64],
     ) {
         let (n_rows, n_kernels) = (tile.rows.len(), self.n_kernels);
-        each_kernel(self.layout, held, buffers, self.asked, |m, values| {
+        each_kernel(self.layout, held, buffers, self.kernel_mask, |m, values| {
             for (v, out) in collected.chunks_exact_mut(self.n_cols.max(1)).enumerate() {
                 let mut weights = [0.0; BLOCK_ROWS];
                 for (weight, pulls) in weights.iter_mut().zip(pulls[v * n_rows * n_kernels..].chunks_exact(n_kernels)) {
@@ -219,7 +225,7 @@ mod tests {
     use super::*;
     use crate::dist::Rng;
     use crate::kernel::Kernel;
-    use crate::stack::{Building, Storage};
+    use crate::stack::{StackOptions, Storage};
 
     fn uniform(n_rows: usize, n_cols: usize, seed: u64) -> Matrix {
         let mut rng = Rng::new(seed, 0);
@@ -245,7 +251,7 @@ mod tests {
         (found.outputs, found.collected, found.parts.into_iter().flatten().collect())
     }
 
-    /// Both products with the kernels written out.
+    /// TileProducts products with the kernels written out.
     fn expected(stack: &Stack, vectors: &Matrix) -> (Vec<f64>, Vec<f64>) {
         let (n, m) = (stack.n_rows(), stack.n_cols());
         let all = |n: usize| (0..n).collect::<Vec<_>>();
@@ -279,7 +285,7 @@ mod tests {
         for (n, m, kernels) in [(1, 1, &few), (21, 4, &few), (600, 290, &few), (40, 9, &many)] {
             for precision in [Precision::F64, Precision::F32] {
                 let of = |storage| {
-                    let building = Building { storage, precision, ..Building::new(&pool) };
+                    let building = StackOptions { storage, precision, ..StackOptions::new(&pool) };
                     let stack = Stack::train(&uniform(n, 3, 4), kernels, &building).unwrap();
                     let rows: Vec<usize> = (0..n).rev().collect();
                     let points: Vec<usize> = (0..m).map(|j| j * n / m).collect();
@@ -309,7 +315,7 @@ mod tests {
     #[test]
     fn kernels_of_one_set_are_refused() {
         let pool = Pool::new(1).unwrap();
-        let stack = Stack::train(&uniform(4, 2, 1), &["linear".parse().unwrap()], &Building::new(&pool)).unwrap();
+        let stack = Stack::train(&uniform(4, 2, 1), &["linear".parse().unwrap()], &StackOptions::new(&pool)).unwrap();
         let told = stack.sweep(&uniform(4, 1, 2), &pool, || (), |_, _, ()| {}).unwrap_err().to_string();
         assert!(told.contains("two sets of points"), "{told}");
     }

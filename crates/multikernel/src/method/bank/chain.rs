@@ -7,15 +7,15 @@ use crate::mixture::{Mixture, Nothing, Prior, Shape};
 use crate::pool::Pool;
 use crate::simd::{dispatched, ln, sin_cos};
 use crate::solve::cholesky::Cholesky;
-use crate::solve::product::Rows;
+use crate::solve::product::PackedRows;
 
 /// The variance of the bias, on the scale of utilities whose noise has a variance of 1.
 pub(super) const BIAS_VARIANCE: f64 = 4.0;
-/// The variance of the decision function has the inverse gamma law of this shape and scale.
+/// The variance of the decision function has the inverse gamma distribution of this shape and scale.
 pub(super) const AMPLITUDE: [f64; 2] = [1.0, 5.0];
 /// Up to so many columns clusters of frequencies have a full covariance.
-const MOST_FULL: usize = 20;
-/// Frequencies after which it is asked whether to stop.
+const MAX_FULL: usize = 20;
+/// MajorityModel after which it is asked whether to stop.
 const FREQUENCIES: usize = 16;
 
 /// What is known of frequencies of d columns before any label: mean 0 and, on average, the covariance I / d, which is that of
@@ -23,7 +23,7 @@ const FREQUENCIES: usize = 16;
 pub(super) fn prior(d: usize, alpha: f64) -> Prior {
     let unit = 1.0 / d.max(1) as f64;
     let (shape, nu, scale) =
-        if d <= MOST_FULL { (Shape::Full, d as f64 + 2.0, unit) } else { (Shape::Diagonal, 4.0, 2.0 * unit) };
+        if d <= MAX_FULL { (Shape::Full, d as f64 + 2.0, unit) } else { (Shape::Diagonal, 4.0, 2.0 * unit) };
     Prior { shape, mean: vec![0.0; d], tau: 1.0, nu, scale: vec![scale; d], alpha }
 }
 
@@ -31,7 +31,7 @@ pub(super) fn prior(d: usize, alpha: f64) -> Prior {
 /// `f(x) = bias + sum_i a_i cos(w_i'x) + b_i sin(w_i'x)`.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
-    /// Rows as columns: d x N.
+    /// PackedRows as columns: d x N.
     pub(super) columns: &'a Matrix,
     /// +1 or -1.
     pub(super) sides: &'a [f64],
@@ -49,7 +49,7 @@ pub(super) struct Chain {
     pub(super) coef: Vec<f64>,
     /// v: a and b are N(0, v / D), so v is the variance of f but for the bias.
     pub(super) amplitude: f64,
-    /// Frequencies that were accepted so far.
+    /// MajorityModel that were accepted so far.
     pub(super) accepted: usize,
 }
 
@@ -100,7 +100,7 @@ impl Target<'_> {
         let mut precisions = vec![count as f64 / chain.amplitude; 2 * count];
         precisions.push(1.0 / BIAS_VARIANCE);
         let ones = vec![1.0; utilities.len()];
-        let rows = Rows::new(waves, self.pool)?;
+        let rows = PackedRows::new(waves, self.pool)?;
         let factor = Cholesky::of_square(&rows, &ones, 0.0, &precisions, self.pool, self.stop)?;
         let noisy: Vec<f64> = utilities.iter().map(|u| u + normal(rng)).collect();
         let right = waves.times(&noisy).into_iter().zip(&precisions).map(|(x, p)| x + p.sqrt() * normal(rng));
@@ -108,11 +108,11 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// Each frequency given all others: one of its own cluster's law is proposed, whose mean and covariance were drawn, and
+    /// Each frequency given all others: one of its own cluster's distribution is proposed, whose mean and covariance were drawn, and
     /// accepted by what the utilities say of both with the two coefficients integrated out; then these are drawn.
     fn frequencies(&self, chain: &mut Chain, waves: &mut Matrix, utilities: &[f64], rng: &mut Rng) -> Result<()> {
         let (count, n) = (chain.frequencies.n_rows(), utilities.len());
-        let laws = chain.mixture.gaussians(rng);
+        let distributions = chain.mixture.gaussians(rng);
         let clusters = chain.mixture.clusters().to_vec();
         let precision = count as f64 / chain.amplitude;
         let fitted = decide(waves, &chain.coef);
@@ -125,7 +125,7 @@ impl Target<'_> {
             let (old_cos, old_sin) = (waves.row(i), waves.row(count + i));
             add_wave([chain.coef[i], chain.coef[count + i]], old_cos, old_sin, &mut rest);
             let mut fit = Fit::of(moments(old_cos, old_sin, &rest), precision);
-            let proposed = laws[clusters[i]].sample(rng);
+            let proposed = distributions[clusters[i]].sample(rng);
             self.wave(&proposed, &mut angles, &mut cos, &mut sin);
             let other = Fit::of(moments(&cos, &sin, &rest), precision);
             if ln(1.0 - rng.uniform()) < other.ln_evidence() - fit.ln_evidence() {

@@ -1,4 +1,4 @@
-//! The sampler against its own joint law (Geweke 2004).
+//! The sampler against its own joint distribution (Geweke 2004).
 
 use super::chain::{AMPLITUDE, BIAS_VARIANCE, Chain, Fit, Target, decide, moments, prior};
 use crate::dist::{Rng, gamma, normal};
@@ -30,14 +30,14 @@ fn forward(prior: &Prior, count: usize, rng: &mut Rng) -> Chain {
         let next = clusters.iter().max().map_or(0, |most| most + 1);
         clusters.push(if new { next } else { clusters[rng.below(i)] });
     }
-    // The law of each cluster is one of the prior: that of a mixture of one row, drawn far from what it says, would not be.
-    let laws: Vec<(Vec<f64>, Vec<Vec<f64>>)> = (0..count).map(|_| law(prior, rng)).collect();
+    // The distribution of each cluster is one of the prior: that of a mixture of one row, drawn far from what it says, would not be.
+    let distributions: Vec<(Vec<f64>, Vec<Vec<f64>>)> = (0..count).map(|_| distribution(prior, rng)).collect();
     let mut frequencies = Matrix::zeros(count, d);
     for (i, &k) in clusters.iter().enumerate() {
         let z: Vec<f64> = (0..d).map(|_| normal(rng)).collect();
         for j in 0..d {
-            let apart: f64 = laws[k].1[j].iter().zip(&z).map(|(l, z)| l * z).sum();
-            frequencies.set(i, j, laws[k].0[j] + apart);
+            let apart: f64 = distributions[k].1[j].iter().zip(&z).map(|(l, z)| l * z).sum();
+            frequencies.set(i, j, distributions[k].0[j] + apart);
         }
     }
     let [shape, scale] = AMPLITUDE;
@@ -50,7 +50,7 @@ fn forward(prior: &Prior, count: usize, rng: &mut Rng) -> Chain {
 
 /// Mean and rows of a factor of a covariance: inverse Wishart of two columns by its definition, as the inverse of a sum of outer
 /// products of nu normal vectors of covariance 1 / scale (nu is a whole number here).
-fn law(prior: &Prior, rng: &mut Rng) -> (Vec<f64>, Vec<Vec<f64>>) {
+fn distribution(prior: &Prior, rng: &mut Rng) -> (Vec<f64>, Vec<Vec<f64>>) {
     let (mut a, mut b, mut c) = (0.0, 0.0, 0.0);
     for _ in 0..prior.nu as usize {
         let [x, y] = [0, 1].map(|j: usize| normal(rng) / prior.scale[j].sqrt());
@@ -104,8 +104,8 @@ fn observe(target: &Target<'_>, chain: &Chain, rng: &mut Rng) -> (Vec<f64>, Vec<
     (utilities.iter().map(|u| u.signum()).collect(), utilities)
 }
 
-/// Worst difference, in standard errors, between draws of the joint law made forwards and made by the sampler with the labels
-/// drawn anew in each sweep: the sampler leaves the joint law alone if and only if its updates are right.
+/// Worst difference, in standard errors, between draws of the joint distribution made forwards and made by the sampler with the labels
+/// drawn anew in each sweep: the sampler leaves the joint distribution alone if and only if its updates are right.
 fn geweke(n: usize, sampler_scale: f64) -> (f64, usize) {
     let pool = Pool::new(1).unwrap();
     let columns = Matrix::from_fn(2, 5, |j, i| ((5 * i + 3 * j) % 7) as f64 / 3.0 - 1.0);

@@ -8,7 +8,7 @@ mod model;
 mod tests;
 
 use chain::{AMPLITUDE, Chain, Target, prior};
-pub use model::SampledWaves;
+pub use model::BankModel;
 
 use super::bsvm::{SWEEPS, WARMUP};
 use super::problems::sides;
@@ -27,7 +27,7 @@ use crate::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress
 ///
 /// A sweep draws utilities given the labels, coefficients given these, each frequency, and the clusters of frequencies. Labels
 /// are by a probit with drawn utilities (Albert and Chib 1993), which is our choice: with it every step but that of a frequency
-/// is an exact draw. A frequency is proposed from the law of its own cluster, and accepted with its two coefficients
+/// is an exact draw. A frequency is proposed from the distribution of its own cluster, and accepted with its two coefficients
 /// integrated out, so that one that has found its coefficients is not stuck with them. Priors: frequencies have clusters of
 /// mean 0 and an expected covariance of I / d (full up to 20 columns, else diagonal), the variance of the decision function is
 /// inverse gamma (1, 5), the bias N(0, 4).
@@ -81,7 +81,7 @@ record! {
 
 impl Method for Bank {
     type State = Waves;
-    type Model = SampledWaves;
+    type Model = BankModel;
 
     fn about(&self) -> About {
         About {
@@ -156,8 +156,8 @@ impl Method for Bank {
         Ok(Progress::of(state.n_sweeps, total).with("clusters", state.mixture.n_clusters() as f64))
     }
 
-    fn finish(&self, task: &Task<'_>, params: &Params, state: Waves) -> Result<SampledWaves> {
-        SampledWaves::new(task, params, state)
+    fn finish(&self, task: &Task<'_>, params: &Params, state: Waves) -> Result<BankModel> {
+        BankModel::new(task, params, state)
     }
 }
 

@@ -16,9 +16,9 @@ record! {
     ///
     /// Cost of a score: D sines and cosines for each draw.
     #[derive(Clone, Debug)]
-    pub struct SampledWaves {
+    pub struct BankModel {
         n_features: usize,
-        /// Frequencies of all draws, one in each row.
+        /// MajorityModel of all draws, one in each row.
         frequencies: Matrix,
         /// One draw in each row: coefficients of cosines, of sines, and the bias.
         coef: Matrix,
@@ -27,8 +27,8 @@ record! {
     }
 }
 
-impl SampledWaves {
-    pub(super) fn new(task: &Task<'_>, params: &Params, state: Waves) -> Result<SampledWaves> {
+impl BankModel {
+    pub(super) fn new(task: &Task<'_>, params: &Params, state: Waves) -> Result<BankModel> {
         let (d, count) = (task.rows()?.n_cols(), params.whole("frequencies"));
         let (draws, warmup) = (state.kept_clusters.len(), params.whole("warmup"));
         let early = state.n_sweeps < warmup + params.whole("thin");
@@ -45,7 +45,7 @@ impl SampledWaves {
             ("clusters of frequencies".into(), format!("from {least} to {most}")),
             ("frequencies accepted".into(), format!("{:.0} %", 100.0 * state.accepted as f64 / proposed)),
         ];
-        Ok(SampledWaves {
+        Ok(BankModel {
             n_features: d,
             frequencies: Matrix::from_vec(draws * count, d, state.kept_frequencies)?,
             coef: Matrix::from_vec(draws, 2 * count + 1, state.kept_coef)?,
@@ -71,7 +71,7 @@ impl SampledWaves {
     }
 }
 
-impl Predict for SampledWaves {
+impl Predict for BankModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         let rows = input.rows()?;
         if rows.n_cols() != self.n_features {

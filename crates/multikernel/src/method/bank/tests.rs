@@ -3,7 +3,7 @@
 use crate::data::{Dataset, Labels, Samples, bundled};
 use crate::dist::{Rng, normal};
 use crate::linalg::Matrix;
-use crate::method::Plan;
+use crate::plan::Plan;
 
 /// Two rings: no line parts them.
 fn rings(n: usize, seed: u64) -> Dataset {

@@ -1,4 +1,4 @@
-//! Where the inference stands: the laws that a round of updates begins from, and no others.
+//! Where the inference stands: the distributions that a round of updates begins from, and no others.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::record;
 use crate::run::Task;
 
 record! {
-    /// The inferred laws after a round, N rows, P kernels, c two-class problems. Outputs of single kernels are not kept: a round
+    /// The inferred distributions after a round, N rows, P kernels, c two-class problems. Outputs of single kernels are not kept: a round
     /// begins with them.
     #[derive(Clone, Debug, Default)]
     pub struct Beliefs {

@@ -8,7 +8,7 @@ use crate::simd::ln;
 /// log(2 pi), the same on every system.
 const LN_TAU: f64 = 1.837_877_066_409_345_5;
 
-/// The law of a precision: gamma, of the prior's shape and a half, and of this scale.
+/// The distribution of a precision: gamma, of the prior's shape and a half, and of this scale.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Precision {
     prior: Prior,
@@ -33,7 +33,7 @@ impl Precision {
     }
 }
 
-/// The laws after a round.
+/// The distributions after a round.
 pub(super) struct Bound<'a> {
     pub(super) noise: f64,
     pub(super) outputs: &'a Outputs,

@@ -8,7 +8,7 @@ mod tests;
 mod update;
 
 use beliefs::Beliefs;
-pub use model::BayesianMachine;
+pub use model::BemklModel;
 use update::Update;
 
 use super::weighted::misfit;
@@ -20,12 +20,12 @@ use crate::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress
 ///
 /// Each kernel makes an output of its own from the same sample weights, `g_m = K_m a + noise`, and the decision is `f = sum_m e_m
 /// g_m + b + noise`, beyond a margin of 1 on the side of its class. Sample weights, kernel weights and bias are normal with
-/// precisions that have the prior gamma(1, 1). What is inferred are independent laws of all of these that come nearest to
+/// precisions that have the prior gamma(1, 1). What is inferred are independent distributions of all of these that come nearest to
 /// the posterior: updates in turn, each of which raises a lower bound of the evidence. More than two classes are one against the
 /// rest, with sample weights and a bias each and with the same kernel weights.
 ///
 /// **Weights may be negative** and have any scale: a kernel's output may be taken off. Probabilities come with the
-/// model: the normal law of the decision beyond the margin, with the variance that the inferred law of weights and biases leaves.
+/// model: the normal distribution of the decision beyond the margin, with the variance that the inferred distribution of weights and biases leaves.
 /// There is no randomness in it: what the published programme draws to begin with is set to its mean.
 ///
 /// Cost of an iteration for c problems: c N^3 + 2 P^3 + 1.5 P^2 N c, and 1 + c passes over the kernels; once P N^3 / 2. Memory:
@@ -72,7 +72,7 @@ macro_rules! variational {
     ($method:ident, $name:literal, $summary:literal, $prior:expr) => {
         impl Method for $method {
             type State = Beliefs;
-            type Model = BayesianMachine;
+            type Model = BemklModel;
 
             fn about(&self) -> About {
                 About {
@@ -102,8 +102,8 @@ macro_rules! variational {
                 step(task, params, $prior, state, control)
             }
 
-            fn finish(&self, task: &Task<'_>, _: &Params, state: Beliefs) -> Result<BayesianMachine> {
-                BayesianMachine::new(task, &state)
+            fn finish(&self, task: &Task<'_>, _: &Params, state: Beliefs) -> Result<BemklModel> {
+                BemklModel::new(task, &state)
             }
         }
     };

@@ -5,7 +5,7 @@ use super::update::MARGIN;
 use crate::dist::ln_normal_cdf;
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, dot};
-use crate::method::machine::Machine;
+use crate::method::machine::SvmModel;
 use crate::method::problems::positive_classes;
 use crate::pool::Pool;
 use crate::record;
@@ -13,9 +13,9 @@ use crate::run::{Coefficients, Input, Predict, Task};
 use crate::simd::{exp, ln};
 
 record! {
-    /// A [`Machine`] of the mean sample weights, kernel weights and biases, and the covariance of biases and kernel weights.
+    /// A [`SvmModel`] of the mean sample weights, kernel weights and biases, and the covariance of biases and kernel weights.
     ///
-    /// The probability of a class is that of its decision beyond the margin on one side, against the other: a normal law with the
+    /// The probability of a class is that of its decision beyond the margin on one side, against the other: a normal distribution with the
     /// mean the machine decides by and the variance `1 + (1, g)' S (1, g)`, g the outputs of the single kernels. With more than
     /// two classes the variance is the mean over them, so that the most probable class is the label, and the probabilities of
     /// one against the rest are divided by their sum. That sample weights are uncertain too is left out, as published: it would
@@ -23,8 +23,8 @@ record! {
     ///
     /// Cost of a score: one kernel value per training row and kernel; of probabilities P^2/2 products per class more.
     #[derive(Clone, Debug)]
-    pub struct BayesianMachine {
-        machine: Machine,
+    pub struct BemklModel {
+        machine: SvmModel,
         /// The class on the positive side of each two-class problem.
         problems: Vec<usize>,
         /// Of the biases of the problems, then the kernel weights: what is on and below the diagonal, row by row.
@@ -32,23 +32,23 @@ record! {
     }
 }
 
-impl BayesianMachine {
-    pub(super) fn new(task: &Task<'_>, state: &Beliefs) -> Result<BayesianMachine> {
+impl BemklModel {
+    pub(super) fn new(task: &Task<'_>, state: &Beliefs) -> Result<BemklModel> {
         let (problems, n_classes) = (positive_classes(task.labels), task.labels.n_classes());
         let (biases, weights) = state.weights.split_at(problems.len());
         let machine = if n_classes == 2 {
-            Machine::one_vs_one(weights.to_vec(), &state.samples, biases.to_vec(), n_classes)
+            SvmModel::one_vs_one(weights.to_vec(), &state.samples, biases.to_vec(), n_classes)
         } else {
             let (mut coef, mut bias) = (Matrix::zeros(state.samples.n_rows(), n_classes), vec![0.0; n_classes]);
             for (p, &class) in problems.iter().enumerate() {
                 bias[class] = biases[p];
                 (0..coef.n_rows()).for_each(|i| coef.set(i, class, state.samples.get(i, p)));
             }
-            Machine::one_vs_rest(weights.to_vec(), &coef, bias).with_trained(problems.clone())
+            SvmModel::one_vs_rest(weights.to_vec(), &coef, bias).with_trained(problems.clone())
         };
         let machine = machine.with_facts(facts(state, weights));
         let covariance = state.covariance.rows().enumerate().flat_map(|(k, row)| row[..=k].to_vec()).collect();
-        Ok(BayesianMachine { machine, problems, covariance })
+        Ok(BemklModel { machine, problems, covariance })
     }
 
     /// The variances of the decisions of all problems about one point, averaged: `outputs` has a row per problem, its 1 first.
@@ -101,7 +101,7 @@ fn facts(state: &Beliefs, weights: &[f64]) -> Vec<(String, String)> {
     ]
 }
 
-impl Predict for BayesianMachine {
+impl Predict for BemklModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         self.machine.scores(input, pool)
     }

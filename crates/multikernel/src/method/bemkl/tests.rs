@@ -1,4 +1,4 @@
-//! The bound by its definition, that it rises, and what the inferred laws must be like.
+//! The bound by its definition, that it rises, and what the inferred distributions must be like.
 
 use std::f64::consts::TAU;
 
@@ -9,7 +9,7 @@ use crate::data::{Dataset, Labels, Samples, bundled};
 use crate::dist::{Rng, inverse_mills, normal, normal_cdf};
 use crate::linalg::{Matrix, dot};
 use crate::method::problems::{positive_classes, sides};
-use crate::method::{Plan, Session};
+use crate::plan::{Plan, Session};
 use crate::pool::Pool;
 use crate::run::{Input, Predict, Silent, Status};
 use crate::solve::cholesky::Cholesky;
@@ -33,8 +33,8 @@ fn with_task<T>(data: &Dataset, bank: &str, f: impl FnOnce(&Task<'_>) -> T) -> T
     let plan = Plan::new("average").unwrap().kernels(bank).unwrap();
     let mut silent = Silent;
     let prepared = plan.prepare(data, &mut Session::new(&pool, &mut silent)).unwrap();
-    let input = Input::Stack(prepared.stack.as_ref().unwrap());
-    let labels = &prepared.data.labels;
+    let input = Input::Stack(prepared.stack().unwrap());
+    let labels = &prepared.data().labels;
     f(&Task { input, labels, groups: None, views: &[], seed: 7, pool: &pool })
 }
 
@@ -42,7 +42,7 @@ fn updates<'a>(task: &'a Task<'a>, prior: Prior) -> Update<'a> {
     Update { task, prior, noise: 0.01, stop: &go_on }
 }
 
-/// Each round raises the bound, to rounding: a wrong update of any of the laws does not.
+/// Each round raises the bound, to rounding: a wrong update of any of the distributions does not.
 fn assert_rises(what: &str, bounds: &[f64]) {
     for (round, pair) in bounds.windows(2).enumerate() {
         let rise = pair[1] - pair[0];
@@ -172,7 +172,7 @@ fn bound_by_definition(update: &Update<'_>, now: &Beliefs) -> (f64, f64) {
             let of_outputs =
                 Matrix::from_fn(kernels.len(), kernels.len(), |k, l| row[k] * row[l] + outputs.covariance.get(k, l));
             square += trace_of_product(&of_weights, &of_outputs);
-            // A normal law of variance 1 around the centre, cut off at the margin: its mean, mean square and entropy.
+            // A normal distribution of variance 1 around the centre, cut off at the margin: its mean, mean square and entropy.
             let side = sides.get(i, p);
             let beyond = side * centre - MARGIN;
             let mean = side * centre + inverse_mills(beyond);
@@ -264,7 +264,7 @@ fn probability_of_two_classes_equals_its_definition() {
         for _ in 0..5 {
             step(task, &params, PLAIN, &mut state, &Control::default()).unwrap();
         }
-        let model = BayesianMachine::new(task, &state).unwrap();
+        let model = BemklModel::new(task, &state).unwrap();
         let found = model.probabilities(task.input, task.pool).unwrap().unwrap();
         let outputs = task.stack().unwrap().apply(&state.samples, task.pool).unwrap();
         for i in 0..task.n_samples() {
@@ -304,7 +304,7 @@ fn it_stops_at_its_tolerance_and_tells_the_last_rise() {
         let [.., before, last] = state.bounds[..] else { panic!("too few rounds") };
         assert!(state.converged && last - before < 1e-3 * last.abs() && state.bounds.len() < 200);
         let (rise, rounds) = ((last - before) / last.abs(), state.bounds.len());
-        let facts = BayesianMachine::new(task, &state).unwrap().facts();
+        let facts = BemklModel::new(task, &state).unwrap().facts();
         let told = format!("{last:.2} after {rounds} (the last raised it by {rise:.1e} of itself)");
         assert!(facts.iter().any(|(_, value)| value.ends_with(&told)), "{facts:?}");
         let state = run("1e-9", "3");

@@ -1,4 +1,4 @@
-//! A round of updates: each law in turn the best one given all others.
+//! A round of updates: each distribution in turn the best one given all others.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ pub(super) struct Samples {
 }
 
 impl Update<'_> {
-    /// The laws after one more round.
+    /// The distributions after one more round.
     pub(super) fn round(&self, now: &Beliefs) -> Result<Beliefs> {
         let powers = match &now.powers.0 {
             Some(powers) => Arc::clone(powers),
@@ -122,7 +122,7 @@ impl Update<'_> {
         Ok(())
     }
 
-    /// The laws before the first round: all kernel weights 1, decisions and the outputs of all kernels alike on their sides, and
+    /// The distributions before the first round: all kernel weights 1, decisions and the outputs of all kernels alike on their sides, and
     /// sample weights from these.
     pub(super) fn begin(&self, powers: &Matrix) -> Result<Beliefs> {
         let (task, n_kernels) = (self.task, self.task.stack()?.n_kernels());
@@ -133,7 +133,7 @@ impl Update<'_> {
         let row = decisions.transposed().into_data();
         (0..n_kernels).for_each(|m| means.row_mut(m).copy_from_slice(&row));
         let outputs = Outputs { means, covariance: Matrix::default(), ln_determinant: 0.0 };
-        // The published start: means drawn from the standard normal law, variances of 1.
+        // The published start: means drawn from the standard normal distribution, variances of 1.
         let squares = vec![2.0; n];
         let samples = (0..c).map(|p| self.samples(powers, &outputs, p, &squares)).collect::<Result<Vec<_>>>()?;
         let size = c + n_kernels;
@@ -213,7 +213,7 @@ impl Update<'_> {
         })
     }
 
-    /// Normal laws of variance 1 cut off at the margin.
+    /// Normal distributions of variance 1 cut off at the margin.
     pub(super) fn decisions(&self, outputs: &Outputs, weights: &Weights) -> Decisions {
         let sides = sides(self.task.labels);
         let (n, c) = (sides.n_rows(), sides.n_cols());

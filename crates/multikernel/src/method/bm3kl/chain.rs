@@ -28,17 +28,17 @@ record! {
         pub(super) log_nu: Vec<f64>,
         /// prior=paper: a variance for each row.
         pub(super) nu: Matrix,
-        pub(super) step: Step,
+        pub(super) step: DualAverage,
     }
 }
 
 record! {
     /// The step size of a chain, found by dual averaging (Hoffman and Gelman 2014, section 3.2).
     #[derive(Clone, Debug, PartialEq)]
-    pub(super) struct Step {
-        log_now: f64,
-        log_mean: f64,
-        error: f64,
+    pub(super) struct DualAverage {
+        log_step as "log_now": f64,
+        log_step_adapted as "log_mean": f64,
+        hbar as "error": f64,
         count: f64,
     }
 }
@@ -49,33 +49,33 @@ const FIRST_STEP: f64 = 0.2;
 /// steps tried is shorter than most of them.
 const ACCEPTED: f64 = 0.65;
 
-impl Default for Step {
+impl Default for DualAverage {
     fn default() -> Self {
-        Step { log_now: ln(FIRST_STEP), log_mean: ln(FIRST_STEP), error: 0.0, count: 0.0 }
+        DualAverage { log_step: ln(FIRST_STEP), log_step_adapted: ln(FIRST_STEP), hbar: 0.0, count: 0.0 }
     }
 }
 
-impl Step {
+impl DualAverage {
     /// A step that is not learned.
     #[cfg(test)]
-    pub(super) fn of(size: f64) -> Step {
-        Step { log_now: ln(size), log_mean: ln(size), error: 0.0, count: 0.0 }
+    pub(super) fn of(size: f64) -> DualAverage {
+        DualAverage { log_step: ln(size), log_step_adapted: ln(size), hbar: 0.0, count: 0.0 }
     }
 
     /// The step to take: the one being tried in warm-up, the averaged one afterwards.
     pub(super) fn size(&self, warm: bool) -> f64 {
-        if warm { exp(self.log_mean) } else { exp(self.log_now) }
+        if warm { exp(self.log_step_adapted) } else { exp(self.log_step) }
     }
 
     /// Learns from the probability with which an update was accepted.
     pub(super) fn learn(&mut self, accepted: f64) {
         self.count += 1.0;
-        self.error += (ACCEPTED - accepted - self.error) / (self.count + 10.0);
-        self.log_now = ln(10.0 * FIRST_STEP) - self.error * self.count.sqrt() / 0.05;
+        self.hbar += (ACCEPTED - accepted - self.hbar) / (self.count + 10.0);
+        self.log_step = ln(10.0 * FIRST_STEP) - self.hbar * self.count.sqrt() / 0.05;
         // No step of a sensible chain is outside; a few refused updates in a row must not send it there.
-        self.log_now = self.log_now.clamp(-12.0, 1.0);
+        self.log_step = self.log_step.clamp(-12.0, 1.0);
         let share = exp(-0.75 * ln(self.count));
-        self.log_mean = share * self.log_now + (1.0 - share) * self.log_mean;
+        self.log_step_adapted = share * self.log_step + (1.0 - share) * self.log_step_adapted;
     }
 }
 
@@ -107,7 +107,7 @@ impl Latent {
             lambda: Matrix::from_fn(n_functions, n, |_, _| 1.0),
             log_nu,
             nu: Matrix::from_fn(variances.0, variances.1, |_, _| 1.0),
-            step: Step::default(),
+            step: DualAverage::default(),
         }
     }
 

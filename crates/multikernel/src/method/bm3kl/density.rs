@@ -13,7 +13,7 @@ use crate::linalg::{Matrix, dot};
 use crate::pool::Pool;
 use crate::simd::exp;
 use crate::solve::cholesky::Cholesky;
-use crate::solve::product::{Rows, product};
+use crate::solve::product::{PackedRows, product};
 use crate::stack::{Precision, Stack, Symmetric};
 
 /// What is added to the diagonal of the combined kernel, in units of it: functions of narrow kernels on equal rows stay functions.
@@ -61,11 +61,11 @@ pub(super) struct Point {
     pub(super) by_log_nu: Vec<f64>,
     /// The combined kernel between points, scaled.
     pub(super) kernel: Matrix,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<FunctionPosterior>,
 }
 
 /// One function at a place.
-pub(super) struct Part {
+pub(super) struct FunctionPosterior {
     pub(super) factor: Cholesky,
     /// `S^-1 t`.
     pub(super) solved: Vec<f64>,
@@ -80,7 +80,7 @@ enum Combined<'a> {
     /// prior=gp.
     Plain(&'a Matrix),
     /// prior=paper: its rows, packed once for the squares of all functions.
-    Rows(&'a Matrix, Rows),
+    PackedRows(&'a Matrix, PackedRows),
 }
 
 impl Problem<'_> {
@@ -132,9 +132,9 @@ impl Problem<'_> {
         let mut points: Vec<Option<Point>> = vec![];
         let mut sums: Vec<Matrix> = vec![];
         for kernel in kernels {
-            let of_place: Option<Vec<(Vec<Part>, Option<Matrix>)>> = tasks.by_ref().take(chunks).collect();
+            let of_place: Option<Vec<(Vec<FunctionPosterior>, Option<Matrix>)>> = tasks.by_ref().take(chunks).collect();
             points.push(of_place.map(|chunks| {
-                let (parts, matrices): (Vec<Vec<Part>>, Vec<Option<Matrix>>) = chunks.into_iter().unzip();
+                let (parts, matrices): (Vec<Vec<FunctionPosterior>>, Vec<Option<Matrix>>) = chunks.into_iter().unzip();
                 let mut sum = None;
                 matrices.into_iter().flatten().for_each(|matrix| add(&mut sum, matrix, self.settings.prior));
                 sums.extend(sum);
@@ -163,7 +163,7 @@ impl Problem<'_> {
     fn packed<'k>(&self, kernel: &'k Matrix) -> Result<Combined<'k>> {
         Ok(match self.settings.prior {
             Prior::Gp => Combined::Plain(kernel),
-            Prior::Paper => Combined::Rows(kernel, Rows::new(kernel, self.pool)?),
+            Prior::Paper => Combined::PackedRows(kernel, PackedRows::new(kernel, self.pool)?),
         })
     }
 
@@ -175,14 +175,16 @@ impl Problem<'_> {
         chunk: usize,
         slopes: bool,
         pool: &Pool,
-    ) -> Result<Option<(Vec<Part>, Option<Matrix>)>> {
+    ) -> Result<Option<(Vec<FunctionPosterior>, Option<Matrix>)>> {
         let functions = chunk * CHUNK..((chunk + 1) * CHUNK).min(self.n_functions());
         let mut sum = None;
         let mut parts = vec![];
         for c in functions {
             let part = match kernel {
                 Combined::Plain(kernel) => self.gp_part(kernel, place, c, slopes, &mut sum, pool),
-                Combined::Rows(kernel, rows) => self.shrunk_part((kernel, rows), place, c, slopes, &mut sum, pool),
+                Combined::PackedRows(kernel, rows) => {
+                    self.shrunk_part((kernel, rows), place, c, slopes, &mut sum, pool)
+                }
             };
             match part {
                 Err(Error::NotDefinite { .. }) => return Ok(None),
@@ -202,12 +204,12 @@ impl Problem<'_> {
         slopes: bool,
         sum: &mut Option<Matrix>,
         pool: &Pool,
-    ) -> Result<Part> {
+    ) -> Result<FunctionPosterior> {
         let (tau, n, Seen { t, lambda, rest }) = (self.settings.tau, self.distinct.n(), self.seen(place.latent, c));
         let nu = exp(place.log_nu[0]);
         let diagonal: Vec<f64> = lambda.iter().map(|lambda| nu * self.jitter() + lambda).collect();
         let factor = Cholesky::of_sum(kernel, nu, tau, &diagonal, pool, self.stop)?;
-        let mut part = Part::new(factor, &t, rest)?;
+        let mut part = FunctionPosterior::new(factor, &t, rest)?;
         if slopes {
             let mut inverse = part.factor.lower_of_inverse(pool, self.stop)?;
             part.diagonal = (0..n).map(|i| inverse.get(i, i)).collect();
@@ -234,16 +236,16 @@ impl Problem<'_> {
     /// prior=paper. Slopes: `(al al' - S^-1) H diag(nu)` in the kernel.
     fn shrunk_part(
         &self,
-        (kernel, rows): (&Matrix, &Rows),
+        (kernel, rows): (&Matrix, &PackedRows),
         place: Place<'_>,
         c: usize,
         slopes: bool,
         sum: &mut Option<Matrix>,
         pool: &Pool,
-    ) -> Result<Part> {
+    ) -> Result<FunctionPosterior> {
         let (lambda, nu) = (place.latent.lambda.row(c), place.latent.nu.row(c));
         let factor = Cholesky::of_square(rows, nu, self.settings.tau, lambda, pool, self.stop)?;
-        let mut part = Part::new(factor, &self.target(place.latent, c), 0.0)?;
+        let mut part = FunctionPosterior::new(factor, &self.target(place.latent, c), 0.0)?;
         if slopes {
             let inverse = part.factor.inverse(pool, self.stop)?;
             part.diagonal = (0..self.n()).map(|i| inverse.get(i, i)).collect();
@@ -275,17 +277,17 @@ fn add(sum: &mut Option<Matrix>, matrix: Matrix, prior: Prior) {
     }
 }
 
-impl Part {
+impl FunctionPosterior {
     /// From S, factored, and t: `log N(t; 0, S)` without its constant, and the rest of the likelihood of what rows say.
-    fn new(factor: Cholesky, t: &[f64], rest: f64) -> Result<Part> {
+    fn new(factor: Cholesky, t: &[f64], rest: f64) -> Result<FunctionPosterior> {
         let solved = factor.solve(&Matrix::from_vec(t.len(), 1, t.to_vec())?)?.into_data();
         let likelihood = -0.5 * (dot(t, &solved) + factor.log_determinant()) + rest;
-        Ok(Part { factor, solved, diagonal: vec![], likelihood, by_log_nu: 0.0 })
+        Ok(FunctionPosterior { factor, solved, diagonal: vec![], likelihood, by_log_nu: 0.0 })
     }
 }
 
 impl Point {
-    fn of(kernel: Matrix, parts: Vec<Part>) -> Point {
+    fn of(kernel: Matrix, parts: Vec<FunctionPosterior>) -> Point {
         Point {
             likelihood: parts.iter().map(|part| part.likelihood).sum(),
             by_weight: vec![],

@@ -1,7 +1,7 @@
 //! Given the kernel weights: the functions, and the scales of the loss given them.
 
 use super::chain::{Draw, Latent};
-use super::density::{Part, Point, Problem};
+use super::density::{FunctionPosterior, Point, Problem};
 use super::distinct::Seen;
 use super::hmc::{log_prior, no_density};
 use super::settings::Prior;
@@ -13,7 +13,7 @@ use crate::simd::{exp, ln};
 use crate::solve::cholesky::Cholesky;
 
 /// The least scale of the loss: below it `S` loses all digits where rows are equal.
-const LEAST_LAMBDA: f64 = 1e-8;
+const MIN_LAMBDA: f64 = 1e-8;
 /// The least and the largest variance of a sample weight (prior=paper).
 const VARIANCES: (f64, f64) = (1e-30, 1e4);
 
@@ -52,7 +52,7 @@ pub(super) fn update(
         let rate = problem.settings.rate();
         let margins = problem.margin.row(c).iter().zip(&f);
         for (lambda, (margin, f)) in latent.lambda.row_mut(c).iter_mut().zip(margins) {
-            *lambda = half_gig(rng, rate, (margin - f) * (margin - f)).max(LEAST_LAMBDA);
+            *lambda = half_gig(rng, rate, (margin - f) * (margin - f)).max(MIN_LAMBDA);
         }
         draw.functions.row_mut(c).copy_from_slice(&f);
     }
@@ -87,7 +87,7 @@ fn log_posterior(problem: &Problem<'_>, latent: &Latent, point: &Point) -> f64 {
 fn leave_out(
     problem: &Problem<'_>,
     latent: &Latent,
-    part: &Part,
+    part: &FunctionPosterior,
     c: usize,
     pool: &Pool,
     draw: &mut Draw,
@@ -104,7 +104,7 @@ fn leave_out(
     let seen = problem.seen(latent, c);
     let points = diagonal.iter().zip(&part.solved).zip(seen.t.iter().zip(&seen.lambda));
     let others: Vec<(f64, f64)> = points
-        .map(|((diagonal, al), (t, lambda))| (t - al / diagonal, (1.0 / diagonal - lambda).max(LEAST_LAMBDA)))
+        .map(|((diagonal, al), (t, lambda))| (t - al / diagonal, (1.0 / diagonal - lambda).max(MIN_LAMBDA)))
         .collect();
     draw.surprise.resize(problem.n(), 0.0);
     for (i, others) in problem.distinct.at_rows(others).into_iter().enumerate() {
@@ -130,7 +130,7 @@ pub(super) fn ln_expected_loss(mean: f64, variance: f64, s: f64) -> f64 {
 fn correction(
     problem: &Problem<'_>,
     latent: &Latent,
-    part: &Part,
+    part: &FunctionPosterior,
     c: usize,
     f0: &[f64],
     rng: &mut Rng,
@@ -149,7 +149,7 @@ fn correction(
 fn gaussian(
     problem: &Problem<'_>,
     latent: &Latent,
-    part: &Part,
+    part: &FunctionPosterior,
     c: usize,
     root: &Cholesky,
     rng: &mut Rng,

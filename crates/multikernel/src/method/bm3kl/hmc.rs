@@ -16,7 +16,7 @@ const UNIT: f64 = 0.25;
 pub(super) const SPREAD: f64 = 3.0;
 
 /// A position and what is known there.
-struct Spot {
+struct HmcState {
     q: Vec<f64>,
     /// `None` where there is no density.
     point: Option<Point>,
@@ -37,7 +37,7 @@ fn pack(problem: &Problem<'_>, latent: &Latent) -> Vec<f64> {
 }
 
 /// The log density at positions of the chains, with its gradient.
-fn look(problem: &Problem<'_>, latents: &[Latent], positions: Vec<Vec<f64>>) -> Result<Vec<Spot>> {
+fn look(problem: &Problem<'_>, latents: &[Latent], positions: Vec<Vec<f64>>) -> Result<Vec<HmcState>> {
     let unpacked: Vec<(Vec<f64>, Vec<f64>)> =
         positions.iter().zip(latents).map(|(q, latent)| unpack(problem, latent, q)).collect();
     let weights: Vec<Vec<f64>> = unpacked.iter().map(|(x, _)| weights_of(x)).collect();
@@ -47,18 +47,18 @@ fn look(problem: &Problem<'_>, latents: &[Latent], positions: Vec<Vec<f64>>) -> 
         .collect();
     let place = |&k: &usize| Place { weights: &weights[k], log_nu: &unpacked[k].1, latent: &latents[k] };
     let found = problem.evaluate(&sane.iter().map(place).collect::<Vec<_>>(), true)?;
-    let mut spots: Vec<Spot> = positions
+    let mut states: Vec<HmcState> = positions
         .into_iter()
-        .map(|q| Spot { gradient: vec![0.0; q.len()], q, point: None, log_density: f64::NEG_INFINITY })
+        .map(|q| HmcState { gradient: vec![0.0; q.len()], q, point: None, log_density: f64::NEG_INFINITY })
         .collect();
     for (k, point) in sane.into_iter().zip(found) {
         let Some(point) = point else { continue };
         let (x, log_nu) = &unpacked[k];
-        spots[k].log_density = point.likelihood + log_prior(problem, x, log_nu);
-        spots[k].gradient = gradient(problem, x, log_nu, &weights[k], &point);
-        spots[k].point = Some(point);
+        states[k].log_density = point.likelihood + log_prior(problem, x, log_nu);
+        states[k].gradient = gradient(problem, x, log_nu, &weights[k], &point);
+        states[k].point = Some(point);
     }
-    Ok(spots)
+    Ok(states)
 }
 
 /// Without its constant: of `log e`, whose density has a factor e for the change of variable, and of `log nu`.
@@ -122,10 +122,10 @@ pub(super) fn update(
 fn leap(
     problem: &Problem<'_>,
     latents: &[Latent],
-    starts: &[Spot],
+    starts: &[HmcState],
     begun: &[Vec<f64>],
     sizes: &[f64],
-) -> Result<(Vec<Spot>, Vec<Vec<f64>>)> {
+) -> Result<(Vec<HmcState>, Vec<Vec<f64>>)> {
     let mut momenta = begun.to_vec();
     let kick = |momenta: &mut [Vec<f64>], gradients: &[Vec<f64>], share: f64| {
         for ((p, gradient), size) in momenta.iter_mut().zip(gradients).zip(sizes) {
@@ -136,17 +136,17 @@ fn leap(
     let gradients: Vec<Vec<f64>> = starts.iter().map(|spot| spot.gradient.clone()).collect();
     kick(&mut momenta, &gradients, 0.5);
     let n_leaps = problem.settings.n_leaps(problem.stack.n_kernels());
-    let mut spots = vec![];
+    let mut states = vec![];
     for leap in 1..=n_leaps {
         for ((q, p), size) in positions.iter_mut().zip(&momenta).zip(sizes) {
             q.iter_mut().zip(p).for_each(|(q, p)| *q += size * p);
         }
-        spots = look(problem, latents, positions)?;
-        let gradients: Vec<Vec<f64>> = spots.iter().map(|spot| spot.gradient.clone()).collect();
+        states = look(problem, latents, positions)?;
+        let gradients: Vec<Vec<f64>> = states.iter().map(|spot| spot.gradient.clone()).collect();
         kick(&mut momenta, &gradients, if leap == n_leaps { 0.5 } else { 1.0 });
-        positions = spots.iter().map(|spot| spot.q.clone()).collect();
+        positions = states.iter().map(|spot| spot.q.clone()).collect();
     }
-    Ok((spots, momenta))
+    Ok((states, momenta))
 }
 
 /// Where a chain stands there must be a density.

@@ -18,10 +18,10 @@ use chain::{Ground, Latent, State, Trace};
 use density::Problem;
 use distinct::Distinct;
 use margins::Margins;
-pub use model::Sampled;
+pub use model::Bm3klModel;
 use model::{HeldOut, Sample};
 use settings::{PARAMS, Prior, Sampler, Settings};
-use sweep::{Moment, sweep};
+use sweep::{SweepPhase, sweep};
 
 use super::weighted::{misfit, signs};
 use crate::dist::Rng;
@@ -33,7 +33,7 @@ use crate::run::{About, Control, Method, Needs, Params, Progress, Task};
 use crate::stack::{Stack, Symmetric};
 
 /// Most draws that predictions are averaged over, of all chains.
-const KEPT: usize = 100;
+const MAX_KEPT_DRAWS: usize = 100;
 
 /// Bayesian max-margin multiple kernel learning: which kernels matter, and how sure we are.
 ///
@@ -63,7 +63,7 @@ pub struct Bm3kl;
 
 impl Method for Bm3kl {
     type State = State;
-    type Model = Sampled;
+    type Model = Bm3klModel;
 
     fn about(&self) -> About {
         About {
@@ -123,8 +123,8 @@ impl Method for Bm3kl {
         let mut chains = state.chains.clone();
         let mut rngs: Vec<Rng> =
             chains.iter().enumerate().map(|(k, chain)| task.rng(k as u64, chain.position)).collect();
-        let moment = moment(&settings, state.sweeps);
-        let draws = sweep(&problem, &mut chains, &mut rngs, moment)?;
+        let phase = phase(&settings, state.sweeps);
+        let draws = sweep(&problem, &mut chains, &mut rngs, phase)?;
         state.sweeps += 1;
         state.chains = chains;
         for (trace, draw) in state.traces.iter_mut().zip(&draws) {
@@ -132,14 +132,14 @@ impl Method for Bm3kl {
             if state.sweeps <= settings.warmup + 1 {
                 *trace = Trace::default();
             }
-            trace.push(draw, moment.keep || state.sweeps <= settings.warmup);
+            trace.push(draw, phase.keep || state.sweeps <= settings.warmup);
         }
         let accepted = draws.iter().map(|draw| draw.accepted).sum::<f64>() / draws.len() as f64;
         let progress = Progress::of(state.sweeps, settings.warmup + settings.draws);
         Ok(if settings.sampler == Sampler::Collapsed { progress.with("accepted", accepted) } else { progress })
     }
 
-    fn finish(&self, task: &Task<'_>, params: &Params, state: State) -> Result<Sampled> {
+    fn finish(&self, task: &Task<'_>, params: &Params, state: State) -> Result<Bm3klModel> {
         let settings = Settings::new(params)?;
         if state.sweeps == 0 {
             return Err(Error::Stopped("stopped before the first sweep".into()));
@@ -187,7 +187,7 @@ impl Method for Bm3kl {
         let at_an_end = model::at_an_end(sample.temperature, held_out.size);
         let facts = facts(&settings, &state, sample.temperature, at_an_end);
         let warnings = warnings(&settings, &state);
-        Ok(Sampled::new(sample, warnings, facts))
+        Ok(Bm3klModel::new(sample, warnings, facts))
     }
 }
 
@@ -239,12 +239,12 @@ fn scale(task: &Task<'_>, margins: Margins) -> Result<f64> {
 }
 
 /// What the next sweep is, after so many.
-fn moment(settings: &Settings, sweeps: usize) -> Moment {
+fn phase(settings: &Settings, sweeps: usize) -> SweepPhase {
     let warm = sweeps >= settings.warmup;
-    let thin = settings.draws.div_ceil((KEPT / settings.chains).max(1));
+    let thin = settings.draws.div_ceil((MAX_KEPT_DRAWS / settings.chains).max(1));
     // Counted from the end, so that the last draw is always kept.
     let left = (settings.warmup + settings.draws).saturating_sub(sweeps + 1);
-    Moment { sweep: sweeps + 1, warm, keep: warm && left.is_multiple_of(thin) }
+    SweepPhase { sweep: sweeps + 1, warm, keep: warm && left.is_multiple_of(thin) }
 }
 
 /// Whether what a stored chain drew has the right lengths.
@@ -258,7 +258,7 @@ fn trace_fits(
 ) -> bool {
     let drawn = if state.sweeps > settings.warmup { state.sweeps - settings.warmup } else { state.sweeps.min(1) };
     let kept = if state.sweeps > settings.warmup {
-        (settings.warmup..state.sweeps).filter(|&sweep| moment(settings, sweep).keep).count()
+        (settings.warmup..state.sweeps).filter(|&sweep| phase(settings, sweep).keep).count()
     } else {
         drawn
     };

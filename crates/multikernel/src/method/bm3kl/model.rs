@@ -17,7 +17,7 @@ record! {
     ///
     /// Cost of a prediction: N P operations per kept draw, of which there are up to 100, and N more per class.
     #[derive(Clone, Debug)]
-    pub struct Sampled {
+    pub struct Bm3klModel {
         /// Classes that had rows; one function each, or one for two, positive for the first.
         present: Vec<usize>,
         n_classes: usize,
@@ -59,14 +59,14 @@ pub(super) struct Sample {
     pub(super) eta: f64,
 }
 
-impl Sampled {
-    pub(super) fn new(sample: Sample, warnings: Vec<String>, facts: Vec<(String, String)>) -> Sampled {
+impl Bm3klModel {
+    pub(super) fn new(sample: Sample, warnings: Vec<String>, facts: Vec<(String, String)>) -> Bm3klModel {
         let n_draws = sample.weights.n_rows().max(1) as f64;
         let mean = (0..sample.weights.n_cols()).map(|m| sample.weights.column(m).iter().sum::<f64>() / n_draws);
         // Of rows that are one point only the first has coefficients.
         let counts = |i: &usize| sample.coef.row(*i).iter().any(|&coef| coef != 0.0);
         let points: Vec<usize> = (0..sample.coef.n_rows()).filter(counts).collect();
-        let mut sampled = Sampled {
+        let mut sampled = Bm3klModel {
             present: sample.present,
             n_classes: sample.n_classes,
             n_chains: sample.n_chains,
@@ -203,7 +203,7 @@ pub(super) fn temperature(held_out: &HeldOut<'_>) -> f64 {
     held_out.size * exp(0.5 * (low + high))
 }
 
-impl Predict for Sampled {
+impl Predict for Bm3klModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         let stack = input.stack()?;
         let mixture = stack.mixture(&self.kept_weights.transposed(), pool)?;
@@ -274,7 +274,7 @@ impl Predict for Sampled {
             variables.push(variable("weights", Some("kernel"), &self.weights, prior));
         }
         if self.log_nu.n_cols() > 0 {
-            // The middle 90 % of a normal law.
+            // The middle 90 % of a normal distribution.
             let middle = 1.644_853_626_951_472_6 * SPREAD;
             variables.push(variable("log_nu", None, &self.log_nu, Some((-middle, middle))));
         }

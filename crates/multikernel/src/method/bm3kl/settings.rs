@@ -169,7 +169,7 @@ impl Settings {
         }
     }
 
-    /// `1 + 2 gamma0`, the first argument of the law of the scales lambda.
+    /// `1 + 2 gamma0`, the first argument of the distribution of the scales lambda.
     pub(super) fn rate(&self) -> f64 {
         1.0 + 2.0 * self.gamma0
     }

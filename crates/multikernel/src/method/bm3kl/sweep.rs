@@ -9,7 +9,7 @@ use crate::error::Result;
 
 /// Where a sweep stands in its run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+pub(super) struct SweepPhase {
     /// Counted from 1.
     pub(super) sweep: usize,
     /// Whether step sizes are no longer learned.
@@ -19,22 +19,22 @@ pub(super) struct Moment {
 }
 
 /// Moves all chains on. Weights come first, given the scales of the loss, and functions right after them, as one block: what
-/// is drawn is a draw of the joint law only with nothing in between.
+/// is drawn is a draw of the joint distribution only with nothing in between.
 pub(super) fn sweep(
     problem: &Problem<'_>,
     latents: &mut [Latent],
     rngs: &mut [Rng],
-    moment: Moment,
+    phase: SweepPhase,
 ) -> Result<Vec<Draw>> {
     let points = match problem.settings.sampler {
-        Sampler::Collapsed => hmc::update(problem, latents, rngs, moment.warm)?,
+        Sampler::Collapsed => hmc::update(problem, latents, rngs, phase.warm)?,
         Sampler::Slice => slice::update(problem, latents, rngs)?,
         Sampler::Paper => stay(problem, latents)?,
     };
     let pool = problem.inner_pool(latents.len())?;
     let moved = problem.pool.map(latents.len(), |k| {
         let (mut latent, mut rng) = (latents[k].clone(), rngs[k].clone());
-        let draw = gibbs::update(problem, &mut latent, &points[k], &mut rng, moment.keep, pool)?;
+        let draw = gibbs::update(problem, &mut latent, &points[k], &mut rng, phase.keep, pool)?;
         Ok((latent, rng, draw))
     });
     let mut draws = vec![];
@@ -44,7 +44,7 @@ pub(super) fn sweep(
         draws.push(draw);
     }
     if problem.settings.sampler == Sampler::Paper && problem.settings.learned {
-        let step = problem.settings.epsilon / if problem.settings.decay { moment.sweep as f64 } else { 1.0 };
+        let step = problem.settings.epsilon / if problem.settings.decay { phase.sweep as f64 } else { 1.0 };
         published::update(problem, latents, &draws, rngs, step)?;
     }
     latents.iter_mut().zip(rngs).for_each(|(latent, rng)| latent.position = rng.position());

@@ -1,19 +1,19 @@
 //! The sampler against brute force, against a reference by other means, and against itself (Geweke 2004).
 
-use super::chain::{Draw, Latent, Step};
+use super::chain::{Draw, DualAverage, Latent};
 use super::density::{Place, Problem};
 use super::distinct::Distinct;
 use super::hmc;
 use super::margins::Margins;
 use super::settings::{Prior, Sampler, Settings};
-use super::sweep::{Moment, sweep};
+use super::sweep::{SweepPhase, sweep};
 use crate::data::{Dataset, Labels, Samples};
 use crate::dist::{Rng, gamma, ln_gamma, normal};
 use crate::linalg::{Matrix, dot};
-use crate::method::Plan;
+use crate::plan::Plan;
 use crate::pool::Pool;
 use crate::solve::cholesky::Cholesky;
-use crate::stack::{Building, Stack};
+use crate::stack::{Stack, StackOptions};
 
 /// What is added to the diagonal of a combined kernel in `f64`.
 const JITTER: f64 = 1e-6;
@@ -74,7 +74,7 @@ impl World {
         let pool = Pool::new(1).unwrap();
         let rows = Matrix::from_vec(rows.len(), 2, rows.as_flattened().to_vec()).unwrap();
         let kernels: Vec<_> = kernels.iter().map(|text| text.parse().unwrap()).collect();
-        let stack = Stack::train(&rows, &kernels, &Building::new(&pool)).unwrap();
+        let stack = Stack::train(&rows, &kernels, &StackOptions::new(&pool)).unwrap();
         let even = Matrix::from_fn(kernels.len(), 1, |_, _| 0.3);
         let distinct = match settings.prior {
             Prior::Gp => Distinct::of(&stack.combine(&even, &pool).unwrap()[0]),
@@ -302,7 +302,7 @@ fn coefficients_are_the_function_and_left_out_rows_are_left_out() {
 
 #[test]
 fn expected_loss_is_an_integral() {
-    let law = |zeta: f64, mean: f64, variance: f64| {
+    let distribution = |zeta: f64, mean: f64, variance: f64| {
         (-(zeta - mean).powi(2) / (2.0 * variance)).exp() / (std::f64::consts::TAU * variance).sqrt()
     };
     for (mean, variance, s) in [(0.3, 0.5, 3f64.sqrt()), (-2.0, 0.1, 201f64.sqrt()), (1.5, 4.0, 1.0)] {
@@ -311,7 +311,7 @@ fn expected_loss_is_an_integral() {
         let sum: f64 = (-1_200_000..1_200_000)
             .map(|k| {
                 let zeta = (f64::from(k) + 0.5) * step;
-                step * law(zeta, mean, variance) * (-zeta - s * zeta.abs()).exp()
+                step * distribution(zeta, mean, variance) * (-zeta - s * zeta.abs()).exp()
             })
             .sum();
         let found = super::gibbs::ln_expected_loss(mean, variance, s);
@@ -418,7 +418,7 @@ fn statistics(all: &Prior0, margin: &Matrix) -> Vec<f64> {
 }
 
 /// Everything drawn from the prior, margins included, then moved on by ten sweeps in turns with new margins, which must leave the
-/// joint law as it was: the largest mean change of a statistic over so many starts, in standard errors. Starts are independent,
+/// joint distribution as it was: the largest mean change of a statistic over so many starts, in standard errors. Starts are independent,
 /// so nothing hides in slow mixing, as it can in one long chain.
 fn geweke(settings: Settings, n_functions: usize, n_starts: usize) -> (f64, Vec<f64>) {
     geweke_of(World::small(6, n_functions, settings), n_starts)
@@ -430,15 +430,15 @@ fn geweke_of(mut world: World, n_starts: usize) -> (f64, Vec<f64>) {
     let mut changes: Vec<Vec<f64>> = vec![];
     for start in 0..n_starts {
         let (all, mut latent) = from_prior(&world, &mut rng);
-        latent.step = Step::of(0.5);
+        latent.step = DualAverage::of(0.5);
         world.margin = margin(&world, &all.functions, &all.lambda, &mut rng);
         let before = statistics(&all, &world.margin);
         let mut rngs = [Rng::new(22, start as u64)];
         let mut after = vec![];
         for number in 1..=SWEEPS {
-            let moment = Moment { sweep: number, warm: true, keep: false };
+            let phase = SweepPhase { sweep: number, warm: true, keep: false };
             let mut latents = [latent];
-            let draw = sweep(&world.problem(), &mut latents, &mut rngs, moment).unwrap().remove(0);
+            let draw = sweep(&world.problem(), &mut latents, &mut rngs, phase).unwrap().remove(0);
             [latent] = latents;
             // The published step moves the weights after the functions.
             let weights = latent.weights();
@@ -551,8 +551,8 @@ fn run(world: &World, n_chains: usize, warmup: usize, draws: usize) -> Vec<Vec<D
     let mut latents: Vec<Latent> = rngs.iter_mut().map(|rng| world.begin(rng)).collect();
     let mut chains: Vec<Vec<Draw>> = (0..n_chains).map(|_| vec![]).collect();
     for number in 1..=warmup + draws {
-        let moment = Moment { sweep: number, warm: number > warmup, keep: false };
-        let drawn = sweep(&problem, &mut latents, &mut rngs, moment).unwrap();
+        let phase = SweepPhase { sweep: number, warm: number > warmup, keep: false };
+        let drawn = sweep(&problem, &mut latents, &mut rngs, phase).unwrap();
         if number > warmup {
             chains.iter_mut().zip(drawn).for_each(|(chain, draw)| chain.push(draw));
         }

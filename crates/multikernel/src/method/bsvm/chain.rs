@@ -17,12 +17,12 @@ pub(super) const BIAS_VARIANCE: f64 = 1.0;
 pub(super) const WIDTH_DEVIATION: f64 = 1.0;
 pub(super) const AMPLITUDE_DEVIATION: f64 = 3.0;
 /// The least a scale is taken for: below it, a row would have to be met to more digits than there are.
-const LEAST_SCALE: f64 = 1e-8;
+const MIN_SCALE: f64 = 1e-8;
 /// The first width of a slice, and how often it may be widened to either side.
 const SLICE: f64 = 1.0;
-const MOST_SLICES: usize = 8;
+const MAX_SLICES: usize = 8;
 /// How often a bracket may shrink, each time to half of itself or so.
-const MOST_SHRINKS: usize = 200;
+const MAX_SHRINKS: usize = 200;
 
 /// What a chain works on: `f = g + b`, `g ~ N(0, v (K_s + jitter))` with `K_s = exp(-d^2 / (2 s^2))`, `b ~ N(0, 1)`, and for each
 /// row `o ~ N(y f - scale, scale)`, scale ~ Exp(rate). With o = 1 and a rate of 0 the scales integrate out to the
@@ -78,7 +78,7 @@ impl Target<'_> {
             let short = margin - side * f;
             half_gig(rng, a, short * short)
         };
-        f.iter().zip(self.sides).zip(self.margins).map(&mut scale).map(|scale| scale.max(LEAST_SCALE)).collect()
+        f.iter().zip(self.sides).zip(self.margins).map(&mut scale).map(|scale| scale.max(MIN_SCALE)).collect()
     }
 
     /// `y (o + scale)`, which f is given with the variance of the scale.
@@ -167,27 +167,27 @@ impl Target<'_> {
     }
 }
 
-/// A draw from the law with the log density `of` that leaves it invariant: a slice under the density at `x`, found by stepping
+/// A draw from the distribution with the log density `of` that leaves it invariant: a slice under the density at `x`, found by stepping
 /// out and shrinking (Neal 2003).
 pub(super) fn slice(x: f64, rng: &mut Rng, mut of: impl FnMut(f64) -> Result<f64>) -> Result<f64> {
     let level = of(x)? + ln(1.0 - rng.uniform());
     let mut low = x - SLICE * rng.uniform();
     let mut high = low + SLICE;
     // How many of the steps go down is drawn, or a bounded number of them would not be reversible.
-    let down = rng.below(MOST_SLICES + 1);
+    let down = rng.below(MAX_SLICES + 1);
     for _ in 0..down {
         if of(low)? <= level {
             break;
         }
         low -= SLICE;
     }
-    for _ in 0..MOST_SLICES - down {
+    for _ in 0..MAX_SLICES - down {
         if of(high)? <= level {
             break;
         }
         high += SLICE;
     }
-    for _ in 0..MOST_SHRINKS {
+    for _ in 0..MAX_SHRINKS {
         let next = low + (high - low) * rng.uniform();
         if of(next)? > level {
             return Ok(next);

@@ -6,7 +6,7 @@ mod model;
 mod tests;
 
 use chain::{Chain, Mean, Target};
-pub use model::SampledMachine;
+pub use model::BsvmModel;
 
 use super::problems::{positive_classes, sides};
 use super::weighted::misfit;
@@ -50,7 +50,7 @@ const THIN: Param = Param {
 };
 
 /// Factors of fewer rows are computed by one thread.
-const FEW_ROWS: usize = 512;
+const SEQUENTIAL_ROWS: usize = 512;
 
 record! {
     /// Where the chains stand, c of them, and the draws kept so far.
@@ -73,7 +73,7 @@ record! {
 
 impl Method for Bsvm {
     type State = Chains;
-    type Model = SampledMachine;
+    type Model = BsvmModel;
 
     fn about(&self) -> About {
         About {
@@ -115,7 +115,7 @@ impl Method for Bsvm {
         let classes = positive_classes(task.labels);
         // Chains share the threads, or large factors do; handing out the pieces of small ones takes longer than they do.
         let own = Pool::new(1)?;
-        let pool = if classes.len() > 1 || rows.n_rows() < FEW_ROWS { &own } else { task.pool };
+        let pool = if classes.len() > 1 || rows.n_rows() < SEQUENTIAL_ROWS { &own } else { task.pool };
         let swept = task.pool.map(classes.len(), |p| -> Result<(Chain, Mean, u64)> {
             let target = Target {
                 distances,
@@ -141,8 +141,8 @@ impl Method for Bsvm {
         Ok(Progress::of(state.n_sweeps, total).with("width", exp(state.ln_width[0])))
     }
 
-    fn finish(&self, task: &Task<'_>, params: &Params, state: Chains) -> Result<SampledMachine> {
-        SampledMachine::new(task, params, state)
+    fn finish(&self, task: &Task<'_>, params: &Params, state: Chains) -> Result<BsvmModel> {
+        BsvmModel::new(task, params, state)
     }
 }
 

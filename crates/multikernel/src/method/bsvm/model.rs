@@ -15,7 +15,7 @@ record! {
     ///
     /// Cost of a score: one exponential per training row, class and draw.
     #[derive(Clone, Debug)]
-    pub struct SampledMachine {
+    pub struct BsvmModel {
         rows: Matrix,
         /// The class on the positive side of each problem.
         problems: Vec<usize>,
@@ -30,8 +30,8 @@ record! {
     }
 }
 
-impl SampledMachine {
-    pub(super) fn new(task: &Task<'_>, params: &Params, state: Chains) -> Result<SampledMachine> {
+impl BsvmModel {
+    pub(super) fn new(task: &Task<'_>, params: &Params, state: Chains) -> Result<BsvmModel> {
         let problems = positive_classes(task.labels);
         let draws = state.widths.len() / problems.len().max(1);
         let warmup = params.whole("warmup");
@@ -46,7 +46,7 @@ impl SampledMachine {
             ("width".into(), quantiles(&state.widths)),
             ("amplitude".into(), quantiles(&state.amplitudes)),
         ];
-        Ok(SampledMachine {
+        Ok(BsvmModel {
             rows: task.rows()?.clone(),
             problems,
             n_classes: task.labels.n_classes(),
@@ -81,7 +81,7 @@ fn quantiles(values: &[f64]) -> String {
     format!("{:.3} (90 % of draws from {:.3} to {:.3})", at(0.5), at(0.05), at(0.95))
 }
 
-impl Predict for SampledMachine {
+impl Predict for BsvmModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         let rows = input.rows()?;
         if rows.n_cols() != self.rows.n_cols() {

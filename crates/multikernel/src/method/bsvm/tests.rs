@@ -1,10 +1,10 @@
-//! The sampler against its own joint law (Geweke 2004), its pseudo-likelihood, and what predictions must be.
+//! The sampler against its own joint distribution (Geweke 2004), its pseudo-likelihood, and what predictions must be.
 
 use super::chain::{AMPLITUDE_DEVIATION, WIDTH_DEVIATION};
 use super::*;
 use crate::data::bundled;
 use crate::dist::{Rng, normal};
-use crate::method::Plan;
+use crate::plan::Plan;
 
 fn go_on() -> bool {
     false
@@ -61,8 +61,8 @@ fn observe(chain: &Chain, scales: &[f64], sides: &[f64], rng: &mut Rng) -> Vec<f
     (0..sides.len()).map(|i| sides[i] * chain.f[i] - scales[i] + scales[i].sqrt() * normal(rng)).collect()
 }
 
-/// Worst difference, in standard errors, between draws of the joint law made forwards and made by the sampler with the margins
-/// drawn anew in each sweep: the sampler leaves the joint law alone if and only if its updates are right.
+/// Worst difference, in standard errors, between draws of the joint distribution made forwards and made by the sampler with the margins
+/// drawn anew in each sweep: the sampler leaves the joint distribution alone if and only if its updates are right.
 fn geweke(n: usize, sampler_rate: f64) -> f64 {
     let ((rows, sides), pool) = (small(), Pool::new(1).unwrap());
     let distances = distances(&rows, &pool).unwrap();
@@ -133,7 +133,7 @@ fn scales_have_the_moments_of_the_hinge() {
 fn slices_leave_a_law_alone() {
     let mut rng = Rng::new(6, 0);
     let mut x = 0.3;
-    // A mixture of two normal laws of different widths.
+    // A mixture of two normal distributions of different widths.
     let of = |x: f64| Ok(((-0.5 * x * x).exp() + (-2.0 * (x - 3.0) * (x - 3.0)).exp()).ln());
     let draws: Vec<f64> = (0..60_000)
         .map(|_| {

@@ -41,7 +41,7 @@ record! {
 record! {
     /// Clusters with a density, and the classes of their training rows: of [`Dpm`].
     #[derive(Clone, Debug)]
-    pub struct Grouped {
+    pub struct DpmModel {
         space: Space,
         mixture: Mixture,
         /// Training rows by cluster (rows) and class (columns).
@@ -52,7 +52,7 @@ record! {
 
 impl Method for Dpm {
     type State = Sampled;
-    type Model = Grouped;
+    type Model = DpmModel;
 
     fn about(&self) -> About {
         About {
@@ -105,9 +105,9 @@ impl Method for Dpm {
         Ok(Progress::of(state.n_sweeps, total).with("clusters", state.mixture.n_clusters() as f64))
     }
 
-    fn finish(&self, task: &Task<'_>, params: &Params, state: Sampled) -> Result<Grouped> {
+    fn finish(&self, task: &Task<'_>, params: &Params, state: Sampled) -> Result<DpmModel> {
         let is_whole = state.n_sweeps == params.whole("sweeps").max(1);
-        Ok(Grouped {
+        Ok(DpmModel {
             counts: counts(&state.mixture, task.labels.codes(), task.labels.n_classes()),
             space: state.space,
             mixture: state.mixture,
@@ -137,7 +137,7 @@ impl Sampled {
     }
 }
 
-impl Predict for Grouped {
+impl Predict for DpmModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         let mut joint = self.mixture.ln_joint_densities(&self.space.apply(input.rows()?)?, pool)?;
         let (k, m, n) = (self.mixture.n_clusters(), self.counts.n_cols(), self.mixture.clusters().len());

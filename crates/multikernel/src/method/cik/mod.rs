@@ -10,8 +10,8 @@ mod start;
 #[cfg(test)]
 mod tests;
 
-pub use dpm::{Dpm, Grouped};
-pub use model::Clustered;
+pub use dpm::{Dpm, DpmModel};
+pub use model::CikModel;
 
 use machine::{Lesson, Machine, Rates, Work, ln_softmin, losses};
 use opinions::{Opinions, Scene};
@@ -74,7 +74,7 @@ const PARAMS: [Param; 16] = {
 /// Rows of a mini-batch.
 const BATCH: usize = 64;
 /// Least mini-batches of a pass: a cluster of a few rows has a machine to train as well.
-const LEAST_STEPS: usize = 5;
+const MIN_STEPS: usize = 5;
 
 /// How a machine's scores become the likelihood of a class.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -147,7 +147,7 @@ record! {
 
 impl Method for Cik {
     type State = Search;
-    type Model = Clustered;
+    type Model = CikModel;
 
     fn about(&self) -> About {
         About {
@@ -226,8 +226,8 @@ impl Method for Cik {
         Ok(Progress::of(search.n_rounds, 1 + sweeps + epochs).with("clusters", search.mixture.n_clusters() as f64))
     }
 
-    fn finish(&self, task: &Task<'_>, params: &Params, search: Search) -> Result<Clustered> {
-        Clustered::new(task, params, search)
+    fn finish(&self, task: &Task<'_>, params: &Params, search: Search) -> Result<CikModel> {
+        CikModel::new(task, params, search)
     }
 }
 
@@ -346,7 +346,7 @@ impl Search {
         scene.pool.each(tasks, |(k, ((machine, members), result))| {
             let mut members = members.clone();
             Rng::new(seed, k as u64).shuffle(&mut members);
-            let n_steps = members.len().div_ceil(BATCH).max(LEAST_STEPS);
+            let n_steps = members.len().div_ceil(BATCH).max(MIN_STEPS);
             let lesson = Lesson { rows: scene.rows, codes: scene.codes, members: &members, n_steps };
             let mut work: Work = lock(&spare).pop().unwrap_or_default();
             *result = machine.train(&lesson, &rates, &mut work, scene.stop);

@@ -22,7 +22,7 @@ record! {
     /// Scores are probabilities: of each cluster given the row's density, times what its machine makes of the row; the share of
     /// a cluster nobody has seen goes to all classes alike.
     #[derive(Clone, Debug)]
-    pub struct Clustered {
+    pub struct CikModel {
         n_classes: usize,
         /// What the losses of machines are multiplied by.
         beta: f64,
@@ -120,8 +120,8 @@ pub(super) fn place(space: &Space, mixture: &Mixture, input: Input<'_>, pool: &P
     Ok(Placed { clusters, density: Some(density) })
 }
 
-impl Clustered {
-    pub(super) fn new(task: &Task<'_>, params: &Params, search: Search) -> Result<Clustered> {
+impl CikModel {
+    pub(super) fn new(task: &Task<'_>, params: &Params, search: Search) -> Result<CikModel> {
         let (likelihood, n_classes) = (Likelihood::new(params), task.labels.n_classes());
         let is_whole = search.n_rounds == 1 + params.whole("sweeps") + params.whole("epochs");
         let mut machines = search.machines;
@@ -131,7 +131,7 @@ impl Clustered {
                 "the machines left the range of numbers; scale the columns, or lower rate, kernel_rate and lambda";
             return Err(Error::input(message));
         }
-        Ok(Clustered {
+        Ok(CikModel {
             n_classes,
             // Machines that had no say in the clusters have one in the classes.
             beta: if likelihood.beta > 0.0 { likelihood.beta } else { 1.0 },
@@ -175,7 +175,7 @@ impl Clustered {
     }
 }
 
-impl Predict for Clustered {
+impl Predict for CikModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         let rows = input.rows()?;
         let n = rows.n_rows();

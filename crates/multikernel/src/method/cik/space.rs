@@ -7,10 +7,10 @@ use crate::record;
 use crate::run::Params;
 
 /// Most columns of a full covariance unless it is asked for: a factor has to be solved with for every row and cluster.
-const MOST_FULL: usize = 20;
+const MAX_FULL: usize = 20;
 /// Least rows for each number of a full covariance, of which there are about as many as the square of the columns, unless it is
 /// asked for: the weak prior believes in the thinnest clusters, and a handful of rows in many columns always lies in one.
-const LEAST_ROWS: usize = 5;
+const MIN_ROWS: usize = 5;
 
 record! {
     /// Which columns clusters are found in, what each is multiplied by, and whether clusters have full covariances.
@@ -76,7 +76,7 @@ impl Space {
             "full" => true,
             "diagonal" => false,
             _ => {
-                let few = columns.len() <= MOST_FULL && rows.n_rows() >= LEAST_ROWS * columns.len().pow(2);
+                let few = columns.len() <= MAX_FULL && rows.n_rows() >= MIN_ROWS * columns.len().pow(2);
                 few && 2 * coded <= columns.len()
             }
         };
@@ -222,7 +222,7 @@ mod tests {
         for (full, nu) in [(true, "0"), (true, "9"), (false, "0"), (false, "7")] {
             let space = Space { columns: vec![0, 1, 2], factors: vec![1.0; 3], full };
             let prior = space.prior(&table, &params(&[("spread", "2"), ("nu", nu)])).unwrap();
-            // The mean of an inverse Wishart law, or of an inverse gamma law of nu/2 and scale/2.
+            // The mean of an inverse Wishart distribution, or of an inverse gamma distribution of nu/2 and scale/2.
             let least = if full { 4.0 } else { 2.0 };
             for scale in &prior.scale {
                 let expected = scale / (prior.nu - least);

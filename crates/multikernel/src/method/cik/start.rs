@@ -10,7 +10,7 @@ use crate::pool::Pool;
 use crate::run::Params;
 
 /// Most rows of a sweep row by row unless it is asked for.
-const MOST_COLLAPSED: usize = 20_000;
+const MAX_COLLAPSED: usize = 20_000;
 
 /// How clusters are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Sampling {
             "collapsed" => Sampling::Collapsed,
             "blocked" => Sampling::Blocked,
             "fixed" => Sampling::Fixed,
-            _ if n_rows <= MOST_COLLAPSED => Sampling::Collapsed,
+            _ if n_rows <= MAX_COLLAPSED => Sampling::Collapsed,
             _ => Sampling::Blocked,
         }
     }

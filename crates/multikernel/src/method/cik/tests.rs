@@ -2,8 +2,8 @@ use super::*;
 use crate::data::{Dataset, Labels, Samples, bundled};
 use crate::dist::{Rng, normal};
 use crate::evaluate::nmi;
-use crate::method::{Model, Plan, Session};
 use crate::mixture::Witness;
+use crate::plan::{Model, Plan, Session};
 use crate::pool::Pool;
 use crate::run::{Input, Predict, Rows, Silent};
 

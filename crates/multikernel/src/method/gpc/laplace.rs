@@ -1,4 +1,4 @@
-//! The normal law that is nearest to the posterior of one two-class problem at its mode (Laplace's approximation), with a
+//! The normal distribution that is nearest to the posterior of one two-class problem at its mode (Laplace's approximation), with a
 //! logistic likelihood.
 
 use crate::error::{Error, Result};
@@ -10,9 +10,9 @@ use crate::solve::cholesky::Cholesky;
 /// Newton's iteration ends when it raises the log posterior by less than this.
 const TOLERANCE: f64 = 1e-10;
 /// Most Newton steps; some ten are needed.
-const MOST_STEPS: usize = 100;
+const MAX_STEPS: usize = 100;
 /// Most halvings of a step that would go too far.
-const MOST_HALVINGS: usize = 30;
+const MAX_HALVINGS: usize = 30;
 
 /// 1 / (1 + e^-x).
 pub(super) fn sigmoid(x: f64) -> f64 {
@@ -75,7 +75,7 @@ impl Problem<'_> {
     fn climb(&self, start: &[f64], pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Laplace> {
         let n = self.sides.len();
         let mut now = self.point(if start.len() == n { start.to_vec() } else { vec![0.0; n] });
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             let (roots, factor) = self.curvature(&now, pool, stop)?;
             let next = self.newton(&now, &roots, &factor)?;
             let Some(next) = self.forward(&now, next) else { break };
@@ -124,7 +124,7 @@ impl Problem<'_> {
     /// The point at `next`, or as far on the way to it as the log posterior rises; `None` where it does not.
     fn forward(&self, now: &Point, next: Vec<f64>) -> Option<Point> {
         let mut part = 1.0;
-        for _ in 0..MOST_HALVINGS {
+        for _ in 0..MAX_HALVINGS {
             let between = now.coef.iter().zip(&next).map(|(now, next)| now + part * (next - now)).collect();
             let point = self.point(between);
             if point.value >= now.value {

@@ -6,7 +6,7 @@ mod model;
 mod tests;
 
 use laplace::{Laplace, Problem};
-pub use model::GaussianProcess;
+pub use model::GpcModel;
 
 use super::problems::sides;
 use super::weighted::misfit;
@@ -25,7 +25,7 @@ use crate::solve::cholesky::Cholesky;
 /// For each kernel the evidence is maximised over the amplitude, the variance `v` of the prior `f ~ N(0, v K)`: the best of the
 /// powers of 4 from 1/16 to 4096, then golden section around it. More than two classes are one against the rest with the same
 /// kernel and amplitude, and evidence is summed over them. Probabilities are averages of the logistic function over the
-/// approximated law of `f`. There is no bias: the prior mean is an even chance.
+/// approximated distribution of `f`. There is no bias: the prior mean is an even chance.
 ///
 /// Weights are `v` for the kernel that was taken and 0 for the others. Kernels that are not positive semi-definite have no
 /// evidence and are left out with a warning.
@@ -50,7 +50,7 @@ const POWERS: std::ops::RangeInclusive<i32> = -2..=6;
 /// Golden sections of the two intervals around the best power: what is left is 1 % of an amplitude.
 const SECTIONS: usize = 12;
 /// Factors of fewer rows are computed by one thread.
-const FEW_ROWS: usize = 512;
+const SEQUENTIAL_ROWS: usize = 512;
 /// What is added to the diagonal, as a part of it, before a kernel is found not to be positive semi-definite.
 const SHIFT: f64 = 1e-4;
 /// What a golden section leaves.
@@ -58,7 +58,7 @@ const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 impl Method for Gpc {
     type State = Search;
-    type Model = GaussianProcess;
+    type Model = GpcModel;
 
     fn about(&self) -> About {
         About {
@@ -93,7 +93,7 @@ impl Method for Gpc {
         Ok(Progress::of(state.evidence.len(), n_kernels).with("evidence", state.evidence[m.min(n_kernels - 1)]))
     }
 
-    fn finish(&self, task: &Task<'_>, _: &Params, state: Search) -> Result<GaussianProcess> {
+    fn finish(&self, task: &Task<'_>, _: &Params, state: Search) -> Result<GpcModel> {
         let best = (0..state.evidence.len()).rev().max_by(|&a, &b| state.evidence[a].total_cmp(&state.evidence[b]));
         let best = best.filter(|&m| state.evidence[m] > f64::NEG_INFINITY).ok_or_else(|| {
             Error::input("no kernel that was looked at is positive semi-definite, so none has evidence; add a gaussian")
@@ -102,7 +102,7 @@ impl Method for Gpc {
         let mut laplace = fit.at(state.amplitude[best], &vec![vec![]; fit.sides.n_rows()], &|| false)?;
         // At the amplitude found in the search the factor exists.
         let laplace = laplace.take().ok_or_else(misfit)?;
-        GaussianProcess::new(task, &state, best, fit.mean_diagonal(), &laplace)
+        GpcModel::new(task, &state, best, fit.mean_diagonal(), &laplace)
     }
 }
 
@@ -142,7 +142,7 @@ impl<'a> Fit<'a> {
 
     /// The approximations of all problems at an amplitude; `None` where one does not exist.
     fn at(&self, amplitude: f64, start: &[Vec<f64>], stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Vec<Laplace>>> {
-        let alone = self.sides.n_rows() == 1 && self.kernel.n_rows() >= FEW_ROWS;
+        let alone = self.sides.n_rows() == 1 && self.kernel.n_rows() >= SEQUENTIAL_ROWS;
         let pool = if alone { self.task.pool } else { &self.own };
         let found = self.task.pool.map(self.sides.n_rows(), |p| {
             Problem { kernel: &self.kernel, amplitude, sides: self.sides.row(p) }.solve(&start[p], pool, stop)

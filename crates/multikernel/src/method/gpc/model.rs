@@ -1,4 +1,4 @@
-//! Predictions: the approximated law of the latent function at new points, and the logistic function averaged over it.
+//! Predictions: the approximated distribution of the latent function at new points, and the logistic function averaged over it.
 
 use super::Search;
 use super::laplace::Laplace;
@@ -19,7 +19,7 @@ record! {
     ///
     /// Cost of a score: one kernel value per training row, and N^2 / 2 products per two-class problem.
     #[derive(Clone, Debug)]
-    pub struct GaussianProcess {
+    pub struct GpcModel {
         weights: Vec<f64>,
         kernel: usize,
         points: Vec<usize>,
@@ -43,7 +43,7 @@ record! {
 const WIDTHS: [f64; 5] = [0.41, 0.4, 0.37, 0.44, 0.39];
 const COEFFICIENTS: [f64; 5] = [-1_854.821_415_1, 3_516.898_936_46, 221.293_467_12, 128.123_238_05, -2_010.494_226_54];
 
-/// The logistic function averaged over a normal law.
+/// The logistic function averaged over a normal distribution.
 pub(super) fn averaged(mean: f64, variance: f64) -> f64 {
     let one = |(width, coefficient): (&f64, &f64)| {
         coefficient * normal_cdf(width * mean / (0.5 + variance * width * width).sqrt())
@@ -51,14 +51,14 @@ pub(super) fn averaged(mean: f64, variance: f64) -> f64 {
     WIDTHS.iter().zip(&COEFFICIENTS).map(one).sum::<f64>().clamp(0.0, 1.0)
 }
 
-impl GaussianProcess {
+impl GpcModel {
     pub(super) fn new(
         task: &Task<'_>,
         search: &Search,
         kernel: usize,
         diagonal: f64,
         laplace: &[Laplace],
-    ) -> Result<GaussianProcess> {
+    ) -> Result<GpcModel> {
         let stack = task.stack()?;
         let (n, n_kernels) = (task.n_samples(), stack.n_kernels());
         let amplitude = search.amplitude[kernel];
@@ -72,7 +72,7 @@ impl GaussianProcess {
             ("amplitude".into(), format!("{amplitude:.4}")),
             ("log evidence".into(), format!("{:.2}", search.evidence[kernel])),
         ];
-        Ok(GaussianProcess {
+        Ok(GpcModel {
             weights,
             kernel,
             points: (0..n).collect(),
@@ -139,7 +139,7 @@ fn warnings(search: &Search, n_kernels: usize) -> Vec<String> {
     warnings
 }
 
-impl Predict for GaussianProcess {
+impl Predict for GpcModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         let one = Matrix::from_vec(1, 1, vec![1.0])?;
         let kernel = input.stack()?.combine(&one, pool)?.remove(0);

@@ -5,11 +5,11 @@ use super::model::averaged;
 use super::*;
 use crate::data::{Dataset, Labels, Samples, bundled};
 use crate::linalg::dot;
-use crate::method::Plan;
 use crate::method::check::with_task;
+use crate::plan::Plan;
 use crate::pool::Pool;
 use crate::run::{Input, Predict};
-use crate::stack::{Building, Stack};
+use crate::stack::{Stack, StackOptions};
 
 fn go_on() -> bool {
     false
@@ -41,10 +41,10 @@ fn at_three(codes: &[usize]) -> (f64, Matrix) {
         let laplace = fit.at(3.0, &vec![vec![]; fit.sides.n_rows()], &go_on).unwrap().unwrap();
         let evidence = laplace.iter().map(|laplace| laplace.evidence).sum();
         let search = Search { evidence: vec![evidence], amplitude: vec![3.0] };
-        let model = GaussianProcess::new(task, &search, 0, 1.0, &laplace).unwrap();
+        let model = GpcModel::new(task, &search, 0, 1.0, &laplace).unwrap();
         let kernels = ["gaussian(0.7)".parse().unwrap()];
         let new = Matrix::from_vec(4, 2, NEW.to_vec()).unwrap();
-        let stack = Stack::cross(&new, &points(), &kernels, &[None], &Building::new(task.pool)).unwrap();
+        let stack = Stack::cross(&new, &points(), &kernels, &[None], &StackOptions::new(task.pool)).unwrap();
         (evidence, model.scores(Input::Stack(&stack), task.pool).unwrap())
     })
 }

@@ -1,6 +1,6 @@
 //! `lpmkl`: kernel weights in a p-norm ball, from the sparsest (p = 1) to uniform (p = inf).
 
-use super::{Descend, GAP, MOST_STEPS, Objective, Point, descending, relative};
+use super::{Descend, GAP, MAX_STEPS, Objective, Point, descending, relative};
 use crate::error::Result;
 use crate::linalg::dot;
 use crate::method::svm;
@@ -27,7 +27,7 @@ descending!(
     PowerMean,
     "lpmkl",
     "kernel weights under a p-norm: p = 1 sparse, p = inf uniform",
-    &[svm::C, svm::TOL, svm::MULTICLASS, svm::CLASS_WEIGHTS, P, GAP, MOST_STEPS]
+    &[svm::C, svm::TOL, svm::MULTICLASS, svm::CLASS_WEIGHTS, P, GAP, MAX_STEPS]
 );
 
 record! {
@@ -41,7 +41,7 @@ record! {
 
 /// Growth of the stretch after a step that was good, and its limit.
 const GROWTH: f64 = 1.5;
-const MOST_STRETCH: f64 = 100.0;
+const MAX_STRETCH: f64 = 100.0;
 
 impl PowerMean {
     /// Given the norms `|w_m|^2 = d_m^2 s_m` the best weights are `d_m ~ |w_m|^(2 / (p + 1))`: the logarithms go there, or
@@ -92,7 +92,7 @@ impl Descend for PowerMean {
             let Some(weights) = self.ahead(best) else { return Ok(None) };
             let next = objective.at(weights, &best.alpha)?;
             if next.objective < best.objective {
-                self.stretch = (GROWTH * self.stretch).min(MOST_STRETCH);
+                self.stretch = (GROWTH * self.stretch).min(MAX_STRETCH);
                 return Ok(Some(next));
             }
             if self.stretch == 1.0 {

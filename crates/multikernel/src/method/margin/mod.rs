@@ -18,7 +18,7 @@ pub use simplemkl::SimpleMkl;
 
 use std::sync::Arc;
 
-use super::machine::Machine;
+use super::machine::SvmModel;
 use super::problems::Problems;
 use super::svm;
 use crate::error::{Error, Result};
@@ -35,7 +35,7 @@ const GAP: Param = Param {
     allowed: Allowed::Positive,
     help: "stop when the duality gap of the kernel weights is at most this part of the objective",
 };
-const MOST_STEPS: Param = Param {
+const MAX_STEPS: Param = Param {
     name: "iterations",
     default: "1000",
     allowed: Allowed::Whole(1, 1_000_000),
@@ -50,7 +50,7 @@ const SPARSITY: Param = Param {
 };
 
 /// Parameters of the methods on the simplex.
-const PARAMS: &[Param] = &[svm::C, svm::TOL, svm::MULTICLASS, svm::CLASS_WEIGHTS, SPARSITY, GAP, MOST_STEPS];
+const PARAMS: &[Param] = &[svm::C, svm::TOL, svm::MULTICLASS, svm::CLASS_WEIGHTS, SPARSITY, GAP, MAX_STEPS];
 
 /// A weight below this part of the largest is noise of a solver that stays inside the simplex, and set to 0.
 const NEGLIGIBLE: f64 = 1e-6;
@@ -329,7 +329,7 @@ impl<S: Descend> Descent<S> {
         if fits { Ok(()) } else { Err(Error::input("the checkpoint's arrays do not fit the data; start anew")) }
     }
 
-    fn finish(self, task: &Task<'_>, params: &Params) -> Result<Machine> {
+    fn finish(self, task: &Task<'_>, params: &Params) -> Result<SvmModel> {
         let problems = Problems::new(task, params)?;
         let warnings = self.warnings(params);
         let trained = (0..problems.len()).filter(|&p| problems.is_trainable(p)).collect();
@@ -417,7 +417,7 @@ macro_rules! descending {
     ($method:ident, $solver:ty, $name:literal, $summary:literal, $params:expr) => {
         impl crate::run::Method for $method {
             type State = super::Descent<$solver>;
-            type Model = crate::method::Machine;
+            type Model = crate::method::SvmModel;
 
             fn about(&self) -> crate::run::About {
                 crate::run::About {

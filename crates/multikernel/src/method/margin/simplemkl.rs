@@ -84,7 +84,7 @@ impl Descend for Newton {
 }
 
 /// Part of the decrease promised by the slope that a step must keep.
-const KEPT: f64 = 1e-4;
+const ARMIJO: f64 = 1e-4;
 /// Most SVMs along one direction.
 const TRIES: usize = 20;
 
@@ -181,7 +181,7 @@ impl Newton {
             let values = here.data().iter().zip(along[0].data());
             sum.data_mut().iter_mut().zip(values).for_each(|(sum, (a, b))| *sum = a + part * b);
             let point = objective.solve(weights, &sum, &best.alpha)?;
-            if point.objective <= best.objective + KEPT * part * slope {
+            if point.objective <= best.objective + ARMIJO * part * slope {
                 return objective.with_slopes(point, &self.active, &best.slopes).map(Some);
             }
             // Where the line through both derivatives is 0, kept inside the interval.

@@ -10,7 +10,7 @@ use crate::run::{Control, Params, Task};
 use crate::simd::exp;
 
 /// Errors are at least this, and at most one less it, where their logarithm is taken: one of 0 would have an infinite vote.
-pub(super) const LEAST_ERROR: f64 = 1e-10;
+pub(super) const MIN_ERROR: f64 = 1e-10;
 
 /// A pair of classes: its rows of the training data.
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ pub(super) fn half_log_odds(error: f64) -> f64 {
 }
 
 fn clamped(error: f64) -> f64 {
-    error.clamp(LEAST_ERROR, 1.0 - LEAST_ERROR)
+    error.clamp(MIN_ERROR, 1.0 - MIN_ERROR)
 }
 
 /// What one classifier says of all rows.

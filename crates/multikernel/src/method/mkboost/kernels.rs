@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::weak::{Part, Trial, Weak, add_rows};
+use super::weak::{KernelRows, Trial, Weak, add_rows};
 use crate::error::Result;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
@@ -101,7 +101,7 @@ impl Whole {
         kernel: usize,
         cancelled: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<Decided>> {
-        let part = Part { matrix: &self.kernels, top: kernel * self.kernels.n_cols() };
+        let part = KernelRows { matrix: &self.kernels, top: kernel * self.kernels.n_cols() };
         let gram = trial.gram_at(part, places, &self.runs)?;
         let Some(weak) = trial.solve(kernel, &gram, cancelled)? else { return Ok(None) };
         let mut decisions = vec![weak.bias; self.runs.iter().map(Range::len).sum()];
@@ -125,7 +125,7 @@ fn learn_pieces(
 ) -> Result<Option<Vec<Decided>>> {
     let (stack, n) = (stack.pick(kernels)?, trial.rows.len());
     let (grams, places) = (stack.view(&trial.rows)?.unfold(pool)?, (0..n).collect::<Vec<_>>());
-    let gram = |k: usize| trial.gram_at(Part { matrix: &grams, top: k * n }, &places, &[0..n, n..n]);
+    let gram = |k: usize| trial.gram_at(KernelRows { matrix: &grams, top: k * n }, &places, &[0..n, n..n]);
     let solved = pool.map(kernels.len(), |k| trial.solve(kernels[k], &gram(k)?, cancelled));
     drop(grams);
     let Some(weak) = solved.into_iter().collect::<Result<Option<Vec<Weak>>>>()? else { return Ok(None) };
@@ -135,7 +135,7 @@ fn learn_pieces(
         let matrix = stack.between(&trial.rows, some)?.unfold(pool)?;
         let found = pool.map(kernels.len(), |k| {
             let mut out = vec![weak[k].bias; some.len()];
-            let part = Part { matrix: &matrix, top: k * n };
+            let part = KernelRows { matrix: &matrix, top: k * n };
             add_rows(&weak[k].coef, weak[k].support.iter().map(|&at| part.row(at)), &mut out);
             out
         });

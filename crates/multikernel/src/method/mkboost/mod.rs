@@ -29,7 +29,7 @@ use crate::error::Result;
 use crate::kernel::DEFAULT_BANK;
 use crate::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress, Task};
 
-pub use model::Boosted;
+pub use model::MkBoostModel;
 use state::Boosting;
 
 /// What the four methods differ in.
@@ -91,7 +91,7 @@ macro_rules! mkboost {
 
         impl Method for $method {
             type State = Boosting;
-            type Model = Boosted;
+            type Model = MkBoostModel;
 
             fn about(&self) -> About {
                 About { name: $name, summary: $summary, needs: Needs::Stack, params: $params, bank: DEFAULT_BANK }
@@ -119,7 +119,7 @@ macro_rules! mkboost {
                 state.step($variant, task, params, control)
             }
 
-            fn finish(&self, task: &Task<'_>, params: &Params, state: Boosting) -> Result<Boosted> {
+            fn finish(&self, task: &Task<'_>, params: &Params, state: Boosting) -> Result<MkBoostModel> {
                 state.finish(task, params)
             }
         }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::boost::{LEAST_ERROR, add_signs};
+use super::boost::{MIN_ERROR, add_signs};
 use super::kernels::bytes;
 use super::trials::Trials;
 use super::weak::add_rows;
@@ -19,12 +19,12 @@ const WORKING: u64 = 64 << 20;
 const SLICE: usize = 256;
 
 record! {
-    /// Boosted SVMs: `f_p(x) = sum_t a_t h_t(x) / sum_t |a_t|` for each pair p of classes, where h_t is the sign of one SVM, or
+    /// MkBoostModel SVMs: `f_p(x) = sum_t a_t h_t(x) / sum_t |a_t|` for each pair p of classes, where h_t is the sign of one SVM, or
     /// of a weighted vote of several, each on one kernel. Only support points and kernels that are used are kept.
     ///
     /// Cost of a score: one kernel value per support point and kernel used, and one product per support point of each SVM.
     #[derive(Clone, Debug)]
-    pub struct Boosted {
+    pub struct MkBoostModel {
         weights: Vec<f64>,
         points: Vec<usize>,
         n_classes: usize,
@@ -39,7 +39,7 @@ record! {
     }
 }
 
-impl Boosted {
+impl MkBoostModel {
     /// Of trials in the order of the pairs, whose support points are rows of the training data.
     pub(super) fn new(
         mut trials: Trials,
@@ -48,7 +48,7 @@ impl Boosted {
         (n_rows, n_held): (Vec<usize>, Vec<usize>),
         n_fits: usize,
         warnings: Vec<String>,
-    ) -> Boosted {
+    ) -> MkBoostModel {
         let mut points = trials.support.clone();
         points.sort_unstable();
         points.dedup();
@@ -56,7 +56,7 @@ impl Boosted {
             *point = points.partition_point(|other| other < point);
         }
         let weights = weights(&trials, n_rows.len(), &alike);
-        Boosted { weights, points, n_classes, trials, n_fits, n_rows, n_held, alike, warnings }
+        MkBoostModel { weights, points, n_classes, trials, n_fits, n_rows, n_held, alike, warnings }
     }
 
     fn n_pairs(&self) -> usize {
@@ -181,7 +181,7 @@ impl Boosted {
     }
 
     fn n_clamped(&self) -> usize {
-        let clamped = |error: &&f64| **error < LEAST_ERROR || **error > 1.0 - LEAST_ERROR;
+        let clamped = |error: &&f64| **error < MIN_ERROR || **error > 1.0 - MIN_ERROR;
         self.trials.error.iter().filter(clamped).count()
     }
 }
@@ -218,7 +218,7 @@ fn weights(trials: &Trials, n_pairs: usize, alike: &[usize]) -> Vec<f64> {
     alike.iter().map(share).collect()
 }
 
-impl Predict for Boosted {
+impl Predict for MkBoostModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         self.each(input, pool, |trained, decisions, scores| match self.n_classes {
             2 => scores.copy_from_slice(&[decisions[0], -decisions[0]]),

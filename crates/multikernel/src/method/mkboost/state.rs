@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Variant;
 use super::boost::{Boost, Pair, Setting};
 use super::kernels::{Held, WORKING, Whole, bytes, unfold};
-use super::model::Boosted;
+use super::model::MkBoostModel;
 use super::trials::Trials;
 use crate::data::{Labels, repeats_by_group};
 use crate::error::{Error, Result};
@@ -325,7 +325,7 @@ impl Boosting {
         }
     }
 
-    pub(super) fn finish(self, task: &Task<'_>, params: &Params) -> Result<Boosted> {
+    pub(super) fn finish(self, task: &Task<'_>, params: &Params) -> Result<MkBoostModel> {
         let (pairs, stack) = (pairs_of(task, params)?, task.stack()?);
         // Without rows held out every trial did best.
         let kept: Vec<usize> = pairs
@@ -336,7 +336,7 @@ impl Boosting {
         let warning = self.warning(&pairs, params);
         let counts = pairs.iter().map(|pair| (pair.rows.len() - pair.n_held(), pair.n_held())).unzip();
         let n_fits = self.n_fits.iter().sum();
-        Ok(Boosted::new(self.trials.grouped(&kept), task.labels.n_classes(), groups, counts, n_fits, warning))
+        Ok(MkBoostModel::new(self.trials.grouped(&kept), task.labels.n_classes(), groups, counts, n_fits, warning))
     }
 
     fn warning(&self, pairs: &[Pair], params: &Params) -> Vec<String> {

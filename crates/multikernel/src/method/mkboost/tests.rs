@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::boost::{Boost, LEAST_ERROR, Pair, Setting, half_log_odds};
+use super::boost::{Boost, MIN_ERROR, Pair, Setting, half_log_odds};
 use super::kernels::{Held, Whole};
 use super::state::{Boosting, pairs_of};
 use super::trials::Trials;
@@ -13,11 +13,11 @@ use crate::dist::Rng;
 use crate::file::Codec;
 use crate::kernel::Kernel;
 use crate::linalg::Matrix;
-use crate::method::{Plan, Session};
+use crate::plan::{Plan, Session};
 use crate::pool::Pool;
 use crate::run::{Input, Predict, Silent, Status};
 use crate::solve::smo;
-use crate::stack::{Building, Precision, Stack, Storage};
+use crate::stack::{Precision, Stack, StackOptions, Storage};
 
 const BANK: &str = "gaussian(2^-6..2^7), polynomial(1..3)";
 const VARIANTS: [(&str, Variant); 4] = [
@@ -45,8 +45,8 @@ fn with_task<T>(data: &Dataset, bank: &str, n_threads: usize, f: impl FnOnce(&Ta
     let plan = Plan::new("average").unwrap().kernels(bank).unwrap();
     let mut silent = Silent;
     let prepared = plan.prepare(data, &mut Session::new(&pool, &mut silent)).unwrap();
-    let input = Input::Stack(prepared.stack.as_ref().unwrap());
-    let labels = &prepared.data.labels;
+    let input = Input::Stack(prepared.stack().unwrap());
+    let labels = &prepared.data().labels;
     f(&Task { input, labels, groups: data.groups.as_deref(), views: &[], seed: 7, pool: &pool })
 }
 
@@ -112,7 +112,7 @@ fn check_identities(name: &str, variant: Variant, task: &Task<'_>) -> usize {
             rows.filter(|((_, said), is)| said != is).map(|((weight, _), _)| weight).sum()
         };
         assert!((mass(&before.weights) - error).abs() < 1e-12, "{name}: e is {error}");
-        if (LEAST_ERROR..=1.0 - LEAST_ERROR).contains(&error) {
+        if (MIN_ERROR..=1.0 - MIN_ERROR).contains(&error) {
             assert!((mass(&boost.weights) - 0.5).abs() < 1e-12, "{name}: {} on wrong rows", mass(&boost.weights));
         } else {
             n_clamped += 1;
@@ -208,7 +208,8 @@ fn pieces_of_a_stack_give_the_bits_of_whole_kernels_however_it_is_stored() {
         let mut found = vec![];
         for storage in [Storage::Packed, Storage::Tiled] {
             let stack =
-                Stack::train(&points, &kernels, &Building { precision, storage, ..Building::new(&pool) }).unwrap();
+                Stack::train(&points, &kernels, &StackOptions { precision, storage, ..StackOptions::new(&pool) })
+                    .unwrap();
             // Written out on the points themselves, and on others beside them.
             let order: Vec<usize> = (40..70).chain(0..40).collect();
             let other = Arc::new(stack.view(&order).unwrap().unfold(&pool).unwrap());

@@ -9,13 +9,13 @@ use crate::simd::{GATHERED, Places, Real, prefetch};
 use crate::solve::smo;
 
 /// Iterations after which an SVM on a few rows is taken as it is.
-const MOST_ITERATIONS: u64 = 1_000_000;
+const MAX_ITERATIONS: u64 = 1_000_000;
 /// Numbers of a line of the cache.
 const LINE: usize = 8;
 /// Drawn rows from which setting variables aside pays.
 const SHRINK_FROM: usize = 500;
 /// Kernel values below this count as 0 in the solver: products of them would be subnormal, which processors are slow at.
-const LEAST: f64 = 1e-150;
+const SUBNORMAL_GUARD: f64 = 1e-150;
 /// Rows are hardly alike where other rows add or take away less than this part of what each gives by itself.
 const HARDLY: f64 = 0.5;
 
@@ -51,13 +51,13 @@ impl Drawn {
 
 /// One of several kernels that stand one below the other in a matrix.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part<'a> {
+pub(super) struct KernelRows<'a> {
     pub(super) matrix: &'a Matrix,
     /// The row where it begins.
     pub(super) top: usize,
 }
 
-impl<'a> Part<'a> {
+impl<'a> KernelRows<'a> {
     /// Row `i` of the kernel.
     pub(super) fn row(self, i: usize) -> &'a [f64] {
         self.matrix.row(self.top + i)
@@ -91,13 +91,13 @@ impl Trial {
         positive.resize(size, false);
         upper.resize(size, 0.0);
         between_means.resize(size, 0.0);
-        let (shrinking, max_iter) = (n >= SHRINK_FROM, MOST_ITERATIONS);
+        let (shrinking, max_iter) = (n >= SHRINK_FROM, MAX_ITERATIONS);
         let options = smo::Options { tolerance: tol, shrinking, leaps: true, max_iter };
         Trial { rows: drawn.rows, order: (0..size).collect(), positive, upper, between_means, options }
     }
 
     /// The kernel between the drawn rows, filled up; they are at these rows and columns of `kernel`, in these runs of columns.
-    pub(super) fn gram_at(&self, kernel: Part<'_>, places: &[usize], runs: &[Range<usize>; 2]) -> Result<Matrix> {
+    pub(super) fn gram_at(&self, kernel: KernelRows<'_>, places: &[usize], runs: &[Range<usize>; 2]) -> Result<Matrix> {
         let (columns, size) = (Places::new(places), self.order.len());
         let mut values = Vec::with_capacity(size * size);
         for (at, &i) in places.iter().enumerate() {
@@ -107,7 +107,7 @@ impl Trial {
                 lines.for_each(|line| prefetch(line.as_ptr()));
             }
             values.resize((at + 1) * size, 0.0);
-            columns.gather(kernel.row(i), LEAST, &mut values[at * size..]);
+            columns.gather(kernel.row(i), SUBNORMAL_GUARD, &mut values[at * size..]);
         }
         values.resize(size * size, 0.0);
         Matrix::from_vec(size, size, values)

@@ -6,7 +6,7 @@ mod model;
 mod tests;
 mod weights;
 
-pub use model::KernelClusters;
+pub use model::MkcModel;
 use weights::Local;
 
 use super::weighted::misfit;
@@ -85,7 +85,7 @@ fn n_vectors(n_clusters: usize, n: usize) -> usize {
 
 impl Method for Mkc {
     type State = Rounds;
-    type Model = KernelClusters;
+    type Model = MkcModel;
 
     fn about(&self) -> About {
         About {
@@ -147,8 +147,8 @@ impl Method for Mkc {
         Ok(Progress::of(done, rounds).with("objective", objective))
     }
 
-    fn finish(&self, task: &Task<'_>, params: &Params, state: Rounds) -> Result<KernelClusters> {
-        KernelClusters::new(task, params, &state, n_clusters(task.labels, params))
+    fn finish(&self, task: &Task<'_>, params: &Params, state: Rounds) -> Result<MkcModel> {
+        MkcModel::new(task, params, &state, n_clusters(task.labels, params))
     }
 }
 

@@ -22,7 +22,7 @@ record! {
     /// Scores, for those who compare clusterings as classifiers, are the class frequencies of the row's cluster among the
     /// training rows, one added to each count. Cost of a row: one kernel value per training row and kernel.
     #[derive(Clone, Debug)]
-    pub struct KernelClusters {
+    pub struct MkcModel {
         /// Means over all rows.
         weights: Vec<f64>,
         /// The cluster of each training row.
@@ -39,8 +39,8 @@ record! {
     }
 }
 
-impl KernelClusters {
-    pub(super) fn new(task: &Task<'_>, params: &Params, state: &Rounds, asked: usize) -> Result<KernelClusters> {
+impl MkcModel {
+    pub(super) fn new(task: &Task<'_>, params: &Params, state: &Rounds, asked: usize) -> Result<MkcModel> {
         let stack = task.stack()?;
         let embedded = unit_rows(&state.vectors.select_rows(&(0..asked).collect::<Vec<_>>()).transposed());
         let clusters = k_means(&embedded, asked, |start| task.rng(1 + start, 0), task.pool)?;
@@ -49,7 +49,7 @@ impl KernelClusters {
         let own = means_of_clusters(&state.weights, &clusters, n_clusters);
         let square = |cluster: usize, m: usize| own.get(cluster, m).powi(2) / diagonals[m];
         let squares = Matrix::from_fn(n_clusters, stack.n_kernels(), square);
-        let mut model = KernelClusters {
+        let mut model = MkcModel {
             weights: means(&state.weights),
             points: (0..clusters.len()).collect(),
             offsets: vec![0.0; n_clusters],
@@ -174,7 +174,7 @@ fn warnings(params: &Params, state: &Rounds, scatter: f64, asked: usize, found: 
     warnings
 }
 
-impl Predict for KernelClusters {
+impl Predict for MkcModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         Ok(self.frequencies.select_rows(&self.placed(input, pool)?))
     }

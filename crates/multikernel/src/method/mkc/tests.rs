@@ -7,7 +7,7 @@ use crate::dist::Rng;
 use crate::evaluate::adjusted_rand;
 use crate::linalg::dot;
 use crate::method::check::{labels, with_task};
-use crate::method::{Model, Plan, Session};
+use crate::plan::{Model, Plan, Session};
 use crate::pool::Pool;
 use crate::run::{Predict, Silent, Status};
 use crate::solve::eigen::jacobi;
@@ -33,7 +33,7 @@ fn run(task: &Task<'_>, params: &Params) -> Rounds {
     state
 }
 
-fn model(task: &Task<'_>, params: &Params) -> KernelClusters {
+fn model(task: &Task<'_>, params: &Params) -> MkcModel {
     Mkc.finish(task, params, run(task, params)).unwrap()
 }
 

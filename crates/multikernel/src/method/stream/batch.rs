@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::expansion::{Change, Event, Expansion, block_end, n_functions, walk};
 use super::landmarks;
-use super::model::Mixed;
+use super::model::StreamModel;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
@@ -48,7 +48,7 @@ pub trait Rule: Codec + Clone + Send + Sync + 'static {
     /// The learner of a stream.
     fn learner(begin: &Begin<'_>) -> Result<Box<dyn Learner>>;
     /// The model of what was learned so far.
-    fn model(&self, task: &Task<'_>, expansion: Expansion) -> Result<Mixed>;
+    fn model(&self, task: &Task<'_>, expansion: Expansion) -> Result<StreamModel>;
 }
 
 /// A learner of rows in random order.
@@ -218,7 +218,7 @@ fn order(task: &Task<'_>, epoch: u64) -> Vec<usize> {
 
 impl<R: Rule> Method for Batch<R> {
     type State = State<R>;
-    type Model = Mixed;
+    type Model = StreamModel;
 
     fn about(&self) -> About {
         R::ABOUT
@@ -290,7 +290,7 @@ impl<R: Rule> Method for Batch<R> {
         Ok(progress(state.seen))
     }
 
-    fn finish(&self, task: &Task<'_>, _: &Params, state: State<R>) -> Result<Mixed> {
+    fn finish(&self, task: &Task<'_>, _: &Params, state: State<R>) -> Result<StreamModel> {
         state.rule.model(task, state.expansion)
     }
 

@@ -18,7 +18,7 @@ use crate::stack::{Mixture, Stack};
 
 /// How much is added to the diagonal, relative to it: at first, and times this for each failure.
 const RIDGE: f64 = 1e-8;
-const MORE: f64 = 100.0;
+const RIDGE_GROWTH: f64 = 100.0;
 
 /// The stream of the draw.
 const DRAW: u64 = 1 << 41;
@@ -49,7 +49,7 @@ pub(super) fn factors(stack: &Stack, mixture: &Mixture, points: &[usize], pool: 
             let mut shifted = kernel.clone();
             (0..shifted.n_rows()).for_each(|i| shifted.set(i, i, shifted.get(i, i) + ridge));
             match Cholesky::new(shifted, pool, &|| false) {
-                Err(Error::NotDefinite { .. }) if ridge < diagonal => ridge *= MORE,
+                Err(Error::NotDefinite { .. }) if ridge < diagonal => ridge *= RIDGE_GROWTH,
                 found => return found,
             }
         }

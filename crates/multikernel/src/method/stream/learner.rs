@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::batch::deltas;
 use super::expansion::{BLOCK, Change, Event, Expansion, add_event, class_scores, n_functions, walk};
-use super::model::Mixed;
+use super::model::StreamModel;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
@@ -407,7 +407,7 @@ impl<R: Rule> Learner for Streamed<R> {
     }
 
     fn weights(&self) -> Vec<f64> {
-        Mixed::new(&[], &Matrix::zeros(0, 1), self.rule.weights()).weights().unwrap_or_default().to_vec()
+        StreamModel::new(&[], &Matrix::zeros(0, 1), self.rule.weights()).weights().unwrap_or_default().to_vec()
     }
 
     fn encode(&self) -> Record {
@@ -436,7 +436,7 @@ impl<R: Rule> Learner for Streamed<R> {
         all.add(&self.pending, &new, |_| None);
         let left: Vec<usize> = (self.n_forgotten(self.pending.len())..all.points.len()).collect();
         let points: Vec<usize> = (0..left.len()).collect();
-        let model = Mixed::whole(&points, &all.coefficients.select_rows(&left), self.rule.weights());
+        let model = StreamModel::whole(&points, &all.coefficients.select_rows(&left), self.rule.weights());
         let record = model.encode();
         Ok((Box::new(model), record))
     }

@@ -9,7 +9,7 @@ use super::batch::{Batch, Rule};
 use super::expansion::{Expansion, n_functions};
 use super::landmarks::LANDMARKS;
 use super::learner::{self, Streamed};
-use super::model::Mixed;
+use super::model::StreamModel;
 use super::sampled::{Sampled, best_scale};
 use crate::error::{Error, Result};
 use crate::kernel::DEFAULT_BANK;
@@ -266,7 +266,7 @@ impl Rule for Ridges {
         Ok(Box::new(Streamed::<StreamRidges>::begin(begin)?))
     }
 
-    fn model(&self, _: &Task<'_>, expansion: Expansion) -> Result<Mixed> {
+    fn model(&self, _: &Task<'_>, expansion: Expansion) -> Result<StreamModel> {
         // A loop that was not finished knows less than the one before it.
         let (points, mut coefficients, weights) = if self.kept.points.is_empty() {
             (&expansion.points, self.coefficients(&expansion), &self.weights)
@@ -277,7 +277,7 @@ impl Rule for Ridges {
             // In the scale of its ridges, a margin of 1 is what the learner asked for.
             coefficients.data_mut().iter_mut().for_each(|c| *c /= self.unit);
         }
-        let model = Mixed::new(points, &coefficients, weights);
+        let model = StreamModel::new(points, &coefficients, weights);
         let moves: Vec<String> = self.moves.iter().map(|moved| format!("{moved:.3}")).collect();
         let mut facts = vec![];
         if !moves.is_empty() {

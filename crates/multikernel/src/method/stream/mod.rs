@@ -15,6 +15,6 @@ mod ufomkl;
 
 pub(super) use landmarks::draw as draw_landmarks;
 pub use mklda::MklDa;
-pub use model::Mixed;
+pub use model::StreamModel;
 pub use obscure::Obscure;
 pub use ufomkl::UfoMkl;

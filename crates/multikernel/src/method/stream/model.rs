@@ -14,7 +14,7 @@ record! {
     ///
     /// Cost of a score: one kernel value per point and kernel; one in all for many radial kernels on the same columns.
     #[derive(Clone, Debug)]
-    pub struct Mixed {
+    pub struct StreamModel {
         support: Vec<usize>,
         coef: Matrix,
         /// P x 1 for all functions, or P x functions.
@@ -26,25 +26,25 @@ record! {
     }
 }
 
-impl Mixed {
+impl StreamModel {
     /// From all points and their coefficients, of which those that are zero are left out.
-    pub(super) fn new(points: &[usize], coef: &Matrix, weights: &Matrix) -> Mixed {
+    pub(super) fn new(points: &[usize], coef: &Matrix, weights: &Matrix) -> StreamModel {
         let used: Vec<usize> = (0..points.len()).filter(|&i| coef.row(i).iter().any(|&c| c != 0.0)).collect();
         let points: Vec<usize> = used.iter().map(|&i| points[i]).collect();
-        Mixed::whole(&points, &coef.select_rows(&used), weights)
+        StreamModel::whole(&points, &coef.select_rows(&used), weights)
     }
 
     /// With all points, whatever their coefficients.
-    pub(super) fn whole(points: &[usize], coef: &Matrix, weights: &Matrix) -> Mixed {
+    pub(super) fn whole(points: &[usize], coef: &Matrix, weights: &Matrix) -> StreamModel {
         let overall: Vec<f64> = weights.rows().map(|row| row.iter().sum::<f64>()).collect();
         let total: f64 = overall.iter().sum();
         let even = 1.0 / overall.len().max(1) as f64;
         if total <= 0.0 {
             // Every kernel dropped out: all scores are 0, whatever the kernels.
             let weights = Matrix::from_fn(weights.n_rows(), weights.n_cols(), |_, _| even);
-            return Mixed::whole(points, &Matrix::zeros(coef.n_rows(), coef.n_cols()), &weights);
+            return StreamModel::whole(points, &Matrix::zeros(coef.n_rows(), coef.n_cols()), &weights);
         }
-        Mixed {
+        StreamModel {
             support: points.to_vec(),
             coef: coef.clone(),
             weights: weights.clone(),
@@ -54,12 +54,12 @@ impl Mixed {
         }
     }
 
-    pub(super) fn with_facts(mut self, facts: Vec<(String, String)>) -> Mixed {
+    pub(super) fn with_facts(mut self, facts: Vec<(String, String)>) -> StreamModel {
         self.told = Told(facts);
         self
     }
 
-    pub(super) fn with_warnings(mut self, warnings: Vec<String>) -> Mixed {
+    pub(super) fn with_warnings(mut self, warnings: Vec<String>) -> StreamModel {
         self.warnings = warnings;
         self
     }
@@ -75,7 +75,7 @@ impl Mixed {
     }
 }
 
-impl Predict for Mixed {
+impl Predict for StreamModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         let stack = input.stack()?;
         let mixture = stack.mixture(&self.weights.select_rows(&self.used()), pool)?;

@@ -4,7 +4,7 @@ use super::batch::{Batch, Rule};
 use super::expansion::Expansion;
 use super::landmarks::LANDMARKS;
 use super::learner::{self, Streamed};
-use super::model::Mixed;
+use super::model::StreamModel;
 use super::power::{dual_power, q_norm};
 use crate::error::Result;
 use crate::kernel::DEFAULT_BANK;
@@ -194,9 +194,9 @@ impl Rule for TwoStages {
         Ok(Box::new(Streamed::<StreamStage>::begin(begin)?))
     }
 
-    fn model(&self, _: &Task<'_>, mut expansion: Expansion) -> Result<Mixed> {
+    fn model(&self, _: &Task<'_>, mut expansion: Expansion) -> Result<StreamModel> {
         expansion.coefficients.data_mut().iter_mut().for_each(|c| *c *= self.shrink);
-        let model = Mixed::new(&expansion.points, &expansion.coefficients, &self.weights);
+        let model = StreamModel::new(&expansion.points, &expansion.coefficients, &self.weights);
         Ok(model.with_facts(vec![("epochs of the first stage".into(), self.first.to_string())]))
     }
 }

@@ -16,7 +16,7 @@ const AWAY: f64 = -10.0;
 const LOST: f64 = 1e6;
 
 record! {
-    /// alpha, beta and lambda, and the laws they are drawn from: alpha is gamma of shape 1 and scale theta, beta normal of mean
+    /// alpha, beta and lambda, and the distributions they are drawn from: alpha is gamma of shape 1 and scale theta, beta normal of mean
     /// ratio * sigma and deviation sigma.
     #[derive(Clone, Debug, Default)]
     pub(super) struct Sampled {
@@ -68,7 +68,7 @@ impl Sampled {
         self.position
     }
 
-    /// alpha and beta from their laws.
+    /// alpha and beta from their distributions.
     fn draw(&mut self, rng: &mut Rng) {
         self.ln_alpha = self.ln_theta + ln_gamma(rng, 1.0);
         self.ln_beta = self.ln_sigma + ln((self.ratio + normal(rng)).abs().max(f64::MIN_POSITIVE));
@@ -115,7 +115,7 @@ impl Sampled {
         self.draw(rng);
     }
 
-    /// The laws of alpha and beta given `sum |w|^2` and `sum |w|^2 / lambda`.
+    /// The distributions of alpha and beta given `sum |w|^2` and `sum |w|^2 / lambda`.
     fn condition(&mut self, ln_w: f64, ln_tau: f64) {
         if self.afresh {
             (self.ln_theta, self.ln_sigma, self.ratio) = (0.0, 0.0, 1.0);

@@ -6,11 +6,11 @@ use super::obscure::{Obscure, TwoStages};
 use super::ufomkl::{Subgradients, UfoMkl};
 use crate::data::Labels;
 use crate::dist::Rng;
-use crate::kernel::Bank;
+use crate::kernel::KernelBank;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::run::{Control, Input, Method, Params, Predict, Status, Task};
-use crate::stack::{Building, Stack, Storage};
+use crate::stack::{Stack, StackOptions, Storage};
 
 /// Three noisy clouds, or the first of them against the others, with a bank of 40 Gaussians or a smaller one.
 struct Problem {
@@ -29,10 +29,10 @@ impl Problem {
         let noise = |rng: &mut Rng| (0..4).map(|_| rng.uniform()).sum::<f64>() - 2.0;
         let points = Matrix::from_fn(n, 3, |i, j| centre(class[i], j) + 1.2 * noise(&mut rng));
         let names: Vec<String> = class.iter().map(|&k| format!("class {}", k.min(n_classes - 1))).collect();
-        let bank: Bank = bank.parse().unwrap();
+        let bank: KernelBank = bank.parse().unwrap();
         let kernels = bank.resolve(&Default::default(), &points.clone().into()).unwrap();
         let pool = Pool::new(2).unwrap();
-        let building = Building { storage: Storage::Tiled, ..Building::new(&pool) };
+        let building = StackOptions { storage: Storage::Tiled, ..StackOptions::new(&pool) };
         let stack = Stack::train(&points, &kernels, &building).unwrap();
         let all: Vec<usize> = (0..n).collect();
         let kernels = (0..kernels.len()).map(|f| stack.block(f, &all, &all).unwrap()).collect();

@@ -4,7 +4,7 @@ use super::batch::{Batch, Rule};
 use super::expansion::Expansion;
 use super::landmarks::LANDMARKS;
 use super::learner::{self, Streamed};
-use super::model::Mixed;
+use super::model::StreamModel;
 use super::power::{dual_power, q_norm};
 use crate::error::Result;
 use crate::kernel::DEFAULT_BANK;
@@ -126,16 +126,16 @@ impl Rule for Subgradients {
         Ok(Box::new(Streamed::<StreamSubgradients>::begin(begin)?))
     }
 
-    fn model(&self, _: &Task<'_>, expansion: Expansion) -> Result<Mixed> {
+    fn model(&self, _: &Task<'_>, expansion: Expansion) -> Result<StreamModel> {
         if self.weights.data().iter().any(|&weight| weight > 0.0) {
-            return Ok(Mixed::new(&expansion.points, &expansion.averaged(self.time), &self.weights));
+            return Ok(StreamModel::new(&expansion.points, &expansion.averaged(self.time), &self.weights));
         }
         let even = Matrix::from_fn(self.weights.n_rows(), 1, |_, _| 1.0 / self.weights.n_rows() as f64);
         let warning = format!(
             "alpha = {} removed every kernel: all scores are 0, and the first class is predicted; use a smaller alpha",
             self.alpha
         );
-        Ok(Mixed::new(&[], &Matrix::zeros(0, expansion.n_functions()), &even).with_warnings(vec![warning]))
+        Ok(StreamModel::new(&[], &Matrix::zeros(0, expansion.n_functions()), &even).with_warnings(vec![warning]))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The published stochastic ascent: kernel weights drawn anew for each step, with the step sizes of Adam (Kingma and Ba 2015), on all
 //! rows or on batches of them.
 
-use super::objective::{Objective, Rows};
+use super::objective::{Objective, RowBatch};
 use super::settings::Settings;
 use super::state::Fit;
 use crate::error::Result;
@@ -31,7 +31,7 @@ impl Objective<'_> {
     /// Draws a level for each kernel and node of a step.
     pub(super) fn draw_places(&mut self, task: &Task<'_>, nodes: usize, taken: usize) {
         let mut rng = task.rng(DRAWS + taken as u64, 0);
-        let levels = self.law.levels();
+        let levels = self.distribution.levels();
         self.places = (0..nodes * self.layout.n_kernels).map(|_| rng.below(levels)).collect();
     }
 
@@ -50,11 +50,11 @@ impl Objective<'_> {
             self.outputs(&fit.x[samples], &self.stack.view(&self.points)?)?
         };
         let targets: Vec<usize> = rows.iter().map(|&i| self.targets[i]).collect();
-        let batch = Rows { targets: &targets, factor: n as f64 / rows.len() as f64 };
+        let batch = RowBatch { targets: &targets, factor: n as f64 / rows.len() as f64 };
         let value = self.value(&fit.x, batch, &outputs, &at_points);
         let mut gradient = value.gradient;
-        if let Some(pulls) = &value.pulls {
-            self.pull(pulls, &self.stack.between(&self.points, &rows)?, &mut gradient)?;
+        if let Some(output_gradients) = &value.output_gradients {
+            self.add_output_gradients(output_gradients, &self.stack.between(&self.points, &rows)?, &mut gradient)?;
         }
         let rate = settings.rate * cooled(taken, settings.iterations);
         adam(fit, &gradient, rate, taken, settings.iterations);

@@ -4,7 +4,7 @@
 //! likelihood, found anew now and then. In a prototype that took 42, 67 and 54 steps on sonar, ionosphere and wdbc where coordinates in
 //! which the mean kernel is the identity took 97, 160 and 131.
 
-use super::objective::{Objective, Prior, Rows, Value};
+use super::objective::{Objective, Prior, RowBatch, Value};
 use super::scale::IDENTITY;
 use super::state::{Basis, Fit};
 use crate::error::{Error, Result};
@@ -23,9 +23,9 @@ const EVERY: usize = 16;
 const FARTHEST: f64 = 1.0;
 /// How much is added to the diagonal of the curvature, relative to it: at first, and times this for each failure.
 const RIDGE: f64 = 1e-8;
-const MORE: f64 = 100.0;
+const RIDGE_GROWTH: f64 = 100.0;
 /// The least curvature of a row, so that rows the functions are sure of still hold their sample weights.
-const LEAST: f64 = 1e-4;
+const MIN_CURVATURE: f64 = 1e-4;
 
 /// A step found: what is added to all that is learned, the outputs and the bound after it, and the curvature if that was found anew.
 struct Step {
@@ -61,8 +61,8 @@ impl Passes {
 }
 
 impl Objective<'_> {
-    pub(super) fn all_rows(&self) -> Rows<'_> {
-        Rows { targets: &self.targets, factor: 1.0 }
+    pub(super) fn all_rows(&self) -> RowBatch<'_> {
+        RowBatch { targets: &self.targets, factor: 1.0 }
     }
 
     /// The bound on all rows.
@@ -74,8 +74,8 @@ impl Objective<'_> {
     pub(super) fn begin(&self, x: Vec<f64>, outputs: Vec<f64>, passes: &Passes) -> Result<Fit> {
         let value = self.value_on_all(&x, &outputs);
         let mut gradient = value.gradient;
-        if let Some(pulls) = &value.pulls {
-            self.pull(pulls, &passes.backward, &mut gradient)?;
+        if let Some(output_gradients) = &value.output_gradients {
+            self.add_output_gradients(output_gradients, &passes.backward, &mut gradient)?;
         }
         Ok(Fit {
             x,
@@ -132,7 +132,8 @@ impl Objective<'_> {
             if length != last.length {
                 last = self.look(fit, &direction, &along, length);
             }
-            let pulled = last.value.pulls.as_ref().map_or(0.0, |pulls| f64::dot(pulls, &along));
+            let pulled =
+                last.value.output_gradients.as_ref().map_or(0.0, |output_gradients| f64::dot(output_gradients, &along));
             Ok((last.value.loss, f64::dot(&last.value.gradient, &direction) - pulled))
         })?;
         let Some(length) = found else { return Ok(None) };
@@ -168,8 +169,8 @@ impl Objective<'_> {
     /// Takes a step.
     fn take(&self, fit: &mut Fit, Step { step, outputs, value, fresh }: Step, tol: f64, passes: &Passes) -> Result<()> {
         let mut gradient = value.gradient;
-        if let Some(pulls) = &value.pulls {
-            self.pull(pulls, &passes.backward, &mut gradient)?;
+        if let Some(output_gradients) = &value.output_gradients {
+            self.add_output_gradients(output_gradients, &passes.backward, &mut gradient)?;
         }
         let rise = fit.losses[fit.losses.len() - 1] - value.loss;
         fit.x = moved(&fit.x, &step, 1.0);
@@ -232,7 +233,7 @@ impl Objective<'_> {
     /// The curvature at a state, factored.
     fn basis(&self, fit: &Fit, passes: &Passes, stop: &(dyn Fn() -> bool + Sync)) -> Result<Basis> {
         let means = self.means(&fit.x);
-        let curvature: Vec<f64> = fit.curvature.iter().map(|value| value.max(LEAST)).collect();
+        let curvature: Vec<f64> = fit.curvature.iter().map(|value| value.max(MIN_CURVATURE)).collect();
         let mut others = vec![curvature.iter().sum::<f64>(); self.layout.intercepts().len()];
         if self.layout.weighted {
             let squares = self.squares(&fit.outputs, &curvature);
@@ -242,7 +243,7 @@ impl Objective<'_> {
                 Prior::Fixed => 0.0,
             };
             others.extend(means.iter().zip(&squares).map(|(&mean, square)| mean * mean * square + own(mean) + 1e-2));
-            others.extend(vec![self.law.shape_curvature(); self.layout.shapes().len()]);
+            others.extend(vec![self.distribution.shape_curvature(); self.layout.shapes().len()]);
         }
         let mut basis = Basis { means, curvature, others, factor: Cache(None) };
         basis.factor = Cache(Some(self.factor(&basis, passes, stop)?));
@@ -268,7 +269,7 @@ impl Objective<'_> {
             let mut shifted = full.clone();
             (0..n).for_each(|i| shifted.set(i, i, shifted.get(i, i) + ridge));
             match Cholesky::new(shifted, self.pool, stop) {
-                Err(Error::NotDefinite { .. }) if ridge < mean => ridge *= MORE,
+                Err(Error::NotDefinite { .. }) if ridge < mean => ridge *= RIDGE_GROWTH,
                 factor => return factor,
             }
         }

@@ -9,7 +9,7 @@ use crate::solve::eigen::jacobi;
 /// What may be below zero by rounding, of the kernel or of the file it came from, relative to the largest entry.
 const SHIFT: f64 = 1e-6;
 /// Most rows of which eigenvectors are found: Jacobi's method takes some 60 N^3 operations.
-const MOST_ROWS: usize = 500;
+const MAX_ROWS: usize = 500;
 
 /// Clipped kernels: the eigenvectors of their negative eigenvalues, which are taken out of what they are multiplied by.
 #[derive(Clone, Debug, Default)]
@@ -41,11 +41,11 @@ impl Clip {
                     ),
                 ));
             }
-            if gram.n_rows() > MOST_ROWS {
+            if gram.n_rows() > MAX_ROWS {
                 return Err(Error::param(
                     "indefinite",
                     format!(
-                        "kernel {} ({name}) has negative eigenvalues; they can be clipped for up to {MOST_ROWS} rows, there are {}; \
+                        "kernel {} ({name}) has negative eigenvalues; they can be clipped for up to {MAX_ROWS} rows, there are {}; \
                          leave it out, or train on fewer rows",
                         m + 1,
                         gram.n_rows()

@@ -13,7 +13,7 @@ pub(super) struct Layout {
     pub(super) intercept: bool,
     /// Whether kernel weights are learned.
     pub(super) weighted: bool,
-    /// Whether their laws have a shape.
+    /// Whether their distributions have a shape.
     pub(super) shaped: bool,
 }
 

@@ -1,10 +1,10 @@
 //! `svimkl`: kernel logistic regression with kernel weights by stochastic variational inference (Adamo and Corneli 2024), and `mklr`,
-//! the same without laws.
+//! the same without distributions.
 
 mod ascent;
 mod climb;
 mod clip;
-mod law;
+mod distribution;
 mod layout;
 mod model;
 mod objective;
@@ -16,9 +16,9 @@ mod tests;
 
 use climb::Passes;
 use clip::Clip;
-use law::{Family, Law};
+use distribution::{Family, WeightDistribution};
 use layout::Layout;
-pub use model::Logistic;
+pub use model::LogisticModel;
 use objective::{Objective, Prior};
 use scale::IDENTITY;
 use settings::Settings;
@@ -38,13 +38,13 @@ const ASCENT_LEVELS: usize = 256;
 /// The stream that arranges nodes.
 const ARRANGE: u64 = 2 << 41;
 
-/// Kernel logistic regression whose kernel weights are laws, learned by variational inference; with probabilities and intervals.
+/// Kernel logistic regression whose kernel weights are distributions, learned by variational inference; with probabilities and intervals.
 ///
 /// The log odds of a row are `sum_d b_d (K_d a)`, the sample weights a cost `lambda a' K a`, and each kernel weight has a prior: an
-/// exponential law of rate `delta`, as published, or a gamma law of a shape below 1 that selects kernels. What is learned are the sample
-/// weights and, for each kernel, the law (`q`) nearest to the posterior given them. The expected likelihood is a mean over nodes:
-/// quantiles of each law, arranged so that every part of every law is met once, each arrangement its own (a Latin hypercube).
-/// Nodes are scaled to the mean of their law, so that the identity `lambda a' E[K] a = delta sum E[b] - shape P`
+/// exponential distribution of rate `delta`, as published, or a gamma distribution of a shape below 1 that selects kernels. What is learned are the sample
+/// weights and, for each kernel, the distribution (`q`) nearest to the posterior given them. The expected likelihood is a mean over nodes:
+/// quantiles of each distribution, arranged so that every part of every distribution is met once, each arrangement its own (a Latin hypercube).
+/// Nodes are scaled to the mean of their distribution, so that the identity `lambda a' E[K] a = delta sum E[b] - shape P`
 /// holds at the optimum and is told as evidence of convergence. More than two classes are a softmax with the same kernel weights.
 ///
 /// **A useless kernel does not go to zero** under the published prior but to 1/delta: scales of a and b are exchanged freely, so the
@@ -65,7 +65,7 @@ macro_rules! logistic {
     ($method:ident, $settings:path, $about:expr) => {
         impl Method for $method {
             type State = Fit;
-            type Model = Logistic;
+            type Model = LogisticModel;
 
             fn about(&self) -> About {
                 $about
@@ -96,7 +96,7 @@ macro_rules! logistic {
                 step(task, &$settings(params), state, control)
             }
 
-            fn finish(&self, task: &Task<'_>, params: &Params, state: Fit) -> Result<Logistic> {
+            fn finish(&self, task: &Task<'_>, params: &Params, state: Fit) -> Result<LogisticModel> {
                 finish(task, &$settings(params), state)
             }
         }
@@ -136,7 +136,8 @@ fn objective<'a>(task: &Task<'a>, settings: &Settings, clip: Clip) -> Result<Obj
     let stack = task.stack()?;
     let n_kernels = stack.n_kernels();
     let functions = positive_classes(task.labels);
-    let law = Law::new(settings.family, if settings.ascent { ASCENT_LEVELS } else { settings.nodes });
+    let distribution =
+        WeightDistribution::new(settings.family, if settings.ascent { ASCENT_LEVELS } else { settings.nodes });
     let points = match settings.points(task.n_samples()) {
         n if n == task.n_samples() => (0..n).collect(),
         n => draw_landmarks(task, n),
@@ -148,17 +149,17 @@ fn objective<'a>(task: &Task<'a>, settings: &Settings, clip: Clip) -> Result<Obj
         n_kernels,
         intercept: settings.intercept,
         weighted: settings.prior != Prior::Fixed,
-        shaped: law.has_shape(),
+        shaped: distribution.has_shape(),
     };
-    let mut places = Vec::with_capacity(n_kernels * law.levels());
+    let mut places = Vec::with_capacity(n_kernels * distribution.levels());
     for d in 0..n_kernels {
-        let mut order: Vec<usize> = (0..law.levels()).collect();
+        let mut order: Vec<usize> = (0..distribution.levels()).collect();
         task.rng(ARRANGE + d as u64, 0).shuffle(&mut order);
         places.extend(order);
     }
     let targets = task.labels.codes().iter().map(of).collect();
     let (prior, lambda) = (settings.prior, settings.lambda);
-    Ok(Objective { layout, law, prior, lambda, targets, points, places, clip, stack, pool: task.pool })
+    Ok(Objective { layout, distribution, prior, lambda, targets, points, places, clip, stack, pool: task.pool })
 }
 
 fn begin(task: &Task<'_>, settings: &Settings) -> Result<Fit> {
@@ -179,7 +180,7 @@ fn begin(task: &Task<'_>, settings: &Settings) -> Result<Fit> {
     // As published, all kernels together begin as their mean; by 1/delta, so that lambda delta alone matters to the way as well.
     let rate = if let Prior::Gamma { rate, .. } = settings.prior { rate } else { 1.0 };
     x[objective.layout.means()].fill(-ln(rate * objective.layout.n_kernels as f64));
-    x[objective.layout.shapes()].fill(objective.law.first_shape());
+    x[objective.layout.shapes()].fill(objective.distribution.first_shape());
     let Layout { n_functions, n_kernels, .. } = objective.layout;
     let outputs = vec![0.0; n_functions * task.n_samples() * n_kernels];
     objective.begin(x, outputs, &Passes::new(&objective)?)
@@ -255,9 +256,9 @@ fn step(task: &Task<'_>, settings: &Settings, state: &mut Fit, control: &Control
     Ok(Progress::of(done, settings.iterations).with("bound", -state.losses[taken]))
 }
 
-fn finish(task: &Task<'_>, settings: &Settings, state: Fit) -> Result<Logistic> {
+fn finish(task: &Task<'_>, settings: &Settings, state: Fit) -> Result<LogisticModel> {
     if is_trivial(task) {
-        return Ok(Logistic::of_one_class(task, task.stack()?.n_kernels()));
+        return Ok(LogisticModel::of_one_class(task, task.stack()?.n_kernels()));
     }
     let mut objective = objective(task, settings, state.clip.0.clone().unwrap_or_default())?;
     let taken = state.losses.len() - 1;
@@ -275,12 +276,12 @@ fn finish(task: &Task<'_>, settings: &Settings, state: Fit) -> Result<Logistic> 
     let value = objective.value_on_all(&x, &outputs);
     // Between steps the scale is set right, so that what the last one left says more than where a run was stopped.
     let gap = if state.gap.is_nan() { objective.identity_gap(&x, &value.lengths) } else { state.gap };
-    let model = Logistic::new(task, &objective, &x)?;
+    let model = LogisticModel::new(task, &objective, &x)?;
     Ok(model.with_facts(facts(&objective, taken, value.loss, gap)).with_warning(warning(settings, &state, gap)))
 }
 
 fn facts(objective: &Objective<'_>, taken: usize, loss: f64, gap: f64) -> Vec<(String, String)> {
-    let (name, over) = match objective.law.family {
+    let (name, over) = match objective.distribution.family {
         Family::Point => ("penalised log likelihood", String::new()),
         _ => ("lower bound", format!(" over {} nodes", objective.places.len() / objective.layout.n_kernels)),
     };

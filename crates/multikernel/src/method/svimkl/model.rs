@@ -1,11 +1,11 @@
-//! What is predicted with: functions at the mean kernel weights, and the law of each weight.
+//! What is predicted with: functions at the mean kernel weights, and the distribution of each weight.
 
-use super::law::{Family, Law};
+use super::distribution::{Family, WeightDistribution};
 use super::layout::Layout;
 use super::objective::{Objective, Prior};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
-use crate::method::machine::Machine;
+use crate::method::machine::SvmModel;
 use crate::method::problems::positive_classes;
 use crate::pool::Pool;
 use crate::record;
@@ -21,8 +21,8 @@ record! {
     ///
     /// Cost of a score: one kernel value per point and kernel.
     #[derive(Clone, Debug)]
-    pub struct Logistic {
-        machine: Machine,
+    pub struct LogisticModel {
+        machine: SvmModel,
         intercepts: Vec<f64>,
         /// Classes of the functions.
         functions: Vec<usize>,
@@ -30,7 +30,7 @@ record! {
         /// Kernels whose negative eigenvalues were taken away, and their own coefficients: a column for each and each function.
         clipped: Vec<usize>,
         own: Matrix,
-        /// The law of the kernel weights (`q` of the parameters, or none), their shapes, and shape and rate of the prior.
+        /// The distribution of the kernel weights (`q` of the parameters, or none), their shapes, and shape and rate of the prior.
         q: String,
         shapes: Vec<f64>,
         prior: Vec<f64>,
@@ -46,18 +46,18 @@ fn family(q: &str) -> Family {
     }
 }
 
-impl Logistic {
+impl LogisticModel {
     /// The model of what was learned.
-    pub(super) fn new(task: &Task<'_>, objective: &Objective<'_>, x: &[f64]) -> Result<Logistic> {
+    pub(super) fn new(task: &Task<'_>, objective: &Objective<'_>, x: &[f64]) -> Result<LogisticModel> {
         let layout = objective.layout;
         let intercepts = if layout.intercept { x[layout.intercepts()].to_vec() } else { vec![0.0; layout.n_functions] };
         let mut coef = Matrix::zeros(task.n_samples(), layout.n_functions);
         for (k, &value) in x[layout.samples()].iter().enumerate() {
             coef.set(objective.points[k % layout.n_points], k / layout.n_points, value);
         }
-        let mut model = Logistic::plain(task, objective.means(x), coef, intercepts);
+        let mut model = LogisticModel::plain(task, objective.means(x), coef, intercepts);
         model.clip(objective, x, &layout);
-        model.q = match objective.law.family {
+        model.q = match objective.distribution.family {
             Family::Point => "none",
             Family::Exponential => "exponential",
             Family::Gamma => "gamma",
@@ -72,7 +72,7 @@ impl Logistic {
     }
 
     /// A model of rows of one class only: that class, with two classes by Laplace's rule of succession.
-    pub(super) fn of_one_class(task: &Task<'_>, n_kernels: usize) -> Logistic {
+    pub(super) fn of_one_class(task: &Task<'_>, n_kernels: usize) -> LogisticModel {
         let functions = positive_classes(task.labels);
         let n = task.n_samples();
         let first = task.labels.codes().first() == Some(&0);
@@ -80,23 +80,33 @@ impl Logistic {
         let weights = vec![1.0 / n_kernels as f64; n_kernels];
         // One row has to carry something for the model to have a point.
         let coef = Matrix::from_fn(n, functions.len(), |i, _| if i == 0 { f64::MIN_POSITIVE } else { 0.0 });
-        Logistic::plain(task, weights, coef, vec![odds; functions.len()])
+        LogisticModel::plain(task, weights, coef, vec![odds; functions.len()])
     }
 
-    fn plain(task: &Task<'_>, weights: Vec<f64>, coef: Matrix, intercepts: Vec<f64>) -> Logistic {
+    fn plain(task: &Task<'_>, weights: Vec<f64>, coef: Matrix, intercepts: Vec<f64>) -> LogisticModel {
         let (functions, n_classes) = (positive_classes(task.labels), task.labels.n_classes());
         let machine = if n_classes == 2 {
-            Machine::one_vs_one(weights, &coef, intercepts.clone(), n_classes)
+            SvmModel::one_vs_one(weights, &coef, intercepts.clone(), n_classes)
         } else {
             let (mut all, mut bias) = (Matrix::zeros(coef.n_rows(), n_classes), vec![0.0; n_classes]);
             for (c, &class) in functions.iter().enumerate() {
                 bias[class] = intercepts[c];
                 (0..coef.n_rows()).for_each(|i| all.set(i, class, coef.get(i, c)));
             }
-            Machine::one_vs_rest(weights, &all, bias).with_trained(functions.clone())
+            SvmModel::one_vs_rest(weights, &all, bias).with_trained(functions.clone())
         };
         let (own, q) = (Matrix::zeros(0, 0), "none".into());
-        Logistic { machine, intercepts, functions, n_classes, clipped: vec![], own, q, shapes: vec![], prior: vec![] }
+        LogisticModel {
+            machine,
+            intercepts,
+            functions,
+            n_classes,
+            clipped: vec![],
+            own,
+            q,
+            shapes: vec![],
+            prior: vec![],
+        }
     }
 
     /// Coefficients of clipped kernels.
@@ -115,13 +125,13 @@ impl Logistic {
     }
 
     #[must_use]
-    pub(super) fn with_facts(mut self, facts: Vec<(String, String)>) -> Logistic {
+    pub(super) fn with_facts(mut self, facts: Vec<(String, String)>) -> LogisticModel {
         self.machine = self.machine.with_facts(facts);
         self
     }
 
     #[must_use]
-    pub(super) fn with_warning(mut self, warning: Option<String>) -> Logistic {
+    pub(super) fn with_warning(mut self, warning: Option<String>) -> LogisticModel {
         self.machine = self.machine.with_warning(warning);
         self
     }
@@ -167,7 +177,7 @@ fn normalise(row: &mut [f64]) {
     row.iter_mut().for_each(|value| *value -= shift);
 }
 
-impl Predict for Logistic {
+impl Predict for LogisticModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         let mut scores = self.decisions(input, pool)?;
         if self.n_classes > 2 {
@@ -240,10 +250,10 @@ impl Predict for Logistic {
 
     fn intervals(&self) -> Option<Intervals> {
         let (family, [shape, rate]) = (family(&self.q), self.prior.first_chunk::<2>()?);
-        let (law, prior) = (Law::new(family, 1), Law::new(Family::Gamma, 1));
+        let (distribution, prior) = (WeightDistribution::new(family, 1), WeightDistribution::new(Family::Gamma, 1));
         let ends = [0.5 * (1.0 - LEVEL), 0.5 * (1.0 + LEVEL)];
         let means = self.machine.weights()?.iter().zip(&self.shapes);
-        let bounds = means.map(|(&mean, &bend)| ends.map(|p| law.quantile(p, mean, bend)).into()).collect();
+        let bounds = means.map(|(&mean, &bend)| ends.map(|p| distribution.quantile(p, mean, bend)).into()).collect();
         let useless = shape / rate;
         Some(Intervals {
             level: LEVEL,

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::clip::Clip;
-use super::law::Law;
+use super::distribution::WeightDistribution;
 use super::layout::Layout;
 use crate::error::Result;
 use crate::linalg::Matrix;
@@ -15,7 +15,7 @@ use crate::pool::Pool;
 use crate::simd::{Real, decay_into, exp, exps, ln};
 use crate::stack::{AtRows, Stack};
 
-/// Rows handed to a thread at a time.
+/// RowBatch handed to a thread at a time.
 const ROWS: usize = 64;
 /// Factors multiplied before a logarithm is taken: as many as cannot overflow, whatever the number of classes.
 const FACTORS: usize = 16;
@@ -23,7 +23,7 @@ const FACTORS: usize = 16;
 /// What is assumed of the kernel weights before any data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Prior {
-    /// A gamma law of this shape and rate; shape 1 is the published exponential law.
+    /// A gamma distribution of this shape and rate; shape 1 is the published exponential distribution.
     Gamma { shape: f64, rate: f64 },
     /// A penalty of so many times the square of the weight.
     Ridge(f64),
@@ -35,7 +35,7 @@ pub(super) enum Prior {
 #[derive(Debug)]
 pub(super) struct Objective<'a> {
     pub(super) layout: Layout,
-    pub(super) law: Law,
+    pub(super) distribution: WeightDistribution,
     pub(super) prior: Prior,
     /// The ridge scalar.
     pub(super) lambda: f64,
@@ -62,20 +62,20 @@ struct Nodes {
 pub(super) struct Value {
     /// Minus the bound.
     pub(super) loss: f64,
-    /// The gradient of the loss but for what `pulls` mean for the sample weights.
+    /// The gradient of the loss but for what `output_gradients` mean for the sample weights.
     pub(super) gradient: Vec<f64>,
     /// What each output of a row is pulled by: minus the derivative of the loss, laid out as outputs are. `None` where the gradient is
     /// whole.
-    pub(super) pulls: Option<Vec<f64>>,
+    pub(super) output_gradients: Option<Vec<f64>>,
     /// The mean curvature of the loss in the functions at each row.
     pub(super) curvature: Vec<f64>,
     /// `a' K_d a`, over all functions.
     pub(super) lengths: Vec<f64>,
 }
 
-/// Rows of some data: which, and how much each counts.
+/// RowBatch of some data: which, and how much each counts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rows<'a> {
+pub(super) struct RowBatch<'a> {
     /// The function of each row.
     pub(super) targets: &'a [usize],
     /// How often each counts: above 1 for a batch that stands for more.
@@ -84,7 +84,7 @@ pub(super) struct Rows<'a> {
 
 /// What some rows add.
 #[derive(Clone, Debug)]
-struct Part {
+struct RowSums {
     loss: f64,
     curvature: Vec<f64>,
     /// By kernel and node: outputs times residuals.
@@ -103,14 +103,14 @@ impl Objective<'_> {
     }
 
     fn nodes(&self, x: &[f64]) -> Nodes {
-        let (levels, layout, means) = (self.law.levels(), self.layout, self.means(x));
+        let (levels, layout, means) = (self.distribution.levels(), self.layout, self.means(x));
         let (mut plain, mut bent) = (vec![0.0; levels], vec![0.0; levels]);
         let intercepts = if layout.intercept { x[layout.intercepts()].to_vec() } else { vec![0.0; layout.n_functions] };
         let mut nodes = Nodes { weights: vec![], slopes: vec![], intercepts };
         for (d, &mean) in means.iter().enumerate() {
             let shape = if self.layout.shaped { x[self.layout.shapes()][d] } else { 0.0 };
             if d == 0 || self.layout.shaped {
-                self.law.nodes(shape, &mut plain, &mut bent);
+                self.distribution.nodes(shape, &mut plain, &mut bent);
             }
             let count = self.places.len() / means.len();
             let places = &self.places[d * count..(d + 1) * count];
@@ -137,16 +137,21 @@ impl Objective<'_> {
         Ok(outputs)
     }
 
-    /// Adds to the gradient of the loss what `pulls` at some rows mean for the sample weights: `stack` is between the points and
+    /// Adds to the gradient of the loss what `output_gradients` at some rows mean for the sample weights: `stack` is between the points and
     /// the rows.
-    pub(super) fn pull(&self, pulls: &[f64], stack: &Stack, gradient: &mut [f64]) -> Result<()> {
+    pub(super) fn add_output_gradients(
+        &self,
+        output_gradients: &[f64],
+        stack: &Stack,
+        gradient: &mut [f64],
+    ) -> Result<()> {
         let Layout { n_points, n_functions, n_kernels, .. } = self.layout;
         let n_rows = stack.n_cols();
-        let mut pulls = pulls.to_vec();
-        self.clip.project(&mut pulls, n_rows, n_kernels);
+        let mut output_gradients = output_gradients.to_vec();
+        self.clip.project(&mut output_gradients, n_rows, n_kernels);
         let vectors = Matrix::from_fn(n_rows, n_kernels * n_functions, |i, k| {
             let (d, c) = (k / n_functions, k % n_functions);
-            pulls[(c * n_rows + i) * n_kernels + d]
+            output_gradients[(c * n_rows + i) * n_kernels + d]
         });
         let collected = stack.collect(&vectors, self.pool)?;
         for (i, row) in collected.rows().enumerate() {
@@ -164,27 +169,27 @@ impl Objective<'_> {
     }
 
     /// The bound at a point, from the outputs at some rows and those at the points.
-    pub(super) fn value(&self, x: &[f64], rows: Rows<'_>, outputs: &[f64], at_points: &[f64]) -> Value {
+    pub(super) fn value(&self, x: &[f64], rows: RowBatch<'_>, outputs: &[f64], at_points: &[f64]) -> Value {
         let nodes = self.nodes(x);
         let Layout { n_functions, n_kernels, .. } = self.layout;
         let n_rows = rows.targets.len();
         let parts = self.pool.map(n_rows.div_ceil(ROWS), |k| {
             let range = k * ROWS..((k + 1) * ROWS).min(n_rows);
-            let (mut part, mut pulls) = (self.no_rows(), vec![0.0; n_functions * range.len() * n_kernels]);
-            self.add_rows(&nodes, rows.targets, outputs, range, &mut pulls, &mut part);
-            (part, pulls)
+            let (mut part, mut output_gradients) = (self.no_rows(), vec![0.0; n_functions * range.len() * n_kernels]);
+            self.add_rows(&nodes, rows.targets, outputs, range, &mut output_gradients, &mut part);
+            (part, output_gradients)
         });
-        let (mut all, mut pulls) = (self.no_rows(), vec![0.0; n_functions * n_rows * n_kernels]);
+        let (mut all, mut output_gradients) = (self.no_rows(), vec![0.0; n_functions * n_rows * n_kernels]);
         for (k, (part, of_part)) in parts.into_iter().enumerate() {
             for (c, of_part) in of_part.chunks_exact((part.curvature.len() * n_kernels).max(1)).enumerate() {
                 let start = (c * n_rows + k * ROWS) * n_kernels;
-                for (pull, of_part) in pulls[start..].iter_mut().zip(of_part) {
-                    *pull = rows.factor * of_part;
+                for (add_output_gradients, of_part) in output_gradients[start..].iter_mut().zip(of_part) {
+                    *add_output_gradients = rows.factor * of_part;
                 }
             }
             all.add(part);
         }
-        Value { pulls: Some(pulls), ..self.sum(x, &nodes, rows.factor, all, at_points) }
+        Value { output_gradients: Some(output_gradients), ..self.sum(x, &nodes, rows.factor, all, at_points) }
     }
 
     /// From outputs at all rows so far to a new point and the outputs there, which move by so many times `direction`, in one pass over
@@ -204,13 +209,13 @@ impl Objective<'_> {
             &columns,
             self.pool,
             || (self.no_rows(), vec![]),
-            |AtRows { rows, outputs: along }, pulls, (part, here)| {
+            |AtRows { rows, outputs: along }, output_gradients, (part, here)| {
                 here.clear();
                 for c in 0..n_functions {
                     here.extend(&outputs[(c * n_rows + rows.start) * n_kernels..][..rows.len() * n_kernels]);
                 }
                 f64::add_scaled(length, along, here);
-                self.add_rows(&nodes, &self.targets[rows.clone()], here, 0..rows.len(), pulls, part);
+                self.add_rows(&nodes, &self.targets[rows.clone()], here, 0..rows.len(), output_gradients, part);
             },
         )?;
         let mut all = self.no_rows();
@@ -222,8 +227,8 @@ impl Objective<'_> {
         Ok((swept.outputs, moved, value))
     }
 
-    /// The bound of what rows add up to, its gradient without pulls.
-    fn sum(&self, x: &[f64], nodes: &Nodes, factor: f64, all: Part, at_points: &[f64]) -> Value {
+    /// The bound of what rows add up to, its gradient without output_gradients.
+    fn sum(&self, x: &[f64], nodes: &Nodes, factor: f64, all: RowSums, at_points: &[f64]) -> Value {
         let (layout, means) = (self.layout, self.means(x));
         let mut gradient = vec![0.0; layout.size()];
         let lengths = self.lengths(x, &means, at_points, &mut gradient);
@@ -246,7 +251,7 @@ impl Objective<'_> {
             }
             loss += self.prior(x, &means, &mut gradient);
         }
-        Value { loss, gradient, pulls: None, curvature: all.curvature, lengths }
+        Value { loss, gradient, output_gradients: None, curvature: all.curvature, lengths }
     }
 
     /// The squared length of the functions in each kernel, whose penalty is added to the gradient of the sample weights.
@@ -261,7 +266,7 @@ impl Objective<'_> {
         lengths
     }
 
-    /// What the prior and the entropy of the laws add to the loss and its gradient.
+    /// What the prior and the entropy of the distributions add to the loss and its gradient.
     fn prior(&self, x: &[f64], means: &[f64], gradient: &mut [f64]) -> f64 {
         let layout = self.layout;
         let mut loss = 0.0;
@@ -272,8 +277,8 @@ impl Objective<'_> {
                 Prior::Ridge(ridge) => loss += ridge * mean * mean,
                 Prior::Gamma { shape: prior, rate } => {
                     let shape = if layout.shaped { x[layout.shapes()][d] } else { 0.0 };
-                    let (entropy, entropy_slope) = self.law.entropy(shape);
-                    let (mean_ln, mean_ln_slope) = self.law.mean_ln(shape);
+                    let (entropy, entropy_slope) = self.distribution.entropy(shape);
+                    let (mean_ln, mean_ln_slope) = self.distribution.mean_ln(shape);
                     let ln_density = prior * ln(rate) - crate::dist::ln_gamma_function(prior)
                         + (prior - 1.0) * (mean_ln + ln_mean)
                         - rate * mean;
@@ -287,8 +292,8 @@ impl Objective<'_> {
         loss
     }
 
-    fn no_rows(&self) -> Part {
-        Part {
+    fn no_rows(&self) -> RowSums {
+        RowSums {
             loss: 0.0,
             curvature: vec![],
             products: vec![0.0; self.places.len()],
@@ -296,15 +301,15 @@ impl Objective<'_> {
         }
     }
 
-    /// Adds a range of the rows whose targets and outputs are given; `pulls` are laid out as outputs are, of the range alone.
+    /// Adds a range of the rows whose targets and outputs are given; `output_gradients` are laid out as outputs are, of the range alone.
     fn add_rows(
         &self,
         nodes: &Nodes,
         targets: &[usize],
         outputs: &[f64],
         range: Range<usize>,
-        pulls: &mut [f64],
-        part: &mut Part,
+        output_gradients: &mut [f64],
+        part: &mut RowSums,
     ) {
         let Layout { n_functions, n_kernels, .. } = self.layout;
         let n_nodes = self.places.len() / n_kernels;
@@ -329,10 +334,12 @@ impl Objective<'_> {
             for (c, residuals) in functions.chunks_exact(n_nodes).enumerate() {
                 part.residuals[c] += residuals.iter().sum::<f64>();
                 let outputs = &outputs[(c * targets.len() + i) * n_kernels..][..n_kernels];
-                let pulls = &mut pulls[(c * count + i - first) * n_kernels..][..n_kernels];
+                let output_gradients = &mut output_gradients[(c * count + i - first) * n_kernels..][..n_kernels];
                 let each = nodes.weights.chunks_exact(n_nodes).zip(part.products.chunks_exact_mut(n_nodes));
-                for ((&output, pull), (weights, products)) in outputs.iter().zip(pulls).zip(each) {
-                    *pull = f64::dot(weights, residuals);
+                for ((&output, add_output_gradients), (weights, products)) in
+                    outputs.iter().zip(output_gradients).zip(each)
+                {
+                    *add_output_gradients = f64::dot(weights, residuals);
                     f64::add_scaled(output, residuals, products);
                 }
             }
@@ -340,9 +347,9 @@ impl Objective<'_> {
     }
 }
 
-impl Part {
+impl RowSums {
     /// Adds the rows that come next.
-    fn add(&mut self, next: Part) {
+    fn add(&mut self, next: RowSums) {
         self.loss += next.loss;
         self.curvature.extend(next.curvature);
         f64::add_scaled(1.0, &next.products, &mut self.products);

@@ -10,7 +10,7 @@ use crate::simd::{Real, ln};
 /// By how much the scale identity may be off at an optimum.
 pub(super) const IDENTITY: f64 = 1e-2;
 /// The most by which the scale is changed at once. The bound is concave in the logarithm of c, so less than the best is a rise, too.
-const MOST: f64 = 10.0;
+const MAX_RESCALE: f64 = 10.0;
 
 impl Objective<'_> {
     /// By how much `lambda a' K a = delta sum m - shape P` is off, which holds at every optimum, or the like of it under a ridge: the
@@ -53,7 +53,7 @@ impl Objective<'_> {
             Prior::Ridge(ridge) => (2.0 * ridge * f64::dot(means, means) / length).cbrt(),
             Prior::Fixed => 1.0,
         };
-        if best.is_nan() { 1.0 } else { best.clamp(1.0 / MOST, MOST) }
+        if best.is_nan() { 1.0 } else { best.clamp(1.0 / MAX_RESCALE, MAX_RESCALE) }
     }
 
     /// Sets the scale right, with the loss, its gradient, and what is remembered of the last steps.

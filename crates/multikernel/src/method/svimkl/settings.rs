@@ -1,6 +1,6 @@
 //! Parameters of `svimkl` and `mklr`.
 
-use super::law::Family;
+use super::distribution::Family;
 use super::objective::Prior;
 use crate::run::{Allowed, Param, Params};
 
@@ -11,7 +11,7 @@ const Q: Param = Param {
     name: "q",
     default: "gamma",
     allowed: Allowed::OneOf(&["gamma", "exponential", "lognormal"]),
-    help: "the law that stands for what is known of a kernel weight; exponential is the published one, whose intervals always span a \
+    help: "the distribution that stands for what is known of a kernel weight; exponential is the published one, whose intervals always span a \
            factor of 146",
 };
 const LAMBDA: Param = Param {
@@ -30,14 +30,14 @@ const SHAPE: Param = Param {
     name: "shape",
     default: "1",
     allowed: Allowed::Number(0.01, 1e3),
-    help: "shape of the gamma prior of a kernel weight; 1 is the published exponential law, under which a useless kernel stays at \
+    help: "shape of the gamma prior of a kernel weight; 1 is the published exponential distribution, under which a useless kernel stays at \
            1/delta; below 1, 0.1 say, it goes to shape/delta, so that kernels are selected; there may then be several optima",
 };
 const NODES: Param = Param {
     name: "nodes",
     default: "32",
     allowed: Allowed::Whole(1, 4096),
-    help: "points at which the laws of all kernel weights are looked at together; solver=ascent draws so many anew for each step \
+    help: "points at which the distributions of all kernel weights are looked at together; solver=ascent draws so many anew for each step \
            (published: 1)",
 };
 const INTERCEPT: Param = Param {
@@ -105,7 +105,7 @@ pub(super) const SVIMKL: &[Param] =
     &[Q, LAMBDA, DELTA, SHAPE, NODES, INTERCEPT, SOLVER, ITERATIONS, TOL, RATE, BATCH, LANDMARKS, INDEFINITE];
 pub(super) const MKLR: &[Param] = &[LAMBDA, RIDGE, WEIGHTS, INTERCEPT, ITERATIONS, TOL, LANDMARKS, INDEFINITE];
 
-/// Rows up to which all of them carry sample weights by default, and how many do beyond.
+/// RowBatch up to which all of them carry sample weights by default, and how many do beyond.
 const ALL_UP_TO: usize = 4000;
 const BEYOND: usize = 1000;
 

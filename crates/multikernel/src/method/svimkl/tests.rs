@@ -1,17 +1,17 @@
 //! Gradients, identities, an independent sampler, and what odd data must do.
 
-use super::objective::Rows;
+use super::objective::RowBatch;
 use super::*;
 use crate::data::{Dataset, Samples, Scale, bundled};
 use crate::dist::{Rng, normal};
 use crate::linalg::Matrix;
-use crate::method::Plan;
 use crate::method::check::{labels, with_task};
+use crate::plan::Plan;
 use crate::pool::Pool;
 use crate::run::{Input, Predict};
 use crate::simd::Real;
 use crate::solve::lbfgs::{Memory, search};
-use crate::stack::{Building, Stack};
+use crate::stack::{Stack, StackOptions};
 
 const SETTINGS: Settings = Settings {
     family: Family::Gamma,
@@ -50,7 +50,7 @@ fn whole(objective: &Objective<'_>, x: &[f64]) -> (f64, Vec<f64>) {
     let outputs = objective.outputs(&x[objective.layout.samples()], &passes.forward).unwrap();
     let value = objective.value_on_all(x, &outputs);
     let mut gradient = value.gradient;
-    objective.pull(&value.pulls.unwrap(), &passes.backward, &mut gradient).unwrap();
+    objective.add_output_gradients(&value.output_gradients.unwrap(), &passes.backward, &mut gradient).unwrap();
     (value.loss, gradient)
 }
 
@@ -71,7 +71,7 @@ fn fit(task: &Task<'_>, settings: &Settings) -> Fit {
 }
 
 /// All that a weight can be, with priors that are not 1.
-const LAWS: [(Family, Prior); 5] = [
+const DISTRIBUTIONS: [(Family, Prior); 5] = [
     (Family::Exponential, Prior::Gamma { shape: 1.0, rate: 1.7 }),
     (Family::Gamma, Prior::Gamma { shape: 0.2, rate: 1.7 }),
     (Family::LogNormal, Prior::Gamma { shape: 1.0, rate: 1.7 }),
@@ -85,7 +85,7 @@ const KERNELS: [&str; 3] = ["gaussian(1)", "polynomial(2)", "sigmoid(0.7) raw"];
 fn gradients_are_those_of_differences() {
     let points = random_points(26, 3);
     let codes = |classes: usize| (0..26).map(|i| (i * i + i / 3) % classes).collect::<Vec<_>>();
-    for (family, prior) in LAWS {
+    for (family, prior) in DISTRIBUTIONS {
         for (classes, landmarks) in [(2, 0), (3, 0), (4, 0), (2, 9), (3, 9)] {
             // Clipping is for all rows.
             let kernels = if landmarks == 0 { &KERNELS[..] } else { &KERNELS[..2] };
@@ -121,7 +121,7 @@ fn gradients_are_those_of_differences() {
 #[test]
 fn one_pass_finds_what_two_find() {
     let points = random_points(77, 3);
-    for (family, prior) in LAWS {
+    for (family, prior) in DISTRIBUTIONS {
         for classes in [2, 3] {
             let codes: Vec<usize> = (0..77).map(|i| (i * i + i / 3) % classes).collect();
             with_task(&points, &codes, &KERNELS[..2], |task| {
@@ -136,7 +136,11 @@ fn one_pass_finds_what_two_find() {
                     objective.pass(&to, &outputs, &direction[samples.clone()], length, &passes.forward).unwrap();
                 let (loss, gradient) = whole(&objective, &to);
                 let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-11 * (1.0 + b.abs()));
-                assert!(value.pulls.is_none() && near(&[value.loss], &[loss]) && near(&value.gradient, &gradient));
+                assert!(
+                    value.output_gradients.is_none()
+                        && near(&[value.loss], &[loss])
+                        && near(&value.gradient, &gradient)
+                );
                 assert!(near(&there, &objective.outputs(&to[samples.clone()], &passes.forward).unwrap()));
                 assert!(near(&along, &objective.outputs(&direction[samples], &passes.forward).unwrap()));
             });
@@ -194,7 +198,7 @@ fn scale_identity_holds_at_the_optimum_of_every_law() {
 #[test]
 fn best_scale_is_where_its_identity_holds() {
     let points = random_points(26, 3);
-    for (family, prior) in LAWS {
+    for (family, prior) in DISTRIBUTIONS {
         for (classes, landmarks) in [(2, 0), (3, 9)] {
             let codes: Vec<usize> = (0..26).map(|i| (i * i + i / 3) % classes).collect();
             with_task(&points, &codes, &KERNELS[..2], |task| {
@@ -282,7 +286,7 @@ fn kernels_let_go_under_a_ridge_come_back() {
     }
 }
 
-/// The best laws at fixed sample weights, by quasi-Newton steps in means and shapes alone; the loss there and all that is learned.
+/// The best distributions at fixed sample weights, by quasi-Newton steps in means and shapes alone; the loss there and all that is learned.
 fn best_laws(objective: &Objective<'_>, x: &[f64], outputs: &[f64]) -> (f64, Vec<f64>) {
     let free = objective.layout.means().start..objective.layout.size();
     let mut x = x.to_vec();
@@ -323,7 +327,7 @@ fn gamma_laws_bound_no_less_than_exponential_ones_at_the_same_sample_weights() {
         let state = fit(task, &of(Family::Exponential));
         let narrow = objective(task, &of(Family::Exponential), Clip::default()).unwrap();
         let wide = objective(task, &of(Family::Gamma), Clip::default()).unwrap();
-        // Shape 1 is the exponential law, whose nodes the table of gamma laws has up to its interpolation.
+        // Shape 1 is the exponential distribution, whose nodes the table of gamma distributions has up to its interpolation.
         let mut x = state.x.clone();
         x.resize(wide.layout.size(), 0.0);
         let (exponential, as_gamma) =
@@ -374,7 +378,7 @@ fn sampled(outputs: &[f64], lengths: &[f64], codes: &[usize], start: &[f64], dra
     sums.into_iter().map(|(sum, squares)| (sum / n, (squares / n - (sum / n).powi(2)).sqrt())).collect()
 }
 
-/// Of the laws at fixed sample weights gamma comes near to the posterior: mean within 5 %, standard deviation within 15 %.
+/// Of the distributions at fixed sample weights gamma comes near to the posterior: mean within 5 %, standard deviation within 15 %.
 #[test]
 fn gamma_intervals_agree_with_a_long_chain_at_the_same_sample_weights() {
     let (points, codes) = circles();
@@ -387,7 +391,7 @@ fn gamma_intervals_agree_with_a_long_chain_at_the_same_sample_weights() {
         let value = objective.value_on_all(&x, &state.outputs);
         let found = sampled(&state.outputs, &value.lengths, &codes, &means, 400_000);
         for (m, (mean, deviation)) in found.into_iter().enumerate() {
-            let own = means[m] * objective.law.deviation(shapes[m]);
+            let own = means[m] * objective.distribution.deviation(shapes[m]);
             assert!((means[m] / mean - 1.0).abs() < 0.05, "kernel {m}: mean {} for {mean}", means[m]);
             assert!((own / deviation - 1.0).abs() < 0.15, "kernel {m}: deviation {own} for {deviation}");
         }
@@ -430,11 +434,11 @@ fn batches_of_an_epoch_add_up_to_the_whole_gradient() {
                     objective.outputs(&x[samples.clone()], &objective.stack.view(&objective.points).unwrap());
                 let targets: Vec<usize> = rows.iter().map(|&i| objective.targets[i]).collect();
                 let part = rows.len() as f64 / 100.0;
-                let batch = Rows { targets: &targets, factor: 1.0 / part };
+                let batch = RowBatch { targets: &targets, factor: 1.0 / part };
                 let value = objective.value(&x, batch, &outputs.unwrap(), &at_points.unwrap());
                 let mut gradient = value.gradient;
                 let back = objective.stack.between(&objective.points, &rows).unwrap();
-                objective.pull(&value.pulls.unwrap(), &back, &mut gradient).unwrap();
+                objective.add_output_gradients(&value.output_gradients.unwrap(), &back, &mut gradient).unwrap();
                 f64::add_scaled(part, &gradient, &mut sum);
                 seen.extend(rows);
             }
@@ -563,7 +567,7 @@ fn one_class_is_predicted_with_the_rule_of_succession() {
         let some = toys(&points, &all).select(&rows);
         let pool = Pool::new(1).unwrap();
         let kernels = ["gaussian(1)".parse().unwrap()];
-        let stack = Stack::train(some.samples.features(), &kernels, &Building::new(&pool)).unwrap();
+        let stack = Stack::train(some.samples.features(), &kernels, &StackOptions::new(&pool)).unwrap();
         let input = Input::Stack(&stack);
         let task = Task { input, labels: &some.labels, groups: None, views: &[], seed: 1, pool: &pool };
         let mut state = begin(&task, &SETTINGS).unwrap();
@@ -580,7 +584,7 @@ fn one_class_is_predicted_with_the_rule_of_succession() {
 #[test]
 fn lambda_is_chosen_by_log_loss() {
     let (points, codes) = circles();
-    // Rows turned over, so that functions that follow every row are punished.
+    // RowBatch turned over, so that functions that follow every row are punished.
     let codes: Vec<usize> =
         codes.iter().enumerate().map(|(i, &code)| if i % 6 == 0 { 1 - code } else { code }).collect();
     let data = toys(&points, &codes);
@@ -622,7 +626,7 @@ fn intervals_are_quantiles_and_say_what_they_hold_under() {
     let model = Plan::new("svimkl").unwrap().set("q", "exponential").unwrap().train(&data).unwrap();
     let (intervals, weights) = (model.intervals().unwrap(), model.weights().unwrap());
     for ((low, high), weight) in intervals.bounds.iter().zip(weights) {
-        // The exponential law always spans the same factor.
+        // The exponential distribution always spans the same factor.
         assert!((high / low - 0.025f64.ln() / 0.975f64.ln()).abs() < 1e-6 && low < weight && weight < high);
     }
     assert!((intervals.prior.1 + 0.025f64.ln()).abs() < 1e-9, "{:?}", intervals.prior);

@@ -4,7 +4,7 @@ use crate::linalg::Matrix;
 use crate::run::first_largest;
 
 /// A place on the grid, in steps from its upper left corner: to the right, and down.
-pub(super) type Spot = [f64; 2];
+pub(super) type PlanePoint = [f64; 2];
 
 /// A square grid of nodes with the margins of the classes at each, row by row from the top.
 pub(super) struct Grid<'a> {
@@ -20,7 +20,7 @@ impl Grid<'_> {
     /// Straight pieces of the lines between classes. Between two neighbouring nodes of different classes one piece ends, or two
     /// where squares of the grid lie on both sides, at the place where both classes have equal margins if these run straight
     /// from node to node. Three classes or more meet in a point inside a square.
-    pub(super) fn borders(&self) -> Vec<[Spot; 2]> {
+    pub(super) fn borders(&self) -> Vec<[PlanePoint; 2]> {
         let mut pieces = vec![];
         for down in 1..self.side {
             for right in 1..self.side {
@@ -32,12 +32,12 @@ impl Grid<'_> {
     }
 
     /// Adds the pieces inside the square of these nodes, which go around it.
-    fn cross(&self, nodes: [usize; 4], pieces: &mut Vec<[Spot; 2]>) {
+    fn cross(&self, nodes: [usize; 4], pieces: &mut Vec<[PlanePoint; 2]>) {
         let labels = nodes.map(|node| self.labels[node]);
-        let ends: [Option<Spot>; 4] = std::array::from_fn(|k| {
+        let ends: [Option<PlanePoint>; 4] = std::array::from_fn(|k| {
             (labels[k] != labels[(k + 1) % 4]).then(|| self.between(nodes[k], nodes[(k + 1) % 4]))
         });
-        let found: Vec<Spot> = ends.iter().flatten().copied().collect();
+        let found: Vec<PlanePoint> = ends.iter().flatten().copied().collect();
         match (found.as_slice(), self.joined(nodes, labels)) {
             ([], _) => {}
             (&[a, b], _) => pieces.push([a, b]),
@@ -62,7 +62,7 @@ impl Grid<'_> {
     }
 
     /// Where the classes of two neighbours have equal margins; half way where margins do not say.
-    fn between(&self, a: usize, b: usize) -> Spot {
+    fn between(&self, a: usize, b: usize) -> PlanePoint {
         // From the same end for both squares beside it, so that pieces meet to the last bit.
         let (a, b) = (a.min(b), a.max(b));
         let lead = |node: usize| self.margins.get(node, self.labels[a]) - self.margins.get(node, self.labels[b]);
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
     use crate::dist::Rng;
 
-    fn borders(side: usize, margins: &Matrix) -> (Vec<usize>, Vec<[Spot; 2]>) {
+    fn borders(side: usize, margins: &Matrix) -> (Vec<usize>, Vec<[PlanePoint; 2]>) {
         let labels: Vec<usize> = margins.rows().map(first_largest).collect();
         let pieces = Grid { side, margins, labels: &labels }.borders();
         (labels, pieces)
@@ -138,7 +138,7 @@ mod tests {
         let places = [[1.0, 1.0], [9.0, 2.0], [4.0, 9.0]];
         let margins = at(11, |x, y| places.iter().map(|p| -(p[0] - x).powi(2) - (p[1] - y).powi(2)).collect());
         let (_, pieces) = borders(11, &margins);
-        let inner: Vec<Spot> =
+        let inner: Vec<PlanePoint> =
             pieces.iter().flatten().copied().filter(|p| p.iter().all(|c| c.fract() != 0.0)).collect();
         assert_eq!(inner.len(), 3);
         let distances = places.map(|p| (p[0] - inner[0][0]).hypot(p[1] - inner[0][1]));
@@ -159,7 +159,7 @@ mod tests {
             borders(2, &Matrix::from_fn(4, 2, |i, c| if c == 0 { lead[i] } else { 0.0 })).1
         };
         // The other corners are cut off: each piece is on one side of the line from upper left to lower right.
-        let crosses = |piece: &[Spot; 2]| (piece[0][0] - piece[0][1]) * (piece[1][0] - piece[1][1]) < 0.0;
+        let crosses = |piece: &[PlanePoint; 2]| (piece[0][0] - piece[0][1]) * (piece[1][0] - piece[1][1]) < 0.0;
         assert!(pieces(3.0).len() == 2 && !pieces(3.0).iter().any(crosses));
         assert!(pieces(0.3).len() == 2 && pieces(0.3).iter().all(crosses));
     }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::super::{count, one_line};
 use super::axis::Axis;
-use super::{Boundary, LEVELS, Rows, STEPS};
+use super::{Boundary, LEVELS, PlottedRows, STEPS};
 use crate::report::bars::cut;
 
 /// Colours that people who see no red or no green can tell apart (Okabe and Ito).
@@ -28,15 +28,15 @@ const SIDE: usize = 3 * STEPS;
 const BESIDE: usize = LEFT + SIDE + 20;
 
 /// Classes that are named beside the picture, and the longest name there and elsewhere.
-const MOST_CLASSES: usize = 20;
-const MOST_IN_LIST: usize = 18;
-const MOST_IN_TITLE: usize = 64;
+const MAX_CLASSES: usize = 20;
+const MAX_IN_LIST: usize = 18;
+const MAX_IN_TITLE: usize = 64;
 
 const DARK: &str = "#222";
 
 pub(super) fn svg(picture: &Boundary) -> String {
     let [width, height] = SIZE;
-    let title = text(&picture.title, MOST_IN_TITLE);
+    let title = text(&picture.title, MAX_IN_TITLE);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
          font-family=\"sans-serif\" font-size=\"12\" fill=\"{DARK}\">\n\
@@ -90,8 +90,8 @@ fn ground(picture: &Boundary, svg: &mut String) {
     );
 }
 
-/// Rows by class: training rows as discs, others as rings.
-fn points(picture: &Boundary, kind: &str, rows: &Rows, svg: &mut String) {
+/// PlottedRows by class: training rows as discs, others as rings.
+fn points(picture: &Boundary, kind: &str, rows: &PlottedRows, svg: &mut String) {
     let across = |x: f64| LEFT as f64 + SIDE as f64 * picture.across.place(x);
     let down = |y: f64| TOP as f64 + SIDE as f64 * (1.0 - picture.up.place(y));
     let mut by_class = vec![String::new(); picture.classes.len()];
@@ -131,7 +131,7 @@ fn frame(picture: &Boundary, svg: &mut String) {
         put(&mut texts, format_args!("<text x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{text}</text>\n"));
     }
     put(svg, format_args!("<path fill=\"none\" stroke=\"{DARK}\" d=\"{ticks}\"/>\n{texts}"));
-    let [across, up] = [0, 1].map(|j| text(&picture.columns[j], MOST_IN_TITLE));
+    let [across, up] = [0, 1].map(|j| text(&picture.columns[j], MAX_IN_TITLE));
     let (x, y) = (LEFT + middle, TOP + middle);
     put(svg, format_args!("<text x=\"{x}\" y=\"{}\" text-anchor=\"middle\">{across}</text>\n", bottom + 38));
     put(svg, format_args!("<text transform=\"translate(18 {y})rotate(-90)\" text-anchor=\"middle\">{up}</text>\n"));
@@ -147,11 +147,11 @@ fn beside(picture: &Boundary, svg: &mut String) {
         put(svg, format_args!("<text x=\"{}\" y=\"{y}\">{told}</text>\n", BESIDE + 16));
         y += 18;
     };
-    for (class, name) in picture.classes.iter().enumerate().take(MOST_CLASSES) {
-        line(&format!("fill=\"{}\"", colour(class)), &text(name, MOST_IN_LIST));
+    for (class, name) in picture.classes.iter().enumerate().take(MAX_CLASSES) {
+        line(&format!("fill=\"{}\"", colour(class)), &text(name, MAX_IN_LIST));
     }
-    if picture.classes.len() > MOST_CLASSES {
-        line("", &format!("and {} more", picture.classes.len() - MOST_CLASSES));
+    if picture.classes.len() > MAX_CLASSES {
+        line("", &format!("and {} more", picture.classes.len() - MAX_CLASSES));
     }
     let kinds = [("training", Some(&picture.train)), ("held-out", picture.held_out.as_ref())];
     for (kind, rows) in kinds.into_iter().filter_map(|(kind, rows)| Some((kind, rows?))) {

@@ -7,11 +7,11 @@ mod draw;
 mod tests;
 
 use self::axis::Axis;
-use self::contour::{Grid, Spot};
+use self::contour::{Grid, PlanePoint};
 use crate::data::{Dataset, Labels, Samples};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
-use crate::method::Model;
+use crate::plan::Model;
 use crate::pool::Pool;
 
 /// Steps of the grid from side to side: three pixels each.
@@ -25,7 +25,7 @@ const LEVELS: usize = 5;
 /// The ground has the colour of the class that the model predicts there, deeper where it is more probable (five shades, from as
 /// probable as all others to certain) or, for models without probabilities, where it leads the next class by more. A line is
 /// drawn where the class changes. Training rows are discs, held-out rows are rings, each in the colour of its own class; the
-/// accuracy on held-out rows stands in the lower right corner. Rows that lack one of the two values have no place and are only
+/// accuracy on held-out rows stands in the lower right corner. PlottedRows that lack one of the two values have no place and are only
 /// counted, though their predictions count in the accuracy.
 ///
 /// Cost: 25,921 predictions. The same bytes for any number of threads; some 10 to 100 kB, and 40 bytes for each row.
@@ -48,15 +48,15 @@ pub struct Boundary {
     /// Of each node of the grid, row by row from the top, its class and how deep its shade is.
     ground: Vec<(usize, usize)>,
     has_probabilities: bool,
-    lines: Vec<[Spot; 2]>,
-    train: Rows,
-    held_out: Option<Rows>,
+    lines: Vec<[PlanePoint; 2]>,
+    train: PlottedRows,
+    held_out: Option<PlottedRows>,
     accuracy: Option<f64>,
 }
 
-/// Rows to draw.
+/// PlottedRows to draw.
 #[derive(Debug)]
-struct Rows {
+struct PlottedRows {
     /// Both values and the class of those that have a place.
     points: Vec<([f64; 2], usize)>,
     n_rows: usize,
@@ -89,8 +89,8 @@ impl Boundary {
     /// [`Model::predict`]; a label that is no class of the model is an error.
     pub fn of(model: &Model, train: &Dataset, held_out: Option<&Dataset>, pool: &Pool) -> Result<Boundary> {
         Boundary::check(model)?;
-        let rows = Rows::of(model, train)?;
-        let others = held_out.map(|held_out| Rows::of(model, held_out)).transpose()?;
+        let rows = PlottedRows::of(model, train)?;
+        let others = held_out.map(|held_out| PlottedRows::of(model, held_out)).transpose()?;
         let columns = [model.features()[0].clone(), model.features()[1].clone()];
         let all = || rows.points.iter().chain(others.iter().flat_map(|rows| &rows.points));
         if all().next().is_none() {
@@ -133,8 +133,8 @@ impl Boundary {
     }
 }
 
-impl Rows {
-    fn of(model: &Model, data: &Dataset) -> Result<Rows> {
+impl PlottedRows {
+    fn of(model: &Model, data: &Dataset) -> Result<PlottedRows> {
         let (values, codes) = (model.ordered(&data.samples)?, codes(model, data)?);
         let (mut points, mut row) = (vec![], [0.0; 2]);
         for (i, code) in codes.into_iter().enumerate() {
@@ -143,7 +143,7 @@ impl Rows {
                 points.push((row, code));
             }
         }
-        Ok(Rows { points, n_rows: data.samples.n_samples() })
+        Ok(PlottedRows { points, n_rows: data.samples.n_samples() })
     }
 }
 

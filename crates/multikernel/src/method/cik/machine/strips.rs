@@ -4,12 +4,12 @@
 //! Rows are taken in groups of [`GROUP`]. The features of a group on a strip are a tile of cosines, row after row, and one of
 //! sines. Every sum is fused and in a fixed order, so the bits depend neither on the instruction set nor on the group.
 
-use crate::simd::{FEW, Lines, Tile, VECTOR, WIDE, dispatched, sin_cos, sums, transpose};
+use crate::simd::{Lines, NARROW, Tile, VECTOR, WIDE, dispatched, sin_cos, sums, transpose};
 
-/// Frequencies of a strip.
+/// MajorityModel of a strip.
 pub(super) const STRIP: usize = WIDE;
 /// Rows of a group.
-pub(super) const GROUP: usize = FEW;
+pub(super) const GROUP: usize = NARROW;
 /// Numbers of a tile.
 const TILE: usize = STRIP * GROUP;
 /// Cosines and sines of a group on a strip.

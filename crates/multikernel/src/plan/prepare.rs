@@ -9,9 +9,9 @@ use super::plan::{Plan, Session};
 use crate::data::{Dataset, Preprocessor, Presence, Recipe, Samples, View};
 use crate::error::{Error, Place, Result};
 use crate::features::Features;
-use crate::kernel::{Bank, Columns, Kernel, Layout};
+use crate::kernel::{Columns, Kernel, KernelBank, Layout};
 use crate::run::{KernelsOfView, Needs, Predict, Progress};
-use crate::stack::{Building, Centring, Points, Precision, Stack, Storage};
+use crate::stack::{Centring, Points, Precision, Stack, StackOptions, Storage};
 
 /// What becomes of rows that lack views. Single missing values are filled with the training means whatever is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub(super) struct Preparation {
     pub(super) recipe: Recipe,
     pub(super) missing: Missing,
     pub(super) part: Part,
-    pub(super) bank: Option<Bank>,
+    pub(super) bank: Option<KernelBank>,
     pub(super) precision: Precision,
 }
 
@@ -163,6 +163,11 @@ impl<'a> Prepared<'a> {
     /// Seconds of preparation that this plan needs: scaling, and kernels if it works on them.
     pub fn seconds(&self, plan: &Plan) -> f64 {
         if plan.uses_kernels() { self.seconds } else { self.scale_seconds }
+    }
+
+    /// The rows it was prepared from.
+    pub fn data(&self) -> &Dataset {
+        &self.data
     }
 
     /// The kernels between the prepared rows, in their order; `None` for methods that work on rows.
@@ -373,7 +378,7 @@ fn build(
         }
         control.stop().is_none()
     };
-    let building = Building {
+    let building = StackOptions {
         pool: session.pool,
         memory: session.memory,
         precision: preparation.precision,
@@ -390,7 +395,7 @@ fn build(
 }
 
 /// More classes than this, and fewer than two rows each, is no classification.
-const FEW_CLASSES: usize = 10;
+const MAX_SPARSE_CLASSES: usize = 10;
 
 fn check_labels(data: &Dataset) -> Result<()> {
     let labels = &data.labels;
@@ -403,7 +408,7 @@ fn check_labels(data: &Dataset) -> Result<()> {
             let name = &labels.classes()[*only];
             format!("all training rows ({n}) have the class `{name}`; a classifier needs rows of at least two classes")
         }
-        _ if n_classes > FEW_CLASSES && 2 * n_classes > n => {
+        _ if n_classes > MAX_SPARSE_CLASSES && 2 * n_classes > n => {
             let column =
                 data.label_name.as_ref().map_or("the label".into(), |name| format!("the label column '{name}'"));
             format!(

@@ -1,4 +1,4 @@
-//! The gamma law: its distribution function and its quantiles, with the same bits on every machine.
+//! The gamma distribution: its distribution function and its quantiles, with the same bits on every machine.
 
 use super::gamma_function::ln_gamma_function;
 use super::normal_quantile::normal_quantile;
@@ -7,18 +7,18 @@ use crate::simd::{exp, ln};
 /// Where a sum or a continued fraction has converged.
 const SMALL: f64 = 1e-16;
 /// Most terms of either; the largest shapes take a few times their square root.
-const MOST_TERMS: usize = 100_000;
+const MAX_TERMS: usize = 100_000;
 /// Most Newton steps; concave functions take far fewer.
-const MOST_STEPS: usize = 100;
+const MAX_STEPS: usize = 100;
 
-/// ln P(x) and ln(1 - P(x)) for the gamma law of this shape and scale 1, x given by its logarithm.
+/// ln P(x) and ln(1 - P(x)) for the gamma distribution of this shape and scale 1, x given by its logarithm.
 fn ln_both(shape: f64, ln_x: f64) -> (f64, f64) {
     let x = exp(ln_x);
     // ln(1 - e^v) for v < 0.
     let rest = |v: f64| ln(-((exp(0.5 * v) - 1.0) * (exp(0.5 * v) + 1.0)));
     if x < shape + 1.0 {
         let (mut term, mut sum) = (1.0, 1.0);
-        for k in 1..MOST_TERMS {
+        for k in 1..MAX_TERMS {
             term *= x / (shape + k as f64);
             sum += term;
             if term < SMALL * sum {
@@ -32,7 +32,7 @@ fn ln_both(shape: f64, ln_x: f64) -> (f64, f64) {
     let mut b = x + 1.0 - shape;
     let (mut c, mut d) = (1.0 / f64::MIN_POSITIVE, 1.0 / b);
     let mut fraction = d;
-    for k in 1..MOST_TERMS {
+    for k in 1..MAX_TERMS {
         let a = -(k as f64) * (k as f64 - shape);
         b += 2.0;
         d = 1.0 / (a * d + b);
@@ -47,7 +47,7 @@ fn ln_both(shape: f64, ln_x: f64) -> (f64, f64) {
     (rest(above), above)
 }
 
-/// ln of the quantile at `p` of the gamma law of this shape (above 0) and scale 1; the logarithm, because quantiles of small shapes
+/// ln of the quantile at `p` of the gamma distribution of this shape (above 0) and scale 1; the logarithm, because quantiles of small shapes
 /// are below the smallest number.
 ///
 /// Both ln P and ln(1 - P) are concave in ln x, so Newton's method on the one that is below ln(1/2) converges from
@@ -58,7 +58,7 @@ pub(crate) fn ln_gamma_quantile(p: f64, shape: f64) -> f64 {
     }
     let (lower, target) = if p < 0.5 { (true, ln(p)) } else { (false, ln(1.0 - p)) };
     let mut ln_x = start(p, shape);
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         let (below, above) = ln_both(shape, ln_x);
         let value = if lower { below } else { above };
         // d ln P / d ln x = x p(x) / P.

@@ -17,7 +17,7 @@ use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::record;
 use crate::run::{Input, Intervals, KernelsOfView, Placed, Predict, Rows, first_largest};
-use crate::stack::{Building, Centring, Points, Precision, Stack, Storage};
+use crate::stack::{Centring, Points, Precision, Stack, StackOptions, Storage};
 
 record! {
     /// What a model says about itself.
@@ -423,7 +423,7 @@ impl Model {
         Ok(Placed { clusters, density })
     }
 
-    /// Intervals of the kernel weights, for methods that have a law for each weight.
+    /// Intervals of the kernel weights, for methods that have a distribution for each weight.
     pub fn intervals(&self) -> Option<Intervals> {
         self.predictor.intervals()
     }
@@ -519,7 +519,7 @@ impl Model {
 
     fn stack(&self, rows: Points, pool: &Pool) -> Result<Stack> {
         let (kept, n) = (&self.kept, rows.n_points());
-        let building = Building { precision: self.precision(), storage: Storage::Tiled, ..Building::new(pool) };
+        let building = StackOptions { precision: self.precision(), storage: Storage::Tiled, ..StackOptions::new(pool) };
         let stack = Stack::cross(rows, &kept.points, &kept.kernels, &kept.centring, &building)?;
         if kept.columns.iter().copied().eq(0..kept.points.n_points()) {
             return Ok(stack);

@@ -1,4 +1,4 @@
-//! The distribution function of the standard normal law, with all its digits in both tails.
+//! The distribution function of the standard normal distribution, with all its digits in both tails.
 //!
 //! Everything is made of one function, the tail over the density, `(1 - Phi(x)) / phi(x)` for `x >= 0`, which is smooth and
 //! never small: near a grid its Taylor series, far out a continued fraction.
@@ -28,7 +28,7 @@ const TERMS: u32 = 17;
 /// Terms of the continued fraction, which are enough from the last node of the grid on.
 const LEVELS: u32 = 40;
 
-/// P(Z <= z) of the standard normal law, to a few roundings of itself in both tails; 0 below -37.6, where
+/// P(Z <= z) of the standard normal distribution, to a few roundings of itself in both tails; 0 below -37.6, where
 /// [`ln_normal_cdf`] still has an answer.
 ///
 /// ```
@@ -41,7 +41,7 @@ pub fn normal_cdf(z: f64) -> f64 {
     if z > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// ln P(Z <= z) of the standard normal law, to a few roundings of itself in both tails: for likelihoods, where the probability
+/// ln P(Z <= z) of the standard normal distribution, to a few roundings of itself in both tails: for likelihoods, where the probability
 /// itself would be 0 or 1.
 ///
 /// ```

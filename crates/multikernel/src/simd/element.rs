@@ -15,14 +15,14 @@ use super::reduce::{AHEAD, LANES, Real, finish};
 use super::{Level, level, prefetch};
 
 /// A type whose values can be read as vectors of eight `f64`.
-pub(crate) trait Eight: Real + Into<f64> {
+pub(crate) trait SimdElement: Real + Into<f64> {
     /// # Safety
     /// There must be eight values, and the processor must have AVX-512.
     #[cfg(target_arch = "x86_64")]
     unsafe fn load(values: *const Self) -> __m512d;
 }
 
-impl Eight for f64 {
+impl SimdElement for f64 {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn load(values: *const f64) -> __m512d {
@@ -31,7 +31,7 @@ impl Eight for f64 {
     }
 }
 
-impl Eight for f32 {
+impl SimdElement for f32 {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     unsafe fn load(values: *const f32) -> __m512d {
@@ -44,7 +44,7 @@ impl Eight for f32 {
 ///
 /// # Panics
 /// If an array is shorter than `out`.
-pub(crate) fn add_eight<T: Eight>(weights: [f64; 8], values: [&[T]; 8], out: &mut [f64]) {
+pub(crate) fn add_eight<T: SimdElement>(weights: [f64; 8], values: [&[T]; 8], out: &mut [f64]) {
     let values = values.map(|values| &values[..out.len()]);
     #[cfg(target_arch = "x86_64")]
     if level() == Level::Avx512 {
@@ -60,7 +60,7 @@ pub(crate) fn add_eight<T: Eight>(weights: [f64; 8], values: [&[T]; 8], out: &mu
 ///
 /// # Panics
 /// If an array is shorter than `with`.
-pub(crate) fn dot_eight<T: Eight>(values: [&[T]; 8], with: &[f64]) -> [f64; 8] {
+pub(crate) fn dot_eight<T: SimdElement>(values: [&[T]; 8], with: &[f64]) -> [f64; 8] {
     let values = values.map(|values| &values[..with.len()]);
     #[cfg(target_arch = "x86_64")]
     if level() == Level::Avx512 {
@@ -84,7 +84,7 @@ pub(crate) fn spans<T: Real>(len: usize) -> impl Iterator<Item = Range<usize>> {
 ///
 /// # Panics
 /// If an array is shorter than the first to multiply with, or these are of different lengths.
-pub(crate) fn dot_eight_with_each<T: Eight>(values: [&[T]; 8], with: &[&[f64]], dots: &mut [[f64; 8]]) {
+pub(crate) fn dot_eight_with_each<T: SimdElement>(values: [&[T]; 8], with: &[&[f64]], dots: &mut [[f64; 8]]) {
     #[cfg(target_arch = "x86_64")]
     if with.len() > 1 && level() == Level::Avx512 {
         let n = with[0].len();
@@ -116,7 +116,7 @@ fn prefetch_block<T>(here: *const T) {
 /// The processor must have AVX-512, and arrays must be as long as `out`.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
-unsafe fn add_avx512<T: Eight>(weights: [f64; 8], values: [&[T]; 8], out: &mut [f64]) {
+unsafe fn add_avx512<T: SimdElement>(weights: [f64; 8], values: [&[T]; 8], out: &mut [f64]) {
     let broadcast = weights.map(|weight| _mm512_set1_pd(weight));
     let done = out.len() / LANES * LANES;
     let to = out.as_mut_ptr();
@@ -151,7 +151,7 @@ type Sums = [[__m512d; 2]; 8];
 /// The processor must have AVX-512, and arrays must be as long as `with`.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
-unsafe fn dot_avx512<T: Eight>(values: [&[T]; 8], with: &[f64]) -> [f64; 8] {
+unsafe fn dot_avx512<T: SimdElement>(values: [&[T]; 8], with: &[f64]) -> [f64; 8] {
     let sums = [[_mm512_setzero_pd(); 2]; 8];
     let done = with.len() / LANES * LANES;
     // SAFETY: promised by the caller, here and below.
@@ -167,7 +167,7 @@ const COLUMNS: usize = 4;
 /// [`COLUMNS`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
-unsafe fn dots_avx512<T: Eight>(values: [&[T]; 8], with: &[&[f64]], dots: &mut [[f64; 8]]) {
+unsafe fn dots_avx512<T: SimdElement>(values: [&[T]; 8], with: &[&[f64]], dots: &mut [[f64; 8]]) {
     let mut sums = [[[_mm512_setzero_pd(); 2]; 8]; COLUMNS];
     let done = values[0].len() / LANES * LANES;
     for span in spans::<T>(done) {
@@ -194,7 +194,7 @@ unsafe fn dots_avx512<T: Eight>(values: [&[T]; 8], with: &[&[f64]], dots: &mut [
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
-unsafe fn add_dots_avx512<T: Eight, const FIRST: bool>(
+unsafe fn add_dots_avx512<T: SimdElement, const FIRST: bool>(
     mut sums: Sums,
     values: [&[T]; 8],
     with: &[f64],
@@ -226,7 +226,7 @@ unsafe fn add_dots_avx512<T: Eight, const FIRST: bool>(
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
-unsafe fn end_avx512<T: Eight>(sums: Sums, values: [&[T]; 8], with: &[f64]) -> [f64; 8] {
+unsafe fn end_avx512<T: SimdElement>(sums: Sums, values: [&[T]; 8], with: &[f64]) -> [f64; 8] {
     let done = with.len() / LANES * LANES;
     let rest = &with[done..];
     std::array::from_fn(|k| {
@@ -261,7 +261,7 @@ mod tests {
     use crate::simd::at_every_level;
     use crate::simd::check::{LENGTHS, bits, uniform};
 
-    fn check<T: Eight>() {
+    fn check<T: SimdElement>() {
         let mut rng = Rng::new(1, 0);
         for (n, skip) in LENGTHS.into_iter().flat_map(|n| [(n, 0), (n, 1), (n, 3)]) {
             let (weights, with) = (uniform(&mut rng, 8), uniform(&mut rng, n));

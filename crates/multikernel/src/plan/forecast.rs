@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use super::Plan;
-use super::inner::FOLDS;
 use super::plan::Session;
-use super::sample::sample;
 use crate::data::Dataset;
 use crate::error::{Error, Result, gib};
+use crate::method::sample::sample;
 use crate::pool::Pool;
+use crate::run::inner::FOLDS;
 use crate::run::{Control, Observer, Progress};
 
 /// Rows of the two runs a forecast is made from.

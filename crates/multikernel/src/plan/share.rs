@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::sample::{MAX_ROWS, sample};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, centre_columns};
+use crate::method::sample::{MAX_ROWS, sample};
 use crate::run::{Control, Predict, Task};
 use crate::stack::Symmetric;
 
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use crate::data::{Dataset, Samples, bundled};
     use crate::dist::Rng;
-    use crate::method::{Plan, Session};
+    use crate::plan::{Plan, Session};
     use crate::pool::Pool;
     use crate::run::{Canceller, Input, Observer, Runner, Silent};
 

@@ -102,7 +102,7 @@ const OFFSET_PENALTY: f64 = 1.0;
 const TOLERANCE: f64 = 1e-12;
 
 /// Newton steps; ten is usual.
-const MOST_STEPS: usize = 100;
+const MAX_STEPS: usize = 100;
 
 impl Calibration {
     /// Learns the map from margins of rows that were held out (n_samples x n_classes) and their true classes. Infinite
@@ -272,7 +272,7 @@ impl<'a> Objective<'a> {
     fn minimise(&self) -> Vec<f64> {
         let k = self.n_classes();
         let mut place = self.look((0..2 * k).map(|j| if j < k { 1.0 } else { 0.0 }).collect());
-        for _ in 0..MOST_STEPS {
+        for _ in 0..MAX_STEPS {
             let direction = self.direction(&place);
             // Half of it is how far the value would fall if the objective were quadratic.
             let descent = -dot(&place.gradient, &direction);

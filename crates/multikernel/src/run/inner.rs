@@ -4,19 +4,19 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
+use super::{AnyMethod, Control, Input, Observer, Params, Predict, Progress, Rows, Runner, Silent, Stop, Task};
 use crate::data::{Split, inner_folds};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::run::{AnyMethod, Control, Input, Observer, Params, Predict, Progress, Rows, Runner, Silent, Stop, Task};
 use crate::simd::ln;
 
 /// Folds of an inner cross-validation; fewer where a class or the groups have fewer rows.
-pub(super) const FOLDS: usize = 5;
+pub(crate) const FOLDS: usize = 5;
 
 /// What inner folds are dealt for, so that no two jobs share their folds.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Deal {
+pub(crate) enum Deal {
     /// To choose parameters.
     Tune,
     /// To choose among kernels, inside a method.
@@ -26,7 +26,7 @@ pub(super) enum Deal {
 }
 
 /// The inner folds of a task.
-pub(super) fn folds(task: &Task<'_>, deal: Deal) -> Result<Vec<Split>> {
+pub(crate) fn folds(task: &Task<'_>, deal: Deal) -> Result<Vec<Split>> {
     // Streams far from those of outer splits, which count from 0.
     let stream = (1 << 40) + deal as u64;
     inner_folds(task.labels, task.groups, FOLDS, task.seed, stream)
@@ -34,7 +34,7 @@ pub(super) fn folds(task: &Task<'_>, deal: Deal) -> Result<Vec<Split>> {
 
 /// What is wanted of the models of inner folds.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Want {
+pub(crate) enum Want {
     /// See [`Predict::scores`].
     Scores,
     /// See [`Predict::margins`].
@@ -56,12 +56,12 @@ impl Want {
 }
 
 /// The models of inner folds: what is wanted of them, of which method, on which rows.
-pub(super) struct HeldOut<'a> {
-    pub(super) want: Want,
-    pub(super) method: &'a dyn AnyMethod,
-    pub(super) task: &'a Task<'a>,
-    pub(super) folds: &'a [Split],
-    pub(super) control: &'a Control,
+pub(crate) struct HeldOut<'a> {
+    pub(crate) want: Want,
+    pub(crate) method: &'a dyn AnyMethod,
+    pub(crate) task: &'a Task<'a>,
+    pub(crate) folds: &'a [Split],
+    pub(crate) control: &'a Control,
 }
 
 /// What a fold came to: the scores of its rows for each setting it finished, and why it went no further.
@@ -74,7 +74,7 @@ impl HeldOut<'_> {
     /// The scores or margins (n_samples x n_classes) of all rows, each by a model trained without its fold, for each of some
     /// settings of the parameters. A fold goes from one setting to the next from where it stands. `observer` hears how many
     /// models are done.
-    pub(super) fn all(&self, settings: &[Params], observer: &mut dyn Observer) -> Result<Vec<Matrix>> {
+    pub(crate) fn all(&self, settings: &[Params], observer: &mut dyn Observer) -> Result<Vec<Matrix>> {
         let found = self.each_fold(settings, observer)?;
         if let Some(fold) = found.iter().find(|fold| fold.stop != Stop::Finished) {
             return Err(Error::Stopped(format!(
@@ -180,33 +180,33 @@ impl HeldOut<'_> {
 }
 
 /// The share of rows whose first largest score is that of their class.
-pub(super) fn accuracy(scores: &Matrix, codes: &[usize]) -> f64 {
+pub(crate) fn accuracy(scores: &Matrix, codes: &[usize]) -> f64 {
     let right = scores.rows().zip(codes).filter(|(row, code)| crate::run::first_largest(row) == **code).count();
     right as f64 / codes.len().max(1) as f64
 }
 
 /// The probability that a wrong certainty is taken for, so that one row does not decide over all.
-const LEAST: f64 = 1e-15;
+const MIN_PROBABILITY: f64 = 1e-15;
 
 /// Minus the mean logarithm of the probability of the right class.
-pub(super) fn log_loss(probabilities: &Matrix, codes: &[usize]) -> f64 {
-    let of = |(row, &code): (&[f64], &usize)| -ln(row[code].max(LEAST));
+pub(crate) fn log_loss(probabilities: &Matrix, codes: &[usize]) -> f64 {
+    let of = |(row, &code): (&[f64], &usize)| -ln(row[code].max(MIN_PROBABILITY));
     probabilities.rows().zip(codes).map(of).sum::<f64>() / codes.len().max(1) as f64
 }
 
 /// What inner folds say of several settings of the parameters.
-pub(super) struct Tuned {
+pub(crate) struct Tuned {
     /// The best of them, the first of equals.
-    pub(super) best: usize,
+    pub(crate) best: usize,
     /// The held-out accuracy, or log-loss for methods that say so, of each that was scored.
-    pub(super) figures: Vec<f64>,
+    pub(crate) figures: Vec<f64>,
     /// How many of the rows they were scored on.
-    pub(super) n_scored: usize,
+    pub(crate) n_scored: usize,
 }
 
 /// The best of several settings of the parameters by held-out accuracy, or log-loss for methods that say so. Where time runs out
 /// first, the best of those that some folds have scored, on the rows of these folds; `None` where there is none.
-pub(super) fn tune(
+pub(crate) fn tune(
     method: &dyn AnyMethod,
     candidates: &[Params],
     task: &Task<'_>,
@@ -241,95 +241,4 @@ pub(super) fn tune(
     let gain = |k: usize| if by_loss { -figures[k] } else { figures[k] };
     let best = (0..n_settings).rev().max_by(|&a, &b| gain(a).total_cmp(&gain(b))).unwrap_or(0);
     Ok(Some(Tuned { best, figures, n_scored: rows.len() }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::data::bundled;
-    use crate::method::{Plan, Session};
-
-    #[test]
-    fn held_out_from_setting_to_setting_decides_as_each_begun_anew() {
-        let data = bundled("ionosphere").unwrap().select(&(0..351).step_by(3).collect::<Vec<_>>());
-        let pool = Pool::new(2).unwrap();
-        for (method, tight) in [("average", "tol"), ("simplemkl", "gap"), ("level", "gap"), ("lpmkl", "gap")] {
-            let plan = Plan::new(method).unwrap().set("c", "auto").unwrap().set(tight, "1e-5").unwrap();
-            let prepared = plan.prepare(&data, &mut Session::new(&pool, &mut Silent)).unwrap();
-            let input = Input::Stack(prepared.stack().unwrap());
-            let task = Task { input, labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
-            let (candidates, folds) = (plan.params().candidates(), folds(&task, Deal::Tune).unwrap());
-            let scores = |settings: &[Params]| {
-                let (want, control) = (Want::Scores, Control::default());
-                let held_out = HeldOut { want, method: plan.method(), task: &task, folds: &folds, control: &control };
-                held_out.all(settings, &mut Silent).unwrap()
-            };
-            let together = scores(&candidates);
-            assert_eq!(together.len(), 5);
-            for (params, together) in candidates.iter().zip(&together) {
-                let alone = &scores(std::slice::from_ref(params))[0];
-                let off = |(a, b): (&f64, &f64)| (a - b).abs() / (1.0 + b.abs());
-                let worst = together.data().iter().zip(alone.data()).map(off).fold(0.0, f64::max);
-                assert!(worst < 2e-2, "{method}, c = {}: decisions differ by {worst}", params.number("c"));
-            }
-        }
-    }
-
-    /// Cancels once so many models of inner folds are done.
-    struct CancelAfter(u64, crate::run::Canceller);
-
-    impl Observer for CancelAfter {
-        fn progress(&mut self, progress: &Progress) {
-            if progress.done >= self.0 && progress.total > 1 {
-                self.1.cancel();
-            }
-        }
-    }
-
-    #[test]
-    fn tune_that_is_stopped_compares_what_was_scored_on_the_same_rows() {
-        let (data, pool) = (bundled("sonar").unwrap(), Pool::new(1).unwrap());
-        let plan = Plan::new("average").unwrap().set("c", "auto").unwrap();
-        let prepared = plan.prepare(&data, &mut Session::new(&pool, &mut Silent)).unwrap();
-        let input = Input::Stack(prepared.stack().unwrap());
-        let task = Task { input, labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
-        let candidates = plan.params().candidates();
-        let tuned = |n_done| {
-            let control = Control::default();
-            let mut observer = CancelAfter(n_done, control.canceller());
-            tune(plan.method(), &candidates, &task, &control, &mut observer).unwrap()
-        };
-        let all = tuned(u64::MAX).unwrap();
-        assert_eq!((all.figures.len(), all.n_scored), (5, 208));
-        // One thread goes through all values of c on the first fold, then on the second.
-        let first = tuned(7).unwrap();
-        let test = &folds(&task, Deal::Tune).unwrap()[0].test;
-        assert_eq!((first.figures.len(), first.n_scored), (5, test.len()));
-        let few = tuned(2).unwrap();
-        assert_eq!(few.figures, first.figures[..2]);
-        assert!(few.best < 2 && few.n_scored == test.len());
-        let none = {
-            let control = Control::default();
-            control.canceller().cancel();
-            tune(plan.method(), &candidates, &task, &control, &mut Silent).unwrap()
-        };
-        assert!(none.is_none());
-    }
-
-    #[test]
-    fn choice_that_is_cancelled_is_told_and_a_time_limit_leaves_half_for_the_model() {
-        let (data, pool) = (bundled("sonar").unwrap(), Pool::new(1).unwrap());
-        let plan = Plan::new("average").unwrap().set("c", "auto").unwrap();
-        let control = Control::default();
-        let mut observer = CancelAfter(7, control.canceller());
-        let mut session = Session::new(&pool, &mut observer);
-        session.control = control;
-        let message = plan.train_in(&data, &mut session).err().unwrap().to_string();
-        assert!(message.starts_with("cancelled while parameters were chosen on inner folds"), "{message}");
-        assert!(message.contains("so far: c = ") && message.contains(" of 208 rows, as time ran out,"), "{message}");
-        let control = Control::default().with_max_seconds(100.0).unwrap();
-        let left = control.part(0.5).seconds_left().unwrap();
-        assert!((49.0..=50.0).contains(&left), "{left}");
-        assert_eq!(Control::default().part(0.5).seconds_left(), None);
-    }
 }

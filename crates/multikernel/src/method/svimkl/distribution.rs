@@ -1,6 +1,6 @@
-//! The law of a kernel weight: nodes that stand for it, its entropy, and what it covers.
+//! The distribution of a kernel weight: nodes that stand for it, its entropy, and what it covers.
 //!
-//! Every family is a mean times a law of mean 1 that one shape bends, so that all of them share one bound and one gradient.
+//! Every family is a mean times a distribution of mean 1 that one shape bends, so that all of them share one bound and one gradient.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,20 +9,20 @@ use crate::simd::{exp, ln};
 
 /// Euler's constant: minus the mean logarithm of an exponential variate.
 const EULER: f64 = 0.577_215_664_901_532_9;
-/// From here on entropies of gamma laws are taken from their expansion: what it leaves out is below 1e-9.
+/// From here on entropies of gamma distributions are taken from their expansion: what it leaves out is below 1e-9.
 const LARGE: f64 = 9.25;
-/// Shapes of gamma laws between which nodes are interpolated, by their logarithms: from, to, step.
-const LEAST: f64 = -4.0;
-const MOST: f64 = 9.25;
-const STEP: f64 = 0.125;
+/// Shapes of gamma distributions between which nodes are interpolated, by their logarithms: from, to, step.
+const MIN_LOG_SHAPE: f64 = -4.0;
+const MAX_LOG_SHAPE: f64 = 9.25;
+const LOG_SHAPE_STEP: f64 = 0.125;
 
-/// What the law of a weight is.
+/// What the distribution of a weight is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
-    /// All at the mean: no law at all.
+    /// All at the mean: no distribution at all.
     Point,
     Exponential,
-    /// The shape is the logarithm of the shape of the gamma law.
+    /// The shape is the logarithm of the shape of the gamma distribution.
     Gamma,
     /// The shape is the logarithm of the standard deviation of the logarithm.
     LogNormal,
@@ -30,17 +30,17 @@ pub(super) enum Family {
 
 /// A family, and the levels at which its quantiles are its nodes: the middles of as many equal parts of probability.
 #[derive(Clone, Debug)]
-pub(super) struct Law {
+pub(super) struct WeightDistribution {
     pub(super) family: Family,
     levels: usize,
     /// Normal quantiles at the levels, or logarithms of exponential ones.
     quantiles: Vec<f64>,
-    table: Option<Arc<Table>>,
+    table: Option<Arc<QuantileTable>>,
 }
 
-impl Law {
-    /// A law with so many nodes.
-    pub(super) fn new(family: Family, levels: usize) -> Law {
+impl WeightDistribution {
+    /// A distribution with so many nodes.
+    pub(super) fn new(family: Family, levels: usize) -> WeightDistribution {
         let levels = if family == Family::Point { 1 } else { levels };
         let middle = |s: usize| (s as f64 + 0.5) / levels as f64;
         let quantile = |s: usize| match family {
@@ -48,8 +48,8 @@ impl Law {
             Family::LogNormal => normal_quantile(middle(s)),
             Family::Point | Family::Gamma => 0.0,
         };
-        let table = (family == Family::Gamma).then(|| Table::of(levels));
-        Law { family, levels, quantiles: (0..levels).map(quantile).collect(), table }
+        let table = (family == Family::Gamma).then(|| QuantileTable::of(levels));
+        WeightDistribution { family, levels, quantiles: (0..levels).map(quantile).collect(), table }
     }
 
     /// Number of nodes.
@@ -63,7 +63,7 @@ impl Law {
     }
 
     /// The shape to begin with: a standard deviation of about 0.22 of the mean. Steps that find the functions first and then widen the
-    /// laws were a third fewer in a prototype than steps from the prior's width.
+    /// distributions were a third fewer in a prototype than steps from the prior's width.
     pub(super) fn first_shape(&self) -> f64 {
         if self.family == Family::LogNormal { -1.5 } else { 3.0 }
     }
@@ -73,7 +73,7 @@ impl Law {
         if self.family == Family::LogNormal { 2.0 } else { 0.5 }
     }
 
-    /// The nodes of the law of mean 1, which have the mean 1 themselves, and their derivatives by the shape.
+    /// The nodes of the distribution of mean 1, which have the mean 1 themselves, and their derivatives by the shape.
     pub(super) fn nodes(&self, shape: f64, nodes: &mut [f64], slopes: &mut [f64]) {
         for (s, (node, slope)) in nodes.iter_mut().zip(slopes.iter_mut()).enumerate() {
             (*node, *slope) = match (self.family, &self.table) {
@@ -94,7 +94,7 @@ impl Law {
         slopes.iter_mut().zip(nodes).for_each(|(slope, node)| *slope = *node * (*slope - mean_slope));
     }
 
-    /// The entropy of the law of mean 1, and its derivative by the shape.
+    /// The entropy of the distribution of mean 1, and its derivative by the shape.
     pub(super) fn entropy(&self, shape: f64) -> (f64, f64) {
         match self.family {
             Family::Point => (0.0, 0.0),
@@ -116,7 +116,7 @@ impl Law {
         }
     }
 
-    /// The mean logarithm under the law of mean 1, and its derivative by the shape.
+    /// The mean logarithm under the distribution of mean 1, and its derivative by the shape.
     pub(super) fn mean_ln(&self, shape: f64) -> (f64, f64) {
         match self.family {
             Family::Point => (0.0, 0.0),
@@ -136,7 +136,7 @@ impl Law {
         }
     }
 
-    /// The quantile at `p` of the law with this mean and shape.
+    /// The quantile at `p` of the distribution with this mean and shape.
     pub(super) fn quantile(&self, p: f64, mean: f64, shape: f64) -> f64 {
         match self.family {
             Family::Point => mean,
@@ -149,7 +149,7 @@ impl Law {
         }
     }
 
-    /// The standard deviation of the law of mean 1.
+    /// The standard deviation of the distribution of mean 1.
     #[cfg(test)]
     pub(super) fn deviation(&self, shape: f64) -> f64 {
         match self.family {
@@ -161,36 +161,36 @@ impl Law {
     }
 }
 
-/// Logarithms of the quantiles of gamma laws of mean 1 at some levels, times the square root of the shape: numbers that hardly
+/// Logarithms of the quantiles of gamma distributions of mean 1 at some levels, times the square root of the shape: numbers that hardly
 /// change where the shape is large, so that few shapes are enough. Between them cubics with equal slopes where they meet: a bound
 /// needs derivatives that belong to its values, not the last digits of a quantile.
 #[derive(Debug)]
-struct Table {
+struct QuantileTable {
     /// The numbers of each level, shape by shape.
     values: Vec<Vec<f64>>,
 }
 
 /// Tables made so far, by their number of levels: a cross-validation asks for the same one again and again.
-static TABLES: Mutex<Vec<Arc<Table>>> = Mutex::new(vec![]);
+static QUANTILE_TABLES: Mutex<Vec<Arc<QuantileTable>>> = Mutex::new(vec![]);
 
-impl Table {
-    fn of(levels: usize) -> Arc<Table> {
-        let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
+impl QuantileTable {
+    fn of(levels: usize) -> Arc<QuantileTable> {
+        let mut tables = QUANTILE_TABLES.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(table) = tables.iter().find(|table| table.values.len() == levels) {
             return table.clone();
         }
-        let table = Arc::new(Table::new(levels));
+        let table = Arc::new(QuantileTable::new(levels));
         tables.push(table.clone());
         table
     }
 
-    fn new(levels: usize) -> Table {
-        let count = ((MOST - LEAST) / STEP) as usize + 1;
+    fn new(levels: usize) -> QuantileTable {
+        let count = ((MAX_LOG_SHAPE - MIN_LOG_SHAPE) / LOG_SHAPE_STEP) as usize + 1;
         let value = |s: usize, k: usize| {
-            let shape = LEAST + STEP * k as f64;
+            let shape = MIN_LOG_SHAPE + LOG_SHAPE_STEP * k as f64;
             exp(0.5 * shape) * (ln_gamma_quantile((s as f64 + 0.5) / levels as f64, exp(shape)) - shape)
         };
-        Table { values: (0..levels).map(|s| (0..count).map(|k| value(s, k)).collect()).collect() }
+        QuantileTable { values: (0..levels).map(|s| (0..count).map(|k| value(s, k)).collect()).collect() }
     }
 
     /// The logarithm of the quantile at a level, and its derivative by the shape.
@@ -209,9 +209,9 @@ impl Table {
             k if k == last => 0.0,
             k => 0.5 * (values[k + 1] - values[k - 1]),
         };
-        let place = (shape - LEAST) / STEP;
+        let place = (shape - MIN_LOG_SHAPE) / LOG_SHAPE_STEP;
         if place <= 0.0 || place.is_nan() {
-            return (values[0] + slope_at(0) * place, slope_at(0) / STEP);
+            return (values[0] + slope_at(0) * place, slope_at(0) / LOG_SHAPE_STEP);
         }
         if place >= last as f64 {
             return (values[last], 0.0);
@@ -221,7 +221,7 @@ impl Table {
         let (first, second) = (slope_at(k), slope_at(k + 1));
         let (square, cube) = (3.0 * rise - 2.0 * first - second, first + second - 2.0 * rise);
         let value = values[k] + t * (first + t * (square + t * cube));
-        (value, (first + t * (2.0 * square + 3.0 * t * cube)) / STEP)
+        (value, (first + t * (2.0 * square + 3.0 * t * cube)) / LOG_SHAPE_STEP)
     }
 }
 
@@ -231,26 +231,29 @@ mod tests {
 
     const FAMILIES: [Family; 3] = [Family::Exponential, Family::Gamma, Family::LogNormal];
 
-    fn nodes(law: &Law, shape: f64) -> (Vec<f64>, Vec<f64>) {
-        let (mut nodes, mut slopes) = (vec![0.0; law.levels()], vec![0.0; law.levels()]);
-        law.nodes(shape, &mut nodes, &mut slopes);
+    fn nodes(distribution: &WeightDistribution, shape: f64) -> (Vec<f64>, Vec<f64>) {
+        let (mut nodes, mut slopes) = (vec![0.0; distribution.levels()], vec![0.0; distribution.levels()]);
+        distribution.nodes(shape, &mut nodes, &mut slopes);
         (nodes, slopes)
     }
 
     #[test]
     fn nodes_have_mean_one_and_nearly_the_moments_of_their_law() {
         for family in FAMILIES {
-            let law = Law::new(family, 4096);
+            let distribution = WeightDistribution::new(family, 4096);
             for shape in [-0.7, 0.0, 1.3] {
                 if family == Family::LogNormal && shape > 0.0 {
                     continue;
                 }
-                let (nodes, _) = nodes(&law, shape);
+                let (nodes, _) = nodes(&distribution, shape);
                 let mean = |f: &dyn Fn(f64) -> f64| nodes.iter().map(|&x| f(x)).sum::<f64>() / nodes.len() as f64;
                 assert!((mean(&|x| x) - 1.0).abs() < 1e-12, "{family:?}");
                 let deviation = mean(&|x| (x - 1.0).powi(2)).sqrt();
-                assert!((deviation / law.deviation(shape) - 1.0).abs() < 0.02, "{family:?} {shape}: {deviation}");
-                let mean_ln = law.mean_ln(shape).0;
+                assert!(
+                    (deviation / distribution.deviation(shape) - 1.0).abs() < 0.02,
+                    "{family:?} {shape}: {deviation}"
+                );
+                let mean_ln = distribution.mean_ln(shape).0;
                 assert!((mean(&|x| x.ln()) - mean_ln).abs() < 2e-3, "{family:?} {shape}: {mean_ln}");
             }
         }
@@ -259,32 +262,35 @@ mod tests {
     #[test]
     fn derivatives_by_the_shape_are_those_of_the_values() {
         for family in FAMILIES {
-            let law = Law::new(family, 16);
+            let distribution = WeightDistribution::new(family, 16);
             for shape in [-4.4f64, -1.03, 0.26, 2.6, 9.6] {
                 let shape = if family == Family::LogNormal { shape.min(1.0) } else { shape };
                 let step = 1e-5;
-                let ((up, _), (down, _), (_, slopes)) =
-                    (nodes(&law, shape + step), nodes(&law, shape - step), nodes(&law, shape));
+                let ((up, _), (down, _), (_, slopes)) = (
+                    nodes(&distribution, shape + step),
+                    nodes(&distribution, shape - step),
+                    nodes(&distribution, shape),
+                );
                 for ((up, down), slope) in up.iter().zip(&down).zip(&slopes) {
                     let found = (up - down) / (2.0 * step);
                     assert!((found - slope).abs() < 1e-6 * (1.0 + slope.abs()), "{family:?} {shape}: {found} {slope}");
                 }
                 if family == Family::Gamma {
                     // Both formulas where they meet.
-                    let (below, above) = (law.entropy(LARGE - 1e-9), law.entropy(LARGE + 1e-9));
+                    let (below, above) = (distribution.entropy(LARGE - 1e-9), distribution.entropy(LARGE + 1e-9));
                     assert!(
                         (below.0 - above.0).abs() < 1e-7 && (below.1 - above.1).abs() < 1e-6,
                         "{below:?} {above:?}"
                     );
-                    let (below, above) = (law.mean_ln(LARGE - 1e-9), law.mean_ln(LARGE + 1e-9));
+                    let (below, above) = (distribution.mean_ln(LARGE - 1e-9), distribution.mean_ln(LARGE + 1e-9));
                     assert!(
                         (below.0 - above.0).abs() < 1e-9 && (below.1 - above.1).abs() < 1e-8,
                         "{below:?} {above:?}"
                     );
                 }
-                for f in [Law::entropy, Law::mean_ln] {
-                    let found = (f(&law, shape + step).0 - f(&law, shape - step).0) / (2.0 * step);
-                    let slope = f(&law, shape).1;
+                for f in [WeightDistribution::entropy, WeightDistribution::mean_ln] {
+                    let found = (f(&distribution, shape + step).0 - f(&distribution, shape - step).0) / (2.0 * step);
+                    let slope = f(&distribution, shape).1;
                     assert!((found - slope).abs() < 1e-5 * (1.0 + slope.abs()), "{family:?} {shape}: {found} {slope}");
                 }
             }
@@ -294,9 +300,9 @@ mod tests {
     /// Interpolated quantiles against exact ones, between the shapes of the table.
     #[test]
     fn nodes_of_gamma_laws_are_their_quantiles() {
-        let law = Law::new(Family::Gamma, 8);
+        let distribution = WeightDistribution::new(Family::Gamma, 8);
         for shape in [-2.93, -0.06, 0.19, 3.3, 7.77] {
-            let (found, _) = nodes(&law, shape);
+            let (found, _) = nodes(&distribution, shape);
             let exact: Vec<f64> =
                 (0..8).map(|s| (ln_gamma_quantile((s as f64 + 0.5) / 8.0, shape.exp()) - shape).exp()).collect();
             let mean = exact.iter().sum::<f64>() / 8.0;
@@ -330,18 +336,18 @@ mod tests {
                 let p = density(x);
                 if p > 0.0 { -step * x * p * p.ln() } else { 0.0 }
             });
-            let (found, law) = (terms.sum::<f64>(), Law::new(family, 8));
-            assert!((found - law.entropy(shape).0).abs() < 1e-6, "{family:?} {shape}: {found}");
+            let (found, distribution) = (terms.sum::<f64>(), WeightDistribution::new(family, 8));
+            assert!((found - distribution.entropy(shape).0).abs() < 1e-6, "{family:?} {shape}: {found}");
         }
     }
 
     #[test]
     fn quantiles_leave_their_part_of_the_nodes_below() {
         for family in FAMILIES {
-            let law = Law::new(family, 1000);
-            let (nodes, _) = nodes(&law, -0.3);
+            let distribution = WeightDistribution::new(family, 1000);
+            let (nodes, _) = nodes(&distribution, -0.3);
             for p in [0.025, 0.5, 0.975] {
-                let below = nodes.iter().filter(|&&node| 3.0 * node < law.quantile(p, 3.0, -0.3)).count();
+                let below = nodes.iter().filter(|&&node| 3.0 * node < distribution.quantile(p, 3.0, -0.3)).count();
                 assert!((below as f64 / 1000.0 - p).abs() < 0.003, "{family:?} {p}: {below}");
             }
         }

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use super::{
+use crate::closest::closest;
+use crate::error::{Error, Result};
+use crate::method::{
     Alignf, Average, Bank, Bemkl, BestView, Bm3kl, Bsvm, Cik, Dpm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl,
     Majority, MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2, Mkc, MklDa, Mklr, Obscure, Sbemkl, Silp, SimpleMkl, Single,
     SviMkl, Svm, UfoMkl,
 };
-use crate::closest::closest;
-use crate::error::{Error, Result};
 use crate::run::{AnyMethod, Method};
 
 /// The methods known to the command line and to files. A method of your own joins with [`Registry::with`] and
 /// then has everything the built-in ones have.
 ///
 /// ```
-/// use multikernel::method::Registry;
+/// use multikernel::plan::Registry;
 /// let registry = Registry::standard();
 /// assert_eq!(registry.get("average")?.about().name, "average");
 /// # Ok::<(), multikernel::Error>(())

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::calibrate::Calibration;
-use super::inner::{self, Deal, HeldOut, Want};
 use super::model::{Header, Learned, Model};
 use super::prepare::{Missing, Part, Preparation, Prepared, kernels_of};
 use super::registry::Registry;
 use super::share::shares;
 use crate::data::{Dataset, Recipe, Samples, Scale};
 use crate::error::{Error, Result};
-use crate::kernel::{Bank, CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, Kernel};
+use crate::kernel::{CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, Kernel, KernelBank};
 use crate::pool::Pool;
+use crate::run::inner::{self, Deal, HeldOut, Want};
 use crate::run::{
     AnyMethod, Checkpoint, Control, Input, Needs, Observer, Params, Rows, Run, Runner, Silent, Stop, Task,
 };
@@ -53,7 +53,7 @@ impl<'a> Session<'a> {
 pub struct Plan {
     method: Arc<dyn AnyMethod>,
     params: Params,
-    bank: Option<Bank>,
+    bank: Option<KernelBank>,
     recipe: Recipe,
     missing: Missing,
     part: Part,
@@ -80,7 +80,7 @@ impl Plan {
         let about = method.about();
         // The default of the method must be good text even if it is never used.
         if about.needs != Needs::Rows {
-            about.bank.parse::<Bank>()?;
+            about.bank.parse::<KernelBank>()?;
         }
         Ok(Plan {
             params: Params::new(about.params)?,
@@ -179,7 +179,7 @@ impl Plan {
 
     /// The kernel bank for these samples, for methods that work on kernels: the one that was set, or the method's own, which
     /// is on each view where there are views and takes all Gram matrices.
-    pub fn bank(&self, samples: &Samples) -> Result<Option<Bank>> {
+    pub fn bank(&self, samples: &Samples) -> Result<Option<KernelBank>> {
         if !self.uses_kernels() {
             return Ok(None);
         }
@@ -212,7 +212,7 @@ impl Plan {
             ("seed".to_string(), self.seed.to_string()),
         ]);
         if self.uses_kernels() {
-            let bank = self.bank.as_ref().map_or(self.method.about().bank.to_string(), Bank::to_string);
+            let bank = self.bank.as_ref().map_or(self.method.about().bank.to_string(), KernelBank::to_string);
             settings.insert("kernels".to_string(), bank);
             settings.insert("precision".to_string(), self.precision.word().to_string());
         }
@@ -420,7 +420,7 @@ impl Plan {
     pub(super) fn header(
         &self,
         data: &Dataset,
-        bank: Option<&Bank>,
+        bank: Option<&KernelBank>,
         kernels: &[Kernel],
         params: &Params,
         fingerprint: String,
@@ -430,7 +430,7 @@ impl Plan {
         Header {
             method: self.name().into(),
             params: params.to_texts(),
-            kernels: bank.filter(|_| self.uses_kernels()).map(Bank::to_string),
+            kernels: bank.filter(|_| self.uses_kernels()).map(KernelBank::to_string),
             resolved: kernels.iter().map(Kernel::to_string).collect(),
             scale: self.recipe.scale.word().into(),
             precision: self.precision,

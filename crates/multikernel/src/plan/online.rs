@@ -13,10 +13,10 @@ use crate::kernel::{Columns, Kernel, Layout};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::run::{Begin, Learner, Stop};
-use crate::stack::{Building, Points, Stack, Storage};
+use crate::stack::{Points, Stack, StackOptions, Storage};
 
 /// More classes than this is a label that is a number or an id.
-const MOST_CLASSES: usize = 1000;
+const MAX_CLASSES: usize = 1000;
 
 /// How a stream is learned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,8 +75,12 @@ impl std::fmt::Debug for Online {
 
 /// A stack of the kernels without points.
 fn kernels_alone(plan: &Plan, kernels: &[Kernel], n_columns: usize, pool: &Pool) -> Result<Stack> {
-    let building =
-        Building { precision: plan.stack_precision(), storage: Storage::Tiled, sparse: false, ..Building::new(pool) };
+    let building = StackOptions {
+        precision: plan.stack_precision(),
+        storage: Storage::Tiled,
+        sparse: false,
+        ..StackOptions::new(pool)
+    };
     if let Some(kernel) = kernels.iter().find(|kernel| kernel.is_centred() || kernel.gram().is_some()) {
         return Err(Error::param(
             "kernels",
@@ -207,10 +211,10 @@ impl Online {
 
     /// A row of a class nobody has seen: predicted by the classes known before, then learned.
     fn learn_new_class(&mut self, row: &Matrix, label: &str, pool: &Pool) -> Result<Option<usize>> {
-        if self.header.classes.len() == MOST_CLASSES {
+        if self.header.classes.len() == MAX_CLASSES {
             return Err(Error::input(format!(
                 "the label `{label}` would be class number {}: a number or an id is no class; choose the class column with --label",
-                MOST_CLASSES + 1
+                MAX_CLASSES + 1
             )));
         }
         let predicted = match self.header.classes.len() {

@@ -1,0 +1,22 @@
+//! From a method and its settings to a model: the registry of methods, the plan, what is prepared from training rows, the fitted
+//! model, and what surrounds a fit (shares, probabilities, forecasts, streams).
+
+mod calibrate;
+mod forecast;
+mod model;
+mod online;
+#[expect(clippy::module_inception)]
+mod plan;
+mod prepare;
+mod registry;
+mod share;
+#[cfg(test)]
+mod tests;
+
+pub use calibrate::Calibration;
+pub use forecast::Forecast;
+pub use model::{Model, Prediction};
+pub use online::{Online, OnlineOptions};
+pub use plan::{Plan, Session};
+pub use prepare::{Missing, Part, Prepared};
+pub use registry::Registry;

@@ -1,0 +1,91 @@
+//! Inner cross-validation: what `auto` chooses, and what is left when it is stopped.
+
+use crate::data::bundled;
+use crate::plan::{Plan, Session};
+use crate::pool::Pool;
+use crate::run::inner::*;
+use crate::run::{Control, Input, Observer, Params, Progress, Silent, Task};
+
+#[test]
+fn held_out_from_setting_to_setting_decides_as_each_begun_anew() {
+    let data = bundled("ionosphere").unwrap().select(&(0..351).step_by(3).collect::<Vec<_>>());
+    let pool = Pool::new(2).unwrap();
+    for (method, tight) in [("average", "tol"), ("simplemkl", "gap"), ("level", "gap"), ("lpmkl", "gap")] {
+        let plan = Plan::new(method).unwrap().set("c", "auto").unwrap().set(tight, "1e-5").unwrap();
+        let prepared = plan.prepare(&data, &mut Session::new(&pool, &mut Silent)).unwrap();
+        let input = Input::Stack(prepared.stack().unwrap());
+        let task = Task { input, labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
+        let (candidates, folds) = (plan.params().candidates(), folds(&task, Deal::Tune).unwrap());
+        let scores = |settings: &[Params]| {
+            let (want, control) = (Want::Scores, Control::default());
+            let held_out = HeldOut { want, method: plan.method(), task: &task, folds: &folds, control: &control };
+            held_out.all(settings, &mut Silent).unwrap()
+        };
+        let together = scores(&candidates);
+        assert_eq!(together.len(), 5);
+        for (params, together) in candidates.iter().zip(&together) {
+            let alone = &scores(std::slice::from_ref(params))[0];
+            let off = |(a, b): (&f64, &f64)| (a - b).abs() / (1.0 + b.abs());
+            let worst = together.data().iter().zip(alone.data()).map(off).fold(0.0, f64::max);
+            assert!(worst < 2e-2, "{method}, c = {}: decisions differ by {worst}", params.number("c"));
+        }
+    }
+}
+
+/// Cancels once so many models of inner folds are done.
+struct CancelAfter(u64, crate::run::Canceller);
+
+impl Observer for CancelAfter {
+    fn progress(&mut self, progress: &Progress) {
+        if progress.done >= self.0 && progress.total > 1 {
+            self.1.cancel();
+        }
+    }
+}
+
+#[test]
+fn tune_that_is_stopped_compares_what_was_scored_on_the_same_rows() {
+    let (data, pool) = (bundled("sonar").unwrap(), Pool::new(1).unwrap());
+    let plan = Plan::new("average").unwrap().set("c", "auto").unwrap();
+    let prepared = plan.prepare(&data, &mut Session::new(&pool, &mut Silent)).unwrap();
+    let input = Input::Stack(prepared.stack().unwrap());
+    let task = Task { input, labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
+    let candidates = plan.params().candidates();
+    let tuned = |n_done| {
+        let control = Control::default();
+        let mut observer = CancelAfter(n_done, control.canceller());
+        tune(plan.method(), &candidates, &task, &control, &mut observer).unwrap()
+    };
+    let all = tuned(u64::MAX).unwrap();
+    assert_eq!((all.figures.len(), all.n_scored), (5, 208));
+    // One thread goes through all values of c on the first fold, then on the second.
+    let first = tuned(7).unwrap();
+    let test = &folds(&task, Deal::Tune).unwrap()[0].test;
+    assert_eq!((first.figures.len(), first.n_scored), (5, test.len()));
+    let few = tuned(2).unwrap();
+    assert_eq!(few.figures, first.figures[..2]);
+    assert!(few.best < 2 && few.n_scored == test.len());
+    let none = {
+        let control = Control::default();
+        control.canceller().cancel();
+        tune(plan.method(), &candidates, &task, &control, &mut Silent).unwrap()
+    };
+    assert!(none.is_none());
+}
+
+#[test]
+fn choice_that_is_cancelled_is_told_and_a_time_limit_leaves_half_for_the_model() {
+    let (data, pool) = (bundled("sonar").unwrap(), Pool::new(1).unwrap());
+    let plan = Plan::new("average").unwrap().set("c", "auto").unwrap();
+    let control = Control::default();
+    let mut observer = CancelAfter(7, control.canceller());
+    let mut session = Session::new(&pool, &mut observer);
+    session.control = control;
+    let message = plan.train_in(&data, &mut session).err().unwrap().to_string();
+    assert!(message.starts_with("cancelled while parameters were chosen on inner folds"), "{message}");
+    assert!(message.contains("so far: c = ") && message.contains(" of 208 rows, as time ran out,"), "{message}");
+    let control = Control::default().with_max_seconds(100.0).unwrap();
+    let left = control.part(0.5).seconds_left().unwrap();
+    assert!((49.0..=50.0).contains(&left), "{left}");
+    assert_eq!(Control::default().part(0.5).seconds_left(), None);
+}
