@@ -23,7 +23,7 @@ use multikernel::draws::{Draws, diagnose};
 use multikernel::kernel::KernelBank;
 use multikernel::method::Bm3kl;
 use multikernel::plan::Session;
-use multikernel::run::{Control, Input, Method, Params, Predict, Silent, Task};
+use multikernel::run::{Control, Input, Method, Parameters, Predict, Silent, State, Task};
 use multikernel::stack::{Precision, Stack, StackOptions, Storage};
 use multikernel::{Matrix, Plan, Pool};
 use serde_json::{Value, json};
@@ -125,29 +125,29 @@ impl Problem {
     }
 }
 
-fn params(settings: Settings<'_>) -> Outcome<Params> {
-    let mut params = Params::new(Bm3kl.about().params)?;
-    settings.iter().try_for_each(|(name, value)| params.set(name, value))?;
-    Ok(params)
+fn method(settings: Settings<'_>) -> Outcome<Bm3kl> {
+    let mut method = Bm3kl::default();
+    settings.iter().try_for_each(|(name, value)| method.set(name, value))?;
+    Ok(method)
 }
 
 /// A chain that goes on and on.
 struct Run<'a> {
     task: Task<'a>,
-    params: Params,
+    method: Bm3kl,
     state: <Bm3kl as Method>::State,
 }
 
 impl<'a> Run<'a> {
     fn new(problem: &'a Problem, settings: Settings<'_>, pool: &'a Pool) -> Outcome<Run<'a>> {
-        let (task, params) = (problem.task(pool), params(settings)?);
-        let state = Bm3kl.init(&task, &params)?;
-        Ok(Run { task, params, state })
+        let (task, method) = (problem.task(pool), method(settings)?);
+        let state = State::init(&method, &task)?;
+        Ok(Run { task, method, state })
     }
 
     fn step(&mut self) {
         // An error would be timed as a very fast sweep.
-        Bm3kl.step(&self.task, &self.params, &mut self.state, &Control::default()).expect("a sweep");
+        self.state.step(&self.method, &self.task, &Control::default()).expect("a sweep");
     }
 }
 
@@ -268,12 +268,12 @@ fn slope(points: &[(f64, f64)]) -> f64 {
 /// Draws after warm-up, and the seconds they took.
 fn drawn(problem: &Problem, settings: Settings<'_>, pool: &Pool) -> Outcome<(Draws, f64)> {
     let mut run = Run::new(problem, settings, pool)?;
-    let (warmup, n_draws) = (run.params.whole("warmup"), run.params.whole("draws"));
+    let (warmup, n_draws) = (run.method.warmup, run.method.draws);
     (0..warmup).for_each(|_| run.step());
     let begin = Instant::now();
     (0..n_draws).for_each(|_| run.step());
     let seconds = begin.elapsed().as_secs_f64();
-    let model = Bm3kl.finish(&run.task, &run.params, run.state)?;
+    let model = run.state.finish(&run.method, &run.task)?;
     Ok((model.draws().ok_or("no draws")?, seconds))
 }
 

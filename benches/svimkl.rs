@@ -18,7 +18,7 @@ use multikernel::dist::{Rng, normal};
 use multikernel::kernel::KernelBank;
 use multikernel::method::SviMkl;
 use multikernel::plan::Session;
-use multikernel::run::{Control, Input, Method, Params, Silent, Status, Task};
+use multikernel::run::{Control, Input, Method, Silent, State, Status, Task};
 use multikernel::stack::{Precision, Stack, StackOptions, Storage};
 use multikernel::{Matrix, Plan, Pool};
 use serde_json::{Value, json};
@@ -90,14 +90,14 @@ fn fit(points: &Matrix, codes: &[usize], precision: Precision) -> Outcome<Value>
     let stack = Stack::train(&rows, &kernels, &building)?;
     let labels = Labels::from_parts(vec!["0".into(), "1".into()], codes.to_vec())?;
     let task = Task { input: Input::Stack(&stack), labels: &labels, groups: None, views: &[], seed: 0, pool: &pool };
-    let params = Params::new(SviMkl.about().params)?;
+    let method = SviMkl::default();
     let (mut best, mut steps, mut bound) = (f64::INFINITY, 0, f64::NAN);
     for _ in 0..5 {
         let start = Instant::now();
-        let mut state = SviMkl.init(&task, &params)?;
+        let mut state = <SviMkl as Method>::State::init(&method, &task)?;
         steps = 0;
         loop {
-            let progress = SviMkl.step(&task, &params, &mut state, &Control::default())?;
+            let progress = state.step(&method, &task, &Control::default())?;
             steps += 1;
             bound = progress.values.iter().find(|(name, _)| *name == "bound").map_or(f64::NAN, |(_, value)| *value);
             if progress.status != Status::Running {

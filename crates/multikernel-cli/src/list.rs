@@ -36,19 +36,20 @@ pub(crate) fn methods(args: &Methods, registry: &Registry) -> Result<()> {
         return print(&(methods_json(chosen) + "\n"));
     }
     if one.is_some() || args.all {
-        return print(&chosen.iter().map(|method| card(method.about())).collect::<Vec<_>>().join("\n"));
+        return print(&chosen.iter().map(|method| card(*method)).collect::<Vec<_>>().join("\n"));
     }
     let lines: String = chosen.iter().map(|method| line(method.about())).collect();
     print(&(lines + "\n`multikernel methods NAME` shows the parameters of one, --all those of all.\n"))
 }
 
 /// A method with its parameters.
-fn card(about: About) -> String {
+fn card(method: &dyn AnyMethod) -> String {
+    let about = method.about();
     let mut card = format!("{}: {}\n", about.name, about.summary);
     if !about.bank.is_empty() {
         card += &format!("  default bank: {}\n", about.bank);
     }
-    for param in about.params {
+    for param in method.param_list() {
         card += &format!("  {} = {}  ({})\n      {}\n", param.name, param.default, param.allowed, param.help);
     }
     card

@@ -23,83 +23,83 @@ fn every_kernel_passes_the_conformance_suite() {
 
 #[test]
 fn majority_passes_the_conformance_suite() {
-    check_method(Majority).unwrap();
+    check_method(Majority::default()).unwrap();
 }
 
 #[test]
 fn svm_passes_the_conformance_suite() {
-    check_method(Svm).unwrap();
+    check_method(Svm::default()).unwrap();
 }
 
 #[test]
 fn average_passes_the_conformance_suite() {
-    check_method(Average).unwrap();
+    check_method(Average::default()).unwrap();
 }
 
 /// `bestview` is the same state machine on other sets of kernels, and needs views, which the suite's data have not.
 #[test]
 fn single_passes_the_conformance_suite() {
-    check_method(Single).unwrap();
+    check_method(Single::default()).unwrap();
 }
 
 #[test]
 fn simplemkl_passes_the_conformance_suite() {
-    check_method(SimpleMkl).unwrap();
+    check_method(SimpleMkl::default()).unwrap();
 }
 
 #[test]
 fn silp_passes_the_conformance_suite() {
-    check_method(Silp).unwrap();
+    check_method(Silp::default()).unwrap();
 }
 
 #[test]
 fn level_passes_the_conformance_suite() {
-    check_method(Level).unwrap();
+    check_method(Level::default()).unwrap();
 }
 
 #[test]
 fn lpmkl_passes_the_conformance_suite() {
-    check_method(LpMkl).unwrap();
+    check_method(LpMkl::default()).unwrap();
 }
 
 #[test]
 fn fheuristic_passes_the_conformance_suite() {
-    check_method(Fheuristic).unwrap();
+    check_method(Fheuristic::default()).unwrap();
 }
 
 #[test]
 fn alignf_passes_the_conformance_suite() {
-    check_method(Alignf).unwrap();
+    check_method(Alignf::default()).unwrap();
 }
 
 #[test]
 fn easymkl_passes_the_conformance_suite() {
-    check_method(EasyMkl).unwrap();
+    check_method(EasyMkl::default()).unwrap();
 }
 
 #[test]
 fn evidence_passes_the_conformance_suite() {
-    check_method(Evidence).unwrap();
+    check_method(Evidence::default()).unwrap();
 }
 
 #[test]
 fn mkboost_d1_passes_the_conformance_suite() {
-    check_method(MkBoostD1).unwrap();
+    check_method(MkBoostD1::default()).unwrap();
 }
 
 #[test]
 fn mkboost_d2_passes_the_conformance_suite() {
-    check_method(MkBoostD2).unwrap();
+    check_method(MkBoostD2::default()).unwrap();
 }
 
 #[test]
 fn mkboost_s1_passes_the_conformance_suite() {
-    check_method(MkBoostS1).unwrap();
+    check_method(MkBoostS1::default()).unwrap();
 }
 
 #[test]
 fn mkboost_s2_passes_the_conformance_suite() {
-    check_method(MkBoostS2).unwrap();
+    check_method(MkBoostS2::default()).unwrap();
 }
 
 #[test]
@@ -119,33 +119,33 @@ fn obscure_passes_the_conformance_suite() {
 
 #[test]
 fn bemkl_passes_the_conformance_suite() {
-    check_method(Bemkl).unwrap();
+    check_method(Bemkl::default()).unwrap();
 }
 
 #[test]
 fn sbemkl_passes_the_conformance_suite() {
-    check_method(Sbemkl).unwrap();
+    check_method(Sbemkl::default()).unwrap();
 }
 
 #[test]
 fn gpc_passes_the_conformance_suite() {
-    check_method(Gpc).unwrap();
+    check_method(Gpc::default()).unwrap();
 }
 
 #[test]
 fn bsvm_passes_the_conformance_suite() {
-    check_method(Bsvm).unwrap();
+    check_method(Bsvm::default()).unwrap();
 }
 
 #[test]
 fn bank_passes_the_conformance_suite() {
     let few = [("frequencies", "40"), ("warmup", "4"), ("sweeps", "9"), ("thin", "3")];
-    check_two_class_method_with(Bank, &few).unwrap();
+    check_two_class_method_with(Bank::default(), &few).unwrap();
 }
 
 #[test]
 fn mkc_passes_the_conformance_suite() {
-    check_method(Mkc).unwrap();
+    check_method(Mkc::default()).unwrap();
 }
 
 /// Few sweeps: the defaults take seconds for each of its many runs.
@@ -153,13 +153,13 @@ const FEW: [(&str, &str); 3] = [("chains", "2"), ("warmup", "6"), ("draws", "9")
 
 #[test]
 fn bm3kl_passes_the_conformance_suite() {
-    check_method_with(Bm3kl, &FEW).unwrap();
+    check_method_with(Bm3kl::default(), &FEW).unwrap();
 }
 
 #[test]
 fn bm3kl_as_published_passes_the_conformance_suite() {
     let published = [("prior", "paper"), ("sampler", "paper"), ("gamma0", "100")];
-    check_method_with(Bm3kl, &[FEW.as_slice(), &published].concat()).unwrap();
+    check_method_with(Bm3kl::default(), &[FEW.as_slice(), &published].concat()).unwrap();
 }
 
 /// Few rounds and frequencies, as above.
@@ -167,22 +167,23 @@ const SHORT: [(&str, &str); 4] = [("sweeps", "2"), ("frequencies", "12"), ("epoc
 
 #[test]
 fn cik_passes_the_conformance_suite() {
-    check_method_with(Cik, &SHORT).unwrap();
-    check_method_with(Cik, &[&SHORT[..], &[("sampler", "blocked"), ("likelihood", "published")]].concat()).unwrap();
+    check_method_with(Cik::default(), &SHORT).unwrap();
+    check_method_with(Cik::default(), &[&SHORT[..], &[("sampler", "blocked"), ("likelihood", "published")]].concat())
+        .unwrap();
 }
 
 #[test]
 fn dpm_passes_the_conformance_suite() {
-    check_method_with(Dpm, &[("sweeps", "3")]).unwrap();
-    check_method_with(Dpm, &[("sweeps", "3"), ("sampler", "blocked")]).unwrap();
+    check_method_with(Dpm::default(), &[("sweeps", "3")]).unwrap();
+    check_method_with(Dpm::default(), &[("sweeps", "3"), ("sampler", "blocked")]).unwrap();
 }
 
 #[test]
 fn svimkl_passes_the_conformance_suite() {
-    check_method(SviMkl).unwrap();
+    check_method(SviMkl::default()).unwrap();
 }
 
 #[test]
 fn mklr_passes_the_conformance_suite() {
-    check_method(Mklr).unwrap();
+    check_method(Mklr::default()).unwrap();
 }

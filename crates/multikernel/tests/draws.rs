@@ -5,14 +5,16 @@ use multikernel::dist::gamma;
 use multikernel::draws::{Draws, Variable};
 use multikernel::plan::{Model, Plan, Registry};
 use multikernel::report::{model_json, model_text};
-use multikernel::run::{About, Control, Input, Method, Needs, Params, Predict, Progress, Task};
-use multikernel::{Matrix, Pool, Result, record};
+use multikernel::run::{About, Control, Input, Method, Needs, Predict, Progress, State, Task};
+use multikernel::{Matrix, Pool, Result, params, record};
 
 const N_CHAINS: usize = 2;
 const N_DRAWS: usize = 30;
 
-/// Draws kernel weights from their prior, and calls every row the first class.
-struct Lottery;
+params! {
+    /// Draws kernel weights from their prior, and calls every row the first class.
+    struct Lottery {}
+}
 
 record! {
     struct Lots { weights: Matrix, done: usize }
@@ -24,29 +26,32 @@ record! {
 
 impl Method for Lottery {
     type State = Lots;
-    type Model = Drawn;
 
     fn about(&self) -> About {
         let bank = "gaussian(1), polynomial(1..2)";
-        About { name: "lottery", summary: "weights from their prior", needs: Needs::Pass, params: &[], bank }
+        About { name: "lottery", summary: "weights from their prior", needs: Needs::Pass, bank }
     }
+}
 
-    fn init(&self, task: &Task<'_>, _: &Params) -> Result<Lots> {
+impl State<Lottery> for Lots {
+    type Model = Drawn;
+
+    fn init(_: &Lottery, task: &Task<'_>) -> Result<Lots> {
         Ok(Lots { weights: Matrix::zeros(N_CHAINS * N_DRAWS, task.stack()?.n_kernels()), done: 0 })
     }
 
-    fn step(&self, task: &Task<'_>, _: &Params, state: &mut Lots, _: &Control) -> Result<Progress> {
-        let mut rng = task.rng(state.done as u64, 0);
-        let row = state.weights.row_mut(state.done);
+    fn step(&mut self, _: &Lottery, task: &Task<'_>, _: &Control) -> Result<Progress> {
+        let mut rng = task.rng(self.done as u64, 0);
+        let row = self.weights.row_mut(self.done);
         row.iter_mut().for_each(|weight| *weight = gamma(&mut rng, 1.0, 1.0));
         let sum: f64 = row.iter().sum();
         row.iter_mut().for_each(|weight| *weight /= sum);
-        state.done += 1;
-        Ok(Progress::of(state.done, N_CHAINS * N_DRAWS))
+        self.done += 1;
+        Ok(Progress::of(self.done, N_CHAINS * N_DRAWS))
     }
 
-    fn finish(&self, task: &Task<'_>, _: &Params, state: Lots) -> Result<Drawn> {
-        Ok(Drawn { weights: state.weights, n_classes: task.labels.n_classes() })
+    fn finish(self, _: &Lottery, task: &Task<'_>) -> Result<Drawn> {
+        Ok(Drawn { weights: self.weights, n_classes: task.labels.n_classes() })
     }
 }
 
@@ -74,7 +79,7 @@ impl Predict for Drawn {
 }
 
 fn registry() -> Registry {
-    Registry::standard().with(Lottery)
+    Registry::standard().with(Lottery {})
 }
 
 fn model() -> Model {

@@ -6,12 +6,14 @@ use multikernel::evaluate::{Evaluation, Protocol, compare, cross_validate, evalu
 use multikernel::plan::{Registry, Session};
 use multikernel::report::{evaluation_json, evaluation_text};
 use multikernel::run::{
-    About, Canceller, Control, Input, Method, Needs, Observer, Params, Predict, Progress, Silent, Task,
+    About, Canceller, Control, Input, Method, Needs, Observer, Predict, Progress, Silent, State, Task,
 };
-use multikernel::{Matrix, Plan, Pool, Result, record};
+use multikernel::{Matrix, Plan, Pool, Result, params, record};
 
-/// A method that writes down what it was shown: number of rows, then mean and mean square of the first column.
-struct Spy;
+params! {
+    /// A method that writes down what it was shown: number of rows, then mean and mean square of the first column.
+    struct Spy {}
+}
 
 record! {
     struct Seen { seen: Vec<f64>, n_classes: usize }
@@ -19,13 +21,16 @@ record! {
 
 impl Method for Spy {
     type State = Seen;
-    type Model = Seen;
 
     fn about(&self) -> About {
-        About { name: "spy", summary: "what a method sees", needs: Needs::Rows, params: &[], bank: "" }
+        About { name: "spy", summary: "what a method sees", needs: Needs::Rows, bank: "" }
     }
+}
 
-    fn init(&self, task: &Task<'_>, _: &Params) -> Result<Seen> {
+impl State<Spy> for Seen {
+    type Model = Seen;
+
+    fn init(_: &Spy, task: &Task<'_>) -> Result<Seen> {
         let rows = task.rows()?;
         let (n, column) = (rows.n_rows() as f64, rows.column(0));
         let mean = column.iter().sum::<f64>() / n;
@@ -33,12 +38,12 @@ impl Method for Spy {
         Ok(Seen { seen: vec![n, mean, square], n_classes: task.labels.n_classes() })
     }
 
-    fn step(&self, _: &Task<'_>, _: &Params, _: &mut Seen, _: &Control) -> Result<Progress> {
+    fn step(&mut self, _: &Spy, _: &Task<'_>, _: &Control) -> Result<Progress> {
         Ok(Progress::of(1, 1))
     }
 
-    fn finish(&self, _: &Task<'_>, _: &Params, state: Seen) -> Result<Seen> {
-        Ok(state)
+    fn finish(self, _: &Spy, _: &Task<'_>) -> Result<Seen> {
+        Ok(self)
     }
 }
 
@@ -67,7 +72,7 @@ fn run(data: &Dataset, plans: &[Plan], protocol: &Protocol, seed: u64) -> Evalua
 }
 
 fn spy() -> Plan {
-    Plan::from_registry(&Registry::standard().with(Spy), "spy").unwrap()
+    Plan::from_registry(&Registry::standard().with(Spy {}), "spy").unwrap()
 }
 
 #[test]

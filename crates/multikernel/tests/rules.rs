@@ -5,7 +5,7 @@ use multikernel::dist::Rng;
 use multikernel::kernel::Kernel;
 use multikernel::method::{Alignf, EasyMkl, Evidence, Fheuristic, SvmModel};
 use multikernel::plan::Registry;
-use multikernel::run::{Control, Input, Method, Params, Predict, Status, Task};
+use multikernel::run::{Control, Input, Method, Parameters, Predict, State, Status, Task};
 use multikernel::stack::{Points, Stack, StackOptions};
 use multikernel::{Matrix, Pool};
 
@@ -72,25 +72,30 @@ impl Case {
     }
 
     /// The model and the values of `figure` that the steps showed.
-    fn run<M: Method<Model = SvmModel>>(&self, method: M, set: &[(&str, &str)], figure: &str) -> (SvmModel, Vec<f64>) {
-        let mut params = Params::new(Method::about(&method).params).unwrap();
-        set.iter().for_each(|(name, value)| params.set(name, value).unwrap());
+    fn run<M>(&self, mut method: M, set: &[(&str, &str)], figure: &str) -> (SvmModel, Vec<f64>)
+    where
+        M: Method<State: State<M, Model = SvmModel>>,
+    {
+        set.iter().for_each(|(name, value)| Parameters::set(&mut method, name, value).unwrap());
         let input = Input::Stack(&self.stack);
         let task = Task { input, labels: &self.labels, groups: None, views: &[], seed: 1, pool: &self.pool };
-        let mut state = method.init(&task, &params).unwrap();
+        let mut state = M::State::init(&method, &task).unwrap();
         let mut shown = vec![];
         for step in 0.. {
-            let progress = method.step(&task, &params, &mut state, &Control::default()).unwrap();
+            let progress = state.step(&method, &task, &Control::default()).unwrap();
             shown.extend(progress.values.iter().filter(|(name, _)| *name == figure).map(|(_, value)| value));
             assert!(step < 10_000 && progress.status != Status::Cancelled);
             if progress.status == Status::Finished {
                 break;
             }
         }
-        (method.finish(&task, &params, state).unwrap(), shown)
+        (state.finish(&method, &task).unwrap(), shown)
     }
 
-    fn weights<M: Method<Model = SvmModel>>(&self, method: M, set: &[(&str, &str)]) -> Vec<f64> {
+    fn weights<M>(&self, method: M, set: &[(&str, &str)]) -> Vec<f64>
+    where
+        M: Method<State: State<M, Model = SvmModel>>,
+    {
         self.run(method, set, "").0.weights().unwrap().to_vec()
     }
 
@@ -146,7 +151,7 @@ fn fheuristic_weighs_by_alignment() {
             if norm > 0.0 { (inner(&k, &target) / (norm * inner(&target, &target).sqrt())).max(0.0) } else { 0.0 }
         };
         let expected = normalised((0..8).map(alignment).collect());
-        assert_close(&case.weights(Fheuristic, &[]), &expected, 1e-13);
+        assert_close(&case.weights(Fheuristic::default(), &[]), &expected, 1e-13);
         assert!(expected[5] == 0.0 && expected[1] > expected[3]);
     }
 }
@@ -156,7 +161,7 @@ fn fheuristic_gives_nothing_to_a_kernel_that_contradicts_the_classes() {
     let points = Matrix::from_vec(4, 1, vec![1.0, 1.2, -1.0, -1.1]).unwrap();
     let case = Case::new(&points, &[0, 0, 1, 1], &["linear raw", "precomputed(far) raw"]);
     assert!(inner(&case.kernel(1), &case.target()) < 0.0);
-    assert_eq!(case.weights(Fheuristic, &[]), [1.0, 0.0]);
+    assert_eq!(case.weights(Fheuristic::default(), &[]), [1.0, 0.0]);
 }
 
 #[test]
@@ -166,7 +171,7 @@ fn alignf_meets_the_optimality_conditions() {
         let kernels: Vec<Matrix> = (0..8).map(|m| centred(&case.kernel(m))).collect();
         let target = centred(&case.target());
         let a: Vec<f64> = kernels.iter().map(|k| inner(k, &target)).collect();
-        let w = case.weights(Alignf, &[]);
+        let w = case.weights(Alignf::default(), &[]);
         assert!((w.iter().sum::<f64>() - 1.0).abs() < 1e-13 && w.iter().all(|&w| w >= 0.0));
         let mw: Vec<f64> = kernels.iter().map(|k| kernels.iter().zip(&w).map(|(l, w)| w * inner(k, l)).sum()).collect();
         // The scale that is best for these weights.
@@ -224,7 +229,7 @@ fn easymkl_weighs_by_the_distance_along_the_margin() {
             let along = Matrix::from_fn(n, n, |i, j| y[i] * gamma[i] * y[j] * gamma[j]);
             expected.iter_mut().zip(&kernels).for_each(|(sum, k)| *sum += inner(k, &along));
         }
-        assert_close(&case.weights(EasyMkl, &[("lambda", lambda)]), &normalised(expected), 1e-4);
+        assert_close(&case.weights(EasyMkl::default(), &[("lambda", lambda)]), &normalised(expected), 1e-4);
     }
 }
 
@@ -236,7 +241,7 @@ fn easymkl_with_lambda_one_weighs_by_the_distance_of_means() {
     let gamma = |i: usize| if y[i] > 0.0 { 1.0 / counts[0] } else { -1.0 / counts[1] };
     let along = Matrix::from_fn(n, n, |i, j| gamma(i) * gamma(j));
     let expected = normalised((0..8).map(|m| inner(&case.kernel(m), &along)).collect());
-    assert_close(&case.weights(EasyMkl, &[("lambda", "1")]), &expected, 1e-5);
+    assert_close(&case.weights(EasyMkl::default(), &[("lambda", "1")]), &expected, 1e-5);
 }
 
 /// Inverse and log-determinant by elimination.
@@ -295,7 +300,7 @@ fn evidence_of_one_update_is_the_formula() {
         let updated: Vec<f64> = kernels.iter().zip(start).map(|(k, d)| d * ratio(k)).collect();
         let (_, _, after) = model(&updated, 0.1 * trace(&outer) / trace(&h));
         let set = [("iterations", "1"), ("own", "1")];
-        let (machine, shown) = case.run(Evidence, &set, "evidence");
+        let (machine, shown) = case.run(Evidence::default(), &set, "evidence");
         assert_close(machine.weights().unwrap(), &normalised(updated), 1e-10);
         let facts = machine.facts();
         let told = |name: &str| facts.iter().find(|(fact, _)| fact == name).unwrap().1.clone();
@@ -334,7 +339,7 @@ fn evidence_rises_with_every_update() {
     for (name, kernels) in cases {
         let case = Case::bundled(name, &kernels);
         for own in ["0", "2", "40"] {
-            let (machine, shown) = case.run(Evidence, &[("iterations", "40"), ("own", own)], "evidence");
+            let (machine, shown) = case.run(Evidence::default(), &[("iterations", "40"), ("own", own)], "evidence");
             // The last update ends the rule, and is told by the model.
             assert_eq!(shown.len(), 40, "{name}");
             assert!(shown.windows(2).all(|pair| pair[0] < pair[1]), "{name}, {} kernels: {shown:?}", kernels.len());
@@ -349,12 +354,12 @@ fn evidence_rises_with_every_update() {
 #[test]
 fn evidence_shares_weights_between_columns_until_the_last_updates() {
     let case = Case::bundled("wdbc", &each(5));
-    let shared = case.weights(Evidence, &[("own", "0")]);
+    let shared = case.weights(Evidence::default(), &[("own", "0")]);
     for k in 0..9 {
         assert!((1..6).all(|column| shared[9 * column + k] == shared[9 + k]), "{shared:?}");
     }
     assert!(shared[0] != shared[9]);
-    let own = case.weights(Evidence, &[]);
+    let own = case.weights(Evidence::default(), &[]);
     assert!((1..6).any(|column| own[9 * column] != own[9]), "{own:?}");
 }
 
@@ -364,16 +369,18 @@ fn evidence_of_a_kernel_that_is_not_semidefinite_leaves_it_out() {
     let rows = points.samples.features().to_dense().unwrap().into_owned();
     let labels = points.labels.codes();
     let kernels = ["gaussian(1)", "precomputed(far) raw", "polynomial(2)"];
-    let (machine, shown) = Case::new(&rows, labels, &kernels).run(Evidence, &[], "evidence");
+    let (machine, shown) = Case::new(&rows, labels, &kernels).run(Evidence::default(), &[], "evidence");
     let weights = machine.weights().unwrap();
     assert!(weights[0] > 0.0 && weights[1] == 0.0 && weights[2] > 0.0, "{weights:?}");
     let text = "kernels that are not positive semi-definite have no evidence and get no weight: 1 (counted from 0)";
     assert_eq!(machine.warnings(), [text]);
-    let without = Case::new(&rows, labels, &["gaussian(1)", "polynomial(2)"]).run(Evidence, &[], "evidence");
+    let without = Case::new(&rows, labels, &["gaussian(1)", "polynomial(2)"]).run(Evidence::default(), &[], "evidence");
     assert_close(&[weights[0], weights[2]], without.0.weights().unwrap(), 1e-12);
     assert_close(&shown, &without.1, 1e-9 * shown[0].abs());
     // Nothing is left: all get the same weight, and the user is told why.
-    let machine = Case::new(&rows, labels, &["precomputed(far) raw", "precomputed(near) raw"]).run(Evidence, &[], "").0;
+    let machine = Case::new(&rows, labels, &["precomputed(far) raw", "precomputed(near) raw"])
+        .run(Evidence::default(), &[], "")
+        .0;
     assert_eq!(machine.weights().unwrap(), [0.5, 0.5]);
     assert!(
         machine.warnings()[0]
@@ -385,7 +392,7 @@ fn evidence_of_a_kernel_that_is_not_semidefinite_leaves_it_out() {
 fn evidence_that_would_fall_is_climbed_in_smaller_steps_and_then_no_more() {
     let labels: Vec<usize> = (0..24).map(|i| usize::from(i % 3 == 0)).collect();
     let case = Case::new(&Matrix::zeros(24, 1), &labels, &["precomputed(bent) raw"]);
-    let (machine, shown) = case.run(Evidence, &[], "evidence");
+    let (machine, shown) = case.run(Evidence::default(), &[], "evidence");
     assert!(shown.len() == 3 && shown[0] < shown[1] && shown[1] < shown[2], "{shown:?}");
     let facts = machine.facts();
     let told = &facts.iter().find(|(name, _)| name == "log evidence").unwrap().1;
@@ -402,10 +409,10 @@ fn rules_with_a_class_of_one_row_or_nothing_to_see_still_give_a_model() {
     ];
     for (case, nothing) in cases {
         let found = [
-            case.run(Fheuristic, &[], "").0,
-            case.run(Alignf, &[], "").0,
-            case.run(EasyMkl, &[], "").0,
-            case.run(Evidence, &[], "").0,
+            case.run(Fheuristic::default(), &[], "").0,
+            case.run(Alignf::default(), &[], "").0,
+            case.run(EasyMkl::default(), &[], "").0,
+            case.run(Evidence::default(), &[], "").0,
         ];
         for machine in found {
             let weights = machine.weights().unwrap();

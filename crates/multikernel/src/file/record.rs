@@ -187,6 +187,45 @@ macro_rules! record {
     };
 }
 
+/// Declares an enum that is stored as a number, as are lists of it: the code of each variant stays what it is.
+macro_rules! codes {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $code:literal),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $vis enum $name { $($(#[$variant_meta])* $variant = $code),* }
+
+        impl $name {
+            fn of_code(code: u64) -> $crate::Result<Self> {
+                match code {
+                    $($code => Ok($name::$variant),)*
+                    _ => Err($crate::Error::input(format!("{code} is no code of a status; the file is damaged"))),
+                }
+            }
+        }
+
+        impl $crate::file::Field for $name {
+            fn put(&self, name: &str, record: &mut $crate::file::Record) {
+                record.put(name, &(*self as u64));
+            }
+
+            fn take(name: &str, record: &$crate::file::Record) -> $crate::Result<Self> {
+                $name::of_code(record.take(name)?)
+            }
+        }
+
+        impl $crate::file::Field for Vec<$name> {
+            fn put(&self, name: &str, record: &mut $crate::file::Record) {
+                record.put(name, &self.iter().map(|&status| status as u64).collect::<Vec<u64>>());
+            }
+
+            fn take(name: &str, record: &$crate::file::Record) -> $crate::Result<Self> {
+                record.take::<Vec<u64>>(name)?.into_iter().map($name::of_code).collect()
+            }
+        }
+    };
+}
+pub(crate) use codes;
+
 /// What has fields of its own is a record inside the record.
 impl<T: Codec> Field for T {
     fn put(&self, name: &str, record: &mut Record) {

@@ -1,29 +1,29 @@
 //! `alignf`: the combination of kernels that is best aligned with the classes.
 
-use super::machine::SvmModel;
-use super::svm;
-use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs, weighted};
+use super::svm::svc_params;
+use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs};
 use crate::error::{Error, Result};
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::{Matrix, centre_columns};
 use crate::record;
-use crate::run::{About, Control, Needs, Params, Task};
+use crate::run::{About, Control, Method, Needs, Task};
 use crate::solve::nnls;
 use crate::stack::Symmetric;
 
-/// C-SVC on the nonnegative combination of kernels that is best aligned with the classes (Cortes, Mohri and Rostamizadeh
-/// 2012, "Algorithms for learning kernels based on centered alignment"): with centred kernels `K^c` and the target `T` of
-/// [`Fheuristic`](super::Fheuristic), `v = argmin_{v >= 0} v'Mv - 2 v'a`, `M_kl = <K_k^c, K_l^c>`, `a_k = <K_k^c, T>`.
-/// Kernels that say the same share nothing: one of them gets the weight. The SVM works on the kernels as they are, since its
-/// bias takes up what centring would.
-///
-/// A kernel so wide that it is nearly constant can get nearly all of the weight, since centring leaves little of it and the
-/// rest has to be made large. The weights sum to 1, so the combined kernel then hardly varies and `c = 10` is too smooth: with
-/// such kernels in the bank take `c = auto`, or 1000.
-///
-/// Cost: P^2 N^2 / 2 products for M, and a small active-set problem; memory for some 3 P^2 numbers.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Alignf;
+svc_params! {
+    /// C-SVC on the nonnegative combination of kernels that is best aligned with the classes (Cortes, Mohri and Rostamizadeh
+    /// 2012, "Algorithms for learning kernels based on centered alignment"): with centred kernels `K^c` and the target `T` of
+    /// [`Fheuristic`](super::Fheuristic), `v = argmin_{v >= 0} v'Mv - 2 v'a`, `M_kl = <K_k^c, K_l^c>`, `a_k = <K_k^c, T>`.
+    /// Kernels that say the same share nothing: one of them gets the weight. The SVM works on the kernels as they are, since its
+    /// bias takes up what centring would.
+    ///
+    /// A kernel so wide that it is nearly constant can get nearly all of the weight, since centring leaves little of it and the
+    /// rest has to be made large. The weights sum to 1, so the combined kernel then hardly varies and `c = 10` is too smooth: with
+    /// such kernels in the bank take `c = auto`, or 1000.
+    ///
+    /// Cost: P^2 N^2 / 2 products for M, and a small active-set problem; memory for some 3 P^2 numbers.
+    pub struct Alignf {}
+}
 
 record! {
     /// The rows of `M` so far, from the diagonal on.
@@ -59,15 +59,15 @@ fn no_memory(n_kernels: usize) -> Error {
 }
 
 impl Rule for Alignf {
-    type State = Products;
+    type Progress = Products;
 
-    fn check(&self, task: &Task<'_>, state: &Products) -> Result<()> {
+    fn check_progress(&self, task: &Task<'_>, state: &Products) -> Result<()> {
         let n_kernels = task.stack()?.n_kernels();
         let fits = state.done <= n_kernels && state.upper.len() == Products::len(state.done, n_kernels);
         if fits { Ok(()) } else { Err(misfit()) }
     }
 
-    fn advance(&self, task: &Task<'_>, _: &Params, state: &mut Products, _: &Control) -> Result<Move> {
+    fn advance(&self, task: &Task<'_>, state: &mut Products, _: &Control) -> Result<Move> {
         let stack = task.stack()?;
         let n_kernels = stack.n_kernels();
         if state.done < n_kernels {
@@ -104,14 +104,15 @@ fn centre(kernel: &mut Matrix, task: &Task<'_>) {
     });
 }
 
-weighted!(
-    Alignf,
-    About {
-        name: "alignf",
-        summary: "SVM on the combination of kernels that is best aligned with the classes",
-        needs: Needs::Stack,
-        params: svm::COMMON_PARAMS,
-        bank: DEFAULT_BANK,
-    },
-    Products::default()
-);
+impl Method for Alignf {
+    type State = Weighted<Products>;
+
+    fn about(&self) -> About {
+        About {
+            name: "alignf",
+            summary: "SVM on the combination of kernels that is best aligned with the classes",
+            needs: Needs::Stack,
+            bank: DEFAULT_BANK,
+        }
+    }
+}

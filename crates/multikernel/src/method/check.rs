@@ -4,7 +4,7 @@ use crate::data::Labels;
 use crate::kernel::Kernel;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::run::{Input, Task};
+use crate::run::{Input, Parameters, Task};
 use crate::stack::{Stack, StackOptions};
 
 /// Labels of these classes.
@@ -19,4 +19,11 @@ pub(super) fn with_task<T>(points: &Matrix, codes: &[usize], kernels: &[&str], f
     let stack = Stack::train(points, &kernels, &StackOptions::new(&pool)).unwrap();
     let labels = labels(codes);
     f(&Task { input: Input::Stack(&stack), labels: &labels, groups: None, views: &[], seed: 1, pool: &pool })
+}
+
+/// A method at its defaults but for some parameters, given by their texts.
+pub(crate) fn with<M: Parameters + Default>(settings: &[(&str, &str)]) -> M {
+    let mut method = M::default();
+    settings.iter().for_each(|(name, text)| method.set(name, text).unwrap());
+    method
 }

@@ -1,22 +1,26 @@
 //! `single` and `bestview`: the one kernel, or the one view, that does best in inner cross-validation.
 
 use super::machine::SvmModel;
-use super::svm::{self, SvmState};
+use super::svm::{EndsInSvc, FixedWeights, Svc, SvmState, svc_params};
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::kernel::DEFAULT_BANK;
 use crate::run::inner::{self, Deal, HeldOut, Want};
-use crate::run::{About, Control, Method, Needs, Params, Progress, Silent, Status, Task};
+use crate::run::{
+    About, Control, Method, Needs, Param, Parameters, Params, Progress, Silent, State, Status, Task, Value,
+};
 
-/// C-SVC on the one kernel of the bank that classifies held-out rows best. What a careful user without MKL would do.
-/// Cost: five SVMs for each kernel, then one.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Single;
+svc_params! {
+    /// C-SVC on the one kernel of the bank that classifies held-out rows best. What a careful user without MKL would do.
+    /// Cost: five SVMs for each kernel, then one.
+    pub struct Single {}
+}
 
-/// C-SVC on the uniform combination of the kernels of one view, the view that classifies held-out rows best. Whether more
-/// than one view is worth having. A Gram matrix is a view of its own. Cost: five SVMs for each view, then one.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BestView;
+svc_params! {
+    /// C-SVC on the uniform combination of the kernels of one view, the view that classifies held-out rows best. Whether more
+    /// than one view is worth having. A Gram matrix is a view of its own. Cost: five SVMs for each view, then one.
+    pub struct BestView {}
+}
 
 /// A state of a choice: the held-out accuracy of the sets of kernels tried so far, then the SVM on the best.
 #[derive(Clone, Debug)]
@@ -43,28 +47,51 @@ impl Codec for Choosing {
     }
 }
 
-/// C-SVC on given kernel weights: what is tried for each set.
-struct Fixed(Vec<f64>);
+/// C-SVC on given kernel weights: what is tried for each set. There is nothing to set from outside.
+#[derive(Clone)]
+struct Fixed {
+    weights: Vec<f64>,
+    svc: Svc,
+}
+
+impl Parameters for Fixed {
+    fn params() -> &'static [Param] {
+        &[]
+    }
+
+    fn value(&self, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn assign(&mut self, _: &str, _: &Value) -> bool {
+        false
+    }
+}
 
 impl Method for Fixed {
     type State = SvmState;
-    type Model = SvmModel;
 
     fn about(&self) -> About {
-        About { name: "svm", summary: "", needs: Needs::Pass, params: svm::COMMON_PARAMS, bank: DEFAULT_BANK }
+        About { name: "svm", summary: "", needs: Needs::Pass, bank: DEFAULT_BANK }
     }
+}
 
-    fn init(&self, task: &Task<'_>, params: &Params) -> Result<SvmState> {
-        SvmState::new(self.0.clone(), task, params)
+impl EndsInSvc for Fixed {
+    fn svc(&self) -> Svc {
+        self.svc.clone()
     }
+}
 
-    fn step(&self, task: &Task<'_>, params: &Params, state: &mut SvmState, control: &Control) -> Result<Progress> {
-        state.step(task, params, control)
+impl FixedWeights for Fixed {
+    fn weights(&self, _: &Task<'_>) -> Result<Vec<f64>> {
+        Ok(self.weights.clone())
     }
+}
 
-    fn finish(&self, task: &Task<'_>, params: &Params, state: SvmState) -> Result<SvmModel> {
-        state.finish(task, params)
-    }
+/// A method that tries sets of kernels and takes the best.
+pub trait Choice: EndsInSvc {
+    /// The sets.
+    fn sets(&self, task: &Task<'_>) -> Result<Vec<Vec<usize>>>;
 }
 
 /// Equal weights on some of the kernels.
@@ -75,100 +102,93 @@ fn weights(kernels: &[usize], n_kernels: usize) -> Vec<f64> {
 }
 
 impl Choosing {
-    fn step(&mut self, sets: &[Vec<usize>], task: &Task<'_>, params: &Params, control: &Control) -> Result<Progress> {
-        let (n_kernels, total) = (task.stack()?.n_kernels(), sets.len() + 1);
-        if let Some(svm) = &mut self.svm {
-            let progress = svm.step(task, params, control)?;
-            let running = progress.status == Status::Running;
-            return Ok(if running { Progress::of(sets.len(), total) } else { progress });
-        }
-        if let Some(set) = sets.get(self.accuracies.len()).filter(|_| sets.len() > 1) {
-            let folds = inner::folds(task, Deal::Choose)?;
-            let (fixed, params) = (Fixed(weights(set, n_kernels)), std::slice::from_ref(params));
-            let held_out = HeldOut { want: Want::Scores, method: &fixed, task, folds: &folds, control };
-            let scores = held_out.all(params, &mut Silent)?;
-            self.accuracies.push(inner::accuracy(&scores[0], task.labels.codes()));
-            return Ok(Progress::of(self.accuracies.len(), total).with("accuracy", self.best().1));
-        }
-        let set = sets.get(self.best().0).ok_or_else(|| Error::input("there is no kernel to choose"))?;
-        self.svm = Some(SvmState::new(weights(set, n_kernels), task, params)?);
-        Ok(Progress::of(sets.len(), total))
-    }
-
     /// The first of the best, and its accuracy.
     fn best(&self) -> (usize, f64) {
         let all = || self.accuracies.iter().copied().enumerate();
         all().rev().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0))
     }
+}
 
-    fn finish(self, sets: &[Vec<usize>], task: &Task<'_>, params: &Params) -> Result<SvmModel> {
+impl<M: Choice> State<M> for Choosing {
+    type Model = SvmModel;
+
+    fn init(method: &M, task: &Task<'_>) -> Result<Choosing> {
+        method.sets(task)?;
+        Ok(Choosing { accuracies: vec![], svm: None })
+    }
+
+    fn check(&self, method: &M, task: &Task<'_>) -> Result<()> {
+        if self.accuracies.len() > method.sets(task)?.len() {
+            return Err(Error::input("the checkpoint's arrays do not fit the data; start anew"));
+        }
+        self.svm.as_ref().map_or(Ok(()), |svm| svm.fits(task, &method.svc()))
+    }
+
+    fn step(&mut self, method: &M, task: &Task<'_>, control: &Control) -> Result<Progress> {
+        let (sets, svc) = (method.sets(task)?, method.svc());
+        let (n_kernels, total) = (task.stack()?.n_kernels(), sets.len() + 1);
+        if let Some(svm) = &mut self.svm {
+            let progress = svm.advance(task, &svc, control)?;
+            let running = progress.status == Status::Running;
+            return Ok(if running { Progress::of(sets.len(), total) } else { progress });
+        }
+        if let Some(set) = sets.get(self.accuracies.len()).filter(|_| sets.len() > 1) {
+            let folds = inner::folds(task, Deal::Choose)?;
+            let fixed = Params::new(Box::new(Fixed { weights: weights(set, n_kernels), svc }))?;
+            let held_out = HeldOut { want: Want::Scores, task, folds: &folds, control };
+            let scores = held_out.all(std::slice::from_ref(&fixed), &mut Silent)?;
+            self.accuracies.push(inner::accuracy(&scores[0], task.labels.codes()));
+            return Ok(Progress::of(self.accuracies.len(), total).with("accuracy", self.best().1));
+        }
+        let set = sets.get(self.best().0).ok_or_else(|| Error::input("there is no kernel to choose"))?;
+        self.svm = Some(SvmState::new(weights(set, n_kernels), task, &svc)?);
+        Ok(Progress::of(sets.len(), total))
+    }
+
+    fn finish(self, method: &M, task: &Task<'_>) -> Result<SvmModel> {
+        let (sets, svc) = (method.sets(task)?, method.svc());
         let best = sets.get(self.best().0).map_or(&[][..], Vec::as_slice);
         let svm = match self.svm {
             Some(svm) => svm,
-            None => SvmState::new(weights(best, task.stack()?.n_kernels()), task, params)?,
+            None => SvmState::new(weights(best, task.stack()?.n_kernels()), task, &svc)?,
         };
-        svm.finish(task, params)
+        svm.model(task, &svc)
     }
+}
 
-    fn check(&self, sets: &[Vec<usize>], task: &Task<'_>, params: &Params) -> Result<()> {
-        if self.accuracies.len() > sets.len() {
-            return Err(Error::input("the checkpoint's arrays do not fit the data; start anew"));
+impl Method for Single {
+    type State = Choosing;
+
+    fn about(&self) -> About {
+        let summary = "SVM on the one kernel that does best in inner cross-validation";
+        About { name: "single", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
+    }
+}
+
+impl Choice for Single {
+    fn sets(&self, task: &Task<'_>) -> Result<Vec<Vec<usize>>> {
+        Ok((0..task.stack()?.n_kernels()).map(|m| vec![m]).collect())
+    }
+}
+
+impl Method for BestView {
+    type State = Choosing;
+
+    fn about(&self) -> About {
+        let summary = "SVM on the kernels of the one view that does best in inner cross-validation";
+        About { name: "bestview", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
+    }
+}
+
+impl Choice for BestView {
+    fn sets(&self, task: &Task<'_>) -> Result<Vec<Vec<usize>>> {
+        if task.views.is_empty() {
+            return Err(Error::param(
+                "method",
+                "bestview chooses among views, and no kernel of the bank is on a single view; give data with views and kernels \
+                 on them (`each view`), or use the method single",
+            ));
         }
-        self.svm.as_ref().map_or(Ok(()), |svm| svm.check(task, params))
+        Ok(task.views.iter().map(|view| view.kernels.clone()).collect())
     }
 }
-
-fn single(task: &Task<'_>) -> Result<Vec<Vec<usize>>> {
-    Ok((0..task.stack()?.n_kernels()).map(|m| vec![m]).collect())
-}
-
-fn views(task: &Task<'_>) -> Result<Vec<Vec<usize>>> {
-    if task.views.is_empty() {
-        return Err(Error::param(
-            "method",
-            "bestview chooses among views, and no kernel of the bank is on a single view; give data with views and kernels \
-             on them (`each view`), or use the method single",
-        ));
-    }
-    Ok(task.views.iter().map(|view| view.kernels.clone()).collect())
-}
-
-macro_rules! choosing {
-    ($method:ident, $name:literal, $summary:literal, $sets:ident) => {
-        impl Method for $method {
-            type State = Choosing;
-            type Model = SvmModel;
-
-            fn about(&self) -> About {
-                let (needs, params, bank) = (Needs::Stack, svm::COMMON_PARAMS, DEFAULT_BANK);
-                About { name: $name, summary: $summary, needs, params, bank }
-            }
-
-            fn init(&self, task: &Task<'_>, _: &Params) -> Result<Choosing> {
-                $sets(task)?;
-                Ok(Choosing { accuracies: vec![], svm: None })
-            }
-
-            fn check(&self, task: &Task<'_>, params: &Params, state: &Choosing) -> Result<()> {
-                state.check(&$sets(task)?, task, params)
-            }
-
-            fn step(
-                &self,
-                task: &Task<'_>,
-                params: &Params,
-                state: &mut Choosing,
-                control: &Control,
-            ) -> Result<Progress> {
-                state.step(&$sets(task)?, task, params, control)
-            }
-
-            fn finish(&self, task: &Task<'_>, params: &Params, state: Choosing) -> Result<SvmModel> {
-                state.finish(&$sets(task)?, task, params)
-            }
-        }
-    };
-}
-
-choosing!(Single, "single", "SVM on the one kernel that does best in inner cross-validation", single);
-choosing!(BestView, "bestview", "SVM on the kernels of the one view that does best in inner cross-validation", views);

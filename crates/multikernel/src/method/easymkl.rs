@@ -1,34 +1,30 @@
 //! `easymkl`: kernels weighed by how far apart the classes lie under each, seen along the margin of all of them.
 
-use super::machine::SvmModel;
-use super::svm::{C, CLASS_WEIGHTS, MULTICLASS, TOL};
-use super::weighted::{Move, Rule, Weighted, Weights, misfit, signs, weighted};
+use super::svm::svc_params;
+use super::weighted::{Move, Rule, Weighted, Weights, misfit, signs};
 use crate::error::Result;
 use crate::file::Cache;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::record;
-use crate::run::{About, Allowed, Control, Needs, Param, Params, Task};
+use crate::run::{About, Allowed, Control, Method, Needs, Task};
 use crate::solve::smo;
 use crate::stack::Symmetric;
 
-/// C-SVC on kernels weighed by the distance between the classes under each (Aiolli and Donini 2015, "EasyMKL: a scalable
-/// multiple kernel learning algorithm"): `gamma`, a distribution over the rows of either class, minimises
-/// `(1 - lambda) gamma'Y K Y gamma + lambda |gamma|^2` for the mean kernel `K`, and `d_m ~ gamma'Y K_m Y gamma`. With `lambda`
-/// 0 the nearest points of the two classes count, with 1 their means. For more than two classes the distances of each class from
-/// the rest are added up, so that all machines share one set of weights: that is one combined kernel instead of one per class,
-/// one model that says which kernels matter, and pairs of classes can be told apart as well as classes from the rest.
-/// Kernels should have one scale, as those with unit diagonal have. Cost: one hard-margin SVM per class, two passes over the
-/// kernels.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct EasyMkl;
-
-const LAMBDA: Param = Param {
-    name: "lambda",
-    default: "0.1",
-    allowed: Allowed::NumberOrAuto(1e-6, 1.0, &[0.01, 0.1, 0.5, 0.9]),
-    help: "from the nearest points of the classes (0) to their means (1); auto chooses among 0.01, 0.1, 0.5, 0.9",
-};
+svc_params! {
+    /// C-SVC on kernels weighed by the distance between the classes under each (Aiolli and Donini 2015, "EasyMKL: a scalable
+    /// multiple kernel learning algorithm"): `gamma`, a distribution over the rows of either class, minimises
+    /// `(1 - lambda) gamma'Y K Y gamma + lambda |gamma|^2` for the mean kernel `K`, and `d_m ~ gamma'Y K_m Y gamma`. With `lambda`
+    /// 0 the nearest points of the two classes count, with 1 their means. For more than two classes the distances of each class from
+    /// the rest are added up, so that all machines share one set of weights: that is one combined kernel instead of one per class,
+    /// one model that says which kernels matter, and pairs of classes can be told apart as well as classes from the rest.
+    /// Kernels should have one scale, as those with unit diagonal have. Cost: one hard-margin SVM per class, two passes over the
+    /// kernels.
+    pub struct EasyMkl {
+        /// from the nearest points of the classes (0) to their means (1); auto chooses among 0.01, 0.1, 0.5, 0.9
+        lambda: f64 = 0.1, Allowed::NumberOrAuto(1e-6, 1.0, &[0.01, 0.1, 0.5, 0.9]);
+    }
+}
 
 /// How exact gamma is, relative to the margin; well below what kernel weights can show.
 const TOLERANCE: f64 = 1e-5;
@@ -50,9 +46,9 @@ record! {
 }
 
 impl Rule for EasyMkl {
-    type State = Margins;
+    type Progress = Margins;
 
-    fn check(&self, task: &Task<'_>, state: &Margins) -> Result<()> {
+    fn check_progress(&self, task: &Task<'_>, state: &Margins) -> Result<()> {
         let (n, n_kernels) = (task.n_samples(), task.stack()?.n_kernels());
         let fits = state.solved < signs(task.labels).n_cols().max(1)
             && [0, n].contains(&state.alpha.len())
@@ -60,10 +56,10 @@ impl Rule for EasyMkl {
         if fits { Ok(()) } else { Err(misfit()) }
     }
 
-    fn advance(&self, task: &Task<'_>, params: &Params, state: &mut Margins, control: &Control) -> Result<Move> {
+    fn advance(&self, task: &Task<'_>, state: &mut Margins, control: &Control) -> Result<Move> {
         let y = signs(task.labels);
         let positive: Vec<bool> = y.rows().map(|row| row[state.solved] > 0.0).collect();
-        let lambda = params.number("lambda");
+        let lambda = self.lambda;
         let gram = state.gram.get_or_make(|| mixed(task, lambda))?;
         let Some(solution) = nearest(gram, &positive, lambda, &state.alpha, control)? else {
             return Ok(Move::Cancelled);
@@ -132,14 +128,15 @@ fn margin(alpha: &[f64], positive: &[bool]) -> Result<Matrix> {
     Matrix::from_vec(alpha.len(), 1, alpha.iter().zip(positive).map(signed).collect())
 }
 
-weighted!(
-    EasyMkl,
-    About {
-        name: "easymkl",
-        summary: "SVM on kernels weighed by the distance of the classes under each",
-        needs: Needs::Pass,
-        params: &[C, TOL, MULTICLASS, CLASS_WEIGHTS, LAMBDA],
-        bank: DEFAULT_BANK,
-    },
-    Margins::default()
-);
+impl Method for EasyMkl {
+    type State = Weighted<Margins>;
+
+    fn about(&self) -> About {
+        About {
+            name: "easymkl",
+            summary: "SVM on kernels weighed by the distance of the classes under each",
+            needs: Needs::Pass,
+            bank: DEFAULT_BANK,
+        }
+    }
+}

@@ -2,54 +2,46 @@
 
 use std::collections::HashMap;
 
-use super::machine::SvmModel;
-use super::svm::{C, CLASS_WEIGHTS, MULTICLASS, TOL};
-use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs, weighted};
+use super::svm::svc_params;
+use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs};
 use crate::error::{Error, Result};
 use crate::file::Cache;
 use crate::kernel::{DEFAULT_BANK, Kernel};
 use crate::linalg::{Matrix, centre_columns, dot};
 use crate::record;
-use crate::run::{About, Allowed, Control, KernelsOfView, Needs, Param, Params, Task};
+use crate::run::{About, Allowed, Control, KernelsOfView, Method, Needs, Task};
 use crate::solve::cholesky::Cholesky;
 use crate::stack::Symmetric;
 
-/// C-SVC on kernels weighed by the evidence (marginal likelihood) of a Gaussian model of the classes,
-/// `Y ~ N(0, sum_m d_m K_m + s I)` for each column of the centred one-hot classes (one column of +-1 for two). A default that
-/// needs no thought: no cross-validation, no parameter to choose, and it holds where the uniform combination collapses
-/// under useless kernels.
-///
-/// An update multiplies each weight by `(<K_m, A A'> / c) / <K_m, H>`, with `H` the inverse of the combined kernel, `A = H Y` of
-/// c columns, and the noise `s` likewise (never below 1e-4). If the evidence would fall, the square roots of these factors are
-/// taken, with which it provably does not for positive semi-definite kernels (Zhou, Hu, Zhou and Lange 2019, "MM algorithms for
-/// variance components models"). Ten updates are part of the rule: to stop early keeps the weights from following the training
-/// rows too far.
-///
-/// Kernels of one form (a family, a place among the widths on its columns, a size of its column set to a power of two, a view)
-/// share one weight until the last two updates, in which each has its own: with single-feature kernels on every column, what kind of
-/// kernel is learned from all columns together, and which columns from then on. Otherwise more kernels than rows are an
-/// invitation to pick those that fit by chance. The start gives each form the same weight.
-///
-/// Kernels that are not positive semi-definite (a Gram matrix that was given, `sigmoid`) may have no evidence: if the start has
-/// none, those to blame get no weight, with a warning; later on, the climb ends where it would.
-///
-/// Cost: 10 (N^3 + 3 P N^2), memory for some 6 N^2 numbers beside the kernels: good for some thousand rows.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Evidence;
-
-const ITERATIONS: Param = Param {
-    name: "iterations",
-    default: "10",
-    allowed: Allowed::Whole(1, 10_000),
-    help: "updates of the weights; few regularise, many follow the training rows",
-};
-const OWN: Param = Param {
-    name: "own",
-    default: "2",
-    allowed: Allowed::Whole(0, 10_000),
-    help: "of them, the last so many with a weight for each kernel; before, kernels of one form on column sets of about one size \
-           share theirs",
-};
+svc_params! {
+    /// C-SVC on kernels weighed by the evidence (marginal likelihood) of a Gaussian model of the classes,
+    /// `Y ~ N(0, sum_m d_m K_m + s I)` for each column of the centred one-hot classes (one column of +-1 for two). A default that
+    /// needs no thought: no cross-validation, no parameter to choose, and it holds where the uniform combination collapses
+    /// under useless kernels.
+    ///
+    /// An update multiplies each weight by `(<K_m, A A'> / c) / <K_m, H>`, with `H` the inverse of the combined kernel, `A = H Y` of
+    /// c columns, and the noise `s` likewise (never below 1e-4). If the evidence would fall, the square roots of these factors are
+    /// taken, with which it provably does not for positive semi-definite kernels (Zhou, Hu, Zhou and Lange 2019, "MM algorithms for
+    /// variance components models"). Ten updates are part of the rule: to stop early keeps the weights from following the training
+    /// rows too far.
+    ///
+    /// Kernels of one form (a family, a place among the widths on its columns, a size of its column set to a power of two, a view)
+    /// share one weight until the last two updates, in which each has its own: with single-feature kernels on every column, what kind of
+    /// kernel is learned from all columns together, and which columns from then on. Otherwise more kernels than rows are an
+    /// invitation to pick those that fit by chance. The start gives each form the same weight.
+    ///
+    /// Kernels that are not positive semi-definite (a Gram matrix that was given, `sigmoid`) may have no evidence: if the start has
+    /// none, those to blame get no weight, with a warning; later on, the climb ends where it would.
+    ///
+    /// Cost: 10 (N^3 + 3 P N^2), memory for some 6 N^2 numbers beside the kernels: good for some thousand rows.
+    pub struct Evidence {
+        /// updates of the weights; few regularise, many follow the training rows
+        iterations: usize = 10, Allowed::Whole(1, 10_000);
+        /// of them, the last so many with a weight for each kernel; before, kernels of one form on column sets of about one
+        /// size share theirs
+        own: usize = 2, Allowed::Whole(0, 10_000);
+    }
+}
 
 /// log(2 pi), the same on every system.
 const LN_TAU: f64 = 1.837_877_066_409_345_5;
@@ -81,9 +73,9 @@ struct Point {
 }
 
 impl Rule for Evidence {
-    type State = Climb;
+    type Progress = Climb;
 
-    fn check(&self, task: &Task<'_>, state: &Climb) -> Result<()> {
+    fn check_progress(&self, task: &Task<'_>, state: &Climb) -> Result<()> {
         let n_kernels = task.stack()?.n_kernels();
         let fits = [0, n_kernels].contains(&state.weights.len())
             && state.weights.is_empty() == state.evidence.is_empty()
@@ -91,9 +83,9 @@ impl Rule for Evidence {
         if fits { Ok(()) } else { Err(misfit()) }
     }
 
-    fn advance(&self, task: &Task<'_>, params: &Params, state: &mut Climb, control: &Control) -> Result<Move> {
+    fn advance(&self, task: &Task<'_>, state: &mut Climb, control: &Control) -> Result<Move> {
         let stop = || control.stop().is_some();
-        let (iterations, own) = (params.whole("iterations"), params.whole("own"));
+        let (iterations, own) = (self.iterations, self.own);
         let stack = task.stack()?;
         let forms = forms(&stack.kernels(), task.views);
         if state.weights.is_empty() {
@@ -298,17 +290,18 @@ fn forms(kernels: &[&Kernel], views: &[KernelsOfView]) -> Vec<usize> {
     forms
 }
 
-weighted!(
-    Evidence,
-    About {
-        name: "evidence",
-        summary: "SVM on kernels weighed by the evidence of a Gaussian model: a default that needs no thought",
-        needs: Needs::Stack,
-        params: &[C, TOL, MULTICLASS, CLASS_WEIGHTS, ITERATIONS, OWN],
-        bank: DEFAULT_BANK,
-    },
-    Climb::default()
-);
+impl Method for Evidence {
+    type State = Weighted<Climb>;
+
+    fn about(&self) -> About {
+        About {
+            name: "evidence",
+            summary: "SVM on kernels weighed by the evidence of a Gaussian model: a default that needs no thought",
+            needs: Needs::Stack,
+            bank: DEFAULT_BANK,
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

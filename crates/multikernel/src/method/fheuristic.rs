@@ -1,22 +1,22 @@
 //! `fheuristic`: each kernel weighed by how well it agrees with the classes, on its own.
 
-use super::machine::SvmModel;
-use super::svm;
-use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs, weighted};
+use super::svm::svc_params;
+use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs};
 use crate::error::Result;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::{Matrix, dot};
 use crate::record;
-use crate::run::{About, Control, Needs, Params, Task};
+use crate::run::{About, Control, Method, Needs, Task};
 use crate::stack::Symmetric;
 
-/// C-SVC on kernels weighed by their alignment with the classes, `d_m ~ <K_m, T> / (|K_m| |T|)` in the Frobenius norm with
-/// `T = y y'`, or `Y Y'` over the classes against the rest for more than two (Qiu and Lane 2009, "A framework for multiple
-/// kernel support vector regression and its applications to siRNA efficacy prediction"). Nothing is centred; negative
-/// alignments count as 0. The cheapest learned weighting, and a weak one where many kernels are useless: each still gets the
-/// share that chance gives it. Cost: two passes over the kernels.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Fheuristic;
+svc_params! {
+    /// C-SVC on kernels weighed by their alignment with the classes, `d_m ~ <K_m, T> / (|K_m| |T|)` in the Frobenius norm with
+    /// `T = y y'`, or `Y Y'` over the classes against the rest for more than two (Qiu and Lane 2009, "A framework for multiple
+    /// kernel support vector regression and its applications to siRNA efficacy prediction"). Nothing is centred; negative
+    /// alignments count as 0. The cheapest learned weighting, and a weak one where many kernels are useless: each still gets the
+    /// share that chance gives it. Cost: two passes over the kernels.
+    pub struct Fheuristic {}
+}
 
 record! {
     /// The squared norms of the kernels so far.
@@ -27,13 +27,13 @@ record! {
 }
 
 impl Rule for Fheuristic {
-    type State = Norms;
+    type Progress = Norms;
 
-    fn check(&self, task: &Task<'_>, state: &Norms) -> Result<()> {
+    fn check_progress(&self, task: &Task<'_>, state: &Norms) -> Result<()> {
         if state.squares.len() <= task.stack()?.n_kernels() { Ok(()) } else { Err(misfit()) }
     }
 
-    fn advance(&self, task: &Task<'_>, _: &Params, state: &mut Norms, _: &Control) -> Result<Move> {
+    fn advance(&self, task: &Task<'_>, state: &mut Norms, _: &Control) -> Result<Move> {
         let stack = task.stack()?;
         let n_kernels = stack.n_kernels();
         if state.squares.len() < n_kernels {
@@ -53,14 +53,15 @@ fn square(kernel: &Matrix) -> f64 {
     kernel.rows().map(|row| dot(row, row)).sum()
 }
 
-weighted!(
-    Fheuristic,
-    About {
-        name: "fheuristic",
-        summary: "SVM on kernels weighed by their alignment with the classes, each on its own",
-        needs: Needs::Pass,
-        params: svm::COMMON_PARAMS,
-        bank: DEFAULT_BANK,
-    },
-    Norms::default()
-);
+impl Method for Fheuristic {
+    type State = Weighted<Norms>;
+
+    fn about(&self) -> About {
+        About {
+            name: "fheuristic",
+            summary: "SVM on kernels weighed by their alignment with the classes, each on its own",
+            needs: Needs::Pass,
+            bank: DEFAULT_BANK,
+        }
+    }
+}

@@ -3,12 +3,14 @@
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::record;
-use crate::run::{About, Control, Input, Method, Needs, Params, Predict, Progress, Task};
+use crate::run::{About, Control, Input, Method, Needs, Predict, Progress, State, Task};
+use crate::{params, record};
 
-/// Predicts the most frequent training class; its probabilities are the class frequencies.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Majority;
+params! {
+    /// Predicts the most frequent training class; its probabilities are the class frequencies.
+    #[derive(Copy)]
+    pub struct Majority {}
+}
 
 record! {
     /// The class frequencies: all there is to learn.
@@ -20,30 +22,32 @@ record! {
 
 impl Method for Majority {
     type State = MajorityModel;
-    type Model = MajorityModel;
 
     fn about(&self) -> About {
         About {
             name: "majority",
             summary: "the most frequent class, whatever the features: what every method must beat",
             needs: Needs::Rows,
-            params: &[],
             bank: "",
         }
     }
+}
 
-    fn init(&self, _: &Task<'_>, _: &Params) -> Result<MajorityModel> {
+impl State<Majority> for MajorityModel {
+    type Model = MajorityModel;
+
+    fn init(_: &Majority, _: &Task<'_>) -> Result<MajorityModel> {
         Ok(MajorityModel { frequencies: vec![] })
     }
 
-    fn step(&self, task: &Task<'_>, _: &Params, state: &mut MajorityModel, _: &Control) -> Result<Progress> {
+    fn step(&mut self, _: &Majority, task: &Task<'_>, _: &Control) -> Result<Progress> {
         let n = task.labels.codes().len() as f64;
-        state.frequencies = task.labels.counts().into_iter().map(|count| count as f64 / n).collect();
+        self.frequencies = task.labels.counts().into_iter().map(|count| count as f64 / n).collect();
         Ok(Progress::of(1, 1))
     }
 
-    fn finish(&self, _: &Task<'_>, _: &Params, state: MajorityModel) -> Result<MajorityModel> {
-        Ok(state)
+    fn finish(self, _: &Majority, _: &Task<'_>) -> Result<MajorityModel> {
+        Ok(self)
     }
 }
 

@@ -1,10 +1,11 @@
 //! The two-class problems a classifier is made of: which rows, which side, which bounds.
 
 use super::machine::{SvmModel, pairs};
+use super::svm::{ClassWeights, Multiclass, Svc};
 use crate::data::Labels;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
-use crate::run::{Coefficients, Control, Params, Task};
+use crate::run::{Coefficients, Control, Task};
 use crate::solve::smo;
 
 /// One two-class problem: its rows of the training data and which of them are positive.
@@ -33,16 +34,16 @@ pub(super) struct Problems {
 }
 
 impl Problems {
-    /// The problems of a task by its parameters `multiclass`, `c` and `class_weights`.
-    pub(super) fn new(task: &Task<'_>, params: &Params) -> Result<Problems> {
+    /// The problems of a task.
+    pub(super) fn new(task: &Task<'_>, svc: &Svc) -> Result<Problems> {
         let (labels, n_classes) = (task.labels, task.labels.n_classes());
-        let in_pairs = params.text("multiclass") == "ovo" || n_classes == 2;
+        let in_pairs = svc.multiclass == Multiclass::Ovo || n_classes == 2;
         let list = if in_pairs { one_vs_one(labels) } else { one_vs_rest(labels) };
         let mut starts = vec![0];
         for problem in &list {
             starts.push(starts[starts.len() - 1] + problem.rows.len());
         }
-        Ok(Problems { list, starts, upper: upper(labels, params)?, one_vs_one: in_pairs, n_classes })
+        Ok(Problems { list, starts, upper: upper(labels, svc)?, one_vs_one: in_pairs, n_classes })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -141,15 +142,15 @@ pub(super) fn one_vs_one(labels: &Labels) -> Vec<Problem> {
 }
 
 /// The factor on `c` of each class.
-fn class_weights(labels: &Labels, text: &str) -> Result<Vec<f64>> {
+fn class_weights(labels: &Labels, weights: &ClassWeights) -> Result<Vec<f64>> {
     let n_classes = labels.n_classes();
-    match text {
-        "none" => Ok(vec![1.0; n_classes]),
-        "balanced" => {
+    match weights {
+        ClassWeights::None => Ok(vec![1.0; n_classes]),
+        ClassWeights::Balanced => {
             let share = labels.n_samples() as f64 / n_classes as f64;
             Ok(labels.counts().into_iter().map(|count| share / count.max(1) as f64).collect())
         }
-        _ => given_weights(labels, text).map_err(|fault| {
+        ClassWeights::Given(weights) => given_weights(labels, weights).map_err(|fault| {
             let classes = labels.classes().join(", ");
             let help = format!("use none, balanced, or CLASS=WEIGHT,... with classes {classes}");
             Error::param("class_weights", format!("{fault}; {help}"))
@@ -157,17 +158,16 @@ fn class_weights(labels: &Labels, text: &str) -> Result<Vec<f64>> {
     }
 }
 
-/// The weights of `CLASS=WEIGHT,...`, 1 for classes that are not named; an error is what was found.
-fn given_weights(labels: &Labels, text: &str) -> std::result::Result<Vec<f64>, String> {
+/// The weights of classes by name, 1 for classes that are not named; an error is what was found.
+fn given_weights(labels: &Labels, given: &[(String, f64)]) -> std::result::Result<Vec<f64>, String> {
     let mut weights = vec![None; labels.n_classes()];
-    for part in text.split(',').map(str::trim) {
-        let (class, weight) = part.rsplit_once('=').ok_or_else(|| format!("`{part}` is not CLASS=WEIGHT"))?;
-        let (class, weight) = (class.trim(), weight.trim());
+    for (class, weight) in given {
         let code = labels.classes().iter().position(|known| known == class);
         let code = code.ok_or_else(|| format!("class `{class}` is unknown"))?;
-        let value = weight.parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0);
-        let value = value.ok_or_else(|| format!("weight `{weight}` of class `{class}` is not a number above 0"))?;
-        if weights[code].replace(value).is_some() {
+        if !(weight.is_finite() && *weight > 0.0) {
+            return Err(format!("weight `{weight}` of class `{class}` is not a number above 0"));
+        }
+        if weights[code].replace(*weight).is_some() {
             return Err(format!("class `{class}` is given twice"));
         }
     }
@@ -175,9 +175,9 @@ fn given_weights(labels: &Labels, text: &str) -> std::result::Result<Vec<f64>, S
 }
 
 /// The bound of each row's dual variable: c times the weight of its class.
-fn upper(labels: &Labels, params: &Params) -> Result<Vec<f64>> {
-    let weights = class_weights(labels, params.text("class_weights"))?;
-    let bounds: Vec<f64> = weights.iter().map(|weight| params.number("c") * weight).collect();
+fn upper(labels: &Labels, svc: &Svc) -> Result<Vec<f64>> {
+    let weights = class_weights(labels, &svc.class_weights)?;
+    let bounds: Vec<f64> = weights.iter().map(|weight| svc.c * weight).collect();
     match bounds.iter().position(|bound| !bound.is_normal()) {
         Some(class) => {
             let (name, bound) = (&labels.classes()[class], bounds[class]);

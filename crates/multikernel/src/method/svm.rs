@@ -3,50 +3,140 @@
 use super::machine::SvmModel;
 use super::problems::Problems;
 use crate::error::{Error, Result};
-use crate::file::Cache;
+use crate::file::{Cache, codes};
 use crate::linalg::Matrix;
-use crate::record;
-use crate::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress, Task};
+use crate::run::{About, Allowed, Control, Method, Needs, Progress, Setting, State, Task, Value};
 use crate::solve::smo;
+use crate::{choice, record};
 
-/// C-SVC on one kernel of the bank. Cost: between N^2 and N^3, like every SVM; one-vs-one over C classes solves
-/// C (C - 1) / 2 problems on two classes each.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Svm;
+choice! {
+    /// How more than two classes are told apart.
+    pub enum Multiclass {
+        /// A vote of class pairs.
+        Ovo = "ovo",
+        /// Each class against the rest: the largest score.
+        Ovr = "ovr",
+    }
+}
 
-pub(super) const C: Param = Param {
-    name: "c",
-    default: "10",
-    allowed: Allowed::PositiveOrAuto(&[0.1, 1.0, 10.0, 100.0, 1000.0]),
-    help: "trade-off: large follows the training rows, small is smooth; auto chooses among 0.1, 1, 10, 100, 1000",
-};
-pub(super) const TOL: Param = Param {
-    name: "tol",
-    default: "0.001",
-    allowed: Allowed::Positive,
-    help: "stop when the optimality conditions hold to this",
-};
-pub(super) const MULTICLASS: Param = Param {
-    name: "multiclass",
-    default: "ovo",
-    allowed: Allowed::OneOf(&["ovo", "ovr"]),
-    help: "one-vs-one (a vote of class pairs) or one-vs-rest (the largest score)",
-};
-pub(super) const CLASS_WEIGHTS: Param = Param {
-    name: "class_weights",
-    default: "none",
-    allowed: Allowed::Text("none, balanced, or CLASS=WEIGHT,..."),
-    help: "multiply c per class: none, balanced (n / (n_classes * count)), or CLASS=WEIGHT,...",
-};
-const KERNEL: Param = Param {
-    name: "kernel",
-    default: "only",
-    allowed: Allowed::Text("the number of a kernel of the bank, counted from 0, or `only`"),
-    help: "which kernel of the bank, counted from 0; `only` takes the one kernel of a bank of one",
-};
+/// Factors on `c`, class by class.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum ClassWeights {
+    /// 1 for every class.
+    #[default]
+    None,
+    /// `n / (n_classes * count)`: rare classes count as much as frequent ones.
+    Balanced,
+    /// Some classes by name; 1 for the others.
+    Given(Vec<(String, f64)>),
+}
 
-/// Parameters of every method that ends in a C-SVC.
-pub(super) const COMMON_PARAMS: &[Param] = &[C, TOL, MULTICLASS, CLASS_WEIGHTS];
+impl Setting for ClassWeights {
+    fn to_value(&self) -> Value {
+        Value::Text(match self {
+            ClassWeights::None => "none".into(),
+            ClassWeights::Balanced => "balanced".into(),
+            ClassWeights::Given(weights) => {
+                weights.iter().map(|(class, weight)| format!("{class}={weight}")).collect::<Vec<_>>().join(",")
+            }
+        })
+    }
+
+    fn from_value(value: &Value) -> Option<Self> {
+        let Value::Text(text) = value else { return None };
+        let given = |part: &str| {
+            let (class, weight) = part.rsplit_once('=')?;
+            Some((class.trim().to_string(), weight.trim().parse::<f64>().ok()?))
+        };
+        match text.as_str() {
+            "none" => Some(ClassWeights::None),
+            "balanced" => Some(ClassWeights::Balanced),
+            text => text.split(',').map(given).collect::<Option<_>>().map(ClassWeights::Given),
+        }
+    }
+}
+
+/// One kernel of a bank, counted from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KernelChoice {
+    /// The one kernel of a bank of one.
+    #[default]
+    Only,
+    /// The kernel of this number.
+    Number(usize),
+}
+
+impl Setting for KernelChoice {
+    fn to_value(&self) -> Value {
+        Value::Text(match self {
+            KernelChoice::Only => "only".into(),
+            KernelChoice::Number(number) => number.to_string(),
+        })
+    }
+
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Text(text) if text == "only" => Some(KernelChoice::Only),
+            Value::Text(text) => text.parse().ok().map(KernelChoice::Number),
+            _ => None,
+        }
+    }
+}
+
+/// What every method takes that ends in a C-SVC.
+#[derive(Clone, Debug)]
+pub struct Svc {
+    pub(super) c: f64,
+    pub(super) tol: f64,
+    pub(super) multiclass: Multiclass,
+    pub(super) class_weights: ClassWeights,
+}
+
+/// A method that ends in a C-SVC; [`svc_params!`] writes the implementation.
+pub trait EndsInSvc: Method {
+    /// The parameters of the C-SVC.
+    fn svc(&self) -> Svc;
+}
+
+/// [`params!`](crate::params) with the parameters of a C-SVC in front.
+macro_rules! svc_params {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($rest:tt)* }) => {
+        $crate::params! {
+            $(#[$meta])*
+            $vis struct $name {
+                /// trade-off: large follows the training rows, small is smooth; auto chooses among 0.1, 1, 10, 100, 1000
+                c: f64 = 10.0, $crate::run::Allowed::PositiveOrAuto(&[0.1, 1.0, 10.0, 100.0, 1000.0]);
+                /// stop when the optimality conditions hold to this
+                tol: f64 = 0.001, $crate::run::Allowed::Positive;
+                /// one-vs-one (a vote of class pairs) or one-vs-rest (the largest score)
+                multiclass: $crate::method::Multiclass = $crate::method::Multiclass::Ovo,
+                    $crate::run::Allowed::OneOf($crate::method::Multiclass::WORDS);
+                /// multiply c per class: none, balanced (n / (n_classes * count)), or CLASS=WEIGHT,...
+                class_weights: $crate::method::ClassWeights = $crate::method::ClassWeights::None,
+                    $crate::run::Allowed::Text("none, balanced, or CLASS=WEIGHT,...");
+                $($rest)*
+            }
+        }
+
+        impl $crate::method::svm::EndsInSvc for $name {
+            fn svc(&self) -> $crate::method::svm::Svc {
+                let (multiclass, class_weights) = (self.multiclass, self.class_weights.clone());
+                $crate::method::svm::Svc { c: self.c, tol: self.tol, multiclass, class_weights }
+            }
+        }
+    };
+}
+pub(super) use svc_params;
+
+svc_params! {
+    /// C-SVC on one kernel of the bank. Cost: between N^2 and N^3, like every SVM; one-vs-one over C classes solves
+    /// C (C - 1) / 2 problems on two classes each.
+    pub struct Svm {
+        /// which kernel of the bank, counted from 0; `only` takes the one kernel of a bank of one
+        kernel: KernelChoice = KernelChoice::Only,
+            Allowed::Text("the number of a kernel of the bank, counted from 0, or `only`");
+    }
+}
 
 /// Iterations of one problem in one step: about a second at ten thousand rows, and then the state can be stored.
 const SLICE: u64 = 50_000;
@@ -54,52 +144,66 @@ const SLICE: u64 = 50_000;
 /// Problems solved side by side in one step. A constant: the cut into steps must not depend on the number of threads.
 const SIDE_BY_SIDE: usize = 16;
 
-const OPEN: u64 = 0;
-const SOLVED: u64 = 1;
-const GIVEN_UP: u64 = 2;
+codes! {
+    /// Where a two-class problem stands.
+    enum Status {
+        Open = 0,
+        Solved = 1,
+        GivenUp = 2,
+    }
+}
+
+/// A C-SVC whose kernel weights are known from the start.
+pub trait FixedWeights: EndsInSvc {
+    /// The weights.
+    fn weights(&self, task: &Task<'_>) -> Result<Vec<f64>>;
+}
 
 impl Method for Svm {
     type State = SvmState;
-    type Model = SvmModel;
 
     fn about(&self) -> About {
-        About {
-            name: "svm",
-            summary: "SVM on one kernel",
-            needs: Needs::Pass,
-            params: &[C, TOL, MULTICLASS, CLASS_WEIGHTS, KERNEL],
-            bank: "gaussian(median)",
-        }
+        About { name: "svm", summary: "SVM on one kernel", needs: Needs::Pass, bank: "gaussian(median)" }
     }
+}
 
-    fn init(&self, task: &Task<'_>, params: &Params) -> Result<SvmState> {
+impl FixedWeights for Svm {
+    fn weights(&self, task: &Task<'_>) -> Result<Vec<f64>> {
         let n_kernels = task.stack()?.n_kernels();
-        let kernel = match params.text("kernel") {
-            "only" if n_kernels == 1 => Some(0),
-            number => number.parse().ok().filter(|&kernel: &usize| kernel < n_kernels),
+        let kernel = match self.kernel {
+            KernelChoice::Only => (n_kernels == 1).then_some(0),
+            KernelChoice::Number(number) => (number < n_kernels).then_some(number),
         };
         let kernel = kernel.ok_or_else(|| {
-            let found = params.text("kernel");
+            let found = self.kernel.to_value();
             let help = "svm takes one kernel: give its number from 0, a bank of one kernel, or use the method average";
             Error::param("kernel", format!("is `{found}`, the number of kernels in the bank is {n_kernels}; {help}"))
         })?;
-        SvmState::new((0..n_kernels).map(|m| f64::from(u8::from(m == kernel))).collect(), task, params)
+        Ok((0..n_kernels).map(|m| f64::from(u8::from(m == kernel))).collect())
+    }
+}
+
+impl<M: FixedWeights> State<M> for SvmState {
+    type Model = SvmModel;
+
+    fn init(method: &M, task: &Task<'_>) -> Result<SvmState> {
+        SvmState::new(method.weights(task)?, task, &method.svc())
     }
 
-    fn again(&self, task: &Task<'_>, params: &Params, earlier: &SvmState) -> Result<SvmState> {
-        earlier.again(task, params)
+    fn again(&self, method: &M, task: &Task<'_>) -> Result<SvmState> {
+        self.with(task, &method.svc())
     }
 
-    fn check(&self, task: &Task<'_>, params: &Params, state: &SvmState) -> Result<()> {
-        state.check(task, params)
+    fn check(&self, method: &M, task: &Task<'_>) -> Result<()> {
+        self.fits(task, &method.svc())
     }
 
-    fn step(&self, task: &Task<'_>, params: &Params, state: &mut SvmState, control: &Control) -> Result<Progress> {
-        state.step(task, params, control)
+    fn step(&mut self, method: &M, task: &Task<'_>, control: &Control) -> Result<Progress> {
+        self.advance(task, &method.svc(), control)
     }
 
-    fn finish(&self, task: &Task<'_>, params: &Params, state: SvmState) -> Result<SvmModel> {
-        state.finish(task, params)
+    fn finish(self, method: &M, task: &Task<'_>) -> Result<SvmModel> {
+        self.model(task, &method.svc())
     }
 }
 
@@ -112,14 +216,14 @@ record! {
         bias: Vec<f64>,
         gap: Vec<f64>,
         n_iter: Vec<u64>,
-        status: Vec<u64>,
+        status: Vec<Status>,
         gram: Cache<Matrix>,
     }
 }
 
 impl SvmState {
-    pub(super) fn new(weights: Vec<f64>, task: &Task<'_>, params: &Params) -> Result<SvmState> {
-        let problems = Problems::new(task, params)?;
+    pub(super) fn new(weights: Vec<f64>, task: &Task<'_>, svc: &Svc) -> Result<SvmState> {
+        let problems = Problems::new(task, svc)?;
         let n = problems.len();
         Ok(SvmState {
             weights,
@@ -127,14 +231,14 @@ impl SvmState {
             bias: vec![0.0; n],
             gap: vec![f64::INFINITY; n],
             n_iter: vec![0; n],
-            status: (0..n).map(|p| if problems.is_trainable(p) { OPEN } else { GIVEN_UP }).collect(),
+            status: (0..n).map(|p| if problems.is_trainable(p) { Status::Open } else { Status::GivenUp }).collect(),
             gram: Cache::default(),
         })
     }
 
     /// The same kernel, and the dual variables reached, under other parameters.
-    pub(super) fn again(&self, task: &Task<'_>, params: &Params) -> Result<SvmState> {
-        let mut again = SvmState::new(self.weights.clone(), task, params)?;
+    pub(super) fn with(&self, task: &Task<'_>, svc: &Svc) -> Result<SvmState> {
+        let mut again = SvmState::new(self.weights.clone(), task, svc)?;
         // Another scheme for several classes has other problems.
         if again.alpha.len() == self.alpha.len() {
             again.alpha.clone_from(&self.alpha);
@@ -144,14 +248,15 @@ impl SvmState {
     }
 
     /// Moves the first open problems on by one slice each, side by side.
-    pub(super) fn step(&mut self, task: &Task<'_>, params: &Params, control: &Control) -> Result<Progress> {
-        let problems = Problems::new(task, params)?;
+    pub(super) fn advance(&mut self, task: &Task<'_>, svc: &Svc, control: &Control) -> Result<Progress> {
+        let problems = Problems::new(task, svc)?;
         let gram = self.gram.get_or_make(|| {
             let weights = Matrix::from_vec(self.weights.len(), 1, self.weights.clone())?;
             Ok(task.stack()?.combine(&weights, task.pool)?.remove(0))
         })?;
-        let open: Vec<usize> = (0..problems.len()).filter(|&p| self.status[p] == OPEN).take(SIDE_BY_SIDE).collect();
-        let options = smo::Options { tolerance: params.number("tol"), max_iter: SLICE, ..Default::default() };
+        let open: Vec<usize> =
+            (0..problems.len()).filter(|&p| self.status[p] == Status::Open).take(SIDE_BY_SIDE).collect();
+        let options = smo::Options { tolerance: svc.tol, max_iter: SLICE, ..Default::default() };
         let Some(solved) = problems.solve(&open, gram, &self.alpha, &options, task, control)? else {
             return Ok(Progress::cancelled());
         };
@@ -164,46 +269,46 @@ impl SvmState {
             self.n_iter[p] += solution.n_iter;
             // A solver that stopped short of its slice found no step it could still make in f64.
             self.status[p] = if solution.converged {
-                SOLVED
+                Status::Solved
             } else if solution.n_iter < SLICE || self.n_iter[p] >= limit {
-                GIVEN_UP
+                Status::GivenUp
             } else {
-                OPEN
+                Status::Open
             };
         }
-        let closed = self.status.iter().filter(|&&status| status != OPEN).count();
+        let closed = self.status.iter().filter(|&&status| status != Status::Open).count();
         Ok(Progress::of(closed, problems.len()).with("gap", self.worst_gap()))
     }
 
     /// Whether a step was made.
     pub(super) fn is_begun(&self) -> bool {
-        self.n_iter.iter().any(|&n| n > 0) || self.status.iter().all(|&status| status != OPEN)
+        self.n_iter.iter().any(|&n| n > 0) || self.status.iter().all(|&status| status != Status::Open)
     }
 
     fn worst_gap(&self) -> f64 {
         self.gap.iter().copied().filter(|gap| gap.is_finite()).fold(0.0, f64::max)
     }
 
-    pub(super) fn finish(self, task: &Task<'_>, params: &Params) -> Result<SvmModel> {
-        let problems = Problems::new(task, params)?;
-        let warning = self.warning(&problems, params);
-        let trained = (0..problems.len()).filter(|&p| self.status[p] == SOLVED || self.n_iter[p] > 0).collect();
+    pub(super) fn model(self, task: &Task<'_>, svc: &Svc) -> Result<SvmModel> {
+        let problems = Problems::new(task, svc)?;
+        let warning = self.warning(&problems, svc);
+        let trained = (0..problems.len()).filter(|&p| self.status[p] == Status::Solved || self.n_iter[p] > 0).collect();
         Ok(problems.machine(self.weights, &self.alpha, self.bias).with_trained(trained).with_warning(warning))
     }
 
-    fn warning(&self, problems: &Problems, params: &Params) -> Option<String> {
+    fn warning(&self, problems: &Problems, svc: &Svc) -> Option<String> {
         let trainable = (0..problems.len()).filter(|&p| problems.is_trainable(p)).count();
         let count = |holds: &dyn Fn(usize) -> bool| {
             (0..problems.len()).filter(|&p| problems.is_trainable(p) && holds(p)).count()
         };
-        let begun = |p: usize| self.n_iter[p] > 0 || self.status[p] != OPEN;
-        let (open, untouched) = (count(&|p| begun(p) && self.status[p] != SOLVED), count(&|p| !begun(p)));
+        let begun = |p: usize| self.n_iter[p] > 0 || self.status[p] != Status::Open;
+        let (open, untouched) = (count(&|p| begun(p) && self.status[p] != Status::Solved), count(&|p| !begun(p)));
         let gap = self.worst_gap();
         let open = (open > 0).then(|| {
             format!(
                 "{open} of {trainable} two-class problems did not converge: the optimality conditions hold to {gap:.1e}, \
                  asked was {}; give it more time, a smaller c or a larger tol",
-                params.number("tol")
+                svc.tol
             )
         });
         let untouched = (untouched > 0)
@@ -213,12 +318,11 @@ impl SvmState {
     }
 
     /// Whether the arrays of a stored state have the lengths of the task's problems.
-    pub(super) fn check(&self, task: &Task<'_>, params: &Params) -> Result<()> {
-        let problems = Problems::new(task, params)?;
+    pub(super) fn fits(&self, task: &Task<'_>, svc: &Svc) -> Result<()> {
+        let problems = Problems::new(task, svc)?;
         let n = problems.len();
         let fits = self.alpha.len() == problems.size()
             && [self.bias.len(), self.gap.len(), self.n_iter.len(), self.status.len()] == [n; 4]
-            && self.status.iter().all(|&status| status <= GIVEN_UP)
             && self.weights.len() == task.stack()?.n_kernels();
         if fits { Ok(()) } else { Err(Error::input("the checkpoint's arrays do not fit the data; start anew")) }
     }

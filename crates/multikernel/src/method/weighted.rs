@@ -2,12 +2,12 @@
 
 use super::machine::SvmModel;
 use super::sample::{MAX_ROWS, sample};
-use super::svm::SvmState;
+use super::svm::{EndsInSvc, Svc, SvmState};
 use crate::data::Labels;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
-use crate::run::{Control, Input, Params, Progress, Status, Task};
+use crate::run::{Control, Input, Progress, State, Status, Task};
 use crate::stack::Stack;
 
 /// Bytes of kernels that a rule holds as dense matrices at a time, one kernel at least.
@@ -54,24 +54,25 @@ impl Weights {
     }
 }
 
-/// How a rule gets to its weights. Its state is stored between steps, so a step depends on its arguments only.
-pub trait Rule {
+/// A method that gets to its weights by a rule. The state of the rule is stored between steps, so a step depends on its arguments
+/// only.
+pub trait Rule: EndsInSvc {
     /// Where the rule stands.
-    type State: Codec + Send;
+    type Progress: Codec + Default + Send + 'static;
 
     /// Whether a stored state fits the task.
-    fn check(&self, task: &Task<'_>, state: &Self::State) -> Result<()>;
+    fn check_progress(&self, task: &Task<'_>, state: &Self::Progress) -> Result<()>;
 
     /// One step.
-    fn advance(&self, task: &Task<'_>, params: &Params, state: &mut Self::State, control: &Control) -> Result<Move>;
+    fn advance(&self, task: &Task<'_>, state: &mut Self::Progress, control: &Control) -> Result<Move>;
 
     /// The weights reached, where a rule that is stopped has any: they sum to 1.
-    fn so_far(&self, _state: &Self::State) -> Option<Vec<f64>> {
+    fn so_far(&self, _state: &Self::Progress) -> Option<Vec<f64>> {
         None
     }
 
     /// What the model should tell of it.
-    fn facts(&self, _state: &Self::State) -> Vec<(String, String)> {
+    fn facts(&self, _state: &Self::Progress) -> Vec<(String, String)> {
         vec![]
     }
 }
@@ -107,34 +108,30 @@ impl<S: Codec> Codec for Weighted<S> {
     }
 }
 
-impl<S: Codec + Send> Weighted<S> {
-    pub(super) fn new(rule: S, task: &Task<'_>, params: &Params) -> Result<Self> {
+impl<M: Rule> State<M> for Weighted<M::Progress> {
+    type Model = SvmModel;
+
+    fn init(method: &M, task: &Task<'_>) -> Result<Self> {
         // Parameters of the SVM are refused now, not after the rule.
-        SvmState::new(uniform(task)?, task, params)?;
-        Ok(Weighted { rule, steps: 1, svm: None, warning: None })
+        SvmState::new(uniform(task)?, task, &method.svc())?;
+        Ok(Weighted { rule: M::Progress::default(), steps: 1, svm: None, warning: None })
     }
 
-    pub(super) fn check(&self, rule: &impl Rule<State = S>, task: &Task<'_>, params: &Params) -> Result<()> {
-        rule.check(task, &self.rule)?;
-        self.svm.as_ref().map_or(Ok(()), |svm| svm.check(task, params))
+    fn check(&self, method: &M, task: &Task<'_>) -> Result<()> {
+        method.check_progress(task, &self.rule)?;
+        self.svm.as_ref().map_or(Ok(()), |svm| svm.fits(task, &method.svc()))
     }
 
-    pub(super) fn step(
-        &mut self,
-        rule: &impl Rule<State = S>,
-        task: &Task<'_>,
-        params: &Params,
-        control: &Control,
-    ) -> Result<Progress> {
+    fn step(&mut self, method: &M, task: &Task<'_>, control: &Control) -> Result<Progress> {
         if let Some(svm) = &mut self.svm {
-            let progress = svm.step(task, params, control)?;
+            let progress = svm.advance(task, &method.svc(), control)?;
             // The SVM is the last unit of work.
             return Ok(match progress.status {
                 Status::Running => Progress { values: progress.values, ..Progress::of(self.steps, self.steps + 1) },
                 _ => progress,
             });
         }
-        match rule.advance(task, params, &mut self.rule, control)? {
+        match method.advance(task, &mut self.rule, control)? {
             Move::Cancelled => Ok(Progress::cancelled()),
             Move::On(done, total, value) => {
                 self.steps = total;
@@ -142,38 +139,39 @@ impl<S: Codec + Send> Weighted<S> {
                 Ok(value.into_iter().fold(progress, |progress, (name, value)| progress.with(name, value)))
             }
             Move::Done(weights) => {
-                self.svm = Some(SvmState::new(weights.values, task, params)?);
+                self.svm = Some(SvmState::new(weights.values, task, &method.svc())?);
                 self.warning = weights.warning;
                 Ok(Progress::of(self.steps, self.steps + 1))
             }
         }
     }
 
-    pub(super) fn finish(self, rule: &impl Rule<State = S>, task: &Task<'_>, params: &Params) -> Result<SvmModel> {
+    fn finish(self, method: &M, task: &Task<'_>) -> Result<SvmModel> {
         if let Some(svm) = self.svm.filter(SvmState::is_begun) {
-            return Ok(svm.finish(task, params)?.with_warning(self.warning).with_facts(rule.facts(&self.rule)));
+            let model = svm.model(task, &method.svc())?;
+            return Ok(model.with_warning(self.warning).with_facts(method.facts(&self.rule)));
         }
-        let (weights, what) = match rule.so_far(&self.rule) {
+        let (weights, what) = match method.so_far(&self.rule) {
             Some(weights) => (weights, "the kernel weights are those reached by then"),
             None => (uniform(task)?, "all kernels have the same weight"),
         };
-        let (machine, rows) = on_a_sample(weights, task, params)?;
+        let (model, rows) = on_a_sample(weights, task, &method.svc())?;
         let warning = format!("stopped before the kernel weights were learned: {what}{rows}; give it more time");
-        Ok(machine.with_warning(Some(warning)).with_facts(rule.facts(&self.rule)))
+        Ok(model.with_warning(Some(warning)).with_facts(method.facts(&self.rule)))
     }
 }
 
 /// The SVM of a run that was stopped before its own: weights alone predict nothing, and nobody waits for all rows of a large
 /// set. The machine, and words for how many of the rows it learned from.
-fn on_a_sample(weights: Vec<f64>, task: &Task<'_>, params: &Params) -> Result<(SvmModel, String)> {
+fn on_a_sample(weights: Vec<f64>, task: &Task<'_>, svc: &Svc) -> Result<(SvmModel, String)> {
     let rows = sample(task.labels, MAX_ROWS);
     let (stack, labels) = (task.stack()?.view(&rows)?, task.labels.select(&rows));
     let part = Task { input: Input::Stack(&stack), labels: &labels, groups: None, ..*task };
-    let mut svm = SvmState::new(weights, &part, params)?;
-    while svm.step(&part, params, &Control::default())?.status == Status::Running {}
+    let mut svm = SvmState::new(weights, &part, svc)?;
+    while svm.advance(&part, svc, &Control::default())?.status == Status::Running {}
     let (n, all) = (rows.len(), task.n_samples());
     let words = if n < all { format!(", and the SVM saw {n} of {all} rows") } else { String::new() };
-    Ok((svm.finish(&part, params)?.of_rows(&rows), words))
+    Ok((svm.model(&part, svc)?.of_rows(&rows), words))
 }
 
 fn uniform(task: &Task<'_>) -> Result<Vec<f64>> {
@@ -183,43 +181,6 @@ fn uniform(task: &Task<'_>) -> Result<Vec<f64>> {
     }
     Ok(vec![1.0 / n_kernels as f64; n_kernels])
 }
-
-/// Writes `impl Method` for a [`Rule`] from its name card and the state it begins with.
-macro_rules! weighted {
-    ($method:ident, $about:expr, $begin:expr) => {
-        impl $crate::run::Method for $method {
-            type State = Weighted<<$method as Rule>::State>;
-            type Model = SvmModel;
-
-            fn about(&self) -> About {
-                $about
-            }
-
-            fn init(&self, task: &Task<'_>, params: &Params) -> Result<Self::State> {
-                Weighted::new($begin, task, params)
-            }
-
-            fn check(&self, task: &Task<'_>, params: &Params, state: &Self::State) -> Result<()> {
-                state.check(self, task, params)
-            }
-
-            fn step(
-                &self,
-                task: &Task<'_>,
-                params: &Params,
-                state: &mut Self::State,
-                control: &Control,
-            ) -> Result<$crate::run::Progress> {
-                state.step(self, task, params, control)
-            }
-
-            fn finish(&self, task: &Task<'_>, params: &Params, state: Self::State) -> Result<SvmModel> {
-                state.finish(self, task, params)
-            }
-        }
-    };
-}
-pub(super) use weighted;
 
 /// What the classes look like to a rule: n_samples x c, a column of +1 (the class) and -1 (the rest) for each class that has
 /// rows; one column for two classes, of which the second is the first turned over.

@@ -75,7 +75,7 @@ impl Plan {
         if control.stop().is_some() {
             return Ok(None);
         }
-        let n_squares = if self.uses_kernels() { self.method().n_squares(self.params()) as u64 } else { 0 };
+        let n_squares = if self.uses_kernels() { self.method().n_squares() as u64 } else { 0 };
         let autos = if self.params().autos().is_empty() { 0 } else { self.params().candidates().len() };
         let n_inner = autos + usize::from(self.wants_proba());
         Ok(Some(Forecast {
@@ -105,7 +105,7 @@ impl Plan {
     pub(super) fn with_way_out(&self, error: Error, n_rows: usize) -> Error {
         let Error::Memory { what, need, limit, help } = error else { return error };
         let mut ways = vec![];
-        if self.uses_kernels() && self.method().n_squares(self.params()) > 0 && n_rows >= MIN_ROWS {
+        if self.uses_kernels() && self.method().n_squares() > 0 && n_rows >= MIN_ROWS {
             let rows = (limit as f64 / 8.0).sqrt() / 1000.0;
             ways.push(format!("about {:.0},000 rows fit", rows.floor().max(1.0)));
             ways.push("the methods ufomkl and mklda keep no matrix between rows".to_string());

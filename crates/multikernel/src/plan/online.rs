@@ -112,7 +112,6 @@ impl Online {
         let alone = kernels_alone(plan, &kernels, preprocessor.names().len(), pool)?;
         let learner = plan.method().learner(&Begin {
             kernels: &alone,
-            params: plan.params(),
             budget: options.budget,
             update_every: options.update_every,
             n_classes: 0,
@@ -151,7 +150,6 @@ impl Online {
         let stored = points.to_dense()?;
         let learner = plan.method().learner(&Begin {
             kernels: &alone,
-            params: plan.params(),
             budget: options.budget,
             update_every: options.update_every,
             n_classes: header.classes.len(),

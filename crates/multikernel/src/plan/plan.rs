@@ -1,7 +1,6 @@
 //! A plan: method, parameters, bank, scaling and seed; what is trained, cross-validated and written into a model.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::calibrate::Calibration;
 use super::model::{Header, Learned, Model};
@@ -14,7 +13,7 @@ use crate::kernel::{CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_B
 use crate::pool::Pool;
 use crate::run::inner::{self, Deal, HeldOut, Want};
 use crate::run::{
-    AnyMethod, Checkpoint, Control, Input, Needs, Observer, Params, Rows, Run, Runner, Silent, Stop, Task,
+    AnyMethod, Checkpoint, Control, Input, Method, Needs, Observer, Params, Rows, Run, Runner, Silent, Stop, Task,
 };
 use crate::stack::Precision;
 
@@ -51,7 +50,6 @@ impl<'a> Session<'a> {
 /// ```
 #[derive(Clone)]
 pub struct Plan {
-    method: Arc<dyn AnyMethod>,
     params: Params,
     bank: Option<KernelBank>,
     recipe: Recipe,
@@ -74,17 +72,31 @@ impl Plan {
         Plan::from_registry(&Registry::standard(), method)
     }
 
-    /// A method of any registry at its defaults.
+    /// A method with parameters of its type; values out of range are refused.
+    ///
+    /// ```
+    /// use multikernel::{Plan, method::SimpleMkl};
+    /// let plan = Plan::of(SimpleMkl { c: 50.0, ..Default::default() })?;
+    /// assert_eq!(plan.params(), Plan::new("simplemkl")?.set("c", "50")?.params());
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn of(method: impl Method) -> Result<Plan> {
+        Plan::with_method(Box::new(method))
+    }
+
+    /// A method of any registry, with the parameters it was registered with.
     pub fn from_registry(registry: &Registry, method: &str) -> Result<Plan> {
-        let method = registry.get(method)?;
+        Plan::with_method(registry.get(method)?.boxed())
+    }
+
+    fn with_method(method: Box<dyn AnyMethod>) -> Result<Plan> {
         let about = method.about();
         // The default of the method must be good text even if it is never used.
         if about.needs != Needs::Rows {
             about.bank.parse::<KernelBank>()?;
         }
         Ok(Plan {
-            params: Params::new(about.params)?,
-            method,
+            params: Params::new(method)?,
             bank: None,
             recipe: Recipe::default(),
             missing: Missing::default(),
@@ -164,17 +176,17 @@ impl Plan {
 
     /// The method's name.
     pub fn name(&self) -> &'static str {
-        self.method.about().name
+        self.method().about().name
     }
 
     /// Whether the method works on kernels.
     pub fn uses_kernels(&self) -> bool {
-        self.method.about().needs != Needs::Rows
+        self.method().about().needs != Needs::Rows
     }
 
     /// Whether the method learns from labels; one that does not takes rows of one class.
     pub fn is_supervised(&self) -> bool {
-        self.method.is_supervised()
+        self.method().is_supervised()
     }
 
     /// The kernel bank for these samples, for methods that work on kernels: the one that was set, or the method's own, which
@@ -184,12 +196,12 @@ impl Plan {
             return Ok(None);
         }
         if self.part == Part::Concatenated {
-            return self.method.about().bank.parse().map(Some);
+            return self.method().about().bank.parse().map(Some);
         }
         if self.bank.is_some() {
             return Ok(self.bank.clone());
         }
-        let own = match self.method.about().bank {
+        let own = match self.method().about().bank {
             DEFAULT_BANK if !samples.views().is_empty() => DEFAULT_BANK_OF_VIEWS,
             CENTRED_BANK if !samples.views().is_empty() => CENTRED_BANK_OF_VIEWS,
             bank => bank,
@@ -212,7 +224,7 @@ impl Plan {
             ("seed".to_string(), self.seed.to_string()),
         ]);
         if self.uses_kernels() {
-            let bank = self.bank.as_ref().map_or(self.method.about().bank.to_string(), KernelBank::to_string);
+            let bank = self.bank.as_ref().map_or(self.method().about().bank.to_string(), KernelBank::to_string);
             settings.insert("kernels".to_string(), bank);
             settings.insert("precision".to_string(), self.precision.word().to_string());
         }
@@ -263,7 +275,7 @@ impl Plan {
     }
 
     pub(super) fn method(&self) -> &dyn AnyMethod {
-        self.method.as_ref()
+        self.params.method()
     }
 
     /// Trains on all rows with the machine's threads, silently.
@@ -327,7 +339,7 @@ impl Plan {
         let identity = self.identity(&fingerprint);
         let checkpoint = session.checkpoint.as_ref();
         let mut runner = Runner { control: &session.control, observer: session.observer, checkpoint, identity };
-        let run = runner.run(self.method(), &task, &params)?;
+        let run = runner.run(params.method(), &task)?;
         session.observer.phase("shares");
         let shares = shares(&task, run.model.as_ref(), &session.control)?;
         let calibration = self.calibrated(&task, &params, &run, session)?;
@@ -358,7 +370,7 @@ impl Plan {
         }
         session.observer.phase("inner folds");
         let half = session.control.part(0.5);
-        let tuned = inner::tune(self.method(), &candidates, task, &half, session.observer)?;
+        let tuned = inner::tune(&candidates, task, &half, session.observer)?;
         let texts = |params: &Params| {
             let texts = params.to_texts();
             self.params.autos().iter().map(|&name| format!("{name} = {}", texts[name])).collect::<Vec<_>>().join(", ")
@@ -401,7 +413,7 @@ impl Plan {
         }
         session.observer.phase("probabilities");
         let (folds, control) = (inner::folds(task, Deal::Calibrate)?, &session.control);
-        let held_out = HeldOut { want: Want::Margins, method: self.method(), task, folds: &folds, control };
+        let held_out = HeldOut { want: Want::Margins, task, folds: &folds, control };
         match held_out.all(std::slice::from_ref(params), session.observer) {
             Err(Error::Stopped(_)) => Ok(None),
             margins => Calibration::fit(&margins?[0], task.labels.codes()).map(Some),

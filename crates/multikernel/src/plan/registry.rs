@@ -28,20 +28,48 @@ pub struct Registry {
 impl Registry {
     /// All methods of this crate.
     pub fn standard() -> Self {
-        let simple = Registry { methods: vec![] }.with(Majority).with(Svm).with(Average).with(Single).with(BestView);
-        let rules = simple.with(Fheuristic).with(Alignf).with(EasyMkl).with(Evidence);
-        let margin = rules.with(SimpleMkl).with(Silp).with(Level).with(LpMkl);
-        let boosted = margin.with(MkBoostD1).with(MkBoostD2).with(MkBoostS1).with(MkBoostS2);
-        let streams = boosted.with(MklDa::default()).with(UfoMkl::default()).with(Obscure::default());
-        let bayesian = streams.with(Bm3kl).with(Bemkl).with(Sbemkl).with(Gpc).with(Bsvm);
-        let clusters = bayesian.with(Cik).with(Dpm).with(Mkc).with(Bank);
-        clusters.with(SviMkl).with(Mklr)
+        Registry { methods: vec![] }
+            .at_default::<Majority>()
+            .at_default::<Svm>()
+            .at_default::<Average>()
+            .at_default::<Single>()
+            .at_default::<BestView>()
+            .at_default::<Fheuristic>()
+            .at_default::<Alignf>()
+            .at_default::<EasyMkl>()
+            .at_default::<Evidence>()
+            .at_default::<SimpleMkl>()
+            .at_default::<Silp>()
+            .at_default::<Level>()
+            .at_default::<LpMkl>()
+            .at_default::<MkBoostD1>()
+            .at_default::<MkBoostD2>()
+            .at_default::<MkBoostS1>()
+            .at_default::<MkBoostS2>()
+            .at_default::<MklDa>()
+            .at_default::<UfoMkl>()
+            .at_default::<Obscure>()
+            .at_default::<Bm3kl>()
+            .at_default::<Bemkl>()
+            .at_default::<Sbemkl>()
+            .at_default::<Gpc>()
+            .at_default::<Bsvm>()
+            .at_default::<Cik>()
+            .at_default::<Dpm>()
+            .at_default::<Mkc>()
+            .at_default::<Bank>()
+            .at_default::<SviMkl>()
+            .at_default::<Mklr>()
+    }
+
+    fn at_default<M: Method + Default>(self) -> Self {
+        self.with(M::default())
     }
 
     /// Adds a method; one of the same name is replaced.
     #[must_use]
     pub fn with(mut self, method: impl Method) -> Self {
-        self.methods.retain(|known| known.about().name != Method::about(&method).name);
+        self.methods.retain(|known| known.about().name != method.about().name);
         self.methods.push(Arc::new(method));
         self
     }

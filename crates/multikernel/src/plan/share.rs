@@ -84,7 +84,7 @@ mod tests {
         let control = Control::default();
         let mut runner =
             Runner { control: &control, observer: &mut Silent, checkpoint: None, identity: Default::default() };
-        let run = runner.run(plan.method(), &task, plan.params()).unwrap();
+        let run = runner.run(plan.method(), &task).unwrap();
         let found = shares(&task, run.model.as_ref(), &control).unwrap().unwrap();
         let all = shares_over(usize::MAX, &task, run.model.as_ref(), &control).unwrap().unwrap();
         assert_ne!(found, all, "some rows are left out");

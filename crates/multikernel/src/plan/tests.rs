@@ -18,7 +18,7 @@ fn held_out_from_setting_to_setting_decides_as_each_begun_anew() {
         let (candidates, folds) = (plan.params().candidates(), folds(&task, Deal::Tune).unwrap());
         let scores = |settings: &[Params]| {
             let (want, control) = (Want::Scores, Control::default());
-            let held_out = HeldOut { want, method: plan.method(), task: &task, folds: &folds, control: &control };
+            let held_out = HeldOut { want, task: &task, folds: &folds, control: &control };
             held_out.all(settings, &mut Silent).unwrap()
         };
         let together = scores(&candidates);
@@ -27,7 +27,7 @@ fn held_out_from_setting_to_setting_decides_as_each_begun_anew() {
             let alone = &scores(std::slice::from_ref(params))[0];
             let off = |(a, b): (&f64, &f64)| (a - b).abs() / (1.0 + b.abs());
             let worst = together.data().iter().zip(alone.data()).map(off).fold(0.0, f64::max);
-            assert!(worst < 2e-2, "{method}, c = {}: decisions differ by {worst}", params.number("c"));
+            assert!(worst < 2e-2, "{method}, c = {}: decisions differ by {worst}", params.to_texts()["c"]);
         }
     }
 }
@@ -54,7 +54,7 @@ fn tune_that_is_stopped_compares_what_was_scored_on_the_same_rows() {
     let tuned = |n_done| {
         let control = Control::default();
         let mut observer = CancelAfter(n_done, control.canceller());
-        tune(plan.method(), &candidates, &task, &control, &mut observer).unwrap()
+        tune(&candidates, &task, &control, &mut observer).unwrap()
     };
     let all = tuned(u64::MAX).unwrap();
     assert_eq!((all.figures.len(), all.n_scored), (5, 208));
@@ -68,7 +68,7 @@ fn tune_that_is_stopped_compares_what_was_scored_on_the_same_rows() {
     let none = {
         let control = Control::default();
         control.canceller().cancel();
-        tune(plan.method(), &candidates, &task, &control, &mut Silent).unwrap()
+        tune(&candidates, &task, &control, &mut Silent).unwrap()
     };
     assert!(none.is_none());
 }

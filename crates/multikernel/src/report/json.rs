@@ -8,7 +8,7 @@ use crate::data::{BundledSet, bundled_sets};
 use crate::evaluate::{Evaluation, Fold, KernelSummary, PlanResult, Spread};
 use crate::linalg::Matrix;
 use crate::plan::Model;
-use crate::run::{About, AnyMethod, Param};
+use crate::run::{AnyMethod, Param};
 
 /// An evaluation as the JSON text of `evaluate --json`.
 pub fn evaluation_json(found: &Evaluation) -> String {
@@ -169,15 +169,16 @@ pub fn methods_json<'a>(methods: impl IntoIterator<Item = &'a dyn AnyMethod>) ->
             "help": param.help,
         })
     };
-    let one = |about: About| {
+    let one = |method: &dyn AnyMethod| {
+        let about = method.about();
         json!({
             "name": about.name,
             "summary": about.summary,
             "bank": about.bank,
-            "params": about.params.iter().map(param).collect::<Vec<_>>(),
+            "params": method.param_list().iter().map(param).collect::<Vec<_>>(),
         })
     };
-    pretty(&methods.into_iter().map(|method| one(method.about())).collect())
+    pretty(&methods.into_iter().map(one).collect())
 }
 
 fn pretty(value: &Value) -> String {

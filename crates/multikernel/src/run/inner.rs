@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::{AnyMethod, Control, Input, Observer, Params, Predict, Progress, Rows, Runner, Silent, Stop, Task};
+use super::{Control, Input, Observer, Params, Predict, Progress, Rows, Runner, Silent, Stop, Task};
 use crate::data::{Split, inner_folds};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -55,10 +55,9 @@ impl Want {
     }
 }
 
-/// The models of inner folds: what is wanted of them, of which method, on which rows.
+/// The models of inner folds: what is wanted of them, on which rows.
 pub(crate) struct HeldOut<'a> {
     pub(crate) want: Want,
-    pub(crate) method: &'a dyn AnyMethod,
     pub(crate) task: &'a Task<'a>,
     pub(crate) folds: &'a [Split],
     pub(crate) control: &'a Control,
@@ -155,13 +154,14 @@ impl HeldOut<'_> {
         for (k, params) in settings.iter().enumerate() {
             let state = match next.take() {
                 Some(state) => state,
-                None => self.method.start(None, task, params)?,
+                None => params.method().start(None, task)?,
             };
-            let scores = match runner.drive(state, None, task, params) {
+            let scores = match runner.drive(state, None, task) {
                 Ok(driven) if driven.stop != Stop::Finished => Err(Error::Stopped(driven.stop.to_string())),
                 Ok(driven) => {
-                    next = settings.get(k + 1).map(|params| driven.state.again(task, params)).transpose()?;
-                    driven.finish(task, params).and_then(|run| f(run.model.as_ref()))
+                    let after = settings.get(k + 1).map(Params::method);
+                    next = after.map(|method| method.start_from(driven.state.as_ref(), task)).transpose()?;
+                    driven.finish(task).and_then(|run| f(run.model.as_ref()))
                 }
                 Err(error) => Err(error),
             };
@@ -207,16 +207,15 @@ pub(crate) struct Tuned {
 /// The best of several settings of the parameters by held-out accuracy, or log-loss for methods that say so. Where time runs out
 /// first, the best of those that some folds have scored, on the rows of these folds; `None` where there is none.
 pub(crate) fn tune(
-    method: &dyn AnyMethod,
     candidates: &[Params],
     task: &Task<'_>,
     control: &Control,
     observer: &mut dyn Observer,
 ) -> Result<Option<Tuned>> {
     let folds = folds(task, Deal::Tune)?;
-    let by_loss = method.tunes_by_log_loss();
+    let by_loss = candidates.first().is_some_and(|params| params.method().tunes_by_log_loss());
     let want = if by_loss { Want::Probabilities } else { Want::Scores };
-    let held_out = HeldOut { want, method, task, folds: &folds, control };
+    let held_out = HeldOut { want, task, folds: &folds, control };
     let found = held_out.each_fold(candidates, observer)?;
     // Settings are compared on the same rows: those of the folds that got furthest.
     let n_settings = found.iter().map(|fold| fold.of_settings.len()).max().unwrap_or(0);

@@ -1,7 +1,6 @@
 //! Learning from rows that come one after the other and never end.
 
 use super::method::Predict;
-use super::params::Params;
 use crate::error::Result;
 use crate::file::Record;
 use crate::linalg::Matrix;
@@ -13,8 +12,6 @@ use crate::stack::Stack;
 pub struct Begin<'a> {
     /// A stack of the kernels, whatever its points.
     pub kernels: &'a Stack,
-    /// The parameters of the method.
-    pub params: &'a Params,
     /// Most points kept; `None` for no limit.
     pub budget: Option<usize>,
     /// Rows after which kernel weights are found anew.

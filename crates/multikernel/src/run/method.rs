@@ -1,12 +1,13 @@
 //! What a method is: a state machine over a task, and the model it ends with.
 
+use std::any::Any;
 use std::sync::OnceLock;
 
 use super::coefficients::Coefficients;
 use super::control::Control;
 use super::learner::{Begin, Learner};
 use super::observer::Progress;
-use super::params::{Param, Params};
+use super::param::{Param, Parameters, Value};
 use crate::data::Labels;
 use crate::dist::Rng;
 use crate::draws::Draws;
@@ -37,8 +38,6 @@ pub struct About {
     pub summary: &'static str,
     /// What it works on.
     pub needs: Needs,
-    /// Its parameters.
-    pub params: &'static [Param],
     /// The bank it takes when the user gives none; empty for [`Needs::Rows`].
     pub bank: &'static str,
 }
@@ -299,33 +298,15 @@ pub trait Predict: Send + Sync {
     }
 }
 
-/// A way to learn. Implement this, register it, and it has progress, Ctrl-C, time limits, checkpoints,
-/// cross-validation, a model file and the conformance suite; `examples/centroid.rs` is one in under 60 lines.
-///
-/// `step` must depend on nothing but its arguments, so that a stored state goes on exactly where it was.
-pub trait Method: Send + Sync + 'static {
+/// A way to learn: parameters, a name card, and the [`State`] that does the work. Implement this, register it, and it has progress,
+/// Ctrl-C, time limits, checkpoints, cross-validation, a model file and the conformance suite; `examples/centroid.rs` is one in
+/// under 70 lines. The type is the method's parameters: declare it with [`params!`](crate::params).
+pub trait Method: Parameters + Clone + Send + Sync + 'static {
     /// Where a run stands; holds no data.
-    type State: Codec + Send;
-    /// What it ends with.
-    type Model: Codec + Predict + 'static;
+    type State: State<Self>;
 
     /// The name card.
     fn about(&self) -> About;
-    /// The state before the first step.
-    fn init(&self, task: &Task<'_>, params: &Params) -> Result<Self::State>;
-    /// A state for the same task under other parameters, begun from where another run ended: for a row of values of `c`,
-    /// say, whose solutions are near one another. What is learned may differ within the method's tolerance only.
-    fn again(&self, task: &Task<'_>, params: &Params, _earlier: &Self::State) -> Result<Self::State> {
-        self.init(task, params)
-    }
-    /// Whether a state read from a checkpoint fits the task: the checksum says it was not damaged, not that its arrays
-    /// have the right lengths. Called before the first step of a resumed run.
-    fn check(&self, _task: &Task<'_>, _params: &Params, _state: &Self::State) -> Result<()> {
-        Ok(())
-    }
-    /// One step. One that lasts over a second polls `control` and, if told to stop, leaves the state as it was and
-    /// returns [`Progress::cancelled`]; so does one that passes on the error of a stack operation that was stopped.
-    fn step(&self, task: &Task<'_>, params: &Params, state: &mut Self::State, control: &Control) -> Result<Progress>;
     /// Whether it learns from labels. One that does not is given rows of any labels, or of one class for want of any.
     fn is_supervised(&self) -> bool {
         true
@@ -341,11 +322,9 @@ pub trait Method: Send + Sync + 'static {
     }
     /// How many matrices between all training rows it keeps at least, beside the kernels: what many rows run into first. Asked of
     /// methods that work on kernels.
-    fn n_squares(&self, _params: &Params) -> usize {
+    fn n_squares(&self) -> usize {
         1
     }
-    /// The model of a state, finished or not.
-    fn finish(&self, task: &Task<'_>, params: &Params, state: Self::State) -> Result<Self::Model>;
     /// A learner of rows that come one after the other, for methods that can.
     fn learner(&self, _begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
         let name = self.about().name;
@@ -356,17 +335,53 @@ pub trait Method: Send + Sync + 'static {
     }
 }
 
+/// Where a run of the method `M` stands, and how it moves on. Methods of one family share a state: it is then implemented for all
+/// of them at once.
+///
+/// `step` must depend on nothing but its arguments, so that a stored state goes on exactly where it was.
+pub trait State<M>: Codec + Send + Sized + 'static {
+    /// What a run ends with.
+    type Model: Codec + Predict + 'static;
+
+    /// The state before the first step.
+    fn init(method: &M, task: &Task<'_>) -> Result<Self>;
+    /// A state for the same task under other parameters, begun from where this run ended: for a row of values of `c`, say, whose
+    /// solutions are near one another. What is learned may differ within the method's tolerance only.
+    fn again(&self, method: &M, task: &Task<'_>) -> Result<Self> {
+        Self::init(method, task)
+    }
+    /// Whether a state read from a checkpoint fits the task: the checksum says it was not damaged, not that its arrays
+    /// have the right lengths. Called before the first step of a resumed run.
+    fn check(&self, _method: &M, _task: &Task<'_>) -> Result<()> {
+        Ok(())
+    }
+    /// One step. One that lasts over a second polls `control` and, if told to stop, leaves the state as it was and
+    /// returns [`Progress::cancelled`]; so does one that passes on the error of a stack operation that was stopped.
+    fn step(&mut self, method: &M, task: &Task<'_>, control: &Control) -> Result<Progress>;
+    /// The model of a state, finished or not.
+    fn finish(self, method: &M, task: &Task<'_>) -> Result<Self::Model>;
+}
+
 /// A [`Method`] whose state and model types are hidden, so that many fit in one registry.
 pub trait AnyMethod: Send + Sync {
     /// See [`Method::about`].
     fn about(&self) -> About;
+    /// See [`Parameters::params`].
+    fn param_list(&self) -> &'static [Param];
+    /// See [`Parameters::value`].
+    fn param_value(&self, name: &str) -> Option<Value>;
+    /// See [`Parameters::assign`].
+    fn assign_param(&mut self, name: &str, value: &Value) -> bool;
+    /// See [`Parameters::set`].
+    fn set_param(&mut self, name: &str, text: &str) -> Result<()>;
+    /// See [`Parameters::check`].
+    fn check_params(&self) -> Result<()>;
+    /// The same method with the same parameters.
+    fn boxed(&self) -> Box<dyn AnyMethod>;
     /// A new state, or one decoded from a record.
-    fn start<'a>(
-        &'a self,
-        stored: Option<&Record>,
-        task: &Task<'_>,
-        params: &Params,
-    ) -> Result<Box<dyn AnyState<'a> + 'a>>;
+    fn start<'a>(&'a self, stored: Option<&Record>, task: &Task<'_>) -> Result<Box<dyn AnyState + 'a>>;
+    /// A state begun from where a run of the same method under other parameters ended: see [`State::again`].
+    fn start_from<'a>(&'a self, earlier: &dyn AnyState, task: &Task<'_>) -> Result<Box<dyn AnyState + 'a>>;
     /// See [`Method::is_supervised`].
     fn is_supervised(&self) -> bool;
     /// See [`Method::finds_clusters`].
@@ -374,7 +389,7 @@ pub trait AnyMethod: Send + Sync {
     /// See [`Method::tunes_by_log_loss`].
     fn tunes_by_log_loss(&self) -> bool;
     /// See [`Method::n_squares`].
-    fn n_squares(&self, params: &Params) -> usize;
+    fn n_squares(&self) -> usize;
     /// A model from its record.
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>>;
     /// See [`Method::learner`].
@@ -382,15 +397,15 @@ pub trait AnyMethod: Send + Sync {
 }
 
 /// A state together with its method.
-pub trait AnyState<'a> {
-    /// See [`Method::again`].
-    fn again(&self, task: &Task<'_>, params: &Params) -> Result<Box<dyn AnyState<'a> + 'a>>;
-    /// See [`Method::step`].
-    fn step(&mut self, task: &Task<'_>, params: &Params, control: &Control) -> Result<Progress>;
+pub trait AnyState {
+    /// See [`State::step`].
+    fn step(&mut self, task: &Task<'_>, control: &Control) -> Result<Progress>;
     /// The state as a record.
     fn encode(&self) -> Record;
+    /// The state itself, for [`AnyMethod::start_from`].
+    fn state(&self) -> &dyn Any;
     /// The model and its record.
-    fn finish(self: Box<Self>, task: &Task<'_>, params: &Params) -> Result<(Box<dyn Predict>, Record)>;
+    fn finish(self: Box<Self>, task: &Task<'_>) -> Result<(Box<dyn Predict>, Record)>;
 }
 
 struct Running<'a, M: Method> {
@@ -403,19 +418,46 @@ impl<M: Method> AnyMethod for M {
         Method::about(self)
     }
 
-    fn start<'a>(
-        &'a self,
-        stored: Option<&Record>,
-        task: &Task<'_>,
-        params: &Params,
-    ) -> Result<Box<dyn AnyState<'a> + 'a>> {
+    fn param_list(&self) -> &'static [Param] {
+        <M as Parameters>::params()
+    }
+
+    fn param_value(&self, name: &str) -> Option<Value> {
+        Parameters::value(self, name)
+    }
+
+    fn assign_param(&mut self, name: &str, value: &Value) -> bool {
+        Parameters::assign(self, name, value)
+    }
+
+    fn set_param(&mut self, name: &str, text: &str) -> Result<()> {
+        Parameters::set(self, name, text)
+    }
+
+    fn check_params(&self) -> Result<()> {
+        Parameters::check(self)
+    }
+
+    fn boxed(&self) -> Box<dyn AnyMethod> {
+        Box::new(self.clone())
+    }
+
+    fn start<'a>(&'a self, stored: Option<&Record>, task: &Task<'_>) -> Result<Box<dyn AnyState + 'a>> {
         let state = match stored {
             Some(record) => {
                 let state = M::State::decode(record)?;
-                self.check(task, params, &state)?;
+                state.check(self, task)?;
                 state
             }
-            None => self.init(task, params)?,
+            None => M::State::init(self, task)?,
+        };
+        Ok(Box::new(Running { method: self, state }))
+    }
+
+    fn start_from<'a>(&'a self, earlier: &dyn AnyState, task: &Task<'_>) -> Result<Box<dyn AnyState + 'a>> {
+        let state = match earlier.state().downcast_ref::<M::State>() {
+            Some(earlier) => earlier.again(self, task)?,
+            None => M::State::init(self, task)?,
         };
         Ok(Box::new(Running { method: self, state }))
     }
@@ -432,12 +474,12 @@ impl<M: Method> AnyMethod for M {
         Method::tunes_by_log_loss(self)
     }
 
-    fn n_squares(&self, params: &Params) -> usize {
-        Method::n_squares(self, params)
+    fn n_squares(&self) -> usize {
+        Method::n_squares(self)
     }
 
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>> {
-        Ok(Box::new(M::Model::decode(record)?))
+        Ok(Box::new(<M::State as State<M>>::Model::decode(record)?))
     }
 
     fn learner(&self, begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
@@ -445,21 +487,21 @@ impl<M: Method> AnyMethod for M {
     }
 }
 
-impl<'a, M: Method> AnyState<'a> for Running<'a, M> {
-    fn again(&self, task: &Task<'_>, params: &Params) -> Result<Box<dyn AnyState<'a> + 'a>> {
-        Ok(Box::new(Running { method: self.method, state: self.method.again(task, params, &self.state)? }))
-    }
-
-    fn step(&mut self, task: &Task<'_>, params: &Params, control: &Control) -> Result<Progress> {
-        self.method.step(task, params, &mut self.state, control)
+impl<M: Method> AnyState for Running<'_, M> {
+    fn step(&mut self, task: &Task<'_>, control: &Control) -> Result<Progress> {
+        self.state.step(self.method, task, control)
     }
 
     fn encode(&self) -> Record {
         self.state.encode()
     }
 
-    fn finish(self: Box<Self>, task: &Task<'_>, params: &Params) -> Result<(Box<dyn Predict>, Record)> {
-        let model = self.method.finish(task, params, self.state)?;
+    fn state(&self) -> &dyn Any {
+        &self.state
+    }
+
+    fn finish(self: Box<Self>, task: &Task<'_>) -> Result<(Box<dyn Predict>, Record)> {
+        let model = self.state.finish(self.method, task)?;
         let record = model.encode();
         Ok((Box::new(model), record))
     }

@@ -11,6 +11,7 @@ pub(crate) mod inner;
 mod learner;
 mod method;
 mod observer;
+mod param;
 mod params;
 mod runner;
 
@@ -20,8 +21,9 @@ pub use control::{Canceller, Control, Stop};
 pub use learner::{Begin, Learner};
 pub(crate) use method::first_largest;
 pub use method::{
-    About, AnyMethod, AnyState, Input, Intervals, KernelsOfView, Method, Needs, Placed, Predict, Rows, Task,
+    About, AnyMethod, AnyState, Input, Intervals, KernelsOfView, Method, Needs, Placed, Predict, Rows, State, Task,
 };
 pub use observer::{Observer, Progress, Silent, Status};
-pub use params::{Allowed, Param, Params, Value};
+pub use param::{Allowed, Param, Parameters, Setting, Value};
+pub use params::Params;
 pub use runner::{Run, Runner};

@@ -6,7 +6,6 @@ use super::checkpoint::{Checkpoint, Schedule, Stored};
 use super::control::{Control, Stop};
 use super::method::{AnyMethod, AnyState, Input, Predict, Task};
 use super::observer::{Observer, Progress, Status};
-use super::params::Params;
 use crate::error::{Error, Result};
 use crate::file::Record;
 use crate::stack::Stack;
@@ -40,21 +39,19 @@ pub struct Runner<'a> {
 impl Runner<'_> {
     /// Runs the method on the task. Stopped before its first step, it gives an [`Error::Stopped`]; after it, a model
     /// of what was learned so far.
-    pub fn run(&mut self, method: &dyn AnyMethod, task: &Task<'_>, params: &Params) -> Result<Run> {
+    pub fn run(&mut self, method: &dyn AnyMethod, task: &Task<'_>) -> Result<Run> {
         let stored = self.stored()?;
-        let state = method.start(stored.as_ref().map(|stored| &stored.state), task, params)?;
+        let state = method.start(stored.as_ref().map(|stored| &stored.state), task)?;
         self.observer.phase(method.about().name);
-        let driven = self.drive(state, stored, task, params)?;
-        driven.finish(task, params)
+        self.drive(state, stored, task)?.finish(task)
     }
 
     /// Moves a state on until it is done or told to stop.
     pub(crate) fn drive<'s>(
         &mut self,
-        mut state: Box<dyn AnyState<'s> + 's>,
+        mut state: Box<dyn AnyState + 's>,
         stored: Option<Stored>,
         task: &Task<'_>,
-        params: &Params,
     ) -> Result<Driven<'s>> {
         let mut steps = stored.as_ref().map_or(0, |stored| stored.steps);
         let mut progress =
@@ -64,7 +61,7 @@ impl Runner<'_> {
             if let Some(stop) = self.control.stop() {
                 break stop;
             }
-            let now = match state.step(task, params, self.control) {
+            let now = match state.step(task, self.control) {
                 Err(Error::Stopped(_)) => Progress::cancelled(),
                 now => now?,
             };
@@ -107,7 +104,7 @@ impl Runner<'_> {
     }
 
     /// Stores the run. A disk that is full for a while must not cost the run: the failure is told, and the run goes on.
-    fn store(&mut self, steps: u64, progress: &Progress, state: &dyn AnyState<'_>) {
+    fn store(&mut self, steps: u64, progress: &Progress, state: &dyn AnyState) {
         let Some(checkpoint) = self.checkpoint else { return };
         let (done, total) = (progress.done, progress.total);
         if let Err(error) = checkpoint.write(&self.identity, Stored { steps, done, total, state: state.encode() }) {
@@ -118,7 +115,7 @@ impl Runner<'_> {
 
 /// A state after its last step.
 pub(crate) struct Driven<'s> {
-    pub(crate) state: Box<dyn AnyState<'s> + 's>,
+    pub(crate) state: Box<dyn AnyState + 's>,
     pub(crate) stop: Stop,
     steps: u64,
     progress: Progress,
@@ -126,11 +123,11 @@ pub(crate) struct Driven<'s> {
 
 impl Driven<'_> {
     /// The model of the state.
-    pub(crate) fn finish(self, task: &Task<'_>, params: &Params) -> Result<Run> {
+    pub(crate) fn finish(self, task: &Task<'_>) -> Result<Run> {
         // A run that was stopped is still finished, kernels and all.
         let stack = task.stack().map(Stack::unstoppable).ok();
         let input = stack.as_ref().map_or(task.input, Input::Stack);
-        let (model, record) = self.state.finish(&Task { input, ..*task }, params)?;
+        let (model, record) = self.state.finish(&Task { input, ..*task })?;
         Ok(Run { model, record, stop: self.stop, steps: self.steps, progress: self.progress })
     }
 }

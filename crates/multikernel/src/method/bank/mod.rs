@@ -10,7 +10,6 @@ mod tests;
 use chain::{AMPLITUDE, Chain, Target, prior};
 pub use model::BankModel;
 
-use super::bsvm::{SWEEPS, WARMUP};
 use super::problems::sides;
 use super::weighted::misfit;
 use crate::dist::normal;
@@ -18,45 +17,38 @@ use crate::error::{Error, Result};
 use crate::file::Cache;
 use crate::linalg::Matrix;
 use crate::mixture::Mixture;
-use crate::record;
-use crate::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress, Task};
+use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
+use crate::{params, record};
 
-/// A kernel whose spectrum is learned (Oliva, Dubey, Wilson, Poczos, Schneider and Xing 2016): random Fourier frequencies of a
-/// Dirichlet-process mixture of Gaussians, and a linear model of two classes on their cosines and sines. So the kernel is any
-/// that depends on differences of rows, not one of a list.
-///
-/// A sweep draws utilities given the labels, coefficients given these, each frequency, and the clusters of frequencies. Labels
-/// are by a probit with drawn utilities (Albert and Chib 1993), which is our choice: with it every step but that of a frequency
-/// is an exact draw. A frequency is proposed from the distribution of its own cluster, and accepted with its two coefficients
-/// integrated out, so that one that has found its coefficients is not stuck with them. Priors: frequencies have clusters of
-/// mean 0 and an expected covariance of I / d (full up to 20 columns, else diagonal), the variance of the decision function is
-/// inverse gamma (1, 5), the bias N(0, 4).
-///
-/// Probabilities are the probit's, averaged over the kept draws. More than two classes are refused: take `cik`.
-///
-/// Cost of a sweep: 4 N D^2 operations, good for some ten thousand rows. Memory: about 6 N D numbers. A model keeps
-/// D (d + 2) numbers for each draw.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Bank;
-
-const FREQUENCIES: Param = Param {
-    name: "frequencies",
-    default: "384",
-    allowed: Allowed::Whole(1, 10_000),
-    help: "number of frequencies D: features are their cosines and sines",
-};
-const THIN: Param = Param {
-    name: "thin",
-    default: "5",
-    allowed: Allowed::Whole(1, 10_000),
-    help: "every so many sweeps one draw is kept for predictions; at most as many as there are sweeps",
-};
-const ALPHA: Param = Param {
-    name: "alpha",
-    default: "1",
-    allowed: Allowed::Positive,
-    help: "concentration of the mixture of frequencies: more gives more clusters",
-};
+params! {
+    /// A kernel whose spectrum is learned (Oliva, Dubey, Wilson, Poczos, Schneider and Xing 2016): random Fourier frequencies of a
+    /// Dirichlet-process mixture of Gaussians, and a linear model of two classes on their cosines and sines. So the kernel is any
+    /// that depends on differences of rows, not one of a list.
+    ///
+    /// A sweep draws utilities given the labels, coefficients given these, each frequency, and the clusters of frequencies. Labels
+    /// are by a probit with drawn utilities (Albert and Chib 1993), which is our choice: with it every step but that of a frequency
+    /// is an exact draw. A frequency is proposed from the distribution of its own cluster, and accepted with its two coefficients
+    /// integrated out, so that one that has found its coefficients is not stuck with them. Priors: frequencies have clusters of
+    /// mean 0 and an expected covariance of I / d (full up to 20 columns, else diagonal), the variance of the decision function is
+    /// inverse gamma (1, 5), the bias N(0, 4).
+    ///
+    /// Probabilities are the probit's, averaged over the kept draws. More than two classes are refused: take `cik`.
+    ///
+    /// Cost of a sweep: 4 N D^2 operations, good for some ten thousand rows. Memory: about 6 N D numbers. A model keeps
+    /// D (d + 2) numbers for each draw.
+    pub struct Bank {
+        /// number of frequencies D: features are their cosines and sines
+        frequencies: usize = 384, Allowed::Whole(1, 10_000);
+        /// sweeps before the first draw that is kept
+        warmup: usize = 50, Allowed::Whole(0, 1_000_000);
+        /// sweeps after the warm-up
+        sweeps: usize = 100, Allowed::Whole(1, 1_000_000);
+        /// every so many sweeps one draw is kept for predictions; at most as many as there are sweeps
+        thin: usize = 5, Allowed::Whole(1, 10_000);
+        /// concentration of the mixture of frequencies: more gives more clusters
+        alpha: f64 = 1.0, Allowed::Positive;
+    }
+}
 
 record! {
     /// Where the chain stands, and the draws kept so far.
@@ -81,20 +73,22 @@ record! {
 
 impl Method for Bank {
     type State = Waves;
-    type Model = BankModel;
 
     fn about(&self) -> About {
         About {
             name: "bank",
             summary: "two classes by a kernel whose spectrum is a sampled mixture of Gaussians",
             needs: Needs::Rows,
-            params: &[FREQUENCIES, WARMUP, SWEEPS, THIN, ALPHA],
             bank: "",
         }
     }
+}
 
-    fn init(&self, task: &Task<'_>, params: &Params) -> Result<Waves> {
-        let (thin, sweeps) = (params.whole("thin"), params.whole("sweeps"));
+impl State<Bank> for Waves {
+    type Model = BankModel;
+
+    fn init(method: &Bank, task: &Task<'_>) -> Result<Waves> {
+        let (thin, sweeps) = (method.thin, method.sweeps);
         if thin > sweeps {
             return Err(Error::param("thin", format!("must be at most the {sweeps} sweeps, got {thin}")));
         }
@@ -103,9 +97,9 @@ impl Method for Bank {
             let message = format!("bank is for two classes, these data have {n_classes}; take cik");
             return Err(Error::param("method", message));
         }
-        let (d, count) = (task.rows()?.n_cols(), params.whole("frequencies"));
+        let (d, count) = (task.rows()?.n_cols(), method.frequencies);
         let mut rng = task.rng(0, 0);
-        let prior = prior(d, params.number("alpha"));
+        let prior = prior(d, method.alpha);
         let root = (1.0 / d.max(1) as f64).sqrt();
         let frequencies = Matrix::from_fn(count, d, |_, _| root * normal(&mut rng));
         Ok(Waves {
@@ -123,41 +117,41 @@ impl Method for Bank {
         })
     }
 
-    fn check(&self, task: &Task<'_>, params: &Params, state: &Waves) -> Result<()> {
-        let (d, count) = (task.rows()?.n_cols(), params.whole("frequencies"));
-        let draws = state.kept_clusters.len();
-        let fits = (state.frequencies.n_rows(), state.frequencies.n_cols()) == (count, d)
+    fn check(&self, method: &Bank, task: &Task<'_>) -> Result<()> {
+        let (d, count) = (task.rows()?.n_cols(), method.frequencies);
+        let draws = self.kept_clusters.len();
+        let fits = (self.frequencies.n_rows(), self.frequencies.n_cols()) == (count, d)
             && task.labels.n_classes() == 2
-            && state.coef.len() == 2 * count + 1
-            && state.amplitude > 0.0
-            && draws.checked_mul(count * d) == Some(state.kept_frequencies.len())
-            && draws.checked_mul(2 * count + 1) == Some(state.kept_coef.len())
-            && (state.n_sweeps > 0) == (draws > 0);
-        if fits { state.mixture.check(count, d) } else { Err(misfit()) }
+            && self.coef.len() == 2 * count + 1
+            && self.amplitude > 0.0
+            && draws.checked_mul(count * d) == Some(self.kept_frequencies.len())
+            && draws.checked_mul(2 * count + 1) == Some(self.kept_coef.len())
+            && (self.n_sweeps > 0) == (draws > 0);
+        if fits { self.mixture.check(count, d) } else { Err(misfit()) }
     }
 
-    fn step(&self, task: &Task<'_>, params: &Params, state: &mut Waves, control: &Control) -> Result<Progress> {
+    fn step(&mut self, method: &Bank, task: &Task<'_>, control: &Control) -> Result<Progress> {
         let stop = || control.stop().is_some();
         let rows = task.rows()?;
-        let columns = state.columns.get_or_make(|| Ok(rows.transposed()))?;
+        let columns = self.columns.get_or_make(|| Ok(rows.transposed()))?;
         let sides = sides(task.labels).into_data();
         let target = Target { columns, sides: &sides, pool: task.pool, stop: &stop };
         let mut chain = Chain {
-            frequencies: state.frequencies.clone(),
-            mixture: state.mixture.clone(),
-            coef: state.coef.clone(),
-            amplitude: state.amplitude,
-            accepted: state.accepted,
+            frequencies: self.frequencies.clone(),
+            mixture: self.mixture.clone(),
+            coef: self.coef.clone(),
+            amplitude: self.amplitude,
+            accepted: self.accepted,
         };
-        let mut rng = task.rng(0, state.position);
+        let mut rng = task.rng(0, self.position);
         target.sweep(&mut chain, &mut rng)?;
-        state.take(chain, rng.position(), params.whole("warmup"), params.whole("thin"));
-        let total = params.whole("warmup") + params.whole("sweeps");
-        Ok(Progress::of(state.n_sweeps, total).with("clusters", state.mixture.n_clusters() as f64))
+        self.take(chain, rng.position(), method.warmup, method.thin);
+        let total = method.warmup + method.sweeps;
+        Ok(Progress::of(self.n_sweeps, total).with("clusters", self.mixture.n_clusters() as f64))
     }
 
-    fn finish(&self, task: &Task<'_>, params: &Params, state: Waves) -> Result<BankModel> {
-        BankModel::new(task, params, state)
+    fn finish(self, method: &Bank, task: &Task<'_>) -> Result<BankModel> {
+        BankModel::new(task, method, self)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Predictions averaged over draws.
 
+use super::Bank;
 use super::Waves;
 use crate::dist::normal_cdf;
 use crate::error::{Error, Result};
@@ -7,7 +8,7 @@ use crate::linalg::{Matrix, dot};
 use crate::method::machine::Told;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, Params, Predict, Task};
+use crate::run::{Input, Predict, Task};
 use crate::simd::sin_cos;
 
 record! {
@@ -28,10 +29,10 @@ record! {
 }
 
 impl BankModel {
-    pub(super) fn new(task: &Task<'_>, params: &Params, state: Waves) -> Result<BankModel> {
-        let (d, count) = (task.rows()?.n_cols(), params.whole("frequencies"));
-        let (draws, warmup) = (state.kept_clusters.len(), params.whole("warmup"));
-        let early = state.n_sweeps < warmup + params.whole("thin");
+    pub(super) fn new(task: &Task<'_>, method: &Bank, state: Waves) -> Result<BankModel> {
+        let (d, count) = (task.rows()?.n_cols(), method.frequencies);
+        let (draws, warmup) = (state.kept_clusters.len(), method.warmup);
+        let early = state.n_sweeps < warmup + method.thin;
         let warning = format!(
             "stopped after {} sweeps, before the first draw that is kept: only the last sweep is predicted with; give it more \
              time",

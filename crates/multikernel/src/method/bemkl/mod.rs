@@ -14,44 +14,46 @@ use update::Update;
 use super::weighted::misfit;
 use crate::error::{Error, Result};
 use crate::kernel::DEFAULT_BANK;
-use crate::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress, Task};
+use crate::params;
+use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 
-/// Gaussian kernel weights that are inferred together with everything else, as a distribution; no weight becomes zero.
-///
-/// Each kernel makes an output of its own from the same sample weights, `g_m = K_m a + noise`, and the decision is `f = sum_m e_m
-/// g_m + b + noise`, beyond a margin of 1 on the side of its class. Sample weights, kernel weights and bias are normal with
-/// precisions that have the prior gamma(1, 1). What is inferred are independent distributions of all of these that come nearest to
-/// the posterior: updates in turn, each of which raises a lower bound of the evidence. More than two classes are one against the
-/// rest, with sample weights and a bias each and with the same kernel weights.
-///
-/// **Weights may be negative** and have any scale: a kernel's output may be taken off. Probabilities come with the
-/// model: the normal distribution of the decision beyond the margin, with the variance that the inferred distribution of weights and biases leaves.
-/// There is no randomness in it: what the published programme draws to begin with is set to its mean.
-///
-/// Cost of an iteration for c problems: c N^3 + 2 P^3 + 1.5 P^2 N c, and 1 + c passes over the kernels; once P N^3 / 2. Memory:
-/// 2 P N c + 3 P^2 + 4 N^2 numbers beside the kernels.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Bemkl;
+params! {
+    /// Gaussian kernel weights that are inferred together with everything else, as a distribution; no weight becomes zero.
+    ///
+    /// Each kernel makes an output of its own from the same sample weights, `g_m = K_m a + noise`, and the decision is `f = sum_m e_m
+    /// g_m + b + noise`, beyond a margin of 1 on the side of its class. Sample weights, kernel weights and bias are normal with
+    /// precisions that have the prior gamma(1, 1). What is inferred are independent distributions of all of these that come nearest to
+    /// the posterior: updates in turn, each of which raises a lower bound of the evidence. More than two classes are one against the
+    /// rest, with sample weights and a bias each and with the same kernel weights.
+    ///
+    /// **Weights may be negative** and have any scale: a kernel's output may be taken off. Probabilities come with the
+    /// model: the normal distribution of the decision beyond the margin, with the variance that the inferred distribution of weights and biases leaves.
+    /// There is no randomness in it: what the published programme draws to begin with is set to its mean.
+    ///
+    /// Cost of an iteration for c problems: c N^3 + 2 P^3 + 1.5 P^2 N c, and 1 + c passes over the kernels; once P N^3 / 2. Memory:
+    /// 2 P N c + 3 P^2 + 4 N^2 numbers beside the kernels.
+    pub struct Bemkl {
+        /// most rounds of updates
+        iterations: usize = 200, Allowed::Whole(1, 100_000);
+        /// stop when a round raises the bound by less than this part of it; 0 goes through all iterations
+        tol: f64 = 1e-5, Allowed::Number(0.0, 1.0);
+        /// standard deviation of the noise on each kernel's output
+        sigma: f64 = 0.1, Allowed::Number(1e-3, 1e3);
+    }
+}
 
-/// [`Bemkl`] with a prior that switches kernels off: the precision of each kernel weight has a gamma prior of shape 1e-10 and
-/// *scale* 1e10, so that weights of kernels that do not help go towards zero (and never are exactly zero).
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Sbemkl;
-
-const ITERATIONS: Param =
-    Param { name: "iterations", default: "200", allowed: Allowed::Whole(1, 100_000), help: "most rounds of updates" };
-const TOL: Param = Param {
-    name: "tol",
-    default: "1e-5",
-    allowed: Allowed::Number(0.0, 1.0),
-    help: "stop when a round raises the bound by less than this part of it; 0 goes through all iterations",
-};
-const SIGMA: Param = Param {
-    name: "sigma",
-    default: "0.1",
-    allowed: Allowed::Number(1e-3, 1e3),
-    help: "standard deviation of the noise on each kernel's output",
-};
+params! {
+    /// [`Bemkl`] with a prior that switches kernels off: the precision of each kernel weight has a gamma prior of shape 1e-10 and
+    /// *scale* 1e10, so that weights of kernels that do not help go towards zero (and never are exactly zero).
+    pub struct Sbemkl {
+        /// most rounds of updates
+        iterations: usize = 200, Allowed::Whole(1, 100_000);
+        /// stop when a round raises the bound by less than this part of it; 0 goes through all iterations
+        tol: f64 = 1e-5, Allowed::Number(0.0, 1.0);
+        /// standard deviation of the noise on each kernel's output
+        sigma: f64 = 0.1, Allowed::Number(1e-3, 1e3);
+    }
+}
 
 /// The gamma prior of a precision, by shape and scale.
 #[derive(Clone, Copy, Debug)]
@@ -67,75 +69,88 @@ const PLAIN: Prior = Prior { shape: 1.0, scale: 1.0, constant: -0.120_782_237_63
 /// Of the kernel weights of `sbemkl`. Read as a rate, 1e10 would shrink nothing.
 const SPARSE: Prior = Prior { shape: 1e-10, scale: 1e10, constant: -22.453_485_989_456_97 };
 
-/// Writes `impl Method` from a name card and the prior of the kernel weights.
-macro_rules! variational {
-    ($method:ident, $name:literal, $summary:literal, $prior:expr) => {
-        impl Method for $method {
-            type State = Beliefs;
-            type Model = BemklModel;
+/// What the two methods differ in.
+trait Variational: Method {
+    /// The prior of the precisions of kernel weights.
+    const PRIOR: Prior;
 
-            fn about(&self) -> About {
-                About {
-                    name: $name,
-                    summary: $summary,
-                    needs: Needs::Stack,
-                    params: &[ITERATIONS, TOL, SIGMA],
-                    bank: DEFAULT_BANK,
-                }
-            }
-
-            fn init(&self, task: &Task<'_>, _: &Params) -> Result<Beliefs> {
-                begin(task)
-            }
-
-            fn check(&self, task: &Task<'_>, _: &Params, state: &Beliefs) -> Result<()> {
-                if state.fits(task)? { Ok(()) } else { Err(misfit()) }
-            }
-
-            fn step(
-                &self,
-                task: &Task<'_>,
-                params: &Params,
-                state: &mut Beliefs,
-                control: &Control,
-            ) -> Result<Progress> {
-                step(task, params, $prior, state, control)
-            }
-
-            fn finish(&self, task: &Task<'_>, _: &Params, state: Beliefs) -> Result<BemklModel> {
-                BemklModel::new(task, &state)
-            }
-        }
-    };
+    /// Most rounds, the rise of the bound at which they end, and the noise.
+    fn rounds(&self) -> Rounds;
 }
 
-variational!(
-    Bemkl,
-    "bemkl",
-    "Bayesian efficient MKL: Gaussian kernel weights, by variational inference; with probabilities",
-    PLAIN
-);
-variational!(Sbemkl, "sbemkl", "bemkl with a prior under which the weights of useless kernels go towards zero", SPARSE);
+/// What a run is told.
+#[derive(Clone, Copy, Debug)]
+struct Rounds {
+    iterations: usize,
+    tol: f64,
+    sigma: f64,
+}
 
-fn begin(task: &Task<'_>) -> Result<Beliefs> {
-    if task.stack()?.n_kernels() == 0 {
-        return Err(Error::input("there is no kernel to weigh"));
+impl Method for Bemkl {
+    type State = Beliefs;
+
+    fn about(&self) -> About {
+        let summary = "Bayesian efficient MKL: Gaussian kernel weights, by variational inference; with probabilities";
+        About { name: "bemkl", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
     }
-    Ok(Beliefs::default())
 }
 
-/// One round of updates. The state is changed at the end, when nothing can stop it any more.
-fn step(task: &Task<'_>, params: &Params, prior: Prior, state: &mut Beliefs, control: &Control) -> Result<Progress> {
-    let stop = || control.stop().is_some();
-    let update = Update { task, prior, noise: params.number("sigma").powi(2), stop: &stop };
-    let next = update.round(state).map_err(too_large)?;
-    let rise = next.bounds.last().zip(state.bounds.last()).map(|(now, before)| (now - before) / now.abs());
-    *state = next;
-    state.converged = rise.is_some_and(|rise| rise < params.number("tol"));
-    let iterations = params.whole("iterations");
-    let done = if state.converged { iterations } else { state.bounds.len().min(iterations) };
-    let bound = state.bounds.last().copied().unwrap_or(f64::NAN);
-    Ok(Progress::of(done, iterations).with("bound", bound))
+impl Variational for Bemkl {
+    const PRIOR: Prior = PLAIN;
+
+    fn rounds(&self) -> Rounds {
+        Rounds { iterations: self.iterations, tol: self.tol, sigma: self.sigma }
+    }
+}
+
+impl Method for Sbemkl {
+    type State = Beliefs;
+
+    fn about(&self) -> About {
+        let summary = "bemkl with a prior under which the weights of useless kernels go towards zero";
+        About { name: "sbemkl", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
+    }
+}
+
+impl Variational for Sbemkl {
+    const PRIOR: Prior = SPARSE;
+
+    fn rounds(&self) -> Rounds {
+        Rounds { iterations: self.iterations, tol: self.tol, sigma: self.sigma }
+    }
+}
+
+impl<M: Variational> State<M> for Beliefs {
+    type Model = BemklModel;
+
+    fn init(_: &M, task: &Task<'_>) -> Result<Beliefs> {
+        if task.stack()?.n_kernels() == 0 {
+            return Err(Error::input("there is no kernel to weigh"));
+        }
+        Ok(Beliefs::default())
+    }
+
+    fn check(&self, _: &M, task: &Task<'_>) -> Result<()> {
+        if self.fits(task)? { Ok(()) } else { Err(misfit()) }
+    }
+
+    /// One round of updates. The state is changed at the end, when nothing can stop it any more.
+    fn step(&mut self, method: &M, task: &Task<'_>, control: &Control) -> Result<Progress> {
+        let Rounds { iterations, tol, sigma } = method.rounds();
+        let stop = || control.stop().is_some();
+        let update = Update { task, prior: M::PRIOR, noise: sigma.powi(2), stop: &stop };
+        let next = update.round(self).map_err(too_large)?;
+        let rise = next.bounds.last().zip(self.bounds.last()).map(|(now, before)| (now - before) / now.abs());
+        *self = next;
+        self.converged = rise.is_some_and(|rise| rise < tol);
+        let done = if self.converged { iterations } else { self.bounds.len().min(iterations) };
+        let bound = self.bounds.last().copied().unwrap_or(f64::NAN);
+        Ok(Progress::of(done, iterations).with("bound", bound))
+    }
+
+    fn finish(self, _: &M, task: &Task<'_>) -> Result<BemklModel> {
+        BemklModel::new(task, &self)
+    }
 }
 
 fn too_large(error: Error) -> Error {

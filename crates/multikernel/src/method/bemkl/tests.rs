@@ -8,6 +8,7 @@ use super::*;
 use crate::data::{Dataset, Labels, Samples, bundled};
 use crate::dist::{Rng, inverse_mills, normal, normal_cdf};
 use crate::linalg::{Matrix, dot};
+use crate::method::check::with;
 use crate::method::problems::{positive_classes, sides};
 use crate::plan::{Plan, Session};
 use crate::pool::Pool;
@@ -259,10 +260,10 @@ fn probabilities_sum_to_one_and_the_label_is_the_most_probable() {
 fn probability_of_two_classes_equals_its_definition() {
     let data = clouds(2);
     with_task(&data, "gaussian(1), linear on [0], gaussian(2) on [1]", |task| {
-        let params = Params::new(Bemkl.about().params).unwrap();
-        let mut state = begin(task).unwrap();
+        let method = Bemkl::default();
+        let mut state = Beliefs::init(&method, task).unwrap();
         for _ in 0..5 {
-            step(task, &params, PLAIN, &mut state, &Control::default()).unwrap();
+            state.step(&method, task, &Control::default()).unwrap();
         }
         let model = BemklModel::new(task, &state).unwrap();
         let found = model.probabilities(task.input, task.pool).unwrap().unwrap();
@@ -293,11 +294,9 @@ fn a_class_without_rows_has_no_problem_and_no_probability() {
 fn it_stops_at_its_tolerance_and_tells_the_last_rise() {
     with_task(&some("sonar", 3), BANK, |task| {
         let run = |tol: &str, iterations: &str| {
-            let mut params = Params::new(Bemkl.about().params).unwrap();
-            params.set("tol", tol).unwrap();
-            params.set("iterations", iterations).unwrap();
-            let mut state = begin(task).unwrap();
-            while step(task, &params, PLAIN, &mut state, &Control::default()).unwrap().status == Status::Running {}
+            let method: Bemkl = with(&[("tol", tol), ("iterations", iterations)]);
+            let mut state = Beliefs::init(&method, task).unwrap();
+            while state.step(&method, task, &Control::default()).unwrap().status == Status::Running {}
             state
         };
         let state = run("1e-3", "200");

@@ -1,7 +1,7 @@
 //! Where the chains stand, and what they drew.
 
 use super::distinct::Distinct;
-use super::settings::{Prior, Sampler, Settings};
+use super::settings::{FunctionPrior, Settings, WeightSampler};
 use crate::dist::{Rng, ln_gamma, normal};
 use crate::error::Result;
 use crate::file::{Cache, Codec, Record};
@@ -85,10 +85,10 @@ impl Latent {
         let mut x: Vec<f64> = (0..n_kernels).map(|_| ln_gamma(rng, settings.eta)).collect();
         let mut ellipse = vec![];
         let mut log_nu = vec![];
-        if settings.prior == Prior::Gp {
+        if settings.prior == FunctionPrior::Gp {
             log_nu = vec![normal(rng)];
         }
-        if settings.sampler == Sampler::Slice {
+        if settings.sampler == WeightSampler::Slice {
             ellipse = (0..2 * n_kernels).map(|_| normal(rng)).collect();
             x = log_squares(&ellipse);
             ellipse.extend(log_nu.iter().map(|value| value / 3.0));
@@ -96,9 +96,9 @@ impl Latent {
         if !settings.learned {
             x = vec![0.0; n_kernels];
         }
-        let published = settings.sampler == Sampler::Paper;
+        let published = settings.sampler == WeightSampler::Paper;
         let momentum = if published { (0..n_kernels).map(|_| normal(rng)).collect() } else { vec![] };
-        let variances = if settings.prior == Prior::Paper { (n_functions, n) } else { (0, 0) };
+        let variances = if settings.prior == FunctionPrior::Paper { (n_functions, n) } else { (0, 0) };
         Latent {
             position: rng.position(),
             x,
@@ -117,10 +117,10 @@ impl Latent {
 
     /// Whether a stored chain fits the task.
     pub(super) fn fits(&self, settings: &Settings, n_kernels: usize, n_functions: usize, n: usize) -> bool {
-        let gp = settings.prior == Prior::Gp;
+        let gp = settings.prior == FunctionPrior::Gp;
         let shape = |matrix: &Matrix| (matrix.n_rows(), matrix.n_cols());
-        let slice = settings.sampler == Sampler::Slice;
-        let published = settings.sampler == Sampler::Paper;
+        let slice = settings.sampler == WeightSampler::Slice;
+        let published = settings.sampler == WeightSampler::Paper;
         let ellipse = if slice { 2 * n_kernels + usize::from(gp) } else { 0 };
         self.x.len() == n_kernels
             && self.ellipse.len() == ellipse
@@ -206,7 +206,7 @@ impl Trace {
 
 /// Where a run stands: all chains after so many sweeps.
 #[derive(Clone, Debug)]
-pub struct State {
+pub struct Bm3klState {
     pub(super) sweeps: usize,
     /// What all kernels are multiplied by, so that their mean diagonal entry is the mean square of the margins: 1 with two classes.
     pub(super) scale: f64,
@@ -226,7 +226,7 @@ pub(super) struct Ground {
     pub(super) fixed: Option<Matrix>,
 }
 
-impl Codec for State {
+impl Codec for Bm3klState {
     fn encode(&self) -> Record {
         let mut record = Record::default();
         record.put("sweeps", &self.sweeps);
@@ -246,7 +246,7 @@ impl Codec for State {
             chains.push(Latent::decode(&record.take_record(&format!("chain{k}")))?);
             traces.push(Trace::decode(&record.take_record(&format!("trace{k}")))?);
         }
-        Ok(State {
+        Ok(Bm3klState {
             sweeps: record.take("sweeps")?,
             scale: record.take("scale")?,
             chains,

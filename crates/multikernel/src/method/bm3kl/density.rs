@@ -7,7 +7,7 @@
 
 use super::chain::Latent;
 use super::distinct::{Distinct, Seen};
-use super::settings::{Prior, Settings};
+use super::settings::{FunctionPrior, Settings};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, dot};
 use crate::pool::Pool;
@@ -142,7 +142,7 @@ impl Problem<'_> {
             }));
         }
         if slopes && self.settings.learned {
-            let form = if self.settings.prior == Prior::Gp { Symmetric::Lower } else { Symmetric::Dense };
+            let form = if self.settings.prior == FunctionPrior::Gp { Symmetric::Lower } else { Symmetric::Dense };
             let with: Vec<Symmetric<'_>> = sums.iter().map(form).collect();
             let slopes = self.stack.project(&with, self.pool)?;
             for (k, point) in points.iter_mut().flatten().enumerate() {
@@ -162,8 +162,8 @@ impl Problem<'_> {
 
     fn packed<'k>(&self, kernel: &'k Matrix) -> Result<Combined<'k>> {
         Ok(match self.settings.prior {
-            Prior::Gp => Combined::Plain(kernel),
-            Prior::Paper => Combined::PackedRows(kernel, PackedRows::new(kernel, self.pool)?),
+            FunctionPrior::Gp => Combined::Plain(kernel),
+            FunctionPrior::Paper => Combined::PackedRows(kernel, PackedRows::new(kernel, self.pool)?),
         })
     }
 
@@ -227,7 +227,7 @@ impl Problem<'_> {
                     let row = inverse.row_mut(i)[..=i].iter_mut().zip(al);
                     row.for_each(|(value, b)| *value = half * (a * b - *value));
                 }
-                add(sum, inverse, Prior::Gp);
+                add(sum, inverse, FunctionPrior::Gp);
             }
         }
         Ok(part)
@@ -258,7 +258,7 @@ impl Problem<'_> {
                         *value = nu * (a * pulled - *value);
                     }
                 }
-                add(sum, solved, Prior::Paper);
+                add(sum, solved, FunctionPrior::Paper);
             }
         }
         Ok(part)
@@ -266,13 +266,13 @@ impl Problem<'_> {
 }
 
 /// Adds to a sum, which the first matrix begins, what is on and below the diagonal or, of matrices that are not symmetric, all.
-fn add(sum: &mut Option<Matrix>, matrix: Matrix, prior: Prior) {
+fn add(sum: &mut Option<Matrix>, matrix: Matrix, prior: FunctionPrior) {
     let Some(sum) = sum else {
         *sum = Some(matrix);
         return;
     };
     for i in 0..matrix.n_rows() {
-        let end = if prior == Prior::Gp { i + 1 } else { matrix.n_cols() };
+        let end = if prior == FunctionPrior::Gp { i + 1 } else { matrix.n_cols() };
         sum.row_mut(i)[..end].iter_mut().zip(matrix.row(i)).for_each(|(a, b)| *a += b);
     }
 }

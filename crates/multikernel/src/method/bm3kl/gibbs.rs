@@ -4,7 +4,7 @@ use super::chain::{Draw, Latent};
 use super::density::{FunctionPosterior, Point, Problem};
 use super::distinct::Seen;
 use super::hmc::{log_prior, no_density};
-use super::settings::Prior;
+use super::settings::FunctionPrior;
 use crate::dist::{Rng, gamma, half_gig, ln_normal_cdf, normal, normals};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -38,8 +38,8 @@ pub(super) fn update(
         functions: Matrix::zeros(problem.n_functions(), problem.n()),
     };
     let root = match problem.settings.prior {
-        Prior::Gp => Some(root(problem, &point.kernel, pool)?),
-        Prior::Paper => None,
+        FunctionPrior::Gp => Some(root(problem, &point.kernel, pool)?),
+        FunctionPrior::Paper => None,
     };
     for (c, part) in point.parts.iter().enumerate() {
         if keep {

@@ -1,6 +1,6 @@
 //! The margins that rows are held to, for any number of classes.
 
-use super::settings::{Prior, Settings};
+use super::settings::{FunctionPrior, Settings};
 use crate::linalg::Matrix;
 use crate::simd::ln;
 
@@ -23,7 +23,7 @@ pub(super) struct Margins {
 
 impl Margins {
     pub(super) fn new(n_functions: usize, settings: &Settings) -> Margins {
-        if settings.prior == Prior::Paper || n_functions < 3 {
+        if settings.prior == FunctionPrior::Paper || n_functions < 3 {
             return Margins { own: 1.0, other: 1.0 };
         }
         let (classes, steep) = (n_functions as f64, settings.rate().sqrt() + 1.0);

@@ -14,13 +14,14 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
-use chain::{Ground, Latent, State, Trace};
+use chain::{Bm3klState, Ground, Latent, Trace};
 use density::Problem;
 use distinct::Distinct;
 use margins::Margins;
 pub use model::Bm3klModel;
 use model::{HeldOut, Sample};
-use settings::{PARAMS, Prior, Sampler, Settings};
+use settings::Settings;
+pub use settings::{FunctionPrior, WeightSampler};
 use sweep::{SweepPhase, sweep};
 
 use super::weighted::{misfit, signs};
@@ -29,60 +30,97 @@ use crate::error::{Error, Result};
 use crate::file::Cache;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
-use crate::run::{About, Control, Method, Needs, Params, Progress, Task};
+use crate::method::Weighting;
+use crate::params;
+use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 use crate::stack::{Stack, Symmetric};
 
 /// Most draws that predictions are averaged over, of all chains.
 const MAX_KEPT_DRAWS: usize = 100;
 
-/// Bayesian max-margin multiple kernel learning: which kernels matter, and how sure we are.
-///
-/// Functions `f_c = g_c + b_c` are Gaussian processes with the combined kernel `H = sum_m w_m K_m` and one variance (prior=gp),
-/// the kernel weights w have a Dirichlet prior, and rows pull functions towards the margin by the pseudo-likelihood
-/// `exp(-2 max(1 - delta f, 0))`, normal given one more scale lambda per row; with C > 2 classes, for rows of a function's own class
-/// A (C - 1) stands in place of the 1 and for others A, somewhat above 1 (prior=gp). A sweep moves (w, nu) with the functions integrated
-/// out, then functions, then scales. Classes share the weights; two classes are one function. Several chains run side by side and
-/// share each pass over the kernels.
-///
-/// What it promises is conditional on the loss, whose width `gamma0` sets: intervals are those of this pseudo-posterior, and
-/// are always shown beside the prior's. Take it where a few hundred rows have several sensible kernels and the weights are
-/// the question; with thousands of rows take `evidence`.
-///
-/// Probabilities are averaged over draws with one temperature, chosen by the log-loss of what the functions say of each
-/// training row when that row is left out, which needs no inner folds: with `t ~ N(0, S)` it is `t_i - al_i / (S^-1)_ii`.
-///
-/// `prior=paper sampler=paper gamma0=100` is the published sampler (its `tau` is 1e-4, by the text a variance, by a formula a
-/// precision; ours is a variance). Its chains do not agree, and a warning says so.
-///
-/// Rows that no kernel tells apart are one point of a function (prior=gp): there are as many rows in its matrices as distinct ones.
-///
-/// Cost of a sweep: chains (leapfrog + 1) (2 passes over the kernels shared by all chains, and n^3 operations per function for n
-/// distinct rows).
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Bm3kl;
+params! {
+    /// Bayesian max-margin multiple kernel learning: which kernels matter, and how sure we are.
+    ///
+    /// Functions `f_c = g_c + b_c` are Gaussian processes with the combined kernel `H = sum_m w_m K_m` and one variance (prior=gp),
+    /// the kernel weights w have a Dirichlet prior, and rows pull functions towards the margin by the pseudo-likelihood
+    /// `exp(-2 max(1 - delta f, 0))`, normal given one more scale lambda per row; with C > 2 classes, for rows of a function's own class
+    /// A (C - 1) stands in place of the 1 and for others A, somewhat above 1 (prior=gp). A sweep moves (w, nu) with the functions integrated
+    /// out, then functions, then scales. Classes share the weights; two classes are one function. Several chains run side by side and
+    /// share each pass over the kernels.
+    ///
+    /// What it promises is conditional on the loss, whose width `gamma0` sets: intervals are those of this pseudo-posterior, and
+    /// are always shown beside the prior's. Take it where a few hundred rows have several sensible kernels and the weights are
+    /// the question; with thousands of rows take `evidence`.
+    ///
+    /// Probabilities are averaged over draws with one temperature, chosen by the log-loss of what the functions say of each
+    /// training row when that row is left out, which needs no inner folds: with `t ~ N(0, S)` it is `t_i - al_i / (S^-1)_ii`.
+    ///
+    /// `prior=paper sampler=paper gamma0=100` is the published sampler (its `tau` is 1e-4, by the text a variance, by a formula a
+    /// precision; ours is a variance). Its chains do not agree, and a warning says so.
+    ///
+    /// Rows that no kernel tells apart are one point of a function (prior=gp): there are as many rows in its matrices as distinct ones.
+    ///
+    /// Cost of a sweep: chains (leapfrog + 1) (2 passes over the kernels shared by all chains, and n^3 operations per function for n
+    /// distinct rows).
+    pub struct Bm3kl {
+        /// of the functions: gp, a Gaussian process with the combined kernel, or paper, shrinkage on each sample weight as
+        /// published, whose chains seldom agree
+        prior: FunctionPrior = FunctionPrior::Gp, Allowed::OneOf(FunctionPrior::WORDS);
+        /// of the kernel weights: collapsed, Hamiltonian with the functions integrated out; slice, elliptical slice, to check
+        /// it; paper, the published step that is never refused (prior=paper only)
+        sampler: WeightSampler = WeightSampler::Collapsed, Allowed::OneOf(WeightSampler::WORDS);
+        /// kernel weights are learned, or all the same: the control
+        weights: Weighting = Weighting::Learned, Allowed::OneOf(Weighting::WORDS);
+        /// independent chains; from two on their agreement is checked
+        chains: usize = 4, Allowed::Whole(1, 64);
+        /// sweeps of each chain that are thrown away, in which step sizes are found
+        warmup: usize = 75, Allowed::Whole(1, 1_000_000);
+        /// sweeps of each chain that are kept; raise it where R-hat is above 1.01; predictions use up to 100 of all
+        draws: usize = 125, Allowed::Whole(1, 1_000_000);
+        /// gradients per update of the kernel weights; 0 for 6, and up to 8 with many kernels
+        leapfrog: usize = 0, Allowed::Whole(0, 1000);
+        /// how hard the loss holds decisions to the margin from both sides, and with it how narrow intervals are; 0 is the
+        /// hinge alone (published: 100 or 500)
+        gamma0: f64 = 1.0, Allowed::Number(0.0, 1e9);
+        /// prior variance of the bias
+        tau: f64 = 100.0, Allowed::Number(1e-9, 1e9);
+        /// of the Dirichlet prior of the kernel weights; below 1 for few kernels, above for even weights
+        eta: f64 = 1.0, Allowed::Number(0.001, 1e6);
+        /// prior=paper: shape of the shrinkage of sample weights
+        beta: f64 = 0.1, Allowed::Number(1e-6, 1e6);
+        /// prior=paper: rate of the shrinkage
+        kappa: f64 = 1e-10, Allowed::Number(1e-100, 1e6);
+        /// sampler=paper: step size
+        epsilon: f64 = 0.1, Allowed::Number(1e-9, 1.0);
+        /// sampler=paper: whether the step size is divided by the number of the sweep
+        decay: bool = false, Allowed::OneOf(&["no", "yes"]);
+    }
+}
 
 impl Method for Bm3kl {
-    type State = State;
-    type Model = Bm3klModel;
+    type State = Bm3klState;
 
     fn about(&self) -> About {
         About {
             name: "bm3kl",
             summary: "Bayesian max-margin: kernel weights with intervals, by sampling",
             needs: Needs::Stack,
-            params: PARAMS,
             bank: DEFAULT_BANK,
         }
     }
+}
 
-    fn init(&self, task: &Task<'_>, params: &Params) -> Result<State> {
-        let settings = Settings::new(params)?;
+impl State<Bm3kl> for Bm3klState {
+    type Model = Bm3klModel;
+
+    fn init(method: &Bm3kl, task: &Task<'_>) -> Result<Bm3klState> {
+        let settings = Settings::new(method)?;
         let stack = task.stack()?;
         let sides = signs(task.labels);
         let (n, n_functions) = (sides.n_rows(), sides.n_cols());
         check_memory(stack, &settings, n, n_functions)?;
         let begin = |k: usize| Latent::begin(&settings, &mut task.rng(k as u64, 0), stack.n_kernels(), n_functions, n);
-        Ok(State {
+        Ok(Bm3klState {
             sweeps: 0,
             scale: scale(task, Margins::new(n_functions, &settings))?,
             chains: (0..settings.chains).map(begin).collect(),
@@ -91,21 +129,21 @@ impl Method for Bm3kl {
         })
     }
 
-    fn check(&self, task: &Task<'_>, params: &Params, state: &State) -> Result<()> {
-        let settings = Settings::new(params)?;
+    fn check(&self, method: &Bm3kl, task: &Task<'_>) -> Result<()> {
+        let settings = Settings::new(method)?;
         let sides = signs(task.labels);
         let (n, n_functions, n_kernels) = (sides.n_rows(), sides.n_cols(), task.stack()?.n_kernels());
-        let fits = state.chains.len() == settings.chains
-            && state.chains.iter().all(|chain| chain.fits(&settings, n_kernels, n_functions, n))
-            && state.sweeps <= settings.warmup + settings.draws
-            && state.traces.iter().all(|trace| trace_fits(trace, state, &settings, n_kernels, n_functions, n));
+        let fits = self.chains.len() == settings.chains
+            && self.chains.iter().all(|chain| chain.fits(&settings, n_kernels, n_functions, n))
+            && self.sweeps <= settings.warmup + settings.draws
+            && self.traces.iter().all(|trace| trace_fits(trace, self, &settings, n_kernels, n_functions, n));
         if fits { Ok(()) } else { Err(misfit()) }
     }
 
-    fn step(&self, task: &Task<'_>, params: &Params, state: &mut State, control: &Control) -> Result<Progress> {
-        let settings = Settings::new(params)?;
+    fn step(&mut self, method: &Bm3kl, task: &Task<'_>, control: &Control) -> Result<Progress> {
+        let settings = Settings::new(method)?;
         let stop = || control.stop().is_some();
-        let ground = state.ground.get_or_make(|| ground(task, &settings, state.scale))?;
+        let ground = self.ground.get_or_make(|| ground(task, &settings, self.scale))?;
         let sides = signs(task.labels).transposed();
         let margins = Margins::new(sides.n_rows(), &settings);
         let problem = Problem {
@@ -115,40 +153,40 @@ impl Method for Bm3kl {
             margin: margins.signed(&sides),
             variance: margins.variance(),
             sign: sides,
-            scale: state.scale,
+            scale: self.scale,
             distinct: &ground.distinct,
             fixed: ground.fixed.as_ref(),
             stop: &stop,
         };
-        let mut chains = state.chains.clone();
+        let mut chains = self.chains.clone();
         let mut rngs: Vec<Rng> =
             chains.iter().enumerate().map(|(k, chain)| task.rng(k as u64, chain.position)).collect();
-        let phase = phase(&settings, state.sweeps);
+        let phase = phase(&settings, self.sweeps);
         let draws = sweep(&problem, &mut chains, &mut rngs, phase)?;
-        state.sweeps += 1;
-        state.chains = chains;
-        for (trace, draw) in state.traces.iter_mut().zip(&draws) {
+        self.sweeps += 1;
+        self.chains = chains;
+        for (trace, draw) in self.traces.iter_mut().zip(&draws) {
             // Of warm-up only the last draw is kept, for runs that are stopped in it.
-            if state.sweeps <= settings.warmup + 1 {
+            if self.sweeps <= settings.warmup + 1 {
                 *trace = Trace::default();
             }
-            trace.push(draw, phase.keep || state.sweeps <= settings.warmup);
+            trace.push(draw, phase.keep || self.sweeps <= settings.warmup);
         }
         let accepted = draws.iter().map(|draw| draw.accepted).sum::<f64>() / draws.len() as f64;
-        let progress = Progress::of(state.sweeps, settings.warmup + settings.draws);
-        Ok(if settings.sampler == Sampler::Collapsed { progress.with("accepted", accepted) } else { progress })
+        let progress = Progress::of(self.sweeps, settings.warmup + settings.draws);
+        Ok(if settings.sampler == WeightSampler::Collapsed { progress.with("accepted", accepted) } else { progress })
     }
 
-    fn finish(&self, task: &Task<'_>, params: &Params, state: State) -> Result<Bm3klModel> {
-        let settings = Settings::new(params)?;
-        if state.sweeps == 0 {
+    fn finish(self, method: &Bm3kl, task: &Task<'_>) -> Result<Bm3klModel> {
+        let settings = Settings::new(method)?;
+        if self.sweeps == 0 {
             return Err(Error::Stopped("stopped before the first sweep".into()));
         }
         let (n, n_kernels) = (task.n_samples(), task.stack()?.n_kernels());
         let counts = task.labels.counts();
         let present: Vec<usize> = (0..counts.len()).filter(|&class| counts[class] > 0).collect();
-        let n_functions = state.chains[0].lambda.n_rows();
-        let of = |field: fn(&Trace) -> &Vec<f64>| state.traces.iter().flat_map(field).copied().collect::<Vec<f64>>();
+        let n_functions = self.chains[0].lambda.n_rows();
+        let of = |field: fn(&Trace) -> &Vec<f64>| self.traces.iter().flat_map(field).copied().collect::<Vec<f64>>();
         let (log_posterior, held_out) = (of(|trace| &trace.log_posterior), of(|trace| &trace.held_out));
         let n_draws = log_posterior.len();
         let bias = of(|trace| &trace.bias);
@@ -185,8 +223,8 @@ impl Method for Bm3kl {
             present,
         };
         let at_an_end = model::at_an_end(sample.temperature, held_out.size);
-        let facts = facts(&settings, &state, sample.temperature, at_an_end);
-        let warnings = warnings(&settings, &state);
+        let facts = facts(&settings, &self, sample.temperature, at_an_end);
+        let warnings = warnings(&settings, &self);
         Ok(Bm3klModel::new(sample, warnings, facts))
     }
 }
@@ -197,8 +235,8 @@ fn ground(task: &Task<'_>, settings: &Settings, scale: f64) -> Result<Ground> {
     let even = Matrix::from_fn(stack.n_kernels(), 1, |_, _| scale / stack.n_kernels() as f64);
     let mean = |stack: &Stack| Ok::<_, Error>(stack.combine(&even, task.pool)?.remove(0));
     let distinct = match settings.prior {
-        Prior::Gp => Distinct::of(&mean(stack)?),
-        Prior::Paper => Distinct::each(stack.n_rows()),
+        FunctionPrior::Gp => Distinct::of(&mean(stack)?),
+        FunctionPrior::Paper => Distinct::each(stack.n_rows()),
     };
     let of_points = distinct.n() < stack.n_rows();
     let stack = if of_points { stack.view(distinct.first())?.compact(task.pool)? } else { stack.clone() };
@@ -250,7 +288,7 @@ fn phase(settings: &Settings, sweeps: usize) -> SweepPhase {
 /// Whether what a stored chain drew has the right lengths.
 fn trace_fits(
     trace: &Trace,
-    state: &State,
+    state: &Bm3klState,
     settings: &Settings,
     n_kernels: usize,
     n_functions: usize,
@@ -262,7 +300,7 @@ fn trace_fits(
     } else {
         drawn
     };
-    let variances = usize::from(settings.prior == Prior::Gp);
+    let variances = usize::from(settings.prior == FunctionPrior::Gp);
     let left_out = if state.sweeps > settings.warmup { kept } else { 0 };
     trace.weights.len() == drawn * n_kernels
         && trace.log_nu.len() == drawn * variances
@@ -275,7 +313,7 @@ fn trace_fits(
         && trace.surprise.len() == left_out * n
 }
 
-fn warnings(settings: &Settings, state: &State) -> Vec<String> {
+fn warnings(settings: &Settings, state: &Bm3klState) -> Vec<String> {
     let (done, total) = (state.sweeps, settings.warmup + settings.draws);
     let mut warnings = vec![];
     if done <= settings.warmup {
@@ -290,7 +328,7 @@ fn warnings(settings: &Settings, state: &State) -> Vec<String> {
     warnings
 }
 
-fn facts(settings: &Settings, state: &State, temperature: f64, at_an_end: bool) -> Vec<(String, String)> {
+fn facts(settings: &Settings, state: &Bm3klState, temperature: f64, at_an_end: bool) -> Vec<(String, String)> {
     let (drawn, warm) = (state.traces[0].log_posterior.len(), state.sweeps > settings.warmup);
     let chains = if settings.chains == 1 { "1 chain".into() } else { format!("{} chains", settings.chains) };
     let sampling = if warm {
@@ -299,7 +337,7 @@ fn facts(settings: &Settings, state: &State, temperature: f64, at_an_end: bool) 
         format!("{chains}, the last of {} sweeps of warm-up", state.sweeps)
     };
     let mut facts = vec![("sampling".to_string(), sampling)];
-    if settings.sampler == Sampler::Collapsed && (settings.learned || settings.prior == Prior::Gp) {
+    if settings.sampler == WeightSampler::Collapsed && (settings.learned || settings.prior == FunctionPrior::Gp) {
         let accepted: Vec<f64> = state.traces.iter().flat_map(|trace| trace.accepted.iter().copied()).collect();
         let mean = accepted.iter().sum::<f64>() / accepted.len().max(1) as f64;
         let sizes: Vec<String> = state.chains.iter().map(|chain| format!("{:.3}", chain.step.size(true))).collect();

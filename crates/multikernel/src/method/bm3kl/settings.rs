@@ -1,114 +1,37 @@
 //! Parameters of the sampler.
 
+use super::Bm3kl;
+use crate::choice;
 use crate::error::{Error, Result};
-use crate::run::{Allowed, Param, Params};
+use crate::method::Weighting;
 
-const PRIOR: Param = Param {
-    name: "prior",
-    default: "gp",
-    allowed: Allowed::OneOf(&["gp", "paper"]),
-    help: "of the functions: gp, a Gaussian process with the combined kernel, or paper, shrinkage on each sample weight as \
-           published, whose chains seldom agree",
-};
-const SAMPLER: Param = Param {
-    name: "sampler",
-    default: "collapsed",
-    allowed: Allowed::OneOf(&["collapsed", "slice", "paper"]),
-    help: "of the kernel weights: collapsed, Hamiltonian with the functions integrated out; slice, elliptical slice, to check it; \
-           paper, the published step that is never refused (prior=paper only)",
-};
-const WEIGHTS: Param = Param {
-    name: "weights",
-    default: "learned",
-    allowed: Allowed::OneOf(&["learned", "uniform"]),
-    help: "kernel weights are learned, or all the same: the control",
-};
-const CHAINS: Param = Param {
-    name: "chains",
-    default: "4",
-    allowed: Allowed::Whole(1, 64),
-    help: "independent chains; from two on their agreement is checked",
-};
-const WARMUP: Param = Param {
-    name: "warmup",
-    default: "75",
-    allowed: Allowed::Whole(1, 1_000_000),
-    help: "sweeps of each chain that are thrown away, in which step sizes are found",
-};
-const DRAWS: Param = Param {
-    name: "draws",
-    default: "125",
-    allowed: Allowed::Whole(1, 1_000_000),
-    help: "sweeps of each chain that are kept; raise it where R-hat is above 1.01; predictions use up to 100 of all",
-};
-const LEAPFROG: Param = Param {
-    name: "leapfrog",
-    default: "0",
-    allowed: Allowed::Whole(0, 1000),
-    help: "gradients per update of the kernel weights; 0 for 6, and up to 8 with many kernels",
-};
-const GAMMA0: Param = Param {
-    name: "gamma0",
-    default: "1",
-    allowed: Allowed::Number(0.0, 1e9),
-    help: "how hard the loss holds decisions to the margin from both sides, and with it how narrow intervals are; 0 is the hinge \
-           alone (published: 100 or 500)",
-};
-const TAU: Param =
-    Param { name: "tau", default: "100", allowed: Allowed::Number(1e-9, 1e9), help: "prior variance of the bias" };
-const ETA: Param = Param {
-    name: "eta",
-    default: "1",
-    allowed: Allowed::Number(0.001, 1e6),
-    help: "of the Dirichlet prior of the kernel weights; below 1 for few kernels, above for even weights",
-};
-const BETA: Param = Param {
-    name: "beta",
-    default: "0.1",
-    allowed: Allowed::Number(1e-6, 1e6),
-    help: "prior=paper: shape of the shrinkage of sample weights",
-};
-const KAPPA: Param = Param {
-    name: "kappa",
-    default: "1e-10",
-    allowed: Allowed::Number(1e-100, 1e6),
-    help: "prior=paper: rate of the shrinkage",
-};
-const EPSILON: Param =
-    Param { name: "epsilon", default: "0.1", allowed: Allowed::Number(1e-9, 1.0), help: "sampler=paper: step size" };
-const DECAY: Param = Param {
-    name: "decay",
-    default: "no",
-    allowed: Allowed::OneOf(&["no", "yes"]),
-    help: "sampler=paper: whether the step size is divided by the number of the sweep",
-};
-
-/// All of them, for the name card.
-pub(super) const PARAMS: &[Param] =
-    &[PRIOR, SAMPLER, WEIGHTS, CHAINS, WARMUP, DRAWS, LEAPFROG, GAMMA0, TAU, ETA, BETA, KAPPA, EPSILON, DECAY];
-
-/// What the functions are before any data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Prior {
-    /// `f = g + b`, `g ~ N(0, nu (H + j I))`.
-    Gp,
-    /// `f = H a + b`, `a_i ~ N(0, nu_i)`.
-    Paper,
+choice! {
+    /// What the functions are before any data.
+    pub enum FunctionPrior {
+        /// A Gaussian process with the combined kernel: `f = g + b`, `g ~ N(0, nu (H + j I))`.
+        Gp = "gp",
+        /// Shrinkage on each sample weight, as published: `f = H a + b`, `a_i ~ N(0, nu_i)`.
+        Paper = "paper",
+    }
 }
 
-/// How kernel weights move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sampler {
-    Collapsed,
-    Slice,
-    Paper,
+choice! {
+    /// How kernel weights move.
+    pub enum WeightSampler {
+        /// Hamiltonian, with the functions integrated out.
+        Collapsed = "collapsed",
+        /// Elliptical slices, to check the other.
+        Slice = "slice",
+        /// The published step that is never refused.
+        Paper = "paper",
+    }
 }
 
 /// Checked parameters.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
-    pub(super) prior: Prior,
-    pub(super) sampler: Sampler,
+    pub(super) prior: FunctionPrior,
+    pub(super) sampler: WeightSampler,
     /// Whether kernel weights are learned.
     pub(super) learned: bool,
     pub(super) chains: usize,
@@ -125,34 +48,47 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub(super) fn new(params: &Params) -> Result<Settings> {
+    pub(super) fn new(method: &Bm3kl) -> Result<Settings> {
+        let Bm3kl {
+            prior,
+            sampler,
+            chains,
+            warmup,
+            draws,
+            leapfrog,
+            gamma0,
+            tau,
+            eta,
+            beta,
+            kappa,
+            epsilon,
+            decay,
+            ..
+        } = *method;
+        let learned = method.weights == Weighting::Learned;
         let settings = Settings {
-            prior: if params.text("prior") == "gp" { Prior::Gp } else { Prior::Paper },
-            sampler: match params.text("sampler") {
-                "collapsed" => Sampler::Collapsed,
-                "slice" => Sampler::Slice,
-                _ => Sampler::Paper,
-            },
-            learned: params.text("weights") == "learned",
-            chains: params.whole("chains"),
-            warmup: params.whole("warmup"),
-            draws: params.whole("draws"),
-            leapfrog: params.whole("leapfrog"),
-            gamma0: params.number("gamma0"),
-            tau: params.number("tau"),
-            eta: params.number("eta"),
-            beta: params.number("beta"),
-            kappa: params.number("kappa"),
-            epsilon: params.number("epsilon"),
-            decay: params.text("decay") == "yes",
+            prior,
+            sampler,
+            learned,
+            chains,
+            warmup,
+            draws,
+            leapfrog,
+            gamma0,
+            tau,
+            eta,
+            beta,
+            kappa,
+            epsilon,
+            decay,
         };
-        if settings.sampler == Sampler::Paper && settings.prior == Prior::Gp {
+        if settings.sampler == WeightSampler::Paper && settings.prior == FunctionPrior::Gp {
             return Err(Error::param(
                 "sampler",
                 "`paper` moves weights given sample weights, which prior=gp does not have; set prior=paper too, or take sampler=collapsed",
             ));
         }
-        if settings.sampler == Sampler::Slice && settings.eta != 1.0 {
+        if settings.sampler == WeightSampler::Slice && settings.eta != 1.0 {
             let eta = settings.eta;
             return Err(Error::param("sampler", format!("`slice` needs eta=1, got eta={eta}; take sampler=collapsed")));
         }

@@ -2,7 +2,7 @@
 
 use super::chain::{Draw, Latent};
 use super::density::{Place, Point, Problem};
-use super::settings::Sampler;
+use super::settings::WeightSampler;
 use super::{gibbs, hmc, published, slice};
 use crate::dist::Rng;
 use crate::error::Result;
@@ -27,9 +27,9 @@ pub(super) fn sweep(
     phase: SweepPhase,
 ) -> Result<Vec<Draw>> {
     let points = match problem.settings.sampler {
-        Sampler::Collapsed => hmc::update(problem, latents, rngs, phase.warm)?,
-        Sampler::Slice => slice::update(problem, latents, rngs)?,
-        Sampler::Paper => stay(problem, latents)?,
+        WeightSampler::Collapsed => hmc::update(problem, latents, rngs, phase.warm)?,
+        WeightSampler::Slice => slice::update(problem, latents, rngs)?,
+        WeightSampler::Paper => stay(problem, latents)?,
     };
     let pool = problem.inner_pool(latents.len())?;
     let moved = problem.pool.map(latents.len(), |k| {
@@ -43,7 +43,7 @@ pub(super) fn sweep(
         (latents[k], rngs[k]) = (latent, rng);
         draws.push(draw);
     }
-    if problem.settings.sampler == Sampler::Paper && problem.settings.learned {
+    if problem.settings.sampler == WeightSampler::Paper && problem.settings.learned {
         let step = problem.settings.epsilon / if problem.settings.decay { phase.sweep as f64 } else { 1.0 };
         published::update(problem, latents, &draws, rngs, step)?;
     }

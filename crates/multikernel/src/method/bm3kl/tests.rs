@@ -5,7 +5,7 @@ use super::density::{Place, Problem};
 use super::distinct::Distinct;
 use super::hmc;
 use super::margins::Margins;
-use super::settings::{Prior, Sampler, Settings};
+use super::settings::{FunctionPrior, Settings, WeightSampler};
 use super::sweep::{SweepPhase, sweep};
 use crate::data::{Dataset, Labels, Samples};
 use crate::dist::{Rng, gamma, ln_gamma, normal};
@@ -34,7 +34,7 @@ const ROWS: [[f64; 2]; 12] = [
     [1.294, 1.007],
 ];
 
-fn settings(prior: Prior, sampler: Sampler) -> Settings {
+fn settings(prior: FunctionPrior, sampler: WeightSampler) -> Settings {
     Settings {
         prior,
         sampler,
@@ -77,8 +77,8 @@ impl World {
         let stack = Stack::train(&rows, &kernels, &StackOptions::new(&pool)).unwrap();
         let even = Matrix::from_fn(kernels.len(), 1, |_, _| 0.3);
         let distinct = match settings.prior {
-            Prior::Gp => Distinct::of(&stack.combine(&even, &pool).unwrap()[0]),
-            Prior::Paper => Distinct::each(rows.n_rows()),
+            FunctionPrior::Gp => Distinct::of(&stack.combine(&even, &pool).unwrap()[0]),
+            FunctionPrior::Paper => Distinct::each(rows.n_rows()),
         };
         let between = stack.view(distinct.first()).unwrap().compact(&pool).unwrap();
         World { stack, between, pool, settings, margin: sign.clone(), sign, scale: 1.0, distinct }
@@ -90,7 +90,7 @@ impl World {
         [(3, 1), (4, 1), (5, 0)].into_iter().for_each(|(to, from)| rows[to] = rows[from]);
         let small = World::small(n, n_functions, settings);
         let world = World::new(&rows, &KERNELS, small.sign, small.settings);
-        assert_eq!(world.distinct.n(), if world.settings.prior == Prior::Gp { n - 3 } else { n });
+        assert_eq!(world.distinct.n(), if world.settings.prior == FunctionPrior::Gp { n - 3 } else { n });
         world
     }
 
@@ -142,8 +142,8 @@ impl World {
         Matrix::from_fn(n, n, |i, j| {
             let signal = match self.settings.prior {
                 // The jitter belongs to the function, which is the same at equal rows.
-                Prior::Gp => log_nu[0].exp() * (h.get(i, j) + if h.row(i) == h.row(j) { JITTER } else { 0.0 }),
-                Prior::Paper => (0..n).map(|k| h.get(i, k) * latent.nu.get(c, k) * h.get(k, j)).sum(),
+                FunctionPrior::Gp => log_nu[0].exp() * (h.get(i, j) + if h.row(i) == h.row(j) { JITTER } else { 0.0 }),
+                FunctionPrior::Paper => (0..n).map(|k| h.get(i, k) * latent.nu.get(c, k) * h.get(k, j)).sum(),
             };
             signal + self.settings.tau + noise(i, j)
         })
@@ -171,8 +171,13 @@ fn log_density(world: &World, latent: &Latent, x: &[f64], log_nu: &[f64]) -> f64
 #[test]
 fn likelihood_is_that_of_a_normal_law_and_slopes_are_differences() {
     let (small, repeated): (Make, Make) = (World::small, World::repeated);
-    for (make, prior) in [(small, Prior::Gp), (small, Prior::Paper), (repeated, Prior::Gp), (repeated, Prior::Paper)] {
-        let mut world = make(9, 3, settings(prior, Sampler::Collapsed));
+    for (make, prior) in [
+        (small, FunctionPrior::Gp),
+        (small, FunctionPrior::Paper),
+        (repeated, FunctionPrior::Gp),
+        (repeated, FunctionPrior::Paper),
+    ] {
+        let mut world = make(9, 3, settings(prior, WeightSampler::Collapsed));
         world.scale = 1.7;
         world.settings.eta = 0.8;
         let latent = world.odd(&mut Rng::new(1, 0));
@@ -228,9 +233,9 @@ fn functions_drawn(world: &World, latent: &Latent, n_draws: usize) -> (Vec<Vec<f
 #[test]
 fn functions_are_drawn_from_their_normal_law() {
     let (small, repeated): (Make, Make) = (World::small, World::repeated);
-    for (make, prior) in [(small, Prior::Gp), (small, Prior::Paper), (repeated, Prior::Gp)] {
+    for (make, prior) in [(small, FunctionPrior::Gp), (small, FunctionPrior::Paper), (repeated, FunctionPrior::Gp)] {
         // Scales large enough that rows leave the functions to their prior, the bias included.
-        let world = make(6, 1, Settings { tau: 5.0, ..settings(prior, Sampler::Collapsed) });
+        let world = make(6, 1, Settings { tau: 5.0, ..settings(prior, WeightSampler::Collapsed) });
         let mut latent = world.odd(&mut Rng::new(2, 0));
         latent.lambda.data_mut().iter_mut().for_each(|lambda| *lambda *= 20.0);
         let n_draws = 40_000;
@@ -269,8 +274,8 @@ fn functions_are_drawn_from_their_normal_law() {
 #[test]
 fn coefficients_are_the_function_and_left_out_rows_are_left_out() {
     let (small, repeated): (Make, Make) = (World::small, World::repeated);
-    for (make, prior) in [(small, Prior::Gp), (small, Prior::Paper), (repeated, Prior::Gp)] {
-        let mut world = make(8, 1, settings(prior, Sampler::Collapsed));
+    for (make, prior) in [(small, FunctionPrior::Gp), (small, FunctionPrior::Paper), (repeated, FunctionPrior::Gp)] {
+        let mut world = make(8, 1, settings(prior, WeightSampler::Collapsed));
         world.scale = 0.6;
         let latent = world.odd(&mut Rng::new(3, 0));
         let (_, draw) = functions_drawn(&world, &latent, 1);
@@ -283,11 +288,11 @@ fn coefficients_are_the_function_and_left_out_rows_are_left_out() {
             let value = dot(h.row(i), draw.coef.row(0)) / world.scale + draw.bias[0];
             let expected = match prior {
                 // The mean, without the jitter, which is no function of new rows.
-                Prior::Gp => {
+                FunctionPrior::Gp => {
                     let point: f64 = (0..8).filter(|&j| h.row(i) == h.row(j)).map(|j| al[j]).sum();
                     t[i] - latent.lambda.get(0, i) * al[i] - latent.log_nu[0].exp() * JITTER * point
                 }
-                Prior::Paper => draw.functions.get(0, i),
+                FunctionPrior::Paper => draw.functions.get(0, i),
             };
             assert!((value - expected).abs() < 1e-10, "{prior:?} {i}: {value} {expected}");
             // The mean of row i from all the others.
@@ -355,7 +360,7 @@ fn from_prior(world: &World, rng: &mut Rng) -> (Prior0, Latent) {
     for c in 0..n_functions {
         let bias = settings.tau.sqrt() * normal(rng);
         let f = match settings.prior {
-            Prior::Gp => {
+            FunctionPrior::Gp => {
                 let first: Vec<usize> = (0..n).filter(|&i| (0..i).all(|j| h.row(i) != h.row(j))).collect();
                 let jitter = |a: usize, b: usize| if a == b { JITTER } else { 0.0 };
                 let entry = |a: usize, b: usize| h.get(first[a], first[b]) + jitter(a, b);
@@ -365,7 +370,7 @@ fn from_prior(world: &World, rng: &mut Rng) -> (Prior0, Latent) {
                 let at_points = times(root.lower(), &z);
                 (0..n).map(|i| at_points[first.iter().position(|&j| h.row(i) == h.row(j)).unwrap()]).collect()
             }
-            Prior::Paper => {
+            FunctionPrior::Paper => {
                 let a: Vec<f64> = latent.nu.row(c).iter().map(|nu| nu.sqrt() * normal(rng)).collect();
                 times(&h, &a)
             }
@@ -478,31 +483,31 @@ fn mean_and_error(values: impl Iterator<Item = f64>, n_batches: usize) -> (f64, 
 
 #[test]
 fn geweke_finds_nothing_in_hamiltonian_moves_under_the_gaussian_process() {
-    let (most, z) = geweke(settings(Prior::Gp, Sampler::Collapsed), 2, 4_000);
+    let (most, z) = geweke(settings(FunctionPrior::Gp, WeightSampler::Collapsed), 2, 4_000);
     assert!(most < 4.0, "{z:?}");
 }
 
 #[test]
 fn geweke_finds_nothing_where_rows_come_several_times() {
-    let (most, z) = geweke_of(World::repeated(6, 2, settings(Prior::Gp, Sampler::Collapsed)), 4_000);
+    let (most, z) = geweke_of(World::repeated(6, 2, settings(FunctionPrior::Gp, WeightSampler::Collapsed)), 4_000);
     assert!(most < 4.0, "{z:?}");
 }
 
 #[test]
 fn geweke_finds_nothing_in_slice_moves_under_the_gaussian_process() {
-    let (most, z) = geweke(settings(Prior::Gp, Sampler::Slice), 2, 4_000);
+    let (most, z) = geweke(settings(FunctionPrior::Gp, WeightSampler::Slice), 2, 4_000);
     assert!(most < 4.0, "{z:?}");
 }
 
 #[test]
 fn geweke_finds_nothing_in_hamiltonian_moves_under_the_published_prior() {
-    let (most, z) = geweke(settings(Prior::Paper, Sampler::Collapsed), 2, 4_000);
+    let (most, z) = geweke(settings(FunctionPrior::Paper, WeightSampler::Collapsed), 2, 4_000);
     assert!(most < 4.0, "{z:?}");
 }
 
 #[test]
 fn geweke_finds_nothing_in_slice_moves_under_the_published_prior() {
-    let (most, z) = geweke(settings(Prior::Paper, Sampler::Slice), 2, 4_000);
+    let (most, z) = geweke(settings(FunctionPrior::Paper, WeightSampler::Slice), 2, 4_000);
     assert!(most < 4.0, "{z:?}");
 }
 
@@ -510,7 +515,7 @@ fn geweke_finds_nothing_in_slice_moves_under_the_published_prior() {
 fn geweke_finds_the_bias_of_the_published_step() {
     // It is never refused, so its step size shows; half the step is nearer, which tells the bias from a wrong formula.
     let published = |epsilon: f64| {
-        let settings = Settings { epsilon, ..settings(Prior::Paper, Sampler::Paper) };
+        let settings = Settings { epsilon, ..settings(FunctionPrior::Paper, WeightSampler::Paper) };
         geweke(settings, 2, 10_000)
     };
     let (most, z) = published(0.2);
@@ -522,7 +527,7 @@ fn scales_of_the_loss_have_the_law_that_makes_the_loss() {
     // By the rule of tanh-sinh on lambda = exp(sinh u): the integral over lambda of gamma0 exp(-gamma0 lambda)
     // N(zeta + lambda; 0, lambda) is (gamma0 / s) exp(-zeta - s |zeta|), and the mean of lambda is (1 + s |zeta|) / s^2.
     for (gamma0, zeta) in [(1.0, 0.7), (1.0, -0.7), (100.0, 0.3), (2.0, -2.5), (2.0, 1e-3)] {
-        let s2: f64 = Settings { gamma0, ..settings(Prior::Gp, Sampler::Collapsed) }.rate();
+        let s2: f64 = Settings { gamma0, ..settings(FunctionPrior::Gp, WeightSampler::Collapsed) }.rate();
         let s = s2.sqrt();
         let (mut mass, mut first) = (0.0, 0.0);
         let step = 1e-3;
@@ -591,7 +596,7 @@ fn draws_agree_with_an_independent_reference_under_the_gaussian_process() {
     ];
     for (gamma0, weights, log_nu) in references {
         let sign = Matrix::from_vec(1, 12, y.to_vec()).unwrap();
-        let settings = Settings { gamma0, tau: 100.0, ..settings(Prior::Gp, Sampler::Collapsed) };
+        let settings = Settings { gamma0, tau: 100.0, ..settings(FunctionPrior::Gp, WeightSampler::Collapsed) };
         let world = World::new(&ROWS, &KERNELS, sign, settings);
         let chains = run(&world, 4, 400, if gamma0 > 10.0 { 10_000 } else { 4_000 });
         for (m, &expected) in weights.iter().enumerate() {
@@ -612,7 +617,7 @@ fn draws_agree_with_an_independent_reference_under_the_published_prior() {
     ];
     for (gamma0, weights) in references {
         let sign = Matrix::from_vec(1, 8, y.to_vec()).unwrap();
-        let settings = Settings { gamma0, ..settings(Prior::Paper, Sampler::Collapsed) };
+        let settings = Settings { gamma0, ..settings(FunctionPrior::Paper, WeightSampler::Collapsed) };
         let world = World::new(&ROWS[..8], &KERNELS, sign, settings);
         let chains = run(&world, 4, 400, if gamma0 > 10.0 { 20_000 } else { 4_000 });
         for (m, &expected) in weights.iter().enumerate() {
@@ -624,13 +629,13 @@ fn draws_agree_with_an_independent_reference_under_the_published_prior() {
 #[test]
 fn margins_of_more_than_two_classes_sum_to_zero_and_are_in_the_balance_of_two() {
     for gamma0 in [0.0, 1.0, 100.0] {
-        let of = |prior| Settings { gamma0, ..settings(prior, Sampler::Collapsed) };
+        let of = |prior| Settings { gamma0, ..settings(prior, WeightSampler::Collapsed) };
         let steep = 1.0 + (1.0 + 2.0 * gamma0).sqrt();
         let worth = |a: f64, variance: f64| steep * a - 0.5 * variance.ln();
         for n_functions in [1, 3, 4, 10, 40, 200] {
             let n_classes = n_functions.max(2);
             let sides = Matrix::from_fn(n_functions, 2 * n_classes, |c, i| if i % n_classes == c { 1.0 } else { -1.0 });
-            let margins = Margins::new(n_functions, &of(Prior::Gp));
+            let margins = Margins::new(n_functions, &of(FunctionPrior::Gp));
             let signed = margins.signed(&sides);
             assert!(signed.data().iter().zip(sides.data()).all(|(margin, side)| margin * side >= 1.0));
             let square = dot(signed.data(), signed.data()) / signed.data().len() as f64;
@@ -645,7 +650,7 @@ fn margins_of_more_than_two_classes_sum_to_zero_and_are_in_the_balance_of_two() 
                 assert!((worth(a, square) - two).abs() < 1e-10 * two, "{n_functions} functions, gamma0 {gamma0}: {a}");
             }
             // As published.
-            assert_eq!(Margins::new(n_functions, &of(Prior::Paper)).signed(&sides), sides);
+            assert_eq!(Margins::new(n_functions, &of(FunctionPrior::Paper)).signed(&sides), sides);
         }
     }
 }
@@ -697,7 +702,7 @@ fn planted_kernel_is_found() {
     ];
     let wave = |x: f64| if (2.0 * x).sin() > 0.0 { 1.0 } else { -1.0 };
     let sign = Matrix::from_fn(1, 60, |_, i| wave(rows[i][0]));
-    let settings = Settings { gamma0: 1.0, tau: 100.0, ..settings(Prior::Gp, Sampler::Collapsed) };
+    let settings = Settings { gamma0: 1.0, tau: 100.0, ..settings(FunctionPrior::Gp, WeightSampler::Collapsed) };
     let chains = run(&World::new(&rows, &kernels, sign, settings), 2, 200, 200);
     let means: Vec<f64> = (0..10).map(|m| moments(&chains, |draw| draw.weights[m]).0).collect();
     assert!(means[3] > 0.5, "{means:?}");
@@ -714,7 +719,11 @@ fn interval(mut values: Vec<f64>) -> (f64, f64) {
 #[test]
 fn intervals_cover_what_data_were_drawn_from() {
     let n_sets = 200;
-    let mut world = World::small(12, 1, Settings { gamma0: 1.0, tau: 1.0, ..settings(Prior::Gp, Sampler::Collapsed) });
+    let mut world = World::small(
+        12,
+        1,
+        Settings { gamma0: 1.0, tau: 1.0, ..settings(FunctionPrior::Gp, WeightSampler::Collapsed) },
+    );
     let mut covered = [0; 4];
     for set in 0..n_sets {
         let mut rng = Rng::new(51, set);

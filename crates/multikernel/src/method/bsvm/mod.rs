@@ -14,40 +14,33 @@ use crate::error::{Error, Result};
 use crate::file::Cache;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::record;
-use crate::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress, Task};
+use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 use crate::simd::{exp, ln};
+use crate::{params, record};
 
-/// A support vector machine with one Gaussian kernel on all columns whose width and amplitude are sampled, as is the decision
-/// function (Polson and Scott 2011; Henao, Yuan and Carin 2014): a Gaussian process prior, and the hinge loss as the
-/// pseudo-likelihood `exp(-2 max(1 - y f(x), 0))`, which a scale for each row makes Gaussian.
-///
-/// A sweep draws the scales given f, width and amplitude with f integrated out (a slice each), and f given these. Priors: the
-/// logarithm of the width has a mean of that of the median distance of the rows and a standard deviation of 1, that of the
-/// amplitude (the variance of f) 0 and 3, and the bias is N(0, 1). More than two classes are one against the rest, a chain each.
-/// Scores are means of f over the kept draws.
-///
-/// Hinge losses know no probabilities: those of `--proba` are learned on inner folds, as for the SVM.
-///
-/// Cost: some 15 factors of N^3 / 3 for each sweep and class, good for some hundred rows. A model keeps the rows, and a number
-/// for each row, class and draw.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Bsvm;
-
-pub(super) const WARMUP: Param = Param {
-    name: "warmup",
-    default: "50",
-    allowed: Allowed::Whole(0, 1_000_000),
-    help: "sweeps before the first draw that is kept",
-};
-pub(super) const SWEEPS: Param =
-    Param { name: "sweeps", default: "100", allowed: Allowed::Whole(1, 1_000_000), help: "sweeps after the warm-up" };
-const THIN: Param = Param {
-    name: "thin",
-    default: "2",
-    allowed: Allowed::Whole(1, 10_000),
-    help: "every so many sweeps one draw is kept for predictions; at most as many as there are sweeps",
-};
+params! {
+    /// A support vector machine with one Gaussian kernel on all columns whose width and amplitude are sampled, as is the decision
+    /// function (Polson and Scott 2011; Henao, Yuan and Carin 2014): a Gaussian process prior, and the hinge loss as the
+    /// pseudo-likelihood `exp(-2 max(1 - y f(x), 0))`, which a scale for each row makes Gaussian.
+    ///
+    /// A sweep draws the scales given f, width and amplitude with f integrated out (a slice each), and f given these. Priors: the
+    /// logarithm of the width has a mean of that of the median distance of the rows and a standard deviation of 1, that of the
+    /// amplitude (the variance of f) 0 and 3, and the bias is N(0, 1). More than two classes are one against the rest, a chain each.
+    /// Scores are means of f over the kept draws.
+    ///
+    /// Hinge losses know no probabilities: those of `--proba` are learned on inner folds, as for the SVM.
+    ///
+    /// Cost: some 15 factors of N^3 / 3 for each sweep and class, good for some hundred rows. A model keeps the rows, and a number
+    /// for each row, class and draw.
+    pub struct Bsvm {
+        /// sweeps before the first draw that is kept
+        warmup: usize = 50, Allowed::Whole(0, 1_000_000);
+        /// sweeps after the warm-up
+        sweeps: usize = 100, Allowed::Whole(1, 1_000_000);
+        /// every so many sweeps one draw is kept for predictions; at most as many as there are sweeps
+        thin: usize = 2, Allowed::Whole(1, 10_000);
+    }
+}
 
 /// Factors of fewer rows are computed by one thread.
 const SEQUENTIAL_ROWS: usize = 512;
@@ -73,43 +66,45 @@ record! {
 
 impl Method for Bsvm {
     type State = Chains;
-    type Model = BsvmModel;
 
     fn about(&self) -> About {
         About {
             name: "bsvm",
             summary: "Bayesian SVM with one Gaussian kernel, whose width and amplitude are sampled with it",
             needs: Needs::Rows,
-            params: &[WARMUP, SWEEPS, THIN],
             bank: "",
         }
     }
+}
 
-    fn init(&self, task: &Task<'_>, params: &Params) -> Result<Chains> {
-        let (thin, sweeps) = (params.whole("thin"), params.whole("sweeps"));
+impl State<Bsvm> for Chains {
+    type Model = BsvmModel;
+
+    fn init(method: &Bsvm, task: &Task<'_>) -> Result<Chains> {
+        let (thin, sweeps) = (method.thin, method.sweeps);
         if thin > sweeps {
             return Err(Error::param("thin", format!("must be at most the {sweeps} sweeps, got {thin}")));
         }
         Ok(Chains { positions: vec![0; positive_classes(task.labels).len()], ..Chains::default() })
     }
 
-    fn check(&self, task: &Task<'_>, _: &Params, state: &Chains) -> Result<()> {
+    fn check(&self, _: &Bsvm, task: &Task<'_>) -> Result<()> {
         let (n, c) = (task.n_samples(), positive_classes(task.labels).len());
-        let draws = state.widths.len() / c.max(1);
-        let begun = state.n_sweeps > 0;
-        let fits = state.positions.len() == c
-            && (!begun || (state.f.n_rows(), state.f.n_cols()) == (c, n))
-            && [&state.ln_width, &state.ln_amplitude].iter().all(|list| list.len() == if begun { c } else { 0 })
-            && [&state.widths, &state.amplitudes, &state.biases].iter().all(|list| list.len() == draws * c)
-            && state.coef.len() == draws * c * n
+        let draws = self.widths.len() / c.max(1);
+        let begun = self.n_sweeps > 0;
+        let fits = self.positions.len() == c
+            && (!begun || (self.f.n_rows(), self.f.n_cols()) == (c, n))
+            && [&self.ln_width, &self.ln_amplitude].iter().all(|list| list.len() == if begun { c } else { 0 })
+            && [&self.widths, &self.amplitudes, &self.biases].iter().all(|list| list.len() == draws * c)
+            && self.coef.len() == draws * c * n
             && begun == (draws > 0);
         if fits { Ok(()) } else { Err(misfit()) }
     }
 
-    fn step(&self, task: &Task<'_>, params: &Params, state: &mut Chains, control: &Control) -> Result<Progress> {
+    fn step(&mut self, method: &Bsvm, task: &Task<'_>, control: &Control) -> Result<Progress> {
         let stop = || control.stop().is_some();
         let rows = task.rows()?;
-        let distances = state.distances.get_or_make(|| distances(rows, task.pool))?;
+        let distances = self.distances.get_or_make(|| distances(rows, task.pool))?;
         let (sides, ln_median) = (sides(task.labels).transposed(), ln_median(distances));
         let margins = vec![1.0; rows.n_rows()];
         let classes = positive_classes(task.labels);
@@ -126,23 +121,23 @@ impl Method for Bsvm {
                 pool,
                 stop: &stop,
             };
-            let mut chain = if state.n_sweeps == 0 {
+            let mut chain = if self.n_sweeps == 0 {
                 Chain { f: vec![0.0; rows.n_rows()], ln_width: ln_median, ln_amplitude: 0.0 }
             } else {
-                Chain { f: state.f.row(p).to_vec(), ln_width: state.ln_width[p], ln_amplitude: state.ln_amplitude[p] }
+                Chain { f: self.f.row(p).to_vec(), ln_width: self.ln_width[p], ln_amplitude: self.ln_amplitude[p] }
             };
-            let mut rng = task.rng(classes[p] as u64, state.positions[p]);
+            let mut rng = task.rng(classes[p] as u64, self.positions[p]);
             let mean = target.sweep(&mut chain, &mut rng)?;
             Ok((chain, mean, rng.position()))
         });
         let swept = swept.into_iter().collect::<Result<Vec<_>>>()?;
-        state.take(&swept, params.whole("warmup"), params.whole("thin"))?;
-        let total = params.whole("warmup") + params.whole("sweeps");
-        Ok(Progress::of(state.n_sweeps, total).with("width", exp(state.ln_width[0])))
+        self.take(&swept, method.warmup, method.thin)?;
+        let total = method.warmup + method.sweeps;
+        Ok(Progress::of(self.n_sweeps, total).with("width", exp(self.ln_width[0])))
     }
 
-    fn finish(&self, task: &Task<'_>, params: &Params, state: Chains) -> Result<BsvmModel> {
-        BsvmModel::new(task, params, state)
+    fn finish(self, method: &Bsvm, task: &Task<'_>) -> Result<BsvmModel> {
+        BsvmModel::new(task, method, self)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Predictions averaged over draws.
 
+use super::Bsvm;
 use super::{Chains, squared_distance};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -7,7 +8,7 @@ use crate::method::machine::Told;
 use crate::method::problems::positive_classes;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, Params, Predict, Task};
+use crate::run::{Input, Predict, Task};
 use crate::simd::exp;
 
 record! {
@@ -31,11 +32,11 @@ record! {
 }
 
 impl BsvmModel {
-    pub(super) fn new(task: &Task<'_>, params: &Params, state: Chains) -> Result<BsvmModel> {
+    pub(super) fn new(task: &Task<'_>, method: &Bsvm, state: Chains) -> Result<BsvmModel> {
         let problems = positive_classes(task.labels);
         let draws = state.widths.len() / problems.len().max(1);
-        let warmup = params.whole("warmup");
-        let early = state.n_sweeps < warmup + params.whole("thin");
+        let warmup = method.warmup;
+        let early = state.n_sweeps < warmup + method.thin;
         let warning = format!(
             "stopped after {} sweeps, before the first draw that is kept: only the last sweep is predicted with; give it more \
              time",

@@ -2,7 +2,7 @@
 
 use super::model::{Told, counts, place, responsibilities};
 use super::opinions::Scene;
-use super::settings::CLUSTERING;
+use super::settings::clustering_params;
 use super::space::Space;
 use super::start::{self, Sampling};
 use crate::error::{Error, Result};
@@ -12,16 +12,17 @@ use crate::method::weighted::misfit;
 use crate::mixture::{Mixture, Nothing};
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{About, Control, Input, Method, Needs, Params, Placed, Predict, Progress, Task};
+use crate::run::{About, Control, Input, Method, Needs, Placed, Predict, Progress, State, Task};
 
-/// A Dirichlet-process mixture of Gaussians: as many clusters as the rows want, with a density. Labels have no say in them.
-///
-/// For finding groups of rows, `multikernel cluster` with or without labels. It starts from clusters of k-means, merged while that
-/// raises the joint density of rows and clusters; the clusters are a draw from their posterior after `sweeps` sweeps. As a classifier a row has the classes of the training rows of its clusters, one row of each class added.
-///
-/// Cost per sweep: N K d^2, or N K d with diagonal covariances. Memory: rows twice, and 8 bytes for each.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Dpm;
+clustering_params! {
+    /// A Dirichlet-process mixture of Gaussians: as many clusters as the rows want, with a density. Labels have no say in them.
+    ///
+    /// For finding groups of rows, `multikernel cluster` with or without labels. It starts from clusters of k-means, merged while that
+    /// raises the joint density of rows and clusters; the clusters are a draw from their posterior after `sweeps` sweeps. As a classifier a row has the classes of the training rows of its clusters, one row of each class added.
+    ///
+    /// Cost per sweep: N K d^2, or N K d with diagonal covariances. Memory: rows twice, and 8 bytes for each.
+    pub struct Dpm {} {}
+}
 
 record! {
     /// Where a run stands.
@@ -52,14 +53,12 @@ record! {
 
 impl Method for Dpm {
     type State = Sampled;
-    type Model = DpmModel;
 
     fn about(&self) -> About {
         About {
             name: "dpm",
             summary: "clusters of a Dirichlet-process mixture of Gaussians, found without labels",
             needs: Needs::Rows,
-            params: &CLUSTERING,
             bank: "",
         }
     }
@@ -71,56 +70,60 @@ impl Method for Dpm {
     fn finds_clusters(&self) -> bool {
         true
     }
+}
 
-    fn init(&self, task: &Task<'_>, params: &Params) -> Result<Sampled> {
+impl State<Dpm> for Sampled {
+    type Model = DpmModel;
+
+    fn init(method: &Dpm, task: &Task<'_>) -> Result<Sampled> {
         let (rows, mut rng) = (task.rows()?, task.rng(0, 0));
-        let space = Space::new(rows, params.text("covariance"))?;
+        let space = Space::new(rows, method.covariance)?;
         let table = space.apply(rows)?;
-        let mixture = start::mixture(&space, &table, params, &mut rng, task.pool)?;
+        let mixture = start::mixture(&space, &table, &method.clustering(), &mut rng, task.pool)?;
         let (n_sweeps, position, n_clusters, ln_joint, moves) = (0, rng.position(), vec![], vec![], vec![0; 3]);
         Ok(Sampled { n_sweeps, position, space, mixture, n_clusters, ln_joint, moves, table: Cache(Some(table)) })
     }
 
-    fn check(&self, task: &Task<'_>, _: &Params, state: &Sampled) -> Result<()> {
+    fn check(&self, _: &Dpm, task: &Task<'_>) -> Result<()> {
         let (n, d) = (task.n_samples(), task.rows()?.n_cols());
-        if !state.space.fits(d) || state.moves.len() != 3 || state.n_clusters.len() != state.ln_joint.len() {
+        if !self.space.fits(d) || self.moves.len() != 3 || self.n_clusters.len() != self.ln_joint.len() {
             return Err(misfit());
         }
-        state.mixture.check(n, state.space.n_columns())
+        self.mixture.check(n, self.space.n_columns())
     }
 
-    fn step(&self, task: &Task<'_>, params: &Params, state: &mut Sampled, control: &Control) -> Result<Progress> {
+    fn step(&mut self, method: &Dpm, task: &Task<'_>, control: &Control) -> Result<Progress> {
         let (rows, stop) = (task.rows()?, || control.stop().is_some());
-        let table = state.table.0.take().map_or_else(|| state.space.apply(rows), Ok)?;
+        let table = self.table.0.take().map_or_else(|| self.space.apply(rows), Ok)?;
         let scene = Scene { rows, table: &table, codes: &[], n_classes: 0, pool: task.pool, stop: &stop };
         // A sweep that is stopped leaves the state as it was.
-        let mut next = state.clone();
-        let done = next.sweep(task, params, &scene);
+        let mut next = self.clone();
+        let done = next.sweep(task, method, &scene);
         if done.is_ok() {
-            *state = next;
+            *self = next;
         }
-        state.table = Cache(Some(table));
+        self.table = Cache(Some(table));
         done?;
-        let total = params.whole("sweeps").max(1);
-        Ok(Progress::of(state.n_sweeps, total).with("clusters", state.mixture.n_clusters() as f64))
+        let total = method.sweeps.max(1);
+        Ok(Progress::of(self.n_sweeps, total).with("clusters", self.mixture.n_clusters() as f64))
     }
 
-    fn finish(&self, task: &Task<'_>, params: &Params, state: Sampled) -> Result<DpmModel> {
-        let is_whole = state.n_sweeps == params.whole("sweeps").max(1);
+    fn finish(self, method: &Dpm, task: &Task<'_>) -> Result<DpmModel> {
+        let is_whole = self.n_sweeps == method.sweeps.max(1);
         Ok(DpmModel {
-            counts: counts(&state.mixture, task.labels.codes(), task.labels.n_classes()),
-            space: state.space,
-            mixture: state.mixture,
-            told: Told::new(state.n_clusters, state.ln_joint, state.moves, is_whole),
+            counts: counts(&self.mixture, task.labels.codes(), task.labels.n_classes()),
+            space: self.space,
+            mixture: self.mixture,
+            told: Told::new(self.n_clusters, self.ln_joint, self.moves, is_whole),
         })
     }
 }
 
 impl Sampled {
-    fn sweep(&mut self, task: &Task<'_>, params: &Params, scene: &Scene<'_>) -> Result<()> {
+    fn sweep(&mut self, task: &Task<'_>, method: &Dpm, scene: &Scene<'_>) -> Result<()> {
         self.n_sweeps += 1;
-        let sampling = Sampling::new(params, scene.table.n_rows());
-        if sampling == Sampling::Fixed || params.whole("sweeps") == 0 {
+        let sampling = Sampling::new(method.sampler, scene.table.n_rows());
+        if sampling == Sampling::Fixed || method.sweeps == 0 {
             return Ok(());
         }
         let mut rng = task.rng(0, self.position);
@@ -128,7 +131,7 @@ impl Sampled {
             self.mixture.condense(scene.table, &Nothing, scene.pool, scene.stop)?;
         }
         start::sweep(&mut self.mixture, sampling, &Nothing, scene, &mut rng)?;
-        let (_, made) = start::split_merge(&mut self.mixture, params, &Nothing, scene, &mut rng)?;
+        let (_, made) = start::split_merge(&mut self.mixture, method.moves, &Nothing, scene, &mut rng)?;
         self.moves.iter_mut().zip(made).for_each(|(sum, made)| *sum += made);
         self.position = rng.position();
         self.n_clusters.push(self.mixture.n_clusters());

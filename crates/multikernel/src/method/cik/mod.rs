@@ -15,7 +15,8 @@ pub use model::CikModel;
 
 use machine::{Lesson, Machine, Rates, Work, ln_softmin, losses};
 use opinions::{Opinions, Scene};
-use settings::{BETA, CLUSTERING, EPOCHS, FREQUENCIES, KERNEL_RATE, LAMBDA, LIKELIHOOD, RATE};
+use settings::clustering_params;
+pub use settings::{ClusterSampler, Covariance, MachineLikelihood};
 use space::Space;
 use start::Sampling;
 
@@ -28,48 +29,43 @@ use crate::file::{Cache, Codec, Record};
 use crate::linalg::Matrix;
 use crate::mixture::{Mixture, Nothing, Witness};
 use crate::record;
-use crate::run::{About, Control, Method, Needs, Param, Params, Progress, Task};
+use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 
-/// Clustering induced kernel learning (Nguyen et al. 2018): a Dirichlet-process mixture of Gaussians gives every row a cluster, and
-/// each cluster has a kernel machine of its own: random Fourier features whose widths are learned, column by column, with the
-/// weights, by the multiclass hinge loss. Whether a row belongs to a cluster is decided by its density and by how well the
-/// cluster's machine classifies it (`beta`). A model is a classifier, a clustering and a density.
-///
-/// Rounds of one sweep over all rows, a few splits and merges of whole clusters, and one pass of mini-batches for each machine;
-/// at the end, passes with the clusters as they are, whose second half is averaged. Machines are trained to a point, not
-/// sampled, and with `beta` above 0 the two halves of a split begin with copies of one machine: the clusters are those of a
-/// stochastic search, not draws from a posterior (with `beta = 0` they are).
-///
-/// For rows that fall into groups which want different kernels, and for finding such groups; where rows do not, one machine
-/// (`start=1 sampler=fixed`) or any other method is as good and faster. Works on rows, takes no kernels.
-///
-/// Cost per round: N K d^2 for densities (N K d if diagonal), and 2 N D (d + classes) per machine that matters for a row.
-/// Memory: rows twice, 4 K + 40 bytes for each row, and three times 8 D (d + 8 classes) for each cluster, which is refused where it
-/// is more than `--memory` allows; a model keeps a twelfth of the last.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Cik;
-
-const PARAMS: [Param; 16] = {
-    let [start, sweeps, sampler, moves, covariance, alpha, tau, nu, spread] = CLUSTERING;
-    [
-        BETA,
-        start,
-        sweeps,
-        sampler,
-        moves,
-        covariance,
-        alpha,
-        tau,
-        nu,
-        spread,
-        LIKELIHOOD,
-        FREQUENCIES,
-        LAMBDA,
-        RATE,
-        KERNEL_RATE,
-        EPOCHS,
-    ]
-};
+clustering_params! {
+    /// Clustering induced kernel learning (Nguyen et al. 2018): a Dirichlet-process mixture of Gaussians gives every row a cluster, and
+    /// each cluster has a kernel machine of its own: random Fourier features whose widths are learned, column by column, with the
+    /// weights, by the multiclass hinge loss. Whether a row belongs to a cluster is decided by its density and by how well the
+    /// cluster's machine classifies it (`beta`). A model is a classifier, a clustering and a density.
+    ///
+    /// Rounds of one sweep over all rows, a few splits and merges of whole clusters, and one pass of mini-batches for each machine;
+    /// at the end, passes with the clusters as they are, whose second half is averaged. Machines are trained to a point, not
+    /// sampled, and with `beta` above 0 the two halves of a split begin with copies of one machine: the clusters are those of a
+    /// stochastic search, not draws from a posterior (with `beta = 0` they are).
+    ///
+    /// For rows that fall into groups which want different kernels, and for finding such groups; where rows do not, one machine
+    /// (`start=1 sampler=fixed`) or any other method is as good and faster. Works on rows, takes no kernels.
+    ///
+    /// Cost per round: N K d^2 for densities (N K d if diagonal), and 2 N D (d + classes) per machine that matters for a row.
+    /// Memory: rows twice, 4 K + 40 bytes for each row, and three times 8 D (d + 8 classes) for each cluster, which is refused where it
+    /// is more than `--memory` allows; a model keeps a twelfth of the last.
+    pub struct Cik {
+        /// how much the machine of a cluster has a say in who belongs to it; 0: nothing, as for dpm
+        beta: f64 = 1.0, Allowed::Number(0.0, 1e6);
+    } {
+        /// what a machine says of a row: exp(-beta loss) over that of all classes, or exp(-beta loss) as published
+        likelihood: MachineLikelihood = MachineLikelihood::Normalised, Allowed::OneOf(MachineLikelihood::WORDS);
+        /// random frequencies of each machine; it has a cosine and a sine of each as features
+        frequencies: usize = 384, Allowed::Whole(1, 100_000);
+        /// penalty on the weights of machines, per row
+        lambda: f64 = 1e-4, Allowed::Number(0.0, 1e3);
+        /// learning rate of the weights of machines
+        rate: f64 = 0.01, Allowed::Number(1e-12, 1.0);
+        /// learning rate of the widths of kernels; 0 leaves them at 1/sqrt(columns)
+        kernel_rate: f64 = 0.001, Allowed::Number(0.0, 1.0);
+        /// passes over the rows of each cluster after the last sweep; the second half is averaged
+        epochs: usize = 10, Allowed::Whole(1, 1_000_000);
+    }
+}
 
 /// Rows of a mini-batch.
 const BATCH: usize = 64;
@@ -84,8 +80,8 @@ struct Likelihood {
 }
 
 impl Likelihood {
-    fn new(params: &Params) -> Likelihood {
-        Likelihood { beta: params.number("beta"), normalised: params.text("likelihood") == "normalised" }
+    fn new(method: &Cik) -> Likelihood {
+        Likelihood { beta: method.beta, normalised: method.likelihood == MachineLikelihood::Normalised }
     }
 
     /// Of this class given the scores of all; never above 0. `room` is as long as the scores.
@@ -147,14 +143,12 @@ record! {
 
 impl Method for Cik {
     type State = Search;
-    type Model = CikModel;
 
     fn about(&self) -> About {
         About {
             name: "cik",
             summary: "clusters of a Dirichlet-process mixture, each with a kernel machine whose kernel is learned",
             needs: Needs::Rows,
-            params: &PARAMS,
             bank: "",
         }
     }
@@ -162,14 +156,18 @@ impl Method for Cik {
     fn finds_clusters(&self) -> bool {
         true
     }
+}
 
-    fn init(&self, task: &Task<'_>, params: &Params) -> Result<Search> {
+impl State<Cik> for Search {
+    type Model = CikModel;
+
+    fn init(method: &Cik, task: &Task<'_>) -> Result<Search> {
         let rows = task.rows()?;
         let mut rng = task.rng(0, 0);
-        let space = Space::new(rows, params.text("covariance"))?;
+        let space = Space::new(rows, method.covariance)?;
         let table = space.apply(rows)?;
-        let mixture = start::mixture(&space, &table, params, &mut rng, task.pool)?;
-        check_memory(task, params, mixture.n_clusters())?;
+        let mixture = start::mixture(&space, &table, &method.clustering(), &mut rng, task.pool)?;
+        check_memory(task, method, mixture.n_clusters())?;
         let mut search = Search {
             n_rounds: 0,
             position: 0,
@@ -181,32 +179,32 @@ impl Method for Cik {
             mixture,
             table: Cache(Some(table)),
         };
-        let fresh = (0..search.mixture.n_clusters()).map(|_| fresh(task, params, &mut rng));
+        let fresh = (0..search.mixture.n_clusters()).map(|_| fresh(task, method, &mut rng));
         search.machines = Machines(fresh.collect::<Result<_>>()?);
         search.position = rng.position();
         Ok(search)
     }
 
-    fn check(&self, task: &Task<'_>, params: &Params, search: &Search) -> Result<()> {
+    fn check(&self, method: &Cik, task: &Task<'_>) -> Result<()> {
         let (n, d) = (task.n_samples(), task.rows()?.n_cols());
-        let told = search.moves.len() == 3 && search.n_clusters.len() == search.ln_joint.len();
-        if !told || !search.space.fits(d) || search.machines.0.len() != search.mixture.n_clusters() {
+        let told = self.moves.len() == 3 && self.n_clusters.len() == self.ln_joint.len();
+        if !told || !self.space.fits(d) || self.machines.0.len() != self.mixture.n_clusters() {
             return Err(misfit());
         }
-        search.mixture.check(n, search.space.n_columns())?;
-        let wanted = params.whole("frequencies");
+        self.mixture.check(n, self.space.n_columns())?;
+        let wanted = method.frequencies;
         let right = |machine: &Machine| match machine.n_frequencies() == wanted && machine.is_in_training() {
             true => machine.check(d, task.labels.n_classes()),
             false => Err(misfit()),
         };
-        search.machines.0.iter().try_for_each(right)
+        self.machines.0.iter().try_for_each(right)
     }
 
-    fn step(&self, task: &Task<'_>, params: &Params, search: &mut Search, control: &Control) -> Result<Progress> {
-        let (sweeps, epochs) = (params.whole("sweeps"), params.whole("epochs"));
+    fn step(&mut self, method: &Cik, task: &Task<'_>, control: &Control) -> Result<Progress> {
+        let (sweeps, epochs) = (method.sweeps, method.epochs);
         let stop = || control.stop().is_some();
         let rows = task.rows()?;
-        let table = search.table.0.take().map_or_else(|| search.space.apply(rows), Ok)?;
+        let table = self.table.0.take().map_or_else(|| self.space.apply(rows), Ok)?;
         let scene = Scene {
             rows,
             table: &table,
@@ -216,28 +214,28 @@ impl Method for Cik {
             stop: &stop,
         };
         // A round that is stopped leaves the search as it was.
-        let mut next = search.clone();
-        let done = next.round(task, params, &scene, sweeps, epochs);
+        let mut next = self.clone();
+        let done = next.round(task, method, &scene, sweeps, epochs);
         if done.is_ok() {
-            *search = next;
+            *self = next;
         }
-        search.table = Cache(Some(table));
+        self.table = Cache(Some(table));
         done?;
-        Ok(Progress::of(search.n_rounds, 1 + sweeps + epochs).with("clusters", search.mixture.n_clusters() as f64))
+        Ok(Progress::of(self.n_rounds, 1 + sweeps + epochs).with("clusters", self.mixture.n_clusters() as f64))
     }
 
-    fn finish(&self, task: &Task<'_>, params: &Params, search: Search) -> Result<CikModel> {
-        CikModel::new(task, params, search)
+    fn finish(self, method: &Cik, task: &Task<'_>) -> Result<CikModel> {
+        CikModel::new(task, method, self)
     }
 }
 
 /// Refuses what would not fit: machines, and what they say of each row.
-fn check_memory(task: &Task<'_>, params: &Params, n_clusters: usize) -> Result<()> {
-    let (need, limit) = (needed(task, params, n_clusters)?, task.input.room());
+fn check_memory(task: &Task<'_>, method: &Cik, n_clusters: usize) -> Result<()> {
+    let (need, limit) = (needed(task, method, n_clusters)?, task.input.room());
     if need <= limit {
         return Ok(());
     }
-    let (frequencies, n_classes) = (params.whole("frequencies"), task.labels.n_classes());
+    let (frequencies, n_classes) = (method.frequencies, task.labels.n_classes());
     Err(Error::Memory {
         what: format!("a set of {n_clusters} machines of {frequencies} frequencies for {n_classes} classes"),
         need,
@@ -251,8 +249,8 @@ fn check_memory(task: &Task<'_>, params: &Params, n_clusters: usize) -> Result<(
 
 /// Bytes for so many clusters. Machines are there three times while a sweep hands them on: those of the search, of the copy that
 /// is worked on, and those it will have.
-fn needed(task: &Task<'_>, params: &Params, n_clusters: usize) -> Result<u64> {
-    let (n, d, frequencies) = (task.n_samples() as u64, task.rows()?.n_cols(), params.whole("frequencies"));
+fn needed(task: &Task<'_>, method: &Cik, n_clusters: usize) -> Result<u64> {
+    let (n, d, frequencies) = (task.n_samples() as u64, task.rows()?.n_cols(), method.frequencies);
     let (k, machine) = (n_clusters as u64, Machine::bytes(d, frequencies, task.labels.n_classes()));
     let threads = Work::bytes(frequencies, BATCH).saturating_mul(task.pool.n_threads() as u64);
     let of_rows = n.saturating_mul(8 * d as u64 + 4 * k + 40);
@@ -260,31 +258,24 @@ fn needed(task: &Task<'_>, params: &Params, n_clusters: usize) -> Result<u64> {
 }
 
 /// A machine that has learned nothing.
-fn fresh(task: &Task<'_>, params: &Params, rng: &mut Rng) -> Result<Machine> {
-    Machine::new(task.rows()?.n_cols(), params.whole("frequencies"), task.labels.n_classes(), rng)
+fn fresh(task: &Task<'_>, method: &Cik, rng: &mut Rng) -> Result<Machine> {
+    Machine::new(task.rows()?.n_cols(), method.frequencies, task.labels.n_classes(), rng)
 }
 
 impl Search {
     /// The first round trains the machines of the start, each of the next begins with a sweep, and the last leave the clusters
     /// as they are.
-    fn round(
-        &mut self,
-        task: &Task<'_>,
-        params: &Params,
-        scene: &Scene<'_>,
-        sweeps: usize,
-        epochs: usize,
-    ) -> Result<()> {
+    fn round(&mut self, task: &Task<'_>, method: &Cik, scene: &Scene<'_>, sweeps: usize, epochs: usize) -> Result<()> {
         let mut rng = task.rng(0, self.position);
-        let sampling = Sampling::new(params, scene.rows.n_rows());
+        let sampling = Sampling::new(method.sampler, scene.rows.n_rows());
         if (1..=sweeps).contains(&self.n_rounds) && sampling != Sampling::Fixed {
-            self.sweep(task, params, scene, sampling, &mut rng)?;
+            self.sweep(task, method, scene, sampling, &mut rng)?;
         }
         // Passes over the last clusters are averaged from the middle on.
         if self.n_rounds == 1 + sweeps + epochs / 2 {
             self.machines.0.iter_mut().for_each(Machine::begin_average);
         }
-        self.train(params, scene, rng.bits())?;
+        self.train(method, scene, rng.bits())?;
         self.position = rng.position();
         self.n_rounds += 1;
         Ok(())
@@ -294,12 +285,12 @@ impl Search {
     fn sweep(
         &mut self,
         task: &Task<'_>,
-        params: &Params,
+        method: &Cik,
         scene: &Scene<'_>,
         sampling: Sampling,
         rng: &mut Rng,
     ) -> Result<()> {
-        let likelihood = Likelihood::new(params);
+        let likelihood = Likelihood::new(method);
         // Without a say nobody has to be asked.
         let asked = likelihood.beta > 0.0;
         let opinions = asked.then(|| Opinions::of(scene, &self.mixture, &self.machines.0, &likelihood)).transpose()?;
@@ -315,11 +306,11 @@ impl Search {
         let before: Vec<Option<usize>> = before.into_iter().map(|k| whole[k?]).collect();
         let moved = opinions.as_ref().map(|opinions| opinions.moved(&before));
         let witness: &dyn Witness = moved.as_ref().map_or(&Nothing, |moved| moved);
-        let (from, made) = start::split_merge(&mut self.mixture, params, witness, scene, rng)?;
-        check_memory(task, params, from.len())?;
+        let (from, made) = start::split_merge(&mut self.mixture, method.moves, witness, scene, rng)?;
+        check_memory(task, method, from.len())?;
         let inherit = |k: usize| match before[k] {
             Some(old) => Ok(self.machines.0[old].clone()),
-            None => fresh(task, params, rng),
+            None => fresh(task, method, rng),
         };
         self.machines = Machines(from.into_iter().map(inherit).collect::<Result<_>>()?);
         self.moves.iter_mut().zip(made).for_each(|(sum, made)| *sum += made);
@@ -330,13 +321,8 @@ impl Search {
 
     /// One pass of mini-batches for each machine over the rows of its cluster, in a random order; an error leaves some of them
     /// untrained.
-    fn train(&mut self, params: &Params, scene: &Scene<'_>, seed: u64) -> Result<()> {
-        let rates = Rates {
-            lambda: params.number("lambda"),
-            weights: params.number("rate"),
-            sigma: params.number("kernel_rate"),
-            batch: BATCH,
-        };
+    fn train(&mut self, method: &Cik, scene: &Scene<'_>, seed: u64) -> Result<()> {
+        let rates = Rates { lambda: method.lambda, weights: method.rate, sigma: method.kernel_rate, batch: BATCH };
         let members = self.mixture.members();
         let mut results: Vec<Result<()>> = members.iter().map(|_| Ok(())).collect();
         let mut tasks: Vec<_> = self.machines.0.iter_mut().zip(&members).zip(&mut results).enumerate().collect();

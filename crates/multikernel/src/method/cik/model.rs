@@ -1,5 +1,6 @@
 //! What `cik` ends with: clusters, and a machine for each.
 
+use super::Cik;
 use super::machine::{Machine, softmin};
 use super::space::Space;
 use super::{Likelihood, Machines, Search};
@@ -8,7 +9,7 @@ use crate::linalg::Matrix;
 use crate::mixture::Mixture;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, Params, Placed, Predict, Task, first_largest};
+use crate::run::{Input, Placed, Predict, Task, first_largest};
 use crate::simd::{exp, ln};
 
 /// Rows that are predicted together.
@@ -121,9 +122,9 @@ pub(super) fn place(space: &Space, mixture: &Mixture, input: Input<'_>, pool: &P
 }
 
 impl CikModel {
-    pub(super) fn new(task: &Task<'_>, params: &Params, search: Search) -> Result<CikModel> {
-        let (likelihood, n_classes) = (Likelihood::new(params), task.labels.n_classes());
-        let is_whole = search.n_rounds == 1 + params.whole("sweeps") + params.whole("epochs");
+    pub(super) fn new(task: &Task<'_>, method: &Cik, search: Search) -> Result<CikModel> {
+        let (likelihood, n_classes) = (Likelihood::new(method), task.labels.n_classes());
+        let is_whole = search.n_rounds == 1 + method.sweeps + method.epochs;
         let mut machines = search.machines;
         machines.0.iter_mut().for_each(Machine::settle);
         if !machines.0.iter().all(Machine::is_finite) {

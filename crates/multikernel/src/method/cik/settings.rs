@@ -1,106 +1,93 @@
 //! What can be set of `cik` and `dpm`.
 
-use crate::run::{Allowed, Param};
+use crate::choice;
 
-pub(super) const START: Param = Param {
-    name: "start",
-    default: "20",
-    allowed: Allowed::Whole(1, 1000),
-    help: "clusters of k-means to start from, which are merged at once where they fit one cluster; a start from one finds \
-           fewer clusters and takes more sweeps",
-};
-pub(super) const SWEEPS: Param = Param {
-    name: "sweeps",
-    default: "20",
-    allowed: Allowed::Whole(0, 1_000_000),
-    help: "how often every row is given a cluster; 0 keeps those of k-means",
-};
-pub(super) const SAMPLER: Param = Param {
-    name: "sampler",
-    default: "auto",
-    allowed: Allowed::OneOf(&["auto", "collapsed", "blocked", "fixed"]),
-    help: "collapsed: row by row, on one thread; blocked: all rows at once given drawn means and covariances; fixed: clusters stay \
-           those of the start; auto: collapsed up to 20,000 rows, else blocked",
-};
-pub(super) const MOVES: Param = Param {
-    name: "moves",
-    default: "40",
-    allowed: Allowed::Whole(0, 10_000),
-    help: "splits and merges of whole clusters that are tried after each sweep",
-};
-pub(super) const COVARIANCE: Param = Param {
-    name: "covariance",
-    default: "auto",
-    allowed: Allowed::OneOf(&["auto", "full", "diagonal"]),
-    help: "shape of clusters; auto: full up to 20 columns of which most have more than two values, and at least 5 rows for \
-           each entry of the covariance, else diagonal",
-};
-pub(super) const ALPHA: Param = Param {
-    name: "alpha",
-    default: "1",
-    allowed: Allowed::Number(1e-6, 1e3),
-    help: "concentration of the Dirichlet process: more gives more clusters",
-};
-pub(super) const TAU: Param = Param {
-    name: "tau",
-    default: "0.1",
-    allowed: Allowed::Number(1e-9, 1e9),
-    help: "rows that the prior mean of a cluster is worth: more gives more clusters far from the middle",
-};
-pub(super) const NU: Param = Param {
-    name: "nu",
-    default: "0",
-    allowed: Allowed::Number(0.0, 1e9),
-    help: "rows that the prior covariance of a cluster is worth; 0: columns + 2 (full), 20 (diagonal)",
-};
-pub(super) const SPREAD: Param = Param {
-    name: "spread",
-    default: "1",
-    allowed: Allowed::Number(1e-6, 1e6),
-    help: "prior variance within clusters relative to that of all rows: less gives more and smaller clusters",
-};
-pub(super) const BETA: Param = Param {
-    name: "beta",
-    default: "1",
-    allowed: Allowed::Number(0.0, 1e6),
-    help: "how much the machine of a cluster has a say in who belongs to it; 0: nothing, as for dpm",
-};
-pub(super) const LIKELIHOOD: Param = Param {
-    name: "likelihood",
-    default: "normalised",
-    allowed: Allowed::OneOf(&["normalised", "published"]),
-    help: "what a machine says of a row: exp(-beta loss) over that of all classes, or exp(-beta loss) as published",
-};
-pub(super) const FREQUENCIES: Param = Param {
-    name: "frequencies",
-    default: "384",
-    allowed: Allowed::Whole(1, 100_000),
-    help: "random frequencies of each machine; it has a cosine and a sine of each as features",
-};
-pub(super) const LAMBDA: Param = Param {
-    name: "lambda",
-    default: "1e-4",
-    allowed: Allowed::Number(0.0, 1e3),
-    help: "penalty on the weights of machines, per row",
-};
-pub(super) const RATE: Param = Param {
-    name: "rate",
-    default: "0.01",
-    allowed: Allowed::Number(1e-12, 1.0),
-    help: "learning rate of the weights of machines",
-};
-pub(super) const KERNEL_RATE: Param = Param {
-    name: "kernel_rate",
-    default: "0.001",
-    allowed: Allowed::Number(0.0, 1.0),
-    help: "learning rate of the widths of kernels; 0 leaves them at 1/sqrt(columns)",
-};
-pub(super) const EPOCHS: Param = Param {
-    name: "epochs",
-    default: "10",
-    allowed: Allowed::Whole(1, 1_000_000),
-    help: "passes over the rows of each cluster after the last sweep; the second half is averaged",
-};
+choice! {
+    /// How clusters are sampled.
+    pub enum ClusterSampler {
+        /// Row by row up to 20,000 rows, else all rows at once.
+        Auto = "auto",
+        /// Row by row, with means and covariances integrated out.
+        Collapsed = "collapsed",
+        /// All rows at once, given drawn means and covariances.
+        Blocked = "blocked",
+        /// Not at all: clusters stay those of the start.
+        Fixed = "fixed",
+    }
+}
 
-/// The parameters of the clustering, which both methods have.
-pub(super) const CLUSTERING: [Param; 9] = [START, SWEEPS, SAMPLER, MOVES, COVARIANCE, ALPHA, TAU, NU, SPREAD];
+choice! {
+    /// The shape of clusters.
+    pub enum Covariance {
+        /// Full where columns are few and rows many, else diagonal.
+        Auto = "auto",
+        /// Any covariance.
+        Full = "full",
+        /// Columns vary independently within a cluster.
+        Diagonal = "diagonal",
+    }
+}
+
+choice! {
+    /// What the machine of a cluster says of a row.
+    pub enum MachineLikelihood {
+        /// `exp(-beta loss)` over that of all classes.
+        Normalised = "normalised",
+        /// `exp(-beta loss)` alone.
+        Published = "published",
+    }
+}
+
+/// Where the clustering starts, and its prior.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clustering {
+    pub(super) start: usize,
+    pub(super) alpha: f64,
+    pub(super) tau: f64,
+    pub(super) nu: f64,
+    pub(super) spread: f64,
+}
+
+/// [`params!`](crate::params) with the parameters of the clustering between two groups of others.
+macro_rules! clustering_params {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($before:tt)* } { $($after:tt)* }) => {
+        $crate::params! {
+            $(#[$meta])*
+            $vis struct $name {
+                $($before)*
+                /// clusters of k-means to start from, which are merged at once where they fit one cluster; a start from one
+                /// finds fewer clusters and takes more sweeps
+                start: usize = 20, $crate::run::Allowed::Whole(1, 1000);
+                /// how often every row is given a cluster; 0 keeps those of k-means
+                sweeps: usize = 20, $crate::run::Allowed::Whole(0, 1_000_000);
+                /// collapsed: row by row, on one thread; blocked: all rows at once given drawn means and covariances; fixed:
+                /// clusters stay those of the start; auto: collapsed up to 20,000 rows, else blocked
+                sampler: $crate::method::ClusterSampler = $crate::method::ClusterSampler::Auto,
+                    $crate::run::Allowed::OneOf($crate::method::ClusterSampler::WORDS);
+                /// splits and merges of whole clusters that are tried after each sweep
+                moves: usize = 40, $crate::run::Allowed::Whole(0, 10_000);
+                /// shape of clusters; auto: full up to 20 columns of which most have more than two values, and at least 5 rows
+                /// for each entry of the covariance, else diagonal
+                covariance: $crate::method::Covariance = $crate::method::Covariance::Auto,
+                    $crate::run::Allowed::OneOf($crate::method::Covariance::WORDS);
+                /// concentration of the Dirichlet process: more gives more clusters
+                alpha: f64 = 1.0, $crate::run::Allowed::Number(1e-6, 1e3);
+                /// rows that the prior mean of a cluster is worth: more gives more clusters far from the middle
+                tau: f64 = 0.1, $crate::run::Allowed::Number(1e-9, 1e9);
+                /// rows that the prior covariance of a cluster is worth; 0: columns + 2 (full), 20 (diagonal)
+                nu: f64 = 0.0, $crate::run::Allowed::Number(0.0, 1e9);
+                /// prior variance within clusters relative to that of all rows: less gives more and smaller clusters
+                spread: f64 = 1.0, $crate::run::Allowed::Number(1e-6, 1e6);
+                $($after)*
+            }
+        }
+
+        impl $name {
+            fn clustering(&self) -> $crate::method::cik::settings::Clustering {
+                let $name { start, alpha, tau, nu, spread, .. } = *self;
+                $crate::method::cik::settings::Clustering { start, alpha, tau, nu, spread }
+            }
+        }
+    };
+}
+pub(super) use clustering_params;

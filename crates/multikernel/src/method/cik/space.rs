@@ -1,10 +1,10 @@
 //! The columns that clusters see, and what is believed of clusters before the rows are seen.
 
+use super::settings::{Clustering, Covariance};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::mixture::{Prior, Shape};
 use crate::record;
-use crate::run::Params;
 
 /// Most columns of a full covariance unless it is asked for: a factor has to be solved with for every row and cluster.
 const MAX_FULL: usize = 20;
@@ -53,7 +53,7 @@ impl Column {
 impl Space {
     /// The space of training rows; `covariance` is full, diagonal or auto. An error where there are no columns, and where squares
     /// of a column are past the range of numbers.
-    pub(super) fn new(rows: &Matrix, covariance: &str) -> Result<Space> {
+    pub(super) fn new(rows: &Matrix, covariance: Covariance) -> Result<Space> {
         let all: Vec<Column> = (0..rows.n_cols()).map(|j| Column::of(rows, j)).collect();
         if all.is_empty() {
             return Err(Error::input(
@@ -73,9 +73,9 @@ impl Space {
         }
         let coded = columns.iter().filter(|&&j| all[j].gap.is_some()).count();
         let full = match covariance {
-            "full" => true,
-            "diagonal" => false,
-            _ => {
+            Covariance::Full => true,
+            Covariance::Diagonal => false,
+            Covariance::Auto => {
                 let few = columns.len() <= MAX_FULL && rows.n_rows() >= MIN_ROWS * columns.len().pow(2);
                 few && 2 * coded <= columns.len()
             }
@@ -119,13 +119,13 @@ impl Space {
     }
 
     /// The prior for rows as clusters see them.
-    pub(super) fn prior(&self, table: &Matrix, params: &Params) -> Result<Prior> {
+    pub(super) fn prior(&self, table: &Matrix, params: &Clustering) -> Result<Prior> {
         let d = table.n_cols();
         let columns: Vec<Column> = (0..d).map(|j| Column::of(table, j)).collect();
         let mean_variance = columns.iter().map(|column| column.variance).sum::<f64>() / d as f64;
         // What must be exceeded for a prior covariance to have a mean.
         let (own, least) = if self.full { (d as f64 + 2.0, d as f64 + 1.0) } else { (20.0, 2.0) };
-        let nu = if params.number("nu") == 0.0 { own } else { params.number("nu") };
+        let nu = if params.nu == 0.0 { own } else { params.nu };
         if nu <= least {
             let message = format!("must be above {least} for {d} columns, or 0 for the method's own {own}, got {nu}");
             return Err(Error::param("nu", message));
@@ -134,17 +134,16 @@ impl Space {
         Ok(Prior {
             shape: if self.full { Shape::Full } else { Shape::Diagonal },
             mean: columns.iter().map(|column| column.mean).collect(),
-            tau: params.number("tau"),
+            tau: params.tau,
             nu,
-            scale: vec![params.number("spread") * variance * (nu - least); d],
-            alpha: params.number("alpha"),
+            scale: vec![params.spread * variance * (nu - least); d],
+            alpha: params.alpha,
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::settings::CLUSTERING;
     use super::*;
     use crate::dist::Rng;
     use crate::mixture::Mixture;
@@ -161,14 +160,14 @@ mod tests {
             3 => 1e6 * rng.uniform(),
             _ => 1e-6 * rng.uniform(),
         });
-        let space = Space::new(&rows, "diagonal").unwrap();
+        let space = Space::new(&rows, Covariance::Diagonal).unwrap();
         assert_eq!((space.n_columns(), space.is_full()), (4, false));
         let table = space.apply(&rows).unwrap();
         let spread = |j: usize| Column::of(&table, j);
         assert_eq!((spread(0).gap, spread(1).gap), (Some(1.0), Some(1.0)));
         assert!((spread(2).variance - 1.0).abs() < 1e-12 && (spread(3).variance - 1.0).abs() < 1e-12);
         assert!(
-            Space::new(&rows, "full").unwrap().apply(&rows).unwrap().get(0, 0) > 5.0,
+            Space::new(&rows, Covariance::Full).unwrap().apply(&rows).unwrap().get(0, 0) > 5.0,
             "a full covariance has no common unit"
         );
     }
@@ -181,14 +180,12 @@ mod tests {
         for (rows, full) in
             [(numbers(2000, 20), true), (numbers(1999, 20), false), (numbers(3000, 21), false), (codes, false)]
         {
-            assert_eq!(Space::new(&rows, "auto").unwrap().is_full(), full);
+            assert_eq!(Space::new(&rows, Covariance::Auto).unwrap().is_full(), full);
         }
     }
 
-    fn params(settings: &[(&str, &str)]) -> Params {
-        let mut params = Params::new(&CLUSTERING).unwrap();
-        settings.iter().for_each(|(name, value)| params.set(name, value).unwrap());
-        params
+    fn params(spread: f64, tau: f64, nu: f64) -> Clustering {
+        Clustering { start: 1, alpha: 1.0, tau, nu, spread }
     }
 
     #[test]
@@ -199,7 +196,7 @@ mod tests {
         let Column { mean, variance, .. } = Column::of(&table, 0);
         for covariance in ["full", "diagonal"] {
             let space = Space { columns: vec![0], factors: vec![1.0], full: covariance == "full" };
-            let prior = space.prior(&table, &params(&[("spread", "0.3"), ("tau", "0.5"), ("nu", "24")])).unwrap();
+            let prior = space.prior(&table, &params(0.3, 0.5, 24.0)).unwrap();
             let mixture = Mixture::new(prior, &table, vec![0; 500]).unwrap();
             let grid = Matrix::from_fn(40_001, 1, |i, _| mean + (i as f64 - 20_000.0) * 1e-3);
             let densities = mixture.ln_joint_densities(&grid, Pool::alone().unwrap()).unwrap();
@@ -219,9 +216,9 @@ mod tests {
         let mut rng = Rng::new(4, 0);
         let table = Matrix::from_fn(300, 3, |_, j| (1 + j) as f64 * rng.uniform());
         let variance = (0..3).map(|j| Column::of(&table, j).variance).sum::<f64>() / 3.0;
-        for (full, nu) in [(true, "0"), (true, "9"), (false, "0"), (false, "7")] {
+        for (full, nu) in [(true, 0.0), (true, 9.0), (false, 0.0), (false, 7.0)] {
             let space = Space { columns: vec![0, 1, 2], factors: vec![1.0; 3], full };
-            let prior = space.prior(&table, &params(&[("spread", "2"), ("nu", nu)])).unwrap();
+            let prior = space.prior(&table, &params(2.0, 0.1, nu)).unwrap();
             // The mean of an inverse Wishart distribution, or of an inverse gamma distribution of nu/2 and scale/2.
             let least = if full { 4.0 } else { 2.0 };
             for scale in &prior.scale {
@@ -233,10 +230,10 @@ mod tests {
 
     #[test]
     fn rows_that_are_all_equal_have_a_space_of_one_column() {
-        let space = Space::new(&Matrix::from_fn(5, 3, |_, j| j as f64), "auto").unwrap();
+        let space = Space::new(&Matrix::from_fn(5, 3, |_, j| j as f64), Covariance::Auto).unwrap();
         assert!(
-            Space::new(&Matrix::zeros(5, 0), "auto").is_err()
-                && Space::new(&Matrix::from_fn(2, 1, |i, _| 1e300 * i as f64), "auto").is_err()
+            Space::new(&Matrix::zeros(5, 0), Covariance::Auto).is_err()
+                && Space::new(&Matrix::from_fn(2, 1, |i, _| 1e300 * i as f64), Covariance::Auto).is_err()
         );
         assert_eq!((space.n_columns(), space.fits(3), space.fits(0)), (1, true, false));
     }

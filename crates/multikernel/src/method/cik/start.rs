@@ -1,13 +1,13 @@
 //! What `cik` and `dpm` share: where the clustering starts and how it moves.
 
 use super::opinions::Scene;
+use super::settings::{ClusterSampler, Clustering};
 use super::space::Space;
 use crate::dist::Rng;
 use crate::error::Result;
 use crate::linalg::Matrix;
 use crate::mixture::{Mixture, Witness, k_means};
 use crate::pool::Pool;
-use crate::run::Params;
 
 /// Most rows of a sweep row by row unless it is asked for.
 const MAX_COLLAPSED: usize = 20_000;
@@ -22,20 +22,26 @@ pub(super) enum Sampling {
 }
 
 impl Sampling {
-    pub(super) fn new(params: &Params, n_rows: usize) -> Sampling {
-        match params.text("sampler") {
-            "collapsed" => Sampling::Collapsed,
-            "blocked" => Sampling::Blocked,
-            "fixed" => Sampling::Fixed,
-            _ if n_rows <= MAX_COLLAPSED => Sampling::Collapsed,
-            _ => Sampling::Blocked,
+    pub(super) fn new(sampler: ClusterSampler, n_rows: usize) -> Sampling {
+        match sampler {
+            ClusterSampler::Collapsed => Sampling::Collapsed,
+            ClusterSampler::Blocked => Sampling::Blocked,
+            ClusterSampler::Fixed => Sampling::Fixed,
+            ClusterSampler::Auto if n_rows <= MAX_COLLAPSED => Sampling::Collapsed,
+            ClusterSampler::Auto => Sampling::Blocked,
         }
     }
 }
 
 /// The clusters of k-means.
-pub(super) fn mixture(space: &Space, table: &Matrix, params: &Params, rng: &mut Rng, pool: &Pool) -> Result<Mixture> {
-    let clusters = k_means(table, params.whole("start"), rng, pool)?;
+pub(super) fn mixture(
+    space: &Space,
+    table: &Matrix,
+    params: &Clustering,
+    rng: &mut Rng,
+    pool: &Pool,
+) -> Result<Mixture> {
+    let clusters = k_means(table, params.start, rng, pool)?;
     Mixture::new(space.prior(table, params)?, table, clusters)
 }
 
@@ -57,11 +63,11 @@ pub(super) fn sweep(
 /// Splits and merges; for each cluster afterwards whose machine it has, and how many were tried, split and merged.
 pub(super) fn split_merge(
     mixture: &mut Mixture,
-    params: &Params,
+    n_moves: usize,
     witness: &dyn Witness,
     scene: &Scene<'_>,
     rng: &mut Rng,
 ) -> Result<(Vec<usize>, [usize; 3])> {
-    let (from, moves) = mixture.split_merge(scene.table, witness, params.whole("moves"), rng, scene.stop)?;
+    let (from, moves) = mixture.split_merge(scene.table, witness, n_moves, rng, scene.stop)?;
     Ok((from, [moves.proposed, moves.splits, moves.merges]))
 }

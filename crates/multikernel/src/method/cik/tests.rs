@@ -2,6 +2,7 @@ use super::*;
 use crate::data::{Dataset, Labels, Samples, bundled};
 use crate::dist::{Rng, normal};
 use crate::evaluate::nmi;
+use crate::method::check::with;
 use crate::mixture::Witness;
 use crate::plan::{Model, Plan, Session};
 use crate::pool::Pool;
@@ -58,15 +59,13 @@ fn handed(clusters: fn(usize) -> usize, n_rounds: usize, sampling: Sampling, mov
     let (data, pool) = (apart(), Pool::new(1).unwrap());
     let rows = Rows::new(data.samples.features(), None);
     let task = Task { input: Input::Rows(&rows), labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
-    let mut params = Params::new(Cik.about().params).unwrap();
     // Narrow clusters, so that rows know where they belong.
-    for (name, value) in [("frequencies", "2"), ("moves", moves), ("spread", "1e-4"), ("nu", "30"), ("tau", "1e-4")] {
-        params.set(name, value).unwrap();
-    }
-    let mut search = Cik.init(&task, &params).unwrap();
+    let params: Cik =
+        with(&[("frequencies", "2"), ("moves", moves), ("spread", "1e-4"), ("nu", "30"), ("tau", "1e-4")]);
+    let mut search = Search::init(&params, &task).unwrap();
     let (table, mut rng) = (search.table.0.take().unwrap(), Rng::new(5, 0));
     let clusters = (0..104).map(clusters).collect();
-    search.mixture = Mixture::new(search.space.prior(&table, &params).unwrap(), &table, clusters).unwrap();
+    search.mixture = Mixture::new(search.space.prior(&table, &params.clustering()).unwrap(), &table, clusters).unwrap();
     let machines: Vec<Machine> =
         (0..search.mixture.n_clusters()).map(|_| fresh(&task, &params, &mut rng).unwrap()).collect();
     (search.machines, search.n_rounds) = (Machines(machines.clone()), n_rounds);
@@ -112,15 +111,14 @@ fn loss(scores: &[f64], y: usize) -> f64 {
 }
 
 /// A state after some rounds, with what it was made from.
-fn searched(data: &Dataset, settings: &[(&'static str, &str)]) -> (Search, Params, Matrix) {
+fn searched(data: &Dataset, settings: &[(&'static str, &str)]) -> (Search, Cik, Matrix) {
     let pool = Pool::new(1).unwrap();
-    let mut params = Params::new(Cik.about().params).unwrap();
-    settings.iter().for_each(|(name, value)| params.set(name, value).unwrap());
+    let params: Cik = with(settings);
     let rows = Rows::new(data.samples.features(), None);
     let task = Task { input: Input::Rows(&rows), labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
-    let mut search = Cik.init(&task, &params).unwrap();
+    let mut search = Search::init(&params, &task).unwrap();
     for _ in 0..3 {
-        Cik.step(&task, &params, &mut search, &Control::default()).unwrap();
+        search.step(&params, &task, &Control::default()).unwrap();
     }
     let table = search.space.apply(task.rows().unwrap()).unwrap();
     (search, params, table)
@@ -181,7 +179,7 @@ fn probabilities_are_the_sum_over_clusters() {
     let (search, params, table) = searched(&data, &[("frequencies", "8"), ("start", "6"), ("alpha", "2")]);
     let rows = Rows::new(data.samples.features(), None);
     let task = Task { input: Input::Rows(&rows), labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
-    let model = Cik.finish(&task, &params, search.clone()).unwrap();
+    let model = search.clone().finish(&params, &task).unwrap();
     let found = model.scores(Input::Rows(&rows), &pool).unwrap();
     let joint = search.mixture.ln_joint_densities(&table, &pool).unwrap();
     let dense = data.samples.features().to_dense().unwrap();
@@ -310,16 +308,14 @@ fn machines_that_do_not_fit_into_memory_are_refused() {
 #[test]
 fn machines_of_clusters_that_are_born_are_refused_where_there_is_no_memory_for_them() {
     let (data, pool) = (apart(), Pool::new(1).unwrap());
-    let mut params = Params::new(Cik.about().params).unwrap();
-    for (name, value) in [("start", "1"), ("frequencies", "240"), ("spread", "1e-4"), ("nu", "30"), ("tau", "1e-4")] {
-        params.set(name, value).unwrap();
-    }
+    let params: Cik =
+        with(&[("start", "1"), ("frequencies", "240"), ("spread", "1e-4"), ("nu", "30"), ("tau", "1e-4")]);
     let run = |memory: Option<u64>| {
         let rows = Rows::new(data.samples.features(), memory);
         let input = Input::Rows(&rows);
         let task = Task { input, labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
-        let mut search = Cik.init(&task, &params)?;
-        (0..3).try_for_each(|_| Cik.step(&task, &params, &mut search, &Control::default()).map(|_| ()))?;
+        let mut search = Search::init(&params, &task)?;
+        (0..3).try_for_each(|_| search.step(&params, &task, &Control::default()).map(|_| ()))?;
         Ok((search.mixture.n_clusters(), needed(&task, &params, 1)?))
     };
     let (n_clusters, need): (usize, u64) = run(None).unwrap();
@@ -344,12 +340,12 @@ fn models_with_arrays_that_do_not_fit_are_refused() {
     let pool = Pool::new(1).unwrap();
     let rows = Rows::new(data.samples.features(), None);
     let task = Task { input: Input::Rows(&rows), labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
-    let model = Cik.finish(&task, &params, search.clone()).unwrap();
-    assert!(model.check(0, 10).is_ok() && Cik.check(&task, &params, &search).is_ok());
+    let model = search.clone().finish(&params, &task).unwrap();
+    assert!(model.check(0, 10).is_ok() && search.check(&params, &task).is_ok());
     assert!(model.check(0, 9).is_err());
     let mut fewer = search.clone();
     fewer.machines.0.pop();
-    assert!(Cik.check(&task, &params, &fewer).is_err());
-    let model = Cik.finish(&task, &params, fewer).unwrap();
+    assert!(fewer.check(&params, &task).is_err());
+    let model = fewer.finish(&params, &task).unwrap();
     assert!(model.check(0, 10).is_err());
 }

@@ -14,26 +14,28 @@ use crate::error::{Error, Result};
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::record;
-use crate::run::{About, Control, Method, Needs, Params, Progress, Task};
+use crate::run::{About, Control, Method, Needs, Progress, State, Task};
 use crate::simd::exp;
 use crate::solve::cholesky::Cholesky;
+use crate::{params, record};
 
-/// Gaussian process classification on one kernel of the bank: the one under which the classes have the largest evidence (marginal
-/// likelihood), by Laplace's approximation with a logistic likelihood (Rasmussen and Williams 2006, algorithms 3.1 and 3.2).
-///
-/// For each kernel the evidence is maximised over the amplitude, the variance `v` of the prior `f ~ N(0, v K)`: the best of the
-/// powers of 4 from 1/16 to 4096, then golden section around it. More than two classes are one against the rest with the same
-/// kernel and amplitude, and evidence is summed over them. Probabilities are averages of the logistic function over the
-/// approximated distribution of `f`. There is no bias: the prior mean is an even chance.
-///
-/// Weights are `v` for the kernel that was taken and 0 for the others. Kernels that are not positive semi-definite have no
-/// evidence and are left out with a warning.
-///
-/// Cost: for each kernel and two-class problem some 20 amplitudes of about 5 N^3 / 3 each. A model keeps N^2 / 2 numbers per
-/// problem, and as many products make a probability.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Gpc;
+params! {
+    /// Gaussian process classification on one kernel of the bank: the one under which the classes have the largest evidence (marginal
+    /// likelihood), by Laplace's approximation with a logistic likelihood (Rasmussen and Williams 2006, algorithms 3.1 and 3.2).
+    ///
+    /// For each kernel the evidence is maximised over the amplitude, the variance `v` of the prior `f ~ N(0, v K)`: the best of the
+    /// powers of 4 from 1/16 to 4096, then golden section around it. More than two classes are one against the rest with the same
+    /// kernel and amplitude, and evidence is summed over them. Probabilities are averages of the logistic function over the
+    /// approximated distribution of `f`. There is no bias: the prior mean is an even chance.
+    ///
+    /// Weights are `v` for the kernel that was taken and 0 for the others. Kernels that are not positive semi-definite have no
+    /// evidence and are left out with a warning.
+    ///
+    /// Cost: for each kernel and two-class problem some 20 amplitudes of about 5 N^3 / 3 each. A model keeps N^2 / 2 numbers per
+    /// problem, and as many products make a probability.
+    #[derive(Copy)]
+    pub struct Gpc {}
+}
 
 record! {
     /// The kernels that were looked at: log evidence at the best amplitude (minus infinity where there is none), and that
@@ -58,51 +60,53 @@ const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 impl Method for Gpc {
     type State = Search;
-    type Model = GpcModel;
 
     fn about(&self) -> About {
         About {
             name: "gpc",
             summary: "Gaussian process classification (Laplace) on the kernel with the most evidence; with probabilities",
             needs: Needs::Stack,
-            params: &[],
             bank: DEFAULT_BANK,
         }
     }
+}
 
-    fn init(&self, task: &Task<'_>, _: &Params) -> Result<Search> {
+impl State<Gpc> for Search {
+    type Model = GpcModel;
+
+    fn init(_: &Gpc, task: &Task<'_>) -> Result<Search> {
         if task.stack()?.n_kernels() == 0 {
             return Err(Error::input("there is no kernel to choose"));
         }
         Ok(Search::default())
     }
 
-    fn check(&self, task: &Task<'_>, _: &Params, state: &Search) -> Result<()> {
-        let fits = state.evidence.len() == state.amplitude.len() && state.evidence.len() <= task.stack()?.n_kernels();
+    fn check(&self, _: &Gpc, task: &Task<'_>) -> Result<()> {
+        let fits = self.evidence.len() == self.amplitude.len() && self.evidence.len() <= task.stack()?.n_kernels();
         if fits { Ok(()) } else { Err(misfit()) }
     }
 
-    fn step(&self, task: &Task<'_>, _: &Params, state: &mut Search, control: &Control) -> Result<Progress> {
-        let (m, n_kernels) = (state.evidence.len(), task.stack()?.n_kernels());
+    fn step(&mut self, _: &Gpc, task: &Task<'_>, control: &Control) -> Result<Progress> {
+        let (m, n_kernels) = (self.evidence.len(), task.stack()?.n_kernels());
         if m < n_kernels {
             let stop = || control.stop().is_some();
             let (amplitude, evidence) = Fit::new(task, m)?.best(&stop)?;
-            state.evidence.push(evidence);
-            state.amplitude.push(amplitude);
+            self.evidence.push(evidence);
+            self.amplitude.push(amplitude);
         }
-        Ok(Progress::of(state.evidence.len(), n_kernels).with("evidence", state.evidence[m.min(n_kernels - 1)]))
+        Ok(Progress::of(self.evidence.len(), n_kernels).with("evidence", self.evidence[m.min(n_kernels - 1)]))
     }
 
-    fn finish(&self, task: &Task<'_>, _: &Params, state: Search) -> Result<GpcModel> {
-        let best = (0..state.evidence.len()).rev().max_by(|&a, &b| state.evidence[a].total_cmp(&state.evidence[b]));
-        let best = best.filter(|&m| state.evidence[m] > f64::NEG_INFINITY).ok_or_else(|| {
+    fn finish(self, _: &Gpc, task: &Task<'_>) -> Result<GpcModel> {
+        let best = (0..self.evidence.len()).rev().max_by(|&a, &b| self.evidence[a].total_cmp(&self.evidence[b]));
+        let best = best.filter(|&m| self.evidence[m] > f64::NEG_INFINITY).ok_or_else(|| {
             Error::input("no kernel that was looked at is positive semi-definite, so none has evidence; add a gaussian")
         })?;
         let fit = Fit::new(task, best)?;
-        let mut laplace = fit.at(state.amplitude[best], &vec![vec![]; fit.sides.n_rows()], &|| false)?;
+        let mut laplace = fit.at(self.amplitude[best], &vec![vec![]; fit.sides.n_rows()], &|| false)?;
         // At the amplitude found in the search the factor exists.
         let laplace = laplace.take().ok_or_else(misfit)?;
-        GpcModel::new(task, &state, best, fit.mean_diagonal(), &laplace)
+        GpcModel::new(task, &self, best, fit.mean_diagonal(), &laplace)
     }
 }
 

@@ -3,28 +3,71 @@
 //! Every SVM gives a tangent `J(d) >= 1'a - 1/2 s'd` that holds for all d. `silp` goes where the largest of them is
 //! smallest; `level` goes to the nearest point where they allow a good part of the decrease still possible.
 
-use super::{Descend, Objective, PARAMS, Point, descending, relative};
+use super::{Descend, Descends, Descent, DescentParams, Objective, Point, descent_params, relative, simplex_params};
 use crate::error::Result;
 use crate::file::{Codec, Record};
+use crate::kernel::DEFAULT_BANK;
 use crate::linalg::{Matrix, dot};
+use crate::method::svm::{EndsInSvc, svc_params};
 use crate::record;
-use crate::run::Params;
+use crate::run::{About, Allowed, Method, Needs};
 use crate::solve::program::{self, Program};
 
-/// The problem of [`SimpleMkl`](super::SimpleMkl) as a semi-infinite linear programme (Sonnenburg et al. 2006): each step
-/// solves a linear programme over all tangents so far, then the SVMs at its solution. Cost: as `simplemkl` for a step, plus
-/// the programme; the number of steps grows with the number of kernels.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Silp;
+simplex_params! {
+    /// The problem of [`SimpleMkl`](super::SimpleMkl) as a semi-infinite linear programme (Sonnenburg et al. 2006): each step
+    /// solves a linear programme over all tangents so far, then the SVMs at its solution. Cost: as `simplemkl` for a step, plus
+    /// the programme; the number of steps grows with the number of kernels.
+    pub struct Silp;
+}
 
-/// The problem of [`SimpleMkl`](super::SimpleMkl) by the level method (Xu et al. 2008): tangents as in [`Silp`], but the next
-/// weights are the nearest to the last at which the tangents allow nine tenths of what is left to gain. Cost: as `silp`
-/// for a step, and far fewer steps.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Level;
+impl Method for Silp {
+    type State = Descent<Cuts<false>>;
 
-descending!(Silp, Cuts<false>, "silp", "the problem of simplemkl by cutting planes and a linear programme", PARAMS);
-descending!(Level, Cuts<true>, "level", "the problem of simplemkl by the level method", PARAMS);
+    fn about(&self) -> About {
+        let summary = "the problem of simplemkl by cutting planes and a linear programme";
+        About { name: "silp", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
+    }
+}
+
+impl Descends for Silp {
+    type Solver = Cuts<false>;
+
+    fn descent(&self) -> DescentParams {
+        DescentParams { svc: self.svc(), sparsity: self.sparsity, gap: self.gap, iterations: self.iterations }
+    }
+
+    fn solver(&self) -> Cuts<false> {
+        Cuts::default()
+    }
+}
+
+simplex_params! {
+    /// The problem of [`SimpleMkl`](super::SimpleMkl) by the level method (Xu et al. 2008): tangents as in [`Silp`], but the next
+    /// weights are the nearest to the last at which the tangents allow nine tenths of what is left to gain. Cost: as `silp`
+    /// for a step, and far fewer steps.
+    pub struct Level;
+}
+
+impl Method for Level {
+    type State = Descent<Cuts<true>>;
+
+    fn about(&self) -> About {
+        let summary = "the problem of simplemkl by the level method";
+        About { name: "level", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
+    }
+}
+
+impl Descends for Level {
+    type Solver = Cuts<true>;
+
+    fn descent(&self) -> DescentParams {
+        DescentParams { svc: self.svc(), sparsity: self.sparsity, gap: self.gap, iterations: self.iterations }
+    }
+
+    fn solver(&self) -> Cuts<true> {
+        Cuts::default()
+    }
+}
 
 /// The share of what is left to gain that the next weights must not exclude.
 const GAIN: f64 = 0.9;
@@ -101,10 +144,6 @@ fn on_simplex(x: &[f64]) -> Vec<f64> {
 
 impl<const LEVEL: bool> Descend for Cuts<LEVEL> {
     const FROM_ANY_WEIGHTS: bool = true;
-
-    fn start(_: &Params) -> Self {
-        Cuts::default()
-    }
 
     fn see(&mut self, point: &Point) {
         let half = 0.5 * dot(&point.weights, &point.slopes);

@@ -1,34 +1,45 @@
 //! `lpmkl`: kernel weights in a p-norm ball, from the sparsest (p = 1) to uniform (p = inf).
 
-use super::{Descend, GAP, MAX_STEPS, Objective, Point, descending, relative};
+use super::{Descend, Descends, Descent, DescentParams, Objective, Point, descent_params, relative};
 use crate::error::Result;
+use crate::kernel::DEFAULT_BANK;
 use crate::linalg::dot;
-use crate::method::svm;
+use crate::method::svm::{EndsInSvc, svc_params};
 use crate::record;
-use crate::run::{Allowed, Param, Params};
+use crate::run::{About, Allowed, Method, Needs};
 
-/// Kernel weights under a p-norm (Kloft et al. 2011): p = 1 is sparse like [`SimpleMkl`](super::SimpleMkl), p = inf is
-/// [`Average`](crate::method::Average), between them all kernels keep a weight. The ball is scaled so that uniform weights
-/// 1/P are on its boundary for every p, so that `c` means the same for all of them.
-///
-/// Cost: each step is two passes over the stack and one SVM, started from the last; ten steps for p = 2, hundreds near 1.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LpMkl;
+descent_params! {
+    /// Kernel weights under a p-norm (Kloft et al. 2011): p = 1 is sparse like [`SimpleMkl`](super::SimpleMkl), p = inf is
+    /// [`Average`](crate::method::Average), between them all kernels keep a weight. The ball is scaled so that uniform weights
+    /// 1/P are on its boundary for every p, so that `c` means the same for all of them.
+    ///
+    /// Cost: each step is two passes over the stack and one SVM, started from the last; ten steps for p = 2, hundreds near 1.
+    pub struct LpMkl {
+        /// norm of the kernel weights: 1 is sparse, inf uniform; auto chooses among 1, 1.25, 2, 4, inf
+        p: f64 = 2.0, Allowed::NumberOrAuto(1.0, f64::INFINITY, &[1.0, 1.25, 2.0, 4.0, f64::INFINITY]);
+    }
+}
 
-const P: Param = Param {
-    name: "p",
-    default: "2",
-    allowed: Allowed::NumberOrAuto(1.0, f64::INFINITY, &[1.0, 1.25, 2.0, 4.0, f64::INFINITY]),
-    help: "norm of the kernel weights: 1 is sparse, inf uniform; auto chooses among 1, 1.25, 2, 4, inf",
-};
+impl Method for LpMkl {
+    type State = Descent<PowerMean>;
 
-descending!(
-    LpMkl,
-    PowerMean,
-    "lpmkl",
-    "kernel weights under a p-norm: p = 1 sparse, p = inf uniform",
-    &[svm::C, svm::TOL, svm::MULTICLASS, svm::CLASS_WEIGHTS, P, GAP, MAX_STEPS]
-);
+    fn about(&self) -> About {
+        let summary = "kernel weights under a p-norm: p = 1 sparse, p = inf uniform";
+        About { name: "lpmkl", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
+    }
+}
+
+impl Descends for LpMkl {
+    type Solver = PowerMean;
+
+    fn descent(&self) -> DescentParams {
+        DescentParams { svc: self.svc(), sparsity: 1.0, gap: self.gap, iterations: self.iterations }
+    }
+
+    fn solver(&self) -> PowerMean {
+        PowerMean { p: self.p, stretch: 1.0 }
+    }
+}
 
 record! {
     /// The norm, and by how much the logarithms of the weights move further than the closed form says.
@@ -71,10 +82,6 @@ fn ln_power_mean(p: f64, logs: &[f64]) -> f64 {
 
 impl Descend for PowerMean {
     const FROM_ANY_WEIGHTS: bool = false;
-
-    fn start(params: &Params) -> Self {
-        PowerMean { p: params.number("p"), stretch: 1.0 }
-    }
 
     /// Over the ball the largest `d's` is `P^(1/p - 1) |s|_q`, 1/p + 1/q = 1: the power mean of the slopes with exponent q.
     fn gap(&self, best: &Point) -> f64 {

@@ -20,37 +20,46 @@ use std::sync::Arc;
 
 use super::machine::SvmModel;
 use super::problems::Problems;
-use super::svm;
+use super::svm::{EndsInSvc, Svc};
 use crate::error::{Error, Result};
-use crate::file::{Cache, Codec, Record};
+use crate::file::{Cache, Codec, Record, codes};
 use crate::linalg::Matrix;
 use crate::record;
-use crate::run::{Allowed, Control, Param, Params, Progress, Status, Task};
+use crate::run::{Control, Progress, State, Status, Task};
 use crate::solve::smo;
 use crate::stack::Symmetric;
 
-const GAP: Param = Param {
-    name: "gap",
-    default: "0.001",
-    allowed: Allowed::Positive,
-    help: "stop when the duality gap of the kernel weights is at most this part of the objective",
-};
-const MAX_STEPS: Param = Param {
-    name: "iterations",
-    default: "1000",
-    allowed: Allowed::Whole(1, 1_000_000),
-    help: "most steps of the kernel weights",
-};
+/// [`svc_params!`] with the parameters of a descent: `$first` stands before `gap` and `iterations`.
+macro_rules! descent_params {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($first:tt)* }) => {
+        svc_params! {
+            $(#[$meta])*
+            $vis struct $name {
+                $($first)*
+                /// stop when the duality gap of the kernel weights is at most this part of the objective
+                gap: f64 = 0.001, Allowed::Positive;
+                /// most steps of the kernel weights
+                iterations: usize = 1000, Allowed::Whole(1, 1_000_000);
+            }
+        }
+    };
+}
+use descent_params;
 
-const SPARSITY: Param = Param {
-    name: "sparsity",
-    default: "1",
-    allowed: Allowed::NumberOrAuto(0.0, 1.0, &[0.0, 0.5, 0.9, 1.0]),
-    help: "share of the weights that is learned, the rest is uniform: 1 is sparse, 0 is average; auto chooses among 0, 0.5, 0.9, 1",
-};
-
-/// Parameters of the methods on the simplex.
-const PARAMS: &[Param] = &[svm::C, svm::TOL, svm::MULTICLASS, svm::CLASS_WEIGHTS, SPARSITY, GAP, MAX_STEPS];
+/// [`descent_params!`] for the methods on the simplex.
+macro_rules! simplex_params {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident;) => {
+        descent_params! {
+            $(#[$meta])*
+            $vis struct $name {
+                /// share of the weights that is learned, the rest is uniform: 1 is sparse, 0 is average; auto chooses among 0,
+                /// 0.5, 0.9, 1
+                sparsity: f64 = 1.0, Allowed::NumberOrAuto(0.0, 1.0, &[0.0, 0.5, 0.9, 1.0]);
+            }
+        }
+    };
+}
+use simplex_params;
 
 /// A weight below this part of the largest is noise of a solver that stays inside the simplex, and set to 0.
 const NEGLIGIBLE: f64 = 1e-6;
@@ -84,16 +93,12 @@ pub struct Objective<'a> {
     trainable: Vec<usize>,
 }
 
-fn sparsity(params: &Params) -> f64 {
-    if params.has("sparsity") { params.number("sparsity") } else { 1.0 }
-}
-
 impl<'a> Objective<'a> {
-    fn new(task: &'a Task<'a>, params: &Params, control: &'a Control, run: &Common) -> Result<Self> {
-        let problems = Problems::new(task, params)?;
+    fn new(task: &'a Task<'a>, params: &DescentParams, control: &'a Control, run: &Common) -> Result<Self> {
+        let problems = Problems::new(task, &params.svc)?;
         let trainable = (0..problems.len()).filter(|&p| problems.is_trainable(p)).collect();
         let (tolerance, uniform) = (run.tolerance, run.uniform.0.clone());
-        Ok(Objective { task, control, tolerance, sparsity: sparsity(params), uniform, problems, trainable })
+        Ok(Objective { task, control, tolerance, sparsity: params.sparsity, uniform, problems, trainable })
     }
 
     /// The kernel at these weights, and how it changes along each of some directions, in one pass.
@@ -163,12 +168,30 @@ impl<'a> Objective<'a> {
     }
 }
 
+/// What all four methods are told.
+pub struct DescentParams {
+    svc: Svc,
+    /// Share of the weights that is learned.
+    sparsity: f64,
+    gap: f64,
+    iterations: usize,
+}
+
+/// A method of this folder.
+pub trait Descends: EndsInSvc {
+    /// How it finds the next weights.
+    type Solver: Descend;
+
+    /// What it was told.
+    fn descent(&self) -> DescentParams;
+    /// What its solver knows before the first point.
+    fn solver(&self) -> Self::Solver;
+}
+
 /// How the next weights are found.
-pub trait Descend: Codec + Clone + Send {
+pub trait Descend: Codec + Clone + Send + 'static {
     /// Whether weights of another run are a good start: not where a weight of 0 stays 0.
     const FROM_ANY_WEIGHTS: bool;
-    /// What is known before the first point.
-    fn start(params: &Params) -> Self;
     /// Looks at a point before its gap is asked for.
     fn see(&mut self, _point: &Point) {}
     /// `J(d) - J*` at most, as a part of `J(d)`.
@@ -177,10 +200,15 @@ pub trait Descend: Codec + Clone + Send {
     fn next(&mut self, objective: &Objective<'_>, best: &Point) -> Result<Option<Point>>;
 }
 
-const RUNNING: u64 = 0;
-const CONVERGED: u64 = 1;
-const STUCK: u64 = 2;
-const OUT_OF_STEPS: u64 = 3;
+codes! {
+    /// Whether a descent goes on, and why not.
+    enum DescentStatus {
+        Running = 0,
+        Converged = 1,
+        Stuck = 2,
+        OutOfSteps = 3,
+    }
+}
 
 record! {
     /// Where a run stands, whatever its solver.
@@ -191,7 +219,7 @@ record! {
         /// How exactly the SVMs are solved now: `tol` at first.
         tolerance: f64,
         n_steps: usize,
-        status: u64,
+        status: DescentStatus,
         uniform: Cache<Arc<Matrix>>,
     }
 }
@@ -215,30 +243,53 @@ impl<S: Descend> Codec for Descent<S> {
     }
 }
 
-impl<S: Descend> Descent<S> {
-    fn new(task: &Task<'_>, params: &Params) -> Result<Self> {
-        Problems::new(task, params)?;
+impl<M: Descends> State<M> for Descent<M::Solver> {
+    type Model = SvmModel;
+
+    fn init(method: &M, task: &Task<'_>) -> Result<Self> {
+        let svc = method.svc();
+        Problems::new(task, &svc)?;
         task.stack()?;
-        let (best, tolerance, uniform) = (Point::default(), params.number("tol"), Cache(None));
-        let run = Common { best, gap: f64::INFINITY, tolerance, n_steps: 0, status: RUNNING, uniform };
-        Ok(Descent { run, solver: S::start(params) })
+        let (best, tolerance, uniform) = (Point::default(), svc.tol, Cache(None));
+        let run = Common { best, gap: f64::INFINITY, tolerance, n_steps: 0, status: DescentStatus::Running, uniform };
+        Ok(Descent { run, solver: method.solver() })
     }
 
     /// Begun from the weights and dual variables of another run.
-    fn again(&self, task: &Task<'_>, params: &Params) -> Result<Self> {
-        let mut again = Descent::new(task, params)?;
-        if self.run.best.alpha.len() == Problems::new(task, params)?.size() {
+    fn again(&self, method: &M, task: &Task<'_>) -> Result<Self> {
+        let mut again = Self::init(method, task)?;
+        if self.run.best.alpha.len() == Problems::new(task, &method.svc())?.size() {
             again.run.best.alpha.clone_from(&self.run.best.alpha);
-            if S::FROM_ANY_WEIGHTS {
+            if M::Solver::FROM_ANY_WEIGHTS {
                 again.run.best.weights.clone_from(&self.run.best.weights);
             }
         }
         Ok(again)
     }
 
+    fn check(&self, method: &M, task: &Task<'_>) -> Result<()> {
+        let problems = Problems::new(task, &method.svc())?;
+        let (p, best) = (task.stack()?.n_kernels(), &self.run.best);
+        let fits = self.run.n_steps == 0
+            || [best.weights.len(), best.slopes.len()] == [p; 2]
+                && best.alpha.len() == problems.size()
+                && [best.bias.len(), best.missed.len()] == [problems.len(); 2];
+        if fits { Ok(()) } else { Err(Error::input("the checkpoint's arrays do not fit the data; start anew")) }
+    }
+
+    fn step(&mut self, method: &M, task: &Task<'_>, control: &Control) -> Result<Progress> {
+        self.advance(task, &method.descent(), control)
+    }
+
+    fn finish(self, method: &M, task: &Task<'_>) -> Result<SvmModel> {
+        self.model(task, &method.descent())
+    }
+}
+
+impl<S: Descend> Descent<S> {
     /// The SVMs at uniform weights, or at those of an earlier run, first; then one step of the weights each.
-    fn step(&mut self, task: &Task<'_>, params: &Params, control: &Control) -> Result<Progress> {
-        if sparsity(params) < 1.0 {
+    fn advance(&mut self, task: &Task<'_>, params: &DescentParams, control: &Control) -> Result<Progress> {
+        if params.sparsity < 1.0 {
             self.run.uniform.get_or_make(|| uniform(task, params))?;
         }
         let objective = Objective::new(task, params, control, &self.run)?;
@@ -259,7 +310,7 @@ impl<S: Descend> Descent<S> {
         }
         after.run.n_steps += 1;
         after.run.gap = after.solver.gap(&after.run.best);
-        let wanted = params.number("gap");
+        let wanted = params.gap;
         let coarse = after.run.best.excess > 0.3 * wanted * after.run.best.objective.abs();
         if after.run.gap > wanted && coarse && after.can_sharpen(params) {
             after.sharpen(task, params, control)?;
@@ -267,14 +318,14 @@ impl<S: Descend> Descent<S> {
         }
         let missed = relative(0.0, &after.run.best);
         if after.run.gap <= wanted {
-            after.run.status = CONVERGED;
+            after.run.status = DescentStatus::Converged;
         } else if missed > 0.3 * wanted && after.run.gap <= 2.0 * missed && !after.can_sharpen(params) {
             // What is left to gain is no more than what the SVMs miss.
-            after.run.status = STUCK;
-        } else if after.run.status == RUNNING && after.run.n_steps >= params.whole("iterations") {
-            after.run.status = OUT_OF_STEPS;
+            after.run.status = DescentStatus::Stuck;
+        } else if after.run.status == DescentStatus::Running && after.run.n_steps >= params.iterations {
+            after.run.status = DescentStatus::OutOfSteps;
         }
-        if after.run.status != RUNNING {
+        if after.run.status != DescentStatus::Running {
             let objective = Objective::new(task, params, control, &after.run)?;
             after.run.best = polished(&objective, after.run.best)?;
         }
@@ -292,14 +343,14 @@ impl<S: Descend> Descent<S> {
         objective.at(weights, &alpha)
     }
 
-    fn can_sharpen(&self, params: &Params) -> bool {
-        self.run.tolerance > 2e-6 * params.number("tol")
+    fn can_sharpen(&self, params: &DescentParams) -> bool {
+        self.run.tolerance > 2e-6 * params.svc.tol
     }
 
     /// Goes on with more exact SVMs where those of now are the limit, down to a millionth of what was asked for.
-    fn sharpen(&mut self, task: &Task<'_>, params: &Params, control: &Control) -> Result<()> {
+    fn sharpen(&mut self, task: &Task<'_>, params: &DescentParams, control: &Control) -> Result<()> {
         if !self.can_sharpen(params) {
-            self.run.status = STUCK;
+            self.run.status = DescentStatus::Stuck;
             return Ok(());
         }
         self.run.tolerance *= 0.1;
@@ -309,34 +360,24 @@ impl<S: Descend> Descent<S> {
         Ok(())
     }
 
-    fn progress(&self, params: &Params) -> Progress {
-        let total = params.whole("iterations");
+    fn progress(&self, params: &DescentParams) -> Progress {
+        let total = params.iterations;
         let mut progress = Progress::of(self.run.n_steps.min(total.saturating_sub(1)), total);
-        if self.run.status != RUNNING {
+        if self.run.status != DescentStatus::Running {
             progress = Progress { done: self.run.n_steps as u64, total: self.run.n_steps as u64, ..progress };
             progress.status = Status::Finished;
         }
         progress.with("objective", self.run.best.objective).with("gap", self.run.gap)
     }
 
-    fn check(&self, task: &Task<'_>, params: &Params) -> Result<()> {
-        let problems = Problems::new(task, params)?;
-        let (p, best) = (task.stack()?.n_kernels(), &self.run.best);
-        let fits = self.run.n_steps == 0
-            || [best.weights.len(), best.slopes.len()] == [p; 2]
-                && best.alpha.len() == problems.size()
-                && [best.bias.len(), best.missed.len()] == [problems.len(); 2];
-        if fits { Ok(()) } else { Err(Error::input("the checkpoint's arrays do not fit the data; start anew")) }
-    }
-
-    fn finish(self, task: &Task<'_>, params: &Params) -> Result<SvmModel> {
-        let problems = Problems::new(task, params)?;
+    fn model(self, task: &Task<'_>, params: &DescentParams) -> Result<SvmModel> {
+        let problems = Problems::new(task, &params.svc)?;
         let warnings = self.warnings(params);
         let trained = (0..problems.len()).filter(|&p| problems.is_trainable(p)).collect();
         let Point { weights, alpha, bias, objective, excess, .. } = self.run.best;
         // What J is at most: the dual objective may be below the optimum.
         let objective = objective + excess;
-        let (learned, rest) = (sparsity(params), (1.0 - sparsity(params)) / weights.len().max(1) as f64);
+        let (learned, rest) = (params.sparsity, (1.0 - params.sparsity) / weights.len().max(1) as f64);
         let weights = weights.iter().map(|weight| learned * weight + rest).collect();
         let machine = problems.machine(weights, &alpha, bias).with_trained(trained);
         let machine = warnings.into_iter().fold(machine, |machine, warning| machine.with_warning(Some(warning)));
@@ -346,12 +387,12 @@ impl<S: Descend> Descent<S> {
             .with_facts(vec![("objective".into(), above), ("steps of the kernel weights".into(), n_steps.to_string())]))
     }
 
-    fn warnings(&self, params: &Params) -> Vec<String> {
-        let (gap, wanted) = (self.run.gap, params.number("gap"));
-        let weights = (self.run.status != CONVERGED).then(|| {
+    fn warnings(&self, params: &DescentParams) -> Vec<String> {
+        let (gap, wanted) = (self.run.gap, params.gap);
+        let weights = (self.run.status != DescentStatus::Converged).then(|| {
             let (why, help) = match self.run.status {
-                STUCK => ("the SVMs are not exact enough to go on", "use a smaller tol or a larger gap"),
-                OUT_OF_STEPS => ("all iterations were made", "allow more iterations or a larger gap"),
+                DescentStatus::Stuck => ("the SVMs are not exact enough to go on", "use a smaller tol or a larger gap"),
+                DescentStatus::OutOfSteps => ("all iterations were made", "allow more iterations or a larger gap"),
                 _ => ("the run was stopped", "give it more time or a larger gap"),
             };
             format!(
@@ -359,7 +400,7 @@ impl<S: Descend> Descent<S> {
                  asked was {wanted:.1e}; {help}"
             )
         });
-        let (missed, tol) = (self.run.best.missed.iter().copied().fold(0.0, f64::max), params.number("tol"));
+        let (missed, tol) = (self.run.best.missed.iter().copied().fold(0.0, f64::max), params.svc.tol);
         let svms = (missed > tol).then(|| {
             format!(
                 "a two-class problem holds its optimality conditions to {missed:.1e}, asked was {tol}; use a smaller c"
@@ -375,9 +416,9 @@ impl<S: Descend> Descent<S> {
 }
 
 /// The part of the kernel that is not learned.
-fn uniform(task: &Task<'_>, params: &Params) -> Result<Arc<Matrix>> {
+fn uniform(task: &Task<'_>, params: &DescentParams) -> Result<Arc<Matrix>> {
     let stack = task.stack()?;
-    let share = (1.0 - sparsity(params)) / stack.n_kernels() as f64;
+    let share = (1.0 - params.sparsity) / stack.n_kernels() as f64;
     let weights = Matrix::from_fn(stack.n_kernels(), 1, |_, _| share);
     Ok(Arc::new(stack.combine(&weights, task.pool)?.remove(0)))
 }
@@ -412,68 +453,3 @@ fn relative(gap: f64, point: &Point) -> f64 {
 fn figure(value: f64) -> String {
     if value == 0.0 || (1e-3..1e9).contains(&value.abs()) { format!("{value:.6}") } else { format!("{value:.6e}") }
 }
-
-macro_rules! descending {
-    ($method:ident, $solver:ty, $name:literal, $summary:literal, $params:expr) => {
-        impl crate::run::Method for $method {
-            type State = super::Descent<$solver>;
-            type Model = crate::method::SvmModel;
-
-            fn about(&self) -> crate::run::About {
-                crate::run::About {
-                    name: $name,
-                    summary: $summary,
-                    needs: crate::run::Needs::Stack,
-                    params: $params,
-                    bank: crate::kernel::DEFAULT_BANK,
-                }
-            }
-
-            fn init(
-                &self,
-                task: &crate::run::Task<'_>,
-                params: &crate::run::Params,
-            ) -> crate::error::Result<Self::State> {
-                super::Descent::new(task, params)
-            }
-
-            fn again(
-                &self,
-                task: &crate::run::Task<'_>,
-                params: &crate::run::Params,
-                earlier: &Self::State,
-            ) -> crate::error::Result<Self::State> {
-                earlier.again(task, params)
-            }
-
-            fn check(
-                &self,
-                task: &crate::run::Task<'_>,
-                params: &crate::run::Params,
-                state: &Self::State,
-            ) -> crate::error::Result<()> {
-                state.check(task, params)
-            }
-
-            fn step(
-                &self,
-                task: &crate::run::Task<'_>,
-                params: &crate::run::Params,
-                state: &mut Self::State,
-                control: &crate::run::Control,
-            ) -> crate::error::Result<crate::run::Progress> {
-                state.step(task, params, control)
-            }
-
-            fn finish(
-                &self,
-                task: &crate::run::Task<'_>,
-                params: &crate::run::Params,
-                state: Self::State,
-            ) -> crate::error::Result<Self::Model> {
-                state.finish(task, params)
-            }
-        }
-    };
-}
-use descending;

@@ -1,31 +1,51 @@
 //! `simplemkl`: descent on the simplex.
 
-use super::{Descend, Objective, PARAMS, Point, descending, relative, simplex_gap};
+use super::{
+    Descend, Descends, Descent, DescentParams, Objective, Point, descent_params, relative, simplex_gap, simplex_params,
+};
 use crate::error::Result;
+use crate::kernel::DEFAULT_BANK;
 use crate::linalg::dot;
+use crate::method::svm::{EndsInSvc, svc_params};
 use crate::record;
-use crate::run::Params;
+use crate::run::{About, Allowed, Method, Needs};
 use crate::solve::quasi::{Hessian, MEMORY};
 use crate::solve::simplex;
 
-/// Sparse kernel weights: the SVM's objective minimised over the simplex (Rakotomamonjy et al. 2008), by projected
-/// quasi-Newton steps with a line search. Most weights of a large bank become exactly 0. The published reduced gradient takes
-/// one kernel out at a step and knows no curvature; a projection takes out many, and the curvature is learned from the last
-/// points (Schmidt et al. 2009), so that far fewer SVMs are solved.
-///
-/// Cost: 10 to 100 steps, each a few SVMs started from the last and two passes over the kernels at work: all of a small bank;
-/// of a large one those with a weight and the most promising, until they are done and all are asked again. More than two classes
-/// share one set of weights, one-vs-one or one-vs-rest.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SimpleMkl;
+simplex_params! {
+    /// Sparse kernel weights: the SVM's objective minimised over the simplex (Rakotomamonjy et al. 2008), by projected
+    /// quasi-Newton steps with a line search. Most weights of a large bank become exactly 0. The published reduced gradient takes
+    /// one kernel out at a step and knows no curvature; a projection takes out many, and the curvature is learned from the last
+    /// points (Schmidt et al. 2009), so that far fewer SVMs are solved.
+    ///
+    /// Cost: 10 to 100 steps, each a few SVMs started from the last and two passes over the kernels at work: all of a small bank;
+    /// of a large one those with a weight and the most promising, until they are done and all are asked again. More than two classes
+    /// share one set of weights, one-vs-one or one-vs-rest.
+    pub struct SimpleMkl;
+}
 
-descending!(
-    SimpleMkl,
-    Newton,
-    "simplemkl",
-    "sparse kernel weights that minimise the SVM's objective, by projected quasi-Newton steps",
-    PARAMS
-);
+impl Method for SimpleMkl {
+    type State = Descent<Newton>;
+
+    fn about(&self) -> About {
+        let summary = "sparse kernel weights that minimise the SVM's objective, by projected quasi-Newton steps";
+        About { name: "simplemkl", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
+    }
+}
+
+impl Descends for SimpleMkl {
+    type Solver = Newton;
+
+    fn descent(&self) -> DescentParams {
+        DescentParams { svc: self.svc(), sparsity: self.sparsity, gap: self.gap, iterations: self.iterations }
+    }
+
+    fn solver(&self) -> Newton {
+        let [weights, slopes, steps, changes] = [const { vec![] }; 4];
+        let (known, wanted) = (f64::INFINITY, self.gap);
+        Newton { weights, slopes, steps, changes, active: vec![], whole: true, known, wanted }
+    }
+}
 
 record! {
     /// The last steps and what they did to the gradient, oldest first, and the point before the best.
@@ -51,12 +71,6 @@ const PROMISING: usize = 64;
 
 impl Descend for Newton {
     const FROM_ANY_WEIGHTS: bool = true;
-
-    fn start(params: &Params) -> Self {
-        let [weights, slopes, steps, changes] = [const { vec![] }; 4];
-        let (known, wanted) = (f64::INFINITY, params.number("gap"));
-        Newton { weights, slopes, steps, changes, active: vec![], whole: true, known, wanted }
-    }
 
     fn see(&mut self, point: &Point) {
         if self.whole {

@@ -1,12 +1,12 @@
 //! The boosting of one pair of classes.
 
-use super::Variant;
+use super::BoostParams;
 use super::kernels::{Decided, Held};
 use super::trials::{Learner, Outcome, Trials};
 use super::weak::{Drawn, Trial, Weak};
 use crate::data::ln_1p;
 use crate::error::Result;
-use crate::run::{Control, Params, Task};
+use crate::run::{Control, Task};
 use crate::simd::exp;
 
 /// Errors are at least this, and at most one less it, where their logarithm is taken: one of 0 would have an infinite vote.
@@ -42,9 +42,8 @@ impl Pair {
 /// What all pairs share.
 #[derive(Clone, Copy)]
 pub(super) struct Setting<'a> {
-    pub(super) variant: Variant,
     pub(super) task: &'a Task<'a>,
-    pub(super) params: &'a Params,
+    pub(super) params: &'a BoostParams,
     pub(super) control: &'a Control,
 }
 
@@ -114,15 +113,15 @@ impl Boost {
         let params = how.params;
         let drawn = self.draw_rows(pair, how.task);
         let kernels = self.draw_kernels(pair, how);
-        let trial = Trial::new(drawn, &pair.positive, params.number("c"), params.number("tol"));
+        let trial = Trial::new(drawn, &pair.positive, params.c, params.tol);
         let Some(learned) = self.learn(&trial, &kernels, pair, held, how)? else { return Ok(false) };
         let said: Vec<Said> = learned.iter().map(|(_, decisions)| Said::new(decisions, pair, &self.weights)).collect();
-        if how.variant.samples {
-            self.decay(&learned, &said, params.number("decay"));
+        if how.params.variant.samples {
+            self.decay(&learned, &said, params.decay);
         }
         let best = (0..said.len()).min_by(|&a, &b| said[a].error.total_cmp(&said[b].error)).unwrap_or(0);
         let inner = |said: &Said| half_log_odds(clamped(said.error));
-        let taken: Vec<(usize, f64)> = if how.variant.combines {
+        let taken: Vec<(usize, f64)> = if how.params.variant.combines {
             said.iter().enumerate().map(|(k, said)| (k, inner(said))).collect()
         } else {
             vec![(best, 1.0)]
@@ -146,7 +145,7 @@ impl Boost {
 
     /// The kernels of a trial, never none: one of them has the chance 1.
     fn draw_kernels(&mut self, pair: &Pair, how: Setting<'_>) -> Vec<usize> {
-        if !how.variant.samples {
+        if !how.params.variant.samples {
             return (0..self.sampling.len()).collect();
         }
         let mut rng = how.task.rng(2 * pair.at as u64 + 1, self.kernel_position);

@@ -27,7 +27,8 @@ mod tests;
 
 use crate::error::Result;
 use crate::kernel::DEFAULT_BANK;
-use crate::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress, Task};
+use crate::params;
+use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 
 pub use model::MkBoostModel;
 use state::Boosting;
@@ -41,92 +42,92 @@ struct Variant {
     samples: bool,
 }
 
-const TRIALS: Param =
-    Param { name: "trials", default: "100", allowed: Allowed::Whole(1, 1_000_000), help: "rounds of boosting" };
-const RATIO: Param = Param {
-    name: "ratio",
-    default: "0.2",
-    allowed: Allowed::Number(0.0, 1.0),
-    help: "rows drawn for a trial, as a share of the training rows; at least 2 are drawn",
-};
-const DECAY: Param = Param {
-    name: "decay",
-    default: "0.03125",
-    allowed: Allowed::Number(1e-6, 1.0),
-    help: "a kernel whose SVM has error e is drawn decay^e times as often from then on; 1 always takes all kernels",
-};
-const C: Param = Param {
-    name: "c",
-    default: "50",
-    allowed: Allowed::PositiveOrAuto(&[0.5, 5.0, 50.0, 500.0]),
-    help: "trade-off of the SVMs: large follows the drawn rows, small is smooth; auto chooses among 0.5, 5, 50, 500",
-};
-const TOL: Param = Param {
-    name: "tol",
-    default: "0.001",
-    allowed: Allowed::Positive,
-    help: "an SVM is done when its optimality conditions hold to this",
-};
-const HOLDOUT: Param = Param {
-    name: "holdout",
-    default: "0",
-    allowed: Allowed::Number(0.0, 0.5),
-    help: "share of the rows kept out of boosting; the number of trials that is best on them is kept. 0 keeps all trials",
-};
-const PATIENCE: Param = Param {
-    name: "patience",
-    default: "20",
-    allowed: Allowed::Whole(1, 1_000_000),
-    help: "with holdout: stop after this many trials that did not make it better on the rows held out",
-};
-
-const ALL_KERNELS: &[Param] = &[TRIALS, RATIO, C, TOL, HOLDOUT, PATIENCE];
-const DRAWN_KERNELS: &[Param] = &[TRIALS, RATIO, DECAY, C, TOL, HOLDOUT, PATIENCE];
-
-macro_rules! mkboost {
-    ($(#[$doc:meta])* $method:ident, $name:literal, $summary:literal, $params:ident, $variant:expr) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default)]
-        pub struct $method;
-
-        impl Method for $method {
-            type State = Boosting;
-            type Model = MkBoostModel;
-
-            fn about(&self) -> About {
-                About { name: $name, summary: $summary, needs: Needs::Stack, params: $params, bank: DEFAULT_BANK }
+/// The parameters of all four methods; `$drawn` stands after `ratio`.
+macro_rules! boost_params {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($drawn:tt)* }) => {
+        params! {
+            $(#[$meta])*
+            $vis struct $name {
+                /// rounds of boosting
+                trials: usize = 100, Allowed::Whole(1, 1_000_000);
+                /// rows drawn for a trial, as a share of the training rows; at least 2 are drawn
+                ratio: f64 = 0.2, Allowed::Number(0.0, 1.0);
+                $($drawn)*
+                /// trade-off of the SVMs: large follows the drawn rows, small is smooth; auto chooses among 0.5, 5, 50, 500
+                c: f64 = 50.0, Allowed::PositiveOrAuto(&[0.5, 5.0, 50.0, 500.0]);
+                /// an SVM is done when its optimality conditions hold to this
+                tol: f64 = 0.001, Allowed::Positive;
+                /// share of the rows kept out of boosting; the number of trials that is best on them is kept. 0 keeps all
+                /// trials
+                holdout: f64 = 0.0, Allowed::Number(0.0, 0.5);
+                /// with holdout: stop after this many trials that did not make it better on the rows held out
+                patience: usize = 20, Allowed::Whole(1, 1_000_000);
             }
+        }
 
-            fn n_squares(&self, _: &Params) -> usize {
-                0
-            }
-
-            fn init(&self, task: &Task<'_>, params: &Params) -> Result<Boosting> {
-                Boosting::new(task, params)
-            }
-
-            fn check(&self, task: &Task<'_>, params: &Params, state: &Boosting) -> Result<()> {
-                state.check(task, params)
-            }
-
-            fn step(
-                &self,
-                task: &Task<'_>,
-                params: &Params,
-                state: &mut Boosting,
-                control: &Control,
-            ) -> Result<Progress> {
-                state.step($variant, task, params, control)
-            }
-
-            fn finish(&self, task: &Task<'_>, params: &Params, state: Boosting) -> Result<MkBoostModel> {
-                state.finish(task, params)
+        impl $name {
+            /// What all four methods are told; kernels that are not drawn do not decay.
+            fn common(&self, variant: Variant, decay: f64) -> BoostParams {
+                let $name { trials, ratio, c, tol, holdout, patience, .. } = *self;
+                BoostParams { variant, trials, ratio, decay, c, tol, holdout, patience }
             }
         }
     };
 }
 
-mkboost!(
+/// [`boost_params!`] of the methods that draw kernels.
+macro_rules! drawn_boost_params {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident {}) => {
+        boost_params! {
+            $(#[$meta])*
+            $vis struct $name {
+                /// a kernel whose SVM has error e is drawn decay^e times as often from then on; 1 always takes all kernels
+                decay: f64 = 0.03125, Allowed::Number(1e-6, 1.0);
+            }
+        }
+    };
+}
+
+/// What a run is told.
+#[derive(Clone, Copy, Debug)]
+struct BoostParams {
+    variant: Variant,
+    trials: usize,
+    ratio: f64,
+    decay: f64,
+    c: f64,
+    tol: f64,
+    holdout: f64,
+    patience: usize,
+}
+
+/// One of the four methods.
+trait Boosts: Method {
+    /// What it was told.
+    fn boost(&self) -> BoostParams;
+}
+
+impl<M: Boosts> State<M> for Boosting {
+    type Model = MkBoostModel;
+
+    fn init(method: &M, task: &Task<'_>) -> Result<Boosting> {
+        Boosting::new(task, &method.boost())
+    }
+
+    fn check(&self, method: &M, task: &Task<'_>) -> Result<()> {
+        self.fits(task, &method.boost())
+    }
+
+    fn step(&mut self, method: &M, task: &Task<'_>, control: &Control) -> Result<Progress> {
+        self.advance(task, &method.boost(), control)
+    }
+
+    fn finish(self, method: &M, task: &Task<'_>) -> Result<MkBoostModel> {
+        self.model(task, &method.boost())
+    }
+}
+
+boost_params! {
     /// Boosting where each trial votes with the best of one SVM per kernel. Sparse in kernels: a model has one SVM a trial.
     /// Cost: trials x kernels SVMs on `ratio` of the rows, for each pair of classes.
     ///
@@ -138,34 +139,97 @@ mkboost!(
     /// assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     /// # Ok::<(), multikernel::Error>(())
     /// ```
-    MkBoostD1,
-    "mkboost-d1",
-    "boosting; each trial votes with the best of one SVM per kernel",
-    ALL_KERNELS,
-    Variant { combines: false, samples: false }
-);
-mkboost!(
+    pub struct MkBoostD1 {}
+}
+
+impl Method for MkBoostD1 {
+    type State = Boosting;
+
+    fn about(&self) -> About {
+        let summary = "boosting; each trial votes with the best of one SVM per kernel";
+        About { name: "mkboost-d1", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
+    }
+
+    fn n_squares(&self) -> usize {
+        0
+    }
+}
+
+impl Boosts for MkBoostD1 {
+    fn boost(&self) -> BoostParams {
+        self.common(Variant { combines: false, samples: false }, 1.0)
+    }
+}
+
+boost_params! {
     /// Boosting where each trial votes with all its SVMs, one per kernel, weighted by their errors. A model has as many SVMs
     /// as were fitted, and predicts that much slower than one of [`MkBoostD1`].
-    MkBoostD2,
-    "mkboost-d2",
-    "boosting; each trial votes with a weighted vote of one SVM per kernel",
-    ALL_KERNELS,
-    Variant { combines: true, samples: false }
-);
-mkboost!(
+    pub struct MkBoostD2 {}
+}
+
+impl Method for MkBoostD2 {
+    type State = Boosting;
+
+    fn about(&self) -> About {
+        let summary = "boosting; each trial votes with a weighted vote of one SVM per kernel";
+        About { name: "mkboost-d2", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
+    }
+
+    fn n_squares(&self) -> usize {
+        0
+    }
+}
+
+impl Boosts for MkBoostD2 {
+    fn boost(&self) -> BoostParams {
+        self.common(Variant { combines: true, samples: false }, 1.0)
+    }
+}
+
+drawn_boost_params! {
     /// [`MkBoostD1`] on kernels that are drawn: those that did badly come up less and less. About half the cost.
-    MkBoostS1,
-    "mkboost-s1",
-    "mkboost-d1 on drawn kernels, those that did badly less and less: about half the cost",
-    DRAWN_KERNELS,
-    Variant { combines: false, samples: true }
-);
-mkboost!(
+    pub struct MkBoostS1 {}
+}
+
+impl Method for MkBoostS1 {
+    type State = Boosting;
+
+    fn about(&self) -> About {
+        let summary = "mkboost-d1 on drawn kernels, those that did badly less and less: about half the cost";
+        About { name: "mkboost-s1", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
+    }
+
+    fn n_squares(&self) -> usize {
+        0
+    }
+}
+
+impl Boosts for MkBoostS1 {
+    fn boost(&self) -> BoostParams {
+        self.common(Variant { combines: false, samples: true }, self.decay)
+    }
+}
+
+drawn_boost_params! {
     /// [`MkBoostD2`] on kernels that are drawn: those that did badly come up less and less. About half the cost.
-    MkBoostS2,
-    "mkboost-s2",
-    "mkboost-d2 on drawn kernels, those that did badly less and less: about half the cost",
-    DRAWN_KERNELS,
-    Variant { combines: true, samples: true }
-);
+    pub struct MkBoostS2 {}
+}
+
+impl Method for MkBoostS2 {
+    type State = Boosting;
+
+    fn about(&self) -> About {
+        let summary = "mkboost-d2 on drawn kernels, those that did badly less and less: about half the cost";
+        About { name: "mkboost-s2", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
+    }
+
+    fn n_squares(&self) -> usize {
+        0
+    }
+}
+
+impl Boosts for MkBoostS2 {
+    fn boost(&self) -> BoostParams {
+        self.common(Variant { combines: true, samples: true }, self.decay)
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Variant;
+use super::BoostParams;
 use super::boost::{Boost, Pair, Setting};
 use super::kernels::{Held, WORKING, Whole, bytes, unfold};
 use super::model::MkBoostModel;
@@ -16,7 +16,7 @@ use crate::method::alike::alike;
 use crate::method::machine::pairs;
 use crate::method::problems::{Problem, one_vs_one};
 use crate::record;
-use crate::run::{Control, Params, Progress, Task};
+use crate::run::{Control, Progress, Task};
 
 /// Kernel values a step may touch, about: SVMs on them and their decisions take a tenth of a second or two.
 const STEP: u64 = 40_000_000;
@@ -63,7 +63,7 @@ struct Work {
 }
 
 impl Work {
-    fn new(task: &Task<'_>, params: &Params) -> Result<Work> {
+    fn new(task: &Task<'_>, params: &BoostParams) -> Result<Work> {
         let pairs = pairs_of(task, params)?;
         let mut next = 0;
         let start = |pair: &Pair| {
@@ -121,11 +121,11 @@ fn by_class(labels: &Labels) -> Vec<usize> {
 
 /// The pairs of classes and their rows, some of them held out. Of more than two classes, the rows of the first class of a pair
 /// come first.
-pub(super) fn pairs_of(task: &Task<'_>, params: &Params) -> Result<Vec<Pair>> {
+pub(super) fn pairs_of(task: &Task<'_>, params: &BoostParams) -> Result<Vec<Pair>> {
     let mut held = vec![false; task.n_samples()];
-    if params.number("holdout") > 0.0 {
+    if params.holdout > 0.0 {
         let seed = task.rng(HOLDOUT_STREAM, 0).bits();
-        let fraction = 1.0 - params.number("holdout");
+        let fraction = 1.0 - params.holdout;
         let split = repeats_by_group(task.labels, task.groups, 1, fraction, seed)
             .map_err(|error| Error::param("holdout", format!("no rows can be held out ({error}); use holdout=0")))?;
         split.iter().flat_map(|split| &split.test).for_each(|&i| held[i] = true);
@@ -143,7 +143,7 @@ pub(super) fn pairs_of(task: &Task<'_>, params: &Params) -> Result<Vec<Pair>> {
             pair.held.fill(false);
         }
         let n_fit = pair.rows.len() - pair.n_held();
-        pair.n_drawn = ((params.number("ratio") * n_fit as f64).round() as usize).max(2);
+        pair.n_drawn = ((params.ratio * n_fit as f64).round() as usize).max(2);
         pair
     };
     Ok(one_vs_one(task.labels).into_iter().enumerate().map(pair).collect())
@@ -156,12 +156,12 @@ struct Moved {
 }
 
 impl Boosting {
-    pub(super) fn new(task: &Task<'_>, params: &Params) -> Result<Boosting> {
+    pub(super) fn new(task: &Task<'_>, params: &BoostParams) -> Result<Boosting> {
         let n_kernels = task.stack()?.n_kernels();
         let work = Work::new(task, params)?;
         let most = work.pairs.iter().map(|pair| pair.n_drawn).max().unwrap_or(0);
-        let bound = params.number("c") * most as f64;
-        if !bound.is_normal() || !params.number("c").is_normal() {
+        let bound = params.c * most as f64;
+        if !bound.is_normal() || !params.c.is_normal() {
             return Err(Error::param("c", format!("c times {most} rows drawn is {bound}; bring c nearer to 1")));
         }
         let n = work.pairs.len();
@@ -190,7 +190,7 @@ impl Boosting {
     }
 
     /// Whether the arrays of a stored state have the lengths of the task's pairs.
-    pub(super) fn check(&self, task: &Task<'_>, params: &Params) -> Result<()> {
+    pub(super) fn fits(&self, task: &Task<'_>, params: &BoostParams) -> Result<()> {
         let (work, n_kernels) = (Work::new(task, params)?, task.stack()?.n_kernels());
         let n = work.pairs.len();
         let size: usize = work.pairs.iter().map(|pair| pair.rows.len()).sum();
@@ -211,18 +211,12 @@ impl Boosting {
     }
 
     /// Some trials of the open pairs that had fewest, side by side.
-    pub(super) fn step(
-        &mut self,
-        variant: Variant,
-        task: &Task<'_>,
-        params: &Params,
-        control: &Control,
-    ) -> Result<Progress> {
+    pub(super) fn advance(&mut self, task: &Task<'_>, params: &BoostParams, control: &Control) -> Result<Progress> {
         let mut work = match self.work.0.take() {
             Some(work) => work,
             None => Work::new(task, params)?,
         };
-        let moved = self.move_on(&mut work, Setting { variant, task, params, control });
+        let moved = self.move_on(&mut work, Setting { task, params, control });
         if let Ok(Some(moved)) = &moved {
             moved.iter().for_each(|(p, moved)| self.take_over(*p, moved, &work));
         }
@@ -308,12 +302,12 @@ impl Boosting {
         (self.n_done[p], self.best[p], self.best_right[p]) = (at.n_done, at.best, at.best_right);
     }
 
-    fn is_closed(&self, p: usize, pair: &Pair, params: &Params) -> bool {
+    fn is_closed(&self, p: usize, pair: &Pair, params: &BoostParams) -> bool {
         At::of(self, p).is_closed(pair, params)
     }
 
-    fn progress(&self, work: &Work, params: &Params) -> Progress {
-        let n_trials = params.whole("trials");
+    fn progress(&self, work: &Work, params: &BoostParams) -> Progress {
+        let n_trials = params.trials;
         let trainable = || work.pairs.iter().filter(|pair| pair.is_trainable());
         let done = trainable()
             .map(|pair| if self.is_closed(pair.at, pair, params) { n_trials } else { self.n_done[pair.at] })
@@ -325,7 +319,7 @@ impl Boosting {
         }
     }
 
-    pub(super) fn finish(self, task: &Task<'_>, params: &Params) -> Result<MkBoostModel> {
+    pub(super) fn model(self, task: &Task<'_>, params: &BoostParams) -> Result<MkBoostModel> {
         let (pairs, stack) = (pairs_of(task, params)?, task.stack()?);
         // Without rows held out every trial did best.
         let kept: Vec<usize> = pairs
@@ -339,16 +333,13 @@ impl Boosting {
         Ok(MkBoostModel::new(self.trials.grouped(&kept), task.labels.n_classes(), groups, counts, n_fits, warning))
     }
 
-    fn warning(&self, pairs: &[Pair], params: &Params) -> Vec<String> {
+    fn warning(&self, pairs: &[Pair], params: &BoostParams) -> Vec<String> {
         let trainable = pairs.iter().filter(|pair| pair.is_trainable());
         let n_trainable = trainable.clone().count();
         let untouched = trainable.filter(|pair| self.n_done[pair.at] == 0).count();
         let (n_open, n_fits) = (self.n_open.iter().sum::<usize>(), self.n_fits.iter().sum::<usize>());
         let open = (n_open > 0).then(|| {
-            format!(
-                "{n_open} of {n_fits} SVMs did not converge to {}; use a smaller c or a larger tol",
-                params.number("tol")
-            )
+            format!("{n_open} of {n_fits} SVMs did not converge to {}; use a smaller c or a larger tol", params.tol)
         });
         let untouched = (untouched > 0)
             .then(|| format!("{untouched} of {n_trainable} pairs of classes were not reached and take no part"));
@@ -376,8 +367,8 @@ impl At {
         }
     }
 
-    fn is_closed(&self, pair: &Pair, params: &Params) -> bool {
-        let impatient = pair.n_held() > 0 && self.n_done - self.best >= params.whole("patience");
-        self.n_done >= params.whole("trials") || impatient || !pair.is_trainable()
+    fn is_closed(&self, pair: &Pair, params: &BoostParams) -> bool {
+        let impatient = pair.n_held() > 0 && self.n_done - self.best >= params.patience;
+        self.n_done >= params.trials || impatient || !pair.is_trainable()
     }
 }

@@ -13,6 +13,7 @@ use crate::dist::Rng;
 use crate::file::Codec;
 use crate::kernel::Kernel;
 use crate::linalg::Matrix;
+use crate::method::check::with;
 use crate::plan::{Plan, Session};
 use crate::pool::Pool;
 use crate::run::{Input, Predict, Silent, Status};
@@ -33,10 +34,8 @@ fn some(set: &str, step: usize) -> Dataset {
     data.select(&(0..data.samples.n_samples()).step_by(step).collect::<Vec<_>>())
 }
 
-fn params(settings: &[(&str, &str)]) -> Params {
-    let mut params = Params::new(DRAWN_KERNELS).unwrap();
-    settings.iter().for_each(|(name, value)| params.set(name, value).unwrap());
-    params
+fn params(settings: &[(&str, &str)]) -> BoostParams {
+    with::<MkBoostS2>(settings).boost()
 }
 
 /// Calls `f` with the task of training on all rows of a set.
@@ -51,9 +50,10 @@ fn with_task<T>(data: &Dataset, bank: &str, n_threads: usize, f: impl FnOnce(&Ta
 }
 
 /// Runs to the end.
-fn run(variant: Variant, task: &Task<'_>, params: &Params) -> Boosting {
+fn run(variant: Variant, task: &Task<'_>, params: &BoostParams) -> Boosting {
+    let params = &BoostParams { variant, ..*params };
     let mut state = Boosting::new(task, params).unwrap();
-    while state.step(variant, task, params, &Control::default()).unwrap().status == Status::Running {}
+    while state.advance(task, params, &Control::default()).unwrap().status == Status::Running {}
     state
 }
 
@@ -94,10 +94,11 @@ fn check_identities(name: &str, variant: Variant, task: &Task<'_>) -> usize {
     let pair = &pairs_of(task, &params).unwrap()[0];
     let held = Held::new(task.stack().unwrap().clone(), task.pool).unwrap();
     let control = Control::default();
-    let how = Setting { variant, task, params: &params, control: &control };
+    let params = BoostParams { variant, ..params };
+    let how = Setting { task, params: &params, control: &control };
     let (mut boost, mut trials) = (Boost::new(pair, task.stack().unwrap().n_kernels()), Trials::default());
     let mut n_clamped = 0;
-    for t in 0..params.whole("trials") {
+    for t in 0..params.trials {
         let before = boost.clone();
         assert!(boost.trial(pair, &held, how, &mut trials).unwrap());
         let (error, weight) = (trials.error[t], trials.weight[t]);
@@ -261,7 +262,7 @@ fn model_decides_about_training_rows_as_training_did() {
             let params = params(&[("trials", "25")]);
             let state = run(VARIANTS[variant].1, task, &params);
             let (votes, weights) = (state.votes.clone(), state.trials.clone());
-            let model = state.finish(task, &params).unwrap();
+            let model = state.model(task, &params).unwrap();
             let all: Vec<usize> = (0..task.n_samples()).collect();
             let stack = task.stack().unwrap().between(&all, model.points()).unwrap();
             let stack = stack.pick(&model.kernels().unwrap()).unwrap();
@@ -287,7 +288,7 @@ fn cancelled_step_leaves_the_state_as_it_was() {
         let control = Control::default();
         control.canceller().cancel();
         let before = state.encode();
-        let progress = state.step(VARIANTS[2].1, task, &params, &control).unwrap();
+        let progress = state.advance(task, &BoostParams { variant: VARIANTS[2].1, ..params }, &control).unwrap();
         assert_eq!(progress.status, Status::Cancelled);
         assert_eq!(state.encode(), before);
     });
@@ -422,7 +423,7 @@ fn held_out_rows_are_not_learned_from_and_stop_boosting() {
             }
             assert!(stopped > 0, "{set}: no pair was stopped");
             let kept: Vec<usize> = state.best.clone();
-            let model = state.finish(task, &params).unwrap();
+            let model = state.model(task, &params).unwrap();
             let found: Vec<usize> = model.trials.of_pairs(all.len()).iter().map(|trials| trials.len()).collect();
             assert_eq!(found, kept);
             assert!(model.facts().iter().any(|(name, _)| name.ends_with("held out")));
@@ -438,7 +439,7 @@ fn facts_of_a_small_model() {
         let (right, n) = (state.trials.right.clone(), task.n_samples() as f64);
         let staged = [1, 2, 5, 7].map(|t| format!("{t}: {:.4}", right[t - 1] as f64 / n)).join(", ");
         let n_clamped = state.trials.error.iter().filter(|&&error| error < 1e-10).count();
-        let facts = state.finish(task, &params).unwrap().facts();
+        let facts = state.model(task, &params).unwrap().facts();
         let expected = [
             ("trials", "7".to_string()),
             ("SVM fits", "14".to_string()),

@@ -14,42 +14,36 @@ use crate::data::Labels;
 use crate::error::{Error, Result};
 use crate::kernel::CENTRED_BANK;
 use crate::linalg::Matrix;
-use crate::record;
-use crate::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress, Task};
+use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 use crate::solve::eigen::leading;
 use crate::stack::Stack;
+use crate::{params, record};
 
-/// Clusters of rows under a combined kernel in which every row weighs the kernels in its own way.
-///
-/// The combined kernel is `K(i, j) = sum_m t_im t_jm k_m(i, j)`, the weights of a row being at least 0 and adding up to 1. Rows
-/// that one kernel describes badly, because a view is noisy there, lean on others. H being k orthonormal vectors, the
-/// relaxed objective of kernel k-means, `tr K - tr H' K H`, is lowered in turns: by H, the leading eigenvectors of K, and
-/// by the weights, a convex problem. Each turn lowers it. In the end the rows of H, scaled to length 1, are clustered
-/// by k-means, the best of 20 starts.
-///
-/// Classes are not looked at, but for their number where `clusters` is 0. Kernels are divided by the roots of their diagonals, so
-/// that a row has the length 1 in each. Give kernels that are centred, as the default bank is: one that is nearly constant puts all
-/// rows in one place, which is the best of clusters by this objective, and draws all weights.
-///
-/// Cost of a round: up to 12 passes over the kernels, and some products of the N x N kernel with 1.5 k vectors. Memory: 8 N^2
-/// bytes beside the kernels. Up to about 5,000 rows.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Mkc;
-
-const CLUSTERS: Param = Param {
-    name: "clusters",
-    default: "0",
-    allowed: Allowed::Whole(0, 200),
-    help: "number of clusters; 0 for as many as there are classes, and for 10 where there is one class only",
-};
-const ROUNDS: Param =
-    Param { name: "rounds", default: "100", allowed: Allowed::Whole(1, 100_000), help: "most rounds of updates" };
-const TOL: Param = Param {
-    name: "tol",
-    default: "1e-5",
-    allowed: Allowed::Number(0.0, 1.0),
-    help: "stop when a round lowers the objective by less than this part of what it is without clusters; 0 goes through all rounds",
-};
+params! {
+    /// Clusters of rows under a combined kernel in which every row weighs the kernels in its own way.
+    ///
+    /// The combined kernel is `K(i, j) = sum_m t_im t_jm k_m(i, j)`, the weights of a row being at least 0 and adding up to 1. Rows
+    /// that one kernel describes badly, because a view is noisy there, lean on others. H being k orthonormal vectors, the
+    /// relaxed objective of kernel k-means, `tr K - tr H' K H`, is lowered in turns: by H, the leading eigenvectors of K, and
+    /// by the weights, a convex problem. Each turn lowers it. In the end the rows of H, scaled to length 1, are clustered
+    /// by k-means, the best of 20 starts.
+    ///
+    /// Classes are not looked at, but for their number where `clusters` is 0. Kernels are divided by the roots of their diagonals, so
+    /// that a row has the length 1 in each. Give kernels that are centred, as the default bank is: one that is nearly constant puts all
+    /// rows in one place, which is the best of clusters by this objective, and draws all weights.
+    ///
+    /// Cost of a round: up to 12 passes over the kernels, and some products of the N x N kernel with 1.5 k vectors. Memory: 8 N^2
+    /// bytes beside the kernels. Up to about 5,000 rows.
+    pub struct Mkc {
+        /// number of clusters; 0 for as many as there are classes, and for 10 where there is one class only
+        clusters: usize = 0, Allowed::Whole(0, 200);
+        /// most rounds of updates
+        rounds: usize = 100, Allowed::Whole(1, 100_000);
+        /// stop when a round lowers the objective by less than this part of what it is without clusters; 0 goes through all
+        /// rounds
+        tol: f64 = 1e-5, Allowed::Number(0.0, 1.0);
+    }
+}
 
 record! {
     /// Where the rounds stand.
@@ -69,9 +63,9 @@ record! {
 const USUAL: usize = 10;
 
 /// How many clusters are asked for.
-fn n_clusters(labels: &Labels, params: &Params) -> usize {
+fn n_clusters(labels: &Labels, method: &Mkc) -> usize {
     let n_classes = labels.counts().iter().filter(|&&count| count > 0).count();
-    match params.whole("clusters") {
+    match method.clusters {
         0 if n_classes > 1 => n_classes,
         0 => USUAL.min(labels.n_samples()),
         asked => asked,
@@ -85,14 +79,12 @@ fn n_vectors(n_clusters: usize, n: usize) -> usize {
 
 impl Method for Mkc {
     type State = Rounds;
-    type Model = MkcModel;
 
     fn about(&self) -> About {
         About {
             name: "mkc",
             summary: "localized multiple kernel k-means: clusters under kernels that each row weighs in its own way",
             needs: Needs::Stack,
-            params: &[CLUSTERS, ROUNDS, TOL],
             bank: CENTRED_BANK,
         }
     }
@@ -104,9 +96,13 @@ impl Method for Mkc {
     fn finds_clusters(&self) -> bool {
         true
     }
+}
 
-    fn init(&self, task: &Task<'_>, params: &Params) -> Result<Rounds> {
-        let (stack, n, k) = (task.stack()?, task.n_samples(), n_clusters(task.labels, params));
+impl State<Mkc> for Rounds {
+    type Model = MkcModel;
+
+    fn init(method: &Mkc, task: &Task<'_>) -> Result<Rounds> {
+        let (stack, n, k) = (task.stack()?, task.n_samples(), n_clusters(task.labels, method));
         if stack.n_kernels() == 0 {
             return Err(Error::input("there is no kernel to weigh"));
         }
@@ -120,35 +116,35 @@ impl Method for Mkc {
         Ok(Rounds { weights: local.even(), vectors, objectives: vec![], converged: false })
     }
 
-    fn check(&self, task: &Task<'_>, params: &Params, state: &Rounds) -> Result<()> {
+    fn check(&self, method: &Mkc, task: &Task<'_>) -> Result<()> {
         let (n, n_kernels) = (task.n_samples(), task.stack()?.n_kernels());
-        let k = n_clusters(task.labels, params);
-        let fits = (state.weights.n_rows(), state.weights.n_cols()) == (n, n_kernels)
-            && (state.vectors.n_rows(), state.vectors.n_cols()) == (n_vectors(k, n), n);
+        let k = n_clusters(task.labels, method);
+        let fits = (self.weights.n_rows(), self.weights.n_cols()) == (n, n_kernels)
+            && (self.vectors.n_rows(), self.vectors.n_cols()) == (n_vectors(k, n), n);
         if fits { Ok(()) } else { Err(misfit()) }
     }
 
     /// One round. The state is changed at the end, when nothing can stop it any more.
-    fn step(&self, task: &Task<'_>, params: &Params, state: &mut Rounds, control: &Control) -> Result<Progress> {
-        let (stop, tol) = (|| control.stop().is_some(), params.number("tol"));
-        let (local, k) = (Local::new(task)?, n_clusters(task.labels, params));
-        let kernel = local.combined(&state.weights)?;
-        let found = leading(&kernel, k, &state.vectors, task.pool, &stop)?;
+    fn step(&mut self, method: &Mkc, task: &Task<'_>, control: &Control) -> Result<Progress> {
+        let (stop, tol) = (|| control.stop().is_some(), method.tol);
+        let (local, k) = (Local::new(task)?, n_clusters(task.labels, method));
+        let kernel = local.combined(&self.weights)?;
+        let found = leading(&kernel, k, &self.vectors, task.pool, &stop)?;
         drop(kernel);
         let h = found.vectors.select_rows(&(0..k).collect::<Vec<_>>()).transposed();
         // A part of the objective itself would never be little where it goes to zero, as with clusters far apart.
         let little = tol * local.scatter();
-        let (weights, objective) = local.lowered(&h, state.weights.clone(), 0.1 * little)?;
-        state.converged = state.objectives.last().is_some_and(|before| before - objective <= little);
-        state.objectives.push(objective);
-        (state.weights, state.vectors) = (weights, found.vectors);
-        let rounds = params.whole("rounds");
-        let done = if state.converged { rounds } else { state.objectives.len().min(rounds) };
+        let (weights, objective) = local.lowered(&h, self.weights.clone(), 0.1 * little)?;
+        self.converged = self.objectives.last().is_some_and(|before| before - objective <= little);
+        self.objectives.push(objective);
+        (self.weights, self.vectors) = (weights, found.vectors);
+        let rounds = method.rounds;
+        let done = if self.converged { rounds } else { self.objectives.len().min(rounds) };
         Ok(Progress::of(done, rounds).with("objective", objective))
     }
 
-    fn finish(&self, task: &Task<'_>, params: &Params, state: Rounds) -> Result<MkcModel> {
-        MkcModel::new(task, params, &state, n_clusters(task.labels, params))
+    fn finish(self, method: &Mkc, task: &Task<'_>) -> Result<MkcModel> {
+        MkcModel::new(task, method, &self, n_clusters(task.labels, method))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The clustering that is kept, and where it puts new rows.
 
+use super::Mkc;
 use super::Rounds;
 use super::kmeans::k_means;
 use super::weights::{Local, means};
@@ -8,7 +9,7 @@ use crate::linalg::{Matrix, axpy, dot};
 use crate::method::machine::Told;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, Params, Placed, Predict, Task};
+use crate::run::{Input, Placed, Predict, Task};
 use crate::stack::Stack;
 
 record! {
@@ -40,7 +41,7 @@ record! {
 }
 
 impl MkcModel {
-    pub(super) fn new(task: &Task<'_>, params: &Params, state: &Rounds, asked: usize) -> Result<MkcModel> {
+    pub(super) fn new(task: &Task<'_>, method: &Mkc, state: &Rounds, asked: usize) -> Result<MkcModel> {
         let stack = task.stack()?;
         let embedded = unit_rows(&state.vectors.select_rows(&(0..asked).collect::<Vec<_>>()).transposed());
         let clusters = k_means(&embedded, asked, |start| task.rng(1 + start, 0), task.pool)?;
@@ -55,7 +56,7 @@ impl MkcModel {
             offsets: vec![0.0; n_clusters],
             frequencies: frequencies(task, &clusters, n_clusters),
             told: Told(facts(state, &clusters, n_clusters)),
-            warnings: warnings(params, state, Local::new(task)?.scatter(), asked, n_clusters),
+            warnings: warnings(method, state, Local::new(task)?.scatter(), asked, n_clusters),
             clusters,
             squares,
         };
@@ -155,15 +156,15 @@ fn facts(state: &Rounds, clusters: &[usize], n_clusters: usize) -> Vec<(String, 
     facts
 }
 
-fn warnings(params: &Params, state: &Rounds, scatter: f64, asked: usize, found: usize) -> Vec<String> {
+fn warnings(method: &Mkc, state: &Rounds, scatter: f64, asked: usize, found: usize) -> Vec<String> {
     let mut warnings = vec![];
     if found < asked {
         warnings.push(format!("only {found} of {asked} clusters have rows: there are no more groups that differ"));
     }
     if let [.., before, last] = state.objectives[..]
         && !state.converged
-        && state.objectives.len() >= params.whole("rounds")
-        && params.number("tol") > 0.0
+        && state.objectives.len() >= method.rounds
+        && method.tol > 0.0
     {
         warnings.push(format!(
             "the last of {} rounds still lowered the objective by {:.1e} of what it is without clusters; raise rounds",

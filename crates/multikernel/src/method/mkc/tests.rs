@@ -6,6 +6,7 @@ use crate::data::{Dataset, Samples};
 use crate::dist::Rng;
 use crate::evaluate::adjusted_rand;
 use crate::linalg::dot;
+use crate::method::check::with;
 use crate::method::check::{labels, with_task};
 use crate::plan::{Model, Plan, Session};
 use crate::pool::Pool;
@@ -21,20 +22,18 @@ fn clouds(n: usize) -> (Matrix, Vec<usize>) {
     (points, codes)
 }
 
-fn params(settings: &[(&str, &str)]) -> Params {
-    let mut params = Params::new(Mkc.about().params).unwrap();
-    settings.iter().for_each(|(name, value)| params.set(name, value).unwrap());
-    params
+fn params(settings: &[(&str, &str)]) -> Mkc {
+    with(settings)
 }
 
-fn run(task: &Task<'_>, params: &Params) -> Rounds {
-    let mut state = Mkc.init(task, params).unwrap();
-    while Mkc.step(task, params, &mut state, &Control::default()).unwrap().status == Status::Running {}
+fn run(task: &Task<'_>, params: &Mkc) -> Rounds {
+    let mut state = Rounds::init(params, task).unwrap();
+    while state.step(params, task, &Control::default()).unwrap().status == Status::Running {}
     state
 }
 
-fn model(task: &Task<'_>, params: &Params) -> MkcModel {
-    Mkc.finish(task, params, run(task, params)).unwrap()
+fn model(task: &Task<'_>, params: &Mkc) -> MkcModel {
+    run(task, params).finish(params, task).unwrap()
 }
 
 const ONE: &str = "gaussian(2.5) on [0:6]";

@@ -1,6 +1,5 @@
 //! Learning from a table: rows in random order, epoch after epoch, through the runner.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::expansion::{Change, Event, Expansion, block_end, n_functions, walk};
@@ -9,7 +8,7 @@ use super::model::StreamModel;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
-use crate::run::{About, Begin, Control, Learner, Method, Params, Progress, Task};
+use crate::run::{Control, Method, Progress, State, Task};
 use crate::solve::cholesky::Cholesky;
 use crate::stack::{Inner, Mixture, Stack};
 
@@ -20,15 +19,21 @@ const REFRESH: u64 = 64;
 /// Marks a row that is no point yet.
 const NOWHERE: u32 = u32::MAX;
 
+/// A method of this folder.
+pub trait StreamMethod: Method {
+    /// How many points alone carry coefficients; 0 for none.
+    fn landmarks(&self) -> usize;
+}
+
 /// What distinguishes learners of this folder, as the part of their state that is not coefficients.
 pub trait Rule: Codec + Clone + Send + Sync + 'static {
-    /// The name card.
-    const ABOUT: About;
+    /// The method.
+    type Method: StreamMethod;
     /// Whether `c'K_f c` is kept up to date all along, summed over the functions.
     const NORMS: bool;
 
     /// Before the first row.
-    fn begin(params: &Params, task: &Task<'_>, n_kernels: usize) -> Result<Self>;
+    fn begin(method: &Self::Method, task: &Task<'_>, n_kernels: usize) -> Result<Self>;
     /// Whether numbers read from a file fit.
     fn check(&self, n_kernels: usize, n_functions: usize) -> Result<()>;
     /// Epochs of the whole run.
@@ -45,25 +50,13 @@ pub trait Rule: Codec + Clone + Send + Sync + 'static {
     fn refresh(&mut self, _norms: &Matrix) {}
     /// After an epoch; `expansion` may be begun anew.
     fn turn(&mut self, task: &Task<'_>, epoch: u64, expansion: &mut Expansion) -> Result<()>;
-    /// The learner of a stream.
-    fn learner(begin: &Begin<'_>) -> Result<Box<dyn Learner>>;
     /// The model of what was learned so far.
     fn model(&self, task: &Task<'_>, expansion: Expansion) -> Result<StreamModel>;
 }
 
-/// A learner of rows in random order.
-#[derive(Clone, Copy, Debug)]
-pub struct Batch<R>(PhantomData<fn() -> R>);
-
-impl<R> Default for Batch<R> {
-    fn default() -> Self {
-        Batch(PhantomData)
-    }
-}
-
 /// Where a run stands.
 #[derive(Clone)]
-pub struct State<R> {
+pub struct StreamState<R> {
     /// Rows seen.
     seen: u64,
     expansion: Expansion,
@@ -77,7 +70,7 @@ pub struct State<R> {
     factors: Option<Arc<Vec<Cholesky>>>,
 }
 
-impl<R: Rule> Codec for State<R> {
+impl<R: Rule> Codec for StreamState<R> {
     fn encode(&self) -> Record {
         let mut record = Record::default();
         record.put("seen", &self.seen);
@@ -92,7 +85,7 @@ impl<R: Rule> Codec for State<R> {
     }
 
     fn decode(record: &Record) -> Result<Self> {
-        Ok(State {
+        Ok(StreamState {
             seen: record.take("seen")?,
             learned: record.take("learned")?,
             looked: record.take("looked")?,
@@ -105,7 +98,7 @@ impl<R: Rule> Codec for State<R> {
     }
 }
 
-impl<R: Rule> State<R> {
+impl<R: Rule> StreamState<R> {
     /// Learns the rows of one block, a part of the order of an epoch.
     fn block(&mut self, task: &Task<'_>, rows: &[usize], places: &mut [u32]) -> Result<()> {
         let (stack, pool) = (task.stack()?, task.pool);
@@ -145,7 +138,7 @@ impl<R: Rule> State<R> {
         self.refresh(stack, task)
     }
 
-    /// [`State::block`] where landmarks alone carry coefficients.
+    /// [`StreamState::block`] where landmarks alone carry coefficients.
     fn block_on_landmarks(&mut self, task: &Task<'_>, rows: &[usize], mixture: &Mixture) -> Result<()> {
         let (stack, pool) = (task.stack()?, task.pool);
         let factors = match &self.factors {
@@ -181,7 +174,7 @@ impl<R: Rule> State<R> {
 }
 
 #[cfg(test)]
-impl<R: Rule> State<R> {
+impl<R: Rule> StreamState<R> {
     pub(super) fn rule(&self) -> &R {
         &self.rule
     }
@@ -216,52 +209,43 @@ fn order(task: &Task<'_>, epoch: u64) -> Vec<usize> {
     order
 }
 
-impl<R: Rule> Method for Batch<R> {
-    type State = State<R>;
+impl<R: Rule> State<R::Method> for StreamState<R> {
     type Model = StreamModel;
 
-    fn about(&self) -> About {
-        R::ABOUT
-    }
-
-    fn n_squares(&self, _: &Params) -> usize {
-        0
-    }
-
-    fn init(&self, task: &Task<'_>, params: &Params) -> Result<State<R>> {
+    fn init(method: &R::Method, task: &Task<'_>) -> Result<StreamState<R>> {
         let stack = task.stack()?;
         if task.n_samples() >= NOWHERE as usize {
             return Err(Error::input(format!("{} rows are more than this method can number", task.n_samples())));
         }
         let n_functions = n_functions(task.labels.n_classes());
-        let expansion = match params.whole("landmarks") {
+        let expansion = match method.landmarks() {
             0 => Expansion::new(n_functions),
             n => Expansion::on(landmarks::draw(task, n), n_functions),
         };
-        Ok(State {
+        Ok(StreamState {
             seen: 0,
             expansion,
             inner: R::NORMS.then(|| stack.inner()),
             learned: 0,
             looked: 0,
-            rule: R::begin(params, task, stack.n_kernels())?,
+            rule: R::begin(method, task, stack.n_kernels())?,
             mixture: None,
             factors: None,
         })
     }
 
-    fn check(&self, task: &Task<'_>, _: &Params, state: &State<R>) -> Result<()> {
+    fn check(&self, _: &R::Method, task: &Task<'_>) -> Result<()> {
         let (stack, n_functions) = (task.stack()?, n_functions(task.labels.n_classes()));
-        state.expansion.check(task.n_samples(), n_functions)?;
-        state.inner.as_ref().map_or(Ok(()), |inner| stack.check_inner(inner))?;
-        state.rule.check(stack.n_kernels(), n_functions)
+        self.expansion.check(task.n_samples(), n_functions)?;
+        self.inner.as_ref().map_or(Ok(()), |inner| stack.check_inner(inner))?;
+        self.rule.check(stack.n_kernels(), n_functions)
     }
 
-    fn step(&self, task: &Task<'_>, _: &Params, state: &mut State<R>, control: &Control) -> Result<Progress> {
+    fn step(&mut self, _: &R::Method, task: &Task<'_>, control: &Control) -> Result<Progress> {
         let n = task.n_samples() as u64;
-        let total = state.rule.n_epochs() * n;
+        let total = self.rule.n_epochs() * n;
         let progress = |seen: u64| Progress::of(seen as usize, total as usize);
-        let mut next = state.clone();
+        let mut next = self.clone();
         let epoch = next.seen / n;
         let order = order(task, epoch);
         let mut places = vec![NOWHERE; order.len()];
@@ -286,15 +270,11 @@ impl<R: Rule> Method for Batch<R> {
             next.rule.turn(task, epoch + 1, &mut next.expansion)?;
             (next.mixture, next.factors) = (None, None);
         }
-        *state = next;
-        Ok(progress(state.seen))
+        *self = next;
+        Ok(progress(self.seen))
     }
 
-    fn finish(&self, task: &Task<'_>, _: &Params, state: State<R>) -> Result<StreamModel> {
-        state.rule.model(task, state.expansion)
-    }
-
-    fn learner(&self, begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
-        R::learner(begin)
+    fn finish(self, _: &R::Method, task: &Task<'_>) -> Result<StreamModel> {
+        self.rule.model(task, self.expansion)
     }
 }

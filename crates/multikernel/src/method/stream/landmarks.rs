@@ -12,7 +12,7 @@ use super::expansion::{Event, Expansion, rival};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, dot};
 use crate::pool::Pool;
-use crate::run::{Allowed, Param, Task};
+use crate::run::Task;
 use crate::solve::cholesky::Cholesky;
 use crate::stack::{Mixture, Stack};
 
@@ -22,13 +22,6 @@ const RIDGE_GROWTH: f64 = 100.0;
 
 /// The stream of the draw.
 const DRAW: u64 = 1 << 41;
-
-pub(super) const LANDMARKS: Param = Param {
-    name: "landmarks",
-    default: "0",
-    allowed: Allowed::Whole(0, 20_000),
-    help: "for very many rows: points drawn at random that alone carry coefficients; 0 for none, which is exact",
-};
 
 /// So many rows at random, ascending; all if there are fewer.
 pub(in crate::method) fn draw(task: &Task<'_>, n: usize) -> Vec<usize> {

@@ -6,23 +6,25 @@
 
 use std::sync::Arc;
 
-use super::batch::deltas;
+use super::batch::{StreamMethod, deltas};
 use super::expansion::{BLOCK, Change, Event, Expansion, add_event, class_scores, n_functions, walk};
 use super::model::StreamModel;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::run::{Begin, Learner, Params, Predict, first_largest};
+use crate::run::{Begin, Learner, Predict, first_largest};
 use crate::stack::{Inner, Mixture, Points, Stack};
 
 /// What distinguishes learners of a stream.
 pub(super) trait Rule: Codec + Clone + Send + Sync + 'static {
     /// Whether norms are wanted over all classes together, not one per function.
     const POOLED: bool;
+    /// The method.
+    type Method: StreamMethod;
 
     /// Before the first row.
-    fn begin(params: &Params, n_kernels: usize) -> Result<Self>;
+    fn begin(method: &Self::Method, n_kernels: usize) -> Result<Self>;
     /// Weights of the kernels: P x 1 for all functions, or P x functions.
     fn weights(&self) -> &Matrix;
     /// The raw margin below which a row is learned.
@@ -65,14 +67,14 @@ fn block_end(seen: u64, update_every: u64) -> u64 {
 }
 
 impl<R: Rule> Streamed<R> {
-    pub(super) fn begin(begin: &Begin<'_>) -> Result<Self> {
+    pub(super) fn begin(method: &R::Method, begin: &Begin<'_>) -> Result<Self> {
         let n_columns = begin.stored.map_or(0, |(_, points)| points.n_cols());
         let empty = Matrix::zeros(0, n_columns);
         let kernels = begin.kernels.of_points(&empty, None)?;
         if begin.update_every == 0 {
             return Err(Error::param("update-every", "must be a number of rows of at least 1, got 0"));
         }
-        if begin.params.whole("landmarks") > 0 {
+        if method.landmarks() > 0 {
             return Err(Error::param(
                 "landmarks",
                 "must be 0 for a stream, whose rows are not known before; use a budget",
@@ -82,7 +84,7 @@ impl<R: Rule> Streamed<R> {
             return Err(Error::param("budget", format!("must be at least 2 points, got {budget}")));
         }
         let n_functions = n_functions(begin.n_classes.max(2));
-        let mut rule = R::begin(begin.params, kernels.n_kernels())?;
+        let mut rule = R::begin(method, kernels.n_kernels())?;
         rule.extend(n_functions);
         let learner = Streamed {
             inner: vec![kernels.inner(); if R::POOLED { 1 } else { n_functions }],

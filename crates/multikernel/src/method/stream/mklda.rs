@@ -5,9 +5,8 @@
 //! size `1/(gamma_mf t)`, which start at t = 1, so that `w_mf = (1 / (gamma_mf t)) sum_n c_nm Phi_f(x_n)` with whole
 //! numbers c shared by all kernels; given the norms of the weights come new ridges.
 
-use super::batch::{Batch, Rule};
+use super::batch::{Rule, StreamMethod, StreamState};
 use super::expansion::{Expansion, n_functions};
-use super::landmarks::LANDMARKS;
 use super::learner::{self, Streamed};
 use super::model::StreamModel;
 use super::sampled::{Sampled, best_scale};
@@ -15,61 +14,86 @@ use crate::error::{Error, Result};
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::method::weighted::misfit;
-use crate::record;
-use crate::run::{About, Allowed, Begin, Learner, Needs, Param, Params, Task};
+use crate::run::{About, Allowed, Begin, Learner, Method, Needs, Task};
 use crate::simd::{exp, ln};
+use crate::{choice, params, record};
 
 /// The stream of the samplers, apart from those of the orders of rows.
 const SAMPLES: u64 = 1 << 40;
 
-/// Max-margin multiple kernel learning by data augmentation: for many rows, many kernels, and streams. Each class has kernel weights
-/// of its own; [`Model::class_weights`](crate::Model::class_weights) shows them.
-///
-/// `variant=stable` finds the ridges from the norms of the weights with their scale fixed; `r`, `rho` and the number of epochs and
-/// loops are fixed defaults, not learned. `published` samples them as printed, which runs away: a warning tells how far. `gibbs`
-/// samples them with the weights rescaled to the best point of their ray; that is a heuristic, not a posterior draw.
-///
-/// Cost: loops x epochs x N rows, each one kernel value per point with a coefficient so far (32 and more Gaussians on the same
-/// columns count as one), and once per loop one per pair of points. Memory: the rows, and one coefficient per point and class.
-///
-/// ```
-/// use multikernel::{Plan, data::bundled};
-/// let data = bundled("vehicle")?;
-/// let model = Plan::new("mklda")?.kernels("gaussian(gamma=2^-8..2^2; 40)")?.train(&data)?;
-/// let weights = model.class_weights().expect("four classes have weights of their own");
-/// assert_eq!((weights.n_rows(), weights.n_cols()), (40, 4));
-/// # Ok::<(), multikernel::Error>(())
-/// ```
-pub type MklDa = Batch<Ridges>;
+choice! {
+    /// How the ridges are found.
+    pub enum MklDaVariant {
+        /// From the norms of the weights, their scale fixed.
+        Stable = "stable",
+        /// Sampled as printed.
+        Published = "published",
+        /// Sampled, with the weights rescaled to the best point of their ray.
+        Gibbs = "gibbs",
+    }
+}
 
-const PARAMS: &[Param] = &[
-    Param {
-        name: "variant",
-        default: "stable",
-        allowed: Allowed::OneOf(&["stable", "published", "gibbs"]),
-        help: "stable: ridges from the norms, scale fixed; published: sampled as printed; gibbs: sampled, weights rescaled",
-    },
-    Param {
-        name: "r",
-        default: "10",
-        allowed: Allowed::Positive,
-        help: "stable: how far the margin outweighs the norms; a stream is learned at the raw margin epochs/r",
-    },
-    Param { name: "rho", default: "1", allowed: Allowed::Positive, help: "stable: evenness of the kernel weights" },
-    Param {
-        name: "epochs",
-        default: "3",
-        allowed: Allowed::Whole(1, 1000),
-        help: "passes over the rows in each loop; of a stream, see r",
-    },
-    Param {
-        name: "loops",
-        default: "5",
-        allowed: Allowed::Whole(1, 1000),
-        help: "times the ridges are found anew; not on streams",
-    },
-    LANDMARKS,
-];
+params! {
+    /// Max-margin multiple kernel learning by data augmentation: for many rows, many kernels, and streams. Each class has kernel weights
+    /// of its own; [`Model::class_weights`](crate::Model::class_weights) shows them.
+    ///
+    /// `variant=stable` finds the ridges from the norms of the weights with their scale fixed; `r`, `rho` and the number of epochs and
+    /// loops are fixed defaults, not learned. `published` samples them as printed, which runs away: a warning tells how far. `gibbs`
+    /// samples them with the weights rescaled to the best point of their ray; that is a heuristic, not a posterior draw.
+    ///
+    /// Cost: loops x epochs x N rows, each one kernel value per point with a coefficient so far (32 and more Gaussians on the same
+    /// columns count as one), and once per loop one per pair of points. Memory: the rows, and one coefficient per point and class.
+    ///
+    /// ```
+    /// use multikernel::{Plan, data::bundled};
+    /// let data = bundled("vehicle")?;
+    /// let model = Plan::new("mklda")?.kernels("gaussian(gamma=2^-8..2^2; 40)")?.train(&data)?;
+    /// let weights = model.class_weights().expect("four classes have weights of their own");
+    /// assert_eq!((weights.n_rows(), weights.n_cols()), (40, 4));
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub struct MklDa {
+        /// stable: ridges from the norms, scale fixed; published: sampled as printed; gibbs: sampled, weights rescaled
+        variant: MklDaVariant = MklDaVariant::Stable, Allowed::OneOf(MklDaVariant::WORDS);
+        /// stable: how far the margin outweighs the norms; a stream is learned at the raw margin epochs/r
+        r: f64 = 10.0, Allowed::Positive;
+        /// stable: evenness of the kernel weights
+        rho: f64 = 1.0, Allowed::Positive;
+        /// passes over the rows in each loop; of a stream, see r
+        epochs: usize = 3, Allowed::Whole(1, 1000);
+        /// times the ridges are found anew; not on streams
+        loops: usize = 5, Allowed::Whole(1, 1000);
+        /// for very many rows: points drawn at random that alone carry coefficients; 0 for none, which is exact
+        landmarks: usize = 0, Allowed::Whole(0, 20_000);
+    }
+}
+
+impl Method for MklDa {
+    type State = StreamState<Ridges>;
+
+    fn about(&self) -> About {
+        About {
+            name: "mklda",
+            summary: "max-margin MKL by data augmentation: stochastic gradients, kernel weights from norms, for many rows and kernels",
+            needs: Needs::Pass,
+            bank: DEFAULT_BANK,
+        }
+    }
+
+    fn n_squares(&self) -> usize {
+        0
+    }
+
+    fn learner(&self, begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
+        Ok(Box::new(Streamed::<StreamRidges>::begin(self, begin)?))
+    }
+}
+
+impl StreamMethod for MklDa {
+    fn landmarks(&self) -> usize {
+        self.landmarks
+    }
+}
 
 record! {
     /// Ridges and how they moved.
@@ -172,20 +196,13 @@ fn stable(d: &Matrix, norms: &Matrix, rho: f64) -> Matrix {
 }
 
 impl Rule for Ridges {
-    const ABOUT: About = About {
-        name: "mklda",
-        summary: "max-margin MKL by data augmentation: stochastic gradients, kernel weights from norms, for many rows and kernels",
-        needs: Needs::Pass,
-        params: PARAMS,
-        bank: DEFAULT_BANK,
-    };
+    type Method = MklDa;
     const NORMS: bool = false;
 
-    fn begin(params: &Params, task: &Task<'_>, n_kernels: usize) -> Result<Self> {
+    fn begin(method: &MklDa, task: &Task<'_>, n_kernels: usize) -> Result<Self> {
         let (n, n_classes) = (task.n_samples(), task.labels.n_classes());
         let n_functions = n_functions(n_classes);
-        let variant = params.text("variant");
-        let (sampled, rescaled) = (variant != "stable", variant == "gibbs");
+        let (sampled, rescaled) = (method.variant != MklDaVariant::Stable, method.variant == MklDaVariant::Gibbs);
         let even = Matrix::from_fn(n_kernels, n_functions, |_, _| 1.0 / n_kernels as f64);
         let trade = if sampled {
             Sampled::begin(rescaled, n, n_kernels, n_classes, task.rng(SAMPLES, 0))
@@ -196,13 +213,13 @@ impl Rule for Ridges {
             let (weights, scale) = trade.weights();
             (weights, unit(scale))
         } else {
-            (even, 1.0 / (params.number("r") * n as f64))
+            (even, 1.0 / (method.r * n as f64))
         };
         Ok(Ridges {
             n_samples: n,
-            rho: params.number("rho"),
-            epochs: params.whole("epochs") as u64,
-            loops: params.whole("loops") as u64,
+            rho: method.rho,
+            epochs: method.epochs as u64,
+            loops: method.loops as u64,
             time: 0,
             weights,
             unit,
@@ -262,10 +279,6 @@ impl Rule for Ridges {
         Ok(())
     }
 
-    fn learner(begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
-        Ok(Box::new(Streamed::<StreamRidges>::begin(begin)?))
-    }
-
     fn model(&self, _: &Task<'_>, expansion: Expansion) -> Result<StreamModel> {
         // A loop that was not finished knows less than the one before it.
         let (points, mut coefficients, weights) = if self.kept.points.is_empty() {
@@ -303,19 +316,21 @@ record! {
 }
 
 impl learner::Rule for StreamRidges {
+    type Method = MklDa;
+
     const POOLED: bool = false;
 
-    fn begin(params: &Params, n_kernels: usize) -> Result<Self> {
-        let variant = params.text("variant");
-        if variant != "stable" {
+    fn begin(method: &MklDa, n_kernels: usize) -> Result<Self> {
+        if method.variant != MklDaVariant::Stable {
+            let variant = method.variant.word();
             return Err(Error::param(
                 "variant",
                 format!("{variant} forgets what it learned whenever it samples on a stream; use variant=stable"),
             ));
         }
         let weights = Matrix::from_fn(n_kernels, 1, |_, _| 1.0 / n_kernels as f64);
-        let margin = params.whole("epochs") as f64 / params.number("r");
-        Ok(StreamRidges { margin, rho: params.number("rho"), weights })
+        let margin = method.epochs as f64 / method.r;
+        Ok(StreamRidges { margin, rho: method.rho, weights })
     }
 
     fn weights(&self) -> &Matrix {

@@ -14,7 +14,7 @@ mod tests;
 mod ufomkl;
 
 pub(super) use landmarks::draw as draw_landmarks;
-pub use mklda::MklDa;
+pub use mklda::{MklDa, MklDaVariant};
 pub use model::StreamModel;
 pub use obscure::Obscure;
 pub use ufomkl::UfoMkl;

@@ -1,8 +1,7 @@
 //! `obscure`: online-batch strongly convex multiple kernel learning (Orabona, Luo and Caputo 2010).
 
-use super::batch::{Batch, Rule};
+use super::batch::{Rule, StreamMethod, StreamState};
 use super::expansion::Expansion;
-use super::landmarks::LANDMARKS;
 use super::learner::{self, Streamed};
 use super::model::StreamModel;
 use super::power::{dual_power, q_norm};
@@ -10,33 +9,54 @@ use crate::error::Result;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::method::weighted::misfit;
-use crate::record;
-use crate::run::{About, Allowed, Begin, Learner, Needs, Param, Params, Task};
+use crate::run::{About, Allowed, Begin, Learner, Method, Needs, Task};
+use crate::{params, record};
 
-/// Minimises `lambda/2 |w|_{2,p}^2` plus the mean hinge loss, `lambda = 1/(c N)`, in two stages. The first is a perceptron
-/// with a margin and constant steps, which ends after an epoch without a mistake; its objective bounds the norm of the
-/// optimum. The second takes subgradient steps whose sizes follow from that bound, and never leaves it. The weights are `w_f =
-/// (1/q) (|theta_f| / |theta|_q)^(q-2) theta_f` with coefficients that all kernels share, and 1/p + 1/q = 1. Norms are kept up
-/// to date as rows are learned, and the kernel weights follow them after each block of 64 rows in which they may have changed by
-/// more than one part in 64. Step sizes are those of kernels with unit diagonal.
-pub type Obscure = Batch<TwoStages>;
+params! {
+    /// Minimises `lambda/2 |w|_{2,p}^2` plus the mean hinge loss, `lambda = 1/(c N)`, in two stages. The first is a perceptron
+    /// with a margin and constant steps, which ends after an epoch without a mistake; its objective bounds the norm of the
+    /// optimum. The second takes subgradient steps whose sizes follow from that bound, and never leaves it. The weights are `w_f =
+    /// (1/q) (|theta_f| / |theta|_q)^(q-2) theta_f` with coefficients that all kernels share, and 1/p + 1/q = 1. Norms are kept up
+    /// to date as rows are learned, and the kernel weights follow them after each block of 64 rows in which they may have changed by
+    /// more than one part in 64. Step sizes are those of kernels with unit diagonal.
+    pub struct Obscure {
+        /// trade-off: lambda is 1/(c N)
+        c: f64 = 1.0, Allowed::Number(1e-6, 1e9);
+        /// norm over the kernels, from sparse (1, raised to 1/(1 - 1/(2 ln P))) to even (2)
+        p: f64 = 1.0, Allowed::Number(1.0, 2.0);
+        /// passes over the rows in each stage
+        epochs: usize = 5, Allowed::Whole(1, 1000);
+        /// for very many rows: points drawn at random that alone carry coefficients; 0 for none, which is exact
+        landmarks: usize = 0, Allowed::Whole(0, 20_000);
+    }
+}
 
-const PARAMS: &[Param] = &[
-    Param { name: "c", default: "1", allowed: Allowed::Number(1e-6, 1e9), help: "trade-off: lambda is 1/(c N)" },
-    Param {
-        name: "p",
-        default: "1",
-        allowed: Allowed::Number(1.0, 2.0),
-        help: "norm over the kernels, from sparse (1, raised to 1/(1 - 1/(2 ln P))) to even (2)",
-    },
-    Param {
-        name: "epochs",
-        default: "5",
-        allowed: Allowed::Whole(1, 1000),
-        help: "passes over the rows in each stage",
-    },
-    LANDMARKS,
-];
+impl Method for Obscure {
+    type State = StreamState<TwoStages>;
+
+    fn about(&self) -> About {
+        About {
+            name: "obscure",
+            summary: "OBSCURE: a perceptron with a margin, then subgradients of the p-norm over kernels",
+            needs: Needs::Pass,
+            bank: DEFAULT_BANK,
+        }
+    }
+
+    fn n_squares(&self) -> usize {
+        0
+    }
+
+    fn learner(&self, begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
+        Ok(Box::new(Streamed::<StreamStage>::begin(self, begin)?))
+    }
+}
+
+impl StreamMethod for Obscure {
+    fn landmarks(&self) -> usize {
+        self.landmarks
+    }
+}
 
 record! {
     /// Weights of the kernels, the stage, and the size of steps.
@@ -65,12 +85,12 @@ record! {
 }
 
 impl TwoStages {
-    fn new(params: &Params, n_samples: usize, n_kernels: usize) -> TwoStages {
-        let p = params.number("p");
+    fn new(method: &Obscure, n_samples: usize, n_kernels: usize) -> TwoStages {
+        let p = method.p;
         let q = if p > 1.0 { (1.0 / (1.0 - 1.0 / p)).min(dual_power(n_kernels)) } else { dual_power(n_kernels) };
-        let epochs = params.whole("epochs") as u64;
+        let epochs = method.epochs as u64;
         TwoStages {
-            lambda: 1.0 / (params.number("c") * n_samples as f64),
+            lambda: 1.0 / (method.c * n_samples as f64),
             q,
             epochs,
             first: epochs,
@@ -138,17 +158,11 @@ impl TwoStages {
 }
 
 impl Rule for TwoStages {
-    const ABOUT: About = About {
-        name: "obscure",
-        summary: "OBSCURE: a perceptron with a margin, then subgradients of the p-norm over kernels",
-        needs: Needs::Pass,
-        params: PARAMS,
-        bank: DEFAULT_BANK,
-    };
+    type Method = Obscure;
     const NORMS: bool = true;
 
-    fn begin(params: &Params, task: &Task<'_>, n_kernels: usize) -> Result<Self> {
-        Ok(TwoStages::new(params, task.n_samples(), n_kernels))
+    fn begin(method: &Obscure, task: &Task<'_>, n_kernels: usize) -> Result<Self> {
+        Ok(TwoStages::new(method, task.n_samples(), n_kernels))
     }
 
     fn check(&self, n_kernels: usize, _: usize) -> Result<()> {
@@ -190,10 +204,6 @@ impl Rule for TwoStages {
         Ok(())
     }
 
-    fn learner(begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
-        Ok(Box::new(Streamed::<StreamStage>::begin(begin)?))
-    }
-
     fn model(&self, _: &Task<'_>, mut expansion: Expansion) -> Result<StreamModel> {
         expansion.coefficients.data_mut().iter_mut().for_each(|c| *c *= self.shrink);
         let model = StreamModel::new(&expansion.points, &expansion.coefficients, &self.weights);
@@ -210,10 +220,12 @@ record! {
 }
 
 impl learner::Rule for StreamStage {
+    type Method = Obscure;
+
     const POOLED: bool = true;
 
-    fn begin(params: &Params, n_kernels: usize) -> Result<Self> {
-        Ok(StreamStage { inner: TwoStages::new(params, 1, n_kernels) })
+    fn begin(method: &Obscure, n_kernels: usize) -> Result<Self> {
+        Ok(StreamStage { inner: TwoStages::new(method, 1, n_kernels) })
     }
 
     fn weights(&self) -> &Matrix {

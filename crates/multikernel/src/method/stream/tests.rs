@@ -1,15 +1,16 @@
 //! Learners held against bookkeeping that writes out every kernel, class and row.
 
-use super::batch::{Batch, Rule, State};
-use super::mklda::MklDa;
-use super::obscure::{Obscure, TwoStages};
-use super::ufomkl::{Subgradients, UfoMkl};
+use super::batch::{Rule, StreamState};
+use super::mklda::Ridges;
+use super::obscure::TwoStages;
+use super::ufomkl::Subgradients;
 use crate::data::Labels;
 use crate::dist::Rng;
 use crate::kernel::KernelBank;
 use crate::linalg::Matrix;
+use crate::method::check::with;
 use crate::pool::Pool;
-use crate::run::{Control, Input, Method, Params, Predict, Status, Task};
+use crate::run::{Control, Input, Method, Predict, State, Status, Task};
 use crate::stack::{Stack, StackOptions, Storage};
 
 /// Three noisy clouds, or the first of them against the others, with a bank of 40 Gaussians or a smaller one.
@@ -49,16 +50,18 @@ impl Problem {
     }
 
     /// The state after all epochs, and what it looked like after each.
-    fn run<R: Rule>(&self, method: &Batch<R>, settings: &[(&str, &str)]) -> (Params, Vec<State<R>>) {
-        let mut params = Params::new(R::ABOUT.params).unwrap();
-        settings.iter().for_each(|(name, value)| params.set(name, value).unwrap());
-        let mut state = method.init(&self.task(), &params).unwrap();
+    fn run<R: Rule>(&self, settings: &[(&str, &str)]) -> (R::Method, Vec<StreamState<R>>)
+    where
+        R::Method: Default,
+    {
+        let method: R::Method = with(settings);
+        let mut state = StreamState::<R>::init(&method, &self.task()).unwrap();
         let mut states = vec![];
         loop {
-            let progress = method.step(&self.task(), &params, &mut state, &Control::default()).unwrap();
+            let progress = state.step(&method, &self.task(), &Control::default()).unwrap();
             states.push(state.clone());
             if progress.status == Status::Finished {
-                return (params, states);
+                return (method, states);
             }
         }
     }
@@ -131,7 +134,7 @@ fn spread(points: &[usize], coefficients: &Matrix, n: usize) -> Matrix {
 fn mklda_has_the_weights_and_averages_of_naive_bookkeeping_loop_after_loop() {
     let problem = Problem::new(300, 3, FORTY);
     let (n, n_kernels) = (problem.n(), problem.kernels.len());
-    let (_, states) = problem.run(&MklDa::default(), &[("epochs", "2"), ("loops", "2"), ("r", "4"), ("rho", "0.5")]);
+    let (_, states) = problem.run::<Ridges>(&[("epochs", "2"), ("loops", "2"), ("r", "4"), ("rho", "0.5")]);
     let mut d = Matrix::from_fn(n_kernels, 3, |_, _| 1.0 / n_kernels as f64);
     for (l, state) in [&states[1], &states[3]].into_iter().enumerate() {
         let gamma = Matrix::from_fn(n_kernels, 3, |f, m| 1.0 / (4.0 * n as f64 * d.get(f, m)));
@@ -166,7 +169,7 @@ fn mklda_has_the_weights_and_averages_of_naive_bookkeeping_loop_after_loop() {
 fn mklda_of_two_classes_is_one_function_with_the_same_events() {
     let problem = Problem::new(200, 2, FORTY);
     let (n, n_kernels) = (problem.n(), problem.kernels.len());
-    let (_, states) = problem.run(&MklDa::default(), &[("epochs", "1"), ("loops", "1")]);
+    let (_, states) = problem.run::<Ridges>(&[("epochs", "1"), ("loops", "1")]);
     let gamma = Matrix::from_fn(n_kernels, 2, |_, _| n_kernels as f64 / (10.0 * n as f64));
     let naive = naive_descent(&problem, &gamma, 0..1);
     let kept = states[0].rule().kept();
@@ -183,7 +186,7 @@ fn mklda_of_two_classes_is_one_function_with_the_same_events() {
 #[test]
 fn stable_weights_stay_finite_and_add_up_to_one_for_fifty_loops() {
     let problem = Problem::new(120, 3, FORTY);
-    let (_, states) = problem.run(&MklDa::default(), &[("epochs", "1"), ("loops", "50")]);
+    let (_, states) = problem.run::<Ridges>(&[("epochs", "1"), ("loops", "50")]);
     for state in states {
         let weights = state.rule().weights();
         assert!(weights.data().iter().all(|d| d.is_finite() && *d >= 0.0));
@@ -196,10 +199,10 @@ fn published_runs_away_with_a_warning_and_without_nan_and_gibbs_does_not() {
     let problem = Problem::new(300, 2, FORTY);
     for (variant, away) in [("published", true), ("gibbs", false)] {
         let settings = [("variant", variant), ("epochs", "1"), ("loops", "12")];
-        let (params, mut states) = problem.run(&MklDa::default(), &settings);
+        let (params, mut states) = problem.run::<Ridges>(&settings);
         let last = states.pop().unwrap();
         assert!(last.rule().weights().data().iter().all(|w| w.is_finite()));
-        let model = MklDa::default().finish(&problem.task(), &params, last).unwrap();
+        let model = last.finish(&params, &problem.task()).unwrap();
         let history: Vec<f64> = model.facts()[2].1.split(", ").map(|text| text.parse().unwrap()).collect();
         assert_eq!(history.len(), 12);
         assert_eq!(history[5] < -10.0, away, "{variant}: {history:?}");
@@ -231,9 +234,12 @@ fn best_objective(problem: &Problem, kernel: &Matrix, lambda: f64) -> f64 {
 }
 
 /// The objective of a model of two classes whose norm over the kernels is the 2-norm.
-fn objective<R: Rule>(problem: &Problem, method: &Batch<R>, settings: &[(&str, &str)], lambda: f64, scale: f64) -> f64 {
-    let (params, mut states) = problem.run(method, settings);
-    let model = method.finish(&problem.task(), &params, states.pop().unwrap()).unwrap();
+fn objective<R: Rule>(problem: &Problem, settings: &[(&str, &str)], lambda: f64, scale: f64) -> f64
+where
+    R::Method: Default,
+{
+    let (params, mut states) = problem.run::<R>(settings);
+    let model = states.pop().unwrap().finish(&params, &problem.task()).unwrap();
     let all: Vec<usize> = (0..problem.n()).collect();
     let cross = problem.stack.between(&all, model.points()).unwrap();
     let f = model.scores(Input::Stack(&cross), &problem.pool).unwrap();
@@ -255,18 +261,17 @@ fn ufomkl_and_obscure_reach_the_optimum_of_their_objective() {
     let sum = Matrix::from_fn(problem.n(), problem.n(), |i, j| problem.kernels.iter().map(|k| k.get(i, j)).sum());
     let best = best_objective(&problem, &sum, lambda);
     let time = 150.0 * 400.0;
-    let found =
-        objective(&problem, &UfoMkl::default(), &[("c", "2"), ("epochs", "400")], lambda, time / (lambda * time));
+    let found = objective::<Subgradients>(&problem, &[("c", "2"), ("epochs", "400")], lambda, time / (lambda * time));
     assert!(found >= best - 1e-9 && found < 1.01 * best, "ufomkl {found} {best}");
-    let found = objective(&problem, &Obscure::default(), &[("c", "2"), ("epochs", "400")], lambda, 1.0);
+    let found = objective::<TwoStages>(&problem, &[("c", "2"), ("epochs", "400")], lambda, 1.0);
     assert!(found >= best - 1e-9 && found < 1.02 * best, "obscure {found} {best}");
 }
 
 #[test]
 fn ufomkl_weights_are_the_gradient_of_the_squared_norm_over_kernels() {
     let problem = Problem::new(200, 3, FORTY);
-    let (_, states) = problem.run(&UfoMkl::default(), &[("epochs", "1"), ("alpha", "0.02")]);
-    let state: &State<Subgradients> = states.last().unwrap();
+    let (_, states) = problem.run::<Subgradients>(&[("epochs", "1"), ("alpha", "0.02")]);
+    let state: &StreamState<Subgradients> = states.last().unwrap();
     let (n, q) = (problem.n(), 2.0 * 40f64.ln());
     let (time, expansion) = state.looked_at();
     let c = spread(&expansion.points, &expansion.coefficients, n);
@@ -284,8 +289,8 @@ fn ufomkl_weights_are_the_gradient_of_the_squared_norm_over_kernels() {
 #[test]
 fn obscure_stops_its_first_stage_after_an_epoch_without_mistakes_and_bounds_its_steps() {
     let problem = Problem::new(60, 2, FORTY);
-    let (_, states) = problem.run(&Obscure::default(), &[("c", "1000"), ("epochs", "40")]);
-    let last: &State<TwoStages> = states.last().unwrap();
+    let (_, states) = problem.run::<TwoStages>(&[("c", "1000"), ("epochs", "40")]);
+    let last: &StreamState<TwoStages> = states.last().unwrap();
     let first = last.rule().n_epochs() - 40;
     assert!((1..40).contains(&first), "{first}");
     assert_eq!(states.len() as u64, first + 40);
@@ -297,8 +302,8 @@ fn all_rows_as_landmarks_are_as_good_as_none() {
     let problem = Problem::new(120, 3, "gaussian(gamma=0.5), gaussian(gamma=2), gaussian(gamma=8)");
     let scores = |landmarks: &str| -> Matrix {
         let settings = [("landmarks", landmarks), ("epochs", "2"), ("loops", "2")];
-        let (params, mut states) = problem.run(&MklDa::default(), &settings);
-        let model = MklDa::default().finish(&problem.task(), &params, states.pop().unwrap()).unwrap();
+        let (params, mut states) = problem.run::<Ridges>(&settings);
+        let model = states.pop().unwrap().finish(&params, &problem.task()).unwrap();
         let all: Vec<usize> = (0..120).collect();
         let cross = problem.stack.between(&all, model.points()).unwrap();
         model.scores(Input::Stack(&cross), &problem.pool).unwrap()
@@ -319,23 +324,26 @@ fn few_landmarks_bound_the_points_and_still_tell_the_classes_apart() {
         let found = scores.rows().map(crate::run::first_largest);
         found.zip(problem.labels.codes()).filter(|(found, class)| found == *class).count()
     };
-    fn check<R: Rule>(method: &Batch<R>, problem: &Problem, right: &dyn Fn(&dyn Predict) -> usize) {
-        let (params, mut states) = problem.run(method, &[("landmarks", "25")]);
-        let model = method.finish(&problem.task(), &params, states.pop().unwrap()).unwrap();
+    fn check<R: Rule>(problem: &Problem, right: &dyn Fn(&dyn Predict) -> usize)
+    where
+        R::Method: Default,
+    {
+        let (params, mut states) = problem.run::<R>(&[("landmarks", "25")]);
+        let model = states.pop().unwrap().finish(&params, &problem.task()).unwrap();
         assert_eq!(model.points().len(), 25);
         // Two thirds are what nearest centres reach on clouds that overlap as these do.
-        assert!(right(&model) > 200, "{}: {}", R::ABOUT.name, right(&model));
+        assert!(right(&model) > 200, "{}: {}", params.about().name, right(&model));
     }
-    check(&MklDa::default(), &problem, &right);
-    check(&UfoMkl::default(), &problem, &right);
-    check(&Obscure::default(), &problem, &right);
+    check::<Ridges>(&problem, &right);
+    check::<Subgradients>(&problem, &right);
+    check::<TwoStages>(&problem, &right);
 }
 
 #[test]
 fn ufomkl_with_an_alpha_that_removes_every_kernel_says_so() {
     let problem = Problem::new(100, 2, FORTY);
-    let (params, mut states) = problem.run(&UfoMkl::default(), &[("alpha", "100"), ("epochs", "1")]);
-    let model = UfoMkl::default().finish(&problem.task(), &params, states.pop().unwrap()).unwrap();
+    let (params, mut states) = problem.run::<Subgradients>(&[("alpha", "100"), ("epochs", "1")]);
+    let model = states.pop().unwrap().finish(&params, &problem.task()).unwrap();
     assert!(model.warnings()[0].starts_with("alpha = 100 removed every kernel"), "{:?}", model.warnings());
     let cross = problem.stack.between(&[0, 1, 2], model.points()).unwrap();
     assert!(model.scores(Input::Stack(&cross), &problem.pool).unwrap().data().iter().all(|&score| score == 0.0));

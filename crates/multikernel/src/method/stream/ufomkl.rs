@@ -1,8 +1,7 @@
 //! `ufomkl`: Ultra-Fast Optimisation of sparse multiple kernel learning (Orabona and Luo 2011).
 
-use super::batch::{Batch, Rule};
+use super::batch::{Rule, StreamMethod, StreamState};
 use super::expansion::Expansion;
-use super::landmarks::LANDMARKS;
 use super::learner::{self, Streamed};
 use super::model::StreamModel;
 use super::power::{dual_power, q_norm};
@@ -10,32 +9,53 @@ use crate::error::Result;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::method::weighted::misfit;
-use crate::record;
-use crate::run::{About, Allowed, Begin, Learner, Needs, Param, Params, Task};
+use crate::run::{About, Allowed, Begin, Learner, Method, Needs, Task};
+use crate::{params, record};
 
-/// Minimises `lambda/2 |w|_{2,p}^2 + alpha |w|_{2,1}` plus the mean hinge loss by one subgradient per row, with `lambda =
-/// 1/(c N)` and p next to 1. With `theta_f = sum_n c_n Phi_f(x_n)`, the sum of all subgradients, and `v_f = max(0, |theta_f| -
-/// alpha t)`, the weights are `w_f = (v_f / |theta_f|) (v_f / |v|_q)^(q-2) theta_f / (lambda t)`: all kernels share the
-/// whole-number coefficients c, and all classes the kernel weights. The norms are kept up to date as rows are learned, and the
-/// weights follow them after each block of 64 rows in which they may have changed by more than one part in 64.
-pub type UfoMkl = Batch<Subgradients>;
+params! {
+    /// Minimises `lambda/2 |w|_{2,p}^2 + alpha |w|_{2,1}` plus the mean hinge loss by one subgradient per row, with `lambda =
+    /// 1/(c N)` and p next to 1. With `theta_f = sum_n c_n Phi_f(x_n)`, the sum of all subgradients, and `v_f = max(0, |theta_f| -
+    /// alpha t)`, the weights are `w_f = (v_f / |theta_f|) (v_f / |v|_q)^(q-2) theta_f / (lambda t)`: all kernels share the
+    /// whole-number coefficients c, and all classes the kernel weights. The norms are kept up to date as rows are learned, and the
+    /// weights follow them after each block of 64 rows in which they may have changed by more than one part in 64.
+    pub struct UfoMkl {
+        /// trade-off: lambda is 1/(c N), on a stream 1/(c t)
+        c: f64 = 1.0, Allowed::Number(1e-6, 1e9);
+        /// weight of the group norm: above 0, kernels drop out altogether
+        alpha: f64 = 0.0, Allowed::Number(0.0, 1000.0);
+        /// passes over the rows
+        epochs: usize = 5, Allowed::Whole(1, 1000);
+        /// for very many rows: points drawn at random that alone carry coefficients; 0 for none, which is exact
+        landmarks: usize = 0, Allowed::Whole(0, 20_000);
+    }
+}
 
-const PARAMS: &[Param] = &[
-    Param {
-        name: "c",
-        default: "1",
-        allowed: Allowed::Number(1e-6, 1e9),
-        help: "trade-off: lambda is 1/(c N), on a stream 1/(c t)",
-    },
-    Param {
-        name: "alpha",
-        default: "0",
-        allowed: Allowed::Number(0.0, 1000.0),
-        help: "weight of the group norm: above 0, kernels drop out altogether",
-    },
-    Param { name: "epochs", default: "5", allowed: Allowed::Whole(1, 1000), help: "passes over the rows" },
-    LANDMARKS,
-];
+impl Method for UfoMkl {
+    type State = StreamState<Subgradients>;
+
+    fn about(&self) -> About {
+        About {
+            name: "ufomkl",
+            summary: "UFO-MKL: sparse MKL by subgradients of the group norm, one row at a time",
+            needs: Needs::Pass,
+            bank: DEFAULT_BANK,
+        }
+    }
+
+    fn n_squares(&self) -> usize {
+        0
+    }
+
+    fn learner(&self, begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
+        Ok(Box::new(Streamed::<StreamSubgradients>::begin(self, begin)?))
+    }
+}
+
+impl StreamMethod for UfoMkl {
+    fn landmarks(&self) -> usize {
+        self.landmarks
+    }
+}
 
 record! {
     /// Weights of the kernels and what they follow from.
@@ -51,12 +71,12 @@ record! {
 }
 
 impl Subgradients {
-    fn new(params: &Params, n_samples: usize, n_kernels: usize) -> Subgradients {
+    fn new(method: &UfoMkl, n_samples: usize, n_kernels: usize) -> Subgradients {
         let q = dual_power(n_kernels);
         Subgradients {
-            lambda: 1.0 / (params.number("c") * n_samples as f64),
-            alpha: params.number("alpha"),
-            epochs: params.whole("epochs") as u64,
+            lambda: 1.0 / (method.c * n_samples as f64),
+            alpha: method.alpha,
+            epochs: method.epochs as u64,
             time: 0,
             q,
             // Unit-diagonal kernels have equal norms after the first row.
@@ -76,17 +96,11 @@ impl Subgradients {
 }
 
 impl Rule for Subgradients {
-    const ABOUT: About = About {
-        name: "ufomkl",
-        summary: "UFO-MKL: sparse MKL by subgradients of the group norm, one row at a time",
-        needs: Needs::Pass,
-        params: PARAMS,
-        bank: DEFAULT_BANK,
-    };
+    type Method = UfoMkl;
     const NORMS: bool = true;
 
-    fn begin(params: &Params, task: &Task<'_>, n_kernels: usize) -> Result<Self> {
-        Ok(Subgradients::new(params, task.n_samples(), n_kernels))
+    fn begin(method: &UfoMkl, task: &Task<'_>, n_kernels: usize) -> Result<Self> {
+        Ok(Subgradients::new(method, task.n_samples(), n_kernels))
     }
 
     fn check(&self, n_kernels: usize, _: usize) -> Result<()> {
@@ -122,10 +136,6 @@ impl Rule for Subgradients {
         Ok(())
     }
 
-    fn learner(begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
-        Ok(Box::new(Streamed::<StreamSubgradients>::begin(begin)?))
-    }
-
     fn model(&self, _: &Task<'_>, expansion: Expansion) -> Result<StreamModel> {
         if self.weights.data().iter().any(|&weight| weight > 0.0) {
             return Ok(StreamModel::new(&expansion.points, &expansion.averaged(self.time), &self.weights));
@@ -150,10 +160,12 @@ record! {
 }
 
 impl learner::Rule for StreamSubgradients {
+    type Method = UfoMkl;
+
     const POOLED: bool = true;
 
-    fn begin(params: &Params, n_kernels: usize) -> Result<Self> {
-        Ok(StreamSubgradients { c: params.number("c"), inner: Subgradients::new(params, 1, n_kernels) })
+    fn begin(method: &UfoMkl, n_kernels: usize) -> Result<Self> {
+        Ok(StreamSubgradients { c: method.c, inner: Subgradients::new(method, 1, n_kernels) })
     }
 
     fn weights(&self) -> &Matrix {

@@ -21,7 +21,8 @@ use layout::Layout;
 pub use model::LogisticModel;
 use objective::{Objective, Prior};
 use scale::IDENTITY;
-use settings::Settings;
+pub use settings::{BoundSolver, Indefinite, WeightFamily};
+use settings::{LAMBDAS, Settings, logistic_params};
 pub(super) use state::Fit;
 
 use super::problems::positive_classes;
@@ -30,7 +31,8 @@ use super::weighted::misfit;
 use crate::error::{Error, Result};
 use crate::file::Cache;
 use crate::kernel::DEFAULT_BANK;
-use crate::run::{About, Control, Method, Needs, Params, Progress, Task};
+use crate::method::Weighting;
+use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 use crate::simd::ln;
 
 /// Levels among which the nodes of `solver=ascent` are drawn.
@@ -38,93 +40,147 @@ const ASCENT_LEVELS: usize = 256;
 /// The stream that arranges nodes.
 const ARRANGE: u64 = 2 << 41;
 
-/// Kernel logistic regression whose kernel weights are distributions, learned by variational inference; with probabilities and intervals.
-///
-/// The log odds of a row are `sum_d b_d (K_d a)`, the sample weights a cost `lambda a' K a`, and each kernel weight has a prior: an
-/// exponential distribution of rate `delta`, as published, or a gamma distribution of a shape below 1 that selects kernels. What is learned are the sample
-/// weights and, for each kernel, the distribution (`q`) nearest to the posterior given them. The expected likelihood is a mean over nodes:
-/// quantiles of each distribution, arranged so that every part of every distribution is met once, each arrangement its own (a Latin hypercube).
-/// Nodes are scaled to the mean of their distribution, so that the identity `lambda a' E[K] a = delta sum E[b] - shape P`
-/// holds at the optimum and is told as evidence of convergence. More than two classes are a softmax with the same kernel weights.
-///
-/// **A useless kernel does not go to zero** under the published prior but to 1/delta: scales of a and b are exchanged freely, so the
-/// mean weight cannot fall below it. Compare weights with it, or set `shape` below 1. Intervals hold given the sample weights.
-///
-/// Cost of a step for c functions: two passes over the kernels with c vectors each, and 6 N P c products for each node; N^3 at steps 0, 8,
-/// 16, 32, ... Memory: about 6 N^2 numbers beside the kernels, N times the landmarks with landmarks.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SviMkl;
-
-/// Kernel logistic regression with kernel weights that maximise the penalised likelihood, their squares penalised (`ridge`), or that
-/// are all the same (`weights=uniform`): the controls of [`SviMkl`], with probabilities. Cost: as there with one node.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Mklr;
-
-/// Writes `impl Method` from a name card and what reads the parameters.
-macro_rules! logistic {
-    ($method:ident, $settings:path, $about:expr) => {
-        impl Method for $method {
-            type State = Fit;
-            type Model = LogisticModel;
-
-            fn about(&self) -> About {
-                $about
-            }
-
-            fn n_squares(&self, _: &Params) -> usize {
-                // Of many rows some are landmarks unless told otherwise.
-                0
-            }
-
-            fn tunes_by_log_loss(&self) -> bool {
-                true
-            }
-
-            fn init(&self, task: &Task<'_>, params: &Params) -> Result<Fit> {
-                begin(task, &$settings(params))
-            }
-
-            fn again(&self, task: &Task<'_>, params: &Params, earlier: &Fit) -> Result<Fit> {
-                again(task, &$settings(params), earlier)
-            }
-
-            fn check(&self, task: &Task<'_>, params: &Params, state: &Fit) -> Result<()> {
-                check(task, &$settings(params), state)
-            }
-
-            fn step(&self, task: &Task<'_>, params: &Params, state: &mut Fit, control: &Control) -> Result<Progress> {
-                step(task, &$settings(params), state, control)
-            }
-
-            fn finish(&self, task: &Task<'_>, params: &Params, state: Fit) -> Result<LogisticModel> {
-                finish(task, &$settings(params), state)
-            }
-        }
-    };
+logistic_params! {
+    /// Kernel logistic regression whose kernel weights are distributions, learned by variational inference; with probabilities and intervals.
+    ///
+    /// The log odds of a row are `sum_d b_d (K_d a)`, the sample weights a cost `lambda a' K a`, and each kernel weight has a prior: an
+    /// exponential distribution of rate `delta`, as published, or a gamma distribution of a shape below 1 that selects kernels. What is learned are the sample
+    /// weights and, for each kernel, the distribution (`q`) nearest to the posterior given them. The expected likelihood is a mean over nodes:
+    /// quantiles of each distribution, arranged so that every part of every distribution is met once, each arrangement its own (a Latin hypercube).
+    /// Nodes are scaled to the mean of their distribution, so that the identity `lambda a' E[K] a = delta sum E[b] - shape P`
+    /// holds at the optimum and is told as evidence of convergence. More than two classes are a softmax with the same kernel weights.
+    ///
+    /// **A useless kernel does not go to zero** under the published prior but to 1/delta: scales of a and b are exchanged freely, so the
+    /// mean weight cannot fall below it. Compare weights with it, or set `shape` below 1. Intervals hold given the sample weights.
+    ///
+    /// Cost of a step for c functions: two passes over the kernels with c vectors each, and 6 N P c products for each node; N^3 at steps 0, 8,
+    /// 16, 32, ... Memory: about 6 N^2 numbers beside the kernels, N times the landmarks with landmarks.
+    pub struct SviMkl {
+        /// the distribution that stands for what is known of a kernel weight; exponential is the published one, whose
+        /// intervals always span a factor of 146
+        q: WeightFamily = WeightFamily::Gamma, Allowed::OneOf(WeightFamily::WORDS);
+        /// how much wiggly functions cost; auto chooses by the log-loss of held-out rows, which the bound cannot
+        lambda: f64 = 0.1, Allowed::PositiveOrAuto(LAMBDAS);
+        /// rate of the prior of a kernel weight; only lambda times delta matters to what is predicted
+        delta: f64 = 1.0, Allowed::Number(1e-6, 1e6);
+        /// shape of the gamma prior of a kernel weight; 1 is the published exponential distribution, under which a useless
+        /// kernel stays at 1/delta; below 1, 0.1 say, it goes to shape/delta, so that kernels are selected; there may then be
+        /// several optima
+        shape: f64 = 1.0, Allowed::Number(0.01, 1e3);
+        /// points at which the distributions of all kernel weights are looked at together; solver=ascent draws so many anew
+        /// for each step (published: 1)
+        nodes: usize = 32, Allowed::Whole(1, 4096);
+    } {
+        /// lbfgs, quasi-Newton steps on fixed nodes, or ascent, stochastic steps as published (with Adam's step sizes)
+        solver: BoundSolver = BoundSolver::Lbfgs, Allowed::OneOf(BoundSolver::WORDS);
+    } {
+        /// ascent: length of its steps, which shrinks over the second half of them
+        rate: f64 = 0.01, Allowed::Number(1e-6, 1.0);
+        /// ascent: rows looked at in a step, drawn without replacement; 0 for all
+        batch: usize = 0, Allowed::Whole(0, 1_000_000_000);
+    }
 }
 
-logistic!(
-    SviMkl,
-    Settings::of_svimkl,
-    About {
-        name: "svimkl",
-        summary: "kernel logistic regression, kernel weights by variational inference; with probabilities and intervals",
-        needs: Needs::Stack,
-        params: settings::SVIMKL,
-        bank: DEFAULT_BANK,
+logistic_params! {
+    /// Kernel logistic regression with kernel weights that maximise the penalised likelihood, their squares penalised (`ridge`), or that
+    /// are all the same (`weights=uniform`): the controls of [`SviMkl`], with probabilities. Cost: as there with one node.
+    pub struct Mklr {
+        /// how much wiggly functions cost; auto chooses by the log-loss of held-out rows, which the bound cannot
+        lambda: f64 = 0.1, Allowed::PositiveOrAuto(LAMBDAS);
+        /// how much the square of a kernel weight costs
+        ridge: f64 = 0.1, Allowed::Positive;
+        /// kernel weights are learned, or all 1/P: the control
+        weights: Weighting = Weighting::Learned, Allowed::OneOf(Weighting::WORDS);
+    } {
+    } {
     }
-);
-logistic!(
-    Mklr,
-    Settings::of_mklr,
-    About {
-        name: "mklr",
-        summary: "kernel logistic regression, kernel weights by penalised likelihood, or uniform; with probabilities",
-        needs: Needs::Stack,
-        params: settings::MKLR,
-        bank: DEFAULT_BANK,
+}
+
+/// One of the two methods.
+trait FitsLogistic: Method {
+    /// What it was told.
+    fn settings(&self) -> Settings;
+}
+
+impl Method for SviMkl {
+    type State = Fit;
+
+    fn about(&self) -> About {
+        About {
+            name: "svimkl",
+            summary: "kernel logistic regression, kernel weights by variational inference; with probabilities and intervals",
+            needs: Needs::Stack,
+            bank: DEFAULT_BANK,
+        }
     }
-);
+
+    // Of many rows some are landmarks unless told otherwise.
+    fn n_squares(&self) -> usize {
+        0
+    }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
+    }
+}
+
+impl FitsLogistic for SviMkl {
+    fn settings(&self) -> Settings {
+        Settings::of_svimkl(self)
+    }
+}
+
+impl Method for Mklr {
+    type State = Fit;
+
+    fn about(&self) -> About {
+        About {
+            name: "mklr",
+            summary: "kernel logistic regression, kernel weights by penalised likelihood, or uniform; with probabilities",
+            needs: Needs::Stack,
+            bank: DEFAULT_BANK,
+        }
+    }
+
+    // As for `svimkl`.
+    fn n_squares(&self) -> usize {
+        0
+    }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
+    }
+}
+
+impl FitsLogistic for Mklr {
+    fn settings(&self) -> Settings {
+        Settings::of_mklr(self)
+    }
+}
+
+impl<M: FitsLogistic> State<M> for Fit {
+    type Model = LogisticModel;
+
+    fn init(method: &M, task: &Task<'_>) -> Result<Fit> {
+        begin(task, &method.settings())
+    }
+
+    fn again(&self, method: &M, task: &Task<'_>) -> Result<Fit> {
+        again(task, &method.settings(), self)
+    }
+
+    fn check(&self, method: &M, task: &Task<'_>) -> Result<()> {
+        check(task, &method.settings(), self)
+    }
+
+    fn step(&mut self, method: &M, task: &Task<'_>, control: &Control) -> Result<Progress> {
+        step(task, &method.settings(), self, control)
+    }
+
+    fn finish(self, method: &M, task: &Task<'_>) -> Result<LogisticModel> {
+        finish(task, &method.settings(), self)
+    }
+}
 
 /// Whether rows of fewer than two classes are all there is.
 fn is_trivial(task: &Task<'_>) -> bool {
