@@ -170,7 +170,7 @@ fn every_third(set: &str) -> Result<Dataset> {
     Ok(data.select(&(0..data.samples.n_samples()).step_by(3).collect::<Vec<_>>()))
 }
 
-/// SimdElement overlapping clouds on a circle: 28 pairs of classes, so that methods that go pair by pair need several steps.
+/// Eight overlapping clouds on a circle: 28 pairs of classes, so that methods that go pair by pair need several steps.
 fn many_classes() -> Result<Dataset> {
     let mut rng = Rng::new(12, 0);
     let angle = |i: usize| (i % 8) as f64 * std::f64::consts::TAU / 8.0;

@@ -175,7 +175,7 @@ fn forge_checkpoint(method: &'static str, data: &Dataset, names: &[&str]) {
 
 #[test]
 fn forged_checkpoint_is_refused_or_resumed() {
-    // SimdElement classes are 28 pairs, more than one step takes.
+    // Eight classes are 28 pairs, more than one step takes.
     let labels: Vec<String> = (0..208).map(|i| (i % 8).to_string()).collect();
     let data = Dataset::new("eight", bundled("sonar").unwrap().samples, Labels::new(&labels).unwrap()).unwrap();
     let names = [

@@ -29,7 +29,7 @@ pub struct Published {
     pub is_floor: bool,
 }
 
-/// PaperFigures of a paper.
+/// Figures of a paper.
 #[derive(Clone, Copy, Debug)]
 pub struct PaperFigures {
     /// Mean accuracy.

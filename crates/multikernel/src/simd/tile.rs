@@ -6,7 +6,7 @@ use super::dispatched;
 pub(crate) const VECTOR: usize = 8;
 /// Most numbers of a wide line: three vectors.
 pub(crate) const WIDE: usize = 3 * VECTOR;
-/// Most numbers of a narrow line. SimdElement times three sums fill the registers and leave some for what is multiplied.
+/// Most numbers of a narrow line. Eight times three sums fill the registers and leave some for what is multiplied.
 pub(crate) const NARROW: usize = 8;
 
 /// Sums of products: up to [`NARROW`] lines of up to [`WIDE`].

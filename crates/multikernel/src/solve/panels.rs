@@ -25,7 +25,7 @@ pub(super) struct Panels {
     values: Buffer,
 }
 
-/// PackedRows of a matrix of so many that make panels, with those that fill the last vector.
+/// Rows of a matrix of so many that make panels, with those that fill the last vector.
 pub(super) fn padded(n: usize) -> usize {
     n.next_multiple_of(VECTOR)
 }
@@ -162,7 +162,7 @@ impl Panels {
         matrix
     }
 
-    /// PackedRows, those that fill the last vector among them.
+    /// Rows, those that fill the last vector among them.
     pub(super) fn size(&self) -> usize {
         self.size
     }
@@ -172,7 +172,7 @@ impl Panels {
         self.starts.len() - 1
     }
 
-    /// PackedRows of a panel.
+    /// Rows of a panel.
     pub(super) fn width(&self, panel: usize) -> usize {
         WIDE.min(self.size - panel * WIDE)
     }

@@ -34,7 +34,7 @@ const ROUNDING: f64 = 1e-9;
 /// One two-class problem on a view of a Gram matrix: `min 1/2 a'Qa - 1'a`, `Q_ij = y_i y_j K_ij`,
 /// `0 <= a_i <= upper_i`, `y'a = 0`.
 ///
-/// Views cost nothing to make. GramRows of a view that is a run of neighbouring rows are read in place; for other views
+/// Views cost nothing to make. Rows of a view that is a run of neighbouring rows are read in place; for other views
 /// the rows the solver touches are gathered when first needed, into at most 128 MiB (256 MiB while variables are set
 /// aside).
 #[derive(Clone, Copy, Debug)]

@@ -101,7 +101,7 @@ impl Element for f32 {
     }
 }
 
-/// Memory for a store: at least as many values as kernel_mask for, of any kind.
+/// Memory for a store: at least as many values as asked for, of any kind.
 struct Room<T> {
     values: Vec<T>,
     /// Whether to write past the caches: memory that was used before and is too much for them.
@@ -255,7 +255,7 @@ impl Core {
         cost::pays(&self.layout, &of_group, self.precision, need, tile)
     }
 
-    /// Stores the values if that is batch_mask, allowed and worth it.
+    /// Stores the values if that is wanted, allowed and worth it.
     pub(super) fn stored(mut self, building: &StackOptions<'_>) -> Result<Core> {
         let need = self.stored_bytes();
         // Room for one combined kernel beside the stack, which every method needs sooner or later.

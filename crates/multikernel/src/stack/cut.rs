@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Rows of a block. SimdElement `f64` are one line of the cache, so a tile is written across as well as along.
+/// Rows of a block. Eight `f64` are one line of the cache, so a tile is written across as well as along.
 pub(super) const BLOCK_ROWS: usize = 8;
 /// Most columns of a tile: a tile of `f64` and the base quantity behind it fit in the first-level cache.
 pub(super) const TILE_COLS: usize = 256;

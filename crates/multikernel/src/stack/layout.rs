@@ -139,14 +139,14 @@ impl Layout {
         self.groups.push(Group { base, columns, gram, slots: range, radial });
     }
 
-    /// Where a slot is among those of a tile in the store. SimdElement neighbours are an eighth of the tile apart: an operation that
+    /// Where a slot is among those of a tile in the store. Eight neighbours are an eighth of the tile apart: an operation that
     /// takes eight slots at a time then reads eight streams from end to end, which is as fast as memory gets.
     pub(super) fn place(&self, slot: usize) -> usize {
         let (n, stream) = (self.slots.len(), slot % STREAMS);
         stream * (n / STREAMS) + stream.min(n % STREAMS) + slot / STREAMS
     }
 
-    /// The groups that have a batch_mask batch.
+    /// The groups that have a wanted batch.
     pub(super) fn groups_of(&self, batch_mask: &[bool]) -> Vec<bool> {
         let mut groups = vec![false; self.groups.len()];
         for (batch, _) in self.batches.iter().zip(batch_mask).filter(|&(_, &batch_mask)| batch_mask) {

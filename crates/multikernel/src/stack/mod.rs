@@ -50,7 +50,7 @@ pub(crate) use sweep::AtRows;
 /// How kernel values are held. Sums over them are `f64` either way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
-    /// SimdElement bytes a value.
+    /// Eight bytes a value.
     #[default]
     F64,
     /// Four bytes a value: half the memory and up to twice the speed, for an error of up to 2e-7 in every unit-diagonal kernel
@@ -572,7 +572,7 @@ impl Stack {
         [self.rows.indices(), self.cols.indices()]
     }
 
-    /// The values of this view, for the batch_mask batches.
+    /// The values of this view, for the wanted batches.
     fn source<'a, T: Element>(&'a self, [rows, cols]: &'a [Arc<[usize]>; 2], batch_mask: &[bool]) -> Source<'a, T> {
         let (core, cut) = (self.core.as_ref(), self.cut());
         match T::of(&core.store) {

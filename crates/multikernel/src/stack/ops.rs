@@ -20,7 +20,7 @@ use crate::simd::{
     Buffer, Real, SIDE, SimdElement, add_eight, decay_into, dot_eight_with_each, prefetch, spans, transpose,
 };
 
-/// Rows ahead of which a line is kernel_mask for while a matrix is read column by column: about as long as memory takes.
+/// Rows ahead of which a line is asked for while a matrix is read column by column: about as long as memory takes.
 const PREFETCH_ROWS: usize = 24;
 /// Memory for the partial results of `apply`.
 const PARTIAL_BYTES: usize = 128 << 20;
@@ -380,7 +380,7 @@ pub(super) fn multiply<T: Real>(values: &[T], tile: &Tile, cut: &Cut, columns: &
     }
 }
 
-/// Calls `f` with each kernel of some slots that is kernel_mask for and its values; kernels of a group that is one function are computed.
+/// Calls `f` with each kernel of some slots that is asked for and its values; kernels of a group that is one function are computed.
 pub(super) fn each_kernel<T: Real>(
     layout: &Layout,
     held: &Held<'_, T>,

@@ -99,7 +99,7 @@ impl<'a, T: Real> Source<'a, T> {
         Source { layout, cut, values: Values::Gathered { values, store, rows, cols } }
     }
 
-    /// `batch_mask` says which groups will be kernel_mask for; the others cost nothing.
+    /// `batch_mask` says which groups will be asked for; the others cost nothing.
     pub(super) fn computed(core: &'a Core, cut: Cut, rows: &[usize], cols: &[usize], batch_mask: &[bool]) -> Self {
         let (left, right) = ((&core.left, rows), (core.right(), cols));
         let mut shared = Shared::new();
@@ -128,7 +128,7 @@ impl<'a, T: Real> Source<'a, T> {
         Source { layout: &core.layout, cut, values: Values::Computed(Computed { sides, gates, centring }) }
     }
 
-    /// Calls `f` with runs of slots and their values in the tile, in the order of the slots and for all slots of the batch_mask
+    /// Calls `f` with runs of slots and their values in the tile, in the order of the slots and for all slots of the wanted
     /// batches. A run may span batches.
     pub(super) fn each(
         &self,
@@ -178,7 +178,7 @@ impl<'a, T: Real> Source<'a, T> {
         whole.filter(|_| last < batches.len()).unwrap_or(last)
     }
 
-    /// Keeps the values of all slots of the batch_mask batches in the tiles of a block, for [`Source::held`].
+    /// Keeps the values of all slots of the wanted batches in the tiles of a block, for [`Source::held`].
     pub(super) fn hold(
         &self,
         block: usize,
@@ -201,7 +201,7 @@ impl<'a, T: Real> Source<'a, T> {
         }
     }
 
-    /// Puts all slots of the batch_mask batches in a tile where they lie in a store.
+    /// Puts all slots of the wanted batches in a tile where they lie in a store.
     fn copy_tile(
         &self,
         block: usize,
@@ -255,7 +255,7 @@ impl<'a, T: Real> Source<'a, T> {
     }
 
     /// Fills the store of one block: all slots of its tiles, one tile after the other; `past` the caches or into them. `go_on` is
-    /// kernel_mask before each tile.
+    /// Asked before each tile.
     pub(super) fn fill(
         &self,
         block: usize,
@@ -279,7 +279,7 @@ impl<'a, T: Real> Source<'a, T> {
 }
 
 impl Computed {
-    /// All slots of the batch_mask batches in a tile, as they lie in a store.
+    /// All slots of the wanted batches in a tile, as they lie in a store.
     fn tile<T: Real>(
         &self,
         layout: &Layout,

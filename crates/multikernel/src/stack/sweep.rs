@@ -129,7 +129,7 @@ fn sweep<T: Element, R: Send>(
 struct TileProducts<'a> {
     layout: &'a Layout,
     kernel_mask: &'a [bool],
-    /// Where each kernel stands among those kernel_mask for.
+    /// Where each kernel stands among those asked for.
     places: &'a [Vec<usize>],
     n_kernels: usize,
     n_cols: usize,
@@ -251,7 +251,7 @@ mod tests {
         (found.outputs, found.collected, found.parts.into_iter().flatten().collect())
     }
 
-    /// TileProducts products with the kernels written out.
+    /// Both products with the kernels written out.
     fn expected(stack: &Stack, vectors: &Matrix) -> (Vec<f64>, Vec<f64>) {
         let (n, m) = (stack.n_rows(), stack.n_cols());
         let all = |n: usize| (0..n).collect::<Vec<_>>();

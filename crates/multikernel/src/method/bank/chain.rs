@@ -15,7 +15,7 @@ pub(super) const BIAS_VARIANCE: f64 = 4.0;
 pub(super) const AMPLITUDE: [f64; 2] = [1.0, 5.0];
 /// Up to so many columns clusters of frequencies have a full covariance.
 const MAX_FULL: usize = 20;
-/// MajorityModel after which it is asked whether to stop.
+/// Frequencies after which it is asked whether to stop.
 const FREQUENCIES: usize = 16;
 
 /// What is known of frequencies of d columns before any label: mean 0 and, on average, the covariance I / d, which is that of
@@ -31,7 +31,7 @@ pub(super) fn prior(d: usize, alpha: f64) -> Prior {
 /// `f(x) = bias + sum_i a_i cos(w_i'x) + b_i sin(w_i'x)`.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
-    /// PackedRows as columns: d x N.
+    /// Rows as columns: d x N.
     pub(super) columns: &'a Matrix,
     /// +1 or -1.
     pub(super) sides: &'a [f64],
@@ -49,7 +49,7 @@ pub(super) struct Chain {
     pub(super) coef: Vec<f64>,
     /// v: a and b are N(0, v / D), so v is the variance of f but for the bias.
     pub(super) amplitude: f64,
-    /// MajorityModel that were accepted so far.
+    /// Frequencies that were accepted so far.
     pub(super) accepted: usize,
 }
 

@@ -19,7 +19,7 @@ record! {
     #[derive(Clone, Debug)]
     pub struct BankModel {
         n_features: usize,
-        /// MajorityModel of all draws, one in each row.
+        /// Frequencies of all draws, one in each row.
         frequencies: Matrix,
         /// One draw in each row: coefficients of cosines, of sines, and the bias.
         coef: Matrix,

@@ -19,7 +19,7 @@ const WORKING: u64 = 64 << 20;
 const SLICE: usize = 256;
 
 record! {
-    /// MkBoostModel SVMs: `f_p(x) = sum_t a_t h_t(x) / sum_t |a_t|` for each pair p of classes, where h_t is the sign of one SVM, or
+    /// Boosted SVMs: `f_p(x) = sum_t a_t h_t(x) / sum_t |a_t|` for each pair p of classes, where h_t is the sign of one SVM, or
     /// of a weighted vote of several, each on one kernel. Only support points and kernels that are used are kept.
     ///
     /// Cost of a score: one kernel value per support point and kernel used, and one product per support point of each SVM.

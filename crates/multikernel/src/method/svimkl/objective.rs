@@ -15,7 +15,7 @@ use crate::pool::Pool;
 use crate::simd::{Real, decay_into, exp, exps, ln};
 use crate::stack::{AtRows, Stack};
 
-/// RowBatch handed to a thread at a time.
+/// Rows handed to a thread at a time.
 const ROWS: usize = 64;
 /// Factors multiplied before a logarithm is taken: as many as cannot overflow, whatever the number of classes.
 const FACTORS: usize = 16;
@@ -73,7 +73,7 @@ pub(super) struct Value {
     pub(super) lengths: Vec<f64>,
 }
 
-/// RowBatch of some data: which, and how much each counts.
+/// Rows of some data: which, and how much each counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowBatch<'a> {
     /// The function of each row.

@@ -584,7 +584,7 @@ fn one_class_is_predicted_with_the_rule_of_succession() {
 #[test]
 fn lambda_is_chosen_by_log_loss() {
     let (points, codes) = circles();
-    // RowBatch turned over, so that functions that follow every row are punished.
+    // Rows turned over, so that functions that follow every row are punished.
     let codes: Vec<usize> =
         codes.iter().enumerate().map(|(i, &code)| if i % 6 == 0 { 1 - code } else { code }).collect();
     let data = toys(&points, &codes);

@@ -90,7 +90,7 @@ fn ground(picture: &Boundary, svg: &mut String) {
     );
 }
 
-/// PlottedRows by class: training rows as discs, others as rings.
+/// Rows by class: training rows as discs, others as rings.
 fn points(picture: &Boundary, kind: &str, rows: &PlottedRows, svg: &mut String) {
     let across = |x: f64| LEFT as f64 + SIDE as f64 * picture.across.place(x);
     let down = |y: f64| TOP as f64 + SIDE as f64 * (1.0 - picture.up.place(y));

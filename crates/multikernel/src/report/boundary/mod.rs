@@ -25,7 +25,7 @@ const LEVELS: usize = 5;
 /// The ground has the colour of the class that the model predicts there, deeper where it is more probable (five shades, from as
 /// probable as all others to certain) or, for models without probabilities, where it leads the next class by more. A line is
 /// drawn where the class changes. Training rows are discs, held-out rows are rings, each in the colour of its own class; the
-/// accuracy on held-out rows stands in the lower right corner. PlottedRows that lack one of the two values have no place and are only
+/// accuracy on held-out rows stands in the lower right corner. Rows that lack one of the two values have no place and are only
 /// counted, though their predictions count in the accuracy.
 ///
 /// Cost: 25,921 predictions. The same bytes for any number of threads; some 10 to 100 kB, and 40 bytes for each row.
@@ -54,7 +54,7 @@ pub struct Boundary {
     accuracy: Option<f64>,
 }
 
-/// PlottedRows to draw.
+/// Rows to draw.
 #[derive(Debug)]
 struct PlottedRows {
     /// Both values and the class of those that have a place.

@@ -4,7 +4,7 @@ use super::*;
 use crate::data::{circles, moons};
 use crate::plan::Plan;
 
-/// PlottedRows of two named columns.
+/// Rows of two named columns.
 fn data(names: [&str; 2], rows: &[([f64; 2], &str)]) -> Dataset {
     let values = Matrix::from_fn(rows.len(), 2, |i, j| rows[i].0[j]);
     let samples = Samples::new(values, names.map(String::from).to_vec()).unwrap();

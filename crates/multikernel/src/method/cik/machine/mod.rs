@@ -1,6 +1,6 @@
 //! The kernel machine of one cluster: random Fourier features whose scales are learned, and a linear classifier on them.
 //!
-//! MajorityModel are `omega_i = sigma (.) noise_i` with standard normal noise, D of them; features of a row x are
+//! Frequencies are `omega_i = sigma (.) noise_i` with standard normal noise, D of them; features of a row x are
 //! `D^-1/2 [cos(omega_i'x), sin(omega_i'x)]`, and their inner products tend to the Gaussian kernel
 //! `exp(-1/2 sum_j sigma_j^2 (x_j - y_j)^2)`. Scores are `f = W features`, a row of W for each class. Training goes down
 //! `lambda/2 |W|^2 +` the mean Crammer-Singer hinge loss of mini-batches, in W and sigma.
@@ -55,7 +55,7 @@ pub(crate) struct Lesson<'a> {
 record! {
     /// A kernel machine: frequencies, and what was learned so far.
     ///
-    /// MajorityModel are kept in strips of 24; the last is filled up with zeros, whose weights stay zero.
+    /// Frequencies are kept in strips of 24; the last is filled up with zeros, whose weights stay zero.
     #[derive(Clone, Debug)]
     pub(crate) struct Machine {
         n_features: usize,

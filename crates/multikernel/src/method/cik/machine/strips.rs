@@ -6,7 +6,7 @@
 
 use crate::simd::{Lines, NARROW, Tile, VECTOR, WIDE, dispatched, sin_cos, sums, transpose};
 
-/// MajorityModel of a strip.
+/// Frequencies of a strip.
 pub(super) const STRIP: usize = WIDE;
 /// Rows of a group.
 pub(super) const GROUP: usize = NARROW;
