@@ -106,8 +106,8 @@ impl Problem {
     fn new(rows: &Features, codes: Vec<usize>, bank: &str, precision: Precision) -> Outcome<Problem> {
         let kernels = bank.parse::<KernelBank>()?.resolve(&Default::default(), rows)?;
         let pool = Pool::new(1)?;
-        let building = StackOptions { storage: Storage::Packed, precision, ..StackOptions::new(&pool) };
-        let stack = Stack::train(rows, &kernels, &building)?;
+        let options = StackOptions { storage: Storage::Packed, precision, ..StackOptions::new(&pool) };
+        let stack = Stack::train(rows, &kernels, &options)?;
         let n_classes = codes.iter().max().map_or(0, |most| most + 1);
         let labels = Labels::from_parts((0..n_classes).map(|class| class.to_string()).collect(), codes)?;
         Ok(Problem { stack, labels })

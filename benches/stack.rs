@@ -143,8 +143,8 @@ fn passes() -> Outcome<()> {
         let rows = random(n, columns);
         let kernels = kernels(bank, &rows)?;
         for precision in [Precision::F64, Precision::F32] {
-            let building = StackOptions { storage: Storage::Packed, precision, ..StackOptions::new(&pool) };
-            let stack = Stack::train(&rows, &kernels, &building)?;
+            let options = StackOptions { storage: Storage::Packed, precision, ..StackOptions::new(&pool) };
+            let stack = Stack::train(&rows, &kernels, &options)?;
             let size = if precision == Precision::F64 { 8 } else { 4 };
             // What has to be read: one triangle with its diagonal.
             let bytes = kernels.len() * n * (n + 1) / 2 * size;
@@ -184,12 +184,12 @@ fn radial() -> Outcome<()> {
     println!("\n== 300 Gaussians on one set of 16 columns, {N} x {N}, one thread");
     let pool = Pool::new(1)?;
     let rows = random(N, 16);
-    let building = StackOptions { storage: Storage::Tiled, ..StackOptions::new(&pool) };
+    let options = StackOptions { storage: Storage::Tiled, ..StackOptions::new(&pool) };
     let matrix = Matrix::from_fn(N, N, |i, j| ((i * j) % 7) as f64);
     let stack = |bank: &str| -> Outcome<(Stack, Matrix)> {
         let kernels = kernels(bank, &rows)?;
         let weights = Matrix::from_fn(kernels.len(), 1, |m, _| 1.0 / (m + 1) as f64);
-        Ok((Stack::train(&rows, &kernels, &building)?, weights))
+        Ok((Stack::train(&rows, &kernels, &options)?, weights))
     };
     const MANY: &str = "gaussian(gamma=2^-15..2^15; 300)";
     let (one, many) = (stack("gaussian(gamma=0.1)")?, stack(MANY)?);
@@ -309,10 +309,10 @@ fn bank_stacks(
     train: &Features,
     test: &Features,
     kernels: &[Kernel],
-    building: &StackOptions<'_>,
+    options: &StackOptions<'_>,
 ) -> multikernel::Result<[Stack; 2]> {
     let none = vec![None; kernels.len()];
-    Ok([Stack::train(train, kernels, building)?, Stack::cross(test, train, kernels, &none, building)?])
+    Ok([Stack::train(train, kernels, options)?, Stack::cross(test, train, kernels, &none, options)?])
 }
 
 /// With one thread and with two, in turns: what the machine gives varies from second to second.
@@ -322,7 +322,7 @@ fn bank_times(train: &Features, test: &Features, kernels: &[Kernel], precision: 
         pools.each_ref().map(|pool| StackOptions { storage: Storage::Packed, precision, ..StackOptions::new(pool) });
     let tiled = packed.each_ref().map(|packed| StackOptions { storage: Storage::Tiled, ..packed.clone() });
     // Errors would be timed as very fast stacks.
-    let build = |building: &StackOptions<'_>| bank_stacks(train, test, kernels, building).expect("both stacks");
+    let build = |options: &StackOptions<'_>| bank_stacks(train, test, kernels, options).expect("both stacks");
     let weights = Matrix::from_fn(kernels.len(), 1, |_, _| 1.0 / kernels.len() as f64);
     // A pool hands memory on from stack to stack, so a new one has none to hand on. Starting its threads is no part of
     // it, giving the memory back to the system is.
@@ -360,8 +360,8 @@ fn bank_times(train: &Features, test: &Features, kernels: &[Kernel], precision: 
 fn bank_sample(train: &Features, test: &Features, kernels: &[Kernel], precision: Precision) -> Outcome<Value> {
     const EVERY: usize = 100;
     let pool = Pool::new(1)?;
-    let building = StackOptions { storage: Storage::Packed, precision, ..StackOptions::new(&pool) };
-    let stacks = bank_stacks(train, test, kernels, &building)?;
+    let options = StackOptions { storage: Storage::Packed, precision, ..StackOptions::new(&pool) };
+    let stacks = bank_stacks(train, test, kernels, &options)?;
     let sample = |stack: &Stack| -> Outcome<Vec<Vec<f64>>> {
         let pick = |n: usize| (0..n).step_by(EVERY).collect::<Vec<_>>();
         let (rows, cols) = (pick(stack.n_rows()), pick(stack.n_cols()));
@@ -384,10 +384,10 @@ fn sparse(dir: &Path) -> Outcome<()> {
         let noise = Features::from(noise);
         for bank in ["gaussian(median)", "polynomial(2)"] {
             let kernels = kernels(bank, &rows)?;
-            let building = StackOptions { storage: Storage::Packed, ..StackOptions::new(&pool) };
-            let sparse = best(|| Stack::train(&rows, &kernels, &building).is_ok());
-            let dense = best(|| Stack::train(&noise, &kernels, &building).is_ok());
-            let error = worst(&rows, &kernels[0], &building)?;
+            let options = StackOptions { storage: Storage::Packed, ..StackOptions::new(&pool) };
+            let sparse = best(|| Stack::train(&rows, &kernels, &options).is_ok());
+            let dense = best(|| Stack::train(&noise, &kernels, &options).is_ok());
+            let error = worst(&rows, &kernels[0], &options)?;
             println!(
                 "{name} {bank}: sparse {sparse:.3} s, dense {dense:.3} s: {:.1} times faster; largest difference from the \
                  formula on dense rows {error:.1e}",
@@ -399,11 +399,11 @@ fn sparse(dir: &Path) -> Outcome<()> {
 }
 
 /// The largest difference between the stack and the kernel's formula on dense rows, over some rows and all columns.
-fn worst(rows: &Features, kernel: &Kernel, building: &StackOptions<'_>) -> Outcome<f64> {
+fn worst(rows: &Features, kernel: &Kernel, options: &StackOptions<'_>) -> Outcome<f64> {
     let dense = rows.to_dense()?;
     let (some, all): (Vec<usize>, Vec<usize>) =
         ((0..rows.n_rows()).step_by(40).collect(), (0..rows.n_rows()).collect());
-    let block = Stack::train(rows, std::slice::from_ref(kernel), building)?.block(0, &some, &all)?;
+    let block = Stack::train(rows, std::slice::from_ref(kernel), options)?.block(0, &some, &all)?;
     let difference = |(a, &i): (usize, &usize)| {
         let of = |&j: &usize| (block.get(a, j) - kernel.between(dense.row(i), dense.row(j))).abs();
         all.iter().map(of).fold(0.0, f64::max)

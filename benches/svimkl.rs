@@ -86,8 +86,8 @@ fn fit(points: &Matrix, codes: &[usize], precision: Precision) -> Outcome<Value>
     let pool = Pool::new(1)?;
     let rows = points.clone().into();
     let kernels = BANK.parse::<KernelBank>()?.resolve(&Default::default(), &rows)?;
-    let building = StackOptions { storage: Storage::Packed, precision, ..StackOptions::new(&pool) };
-    let stack = Stack::train(&rows, &kernels, &building)?;
+    let options = StackOptions { storage: Storage::Packed, precision, ..StackOptions::new(&pool) };
+    let stack = Stack::train(&rows, &kernels, &options)?;
     let labels = Labels::from_parts(vec!["0".into(), "1".into()], codes.to_vec())?;
     let task = Task { input: Input::Stack(&stack), labels: &labels, groups: None, views: &[], seed: 0, pool: &pool };
     let method = SviMkl::default();

@@ -30,12 +30,12 @@ fn ensure(holds: bool, message: impl FnOnce() -> String) -> Result<()> {
 /// to the kernel on those columns alone, the text form, and entries that do not depend on their neighbours.
 pub fn check_kernel(kernel: &Kernel) -> Result<()> {
     let pool = Pool::new(2)?;
-    let building = StackOptions::new(&pool);
+    let options = StackOptions::new(&pool);
     let (n, d) = (40, 12);
     let points = Features::from(random_points(n, d));
     let gram_of = |points: &Features, kernel: &Kernel| -> Result<Matrix> {
         let all: Vec<usize> = (0..points.n_rows()).collect();
-        Stack::train(points, std::slice::from_ref(kernel), &building)?.block(0, &all, &all)
+        Stack::train(points, std::slice::from_ref(kernel), &options)?.block(0, &all, &all)
     };
     let gram = gram_of(&points, kernel)?;
     for i in 0..n {
@@ -54,7 +54,7 @@ pub fn check_kernel(kernel: &Kernel) -> Result<()> {
         })?;
     }
     check_columns(kernel, &points, &gram, gram_of)?;
-    check_new_points(kernel, &points, &gram, &building)?;
+    check_new_points(kernel, &points, &gram, &options)?;
     let text = kernel.to_string();
     ensure(text.parse::<Kernel>()? == *kernel, || format!("{kernel}: its text `{text}` reads back as another kernel"))
 }
@@ -72,13 +72,13 @@ fn check_columns(
 }
 
 /// New points equal to training points must get the training values, in whatever order they come.
-fn check_new_points(kernel: &Kernel, points: &Features, gram: &Matrix, building: &StackOptions<'_>) -> Result<()> {
+fn check_new_points(kernel: &Kernel, points: &Features, gram: &Matrix, options: &StackOptions<'_>) -> Result<()> {
     let kernels = std::slice::from_ref(kernel);
-    let train = Stack::train(points, kernels, building)?;
+    let train = Stack::train(points, kernels, options)?;
     let order: Vec<usize> = (0..points.n_rows()).rev().collect();
     let all: Vec<usize> = (0..points.n_rows()).collect();
     let cross =
-        Stack::cross(&points.select_rows(&order), points, kernels, train.centring(), building)?.block(0, &all, &all)?;
+        Stack::cross(&points.select_rows(&order), points, kernels, train.centring(), options)?.block(0, &all, &all)?;
     for (row, &i) in cross.rows().zip(&order) {
         // A centred entry subtracts means that are rounded in another order for new rows.
         let tolerance = if kernel.is_centred() {

@@ -168,13 +168,13 @@ fn stack_and_bank_of_sparse_points_are_those_of_the_table() {
     let all: Vec<usize> = (0..40).collect();
     for scaler in [Scaler::identity(120), scaler] {
         let [sparse, dense] = [&sparse, &dense].map(|data| scaler.apply(data.samples.features()).unwrap());
-        let building = StackOptions::new(&pool);
-        let [found, expected] = [&sparse, &dense].map(|points| Stack::train(points, &kernels, &building).unwrap());
+        let options = StackOptions::new(&pool);
+        let [found, expected] = [&sparse, &dense].map(|points| Stack::train(points, &kernels, &options).unwrap());
         for (m, text) in texts.iter().enumerate() {
             let block = |stack: &Stack| stack.block(m, &all, &all).unwrap();
             assert_close(&block(&found), &block(&expected), text);
             for (new, points) in [(&sparse, &sparse), (&sparse, &dense), (&dense, &sparse)] {
-                let cross = Stack::cross(new, points, &kernels, expected.centring(), &building).unwrap();
+                let cross = Stack::cross(new, points, &kernels, expected.centring(), &options).unwrap();
                 assert_close(&block(&cross), &block(&expected), text);
             }
         }

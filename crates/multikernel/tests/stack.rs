@@ -56,8 +56,8 @@ fn several_columns_have_the_bits_of_one_at_a_time() {
         (each.clone(), 90, Precision::F32, Storage::Packed),
         (each, 30, Precision::F64, Storage::Tiled),
     ] {
-        let building = StackOptions { precision, storage, ..StackOptions::new(&pool) };
-        let stack = Stack::train(&random(n, 5, 2), &all, &building).unwrap();
+        let options = StackOptions { precision, storage, ..StackOptions::new(&pool) };
+        let stack = Stack::train(&random(n, 5, 2), &all, &options).unwrap();
         let full = random(all.len(), 6, 3);
         // The last column lacks kernels that the others have; without it all ask for the same.
         let weights = |m: usize, c: usize| if c == 5 && m.is_multiple_of(3) { 0.0 } else { full.get(m, c) };
@@ -298,8 +298,8 @@ fn every_operation_has_the_same_bits_stored_or_computed_on_any_number_of_threads
     for precision in [Precision::F64, Precision::F32] {
         let run = |n_threads: usize, storage: Storage| {
             let pool = Pool::new(n_threads).unwrap();
-            let building = StackOptions { storage, precision, ..StackOptions::new(&pool) };
-            let stack = Stack::train(&points, &everything(), &building).unwrap();
+            let options = StackOptions { storage, precision, ..StackOptions::new(&pool) };
+            let stack = Stack::train(&points, &everything(), &options).unwrap();
             assert_eq!(stack.bytes() > 0, storage == Storage::Packed);
             results(&views_of(&stack), &pool)
         };
@@ -317,8 +317,8 @@ fn compact_views_have_the_bits_of_views_and_no_more_values() {
         [(Precision::F64, Storage::Packed), (Precision::F32, Storage::Packed), (Precision::F64, Storage::Tiled)]
     {
         let pool = Pool::new(2).unwrap();
-        let building = StackOptions { storage, precision, ..StackOptions::new(&pool) };
-        let stack = Stack::train(&points, &everything(), &building).unwrap();
+        let options = StackOptions { storage, precision, ..StackOptions::new(&pool) };
+        let stack = Stack::train(&points, &everything(), &options).unwrap();
         let views = views_of(&stack);
         let compact: Vec<Stack> = views.iter().map(|view| view.compact(&pool).unwrap()).collect();
         assert!(results(&compact, &pool) == results(&views, &pool), "{precision:?}, {storage:?}");
@@ -332,7 +332,7 @@ fn compact_views_have_the_bits_of_views_and_no_more_values() {
         assert_eq!(compact[1].centring(), stack.centring());
         // As much as the stack and one result take: a view stays one.
         let memory = Some(stack.bytes() + 8 * 277 * 277);
-        let limited = Stack::train(&points, &everything(), &StackOptions { memory, ..building }).unwrap();
+        let limited = Stack::train(&points, &everything(), &StackOptions { memory, ..options }).unwrap();
         let view = limited.view(&(0..270).collect::<Vec<_>>()).unwrap();
         assert_eq!(view.compact(&pool).unwrap().bytes(), limited.bytes());
     }
@@ -364,12 +364,12 @@ fn views_have_the_values_of_the_whole() {
 fn rows_of_a_cross_stack_are_those_of_the_square_one() {
     let (points, pool) = (Features::from(random(60, 5, 23)), Pool::new(2).unwrap());
     let kernels: Vec<Kernel> = everything().into_iter().filter(|kernel| !kernel.is_centred()).collect();
-    let building = StackOptions { storage: Storage::Tiled, ..StackOptions::new(&pool) };
+    let options = StackOptions { storage: Storage::Tiled, ..StackOptions::new(&pool) };
     let weights = random(kernels.len(), 2, 24);
-    let square = Stack::train(&points, &kernels, &building).unwrap().combine(&weights, &pool).unwrap();
+    let square = Stack::train(&points, &kernels, &options).unwrap().combine(&weights, &pool).unwrap();
     let none = vec![None; kernels.len()];
     for rows in [vec![5], (0..60).rev().collect::<Vec<_>>()] {
-        let cross = Stack::cross(&points.select_rows(&rows), &points, &kernels, &none, &building).unwrap();
+        let cross = Stack::cross(&points.select_rows(&rows), &points, &kernels, &none, &options).unwrap();
         for (square, cross) in square.iter().zip(cross.combine(&weights, &pool).unwrap()) {
             assert!(cross == square.select_rows(&rows));
         }
@@ -463,8 +463,8 @@ fn many_radial_kernels_of_extreme_rates_are_right_in_single_precision() {
         let gammas =
             (0..40).map(|k| 0.1 + f64::from(k)).chain((0..40).map(|k| 10f64.powi(-2 * exponent) / f64::from(3 + k)));
         let kernels: Vec<Kernel> = gammas.map(|gamma| format!("gaussian(gamma={gamma:e})").parse().unwrap()).collect();
-        let building = StackOptions { precision: Precision::F32, ..StackOptions::new(&pool) };
-        let stack = Stack::train(&points, &kernels, &building).unwrap();
+        let options = StackOptions { precision: Precision::F32, ..StackOptions::new(&pool) };
+        let stack = Stack::train(&points, &kernels, &options).unwrap();
         for (m, kernel) in kernels.iter().enumerate() {
             let weights = Matrix::from_fn(80, 1, |k, _| f64::from(u8::from(k == m)));
             let (block, combined) = (stack.block(m, &all, &all).unwrap(), stack.combine(&weights, &pool).unwrap());
@@ -509,8 +509,8 @@ fn stopped_operation_is_an_error_and_no_result() {
     let counter = asked.clone();
     let stop: Arc<dyn Fn() -> bool + Send + Sync> = Arc::new(move || counter.fetch_add(1, Ordering::Relaxed) >= 5);
     for storage in [Storage::Packed, Storage::Tiled] {
-        let building = StackOptions { stop: Some(stop.clone()), storage, ..StackOptions::new(&pool) };
-        let stack = Stack::train(&random(300, 3, 28), &kernels_of(3), &building).unwrap();
+        let options = StackOptions { stop: Some(stop.clone()), storage, ..StackOptions::new(&pool) };
+        let stack = Stack::train(&random(300, 3, 28), &kernels_of(3), &options).unwrap();
         asked.store(0, Ordering::Relaxed);
         let is_stopped = |error: Error| matches!(error, Error::Stopped(_));
         assert!(
@@ -534,8 +534,8 @@ fn rows_without_columns_are_all_equal() {
     let kernels = ["gaussian(1)", "laplacian(1)", "linear", "polynomial(2)", "linear raw"].map(|k| k.parse().unwrap());
     let all: Vec<usize> = (0..9).collect();
     for storage in [Storage::Packed, Storage::Tiled] {
-        let building = StackOptions { storage, ..StackOptions::new(&pool) };
-        let stack = Stack::train(&Matrix::zeros(9, 0), &kernels, &building).unwrap();
+        let options = StackOptions { storage, ..StackOptions::new(&pool) };
+        let stack = Stack::train(&Matrix::zeros(9, 0), &kernels, &options).unwrap();
         for (m, expected) in [1.0, 1.0, 0.0, 1.0, 0.0].into_iter().enumerate() {
             assert!(stack.block(m, &all, &all).unwrap().data().iter().all(|&value| value == expected), "{m}");
         }
@@ -547,10 +547,10 @@ fn stacks_of_any_size_from_nothing_on_have_all_operations() {
     let pool = Pool::new(5).unwrap();
     let everything = everything();
     for (n, kernels) in [(0, &everything[..]), (1, &everything), (9, &everything), (9, &[]), (257, &everything[..3])] {
-        let building = StackOptions::new(&pool);
+        let options = StackOptions::new(&pool);
         let points = random(n, 5, 40);
-        let stack = Stack::train(&points, kernels, &building).unwrap();
-        let cross = |m| Stack::cross(&random(m, 5, 41), &points, kernels, stack.centring(), &building).unwrap();
+        let stack = Stack::train(&points, kernels, &options).unwrap();
+        let cross = |m| Stack::cross(&random(m, 5, 41), &points, kernels, stack.centring(), &options).unwrap();
         let first: Vec<usize> = (0..n.min(1)).collect();
         for stack in [
             stack.clone(),
@@ -652,8 +652,8 @@ fn kernels_of_points_that_lack_views_are_s_a_k_a_s() {
     let all: Vec<usize> = (0..n).collect();
     for (precision, tolerance) in [(Precision::F64, 1e-14), (Precision::F32, 1e-6)] {
         for storage in [Storage::Packed, Storage::Tiled] {
-            let building = StackOptions { storage, precision, ..StackOptions::new(&pool) };
-            let stack = Stack::train(&incomplete, &kernels, &building).unwrap();
+            let options = StackOptions { storage, precision, ..StackOptions::new(&pool) };
+            let stack = Stack::train(&incomplete, &kernels, &options).unwrap();
             for (m, expected) in expected.iter().enumerate() {
                 let found = stack.block(m, &all, &all).unwrap();
                 for (found, expected) in found.data().iter().zip(expected.data()) {
@@ -661,7 +661,7 @@ fn kernels_of_points_that_lack_views_are_s_a_k_a_s() {
                 }
             }
             // New points are gated the same way: the training points once more, as new ones.
-            let cross = Stack::cross(&incomplete, &incomplete, &kernels, stack.centring(), &building).unwrap();
+            let cross = Stack::cross(&incomplete, &incomplete, &kernels, stack.centring(), &options).unwrap();
             for m in 0..kernels.len() {
                 let (a, b) = (stack.block(m, &all, &all).unwrap(), cross.block(m, &all, &all).unwrap());
                 assert!(a.data().iter().zip(b.data()).all(|(a, b)| (a - b).abs() < 1e-15), "{m}");
@@ -711,9 +711,9 @@ fn precomputed_kernels_are_the_gram_matrix_at_the_points() {
     let (train, test): (Vec<usize>, Vec<usize>) = ((0..30).step_by(2).collect(), (1..30).step_by(2).collect());
     let of =
         |rows: &[usize]| Points::from(&points.select_rows(rows)).with_grams(std::slice::from_ref(&gram), rows).unwrap();
-    let building = StackOptions::new(&pool);
-    let stack = Stack::train(of(&train), &kernels, &building).unwrap();
-    let cross = Stack::cross(of(&test), of(&train), &kernels, stack.centring(), &building).unwrap();
+    let options = StackOptions::new(&pool);
+    let stack = Stack::train(of(&train), &kernels, &options).unwrap();
+    let cross = Stack::cross(of(&test), of(&train), &kernels, stack.centring(), &options).unwrap();
     let all: Vec<usize> = (0..15).collect();
     for (rows, stack) in [(&train, &stack), (&test, &cross)] {
         let raw = stack.block(0, &all, &all).unwrap();
@@ -740,12 +740,12 @@ fn precomputed_kernels_are_the_gram_matrix_at_the_points() {
         let gram = Gram::cross("g", rectangle.clone(), diagonal, gram.diagonal()).unwrap();
         Points::from(&points.select_rows(&test)).with_grams(&[gram], &all).unwrap()
     };
-    let again = Stack::cross(new(Some(diagonal)), of(&train), &kernels, stack.centring(), &building).unwrap();
+    let again = Stack::cross(new(Some(diagonal)), of(&train), &kernels, stack.centring(), &options).unwrap();
     assert_eq!(again.block(1, &all, &all).unwrap(), cross.block(1, &all, &all).unwrap());
-    let error = Stack::cross(new(None), of(&train), &kernels[1..2], &[None], &building).unwrap_err();
+    let error = Stack::cross(new(None), of(&train), &kernels[1..2], &[None], &options).unwrap_err();
     assert!(error.to_string().contains("comes without the diagonal"), "{error}");
-    assert!(Stack::cross(new(None), of(&train), &kernels[..1], &[None], &building).is_ok());
-    let error = Stack::train(&points, &kernels[..1], &building).unwrap_err().to_string();
+    assert!(Stack::cross(new(None), of(&train), &kernels[..1], &[None], &options).is_ok());
+    let error = Stack::train(&points, &kernels[..1], &options).unwrap_err().to_string();
     assert_eq!(
         error,
         "precomputed(g) raw needs a Gram matrix that is not there (none was given); give it with --gram g=FILE"
@@ -810,9 +810,9 @@ fn decide_is_the_product_with_the_combined_kernel_of_each_column() {
     let (pool, one) = (Pool::new(2).unwrap(), Pool::new(1).unwrap());
     let (points, new, kernels) = (random(300, 5, 1), random(21, 5, 2), everything());
     for precision in [Precision::F64, Precision::F32] {
-        let building = StackOptions { precision, storage: Storage::Tiled, ..StackOptions::new(&pool) };
-        let train = Stack::train(&points, &kernels, &building).unwrap();
-        let cross = Stack::cross(&new, &points, &kernels, train.centring(), &building).unwrap();
+        let options = StackOptions { precision, storage: Storage::Tiled, ..StackOptions::new(&pool) };
+        let train = Stack::train(&points, &kernels, &options).unwrap();
+        let cross = Stack::cross(&new, &points, &kernels, train.centring(), &options).unwrap();
         for (stack, n_weights) in [(&train, 1), (&train, 3), (&cross, 1), (&cross, 3)] {
             let weights = Matrix::from_fn(kernels.len(), n_weights, |m, c| {
                 if c == 1 && m % 3 == 0 { 0.0 } else { 0.01 * (m + c) as f64 }
@@ -889,17 +889,17 @@ fn stack_of_other_points_has_the_values_of_a_stack_of_theirs() {
     let pool = Pool::new(1).unwrap();
     let kernels: Vec<Kernel> = everything().into_iter().filter(|kernel| !kernel.is_centred()).collect();
     let (points, new) = (random(30, 5, 1), random(8, 5, 2));
-    let building = StackOptions { storage: Storage::Tiled, sparse: false, ..StackOptions::new(&pool) };
-    let empty = Stack::train(&Matrix::zeros(0, 5), &kernels, &building).unwrap();
+    let options = StackOptions { storage: Storage::Tiled, sparse: false, ..StackOptions::new(&pool) };
+    let empty = Stack::train(&Matrix::zeros(0, 5), &kernels, &options).unwrap();
     let none = vec![None; kernels.len()];
     let weights = Matrix::from_fn(kernels.len(), 2, |m, c| (m + c) as f64);
-    let expected = Stack::cross(&new, &points, &kernels, &none, &building).unwrap();
+    let expected = Stack::cross(&new, &points, &kernels, &none, &options).unwrap();
     let found = empty.of_points(&new, Some(&Points::from(&points))).unwrap();
     assert_eq!(found.combine(&weights, &pool).unwrap(), expected.combine(&weights, &pool).unwrap());
     let among = empty.of_points(&points, None).unwrap();
-    let train = Stack::train(&points, &kernels, &building).unwrap();
+    let train = Stack::train(&points, &kernels, &options).unwrap();
     assert_eq!(among.combine(&weights, &pool).unwrap(), train.combine(&weights, &pool).unwrap());
-    let centred = Stack::train(&points, &self::kernels(), &building).unwrap();
+    let centred = Stack::train(&points, &self::kernels(), &options).unwrap();
     let error = centred.of_points(&new, None).unwrap_err().to_string();
     assert!(error.starts_with("gaussian(2) centred depends on all training rows"), "{error}");
 }

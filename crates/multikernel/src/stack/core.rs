@@ -136,28 +136,28 @@ impl Core {
         cut: Cut,
         left: Points,
         right: Option<Points>,
-        building: &StackOptions<'_>,
+        options: &StackOptions<'_>,
     ) -> Core {
         let gated = left.is_gated() || right.as_ref().is_some_and(Points::is_gated);
-        let layout = Arc::new(Layout::new(kernels, building.precision, !gated));
+        let layout = Arc::new(Layout::new(kernels, options.precision, !gated));
         let columns = layout.groups.iter().map(|group| &group.columns);
         let points = right.as_ref().unwrap_or(&left).features();
-        let plain = !building.sparse && matches!(points, Features::Dense(_));
+        let plain = !options.sparse && matches!(points, Features::Dense(_));
         let backgrounds = if plain { vec![None; layout.groups.len()] } else { sparse::backgrounds(points, columns) };
         Core {
             backgrounds,
             layout,
             cut,
-            precision: building.precision,
+            precision: options.precision,
             store: Store::Nowhere,
             left,
             right,
             centring: vec![None; kernels.len()],
             row_means: vec![vec![]; kernels.len()],
             notes: vec![],
-            memory: building.memory,
+            memory: options.memory,
             crossed: None,
-            spare: building.pool.spare().clone(),
+            spare: options.pool.spare().clone(),
         }
     }
 
@@ -206,7 +206,7 @@ impl Core {
     }
 
     /// The mean of each row of kernel `m` over the column points it knows of, before centring.
-    pub(super) fn means(&self, m: usize, building: &StackOptions<'_>) -> Result<Vec<f64>> {
+    pub(super) fn means(&self, m: usize, options: &StackOptions<'_>) -> Result<Vec<f64>> {
         let plain: Vec<Kernel> = vec![self.layout.kernels[m].clone().not_centred()];
         let cut = Cut { symmetric: false, ..self.cut };
         let rows: Vec<usize> = (0..cut.n_rows).collect();
@@ -214,13 +214,13 @@ impl Core {
         let known = self.right().gate(self.layout.kernels[m].columns());
         let n_known = known.iter().filter(|&&gate| gate > 0.0).count().max(1);
         let right = self.right.as_ref().map(Points::ungated);
-        let core = Core::new(&plain, cut, self.left.ungated(), right, building);
+        let core = Core::new(&plain, cut, self.left.ungated(), right, options);
         let source: Source<'_, f64> = Source::computed(&core, cut, &rows, &cols, &[true]);
         if cut.n_cols == 0 {
             return Ok(vec![0.0; cut.n_rows]);
         }
-        let watch = Watch::new(building.stop.as_deref());
-        let means = building.pool.map(cut.n_blocks(), |block| {
+        let watch = Watch::new(options.stop.as_deref());
+        let means = options.pool.map(cut.n_blocks(), |block| {
             let mut sums = vec![0.0; cut.rows(block).len()];
             let mut scratch = Scratch::default();
             for tile in cut.tiles(block).take_while(|_| watch.go_on()) {
@@ -256,23 +256,23 @@ impl Core {
     }
 
     /// Stores the values if that is wanted, allowed and worth it.
-    pub(super) fn stored(mut self, building: &StackOptions<'_>) -> Result<Core> {
+    pub(super) fn stored(mut self, options: &StackOptions<'_>) -> Result<Core> {
         let need = self.stored_bytes();
         // Room for one combined kernel beside the stack, which every method needs sooner or later.
         let result = (self.cut.n_rows as u64).saturating_mul(self.cut.n_cols as u64).saturating_mul(8);
         let fits = self.memory.is_none_or(|limit| need.saturating_add(result) <= limit);
-        let store = match building.storage {
+        let store = match options.storage {
             Storage::Tiled => false,
             Storage::Packed => true,
             Storage::Fit => fits && self.pays(need),
         };
-        if building.storage == Storage::Fit && !fits {
+        if options.storage == Storage::Fit && !fits {
             self.crossed = self.memory;
         }
         if store {
             match self.precision {
-                Precision::F64 => self.fill::<f64>(need, building)?,
-                Precision::F32 => self.fill::<f32>(need, building)?,
+                Precision::F64 => self.fill::<f64>(need, options)?,
+                Precision::F32 => self.fill::<f32>(need, options)?,
             }
         }
         Ok(self)
@@ -306,19 +306,19 @@ impl Core {
         (0..self.cut.n_blocks()).map(cut).collect()
     }
 
-    fn fill<T: Element>(&mut self, need: u64, building: &StackOptions<'_>) -> Result<()> {
+    fn fill<T: Element>(&mut self, need: u64, options: &StackOptions<'_>) -> Result<()> {
         let refuse = |limit: u64| {
             self.refusal(format!("the kernel stack of {} kernels", self.layout.kernels.len()), need, limit)
         };
-        if let Some(limit) = building.memory.filter(|&limit| need > limit) {
+        if let Some(limit) = options.memory.filter(|&limit| need > limit) {
             return Err(refuse(limit));
         }
         let n_slots = self.layout.slots.len();
         let size = (need / T::BYTES as u64) as usize;
         let Some(Room { mut values, past }) = room::<T>(size + SLACK, &self.spare) else {
-            if building.storage == Storage::Fit {
+            if options.storage == Storage::Fit {
                 // The system has less than was allowed: compute instead.
-                self.crossed = Some(building.memory.unwrap_or(0));
+                self.crossed = Some(options.memory.unwrap_or(0));
                 return Ok(());
             }
             return Err(refuse(0));
@@ -327,10 +327,10 @@ impl Core {
         let (rows, cols): (Vec<usize>, Vec<usize>) = ((0..self.cut.n_rows).collect(), (0..self.cut.n_cols).collect());
         let batch_mask = vec![true; self.layout.groups.len()];
         let source: Source<'_, T> = Source::computed(self, self.cut, &rows, &cols, &batch_mask);
-        let counter = Counter::new(building, self.cut.len());
+        let counter = Counter::new(options, self.cut.len());
         let skip = skip_to_line(&values);
         let blocks = self.blocks(&mut values[skip..]);
-        building.pool.each_with(blocks, |scratch: &mut Scratch<T>, (block, values): (usize, &mut [T])| {
+        options.pool.each_with(blocks, |scratch: &mut Scratch<T>, (block, values): (usize, &mut [T])| {
             if !counter.stopped() {
                 source.fill(block, scratch, past, || true, values);
                 counter.add(values.len() / n_slots.max(1));
@@ -383,8 +383,8 @@ struct Counter<'a> {
 }
 
 impl<'a> Counter<'a> {
-    fn new(building: &StackOptions<'a>, total: usize) -> Self {
-        Counter { watch: building.watch, done: 0.into(), total, stop: false.into() }
+    fn new(options: &StackOptions<'a>, total: usize) -> Self {
+        Counter { watch: options.watch, done: 0.into(), total, stop: false.into() }
     }
 
     fn add(&self, values: usize) {
@@ -461,9 +461,9 @@ mod tests {
         let some: Vec<usize> = (0..1901).filter(|i| i % 3 > 0).collect();
         for (precision, n_threads) in [(Precision::F64, 1), (Precision::F32, 1), (Precision::F32, 2)] {
             let pool = Pool::new(n_threads).unwrap();
-            let building = StackOptions { precision, storage: Storage::Packed, ..StackOptions::new(&pool) };
+            let options = StackOptions { precision, storage: Storage::Packed, ..StackOptions::new(&pool) };
             let build = || {
-                let whole = Stack::train(&points, &kernels, &building).unwrap();
+                let whole = Stack::train(&points, &kernels, &options).unwrap();
                 let part = whole.view(&some).unwrap().compact(&pool).unwrap();
                 (sample(&whole), sample(&part))
             };
@@ -473,7 +473,7 @@ mod tests {
             pool.spare().narrow().iter_mut().for_each(|values| values.fill(f32::NAN));
             assert!(pool.spare().bytes() as usize >= PAST_BYTES);
             assert!(build() == fresh, "{} on {n_threads} threads", precision.word());
-            let tiled = StackOptions { storage: Storage::Tiled, ..building.clone() };
+            let tiled = StackOptions { storage: Storage::Tiled, ..options.clone() };
             assert!(sample(&Stack::train(&points, &kernels, &tiled).unwrap()) == fresh.0);
         }
     }

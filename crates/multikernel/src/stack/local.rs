@@ -238,8 +238,8 @@ mod tests {
         for (n, kernels) in [(1, &few), (21, &few), (300, &few), (30, &many)] {
             let points = uniform(n, 3, 4);
             for storage in [Storage::Packed, Storage::Tiled] {
-                let building = StackOptions { storage, ..StackOptions::new(&pool) };
-                let stack = Stack::train(&points, kernels, &building).unwrap();
+                let options = StackOptions { storage, ..StackOptions::new(&pool) };
+                let stack = Stack::train(&points, kernels, &options).unwrap();
                 check_all(&stack, &pool);
                 // Some kernels, one of them twice, on some points.
                 let part = stack.pick(&[2, 0, 2]).unwrap().view(&(0..n).rev().step_by(2).collect::<Vec<_>>()).unwrap();
@@ -253,9 +253,9 @@ mod tests {
         let (points, weights, h) = (uniform(270, 4, 5), uniform(270, 3, 6), uniform(270, 2, 7));
         let run = |storage: Storage, n_threads: usize| {
             let pool = Pool::new(n_threads).unwrap();
-            let building = StackOptions { storage, ..StackOptions::new(&pool) };
+            let options = StackOptions { storage, ..StackOptions::new(&pool) };
             let stack =
-                Stack::train(&points, &kernels(&["gaussian(1)", "gaussian(2)", "linear centred"]), &building).unwrap();
+                Stack::train(&points, &kernels(&["gaussian(1)", "gaussian(2)", "linear centred"]), &options).unwrap();
             let (sum, applied) = (stack.combine_local(&weights, &pool), stack.apply_local(&weights, &h, &pool));
             (sum.unwrap(), applied.unwrap(), stack.diagonals(&pool).unwrap())
         };

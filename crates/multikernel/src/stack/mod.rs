@@ -235,7 +235,7 @@ impl Stack {
     /// The stack over the training points. Cost where stored: N^2/2 base quantities per column set and N^2/2 P kernel
     /// values; otherwise next to nothing now, and that at each operation.
     /// `points` are [`Points`], or [`Features`](crate::data::Features) where nothing else is known of them.
-    pub fn train(points: impl Into<Points>, kernels: &[Kernel], building: &StackOptions<'_>) -> Result<Stack> {
+    pub fn train(points: impl Into<Points>, kernels: &[Kernel], options: &StackOptions<'_>) -> Result<Stack> {
         let points = points.into();
         points.check_grams(kernels, None)?;
         let n = points.n_points();
@@ -247,11 +247,11 @@ impl Stack {
             )
         });
         let cut = Cut { n_rows: n, n_cols: n, symmetric: true };
-        let mut core = Core::new(kernels, cut, points, None, building);
+        let mut core = Core::new(kernels, cut, points, None, options);
         core.notes = core.zero_rows();
         core.notes.extend(unknown);
         for m in (0..kernels.len()).filter(|&m| kernels[m].is_centred()) {
-            let means = core.means(m, building)?;
+            let means = core.means(m, options)?;
             // Only points that the kernel knows of count, as in the means of rows.
             let gate = core.right().gate(kernels[m].columns());
             let known: Vec<f64> =
@@ -260,13 +260,13 @@ impl Stack {
             core.row_means[m].clone_from(&means);
             core.centring[m] = Some(Centring { means, grand });
         }
-        Ok(Stack::new(core.stored(building)?, building))
+        Ok(Stack::new(core.stored(options)?, options))
     }
 
-    fn new(core: Core, building: &StackOptions<'_>) -> Stack {
+    fn new(core: Core, options: &StackOptions<'_>) -> Stack {
         let (rows, cols) = (Selection::All(core.cut.n_rows), Selection::All(core.cut.n_cols));
         let kernels = Selection::All(core.layout.kernels.len());
-        Stack { core: Arc::new(core), rows, cols, kernels, stop: building.stop.clone() }
+        Stack { core: Arc::new(core), rows, cols, kernels, stop: options.stop.clone() }
     }
 
     /// The stack between `new` points (rows) and the training points (columns). `centring` is
@@ -276,7 +276,7 @@ impl Stack {
         points: impl Into<Points>,
         kernels: &[Kernel],
         centring: &[Option<Centring>],
-        building: &StackOptions<'_>,
+        options: &StackOptions<'_>,
     ) -> Result<Stack> {
         let (new, points) = (new.into(), points.into());
         let (found, needed) = (new.features().n_cols(), points.features().n_cols());
@@ -291,17 +291,17 @@ impl Stack {
         let cut = Cut { n_rows: new.n_points(), n_cols: points.n_points(), symmetric: false };
         // Both sides in one form, so that a row has the same kernels whichever way it came.
         let new = new.with_features(new.features().like(points.features())?.into_owned());
-        let mut core = Core::new(kernels, cut, new, Some(points), building);
+        let mut core = Core::new(kernels, cut, new, Some(points), options);
         for (m, centring) in centring.iter().enumerate() {
             let Some(centring) = centring else { continue };
             if centring.means.len() != cut.n_cols {
                 let (needed, n) = (centring.means.len(), cut.n_cols);
                 return Err(Error::input(format!("a centred kernel needs all {needed} training points, got {n}")));
             }
-            core.row_means[m] = core.means(m, building)?;
+            core.row_means[m] = core.means(m, options)?;
             core.centring[m] = Some(centring.clone());
         }
-        Ok(Stack::new(core.stored(building)?, building))
+        Ok(Stack::new(core.stored(options)?, options))
     }
 
     /// The same kernels between other points, for learners whose points come one after the other: `rows` and `columns`, or
@@ -409,8 +409,8 @@ impl Stack {
     /// use multikernel::{Matrix, Pool, stack::{StackOptions, Stack, Storage}};
     /// let pool = Pool::new(1)?;
     /// let points = Matrix::from_vec(3, 1, vec![1.0, 2.0, 3.0])?;
-    /// let building = StackOptions { storage: Storage::Packed, ..StackOptions::new(&pool) };
-    /// let view = Stack::train(&points, &["linear raw".parse()?], &building)?.view(&[2, 0])?.compact(&pool)?;
+    /// let options = StackOptions { storage: Storage::Packed, ..StackOptions::new(&pool) };
+    /// let view = Stack::train(&points, &["linear raw".parse()?], &options)?.view(&[2, 0])?.compact(&pool)?;
     /// assert_eq!(view.unfold(&pool)?.data(), [9.0, 3.0, 3.0, 1.0]);
     /// # Ok::<(), multikernel::Error>(())
     /// ```

@@ -285,8 +285,8 @@ mod tests {
         for (n, m, kernels) in [(1, 1, &few), (21, 4, &few), (600, 290, &few), (40, 9, &many)] {
             for precision in [Precision::F64, Precision::F32] {
                 let of = |storage| {
-                    let building = StackOptions { storage, precision, ..StackOptions::new(&pool) };
-                    let stack = Stack::train(&uniform(n, 3, 4), kernels, &building).unwrap();
+                    let options = StackOptions { storage, precision, ..StackOptions::new(&pool) };
+                    let stack = Stack::train(&uniform(n, 3, 4), kernels, &options).unwrap();
                     let rows: Vec<usize> = (0..n).rev().collect();
                     let points: Vec<usize> = (0..m).map(|j| j * n / m).collect();
                     stack.between(&rows, &points).unwrap()

@@ -164,9 +164,9 @@ pub(super) struct Draw {
     pub(super) bias: Vec<f64>,
     /// What each function says of each row that it did not see; empty where nobody asked.
     pub(super) held_out: Vec<f64>,
-    /// Minus the log-likelihood of each row given the others: by its exponential the draw counts for this row, as the scales
+    /// Log importance ratios: minus the log-likelihood of each row given the others. The draw counts for this row by its exponential, as the scales
     /// of the other rows and the weights have seen it.
-    pub(super) surprise: Vec<f64>,
+    pub(super) log_ratios: Vec<f64>,
     /// The functions at the training rows: a draw, where `coef` is a mean.
     #[cfg_attr(not(test), allow(dead_code))]
     pub(super) functions: Matrix,
@@ -184,7 +184,7 @@ record! {
         pub(super) coef: Vec<f64>,
         pub(super) bias: Vec<f64>,
         pub(super) held_out: Vec<f64>,
-        pub(super) surprise: Vec<f64>,
+        pub(super) log_ratios as "surprise": Vec<f64>,
     }
 }
 
@@ -199,7 +199,7 @@ impl Trace {
             self.coef.extend_from_slice(draw.coef.data());
             self.bias.extend_from_slice(&draw.bias);
             self.held_out.extend_from_slice(&draw.held_out);
-            self.surprise.extend_from_slice(&draw.surprise);
+            self.log_ratios.extend_from_slice(&draw.log_ratios);
         }
     }
 }

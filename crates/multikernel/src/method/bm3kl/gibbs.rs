@@ -34,7 +34,7 @@ pub(super) fn update(
         coef: Matrix::zeros(problem.n_functions(), problem.n()),
         bias: vec![],
         held_out: vec![],
-        surprise: vec![],
+        log_ratios: vec![],
         functions: Matrix::zeros(problem.n_functions(), problem.n()),
     };
     let root = match problem.settings.prior {
@@ -106,12 +106,12 @@ fn leave_out(
     let others: Vec<(f64, f64)> = points
         .map(|((diagonal, al), (t, lambda))| (t - al / diagonal, (1.0 / diagonal - lambda).max(MIN_LAMBDA)))
         .collect();
-    draw.surprise.resize(problem.n(), 0.0);
+    draw.log_ratios.resize(problem.n(), 0.0);
     for (i, others) in problem.distinct.at_rows(others).into_iter().enumerate() {
         let (mean, variance) = problem.distinct.beside(i, others, &t, lambda);
         let gap = problem.sign.get(c, i) * (problem.margin.get(c, i) - mean);
         draw.held_out.push(mean);
-        draw.surprise[i] -= ln_expected_loss(gap, variance, s);
+        draw.log_ratios[i] -= ln_expected_loss(gap, variance, s);
     }
     Ok(())
 }

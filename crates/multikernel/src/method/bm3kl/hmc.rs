@@ -37,7 +37,7 @@ fn pack(problem: &Problem<'_>, latent: &Latent) -> Vec<f64> {
 }
 
 /// The log density at positions of the chains, with its gradient.
-fn look(problem: &Problem<'_>, latents: &[Latent], positions: Vec<Vec<f64>>) -> Result<Vec<HmcState>> {
+fn evaluate(problem: &Problem<'_>, latents: &[Latent], positions: Vec<Vec<f64>>) -> Result<Vec<HmcState>> {
     let unpacked: Vec<(Vec<f64>, Vec<f64>)> =
         positions.iter().zip(latents).map(|(q, latent)| unpack(problem, latent, q)).collect();
     let weights: Vec<Vec<f64>> = unpacked.iter().map(|(x, _)| weights_of(x)).collect();
@@ -86,7 +86,7 @@ pub(super) fn update(
     rngs: &mut [Rng],
     warm: bool,
 ) -> Result<Vec<(Point, f64)>> {
-    let starts = look(problem, latents, latents.iter().map(|latent| pack(problem, latent)).collect())?;
+    let starts = evaluate(problem, latents, latents.iter().map(|latent| pack(problem, latent)).collect())?;
     if starts.iter().any(|spot| spot.point.is_none()) {
         return Err(no_density());
     }
@@ -141,7 +141,7 @@ fn leap(
         for ((q, p), size) in positions.iter_mut().zip(&momenta).zip(sizes) {
             q.iter_mut().zip(p).for_each(|(q, p)| *q += size * p);
         }
-        states = look(problem, latents, positions)?;
+        states = evaluate(problem, latents, positions)?;
         let gradients: Vec<Vec<f64>> = states.iter().map(|spot| spot.gradient.clone()).collect();
         kick(&mut momenta, &gradients, if leap == n_leaps { 0.5 } else { 1.0 });
         positions = states.iter().map(|spot| spot.q.clone()).collect();

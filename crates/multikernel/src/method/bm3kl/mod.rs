@@ -199,16 +199,16 @@ impl State<Bm3kl> for Bm3klState {
         };
         let places: Vec<usize> =
             task.labels.codes().iter().map(|code| present.partition_point(|class| class < code)).collect();
-        let surprise = of(|trace| &trace.surprise);
+        let log_ratios = of(|trace| &trace.log_ratios);
         let held_out = HeldOut {
             decisions: &held_out,
-            surprise: &surprise,
+            log_ratios: &log_ratios,
             places: &places,
             n_functions,
             n_present: present.len(),
             size: Margins::new(n_functions, &settings).variance().sqrt(),
         };
-        let known = !surprise.is_empty() && present.len() > 1;
+        let known = !log_ratios.is_empty() && present.len() > 1;
         let sample = Sample {
             n_classes: counts.len(),
             n_chains: settings.chains,
@@ -310,7 +310,7 @@ fn trace_fits(
         && trace.coef.len() == kept * n_functions * n
         && trace.bias.len() == kept * n_functions
         && trace.held_out.len() == left_out * n_functions * n
-        && trace.surprise.len() == left_out * n
+        && trace.log_ratios.len() == left_out * n
 }
 
 fn warnings(settings: &Settings, state: &Bm3klState) -> Vec<String> {

@@ -123,7 +123,7 @@ pub(super) struct HeldOut<'a> {
     /// Draws x functions x N.
     pub(super) decisions: &'a [f64],
     /// Draws x N: see [`Draw`](super::chain::Draw).
-    pub(super) surprise: &'a [f64],
+    pub(super) log_ratios: &'a [f64],
     /// The place of each row's class among those present.
     pub(super) places: &'a [usize],
     pub(super) n_functions: usize,
@@ -133,12 +133,12 @@ pub(super) struct HeldOut<'a> {
 }
 
 impl HeldOut<'_> {
-    /// How much each draw counts for row i: its surprise at the row, which makes a draw given all rows one given the others,
+    /// How much each draw counts for row i: its importance ratio at the row, which makes a draw given all rows one given the others,
     /// cut off at a root of the number of draws, so that no draw counts for all.
     fn shares(&self, i: usize) -> Vec<f64> {
-        let surprise: Vec<f64> = self.surprise.chunks_exact(self.places.len()).map(|draw| draw[i]).collect();
-        let most = surprise.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let raw: Vec<f64> = surprise.iter().map(|s| exp(s - most)).collect();
+        let log_ratios: Vec<f64> = self.log_ratios.chunks_exact(self.places.len()).map(|draw| draw[i]).collect();
+        let most = log_ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let raw: Vec<f64> = log_ratios.iter().map(|s| exp(s - most)).collect();
         let n = raw.len() as f64;
         let cut = raw.iter().sum::<f64>() / n * n.sqrt();
         let total: f64 = raw.iter().map(|share| share.min(cut)).sum();

@@ -32,7 +32,7 @@ const UPDATES: usize = 4;
 pub(super) fn update(problem: &Problem<'_>, latents: &mut [Latent], rngs: &mut [Rng]) -> Result<Vec<(Point, f64)>> {
     let all: Vec<usize> = (0..latents.len()).collect();
     let now: Vec<Vec<f64>> = latents.iter().map(|latent| latent.ellipse.clone()).collect();
-    let starts = look(problem, latents, &all, &now)?;
+    let starts = evaluate(problem, latents, &all, &now)?;
     let mut points = starts.into_iter().map(|start| start.ok_or_else(no_density)).collect::<Result<Vec<Point>>>()?;
     for _ in 0..UPDATES {
         points = turn_all(problem, latents, rngs, &points)?;
@@ -54,7 +54,7 @@ fn turn_all(problem: &Problem<'_>, latents: &mut [Latent], rngs: &mut [Rng], sta
     let mut open: Vec<usize> = (0..latents.len()).collect();
     while !open.is_empty() {
         let turned: Vec<Vec<f64>> = open.iter().map(|&k| turn(&latents[k].ellipse, &ellipses[k])).collect();
-        let found = look(problem, latents, &open, &turned)?;
+        let found = evaluate(problem, latents, &open, &turned)?;
         let mut left = vec![];
         for ((k, z), point) in open.into_iter().zip(turned).zip(found) {
             let ellipse = &mut ellipses[k];
@@ -85,7 +85,7 @@ fn turn(z: &[f64], ellipse: &Ellipse) -> Vec<f64> {
 }
 
 /// The likelihood of some chains at places on their ellipses.
-fn look(problem: &Problem<'_>, latents: &[Latent], which: &[usize], z: &[Vec<f64>]) -> Result<Vec<Option<Point>>> {
+fn evaluate(problem: &Problem<'_>, latents: &[Latent], which: &[usize], z: &[Vec<f64>]) -> Result<Vec<Option<Point>>> {
     let unpacked: Vec<(Vec<f64>, Vec<f64>)> =
         which.iter().zip(z).map(|(&k, z)| unpack(problem, &latents[k], z)).collect();
     let weights: Vec<Vec<f64>> = unpacked.iter().map(|(x, _)| weights_of(x)).collect();

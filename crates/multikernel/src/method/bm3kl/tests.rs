@@ -752,7 +752,8 @@ fn temperature_of_rows_that_separate_is_no_certainty() {
     let three: Vec<f64> = (0..3).flat_map(|c| (0..24).map(move |i| if i / 8 == c { 1.0 } else { -1.0 })).collect();
     for (decisions, n_functions, n_present) in [(&two, 1, 2), (&three, 3, 3)] {
         let places: Vec<usize> = (0..24).map(|i| i / (24 / n_present)).collect();
-        let held_out = HeldOut { decisions, surprise: &[0.0; 24], places: &places, n_functions, n_present, size: 1.0 };
+        let held_out =
+            HeldOut { decisions, log_ratios: &[0.0; 24], places: &places, n_functions, n_present, size: 1.0 };
         let t = temperature(&held_out);
         let doubt = 1.0 / ((24 / n_present) as f64 + 2.0);
         let mut likely = vec![0.0; n_present];
@@ -772,9 +773,9 @@ fn draws_count_for_a_row_by_how_little_they_expected_it() {
     // The draw that did not expect row 0 tells more of what is said of it by those that have not seen it.
     let decisions = [2.0, -2.0, 0.1, -2.0];
     let places = [0, 1];
-    let of = |surprise: &[f64]| {
+    let of = |log_ratios: &[f64]| {
         let places = &places;
-        temperature(&HeldOut { decisions: &decisions, surprise, places, n_functions: 1, n_present: 2, size: 1.0 })
+        temperature(&HeldOut { decisions: &decisions, log_ratios, places, n_functions: 1, n_present: 2, size: 1.0 })
     };
     let (plain, honest) = (of(&[0.0, 0.0, 0.0, 0.0]), of(&[0.0, 0.0, 2.0, 0.0]));
     assert!(honest > 1.02 * plain, "{plain} {honest}");

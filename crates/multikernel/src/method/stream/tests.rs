@@ -33,8 +33,8 @@ impl Problem {
         let bank: KernelBank = bank.parse().unwrap();
         let kernels = bank.resolve(&Default::default(), &points.clone().into()).unwrap();
         let pool = Pool::new(2).unwrap();
-        let building = StackOptions { storage: Storage::Tiled, ..StackOptions::new(&pool) };
-        let stack = Stack::train(&points, &kernels, &building).unwrap();
+        let options = StackOptions { storage: Storage::Tiled, ..StackOptions::new(&pool) };
+        let stack = Stack::train(&points, &kernels, &options).unwrap();
         let all: Vec<usize> = (0..n).collect();
         let kernels = (0..kernels.len()).map(|f| stack.block(f, &all, &all).unwrap()).collect();
         Problem { stack, labels: Labels::new(&names).unwrap(), kernels, pool }

@@ -36,7 +36,7 @@ struct Step {
 }
 
 /// A point on a line, the outputs and the bound there.
-struct Look {
+struct Probe {
     length: f64,
     outputs: Vec<f64>,
     value: Value,
@@ -127,10 +127,10 @@ impl Objective<'_> {
         let slope = f64::dot(&fit.gradient, &direction);
         let reach = direction[self.layout.means().start..].iter().fold(0.0, |most: f64, value| most.max(value.abs()));
         let first = (FARTHEST / reach).min(1.0);
-        let (along, mut last) = self.first_look(fit, &direction, first, passes)?;
+        let (along, mut last) = self.first_probe(fit, &direction, first, passes)?;
         let found = search((fit.losses[taken], slope), first, |length| {
             if length != last.length {
-                last = self.look(fit, &direction, &along, length);
+                last = self.probe(fit, &direction, &along, length);
             }
             let pulled =
                 last.value.output_gradients.as_ref().map_or(0.0, |output_gradients| f64::dot(output_gradients, &along));
@@ -138,32 +138,32 @@ impl Objective<'_> {
         })?;
         let Some(length) = found else { return Ok(None) };
         // The search nearly always ends with the point it looked at last.
-        let Look { outputs, value, .. } =
-            if last.length == length { last } else { self.look(fit, &direction, &along, length) };
+        let Probe { outputs, value, .. } =
+            if last.length == length { last } else { self.probe(fit, &direction, &along, length) };
         sound(&value)?;
         let step = direction.iter().map(|value| length * value).collect();
         Ok(Some(Step { step, outputs, value, fresh }))
     }
 
     /// The point at this length, looked at from how outputs move along a direction.
-    fn look(&self, fit: &Fit, direction: &[f64], along: &[f64], length: f64) -> Look {
+    fn probe(&self, fit: &Fit, direction: &[f64], along: &[f64], length: f64) -> Probe {
         let outputs = moved(&fit.outputs, along, length);
         let value = self.value_on_all(&moved(&fit.x, direction, length), &outputs);
-        Look { length, outputs, value }
+        Probe { length, outputs, value }
     }
 
     /// How outputs move along a direction, and the first point looked at. With landmarks the pass over the kernels that finds the one
     /// finds the gradient at the other, too: nearly always it is where the search ends.
-    fn first_look(&self, fit: &Fit, direction: &[f64], length: f64, passes: &Passes) -> Result<(Vec<f64>, Look)> {
+    fn first_probe(&self, fit: &Fit, direction: &[f64], length: f64, passes: &Passes) -> Result<(Vec<f64>, Probe)> {
         let samples = &direction[self.layout.samples()];
         if self.points.len() == self.targets.len() {
             let along = self.outputs(samples, &passes.forward)?;
-            let look = self.look(fit, direction, &along, length);
-            return Ok((along, look));
+            let probe = self.probe(fit, direction, &along, length);
+            return Ok((along, probe));
         }
         let x = moved(&fit.x, direction, length);
         let (along, outputs, value) = self.pass(&x, &fit.outputs, samples, length, &passes.forward)?;
-        Ok((along, Look { length, outputs, value }))
+        Ok((along, Probe { length, outputs, value }))
     }
 
     /// Takes a step.
