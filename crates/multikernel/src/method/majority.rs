@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{About, Control, Input, Method, Needs, Params, Predict, Progress, Task};
+use crate::run::{About, Control, Explain, Input, Method, Needs, Params, Predict, Probabilistic, Progress, Task};
 
 /// Predicts the most frequent training class; its probabilities are the class frequencies.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,14 +52,6 @@ impl Predict for MajorityModel {
         Ok(Matrix::from_fn(input.n_samples(), self.frequencies.len(), |_, class| self.frequencies[class]))
     }
 
-    fn has_probabilities(&self) -> bool {
-        true
-    }
-
-    fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Option<Matrix>> {
-        self.scores(input, pool).map(Some)
-    }
-
     fn check(&self, _: usize, n_classes: usize) -> Result<()> {
         if self.frequencies.len() == n_classes {
             Ok(())
@@ -67,4 +59,12 @@ impl Predict for MajorityModel {
             Err(Error::input("it has not one frequency per class"))
         }
     }
+
+    fn probabilistic(&self) -> Option<&dyn Probabilistic> {
+        Some(self)
+    }
 }
+
+impl Explain for MajorityModel {}
+
+impl Probabilistic for MajorityModel {}

@@ -1,7 +1,7 @@
 //! Learning from rows that come one after the other and never end.
 
-use super::method::Predict;
 use super::params::Params;
+use super::predict::Predict;
 use crate::error::Result;
 use crate::file::Record;
 use crate::linalg::Matrix;

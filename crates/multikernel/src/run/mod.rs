@@ -8,20 +8,22 @@ mod checkpoint;
 mod coefficients;
 mod control;
 pub(crate) mod inner;
+mod input;
 mod learner;
 mod method;
 mod observer;
 mod params;
+mod predict;
 mod runner;
 
 pub use checkpoint::Checkpoint;
 pub use coefficients::Coefficients;
 pub use control::{Canceller, Control, Stop};
+pub use input::{Input, Rows};
 pub use learner::{Begin, Learner};
-pub(crate) use method::first_largest;
-pub use method::{
-    About, AnyMethod, AnyState, Input, Intervals, KernelsOfView, Method, Needs, Placed, Predict, Rows, Task,
-};
+pub use method::{About, AnyMethod, AnyState, KernelsOfView, Method, Needs, Task};
 pub use observer::{Observer, Progress, Silent, Status};
 pub use params::{Allowed, Param, Params, Value};
+pub(crate) use predict::first_largest;
+pub use predict::{Clusterer, Explain, Intervals, Placed, Predict, Probabilistic};
 pub use runner::{Run, Runner};
