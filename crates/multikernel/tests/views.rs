@@ -427,3 +427,28 @@ fn ablation_of_a_view_and_a_gram_matrix_makes_two_runs_where_kernels_differ() {
     // A kernel on all columns, whatever their view, is left without g, and is not on the view alone.
     assert_eq!(titles("linear, linear on gene, precomputed(g)").len(), 5);
 }
+
+/// Four columns that are one view, beside a Gram matrix.
+fn view_of_all_columns_and_gram() -> Dataset {
+    let set = views(40, 0);
+    let rows = set.samples.features().to_dense().unwrap().into_owned();
+    let gram = Matrix::from_fn(40, 40, |i, j| rows.row(i).iter().zip(rows.row(j)).map(|(a, b)| a * b).sum());
+    let table = Matrix::from_fn(40, 4, |i, j| rows.get(i, j));
+    let samples = Samples::unnamed(table).unwrap().with_views(vec![View { name: "a".into(), columns: 0..4 }]).unwrap();
+    Dataset { samples: samples.with_grams(vec![Gram::square("g", gram).unwrap()]).unwrap(), ..set }
+}
+
+#[test]
+fn view_of_all_columns_is_a_view_beside_a_gram_matrix() {
+    let (set, plan) = (view_of_all_columns_and_gram(), Plan::new("average").unwrap());
+    let plans = ablations(&plan, &set.samples).unwrap();
+    let titles: Vec<String> = plans.iter().map(Plan::title).collect();
+    assert_eq!(titles, ["average", "average, only a (without g)", "average, only g (without a)"]);
+    let n_kernels: Vec<usize> = plans.iter().map(|plan| plan.train(&set).unwrap().kernels().len()).collect();
+    assert_eq!(n_kernels, [11, 10, 1]);
+    let model = plan.train(&set).unwrap();
+    for model in [&model, &saved(&model)] {
+        let views = model.kernels().by_view().iter().map(|view| (view.name.as_str(), view.kernels.len()));
+        assert_eq!(views.collect::<Vec<_>>(), [("a", 10), ("g", 1)]);
+    }
+}

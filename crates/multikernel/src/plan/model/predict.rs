@@ -270,3 +270,43 @@ impl Model {
         stack.between(&(0..n).collect::<Vec<_>>(), &kept.columns)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::bundled;
+    use crate::plan::Plan;
+    use crate::run::Explain;
+    use std::collections::HashSet;
+    use std::sync::{Arc, Mutex};
+    use std::thread::ThreadId;
+
+    /// Remembers the threads it was asked to work on.
+    struct Spy(Arc<Mutex<HashSet<ThreadId>>>);
+
+    impl Predict for Spy {
+        fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
+            pool.map(16, |_| {
+                // Long enough for every thread to get a turn.
+                std::thread::sleep(std::time::Duration::from_micros(200));
+                self.0.lock().unwrap().insert(std::thread::current().id());
+            });
+            Ok(Matrix::zeros(input.n_samples(), 2))
+        }
+    }
+
+    impl Explain for Spy {}
+
+    #[test]
+    fn predictions_without_a_pool_start_no_threads_of_their_own() {
+        let data = bundled("sonar").unwrap();
+        let mut model = Plan::new("majority").unwrap().train(&data).unwrap();
+        let seen = Arc::new(Mutex::new(HashSet::new()));
+        model.predictor = Box::new(Spy(seen.clone()));
+        for _ in 0..20 {
+            model.predict(&data.samples).unwrap();
+        }
+        // A pool for each call would have added its threads each time: ids are never used again.
+        assert!(seen.lock().unwrap().len() <= Pool::shared().unwrap().n_threads());
+    }
+}
