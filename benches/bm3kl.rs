@@ -23,7 +23,7 @@ use multikernel::draws::{Draws, diagnose};
 use multikernel::kernel::KernelBank;
 use multikernel::method::Bm3kl;
 use multikernel::plan::Session;
-use multikernel::run::{Control, Input, Method, Parameters, Predict, Silent, State, Task};
+use multikernel::run::{Control, Explain, Input, Method, Parameters, Silent, State, Task};
 use multikernel::stack::{Precision, Stack, StackOptions, Storage};
 use multikernel::{Matrix, Plan, Pool};
 use serde_json::{Value, json};

@@ -98,7 +98,7 @@ fn train(data: &Dataset, pool: &Pool) -> Outcome<f64> {
     let start = Instant::now();
     let model = plan.train_in(data, &mut Session::new(pool, &mut Silent))?;
     let seconds = start.elapsed().as_secs_f64();
-    let clusters = model.facts().into_iter().find(|(name, _)| name == "clusters").map(|(_, text)| text);
+    let clusters = model.training().facts().into_iter().find(|(name, _)| name == "clusters").map(|(_, text)| text);
     println!("  clusters: {}", clusters.unwrap_or_default());
     Ok(seconds)
 }

@@ -114,7 +114,7 @@ fn measure(name: &str, data: &Dataset, args: &Args) -> Outcome<Value> {
             let predicted = model.predict_in(&test.samples, &pools[pools.len() - 1])?;
             let n_classes = data.labels.n_classes();
             accuracies.push(Metrics::new(test.labels.codes(), &predicted.labels, None, n_classes)?.accuracy);
-            let fact = model.facts().into_iter().find(|(name, _)| name == "SVM fits");
+            let fact = model.training().facts().into_iter().find(|(name, _)| name == "SVM fits");
             fits += fact.and_then(|(_, n)| n.parse::<usize>().ok()).unwrap_or(0);
         }
         let train = data.select(&splits[0].train);

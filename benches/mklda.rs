@@ -195,7 +195,7 @@ fn train(data: &Dataset) -> Outcome<()> {
         let start = Instant::now();
         let model = Plan::new("mklda")?.kernels(BANK)?.train_in(data, &mut Session::new(&pool, &mut Silent))?;
         let seconds = start.elapsed().as_secs_f64();
-        let points = &model.facts()[0].1;
+        let points = &model.training().facts()[0].1;
         println!("{}, F = 300, mklda, {n_threads} threads: {seconds:.2} s, {points} support points", data.name);
     }
     Ok(())

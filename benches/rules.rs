@@ -83,7 +83,7 @@ fn methods(data: &Dataset, more: &str, pool: &Pool) -> Outcome<()> {
             let start = Instant::now();
             let model = plan.train_in(&train, &mut Session::new(pool, &mut Silent))?;
             let seconds = start.elapsed().as_secs_f64();
-            let n_kernels = model.weights().map_or(0, <[f64]>::len);
+            let n_kernels = model.kernels().weights().map_or(0, <[f64]>::len);
             println!("{}, {} rows, {n_kernels} kernels: {method} {seconds:.3} s", data.name, split.train.len());
         }
     }

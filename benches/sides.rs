@@ -58,7 +58,7 @@ fn measure(method: &str, data: &Dataset, pool: &Pool) -> multikernel::Result<()>
     let worst = sides.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
     let verdict = if worst > 0.01 && worst > 0.1 * fit { "  OVER A TENTH" } else { "" };
     let words: Vec<String> = sides.iter().map(|(name, seconds)| format!("{name} {:6.1} ms", 1e3 * seconds)).collect();
-    let ended = if model.stop().0 { "" } else { "  (stopped after 60 s)" };
+    let ended = if model.training().is_finished() { "" } else { "  (stopped after 60 s)" };
     let (name, size) = (&data.name, bytes / 1024);
     println!("{method:<11} {name:<11} fit {fit:8.3} s  {}  {size} KiB{ended}{verdict}", words.join("  "));
     Ok(())

@@ -120,10 +120,14 @@ fn landmarks() -> Outcome<()> {
     let start = Instant::now();
     let model = plan.train_in(&data, &mut Session::new(&pool, &mut Silent))?;
     let seconds = start.elapsed().as_secs_f64();
-    let told =
-        model.facts().into_iter().find(|(name, _)| name == "lower bound").map_or(String::new(), |(_, text)| text);
+    let told = model
+        .training()
+        .facts()
+        .into_iter()
+        .find(|(name, _)| name == "lower bound")
+        .map_or(String::new(), |(_, text)| text);
     println!("landmarks, N 50,000, 500 landmarks, 17 kernels, two threads: {seconds:.1} s, bound {told}");
-    let warnings = model.warnings();
+    let warnings = model.training().warnings();
     warnings.iter().for_each(|warning| println!("warning: {warning}"));
     Ok(())
 }

@@ -11,11 +11,11 @@ fn main() -> multikernel::Result<()> {
         println!("{}: {:.1} % right on held-out rows", result.method, 100.0 * result.accuracy());
     }
     let model = plan.proba(true).train(&data)?;
-    println!("kernel weights {:?}", model.weights());
+    println!("kernel weights {:?}", model.kernels().weights());
     model.save("m.multikernel")?;
 
     let model = Model::load("m.multikernel")?;
-    let new = load("new_rows.csv", &ReadOptions::expecting(model.expect()))?.samples;
+    let new = load("new_rows.csv", &ReadOptions::expecting(model.input().expect()))?.samples;
     let (predicted, probabilities) = (model.predict(&new)?, model.probabilities(&new)?);
     let class = predicted.labels[0];
     println!("row 0 is {} with probability {:.2}", model.classes()[class], probabilities.get(0, class));

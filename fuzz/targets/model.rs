@@ -7,7 +7,7 @@ use multikernel::{Matrix, Model, Pool};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(model) = Model::from_bytes(bytes) {
-        let n = model.features().len();
+        let n = model.input().features().len();
         if n == 0 || n > 1000 {
             return;
         }
@@ -15,6 +15,6 @@ fuzz_target!(|bytes: &[u8]| {
             return;
         };
         let _ = (model.predict_in(&samples, &pool), model.probabilities_in(&samples, &pool));
-        let _ = (model.kernel_names(), model.facts(), model.expect());
+        let _ = (model.kernels().names(), model.training().facts(), model.input().expect());
     }
 });

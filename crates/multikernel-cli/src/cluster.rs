@@ -30,8 +30,9 @@ pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
     session.memory = data::memory(args.reading.memory.as_deref())?;
     let model = plan.train_in(&rows, &mut session)?;
     bar.clear();
-    let Some(clusters) = model.clusters() else { bail!("the model of {} has no clusters", args.method) };
-    for warning in model.warnings() {
+    let Some(clustering) = model.clustering() else { bail!("the model of {} has no clusters", args.method) };
+    let clusters = clustering.clusters();
+    for warning in model.training().warnings() {
         bar.note(&format!("warning: {warning}"));
     }
     if let Some(path) = &args.model {
@@ -39,11 +40,11 @@ pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
     }
     if let Some(path) = &args.out {
         // Of training rows the cluster they have, of which a density alone might think otherwise.
-        let density = model.place_in(&rows.samples, &pool)?.density;
+        let density = clustering.place_in(&rows.samples, &pool)?.density;
         file::write_atomic(path, table(&rows.samples, clusters, density.as_deref()).as_bytes())?;
     }
     let labels = has_labels.then_some(&rows.labels);
-    let points = model.scaled(&rows.samples)?;
+    let points = model.input().scaled(&rows.samples)?;
     let reference = labels.map(|labels| labels.codes());
     let indices = ClusterIndices::of(&points, clusters, reference, args.choices.seed, &pool)?;
     let found = Clustering { model: &model, labels, points: &points, indices: &indices };

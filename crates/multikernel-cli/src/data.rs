@@ -224,7 +224,7 @@ pub(crate) fn read_new(
 ) -> Result<(Samples, Option<Vec<String>>)> {
     let mut cross = vec![];
     for (name, values, diagonal) in grams(reading)? {
-        let known = model.gram_diagonals();
+        let known = model.input().gram_diagonals();
         let Some((_, trained)) = known.iter().find(|(known, _)| *known == name) else {
             let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
             let names = if names.is_empty() { "none".into() } else { names.join(", ") };
@@ -242,9 +242,9 @@ pub(crate) fn read_new(
     let mut reading = reading.clone();
     reading.missing_labels = "refuse".into();
     if source.is_none() {
-        reading.columns.id = reading.columns.id.or_else(|| model.id_name().map(str::to_string));
+        reading.columns.id = reading.columns.id.or_else(|| model.input().id_name().map(str::to_string));
     }
-    let table = read(source, &reading, Some(model.expect()), observer)?;
+    let table = read(source, &reading, Some(model.input().expect()), observer)?;
     check_one_order(source, &reading, &table.samples)?;
     let samples = if cross.is_empty() { table.samples } else { table.samples.with_grams(cross)? };
     Ok((samples, table.labels.or(table.some_labels)))

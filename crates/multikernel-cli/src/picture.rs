@@ -37,7 +37,7 @@ fn check_paths(args: &Picture) -> Result<()> {
 
 /// Labelled rows with the columns of the model.
 fn rows(source: &str, args: &Picture, model: &Model, observer: &mut dyn Observer) -> Result<Dataset> {
-    let mut options = data::options_of(&args.columns, Some(model.expect()));
+    let mut options = data::options_of(&args.columns, Some(model.input().expect()));
     options.memory = data::memory(None)?;
     let table = load(source, &options)?;
     data::tell(&table, observer);

@@ -1,6 +1,6 @@
 //! `predict`.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use multikernel::data::{Dataset, Labels, Samples};
 use multikernel::plan::{Model, Registry};
 use multikernel::run::{Observer, Placed};
@@ -25,7 +25,11 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     let prediction = model.predict_in(&rows, &pool)?;
     let mut columns = Columns::default();
     if args.clusters {
-        columns.add_clusters(model.place_in(&rows, &pool)?);
+        let Some(clustering) = model.clustering() else {
+            let method = model.training().method();
+            bail!("the model has no clusters: {method} finds none; train with cik, dpm or mkc");
+        };
+        columns.add_clusters(clustering.place_in(&rows, &pool)?);
     }
     if args.proba {
         columns.add_classes("p", model.classes(), &model.probabilities_in(&rows, &pool)?);
@@ -66,8 +70,9 @@ fn accuracy(truth: &[String], predicted: &[usize], rows: &Samples, model: &Model
 
 /// Whether these are the rows that a model was trained on, all of them, in their order.
 fn is_trained_on(model: &Model, rows: &Samples, truth: Labels) -> bool {
-    let (n, _, fingerprint) = model.trained_on();
-    n == rows.n_samples() && Dataset::new("", rows.clone(), truth).is_ok_and(|rows| rows.fingerprint() == fingerprint)
+    let training = model.training();
+    training.n_samples() == rows.n_samples()
+        && Dataset::new("", rows.clone(), truth).is_ok_and(|rows| rows.fingerprint() == training.fingerprint())
 }
 
 /// Columns beside the label: names and cells.

@@ -66,10 +66,10 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     bar.phase("saving");
     model.save(&args.out)?;
     bar.clear();
-    for warning in model.warnings() {
+    for warning in model.training().warnings() {
         bar.note(&format!("warning: {warning}"));
     }
-    let (finished, stop) = model.stop();
+    let (finished, stop) = (model.training().is_finished(), model.training().stop());
     match &args.checkpoint {
         // The model is safe; a finished run has nothing to go on from.
         Some(path) if finished && path.exists() => {
@@ -82,8 +82,8 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     print(&format!(
         "{}: {}, {}, {classes}, {}, {:.2} s\n",
         args.out.display(),
-        model.method(),
-        count(model.trained_on().0, "row"),
+        model.training().method(),
+        count(model.training().n_samples(), "row"),
         count(model.kernels().len(), "kernel"),
         start.elapsed().as_secs_f64()
     ))

@@ -262,7 +262,10 @@ fn model_that_is_gone_on_from_says_how() {
     let output = bench.run("rows.csv --model m --out m2 --json");
     assert_eq!(text(&output.stderr), "going on from m, which has learned 700 rows\n");
     let model = multikernel::Model::load(bench.path("m2")).unwrap();
-    assert_eq!((model.method(), model.params()["c"].as_str(), model.trained_on().0), ("ufomkl", "3", 1400));
+    assert_eq!(
+        (model.training().method(), model.training().params()["c"].as_str(), model.training().n_samples()),
+        ("ufomkl", "3", 1400)
+    );
     let error = bench.bad("rows.csv --model m --set c=2");
     assert!(error.contains("the model was learned online by ufomkl with") && error.contains("c=3"), "{error}");
     assert_eq!(

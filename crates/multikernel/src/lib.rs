@@ -13,7 +13,7 @@
 //! let class = predicted.labels[0];
 //! assert_eq!(model.classes()[class], "good");
 //! assert!(probabilities.get(0, class) > 0.8);
-//! assert_eq!(model.weights().map(<[f64]>::len), Some(10));
+//! assert_eq!(model.kernels().weights().map(<[f64]>::len), Some(10));
 //! # Ok::<(), multikernel::Error>(())
 //! ```
 //!

@@ -263,7 +263,9 @@ fn check_resume(plan: &Plan, data: &Dataset, folder: &Scratch) -> Result<()> {
     for at in stops {
         let checkpoint = Checkpoint::new(folder.path("checkpoint"));
         let (_, part) = stop_after(at, Some(checkpoint.clone()))?;
-        ensure(!part?.stop().0, || format!("a run stopped after step {at} of {total} says it finished"))?;
+        ensure(!part?.training().is_finished(), || {
+            format!("a run stopped after step {at} of {total} says it finished")
+        })?;
         let (_, rest) = stop_after(u64::MAX, Some(Checkpoint { resume: true, ..checkpoint.clone() }))?;
         ensure(bytes(&rest?, &path)? == whole, || {
             format!("stopped after step {at} of {total} and resumed, the model differs")

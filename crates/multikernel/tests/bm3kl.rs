@@ -52,7 +52,7 @@ fn every_way_to_sample_predicts_and_tells_what_it_drew() {
         let data = some(set, step);
         for settings in WAYS {
             let model = train(&plan(settings), &data, 2, None);
-            let weights = model.weights().unwrap();
+            let weights = model.kernels().weights().unwrap();
             assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{settings:?}");
             let (labels, found) =
                 (model.predict(&data.samples).unwrap().labels, model.probabilities(&data.samples).unwrap());
@@ -65,7 +65,7 @@ fn every_way_to_sample_predicts_and_tells_what_it_drew() {
             let draws = model.draws().unwrap();
             assert_eq!((draws.n_chains(), draws.n_draws()), (2, 20), "{settings:?}");
             if let Some(drawn) = draws.variable("weights") {
-                assert_eq!(drawn.coordinates, model.kernel_names());
+                assert_eq!(drawn.coordinates, model.kernels().names());
                 let (low, high) = drawn.prior.unwrap();
                 assert!(0.0 < low && low < high && high < 1.0);
             } else {
@@ -121,8 +121,8 @@ fn run_cut_in_warm_up_and_among_draws_is_a_model_and_resumes_bit_identical() {
             let mut session = Session::new(&pool, &mut observer);
             (session.control, session.checkpoint) = (control, Some(checkpoint.clone()));
             let part = plan.train_in(&data, &mut session).unwrap();
-            assert!(!part.stop().0, "{settings:?}: nothing was cut");
-            let told = part.warnings().join(" ");
+            assert!(!part.training().is_finished(), "{settings:?}: nothing was cut");
+            let told = part.training().warnings().join(" ");
             assert!(told.contains(&format!("stopped after {cut} of ")), "{told}");
             assert_eq!(part.predict(&data.samples).unwrap().labels.len(), data.samples.n_samples());
             let (pool, mut silent) = (Pool::new(1).unwrap(), Silent);
@@ -164,7 +164,7 @@ fn kernels_in_f32_have_functions_too() {
 fn chains_of_the_published_method_disagree_and_a_warning_says_so() {
     let settings = [("prior", "paper"), ("sampler", "paper"), ("gamma0", "100"), ("warmup", "60"), ("draws", "60")];
     let model = train(&plan(&settings).kernels(BANK).unwrap(), &some("sonar", 2), 2, None);
-    let told = model.warnings().join(" ");
+    let told = model.training().warnings().join(" ");
     assert!(told.contains("chains disagree on the kernel weights") && told.contains("leave the prior at gp"), "{told}");
 }
 

@@ -5,7 +5,7 @@ use multikernel::dist::gamma;
 use multikernel::draws::{Draws, Variable};
 use multikernel::plan::{Model, Plan, Registry};
 use multikernel::report::{model_json, model_text};
-use multikernel::run::{About, Control, Input, Method, Needs, Predict, Progress, State, Task};
+use multikernel::run::{About, Control, Explain, Input, Method, Needs, Predict, Progress, State, Task};
 use multikernel::{Matrix, Pool, Result, params, record};
 
 const N_CHAINS: usize = 2;
@@ -59,7 +59,9 @@ impl Predict for Drawn {
     fn scores(&self, input: Input<'_>, _: &Pool) -> Result<Matrix> {
         Ok(Matrix::from_fn(input.n_samples(), self.n_classes, |_, c| -(c as f64)))
     }
+}
 
+impl Explain for Drawn {
     fn draws(&self) -> Option<Draws> {
         let variable = |name: &str, dimension: &str, coordinates: Vec<String>, values: Matrix| Variable {
             name: name.into(),

@@ -6,7 +6,7 @@ use multikernel::evaluate::{Evaluation, Protocol, compare, cross_validate, evalu
 use multikernel::plan::{Registry, Session};
 use multikernel::report::{evaluation_json, evaluation_text};
 use multikernel::run::{
-    About, Canceller, Control, Input, Method, Needs, Observer, Predict, Progress, Silent, State, Task,
+    About, Canceller, Control, Explain, Input, Method, Needs, Observer, Predict, Progress, Silent, State, Task,
 };
 use multikernel::{Matrix, Plan, Pool, Result, params, record};
 
@@ -53,7 +53,9 @@ impl Predict for Seen {
         let rows = input.rows()?;
         Ok(Matrix::from_fn(rows.n_rows(), self.n_classes, |i, c| if c == 0 { -rows.get(i, 0) } else { rows.get(i, 0) }))
     }
+}
 
+impl Explain for Seen {
     fn weights(&self) -> Option<&[f64]> {
         Some(&self.seen)
     }

@@ -36,7 +36,7 @@ fn objective(data: &Dataset, weights: &[f64], c: f64) -> f64 {
 }
 
 fn weights(model: &Model) -> Vec<f64> {
-    model.weights().unwrap().to_vec()
+    model.kernels().weights().unwrap().to_vec()
 }
 
 /// A random point with `(1/P sum d^p)^(1/p) = 1/P`.
@@ -110,7 +110,7 @@ fn lpmkl_is_on_the_boundary_of_its_ball_and_no_random_weights_in_it_are_better()
     let data = half("sonar");
     for p in [1.5, 2.0, 4.0] {
         let model = plan("lpmkl", &[("p", &p.to_string()), ("c", "10"), ("gap", "1e-6")]).train(&data).unwrap();
-        assert_eq!(model.warnings(), Vec::<String>::new());
+        assert_eq!(model.training().warnings(), Vec::<String>::new());
         let found = weights(&model);
         let norm = found.iter().map(|d| d.powf(p)).sum::<f64>() / 17f64.powf(1.0 - p);
         assert!((norm - 1.0).abs() < 1e-4, "p = {p}: {norm}");
@@ -147,7 +147,7 @@ fn several_classes_share_their_weights_in_both_schemes() {
         let mut found: Vec<Vec<f64>> = vec![];
         for method in SIMPLEX {
             let model = plan(method, &[("multiclass", scheme), ("c", "10"), ("gap", "1e-4")]).train(&data).unwrap();
-            assert_eq!(model.warnings(), Vec::<String>::new(), "{method} {scheme}");
+            assert_eq!(model.training().warnings(), Vec::<String>::new(), "{method} {scheme}");
             found.push(weights(&model));
             let right = model.predict(&data.samples).unwrap().labels;
             let right = right.iter().zip(data.labels.codes()).filter(|(a, b)| a == b).count();
@@ -195,7 +195,7 @@ fn an_indefinite_gram_matrix_gives_a_finite_model_and_a_warning() {
     for method in ["simplemkl", "silp", "level", "lpmkl"] {
         let plan = Plan::new(method).unwrap().kernels("gaussian(1), precomputed(g) raw").unwrap();
         let model = plan.set("iterations", "60").unwrap().train(&data).unwrap();
-        assert!(model.weights().unwrap().iter().all(|d| d.is_finite()), "{method}");
+        assert!(model.kernels().weights().unwrap().iter().all(|d| d.is_finite()), "{method}");
         assert!(model.predict(&data.samples).is_ok(), "{method}");
     }
 }
@@ -221,7 +221,7 @@ fn a_run_that_is_too_short_says_how_far_it_is_and_what_to_change() {
     let data = half("sonar");
     for method in ["simplemkl", "silp", "level", "lpmkl"] {
         let model = plan(method, &[("iterations", "2"), ("gap", "1e-9")]).train(&data).unwrap();
-        let warning = model.warnings().join("\n");
+        let warning = model.training().warnings().join("\n");
         assert!(warning.contains("asked was 1.0e-9; allow more iterations or a larger gap"), "{method}: {warning}");
     }
 }
@@ -260,9 +260,9 @@ fn a_large_bank_of_which_a_part_is_at_work_has_the_optimum_of_the_whole() {
         .map(|method| {
             let plan = Plan::new(method).unwrap().kernels("gaussian(2^-2..2^3) each, linear each").unwrap();
             let model = plan.set("gap", "1e-4").unwrap().train(&data).unwrap();
-            assert_eq!(model.warnings(), Vec::<String>::new());
+            assert_eq!(model.training().warnings(), Vec::<String>::new());
             assert_eq!(model.kernels().len(), 34 * 7);
-            let facts = model.facts();
+            let facts = model.training().facts();
             let text = &facts.iter().find(|(name, _)| name == "objective").unwrap().1;
             text.split(',').next().unwrap().parse().unwrap()
         })
@@ -276,7 +276,7 @@ fn bounds_hold_also_where_svms_are_coarse() {
     let best = objective(&data, &weights(&plan("simplemkl", &[("gap", "1e-6")]).train(&data).unwrap()), 10.0);
     for method in ["simplemkl", "silp", "level"] {
         let model = plan(method, &[("tol", "1"), ("iterations", "200")]).train(&data).unwrap();
-        let facts = model.facts();
+        let facts = model.training().facts();
         let text = &facts.iter().find(|(name, _)| name == "objective").unwrap().1;
         let mut words = text.split([' ', ',']);
         let told: f64 = words.next().unwrap().parse().unwrap();

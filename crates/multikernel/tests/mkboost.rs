@@ -92,7 +92,7 @@ fn c_is_chosen_and_probabilities_are_learned() {
     let data = some("glass6", 2);
     let plan = Plan::new("mkboost-s1").unwrap().set("trials", "10").unwrap().set("c", "auto").unwrap().proba(true);
     let model = plan.train(&data).unwrap();
-    let chosen = model.facts().into_iter().find(|(name, _)| name == "chosen").unwrap().1;
+    let chosen = model.training().facts().into_iter().find(|(name, _)| name == "chosen").unwrap().1;
     assert!(chosen.contains("c = 0.5 ") && chosen.contains("c = 500 "), "{chosen}");
     let found = model.probabilities(&data.samples).unwrap();
     let labels = model.predict(&data.samples).unwrap().labels;
@@ -135,7 +135,7 @@ fn run_cut_between_trials_and_resumed_is_bit_identical() {
         let plan = Plan::new(method).unwrap().set("holdout", "0.2").unwrap().set("trials", "30").unwrap();
         let checkpoint = Checkpoint::new(folder.path().join(method));
         let part = cut(&plan, &data, &checkpoint);
-        assert!(!part.stop().0, "{method}: the run ended in one step, nothing was cut");
+        assert!(!part.training().is_finished(), "{method}: the run ended in one step, nothing was cut");
         let (pool, mut silent) = (Pool::new(1).unwrap(), Silent);
         let mut session = Session::new(&pool, &mut silent);
         session.checkpoint = Some(Checkpoint { resume: true, ..checkpoint });
@@ -193,7 +193,7 @@ fn forged_files_are_refused_or_used_and_never_panic() {
     for (what, forged) in forgeries(&record, &names.iter().map(String::as_str).collect::<Vec<_>>()) {
         file::write(&path, Kind::Model, &forged).unwrap();
         match Model::load(&path) {
-            Ok(model) => drop((model.predict(&data.samples), model.facts())),
+            Ok(model) => drop((model.predict(&data.samples), model.training().facts())),
             Err(error) => {
                 refused += 1;
                 assert!(error.to_string().starts_with(&path.display().to_string()), "{what}: {error}");

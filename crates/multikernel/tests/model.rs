@@ -132,18 +132,18 @@ fn kernels_are_named_by_views_and_columns() {
     let mouse = bundled("nutrimouse").unwrap();
     let plan = Plan::new("average").unwrap().kernels("gaussian(2) on gene, linear on [0:5] raw, linear").unwrap();
     assert_eq!(
-        plan.train(&mouse).unwrap().kernel_names(),
+        plan.train(&mouse).unwrap().kernels().names(),
         ["gaussian(2) on gene", "linear on [0:5] raw", "linear"],
         "five columns are too many to name"
     );
     let plan = Plan::new("average").unwrap().kernels("linear on [1, 130] centred, polynomial(2) on lipid").unwrap();
     assert_eq!(
-        plan.train(&mouse).unwrap().kernel_names(),
+        plan.train(&mouse).unwrap().kernels().names(),
         ["linear on [gene:x2, lipid:x11] centred", "polynomial(2) on lipid"]
     );
     let sonar =
         Plan::new("average").unwrap().kernels("linear on [3]").unwrap().train(&bundled("sonar").unwrap()).unwrap();
-    assert_eq!(sonar.kernel_names(), ["linear on [3]"], "made-up names say no more than positions");
+    assert_eq!(sonar.kernels().names(), ["linear on [3]"], "made-up names say no more than positions");
 }
 
 #[test]
@@ -154,7 +154,8 @@ fn calls_without_a_pool_give_the_bits_of_calls_with_one() {
     assert_eq!(model.predict(samples).unwrap(), model.predict_in(samples, &pool).unwrap());
     assert_eq!(model.probabilities(samples).unwrap(), model.probabilities_in(samples, &pool).unwrap());
     let model = Plan::new("dpm").unwrap().set("sweeps", "2").unwrap().train(&data).unwrap();
-    let (placed, again) = (model.place(samples).unwrap(), model.place_in(samples, &pool).unwrap());
+    let clustering = model.clustering().unwrap();
+    let (placed, again) = (clustering.place(samples).unwrap(), clustering.place_in(samples, &pool).unwrap());
     assert_eq!((placed.clusters, placed.density), (again.clusters, again.density));
 }
 
@@ -172,18 +173,18 @@ fn solver_that_can_make_no_further_step_ends_with_a_warning() {
     let data = bundled("sonar").unwrap();
     let plan = Plan::new("svm").unwrap().set("tol", "1e-300").unwrap();
     let model = plan.train(&data).unwrap();
-    assert!(model.warnings()[0].contains("did not converge"), "{:?}", model.warnings());
-    assert!(model.stop().0);
+    assert!(model.training().warnings()[0].contains("did not converge"), "{:?}", model.training().warnings());
+    assert!(model.training().is_finished());
 }
 
 /// A kept model of a stream can be gone on from, and predicts the next row as it did on file.
 fn goes_on(model: Model, data: &Dataset) {
     let pool = Pool::new(1).unwrap();
-    let mut plan = Plan::new(model.method()).unwrap();
-    for (name, value) in model.params() {
+    let mut plan = Plan::new(model.training().method()).unwrap();
+    for (name, value) in model.training().params() {
         plan = plan.set(name, value).unwrap();
     }
-    let (n, next) = (model.trained_on().0 as u64, data.samples.select_rows(&[7]));
+    let (n, next) = (model.training().n_samples() as u64, data.samples.select_rows(&[7]));
     let (expected, label) = (model.predict(&next).unwrap().labels[0], model.classes()[0].clone());
     let mut online = Online::from_model(model, &plan, &OnlineOptions::default(), &pool).unwrap();
     assert_eq!(online.learn(&next, &[label], &pool).unwrap(), [Some(expected)]);
@@ -202,8 +203,8 @@ fn kept_models_predict_what_they_predicted() {
         }
         found += 1;
         let model = Model::load(&path).unwrap();
-        let data = bundled(model.trained_on().1).unwrap();
-        assert_eq!(model.trained_on().2, data.fingerprint(), "{}", path.display());
+        let data = bundled(model.training().dataset()).unwrap();
+        assert_eq!(model.training().fingerprint(), data.fingerprint(), "{}", path.display());
         let predicted = model.predict(&data.samples).unwrap();
         let text = std::fs::read_to_string(path.with_extension("csv")).unwrap();
         for (i, line) in text.lines().skip(1).enumerate() {
@@ -225,7 +226,7 @@ fn kept_models_predict_what_they_predicted() {
             }
         }
         assert_eq!(text.lines().count(), 1 + predicted.labels.len());
-        if model.is_online() {
+        if model.training().is_online() {
             goes_on(model, &data);
         }
     }

@@ -114,8 +114,8 @@ fn model_of_a_stream_predicts_what_the_stream_would() {
             let model = online.model().unwrap();
             let found = model.predict(&stream.data.samples.select_rows(&[row])).unwrap().labels[0];
             assert_eq!(stream.learn(&mut online, row..row + 1, &pool), [Some(found)], "{method} {budget:?} {row}");
-            assert_eq!(model.trained_on().0, row);
-            assert!((model.weights().unwrap().iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            assert_eq!(model.training().n_samples(), row);
+            assert!((model.kernels().weights().unwrap().iter().sum::<f64>() - 1.0).abs() < 1e-12);
         }
     }
 }
@@ -211,7 +211,7 @@ fn budget_bounds_the_points_and_streams_that_drift_are_followed() {
         if let Some(budget) = budget {
             assert_eq!(online.n_support(), budget);
             let model = online.model().unwrap();
-            assert_eq!(model.facts()[0], ("support points".to_string(), budget.to_string()));
+            assert_eq!(model.training().facts()[0], ("support points".to_string(), budget.to_string()));
         }
     }
     // The clouds overlap: nothing can be right more often than 97.7 %.
@@ -249,7 +249,7 @@ fn other_models_lend_their_scales_and_kernels_only() {
     assert!(!online.is_continued() && online.n_rows() == 0 && online.classes() == ["B", "M"]);
     stream.learn(&mut online, 0..300, &pool);
     let model = online.model().unwrap();
-    assert_eq!((model.method(), model.classes().len()), ("mklda", 2));
+    assert_eq!((model.training().method(), model.classes().len()), ("mklda", 2));
     // A model that was learned online goes on with its own method and parameters only.
     let other = plan("mklda", FORTY).set("r", "3").unwrap();
     let error = Online::from_model(model, &other, &OnlineOptions::default(), &pool).unwrap_err().to_string();

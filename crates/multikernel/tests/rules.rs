@@ -5,7 +5,7 @@ use multikernel::dist::Rng;
 use multikernel::kernel::Kernel;
 use multikernel::method::{Alignf, EasyMkl, Evidence, Fheuristic, SvmModel};
 use multikernel::plan::Registry;
-use multikernel::run::{Control, Input, Method, Parameters, Predict, State, Status, Task};
+use multikernel::run::{Control, Explain, Input, Method, Parameters, State, Status, Task};
 use multikernel::stack::{Points, Stack, StackOptions};
 use multikernel::{Matrix, Pool};
 

@@ -143,7 +143,7 @@ fn rows_alone_and_columns_in_any_order_get_the_scores_they_get_together() {
     let turned = Samples::new(sparse.samples.features().select_cols(&order), names).unwrap();
     assert_eq!(model.predict(&turned).unwrap().scores, scores);
     // A row of its own file, and one that is full and therefore kept dense.
-    let expecting = ReadOptions::expecting(model.expect());
+    let expecting = ReadOptions::expecting(model.input().expect());
     let (features, classes) = table(60, 120);
     let one = libsvm(&features.select_rows(&[7]), &classes[7..8]);
     let one = data::read_from(one.as_bytes(), "t.svm", &expecting).unwrap();

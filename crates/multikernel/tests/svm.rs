@@ -59,11 +59,14 @@ fn svm_cut_inside_one_problem_and_resumed_is_bit_identical() {
     };
     let (whole, steps) = run(u64::MAX, None);
     assert!(steps > 2, "one problem was solved in {steps} steps: the test cuts nothing");
-    assert!(whole.warnings().is_empty(), "{:?}", whole.warnings());
+    assert!(whole.training().warnings().is_empty(), "{:?}", whole.training().warnings());
     for step in [1, steps / 2, steps - 1] {
         let checkpoint = Checkpoint::new(folder.path().join(format!("{step}")));
         let (part, _) = run(step, Some(checkpoint.clone()));
-        assert!(!part.stop().0 && part.warnings()[0].contains("1 of 1 two-class problems did not converge"));
+        assert!(
+            !part.training().is_finished()
+                && part.training().warnings()[0].contains("1 of 1 two-class problems did not converge")
+        );
         let (resumed, heard) = run(u64::MAX, Some(Checkpoint { resume: true, ..checkpoint }));
         assert_eq!(heard, steps - step);
         assert!(saved(&resumed) == saved(&whole), "stopped after step {step} of {steps}");
@@ -141,7 +144,7 @@ fn average_of_one_kernel_is_svm_on_it() {
         of_three.clone().set("kernel", "1").unwrap().train_in(&data, &mut Session::new(&pool, &mut Silent)).unwrap();
     let alone = Plan::new("svm").unwrap().kernels("polynomial(2)").unwrap().train(&data).unwrap();
     assert_eq!(chosen.predict(&data.samples).unwrap(), alone.predict(&data.samples).unwrap());
-    assert_eq!(chosen.weights(), Some(&[0.0, 1.0, 0.0][..]));
+    assert_eq!(chosen.kernels().weights(), Some(&[0.0, 1.0, 0.0][..]));
     assert!(of_three.train(&data).unwrap_err().to_string().contains("the number of kernels in the bank is 3"));
 }
 
@@ -152,7 +155,7 @@ fn class_absent_from_the_training_rows_is_never_predicted() {
     for multiclass in ["ovo", "ovr"] {
         let plan = Plan::new("average").unwrap().set("multiclass", multiclass).unwrap();
         let model = plan.train(&data.select(&rows)).unwrap();
-        assert!(model.warnings().is_empty());
+        assert!(model.training().warnings().is_empty());
         assert!(!model.predict(&data.samples).unwrap().labels.contains(&3));
     }
 }

@@ -61,12 +61,12 @@ fn default_bank_of_views_is_on_each_of_them() {
     let set = views(60, 0);
     let model = Plan::new("average").unwrap().train(&set).unwrap();
     assert_eq!(model.kernels().len(), 30);
-    assert!(model.kernel_names()[0].ends_with(" on a"), "{}", model.kernel_names()[0]);
-    assert_eq!(model.views().iter().map(|view| view.kernels.len()).collect::<Vec<_>>(), [10, 10, 10]);
+    assert!(model.kernels().names()[0].ends_with(" on a"), "{}", model.kernels().names()[0]);
+    assert_eq!(model.kernels().by_view().iter().map(|view| view.kernels.len()).collect::<Vec<_>>(), [10, 10, 10]);
     let without = |part| Plan::new("average").unwrap().part(part).train(&set).unwrap();
     assert_eq!(without(Part::Without("b".into())).kernels().len(), 20);
-    assert!(without(Part::Only("b".into())).kernel_names().iter().all(|name| name.ends_with(" on b")));
-    assert!(without(Part::Concatenated).kernel_names().iter().all(|name| !name.contains(" on ")));
+    assert!(without(Part::Only("b".into())).kernels().names().iter().all(|name| name.ends_with(" on b")));
+    assert!(without(Part::Concatenated).kernels().names().iter().all(|name| !name.contains(" on ")));
 }
 
 /// Share_m = sum_p Cov_i(w_m (K_m a_p)_i, f_p(x_i)) / sum_p Var_i(f_p(x_i)): written out for a two-class and a three-class
@@ -81,13 +81,13 @@ fn shares_are_covariances_with_the_decision_and_add_up_to_one() {
         // Solved far enough that the solver's own freedom is out of the comparison.
         let plan = Plan::new("average").unwrap().kernels(bank).unwrap().set("tol", "1e-10").unwrap();
         let model = plan.train(&set).unwrap();
-        let shares = model.shares().unwrap();
+        let shares = model.kernels().shares().unwrap();
         assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-10, "{shares:?}");
         let expected = brute_shares(&set, &model);
         for (found, expected) in shares.iter().zip(&expected) {
             assert!((found - expected).abs() < 1e-7, "{found} {expected}");
         }
-        assert_eq!(saved(&model).shares(), Some(shares));
+        assert_eq!(saved(&model).kernels().shares(), Some(shares));
     }
 }
 
@@ -97,7 +97,7 @@ fn brute_shares(set: &Dataset, model: &Model) -> Vec<f64> {
     let features = set.samples.features().to_dense().unwrap().into_owned();
     let scaler = multikernel::data::Scaler::fit(set.samples.features()).unwrap();
     let rows = scaler.apply(&features.into()).unwrap().to_dense().unwrap().into_owned();
-    let kernels: Vec<Kernel> = model.kernels().iter().map(|text| text.parse().unwrap()).collect();
+    let kernels = model.kernels().as_slice();
     let (n, codes) = (rows.n_rows(), set.labels.codes());
     let gram = |kernel: &Kernel| Matrix::from_fn(n, n, |i, j| kernel.between(rows.row(i), rows.row(j)));
     let grams: Vec<Matrix> = kernels.iter().map(gram).collect();
@@ -178,7 +178,7 @@ fn widths_come_from_rows_that_have_the_view() {
     let holes = with_holes(&whole, 0.5, 9);
     let median = |set: &Dataset| {
         let plan = Plan::new("average").unwrap().kernels("gaussian(median) on a").unwrap();
-        let text = plan.scale(multikernel::data::Scale::None).train(set).unwrap().kernels()[0].clone();
+        let text = plan.scale(multikernel::data::Scale::None).train(set).unwrap().kernels().as_slice()[0].to_string();
         text.trim_start_matches("gaussian(").split(')').next().unwrap().parse::<f64>().unwrap()
     };
     let table = holes.samples.features().to_dense().unwrap().into_owned();
@@ -215,8 +215,8 @@ fn gram_matrices_train_and_predict_like_the_kernel_they_are() {
     let samples = Samples::of_grams(vec![gram.clone()]).unwrap();
     let given = Dataset { samples, ..set.clone() };
     let model = saved(&Plan::new("average").unwrap().train(&given).unwrap());
-    assert_eq!(model.bank(), Some("precomputed(g)"));
-    assert_eq!(model.gram_diagonals()[0].1, gram.diagonal());
+    assert_eq!(model.kernels().bank(), Some("precomputed(g)"));
+    assert_eq!(model.input().gram_diagonals()[0].1, gram.diagonal());
     let diagonal: Vec<f64> = rows(&new).rows().map(|row| own.between(row, row)).collect();
     let cross = Gram::cross("g", between(&rows(&new), &rows(&set)), Some(diagonal), gram.diagonal()).unwrap();
     let found = model.predict(&Samples::of_grams(vec![cross]).unwrap()).unwrap();
@@ -244,14 +244,14 @@ fn gram_matrices_train_and_predict_like_the_kernel_they_are() {
 fn auto_takes_the_best_of_its_list_and_says_so() {
     let set = bundled("glass").unwrap();
     let model = Plan::new("average").unwrap().set("c", "auto").unwrap().train(&set).unwrap();
-    let chosen = model.facts().into_iter().find(|(name, _)| name == "chosen").unwrap().1;
-    let c = model.params()["c"].clone();
+    let chosen = model.training().facts().into_iter().find(|(name, _)| name == "chosen").unwrap().1;
+    let c = model.training().params()["c"].clone();
     assert!(["0.1", "1", "10", "100", "1000"].contains(&c.as_str()));
     assert!(chosen.starts_with(&format!("c = {c}; held-out accuracy of c = 0.1 ")), "{chosen}");
     // The model is the one with that value set.
     let same = Plan::new("average").unwrap().set("c", &c).unwrap().train(&set).unwrap();
     assert_eq!(model.predict(&set.samples).unwrap(), same.predict(&set.samples).unwrap());
-    assert!(saved(&model).facts().iter().any(|(_, value)| *value == chosen));
+    assert!(saved(&model).training().facts().iter().any(|(_, value)| *value == chosen));
 }
 
 /// Labels that have nothing to do with the rows.
@@ -333,13 +333,13 @@ fn ablation_finds_the_view_that_matters() {
 fn single_and_bestview_choose_what_tells_the_classes() {
     let set = views(120, 8);
     let model = Plan::new("bestview").unwrap().train(&set).unwrap();
-    let weights = model.weights().unwrap();
-    assert!(model.views()[0].kernels.iter().all(|&m| (weights[m] - 0.1).abs() < 1e-12));
+    let weights = model.kernels().weights().unwrap();
+    assert!(model.kernels().by_view()[0].kernels.iter().all(|&m| (weights[m] - 0.1).abs() < 1e-12));
     assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     let model = Plan::new("single").unwrap().train(&set).unwrap();
-    let weights = model.weights().unwrap();
+    let weights = model.kernels().weights().unwrap();
     let chosen = weights.iter().position(|&weight| weight == 1.0).unwrap();
-    assert!(model.kernel_names()[chosen].ends_with("on a"), "{}", model.kernel_names()[chosen]);
+    assert!(model.kernels().names()[chosen].ends_with("on a"), "{}", model.kernels().names()[chosen]);
     assert_eq!(weights.iter().filter(|&&weight| weight != 0.0).count(), 1);
     let error = Plan::new("bestview").unwrap().train(&bundled("sonar").unwrap()).unwrap_err().to_string();
     assert!(error.contains("bestview chooses among views"), "{error}");
@@ -426,4 +426,29 @@ fn ablation_of_a_view_and_a_gram_matrix_makes_two_runs_where_kernels_differ() {
     assert_eq!(titles("linear on gene, precomputed(g)"), expected);
     // A kernel on all columns, whatever their view, is left without g, and is not on the view alone.
     assert_eq!(titles("linear, linear on gene, precomputed(g)").len(), 5);
+}
+
+/// Four columns that are one view, beside a Gram matrix.
+fn view_of_all_columns_and_gram() -> Dataset {
+    let set = views(40, 0);
+    let rows = set.samples.features().to_dense().unwrap().into_owned();
+    let gram = Matrix::from_fn(40, 40, |i, j| rows.row(i).iter().zip(rows.row(j)).map(|(a, b)| a * b).sum());
+    let table = Matrix::from_fn(40, 4, |i, j| rows.get(i, j));
+    let samples = Samples::unnamed(table).unwrap().with_views(vec![View { name: "a".into(), columns: 0..4 }]).unwrap();
+    Dataset { samples: samples.with_grams(vec![Gram::square("g", gram).unwrap()]).unwrap(), ..set }
+}
+
+#[test]
+fn view_of_all_columns_is_a_view_beside_a_gram_matrix() {
+    let (set, plan) = (view_of_all_columns_and_gram(), Plan::new("average").unwrap());
+    let plans = ablations(&plan, &set.samples).unwrap();
+    let titles: Vec<String> = plans.iter().map(Plan::title).collect();
+    assert_eq!(titles, ["average", "average, only a (without g)", "average, only g (without a)"]);
+    let n_kernels: Vec<usize> = plans.iter().map(|plan| plan.train(&set).unwrap().kernels().len()).collect();
+    assert_eq!(n_kernels, [11, 10, 1]);
+    let model = plan.train(&set).unwrap();
+    for model in [&model, &saved(&model)] {
+        let views = model.kernels().by_view().iter().map(|view| (view.name.as_str(), view.kernels.len()));
+        assert_eq!(views.collect::<Vec<_>>(), [("a", 10), ("g", 1)]);
+    }
 }

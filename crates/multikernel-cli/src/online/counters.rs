@@ -151,14 +151,14 @@ impl Setup {
     pub(super) fn check_model(&self, path: &Path, model: &Model) -> Result<()> {
         let settings = self.plan.settings();
         let now = |name: &str| settings.get(name).map_or("none", String::as_str);
-        same(path, "method", model.method(), now("method"))?;
-        same(path, "seed", &model.seed().to_string(), now("seed"))?;
-        for (name, then) in model.params() {
+        same(path, "method", model.training().method(), now("method"))?;
+        same(path, "seed", &model.training().seed().to_string(), now("seed"))?;
+        for (name, then) in model.training().params() {
             same(path, name, then, now(name))?;
         }
         if !self.has_model {
-            same(path, "kernels", model.bank().unwrap_or("none"), now("kernels"))?;
-            same(path, "scale", model.scale(), now("scale"))?;
+            same(path, "kernels", model.kernels().bank().unwrap_or("none"), now("kernels"))?;
+            same(path, "scale", model.input().scale().word(), now("scale"))?;
         }
         Ok(())
     }

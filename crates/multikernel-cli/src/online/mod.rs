@@ -59,20 +59,23 @@ const METHOD: &str = "mklda";
 /// What to learn with: as asked for, and where a model is gone on from, as that was learned.
 fn plan(args: &args::Online, registry: &Registry) -> Result<Plan> {
     let model = args.model.as_ref().map(|path| Model::load_with(path, registry)).transpose()?;
-    if let Some(model) =
-        model.as_ref().filter(|model| args.choices.scale != "standard" && args.choices.scale != model.scale())
-    {
-        bail!("--scale {} cannot be given: the model's features are scaled {}", args.choices.scale, model.scale());
+    if let Some(model) = &model {
+        let (asked, scale) = (args.choices.scale.as_str(), model.input().scale().word());
+        if asked != "standard" && asked != scale {
+            bail!("--scale {asked} cannot be given: the model's features are scaled {scale}");
+        }
     }
-    let model = model.filter(Model::is_online);
-    let known = model.as_ref().map_or(METHOD, Model::method).to_string();
+    let model = model.filter(|model| model.training().is_online());
+    let known = model.as_ref().map_or(METHOD, |model| model.training().method()).to_string();
     let method = args.method.clone().unwrap_or(known);
     let mut plan = data::plans_of(std::slice::from_ref(&method), &args.choices, registry)?.remove(0);
     let is_set = |name: &str| {
         let key = |set: &String| set.split('=').next().is_some_and(|key| key.trim().rsplit('.').next() == Some(name));
         args.choices.set.iter().any(key)
     };
-    for (name, value) in model.iter().filter(|model| model.method() == method).flat_map(|model| model.params()) {
+    for (name, value) in
+        model.iter().filter(|model| model.training().method() == method).flat_map(|model| model.training().params())
+    {
         if !is_set(name) {
             plan = plan.set(name, value)?;
         }

@@ -208,7 +208,7 @@ impl Found {
         let result = &mut self.results[plan];
         if result.folds.is_empty() {
             result.n_kernels = model.kernels().len();
-            (result.kernel_names, result.views) = (model.kernel_names(), model.views().to_vec());
+            (result.kernel_names, result.views) = (model.kernels().names(), model.kernels().by_view().to_vec());
         }
         result.folds.push(fold);
     }
@@ -374,7 +374,7 @@ fn plan_by_plan(
             return Err(stopped(&stop.to_string()));
         }
         // Plans with one bank share one stack; each is charged for it, as if it had run alone.
-        if !prepared.as_ref().is_some_and(|ready| ready.fits(plan)) {
+        if !prepared.as_ref().is_some_and(|ready| plan.can_use(ready)) {
             // Gone before the next is made: two stacks at once could be twice the memory allowed.
             prepared = None;
         }
@@ -384,10 +384,10 @@ fn plan_by_plan(
         };
         let start = Instant::now();
         let model = plan.fit(ready, session)?;
-        if !model.stop().0 {
+        if !model.training().is_finished() {
             return Err(stopped("stopped"));
         }
-        let train_seconds = ready.seconds(plan) + start.elapsed().as_secs_f64();
+        let train_seconds = ready.seconds(plan.uses_kernels()) + start.elapsed().as_secs_f64();
         session.observer.phase("predicting");
         let stop = || session.control.stop().is_some();
         let mut fold = test_fold(split, &model, train_seconds, test, session.pool, &stop)?;
@@ -418,9 +418,9 @@ fn test_fold(
         metrics: Metrics::new(truth, &prediction.labels, Some(&prediction.scores), n_classes)?,
         train_seconds,
         predict_seconds,
-        weights: model.weights().map(<[f64]>::to_vec),
-        shares: model.shares().map(<[f64]>::to_vec),
-        warnings: model.warnings(),
+        weights: model.kernels().weights().map(<[f64]>::to_vec),
+        shares: model.kernels().shares().map(<[f64]>::to_vec),
+        warnings: model.training().warnings(),
         rows: (0..test.samples.n_samples()).collect(),
         predicted: prediction.labels,
         probabilities: None,

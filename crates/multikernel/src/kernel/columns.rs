@@ -2,7 +2,10 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::str::FromStr;
 use std::sync::Arc;
+
+use crate::error::{Error, Result};
 
 /// A set of feature columns: all of them, or some, in ascending order.
 ///
@@ -108,6 +111,28 @@ impl fmt::Display for Columns {
     }
 }
 
+impl FromStr for Columns {
+    type Err = Error;
+
+    /// Reads what [`Columns`] prints: `[0:3, 7]`, or nothing for all columns.
+    fn from_str(text: &str) -> Result<Self> {
+        if text.is_empty() {
+            return Ok(Columns::all());
+        }
+        let range = |item: &str| {
+            let (start, end) = item.split_once(':').unwrap_or((item, item));
+            let (start, last): (usize, usize) = (start.parse().ok()?, end.parse().ok()?);
+            let end = if item.contains(':') { last } else { last.checked_add(1)? };
+            (start < end).then_some(start..end)
+        };
+        let items = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let ranges: Option<Vec<Range<usize>>> = items.and_then(|items| items.split(", ").map(range).collect());
+        ranges
+            .map(Columns::from_ranges)
+            .ok_or_else(|| Error::input(format!("`{text}` are no columns; write positions and ranges, as in [0:3, 7]")))
+    }
+}
+
 impl fmt::Debug for Columns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_all() { f.write_str("all") } else { write!(f, "{self}") }
@@ -133,6 +158,17 @@ mod tests {
             let mut out = Vec::new();
             columns.gather(&row, &mut out);
             prop_assert_eq!(out, set.iter().map(|&p| p as f64).collect::<Vec<_>>());
+            if !set.is_empty() {
+                prop_assert_eq!(columns.to_string().parse::<Columns>().unwrap(), columns);
+            }
+        }
+    }
+
+    #[test]
+    fn text_that_is_no_columns_is_an_error() {
+        assert!("".parse::<Columns>().unwrap().is_all());
+        for text in ["[]", "3", "[3", "[3:3]", "[4:3]", "[a]", "[1:2:3]", "[1,2]", "[18446744073709551615]"] {
+            assert!(text.parse::<Columns>().is_err(), "{text}");
         }
     }
 

@@ -289,6 +289,25 @@ impl Kernel {
         &self.columns
     }
 
+    /// The kernel's text with its columns called by a name: `linear on gene raw`.
+    pub(crate) fn text_on(&self, name: &str) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write(&mut text, &format!(" on {name}"));
+        text
+    }
+
+    /// Writes the text, with `place` where the columns stand.
+    fn write(&self, f: &mut dyn fmt::Write, place: &str) -> fmt::Result {
+        match &self.gram {
+            Some(name) => write!(f, "{}{}", self.family, Enclosed(name))?,
+            None => write!(f, "{}", self.family)?,
+        }
+        f.write_str(place)?;
+        f.write_str(if self.raw { " raw" } else { "" })?;
+        f.write_str(if self.centred { " centred" } else { "" })
+    }
+
     /// Whether `raw` was asked for.
     pub fn is_raw(&self) -> bool {
         self.raw
@@ -358,15 +377,7 @@ impl Kernel {
 
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.gram {
-            Some(name) => write!(f, "{}{}", self.family, Enclosed(name))?,
-            None => write!(f, "{}", self.family)?,
-        }
-        if !self.columns.is_all() {
-            write!(f, " on {}", self.columns)?;
-        }
-        f.write_str(if self.raw { " raw" } else { "" })?;
-        f.write_str(if self.centred { " centred" } else { "" })
+        if self.columns.is_all() { self.write(f, "") } else { self.write(f, &format!(" on {}", self.columns)) }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::file::{Field, Record};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Coefficients, Input, Predict};
+use crate::run::{Coefficients, Explain, Input, Predict};
 
 record! {
     /// Kernel weights, and one expansion `f_p(x) = sum_i coef_ip k(x_i, x) + bias_p` per two-class problem p, where
@@ -196,6 +196,10 @@ impl Predict for SvmModel {
         self.decide(input, pool, |trained, decisions, margins| margin(self.n_classes, trained, decisions, margins))
     }
 
+    fn points(&self) -> &[usize] {
+        &self.support
+    }
+
     fn kernels(&self) -> Option<Vec<usize>> {
         Some((0..self.weights.len()).filter(|&m| self.weights[m] != 0.0).collect())
     }
@@ -210,11 +214,9 @@ impl Predict for SvmModel {
             && self.coef.n_points() == self.support.len();
         if fits { Ok(()) } else { Err(Error::input("its arrays do not fit together")) }
     }
+}
 
-    fn points(&self) -> &[usize] {
-        &self.support
-    }
-
+impl Explain for SvmModel {
     fn weights(&self) -> Option<&[f64]> {
         Some(&self.weights)
     }

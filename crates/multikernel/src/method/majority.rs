@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::run::{About, Control, Input, Method, Needs, Predict, Progress, State, Task};
+use crate::run::{About, Control, Explain, Input, Method, Needs, Predict, Probabilistic, Progress, State, Task};
 use crate::{params, record};
 
 params! {
@@ -56,14 +56,6 @@ impl Predict for MajorityModel {
         Ok(Matrix::from_fn(input.n_samples(), self.frequencies.len(), |_, class| self.frequencies[class]))
     }
 
-    fn has_probabilities(&self) -> bool {
-        true
-    }
-
-    fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Option<Matrix>> {
-        self.scores(input, pool).map(Some)
-    }
-
     fn check(&self, _: usize, n_classes: usize) -> Result<()> {
         if self.frequencies.len() == n_classes {
             Ok(())
@@ -71,4 +63,12 @@ impl Predict for MajorityModel {
             Err(Error::input("it has not one frequency per class"))
         }
     }
+
+    fn probabilistic(&self) -> Option<&dyn Probabilistic> {
+        Some(self)
+    }
 }
+
+impl Explain for MajorityModel {}
+
+impl Probabilistic for MajorityModel {}

@@ -238,7 +238,7 @@ mod tests {
             let mut session = Session::new(&pool, &mut observer);
             session.control = control;
             let model = Plan::new("fheuristic").unwrap().train_in(&rows, &mut session).unwrap();
-            let warnings = model.warnings().join("; ");
+            let warnings = model.training().warnings().join("; ");
             assert!(warnings.contains("stopped before the kernel weights were learned"), "{warnings}");
             assert_eq!(warnings.contains("the SVM saw 1000 of 1500 rows"), said, "{warnings}");
             let right = model.predict(&rows.samples).unwrap().labels;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::Plan;
-use super::plan::Session;
+use super::session::Session;
 use crate::data::Dataset;
 use crate::error::{Error, Result, gib};
 use crate::method::sample::sample;
@@ -92,7 +92,7 @@ impl Plan {
         let mut session = Session::new(pool, &mut last);
         session.control = control.within(TRIAL_SECONDS);
         let finished = match self.prepare(data, &mut session).and_then(|ready| self.fit(&ready, &mut session)) {
-            Ok(model) => model.stop().0,
+            Ok(model) => model.training().is_finished(),
             Err(Error::Stopped(_)) => false,
             Err(error) => return Err(error),
         };

@@ -9,14 +9,18 @@ mod online;
 mod plan;
 mod prepare;
 mod registry;
+mod session;
 mod share;
 #[cfg(test)]
 mod tests;
+mod views;
 
 pub use calibrate::Calibration;
 pub use forecast::Forecast;
-pub use model::{Model, Prediction};
+pub use model::{Model, ModelClusters, ModelInput, ModelKernels, Prediction, Training};
 pub use online::{Online, OnlineOptions};
-pub use plan::{Plan, Session};
-pub use prepare::{Missing, Part, Prepared};
+pub use plan::Plan;
+pub use prepare::Prepared;
 pub use registry::Registry;
+pub use session::Session;
+pub use views::{Missing, Part};

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::model::{Header, Learned, Model, ordered};
+use super::model::{Header, Kept, Learned, Model, ordered};
 use super::plan::Plan;
-use super::prepare::{Kept, Missing};
 use crate::data::{Dataset, Expect, Preprocessor, Samples};
 use crate::error::{Error, Place, Result};
 use crate::file::Record;
@@ -57,7 +56,6 @@ impl Default for OnlineOptions {
 pub struct Online {
     header: Header,
     preprocessor: Preprocessor,
-    kernels: Vec<Kernel>,
     sets: Vec<(String, Columns)>,
     learner: Box<dyn Learner>,
     n_rows: u64,
@@ -119,7 +117,7 @@ impl Online {
         })?;
         let (memo, continued) = (BTreeMap::new(), false);
         let (n_rows, n_correct, stop) = (0, 0, Stop::Finished);
-        Ok(Online { header, preprocessor, kernels, sets, learner, n_rows, n_correct, memo, continued, stop })
+        Ok(Online { header, preprocessor, sets, learner, n_rows, n_correct, memo, continued, stop })
     }
 
     /// Goes on from a model: where it was learned online, from where it stands, with the options it was begun with; otherwise
@@ -128,7 +126,7 @@ impl Online {
     pub fn from_model(model: Model, plan: &Plan, options: &OnlineOptions, pool: &Pool) -> Result<Online> {
         let (mut header, stream, points) =
             (model.header.clone(), model.learned.stream.clone(), model.kept.points.features().clone());
-        if !model.views().is_empty() || !model.gram_diagonals().is_empty() {
+        if !header.views.is_empty() || !model.kept.diagonals.is_empty() {
             return Err(Error::input(
                 "a stream is one table: a model of views or Gram matrices cannot be gone on from",
             ));
@@ -146,7 +144,7 @@ impl Online {
             ));
         }
         let kept = model.kept;
-        let alone = kernels_alone(plan, &kept.all, kept.preprocessor.names().len(), pool)?;
+        let alone = kernels_alone(plan, &header.kernels, kept.preprocessor.names().len(), pool)?;
         let stored = points.to_dense()?;
         let learner = plan.method().learner(&Begin {
             kernels: &alone,
@@ -163,7 +161,6 @@ impl Online {
         Ok(Online {
             header,
             preprocessor: kept.preprocessor,
-            kernels: kept.all,
             sets: kept.sets,
             learner,
             n_rows: counters.n_rows,
@@ -249,7 +246,7 @@ impl Online {
 
     /// The kernels, each as its text, in the order of the weights.
     pub fn kernel_names(&self) -> Vec<String> {
-        self.kernels.iter().map(Kernel::to_string).collect()
+        self.header.kernels.iter().map(Kernel::to_string).collect()
     }
 
     /// One weight per kernel; they add up to 1.
@@ -292,14 +289,13 @@ impl Online {
             return Err(Error::data(Place::file(self.header.dataset.clone()), message));
         }
         let (predictor, record) = self.learner.model()?;
-        let used = predictor.kernels().unwrap_or_else(|| (0..self.kernels.len()).collect());
+        let used = predictor.kernels().unwrap_or_else(|| (0..self.header.kernels.len()).collect());
         let points = self.learner.points();
         let all: Vec<usize> = (0..points.n_rows()).collect();
         let kept = Kept {
             preprocessor: self.preprocessor.clone(),
-            all: self.kernels.clone(),
             sets: self.sets.clone(),
-            kernels: used.iter().map(|&m| self.kernels[m].clone()).collect(),
+            kernels: used.iter().map(|&m| self.header.kernels[m].clone()).collect(),
             centring: vec![None; used.len()],
             used,
             points: Points::from(&points),
@@ -313,7 +309,7 @@ impl Online {
         let (stop, finished) = (self.stop.to_string(), self.stop == Stop::Finished);
         let header = Header { n_samples, steps, stop, finished, ..self.header.clone() };
         let learned = Learned { stream: Some(stream), ..Learned::default() };
-        Ok(Model::new(header, Missing::default(), kept, learned, predictor, record))
+        Ok(Model { header, kept, learned, predictor, record })
     }
 
     /// Writes [`Online::model`] to a file, atomically.

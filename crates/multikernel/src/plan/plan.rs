@@ -4,39 +4,18 @@ use std::collections::BTreeMap;
 
 use super::calibrate::Calibration;
 use super::model::{Header, Learned, Model};
-use super::prepare::{Missing, Part, Preparation, Prepared, kernels_of};
+use super::prepare::{Preparation, Prepared};
 use super::registry::Registry;
+use super::session::Session;
 use super::share::shares;
+use super::views::{Missing, Part};
 use crate::data::{Dataset, Recipe, Samples, Scale};
 use crate::error::{Error, Result};
 use crate::kernel::{CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, Kernel, KernelBank};
 use crate::pool::Pool;
 use crate::run::inner::{self, Deal, HeldOut, Want};
-use crate::run::{
-    AnyMethod, Checkpoint, Control, Input, Method, Needs, Observer, Params, Rows, Run, Runner, Silent, Stop, Task,
-};
+use crate::run::{AnyMethod, Input, Method, Needs, Params, Rows, Run, Runner, Silent, Stop, Task};
 use crate::stack::Precision;
-
-/// What a run works with besides the data: threads, limits, who is told, where it is stored.
-pub struct Session<'a> {
-    /// The threads.
-    pub pool: &'a Pool,
-    /// When to stop.
-    pub control: Control,
-    /// Who is told.
-    pub observer: &'a mut dyn Observer,
-    /// Where the state is stored, if anywhere.
-    pub checkpoint: Option<Checkpoint>,
-    /// Most bytes the kernel stack may take, or the dense table of sparse rows for a method that asks for one.
-    pub memory: Option<u64>,
-}
-
-impl<'a> Session<'a> {
-    /// A session without limits or checkpoints.
-    pub fn new(pool: &'a Pool, observer: &'a mut dyn Observer) -> Self {
-        Session { pool, control: Control::default(), observer, checkpoint: None, memory: None }
-    }
-}
 
 /// What to train: a method with its parameters, the kernel bank, the scaling and the seed.
 ///
@@ -256,7 +235,7 @@ impl Plan {
 
     /// Whether the plan has the same kernels on these rows as another that differs in its views.
     pub(crate) fn has_kernels_of(&self, other: &Plan, samples: &Samples) -> Result<bool> {
-        Ok(kernels_of(self, samples)? == kernels_of(other, samples)?)
+        Ok(self.preparation(samples)?.kernels(samples)? == other.preparation(samples)?.kernels(samples)?)
     }
 
     /// Whether views are left out.
@@ -305,7 +284,13 @@ impl Plan {
 
     /// Scales the rows and computes the kernels. Cost: see [`Stack::train`](crate::stack::Stack::train).
     pub fn prepare<'a>(&self, data: &'a Dataset, session: &mut Session<'_>) -> Result<Prepared<'a>> {
-        Prepared::new(self, data, session)
+        Prepared::new(self.preparation(&data.samples)?, data, session)
+    }
+
+    /// Whether prepared rows are what this plan would prepare: the same preprocessing and, for methods that work on kernels,
+    /// the same bank and precision, stored if the method passes over them again and again.
+    pub fn can_use(&self, prepared: &Prepared<'_>) -> bool {
+        self.preparation(&prepared.data.samples).is_ok_and(|wanted| prepared.preparation.serves(&wanted))
     }
 
     /// What decides how rows are prepared.
@@ -313,10 +298,12 @@ impl Plan {
         let (recipe, part) = (self.recipe.clone(), self.part.clone());
         // Kernels on all columns know nothing of a row that lacks one view.
         let missing = if part == Part::Concatenated { Missing::Impute } else { self.missing };
-        Ok(Preparation { recipe, missing, part, bank: self.bank(samples)?, precision: self.precision })
+        let (bank, precision) = (self.bank(samples)?, self.precision);
+        let (needs, is_supervised) = (self.method().about().needs, self.is_supervised());
+        Ok(Preparation { recipe, missing, part, bank, precision, needs, is_supervised })
     }
 
-    /// Runs the method on prepared rows; see [`Prepared::fits`] for which. Parameters that are `auto` are chosen first, and
+    /// Runs the method on prepared rows; see [`Plan::can_use`] for which. Parameters that are `auto` are chosen first, and
     /// probabilities learned last, both on inner folds.
     pub fn fit(&self, prepared: &Prepared<'_>, session: &mut Session<'_>) -> Result<Model> {
         let n_rows = prepared.data.samples.n_samples();
@@ -324,7 +311,7 @@ impl Plan {
     }
 
     fn fit_to(&self, prepared: &Prepared<'_>, session: &mut Session<'_>) -> Result<Model> {
-        if !prepared.fits(self) {
+        if !self.can_use(prepared) {
             return Err(Error::input("the rows were prepared with another bank, precision or scaling than the plan's"));
         }
         let rows = Rows::new(prepared.points.features(), session.memory);
@@ -343,7 +330,7 @@ impl Plan {
         session.observer.phase("shares");
         let shares = shares(&task, run.model.as_ref(), &session.control)?;
         let calibration = self.calibrated(&task, &params, &run, session)?;
-        let wants_more = self.proba && calibration.is_none() && !run.model.has_probabilities();
+        let wants_more = self.proba && calibration.is_none() && run.model.probabilistic().is_none();
         let learned = Learned { shares, calibration, tuned, stream: None };
         let (bank, kernels) = (prepared.preparation.bank.as_ref(), &prepared.kernels);
         let mut header = self.header(&prepared.data, bank, kernels, &params, fingerprint);
@@ -357,8 +344,8 @@ impl Plan {
         };
         header.finished = run.stop == Stop::Finished && !wants_more;
         header.steps = run.steps;
-        let kept = prepared.kept(self, run.model.as_ref());
-        Ok(Model::new(header, prepared.preparation.missing, kept, learned, run.model, run.record))
+        let kept = prepared.kept(&header.kernels, run.model.as_ref());
+        Ok(Model { header, kept, learned, predictor: run.model, record: run.record })
     }
 
     /// The parameters with those that are `auto` chosen, and one line about the choice. Under a time limit it takes no more than
@@ -408,7 +395,7 @@ impl Plan {
         run: &Run,
         session: &mut Session<'_>,
     ) -> Result<Option<Calibration>> {
-        if !self.proba || run.model.has_probabilities() || run.stop != Stop::Finished {
+        if !self.proba || run.model.probabilistic().is_some() || run.stop != Stop::Finished {
             return Ok(None);
         }
         session.observer.phase("probabilities");
@@ -442,18 +429,14 @@ impl Plan {
         Header {
             method: self.name().into(),
             params: params.to_texts(),
-            kernels: bank.filter(|_| self.uses_kernels()).map(KernelBank::to_string),
-            resolved: kernels.iter().map(Kernel::to_string).collect(),
-            scale: self.recipe.scale.word().into(),
+            bank: bank.filter(|_| self.uses_kernels()).map(KernelBank::to_string),
+            kernels: kernels.to_vec(),
+            scale: self.recipe.scale,
             precision: self.precision,
             seed: self.seed,
             classes: data.labels.classes().to_vec(),
             features: samples.names().to_vec(),
-            views: samples
-                .views()
-                .iter()
-                .map(|view| format!("{}={}:{}", view.name, view.columns.start, view.columns.end))
-                .collect(),
+            views: samples.views().to_vec(),
             label: data.label_name.clone(),
             index_base: data.index_base.map(u64::from),
             dataset: data.name.clone(),

@@ -1,86 +1,18 @@
 //! Training rows made ready: preprocessed, with their kernels, everything learned from these rows alone.
 
 use std::borrow::Cow;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::plan::{Plan, Session};
-use crate::data::{Dataset, Preprocessor, Presence, Recipe, Samples, View};
+use super::model::Kept;
+use super::session::Session;
+use super::views::{Missing, Part, Places, presence};
+use crate::data::{Dataset, Preprocessor, Presence, Recipe, Samples};
 use crate::error::{Error, Place, Result};
 use crate::features::Features;
 use crate::kernel::{Columns, Kernel, KernelBank, Layout};
 use crate::run::{KernelsOfView, Needs, Predict, Progress};
-use crate::stack::{Centring, Points, Precision, Stack, StackOptions, Storage};
-
-/// What becomes of rows that lack views. Single missing values are filled with the training means whatever is chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Missing {
-    /// Kernels on a view are 0 for rows that lack it, and the others make up for them: see [`Points`].
-    #[default]
-    Skip,
-    /// The missing view is filled with the means of the training rows.
-    Impute,
-    /// Rows that lack a view are not trained on; new rows are treated as by `Skip`.
-    Drop,
-}
-
-impl Missing {
-    /// The word used by the command line and in files.
-    pub fn word(self) -> &'static str {
-        match self {
-            Missing::Skip => "skip",
-            Missing::Impute => "impute",
-            Missing::Drop => "drop",
-        }
-    }
-}
-
-impl FromStr for Missing {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "skip" => Ok(Missing::Skip),
-            "impute" => Ok(Missing::Impute),
-            "drop" => Ok(Missing::Drop),
-            _ => Err(Error::param("missing", format!("must be skip, impute or drop, got `{text}`"))),
-        }
-    }
-}
-
-/// Which views take part, by the kernels on them. A Gram matrix counts as a view of its name.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Part {
-    /// All.
-    #[default]
-    All,
-    /// All but the kernels that look at this view.
-    Without(String),
-    /// Only kernels that look at this view and no other.
-    Only(String),
-    /// The same where it leaves out one other view and nothing else: of two views, what is left without the other.
-    OnlyWithout {
-        /// The view that takes part.
-        only: String,
-        /// The view that does not.
-        without: String,
-    },
-    /// All columns side by side as one: the bank of data without views.
-    Concatenated,
-}
-
-impl Part {
-    pub(super) fn word(&self) -> Option<String> {
-        match self {
-            Part::All => None,
-            Part::Without(view) => Some(format!("without {view}")),
-            Part::Only(view) => Some(format!("only {view}")),
-            Part::OnlyWithout { only, without } => Some(format!("only {only} (without {without})")),
-            Part::Concatenated => Some("concatenated".into()),
-        }
-    }
-}
+use crate::stack::{Points, Precision, Stack, StackOptions, Storage};
 
 /// What decides how rows are prepared.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,8 +20,32 @@ pub(super) struct Preparation {
     pub(super) recipe: Recipe,
     pub(super) missing: Missing,
     pub(super) part: Part,
+    /// None for methods that work on rows.
     pub(super) bank: Option<KernelBank>,
     pub(super) precision: Precision,
+    pub(super) needs: Needs,
+    pub(super) is_supervised: bool,
+}
+
+impl Preparation {
+    /// Whether rows prepared like this will do where `wanted` was asked for.
+    pub(super) fn serves(&self, wanted: &Preparation) -> bool {
+        let same_rows = self.recipe == wanted.recipe && self.missing == wanted.missing;
+        let same_kernels = self.part == wanted.part && self.bank == wanted.bank && self.precision == wanted.precision;
+        let stored = self.needs == Needs::Stack || self.needs == wanted.needs;
+        same_rows && (wanted.needs == Needs::Rows || same_kernels && stored)
+    }
+
+    /// The kernels on these rows, none of them computed.
+    pub(super) fn kernels(&self, samples: &Samples) -> Result<Vec<Kernel>> {
+        let Some(bank) = &self.bank else { return Ok(vec![]) };
+        let preprocessor = Preprocessor::fit(&self.recipe, samples.features(), samples.names(), samples.views())?;
+        let rows = preprocessor.apply(samples.features())?;
+        let presence = presence(samples, self.missing)?;
+        let layout = Layout { names: preprocessor.names(), views: preprocessor.views() };
+        let resolved = bank.resolve_named(&layout, &present(&rows, &preprocessor, presence.as_ref()))?;
+        Places::of(&preprocessor).part(resolved.kernels, &self.part)
+    }
 }
 
 /// Training rows made ready: scaled, with their kernels. Several plans with the same bank share one.
@@ -102,24 +58,23 @@ pub struct Prepared<'a> {
     pub(super) kernels: Vec<Kernel>,
     pub(super) sets: Vec<(String, Columns)>,
     pub(super) views: Vec<KernelsOfView>,
-    needs: Needs,
     pub(super) stack: Option<Stack>,
     scale_seconds: f64,
     seconds: f64,
 }
 
 impl<'a> Prepared<'a> {
-    pub(super) fn new(plan: &Plan, data: &'a Dataset, session: &mut Session<'_>) -> Result<Prepared<'a>> {
+    /// Scales the rows and computes the kernels.
+    pub(super) fn new(preparation: Preparation, data: &'a Dataset, session: &mut Session<'_>) -> Result<Prepared<'a>> {
         let start = Instant::now();
         session.observer.phase("preparing");
-        let preparation = plan.preparation(&data.samples)?;
         let n_all = data.samples.n_samples();
         let data = complete_rows(data, preparation.missing)?;
         if data.samples.n_samples() < n_all {
             let n = data.samples.n_samples();
             session.observer.talk(&format!("trained on the {n} of {n_all} rows that have all views"));
         }
-        if plan.is_supervised() {
+        if preparation.is_supervised {
             check_labels(&data)?;
         }
         let samples = &data.samples;
@@ -128,22 +83,24 @@ impl<'a> Prepared<'a> {
         let mut points = Points::from(&preprocessor.apply(samples.features())?);
         let presence = presence(samples, preparation.missing)?;
         let scale_seconds = start.elapsed().as_secs_f64();
+        let places = Places::of(&preprocessor);
         let mut prepared = (vec![], vec![]);
-        if let Some(bank) = preparation.bank.as_ref().filter(|_| plan.uses_kernels()) {
+        if let Some(bank) = &preparation.bank {
             points = points.with_grams(samples.grams(), samples.rows_of_grams())?;
             let layout = Layout { names: preprocessor.names(), views: preprocessor.views() };
             let resolved =
                 bank.resolve_named(&layout, &present(points.features(), &preprocessor, presence.as_ref()))?;
             resolved.notes.iter().for_each(|note| session.observer.note(note));
-            prepared = (part(resolved.kernels, &preparation.part, preprocessor.views())?, resolved.sets);
+            prepared = (places.part(resolved.kernels, &preparation.part)?, resolved.sets);
             if let Some(presence) = &presence {
                 points = points.with_presence(presence, preprocessor.views(), &prepared.0)?;
             }
         }
         let (kernels, sets) = prepared;
-        let views = kernels_of_views(&kernels, preprocessor.views());
-        let stack = plan.uses_kernels().then(|| build(plan, &preparation, &points, &kernels, session)).transpose()?;
-        let (seconds, needs) = (start.elapsed().as_secs_f64(), plan.method().about().needs);
+        let views = places.kernels_of_views(&kernels);
+        let uses_kernels = preparation.needs != Needs::Rows;
+        let stack = uses_kernels.then(|| build(&preparation, &points, &kernels, session)).transpose()?;
+        let seconds = start.elapsed().as_secs_f64();
         Ok(Prepared {
             data,
             preparation,
@@ -153,16 +110,15 @@ impl<'a> Prepared<'a> {
             kernels,
             sets,
             views,
-            needs,
             stack,
             scale_seconds,
             seconds,
         })
     }
 
-    /// Seconds of preparation that this plan needs: scaling, and kernels if it works on them.
-    pub fn seconds(&self, plan: &Plan) -> f64 {
-        if plan.uses_kernels() { self.seconds } else { self.scale_seconds }
+    /// Seconds of preparation: scaling and, for a method that works on them, kernels.
+    pub fn seconds(&self, with_kernels: bool) -> f64 {
+        if with_kernels { self.seconds } else { self.scale_seconds }
     }
 
     /// The rows it was prepared from.
@@ -180,24 +136,13 @@ impl<'a> Prepared<'a> {
         self.preprocessor.notes()
     }
 
-    /// Whether they are what this plan would prepare: the same preprocessing and, for methods that work on kernels, the same
-    /// bank and precision, stored if the method passes over them again and again.
-    pub fn fits(&self, plan: &Plan) -> bool {
-        let Ok(wanted) = plan.preparation(&self.data.samples) else { return false };
-        let found = &self.preparation;
-        if !plan.uses_kernels() {
-            return found.recipe == wanted.recipe && found.missing == wanted.missing;
-        }
-        *found == wanted && (self.needs == Needs::Stack || plan.method().about().needs == self.needs)
-    }
-
-    /// What a model keeps of the training rows: its points, or all of them where a centred kernel averages over all.
-    pub(super) fn kept(&self, plan: &Plan, model: &dyn Predict) -> Kept {
-        let stack = self.stack.as_ref().filter(|_| plan.uses_kernels());
-        let all = if plan.uses_kernels() { self.kernels.clone() } else { vec![] };
+    /// What a model keeps of the training rows: its points, or all of them where a centred kernel averages over all. `all` are
+    /// the kernels of its bank, none for a model of a method on rows.
+    pub(super) fn kept(&self, all: &[Kernel], model: &dyn Predict) -> Kept {
         let used = model.kernels().unwrap_or_else(|| (0..all.len()).collect());
         let kernels: Vec<Kernel> = used.iter().map(|&m| all[m].clone()).collect();
-        let centring = stack.map_or_else(Vec::new, |stack| used.iter().map(|&m| stack.centring()[m].clone()).collect());
+        let centring = |stack: &Stack| used.iter().map(|&m| stack.centring()[m].clone()).collect();
+        let centring = self.stack.as_ref().map_or_else(Vec::new, centring);
         let (rows, columns) = if kernels.iter().any(Kernel::is_centred) {
             ((0..self.points.n_points()).collect(), model.points().to_vec())
         } else {
@@ -206,71 +151,22 @@ impl<'a> Prepared<'a> {
         let samples = &self.data.samples;
         let wanted = |name: &str| all.iter().any(|kernel| kernel.gram() == Some(name));
         let grams = samples.grams().iter().filter(|gram| wanted(gram.name()));
-        let diagonals = grams.map(|gram| (gram.name().to_string(), gram.diagonal().to_vec())).collect();
         Kept {
             preprocessor: self.preprocessor.clone(),
-            all,
+            missing: self.preparation.missing,
             sets: self.sets.clone(),
-            views: self.views.clone(),
-            used,
+            views: Places::of(&self.preprocessor).kernels_of_views(all),
             points: self.points.select(&rows),
             presence: self.presence.as_ref().map(|presence| presence.select(&rows)),
             at: rows.iter().map(|&i| samples.rows_of_grams()[i]).collect(),
-            diagonals,
+            diagonals: grams.map(|gram| (gram.name().to_string(), gram.diagonal().to_vec())).collect(),
             columns,
+            used,
             kernels,
             centring,
             label_column: self.data.label_column.clone(),
             id_name: samples.id_name().filter(|_| samples.views().len() > 1).map(str::to_string),
         }
-    }
-}
-
-/// What a model keeps of its training rows, and how its stack is made from them.
-#[derive(Default)]
-pub(super) struct Kept {
-    pub(super) preprocessor: Preprocessor,
-    /// All kernels of the bank, with the feature sets and views they are on.
-    pub(super) all: Vec<Kernel>,
-    pub(super) sets: Vec<(String, Columns)>,
-    pub(super) views: Vec<KernelsOfView>,
-    /// Which kernels of the bank the model uses, ascending.
-    pub(super) used: Vec<usize>,
-    pub(super) points: Points,
-    pub(super) presence: Option<Presence>,
-    /// Which rows of the training data's Gram matrices the points are, and the diagonals of those.
-    pub(super) at: Vec<usize>,
-    pub(super) diagonals: Vec<(String, Vec<f64>)>,
-    /// Which of the points the model's own are, in its order.
-    pub(super) columns: Vec<usize>,
-    /// The used kernels and, for the centred ones, their training means.
-    pub(super) kernels: Vec<Kernel>,
-    pub(super) centring: Vec<Option<Centring>>,
-    /// Where the label column stands, if it has no name.
-    pub(super) label_column: Option<String>,
-    /// The column by which views were joined.
-    pub(super) id_name: Option<String>,
-}
-
-/// Which views the rows have, where some lack one and that is not filled in.
-pub(super) fn presence(samples: &Samples, missing: Missing) -> Result<Option<Presence>> {
-    if missing == Missing::Impute || samples.views().is_empty() {
-        return Ok(None);
-    }
-    let presence = Presence::of(samples.features(), samples.views());
-    match presence.as_ref().and_then(Presence::first_without_any) {
-        Some(i) if samples.grams().is_empty() => {
-            Err(Error::input(format!("{} has no view at all; leave it out", row_name(samples, i))))
-        }
-        _ => Ok(presence),
-    }
-}
-
-/// What to call a row in a message: by its id if it has one.
-fn row_name(samples: &Samples, i: usize) -> String {
-    match samples.ids() {
-        Some(ids) => format!("sample {} (row {})", ids[i], i + 1),
-        None => format!("row {}", i + 1),
     }
 }
 
@@ -300,73 +196,7 @@ fn complete_rows(data: &Dataset, missing: Missing) -> Result<Cow<'_, Dataset>> {
     Ok(Cow::Owned(data.select(&complete)))
 }
 
-/// The view a kernel looks at, if it is one and no other; Gram matrices count as views of their name.
-fn view_of<'k>(kernel: &'k Kernel, views: &'k [View]) -> Option<&'k str> {
-    if let Some(name) = kernel.gram() {
-        return Some(name);
-    }
-    let ranges = kernel.columns().ranges()?;
-    let inside = |view: &&View| ranges.iter().all(|r| view.columns.start <= r.start && r.end <= view.columns.end);
-    views.iter().find(inside).map(|view| view.name.as_str())
-}
-
-fn looks_at(kernel: &Kernel, name: &str, views: &[View]) -> bool {
-    let Some(view) = views.iter().find(|view| view.name == name) else { return kernel.gram() == Some(name) };
-    let touches = |r: &std::ops::Range<usize>| r.start < view.columns.end && view.columns.start < r.end;
-    kernel.gram().is_none() && kernel.columns().ranges().is_none_or(|ranges| ranges.iter().any(touches))
-}
-
-/// The kernels that a plan has on these rows, none of them computed.
-pub(super) fn kernels_of(plan: &Plan, samples: &Samples) -> Result<Vec<Kernel>> {
-    let Preparation { recipe, missing, part: views, bank, .. } = plan.preparation(samples)?;
-    let Some(bank) = bank else { return Ok(vec![]) };
-    let preprocessor = Preprocessor::fit(&recipe, samples.features(), samples.names(), samples.views())?;
-    let rows = preprocessor.apply(samples.features())?;
-    let presence = presence(samples, missing)?;
-    let layout = Layout { names: preprocessor.names(), views: preprocessor.views() };
-    let resolved = bank.resolve_named(&layout, &present(&rows, &preprocessor, presence.as_ref()))?;
-    part(resolved.kernels, &views, preprocessor.views())
-}
-
-/// The kernels of the views that take part.
-fn part(kernels: Vec<Kernel>, part: &Part, views: &[View]) -> Result<Vec<Kernel>> {
-    let (left, name): (Vec<Kernel>, _) = match part {
-        Part::All | Part::Concatenated => return Ok(kernels),
-        Part::Without(name) => (kernels.into_iter().filter(|kernel| !looks_at(kernel, name, views)).collect(), name),
-        Part::Only(name) | Part::OnlyWithout { only: name, .. } => {
-            (kernels.into_iter().filter(|kernel| view_of(kernel, views) == Some(name)).collect(), name)
-        }
-    };
-    if left.is_empty() {
-        let word = part.word().unwrap_or_default();
-        return Err(Error::input(format!(
-            "{word} no kernel of the bank is left; give kernels on single views (`each view`), or another view than {name}"
-        )));
-    }
-    Ok(left)
-}
-
-pub(super) fn kernels_of_views(kernels: &[Kernel], views: &[View]) -> Vec<KernelsOfView> {
-    let mut found: Vec<KernelsOfView> =
-        views.iter().map(|view| KernelsOfView { name: view.name.clone(), kernels: vec![] }).collect();
-    for (m, kernel) in kernels.iter().enumerate() {
-        let Some(name) = view_of(kernel, views) else { continue };
-        match found.iter_mut().find(|view| view.name == name) {
-            Some(view) => view.kernels.push(m),
-            None => found.push(KernelsOfView { name: name.into(), kernels: vec![m] }),
-        }
-    }
-    found.retain(|view| !view.kernels.is_empty());
-    found
-}
-
-fn build(
-    plan: &Plan,
-    preparation: &Preparation,
-    points: &Points,
-    kernels: &[Kernel],
-    session: &mut Session<'_>,
-) -> Result<Stack> {
+fn build(preparation: &Preparation, points: &Points, kernels: &[Kernel], session: &mut Session<'_>) -> Result<Stack> {
     session.observer.phase("kernels");
     let control = session.control.clone();
     let stop = session.control.clone();
@@ -382,7 +212,7 @@ fn build(
         pool: session.pool,
         memory: session.memory,
         precision: preparation.precision,
-        storage: if plan.method().about().needs == Needs::Pass { Storage::Tiled } else { Storage::Fit },
+        storage: if preparation.needs == Needs::Pass { Storage::Tiled } else { Storage::Fit },
         sparse: true,
         watch: Some(&watch),
         stop: Some(Arc::new(move || stop.stop().is_some())),

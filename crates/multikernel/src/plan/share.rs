@@ -115,7 +115,7 @@ mod tests {
             let mut session = Session::new(&pool, &mut observer);
             session.control = control;
             let model = plan.train_in(&data, &mut session).unwrap();
-            let (finished, why) = model.stop();
+            let (finished, why) = (model.training().is_finished(), model.training().stop());
             assert!(!finished && why == "cancelled while probabilities were learned: the model has none", "{why}");
             assert_eq!(model.predict(&data.samples).unwrap().labels.len(), 208);
         }

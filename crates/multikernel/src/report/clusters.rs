@@ -7,7 +7,7 @@ use crate::data::Labels;
 use crate::evaluate::ClusterIndices;
 use crate::features::Features;
 use crate::linalg::Matrix;
-use crate::plan::Model;
+use crate::plan::{Model, ModelClusters};
 
 /// Clusters and columns that are listed; JSON has them all.
 const MAX_CLUSTERS: usize = 20;
@@ -22,15 +22,24 @@ pub struct Clustering<'a> {
     pub model: &'a Model,
     /// The classes of the rows, where they are known.
     pub labels: Option<&'a Labels>,
-    /// The rows as the model sees them ([`Model::scaled`]).
+    /// The rows as the model sees them ([`ModelInput::scaled`](crate::plan::ModelInput::scaled)).
     pub points: &'a Features,
     /// How good the clusters are.
     pub indices: &'a ClusterIndices,
 }
 
 impl Clustering<'_> {
+    /// The cluster of each row.
+    fn clusters(&self) -> &[usize] {
+        self.model.clustering().map_or(&[], ModelClusters::clusters)
+    }
+
+    fn relevance(&self) -> Option<Matrix> {
+        self.model.clustering()?.relevance()
+    }
+
     fn sizes(&self) -> Vec<usize> {
-        let clusters = self.model.clusters().unwrap_or(&[]);
+        let clusters = self.clusters();
         let mut sizes = vec![0; clusters.iter().max().map_or(0, |most| most + 1)];
         clusters.iter().for_each(|&cluster| sizes[cluster] += 1);
         sizes
@@ -40,7 +49,7 @@ impl Clustering<'_> {
     fn classes(&self) -> Option<Matrix> {
         let labels = self.labels?;
         let mut table = Matrix::zeros(self.sizes().len(), labels.n_classes());
-        for (&cluster, &code) in self.model.clusters()?.iter().zip(labels.codes()) {
+        for (&cluster, &code) in self.clusters().iter().zip(labels.codes()) {
             table.set(cluster, code, table.get(cluster, code) + 1.0);
         }
         Some(table)
@@ -52,7 +61,7 @@ impl Clustering<'_> {
         let (mut sums, mut all, mut squares) = (Matrix::zeros(sizes.len(), d), vec![0.0; d], vec![0.0; d]);
         let mut row = vec![0.0; d];
         let n = self.points.n_rows() as f64;
-        for (i, &cluster) in self.model.clusters().unwrap_or(&[]).iter().enumerate() {
+        for (i, &cluster) in self.clusters().iter().enumerate() {
             self.points.row_into(i, &mut row);
             for (j, &x) in row.iter().enumerate() {
                 sums.set(cluster, j, sums.get(cluster, j) + x);
@@ -83,14 +92,15 @@ impl Clustering<'_> {
 
     /// As a person reads it.
     pub fn text(&self) -> String {
-        let (n, dataset, _) = self.model.trained_on();
+        let training = self.model.training();
         let sizes = self.sizes();
         let mut text = paragraph(&format!(
-            "{dataset}: {} in {}, {}, seed {}",
-            count(n, "row"),
+            "{}: {} in {}, {}, seed {}",
+            training.dataset(),
+            count(training.n_samples(), "row"),
             count(sizes.len(), "cluster"),
-            self.model.method(),
-            self.model.seed()
+            training.method(),
+            training.seed()
         ));
         text += &format!("\n{}", self.table(&sizes));
         if sizes.len() > MAX_CLUSTERS {
@@ -109,7 +119,7 @@ impl Clustering<'_> {
 
     /// One line for each cluster, the largest first.
     fn table(&self, sizes: &[usize]) -> TextTable {
-        let (classes, relevance, apart) = (self.classes(), self.model.relevance(), self.apart());
+        let (classes, relevance, apart) = (self.classes(), self.relevance(), self.apart());
         let mut head = vec!["cluster", "rows"];
         head.extend(classes.as_ref().map(|_| "classes"));
         head.push("columns that set it apart");
@@ -120,7 +130,7 @@ impl Clustering<'_> {
             if let (Some(classes), Some(labels)) = (&classes, self.labels) {
                 row.push(largest(classes.row(k), labels.classes(), MAX_CLASSES, |count| format!("{count:.0}")));
             }
-            let names = self.model.scaled_names();
+            let names = self.model.input().scaled_names();
             row.push(largest(apart.row(k), names, MAX_COLUMNS, |off| format!("{off:+.1}")));
             if let Some(relevance) = &relevance {
                 row.push(largest(relevance.row(k), names, MAX_COLUMNS, |share| format!("{share:.3}")));
@@ -133,8 +143,8 @@ impl Clustering<'_> {
     /// As a program reads it: indices, and of each cluster its size, its classes, what sets it apart (its mean, in standard
     /// deviations of all rows from theirs) and what its kernel sees.
     pub fn json(&self) -> String {
-        let (n_samples, dataset, fingerprint) = self.model.trained_on();
-        let (sizes, classes, relevance) = (self.sizes(), self.classes(), self.model.relevance());
+        let (training, columns) = (self.model.training(), self.model.input().scaled_names());
+        let (sizes, classes, relevance) = (self.sizes(), self.classes(), self.relevance());
         let apart = self.apart();
         let named = |names: &[String], values: &[f64]| -> Value {
             names
@@ -149,26 +159,26 @@ impl Clustering<'_> {
                 "cluster": k,
                 "n_samples": sizes[k],
                 "classes": classes.as_ref().zip(self.labels).map(|(table, labels)| named(labels.classes(), table.row(k))),
-                "apart": named(self.model.scaled_names(), apart.row(k)),
-                "relevance": relevance.as_ref().map(|table| named(self.model.scaled_names(), table.row(k))),
+                "apart": named(columns, apart.row(k)),
+                "relevance": relevance.as_ref().map(|table| named(columns, table.row(k))),
             })
         };
         let indices: serde_json::Map<_, _> =
             self.figures().into_iter().map(|(name, value, _)| (name.to_string(), json!(value))).collect();
         let value = json!({
-            "dataset": dataset,
-            "n_samples": n_samples,
-            "fingerprint": fingerprint,
-            "method": self.model.method(),
-            "params": self.model.params(),
-            "seed": self.model.seed(),
+            "dataset": training.dataset(),
+            "n_samples": training.n_samples(),
+            "fingerprint": training.fingerprint(),
+            "method": training.method(),
+            "params": training.params(),
+            "seed": training.seed(),
             "n_clusters": sizes.len(),
             "indices": indices,
             "sampled": self.indices.sampled,
             "clusters": by_size(&sizes).into_iter().map(of).collect::<Vec<_>>(),
-            "assignments": self.model.clusters(),
-            "facts": self.model.facts().into_iter().map(|(name, value)| (name, json!(value))).collect::<serde_json::Map<_, _>>(),
-            "warnings": self.model.warnings(),
+            "assignments": self.clusters(),
+            "facts": training.facts().into_iter().map(|(name, value)| (name, json!(value))).collect::<serde_json::Map<_, _>>(),
+            "warnings": training.warnings(),
         });
         format!("{value:#}")
     }

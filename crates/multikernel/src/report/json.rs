@@ -96,17 +96,18 @@ pub(super) fn confusion(result: &PlanResult) -> Vec<Vec<u64>> {
 
 /// A model as the JSON text of `inspect --json`.
 pub fn model_json(model: &Model) -> String {
-    let (n_samples, dataset, fingerprint) = model.trained_on();
-    let weight = |m: usize| model.weights().and_then(|weights| weights.get(m));
-    let share = |m: usize| model.shares().and_then(|shares| shares.get(m));
-    let view = |m: usize| model.views().iter().find(|view| view.kernels.contains(&m)).map(|view| view.name.as_str());
-    let intervals = model.intervals();
-    let names = model.kernels().iter().zip(model.kernel_names());
-    let kernels: Vec<Value> = names
+    let (kernels, input, training) = (model.kernels(), model.input(), model.training());
+    let weight = |m: usize| kernels.weights().and_then(|weights| weights.get(m));
+    let share = |m: usize| kernels.shares().and_then(|shares| shares.get(m));
+    let view =
+        |m: usize| kernels.by_view().iter().find(|view| view.kernels.contains(&m)).map(|view| view.name.as_str());
+    let intervals = kernels.intervals();
+    let names = kernels.as_slice().iter().zip(kernels.names());
+    let listed: Vec<Value> = names
         .enumerate()
         .map(|(m, (kernel, name))| {
             let mut one =
-                json!({"kernel": kernel, "name": name, "view": view(m), "weight": weight(m), "share": share(m)});
+                json!({"kernel": kernel.to_string(), "name": name, "view": view(m), "weight": weight(m), "share": share(m)});
             if let Some(bounds) = intervals.as_ref().and_then(|intervals| intervals.bounds.get(m)) {
                 one["interval"] = json!([bounds.0, bounds.1]);
             }
@@ -118,26 +119,26 @@ pub fn model_json(model: &Model) -> String {
         model.classes().iter().enumerate().map(column).collect::<Map<_, _>>()
     };
     pretty(&json!({
-        "method": model.method(),
-        "params": model.params(),
-        "bank": model.bank(),
-        "kernels": kernels,
-        "class_weights": model.class_weights().as_ref().map(of_class),
+        "method": training.method(),
+        "params": training.params(),
+        "bank": kernels.bank(),
+        "kernels": listed,
+        "class_weights": kernels.class_weights().as_ref().map(of_class),
         "draws": model.draws().as_ref().map(draws_json),
         "intervals": intervals.as_ref().map(|found| json!({"level": found.level, "prior": [found.prior.0, found.prior.1], "note": found.note})),
         "classes": model.classes(),
-        "label": model.label(),
-        "features": model.features(),
-        "scale": model.scale(),
-        "precision": model.precision().word(),
-        "seed": model.seed(),
-        "dataset": dataset,
-        "n_samples": n_samples,
-        "fingerprint": fingerprint,
-        "finished": model.stop().0,
-        "stop": model.stop().1,
-        "facts": model.facts().into_iter().map(|(name, value)| (name, json!(value))).collect::<Map<_, _>>(),
-        "warnings": model.warnings(),
+        "label": input.label(),
+        "features": input.features(),
+        "scale": input.scale().word(),
+        "precision": kernels.precision().word(),
+        "seed": training.seed(),
+        "dataset": training.dataset(),
+        "n_samples": training.n_samples(),
+        "fingerprint": training.fingerprint(),
+        "finished": training.is_finished(),
+        "stop": training.stop(),
+        "facts": training.facts().into_iter().map(|(name, value)| (name, json!(value))).collect::<Map<_, _>>(),
+        "warnings": training.warnings(),
     }))
 }
 

@@ -191,49 +191,54 @@ fn confusion_table(result: &PlanResult, classes: &[String]) -> TextTable {
 /// A model as text: what it is, how it was trained, and its kernel weights: as bars, or with their
 /// intervals and diagnostics where they were drawn.
 pub fn model_text(model: &Model) -> String {
-    let (n_samples, dataset, fingerprint) = model.trained_on();
-    let params: Vec<String> = model.params().iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let (kernels, input, training) = (model.kernels(), model.input(), model.training());
+    let params: Vec<String> = training.params().iter().map(|(name, value)| format!("{name} = {value}")).collect();
     let n_classes = model.classes().len();
     let all = if n_classes > MAX_NAMES { format!("{n_classes}: ") } else { String::new() };
     let classes = all + &some_of(model.classes(), MAX_NAMES);
     let mut facts = vec![
-        ("method".to_string(), model.method().to_string()),
+        ("method".to_string(), training.method().to_string()),
         ("parameters".into(), if params.is_empty() { "none".into() } else { params.join(", ") }),
         (
             "trained on".into(),
-            format!("{dataset}, {}, {}", count(n_samples, "row"), count(model.features().len(), "feature")),
+            format!(
+                "{}, {}, {}",
+                training.dataset(),
+                count(training.n_samples(), "row"),
+                count(input.features().len(), "feature")
+            ),
         ),
-        ("fingerprint".into(), fingerprint.chars().take(16).collect()),
+        ("fingerprint".into(), training.fingerprint().chars().take(16).collect()),
         ("classes".into(), classes),
-        ("scale".into(), model.scale().into()),
-        ("seed".into(), model.seed().to_string()),
-        ("ended".into(), model.stop().1.into()),
+        ("scale".into(), input.scale().word().into()),
+        ("seed".into(), training.seed().to_string()),
+        ("ended".into(), training.stop().into()),
     ];
-    if let Some(label) = model.label() {
+    if let Some(label) = input.label() {
         let at = facts.iter().position(|(name, _)| name == "classes").unwrap_or(0);
         facts.insert(at, ("label".into(), label.into()));
     }
-    facts.extend(model.facts());
-    if let Some(bank) = model.bank() {
+    facts.extend(training.facts());
+    if let Some(bank) = kernels.bank() {
         facts.push(("kernels".into(), bank.into()));
-        facts.push(("precision".into(), model.precision().word().into()));
+        facts.push(("precision".into(), kernels.precision().word().into()));
     }
     let mut text = listed(&facts);
-    for warning in model.warnings() {
+    for warning in training.warnings() {
         text += &paragraph(&format!("warning: {warning}"));
     }
     let draws = model.draws();
     text += &draws.as_ref().map_or(String::new(), draws_text);
-    if let Some(weights) = model.weights() {
+    if let Some(weights) = kernels.weights() {
         // Drawn weights have their table already, and bars would show their means once more.
         if draws.is_none_or(|draws| draws.variable("weights").is_none()) {
-            text += &match model.intervals() {
-                Some(intervals) => weights_with(&model.kernel_names(), weights, &intervals),
-                None => format!("\nKernel weights\n{}", weight_bars(&model.kernel_names(), weights)),
+            text += &match kernels.intervals() {
+                Some(intervals) => weights_with(&kernels.names(), weights, &intervals),
+                None => format!("\nKernel weights\n{}", weight_bars(&kernels.names(), weights)),
             };
         }
-        if let Some(shares) = model.shares() {
-            text += &format!("\nShares of the decision\n{}", weight_bars(&model.kernel_names(), shares));
+        if let Some(shares) = kernels.shares() {
+            text += &format!("\nShares of the decision\n{}", weight_bars(&kernels.names(), shares));
         }
         text += &views_of(model, weights);
     }
@@ -277,13 +282,13 @@ fn weights_with(kernels: &[String], weights: &[f64], intervals: &Intervals) -> S
 
 /// Weight and share of each view.
 fn views_of(model: &Model, weights: &[f64]) -> String {
-    if model.views().len() < 2 {
+    if model.kernels().by_view().len() < 2 {
         return String::new();
     }
     let mut table = TextTable::new(&["view", "kernels", "weight", "share"]);
-    for view in model.views() {
+    for view in model.kernels().by_view() {
         let sum = |values: &[f64]| format!("{:.4}", view.kernels.iter().map(|&m| values[m]).sum::<f64>());
-        let share = model.shares().map_or("-".into(), sum);
+        let share = model.kernels().shares().map_or("-".into(), sum);
         table.row(vec![view.name.clone(), view.kernels.len().to_string(), sum(weights), share]);
     }
     format!("\nViews\n{table}")

@@ -193,8 +193,9 @@ impl Line {
         self.briers.extend(fold.metrics.brier);
         self.log_losses.extend(fold.metrics.log_loss);
         self.seconds.push(fold.train_seconds);
-        self.weights.extend(model.weights().filter(|weights| weights.len() <= MAX_WEIGHTS).map(<[f64]>::to_vec));
-        let fits = model.facts().into_iter().find(|(name, _)| name == "SVM fits");
+        self.weights
+            .extend(model.kernels().weights().filter(|weights| weights.len() <= MAX_WEIGHTS).map(<[f64]>::to_vec));
+        let fits = model.training().facts().into_iter().find(|(name, _)| name == "SVM fits");
         self.fits.extend(fits.and_then(|(_, text)| text.parse::<f64>().ok()));
         self.warn(fold.warnings);
         Ok(())
@@ -202,12 +203,13 @@ impl Line {
 
     /// Adds what the clusters of one seed are worth, for methods that find some.
     pub(super) fn add_clusters(&mut self, model: &Model, train: &Dataset, test: &Dataset, pool: &Pool) -> Result<()> {
-        let Some(clusters) = model.clusters() else { return Ok(()) };
-        let found = ClusterIndices::of(train.samples.features(), clusters, None, model.seed(), pool)?;
+        let Some(clustering) = model.clustering() else { return Ok(()) };
+        let clusters = clustering.clusters();
+        let found = ClusterIndices::of(train.samples.features(), clusters, None, model.training().seed(), pool)?;
         self.n_clusters.push(found.n_clusters as f64);
         self.davies_bouldins.extend(found.davies_bouldin);
         self.dunns.extend(found.dunn);
-        let placed = model.place_in(&test.samples, pool)?.clusters;
+        let placed = clustering.place_in(&test.samples, pool)?.clusters;
         let classes = test.labels.codes();
         self.nmis.push(nmi(&placed, classes)?);
         self.rand_indices.push(rand_index(&placed, classes)?);

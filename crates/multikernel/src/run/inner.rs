@@ -39,7 +39,7 @@ pub(crate) enum Want {
     Scores,
     /// See [`Predict::margins`].
     Margins,
-    /// See [`Predict::probabilities`].
+    /// See [`Predict::probabilistic`].
     Probabilities,
 }
 
@@ -48,9 +48,10 @@ impl Want {
         match self {
             Want::Scores => model.scores(input, pool),
             Want::Margins => model.margins(input, pool),
-            Want::Probabilities => model
-                .probabilities(input, pool)?
-                .ok_or_else(|| Error::input("this method has no probabilities to choose its parameters by")),
+            Want::Probabilities => match model.probabilistic() {
+                Some(model) => model.probabilities(input, pool),
+                None => Err(Error::input("this method has no probabilities to choose its parameters by")),
+            },
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Learning from rows that come one after the other and never end.
 
-use super::method::Predict;
+use super::predict::Predict;
 use crate::error::Result;
 use crate::file::Record;
 use crate::linalg::Matrix;

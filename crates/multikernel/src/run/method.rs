@@ -1,18 +1,16 @@
 //! What a method is: a state machine over a task, and the model it ends with.
 
 use std::any::Any;
-use std::sync::OnceLock;
 
-use super::coefficients::Coefficients;
 use super::control::Control;
+use super::input::Input;
 use super::learner::{Begin, Learner};
 use super::observer::Progress;
 use super::param::{Param, Parameters, Value};
+use super::predict::Predict;
 use crate::data::Labels;
 use crate::dist::Rng;
-use crate::draws::Draws;
 use crate::error::{Error, Result};
-use crate::features::Features;
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
@@ -42,88 +40,6 @@ pub struct About {
     pub bank: &'static str,
 }
 
-/// The points a method learns from or predicts for.
-#[derive(Clone, Copy, Debug)]
-pub enum Input<'a> {
-    /// Kernels between the points (rows) and the training points (columns).
-    Stack(&'a Stack),
-    /// The scaled points.
-    Rows(&'a Rows<'a>),
-}
-
-/// Scaled points, of which a dense table is made when a method first asks for it: sparse ones that nobody looks at stay as
-/// they are.
-#[derive(Debug)]
-pub struct Rows<'a> {
-    features: &'a Features,
-    memory: Option<u64>,
-    dense: OnceLock<Matrix>,
-}
-
-impl<'a> Rows<'a> {
-    /// The points; `memory` is the most bytes a dense table of sparse ones, and what a method makes of it, may take.
-    pub fn new(features: &'a Features, memory: Option<u64>) -> Self {
-        Rows { features, memory, dense: OnceLock::new() }
-    }
-
-    /// The points as they are kept.
-    pub fn features(&self) -> &'a Features {
-        self.features
-    }
-
-    /// Bytes that may be taken beside the dense table.
-    pub(crate) fn room(&self) -> u64 {
-        let table = (self.features.n_rows() as u64).saturating_mul(self.features.n_cols() as u64).saturating_mul(8);
-        self.memory.map_or(u64::MAX, |limit| limit.saturating_sub(table))
-    }
-
-    /// The dense table, made once; an error if it takes more memory than it may.
-    pub fn dense(&self) -> Result<&Matrix> {
-        match (self.features, self.dense.get()) {
-            (Features::Dense(matrix), _) | (_, Some(matrix)) => Ok(matrix),
-            (features, None) => {
-                let matrix = features.to_dense_within(self.memory)?.into_owned();
-                Ok(self.dense.get_or_init(|| matrix))
-            }
-        }
-    }
-}
-
-impl<'a> Input<'a> {
-    /// The stack, for methods that said [`Needs::Stack`] or [`Needs::Pass`].
-    pub fn stack(self) -> Result<&'a Stack> {
-        match self {
-            Input::Stack(stack) => Ok(stack),
-            Input::Rows(_) => Err(Error::input("this method needs kernels, got rows")),
-        }
-    }
-
-    /// The scaled points, for methods that said [`Needs::Rows`]: a dense table, which takes 8 bytes a value where the
-    /// points were sparse.
-    pub fn rows(self) -> Result<&'a Matrix> {
-        match self {
-            Input::Rows(rows) => rows.dense(),
-            Input::Stack(_) => Err(Error::input("this method needs rows, got kernels")),
-        }
-    }
-
-    /// Bytes that a method may take beside the points or their kernels.
-    pub(crate) fn room(self) -> u64 {
-        match self {
-            Input::Stack(stack) => stack.room(),
-            Input::Rows(rows) => rows.room(),
-        }
-    }
-
-    /// Number of points.
-    pub fn n_samples(self) -> usize {
-        match self {
-            Input::Stack(stack) => stack.n_rows(),
-            Input::Rows(rows) => rows.features.n_rows(),
-        }
-    }
-}
-
 /// The kernels that look at one view and no other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelsOfView {
@@ -131,11 +47,6 @@ pub struct KernelsOfView {
     pub name: String,
     /// Its kernels, ascending.
     pub kernels: Vec<usize>,
-}
-
-/// The label of a row of scores: the first largest.
-pub(crate) fn first_largest(scores: &[f64]) -> usize {
-    (0..scores.len()).rev().max_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap_or(0)
 }
 
 /// Marks the streams of methods; splits take those without the mark.
@@ -182,122 +93,6 @@ impl<'a> Task<'a> {
     }
 }
 
-/// Where a clustering puts rows.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Placed {
-    /// The cluster of each row.
-    pub clusters: Vec<usize>,
-    /// ln density of each row, for models that have one.
-    pub density: Option<Vec<f64>>,
-}
-
-/// What is known of each kernel weight, for models that have a distribution for it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Intervals {
-    /// How much of the distribution an interval covers, the rest in equal parts on both sides.
-    pub level: f64,
-    /// The interval of each kernel of the bank.
-    pub bounds: Vec<(f64, f64)>,
-    /// That of every kernel before any data.
-    pub prior: (f64, f64),
-    /// What they hold under.
-    pub note: String,
-}
-
-/// A trained model, without the data handling around it.
-pub trait Predict: Send + Sync {
-    /// A score for each point (row) and class (column): larger is more likely, and the first largest is the label. Scores
-    /// of one class should be comparable between rows, since AUROC and AUPRC rank rows by them (two classes by the
-    /// difference of their scores): log joint densities, say, have to be normalised row by row.
-    /// The stack given has the columns that [`Predict::points`] asked for.
-    fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix>;
-
-    /// A number for each point and class from which probabilities can be learned: larger is more likely, of one kind for all
-    /// classes, and smooth, which votes are not. The scores unless there is something better.
-    fn margins(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
-        self.scores(input, pool)
-    }
-
-    /// Class probabilities, for models that have them.
-    fn probabilities(&self, _input: Input<'_>, _pool: &Pool) -> Result<Option<Matrix>> {
-        Ok(None)
-    }
-
-    /// Whether [`Predict::probabilities`] gives any.
-    fn has_probabilities(&self) -> bool {
-        false
-    }
-
-    /// Whether its arrays fit together and the numbers of kernels and classes: called when it is read from a file,
-    /// where a checksum says that nothing was damaged, not that all lengths are right.
-    fn check(&self, _n_kernels: usize, _n_classes: usize) -> Result<()> {
-        Ok(())
-    }
-
-    /// The rows of the training data the scores are computed from, in the order of the stack's columns.
-    fn points(&self) -> &[usize] {
-        &[]
-    }
-
-    /// The kernels of the bank the scores are computed from, ascending: the stack handed to [`Predict::scores`] has
-    /// these and no others, so that kernels of weight zero cost nothing. `None` for all.
-    fn kernels(&self) -> Option<Vec<usize>> {
-        None
-    }
-
-    /// One weight per kernel of the bank, for models that have them.
-    fn weights(&self) -> Option<&[f64]> {
-        None
-    }
-
-    /// One weight per kernel (rows) and class (columns), for models whose classes weigh kernels each in their own way.
-    fn class_weights(&self) -> Option<Matrix> {
-        None
-    }
-
-    /// For models whose decisions are `f_p(x) = sum_i coef_ip sum_m weights_m k_m(x_i, x) + bias_p` over their points: the
-    /// coefficients, from which each kernel's share of the decisions is found.
-    fn coefficients(&self) -> Option<&Coefficients> {
-        None
-    }
-
-    /// What was drawn, for models that are a sample of many: a variable `weights` along `kernel`, and what else is worth a
-    /// look. The model that holds this one fills in the names of kernels and classes.
-    fn draws(&self) -> Option<Draws> {
-        None
-    }
-
-    /// Intervals of the kernel weights, for models that have a distribution for each; those of draws come from [`Predict::draws`].
-    fn intervals(&self) -> Option<Intervals> {
-        None
-    }
-
-    /// The cluster of each training row, for models that are a clustering.
-    fn clusters(&self) -> Option<&[usize]> {
-        None
-    }
-
-    /// The clusters of new rows, for models that are a clustering.
-    fn place(&self, _input: Input<'_>, _pool: &Pool) -> Result<Option<Placed>> {
-        Ok(None)
-    }
-
-    /// How much each column (columns) matters to the kernel of each cluster (rows), adding up to 1 for each cluster.
-    fn relevance(&self) -> Option<Matrix> {
-        None
-    }
-
-    /// Facts for `inspect`: name and value.
-    fn facts(&self) -> Vec<(String, String)> {
-        vec![]
-    }
-
-    /// What a user should know, such as a solver that did not converge and what to change.
-    fn warnings(&self) -> Vec<String> {
-        vec![]
-    }
-}
-
 /// A way to learn: parameters, a name card, and the [`State`] that does the work. Implement this, register it, and it has progress,
 /// Ctrl-C, time limits, checkpoints, cross-validation, a model file and the conformance suite; `examples/centroid.rs` is one in
 /// under 70 lines. The type is the method's parameters: declare it with [`params!`](crate::params).
@@ -311,12 +106,12 @@ pub trait Method: Parameters + Clone + Send + Sync + 'static {
     fn is_supervised(&self) -> bool {
         true
     }
-    /// Whether its models are clusterings: they have [`Predict::clusters`].
+    /// Whether its models are clusterings: they have [`Predict::clustering`].
     fn finds_clusters(&self) -> bool {
         false
     }
     /// Whether parameters that are `auto` are chosen by the log-loss of held-out rows, not by accuracy: for methods whose models
-    /// have [`Predict::probabilities`].
+    /// have [`Predict::probabilistic`].
     fn tunes_by_log_loss(&self) -> bool {
         false
     }

@@ -8,22 +8,24 @@ mod checkpoint;
 mod coefficients;
 mod control;
 pub(crate) mod inner;
+mod input;
 mod learner;
 mod method;
 mod observer;
 mod param;
 mod params;
+mod predict;
 mod runner;
 
 pub use checkpoint::Checkpoint;
 pub use coefficients::Coefficients;
 pub use control::{Canceller, Control, Stop};
+pub use input::{Input, Rows};
 pub use learner::{Begin, Learner};
-pub(crate) use method::first_largest;
-pub use method::{
-    About, AnyMethod, AnyState, Input, Intervals, KernelsOfView, Method, Needs, Placed, Predict, Rows, State, Task,
-};
+pub use method::{About, AnyMethod, AnyState, KernelsOfView, Method, Needs, State, Task};
 pub use observer::{Observer, Progress, Silent, Status};
 pub use param::{Allowed, Param, Parameters, Setting, Value};
 pub use params::Params;
+pub(crate) use predict::first_largest;
+pub use predict::{Clusterer, Explain, Intervals, Placed, Predict, Probabilistic};
 pub use runner::{Run, Runner};

@@ -122,7 +122,9 @@ impl Params {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{About, Allowed, Control, Input, Method, Needs, Parameters, Predict, Progress, State, Task};
+    use crate::run::{
+        About, Allowed, Control, Explain, Input, Method, Needs, Parameters, Predict, Progress, State, Task,
+    };
     use crate::{linalg::Matrix, params, pool::Pool, record};
 
     crate::choice! {
@@ -194,6 +196,8 @@ mod tests {
             Ok(self)
         }
     }
+
+    impl Explain for Nothing {}
 
     impl Predict for Nothing {
         fn scores(&self, input: Input<'_>, _: &Pool) -> Result<Matrix> {

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use super::checkpoint::{Checkpoint, Schedule, Stored};
 use super::control::{Control, Stop};
-use super::method::{AnyMethod, AnyState, Input, Predict, Task};
+use super::input::Input;
+use super::method::{AnyMethod, AnyState, Task};
 use super::observer::{Observer, Progress, Status};
+use super::predict::Predict;
 use crate::error::{Error, Result};
 use crate::file::Record;
 use crate::stack::Stack;

@@ -8,7 +8,7 @@ use crate::linalg::{Matrix, dot};
 use crate::method::machine::Told;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, Predict, Task};
+use crate::run::{Explain, Input, Predict, Probabilistic, Task};
 use crate::simd::sin_cos;
 
 record! {
@@ -87,14 +87,6 @@ impl Predict for BankModel {
         Ok(found)
     }
 
-    fn has_probabilities(&self) -> bool {
-        true
-    }
-
-    fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Option<Matrix>> {
-        self.scores(input, pool).map(Some)
-    }
-
     fn check(&self, _: usize, n_classes: usize) -> Result<()> {
         let (draws, count) = (self.coef.n_rows(), self.coef.n_cols() / 2);
         let fits = n_classes == 2
@@ -105,6 +97,12 @@ impl Predict for BankModel {
         if fits { Ok(()) } else { Err(Error::input("its arrays do not fit together")) }
     }
 
+    fn probabilistic(&self) -> Option<&dyn Probabilistic> {
+        Some(self)
+    }
+}
+
+impl Explain for BankModel {
     fn facts(&self) -> Vec<(String, String)> {
         self.told.0.clone()
     }
@@ -113,3 +111,5 @@ impl Predict for BankModel {
         self.warnings.clone()
     }
 }
+
+impl Probabilistic for BankModel {}

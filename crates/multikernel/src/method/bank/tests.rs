@@ -27,7 +27,11 @@ fn it_learns_rings_and_is_sure_away_from_their_border() {
     let labels = model.predict(&test.samples).unwrap().labels;
     let right = labels.iter().zip(test.labels.codes()).filter(|(a, b)| a == b).count();
     assert!(right > 380, "{right} of 400");
-    assert!(model.facts().contains(&("draws".into(), "5 of 20 sweeps after 20".into())), "{:?}", model.facts());
+    assert!(
+        model.training().facts().contains(&("draws".into(), "5 of 20 sweeps after 20".into())),
+        "{:?}",
+        model.training().facts()
+    );
     let centre = Samples::unnamed(Matrix::from_vec(2, 2, vec![0.0, 0.0, 1.8, 1.2]).unwrap()).unwrap();
     let scores = model.predict(&centre).unwrap().scores;
     let confident = |i: usize| scores.row(i).iter().copied().fold(0.0, f64::max);

@@ -9,7 +9,7 @@ use crate::method::machine::SvmModel;
 use crate::method::problems::positive_classes;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Coefficients, Input, Predict, Task};
+use crate::run::{Coefficients, Explain, Input, Predict, Probabilistic, Task};
 use crate::simd::{exp, ln};
 
 record! {
@@ -106,26 +106,12 @@ impl Predict for BemklModel {
         self.machine.scores(input, pool)
     }
 
-    fn has_probabilities(&self) -> bool {
-        true
+    fn points(&self) -> &[usize] {
+        self.machine.points()
     }
 
-    fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Option<Matrix>> {
-        let scores = self.machine.scores(input, pool)?;
-        let (stack, used) = (input.stack()?, self.kernels().unwrap_or_default());
-        let coef = self.coefficients().map(|coef| coef.to_matrix().transposed()).unwrap_or_default();
-        let n = stack.n_rows();
-        // Row m n + i is that of point i in the m-th kernel used.
-        let kernels = stack.unfold(pool)?;
-        let mut found = Matrix::zeros(n, scores.n_cols());
-        pool.chunks_mut(found.data_mut(), scores.n_cols(), |i, found| {
-            let outputs = Matrix::from_fn(self.problems.len(), 1 + used.len(), |p, k| match k {
-                0 => 1.0,
-                _ => dot(kernels.row((k - 1) * n + i), coef.row(self.problems[p])),
-            });
-            self.probabilities_of(scores.row(i), self.variance(&used, &outputs).sqrt(), found);
-        });
-        Ok(Some(found))
+    fn kernels(&self) -> Option<Vec<usize>> {
+        self.machine.kernels()
     }
 
     fn check(&self, n_kernels: usize, n_classes: usize) -> Result<()> {
@@ -139,14 +125,12 @@ impl Predict for BemklModel {
         if fits { Ok(()) } else { Err(Error::input("its arrays do not fit together")) }
     }
 
-    fn points(&self) -> &[usize] {
-        self.machine.points()
+    fn probabilistic(&self) -> Option<&dyn Probabilistic> {
+        Some(self)
     }
+}
 
-    fn kernels(&self) -> Option<Vec<usize>> {
-        self.machine.kernels()
-    }
-
+impl Explain for BemklModel {
     fn weights(&self) -> Option<&[f64]> {
         self.machine.weights()
     }
@@ -161,5 +145,25 @@ impl Predict for BemklModel {
 
     fn warnings(&self) -> Vec<String> {
         self.machine.warnings()
+    }
+}
+
+impl Probabilistic for BemklModel {
+    fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
+        let scores = self.machine.scores(input, pool)?;
+        let (stack, used) = (input.stack()?, self.kernels().unwrap_or_default());
+        let coef = self.coefficients().map(|coef| coef.to_matrix().transposed()).unwrap_or_default();
+        let n = stack.n_rows();
+        // Row m n + i is that of point i in the m-th kernel used.
+        let kernels = stack.unfold(pool)?;
+        let mut found = Matrix::zeros(n, scores.n_cols());
+        pool.chunks_mut(found.data_mut(), scores.n_cols(), |i, found| {
+            let outputs = Matrix::from_fn(self.problems.len(), 1 + used.len(), |p, k| match k {
+                0 => 1.0,
+                _ => dot(kernels.row((k - 1) * n + i), coef.row(self.problems[p])),
+            });
+            self.probabilities_of(scores.row(i), self.variance(&used, &outputs).sqrt(), found);
+        });
+        Ok(found)
     }
 }

@@ -12,7 +12,7 @@ use crate::method::check::with;
 use crate::method::problems::{positive_classes, sides};
 use crate::plan::{Plan, Session};
 use crate::pool::Pool;
-use crate::run::{Input, Predict, Silent, Status};
+use crate::run::{Explain, Input, Probabilistic, Silent, Status};
 use crate::solve::cholesky::Cholesky;
 
 const BANK: &str = "gaussian(2^-2..2^5), polynomial(1..3)";
@@ -226,7 +226,7 @@ fn train(name: &str, data: &Dataset, bank: &str, settings: &[(&str, &str)]) -> c
 fn smallest_part(name: &str, n_classes: usize) -> f64 {
     let bank = "gaussian(1) on [0], gaussian(1) on [1], gaussian(1) on [2], gaussian(1) on [3]";
     let found = train(name, &clouds(n_classes), bank, &[]);
-    let sizes: Vec<f64> = found.weights().unwrap().iter().map(|weight| weight.abs()).collect();
+    let sizes: Vec<f64> = found.kernels().weights().unwrap().iter().map(|weight| weight.abs()).collect();
     assert!(sizes[1..].iter().all(|&size| size < sizes[0]), "{name}, {n_classes} classes: {sizes:?}");
     sizes.iter().copied().fold(f64::INFINITY, f64::min) / sizes[0]
 }
@@ -266,7 +266,7 @@ fn probability_of_two_classes_equals_its_definition() {
             state.step(&method, task, &Control::default()).unwrap();
         }
         let model = BemklModel::new(task, &state).unwrap();
-        let found = model.probabilities(task.input, task.pool).unwrap().unwrap();
+        let found = model.probabilities(task.input, task.pool).unwrap();
         let outputs = task.stack().unwrap().apply(&state.samples, task.pool).unwrap();
         for i in 0..task.n_samples() {
             let v: Vec<f64> = std::iter::once(1.0).chain(outputs.iter().map(|g| g.get(i, 0))).collect();

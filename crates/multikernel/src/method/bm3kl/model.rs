@@ -8,7 +8,7 @@ use crate::linalg::Matrix;
 use crate::method::machine::Told;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, Predict};
+use crate::run::{Explain, Input, Predict, Probabilistic};
 use crate::simd::{exp, ln};
 
 record! {
@@ -213,12 +213,8 @@ impl Predict for Bm3klModel {
         Ok(scores)
     }
 
-    fn has_probabilities(&self) -> bool {
-        true
-    }
-
-    fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Option<Matrix>> {
-        self.scores(input, pool).map(Some)
+    fn points(&self) -> &[usize] {
+        &self.points
     }
 
     fn check(&self, n_kernels: usize, n_classes: usize) -> Result<()> {
@@ -249,10 +245,12 @@ impl Predict for Bm3klModel {
         }
     }
 
-    fn points(&self) -> &[usize] {
-        &self.points
+    fn probabilistic(&self) -> Option<&dyn Probabilistic> {
+        Some(self)
     }
+}
 
+impl Explain for Bm3klModel {
     fn weights(&self) -> Option<&[f64]> {
         Some(&self.mean)
     }
@@ -291,3 +289,5 @@ impl Predict for Bm3klModel {
         self.warnings.clone()
     }
 }
+
+impl Probabilistic for Bm3klModel {}

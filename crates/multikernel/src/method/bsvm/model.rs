@@ -8,7 +8,7 @@ use crate::method::machine::Told;
 use crate::method::problems::positive_classes;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, Predict, Task};
+use crate::run::{Explain, Input, Predict, Task};
 use crate::simd::exp;
 
 record! {
@@ -111,7 +111,9 @@ impl Predict for BsvmModel {
             && self.widths.len().checked_mul(n) == Some(self.coef.len());
         if fits { Ok(()) } else { Err(Error::input("its arrays do not fit together")) }
     }
+}
 
+impl Explain for BsvmModel {
     fn facts(&self) -> Vec<(String, String)> {
         self.told.0.clone()
     }

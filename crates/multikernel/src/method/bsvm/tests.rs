@@ -161,7 +161,8 @@ fn it_learns_keeps_its_draws_and_says_when_it_was_short() {
     let right = labels.iter().zip(rest.labels.codes()).filter(|(a, b)| a == b).count();
     assert!(right > 100, "{right} of {}", labels.len());
     assert!(
-        model.warnings().is_empty() && model.facts().contains(&("draws".into(), "10 of 40 sweeps after 30".into()))
+        model.training().warnings().is_empty()
+            && model.training().facts().contains(&("draws".into(), "10 of 40 sweeps after 30".into()))
     );
     let message = plan.set("thin", "41").unwrap().train(&some).unwrap_err().to_string();
     assert_eq!(message, "parameter thin: must be at most the 40 sweeps, got 41");

@@ -12,7 +12,9 @@ use crate::method::weighted::misfit;
 use crate::mixture::{Mixture, Nothing};
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{About, Control, Input, Method, Needs, Placed, Predict, Progress, State, Task};
+use crate::run::{
+    About, Clusterer, Control, Explain, Input, Method, Needs, Placed, Predict, Probabilistic, Progress, State, Task,
+};
 
 clustering_params! {
     /// A Dirichlet-process mixture of Gaussians: as many clusters as the rows want, with a density. Labels have no say in them.
@@ -164,14 +166,6 @@ impl Predict for DpmModel {
         Ok(Matrix::from_fn(joint.n_rows(), m, score))
     }
 
-    fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Option<Matrix>> {
-        self.scores(input, pool).map(Some)
-    }
-
-    fn has_probabilities(&self) -> bool {
-        true
-    }
-
     fn check(&self, _: usize, n_classes: usize) -> Result<()> {
         let fits = (self.counts.n_rows(), self.counts.n_cols()) == (self.mixture.n_clusters(), n_classes);
         if !fits || !self.told.fits() {
@@ -180,19 +174,33 @@ impl Predict for DpmModel {
         self.mixture.check(self.mixture.clusters().len(), self.space.n_columns())
     }
 
-    fn clusters(&self) -> Option<&[usize]> {
-        Some(self.mixture.clusters())
+    fn probabilistic(&self) -> Option<&dyn Probabilistic> {
+        Some(self)
     }
 
-    fn place(&self, input: Input<'_>, pool: &Pool) -> Result<Option<Placed>> {
-        place(&self.space, &self.mixture, input, pool).map(Some)
+    fn clustering(&self) -> Option<&dyn Clusterer> {
+        Some(self)
     }
+}
 
+impl Explain for DpmModel {
     fn facts(&self) -> Vec<(String, String)> {
         self.told.facts(&self.space, &self.mixture)
     }
 
     fn warnings(&self) -> Vec<String> {
         self.told.warnings()
+    }
+}
+
+impl Probabilistic for DpmModel {}
+
+impl Clusterer for DpmModel {
+    fn clusters(&self) -> &[usize] {
+        self.mixture.clusters()
+    }
+
+    fn place(&self, input: Input<'_>, pool: &Pool) -> Result<Placed> {
+        place(&self.space, &self.mixture, input, pool)
     }
 }

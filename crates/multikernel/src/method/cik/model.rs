@@ -9,7 +9,7 @@ use crate::linalg::Matrix;
 use crate::mixture::Mixture;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, Placed, Predict, Task, first_largest};
+use crate::run::{Clusterer, Explain, Input, Placed, Predict, Probabilistic, Task, first_largest};
 use crate::simd::{exp, ln};
 
 /// Rows that are predicted together.
@@ -188,14 +188,6 @@ impl Predict for CikModel {
         Matrix::from_vec(n, self.n_classes, found.concat())
     }
 
-    fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Option<Matrix>> {
-        self.scores(input, pool).map(Some)
-    }
-
-    fn has_probabilities(&self) -> bool {
-        true
-    }
-
     fn check(&self, _: usize, n_classes: usize) -> Result<()> {
         let wrong = |what: &str| Err(Error::input(format!("{what} of the clusters do not fit together")));
         let k = self.mixture.n_clusters();
@@ -213,12 +205,34 @@ impl Predict for CikModel {
         self.machines.0.iter().try_for_each(alike)
     }
 
-    fn clusters(&self) -> Option<&[usize]> {
-        Some(self.mixture.clusters())
+    fn probabilistic(&self) -> Option<&dyn Probabilistic> {
+        Some(self)
     }
 
-    fn place(&self, input: Input<'_>, pool: &Pool) -> Result<Option<Placed>> {
-        place(&self.space, &self.mixture, input, pool).map(Some)
+    fn clustering(&self) -> Option<&dyn Clusterer> {
+        Some(self)
+    }
+}
+
+impl Explain for CikModel {
+    fn facts(&self) -> Vec<(String, String)> {
+        self.told.facts(&self.space, &self.mixture)
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.told.warnings()
+    }
+}
+
+impl Probabilistic for CikModel {}
+
+impl Clusterer for CikModel {
+    fn clusters(&self) -> &[usize] {
+        self.mixture.clusters()
+    }
+
+    fn place(&self, input: Input<'_>, pool: &Pool) -> Result<Placed> {
+        place(&self.space, &self.mixture, input, pool)
     }
 
     fn relevance(&self) -> Option<Matrix> {
@@ -229,13 +243,5 @@ impl Predict for CikModel {
         };
         let rows: Vec<Vec<f64>> = self.machines.0.iter().map(shares).collect();
         Matrix::from_vec(rows.len(), rows.first()?.len(), rows.concat()).ok()
-    }
-
-    fn facts(&self) -> Vec<(String, String)> {
-        self.told.facts(&self.space, &self.mixture)
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        self.told.warnings()
     }
 }

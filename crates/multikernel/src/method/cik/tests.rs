@@ -33,7 +33,7 @@ fn machines_help_to_find_planted_clusters() {
         let data = planted(seed, 500);
         let found = |settings: &[(&str, &str)]| {
             let model = train(&data, "cik", &[&[("frequencies", "96"), ("epochs", "1")], settings].concat());
-            nmi(model.clusters().unwrap(), data.labels.codes()).unwrap() / 3.0
+            nmi(model.clustering().unwrap().clusters(), data.labels.codes()).unwrap() / 3.0
         };
         with += found(&[("beta", "3")]);
         without += found(&[("beta", "0")]);
@@ -218,7 +218,7 @@ fn density_of_new_rows_adds_up_to_one() {
         let settings = [("start", "3")].into_iter().chain(SHORT.into_iter().filter(|_| method == "cik"));
         let model = train(&data, method, &settings.collect::<Vec<_>>());
         let grid = Matrix::from_fn(80_001, 1, |i, _| (i as f64 - 40_000.0) * 0.01);
-        let placed = model.place(&Samples::unnamed(grid).unwrap()).unwrap();
+        let placed = model.clustering().unwrap().place(&Samples::unnamed(grid).unwrap()).unwrap();
         // In units of the standard deviation, in which clusters see the column.
         let sum: f64 = placed.density.unwrap().iter().map(|ln| ln.exp() * 0.01 / spread).sum();
         assert!((sum - 1.0).abs() < 2e-3, "{method}: {sum}");
@@ -229,8 +229,8 @@ fn density_of_new_rows_adds_up_to_one() {
 fn one_fixed_cluster_is_one_machine() {
     let data = planted(6, 200);
     let one = train(&data, "cik", &[&SHORT[..], &[("start", "1"), ("sampler", "fixed")]].concat());
-    assert_eq!(one.clusters().unwrap(), [0; 200]);
-    assert_eq!(one.relevance().unwrap().n_rows(), 1);
+    assert_eq!(one.clustering().unwrap().clusters(), [0; 200]);
+    assert_eq!(one.clustering().unwrap().relevance().unwrap().n_rows(), 1);
     // A pass over the start, three in place of sweeps, two at the end: the machine has no more and no less.
     let again = train(&data, "cik", &[("start", "1"), ("sweeps", "0"), ("frequencies", "16"), ("epochs", "2")]);
     assert_ne!(one.predict(&data.samples).unwrap(), again.predict(&data.samples).unwrap());
@@ -277,7 +277,7 @@ fn odd_rows_are_learned() {
                     let found = model.predict(&data.samples).unwrap();
                     let sums = found.scores.rows().map(|row| row.iter().sum::<f64>());
                     assert!(sums.into_iter().all(|sum| (sum - 1.0).abs() < 1e-9), "{}, {method}", data.name);
-                    let placed = model.place(&data.samples).unwrap();
+                    let placed = model.clustering().unwrap().place(&data.samples).unwrap();
                     assert!(placed.density.unwrap().iter().all(|ln| ln.is_finite()), "{}, {method}", data.name);
                 }
             }
@@ -287,7 +287,7 @@ fn odd_rows_are_learned() {
     let model = train(&sets[5], "cik", &SHORT);
     let right = model.predict(&sets[5].samples).unwrap().labels;
     assert_eq!(right, sets[5].labels.codes());
-    assert_eq!(model.clusters().unwrap()[..10].iter().collect::<std::collections::BTreeSet<_>>().len(), 1);
+    assert_eq!(model.clustering().unwrap().clusters()[..10].iter().collect::<std::collections::BTreeSet<_>>().len(), 1);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::method::machine::Told;
 use crate::method::problems::positive_classes;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, Predict, Task};
+use crate::run::{Explain, Input, Predict, Probabilistic, Task};
 
 record! {
     /// Gaussian processes on one kernel, one for each two-class problem. Scores are probabilities.
@@ -148,12 +148,12 @@ impl Predict for GpcModel {
         Ok(found)
     }
 
-    fn has_probabilities(&self) -> bool {
-        true
+    fn points(&self) -> &[usize] {
+        &self.points
     }
 
-    fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Option<Matrix>> {
-        self.scores(input, pool).map(Some)
+    fn kernels(&self) -> Option<Vec<usize>> {
+        Some(vec![self.kernel])
     }
 
     fn check(&self, n_kernels: usize, n_classes: usize) -> Result<()> {
@@ -171,14 +171,12 @@ impl Predict for GpcModel {
         if fits { Ok(()) } else { Err(Error::input("its arrays do not fit together")) }
     }
 
-    fn points(&self) -> &[usize] {
-        &self.points
+    fn probabilistic(&self) -> Option<&dyn Probabilistic> {
+        Some(self)
     }
+}
 
-    fn kernels(&self) -> Option<Vec<usize>> {
-        Some(vec![self.kernel])
-    }
-
+impl Explain for GpcModel {
     fn weights(&self) -> Option<&[f64]> {
         Some(&self.weights)
     }
@@ -191,3 +189,5 @@ impl Predict for GpcModel {
         self.warnings.clone()
     }
 }
+
+impl Probabilistic for GpcModel {}

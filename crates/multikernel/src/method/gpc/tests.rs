@@ -154,14 +154,14 @@ fn kernel_of_the_right_width_is_taken_and_indefinite_ones_are_left_out() {
     let rest = data.select(&(1..208).step_by(2).collect::<Vec<_>>());
     let plan = Plan::new("gpc").unwrap().kernels("gaussian(0.01), gaussian(5), gaussian(1000)").unwrap();
     let model = plan.train(&some).unwrap();
-    let weights = model.weights().unwrap();
+    let weights = model.kernels().weights().unwrap();
     assert!(weights[1] > 0.0 && weights[0] == 0.0 && weights[2] == 0.0, "{weights:?}");
     let labels = model.predict(&rest.samples).unwrap().labels;
     let right = labels.iter().zip(rest.labels.codes()).filter(|(a, b)| a == b).count();
     assert!(right > 75, "{right} of 104");
     let model = Plan::new("gpc").unwrap().kernels("sigmoid(5) raw, gaussian(5)").unwrap().train(&some).unwrap();
     let expected = "kernels that are not positive semi-definite have no evidence and were left out: 0 (counted from 0)";
-    assert_eq!(model.warnings(), [expected]);
+    assert_eq!(model.training().warnings(), [expected]);
     let message = Plan::new("gpc").unwrap().kernels("sigmoid(5) raw").unwrap().train(&some).unwrap_err().to_string();
     assert_eq!(message, "no kernel that was looked at is positive semi-definite, so none has evidence; add a gaussian");
 }

@@ -135,7 +135,7 @@ boost_params! {
     /// use multikernel::{Plan, data::bundled};
     /// let data = bundled("sonar")?;
     /// let model = Plan::new("mkboost-d1")?.set("trials", "20")?.train(&data)?;
-    /// let weights = model.weights().unwrap_or(&[]);
+    /// let weights = model.kernels().weights().unwrap_or(&[]);
     /// assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     /// # Ok::<(), multikernel::Error>(())
     /// ```

@@ -11,7 +11,7 @@ use crate::linalg::Matrix;
 use crate::method::machine::{margin, vote};
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, Predict};
+use crate::run::{Explain, Input, Predict};
 
 /// Most bytes of kernels held while predicting.
 const WORKING: u64 = 64 << 20;
@@ -233,6 +233,14 @@ impl Predict for MkBoostModel {
         self.each(input, pool, |trained, decisions, margins| margin(self.n_classes, trained, decisions, margins))
     }
 
+    fn points(&self) -> &[usize] {
+        &self.points
+    }
+
+    fn kernels(&self) -> Option<Vec<usize>> {
+        Some(self.used())
+    }
+
     fn check(&self, n_kernels: usize, n_classes: usize) -> Result<()> {
         let n_pairs = n_classes.checked_mul(n_classes.saturating_sub(1)).map_or(usize::MAX, |twice| twice / 2);
         let fits = self.n_classes == n_classes
@@ -244,15 +252,9 @@ impl Predict for MkBoostModel {
             && self.trials.pair.is_sorted();
         if fits { Ok(()) } else { Err(Error::input("its arrays do not fit together")) }
     }
+}
 
-    fn points(&self) -> &[usize] {
-        &self.points
-    }
-
-    fn kernels(&self) -> Option<Vec<usize>> {
-        Some(self.used())
-    }
-
+impl Explain for MkBoostModel {
     fn weights(&self) -> Option<&[f64]> {
         Some(&self.weights)
     }

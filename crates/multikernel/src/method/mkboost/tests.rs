@@ -16,7 +16,7 @@ use crate::linalg::Matrix;
 use crate::method::check::with;
 use crate::plan::{Plan, Session};
 use crate::pool::Pool;
-use crate::run::{Input, Predict, Silent, Status};
+use crate::run::{Explain, Input, Predict, Silent, Status};
 use crate::solve::smo;
 use crate::stack::{Precision, Stack, StackOptions, Storage};
 
@@ -342,8 +342,12 @@ fn edges_train_and_predict_in_all_variants() {
         let one = plan.clone().set("ratio", "0").unwrap().set("trials", "1").unwrap().seed(1);
         let model = one.train(&lonely()).unwrap();
         assert_eq!(model.predict(&lonely().samples).unwrap().labels, [1; 30], "{name}");
-        assert!(model.facts().contains(&("support points".into(), "0".into())), "{name}: {:?}", model.facts());
-        assert!(model.facts().contains(&("SVM fits".into(), "0".into())));
+        assert!(
+            model.training().facts().contains(&("support points".into(), "0".into())),
+            "{name}: {:?}",
+            model.training().facts()
+        );
+        assert!(model.training().facts().contains(&("SVM fits".into(), "0".into())));
     }
 }
 
@@ -353,7 +357,7 @@ fn identical_kernels_share_their_votes() {
     let weights = |name: &str, bank: &str| {
         let plan = Plan::new(name).unwrap().kernels(bank).unwrap().set("trials", "20").unwrap();
         let model = plan.train(&data).unwrap();
-        (model.weights().unwrap().to_vec(), model.facts())
+        (model.kernels().weights().unwrap().to_vec(), model.training().facts())
     };
     for (name, variant) in VARIANTS {
         let (found, facts) = weights(name, "linear, gaussian(1e-3), gaussian(5), linear, gaussian(2e-3), linear");

@@ -9,7 +9,7 @@ use crate::linalg::{Matrix, axpy, dot};
 use crate::method::machine::Told;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, Placed, Predict, Task};
+use crate::run::{Clusterer, Explain, Input, Placed, Predict, Probabilistic, Task};
 use crate::stack::Stack;
 
 record! {
@@ -180,12 +180,12 @@ impl Predict for MkcModel {
         Ok(self.frequencies.select_rows(&self.placed(input, pool)?))
     }
 
-    fn has_probabilities(&self) -> bool {
-        true
+    fn points(&self) -> &[usize] {
+        &self.points
     }
 
-    fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Option<Matrix>> {
-        self.scores(input, pool).map(Some)
+    fn kernels(&self) -> Option<Vec<usize>> {
+        Some(self.used())
     }
 
     fn check(&self, n_kernels: usize, n_classes: usize) -> Result<()> {
@@ -201,24 +201,18 @@ impl Predict for MkcModel {
         if fits { Ok(()) } else { Err(Error::input("its arrays do not fit together")) }
     }
 
-    fn points(&self) -> &[usize] {
-        &self.points
+    fn probabilistic(&self) -> Option<&dyn Probabilistic> {
+        Some(self)
     }
 
-    fn kernels(&self) -> Option<Vec<usize>> {
-        Some(self.used())
+    fn clustering(&self) -> Option<&dyn Clusterer> {
+        Some(self)
     }
+}
 
+impl Explain for MkcModel {
     fn weights(&self) -> Option<&[f64]> {
         Some(&self.weights)
-    }
-
-    fn clusters(&self) -> Option<&[usize]> {
-        Some(&self.clusters)
-    }
-
-    fn place(&self, input: Input<'_>, pool: &Pool) -> Result<Option<Placed>> {
-        Ok(Some(Placed { clusters: self.placed(input, pool)?, density: None }))
     }
 
     fn facts(&self) -> Vec<(String, String)> {
@@ -227,5 +221,17 @@ impl Predict for MkcModel {
 
     fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
+    }
+}
+
+impl Probabilistic for MkcModel {}
+
+impl Clusterer for MkcModel {
+    fn clusters(&self) -> &[usize] {
+        &self.clusters
+    }
+
+    fn place(&self, input: Input<'_>, pool: &Pool) -> Result<Placed> {
+        Ok(Placed { clusters: self.placed(input, pool)?, density: None })
     }
 }

@@ -10,7 +10,7 @@ use crate::method::check::with;
 use crate::method::check::{labels, with_task};
 use crate::plan::{Model, Plan, Session};
 use crate::pool::Pool;
-use crate::run::{Predict, Silent, Status};
+use crate::run::{Clusterer, Explain, Silent, Status};
 use crate::solve::eigen::jacobi;
 
 /// Three clouds A, B, C in two views of six columns; the first tells A from the others, the second C, so each alone merges two.
@@ -132,7 +132,7 @@ fn two_views_that_merge_two_clusters_each_tell_all_three_together() {
     let agreement = |kernels: &[&str]| {
         with_task(&points, &codes, kernels, |task| {
             let model = model(task, &params(&[]));
-            adjusted_rand(model.clusters().unwrap(), &codes).unwrap()
+            adjusted_rand(model.clusters(), &codes).unwrap()
         })
     };
     assert!(agreement(&[ONE]) < 0.8 && agreement(&[OTHER]) < 0.8);
@@ -218,14 +218,14 @@ fn clusters_far_apart_are_found_in_few_rounds() {
     let codes: Vec<usize> = (0..90).map(|i| i % 3).collect();
     let data = Dataset::new("far", Samples::unnamed(points).unwrap(), labels(&codes)).unwrap();
     let model = Plan::new("mkc").unwrap().train(&data).unwrap();
-    assert_eq!(model.warnings(), Vec::<String>::new());
-    assert_eq!(adjusted_rand(model.clusters().unwrap(), &codes).unwrap(), 1.0);
+    assert_eq!(model.training().warnings(), Vec::<String>::new());
+    assert_eq!(adjusted_rand(model.clustering().unwrap().clusters(), &codes).unwrap(), 1.0);
 }
 
 #[test]
 fn rounds_that_do_not_suffice_are_told() {
     let model = plan().set("rounds", "3").unwrap().set("tol", "1e-12").unwrap().train(&dataset(30)).unwrap();
-    let [warning] = &model.warnings()[..] else { panic!("{:?}", model.warnings()) };
+    let [warning] = &model.training().warnings()[..] else { panic!("{:?}", model.training().warnings()) };
     assert!(warning.starts_with("the last of 3 rounds still lowered the objective by "), "{warning}");
     assert!(warning.ends_with(" of what it is without clusters; raise rounds"), "{warning}");
 }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::run::{Begin, Learner, Predict, first_largest};
+use crate::run::{Begin, Explain, Learner, Predict, first_largest};
 use crate::stack::{Inner, Mixture, Points, Stack};
 
 /// What distinguishes learners of a stream.

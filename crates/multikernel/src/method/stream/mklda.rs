@@ -35,7 +35,7 @@ choice! {
 
 params! {
     /// Max-margin multiple kernel learning by data augmentation: for many rows, many kernels, and streams. Each class has kernel weights
-    /// of its own; [`Model::class_weights`](crate::Model::class_weights) shows them.
+    /// of its own; [`ModelKernels::class_weights`](crate::plan::ModelKernels::class_weights) shows them.
     ///
     /// `variant=stable` finds the ridges from the norms of the weights with their scale fixed; `r`, `rho` and the number of epochs and
     /// loops are fixed defaults, not learned. `published` samples them as printed, which runs away: a warning tells how far. `gibbs`
@@ -48,7 +48,7 @@ params! {
     /// use multikernel::{Plan, data::bundled};
     /// let data = bundled("vehicle")?;
     /// let model = Plan::new("mklda")?.kernels("gaussian(gamma=2^-8..2^2; 40)")?.train(&data)?;
-    /// let weights = model.class_weights().expect("four classes have weights of their own");
+    /// let weights = model.kernels().class_weights().expect("four classes have weights of their own");
     /// assert_eq!((weights.n_rows(), weights.n_cols()), (40, 4));
     /// # Ok::<(), multikernel::Error>(())
     /// ```

@@ -6,7 +6,7 @@ use crate::linalg::Matrix;
 use crate::method::machine::Told;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Input, Predict};
+use crate::run::{Explain, Input, Predict};
 
 record! {
     /// `g_m(x) = sum_n coef_nm sum_f weights_fm k_f(x_n, x)`, one function per class, or one for two classes. Only points
@@ -85,6 +85,14 @@ impl Predict for StreamModel {
         Matrix::from_vec(functions.n_rows(), n_classes, data)
     }
 
+    fn points(&self) -> &[usize] {
+        &self.support
+    }
+
+    fn kernels(&self) -> Option<Vec<usize>> {
+        Some(self.used())
+    }
+
     fn check(&self, n_kernels: usize, n_classes: usize) -> Result<()> {
         let n_functions = n_functions(n_classes);
         let fits = self.coef.n_rows() == self.support.len()
@@ -98,15 +106,9 @@ impl Predict for StreamModel {
             Err(Error::input("its arrays do not fit together; the file was not written by this method"))
         }
     }
+}
 
-    fn points(&self) -> &[usize] {
-        &self.support
-    }
-
-    fn kernels(&self) -> Option<Vec<usize>> {
-        Some(self.used())
-    }
-
+impl Explain for StreamModel {
     fn weights(&self) -> Option<&[f64]> {
         Some(&self.overall)
     }

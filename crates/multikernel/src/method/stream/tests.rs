@@ -10,7 +10,7 @@ use crate::kernel::KernelBank;
 use crate::linalg::Matrix;
 use crate::method::check::with;
 use crate::pool::Pool;
-use crate::run::{Control, Input, Method, Predict, State, Status, Task};
+use crate::run::{Control, Explain, Input, Method, Predict, State, Status, Task};
 use crate::stack::{Stack, StackOptions, Storage};
 
 /// Three noisy clouds, or the first of them against the others, with a bank of 40 Gaussians or a smaller one.

@@ -9,7 +9,7 @@ use crate::method::machine::SvmModel;
 use crate::method::problems::positive_classes;
 use crate::pool::Pool;
 use crate::record;
-use crate::run::{Coefficients, Input, Intervals, Predict, Task};
+use crate::run::{Coefficients, Explain, Input, Intervals, Predict, Probabilistic, Task};
 use crate::simd::{exp, ln};
 
 /// What an interval of a kernel weight covers.
@@ -187,22 +187,12 @@ impl Predict for LogisticModel {
         Ok(scores)
     }
 
-    fn has_probabilities(&self) -> bool {
-        true
+    fn points(&self) -> &[usize] {
+        self.machine.points()
     }
 
-    fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Option<Matrix>> {
-        let mut found = self.scores(input, pool)?;
-        let width = found.n_cols().max(1);
-        for row in found.data_mut().chunks_exact_mut(width) {
-            match self.n_classes {
-                2 => row.iter_mut().for_each(|value| {
-                    *value = if *value >= 0.0 { 1.0 / (1.0 + exp(-*value)) } else { exp(*value) / (1.0 + exp(*value)) }
-                }),
-                _ => row.iter_mut().for_each(|value| *value = exp(*value)),
-            }
-        }
-        Ok(Some(found))
+    fn kernels(&self) -> Option<Vec<usize>> {
+        self.machine.kernels()
     }
 
     fn check(&self, n_kernels: usize, n_classes: usize) -> Result<()> {
@@ -231,14 +221,12 @@ impl Predict for LogisticModel {
         if fits { Ok(()) } else { Err(Error::input("its arrays do not fit together")) }
     }
 
-    fn points(&self) -> &[usize] {
-        self.machine.points()
+    fn probabilistic(&self) -> Option<&dyn Probabilistic> {
+        Some(self)
     }
+}
 
-    fn kernels(&self) -> Option<Vec<usize>> {
-        self.machine.kernels()
-    }
-
+impl Explain for LogisticModel {
     fn weights(&self) -> Option<&[f64]> {
         self.machine.weights()
     }
@@ -272,5 +260,21 @@ impl Predict for LogisticModel {
 
     fn warnings(&self) -> Vec<String> {
         self.machine.warnings()
+    }
+}
+
+impl Probabilistic for LogisticModel {
+    fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
+        let mut found = self.scores(input, pool)?;
+        let width = found.n_cols().max(1);
+        for row in found.data_mut().chunks_exact_mut(width) {
+            match self.n_classes {
+                2 => row.iter_mut().for_each(|value| {
+                    *value = if *value >= 0.0 { 1.0 / (1.0 + exp(-*value)) } else { exp(*value) / (1.0 + exp(*value)) }
+                }),
+                _ => row.iter_mut().for_each(|value| *value = exp(*value)),
+            }
+        }
+        Ok(found)
     }
 }

@@ -8,7 +8,7 @@ use crate::linalg::Matrix;
 use crate::method::check::{labels, with_task};
 use crate::plan::Plan;
 use crate::pool::Pool;
-use crate::run::{Input, Predict};
+use crate::run::{Input, Predict, Probabilistic};
 use crate::simd::Real;
 use crate::solve::lbfgs::{Memory, search};
 use crate::stack::{Stack, StackOptions};
@@ -491,7 +491,7 @@ fn indefinite_kernel_is_refused_or_clipped() {
          without end; leave it out, or set indefinite=clip to take the negative part away"
     );
     let model = plan("svimkl", bank, &[("indefinite", "clip")]).train(&data).unwrap();
-    let told = model.facts();
+    let told = model.training().facts();
     assert!(
         told.iter().any(|(name, text)| name == "kernel 2" && text.contains("negative eigenvalues down to -")),
         "{told:?}"
@@ -552,7 +552,7 @@ fn odd_data_train_and_predict() {
         let sides: Vec<usize> = (0..40).map(|i| i % 2).collect();
         let data = toys(&far, &sides);
         let model = plan.train(&data).unwrap();
-        assert_eq!(model.warnings(), Vec::<String>::new());
+        assert_eq!(model.training().warnings(), Vec::<String>::new());
         assert_eq!(model.predict(&data.samples).unwrap().labels, sides);
     }
 }
@@ -574,7 +574,7 @@ fn one_class_is_predicted_with_the_rule_of_succession() {
         step(&task, &SETTINGS, &mut state, &Control::default()).unwrap();
         let model = finish(&task, &SETTINGS, state).unwrap();
         let cross = stack.between(&[0, 1], model.points()).unwrap();
-        let found = model.probabilities(Input::Stack(&cross), &pool).unwrap().unwrap();
+        let found = model.probabilities(Input::Stack(&cross), &pool).unwrap();
         let n = rows.len() as f64;
         let expected = if n_classes == 2 { (n + 1.0) / (n + 2.0) } else { 1.0 };
         assert!(found.rows().all(|row| (row[only] - expected).abs() < 1e-9), "{n_classes} {only}: {:?}", found.row(0));
@@ -589,13 +589,13 @@ fn lambda_is_chosen_by_log_loss() {
         codes.iter().enumerate().map(|(i, &code)| if i % 6 == 0 { 1 - code } else { code }).collect();
     let data = toys(&points, &codes);
     let model = plan("mklr", "gaussian(0.2)", &[("lambda", "auto"), ("weights", "uniform")]).train(&data).unwrap();
-    let line = model.facts().into_iter().find(|(_, text)| text.contains("held-out log-loss of lambda = 1 "));
+    let line = model.training().facts().into_iter().find(|(_, text)| text.contains("held-out log-loss of lambda = 1 "));
     let (_, line) = line.unwrap();
     let figures: Vec<f64> =
         line.split("; ").skip(1).map(|part| part.rsplit(' ').next().unwrap().parse().unwrap()).collect();
     assert_eq!(figures.len(), 5, "{line}");
     let best = (0..5).min_by(|&a, &b| figures[a].total_cmp(&figures[b])).unwrap();
-    assert_eq!(model.params()["lambda"], ["1", "0.1", "0.01", "0.001", "0.0001"][best], "{line}");
+    assert_eq!(model.training().params()["lambda"], ["1", "0.1", "0.01", "0.001", "0.0001"][best], "{line}");
     assert!(figures[4] > figures[best] + 0.1, "{line}");
 }
 
@@ -624,12 +624,12 @@ fn small_shape_selects_kernels() {
 fn intervals_are_quantiles_and_say_what_they_hold_under() {
     let data = bundled("sonar").unwrap().select(&(0..208).step_by(3).collect::<Vec<_>>());
     let model = Plan::new("svimkl").unwrap().set("q", "exponential").unwrap().train(&data).unwrap();
-    let (intervals, weights) = (model.intervals().unwrap(), model.weights().unwrap());
+    let (intervals, weights) = (model.kernels().intervals().unwrap(), model.kernels().weights().unwrap());
     for ((low, high), weight) in intervals.bounds.iter().zip(weights) {
         // The exponential distribution always spans the same factor.
         assert!((high / low - 0.025f64.ln() / 0.975f64.ln()).abs() < 1e-6 && low < weight && weight < high);
     }
     assert!((intervals.prior.1 + 0.025f64.ln()).abs() < 1e-9, "{:?}", intervals.prior);
     assert!(intervals.note.starts_with("Intervals hold given the sample weights"), "{}", intervals.note);
-    assert!(Plan::new("mklr").unwrap().train(&data).unwrap().intervals().is_none());
+    assert!(Plan::new("mklr").unwrap().train(&data).unwrap().kernels().intervals().is_none());
 }

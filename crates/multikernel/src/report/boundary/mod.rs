@@ -66,7 +66,7 @@ impl Boundary {
     /// Whether a model can be drawn: one that looks at exactly two feature columns and at no Gram matrix. To be asked before rows
     /// are read for it.
     pub fn check(model: &Model) -> Result<()> {
-        let (names, grams) = (model.features(), model.gram_diagonals());
+        let (names, grams) = (model.input().features(), model.input().gram_diagonals());
         let wanted = "a picture needs a model of exactly two feature columns";
         if names.len() != 2 {
             let has = match names.len() {
@@ -91,7 +91,7 @@ impl Boundary {
         Boundary::check(model)?;
         let rows = PlottedRows::of(model, train)?;
         let others = held_out.map(|held_out| PlottedRows::of(model, held_out)).transpose()?;
-        let columns = [model.features()[0].clone(), model.features()[1].clone()];
+        let columns = [model.input().features()[0].clone(), model.input().features()[1].clone()];
         let all = || rows.points.iter().chain(others.iter().flat_map(|rows| &rows.points));
         if all().next().is_none() {
             let [a, b] = &columns;
@@ -113,7 +113,7 @@ impl Boundary {
         };
         let lines = Grid { side: STEPS + 1, margins: &margins, labels: &labels }.borders();
         Ok(Boundary {
-            title: format!("{} on {}", model.method(), model.trained_on().1),
+            title: format!("{} on {}", model.training().method(), model.training().dataset()),
             classes: model.classes().to_vec(),
             columns,
             across,
@@ -135,7 +135,7 @@ impl Boundary {
 
 impl PlottedRows {
     fn of(model: &Model, data: &Dataset) -> Result<PlottedRows> {
-        let (values, codes) = (model.ordered(&data.samples)?, codes(model, data)?);
+        let (values, codes) = (model.input().ordered(&data.samples)?, codes(model, data)?);
         let (mut points, mut row) = (vec![], [0.0; 2]);
         for (i, code) in codes.into_iter().enumerate() {
             values.row_into(i, &mut row);
@@ -169,7 +169,7 @@ fn nodes(model: &Model, across: Axis, up: Axis) -> Result<Samples> {
         0 => across.value(place(i % side)),
         _ => up.value(place(STEPS - i / side)),
     };
-    Samples::new(Matrix::from_fn(side * side, 2, value), model.features().to_vec())
+    Samples::new(Matrix::from_fn(side * side, 2, value), model.input().features().to_vec())
 }
 
 /// A shade for a share from 0 to 1.

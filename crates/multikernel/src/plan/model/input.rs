@@ -1,0 +1,118 @@
+//! What rows a model takes, and what it does to them before kernels see them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::header::Header;
+use super::kept::Kept;
+use crate::data::{Expect, Samples, Scale, View, is_numbered};
+use crate::error::{Error, Result};
+use crate::features::Features;
+use crate::plan::views::Missing;
+
+/// The rows that a [`Model`](super::Model) takes, from [`Model::input`](super::Model::input): the columns it was trained on, and
+/// what is done to them.
+///
+/// ```
+/// use multikernel::{Plan, data::{Scale, bundled}};
+/// let data = bundled("wdbc")?;
+/// let model = Plan::new("average")?.train(&data)?;
+/// let input = model.input();
+/// assert_eq!((input.features().len(), input.scale()), (30, Scale::Standard));
+/// assert_eq!(input.scaled(&data.samples)?.n_rows(), 569);
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct ModelInput<'a> {
+    pub(super) header: &'a Header,
+    pub(super) kept: &'a Kept,
+}
+
+impl<'a> ModelInput<'a> {
+    /// Names of the features, in the order the model takes them.
+    pub fn features(self) -> &'a [String] {
+        &self.header.features
+    }
+
+    /// The views of these features; none for data without views.
+    pub fn views(self) -> &'a [View] {
+        &self.header.views
+    }
+
+    /// What becomes of rows that lack views.
+    pub fn missing(self) -> Missing {
+        self.kept.missing
+    }
+
+    /// The label column of the training data: its name, or where it stands in a file without names.
+    pub fn label(self) -> Option<&'a str> {
+        self.header.label.as_deref().or(self.kept.label_column.as_deref())
+    }
+
+    /// The column of sample ids by which the views of the training data were joined; none for data that were one file.
+    pub fn id_name(self) -> Option<&'a str> {
+        self.kept.id_name.as_deref()
+    }
+
+    /// k(x, x) of all training rows in each Gram matrix the model's kernels need: what new rows of it are checked against.
+    pub fn gram_diagonals(self) -> &'a [(String, Vec<f64>)] {
+        &self.kept.diagonals
+    }
+
+    /// What a reader needs to bring a file into the model's order of features.
+    pub fn expect(self) -> Expect {
+        let index_base = self.header.index_base.and_then(|base| u8::try_from(base).ok());
+        Expect::new(self.header.features.clone(), self.header.label.clone(), index_base)
+            .with_views(self.header.views.clone())
+            .with_classes(self.header.classes.clone())
+    }
+
+    /// How features are scaled.
+    pub fn scale(self) -> Scale {
+        self.header.scale
+    }
+
+    /// The columns of [`ModelInput::scaled`].
+    pub fn scaled_names(self) -> &'a [String] {
+        self.kept.preprocessor.names()
+    }
+
+    /// Rows as methods see them: scaled, with missing values filled in, and without the columns that were left out. Columns are
+    /// matched as by [`Model::predict`](super::Model::predict).
+    pub fn scaled(self, samples: &Samples) -> Result<Features> {
+        self.kept.preprocessor.apply(self.ordered(samples)?.as_ref())
+    }
+
+    /// The features in the model's order.
+    pub(crate) fn ordered<'s>(self, samples: &'s Samples) -> Result<Cow<'s, Features>> {
+        ordered(&self.header.features, samples)
+    }
+}
+
+/// The features in the order of these names: matched by name if the names are the same in another order.
+pub(in crate::plan) fn ordered<'a>(wanted: &[String], samples: &'a Samples) -> Result<Cow<'a, Features>> {
+    let found = samples.names();
+    if wanted.len() != found.len() {
+        return Err(Error::input(format!(
+            "rows have {} features, the model was trained with {}; give the same columns as in training",
+            found.len(),
+            wanted.len()
+        )));
+    }
+    if wanted == found {
+        return Ok(Cow::Borrowed(samples.features()));
+    }
+    let place: BTreeMap<&str, usize> = found.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
+    match wanted.iter().map(|name| place.get(name.as_str()).copied()).collect::<Option<Vec<usize>>>() {
+        Some(order) => Ok(Cow::Owned(samples.features().select_cols(&order))),
+        None if is_numbered(found) => Ok(Cow::Borrowed(samples.features())),
+        None => {
+            let missing: Vec<&str> =
+                wanted.iter().map(String::as_str).filter(|name| !place.contains_key(name)).take(5).collect();
+            Err(Error::input(format!(
+                "the rows lack features the model was trained with: {}; give the same columns as in training",
+                missing.join(", ")
+            )))
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The kernels of a model: what they are called, and how much each matters.
+
+use super::header::Header;
+use super::kept::{Kept, Learned};
+use crate::data::{View, is_numbered};
+use crate::kernel::{Columns, Kernel};
+use crate::linalg::Matrix;
+use crate::run::{Explain, Intervals, KernelsOfView};
+use crate::stack::Precision;
+
+/// More columns than this are not named one by one.
+const MAX_NAMED_COLUMNS: usize = 3;
+
+/// The kernels of a [`Model`](super::Model), from [`Model::kernels`](super::Model::kernels). Weights, shares, names and intervals
+/// are in the order of the kernels; a model of a method that works on rows has none.
+///
+/// ```
+/// use multikernel::{Plan, data::bundled};
+/// let model = Plan::new("average")?.kernels("gaussian(1..3), linear")?.train(&bundled("sonar")?)?;
+/// let kernels = model.kernels();
+/// assert_eq!(kernels.names(), ["gaussian(1)", "gaussian(2)", "gaussian(3)", "linear"]);
+/// assert_eq!(kernels.weights(), Some(&[0.25; 4][..]));
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct ModelKernels<'a> {
+    pub(super) header: &'a Header,
+    pub(super) kept: &'a Kept,
+    pub(super) learned: &'a Learned,
+    pub(super) explain: &'a dyn Explain,
+}
+
+impl<'a> ModelKernels<'a> {
+    /// How many.
+    pub fn len(self) -> usize {
+        self.header.kernels.len()
+    }
+
+    /// Whether the method works on rows, without kernels.
+    pub fn is_empty(self) -> bool {
+        self.header.kernels.is_empty()
+    }
+
+    /// The text of the bank they come from; `None` for methods that work on rows.
+    pub fn bank(self) -> Option<&'a str> {
+        self.header.bank.as_deref()
+    }
+
+    /// The kernels themselves.
+    pub fn as_slice(self) -> &'a [Kernel] {
+        &self.header.kernels
+    }
+
+    /// The kernels as people know them, where the training data had names: `on gene` for a view, `on NAME` for a feature set,
+    /// `on [radius]` for up to three named columns.
+    pub fn names(self) -> Vec<String> {
+        self.header.kernels.iter().map(|kernel| self.name(kernel)).collect()
+    }
+
+    fn name(self, kernel: &Kernel) -> String {
+        let (preprocessor, columns) = (&self.kept.preprocessor, kernel.columns());
+        if columns.is_all() {
+            return kernel.to_string();
+        }
+        if let Some((set, _)) = self.kept.sets.iter().find(|(_, of_set)| of_set == columns) {
+            return kernel.text_on(set);
+        }
+        let whole = |view: &&View| Columns::from_ranges([view.columns.clone()]) == *columns;
+        if let Some(view) = preprocessor.views().iter().find(whole) {
+            return kernel.text_on(&view.name);
+        }
+        let positions = columns.indices(preprocessor.names().len());
+        if positions.len() > MAX_NAMED_COLUMNS || is_numbered(preprocessor.names()) {
+            return kernel.to_string();
+        }
+        let names: Vec<&str> = positions.iter().map(|&column| preprocessor.names()[column].as_str()).collect();
+        kernel.text_on(&format!("[{}]", names.join(", ")))
+    }
+
+    /// The kernels on each single view, as positions among all; none for data without views.
+    pub fn by_view(self) -> &'a [KernelsOfView] {
+        &self.kept.views
+    }
+
+    /// One weight per kernel, for methods that have them.
+    pub fn weights(self) -> Option<&'a [f64]> {
+        self.explain.weights()
+    }
+
+    /// One weight per kernel (rows) and class (columns), adding up to 1 for each class, where classes weigh kernels each in
+    /// their own way.
+    pub fn class_weights(self) -> Option<Matrix> {
+        self.explain.class_weights()
+    }
+
+    /// Intervals of the weights, for methods that have a distribution for each weight; those of samplers come from
+    /// [`Model::draws`](super::Model::draws).
+    pub fn intervals(self) -> Option<Intervals> {
+        self.explain.intervals()
+    }
+
+    /// Each kernel's share of the decisions on the training rows; they add up to 1. For models that are weighted sums of
+    /// kernels, of more than one.
+    pub fn shares(self) -> Option<&'a [f64]> {
+        self.learned.shares.as_deref()
+    }
+
+    /// How kernel values are held, in training and in prediction.
+    pub fn precision(self) -> Precision {
+        self.header.precision
+    }
+}

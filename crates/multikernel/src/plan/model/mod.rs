@@ -1,0 +1,19 @@
+//! A trained model, one page for each thing people ask of it: predictions, kernels, input, training, clusters, files.
+
+mod clusters;
+mod file;
+mod header;
+mod input;
+mod kept;
+mod kernels;
+mod predict;
+mod training;
+
+pub use clusters::ModelClusters;
+pub(super) use header::Header;
+pub use input::ModelInput;
+pub(super) use input::ordered;
+pub(super) use kept::{Kept, Learned};
+pub use kernels::ModelKernels;
+pub use predict::{Model, Prediction};
+pub use training::Training;

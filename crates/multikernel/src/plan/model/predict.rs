@@ -1,0 +1,312 @@
+//! A trained model: labels, scores and probabilities of rows.
+
+use std::path::Path;
+
+use super::header::Header;
+use super::input::ModelInput;
+use super::kept::{Kept, Learned};
+use super::kernels::ModelKernels;
+use super::training::Training;
+use crate::data::Samples;
+use crate::draws::{Draws, DrawsFormat};
+use crate::error::{Error, Result};
+use crate::file::{self, Record};
+use crate::linalg::Matrix;
+use crate::plan::views::presence;
+use crate::pool::Pool;
+use crate::run::{Input, Predict, Rows, first_largest};
+use crate::stack::{Points, Stack, StackOptions, Storage};
+
+/// A trained classifier: predicts, saves and loads. What else there is to know has a page of its own: [`Model::kernels`] (which
+/// matter), [`Model::input`] (what rows it takes), [`Model::training`] (how it came about) and [`Model::clustering`].
+///
+/// ```
+/// use multikernel::{Model, Plan, data::bundled};
+/// let data = bundled("sonar")?;
+/// let model = Plan::new("average")?.train(&data)?;
+/// let path = std::env::temp_dir().join(format!("sonar-{}.multikernel", std::process::id()));
+/// model.save(&path)?;
+/// assert_eq!(Model::load(&path)?.predict(&data.samples)?, model.predict(&data.samples)?);
+/// # std::fs::remove_file(&path).ok();
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+pub struct Model {
+    pub(in crate::plan) header: Header,
+    pub(in crate::plan) kept: Kept,
+    pub(in crate::plan) learned: Learned,
+    pub(in crate::plan) predictor: Box<dyn Predict>,
+    /// The predictor's fields, as they go into a file.
+    pub(in crate::plan) record: Record,
+}
+
+/// What a model says of each row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// The class of each row, as an index into [`Model::classes`].
+    pub labels: Vec<usize>,
+    /// n_samples x n_classes; larger is more likely, the first largest is the label.
+    pub scores: Matrix,
+}
+
+impl std::fmt::Debug for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Model").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
+/// Bytes of kernel values, or of dense rows, held at a time while predicting.
+const BATCH_BYTES: usize = 64 << 20;
+
+impl Model {
+    /// Class names; predictions are indices into them.
+    pub fn classes(&self) -> &[String] {
+        &self.header.classes
+    }
+
+    /// The kernels: weights, shares, names.
+    pub fn kernels(&self) -> ModelKernels<'_> {
+        ModelKernels {
+            header: &self.header,
+            kept: &self.kept,
+            learned: &self.learned,
+            explain: self.predictor.as_ref(),
+        }
+    }
+
+    /// The rows it takes: columns, views, scaling.
+    pub fn input(&self) -> ModelInput<'_> {
+        ModelInput { header: &self.header, kept: &self.kept }
+    }
+
+    /// How it was trained: method, parameters, data, warnings.
+    pub fn training(&self) -> Training<'_> {
+        let (header, learned) = (&self.header, &self.learned);
+        Training { header, learned, kernels: self.kernels(), explain: self.predictor.as_ref() }
+    }
+
+    /// Whether [`Model::probabilities`] has an answer.
+    pub fn has_probabilities(&self) -> bool {
+        self.learned.calibration.is_some() || self.predictor.probabilistic().is_some()
+    }
+
+    /// Labels and scores of rows, with the machine's threads. Columns are matched by name, in any order; rows without
+    /// names of their own ([`Samples::unnamed`]) by position. Cost per row: one kernel value per
+    /// kept training row and kernel whose weight is not zero.
+    pub fn predict(&self, samples: &Samples) -> Result<Prediction> {
+        self.predict_in(samples, &Pool::shared()?)
+    }
+
+    /// [`Model::predict`] with given threads.
+    pub fn predict_in(&self, samples: &Samples, pool: &Pool) -> Result<Prediction> {
+        self.predict_until(samples, pool, &|| false)
+    }
+
+    /// [`Model::predict_in`] unless `stop`, asked between batches of rows, says so: [`Error::Stopped`].
+    pub(crate) fn predict_until(&self, samples: &Samples, pool: &Pool, stop: &dyn Fn() -> bool) -> Result<Prediction> {
+        let scores = self.batches(samples, pool, stop, |input| self.predictor.scores(input, pool))?;
+        if let Some(row) = scores.rows().position(|row| row.iter().any(|score| score.is_nan())) {
+            return Err(Error::input(format!(
+                "row {}: its values are so far from the training rows that a kernel overflows; correct the row, or train \
+                 without `raw`",
+                row + 1
+            )));
+        }
+        Ok(Prediction { labels: scores.rows().map(first_largest).collect(), scores })
+    }
+
+    /// Class probabilities of rows (n_samples x n_classes), the largest of which is the predicted class; an error for models
+    /// that have none ([`Plan::proba`](super::Plan::proba) asks for them). Columns are matched as by [`Model::predict`].
+    ///
+    /// ```
+    /// use multikernel::{Plan, data::bundled};
+    /// let data = bundled("sonar")?;
+    /// let model = Plan::new("average")?.proba(true).train(&data)?;
+    /// let probabilities = model.probabilities(&data.samples)?;
+    /// assert!((probabilities.row(0).iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn probabilities(&self, samples: &Samples) -> Result<Matrix> {
+        self.probabilities_in(samples, &Pool::shared()?)
+    }
+
+    /// [`Model::probabilities`] with given threads.
+    pub fn probabilities_in(&self, samples: &Samples, pool: &Pool) -> Result<Matrix> {
+        self.probabilities_until(samples, pool, &|| false)
+    }
+
+    /// [`Model::probabilities_in`] unless `stop`, asked between batches of rows, says so: [`Error::Stopped`].
+    pub(crate) fn probabilities_until(
+        &self,
+        samples: &Samples,
+        pool: &Pool,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Matrix> {
+        if let Some(calibration) = &self.learned.calibration {
+            let labels = self.predict_until(samples, pool, stop)?.labels;
+            let margins = self.batches(samples, pool, stop, |input| self.predictor.margins(input, pool))?;
+            return calibration.apply(&margins, &labels);
+        }
+        let Some(model) = self.predictor.probabilistic() else {
+            return Err(Error::input(format!(
+                "this model of the method {} gives scores but no probabilities; train it with --proba, or use --scores",
+                self.header.method
+            )));
+        };
+        self.batches(samples, pool, stop, |input| model.probabilities(input, pool))
+    }
+
+    /// A number for each row and class that is larger where the class is more likely, and smooth, which scores need not be
+    /// ([`Predict::margins`]).
+    pub(crate) fn margins(&self, samples: &Samples, pool: &Pool) -> Result<Matrix> {
+        self.batches(samples, pool, &|| false, |input| self.predictor.margins(input, pool))
+    }
+
+    /// What was drawn, with the names of kernels and classes, for methods that sample.
+    pub fn draws(&self) -> Option<Draws> {
+        let mut draws = self.predictor.draws()?;
+        for variable in draws.variables_mut() {
+            match variable.dimension.as_deref() {
+                Some("kernel") => variable.coordinates = self.kernels().names(),
+                // A method knows its classes by number.
+                Some("class") => variable.coordinates.iter_mut().for_each(|class| {
+                    let known = class.parse().ok().and_then(|number: usize| self.classes().get(number));
+                    *class = known.cloned().unwrap_or_default();
+                }),
+                _ => {}
+            }
+        }
+        Some(draws)
+    }
+
+    /// Writes what was drawn to a file, by its ending `.csv` or, in builds with the feature `arrow`, `.arrow`: one row per draw
+    /// ([`Draws::encode`]). An error for models of methods that do not sample.
+    pub fn save_draws(&self, path: &Path) -> Result<()> {
+        let format = DrawsFormat::of(path)?;
+        let draws = self.draws().ok_or_else(|| {
+            let method = &self.header.method;
+            Error::input(format!("the model has no draws: {method} keeps none; train with bm3kl, which does"))
+        })?;
+        let about = [
+            ("method", self.header.method.clone()),
+            ("seed", self.header.seed.to_string()),
+            ("dataset", self.header.dataset.clone()),
+            ("fingerprint", self.header.fingerprint.clone()),
+        ];
+        file::write_atomic(path, &draws.encode(format, &about)?)
+    }
+
+    /// What `f` makes of the rows, a batch at a time.
+    fn batches(
+        &self,
+        samples: &Samples,
+        pool: &Pool,
+        stop: &dyn Fn() -> bool,
+        f: impl Fn(Input<'_>) -> Result<Matrix>,
+    ) -> Result<Matrix> {
+        let mut data = vec![];
+        let n = self.each_batch(samples, pool, stop, |input| {
+            data.extend_from_slice(f(input)?.data());
+            Ok(())
+        })?;
+        Matrix::from_vec(n, self.header.classes.len(), data)
+    }
+
+    /// Runs `f` on the rows a batch at a time, and tells how many rows there are: they are independent, so the cut changes nothing
+    /// but memory. `stop` is asked before each batch.
+    pub(super) fn each_batch(
+        &self,
+        samples: &Samples,
+        pool: &Pool,
+        stop: &dyn Fn() -> bool,
+        mut f: impl FnMut(Input<'_>) -> Result<()>,
+    ) -> Result<usize> {
+        let points = self.points(samples)?;
+        let n = points.n_points();
+        let per_row = 8 * self.kept.points.n_points().max(points.features().n_cols()).max(1);
+        let size = (BATCH_BYTES / per_row).clamp(1, 4096);
+        for start in (0..n).step_by(size) {
+            if stop() {
+                return Err(Error::Stopped(format!("stopped after {start} of {n} rows were predicted")));
+            }
+            let batch = points.select(&(start..(start + size).min(n)).collect::<Vec<_>>());
+            if self.header.bank.is_some() {
+                f(Input::Stack(&self.stack(batch, pool)?))?;
+            } else {
+                f(Input::Rows(&Rows::new(batch.features(), None)))?;
+            }
+        }
+        Ok(n)
+    }
+
+    /// New rows as the kernels take them.
+    fn points(&self, samples: &Samples) -> Result<Points> {
+        let (kept, header) = (&self.kept, &self.header);
+        let features = self.input().ordered(samples)?;
+        let points = Points::from(&kept.preprocessor.apply(&features)?);
+        if header.bank.is_none() {
+            return Ok(points);
+        }
+        let points = points.with_grams(samples.grams(), samples.rows_of_grams())?;
+        // Views are those of training: new rows bring the same columns.
+        let raw = Samples::new(features.into_owned(), header.features.clone());
+        let presence = match raw {
+            Ok(raw) if !header.views.is_empty() => presence(&raw.with_views(header.views.clone())?, kept.missing)?,
+            _ => None,
+        };
+        match presence {
+            Some(presence) => points.with_presence(&presence, kept.preprocessor.views(), &header.kernels),
+            None => Ok(points),
+        }
+    }
+
+    fn stack(&self, rows: Points, pool: &Pool) -> Result<Stack> {
+        let (kept, n) = (&self.kept, rows.n_points());
+        let building =
+            StackOptions { precision: self.header.precision, storage: Storage::Tiled, ..StackOptions::new(pool) };
+        let stack = Stack::cross(rows, &kept.points, &kept.kernels, &kept.centring, &building)?;
+        if kept.columns.iter().copied().eq(0..kept.points.n_points()) {
+            return Ok(stack);
+        }
+        stack.between(&(0..n).collect::<Vec<_>>(), &kept.columns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::bundled;
+    use crate::plan::Plan;
+    use crate::run::Explain;
+    use std::collections::HashSet;
+    use std::sync::{Arc, Mutex};
+    use std::thread::ThreadId;
+
+    /// Remembers the threads it was asked to work on.
+    struct Spy(Arc<Mutex<HashSet<ThreadId>>>);
+
+    impl Predict for Spy {
+        fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
+            pool.map(16, |_| {
+                // Long enough for every thread to get a turn.
+                std::thread::sleep(std::time::Duration::from_micros(200));
+                self.0.lock().unwrap().insert(std::thread::current().id());
+            });
+            Ok(Matrix::zeros(input.n_samples(), 2))
+        }
+    }
+
+    impl Explain for Spy {}
+
+    #[test]
+    fn predictions_without_a_pool_start_no_threads_of_their_own() {
+        let data = bundled("sonar").unwrap();
+        let mut model = Plan::new("majority").unwrap().train(&data).unwrap();
+        let seen = Arc::new(Mutex::new(HashSet::new()));
+        model.predictor = Box::new(Spy(seen.clone()));
+        for _ in 0..20 {
+            model.predict(&data.samples).unwrap();
+        }
+        // A pool for each call would have added its threads each time: ids are never used again.
+        assert!(seen.lock().unwrap().len() <= Pool::shared().unwrap().n_threads());
+    }
+}

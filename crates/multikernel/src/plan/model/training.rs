@@ -1,0 +1,131 @@
+//! How a model was trained.
+
+use std::collections::BTreeMap;
+
+use super::header::Header;
+use super::kept::Learned;
+use super::kernels::ModelKernels;
+use crate::file::Record;
+use crate::plan::views::Missing;
+use crate::run::Explain;
+
+/// How a [`Model`](super::Model) was trained, from [`Model::training`](super::Model::training): by which method, on what, and what it
+/// says about the run.
+///
+/// ```
+/// use multikernel::{Plan, data::bundled};
+/// let data = bundled("sonar")?;
+/// let model = Plan::new("svm")?.set("c", "10")?.train(&data)?;
+/// let training = model.training();
+/// assert_eq!((training.method(), training.params()["c"].as_str()), ("svm", "10"));
+/// assert_eq!((training.dataset(), training.n_samples()), ("sonar", 208));
+/// assert!(training.is_finished() && training.warnings().is_empty());
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Training<'a> {
+    pub(super) header: &'a Header,
+    pub(super) learned: &'a Learned,
+    pub(super) kernels: ModelKernels<'a>,
+    pub(super) explain: &'a dyn Explain,
+}
+
+impl<'a> Training<'a> {
+    /// The method's name.
+    pub fn method(self) -> &'a str {
+        &self.header.method
+    }
+
+    /// The parameters, as text.
+    pub fn params(self) -> &'a BTreeMap<String, String> {
+        &self.header.params
+    }
+
+    /// The seed of the run.
+    pub fn seed(self) -> u64 {
+        self.header.seed
+    }
+
+    /// The name of the training data.
+    pub fn dataset(self) -> &'a str {
+        &self.header.dataset
+    }
+
+    /// Number of training rows.
+    pub fn n_samples(self) -> usize {
+        self.header.n_samples
+    }
+
+    /// The fingerprint of the training data, as [`Dataset::fingerprint`](crate::data::Dataset::fingerprint) computes it.
+    pub fn fingerprint(self) -> &'a str {
+        &self.header.fingerprint
+    }
+
+    /// Whether the run went to its end.
+    pub fn is_finished(self) -> bool {
+        self.header.finished
+    }
+
+    /// How the run ended, in words.
+    pub fn stop(self) -> &'a str {
+        &self.header.stop
+    }
+
+    /// Whether the model was learned from a stream, and can learn more: see
+    /// [`Online::from_model`](crate::plan::Online::from_model).
+    pub fn is_online(self) -> bool {
+        self.learned.stream.is_some()
+    }
+
+    /// What a user should know, such as a solver that did not converge.
+    pub fn warnings(self) -> Vec<String> {
+        self.explain.warnings()
+    }
+
+    /// Facts of the method about the model: name and value.
+    pub fn facts(self) -> Vec<(String, String)> {
+        let mut facts = self.explain.facts();
+        facts.extend(self.learned.tuned.iter().map(|tuned| ("chosen".to_string(), tuned.clone())));
+        facts.extend(self.kernels_of_classes());
+        if let Some(stream) = &self.learned.stream {
+            facts.push(("learned online".into(), told_of_stream(stream)));
+        }
+        let kept = self.kernels.kept;
+        if kept.missing != Missing::Skip {
+            facts.push(("missing views".into(), kept.missing.word().into()));
+        }
+        facts.extend(kept.preprocessor.notes().into_iter().map(|note| ("preprocessing".to_string(), note)));
+        if self.learned.calibration.is_some() {
+            facts.push(("probabilities".into(), "learned on inner folds".into()));
+        }
+        facts
+    }
+
+    /// For each class the kernels it weighs most, where classes differ in that.
+    fn kernels_of_classes(self) -> Vec<(String, String)> {
+        let Some(weights) = self.kernels.class_weights() else { return vec![] };
+        let names = self.kernels.names();
+        let of_class = |(m, class): (usize, &String)| {
+            let column = weights.column(m);
+            let mut order: Vec<usize> = (0..column.len()).collect();
+            order.sort_by(|&a, &b| column[b].total_cmp(&column[a]));
+            let top = order.iter().take(3).map(|&f| format!("{} {:.4}", names[f], column[f])).collect::<Vec<_>>();
+            (format!("kernels of {class}"), top.join(", "))
+        };
+        self.header.classes.iter().enumerate().map(of_class).collect()
+    }
+}
+
+/// What is worth telling of a stream.
+fn told_of_stream(stream: &Record) -> String {
+    let rows: u64 = stream.take("n_rows").unwrap_or(0);
+    let right: u64 = stream.take("n_correct").unwrap_or(0);
+    let every: u64 = stream.take("update_every").unwrap_or(0);
+    let budget = match stream.take::<Option<u64>>("budget") {
+        Ok(Some(budget)) => format!("at most {budget} points"),
+        _ => "any number of points".into(),
+    };
+    format!(
+        "{rows} rows, {right} of them predicted right before they were learned; {budget}, weights anew every {every} rows"
+    )
+}

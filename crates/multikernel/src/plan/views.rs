@@ -1,0 +1,170 @@
+//! Views: which of them take part, and what becomes of rows that lack some.
+
+use std::ops::Range;
+use std::str::FromStr;
+
+use crate::data::{Preprocessor, Presence, Samples, View};
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+use crate::run::KernelsOfView;
+
+/// What becomes of rows that lack views. Single missing values are filled with the training means whatever is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Missing {
+    /// Kernels on a view are 0 for rows that lack it, and the others make up for them: see [`Points`](crate::stack::Points).
+    #[default]
+    Skip,
+    /// The missing view is filled with the means of the training rows.
+    Impute,
+    /// Rows that lack a view are not trained on; new rows are treated as by `Skip`.
+    Drop,
+}
+
+impl Missing {
+    /// The word used by the command line and in files.
+    pub fn word(self) -> &'static str {
+        match self {
+            Missing::Skip => "skip",
+            Missing::Impute => "impute",
+            Missing::Drop => "drop",
+        }
+    }
+}
+
+impl FromStr for Missing {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "skip" => Ok(Missing::Skip),
+            "impute" => Ok(Missing::Impute),
+            "drop" => Ok(Missing::Drop),
+            _ => Err(Error::param("missing", format!("must be skip, impute or drop, got `{text}`"))),
+        }
+    }
+}
+
+/// Which views take part, by the kernels on them. A Gram matrix counts as a view of its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// All.
+    #[default]
+    All,
+    /// All but the kernels that look at this view.
+    Without(String),
+    /// Only kernels that look at this view and no other.
+    Only(String),
+    /// The same where it leaves out one other view and nothing else: of two views, what is left without the other.
+    OnlyWithout {
+        /// The view that takes part.
+        only: String,
+        /// The view that does not.
+        without: String,
+    },
+    /// All columns side by side as one: the bank of data without views.
+    Concatenated,
+}
+
+impl Part {
+    pub(super) fn word(&self) -> Option<String> {
+        match self {
+            Part::All => None,
+            Part::Without(view) => Some(format!("without {view}")),
+            Part::Only(view) => Some(format!("only {view}")),
+            Part::OnlyWithout { only, without } => Some(format!("only {only} (without {without})")),
+            Part::Concatenated => Some("concatenated".into()),
+        }
+    }
+}
+
+/// Which views the rows have, where some lack one and that is not filled in.
+pub(super) fn presence(samples: &Samples, missing: Missing) -> Result<Option<Presence>> {
+    if missing == Missing::Impute || samples.views().is_empty() {
+        return Ok(None);
+    }
+    let presence = Presence::of(samples.features(), samples.views());
+    match presence.as_ref().and_then(Presence::first_without_any) {
+        Some(i) if samples.grams().is_empty() => {
+            Err(Error::input(format!("{} has no view at all; leave it out", row_name(samples, i))))
+        }
+        _ => Ok(presence),
+    }
+}
+
+/// What to call a row in a message: by its id if it has one.
+fn row_name(samples: &Samples, i: usize) -> String {
+    match samples.ids() {
+        Some(ids) => format!("sample {} (row {})", ids[i], i + 1),
+        None => format!("row {}", i + 1),
+    }
+}
+
+/// The views of prepared rows, and which kernels look at which.
+#[derive(Clone, Copy)]
+pub(super) struct Places<'a> {
+    views: &'a [View],
+    n_columns: usize,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn of(preprocessor: &'a Preprocessor) -> Self {
+        Places { views: preprocessor.views(), n_columns: preprocessor.names().len() }
+    }
+
+    /// The columns of a kernel, which are none for a Gram matrix.
+    fn ranges(self, kernel: &Kernel) -> Vec<Range<usize>> {
+        match (kernel.gram(), kernel.columns().ranges()) {
+            (Some(_), _) => vec![],
+            (None, Some(ranges)) => ranges.to_vec(),
+            (None, None) => vec![0..self.n_columns],
+        }
+    }
+
+    /// The view a kernel looks at, if it is one and no other; Gram matrices count as views of their name.
+    fn view_of(self, kernel: &'a Kernel) -> Option<&'a str> {
+        if let Some(name) = kernel.gram() {
+            return Some(name);
+        }
+        let ranges = self.ranges(kernel);
+        let inside = |view: &&View| ranges.iter().all(|r| view.columns.start <= r.start && r.end <= view.columns.end);
+        self.views.iter().find(inside).map(|view| view.name.as_str())
+    }
+
+    fn looks_at(self, kernel: &Kernel, name: &str) -> bool {
+        let Some(view) = self.views.iter().find(|view| view.name == name) else { return kernel.gram() == Some(name) };
+        self.ranges(kernel).iter().any(|r| r.start < view.columns.end && view.columns.start < r.end)
+    }
+
+    /// The kernels of the views that take part.
+    pub(super) fn part(self, kernels: Vec<Kernel>, part: &Part) -> Result<Vec<Kernel>> {
+        let (left, name): (Vec<Kernel>, _) = match part {
+            Part::All | Part::Concatenated => return Ok(kernels),
+            Part::Without(name) => (kernels.into_iter().filter(|kernel| !self.looks_at(kernel, name)).collect(), name),
+            Part::Only(name) | Part::OnlyWithout { only: name, .. } => {
+                (kernels.into_iter().filter(|kernel| self.view_of(kernel) == Some(name)).collect(), name)
+            }
+        };
+        if left.is_empty() {
+            let word = part.word().unwrap_or_default();
+            return Err(Error::input(format!(
+                "{word} no kernel of the bank is left; give kernels on single views (`each view`), or another view than {name}"
+            )));
+        }
+        Ok(left)
+    }
+
+    /// The kernels on each single view; views without any are left out.
+    pub(super) fn kernels_of_views(self, kernels: &[Kernel]) -> Vec<KernelsOfView> {
+        let mut found: Vec<KernelsOfView> =
+            self.views.iter().map(|view| KernelsOfView { name: view.name.clone(), kernels: vec![] }).collect();
+        for (m, kernel) in kernels.iter().enumerate() {
+            let Some(name) = self.view_of(kernel) else { continue };
+            match found.iter_mut().find(|view| view.name == name) {
+                Some(view) => view.kernels.push(m),
+                None => found.push(KernelsOfView { name: name.into(), kernels: vec![m] }),
+            }
+        }
+        found.retain(|view| !view.kernels.is_empty());
+        found
+    }
+}
