@@ -22,6 +22,6 @@ pub(crate) use method::first_largest;
 pub use method::{
     About, AnyMethod, AnyState, Input, Intervals, KernelsOfView, Method, Needs, Placed, Predict, Rows, Task,
 };
-pub use observer::{Observer, Progress, Silent, Status};
+pub use observer::{Observer, Progress, Silent, Status, seconds_in_words};
 pub use params::{Allowed, Param, Params, Value};
 pub use runner::{Run, Runner};
