@@ -52,6 +52,7 @@ pub mod method;
 mod mixture;
 pub mod plan;
 mod pool;
+mod precision;
 pub mod report;
 pub mod run;
 mod simd;

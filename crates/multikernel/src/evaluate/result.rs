@@ -90,6 +90,19 @@ impl PlanResult {
         Spread::of(&self.folds.iter().filter_map(figure).collect::<Vec<_>>())
     }
 
+    /// Confusion counts summed over splits, `[true][predicted]`.
+    pub fn confusion(&self) -> Vec<Vec<u64>> {
+        let mut sum: Vec<Vec<u64>> = vec![];
+        for fold in &self.folds {
+            let counts = &fold.metrics.confusion;
+            sum.resize(counts.len(), vec![0; counts.len()]);
+            for (sum, counts) in sum.iter_mut().flatten().zip(counts.iter().flatten()) {
+                *sum += counts;
+            }
+        }
+        sum
+    }
+
     /// The mean accuracy over splits; NaN if there are none.
     pub fn accuracy(&self) -> f64 {
         self.spread(|fold| Some(fold.metrics.accuracy)).map_or(f64::NAN, |spread| spread.mean)

@@ -346,13 +346,9 @@ pub trait Method: Send + Sync + 'static {
     }
     /// The model of a state, finished or not.
     fn finish(&self, task: &Task<'_>, params: &Params, state: Self::State) -> Result<Self::Model>;
-    /// A learner of rows that come one after the other, for methods that can.
-    fn learner(&self, _begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
-        let name = self.about().name;
-        Err(Error::param(
-            "method",
-            format!("{name} needs all rows at once; mklda, ufomkl and obscure learn from a stream"),
-        ))
+    /// A learner of rows that come one after the other; `None` for methods that need all rows at once.
+    fn learner(&self, _begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>> {
+        Ok(None)
     }
 }
 
@@ -378,7 +374,7 @@ pub trait AnyMethod: Send + Sync {
     /// A model from its record.
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>>;
     /// See [`Method::learner`].
-    fn learner(&self, begin: &Begin<'_>) -> Result<Box<dyn Learner>>;
+    fn learner(&self, begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>>;
 }
 
 /// A state together with its method.
@@ -440,7 +436,7 @@ impl<M: Method> AnyMethod for M {
         Ok(Box::new(M::Model::decode(record)?))
     }
 
-    fn learner(&self, begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
+    fn learner(&self, begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>> {
         Method::learner(self, begin)
     }
 }

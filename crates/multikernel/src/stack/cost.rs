@@ -3,9 +3,9 @@
 //! The results of both have the same bits, so the answer may depend on the machine. Numbers are nanoseconds per entry,
 //! measured with `benches/stack.rs` (`docs/performance.md`); what matters is their ratio.
 
-use super::Precision;
 use super::layout::{Layout, Step};
 use crate::kernel::Base;
+use crate::precision::Precision;
 use crate::simd::{Level, level};
 
 /// Stacks below this are stored: caches hold them, and reading costs next to nothing.

@@ -11,7 +11,7 @@ use crate::features::Features;
 use crate::kernel::{Base, Columns};
 use crate::simd::Buffer;
 
-/// Squared distances between all pairs of some points. They are computed when kernel_mask for, by the code kernels are computed
+/// Squared distances between all pairs of some points. They are computed when asked for, by the code kernels are computed
 /// with: equal points have the distance 0, and sparse points cost what they keep.
 #[derive(Debug)]
 pub(crate) struct Distances {

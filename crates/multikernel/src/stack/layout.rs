@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::Precision;
 use super::profile::Grid;
 use crate::kernel::{Base, Columns, Kernel};
+use crate::precision::Precision;
 use crate::simd::{MAX_RAISES, NARROW_RATES};
 
 /// Radial kernels on the same columns from this many on are one function of the distance.

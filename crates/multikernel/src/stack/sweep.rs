@@ -7,10 +7,11 @@ use super::cut::{BLOCK_ROWS, Tile};
 use super::layout::Layout;
 use super::ops::{Either, each_kernel};
 use super::source::{Held, Scratch, Source};
-use super::{Precision, Stack, check};
+use super::view::{Stack, check};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
+use crate::precision::Precision;
 use crate::simd::{Buffer, Real};
 
 /// What one pass found.
@@ -129,7 +130,7 @@ fn sweep<T: Element, R: Send>(
 struct TileProducts<'a> {
     layout: &'a Layout,
     kernel_mask: &'a [bool],
-    /// Where each kernel stands among those kernel_mask for.
+    /// Where each kernel stands among those in the mask.
     places: &'a [Vec<usize>],
     n_kernels: usize,
     n_cols: usize,

@@ -294,7 +294,7 @@ impl<R: Rule> Method for Batch<R> {
         state.rule.model(task, state.expansion)
     }
 
-    fn learner(&self, begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
-        R::learner(begin)
+    fn learner(&self, begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>> {
+        R::learner(begin).map(Some)
     }
 }
