@@ -66,7 +66,7 @@ mod tests {
     /// What computing costs beside reading, in tiles of so many entries.
     fn cost_in(tile: f64, bank: &str, n_columns: usize, precision: Precision) -> f64 {
         let bank: KernelBank = bank.parse().unwrap();
-        let kernels = bank.resolve(&Default::default(), &crate::Matrix::zeros(2, n_columns).into()).unwrap();
+        let kernels = bank.resolve(&Default::default(), &crate::linalg::Matrix::zeros(2, n_columns).into()).unwrap();
         let layout = Layout::new(&kernels, precision, true);
         let n: Vec<usize> = layout.groups.iter().map(|group| group.columns.count(n_columns)).collect();
         #[cfg(target_arch = "x86_64")]

@@ -217,7 +217,7 @@ mod tests {
 
     fn layout(bank: &str) -> Layout {
         let bank: KernelBank = bank.parse().unwrap();
-        let kernels = bank.resolve(&Default::default(), &crate::Matrix::zeros(2, 3).into()).unwrap();
+        let kernels = bank.resolve(&Default::default(), &crate::linalg::Matrix::zeros(2, 3).into()).unwrap();
         Layout::new(&kernels, Precision::F64, true)
     }
 
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn chains_in_f32_are_as_long_as_a_batch() {
         let bank: KernelBank = "gaussian(2^-6..2^7), gaussian(3)".parse().unwrap();
-        let kernels = bank.resolve(&Default::default(), &crate::Matrix::zeros(2, 3).into()).unwrap();
+        let kernels = bank.resolve(&Default::default(), &crate::linalg::Matrix::zeros(2, 3).into()).unwrap();
         let layout = Layout::new(&kernels, Precision::F32, true);
         let lengths: Vec<usize> = layout.batches.iter().map(|batch| batch.slots.len()).collect();
         let fresh = layout.slots.iter().filter(|slot| slot.step == Step::Value).count();
