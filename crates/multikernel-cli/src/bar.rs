@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use multikernel::run::{Observer, Progress};
+use multikernel::run::{Observer, Progress, seconds_in_words};
 
 use crate::say;
 
@@ -102,36 +102,19 @@ fn pace(done: u64, open: u64, elapsed: Duration) -> Option<String> {
     if done == 0 || seconds < 0.2 {
         return None;
     }
-    let left = Duration::from_secs_f64((seconds / done as f64 * open as f64).min(1e9));
-    Some(format!("{}, {} left", rate(done as f64 / seconds), time(left)))
+    let left = (seconds / done as f64 * open as f64).min(1e9);
+    Some(format!("{}, {} left", rate(done as f64 / seconds), seconds_in_words(left)))
 }
 
 /// `3.8M/s`, `120/s`, `2.5/s`; below one a second `4.0 s each`.
 fn rate(per_second: f64) -> String {
     match per_second {
-        r if r < 1.0 => {
-            let each = Duration::from_secs_f64((1.0 / r).min(1e9));
-            if each.as_secs() < 60 {
-                format!("{:.1} s each", each.as_secs_f64())
-            } else {
-                format!("{} each", time(each))
-            }
-        }
+        r if r < 1.0 => format!("{} each", seconds_in_words(1.0 / r)),
         r if r < 10.0 => format!("{r:.1}/s"),
         r if r < 1e4 => format!("{r:.0}/s"),
         r if r < 1e6 => format!("{:.0}k/s", r / 1e3),
         r if r < 1e9 => format!("{:.1}M/s", r / 1e6),
         r => format!("{:.1}G/s", r / 1e9),
-    }
-}
-
-/// `8 s`, `3 min 20 s`, `2 h 5 min`.
-pub(crate) fn time(duration: Duration) -> String {
-    let seconds = duration.as_secs_f64().round() as u64;
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, s) => format!("{s} s"),
-        (0, min, s) => format!("{min} min {s} s"),
-        (h, min, _) => format!("{h} h {min} min"),
     }
 }
 
@@ -178,14 +161,13 @@ mod tests {
         let after = |done, open, seconds| pace(done, open, Duration::from_secs_f64(seconds));
         assert_eq!(after(0, 10, 100.0), None);
         assert_eq!(after(1, 10, 0.01), None);
-        assert_eq!(after(5, 5, 2.0).unwrap(), "2.5/s, 2 s left");
+        assert_eq!(after(5, 5, 2.0).unwrap(), "2.5/s, 2.0 s left");
         assert_eq!(after(2, 3, 300.0).unwrap(), "2 min 30 s each, 7 min 30 s left");
         assert_eq!(after(1, 4, 4.04).unwrap(), "4.0 s each, 16 s left");
-        assert_eq!(after(3_786_274, 0, 1.0).unwrap(), "3.8M/s, 0 s left");
+        assert_eq!(after(3_786_274, 0, 1.0).unwrap(), "3.8M/s, 0.0 s left");
         assert_eq!(after(1, u64::MAX, 1e6).unwrap(), "277 h 46 min each, 277777 h 46 min left");
         for (per_second, text) in [(120.4, "120/s"), (9999.0, "9999/s"), (55_500.0, "56k/s"), (2e9, "2.0G/s")] {
             assert_eq!(rate(per_second), text);
         }
-        assert_eq!(time(Duration::from_secs(7500)), "2 h 5 min");
     }
 }

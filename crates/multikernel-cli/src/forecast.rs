@@ -1,13 +1,9 @@
 //! What a long job will take, told before it begins.
 
-use std::time::Duration;
-
 use multikernel::data::Dataset;
 use multikernel::plan::Forecast;
-use multikernel::run::{Control, Observer};
+use multikernel::run::{Control, Observer, seconds_in_words};
 use multikernel::{Plan, Pool};
-
-use crate::bar::time;
 
 /// Jobs below these are not worth a word.
 const SECONDS: f64 = 20.0;
@@ -35,7 +31,7 @@ pub(crate) fn tell(forecast: &Forecast, method: &str, n_fits: usize, limit: Opti
 }
 
 fn words(forecast: &Forecast, method: &str, n_fits: usize, over: Option<f64>) -> String {
-    let span = |seconds: f64| time(Duration::from_secs_f64(seconds.clamp(1.0, 1e9)));
+    let span = |seconds: f64| seconds_in_words(seconds.clamp(1.0, 1e9));
     let about = if forecast.at_least { "at least" } else { "about" };
     let mut text = format!("{method} on {} rows: {about} {}", forecast.n_rows, span(forecast.seconds));
     if n_fits > 1 {

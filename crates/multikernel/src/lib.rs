@@ -33,7 +33,6 @@
 //! - [`method`]: the methods
 //! - [`plan`]: [`Plan`] and [`Model`], the registry, and what surrounds a fit
 //! - [`evaluate`]: metrics, cross-validation, paired comparison; [`report`]: text and JSON
-//! - [`reproduce`]: the papers' tables run again
 //! - [`testing`]: conformance suites for kernels and methods, yours included
 //!
 //! The same seed gives the same bits on any number of threads. Nothing is printed, and no input panics: bad data give an
@@ -53,8 +52,8 @@ pub mod method;
 mod mixture;
 pub mod plan;
 mod pool;
+mod precision;
 pub mod report;
-pub mod reproduce;
 pub mod run;
 mod simd;
 pub mod solve;

@@ -229,6 +229,10 @@ fn what_cannot_be_a_stream_is_refused() {
         refuse(&plan("average", FORTY), &plain),
         "parameter method: average needs all rows at once; mklda, ufomkl and obscure learn from a stream"
     );
+    for method in Registry::standard().names() {
+        let begun = Plan::new(method).and_then(|plan| Online::begin(&plan, &warmup, &plain, &pool));
+        assert_eq!(begun.is_ok(), ["mklda", "ufomkl", "obscure"].contains(&method), "{method}");
+    }
     let published = plan("mklda", FORTY).set("variant", "published").unwrap();
     assert!(refuse(&published, &plain).starts_with("parameter variant: published forgets"));
     assert!(

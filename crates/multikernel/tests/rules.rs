@@ -1,11 +1,13 @@
 //! Methods that compute kernel weights by a rule: their formulas, written out.
 
-use multikernel::data::{Gram, Labels, bundled};
+use multikernel::data::{Gram, Labels, bundled, moons, separable};
 use multikernel::dist::Rng;
 use multikernel::kernel::Kernel;
 use multikernel::method::{Alignf, EasyMkl, Evidence, Fheuristic, SvmModel};
-use multikernel::plan::Registry;
-use multikernel::run::{Control, Explain, Input, Method, Parameters, State, Status, Task};
+use multikernel::plan::{Plan, Registry, Session};
+use multikernel::run::{
+    Canceller, Control, Explain, Input, Method, Observer, Parameters, Progress, State, Status, Task,
+};
 use multikernel::stack::{Points, Stack, StackOptions};
 use multikernel::{Matrix, Pool};
 
@@ -431,4 +433,35 @@ fn rules_with_a_class_of_one_row_or_nothing_to_see_still_give_a_model() {
 fn rules_are_registered() {
     let names = Registry::standard().names();
     assert!(["fheuristic", "alignf", "easymkl", "evidence"].iter().all(|name| names.contains(name)));
+}
+
+/// Cancels after the first step of the method.
+struct CancelAfterOne(Canceller);
+
+impl Observer for CancelAfterOne {
+    fn progress(&mut self, progress: &Progress) {
+        // Kernels count values, of which there are many.
+        if progress.total < 100 {
+            self.0.cancel();
+        }
+    }
+}
+
+#[test]
+fn rule_that_is_stopped_gives_an_svm_on_some_of_many_rows() {
+    let pool = Pool::new(2).unwrap();
+    for (rows, said) in [(moons(1500, 0.1, 0), true), (separable(300, 0), false)] {
+        let rows = rows.unwrap();
+        let control = Control::default();
+        let mut observer = CancelAfterOne(control.canceller());
+        let mut session = Session::new(&pool, &mut observer);
+        session.control = control;
+        let model = Plan::new("fheuristic").unwrap().train_in(&rows, &mut session).unwrap();
+        let warnings = model.training().warnings().join("; ");
+        assert!(warnings.contains("stopped before the kernel weights were learned"), "{warnings}");
+        assert_eq!(warnings.contains("the SVM saw 1000 of 1500 rows"), said, "{warnings}");
+        let right = model.predict(&rows.samples).unwrap().labels;
+        let right = right.iter().zip(rows.labels.codes()).filter(|(a, b)| a == b).count();
+        assert!(right as f64 > 0.95 * rows.samples.n_samples() as f64, "{right}");
+    }
 }

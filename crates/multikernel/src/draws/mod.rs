@@ -3,6 +3,8 @@
 mod diagnose;
 mod export;
 mod summary;
+#[cfg(test)]
+mod tests;
 
 pub use diagnose::{Diagnosis, diagnose};
 pub use export::DrawsFormat;

@@ -1,6 +1,7 @@
 //! Cross-validation in one call.
 
-use super::protocol::{Evaluation, PlanResult, Protocol, evaluate};
+use super::protocol::{Protocol, evaluate};
+use super::result::Evaluation;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::plan::{Plan, Session};
@@ -23,11 +24,4 @@ use crate::run::Silent;
 pub fn cross_validate(data: &Dataset, plans: &[Plan], n_folds: usize, seed: u64) -> Result<Evaluation> {
     let pool = Pool::shared()?;
     evaluate(data, plans, &Protocol::Folds(n_folds), seed, &mut Session::new(&pool, &mut Silent))
-}
-
-impl PlanResult {
-    /// The mean accuracy over splits; NaN if there are none.
-    pub fn accuracy(&self) -> f64 {
-        self.spread(|fold| Some(fold.metrics.accuracy)).map_or(f64::NAN, |spread| spread.mean)
-    }
 }

@@ -1,6 +1,6 @@
 //! Kernel weights and shares over the splits of an evaluation.
 
-use super::protocol::{PlanResult, Spread};
+use super::result::{PlanResult, Spread};
 
 /// One kernel, or one view as the sum of its kernels, over all splits.
 #[derive(Clone, Debug, PartialEq)]

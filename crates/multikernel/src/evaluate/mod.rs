@@ -12,6 +12,7 @@ mod paired;
 mod predictions;
 mod protocol;
 mod rare;
+mod result;
 mod student;
 mod watch;
 
@@ -23,6 +24,6 @@ pub use cross_validate::cross_validate;
 pub use kernels::KernelSummary;
 pub use metrics::{Metrics, auprc, auroc, brier, calibration_error, log_loss};
 pub use paired::{Paired, compare, compare_with_first};
-pub use predictions::{OutOfFold, TestRows};
-pub use protocol::{Evaluation, Fold, LEVEL, PlanResult, Protocol, Spread, evaluate};
-pub(crate) use protocol::{check_test, one_split};
+pub use predictions::OutOfFold;
+pub use protocol::{LEVEL, Protocol, evaluate, train_and_test};
+pub use result::{Evaluation, Fold, PlanResult, Spread, TestRows};

@@ -2,33 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::protocol::Evaluation;
+use super::result::Evaluation;
 use super::watch::without_numbers;
-use crate::data::Dataset;
-
-/// The rows an evaluation tested on: those of the data, or of the test set.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TestRows {
-    /// The code of the true class of each.
-    pub labels: Vec<usize>,
-    /// Their ids, where they have some.
-    pub ids: Option<Vec<String>>,
-    /// The name of the column of ids, where it has one.
-    pub id_name: Option<String>,
-    /// Which row of its file each is, counted from 1 and without the header.
-    pub numbers: Vec<usize>,
-}
-
-impl TestRows {
-    pub(super) fn of(data: &Dataset) -> TestRows {
-        TestRows {
-            labels: data.labels.codes().to_vec(),
-            ids: data.samples.ids().map(<[String]>::to_vec),
-            id_name: data.samples.id_name().map(str::to_string),
-            numbers: (0..data.samples.n_samples()).map(|row| data.samples.row_number(row)).collect(),
-        }
-    }
-}
 
 /// One row as a model predicted it that had not seen it.
 #[derive(Clone, Debug, PartialEq)]

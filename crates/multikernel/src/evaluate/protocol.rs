@@ -5,15 +5,14 @@ use std::time::Instant;
 
 use super::metrics::Metrics;
 use super::paired::{Paired, compare_common};
-use super::predictions::TestRows;
 use super::rare::rare_classes;
-use super::watch::{Watch, in_words};
+use super::result::{Evaluation, Fold, PlanResult, TestRows};
+use super::watch::Watch;
 use crate::data::{Dataset, Split, folds_by_group, repeats_by_group};
 use crate::error::{Error, Result};
-use crate::linalg::Matrix;
 use crate::plan::{Model, Plan, Prepared, Session};
 use crate::pool::Pool;
-use crate::run::{Control, KernelsOfView, Observer, Progress};
+use crate::run::{Control, Observer, Progress, seconds_in_words};
 
 /// Level of the paired intervals.
 pub const LEVEL: f64 = 0.95;
@@ -32,119 +31,6 @@ pub enum Protocol {
     },
     /// Train on all rows, test on these.
     Test(Box<Dataset>),
-}
-
-/// One plan on one split.
-#[derive(Clone, Debug)]
-pub struct Fold {
-    /// Which split, counted from 0.
-    pub split: usize,
-    /// How good it was.
-    pub metrics: Metrics,
-    /// Seconds to train, kernels included.
-    pub train_seconds: f64,
-    /// Seconds to predict the test rows.
-    pub predict_seconds: f64,
-    /// Kernel weights, for methods that have them.
-    pub weights: Option<Vec<f64>>,
-    /// Each kernel's share of the decisions, for methods that have them.
-    pub shares: Option<Vec<f64>>,
-    /// What the model warns of.
-    pub warnings: Vec<String>,
-    /// The rows it was tested on, by their place in [`Evaluation::test_rows`]; plans on one split share them.
-    pub rows: Arc<[usize]>,
-    /// The class each of them was predicted to have, as a code; see [`Evaluation::predictions`].
-    pub predicted: Vec<usize>,
-    /// Their probabilities, rows x classes, where the plan asked for them.
-    pub probabilities: Option<Matrix>,
-}
-
-/// One plan on the splits it finished.
-#[derive(Clone, Debug)]
-pub struct PlanResult {
-    /// The method, with the views that take part if not all do.
-    pub method: String,
-    /// Everything the plan decided.
-    pub settings: std::collections::BTreeMap<String, String>,
-    /// Number of kernels.
-    pub n_kernels: usize,
-    /// What the kernels are called; widths that come from the rows are those of the first split.
-    pub kernel_names: Vec<String>,
-    /// The kernels on each single view; none for data without views.
-    pub views: Vec<KernelsOfView>,
-    /// One entry per split that was finished: all of them, unless the evaluation was stopped.
-    pub folds: Vec<Fold>,
-}
-
-/// Mean and sample standard deviation.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
-    /// The mean.
-    pub mean: f64,
-    /// The sample standard deviation; none of one value.
-    pub std: Option<f64>,
-}
-
-impl Spread {
-    /// Of the values; `None` if there are none.
-    pub fn of(values: &[f64]) -> Option<Spread> {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let std = (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt());
-        (!values.is_empty()).then_some(Spread { mean, std })
-    }
-}
-
-impl PlanResult {
-    /// Of a plan that has not begun.
-    fn of(plan: &Plan) -> PlanResult {
-        PlanResult {
-            method: plan.title(),
-            settings: plan.settings(),
-            n_kernels: 0,
-            kernel_names: vec![],
-            views: vec![],
-            folds: vec![],
-        }
-    }
-
-    /// Mean and spread over splits of one figure; splits that lack it are left out.
-    pub fn spread(&self, figure: impl Fn(&Fold) -> Option<f64>) -> Option<Spread> {
-        Spread::of(&self.folds.iter().filter_map(figure).collect::<Vec<_>>())
-    }
-}
-
-/// What an evaluation found.
-#[derive(Clone, Debug)]
-pub struct Evaluation {
-    /// Name of the data.
-    pub dataset: String,
-    /// Rows, features, classes.
-    pub shape: (usize, usize, usize),
-    /// Class names.
-    pub classes: Vec<String>,
-    /// The label column: its name, or where it stands in a file without names.
-    pub label: Option<String>,
-    /// The protocol in words.
-    pub protocol: String,
-    /// The seed of the splits; each plan has its own, in its settings.
-    pub seed: u64,
-    /// Splits asked for; results have fewer when it was stopped.
-    pub n_splits: usize,
-    /// Why and where it was stopped; none if all was done.
-    pub stopped: Option<String>,
-    /// What is odd about the splits, such as classes with too few rows for them.
-    pub warnings: Vec<String>,
-    /// The rows that were tested on.
-    pub test_rows: TestRows,
-    /// One entry per plan.
-    pub results: Vec<PlanResult>,
-    /// Differences in accuracy of all pairs of plans, or of the first with each of the others if those have other views;
-    /// each over the splits that both finished, pairs without any left out.
-    pub paired: Vec<Paired>,
-    /// The same differences in AUROC; none where a split has no AUROC.
-    pub paired_auroc: Vec<Paired>,
 }
 
 /// Evaluates plans on the same splits. All learning, scaling and medians included, sees training rows only. A stop
@@ -174,7 +60,12 @@ pub fn evaluate(
     }
     plans.iter().try_for_each(|plan| plan.check(&data.samples))?;
     let (splits, words) = splits(data, protocol, seed)?;
-    let warnings: Vec<String> = rare_classes(&data.labels, &splits, protocol).into_iter().collect();
+    let rare = match protocol {
+        Protocol::Folds(k) => rare_classes(&data.labels, &splits, Some(*k)),
+        Protocol::Repeats { .. } => rare_classes(&data.labels, &splits, None),
+        Protocol::Test(_) => None,
+    };
+    let warnings: Vec<String> = rare.into_iter().collect();
     warnings.iter().for_each(|warning| session.observer.note(&format!("warning: {warning}")));
     let mut found = Found { results: plans.iter().map(PlanResult::of).collect(), sizes: vec![] };
     let stopped = all_splits(data, plans, protocol, &splits, session, &mut found)?;
@@ -238,19 +129,19 @@ fn all_splits(
     data: &Dataset,
     plans: &[Plan],
     protocol: &Protocol,
-    splits: &[Parts],
+    splits: &[Split],
     session: &mut Session<'_>,
     found: &mut Found,
 ) -> Result<Option<String>> {
     let start = Instant::now();
     let control = session.control.clone();
     let mut watch = Watch::new(&mut *session.observer);
-    for (split, (train, test)) in splits.iter().enumerate() {
+    for (split, parts) in splits.iter().enumerate() {
         watch.phase("splits");
         watch.progress(&Progress::of(split, splits.len()));
         let (train, test, rows) = match protocol {
             Protocol::Test(test) => (data.clone(), test.as_ref().clone(), (0..test.samples.n_samples()).collect()),
-            _ => (data.select(train), data.select(test), Arc::from(test.as_slice())),
+            _ => (data.select(&parts.train), data.select(&parts.test), Arc::from(parts.test.as_slice())),
         };
         found.sizes.push((train.samples.n_samples(), test.samples.n_samples()));
         let (mut done, mut began) = (0, Instant::now());
@@ -291,7 +182,7 @@ fn advice(control: &Control) -> String {
 /// After the first split: how long all of them will take, where that is long, and whether a time limit leaves room for it.
 fn tell_pace(seconds: f64, n_splits: usize, control: &Control, observer: &mut dyn Observer) {
     let all = seconds * n_splits as f64;
-    let pace = format!("{n_splits} splits will take about {} at the pace of the first", in_words(all));
+    let pace = format!("{n_splits} splits will take about {} at the pace of the first", seconds_in_words(all));
     match control.seconds_left() {
         Some(left) if n_splits > 1 && left < all - seconds => {
             let n = 1 + (left / seconds) as usize;
@@ -302,30 +193,27 @@ fn tell_pace(seconds: f64, n_splits: usize, control: &Control, observer: &mut dy
     }
 }
 
-pub(super) type Parts = (Vec<usize>, Vec<usize>);
-
-fn splits(data: &Dataset, protocol: &Protocol, seed: u64) -> Result<(Vec<Parts>, String)> {
-    let parts = |splits: Vec<Split>| splits.into_iter().map(|split| (split.train, split.test)).collect();
+fn splits(data: &Dataset, protocol: &Protocol, seed: u64) -> Result<(Vec<Split>, String)> {
     Ok(match protocol {
         Protocol::Folds(k) => {
             let splits = folds_by_group(&data.labels, data.groups.as_deref(), *k, seed)?;
-            (parts(splits), format!("{k}-fold stratified cross-validation{}", by_groups(data)))
+            (splits, format!("{k}-fold stratified cross-validation{}", by_groups(data)))
         }
         Protocol::Repeats { n_repeats, train_fraction } => {
             let splits = repeats_by_group(&data.labels, data.groups.as_deref(), *n_repeats, *train_fraction, seed)?;
             let (train, test) = splits.first().map_or((0, 0), |split| (split.train.len(), split.test.len()));
             let words = format!("{n_repeats} stratified splits, {train} rows to train and {test} to test");
-            (parts(splits), words + &by_groups(data))
+            (splits, words + &by_groups(data))
         }
         Protocol::Test(test) => {
             check_test(data, test)?;
-            (vec![(vec![], vec![])], format!("trained on all rows, tested on {}", test.name))
+            (vec![Split { train: vec![], test: vec![] }], format!("trained on all rows, tested on {}", test.name))
         }
     })
 }
 
 /// Whether rows to test on have the classes of those to learn from.
-pub(crate) fn check_test(train: &Dataset, test: &Dataset) -> Result<()> {
+fn check_test(train: &Dataset, test: &Dataset) -> Result<()> {
     if test.labels.classes() == train.labels.classes() {
         return Ok(());
     }
@@ -344,16 +232,31 @@ fn by_groups(data: &Dataset) -> String {
     format!(", {n} groups{name} kept together")
 }
 
-/// All plans on one split, all or nothing.
-pub(crate) fn one_split(
-    split: usize,
+/// Trains every plan on `train` and tests it on `test`: one split, with the models that [`evaluate`] does not keep. Classes must
+/// be the same on both sides. Plans with the same kernels share them. One entry per plan, in their order; stopped before the
+/// last is done, it is an [`Error::Stopped`].
+///
+/// ```
+/// use multikernel::{Plan, Pool, data::{bundled, repeats}, evaluate::train_and_test, plan::Session, run::Silent};
+/// let data = bundled("sonar")?;
+/// let halves = &repeats(&data.labels, 1, 0.5, 0)?[0];
+/// let (train, test) = (data.select(&halves.train), data.select(&halves.test));
+/// let pool = Pool::new(1)?;
+/// let found = train_and_test(&train, &test, &[Plan::new("svm")?], &mut Session::new(&pool, &mut Silent))?;
+/// let (model, fold) = &found[0];
+/// assert_eq!(model.predict(&test.samples)?.labels, fold.predicted);
+/// assert!(fold.metrics.accuracy > 0.7);
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+pub fn train_and_test(
     train: &Dataset,
     test: &Dataset,
     plans: &[Plan],
     session: &mut Session<'_>,
 ) -> Result<Vec<(Model, Fold)>> {
+    check_test(train, test)?;
     let mut found = vec![];
-    plan_by_plan(split, train, test, plans, session, &mut |model, fold| found.push((model, fold)))?;
+    plan_by_plan(0, train, test, plans, session, &mut |model, fold| found.push((model, fold)))?;
     Ok(found)
 }
 
@@ -452,7 +355,7 @@ mod tests {
         let mut heard = Heard::default();
         let hour = Control::default().with_max_seconds(3600.0).unwrap();
         tell_pace(1000.5, 5, &hour, &mut heard);
-        let expected = "5 splits will take about 83 min at the pace of the first; the time limit ends it after about 4, \
+        let expected = "5 splits will take about 1 h 23 min at the pace of the first; the time limit ends it after about 4, \
                         with what was measured so far";
         assert_eq!(heard.notes, [expected]);
         // Long without a limit is told at a terminal; what is short, or one split, is not told at all.

@@ -1,19 +1,16 @@
 //! Classes with too few rows for the splits.
 
-use super::protocol::{Parts, Protocol};
-use crate::data::Labels;
+use crate::data::{Labels, Split};
 
 /// Classes that a remark names.
 const MAX_NAMED: usize = 5;
 
-/// A remark on the classes that are missing from the test or the training rows of a split, if there are any.
-pub(super) fn rare_classes(labels: &Labels, splits: &[Parts], protocol: &Protocol) -> Option<String> {
-    if matches!(protocol, Protocol::Test(_)) {
-        return None;
-    }
+/// A remark on the classes that are missing from the test or the training rows of a split, if there are any. `n_folds` is the
+/// number of folds where fewer of them could help.
+pub(super) fn rare_classes(labels: &Labels, splits: &[Split], n_folds: Option<usize>) -> Option<String> {
     let counts = labels.counts();
     let (train, test): (Vec<_>, Vec<_>) =
-        splits.iter().map(|(train, test)| (present(labels, train), present(labels, test))).unzip();
+        splits.iter().map(|split| (present(labels, &split.train), present(labels, &split.test))).unzip();
     let of = |parts: &[Vec<bool>]| -> Vec<usize> {
         let is_absent = |class: usize| parts.iter().any(|has| !has[class]);
         (0..labels.n_classes()).filter(|&class| counts[class] > 0 && is_absent(class)).collect()
@@ -34,8 +31,8 @@ pub(super) fn rare_classes(labels: &Labels, splits: &[Parts], protocol: &Protoco
         parts.push(format!("classes missing from the training rows of some splits: {}", named(&unlearned)));
     }
     let fewest = untested.iter().chain(&unlearned).map(|&class| counts[class]).min()?;
-    let fewer = match protocol {
-        Protocol::Folds(k) if fewest >= 2 && fewest < *k => format!("use --folds {fewest}, or "),
+    let fewer = match n_folds {
+        Some(k) if fewest >= 2 && fewest < k => format!("use --folds {fewest}, or "),
         _ => String::new(),
     };
     Some(format!(
@@ -60,8 +57,7 @@ mod tests {
         let names: Vec<&str> = classes.iter().flat_map(|&(name, n)| vec![name; n]).collect();
         let labels = Labels::new(&names).unwrap();
         let splits = folds(&labels, k, 0).unwrap();
-        let parts: Vec<Parts> = splits.into_iter().map(|split| (split.train, split.test)).collect();
-        rare_classes(&labels, &parts, &Protocol::Folds(k))
+        rare_classes(&labels, &splits, Some(k))
     }
 
     #[test]

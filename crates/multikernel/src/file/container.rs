@@ -318,7 +318,7 @@ mod tests {
     fn sample() -> Record {
         let mut record = Record::default();
         record.put("alpha", &vec![0.25, -1.0, f64::NAN]);
-        record.put("empty", &crate::Matrix::zeros(0, 3));
+        record.put("empty", &crate::linalg::Matrix::zeros(0, 3));
         record.put("names", &vec!["a".to_string(), "b".to_string()]);
         record
     }
@@ -339,7 +339,7 @@ mod tests {
         let back = read(&path, Kind::Model).unwrap();
         assert_eq!(back.values, sample().values);
         assert!(back.take::<Vec<f64>>("alpha").unwrap()[2].is_nan());
-        assert_eq!(back.take::<crate::Matrix>("empty").unwrap().n_cols(), 3);
+        assert_eq!(back.take::<crate::linalg::Matrix>("empty").unwrap().n_cols(), 3);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no partial file stays");
     }
 

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::features::{Features, Sparse};
 use crate::linalg::Matrix;
+use crate::precision::Precision;
 use crate::simd::Buffer;
-use crate::stack::Precision;
 
 /// An array with exact bits.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use super::model::{Header, Kept, Learned, Model, ordered};
 use super::plan::Plan;
+
+use super::registry::STREAMING_METHODS;
 use crate::data::{Dataset, Expect, Preprocessor, Samples};
 use crate::error::{Error, Place, Result};
 use crate::file::Record;
@@ -90,6 +92,14 @@ fn kernels_alone(plan: &Plan, kernels: &[Kernel], n_columns: usize, pool: &Pool)
     Stack::train(&Matrix::zeros(0, n_columns), kernels, &building)
 }
 
+/// The learner of a plan's method, if it has one.
+fn learner(plan: &Plan, begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
+    plan.method().learner(begin)?.ok_or_else(|| {
+        let name = plan.name();
+        Error::param("method", format!("{name} needs all rows at once; {STREAMING_METHODS} learn from a stream"))
+    })
+}
+
 impl Online {
     /// Freezes preprocessing, kernels and the order of features from the warm-up rows. Nothing is learned from their labels:
     /// give them to [`Online::learn`] next.
@@ -108,13 +118,14 @@ impl Online {
         let mut header = plan.header(warmup, preparation.bank.as_ref(), &kernels, plan.params(), warmup.fingerprint());
         header.classes = vec![];
         let alone = kernels_alone(plan, &kernels, preprocessor.names().len(), pool)?;
-        let learner = plan.method().learner(&Begin {
+        let begin = Begin {
             kernels: &alone,
             budget: options.budget,
             update_every: options.update_every,
             n_classes: 0,
             stored: None,
-        })?;
+        };
+        let learner = learner(plan, &begin)?;
         let (memo, continued) = (BTreeMap::new(), false);
         let (n_rows, n_correct, stop) = (0, 0, Stop::Finished);
         Ok(Online { header, preprocessor, sets, learner, n_rows, n_correct, memo, continued, stop })
@@ -146,13 +157,14 @@ impl Online {
         let kept = model.kept;
         let alone = kernels_alone(plan, &header.kernels, kept.preprocessor.names().len(), pool)?;
         let stored = points.to_dense()?;
-        let learner = plan.method().learner(&Begin {
+        let begin = Begin {
             kernels: &alone,
             budget: options.budget,
             update_every: options.update_every,
             n_classes: header.classes.len(),
             stored: stream.as_ref().map(|stream| (stream, &*stored)),
-        })?;
+        };
+        let learner = learner(plan, &begin)?;
         let continued = stream.is_some();
         let counters = stream.map(|stream| Counters::take(&stream)).transpose()?.unwrap_or_default();
         if !continued {

@@ -25,6 +25,9 @@ pub struct Registry {
     methods: Vec<Arc<dyn AnyMethod>>,
 }
 
+/// The methods of [`Registry::standard`] that learn from a stream, in words.
+pub(super) const STREAMING_METHODS: &str = "mklda, ufomkl and obscure";
+
 impl Registry {
     /// All methods of this crate.
     pub fn standard() -> Self {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::text::short;
+use super::numbers::{figure, short};
 use super::{TextTable, count, paragraph};
 use crate::draws::{Diagnosis, Draws, MEANINGS, Summary, Variable, Worst};
 
@@ -79,11 +79,6 @@ fn name_of(one: &Summary) -> String {
 
 fn interval((low, high): (f64, f64)) -> String {
     format!("[{}, {}]", figure(low), figure(high))
-}
-
-/// Four digits after the point, or two significant ones where that would leave fewer.
-pub(super) fn figure(x: f64) -> String {
-    if x == 0.0 || x.is_nan() || x.abs() >= 1e-3 { format!("{x:.4}") } else { format!("{x:.1e}") }
 }
 
 fn r_hat_text(x: f64) -> String {

@@ -45,7 +45,7 @@ fn result(result: &PlanResult) -> Value {
             object.insert(figure.name.into(), spread(found));
         }
     }
-    object.insert("confusion".into(), json!(confusion(result)));
+    object.insert("confusion".into(), json!(result.confusion()));
     object.insert("views".into(), result.view_summaries().iter().map(summary).collect());
     object.insert("kernels".into(), result.kernel_summaries().iter().map(summary).collect());
     object.insert("folds".into(), result.folds.iter().map(fold).collect());
@@ -79,19 +79,6 @@ fn summary(one: &KernelSummary) -> Value {
 
 fn spread(spread: Option<Spread>) -> Value {
     spread.map_or(Value::Null, |spread| json!({"mean": spread.mean, "std": spread.std}))
-}
-
-/// Confusion counts summed over splits, `[true][predicted]`.
-pub(super) fn confusion(result: &PlanResult) -> Vec<Vec<u64>> {
-    let mut sum: Vec<Vec<u64>> = vec![];
-    for fold in &result.folds {
-        let counts = &fold.metrics.confusion;
-        sum.resize(counts.len(), vec![0; counts.len()]);
-        for (sum, counts) in sum.iter_mut().flatten().zip(counts.iter().flatten()) {
-            *sum += counts;
-        }
-    }
-    sum
 }
 
 /// A model as the JSON text of `inspect --json`.

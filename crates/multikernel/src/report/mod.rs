@@ -6,6 +6,7 @@ mod clusters;
 mod draws;
 mod figures;
 mod json;
+mod numbers;
 mod stream;
 mod table;
 mod text;

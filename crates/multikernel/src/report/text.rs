@@ -1,9 +1,9 @@
 //! Evaluations and models as a person reads them in a terminal.
 
 use super::bars::cut;
-use super::draws::{draws_text, figure};
+use super::draws::draws_text;
 use super::figures::plus_minus;
-use super::json::confusion;
+use super::numbers::{figure, short};
 use super::{Figures, TextTable, WIDTH, bars, count, one_line, paragraph, some_of, width, wrap_list};
 use crate::evaluate::{Evaluation, KernelSummary, LEVEL, Paired, PlanResult};
 use crate::plan::Model;
@@ -180,7 +180,7 @@ fn confusion_table(result: &PlanResult, classes: &[String]) -> TextTable {
     let mut head = vec![""];
     head.extend(names.iter().map(String::as_str));
     let mut table = TextTable::new(&head);
-    for (class, counts) in classes.iter().zip(confusion(result)) {
+    for (class, counts) in classes.iter().zip(result.confusion()) {
         let mut row = vec![class.clone()];
         row.extend(counts.iter().map(u64::to_string));
         table.row(row);
@@ -307,46 +307,10 @@ fn weight_bars(kernels: &[String], weights: &[f64]) -> String {
     bars(&items, WIDTH - 2) + &rest
 }
 
-/// The text with its long decimals at four significant digits: `gaussian(0.9747232880672418)` as `gaussian(0.9747)`.
-pub(super) fn short(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
-        let length = rest[start..].find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len() - start);
-        let (before, number) = (&rest[..start], &rest[start..start + length]);
-        out.push_str(before);
-        match number.parse::<f64>() {
-            Ok(value) if number.contains('.') && number.len() > 7 && value > 0.0 => {
-                // Digits after the point that leave four significant ones.
-                let digits = (3 - value.log10().floor() as i32).clamp(0, 12) as usize;
-                out.push_str(&format!("{value:.digits$}"));
-            }
-            _ => out.push_str(number),
-        }
-        rest = &rest[start + length..];
-    }
-    out + rest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::evaluate::compare;
-
-    #[test]
-    fn short_keeps_four_significant_digits_of_long_decimals_only() {
-        let cases = [
-            ("gaussian(0.9747232880672418)", "gaussian(0.9747)"),
-            ("gaussian(62.38229043630348) on [0:120]", "gaussian(62.38) on [0:120]"),
-            ("gaussian(gamma=0.000030517578125)", "gaussian(gamma=0.00003052)"),
-            ("gaussian(0.015625), polynomial(3)", "gaussian(0.01562), polynomial(3)"),
-            ("laplacian(0.1) on [0:1000000]", "laplacian(0.1) on [0:1000000]"),
-            ("linear", "linear"),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(short(text), expected);
-        }
-    }
 
     fn pair(a: &str, b: &str, difference: f64, interval: Option<(f64, f64)>) -> Paired {
         let template = compare(&[a.into(), b.into()], &[vec![0.0], vec![0.0]], 1.0, 1.0, 0.95).unwrap();

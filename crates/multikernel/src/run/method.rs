@@ -10,7 +10,7 @@ use super::param::{Param, Parameters, Value};
 use super::predict::Predict;
 use crate::data::Labels;
 use crate::dist::Rng;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
@@ -120,13 +120,9 @@ pub trait Method: Parameters + Clone + Send + Sync + 'static {
     fn n_squares(&self) -> usize {
         1
     }
-    /// A learner of rows that come one after the other, for methods that can.
-    fn learner(&self, _begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
-        let name = self.about().name;
-        Err(Error::param(
-            "method",
-            format!("{name} needs all rows at once; mklda, ufomkl and obscure learn from a stream"),
-        ))
+    /// A learner of rows that come one after the other; `None` for methods that need all rows at once.
+    fn learner(&self, _begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>> {
+        Ok(None)
     }
 }
 
@@ -188,7 +184,7 @@ pub trait AnyMethod: Send + Sync {
     /// A model from its record.
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>>;
     /// See [`Method::learner`].
-    fn learner(&self, begin: &Begin<'_>) -> Result<Box<dyn Learner>>;
+    fn learner(&self, begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>>;
 }
 
 /// A state together with its method.
@@ -277,7 +273,7 @@ impl<M: Method> AnyMethod for M {
         Ok(Box::new(<M::State as State<M>>::Model::decode(record)?))
     }
 
-    fn learner(&self, begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
+    fn learner(&self, begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>> {
         Method::learner(self, begin)
     }
 }

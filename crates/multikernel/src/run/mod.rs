@@ -23,7 +23,7 @@ pub use control::{Canceller, Control, Stop};
 pub use input::{Input, Rows};
 pub use learner::{Begin, Learner};
 pub use method::{About, AnyMethod, AnyState, KernelsOfView, Method, Needs, State, Task};
-pub use observer::{Observer, Progress, Silent, Status};
+pub use observer::{Observer, Progress, Silent, Status, seconds_in_words};
 pub use param::{Allowed, Param, Parameters, Setting, Value};
 pub use params::Params;
 pub(crate) use predict::first_largest;

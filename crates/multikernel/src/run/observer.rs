@@ -44,6 +44,23 @@ impl Progress {
     }
 }
 
+/// A time as people read it: `0.4 s`, `40 s`, `3 min 20 s`, `2 h 5 min`. For progress and forecasts of any length.
+///
+/// ```
+/// assert_eq!(multikernel::run::seconds_in_words(200.0), "3 min 20 s");
+/// ```
+pub fn seconds_in_words(seconds: f64) -> String {
+    if seconds < 9.95 {
+        return format!("{seconds:.1} s");
+    }
+    let seconds = seconds.round() as u64;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, s) => format!("{s} s"),
+        (0, min, s) => format!("{min} min {s} s"),
+        (h, min, _) => format!("{h} h {min} min"),
+    }
+}
+
 /// Hears of a run's progress; the command line draws bars, a library caller may do nothing ([`Silent`]).
 pub trait Observer: Send {
     /// A phase begins: `preparing`, `kernels`, `inner folds`, the method's name, `shares`, `probabilities`, `predicting`, `splits`. An
@@ -62,3 +79,24 @@ pub trait Observer: Send {
 pub struct Silent;
 
 impl Observer for Silent {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_in_their_unit() {
+        for (seconds, words) in [
+            (0.04, "0.0 s"),
+            (9.9, "9.9 s"),
+            (9.96, "10 s"),
+            (59.4, "59 s"),
+            (59.5, "1 min 0 s"),
+            (1680.0, "28 min 0 s"),
+            (7500.0, "2 h 5 min"),
+            (1e9, "277777 h 46 min"),
+        ] {
+            assert_eq!(seconds_in_words(seconds), words);
+        }
+    }
+}

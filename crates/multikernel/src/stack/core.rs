@@ -6,16 +6,18 @@ use std::sync::{Arc, MutexGuard};
 use super::cut::Cut;
 use super::given::Points;
 use super::layout::{Group, Layout};
-use super::ops::Watch;
+use super::options::{Centring, StackOptions, Storage};
 use super::points::{Shared, Sides};
-use super::source::{Scratch, Source};
-use super::{Centring, Precision, StackOptions, Storage, cost, sparse};
+use super::source::{Computed, Means, SLACK, Scratch, Source};
+use super::watch::Watch;
+use super::{cost, sparse};
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::kernel::{Base, Kernel};
 use crate::linalg::{Matrix, unwritten};
 use crate::pool::{Pool, Spare, keep};
-use crate::simd::{SimdElement, skip_to_line};
+use crate::precision::Precision;
+use crate::simd::{Real, SimdElement, skip_to_line};
 
 /// What all views of a stack share.
 pub(super) struct Core {
@@ -62,9 +64,6 @@ pub(super) enum Store {
     F64(Vec<f64>),
     F32(Vec<f32>),
 }
-
-/// Values left unused at the beginning or end of a store, so that the rest begins at a line of the cache.
-pub(super) const SLACK: usize = 16;
 
 /// A type kernel values can be stored in.
 pub(super) trait Element: SimdElement {
@@ -185,6 +184,41 @@ impl Core {
         self.right.as_ref().unwrap_or(&self.left)
     }
 
+    /// The values of some points, computed at each pass. `batch_mask` says which groups will be asked for; the others cost nothing.
+    pub(super) fn computed<'a, T: Real>(
+        &'a self,
+        cut: Cut,
+        rows: &[usize],
+        cols: &[usize],
+        batch_mask: &[bool],
+    ) -> Source<'a, T> {
+        let (left, right) = ((&self.left, rows), (self.right(), cols));
+        let mut shared = Shared::new();
+        let sides = |((group, &batch_mask), background): ((&'a Group, &bool), &Option<Vec<f64>>)| {
+            batch_mask.then(|| Sides::new(group, left, right, background.as_deref(), &mut shared))
+        };
+        let means = |(centring, row_means): (&Option<Centring>, &Vec<f64>)| {
+            let pick = |from: &[f64], at: &[usize]| at.iter().map(|&i| from[i]).collect();
+            centring.as_ref().map(|centring| Means {
+                rows: pick(row_means, rows),
+                cols: pick(&centring.means, cols),
+                grand: centring.grand,
+            })
+        };
+        let sides = self.layout.groups.iter().zip(batch_mask).zip(&self.backgrounds).map(sides).collect();
+        let centring = self.centring.iter().zip(&self.row_means).map(means).collect();
+        let gated = self.left.is_gated() || self.right().is_gated();
+        let gate = |(group, &batch_mask): (&Group, &bool)| {
+            let pick = |(points, at): (&Points, &[usize])| {
+                let gate = points.gate(&group.columns);
+                at.iter().map(|&i| gate[i]).collect()
+            };
+            (gated && batch_mask).then(|| [pick(left), pick(right)])
+        };
+        let gates = self.layout.groups.iter().zip(batch_mask).map(gate).collect();
+        Source::computed(&self.layout, cut, Computed { sides, gates, centring })
+    }
+
     /// A remark for each group of kernels with unit diagonal that has rows without a direction.
     pub(super) fn zero_rows(&self) -> Vec<String> {
         let note = |(group, background): (&Group, &Option<Vec<f64>>)| {
@@ -215,7 +249,7 @@ impl Core {
         let n_known = known.iter().filter(|&&gate| gate > 0.0).count().max(1);
         let right = self.right.as_ref().map(Points::ungated);
         let core = Core::new(&plain, cut, self.left.ungated(), right, options);
-        let source: Source<'_, f64> = Source::computed(&core, cut, &rows, &cols, &[true]);
+        let source: Source<'_, f64> = core.computed(cut, &rows, &cols, &[true]);
         if cut.n_cols == 0 {
             return Ok(vec![0.0; cut.n_rows]);
         }
@@ -255,7 +289,7 @@ impl Core {
         cost::pays(&self.layout, &of_group, self.precision, need, tile)
     }
 
-    /// Stores the values if that is wanted, allowed and worth it.
+    /// Stores the values if that is asked for, allowed and worth it.
     pub(super) fn stored(mut self, options: &StackOptions<'_>) -> Result<Core> {
         let need = self.stored_bytes();
         // Room for one combined kernel beside the stack, which every method needs sooner or later.
@@ -326,7 +360,7 @@ impl Core {
         self.clear_spare_over(need);
         let (rows, cols): (Vec<usize>, Vec<usize>) = ((0..self.cut.n_rows).collect(), (0..self.cut.n_cols).collect());
         let batch_mask = vec![true; self.layout.groups.len()];
-        let source: Source<'_, T> = Source::computed(self, self.cut, &rows, &cols, &batch_mask);
+        let source: Source<'_, T> = self.computed(self.cut, &rows, &cols, &batch_mask);
         let counter = Counter::new(options, self.cut.len());
         let skip = skip_to_line(&values);
         let blocks = self.blocks(&mut values[skip..]);

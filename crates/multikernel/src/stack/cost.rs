@@ -3,9 +3,9 @@
 //! The results of both have the same bits, so the answer may depend on the machine. Numbers are nanoseconds per entry,
 //! measured with `benches/stack.rs` (`docs/performance.md`); what matters is their ratio.
 
-use super::Precision;
 use super::layout::{Layout, Step};
 use crate::kernel::Base;
+use crate::precision::Precision;
 use crate::simd::{Level, level};
 
 /// Stacks below this are stored: caches hold them, and reading costs next to nothing.
@@ -66,7 +66,7 @@ mod tests {
     /// What computing costs beside reading, in tiles of so many entries.
     fn cost_in(tile: f64, bank: &str, n_columns: usize, precision: Precision) -> f64 {
         let bank: KernelBank = bank.parse().unwrap();
-        let kernels = bank.resolve(&Default::default(), &crate::Matrix::zeros(2, n_columns).into()).unwrap();
+        let kernels = bank.resolve(&Default::default(), &crate::linalg::Matrix::zeros(2, n_columns).into()).unwrap();
         let layout = Layout::new(&kernels, precision, true);
         let n: Vec<usize> = layout.groups.iter().map(|group| group.columns.count(n_columns)).collect();
         #[cfg(target_arch = "x86_64")]

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::Precision;
 use super::profile::Grid;
 use crate::kernel::{Base, Columns, Kernel};
+use crate::precision::Precision;
 use crate::simd::{MAX_RAISES, NARROW_RATES};
 
 /// Radial kernels on the same columns from this many on are one function of the distance.
@@ -217,7 +217,7 @@ mod tests {
 
     fn layout(bank: &str) -> Layout {
         let bank: KernelBank = bank.parse().unwrap();
-        let kernels = bank.resolve(&Default::default(), &crate::Matrix::zeros(2, 3).into()).unwrap();
+        let kernels = bank.resolve(&Default::default(), &crate::linalg::Matrix::zeros(2, 3).into()).unwrap();
         Layout::new(&kernels, Precision::F64, true)
     }
 
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn chains_in_f32_are_as_long_as_a_batch() {
         let bank: KernelBank = "gaussian(2^-6..2^7), gaussian(3)".parse().unwrap();
-        let kernels = bank.resolve(&Default::default(), &crate::Matrix::zeros(2, 3).into()).unwrap();
+        let kernels = bank.resolve(&Default::default(), &crate::linalg::Matrix::zeros(2, 3).into()).unwrap();
         let layout = Layout::new(&kernels, Precision::F32, true);
         let lengths: Vec<usize> = layout.batches.iter().map(|batch| batch.slots.len()).collect();
         let fresh = layout.slots.iter().filter(|slot| slot.step == Step::Value).count();

@@ -3,11 +3,12 @@
 use super::core::Element;
 use super::ops::{each_kernel, multiply};
 use super::source::{Scratch, Source};
+use super::view::{Stack, check};
 use super::write::StripWriter;
-use super::{Precision, Stack, check};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, Pieces};
 use crate::pool::Pool;
+use crate::precision::Precision;
 use crate::simd::{Buffer, Real, dispatched};
 
 /// Memory for the partial results of `apply_local`.

@@ -3,19 +3,19 @@
 //! Work is cut into blocks of rows and parts by the shape alone, and parts are added in order: the same bits for any number
 //! of threads, and whether a kernel was stored or is computed on the way.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use super::core::Element;
 use super::cut::{Cut, Tile};
 use super::layout::Layout;
 use super::mixture::{Mixture, Recipe, Term};
 use super::profile::{Moments, Profile};
 use super::source::{Held, Scratch, Source};
+use super::view::{Stack, check};
+use super::watch::Watch;
 use super::write::{StripWriter, write};
-use super::{Stack, Symmetric};
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, Pieces};
 use crate::pool::Pool;
+use crate::precision::Precision;
 use crate::simd::{
     Buffer, Real, SIDE, SimdElement, add_eight, decay_into, dot_eight_with_each, prefetch, spans, transpose,
 };
@@ -25,29 +25,83 @@ const PREFETCH_ROWS: usize = 24;
 /// Memory for the partial results of `apply`.
 const PARTIAL_BYTES: usize = 128 << 20;
 
-/// Asks before each tile whether to go on.
-pub(super) struct Watch<'a> {
-    ask: Option<&'a (dyn Fn() -> bool + Send + Sync)>,
-    stopped: AtomicBool,
+/// A matrix to project on: dense, or `U V'` of low rank. It counts as its symmetric part where the stack is symmetric.
+#[derive(Clone, Copy, Debug)]
+pub enum Symmetric<'a> {
+    /// The whole matrix.
+    Dense(&'a Matrix),
+    /// A symmetric matrix of which only what is on and below the diagonal is read: faster than the whole of it.
+    Lower(&'a Matrix),
+    /// `U V'`, both n x r.
+    Factored(&'a Matrix, &'a Matrix),
 }
 
-impl<'a> Watch<'a> {
-    pub(super) fn new(ask: Option<&'a (dyn Fn() -> bool + Send + Sync)>) -> Self {
-        Watch { ask, stopped: AtomicBool::new(false) }
+impl Stack {
+    /// `sum_m W_mc K_m` for each column c of the P x C weights: C matrices of n_rows x n_cols. One pass over the kernels
+    /// with a weight that is not zero, whatever C.
+    pub fn combine(&self, weights: &Matrix, pool: &Pool) -> Result<Vec<Matrix>> {
+        check("combine: weights", "rows (one per kernel)", weights.n_rows(), self.n_kernels())?;
+        self.mix(&self.mixture(weights, pool)?, pool)
     }
 
-    pub(super) fn go_on(&self) -> bool {
-        if !self.stopped.load(Ordering::Relaxed) && self.ask.is_some_and(|ask| ask()) {
-            self.stopped.store(true, Ordering::Relaxed);
+    /// `<K_m, M_c>` for all kernels m (rows) and matrices c (columns): the gradient for all kernels at once. One pass over
+    /// the kernels; a matrix of rank r costs r operations per entry, whatever P.
+    pub fn project(&self, matrices: &[Symmetric<'_>], pool: &Pool) -> Result<Matrix> {
+        for matrix in matrices {
+            let (rows, cols) = match matrix {
+                Symmetric::Dense(matrix) | Symmetric::Lower(matrix) => (matrix.n_rows(), matrix.n_cols()),
+                Symmetric::Factored(u, v) => {
+                    check("project: factors", "columns", v.n_cols(), u.n_cols())?;
+                    (u.n_rows(), v.n_rows())
+                }
+            };
+            check("project: matrix", "rows", rows, self.n_rows())?;
+            check("project: matrix", "columns", cols, self.n_cols())?;
+            if matches!(matrix, Symmetric::Lower(_)) && rows != cols {
+                return Err(Error::input(format!("project: half of a matrix must be square, got {rows} x {cols}")));
+            }
         }
-        !self.stopped.load(Ordering::Relaxed)
+        let all = in_precision!(self, project(self, matrices, pool))?;
+        Ok(if self.kernels.is_all() { all } else { all.select_rows(&self.kernels.indices()) })
     }
 
-    pub(super) fn result<T>(&self, value: T) -> Result<T> {
-        if self.stopped.load(Ordering::Relaxed) {
-            return Err(Error::Stopped("stopped while kernels were computed".into()));
+    /// `K_m V` for all kernels, V of n_cols x r: P matrices of n_rows x r. One pass, r products per entry.
+    pub fn apply(&self, vectors: &Matrix, pool: &Pool) -> Result<Vec<Matrix>> {
+        check("apply: vectors", "rows", vectors.n_rows(), self.n_cols())?;
+        in_precision!(self, apply(self, vectors, pool))
+    }
+
+    /// `sum_m K_m G_m` for a matrix G_m of n_cols x r for each kernel, side by side in one of n_cols x P r: n_rows x r, the
+    /// adjoint of [`Stack::apply`]. One pass, r products per entry.
+    pub fn collect(&self, vectors: &Matrix, pool: &Pool) -> Result<Matrix> {
+        check("collect: vectors", "rows", vectors.n_rows(), self.n_cols())?;
+        let (n_kernels, count) = (self.n_kernels(), vectors.n_cols());
+        if n_kernels == 0 && count == 0 {
+            return Ok(Matrix::zeros(self.n_rows(), 0));
         }
-        Ok(value)
+        if n_kernels == 0 || count % n_kernels != 0 {
+            return Err(Error::input(format!(
+                "collect: vectors has {count} columns, the stack needs as many for each of its {n_kernels} kernels"
+            )));
+        }
+        // One row for each kernel, its vectors one after the other.
+        let each = count / n_kernels;
+        let rows = Matrix::from_vec(n_kernels, each * self.n_cols(), vectors.transposed().into_data())?;
+        let all = self.spread(&rows);
+        in_precision!(self, collect(self, &all, each, pool))
+    }
+
+    /// The piece of kernel `m` between these row and column points of the view.
+    pub fn block(&self, m: usize, rows: &[usize], cols: &[usize]) -> Result<Matrix> {
+        let piece = self.between(rows, cols)?.pick(&[m])?;
+        in_precision!(piece, block(&piece))
+    }
+
+    /// All kernels written out one below the other: P n_rows x n_cols, row `m n_rows + i` is that of point i in kernel m, with
+    /// the bits of [`Stack::block`]. One pass, for methods that go over the same few points again and again: nothing is read
+    /// faster than a row of a matrix.
+    pub fn unfold(&self, pool: &Pool) -> Result<Matrix> {
+        in_precision!(self, unfold(self, pool))
     }
 }
 
@@ -380,7 +434,7 @@ pub(super) fn multiply<T: Real>(values: &[T], tile: &Tile, cut: &Cut, columns: &
     }
 }
 
-/// Calls `f` with each kernel of some slots that is asked for and its values; kernels of a group that is one function are computed.
+/// Calls `f` with each kernel of some slots in the mask and its values; kernels of a group that is one function are computed.
 pub(super) fn each_kernel<T: Real>(
     layout: &Layout,
     held: &Held<'_, T>,

@@ -3,17 +3,17 @@
 
 use std::ops::Range;
 
-use super::Centring;
-use super::core::{Core, SLACK};
 use super::cut::{Cut, Tile};
-use super::given::Points;
-use super::layout::{Batch, Group, Layout, STREAMS, Step};
-use super::points::{Shared, Sides};
+use super::layout::{Batch, Layout, STREAMS, Step};
+use super::points::Sides;
 use crate::simd::{Buffer, MAX_RAISES, PastCaches, Real, skip_to_line};
 
 /// Bytes of stored values that are handed out together, unless a single batch has more: what an operation with several results
 /// reads again for each of them then still is in the second-level cache.
 const RUN_BYTES: usize = 512 << 10;
+
+/// Values left unused at the beginning or end of a store, so that the rest begins at a line of the cache.
+pub(super) const SLACK: usize = 16;
 
 /// The values of one view of a stack.
 pub(super) struct Source<'a, T> {
@@ -33,20 +33,20 @@ enum Values<'a, T> {
 }
 
 /// What values are computed from.
-struct Computed {
+pub(super) struct Computed {
     /// The points of each group.
-    sides: Vec<Option<Sides>>,
+    pub(super) sides: Vec<Option<Sides>>,
     /// What rows and columns of the kernels of each group are multiplied by, where points lack views.
-    gates: Vec<Option<[Vec<f64>; 2]>>,
+    pub(super) gates: Vec<Option<[Vec<f64>; 2]>>,
     /// The means of each kernel.
-    centring: Vec<Option<Means>>,
+    pub(super) centring: Vec<Option<Means>>,
 }
 
 /// The means of a centred kernel at the rows and columns of the view.
 pub(super) struct Means {
-    rows: Vec<f64>,
-    cols: Vec<f64>,
-    grand: f64,
+    pub(super) rows: Vec<f64>,
+    pub(super) cols: Vec<f64>,
+    pub(super) grand: f64,
 }
 
 /// The values of some slots in a tile.
@@ -99,37 +99,12 @@ impl<'a, T: Real> Source<'a, T> {
         Source { layout, cut, values: Values::Gathered { values, store, rows, cols } }
     }
 
-    /// `batch_mask` says which groups will be asked for; the others cost nothing.
-    pub(super) fn computed(core: &'a Core, cut: Cut, rows: &[usize], cols: &[usize], batch_mask: &[bool]) -> Self {
-        let (left, right) = ((&core.left, rows), (core.right(), cols));
-        let mut shared = Shared::new();
-        let sides = |((group, &batch_mask), background): ((&'a Group, &bool), &Option<Vec<f64>>)| {
-            batch_mask.then(|| Sides::new(group, left, right, background.as_deref(), &mut shared))
-        };
-        let means = |(centring, row_means): (&Option<Centring>, &Vec<f64>)| {
-            let pick = |from: &[f64], at: &[usize]| at.iter().map(|&i| from[i]).collect();
-            centring.as_ref().map(|centring| Means {
-                rows: pick(row_means, rows),
-                cols: pick(&centring.means, cols),
-                grand: centring.grand,
-            })
-        };
-        let sides = core.layout.groups.iter().zip(batch_mask).zip(&core.backgrounds).map(sides).collect();
-        let centring = core.centring.iter().zip(&core.row_means).map(means).collect();
-        let gated = core.left.is_gated() || core.right().is_gated();
-        let gate = |(group, &batch_mask): (&Group, &bool)| {
-            let pick = |(points, at): (&Points, &[usize])| {
-                let gate = points.gate(&group.columns);
-                at.iter().map(|&i| gate[i]).collect()
-            };
-            (gated && batch_mask).then(|| [pick(left), pick(right)])
-        };
-        let gates = core.layout.groups.iter().zip(batch_mask).map(gate).collect();
-        Source { layout: &core.layout, cut, values: Values::Computed(Computed { sides, gates, centring }) }
+    pub(super) fn computed(layout: &'a Layout, cut: Cut, computed: Computed) -> Self {
+        Source { layout, cut, values: Values::Computed(computed) }
     }
 
-    /// Calls `f` with runs of slots and their values in the tile, in the order of the slots and for all slots of the wanted
-    /// batches. A run may span batches.
+    /// Calls `f` with runs of slots and their values in the tile, in the order of the slots and for all slots of the
+    /// batches in the mask. A run may span batches.
     pub(super) fn each(
         &self,
         block: usize,
@@ -178,7 +153,7 @@ impl<'a, T: Real> Source<'a, T> {
         whole.filter(|_| last < batches.len()).unwrap_or(last)
     }
 
-    /// Keeps the values of all slots of the wanted batches in the tiles of a block, for [`Source::held`].
+    /// Keeps the values of all slots of the batches in the mask in the tiles of a block, for [`Source::held`].
     pub(super) fn hold(
         &self,
         block: usize,
@@ -201,7 +176,7 @@ impl<'a, T: Real> Source<'a, T> {
         }
     }
 
-    /// Puts all slots of the wanted batches in a tile where they lie in a store.
+    /// Puts all slots of the batches in the mask in a tile where they lie in a store.
     fn copy_tile(
         &self,
         block: usize,
@@ -255,7 +230,7 @@ impl<'a, T: Real> Source<'a, T> {
     }
 
     /// Fills the store of one block: all slots of its tiles, one tile after the other; `past` the caches or into them. `go_on` is
-    /// Asked before each tile.
+    /// kernel_mask before each tile.
     pub(super) fn fill(
         &self,
         block: usize,
@@ -279,7 +254,7 @@ impl<'a, T: Real> Source<'a, T> {
 }
 
 impl Computed {
-    /// All slots of the wanted batches in a tile, as they lie in a store.
+    /// All slots of the batches in the mask in a tile, as they lie in a store.
     fn tile<T: Real>(
         &self,
         layout: &Layout,

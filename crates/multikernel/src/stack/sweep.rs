@@ -7,10 +7,11 @@ use super::cut::{BLOCK_ROWS, Tile};
 use super::layout::Layout;
 use super::ops::{Either, each_kernel};
 use super::source::{Held, Scratch, Source};
-use super::{Precision, Stack, check};
+use super::view::{Stack, check};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
+use crate::precision::Precision;
 use crate::simd::{Buffer, Real};
 
 /// What one pass found.
@@ -129,7 +130,7 @@ fn sweep<T: Element, R: Send>(
 struct TileProducts<'a> {
     layout: &'a Layout,
     kernel_mask: &'a [bool],
-    /// Where each kernel stands among those asked for.
+    /// Where each kernel stands among those in the mask.
     places: &'a [Vec<usize>],
     n_kernels: usize,
     n_cols: usize,
@@ -251,7 +252,7 @@ mod tests {
         (found.outputs, found.collected, found.parts.into_iter().flatten().collect())
     }
 
-    /// Both products with the kernels written out.
+    /// TileProducts products with the kernels written out.
     fn expected(stack: &Stack, vectors: &Matrix) -> (Vec<f64>, Vec<f64>) {
         let (n, m) = (stack.n_rows(), stack.n_cols());
         let all = |n: usize| (0..n).collect::<Vec<_>>();

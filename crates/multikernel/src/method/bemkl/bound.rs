@@ -1,37 +1,8 @@
 //! The lower bound of the evidence, which every update raises.
 
-use super::Prior;
-use super::update::{Outputs, Samples, Weights};
+use super::posterior::{LN_TAU, Outputs, Precision, Samples, Weights};
 use crate::linalg::dot;
 use crate::simd::ln;
-
-/// log(2 pi), the same on every system.
-const LN_TAU: f64 = 1.837_877_066_409_345_5;
-
-/// The distribution of a precision: gamma, of the prior's shape and a half, and of this scale.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Precision {
-    prior: Prior,
-    scale: f64,
-}
-
-impl Precision {
-    /// The best one given the mean square of the normal variable it is the precision of.
-    pub(super) fn given(prior: Prior, square: f64) -> Precision {
-        Precision { prior, scale: 1.0 / (1.0 / prior.scale + 0.5 * square) }
-    }
-
-    pub(super) fn mean(&self) -> f64 {
-        (self.prior.shape + 0.5) * self.scale
-    }
-
-    /// What the precision and the prior of its normal variable, whose mean square is `square` by now, bring to the bound.
-    pub(super) fn term(&self, square: f64) -> f64 {
-        let shape = self.prior.shape + 0.5;
-        let rest = 1.0 - self.scale * (1.0 / self.prior.scale + 0.5 * square);
-        shape * (ln(self.scale) + rest) + self.prior.constant - 0.5 * LN_TAU
-    }
-}
 
 /// The distributions after a round.
 pub(super) struct Bound<'a> {

@@ -3,6 +3,7 @@
 mod beliefs;
 mod bound;
 mod model;
+mod posterior;
 #[cfg(test)]
 mod tests;
 mod update;

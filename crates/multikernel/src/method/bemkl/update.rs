@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::beliefs::Beliefs;
-use super::bound::{Bound, Precision};
+use super::bound::Bound;
+use super::posterior::{Outputs, Precision, Samples, Weights};
 use super::{PLAIN, Prior};
 use crate::dist::{inverse_mills, ln_normal_cdf};
 use crate::error::{Error, Result};
@@ -30,39 +31,10 @@ pub(super) struct Update<'a> {
     pub(super) stop: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// The outputs of single kernels: means P x c N, problem after problem, and the covariance between kernels, which is the same
-/// for all rows and problems.
-pub(super) struct Outputs {
-    pub(super) means: Matrix,
-    pub(super) covariance: Matrix,
-    pub(super) ln_determinant: f64,
-}
-
-/// Biases and kernel weights.
-pub(super) struct Weights {
-    pub(super) means: Vec<f64>,
-    pub(super) covariance: Matrix,
-    pub(super) ln_determinant: f64,
-    /// Of the c biases, then of the kernel weights.
-    pub(super) precisions: Vec<Precision>,
-}
-
 /// Decisions: their means, and the logarithm of the probability of their sides, summed.
 pub(super) struct Decisions {
     pub(super) means: Matrix,
     pub(super) ln_sides: f64,
-}
-
-/// The sample weights of one problem.
-pub(super) struct Samples {
-    pub(super) means: Vec<f64>,
-    pub(super) variances: Vec<f64>,
-    pub(super) ln_determinant: f64,
-    pub(super) precisions: Vec<Precision>,
-    /// `sum_m K_m g_m` of the outputs.
-    pub(super) collected: Vec<f64>,
-    /// `sum_m |K_m a|^2` of the means.
-    pub(super) power: f64,
 }
 
 impl Update<'_> {

@@ -84,8 +84,8 @@ impl Method for MklDa {
         0
     }
 
-    fn learner(&self, begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
-        Ok(Box::new(Streamed::<StreamRidges>::begin(self, begin)?))
+    fn learner(&self, begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>> {
+        Ok(Some(Box::new(Streamed::<StreamRidges>::begin(self, begin)?)))
     }
 }
 

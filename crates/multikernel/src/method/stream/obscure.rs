@@ -47,8 +47,8 @@ impl Method for Obscure {
         0
     }
 
-    fn learner(&self, begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
-        Ok(Box::new(Streamed::<StreamStage>::begin(self, begin)?))
+    fn learner(&self, begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>> {
+        Ok(Some(Box::new(Streamed::<StreamStage>::begin(self, begin)?)))
     }
 }
 

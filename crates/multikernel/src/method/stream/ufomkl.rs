@@ -46,8 +46,8 @@ impl Method for UfoMkl {
         0
     }
 
-    fn learner(&self, begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
-        Ok(Box::new(Streamed::<StreamSubgradients>::begin(self, begin)?))
+    fn learner(&self, begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>> {
+        Ok(Some(Box::new(Streamed::<StreamSubgradients>::begin(self, begin)?)))
     }
 }
 

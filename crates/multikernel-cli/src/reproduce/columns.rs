@@ -1,9 +1,10 @@
 //! Where learned weights matter: kernels on single columns, most of them useless, join a sensible bank.
 
+use multikernel::dist::Rng;
+
 use super::mkboost::{self, BANK};
 use super::show::{COMPARED, HALVES};
-use super::{Entry, Reproducible, Split, TablePart};
-use crate::dist::Rng;
+use super::table::{Entry, Reproducible, Split, TablePart};
 
 pub(super) const TABLE: Reproducible = Reproducible {
     name: "columns",

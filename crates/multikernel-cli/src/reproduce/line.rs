@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::data::Dataset;
-use crate::error::Result;
-use crate::evaluate::{ClusterIndices, Fold, LEVEL, Paired, Spread, bootstrap, nmi, purity, rand_index};
-use crate::plan::Model;
-use crate::pool::Pool;
+use multikernel::data::Dataset;
+use multikernel::evaluate::{ClusterIndices, Fold, LEVEL, Paired, Spread, bootstrap, nmi, purity, rand_index};
+use multikernel::{Model, Pool, Result};
 
 /// Resamples of the test rows behind each interval.
 const N_RESAMPLES: usize = 1000;
@@ -19,30 +17,30 @@ const SLACK: f64 = 0.001;
 
 /// What a paper and our prototype say.
 #[derive(Clone, Copy, Debug)]
-pub struct Published {
+pub(super) struct Published {
     /// The paper's figures; `None` where they are no honest target.
-    pub paper: Option<PaperFigures>,
+    pub(super) paper: Option<PaperFigures>,
     /// The mean accuracy of our prototype; without one the paper's figure is shown and not judged, because what it was
     /// measured with is not known well enough.
-    pub prototype: Option<f64>,
+    pub(super) prototype: Option<f64>,
     /// Whether the paper's accuracy is a floor, and more is as good, instead of a figure to agree with.
-    pub is_floor: bool,
+    pub(super) is_floor: bool,
 }
 
 /// Figures of a paper.
 #[derive(Clone, Copy, Debug)]
-pub struct PaperFigures {
+pub(super) struct PaperFigures {
     /// Mean accuracy.
-    pub accuracy: f64,
+    pub(super) accuracy: f64,
     /// Its standard deviation over 20 splits, where it is printed.
-    pub std: Option<f64>,
+    pub(super) std: Option<f64>,
     /// Mean macro F, where it is printed.
-    pub macro_f: Option<f64>,
+    pub(super) macro_f: Option<f64>,
 }
 
 /// Whether a figure agrees with a published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Agreement {
+pub(super) enum Agreement {
     /// Within two standard errors of the difference of the means.
     Paper,
     /// Not with the paper, but within one point of the prototype.
@@ -94,61 +92,61 @@ impl Published {
 
 /// One method on one set with one bank, over all seeds.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub(super) struct Line {
     /// The data set.
-    pub dataset: String,
+    pub(super) dataset: String,
     /// The bank in words.
-    pub bank: String,
+    pub(super) bank: String,
     /// How rows are dealt to training and test, in words.
-    pub split: String,
+    pub(super) split: String,
     /// Number of kernels.
-    pub n_kernels: usize,
+    pub(super) n_kernels: usize,
     /// The method and the settings that are not its defaults.
-    pub method: String,
+    pub(super) method: String,
     /// Accuracy on the test rows, of a stream on all rows: one per split, of which a seed has one, or as many
     /// as it has folds.
-    pub accuracies: Vec<f64>,
+    pub(super) accuracies: Vec<f64>,
     /// Macro F on the test rows, one per split; none for streams.
-    pub macro_fs: Vec<f64>,
+    pub(super) macro_fs: Vec<f64>,
     /// The 95 % bootstrap interval of each macro F over test rows.
-    pub macro_f_intervals: Vec<(f64, f64)>,
+    pub(super) macro_f_intervals: Vec<(f64, f64)>,
     /// Brier score of the probabilities, one per split; none where they are not judged.
-    pub briers: Vec<f64>,
+    pub(super) briers: Vec<f64>,
     /// Their log-loss.
-    pub log_losses: Vec<f64>,
+    pub(super) log_losses: Vec<f64>,
     /// Seconds to train, kernels included, of a stream to predict and learn all rows; one per seed.
-    pub seconds: Vec<f64>,
+    pub(super) seconds: Vec<f64>,
     /// SVMs solved, for methods that count them; one per seed.
-    pub fits: Vec<f64>,
+    pub(super) fits: Vec<f64>,
     /// Support vectors at the end of a stream, one per seed.
-    pub supports: Vec<f64>,
+    pub(super) supports: Vec<f64>,
     /// Clusters of methods that find some, one number per split, as the next.
-    pub n_clusters: Vec<f64>,
+    pub(super) n_clusters: Vec<f64>,
     /// How far the clusters of test rows, told without their classes, agree with these: normalised mutual information.
-    pub nmis: Vec<f64>,
+    pub(super) nmis: Vec<f64>,
     /// Rand index of the same.
-    pub rand_indices: Vec<f64>,
+    pub(super) rand_indices: Vec<f64>,
     /// Purity of the same.
-    pub purities: Vec<f64>,
+    pub(super) purities: Vec<f64>,
     /// Davies-Bouldin index of the clusters of training rows, their columns as in the file; none where it is not defined.
-    pub davies_bouldins: Vec<f64>,
+    pub(super) davies_bouldins: Vec<f64>,
     /// Dunn index of the same.
-    pub dunns: Vec<f64>,
+    pub(super) dunns: Vec<f64>,
     /// Kernel weights of methods that have some and few kernels, one list per split.
-    pub weights: Vec<Vec<f64>>,
+    pub(super) weights: Vec<Vec<f64>>,
     /// What was published.
-    pub published: Option<Published>,
+    pub(super) published: Option<Published>,
     /// The difference in accuracy to the first method of the part, on the same splits; none where the splits are no random
     /// ones.
-    pub difference: Option<Paired>,
+    pub(super) difference: Option<Paired>,
     /// The same in the Brier score.
-    pub brier_difference: Option<Paired>,
+    pub(super) brier_difference: Option<Paired>,
     /// The same in the log-loss.
-    pub log_loss_difference: Option<Paired>,
+    pub(super) log_loss_difference: Option<Paired>,
     /// Seeds under which the model had a warning.
-    pub n_warnings: usize,
+    pub(super) n_warnings: usize,
     /// What the models warn of, each text once.
-    pub warnings: BTreeSet<String>,
+    pub(super) warnings: BTreeSet<String>,
 }
 
 impl Line {

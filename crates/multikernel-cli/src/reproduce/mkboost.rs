@@ -2,7 +2,7 @@
 
 use super::line::{PaperFigures, Published};
 use super::show::HALVES;
-use super::{Entry, Reproducible, TablePart};
+use super::table::{Entry, Reproducible, TablePart};
 
 pub(super) const TABLE: Reproducible = Reproducible {
     name: "mkboost",

@@ -1,12 +1,12 @@
 //! Tables 1, 2 and 4 of Nguyen, Dam, Le, Nguyen and Phung (2018), clustering induced kernel learning.
 
+use multikernel::data::{Dataset, Labels, Samples};
+use multikernel::dist::{Rng, normal};
+use multikernel::{Matrix, Result};
+
 use super::line::{PaperFigures, Published};
 use super::show::{CLUSTERED, PLANTED as PLANTED_LAYOUT};
-use super::{Entry, Reproducible, Split, TablePart};
-use crate::data::{Dataset, Labels, Samples};
-use crate::dist::{Rng, normal};
-use crate::error::Result;
-use crate::linalg::Matrix;
+use super::table::{Entry, Reproducible, Split, TablePart};
 
 pub(super) const TABLE: Reproducible = Reproducible {
     name: "cik",

@@ -3,7 +3,7 @@
 
 use super::line::{PaperFigures, Published};
 use super::show::{COMPARED, FIGURES, STREAMS};
-use super::{Entry, Reproducible, Split, TablePart};
+use super::table::{Entry, Reproducible, Split, TablePart};
 
 pub(super) const TABLE: Reproducible = Reproducible {
     name: "mklda",

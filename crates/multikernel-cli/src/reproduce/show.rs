@@ -1,32 +1,30 @@
 //! Tables as text and JSON.
 
+use multikernel::evaluate::Spread;
+use multikernel::report::{TextTable, count};
 use serde_json::{Value, json};
 
-use super::Reproduction;
 use super::line::{Agreement, Line, against_first};
-use super::svimkl;
-use crate::evaluate::Spread;
-use crate::report::{TextTable, count};
 
 /// A title and what stands below it in a line.
-type Column = (&'static str, fn(&Line) -> String);
+pub(super) type Column = (&'static str, fn(&Line) -> String);
 
 /// What a table shows of its lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
-    columns: &'static [Column],
+    pub(super) columns: &'static [Column],
     /// What is said below a table of so many seeds.
-    note: fn(usize) -> String,
+    pub(super) note: fn(usize) -> String,
 }
 
-const SET: Column = ("set", |line| line.dataset.clone());
+pub(super) const SET: Column = ("set", |line| line.dataset.clone());
 const BANK: Column = ("bank", |line| line.bank.clone());
 const SPLIT: Column = ("split", |line| line.split.clone());
-const SEEDS: Column = ("seeds", |line| line.accuracies.len().to_string());
+pub(super) const SEEDS: Column = ("seeds", |line| line.accuracies.len().to_string());
 const SPLITS: Column = ("splits", SEEDS.1);
-const KERNELS: Column = ("P", |line| line.n_kernels.to_string());
-const METHOD: Column = ("method", |line| line.method.clone());
-const ACCURACY: Column = ("accuracy", |line| {
+pub(super) const KERNELS: Column = ("P", |line| line.n_kernels.to_string());
+pub(super) const METHOD: Column = ("method", |line| line.method.clone());
+pub(super) const ACCURACY: Column = ("accuracy", |line| {
     let Spread { mean, std } = line.accuracy();
     with_std(mean, std)
 });
@@ -43,7 +41,7 @@ const MEANING: Column = ("", |line| against_first(line.difference.as_ref()).1.in
 const BRIER: Column = ("Brier", |line| spread(&line.briers));
 const BRIER_MINUS_FIRST: Column = ("minus the first", |line| against_first(line.brier_difference.as_ref()).0);
 const BRIER_MEANING: Column = ("", |line| against_first(line.brier_difference.as_ref()).1.into());
-const LOG_LOSS: Column = ("log-loss", |line| spread(&line.log_losses));
+pub(super) const LOG_LOSS: Column = ("log-loss", |line| spread(&line.log_losses));
 const LOG_LOSS_MINUS_FIRST: Column = ("minus the first", |line| against_first(line.log_loss_difference.as_ref()).0);
 const LOG_LOSS_MEANING: Column = ("", |line| against_first(line.log_loss_difference.as_ref()).1.into());
 const FITS: Column = ("SVM fits", |line| whole(&line.fits));
@@ -54,14 +52,11 @@ const PURITY: Column = ("purity", |line| spread_short(&line.purities, 3));
 const DAVIES_BOULDIN: Column = ("Davies-Bouldin", |line| spread_short(&line.davies_bouldins, 2));
 const DUNN: Column = ("Dunn", |line| spread_short(&line.dunns, 4));
 const SUPPORT: Column = ("support", |line| whole(&line.supports));
-const TRAIN: Column = ("train s", |line| format!("{:.3}", mean_seconds(line)));
+pub(super) const TRAIN: Column = ("train s", |line| format!("{:.3}", mean_seconds(line)));
 const SECONDS: Column = ("seconds", TRAIN.1);
-const WARNINGS: Column = ("warnings", |line| line.n_warnings.to_string());
+pub(super) const WARNINGS: Column = ("warnings", |line| line.n_warnings.to_string());
 
-const MEAN_WEIGHTS: Column = ("weights", |line| mean_weights(line));
-const PAPER_WEIGHTS: Column = ("paper", svimkl::paper_weights);
-const RANKS: Column = ("rank correlation", |line| spread_short(&svimkl::rank_correlations(line), 3));
-const FOUND: Column = ("weight on the 4", |line| spread_short(&svimkl::found_shares(line), 3));
+pub(super) const MEAN_WEIGHTS: Column = ("weights", |line| mean_weights(line));
 
 /// The weight of each kernel, mean over splits, where they are few.
 fn mean_weights(line: &Line) -> String {
@@ -90,22 +85,6 @@ pub(super) const LOGISTIC: Layout = Layout {
         WARNINGS,
     ],
     note: |_| CORRECTED.into(),
-};
-
-/// Weights of few kernels beside those of a paper.
-pub(super) const TOYS: Layout = Layout {
-    columns: &[SET, SEEDS, METHOD, ACCURACY, LOG_LOSS, MEAN_WEIGHTS, PAPER_WEIGHTS, TRAIN, WARNINGS],
-    note: |_| {
-        "± standard deviation over seeds, each of which draws 100 rows to train and 100 to test; weights are means over seeds".into()
-    },
-};
-
-/// Weights of many kernels, most of which are noise.
-pub(super) const NOISE: Layout = Layout {
-    columns: &[SET, SEEDS, KERNELS, METHOD, ACCURACY, LOG_LOSS, RANKS, FOUND, TRAIN, WARNINGS],
-    note: |_| {
-        "± standard deviation over seeds; rank correlation of kernel weights with the strengths of their columns".into()
-    },
 };
 
 /// Many methods on the same halves.
@@ -218,7 +197,7 @@ fn spread(values: &[f64]) -> String {
     Spread::of(values).map_or(String::new(), |spread| with_std(spread.mean, spread.std))
 }
 
-fn spread_short(values: &[f64], digits: usize) -> String {
+pub(super) fn spread_short(values: &[f64], digits: usize) -> String {
     match Spread::of(values) {
         Some(Spread { mean, std: Some(std) }) => format!("{mean:.digits$} ± {std:.digits$}"),
         Some(Spread { mean, std: None }) => format!("{mean:.digits$}"),
@@ -236,6 +215,18 @@ fn whole(values: &[f64]) -> String {
 
 fn mean_seconds(line: &Line) -> f64 {
     Spread::of(&line.seconds).map_or(f64::NAN, |spread| spread.mean)
+}
+
+/// A table that was run again.
+#[derive(Clone, Debug)]
+pub(super) struct Reproduction {
+    /// Its name.
+    pub(super) table: String,
+    /// Its lines.
+    pub(super) lines: Vec<Line>,
+    /// Sets that were not found, or not reached.
+    pub(super) left_out: Vec<String>,
+    pub(super) layout: Layout,
 }
 
 impl std::fmt::Display for Reproduction {
@@ -261,7 +252,7 @@ impl std::fmt::Display for Reproduction {
 
 impl Reproduction {
     /// The table as JSON, every seed included.
-    pub fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let lines: Vec<Value> = self.lines.iter().map(line_json).collect();
         json!({ "table": self.table, "lines": lines, "left_out": self.left_out })
     }
@@ -308,9 +299,10 @@ fn line_json(line: &Line) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use multikernel::evaluate::compare_with_first;
+
     use super::*;
-    use crate::evaluate::compare_with_first;
-    use crate::reproduce::{PaperFigures, Published};
+    use crate::reproduce::line::{PaperFigures, Published};
 
     fn line() -> Line {
         let paper = PaperFigures { accuracy: 0.9, std: None, macro_f: Some(0.8) };

@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
+use multikernel::data::Dataset;
+use multikernel::dist::Rng;
+use multikernel::plan::Session;
+use multikernel::{Error, Online, OnlineOptions, Plan, Result};
+
 use super::line::Line;
-use crate::data::Dataset;
-use crate::dist::Rng;
-use crate::error::{Error, Result};
-use crate::plan::{Plan, Session};
-use crate::{Online, OnlineOptions};
 
 /// The streams of splits, intervals and methods are others.
 const STREAM: u64 = 1 << 52;
@@ -51,13 +51,15 @@ pub(super) fn measure(
 
 #[cfg(test)]
 mod tests {
+    use multikernel::Pool;
+    use multikernel::data::bundled;
+    use multikernel::run::Silent;
+
     use super::*;
-    use crate::pool::Pool;
-    use crate::run::Silent;
 
     #[test]
     fn orders_hold_every_row_once_and_differ_by_seed() {
-        let data = crate::data::bundled("sonar").unwrap();
+        let data = bundled("sonar").unwrap();
         let (first, again, other) = (in_random_order(&data, 0), in_random_order(&data, 0), in_random_order(&data, 1));
         assert_eq!(first.fingerprint(), again.fingerprint());
         assert_ne!(first.fingerprint(), other.fingerprint());
@@ -74,7 +76,7 @@ mod tests {
     #[test]
     fn stream_is_predicted_before_it_is_learned() {
         let pool = Pool::new(1).unwrap();
-        let data = in_random_order(&crate::data::bundled("wisconsin").unwrap(), 2);
+        let data = in_random_order(&bundled("wisconsin").unwrap(), 2);
         let plan = Plan::new("mklda").unwrap().kernels("gaussian(gamma=2^-5..2^5; 40)").unwrap();
         let mut line = Line::new("wisconsin", "bank", "stream".into(), "mklda".into(), None);
         measure(&data, &plan, 100, &mut line, &Session::new(&pool, &mut Silent)).unwrap();

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use multikernel::data::{Dataset, ReadOptions, ViewSource, bundled, bundled_sets, read, read_views};
+use multikernel::{Error, Result};
+
 use super::cik::{PLANTED_SET as PLANTED, planted};
 use super::svimkl;
-use crate::data::{Dataset, ReadOptions, ViewSource, bundled, bundled_sets, read, read_views};
-use crate::error::{Error, Result};
-use crate::evaluate::check_test;
 
 /// Sets that are a folder with a file for each view.
 const OF_VIEWS: &[&str] = &["mfeat"];
@@ -46,7 +46,6 @@ pub(super) fn find(set: &str, is_fixed: bool, dir: Option<&Path>) -> Result<std:
     };
     let data = if paths[0].is_dir() { views(&paths[0])? } else { rows(&paths[0])? };
     let test = paths.get(1).map(|path| rows(path)).transpose()?;
-    test.iter().try_for_each(|test| check_test(&data, test))?;
     Ok(Ok(Source { data: Dataset { name: set.into(), ..data }, test }))
 }
 

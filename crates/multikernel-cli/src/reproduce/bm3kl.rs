@@ -1,10 +1,11 @@
 //! Tables 2 and 3 of Du, Du, Long, Jin and Li (2016), Bayesian maximum margin MKL, its sets of many classes, and what its
 //! probabilities are worth.
 
+use multikernel::kernel::DEFAULT_BANK_OF_VIEWS;
+
 use super::line::{PaperFigures, Published};
 use super::show::{COMPARED, PAIRED, PROBABILITIES};
-use super::{Entry, Reproducible, Split, TablePart};
-use crate::kernel::DEFAULT_BANK_OF_VIEWS;
+use super::table::{Entry, Reproducible, Split, TablePart};
 
 pub(super) const TABLE: Reproducible = Reproducible {
     name: "bm3kl",
@@ -176,10 +177,11 @@ fn brier_parts(set: &str) -> Vec<TablePart> {
 
 #[cfg(test)]
 mod tests {
+    use multikernel::Matrix;
+    use multikernel::data::Features;
+    use multikernel::kernel::{KernelBank, Layout};
+
     use super::*;
-    use crate::features::Features;
-    use crate::kernel::{KernelBank, Layout};
-    use crate::linalg::Matrix;
 
     /// Kernels of a part's bank on so many columns.
     fn n_kernels(part: &TablePart, n_columns: usize) -> usize {

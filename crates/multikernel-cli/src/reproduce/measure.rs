@@ -1,189 +1,40 @@
-//! The papers' tables run again: every method on the same splits, published figures beside ours.
-//!
-//! Seed s makes one split, one partition into folds or one order of a stream, and is the seed of
-//! all methods on it; a table has the seeds from 0 on.
-//! Where training and test rows are fixed, it is the seed of the methods alone.
-
-mod bm3kl;
-mod cik;
-mod columns;
-mod line;
-mod mkboost;
-mod mklda;
-mod show;
-mod source;
-mod stream;
-mod svimkl;
+//! Runs a table: every method on the same splits.
 
 use std::path::Path;
 
-pub use line::{Agreement, Line, PaperFigures, Published};
+use multikernel::data::{self, Dataset, folds, repeats};
+use multikernel::evaluate::{LEVEL, Paired, compare_with_first, train_and_test};
+use multikernel::plan::Session;
+use multikernel::run::Progress;
+use multikernel::{Error, Plan, Result};
 
-use serde_json::json;
-
-use self::show::Layout;
-use self::source::{Source, find};
-use crate::data::{self, Dataset, folds, repeats};
-use crate::error::{Error, Result};
-use crate::evaluate::{LEVEL, Paired, compare_with_first, one_split};
-use crate::plan::{Plan, Session};
-use crate::run::Progress;
-
-/// A table that can be run again.
-#[derive(Clone, Copy, Debug)]
-pub struct Reproducible {
-    /// What `multikernel reproduce` calls it.
-    pub name: &'static str,
-    /// What it shows.
-    pub summary: &'static str,
-    /// The data sets it takes, in order.
-    pub sets: &'static [&'static str],
-    parts: fn(&str) -> Vec<TablePart>,
-    layout: Layout,
-}
-
-/// All tables.
-pub fn tables() -> &'static [Reproducible] {
-    &[
-        mkboost::TABLE,
-        columns::TABLE,
-        columns::LARGER_TRAINING,
-        mklda::TABLE,
-        mklda::CONFIRM,
-        mklda::ONLINE,
-        bm3kl::TABLE,
-        bm3kl::COLUMNS,
-        bm3kl::CLASSES,
-        bm3kl::BRIER,
-        cik::TABLE,
-        cik::PLANTED,
-        svimkl::TABLE,
-        svimkl::TOYS,
-        svimkl::NOISE,
-    ]
-}
-
-/// All tables as the JSON text of `reproduce --json` without a table.
-pub fn tables_json() -> String {
-    let one = |table: &Reproducible| json!({"name": table.name, "summary": table.summary, "sets": table.sets});
-    format!("{:#}", tables().iter().map(one).collect::<serde_json::Value>())
-}
-
-/// What is run on one set with one bank.
-struct TablePart {
-    /// The bank in words.
-    bank: &'static str,
-    /// The bank for a set of so many columns under a seed; none is each method's own.
-    kernels: Option<fn(usize, u64) -> String>,
-    split: Split,
-    /// Seeds, unless the caller wants another number of them.
-    n_seeds: u64,
-    /// Whether probabilities are judged too: a method without any of its own learns them on inner folds.
-    proba: bool,
-    entries: Vec<Entry>,
-}
-
-impl TablePart {
-    /// On 20 stratified halves.
-    fn halves(bank: &'static str, kernels: fn(usize, u64) -> String, entries: Vec<Entry>) -> TablePart {
-        TablePart { bank, kernels: Some(kernels), split: Split::Share(0.5), n_seeds: 20, proba: false, entries }
-    }
-}
-
-/// Who learns and who is tested.
-#[derive(Clone, Copy, PartialEq)]
-enum Split {
-    /// This share of the rows learns, drawn by the seed class by class.
-    Share(f64),
-    /// So many rows learn, drawn by the seed class by class.
-    Rows(usize),
-    /// Stratified cross-validation with so many folds, dealt by the seed: as many splits.
-    Folds(usize),
-    /// One file learns, another tests.
-    Fixed,
-    /// Rows that the seed draws, to learn and to test.
-    Planted,
-    /// All rows in an order drawn by the seed, each predicted, then learned; weights are learned every so many rows.
-    Stream { update_every: usize },
-}
-
-impl Split {
-    fn words(self) -> String {
-        match self {
-            Split::Share(0.5) => "stratified halves".into(),
-            Split::Share(share) => format!("{:.0} % to train", 100.0 * share),
-            Split::Rows(n) => format!("{n} rows to train"),
-            Split::Folds(k) => format!("{k} folds"),
-            Split::Fixed => "two files".into(),
-            Split::Planted => "drawn by the seed".into(),
-            Split::Stream { update_every } => format!("updates every {update_every} rows"),
-        }
-    }
-}
-
-/// A method with its settings; the first of a part is what the others are compared with.
-struct Entry {
-    method: &'static str,
-    settings: &'static [(&'static str, &'static str)],
-    /// Whether it takes its own bank and not that of the part, as a method of one kernel must.
-    own_bank: bool,
-    published: Option<Published>,
-}
-
-impl Entry {
-    /// On the bank of the part, without anything published.
-    fn new(method: &'static str, settings: &'static [(&'static str, &'static str)]) -> Entry {
-        Entry { method, settings, own_bank: false, published: None }
-    }
-
-    fn title(&self) -> String {
-        let settings: Vec<String> = self.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        [&[self.method.to_string()], settings.as_slice()].concat().join(" ")
-    }
-
-    fn plan(&self, kernels: Option<&str>, seed: u64) -> Result<Plan> {
-        let plan = Plan::new(self.method)?.seed(seed);
-        let takes = !self.own_bank && plan.uses_kernels();
-        let plan = kernels.filter(|_| takes).into_iter().try_fold(plan, Plan::kernels)?;
-        self.settings.iter().try_fold(plan, |plan, (name, value)| plan.set(name, value))
-    }
-}
-
-/// A table that was run again.
-#[derive(Clone, Debug)]
-pub struct Reproduction {
-    /// Its name.
-    pub table: String,
-    /// Its lines.
-    pub lines: Vec<Line>,
-    /// Sets that were not found, or not reached.
-    pub left_out: Vec<String>,
-    layout: Layout,
-}
+use super::line::Line;
+use super::show::Reproduction;
+use super::source::{self, Source, find};
+use super::stream;
+use super::table::{Entry, Reproducible, Split, TablePart};
 
 /// Runs a table again on the sets that are bundled or lie in `data_dir`: as `NAME.csv.gz`, as `NAME.train.csv.gz` and
 /// `NAME.test.csv.gz` where the split is fixed, or as a folder of views. `only` names the sets wanted, all if empty; `n_seeds`
 /// is how many seeds, `None` for the table's own number. Stopped, it gives the sets that were done, and of the one it was in the seeds
 /// that were.
-pub fn reproduce(
-    table: &str,
+pub(super) fn reproduce(
+    table: &Reproducible,
     data_dir: Option<&Path>,
     only: &[String],
     n_seeds: Option<u64>,
     session: &mut Session<'_>,
 ) -> Result<Reproduction> {
-    let names: Vec<&str> = tables().iter().map(|table| table.name).collect();
-    let found = tables()
-        .iter()
-        .find(|known| known.name == table)
-        .ok_or_else(|| Error::param("table", format!("`{table}` is unknown; known: {}", names.join(", "))))?;
-    if let Some(set) = only.iter().find(|set| !found.sets.contains(&set.as_str())) {
-        let sets = found.sets.join(", ");
-        return Err(Error::param("only", format!("`{set}` is not a set of the table {table}; its sets are {sets}")));
+    if let Some(set) = only.iter().find(|set| !table.sets.contains(&set.as_str())) {
+        let sets = table.sets.join(", ");
+        return Err(Error::param(
+            "only",
+            format!("`{set}` is not a set of the table {}; its sets are {sets}", table.name),
+        ));
     }
     let (mut lines, mut left_out) = (vec![], vec![]);
-    for set in found.sets.iter().filter(|set| only.is_empty() || only.iter().any(|name| name == *set)) {
-        let parts = (found.parts)(set);
+    for set in table.sets.iter().filter(|set| only.is_empty() || only.iter().any(|name| name == *set)) {
+        let parts = (table.parts)(set);
         let source = match find(set, parts.iter().any(|part| part.split == Split::Fixed), data_dir)? {
             Ok(source) => source,
             Err(missing) => {
@@ -207,10 +58,10 @@ pub fn reproduce(
                 Err(error) => return Err(error),
             };
             left_out.push(rest);
-            return Ok(Reproduction { table: table.into(), lines, left_out, layout: found.layout });
+            return Ok(Reproduction { table: table.name.into(), lines, left_out, layout: table.layout });
         }
     }
-    Ok(Reproduction { table: table.into(), lines, left_out, layout: found.layout })
+    Ok(Reproduction { table: table.name.into(), lines, left_out, layout: table.layout })
 }
 
 /// What a part finds on one set over its seeds, and how many those are: stopped, they are the ones that were done.
@@ -310,7 +161,7 @@ fn add(
     seed: u64,
     session: &mut Session<'_>,
 ) -> Result<()> {
-    let found = one_split(0, train, test, plans, session)?;
+    let found = train_and_test(train, test, plans, session)?;
     for (line, (model, fold)) in lines.iter_mut().zip(found) {
         line.add(&model, fold, seed)?;
         line.add_clusters(&model, train, test, session.pool)?;
@@ -320,12 +171,14 @@ fn add(
 
 #[cfg(test)]
 mod tests {
+    use multikernel::Pool;
+    use multikernel::data::bundled;
+    use multikernel::dist::Rng;
+    use multikernel::evaluate::{Protocol, Spread, evaluate};
+    use multikernel::run::{Canceller, Control, Observer, Silent};
+
     use super::*;
-    use crate::data::bundled;
-    use crate::dist::Rng;
-    use crate::evaluate::{Protocol, evaluate};
-    use crate::pool::Pool;
-    use crate::run::{Canceller, Control, Observer, Silent};
+    use crate::reproduce::line::against_first;
 
     /// Cancels when this method begins for the so-many-th time.
     struct StopAt {
@@ -365,22 +218,6 @@ mod tests {
         assert!(lines[1].difference.is_some());
         // Nothing is made of a seed that is not whole.
         assert!(matches!(until(2).unwrap_err(), Error::Stopped(_)));
-    }
-
-    #[test]
-    fn reproduce_names_the_tables_and_sets_it_knows() {
-        let pool = Pool::new(1).unwrap();
-        let run = |table: &str, only: &[String]| {
-            reproduce(table, None, only, Some(1), &mut Session::new(&pool, &mut Silent)).unwrap_err().to_string()
-        };
-        assert_eq!(
-            run("mkbost", &[]),
-            "parameter table: `mkbost` is unknown; known: mkboost, columns, columns-80, mklda, mklda-confirm, \
-             mklda-online, bm3kl, bm3kl-columns, bm3kl-classes, bm3kl-brier, cik, cik-planted, svimkl, svimkl-toys, svimkl-noise"
-        );
-        assert!(
-            run("columns", &["iris".into()]).starts_with("parameter only: `iris` is not a set of the table columns")
-        );
     }
 
     fn part(split: Split, entries: &[&'static str]) -> TablePart {
@@ -440,7 +277,7 @@ mod tests {
         let (lines, _) = measure(&source, &part, 4, &mut Session::new(&pool, &mut Silent)).unwrap();
         let paired = lines[1].difference.as_ref().unwrap();
         assert!(lines[0].difference.is_none() && paired.difference > 0.1 && paired.distinguishable);
-        assert_eq!(line::against_first(Some(paired)).1, "below");
+        assert_eq!(against_first(Some(paired)).1, "below");
         // The split of a seed is the first of the repeats of that seed.
         let plan = Plan::new("average").unwrap();
         let protocol = Protocol::Repeats { n_repeats: 1, train_fraction: 150.0 / 208.0 };
@@ -466,7 +303,7 @@ mod tests {
         // s sqrt(1/12 + 52/156) on 11 degrees of freedom, whose 97.5 % point is 2.200985.
         let paired = lines[1].difference.as_ref().unwrap();
         let apart: Vec<f64> = lines[0].accuracies.iter().zip(&lines[1].accuracies).map(|(a, b)| a - b).collect();
-        let spread = crate::evaluate::Spread::of(&apart).unwrap();
+        let spread = Spread::of(&apart).unwrap();
         let half = 2.200_985 * spread.std.unwrap() * (1.0f64 / 12.0 + 1.0 / 3.0).sqrt();
         let (low, high) = paired.interval.unwrap();
         assert!((paired.difference - spread.mean).abs() < 1e-12);
@@ -489,26 +326,5 @@ mod tests {
         assert!((paired[0].difference - (mean(&lines[0].briers) - mean(&lines[1].briers))).abs() < 1e-12);
         assert!((paired[1].difference - (mean(&lines[0].log_losses) - mean(&lines[1].log_losses))).abs() < 1e-12);
         assert!(lines[0].brier_difference.is_none() && paired[0].difference < -0.1, "{paired:?}");
-    }
-
-    #[test]
-    fn methods_of_rows_and_of_one_kernel_leave_the_bank_alone() {
-        let bank = Some("gaussian(1), linear");
-        let of = |entry: Entry| entry.plan(bank, 0).unwrap().settings().get("kernels").cloned();
-        assert_eq!(of(Entry::new("average", &[])).as_deref(), bank);
-        assert_eq!(of(Entry { own_bank: true, ..Entry::new("svm", &[]) }).as_deref(), Some("gaussian(median)"));
-        assert_eq!(of(Entry::new("majority", &[])), None);
-    }
-
-    #[test]
-    fn every_plan_of_every_table_can_be_made() {
-        for table in tables() {
-            for set in table.sets {
-                for part in (table.parts)(set) {
-                    let kernels = part.kernels.map(|kernels| kernels(12, 3));
-                    part.entries.iter().for_each(|entry| drop(entry.plan(kernels.as_deref(), 3).unwrap()));
-                }
-            }
-        }
     }
 }

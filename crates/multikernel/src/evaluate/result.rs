@@ -1,0 +1,166 @@
+//! What an evaluation found.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::metrics::Metrics;
+use super::paired::Paired;
+use crate::data::Dataset;
+use crate::linalg::Matrix;
+use crate::plan::Plan;
+use crate::run::KernelsOfView;
+
+/// One plan on one split.
+#[derive(Clone, Debug)]
+pub struct Fold {
+    /// Which split, counted from 0.
+    pub split: usize,
+    /// How good it was.
+    pub metrics: Metrics,
+    /// Seconds to train, kernels included.
+    pub train_seconds: f64,
+    /// Seconds to predict the test rows.
+    pub predict_seconds: f64,
+    /// Kernel weights, for methods that have them.
+    pub weights: Option<Vec<f64>>,
+    /// Each kernel's share of the decisions, for methods that have them.
+    pub shares: Option<Vec<f64>>,
+    /// What the model warns of.
+    pub warnings: Vec<String>,
+    /// The rows it was tested on, by their place in [`Evaluation::test_rows`]; plans on one split share them.
+    pub rows: Arc<[usize]>,
+    /// The class each of them was predicted to have, as a code; see [`Evaluation::predictions`].
+    pub predicted: Vec<usize>,
+    /// Their probabilities, rows x classes, where the plan asked for them.
+    pub probabilities: Option<Matrix>,
+}
+
+/// One plan on the splits it finished.
+#[derive(Clone, Debug)]
+pub struct PlanResult {
+    /// The method, with the views that take part if not all do.
+    pub method: String,
+    /// Everything the plan decided.
+    pub settings: BTreeMap<String, String>,
+    /// Number of kernels.
+    pub n_kernels: usize,
+    /// What the kernels are called; widths that come from the rows are those of the first split.
+    pub kernel_names: Vec<String>,
+    /// The kernels on each single view; none for data without views.
+    pub views: Vec<KernelsOfView>,
+    /// One entry per split that was finished: all of them, unless the evaluation was stopped.
+    pub folds: Vec<Fold>,
+}
+
+/// Mean and sample standard deviation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// The mean.
+    pub mean: f64,
+    /// The sample standard deviation; none of one value.
+    pub std: Option<f64>,
+}
+
+impl Spread {
+    /// Of the values; `None` if there are none.
+    pub fn of(values: &[f64]) -> Option<Spread> {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let std = (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt());
+        (!values.is_empty()).then_some(Spread { mean, std })
+    }
+}
+
+impl PlanResult {
+    /// Of a plan that has not begun.
+    pub(super) fn of(plan: &Plan) -> PlanResult {
+        PlanResult {
+            method: plan.title(),
+            settings: plan.settings(),
+            n_kernels: 0,
+            kernel_names: vec![],
+            views: vec![],
+            folds: vec![],
+        }
+    }
+
+    /// Mean and spread over splits of one figure; splits that lack it are left out.
+    pub fn spread(&self, figure: impl Fn(&Fold) -> Option<f64>) -> Option<Spread> {
+        Spread::of(&self.folds.iter().filter_map(figure).collect::<Vec<_>>())
+    }
+
+    /// Confusion counts summed over splits, `[true][predicted]`.
+    pub fn confusion(&self) -> Vec<Vec<u64>> {
+        let mut sum: Vec<Vec<u64>> = vec![];
+        for fold in &self.folds {
+            let counts = &fold.metrics.confusion;
+            sum.resize(counts.len(), vec![0; counts.len()]);
+            for (sum, counts) in sum.iter_mut().flatten().zip(counts.iter().flatten()) {
+                *sum += counts;
+            }
+        }
+        sum
+    }
+
+    /// The mean accuracy over splits; NaN if there are none.
+    pub fn accuracy(&self) -> f64 {
+        self.spread(|fold| Some(fold.metrics.accuracy)).map_or(f64::NAN, |spread| spread.mean)
+    }
+}
+
+/// The rows an evaluation tested on: those of the data, or of the test set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TestRows {
+    /// The code of the true class of each.
+    pub labels: Vec<usize>,
+    /// Their ids, where they have some.
+    pub ids: Option<Vec<String>>,
+    /// The name of the column of ids, where it has one.
+    pub id_name: Option<String>,
+    /// Which row of its file each is, counted from 1 and without the header.
+    pub numbers: Vec<usize>,
+}
+
+impl TestRows {
+    pub(super) fn of(data: &Dataset) -> TestRows {
+        TestRows {
+            labels: data.labels.codes().to_vec(),
+            ids: data.samples.ids().map(<[String]>::to_vec),
+            id_name: data.samples.id_name().map(str::to_string),
+            numbers: (0..data.samples.n_samples()).map(|row| data.samples.row_number(row)).collect(),
+        }
+    }
+}
+
+/// What an evaluation found.
+#[derive(Clone, Debug)]
+pub struct Evaluation {
+    /// Name of the data.
+    pub dataset: String,
+    /// Rows, features, classes.
+    pub shape: (usize, usize, usize),
+    /// Class names.
+    pub classes: Vec<String>,
+    /// The label column: its name, or where it stands in a file without names.
+    pub label: Option<String>,
+    /// The protocol in words.
+    pub protocol: String,
+    /// The seed of the splits; each plan has its own, in its settings.
+    pub seed: u64,
+    /// Splits asked for; results have fewer when it was stopped.
+    pub n_splits: usize,
+    /// Why and where it was stopped; none if all was done.
+    pub stopped: Option<String>,
+    /// What is odd about the splits, such as classes with too few rows for them.
+    pub warnings: Vec<String>,
+    /// The rows that were tested on.
+    pub test_rows: TestRows,
+    /// One entry per plan.
+    pub results: Vec<PlanResult>,
+    /// Differences in accuracy of all pairs of plans, or of the first with each of the others if those have other views;
+    /// each over the splits that both finished, pairs without any left out.
+    pub paired: Vec<Paired>,
+    /// The same differences in AUROC; none where a split has no AUROC.
+    pub paired_auroc: Vec<Paired>,
+}
