@@ -630,7 +630,8 @@ impl Model {
         if let Some(name) = record.nan() {
             return Err(Error::input(format!("its array `{name}` holds NaN")));
         }
-        let all: Vec<Kernel> = header.resolved.iter().map(|text| text.parse()).collect::<Result<_>>()?;
+        let all: Vec<Kernel> =
+            header.resolved.iter().map(|text| registry.families().kernel(text)).collect::<Result<_>>()?;
         let method = record.take_record("model");
         let predictor = registry.get(&header.method)?.decode(&method)?;
         predictor.check(all.len(), header.classes.len())?;

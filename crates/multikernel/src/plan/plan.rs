@@ -10,7 +10,9 @@ use super::registry::Registry;
 use super::share::shares;
 use crate::data::{Dataset, Recipe, Samples, Scale};
 use crate::error::{Error, Result};
-use crate::kernel::{CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, Kernel, KernelBank};
+use crate::kernel::{
+    CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, Families, Kernel, KernelBank,
+};
 use crate::pool::Pool;
 use crate::run::inner::{self, Deal, HeldOut, Want};
 use crate::run::{
@@ -53,6 +55,7 @@ impl<'a> Session<'a> {
 pub struct Plan {
     method: Arc<dyn AnyMethod>,
     params: Params,
+    families: Families,
     bank: Option<KernelBank>,
     recipe: Recipe,
     missing: Missing,
@@ -80,11 +83,12 @@ impl Plan {
         let about = method.about();
         // The default of the method must be good text even if it is never used.
         if about.needs != Needs::Rows {
-            about.bank.parse::<KernelBank>()?;
+            registry.families().bank(about.bank)?;
         }
         Ok(Plan {
             params: Params::new(about.params)?,
             method,
+            families: registry.families().clone(),
             bank: None,
             recipe: Recipe::default(),
             missing: Missing::default(),
@@ -103,7 +107,7 @@ impl Plan {
                 format!("the method {} works on rows and takes no kernels; leave it out", self.name()),
             ));
         }
-        self.bank = Some(bank.parse()?);
+        self.bank = Some(self.families.bank(bank)?);
         Ok(self)
     }
 
@@ -184,7 +188,7 @@ impl Plan {
             return Ok(None);
         }
         if self.part == Part::Concatenated {
-            return self.method.about().bank.parse().map(Some);
+            return self.families.bank(self.method.about().bank).map(Some);
         }
         if self.bank.is_some() {
             return Ok(self.bank.clone());
@@ -196,7 +200,7 @@ impl Plan {
         };
         let own = (samples.n_features() > 0).then(|| own.to_string());
         let grams = samples.grams().iter().map(|gram| Kernel::precomputed(gram.name()).to_string());
-        own.into_iter().chain(grams).collect::<Vec<_>>().join(", ").parse().map(Some)
+        self.families.bank(&own.into_iter().chain(grams).collect::<Vec<_>>().join(", ")).map(Some)
     }
 
     /// The parameters.

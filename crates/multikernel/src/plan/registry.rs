@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::closest::closest;
 use crate::error::{Error, Result};
+use crate::kernel::{Families, Family};
 use crate::method::{
     Alignf, Average, Bank, Bemkl, BestView, Bm3kl, Bsvm, Cik, Dpm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl,
     Majority, MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2, Mkc, MklDa, Mklr, Obscure, Sbemkl, Silp, SimpleMkl, Single,
@@ -11,8 +12,8 @@ use crate::method::{
 };
 use crate::run::{AnyMethod, Method};
 
-/// The methods known to the command line and to files. A method of your own joins with [`Registry::with`] and
-/// then has everything the built-in ones have.
+/// The methods and kernel families known to the command line and to files. A method of your own joins with
+/// [`Registry::with`], a kernel with [`Registry::with_kernel`], and then has everything the built-in ones have.
 ///
 /// ```
 /// use multikernel::plan::Registry;
@@ -23,12 +24,18 @@ use crate::run::{AnyMethod, Method};
 #[derive(Clone)]
 pub struct Registry {
     methods: Vec<Arc<dyn AnyMethod>>,
+    families: Families,
 }
 
 impl Registry {
     /// All methods of this crate.
     pub fn standard() -> Self {
-        let simple = Registry { methods: vec![] }.with(Majority).with(Svm).with(Average).with(Single).with(BestView);
+        let simple = Registry { methods: vec![], families: Families::standard() }
+            .with(Majority)
+            .with(Svm)
+            .with(Average)
+            .with(Single)
+            .with(BestView);
         let rules = simple.with(Fheuristic).with(Alignf).with(EasyMkl).with(Evidence);
         let margin = rules.with(SimpleMkl).with(Silp).with(Level).with(LpMkl);
         let boosted = margin.with(MkBoostD1).with(MkBoostD2).with(MkBoostS1).with(MkBoostS2);
@@ -44,6 +51,21 @@ impl Registry {
         self.methods.retain(|known| known.about().name != Method::about(&method).name);
         self.methods.push(Arc::new(method));
         self
+    }
+
+    /// Adds a kernel family; one of the same name is replaced. Plans and models of this registry know its text.
+    ///
+    /// # Panics
+    /// If the declaration is not sound, as [`Families::with`].
+    #[must_use]
+    pub fn with_kernel(mut self, family: &'static Family) -> Self {
+        self.families = self.families.with(family);
+        self
+    }
+
+    /// The kernel families, those of the crate and yours.
+    pub fn families(&self) -> &Families {
+        &self.families
     }
 
     /// The method of this name; an unknown name gives an error that lists the known ones.
