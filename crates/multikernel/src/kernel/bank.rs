@@ -468,6 +468,7 @@ mod tests {
             "gaussian(2^-6..2^7)",
             "gaussian(median*2^-3..2^3)",
             "gaussian(gamma=2^-15..2^15; 300)",
+            "rational_quadratic(median*2^-1..2^1, 3, alpha=0.5)",
             "polynomial(1..3)",
             "linear",
             "laplacian(0.1)",
@@ -562,6 +563,7 @@ mod tests {
         assert_eq!(resolve("gaussian(median*2^-1..2^1)"), [1.0, 2.0, 4.0]);
         assert_eq!(resolve("gaussian(median*1..4; 3) each"), [2.0, 4.0, 8.0, 1.0, 2.0, 4.0]);
         assert_eq!(resolve("gaussian(median) on [1]"), [1.0]);
+        assert_eq!(resolve("rational_quadratic(median*0.5, alpha=3)"), [1.0]);
     }
 
     #[test]

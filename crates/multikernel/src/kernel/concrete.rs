@@ -263,6 +263,8 @@ mod tests {
             ("gaussian(gamma=0.3)", (-0.3 * d2).exp()),
             ("gaussian(3) raw", (-d2 / (2.0 * 9.0)).exp()),
             ("laplacian(0.1)", (-0.1 * d1).exp()),
+            ("rational_quadratic(3)", 1.0 / (1.0 + d2 / (2.0 * 9.0))),
+            ("rational_quadratic(3, alpha=0.5)", 1.0 / (1.0 + d2 / 9.0).sqrt()),
             ("linear", xy / (xx * yy).sqrt()),
             ("linear raw", xy),
             ("polynomial(1)", t),
@@ -363,6 +365,7 @@ mod tests {
             positive.clone().prop_map(Kernel::laplacian),
             positive.prop_map(Kernel::sigmoid),
             (1..=64u32).prop_map(Kernel::polynomial),
+            (1e-6..1e6f64, 1e-3..1e3f64).prop_map(|(width, alpha)| Kernel::rational_quadratic(width, alpha)),
             Just(()).prop_map(|()| Ok(Kernel::linear())),
         ];
         kernel.prop_map(|kernel| kernel.unwrap())

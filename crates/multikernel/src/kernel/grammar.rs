@@ -590,7 +590,9 @@ fn position(at: usize, digits: &str) -> Parsed<usize> {
 mod tests {
     use super::*;
     use crate::kernel::KernelBank;
-    use crate::kernel::family::{gaussian, gaussian_gamma, laplacian, linear, polynomial, precomputed, sigmoid};
+    use crate::kernel::family::{
+        gaussian, gaussian_gamma, laplacian, linear, polynomial, precomputed, rational_quadratic, sigmoid,
+    };
     use proptest::prelude::*;
 
     /// The character and the message of the fault in a text that must not parse.
@@ -700,6 +702,14 @@ mod tests {
             ("gaussian(1) on [99999999999999999999]", 16, "position 99999999999999999999 is too large"),
             ("gaussian(1) on [\"abc]", 16, "the quote is not closed; add `\"` after the name"),
             ("gaussian(1) on rna[0:5]", 18, "expected `,`, each, on, raw or centred, found `[`"),
+            ("rational_quadratic(1, alpha 2)", 28, "expected `=` after `alpha`, found `2`"),
+            ("rational_quadratic(1, alpha=2, 3)", 31, "values stand before `alpha=`"),
+            ("rational_quadratic(1, alpha=2, alpha=3)", 31, "`alpha=` stands twice; write it once"),
+            ("rational_quadratic(alpha=2)", 19, "expected a width, as in rational_quadratic(1, alpha=2), found `alpha`"),
+            ("rational_quadratic(1, alpha=1e9)", 28, "alpha must lie between 0.001 and 1000, found 1e9"),
+            ("rational_quadratic(1, alpha=1..3)", 29, "expected `,` or `)`, found `.`"),
+            ("gaussian(1, alpha=2)", 12, "expected a number above 0 or `median`, found `alpha`"),
+            ("rq(1)", 0, "unknown kernel `rq`; did you mean rational_quadratic(1)? (known: NAMES)"),
             ("precomputed", 11, "expected `(` and the name of a Gram matrix, as in precomputed(shape), found the end of the text"),
             ("precomputed()", 12, "expected the name of a Gram matrix, as in precomputed(shape), found `)`"),
             ("precomputed(a b)", 14, "expected `)`, found `b`"),
@@ -745,6 +755,7 @@ mod tests {
             ),
             ("linear on \"\"", "linear on \"\""),
             ("linear on raw raw", "linear on raw raw"),
+            ("rational_quadratic( median*2 ,1,alpha = 0.50 )", "rational_quadratic(median*2, 1, alpha=0.50)"),
             ("polynomial(2.0, 2^1, 3..5) raw", "polynomial(2.0, 2^1, 3..5) raw"),
         ] {
             assert_eq!(loose.parse::<KernelBank>().unwrap().to_string(), canonical);
@@ -786,16 +797,31 @@ mod tests {
         ]
     }
 
-    fn any_values() -> impl Strategy<Value = (&'static Family, Vec<Value>)> {
+    fn any_values() -> impl Strategy<Value = (&'static Family, Vec<Value>, Vec<(usize, Number)>)> {
+        let alpha = "0\\.[1-9]{1,9}"
+            .prop_map(|text: String| (1, Number { at: At(0), value: text.parse().unwrap(), text, exponent: None }));
+        let smooth = (any_width_values(), prop::option::of(alpha))
+            .prop_map(|(values, alpha)| (&rational_quadratic::FAMILY, values, alpha.into_iter().collect()));
+        let others = any_plain_values().prop_map(|(family, values)| (family, values, vec![]));
+        prop_oneof![1 => smooth, 5 => others]
+    }
+
+    fn any_width_values() -> impl Strategy<Value = Vec<Value>> {
+        let width = prop_oneof![
+            any_factor().prop_map(Value::Plain),
+            prop::option::of(any_factor()).prop_map(|factor| Value::Median(At(0), factor))
+        ];
+        prop::collection::vec(width, 1..4)
+    }
+
+    fn any_plain_values() -> impl Strategy<Value = (&'static Family, Vec<Value>)> {
         let plain = || any_factor().prop_map(Value::Plain);
-        let width =
-            prop_oneof![plain(), prop::option::of(any_factor()).prop_map(|factor| Value::Median(At(0), factor))];
         let list = |value| prop::collection::vec(value, 1..4);
         let degree = |q: u32| {
             Value::Plain(Factor::One(Number { at: At(0), text: q.to_string(), value: f64::from(q), exponent: None }))
         };
         prop_oneof![
-            list(width.boxed()).prop_map(|values| (&gaussian::FAMILY, values)),
+            any_width_values().prop_map(|values| (&gaussian::FAMILY, values)),
             list(plain().boxed()).prop_map(|values| (&gaussian_gamma::FAMILY, values)),
             list(plain().boxed()).prop_map(|values| (&laplacian::FAMILY, values)),
             list(plain().boxed()).prop_map(|values| (&sigmoid::FAMILY, values)),
@@ -839,9 +865,9 @@ mod tests {
         ];
         let on = prop::option::of(any_selector());
         let of_columns = (any_values(), each, on, any::<bool>(), any::<bool>()).prop_map(
-            |((family, values), each, on, raw, centred)| {
+            |((family, values, options), each, on, raw, centred)| {
                 let (each, raw) = (each.map(|each| (At(0), each)), raw || family.needs_raw());
-                Term { at: At(0), family, values, options: vec![], gram: None, each, on, raw, centred }
+                Term { at: At(0), family, values, options, gram: None, each, on, raw, centred }
             },
         );
         let given = (any_name(), any::<bool>(), any::<bool>()).prop_map(|(name, raw, centred)| {

@@ -24,6 +24,7 @@ families! {
     linear,
     polynomial,
     sigmoid,
+    rational_quadratic,
     precomputed,
 }
 
