@@ -181,7 +181,7 @@ fn stack_and_bank_of_sparse_points_are_those_of_the_table() {
         let bank: KernelBank = "gaussian(median*2^-1..2^1), gaussian(median) each on [0:40]".parse().unwrap();
         let widths = |rows: &Features| -> Vec<f64> {
             let kernels = bank.resolve(&Layout::default(), rows).unwrap();
-            kernels.iter().filter_map(|kernel| kernel.family().parameter()).collect()
+            kernels.iter().filter_map(|kernel| kernel.parameter()).collect()
         };
         for (a, b) in widths(&sparse).iter().zip(widths(&dense)) {
             assert!((a - b).abs() <= 1e-13 * b, "{a}, expected {b}");

@@ -386,7 +386,7 @@ fn gaussians_by_squaring_are_exact_to_their_last_digits() {
         let stack = Stack::train(&features, &kernels, &StackOptions::new(&pool)).unwrap();
         for (m, kernel) in kernels.iter().enumerate() {
             let found = stack.block(m, &all, &all).unwrap();
-            let rate = kernel.family().rate().unwrap();
+            let rate = kernel.rate().unwrap();
             for i in 0..40 {
                 for j in 0..40 {
                     let d2: f64 = points.row(i).iter().zip(points.row(j)).map(|(a, b)| (a - b).powi(2)).sum();
@@ -411,7 +411,7 @@ fn many_radial_kernels_are_their_sum_to_1e_11() {
     // One value per entry, not 300.
     assert!(stack.bytes() < 90 * 96 / 2 * 8 + 1000, "{}", stack.bytes());
     let d2 = |i: usize, j: usize| points.row(i).iter().zip(points.row(j)).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
-    let k = |m: usize, i: usize, j: usize| (-kernels[m].family().rate().unwrap() * d2(i, j)).exp();
+    let k = |m: usize, i: usize, j: usize| (-kernels[m].rate().unwrap() * d2(i, j)).exp();
     let weights = Matrix::from_fn(300, 1, |m, _| 1.0 / (1 + m) as f64);
     let total: f64 = weights.data().iter().sum();
     let combined = stack.combine(&weights, &pool).unwrap().remove(0);

@@ -9,17 +9,16 @@ use std::path::Path;
 use std::str::FromStr;
 
 use super::columns::Columns;
-use super::family::Kernel;
+use super::concrete::Kernel;
+use super::family::Families;
 use super::grammar::parse;
 use super::median::median_distance;
-use super::term::{At, Each, Fault, Name, Parsed, Pick, Selector, Term, check_repeats, too_many};
+use super::term::{Each, MAX_KERNELS, Pick, Selector, Term, check_repeats, too_many};
+use super::text::{At, Fault, Name, Parsed};
 use crate::closest::closest;
 use crate::data::{FeatureSets, View};
 use crate::error::{Error, Result};
 use crate::features::Features;
-
-/// The most kernels a bank may hold once resolved: texts that ask for more are refused before anything is allocated.
-pub const MAX_KERNELS: usize = 1_000_000;
 
 /// Names listed in a message before it says how many more there are.
 const LISTED: usize = 8;
@@ -363,12 +362,20 @@ impl PartialEq for KernelBank {
     }
 }
 
+impl Families {
+    /// Reads a bank of these families.
+    pub fn bank(&self, text: &str) -> Result<KernelBank> {
+        let terms = parse(text, self).map_err(|fault| fault.within(text))?;
+        Ok(KernelBank { text: text.to_string(), terms })
+    }
+}
+
 impl FromStr for KernelBank {
     type Err = Error;
 
+    /// [`Families::bank`] of the families of this crate.
     fn from_str(text: &str) -> Result<Self> {
-        let terms = parse(text).map_err(|fault| fault.within(text))?;
-        Ok(KernelBank { text: text.to_string(), terms })
+        Families::standard().bank(text)
     }
 }
 
@@ -385,7 +392,7 @@ impl fmt::Display for KernelBank {
 mod tests {
     use super::*;
     use crate::dist::Rng;
-    use crate::kernel::{Base, Family};
+    use crate::kernel::{Base, family::gaussian_gamma};
     use crate::linalg::Matrix;
 
     fn view(name: &str, columns: Range<usize>) -> View {
@@ -414,7 +421,7 @@ mod tests {
     }
 
     fn parameters(kernels: &[Kernel]) -> Vec<f64> {
-        kernels.iter().filter_map(|kernel| kernel.family().parameter()).collect()
+        kernels.iter().filter_map(|kernel| kernel.parameter()).collect()
     }
 
     /// Character and message of the fault of a bank that parses but does not fit.
@@ -461,6 +468,7 @@ mod tests {
             "gaussian(2^-6..2^7)",
             "gaussian(median*2^-3..2^3)",
             "gaussian(gamma=2^-15..2^15; 300)",
+            "rational_quadratic(median*2^-1..2^1, 3, alpha=0.5)",
             "polynomial(1..3)",
             "linear",
             "laplacian(0.1)",
@@ -496,7 +504,7 @@ mod tests {
     fn resolve_log_spaced_gammas_has_exact_ends_and_equal_ratios() {
         let kernels = resolve("gaussian(gamma=2^-15..2^15; 300)", 3);
         let gammas = parameters(&kernels);
-        assert!(matches!(kernels[0].family(), Family::GaussianGamma { .. }));
+        assert_eq!(kernels[0].family(), &gaussian_gamma::FAMILY);
         assert_eq!((gammas.len(), gammas[0], gammas[299]), (300, 2f64.powi(-15), 2f64.powi(15)));
         let ratio = 2f64.powf(30.0 / 299.0);
         for pair in gammas.windows(2) {
@@ -555,6 +563,7 @@ mod tests {
         assert_eq!(resolve("gaussian(median*2^-1..2^1)"), [1.0, 2.0, 4.0]);
         assert_eq!(resolve("gaussian(median*1..4; 3) each"), [2.0, 4.0, 8.0, 1.0, 2.0, 4.0]);
         assert_eq!(resolve("gaussian(median) on [1]"), [1.0]);
+        assert_eq!(resolve("rational_quadratic(median*0.5, alpha=3)"), [1.0]);
     }
 
     #[test]

@@ -2,22 +2,21 @@
 
 use std::str::FromStr;
 
-use super::bank::MAX_KERNELS;
-use super::family::Kernel;
+use super::concrete::Kernel;
+use super::declaration::{Family, KernelParam};
+use super::family::Families;
 use super::term::{
-    At, Each, Factor, Fault, Item, Kind, Number, Parsed, Pick, Selector, Term, Value, check_repeats, exp2, is_bare,
-    too_many,
+    Each, Factor, Item, MAX_KERNELS, Number, Pick, Selector, Term, Value, check_range, check_repeats, exp2, too_many,
 };
+use super::text::{At, Fault, Parsed, is_bare};
 use crate::closest::closest;
 use crate::error::{Error, Result};
 
-impl FromStr for Kernel {
-    type Err = Error;
-
-    /// Reads one kernel: one number, columns by position. What [`Kernel`] prints reads back exactly.
+impl Families {
+    /// Reads one kernel of these families: one number, columns by position. What [`Kernel`] prints reads back exactly.
     /// Positions are not compared with any data: check `columns().end()` against the rows.
-    fn from_str(text: &str) -> Result<Self> {
-        let parsed = parse(text).and_then(|terms| match terms.as_slice() {
+    pub fn kernel(&self, text: &str) -> Result<Kernel> {
+        let parsed = parse(text, self).and_then(|terms| match terms.as_slice() {
             [term] => term.single(),
             [_, second, ..] => Err(Fault::new(second.at, "a single kernel is wanted here, found a list")),
             [] => Err(Fault::new(0usize, "a single kernel is wanted here")),
@@ -26,9 +25,18 @@ impl FromStr for Kernel {
     }
 }
 
+impl FromStr for Kernel {
+    type Err = Error;
+
+    /// [`Families::kernel`] of the families of this crate.
+    fn from_str(text: &str) -> Result<Self> {
+        Families::standard().kernel(text)
+    }
+}
+
 /// The terms of a bank text.
-pub(super) fn parse(text: &str) -> Parsed<Vec<Term>> {
-    let mut parser = Parser { chars: text.chars().collect(), at: 0 };
+pub(super) fn parse(text: &str, families: &Families) -> Parsed<Vec<Term>> {
+    let mut parser = Parser { chars: text.chars().collect(), at: 0, families };
     let mut terms: Vec<Term> = Vec::new();
     let mut total = 0.0;
     loop {
@@ -46,23 +54,13 @@ pub(super) fn parse(text: &str) -> Parsed<Vec<Term>> {
     }
 }
 
-/// Words people know for our families, with what to write.
-const OTHER_WORDS: [(&str, &str); 7] = [
-    ("rbf", "gaussian(gamma=0.5)"),
-    ("gauss", "gaussian(1)"),
-    ("laplace", "laplacian(0.1)"),
-    ("poly", "polynomial(2)"),
-    ("cosine", "linear"),
-    ("tanh", "sigmoid(0.5) raw"),
-    ("identity", "linear"),
-];
-
-struct Parser {
+struct Parser<'a> {
     chars: Vec<char>,
     at: usize,
+    families: &'a Families,
 }
 
-impl Parser {
+impl Parser<'_> {
     fn peek(&self) -> Option<char> {
         self.chars.get(self.at).copied()
     }
@@ -122,12 +120,12 @@ impl Parser {
 
     fn term(&mut self, after_comma: bool) -> Parsed<Term> {
         let at = At(self.at);
-        let kind = self.kind(after_comma)?;
+        let family = self.family(after_comma)?;
         let mut term = Term {
             at,
-            kind,
-            gamma: false,
+            family,
             values: vec![],
+            options: vec![],
             gram: None,
             each: None,
             on: None,
@@ -135,28 +133,46 @@ impl Parser {
             centred: false,
         };
         self.skip_space();
-        if self.peek() == Some('(') && kind == Kind::Linear {
-            return Err(Fault::new(self.at, "linear takes no values; write linear without parentheses"));
-        } else if self.eat('(') {
-            if kind == Kind::Precomputed {
-                term.gram = Some(self.enclosed(kind.wants())?);
-            } else {
-                self.values(&mut term)?;
-            }
-        } else if kind != Kind::Linear {
-            return self.expected(&format!("`(` and {}", kind.wants()));
-        }
+        self.arguments(&mut term)?;
         self.suffixes(&mut term)?;
-        if kind == Kind::Sigmoid && !term.raw {
-            return Err(Fault::new(at, "sigmoid needs `raw`: it has no unit diagonal; write sigmoid(...) raw"));
+        let name = family.name;
+        if family.needs_raw() && !term.raw {
+            let written = if family.params.is_empty() { name.to_string() } else { format!("{name}(...)") };
+            let message = format!("{name} needs `raw`: it has no unit diagonal; write {written} raw");
+            return Err(Fault::new(at, message));
         }
-        if kind == Kind::Precomputed && (term.each.is_some() || term.on.is_some()) {
-            return Err(Fault::new(
-                at,
-                "a Gram matrix has no columns; write precomputed(NAME) without `each` and `on`",
-            ));
+        if family.takes_gram() && (term.each.is_some() || term.on.is_some()) {
+            let message = format!("a Gram matrix has no columns; write {name}(NAME) without `each` and `on`");
+            return Err(Fault::new(at, message));
         }
         Ok(term)
+    }
+
+    /// What stands in parentheses after the name of a family, if anything does.
+    fn arguments(&mut self, term: &mut Term) -> Parsed<()> {
+        let (family, wants) = (term.family, self.families.wants(term.family));
+        if family.takes_gram() {
+            if !self.eat('(') {
+                return self.expected(&format!("`(` and {wants}"));
+            }
+            term.gram = Some(self.enclosed(&wants)?);
+            return Ok(());
+        }
+        let Some(first) = family.params.first() else {
+            if self.peek() == Some('(') {
+                let name = family.name;
+                let message = format!("{name} takes no values; write {name} without parentheses");
+                return Err(Fault::new(self.at, message));
+            }
+            return Ok(());
+        };
+        if self.eat('(') {
+            self.values(term, &wants)
+        } else if first.default.is_some() {
+            Ok(())
+        } else {
+            self.expected(&format!("`(` and {wants}"))
+        }
     }
 
     /// A name after `(`, with the closing parenthesis.
@@ -176,8 +192,8 @@ impl Parser {
         Ok(name)
     }
 
-    fn kind(&mut self, after_comma: bool) -> Parsed<Kind> {
-        let names = Kind::ALL.map(Kind::name);
+    fn family(&mut self, after_comma: bool) -> Parsed<&'static Family> {
+        let (families, names) = (self.families, self.families.names());
         let at = self.at;
         let word = self.word();
         if word.is_empty() && !after_comma && self.peek().is_none() {
@@ -187,47 +203,52 @@ impl Parser {
             let place = if after_comma { " after the comma" } else { "" };
             return self.expected(&format!("a kernel{place} ({})", names.join(", ")));
         }
-        if let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.name() == word) {
-            return Ok(kind);
+        if let Some(family) = families.find(&word, None) {
+            return Ok(family);
         }
         let lower = word.to_lowercase();
-        let other = OTHER_WORDS.iter().find(|(other, _)| *other == lower).map(|(_, ours)| *ours);
+        let mut known_as = families.iter().flat_map(|family| family.also);
+        let other = known_as.find(|(other, _)| *other == lower).map(|(_, ours)| *ours);
         self.at = at;
         let found = self.found();
         Err(Fault::new(
             at,
-            match other.or_else(|| closest(&word, names)) {
+            match other.or_else(|| closest(&word, names.iter().copied())) {
                 Some(ours) => format!("unknown kernel {found}; did you mean {ours}? (known: {})", names.join(", ")),
                 None => format!("unknown kernel {found}; use one of {}", names.join(", ")),
             },
         ))
     }
 
+    /// Whether values of some family stand after this word.
+    fn is_key(&self, word: &str) -> bool {
+        self.families.iter().any(|family| family.key == Some(word))
+    }
+
     /// The values after `(`, with the closing parenthesis.
-    fn values(&mut self, term: &mut Term) -> Parsed<()> {
+    fn values(&mut self, term: &mut Term, wants: &str) -> Parsed<()> {
         self.skip_space();
         let start = self.at;
-        if self.word() == "gamma" {
+        let word = self.word();
+        if self.is_key(&word) {
             self.skip_space();
             if !self.eat('=') {
-                return self.expected("`=` after `gamma`");
+                return self.expected(&format!("`=` after `{word}`"));
             }
-            if term.kind != Kind::Gaussian {
-                let message = format!("only gaussian takes `gamma=`; {} takes {}", term.kind.name(), term.kind.wants());
-                return Err(Fault::new(start, message));
-            }
-            term.gamma = true;
+            term.family = self.keyed(term.family, &word, wants).map_err(|message| Fault::new(start, message))?;
         } else {
             self.at = start;
-            if matches!(self.peek(), None | Some(')')) {
-                return self.expected(term.kind.wants());
+            let is_option = term.family.params.iter().skip(1).any(|param| param.name == word);
+            if is_option || matches!(self.peek(), None | Some(')')) {
+                return self.expected(wants);
             }
         }
-        let median = term.kind == Kind::Gaussian && !term.gamma;
         loop {
-            let value = self.value(median)?;
-            term.check_value(&value)?;
-            term.values.push(value);
+            if !self.option(term)? {
+                let value = self.value(term.family.params.first().is_some_and(|param| param.median))?;
+                term.check_value(&value)?;
+                term.values.push(value);
+            }
             self.skip_space();
             if self.eat(')') {
                 return Ok(());
@@ -236,6 +257,44 @@ impl Parser {
                 return self.no_more_values();
             }
         }
+    }
+
+    /// The family of the same name whose values stand after a key.
+    fn keyed(&self, family: &Family, key: &str, wants: &str) -> std::result::Result<&'static Family, String> {
+        self.families.find(family.name, Some(key)).ok_or_else(|| {
+            let takers = self.families.iter().filter(|other| other.key == Some(key)).map(|other| other.name);
+            let takers = takers.collect::<Vec<_>>().join(" and ");
+            format!("only {takers} takes `{key}=`; {} takes {wants}", family.name)
+        })
+    }
+
+    /// A parameter after the values, as in `alpha=2`; false where something else stands here.
+    fn option(&mut self, term: &mut Term) -> Parsed<bool> {
+        self.skip_space();
+        let at = self.at;
+        let word = self.word();
+        let named = |(_, param): &(usize, &KernelParam)| param.name == word;
+        let Some((k, param)) = term.family.params.iter().enumerate().skip(1).find(named) else {
+            self.at = at;
+            return match term.options.first() {
+                Some((first, _)) => {
+                    let name = term.family.params[*first].name;
+                    Err(Fault::new(at, format!("values stand before `{name}=`")))
+                }
+                None => Ok(false),
+            };
+        };
+        self.skip_space();
+        if !self.eat('=') {
+            return self.expected(&format!("`=` after `{word}`"));
+        }
+        if term.options.iter().any(|(known, _)| *known == k) {
+            return Err(Fault::new(at, format!("`{word}=` stands twice; write it once")));
+        }
+        let number = self.number()?;
+        check_range(param, number.value, number.at, &number)?;
+        term.options.push((k, number));
+        Ok(true)
     }
 
     /// Why the list of values does not go on here.
@@ -258,7 +317,7 @@ impl Parser {
                 let factor = if self.eat('*') { Some(self.factor()?) } else { None };
                 Ok(Value::Median(at, factor))
             }
-            "gamma" => Err(Fault::new(at, "`gamma=` stands once, before all values")),
+            word if self.is_key(word) => Err(Fault::new(at, format!("`{word}=` stands once, before all values"))),
             word => {
                 self.at = at.0;
                 if median && !word.is_empty() {
@@ -531,6 +590,9 @@ fn position(at: usize, digits: &str) -> Parsed<usize> {
 mod tests {
     use super::*;
     use crate::kernel::KernelBank;
+    use crate::kernel::family::{
+        gaussian, gaussian_gamma, laplacian, linear, polynomial, precomputed, rational_quadratic, sigmoid,
+    };
     use proptest::prelude::*;
 
     /// The character and the message of the fault in a text that must not parse.
@@ -551,16 +613,16 @@ mod tests {
         let table: &[(&str, usize, &str)] = &[
             ("", 0, "the bank is empty; write kernels, such as gaussian(1), polynomial(2)"),
             ("   ", 3, "the bank is empty; write kernels, such as gaussian(1), polynomial(2)"),
-            (",", 0, "expected a kernel (gaussian, laplacian, linear, polynomial, sigmoid, precomputed), found `,`"),
+            (",", 0, "expected a kernel (NAMES), found `,`"),
             ("gaussian", 8, "expected `(` and a width, as in gaussian(1) or gaussian(gamma=0.5), found the end of the text"),
-            ("gaussian(1),", 12, "expected a kernel after the comma (gaussian, laplacian, linear, polynomial, sigmoid, precomputed), found the end of the text"),
-            ("gaussian(1), ", 13, "expected a kernel after the comma (gaussian, laplacian, linear, polynomial, sigmoid, precomputed), found the end of the text"),
-            ("gaussian(1),,linear", 12, "expected a kernel after the comma (gaussian, laplacian, linear, polynomial, sigmoid, precomputed), found `,`"),
-            ("gausian(1)", 0, "unknown kernel `gausian`; did you mean gaussian? (known: gaussian, laplacian, linear, polynomial, sigmoid, precomputed)"),
-            ("rbf(1)", 0, "unknown kernel `rbf`; did you mean gaussian(gamma=0.5)? (known: gaussian, laplacian, linear, polynomial, sigmoid, precomputed)"),
-            ("Gaussian(1)", 0, "unknown kernel `Gaussian`; did you mean gaussian? (known: gaussian, laplacian, linear, polynomial, sigmoid, precomputed)"),
-            ("foo(1)", 0, "unknown kernel `foo`; use one of gaussian, laplacian, linear, polynomial, sigmoid, precomputed"),
-            ("7", 0, "expected a kernel (gaussian, laplacian, linear, polynomial, sigmoid, precomputed), found `7`"),
+            ("gaussian(1),", 12, "expected a kernel after the comma (NAMES), found the end of the text"),
+            ("gaussian(1), ", 13, "expected a kernel after the comma (NAMES), found the end of the text"),
+            ("gaussian(1),,linear", 12, "expected a kernel after the comma (NAMES), found `,`"),
+            ("gausian(1)", 0, "unknown kernel `gausian`; did you mean gaussian? (known: NAMES)"),
+            ("rbf(1)", 0, "unknown kernel `rbf`; did you mean gaussian(gamma=0.5)? (known: NAMES)"),
+            ("Gaussian(1)", 0, "unknown kernel `Gaussian`; did you mean gaussian? (known: NAMES)"),
+            ("foo(1)", 0, "unknown kernel `foo`; use one of NAMES"),
+            ("7", 0, "expected a kernel (NAMES), found `7`"),
             ("gaussian(", 9, "expected a width, as in gaussian(1) or gaussian(gamma=0.5), found the end of the text"),
             ("gaussian()", 9, "expected a width, as in gaussian(1) or gaussian(gamma=0.5), found `)`"),
             ("gaussian(1", 10, "expected `,` or `)`, found the end of the text"),
@@ -603,11 +665,11 @@ mod tests {
             ("gaussian(1..9000000)", 9, "the bank holds more than 1,000,000 kernels; use fewer values or columns"),
             ("gaussian(1..600000, 1..600000)", 0, "the bank holds more than 1,000,000 kernels; use fewer values or columns"),
             ("gaussian(gamma 1)", 15, "expected `=` after `gamma`, found `1`"),
-            ("gaussian(gamma=median)", 15, "`median` stands for gaussian widths only; write a number here"),
+            ("gaussian(gamma=median)", 15, "`median` stands for widths only; write a number here"),
             ("gaussian(gamma=)", 15, "expected a number above 0, found `)`"),
             ("gaussian(1, gamma=2)", 12, "`gamma=` stands once, before all values"),
             ("laplacian(gamma=1)", 10, "only gaussian takes `gamma=`; laplacian takes a rate, as in laplacian(0.1)"),
-            ("laplacian(median)", 10, "`median` stands for gaussian widths only; write a number here"),
+            ("laplacian(median)", 10, "`median` stands for widths only; write a number here"),
             ("laplacian", 9, "expected `(` and a rate, as in laplacian(0.1), found the end of the text"),
             ("linear(1)", 6, "linear takes no values; write linear without parentheses"),
             ("linear()", 6, "linear takes no values; write linear without parentheses"),
@@ -640,17 +702,26 @@ mod tests {
             ("gaussian(1) on [99999999999999999999]", 16, "position 99999999999999999999 is too large"),
             ("gaussian(1) on [\"abc]", 16, "the quote is not closed; add `\"` after the name"),
             ("gaussian(1) on rna[0:5]", 18, "expected `,`, each, on, raw or centred, found `[`"),
+            ("rational_quadratic(1, alpha 2)", 28, "expected `=` after `alpha`, found `2`"),
+            ("rational_quadratic(1, alpha=2, 3)", 31, "values stand before `alpha=`"),
+            ("rational_quadratic(1, alpha=2, alpha=3)", 31, "`alpha=` stands twice; write it once"),
+            ("rational_quadratic(alpha=2)", 19, "expected a width, as in rational_quadratic(1, alpha=2), found `alpha`"),
+            ("rational_quadratic(1, alpha=1e9)", 28, "alpha must lie between 0.001 and 1000, found 1e9"),
+            ("rational_quadratic(1, alpha=1..3)", 29, "expected `,` or `)`, found `.`"),
+            ("gaussian(1, alpha=2)", 12, "expected a number above 0 or `median`, found `alpha`"),
+            ("rq(1)", 0, "unknown kernel `rq`; did you mean rational_quadratic(1)? (known: NAMES)"),
             ("precomputed", 11, "expected `(` and the name of a Gram matrix, as in precomputed(shape), found the end of the text"),
             ("precomputed()", 12, "expected the name of a Gram matrix, as in precomputed(shape), found `)`"),
             ("precomputed(a b)", 14, "expected `)`, found `b`"),
             ("precomputed(a) each", 0, "a Gram matrix has no columns; write precomputed(NAME) without `each` and `on`"),
             ("linear each set", 15, "expected `(` and a file of feature sets, as in each set(pathways.gmt), found the end of the text"),
             ("linear each set()", 16, "expected a file of feature sets, as in each set(pathways.gmt), found `)`"),
-            ("linéar, gaussian(0)", 0, "unknown kernel `linéar`; did you mean linear? (known: gaussian, laplacian, linear, polynomial, sigmoid, precomputed)"),
+            ("linéar, gaussian(0)", 0, "unknown kernel `linéar`; did you mean linear? (known: NAMES)"),
             ("gaussian(1) on \"gène\", linear(2)", 29, "linear takes no values; write linear without parentheses"),
         ];
+        let names = Families::standard().names().join(", ");
         for &(text, at, message) in table {
-            assert_eq!(fault::<KernelBank>(text), (at, message.to_string()), "{text}");
+            assert_eq!(fault::<KernelBank>(text), (at, message.replace("NAMES", &names)), "{text}");
         }
     }
 
@@ -684,6 +755,7 @@ mod tests {
             ),
             ("linear on \"\"", "linear on \"\""),
             ("linear on raw raw", "linear on raw raw"),
+            ("rational_quadratic( median*2 ,1,alpha = 0.50 )", "rational_quadratic(median*2, 1, alpha=0.50)"),
             ("polynomial(2.0, 2^1, 3..5) raw", "polynomial(2.0, 2^1, 3..5) raw"),
         ] {
             assert_eq!(loose.parse::<KernelBank>().unwrap().to_string(), canonical);
@@ -725,21 +797,36 @@ mod tests {
         ]
     }
 
-    fn any_values() -> impl Strategy<Value = (Kind, bool, Vec<Value>)> {
+    fn any_values() -> impl Strategy<Value = (&'static Family, Vec<Value>, Vec<(usize, Number)>)> {
+        let alpha = "0\\.[1-9]{1,9}"
+            .prop_map(|text: String| (1, Number { at: At(0), value: text.parse().unwrap(), text, exponent: None }));
+        let smooth = (any_width_values(), prop::option::of(alpha))
+            .prop_map(|(values, alpha)| (&rational_quadratic::FAMILY, values, alpha.into_iter().collect()));
+        let others = any_plain_values().prop_map(|(family, values)| (family, values, vec![]));
+        prop_oneof![1 => smooth, 5 => others]
+    }
+
+    fn any_width_values() -> impl Strategy<Value = Vec<Value>> {
+        let width = prop_oneof![
+            any_factor().prop_map(Value::Plain),
+            prop::option::of(any_factor()).prop_map(|factor| Value::Median(At(0), factor))
+        ];
+        prop::collection::vec(width, 1..4)
+    }
+
+    fn any_plain_values() -> impl Strategy<Value = (&'static Family, Vec<Value>)> {
         let plain = || any_factor().prop_map(Value::Plain);
-        let width =
-            prop_oneof![plain(), prop::option::of(any_factor()).prop_map(|factor| Value::Median(At(0), factor))];
         let list = |value| prop::collection::vec(value, 1..4);
         let degree = |q: u32| {
             Value::Plain(Factor::One(Number { at: At(0), text: q.to_string(), value: f64::from(q), exponent: None }))
         };
         prop_oneof![
-            list(width.boxed()).prop_map(|values| (Kind::Gaussian, false, values)),
-            list(plain().boxed()).prop_map(|values| (Kind::Gaussian, true, values)),
-            list(plain().boxed()).prop_map(|values| (Kind::Laplacian, false, values)),
-            list(plain().boxed()).prop_map(|values| (Kind::Sigmoid, false, values)),
-            list((1u32..65).prop_map(degree).boxed()).prop_map(|values| (Kind::Polynomial, false, values)),
-            Just((Kind::Linear, false, Vec::new())),
+            any_width_values().prop_map(|values| (&gaussian::FAMILY, values)),
+            list(plain().boxed()).prop_map(|values| (&gaussian_gamma::FAMILY, values)),
+            list(plain().boxed()).prop_map(|values| (&laplacian::FAMILY, values)),
+            list(plain().boxed()).prop_map(|values| (&sigmoid::FAMILY, values)),
+            list((1u32..65).prop_map(degree).boxed()).prop_map(|values| (&polynomial::FAMILY, values)),
+            Just((&linear::FAMILY, Vec::new())),
         ]
     }
 
@@ -778,15 +865,14 @@ mod tests {
         ];
         let on = prop::option::of(any_selector());
         let of_columns = (any_values(), each, on, any::<bool>(), any::<bool>()).prop_map(
-            |((kind, gamma, values), each, on, raw, centred)| {
-                let (each, raw) = (each.map(|each| (At(0), each)), raw || kind == Kind::Sigmoid);
-                Term { at: At(0), kind, gamma, values, gram: None, each, on, raw, centred }
+            |((family, values, options), each, on, raw, centred)| {
+                let (each, raw) = (each.map(|each| (At(0), each)), raw || family.needs_raw());
+                Term { at: At(0), family, values, options, gram: None, each, on, raw, centred }
             },
         );
         let given = (any_name(), any::<bool>(), any::<bool>()).prop_map(|(name, raw, centred)| {
-            let kind = Kind::Precomputed;
-            let (gamma, values, gram) = (false, vec![], Some(name));
-            Term { at: At(0), kind, gamma, values, gram, each: None, on: None, raw, centred }
+            let (family, values, gram) = (&precomputed::FAMILY, vec![], Some(name));
+            Term { at: At(0), family, values, options: vec![], gram, each: None, on: None, raw, centred }
         });
         prop_oneof![4 => of_columns, 1 => given]
     }

@@ -1,8 +1,9 @@
 //! Kernels as small functions of a base quantity, and the text that names whole banks of them.
 //!
-//! A [`Kernel`] is concrete: a [`Family`] with its parameter, a set of [`Columns`] and two switches. It never sees the
+//! A [`Kernel`] is concrete: a [`Family`] with its parameters, a set of [`Columns`] and two switches. It never sees the
 //! data, only its [`Base`] quantity (a squared distance, an inner product, ...), so that many kernels on the same
 //! columns share the work. A [`KernelBank`] is what people write; [`KernelBank::resolve`] turns it into kernels on given rows.
+//! The families are the modules of [`family`]; [`Family`] shows how to write one of your own.
 //!
 //! # The grammar
 //!
@@ -21,18 +22,25 @@
 //! ```
 
 mod bank;
+mod base;
 mod columns;
-mod family;
+mod concrete;
+mod declaration;
+pub mod family;
 mod grammar;
 mod median;
 mod term;
+mod text;
 
 /// The grammar of banks as text for people: what `multikernel kernels` prints.
 pub const GRAMMAR: &str = include_str!("grammar.md");
 
 pub use bank::{
-    CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, KernelBank, Layout, MAX_KERNELS, Resolved,
+    CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, KernelBank, Layout, Resolved,
 };
+pub use base::Base;
 pub use columns::Columns;
-pub use family::{Base, Family, Kernel};
-pub use term::Term;
+pub use concrete::Kernel;
+pub use declaration::{Family, Form, Forms, KernelFunction, KernelParam, MAX_KERNEL_PARAMS, ParamRange};
+pub use family::Families;
+pub use term::{MAX_KERNELS, Term};

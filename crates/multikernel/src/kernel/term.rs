@@ -3,85 +3,13 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::bank::MAX_KERNELS;
 use super::columns::Columns;
-use super::family::{Decimal, Family, Kernel};
-use crate::error::Error;
+use super::concrete::Kernel;
+use super::declaration::{Family, KernelParam, MAX_KERNEL_PARAMS, ParamRange};
+use super::text::{At, Decimal, Enclosed, Fault, Name, Parsed};
 
-/// What is wrong, and at which character of the text.
-#[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) at: usize,
-    pub(super) message: String,
-}
-
-impl Fault {
-    pub(super) fn new(at: impl Into<usize>, message: impl Into<String>) -> Self {
-        Fault { at: at.into(), message: message.into() }
-    }
-
-    pub(super) fn within(self, text: &str) -> Error {
-        Error::Bank { text: text.to_string(), at: self.at, message: self.message }
-    }
-}
-
-/// What a step of parsing or resolving gives.
-pub(super) type Parsed<T> = std::result::Result<T, Fault>;
-
-/// Where a part stood in the text. Always equal: two banks are the same whatever their spacing.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct At(pub(super) usize);
-
-impl PartialEq for At {
-    fn eq(&self, _: &At) -> bool {
-        true
-    }
-}
-
-impl From<At> for usize {
-    fn from(at: At) -> usize {
-        at.0
-    }
-}
-
-/// The families by their words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Gaussian,
-    Laplacian,
-    Linear,
-    Polynomial,
-    Sigmoid,
-    Precomputed,
-}
-
-impl Kind {
-    pub(super) const ALL: [Kind; 6] =
-        [Kind::Gaussian, Kind::Laplacian, Kind::Linear, Kind::Polynomial, Kind::Sigmoid, Kind::Precomputed];
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Kind::Gaussian => "gaussian",
-            Kind::Laplacian => "laplacian",
-            Kind::Linear => "linear",
-            Kind::Polynomial => "polynomial",
-            Kind::Sigmoid => "sigmoid",
-            Kind::Precomputed => "precomputed",
-        }
-    }
-
-    /// What goes into the parentheses, with an example.
-    pub(super) fn wants(self) -> &'static str {
-        match self {
-            Kind::Gaussian => "a width, as in gaussian(1) or gaussian(gamma=0.5)",
-            Kind::Laplacian => "a rate, as in laplacian(0.1)",
-            Kind::Linear => "nothing",
-            Kind::Polynomial => "a degree, as in polynomial(2)",
-            Kind::Sigmoid => "a slope, as in sigmoid(0.5) raw",
-            Kind::Precomputed => "the name of a Gram matrix, as in precomputed(shape)",
-        }
-    }
-}
+/// The most kernels a bank may hold once resolved: texts that ask for more are refused before anything is allocated.
+pub const MAX_KERNELS: usize = 1_000_000;
 
 /// A number above 0 with the spelling the user chose.
 #[derive(Clone, Debug, PartialEq)]
@@ -284,9 +212,10 @@ pub(super) enum Each {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term {
     pub(super) at: At,
-    pub(super) kind: Kind,
-    pub(super) gamma: bool,
+    pub(super) family: &'static Family,
     pub(super) values: Vec<Value>,
+    /// Parameters other than the first, by their place among the family's, in the order written.
+    pub(super) options: Vec<(usize, Number)>,
     pub(super) gram: Option<String>,
     pub(super) each: Option<(At, Each)>,
     pub(super) on: Option<Selector>,
@@ -297,16 +226,12 @@ pub struct Term {
 impl Term {
     /// The word of the family.
     pub fn family_name(&self) -> &'static str {
-        self.kind.name()
+        self.family.name
     }
 
     /// How many kernels the term gives on one set of columns; with `each`, times the number of columns, views or sets.
     pub fn n_values(&self) -> usize {
-        if matches!(self.kind, Kind::Linear | Kind::Precomputed) {
-            1
-        } else {
-            self.count().min(usize::MAX as f64) as usize
-        }
+        if self.values.is_empty() { 1 } else { self.count().min(usize::MAX as f64) as usize }
     }
 
     /// Whether the term has one copy per column, view or feature set.
@@ -338,28 +263,35 @@ impl Term {
 
     /// The kernels on all columns, for the given median distance, in the order of the values.
     pub(super) fn kernels(&self, median: f64) -> Parsed<Vec<Kernel>> {
-        let mut kernels = Vec::with_capacity(self.n_values());
-        match &self.gram {
-            Some(name) => kernels.push(self.switched(Kernel::precomputed(name))),
-            None if self.kind == Kind::Linear => kernels.push(self.kernel(Family::Linear)),
-            None => {}
+        if let Some(name) = &self.gram {
+            return Ok(vec![self.switched(Kernel::of_gram(self.family, name))]);
         }
+        let mut params = self.params();
+        let Some(first) = self.family.params.first().filter(|_| !self.values.is_empty()) else {
+            return Ok(vec![self.switched(Kernel::unchecked(self.family, params))]);
+        };
+        let mut kernels = Vec::with_capacity(self.n_values());
         for value in &self.values {
             let scale = if let Value::Median(..) = value { median } else { 1.0 };
             for number in value.factor().map_or(vec![1.0], Factor::numbers) {
-                let family = self.family(scale * number);
-                if let Some((name, must)) = family.fault() {
-                    let found = Decimal(family.parameter().unwrap_or_default());
-                    return Err(Fault::new(value.at(), format!("{name} {must}, found {found}")));
-                }
-                kernels.push(self.kernel(family));
+                params[0] = scale * number;
+                check_range(first, params[0], value.at(), Decimal(params[0]))?;
+                kernels.push(self.switched(Kernel::unchecked(self.family, params)));
             }
         }
         Ok(kernels)
     }
 
-    fn kernel(&self, family: Family) -> Kernel {
-        self.switched(Kernel::unchecked(family))
+    /// The parameters as written or at their defaults.
+    fn params(&self) -> [f64; MAX_KERNEL_PARAMS] {
+        let mut params = [0.0; MAX_KERNEL_PARAMS];
+        for (value, param) in params.iter_mut().zip(self.family.params) {
+            *value = param.default.unwrap_or_default();
+        }
+        for (k, number) in &self.options {
+            params[*k] = number.value;
+        }
+        params
     }
 
     fn switched(&self, kernel: Kernel) -> Kernel {
@@ -367,38 +299,23 @@ impl Term {
         if self.centred { kernel.centred() } else { kernel }
     }
 
-    fn family(&self, value: f64) -> Family {
-        match self.kind {
-            Kind::Gaussian if self.gamma => Family::GaussianGamma { gamma: value },
-            Kind::Gaussian => Family::Gaussian { width: value },
-            Kind::Laplacian => Family::Laplacian { gamma: value },
-            Kind::Linear => Family::Linear,
-            // Checked to be whole; what does not fit is caught as too large.
-            Kind::Polynomial => Family::Polynomial { degree: value as u32 },
-            Kind::Sigmoid => Family::Sigmoid { slope: value },
-            Kind::Precomputed => Family::Precomputed,
-        }
-    }
-
     /// Everything about a value that needs no data. Parameters grow along a range, so its ends speak for it.
     pub(super) fn check_value(&self, value: &Value) -> Parsed<()> {
+        let Some(param) = self.family.params.first() else { return Ok(()) };
         if let Value::Median(at, _) = value
-            && (self.kind != Kind::Gaussian || self.gamma)
+            && !param.median
         {
-            return Err(Fault::new(*at, "`median` stands for gaussian widths only; write a number here"));
+            return Err(Fault::new(*at, "`median` stands for widths only; write a number here"));
         }
         let Some(factor) = value.factor() else { return Ok(()) };
-        for end in factor.ends() {
-            if self.kind == Kind::Polynomial && end.value.fract() != 0.0 {
-                let message = format!("degree must be a whole number from 1 to 64, found {}", end.text);
-                return Err(Fault::new(end.at, message));
-            }
-            if let (Value::Plain(_), Some((name, must))) = (value, self.family(end.value).fault()) {
-                return Err(Fault::new(end.at, format!("{name} {must}, found {}", end.text)));
+        if let Value::Plain(_) = value {
+            for end in factor.ends() {
+                check_range(param, end.value, end.at, end)?;
             }
         }
-        if let (Kind::Polynomial, Factor::Spaced(_, _, at, _)) = (self.kind, factor) {
-            return Err(Fault::new(*at, "degrees cannot be log-spaced; write a range such as 1..3"));
+        if let (ParamRange::Whole(..), Factor::Spaced(_, _, at, _)) = (param.range, factor) {
+            let message = format!("{}s cannot be log-spaced; write a range such as 1..3", param.name);
+            return Err(Fault::new(*at, message));
         }
         factor.check()?;
         if factor.count() > MAX_KERNELS as f64 { Err(Fault::new(value.at(), too_many())) } else { Ok(()) }
@@ -426,6 +343,14 @@ impl Term {
             Some(Ok(kernel)) => Ok(kernel),
             _ => Err(Fault::new(self.at, "a single kernel is wanted here")),
         }
+    }
+}
+
+/// A fault where a parameter is out of its range, with the value as it was written.
+pub(super) fn check_range(param: &KernelParam, value: f64, at: At, found: impl fmt::Display) -> Parsed<()> {
+    match param.fault(value) {
+        Some(must) => Err(Fault::new(at, format!("{} {must}, found {found}", param.name))),
+        None => Ok(()),
     }
 }
 
@@ -488,31 +413,6 @@ impl fmt::Display for Value {
     }
 }
 
-/// Characters of a name without quotes.
-pub(super) fn is_bare(c: char) -> bool {
-    !c.is_whitespace() && !matches!(c, ',' | ':' | '"' | '[' | ']')
-}
-
-/// A view or column name, quoted where it would not read back bare.
-pub(super) struct Name<'a>(pub(super) &'a str);
-
-impl fmt::Display for Name<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bare = self.0.chars().all(is_bare) && !self.0.bytes().all(|b| b.is_ascii_digit());
-        if bare { f.write_str(self.0) } else { write!(f, "\"{}\"", self.0.replace('"', "\"\"")) }
-    }
-}
-
-/// A name in parentheses, quoted where it holds one itself.
-pub(super) struct Enclosed<'a>(pub(super) &'a str);
-
-impl fmt::Display for Enclosed<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bare = !self.0.is_empty() && self.0.chars().all(|c| is_bare(c) && !matches!(c, '(' | ')'));
-        if bare { write!(f, "({})", self.0) } else { write!(f, "(\"{}\")", self.0.replace('"', "\"\"")) }
-    }
-}
-
 impl fmt::Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let items = match self {
@@ -534,14 +434,16 @@ impl fmt::Display for Selector {
 impl fmt::Display for Term {
     /// The canonical text: suffixes in the order `each`, `on`, `raw`, `centred`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.kind.name())?;
+        f.write_str(self.family.name)?;
         for (i, value) in self.values.iter().enumerate() {
-            let before = match (i, self.gamma) {
-                (0, true) => "(gamma=",
-                (0, false) => "(",
-                _ => ", ",
-            };
-            write!(f, "{before}{value}")?;
+            match (i, self.family.key) {
+                (0, Some(key)) => write!(f, "({key}={value}")?,
+                (0, None) => write!(f, "({value}")?,
+                _ => write!(f, ", {value}")?,
+            }
+        }
+        for (k, number) in &self.options {
+            write!(f, ", {}={number}", self.family.params[*k].name)?;
         }
         f.write_str(if self.values.is_empty() { "" } else { ")" })?;
         if let Some(name) = &self.gram {

@@ -11,7 +11,9 @@ use super::share::shares;
 use super::views::{Missing, Part};
 use crate::data::{Dataset, Recipe, Samples, Scale};
 use crate::error::{Error, Result};
-use crate::kernel::{CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, Kernel, KernelBank};
+use crate::kernel::{
+    CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, Families, Kernel, KernelBank,
+};
 use crate::pool::Pool;
 use crate::run::inner::{self, Deal, HeldOut, Want};
 use crate::run::{AnyMethod, Input, Method, Needs, Params, Rows, Run, Runner, Silent, Stop, Task};
@@ -30,6 +32,7 @@ use crate::stack::Precision;
 #[derive(Clone)]
 pub struct Plan {
     params: Params,
+    families: Families,
     bank: Option<KernelBank>,
     recipe: Recipe,
     missing: Missing,
@@ -60,22 +63,23 @@ impl Plan {
     /// # Ok::<(), multikernel::Error>(())
     /// ```
     pub fn of(method: impl Method) -> Result<Plan> {
-        Plan::with_method(Box::new(method))
+        Plan::with_method(Box::new(method), Families::standard())
     }
 
     /// A method of any registry, with the parameters it was registered with.
     pub fn from_registry(registry: &Registry, method: &str) -> Result<Plan> {
-        Plan::with_method(registry.get(method)?.boxed())
+        Plan::with_method(registry.get(method)?.boxed(), registry.families().clone())
     }
 
-    fn with_method(method: Box<dyn AnyMethod>) -> Result<Plan> {
+    fn with_method(method: Box<dyn AnyMethod>, families: Families) -> Result<Plan> {
         let about = method.about();
         // The default of the method must be good text even if it is never used.
         if about.needs != Needs::Rows {
-            about.bank.parse::<KernelBank>()?;
+            families.bank(about.bank)?;
         }
         Ok(Plan {
             params: Params::new(method)?,
+            families,
             bank: None,
             recipe: Recipe::default(),
             missing: Missing::default(),
@@ -94,7 +98,7 @@ impl Plan {
                 format!("the method {} works on rows and takes no kernels; leave it out", self.name()),
             ));
         }
-        self.bank = Some(bank.parse()?);
+        self.bank = Some(self.families.bank(bank)?);
         Ok(self)
     }
 
@@ -175,7 +179,7 @@ impl Plan {
             return Ok(None);
         }
         if self.part == Part::Concatenated {
-            return self.method().about().bank.parse().map(Some);
+            return self.families.bank(self.method().about().bank).map(Some);
         }
         if self.bank.is_some() {
             return Ok(self.bank.clone());
@@ -187,7 +191,7 @@ impl Plan {
         };
         let own = (samples.n_features() > 0).then(|| own.to_string());
         let grams = samples.grams().iter().map(|gram| Kernel::precomputed(gram.name()).to_string());
-        own.into_iter().chain(grams).collect::<Vec<_>>().join(", ").parse().map(Some)
+        self.families.bank(&own.into_iter().chain(grams).collect::<Vec<_>>().join(", ")).map(Some)
     }
 
     /// The parameters.
@@ -430,7 +434,7 @@ impl Plan {
             method: self.name().into(),
             params: params.to_texts(),
             bank: bank.filter(|_| self.uses_kernels()).map(KernelBank::to_string),
-            kernels: kernels.to_vec(),
+            kernels: kernels.into(),
             scale: self.recipe.scale,
             precision: self.precision,
             seed: self.seed,

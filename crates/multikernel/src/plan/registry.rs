@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::closest::closest;
 use crate::error::{Error, Result};
+use crate::kernel::{Families, Family};
 use crate::method::{
     Alignf, Average, Bank, Bemkl, BestView, Bm3kl, Bsvm, Cik, Dpm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl,
     Majority, MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2, Mkc, MklDa, Mklr, Obscure, Sbemkl, Silp, SimpleMkl, Single,
@@ -11,8 +12,8 @@ use crate::method::{
 };
 use crate::run::{AnyMethod, Method};
 
-/// The methods known to the command line and to files. A method of your own joins with [`Registry::with`] and
-/// then has everything the built-in ones have.
+/// The methods and kernel families known to the command line and to files. A method of your own joins with
+/// [`Registry::with`], a kernel with [`Registry::with_kernel`], and then has everything the built-in ones have.
 ///
 /// ```
 /// use multikernel::plan::Registry;
@@ -23,6 +24,7 @@ use crate::run::{AnyMethod, Method};
 #[derive(Clone)]
 pub struct Registry {
     methods: Vec<Arc<dyn AnyMethod>>,
+    families: Families,
 }
 
 /// The methods of [`Registry::standard`] that learn from a stream, in words.
@@ -31,7 +33,7 @@ pub(super) const STREAMING_METHODS: &str = "mklda, ufomkl and obscure";
 impl Registry {
     /// All methods of this crate.
     pub fn standard() -> Self {
-        Registry { methods: vec![] }
+        Registry { methods: vec![], families: Families::standard() }
             .at_default::<Majority>()
             .at_default::<Svm>()
             .at_default::<Average>()
@@ -75,6 +77,21 @@ impl Registry {
         self.methods.retain(|known| known.about().name != method.about().name);
         self.methods.push(Arc::new(method));
         self
+    }
+
+    /// Adds a kernel family; one of the same name is replaced. Plans and models of this registry know its text.
+    ///
+    /// # Panics
+    /// If the declaration is not sound, as [`Families::with`].
+    #[must_use]
+    pub fn with_kernel(mut self, family: &'static Family) -> Self {
+        self.families = self.families.with(family);
+        self
+    }
+
+    /// The kernel families, those of the crate and yours.
+    pub fn families(&self) -> &Families {
+        &self.families
     }
 
     /// The method of this name; an unknown name gives an error that lists the known ones.

@@ -49,7 +49,7 @@ fn compute(layout: &Layout, n_columns: &[usize], precision: Precision, level: Le
             total += match slot.step {
                 Step::Base => 2.0,
                 Step::Raise(_) if precision == Precision::F64 => 0.14,
-                _ if kernel.family().rate().is_some() => exponential,
+                _ if kernel.rate().is_some() => exponential,
                 _ => 0.3,
             };
             total += if kernel.is_centred() { 0.5 } else { 0.0 };

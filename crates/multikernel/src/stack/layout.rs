@@ -83,7 +83,7 @@ impl Layout {
             Layout { kernels: kernels.to_vec(), groups: vec![], slots: vec![], batches: vec![], slot_of: vec![] };
         for (kernel, members) in share(kernels) {
             let (radial, others): (Vec<usize>, Vec<usize>) =
-                members.into_iter().partition(|&m| kernels[m].family().rate().is_some() && !kernels[m].is_centred());
+                members.into_iter().partition(|&m| kernels[m].rate().is_some() && !kernels[m].is_centred());
             let (mut alone, mut together): (Vec<usize>, Vec<usize>) =
                 radial.into_iter().partition(|&m| !holds_distances(precision, &kernels[m]));
             if collapse && together.len() >= MIN_PROFILE_KERNELS {
@@ -106,7 +106,7 @@ impl Layout {
     }
 
     fn add_radial(&mut self, like: &Kernel, kernels: Vec<usize>) {
-        let rates: Vec<f64> = kernels.iter().map(|&m| self.kernels[m].family().rate().unwrap_or_default()).collect();
+        let rates: Vec<f64> = kernels.iter().map(|&m| self.kernels[m].rate().unwrap_or_default()).collect();
         let slot = Slot { kernel: kernels[0], step: Step::Base };
         let grid = Grid::new(&rates);
         self.push(like, vec![slot], Some(Radial { kernels, rates, grid }));
@@ -163,7 +163,7 @@ impl Layout {
 
 /// Whether the distances at which a radial kernel falls can be held: those of extreme rates are 0 or infinite in `f32`.
 fn holds_distances(precision: Precision, kernel: &Kernel) -> bool {
-    precision == Precision::F64 || kernel.family().rate().is_some_and(|rate| NARROW_RATES.contains(&rate))
+    precision == Precision::F64 || kernel.rate().is_some_and(|rate| NARROW_RATES.contains(&rate))
 }
 
 /// Kernels by base quantity, the first of each and all of them, in the order of the first.
@@ -182,7 +182,7 @@ fn share(kernels: &[Kernel]) -> Vec<(&Kernel, Vec<usize>)> {
 
 /// The slots of a group: chains of radial kernels, each begun by its widest, then the other kernels.
 fn order(kernels: &[Kernel], precision: Precision, mut radial: Vec<usize>, others: Vec<usize>) -> Vec<Slot> {
-    let rate = |m: usize| kernels[m].family().rate().unwrap_or_default();
+    let rate = |m: usize| kernels[m].rate().unwrap_or_default();
     radial.sort_by(|&a, &b| rate(a).total_cmp(&rate(b)).then(a.cmp(&b)));
     let mut left: Vec<usize> = radial;
     let mut slots = vec![];

@@ -313,7 +313,7 @@ fn compute<T: Real>(
         let n_raised = after.iter().take_while(|slot| matches!(slot.step, Step::Raise(_))).count();
         let (here, rest) = out.split_at_mut(1 + n_raised);
         let kernel = &layout.kernels[slot.kernel];
-        match (slot.step, kernel.family().rate(), &centring[slot.kernel]) {
+        match (slot.step, kernel.rate(), &centring[slot.kernel]) {
             (Step::Base, ..) => T::round_into(&scratch.base, here[0]),
             (_, Some(rate), None) => {
                 let mut raises = [false; MAX_RAISES];

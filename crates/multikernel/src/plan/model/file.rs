@@ -110,7 +110,8 @@ impl Model {
     }
 
     fn decode(record: &Record, registry: &Registry) -> Result<Model> {
-        let header = Header::decode(record)?;
+        let mut header = Header::decode(record)?;
+        header.kernels.read(registry.families())?;
         if let Some(name) = record.nan() {
             return Err(Error::input(format!("its array `{name}` holds NaN")));
         }

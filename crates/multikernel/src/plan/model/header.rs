@@ -9,11 +9,12 @@
 //! In memory these are kernels, views and choices; nothing outside this file reads or writes the texts.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 use crate::data::{Scale, View};
 use crate::error::{Error, Result};
 use crate::file::{Field, Record};
-use crate::kernel::Kernel;
+use crate::kernel::{Families, Kernel};
 use crate::record;
 use crate::stack::Precision;
 
@@ -26,7 +27,7 @@ record! {
         /// The bank's text; none for methods that work on rows.
         pub(in crate::plan) bank as "kernels": Option<String>,
         /// The kernels of the bank, in the order of the weights.
-        pub(in crate::plan) kernels as "resolved": Vec<Kernel>,
+        pub(in crate::plan) kernels as "resolved": HeaderKernels,
         pub(in crate::plan) scale: Scale,
         pub(in crate::plan) precision: Precision,
         pub(in crate::plan) seed: u64,
@@ -45,13 +46,42 @@ record! {
     }
 }
 
-impl Field for Vec<Kernel> {
+/// Kernels and their texts. A file has the texts alone: only a registry knows the families they are of.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::plan) struct HeaderKernels {
+    texts: Vec<String>,
+    kernels: Vec<Kernel>,
+}
+
+impl HeaderKernels {
+    /// The kernels of texts from a file.
+    pub(super) fn read(&mut self, families: &Families) -> Result<()> {
+        self.kernels = self.texts.iter().map(|text| families.kernel(text)).collect::<Result<_>>()?;
+        Ok(())
+    }
+}
+
+impl From<&[Kernel]> for HeaderKernels {
+    fn from(kernels: &[Kernel]) -> Self {
+        HeaderKernels { texts: kernels.iter().map(Kernel::to_string).collect(), kernels: kernels.to_vec() }
+    }
+}
+
+impl Deref for HeaderKernels {
+    type Target = [Kernel];
+
+    fn deref(&self) -> &[Kernel] {
+        &self.kernels
+    }
+}
+
+impl Field for HeaderKernels {
     fn put(&self, name: &str, record: &mut Record) {
-        record.put(name, &self.iter().map(Kernel::to_string).collect::<Vec<_>>());
+        record.put(name, &self.texts);
     }
 
     fn take(name: &str, record: &Record) -> Result<Self> {
-        record.take::<Vec<String>>(name)?.iter().map(|text| text.parse()).collect()
+        Ok(HeaderKernels { texts: record.take(name)?, kernels: vec![] })
     }
 }
 
@@ -95,7 +125,7 @@ mod tests {
             ["linear on [0:3, 7] raw", "gaussian(2)", "precomputed(g)"].map(|t| t.parse().unwrap()).into();
         let mut record = Record::default();
         record.put("views", &views);
-        record.put("kernels", &kernels);
+        record.put("kernels", &HeaderKernels::from(&kernels[..]));
         record.put("scale", &Scale::None);
         assert_eq!(record.take::<Vec<String>>("views").unwrap(), ["a=b=0:3", "c=3:7"]);
         assert_eq!(
@@ -103,7 +133,9 @@ mod tests {
             ["linear on [0:3, 7] raw", "gaussian(2)", "precomputed(g)"]
         );
         assert_eq!(record.take::<Vec<View>>("views").unwrap(), views);
-        assert_eq!(record.take::<Vec<Kernel>>("kernels").unwrap(), kernels);
+        let mut read: HeaderKernels = record.take("kernels").unwrap();
+        read.read(&Families::standard()).unwrap();
+        assert_eq!(*read, *kernels);
         assert_eq!(record.take::<Scale>("scale").unwrap(), Scale::None);
     }
 

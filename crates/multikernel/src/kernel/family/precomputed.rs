@@ -1,0 +1,32 @@
+//! `precomputed(G)`: the values of a Gram matrix that was given, divided to a unit diagonal unless `raw`.
+
+use crate::kernel::base::Base;
+use crate::kernel::concrete::Kernel;
+use crate::kernel::declaration::{Family, Form, Forms, KernelFunction};
+
+/// The declaration. Nobody knows whether a matrix that is given is positive semidefinite.
+pub static FAMILY: Family = Family {
+    name: "precomputed",
+    key: None,
+    written: "precomputed(G)",
+    takes: "the name of a Gram matrix",
+    example: "precomputed(shape)",
+    also: &[],
+    params: &[],
+    forms: Forms::Both {
+        unit: Form {
+            formula: "g(x,y) / sqrt(g(x,x) g(y,y))",
+            base: Base::GivenCosine,
+            function: KernelFunction::IDENTITY,
+        },
+        raw: Form { formula: "g(x,y)", base: Base::Given, function: KernelFunction::IDENTITY },
+    },
+    positive_semidefinite: false,
+};
+
+impl Kernel {
+    /// The kernel whose values are those of the Gram matrix of this name, divided to a unit diagonal unless `raw`.
+    pub fn precomputed(name: &str) -> Kernel {
+        Kernel::of_gram(&FAMILY, name)
+    }
+}
