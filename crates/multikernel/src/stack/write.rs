@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::cut::{BLOCK_ROWS, Cut, TILE_COLS, Tile};
 use crate::linalg::Pieces;
-use crate::simd::{Buffer, PastCaches, SIDE, transpose};
+use crate::simd::{Buffer, PastCaches, SIDE, UninitPart, transpose};
 
 /// Writes a tile to its place and, for entries that stand for two, across the diagonal, in the matrix that begins at row
 /// `top` of the pieces.
@@ -83,7 +83,7 @@ impl<'a> StripWriter<'a> {
             let first = (j / BLOCK_ROWS * BLOCK_ROWS + BLOCK_ROWS).clamp(self.rows.start, self.rows.end);
             // SAFETY: as above: these are the mirrors of entries of this strip.
             let piece = unsafe { self.pieces.piece(j, first..self.rows.end) };
-            self.past.copy(&turned[first - self.rows.start..], piece);
+            self.past.copy(&turned[first - self.rows.start..], &mut UninitPart::over(piece));
         }
     }
 }
