@@ -463,8 +463,9 @@ mod tests {
                 .map(|text| text.parse().unwrap())
                 .to_vec();
         // No whole blocks, tiles or lines; more than goes past the caches, and then half of it.
-        let points = Matrix::from_fn(1901, 3, |i, j| ((i * 7919 + j * 104_729) % 1000) as f64 / 300.0);
-        let some: Vec<usize> = (0..1901).filter(|i| i % 3 > 0).collect();
+        let n = if cfg!(miri) { 19 } else { 1901 };
+        let points = Matrix::from_fn(n, 3, |i, j| ((i * 7919 + j * 104_729) % 1000) as f64 / 300.0);
+        let some: Vec<usize> = (0..n).filter(|i| i % 3 > 0).collect();
         for (precision, n_threads) in [(Precision::F64, 1), (Precision::F32, 1), (Precision::F32, 2)] {
             let pool = Pool::new(n_threads).unwrap();
             let building = StackOptions { precision, storage: Storage::Packed, ..StackOptions::new(&pool) };
@@ -477,7 +478,7 @@ mod tests {
             // What the next stores are written to must not show through.
             pool.spare().wide().iter_mut().for_each(|values| values.fill(f64::NAN));
             pool.spare().narrow().iter_mut().for_each(|values| values.fill(f32::NAN));
-            assert!(pool.spare().bytes() as usize >= PAST_BYTES);
+            assert!(cfg!(miri) || pool.spare().bytes() as usize >= PAST_BYTES);
             assert!(build() == fresh, "{} on {n_threads} threads", precision.word());
             let tiled = StackOptions { storage: Storage::Tiled, ..building.clone() };
             assert!(sample(&Stack::train(&points, &kernels, &tiled).unwrap()) == fresh.0);
