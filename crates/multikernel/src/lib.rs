@@ -64,3 +64,6 @@ pub use error::{Error, Place, Result};
 pub use linalg::Matrix;
 pub use plan::{Model, Online, OnlineOptions, Plan};
 pub use pool::Pool;
+#[cfg(feature = "rayon-bench")]
+#[doc(hidden)]
+pub use pool::RayonPieces;

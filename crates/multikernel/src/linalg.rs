@@ -150,32 +150,10 @@ fn zeroed(n: usize) -> Option<Vec<f64>> {
     Some(values)
 }
 
-/// A vector whose values are yet to be written and anything until then, or `None` where there is no memory for it.
-///
-/// For what is written whole before it is read: clearing memory that the program had used before takes a quarter of the time
-/// in which a store of kernels is computed.
-pub(crate) fn unwritten<T: crate::simd::Real>(n: usize) -> Option<Vec<T>> {
-    let mut values = Vec::<T>::new();
-    values.try_reserve_exact(n).ok()?;
-    if cfg!(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))) {
-        // SAFETY: the memory is there, and any bits are a number. The compiler cannot know that the empty assembly that is given
-        // its address writes nothing, so to it the values are numbers that it does not know, not values that do not exist.
-        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-        unsafe {
-            std::arch::asm!("/* {0} */", in(reg) values.as_mut_ptr(), options(nostack, preserves_flags));
-            values.set_len(n);
-        }
-    } else {
-        values.resize(n, T::default());
-    }
-    large_pages(&mut values);
-    Some(values)
-}
-
 /// Asks for large pages: the system clears and hands out memory page by page when it is first written, which for pages of
 /// 4 KiB takes longer than computing what is written.
-#[cfg(target_os = "linux")]
-fn large_pages<T>(values: &mut [T]) {
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(crate) fn large_pages<T>(values: &mut [T]) {
     const PAGE: usize = 2 << 20;
     let (start, size) = (values.as_mut_ptr() as usize, size_of_val(values));
     let first = start.next_multiple_of(PAGE);
@@ -188,8 +166,8 @@ fn large_pages<T>(values: &mut [T]) {
     unsafe { libc::madvise(first as *mut libc::c_void, length, libc::MADV_HUGEPAGE) };
 }
 
-#[cfg(not(target_os = "linux"))]
-fn large_pages<T>(_: &mut [T]) {}
+#[cfg(not(all(target_os = "linux", not(miri))))]
+pub(crate) fn large_pages<T>(_: &mut [T]) {}
 
 /// One matrix written piece by piece from several threads.
 pub(crate) struct Pieces<'a> {

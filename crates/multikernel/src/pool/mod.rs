@@ -1,10 +1,20 @@
 //! Our own threads: results never depend on how many there are.
 
+mod cells;
+mod engine;
+mod sync;
 mod team;
+#[cfg(test)]
+mod tests;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use team::{Cells, Team};
+use cells::Cells;
+use engine::Engine;
+#[cfg(feature = "rayon-bench")]
+#[doc(hidden)]
+pub use engine::RayonPieces;
+use team::Team;
 
 use crate::error::{Error, Result};
 
@@ -25,7 +35,7 @@ const MAX_THREADS: usize = 1024;
 /// the system takes longer than filling them. It goes back to the system with the pool.
 #[derive(Debug)]
 pub struct Pool {
-    team: Arc<Team>,
+    engine: Engine,
     spare: Arc<Spare>,
 }
 
@@ -85,26 +95,46 @@ impl Pool {
         let n_threads = if n_threads == 0 { machine().min(MAX_THREADS) } else { n_threads };
         let team = Team::new(n_threads - 1)
             .map_err(|error| Error::param("threads", format!("cannot start {n_threads} threads: {error}")))?;
-        Ok(Pool { team: Arc::new(team), spare: Arc::default() })
+        Ok(Pool { engine: Engine::Team(Arc::new(team)), spare: Arc::default() })
+    }
+
+    /// A pool whose work rayon hands out and of which the calling thread is one, to be compared with [`Pool::new`].
+    #[cfg(feature = "rayon-bench")]
+    #[doc(hidden)]
+    pub fn rayon(n_threads: usize, pieces: RayonPieces) -> Result<Self> {
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads).use_current_thread().build();
+        let threads =
+            threads.map_err(|error| Error::param("threads", format!("cannot start {n_threads} threads: {error}")))?;
+        Ok(Pool { engine: Engine::Rayon(Arc::new(threads), pieces), spare: Arc::default() })
+    }
+
+    /// `work` inside the pool: what it asks rayon for then need not enter it again.
+    #[cfg(feature = "rayon-bench")]
+    #[doc(hidden)]
+    pub fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        match &self.engine {
+            Engine::Team(_) => work(),
+            Engine::Rayon(threads, _) => threads.install(work),
+        }
     }
 
     /// A pool of all the machine's threads, started once and shared by all such pools; memory is each pool's own. For calls that are
     /// given no pool: a model that predicts row by row would spend its time starting threads.
     pub(crate) fn shared() -> Result<Self> {
-        static SHARED: OnceLock<(u32, Arc<Team>)> = OnceLock::new();
+        static SHARED: OnceLock<(u32, Engine)> = OnceLock::new();
         let process = std::process::id();
-        let (owner, team) = match SHARED.get() {
+        let (owner, engine) = match SHARED.get() {
             Some(shared) => shared,
             None => {
-                let team = Pool::new(0)?.team;
-                SHARED.get_or_init(|| (process, team))
+                let engine = Pool::new(0)?.engine;
+                SHARED.get_or_init(|| (process, engine))
             }
         };
         // A forked process has no copy of the threads.
         if *owner != process {
             return Pool::new(0);
         }
-        Ok(Pool { team: team.clone(), spare: Arc::default() })
+        Ok(Pool { engine: engine.clone(), spare: Arc::default() })
     }
 
     /// A pool of one thread, the same for all: for work inside tasks that run side by side already.
@@ -124,7 +154,7 @@ impl Pool {
 
     /// Number of threads, with that which asks.
     pub fn n_threads(&self) -> usize {
-        self.team.n_helpers() + 1
+        self.engine.n_threads()
     }
 
     /// Whether work of so many pieces is done as well by the thread that asks: handing it over takes longer than small pieces do.
@@ -139,7 +169,7 @@ impl Pool {
         }
         let cells: Cells<T> = Cells::new((0..n).map(|_| None));
         // SAFETY: this is the thread that works on the item.
-        self.team.run(n, self.grain(n), &|i| *unsafe { cells.at(i) } = Some(f(i)));
+        self.engine.run(n, self.grain(n), &|i| *unsafe { cells.at(i) } = Some(f(i)));
         cells.into_iter().collect()
     }
 
@@ -165,7 +195,7 @@ impl Pool {
         }
         let cells = Cells::new(items.map(Some));
         // SAFETY: this is the thread that works on the item.
-        self.team.run(n, grain, &|i| unsafe { cells.at(i) }.take().into_iter().for_each(&f));
+        self.engine.run(n, grain, &|i| unsafe { cells.at(i) }.take().into_iter().for_each(&f));
     }
 
     /// Items that are handed out together where they may be many and small: few enough that no thread is left with much at the end.
@@ -182,46 +212,5 @@ impl Pool {
             f(&mut space, item);
             lock().push(space);
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pools_of_any_size_give_the_same_in_the_same_order() {
-        for n_threads in [1, 2, 5] {
-            let pool = Pool::new(n_threads).unwrap();
-            assert_eq!(pool.n_threads(), n_threads);
-            for n in [0, 1, 2, 63, 1000] {
-                assert_eq!(pool.map(n, |i| vec![i; 2]), (0..n).map(|i| vec![i; 2]).collect::<Vec<_>>());
-                let mut values = vec![0.0; n];
-                pool.chunks_mut(&mut values, 3, |i, chunk| chunk.fill(i as f64));
-                assert!(values.iter().enumerate().all(|(k, &value)| value == (k / 3) as f64));
-                // Items are handed over, not lent.
-                let items: Vec<Box<usize>> = (0..n).map(Box::new).collect();
-                let sum = std::sync::atomic::AtomicUsize::new(0);
-                pool.each(items, |item| _ = sum.fetch_add(*item, std::sync::atomic::Ordering::Relaxed));
-                assert_eq!(sum.into_inner(), (0..n).sum::<usize>());
-            }
-        }
-        assert!(Pool::new(0).unwrap().n_threads() >= 1 && Pool::new(MAX_THREADS + 1).is_err());
-    }
-
-    #[test]
-    fn shared_pools_have_the_same_threads_and_memory_of_their_own() {
-        let pools: Vec<Pool> = std::thread::scope(|scope| {
-            let asked: Vec<_> = (0..4).map(|_| scope.spawn(|| Pool::shared().unwrap())).collect();
-            asked.into_iter().map(|thread| thread.join().unwrap()).collect()
-        });
-        for pool in &pools {
-            assert!(Arc::ptr_eq(&pool.team, &pools[0].team));
-            assert_eq!(pool.map(100, |i| i), (0..100).collect::<Vec<_>>());
-        }
-        keep(pools[0].spare().wide(), vec![0.0; 8]);
-        assert!(pools[0].spare().bytes() >= 64 && pools[1].spare().bytes() == 0);
-        drop(pools);
-        assert_eq!(Pool::shared().unwrap().map(100, |i| i).len(), 100, "the threads outlive the pools");
     }
 }

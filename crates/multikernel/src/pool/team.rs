@@ -1,27 +1,23 @@
 //! Threads that help the one that asks: it works itself from the first moment on, and they join as they wake up.
 
 use std::any::Any;
-use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::PoisonError;
 
-/// How long a thread watches for work, or for the end of it, before it sleeps: about as long as waking it up takes.
-const WATCH: Duration = Duration::from_micros(50);
+use super::sync::{Arc, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, spawn, watch};
 
 /// Threads beside the one that asks. They end when this is dropped.
 ///
 /// A thread that waits for its helpers takes up no other work meanwhile, so an item may hold a lock while it asks for work itself.
 #[derive(Debug)]
 pub(super) struct Team {
-    board: Arc<Board>,
+    pub(super) board: Arc<Board>,
     n_helpers: usize,
 }
 
 /// Where work is posted.
 #[derive(Debug, Default)]
-struct Board {
+pub(super) struct Board {
     posts: Mutex<Posts>,
     /// Goes up with every change that a helper may wait for, under the lock: it can be watched without.
     news: AtomicUsize,
@@ -74,7 +70,8 @@ impl Lane {
 impl<'a> Job<'a> {
     fn new(n: usize, n_lanes: usize, grain: usize, work: &'a (dyn Fn(usize) + Sync)) -> Self {
         let bound = |lane: usize| (n as u128 * lane as u128 / n_lanes as u128) as usize;
-        let lanes = (0..n_lanes).map(|lane| Lane { next: bound(lane).into(), end: bound(lane + 1) }).collect();
+        let lanes =
+            (0..n_lanes).map(|lane| Lane { next: AtomicUsize::new(bound(lane)), end: bound(lane + 1) }).collect();
         let (joined, helpers) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Job { work, lanes, grain, joined, helpers, panic: Mutex::default() }
     }
@@ -106,25 +103,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits a little until it is so; whether it is.
-fn watch(is_so: impl Fn() -> bool) -> bool {
-    let begin = Instant::now();
-    while !is_so() {
-        if begin.elapsed() > WATCH {
-            return false;
-        }
-        (0..16).for_each(|_| std::hint::spin_loop());
-    }
-    true
-}
-
 impl Team {
     /// A team of `n_helpers` threads.
     pub(super) fn new(n_helpers: usize) -> std::io::Result<Team> {
         let team = Team { board: Arc::default(), n_helpers };
         for i in 0..n_helpers {
             let board = team.board.clone();
-            std::thread::Builder::new().name(format!("multikernel-{i}")).spawn(move || board.serve())?;
+            spawn(format!("multikernel-{i}"), move || board.serve())?;
         }
         Ok(team)
     }
@@ -176,8 +161,10 @@ impl Board {
         drop(posts);
         let is_left = || job.helpers.load(Ordering::Acquire) == 0;
         if !watch(is_left) {
-            let posts = lock(&self.posts);
-            drop(self.left.wait_while(posts, |_| !is_left()));
+            let mut posts = lock(&self.posts);
+            while !is_left() {
+                posts = self.left.wait(posts).unwrap_or_else(PoisonError::into_inner);
+            }
         }
     }
 
@@ -218,118 +205,6 @@ impl Board {
                 posts = self.posted.wait(posts).unwrap_or_else(PoisonError::into_inner);
                 posts.asleep -= 1;
             }
-        }
-    }
-}
-
-/// One cell per item, each of which one thread at a time may use: that which works on the item.
-pub(super) struct Cells<T>(Vec<UnsafeCell<Option<T>>>);
-
-// SAFETY: a cell is used by the thread that works on its item and by no other, as the callers of `at` promise.
-unsafe impl<T: Send> Sync for Cells<T> {}
-
-impl<T> Cells<T> {
-    pub(super) fn new(items: impl Iterator<Item = Option<T>>) -> Self {
-        Cells(items.map(UnsafeCell::new).collect())
-    }
-
-    /// The cell of an item.
-    ///
-    /// # Safety
-    /// Only for the thread that works on the item, which must not ask for it twice.
-    #[allow(clippy::mut_from_ref)]
-    pub(super) unsafe fn at(&self, i: usize) -> &mut Option<T> {
-        // SAFETY: nobody else has it, promised by the caller.
-        unsafe { &mut *self.0[i].get() }
-    }
-
-    /// What lies in the cells.
-    pub(super) fn into_iter(self) -> impl Iterator<Item = T> {
-        self.0.into_iter().filter_map(UnsafeCell::into_inner)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::atomic::AtomicBool;
-
-    #[test]
-    fn every_item_is_worked_on_once_for_any_team_and_grain() {
-        for (n_helpers, n, grain) in [(0, 5, 1), (1, 1, 1), (1, 1000, 1), (3, 1000, 7), (5, 3, 1), (2, 64, 64)] {
-            let team = Team::new(n_helpers).unwrap();
-            // Many in a row: helpers come late, stay awake or go to sleep between.
-            for round in 0..200 {
-                let counts: Vec<AtomicUsize> = (0..n).map(|_| AtomicUsize::new(0)).collect();
-                team.run(n, grain, &|i| {
-                    counts[i].fetch_add(1, Ordering::Relaxed);
-                });
-                assert!(counts.into_iter().all(|count| count.into_inner() == 1), "{n_helpers} {n} {grain}");
-                if round % 50 == 0 {
-                    std::thread::sleep(2 * WATCH);
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn helpers_work_beside_the_one_that_asks() {
-        let team = Team::new(2).unwrap();
-        for pause in [0, 1, 5] {
-            std::thread::sleep(Duration::from_millis(pause));
-            // Each of three items waits until the other two are begun: with fewer threads than three that is never.
-            let (begun, met) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            team.run(3, 1, &|_| {
-                begun.fetch_add(1, Ordering::Relaxed);
-                let begin = Instant::now();
-                while begun.load(Ordering::Relaxed) < 3 && begin.elapsed() < Duration::from_secs(20) {
-                    std::thread::yield_now();
-                }
-                met.fetch_add(usize::from(begin.elapsed() < Duration::from_secs(20)), Ordering::Relaxed);
-            });
-            assert_eq!(met.into_inner(), 3, "after {pause} ms");
-        }
-    }
-
-    #[test]
-    fn items_may_ask_for_work_themselves_from_any_thread() {
-        let team = Team::new(2).unwrap();
-        let sum = AtomicUsize::new(0);
-        let ask = || {
-            team.run(6, 1, &|i| team.run(10, 3, &|j| _ = sum.fetch_add(10 * i + j, Ordering::Relaxed)));
-        };
-        std::thread::scope(|scope| (0..3).for_each(|_| _ = scope.spawn(ask)));
-        assert_eq!(sum.into_inner(), 3 * (0..60).sum::<usize>());
-    }
-
-    #[test]
-    fn a_panic_reaches_the_one_that_asked_and_leaves_the_team_at_work() {
-        let team = Team::new(1).unwrap();
-        for bad in [0, 7, 99] {
-            let result = catch_unwind(AssertUnwindSafe(|| {
-                team.run(100, 1, &|i| {
-                    std::thread::sleep(Duration::from_micros(20));
-                    assert!(i != bad, "item {i}");
-                });
-            }));
-            let said = result.unwrap_err().downcast::<String>().unwrap();
-            assert_eq!(*said, format!("item {bad}"));
-        }
-        let met = AtomicBool::new(false);
-        team.run(1, 1, &|_| met.store(true, Ordering::Relaxed));
-        assert!(met.into_inner());
-    }
-
-    #[test]
-    fn helpers_end_with_their_team() {
-        let team = Team::new(3).unwrap();
-        let board = Arc::downgrade(&team.board);
-        team.run(30, 1, &|_| ());
-        drop(team);
-        let begin = Instant::now();
-        while board.strong_count() > 0 {
-            assert!(begin.elapsed() < Duration::from_secs(60), "threads are still there");
-            std::thread::yield_now();
         }
     }
 }

@@ -258,8 +258,8 @@ fn tree([low, high]: [__m512d; 2]) -> f64 {
 mod tests {
     use super::*;
     use crate::dist::Rng;
-    use crate::simd::at_every_level;
     use crate::simd::check::{LENGTHS, bits, uniform};
+    use crate::simd::{UninitPart, at_every_level};
 
     fn check<T: SimdElement>() {
         let mut rng = Rng::new(1, 0);
@@ -267,7 +267,7 @@ mod tests {
             let (weights, with) = (uniform(&mut rng, 8), uniform(&mut rng, n));
             let arrays: [Vec<T>; 8] = std::array::from_fn(|_| {
                 let mut array = vec![T::default(); n + skip];
-                T::round_into(&uniform(&mut rng, n + skip), &mut array);
+                T::round_into(&uniform(&mut rng, n + skip), &mut UninitPart::over(&mut array));
                 array
             });
             let values: [&[T]; 8] = std::array::from_fn(|k| &arrays[k][skip..]);

@@ -21,6 +21,7 @@ mod sincos;
 mod tile;
 mod transpose;
 mod triangular;
+mod uninit;
 
 pub(crate) use aligned::{Buffer, skip_to_line};
 pub(crate) use base::{Accumulate, LANES, PANEL, ROWS, accumulate, sparse_overlaps, sparse_products};
@@ -36,6 +37,7 @@ pub(crate) use sincos::sin_cos;
 pub(crate) use tile::{Lines, NARROW, Tile, VECTOR, WIDE, sums};
 pub(crate) use transpose::{SIDE, transpose, transpose_raw};
 pub(crate) use triangular::{backward, divide, factor, forward, subtract_inner};
+pub(crate) use uninit::{UninitPart, UninitVec};
 
 /// The instruction sets the loops are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,7 +1,8 @@
 //! Writing past the caches.
 
-use super::Real;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::aligned::LINE;
+use super::{Real, UninitPart};
 
 /// Copies past the caches; what was written may be read once this is dropped.
 ///
@@ -14,29 +15,40 @@ impl PastCaches {
         PastCaches(())
     }
 
-    /// `to = from`.
-    pub(crate) fn copy<T: Real>(&self, from: &[T], to: &mut [T]) {
-        assert_eq!(from.len(), to.len(), "as many places as values");
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
-            const BYTES: usize = 16;
-            // Lines that are not whole would be read and written again on the way.
-            let first = to.as_ptr().align_offset(LINE).min(to.len());
-            let line = LINE / T::BYTES;
-            let last = first + (to.len() - first) / line * line;
-            for rest in [0..first, last..to.len()] {
-                to[rest.clone()].copy_from_slice(&from[rest]);
-            }
-            for i in (first..last).step_by(BYTES / T::BYTES) {
-                // SAFETY: sixteen bytes at a time from `first`, where a line of `to` begins, to `last`: within both slices.
-                unsafe {
-                    _mm_stream_si128(to.as_mut_ptr().add(i).cast(), _mm_loadu_si128(from.as_ptr().add(i).cast()))
-                };
-            }
+    /// Appends `from` to `to`.
+    ///
+    /// # Panics
+    /// If there is no room for it.
+    pub(crate) fn copy<T: Real>(&self, from: &[T], to: &mut UninitPart<'_, T>) {
+        // Miri does not know the instruction.
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: all of `from` is written to as many places.
+        unsafe {
+            to.extend_raw(from.len(), |to| stream(from, to));
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        to.copy_from_slice(from);
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        to.extend_from_slice(from);
+    }
+}
+
+/// Writes all of `from` to as many places.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn stream<T: Real>(from: &[T], to: &mut [std::mem::MaybeUninit<T>]) {
+    use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
+    const BYTES: usize = 16;
+    assert_eq!(from.len(), to.len(), "as many places as values");
+    // Lines that are not whole would be read and written again on the way.
+    let first = to.as_ptr().align_offset(LINE).min(to.len());
+    let line = LINE / T::BYTES;
+    let last = first + (to.len() - first) / line * line;
+    for rest in [0..first, last..to.len()] {
+        for (to, &from) in to[rest.clone()].iter_mut().zip(&from[rest]) {
+            to.write(from);
+        }
+    }
+    for i in (first..last).step_by(BYTES / T::BYTES) {
+        // SAFETY: sixteen bytes at a time from `first`, where a line of `to` begins, to `last`: within both slices.
+        unsafe { _mm_stream_si128(to.as_mut_ptr().add(i).cast(), _mm_loadu_si128(from.as_ptr().add(i).cast())) };
     }
 }
 
@@ -62,7 +74,7 @@ mod tests {
         for (n, skip, end) in LENGTHS.into_iter().flat_map(|n| (0..9).map(move |skip| (n, skip, skip % 3))) {
             let from: Vec<T> = uniform(&mut rng, n + 1).into_iter().map(&make).collect();
             let mut to = vec![make(7.0); skip + n + end];
-            PastCaches::new().copy(&from[1..], &mut to[skip..skip + n]);
+            PastCaches::new().copy(&from[1..], &mut UninitPart::over(&mut to[skip..skip + n]));
             assert_eq!(to[skip..skip + n], from[1..], "{n} {skip}");
             assert!(to[..skip].iter().chain(&to[skip + n..]).all(|&other| other == make(7.0)), "{n} {skip}");
         }

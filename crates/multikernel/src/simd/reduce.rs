@@ -1,7 +1,7 @@
 //! Weighted sums and inner products over stored kernel values, `f64` or `f32`, always summed in `f64`.
 
 use super::exp::{LOWEST, LOWEST_NARROW, exp, exp_narrow, raise};
-use super::{dispatched, prefetch};
+use super::{UninitPart, dispatched, prefetch};
 
 /// Partial sums of an inner product. More than the adders of any processor have in flight.
 pub(super) const LANES: usize = 16;
@@ -16,11 +16,11 @@ pub(crate) const MAX_RAISES: usize = 7;
 pub(crate) trait Real: Copy + Default + Send + Sync + 'static {
     /// Bytes of one value.
     const BYTES: usize;
-    /// `out = values`, rounded to the type.
-    fn round_into(values: &[f64], out: &mut [Self]);
-    /// `e^(-rate * base)` and then, for each of `raises`, the square (or, if true, the fourth power) of the values before: arrays
-    /// of the length of `base`. At most [`MAX_RAISES`], and `base` at least 0.
-    fn decays_into(rate: f64, raises: &[bool], base: &[f64], out: &mut [&mut [Self]]);
+    /// Appends `values`, rounded to the type, to `out`.
+    fn round_into(values: &[f64], out: &mut UninitPart<'_, Self>);
+    /// Appends `e^(-rate * base)` to the first of `out` and then, for each of `raises`, the square (or, if true, the fourth power) of
+    /// the values before to the next. At most [`MAX_RAISES`], and `base` at least 0.
+    fn decays_into(rate: f64, raises: &[bool], base: &[f64], out: &mut [UninitPart<'_, Self>]);
     /// `values_j = by * with_j * values_j`, the two factors multiplied first: the same in either order.
     fn gate(by: f64, with: &[f64], values: &mut [Self]);
     /// `out = values`.
@@ -84,31 +84,21 @@ fn nearest(base: &[f64]) -> f64 {
 }
 
 dispatched! {
-    fn decays_f64(rate: f64, raises: &[bool], base: &[f64], out: &mut [&mut [f64]]) {
-        let Some((first, rest)) = out.split_first_mut() else { return };
+    fn decays_f64(rate: f64, raises: &[bool], base: &[f64], out: &mut [UninitPart<'_, f64>]) {
         // A few values at a time: all their powers are made before they leave the first-level cache.
-        for (start, base) in (0..base.len()).step_by(DECAYS).zip(base.chunks(DECAYS)) {
-            let mut values = &mut first[start..start + base.len()];
+        for base in base.chunks(DECAYS) {
             if rate * nearest(base) > -LOWEST {
-                values.fill(0.0);
-                rest.iter_mut().for_each(|next| next[start..start + base.len()].fill(0.0));
+                out.iter_mut().for_each(|out| out.extend_by(0.0, base.len()));
                 continue;
             }
-            for (value, base) in values.iter_mut().zip(base) {
-                *value = exp(-(rate * base));
-            }
+            let Some((first, rest)) = out.split_first_mut() else { return };
+            let mut values = first.extend(base, |base| exp(-(rate * base)));
             for (next, &twice) in rest.iter_mut().zip(raises) {
-                let next = &mut next[start..start + base.len()];
-                if twice {
-                    for (next, value) in next.iter_mut().zip(&*values) {
-                        *next = raise(true, *value);
-                    }
+                values = if twice {
+                    next.extend(values, |&value| raise(true, value))
                 } else {
-                    for (next, value) in next.iter_mut().zip(&*values) {
-                        *next = raise(false, *value);
-                    }
-                }
-                values = next;
+                    next.extend(values, |&value| raise(false, value))
+                };
             }
         }
     }
@@ -123,33 +113,28 @@ dispatched! {
     ///
     /// Rate, base quantity and their product x are rounded, so a value is off by a part of up to 3 |x| 2^-24, and 1.14 units
     /// in the last place for the exponential: never more than 1.4e-7, small values by more of their digits than large ones.
-    fn decays_f32(rate: f64, raises: &[bool], base: &[f64], out: &mut [&mut [f32]]) {
+    fn decays_f32(rate: f64, raises: &[bool], base: &[f64], out: &mut [UninitPart<'_, f32>]) {
         let mut rates = [rate; 1 + MAX_RAISES];
         for (k, &twice) in raises.iter().enumerate() {
             rates[k + 1] = rates[k] * if twice { 4.0 } else { 2.0 };
         }
         let mut narrowed = [0.0f32; NARROWED];
-        for (start, base) in (0..base.len()).step_by(NARROWED).zip(base.chunks(NARROWED)) {
+        for base in base.chunks(NARROWED) {
             let narrowed = &mut narrowed[..base.len()];
             for (narrowed, &base) in narrowed.iter_mut().zip(base) {
                 *narrowed = base as f32;
             }
             let nearest = nearest(base) as f32;
             for (out, &rate) in out.iter_mut().zip(&rates[..1 + raises.len()]) {
-                let out = &mut out[start..start + base.len()];
                 if NARROW_RATES.contains(&rate) {
                     let rate = rate as f32;
                     if rate * nearest > -LOWEST_NARROW {
-                        out.fill(0.0);
+                        out.extend_by(0.0, base.len());
                         continue;
                     }
-                    for (out, base) in out.iter_mut().zip(&*narrowed) {
-                        *out = exp_narrow(-(rate * base));
-                    }
+                    out.extend(narrowed, |base| exp_narrow(-(rate * base)));
                 } else {
-                    for (out, base) in out.iter_mut().zip(base) {
-                        *out = narrow(exp(-(rate * base)));
-                    }
+                    out.extend(base, |base| narrow(exp(-(rate * base))));
                 }
             }
         }
@@ -170,10 +155,8 @@ fn same(value: f64) -> f64 {
 macro_rules! real {
     ($type:ty, $narrow:ident, $gate:ident, $decays_into:ident, $round_into:ident, $widen_into:ident, $add_scaled:ident, $add_four:ident, $dot:ident, $dot_four:ident) => {
         dispatched! {
-            fn $round_into(values: &[f64], out: &mut [$type]) {
-                for (out, &value) in out.iter_mut().zip(values) {
-                    *out = $narrow(value);
-                }
+            fn $round_into(values: &[f64], out: &mut UninitPart<'_, $type>) {
+                out.extend(values, |&value| $narrow(value));
             }
         }
         dispatched! {
@@ -248,10 +231,10 @@ macro_rules! real {
         }
         impl Real for $type {
             const BYTES: usize = size_of::<$type>();
-            fn round_into(values: &[f64], out: &mut [Self]) {
+            fn round_into(values: &[f64], out: &mut UninitPart<'_, Self>) {
                 $round_into(values, out);
             }
-            fn decays_into(rate: f64, raises: &[bool], base: &[f64], out: &mut [&mut [Self]]) {
+            fn decays_into(rate: f64, raises: &[bool], base: &[f64], out: &mut [UninitPart<'_, Self>]) {
                 $decays_into(rate, raises, base, out);
             }
             fn gate(by: f64, with: &[f64], values: &mut [Self]) {
@@ -294,7 +277,7 @@ mod tests {
     /// Values as they are stored.
     fn stored<T: Real>(values: &[f64]) -> Vec<T> {
         let mut out = vec![T::default(); values.len()];
-        T::round_into(values, &mut out);
+        T::round_into(values, &mut UninitPart::over(&mut out));
         out
     }
 
@@ -307,7 +290,7 @@ mod tests {
             values.iter_mut().rev().zip(special).for_each(|(value, special)| *value = special);
             let found = at_every_level(|| {
                 let mut out = vec![T::default(); n + skip];
-                T::round_into(&values[skip..], &mut out[skip..]);
+                T::round_into(&values[skip..], &mut UninitPart::over(&mut out[skip..]));
                 let mut wide = vec![7.0; n + skip];
                 T::widen_into(&out[skip..], &mut wide[skip..]);
                 assert!(wide[..skip].iter().all(|&wide| wide == 7.0));
@@ -341,7 +324,7 @@ mod tests {
             let mut expected = stored::<T>(&values);
             for (value, with) in expected[skip..].iter_mut().zip(&with) {
                 let mut out = [T::default()];
-                T::round_into(&[(*value).into() * (0.7 * with)], &mut out);
+                T::round_into(&[(*value).into() * (0.7 * with)], &mut UninitPart::over(&mut out));
                 *value = out[0];
             }
             assert_eq!(found, bits(&expected));
@@ -413,8 +396,8 @@ mod tests {
     }
 
     /// One array of this length after the other.
-    fn arrays<T>(values: &mut [T], n: usize) -> Vec<&mut [T]> {
-        if n == 0 { vec![] } else { values.chunks_exact_mut(n).collect() }
+    fn arrays<T: Copy>(values: &mut [T], n: usize) -> Vec<UninitPart<'_, T>> {
+        if n == 0 { vec![] } else { values.chunks_exact_mut(n).map(UninitPart::over).collect() }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::cut::{Cut, Tile};
 use super::layout::{Batch, Layout, STREAMS, Step};
 use super::points::Sides;
-use crate::simd::{Buffer, MAX_RAISES, PastCaches, Real, skip_to_line};
+use crate::simd::{Buffer, MAX_RAISES, PastCaches, Real, UninitPart, skip_to_line};
 
 /// Bytes of stored values that are handed out together, unless a single batch has more: what an operation with several results
 /// reads again for each of them then still is in the second-level cache.
@@ -168,28 +168,32 @@ impl<'a, T: Real> Source<'a, T> {
         for tile in tiles {
             let (values, rest) = std::mem::take(&mut left).split_at_mut(n_slots * tile.len());
             left = rest;
+            let mut places: Vec<_> = values.chunks_exact_mut(tile.len()).map(UninitPart::over).collect();
             if let Values::Computed(computed) = &self.values {
-                computed.tile(self.layout, tile, batch_mask, scratch, values);
+                computed.tile(self.layout, tile, batch_mask, scratch, &mut places);
                 continue;
             }
-            self.copy_tile(block, tile, batch_mask, scratch, <[T]>::copy_from_slice, values);
+            self.copy_tile(block, tile, batch_mask, scratch, None, &mut places);
         }
     }
 
-    /// Puts all slots of the batches in the mask in a tile where they lie in a store.
+    /// Puts all slots of the batches in the mask in a tile where they lie in a store, `past` the caches or into them.
     fn copy_tile(
         &self,
         block: usize,
         tile: &Tile,
         batch_mask: &[bool],
         scratch: &mut Scratch<T>,
-        put: impl Fn(&mut [T], &[T]),
-        values: &mut [T],
+        past: Option<&PastCaches>,
+        places: &mut [UninitPart<'_, T>],
     ) {
         self.each(block, tile, batch_mask, scratch, |held| {
             for slot in held.slots() {
-                let place = self.layout.place(slot);
-                put(&mut values[place * tile.len()..(place + 1) * tile.len()], held.slot(slot));
+                let (from, to) = (held.slot(slot), &mut places[self.layout.place(slot)]);
+                match past {
+                    Some(past) => past.copy(from, to),
+                    None => to.extend_from_slice(from),
+                }
             }
         });
     }
@@ -217,7 +221,7 @@ impl<'a, T: Real> Source<'a, T> {
             values.resize(size + SLACK, T::default());
         }
         let start = skip_to_line(&values);
-        let mut out: Vec<&mut [T]> = values[start..start + size].chunks_exact_mut(tile.len()).collect();
+        let mut out: Vec<_> = values[start..start + size].chunks_exact_mut(tile.len()).map(UninitPart::over).collect();
         match &self.values {
             Values::Gathered { values, store, rows, cols } => {
                 gather(values, store, self.layout, [rows, cols], tile, batch, &mut scratch.places, &mut out);
@@ -230,25 +234,25 @@ impl<'a, T: Real> Source<'a, T> {
     }
 
     /// Fills the store of one block: all slots of its tiles, one tile after the other; `past` the caches or into them. `go_on` is
-    /// kernel_mask before each tile.
+    /// asked before each tile.
     pub(super) fn fill(
         &self,
         block: usize,
         scratch: &mut Scratch<T>,
         past: bool,
         mut go_on: impl FnMut() -> bool,
-        mut out: &mut [T],
+        out: &mut UninitPart<'_, T>,
     ) {
         let (n_slots, all) = (self.layout.slots.len(), vec![true; self.layout.batches.len()]);
         let past = past.then(PastCaches::new);
         for tile in self.cut.tiles(block).take_while(|_| go_on()) {
-            let (values, rest) = std::mem::take(&mut out).split_at_mut(n_slots * tile.len());
-            out = rest;
-            match (&past, &self.values) {
-                (Some(past), _) => self.copy_tile(block, &tile, &all, scratch, |to, from| past.copy(from, to), values),
-                (None, Values::Computed(computed)) => computed.tile(self.layout, &tile, &all, scratch, values),
-                _ => self.copy_tile(block, &tile, &all, scratch, <[T]>::copy_from_slice, values),
-            }
+            let filled = out.extend_parts((0..n_slots).map(|_| tile.len()), |places| match &self.values {
+                Values::Computed(computed) if past.is_none() => {
+                    computed.tile(self.layout, &tile, &all, scratch, places);
+                }
+                _ => self.copy_tile(block, &tile, &all, scratch, past.as_ref(), places),
+            });
+            debug_assert!(filled, "every slot of a tile has its values");
         }
     }
 }
@@ -261,13 +265,14 @@ impl Computed {
         tile: &Tile,
         batch_mask: &[bool],
         scratch: &mut Scratch<T>,
-        values: &mut [T],
+        places: &mut [UninitPart<'_, T>],
     ) {
-        let mut places: Vec<&mut [T]> = values.chunks_exact_mut(tile.len()).collect();
         for (batch, _) in layout.batches.iter().zip(batch_mask).filter(|(_, batch_mask)| **batch_mask) {
+            // Taken out, so that neighbours in the batch lie side by side.
             let at = |slot| std::mem::take(&mut places[layout.place(slot)]);
-            let mut values: Vec<&mut [T]> = batch.slots.clone().map(at).collect();
-            self.batch(layout, tile, batch, scratch, &mut values);
+            let mut out: Vec<UninitPart<'_, T>> = batch.slots.clone().map(at).collect();
+            self.batch(layout, tile, batch, scratch, &mut out);
+            batch.slots.clone().zip(out).for_each(|(slot, part)| places[layout.place(slot)] = part);
         }
     }
 
@@ -278,13 +283,13 @@ impl Computed {
         tile: &Tile,
         batch: &Batch,
         scratch: &mut Scratch<T>,
-        out: &mut [&mut [T]],
+        out: &mut [UninitPart<'_, T>],
     ) {
         let Some(sides) = &self.sides[batch.group] else { return };
         compute(layout, sides, &self.centring, tile, batch, scratch, out);
         let Some([rows, cols]) = &self.gates[batch.group] else { return };
-        for values in out {
-            for (&row, values) in rows[tile.rows.clone()].iter().zip(values.chunks_exact_mut(tile.cols.len())) {
+        for out in out {
+            for (&row, values) in rows[tile.rows.clone()].iter().zip(out.written().chunks_exact_mut(tile.cols.len())) {
                 T::gate(row, &cols[tile.cols.clone()], values);
             }
         }
@@ -299,7 +304,7 @@ fn compute<T: Real>(
     tile: &Tile,
     batch: &Batch,
     scratch: &mut Scratch<T>,
-    out: &mut [&mut [T]],
+    out: &mut [UninitPart<'_, T>],
 ) {
     let key = (batch.group, tile.clone());
     if scratch.held.as_ref() != Some(&key) {
@@ -314,7 +319,7 @@ fn compute<T: Real>(
         let (here, rest) = out.split_at_mut(1 + n_raised);
         let kernel = &layout.kernels[slot.kernel];
         match (slot.step, kernel.rate(), &centring[slot.kernel]) {
-            (Step::Base, ..) => T::round_into(&scratch.base, here[0]),
+            (Step::Base, ..) => T::round_into(&scratch.base, &mut here[0]),
             (_, Some(rate), None) => {
                 let mut raises = [false; MAX_RAISES];
                 for (raise, slot) in raises.iter_mut().zip(after) {
@@ -328,7 +333,7 @@ fn compute<T: Real>(
                 if let Some(means) = means {
                     means.centre(tile, &mut scratch.current);
                 }
-                T::round_into(&scratch.current, here[0]);
+                T::round_into(&scratch.current, &mut here[0]);
             }
         }
         (slots, out) = (&after[n_raised..], rest);
@@ -357,7 +362,7 @@ fn gather<T: Real>(
     tile: &Tile,
     batch: &Batch,
     places: &mut Vec<(usize, usize)>,
-    out: &mut [&mut [T]],
+    out: &mut [UninitPart<'_, T>],
 ) {
     places.clear();
     for &row in &rows[tile.rows.clone()] {
@@ -365,8 +370,6 @@ fn gather<T: Real>(
     }
     for (slot, out) in batch.slots.clone().zip(out) {
         let place = layout.place(slot);
-        for (out, &(start, stride)) in out.iter_mut().zip(&*places) {
-            *out = values[start + place * stride];
-        }
+        out.extend(places, |&(start, stride)| values[start + place * stride]);
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::cut::{BLOCK_ROWS, Cut, TILE_COLS, Tile};
 use crate::linalg::Pieces;
-use crate::simd::{Buffer, PastCaches, SIDE, transpose};
+use crate::simd::{Buffer, PastCaches, SIDE, UninitPart, transpose};
 
 /// Writes a tile to its place and, for entries that stand for two, across the diagonal, in the matrix that begins at row
 /// `top` of the pieces.
@@ -83,7 +83,7 @@ impl<'a> StripWriter<'a> {
             let first = (j / BLOCK_ROWS * BLOCK_ROWS + BLOCK_ROWS).clamp(self.rows.start, self.rows.end);
             // SAFETY: as above: these are the mirrors of entries of this strip.
             let piece = unsafe { self.pieces.piece(j, first..self.rows.end) };
-            self.past.copy(&turned[first - self.rows.start..], piece);
+            self.past.copy(&turned[first - self.rows.start..], &mut UninitPart::over(piece));
         }
     }
 }
@@ -102,8 +102,10 @@ mod tests {
     fn strips_of_any_shape_write_every_entry_and_its_mirror() {
         let mut heights = vec![];
         let square = |n: usize| Cut { n_rows: n, n_cols: n, symmetric: true };
-        let other = Cut { n_rows: 600, n_cols: 301, symmetric: false };
-        for cut in [1, 9, 255, 511, 512, 523, 1029, 2055].map(square).into_iter().chain([other]) {
+        let other = Cut { n_rows: if cfg!(miri) { 20 } else { 600 }, n_cols: 301, symmetric: false };
+        // Under Miri, where an entry takes a thousand times as long, what has strips of one block and of two.
+        let sizes: &[usize] = if cfg!(miri) { &[1, 9, 523] } else { &[1, 9, 255, 511, 512, 523, 1029, 2055] };
+        for cut in sizes.iter().copied().map(square).chain([other]) {
             let mut matrix = Matrix::from_fn(cut.n_rows, cut.n_cols, |_, _| f64::NAN);
             let pieces = Pieces::new(&mut matrix);
             for strip in cut.strips() {
@@ -124,6 +126,6 @@ mod tests {
         heights.sort_unstable();
         heights.dedup();
         // One block, several, as many as there may be, and what is left over of each.
-        assert_eq!(heights, [1, 5, 7, 8, 11, 15, 16, 32, 64]);
+        assert!(cfg!(miri) || heights == [1, 5, 7, 8, 11, 15, 16, 32, 64]);
     }
 }

@@ -1,0 +1,138 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::engine::Engine;
+use super::sync::WATCH;
+use super::team::Team;
+use super::{MAX_THREADS, Pool, keep};
+
+fn team(pool: &Pool) -> &Arc<Team> {
+    match &pool.engine {
+        Engine::Team(team) => team,
+        #[cfg(feature = "rayon-bench")]
+        Engine::Rayon(..) => panic!("a pool of rayon"),
+    }
+}
+
+/// Fewer where each step takes a thousand times as long.
+fn fewer(n: usize, under_miri: usize) -> usize {
+    if cfg!(miri) { n.min(under_miri) } else { n }
+}
+
+#[test]
+fn pools_of_any_size_give_the_same_in_the_same_order() {
+    for n_threads in [1, 2, 5] {
+        let pool = Pool::new(n_threads).unwrap();
+        assert_eq!(pool.n_threads(), n_threads);
+        for n in [0, 1, 2, 63, fewer(1000, 100)] {
+            assert_eq!(pool.map(n, |i| vec![i; 2]), (0..n).map(|i| vec![i; 2]).collect::<Vec<_>>());
+            let mut values = vec![0.0; n];
+            pool.chunks_mut(&mut values, 3, |i, chunk| chunk.fill(i as f64));
+            assert!(values.iter().enumerate().all(|(k, &value)| value == (k / 3) as f64));
+            // Items are handed over, not lent.
+            let items: Vec<Box<usize>> = (0..n).map(Box::new).collect();
+            let sum = AtomicUsize::new(0);
+            pool.each(items, |item| _ = sum.fetch_add(*item, Ordering::Relaxed));
+            assert_eq!(sum.into_inner(), (0..n).sum::<usize>());
+        }
+    }
+    assert!(Pool::new(0).unwrap().n_threads() >= 1 && Pool::new(MAX_THREADS + 1).is_err());
+}
+
+#[test]
+fn shared_pools_have_the_same_threads_and_memory_of_their_own() {
+    let pools: Vec<Pool> = std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..4).map(|_| scope.spawn(|| Pool::shared().unwrap())).collect();
+        asked.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    for pool in &pools {
+        assert!(Arc::ptr_eq(team(pool), team(&pools[0])));
+        assert_eq!(pool.map(100, |i| i), (0..100).collect::<Vec<_>>());
+    }
+    keep(pools[0].spare().wide(), vec![0.0; 8]);
+    assert!(pools[0].spare().bytes() >= 64 && pools[1].spare().bytes() == 0);
+    drop(pools);
+    assert_eq!(Pool::shared().unwrap().map(100, |i| i).len(), 100, "the threads outlive the pools");
+}
+
+#[test]
+fn every_item_is_worked_on_once_for_any_team_and_grain() {
+    for (n_helpers, n, grain) in [(0, 5, 1), (1, 1, 1), (1, 1000, 1), (3, 1000, 7), (5, 3, 1), (2, 64, 64)] {
+        let team = Team::new(n_helpers).unwrap();
+        // Many in a row: helpers come late, stay awake or go to sleep between.
+        let n = fewer(n, 20);
+        for round in 0..fewer(200, 4) {
+            let counts: Vec<AtomicUsize> = (0..n).map(|_| AtomicUsize::new(0)).collect();
+            team.run(n, grain, &|i| {
+                counts[i].fetch_add(1, Ordering::Relaxed);
+            });
+            assert!(counts.into_iter().all(|count| count.into_inner() == 1), "{n_helpers} {n} {grain}");
+            if round % fewer(50, 2) == 0 {
+                std::thread::sleep(2 * WATCH);
+            }
+        }
+    }
+}
+
+#[test]
+fn helpers_work_beside_the_one_that_asks() {
+    let team = Team::new(2).unwrap();
+    for pause in [0, 1, 5] {
+        std::thread::sleep(Duration::from_millis(pause));
+        // Each of three items waits until the other two are begun: with fewer threads than three that is never.
+        let (begun, met) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        team.run(3, 1, &|_| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            let begin = Instant::now();
+            while begun.load(Ordering::Relaxed) < 3 && begin.elapsed() < Duration::from_secs(20) {
+                std::thread::yield_now();
+            }
+            met.fetch_add(usize::from(begin.elapsed() < Duration::from_secs(20)), Ordering::Relaxed);
+        });
+        assert_eq!(met.into_inner(), 3, "after {pause} ms");
+    }
+}
+
+#[test]
+fn items_may_ask_for_work_themselves_from_any_thread() {
+    let team = Team::new(2).unwrap();
+    let sum = AtomicUsize::new(0);
+    let ask = || {
+        team.run(6, 1, &|i| team.run(10, 3, &|j| _ = sum.fetch_add(10 * i + j, Ordering::Relaxed)));
+    };
+    std::thread::scope(|scope| (0..3).for_each(|_| _ = scope.spawn(ask)));
+    assert_eq!(sum.into_inner(), 3 * (0..60).sum::<usize>());
+}
+
+#[test]
+fn a_panic_reaches_the_one_that_asked_and_leaves_the_team_at_work() {
+    let team = Team::new(1).unwrap();
+    for bad in [0, 7, 99] {
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            team.run(100, 1, &|i| {
+                std::thread::sleep(Duration::from_micros(20));
+                assert!(i != bad, "item {i}");
+            });
+        }));
+        let said = result.unwrap_err().downcast::<String>().unwrap();
+        assert_eq!(*said, format!("item {bad}"));
+    }
+    let met = AtomicBool::new(false);
+    team.run(1, 1, &|_| met.store(true, Ordering::Relaxed));
+    assert!(met.into_inner());
+}
+
+#[test]
+fn helpers_end_with_their_team() {
+    let team = Team::new(3).unwrap();
+    let board = Arc::downgrade(&team.board);
+    team.run(30, 1, &|_| ());
+    drop(team);
+    let begin = Instant::now();
+    while board.strong_count() > 0 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "threads are still there");
+        std::thread::yield_now();
+    }
+}
