@@ -30,7 +30,7 @@ use crate::mixture::{Mixture, Nothing, Witness};
 use crate::record;
 use crate::run::{About, Control, Method, Needs, Param, Params, Progress, Task};
 
-/// Clusterer induced kernel learning (Nguyen et al. 2018): a Dirichlet-process mixture of Gaussians gives every row a cluster, and
+/// Clustering induced kernel learning (Nguyen et al. 2018): a Dirichlet-process mixture of Gaussians gives every row a cluster, and
 /// each cluster has a kernel machine of its own: random Fourier features whose widths are learned, column by column, with the
 /// weights, by the multiclass hinge loss. Whether a row belongs to a cluster is decided by its density and by how well the
 /// cluster's machine classifies it (`beta`). A model is a classifier, a clustering and a density.
