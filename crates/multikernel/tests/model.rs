@@ -147,6 +147,24 @@ fn kernels_are_named_by_views_and_columns() {
 }
 
 #[test]
+fn kernels_on_feature_sets_keep_their_names_in_a_file_even_on_a_set_of_all_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sets, path) = (folder.path().join("sets.gmt"), folder.path().join("m.multikernel"));
+    std::fs::write(&sets, "pair\tna\ta\tc\nwhole\tna\ta\tb\tc\n").unwrap();
+    let rows = Matrix::from_fn(6, 3, |i, j| ((i + 1) * (j + 2) % 7) as f64);
+    let samples = Samples::new(rows, ["a", "b", "c"].map(String::from).to_vec()).unwrap();
+    let data = Dataset::new("sets", samples, Labels::new(&["p", "q", "q", "p", "q", "p"]).unwrap()).unwrap();
+    let bank = format!("linear each set(\"{}\") raw", sets.display());
+    let model = Plan::new("average").unwrap().kernels(&bank).unwrap().train(&data).unwrap();
+    model.save(&path).unwrap();
+    let again = Model::load(&path).unwrap();
+    for model in [&model, &again] {
+        assert_eq!(model.kernels().names(), ["linear on pair raw", "linear raw"]);
+    }
+    assert_eq!(again.predict(&data.samples).unwrap(), model.predict(&data.samples).unwrap());
+}
+
+#[test]
 fn calls_without_a_pool_give_the_bits_of_calls_with_one() {
     let data = bundled("sonar").unwrap();
     let (samples, pool) = (&data.samples, Pool::new(1).unwrap());

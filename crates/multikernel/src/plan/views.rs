@@ -100,28 +100,27 @@ fn row_name(samples: &Samples, i: usize) -> String {
 }
 
 /// The views of prepared rows, and which kernels look at which.
-#[derive(Clone, Copy)]
 pub(super) struct Places<'a> {
     views: &'a [View],
-    n_columns: usize,
+    all_columns: Range<usize>,
 }
 
 impl<'a> Places<'a> {
     pub(super) fn of(preprocessor: &'a Preprocessor) -> Self {
-        Places { views: preprocessor.views(), n_columns: preprocessor.names().len() }
+        Places { views: preprocessor.views(), all_columns: 0..preprocessor.names().len() }
     }
 
-    /// The columns of a kernel, which are none for a Gram matrix.
-    fn ranges(self, kernel: &Kernel) -> Vec<Range<usize>> {
-        match (kernel.gram(), kernel.columns().ranges()) {
-            (Some(_), _) => vec![],
-            (None, Some(ranges)) => ranges.to_vec(),
-            (None, None) => vec![0..self.n_columns],
+    /// The columns a kernel looks at; a Gram matrix has none.
+    fn ranges<'s>(&'s self, kernel: &'s Kernel) -> &'s [Range<usize>] {
+        match kernel.gram() {
+            Some(_) => &[],
+            // A view may be all there is: a kernel on it is then one on all columns.
+            None => kernel.columns().ranges().unwrap_or(std::slice::from_ref(&self.all_columns)),
         }
     }
 
     /// The view a kernel looks at, if it is one and no other; Gram matrices count as views of their name.
-    fn view_of(self, kernel: &'a Kernel) -> Option<&'a str> {
+    fn view_of<'s>(&'s self, kernel: &'s Kernel) -> Option<&'s str> {
         if let Some(name) = kernel.gram() {
             return Some(name);
         }
@@ -130,13 +129,13 @@ impl<'a> Places<'a> {
         self.views.iter().find(inside).map(|view| view.name.as_str())
     }
 
-    fn looks_at(self, kernel: &Kernel, name: &str) -> bool {
+    fn looks_at(&self, kernel: &Kernel, name: &str) -> bool {
         let Some(view) = self.views.iter().find(|view| view.name == name) else { return kernel.gram() == Some(name) };
         self.ranges(kernel).iter().any(|r| r.start < view.columns.end && view.columns.start < r.end)
     }
 
     /// The kernels of the views that take part.
-    pub(super) fn part(self, kernels: Vec<Kernel>, part: &Part) -> Result<Vec<Kernel>> {
+    pub(super) fn part(&self, kernels: Vec<Kernel>, part: &Part) -> Result<Vec<Kernel>> {
         let (left, name): (Vec<Kernel>, _) = match part {
             Part::All | Part::Concatenated => return Ok(kernels),
             Part::Without(name) => (kernels.into_iter().filter(|kernel| !self.looks_at(kernel, name)).collect(), name),
@@ -154,7 +153,7 @@ impl<'a> Places<'a> {
     }
 
     /// The kernels on each single view; views without any are left out.
-    pub(super) fn kernels_of_views(self, kernels: &[Kernel]) -> Vec<KernelsOfView> {
+    pub(super) fn kernels_of_views(&self, kernels: &[Kernel]) -> Vec<KernelsOfView> {
         let mut found: Vec<KernelsOfView> =
             self.views.iter().map(|view| KernelsOfView { name: view.name.clone(), kernels: vec![] }).collect();
         for (m, kernel) in kernels.iter().enumerate() {

@@ -115,7 +115,7 @@ impl Model {
     }
 
     /// Class probabilities of rows (n_samples x n_classes), the largest of which is the predicted class; an error for models
-    /// that have none ([`Plan::proba`](super::Plan::proba) asks for them). Columns are matched as by [`Model::predict`].
+    /// that have none ([`Plan::proba`](crate::Plan::proba) asks for them). Columns are matched as by [`Model::predict`].
     ///
     /// ```
     /// use multikernel::{Plan, data::bundled};
