@@ -293,6 +293,10 @@ impl Parser<'_> {
         }
         let number = self.number()?;
         check_range(param, number.value, number.at, &number)?;
+        self.skip_space();
+        if self.eat_range_dots() {
+            return Err(Fault::new(number.at, format!("`{word}=` takes one number; write a kernel for each")));
+        }
         term.options.push((k, number));
         Ok(true)
     }
@@ -707,7 +711,7 @@ mod tests {
             ("rational_quadratic(1, alpha=2, alpha=3)", 31, "`alpha=` stands twice; write it once"),
             ("rational_quadratic(alpha=2)", 19, "expected a width, as in rational_quadratic(1, alpha=2), found `alpha`"),
             ("rational_quadratic(1, alpha=1e9)", 28, "alpha must lie between 0.001 and 1000, found 1e9"),
-            ("rational_quadratic(1, alpha=1..3)", 29, "expected `,` or `)`, found `.`"),
+            ("rational_quadratic(1, alpha=1..3)", 28, "`alpha=` takes one number; write a kernel for each"),
             ("gaussian(1, alpha=2)", 12, "expected a number above 0 or `median`, found `alpha`"),
             ("rq(1)", 0, "unknown kernel `rq`; did you mean rational_quadratic(1)? (known: NAMES)"),
             ("precomputed", 11, "expected `(` and the name of a Gram matrix, as in precomputed(shape), found the end of the text"),
