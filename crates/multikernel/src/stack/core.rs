@@ -10,7 +10,7 @@ use super::ops::Watch;
 use super::points::{Shared, Sides};
 use super::source::{Scratch, Source};
 use super::{Centring, Precision, StackOptions, Storage, cost, sparse};
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result, message};
 use crate::features::Features;
 use crate::kernel::{Base, Kernel};
 use crate::linalg::{Matrix, unwritten};
@@ -344,7 +344,7 @@ impl Core {
     }
 
     fn refusal(&self, what: String, need: u64, limit: u64) -> Error {
-        let help = "use fewer rows or kernels, or raise --memory".to_string();
+        let help = message!["use fewer rows or kernels, or raise ", Remedy::Memory];
         Error::Memory { what: format!("{what} on {} x {} points", self.cut.n_rows, self.cut.n_cols), need, limit, help }
     }
 
@@ -364,7 +364,7 @@ impl Core {
             what: what.to_string(),
             need,
             limit,
-            help: "use fewer rows, or raise --memory".into(),
+            help: message!["use fewer rows, or raise ", Remedy::Memory],
         };
         if let Some(limit) = self.memory.filter(|&limit| need.saturating_add(held) > limit) {
             return Err(refuse(limit - held.min(limit)));

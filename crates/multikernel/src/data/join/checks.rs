@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::label_file::{LabelFile, LabelRows};
 use crate::data::table::words::quoted;
 use crate::data::table::{Table, is_numbered};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Place, Remedy, Result, message};
 
 /// Refuses to join row by row where a column that all files have says that their rows are in another order: numbers that
 /// differ in every row and are mostly the same in all files.
@@ -23,12 +23,14 @@ pub(super) fn check_order(tables: &[&Table]) -> Result<()> {
             let known: HashSet<u64> = own.iter().copied().collect();
             let shared = theirs.iter().filter(|value| known.contains(value)).count();
             if own != theirs && 2 * shared >= own.len() {
-                let message = format!(
-                    "its column {} has mostly the numbers it has in {}, in another order; if they are sample ids, join by \
-                     them with --id {name}, else leave the column out with --ignore {name}",
-                    quoted(name),
-                    first.source
-                );
+                let (column, source) = (quoted(name), &first.source);
+                let message = message![
+                    format!("its column {column} has mostly the numbers it has in {source}, in another order; "),
+                    "if they are sample ids, join by them with ",
+                    Remedy::Id(Some(name.clone())),
+                    ", else leave the column out with ",
+                    Remedy::Ignore(vec![name.clone()])
+                ];
                 return Err(Error::data(Place::file(&other.source), message));
             }
         }
@@ -58,11 +60,11 @@ pub(super) fn check_turned(tables: &[&Table], labels: &LabelFile) -> Result<()> 
         let names = table.samples.names();
         let n = labels.n_named(names);
         if n > 1 && 2 * n >= names.len() {
-            let message = format!(
-                "{n} of its {} columns are called like samples of {}: if samples are in columns, add --transpose",
-                names.len(),
-                labels.source
-            );
+            let message = message![
+                format!("{n} of its {} columns are called like samples of {}: ", names.len(), labels.source),
+                "if samples are in columns, add ",
+                Remedy::Transpose
+            ];
             return Err(Error::data(Place::file(&table.source), message));
         }
     }
@@ -78,11 +80,15 @@ pub(super) fn check_samples(labels: &LabelRows, in_views: &[&str], view: &str) -
         let (id, line) = (quoted(&ids[i]), labels.lines[i]);
         let message = if absent.len() == ids.len() {
             let other = in_views.first().map_or(String::new(), |id| quoted(id));
-            format!(
-                "no sample is in a view: the first is {id} here and {other} in {view}; check the columns of ids (--id)"
-            )
+            message![
+                format!(
+                    "no sample is in a view: the first is {id} here and {other} in {view}; check the columns of ids ("
+                ),
+                Remedy::Id(None),
+                ")"
+            ]
         } else {
-            format!("no view has sample {id}{}; remove the rows, or add them to a view", and_more(absent.len()))
+            format!("no view has sample {id}{}; remove the rows, or add them to a view", and_more(absent.len())).into()
         };
         return Err(Error::data(Place::line(&labels.source, line), message));
     }

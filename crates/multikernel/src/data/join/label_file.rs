@@ -6,7 +6,7 @@ use crate::data::read::{
     Cells, Columns, MissingLabel, MissingLabels, ReadOptions, is_name, labels_missing, read_cells,
 };
 use crate::data::table::words::{has_words, is_missing, is_missing_label, list, quoted};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Place, Remedy, Result, message};
 
 /// The samples that labels are wanted for.
 pub(super) enum Wanted<'a> {
@@ -148,8 +148,11 @@ impl LabelFile {
         let Some(label) = label.or_else(|| free.first().copied().filter(|_| free.len() == 1)) else {
             let shown: Vec<String> = free.iter().map(|&j| columns.shown(j)).collect();
             let message = match shown.len() {
-                0 => "no column is left for the labels; give one beside ids and groups".to_string(),
-                _ => format!("one of the columns {} must be the label; name it with --label", list(&shown, 8)),
+                0 => "no column is left for the labels; give one beside ids and groups".into(),
+                _ => message![
+                    format!("one of the columns {} must be the label; name it with ", list(&shown, 8)),
+                    Remedy::Label(None)
+                ],
             };
             return Err(Error::data(Place::file(&self.source), message));
         };
@@ -245,9 +248,10 @@ fn check_labels(source: &str, rows: &[Cells], label: usize) -> Result<()> {
 pub(super) fn no_ids(without: &str, with: &str) -> Error {
     Error::data(
         Place::file(without),
-        format!(
-            "no column of sample ids is known, but {with} has one; name it with --id, or give all files without ids and \
-             with the same rows in the same order"
-        ),
+        message![
+            format!("no column of sample ids is known, but {with} has one; name it with "),
+            Remedy::Id(None),
+            ", or give all files without ids and with the same rows in the same order"
+        ],
     )
 }

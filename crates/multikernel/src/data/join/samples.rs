@@ -8,7 +8,7 @@ use super::view_file::ViewFile;
 use crate::data::read::{MissingLabels, ReadOptions, check_classes, check_memory, check_sparse_memory, out_of_memory};
 use crate::data::table::words::{is_missing_label, quoted};
 use crate::data::table::{Samples, Table, View};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Message, Place, Remedy, Result, message};
 use crate::features::{Features, Sparse};
 use crate::linalg::Matrix;
 
@@ -28,7 +28,7 @@ pub(super) struct Join {
     pub(super) label_name: Option<String>,
     pub(super) groups: Option<Vec<String>>,
     pub(super) group_name: Option<String>,
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Vec<Message>,
 }
 
 impl Join {
@@ -63,11 +63,9 @@ impl Join {
         if kept.len() == self.n_samples || kept.is_empty() {
             return;
         }
-        self.notes.push(format!(
-            "samples without a label left out: {} of {}",
-            self.n_samples - kept.len(),
-            self.n_samples
-        ));
+        self.notes.push(
+            format!("samples without a label left out: {} of {}", self.n_samples - kept.len(), self.n_samples).into(),
+        );
         let select = |texts: &mut Option<Vec<String>>| {
             *texts = texts.take().map(|texts| kept.iter().map(|&i| texts[i].clone()).collect());
         };
@@ -91,7 +89,7 @@ impl Join {
         let mut given = labels.map(|labels| labels.rows(&Wanted::Ids(seen, &first.source), options)).transpose()?;
         let mut notes = Vec::new();
         if let Some(rows) = &given {
-            notes.extend(check_samples(rows, &in_views, &first.source)?);
+            notes.extend(check_samples(rows, &in_views, &first.source)?.map(Message::from));
         }
         let ids = given.as_mut().and_then(|rows| rows.ids.take());
         let ids = ids.unwrap_or_else(|| in_views.into_iter().map(str::to_string).collect());
@@ -108,7 +106,7 @@ impl Join {
         }
         let n_views = |i: usize| rows.iter().filter(|rows| rows.get(i).is_some_and(Option::is_some)).count();
         if files.iter().filter(|file| file.table.is_some()).count() > 1 && (0..ids.len()).all(|i| n_views(i) < 2) {
-            notes.push("no sample is in two views: check that all files write ids alike".to_string());
+            notes.push("no sample is in two views: check that all files write ids alike".into());
         }
         Ok(Join::of(ids.len(), Some(ids), rows, given, notes))
     }
@@ -127,17 +125,20 @@ impl Join {
         let counts = tables.map(|table| (&table.source, table.samples.n_samples()));
         for (other, n) in counts.chain(given.iter().map(|rows| (&rows.source, rows.labels.len()))) {
             if n != n_samples {
-                let message = format!(
-                    "{n} rows, but {source} has {n_samples}; files without sample ids are joined row by row: give all the \
-                     same rows in the same order, or name a column of ids with --id"
-                );
+                let message = message![
+                    format!(
+                        "{n} rows, but {source} has {n_samples}; files without sample ids are joined row by row: give all \
+                         the same rows in the same order, or name a column of ids with "
+                    ),
+                    Remedy::Id(None)
+                ];
                 return Err(Error::data(Place::file(other), message));
             }
         }
         let tables: Vec<&Table> = files.iter().filter_map(|file| file.table.as_ref()).collect();
         check_order(&tables)?;
         let many = tables.len() + usize::from(given.is_some()) > 1;
-        let notes = many.then(|| "no file has sample ids: joined row by row".to_string()).into_iter().collect();
+        let notes = many.then(|| "no file has sample ids: joined row by row".into()).into_iter().collect();
         let rows = |file: &ViewFile| file.table.as_ref().map_or(vec![], |_| (0..n_samples).map(Some).collect());
         Ok(Join::of(n_samples, None, files.iter().map(rows).collect(), given, notes))
     }
@@ -148,7 +149,7 @@ impl Join {
         ids: Option<Vec<String>>,
         rows: Vec<Vec<Option<usize>>>,
         given: Option<LabelRows>,
-        notes: Vec<String>,
+        notes: Vec<Message>,
     ) -> Join {
         let mut join = Join {
             ids,
@@ -161,7 +162,7 @@ impl Join {
             notes: vec![],
         };
         if let Some(given) = given {
-            join.notes = given.notes.iter().map(|note| format!("{}: {note}", given.source)).collect();
+            join.notes = given.notes.iter().map(|note| format!("{}: {note}", given.source).into()).collect();
             (join.labels, join.label_name) = (Some(given.labels), given.label_name);
             (join.groups, join.group_name) = (given.groups, given.group_name);
         }
@@ -186,17 +187,17 @@ impl Join {
                 Ok(())
             }
             (Some(&i), None) => {
-                let message = format!(
-                    "no label for {}{}, which other views have; add the rows here, or give all labels in a file of \
-                     their own (--labels)",
-                    self.sample(i),
-                    and_more(lacking.len())
-                );
+                let message = message![
+                    format!("no label for {}{}, which other views have; ", self.sample(i), and_more(lacking.len())),
+                    "add the rows here, or give all labels in a file of their own (",
+                    Remedy::LabelsFile,
+                    ")"
+                ];
                 Err(Error::data(Place::file(&first.source), message))
             }
             (Some(_), Some(_)) => {
                 let (n, all) = (lacking.len(), self.n_samples);
-                self.notes.push(format!("{n} of {all} samples have no label: rows read as unlabelled"));
+                self.notes.push(format!("{n} of {all} samples have no label: rows read as unlabelled").into());
                 Ok(())
             }
             (None, _) => {
@@ -282,10 +283,11 @@ impl Join {
         let empty = samples.empty_rows();
         let drops = options.missing_labels == MissingLabels::Drop && empty.len() < self.n_samples;
         if let Some(&i) = empty.first().filter(|_| !drops) {
-            let drop =
-                if options.expect.is_none() { ", or leave such samples out with --missing-labels drop" } else { "" };
-            let message =
-                format!("{}{} has no value in any view; remove it{drop}", self.sample(i), and_more(empty.len()));
+            let mut message =
+                message![format!("{}{} has no value in any view; remove it", self.sample(i), and_more(empty.len()))];
+            if options.expect.is_none() {
+                message = message![message, ", or leave such samples out with ", Remedy::DropUnlabelled];
+            }
             return Err(Error::data(Place::file(source), message));
         }
         let mut samples = match self.ids {
@@ -293,7 +295,7 @@ impl Join {
             None => samples.with_row_numbers(row_numbers(&self.rows)),
         };
         if !empty.is_empty() {
-            notes.push(format!("samples without any value left out: {} of {}", empty.len(), self.n_samples));
+            notes.push(format!("samples without any value left out: {} of {}", empty.len(), self.n_samples).into());
             let kept: Vec<usize> = (0..self.n_samples).filter(|i| empty.binary_search(i).is_err()).collect();
             samples = samples.select_rows(&kept);
             let select = |texts: &mut Option<Vec<String>>| {

@@ -45,7 +45,7 @@ impl Folder {
     }
 
     fn notes(&self, table: &Table) -> Vec<String> {
-        table.notes.iter().map(|note| self.bare(note)).collect()
+        table.notes.iter().map(|note| self.bare(&note.to_string())).collect()
     }
 }
 
@@ -268,10 +268,8 @@ fn files_without_ids_joined_row_by_row() {
     assert_eq!((table.labels.as_deref(), table.samples.ids()), (Some(&texts(&["p", "q"])[..]), None));
     assert_eq!((table.name.as_str(), folder.bare(&table.source).as_str()), ("a+b", "a.csv, b.tsv"));
     let notes = ["a: 2 of 2 samples", "b: missing values: 1, in 1 of 1 column", "b: 1 of 2 samples"];
-    assert_eq!(
-        (&table.notes[..3], table.notes[3].as_str()),
-        (&texts(&notes)[..], "no file has sample ids: joined row by row")
-    );
+    assert_eq!(table.notes[..3], notes);
+    assert_eq!(table.notes[3], "no file has sample ids: joined row by row");
     // A file of labels: one column with or without a header, or one of several.
     for (labels, more, name) in [
         ("labels.txt", &[][..], Some("diet")),
@@ -400,7 +398,10 @@ fn ids_labels_and_groups_found_in_every_usual_way() {
         None,
         &ReadOptions { unlabelled: true, ..options(&["ignore=grade", "ignore=sample"]) },
     );
-    assert_eq!(table.unwrap().notes.last().unwrap(), "no sample is in two views: check that all files write ids alike");
+    assert_eq!(
+        *table.unwrap().notes.last().unwrap(),
+        "no sample is in two views: check that all files write ids alike"
+    );
 }
 
 #[test]
@@ -459,14 +460,14 @@ fn study() -> Folder {
 fn malformed_studies_refused_with_what_to_do() {
     let no_ids = |with: &str, without: &str| {
         format!(
-            "{without}: no column of sample ids is known, but {with} has one; name it with --id, or give all files \
+            "{without}: no column of sample ids is known, but {with} has one; name it with `ReadOptions::id`, or give all files \
              without ids and with the same rows in the same order"
         )
     };
     let by_row = |other: &str, n: usize| {
         format!(
             "{other}: {n} rows, but plain.csv has 3; files without sample ids are joined row by row: give all the same \
-             rows in the same order, or name a column of ids with --id"
+             rows in the same order, or name a column of ids with `ReadOptions::id`"
         )
     };
     let name = "cannot name a view; use letters, digits, '_', '-' and '.', not digits alone";
@@ -503,7 +504,7 @@ fn malformed_studies_refused_with_what_to_do() {
             None,
             &[],
             "x.csv:4:1: the id 's1' stands in line 2 already; give every row its own, leave the column out with \
-             --ignore 0, or keep such rows together with --groups 0"
+             `ReadOptions::ignore = [\"0\"]`, or keep such rows together with `ReadOptions::groups = \"0\"`"
                 .into(),
         ),
         (
@@ -511,7 +512,7 @@ fn malformed_studies_refused_with_what_to_do() {
             with,
             None,
             &[],
-            "x.csv:3:2: the id is missing; fill it in, or leave the column out with --ignore 1".into(),
+            "x.csv:3:2: the id is missing; fill it in, or leave the column out with `ReadOptions::ignore = [\"1\"]`".into(),
         ),
         ("c\n1\n2\n3\n", with, None, &[], no_ids("rna.csv", "x.csv")),
         ("id,c\ns1,1\n", &["a=plain.csv", "b=x.csv"], None, &[], no_ids("x.csv", "plain.csv")),
@@ -525,8 +526,8 @@ fn malformed_studies_refused_with_what_to_do() {
             with,
             None,
             &[],
-            "x.csv:2:2: 's1' in column 'who' is not a number; correct it, or leave the column out with --ignore who \
-             (name it with --id if it holds sample ids, with --label if it is the label)"
+            "x.csv:2:2: 's1' in column 'who' is not a number; correct it, or leave the column out with `ReadOptions::ignore = [\"who\"]` \
+             (name it with `ReadOptions::id` if it holds sample ids, with `ReadOptions::label` if it is the label)"
                 .into(),
         ),
         (
@@ -534,8 +535,8 @@ fn malformed_studies_refused_with_what_to_do() {
             with,
             Some("labels.csv"),
             grade,
-            "x.csv:2:2: 's1' in column 'who' is not a number; correct it, or leave the column out with --ignore who \
-             (name it with --id if it holds sample ids)"
+            "x.csv:2:2: 's1' in column 'who' is not a number; correct it, or leave the column out with `ReadOptions::ignore = [\"who\"]` \
+             (name it with `ReadOptions::id` if it holds sample ids)"
                 .into(),
         ),
         (
@@ -543,8 +544,8 @@ fn malformed_studies_refused_with_what_to_do() {
             with,
             None,
             &["id=patinet"],
-            "x.csv:2:2: 's1' in column 'who' is not a number; correct it, or leave the column out with --ignore who \
-             (it has no column 'patinet', which --id asks for)"
+            "x.csv:2:2: 's1' in column 'who' is not a number; correct it, or leave the column out with `ReadOptions::ignore = [\"who\"]` \
+             (it has no column 'patinet', which `ReadOptions::id` asks for)"
                 .into(),
         ),
         (
@@ -598,7 +599,7 @@ fn malformed_studies_refused_with_what_to_do() {
             both,
             Some("labels.csv"),
             &[],
-            "labels.csv: one of the columns 'grade', 'site' must be the label; name it with --label".into(),
+            "labels.csv: one of the columns 'grade', 'site' must be the label; name it with `ReadOptions::label`".into(),
         ),
         (
             "id,batch\ns1,u\n",
@@ -627,7 +628,7 @@ fn malformed_studies_refused_with_what_to_do() {
             both,
             Some("x.csv"),
             &[],
-            "x.csv:3:2: the label is missing; fill it in, or leave such rows out with --missing-labels drop".into(),
+            "x.csv:3:2: the label is missing; fill it in, or leave such rows out with `ReadOptions::missing_labels = Drop`".into(),
         ),
         (
             "id,kind\ns1,p\n,q\n",
@@ -663,7 +664,7 @@ fn malformed_studies_refused_with_what_to_do() {
             Some("x.csv"),
             &[],
             "x.csv:2: no sample is in a view: the first is 'S-1' here and 's1' in rna.csv; check the columns of ids \
-             (--id)"
+             (`ReadOptions::id`)"
                 .into(),
         ),
         (
@@ -686,7 +687,7 @@ fn malformed_studies_refused_with_what_to_do() {
             None,
             &[],
             "classed.csv: no label for sample 's4' and 1 more, which other views have; add the rows here, or give all \
-             labels in a file of their own (--labels)"
+             labels in a file of their own (`read_with_labels`)"
                 .into(),
         ),
         (
@@ -694,7 +695,7 @@ fn malformed_studies_refused_with_what_to_do() {
             &["x=x.csv"],
             None,
             &[],
-            "x.csv:2:3: the label is missing; fill it in, or leave such rows out with --missing-labels drop".into(),
+            "x.csv:2:3: the label is missing; fill it in, or leave such rows out with `ReadOptions::missing_labels = Drop`".into(),
         ),
         // Groups.
         (
@@ -734,7 +735,7 @@ fn malformed_studies_refused_with_what_to_do() {
             None,
             &[],
             "x.csv:2:2: 'inf' in column 'c' is not a finite number; correct it \
-             (name it with --id if it holds sample ids, with --label if it is the label)"
+             (name it with `ReadOptions::id` if it holds sample ids, with `ReadOptions::label` if it is the label)"
                 .into(),
         ),
         (
@@ -743,7 +744,7 @@ fn malformed_studies_refused_with_what_to_do() {
             None,
             &[],
             "rna.csv, x.csv: sample 's4' has no value in any view; remove it, or leave such samples out with \
-             --missing-labels drop"
+             `ReadOptions::missing_labels = Drop`"
                 .into(),
         ),
         (
@@ -751,7 +752,7 @@ fn malformed_studies_refused_with_what_to_do() {
             &["x=x.csv"],
             None,
             &["header=yes"],
-            "x.csv: row 2 has no value in any view; remove it, or leave such samples out with --missing-labels drop".into(),
+            "x.csv: row 2 has no value in any view; remove it, or leave such samples out with `ReadOptions::missing_labels = Drop`".into(),
         ),
         (
             "",
@@ -788,7 +789,7 @@ fn samples_without_labels_or_values_are_left_out_where_that_is_asked_for() {
         (table.labels.unwrap().join(" "), table.samples.ids().unwrap().join(" ")),
         ("p q".into(), "s1 s3".into())
     );
-    assert!(table.notes.contains(&"samples without a label left out: 1 of 3".to_string()), "{:?}", table.notes);
+    assert!(table.notes.contains(&"samples without a label left out: 1 of 3".into()), "{:?}", table.notes);
     assert!(folder.message(both, Some("x.csv"), &ReadOptions::default()).contains("x.csv:3:2: the label is missing"));
     folder.write("y.csv", b"id,c,class\ns1,1,p\ns2,,q\ns3,5,?\ns4,6,q\n");
     let table = folder.read(&["y=y.csv"], None, &drop).unwrap();
@@ -814,7 +815,7 @@ fn samples_in_columns_are_turned_where_that_is_asked_for_and_told_where_it_is_no
     }
     assert_eq!(
         folder.message(&["rna=rna.csv"], Some("labels.csv"), &ReadOptions::default()),
-        "rna.csv: 3 of its 3 columns are called like samples of labels.csv: if samples are in columns, add --transpose"
+        "rna.csv: 3 of its 3 columns are called like samples of labels.csv: if samples are in columns, add `ReadOptions::transpose`"
     );
 }
 
@@ -837,7 +838,7 @@ fn new_rows_that_do_not_fit_the_model_refused() {
         (
             "id,rna:a,rna:b\ns1,1,2\n",
             &["rna=x.csv"],
-            "x.csv: 2 of the 2 expected features are missing: a, b; give a table with all of them (the first line was read as names; if the file has none, add --header no)",
+            "x.csv: 2 of the 2 expected features are missing: a, b; give a table with all of them (the first line was read as names; if the file has none, add `ReadOptions::header = false`)",
         ),
         (
             "1\n",
@@ -898,7 +899,7 @@ fn new_rows_matched_by_name_with_views_missing() {
     folder.write("other.csv", b"id,a\nt3,1\nt1,2\n");
     let table = folder.read(&["meth=other.csv", "rna=new.csv"], None, &expecting).unwrap();
     assert_eq!((table.samples.ids().unwrap().join(" "), table.labels), ("t1 t2 t3".to_string(), None));
-    assert_eq!(table.notes.last().unwrap(), "1 of 3 samples have no label: rows read as unlabelled");
+    assert_eq!(*table.notes.last().unwrap(), "1 of 3 samples have no label: rows read as unlabelled");
     folder.write("l.csv", b"t3,high\nt1,low\n");
     let table = folder.read(&["meth=other.csv", "rna=new.csv"], Some("l.csv"), &expecting).unwrap();
     assert_eq!(rows(&table), [[None, None, Some(1.0)], [Some(1.0), Some(2.0), Some(2.0)]]);

@@ -8,7 +8,7 @@ use crate::data::read::{JoinedPart, ReadOptions};
 use crate::data::sets::load;
 use crate::data::table::words::{did_you_mean, list, quoted};
 use crate::data::table::{Expect, Table, View, is_numbered};
-use crate::error::{Error, Result};
+use crate::error::{Error, Message, Result, message};
 use crate::features::{Features, Sparse};
 
 /// A view of the samples and the file that holds it.
@@ -143,17 +143,18 @@ impl ViewFile {
     }
 
     /// The notes of the reader, and for how many of the samples the view has a value.
-    pub(super) fn notes(&self, rows: &[Option<usize>], n_samples: usize) -> Vec<String> {
+    pub(super) fn notes(&self, rows: &[Option<usize>], n_samples: usize) -> Vec<Message> {
         let Some(table) = &self.table else {
-            return vec![format!("{}: not given, missing for all samples", self.name)];
+            return vec![format!("{}: not given, missing for all samples", self.name).into()];
         };
         let is_there = |row: usize| match table.samples.features() {
             Features::Dense(matrix) => matrix.row(row).iter().any(|value| !value.is_nan()),
             Features::Sparse(_) => true,
         };
         let n = rows.iter().flatten().filter(|&&row| is_there(row)).count();
-        let mut notes: Vec<String> = table.notes.iter().map(|note| format!("{}: {note}", self.name)).collect();
-        notes.push(format!("{}: {n} of {n_samples} samples", self.name));
+        let of_view = |note: &Message| message![format!("{}: ", self.name), note.clone()];
+        let mut notes: Vec<Message> = table.notes.iter().map(of_view).collect();
+        notes.push(format!("{}: {n} of {n_samples} samples", self.name).into());
         notes
     }
 }

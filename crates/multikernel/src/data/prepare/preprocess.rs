@@ -292,7 +292,7 @@ fn logarithm(rows: &Features, log: &[bool], names: &[String]) -> Result<Features
     }
     let refuse = |i: usize, j: usize, value: f64| {
         Error::input(format!(
-            "row {}, column {}: {value} has no logarithm ln(1 + x); it must be above -1: correct it, or leave --log out",
+            "row {}, column {}: {value} has no logarithm ln(1 + x); it must be above -1: correct it, or take no logarithm of the column",
             i + 1,
             quoted(&names[j])
         ))
@@ -504,7 +504,7 @@ mod tests {
         let error = fitted.apply(&table(1, 2, &[-7.0, -1.0])).unwrap_err().to_string();
         assert_eq!(
             error,
-            "row 1, column 'f1': -1 has no logarithm ln(1 + x); it must be above -1: correct it, or leave --log out"
+            "row 1, column 'f1': -1 has no logarithm ln(1 + x); it must be above -1: correct it, or take no logarithm of the column"
         );
         let error = Preprocessor::fit(&recipe(LogChoice::Views(vec!["c".into()])), &rows, &names(2), &views);
         let error = error.unwrap_err().to_string();

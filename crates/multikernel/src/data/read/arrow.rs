@@ -20,8 +20,8 @@ use super::memory::{check_memory, out_of_memory};
 use super::options::ReadOptions;
 use super::roles::{Roles, of_columns};
 use crate::data::table::Table;
-use crate::data::table::words::{list, quoted, shell_word};
-use crate::error::{Error, Place, Result};
+use crate::data::table::words::{list, quoted};
+use crate::error::{Error, Place, Remedy, Result, message};
 use crate::linalg::Matrix;
 
 /// Reads a file that lies in memory.
@@ -138,7 +138,7 @@ impl<'a> ColumnRows<'a> {
         let is_text = |j: &&usize| !(is_number(**j) && roles.features.contains(j));
         if let Some(j) = roles.maybe_ids.iter().find(is_text).copied().filter(|_| roles.id.is_none()) {
             roles.id = Some(j);
-            roles.notes.push(format!("ids: column {}", roles.shown(j)));
+            roles.notes.push(format!("ids: column {}", roles.shown(j)).into());
             let kept: Vec<usize> = (0..roles.features.len()).filter(|&k| roles.features[k] != j).collect();
             roles.names = kept.iter().map(|&k| roles.names[k].clone()).collect();
             roles.features = kept.iter().map(|&k| roles.features[k]).collect();
@@ -214,16 +214,16 @@ fn check_numbers(schema: &Schema, roles: &Roles, source: &str, is_number: impl F
     let others: Vec<usize> = roles.features.iter().copied().filter(|&j| !is_number(j)).collect();
     let of = |&j: &usize| format!("{} {}", quoted(schema.field(j).name()), schema.field(j).data_type());
     let shown: Vec<String> = others.iter().map(of).collect();
-    let words: Vec<&str> = others.iter().map(|&j| schema.field(j).name().as_str()).collect();
+    let names: Vec<String> = others.iter().map(|&j| schema.field(j).name().clone()).collect();
     match shown.as_slice() {
         [] => Ok(()),
         _ => {
-            let message = format!(
-                "features are numbers, but these columns are not: {}; leave them out with --ignore {}, or name one with \
-                 --label",
-                list(&shown, 20),
-                shell_word(&words.join(","))
-            );
+            let message = message![
+                format!("features are numbers, but these columns are not: {}; leave them out with ", list(&shown, 20)),
+                Remedy::Ignore(names),
+                ", or name one with ",
+                Remedy::Label(None)
+            ];
             Err(Error::data(Place::file(source), message))
         }
     }

@@ -7,7 +7,7 @@ use super::options::ReadOptions;
 use super::roles::{Roles, of_columns};
 use crate::data::table::words::missing_note;
 use crate::data::table::{Samples, Table, Told, within};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Message, Place, Result};
 use crate::features::Features;
 use crate::linalg::Matrix;
 
@@ -97,7 +97,7 @@ pub(super) fn table(
             *count += usize::from(value.is_nan());
         }
     }
-    roles.notes.extend(missing_note(&missing));
+    roles.notes.extend(missing_note(&missing).map(Message::from));
     let samples = Samples::new(Features::Dense(features), roles.names);
     let id_name = roles.all_names.as_ref().and_then(|names| names.get(roles.id?)).cloned();
     let with_ids = |samples: Samples| match ids {
@@ -131,7 +131,7 @@ fn named_ids(features: Matrix, roles: &mut Roles) -> (Matrix, Option<Vec<String>
     for j in roles.maybe_ids.clone() {
         let Some(k) = roles.features.iter().position(|&feature| feature == j) else { continue };
         let Some(ids) = distinct(&features.column(k)).filter(|_| features.n_cols() > 1) else { continue };
-        roles.notes.push(format!("ids: column {}", roles.shown(j)));
+        roles.notes.push(format!("ids: column {}", roles.shown(j)).into());
         roles.id = Some(j);
         roles.features.remove(k);
         roles.names.remove(k);
@@ -177,7 +177,7 @@ mod tests {
     fn table_of(parts: Parts, options: &ReadOptions) -> (String, Vec<f64>, Vec<String>) {
         let table = parts.into_table("f.npy", options).unwrap();
         let values = table.samples.features().to_dense().unwrap().data().to_vec();
-        (table.samples.names().join(" "), values, table.notes)
+        (table.samples.names().join(" "), values, table.notes.iter().map(Message::to_string).collect())
     }
 
     fn message(parts: Parts, options: &ReadOptions) -> String {
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(notes, ["columns matched by position: the file has no names"]);
         assert_eq!(
             message(parts(&[]), &expecting(&["p", "q"])),
-            "f.npy: found 3 columns, the model expects 2 features; say what the others are with --label, --id or --ignore and \
+            "f.npy: found 3 columns, the model expects 2 features; say what the others are with `ReadOptions::label`, `ReadOptions::id` or `ReadOptions::ignore` and \
              their positions, counted from 0"
         );
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::options::ReadOptions;
 use crate::data::table::Table;
 use crate::data::table::words::{finite, quoted};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Message, Place, Remedy, Result, message};
 
 /// Labels of more different numbers than this may be a number to predict.
 const MAX_NUMERIC_CLASSES: usize = 20;
@@ -39,15 +39,20 @@ pub(in crate::data) fn check_classes(table: &mut Table, options: &ReadOptions) -
         (None, Some(column)) => format!("the label, {column},"),
         (None, None) => "the label".into(),
     };
-    let turned = if looks_turned(table) { " (if samples are in columns, add --transpose)" } else { "" };
-    let message = format!(
+    let turned = if looks_turned(table) {
+        message![" (if samples are in columns, add ", Remedy::Transpose, ")"]
+    } else {
+        Message::default()
+    };
+    let why = format!(
         "{column} has {n} different numbers in {n_rows} rows and reads as a number to predict, but multikernel predicts \
-         classes, each value a class of its own; put the values into a few bins, or name another column with --label{turned}"
+         classes, each value a class of its own; put the values into a few bins, or name another column with "
     );
+    let message = message![why, Remedy::Label(None), turned];
     match () {
         () if is_own => return Err(Error::data(Place::file(&table.source), message)),
         () if is_code => {}
-        () => table.notes.push(format!("warning: {message}")),
+        () => table.notes.push(message!["warning: ", message]),
     }
     Ok(())
 }

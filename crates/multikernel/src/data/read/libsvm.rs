@@ -5,7 +5,7 @@ use super::options::ReadOptions;
 use super::text::Lines;
 use crate::data::table::words::{finite, is_missing, not_finite, quoted};
 use crate::data::table::{Expect, Samples, Table, numbered};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Message, Place, Result};
 use crate::features::{Features, Sparse};
 use crate::linalg::Matrix;
 
@@ -99,7 +99,7 @@ pub(super) struct Line<'a> {
 
 impl Line<'_> {
     /// An error at the word that begins at byte `at`.
-    fn error(&self, at: usize, message: impl Into<String>) -> Error {
+    fn error(&self, at: usize, message: impl Into<Message>) -> Error {
         Error::data(Place::column(self.name, self.number, self.column(at)), message)
     }
 
@@ -207,16 +207,16 @@ impl SparseRows {
                     return Err(Error::data(Place::file(name), message));
                 }
                 if self.has_zero {
-                    notes.push("zero-based indices: the first column is x0".to_string());
+                    notes.push("zero-based indices: the first column is x0".into());
                 }
                 (base, numbered(usize::from(base), n_cols))
             }
         };
         if self.queries {
-            notes.push("qid: ignored".to_string());
+            notes.push("qid: ignored".into());
         }
         if options.unlabelled && self.labelled == Some(true) {
-            notes.push("labels ignored".to_string());
+            notes.push("labels ignored".into());
         }
         let labels = std::mem::take(&mut self.labels);
         let labels = (self.labelled == Some(true) && !options.unlabelled).then_some(labels);
@@ -535,7 +535,7 @@ mod tests {
             (None, &[2.0, 0.0, 0.0, 3.0][..])
         );
         let table = read_from("a 1:2\nb 2:3\n".as_bytes(), "f", &unlabelled).unwrap();
-        assert_eq!((table.labels, table.notes), (None, vec!["labels ignored".to_string()]));
+        assert_eq!((table.labels, table.notes), (None, vec!["labels ignored".into()]));
         assert_eq!(
             message("1:2\na 1:2\n", &unlabelled),
             "f:2:1: the row has a label but the rows before have none; label all rows or none"

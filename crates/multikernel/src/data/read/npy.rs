@@ -11,7 +11,7 @@ use super::memory::{check_memory, out_of_memory};
 use super::options::ReadOptions;
 use crate::data::table::Table;
 use crate::data::table::words::quoted;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Message, Place, Result};
 use crate::linalg::Matrix;
 
 /// What every `.npy` file begins with.
@@ -369,7 +369,7 @@ impl<R: Read> Npy<R> {
         Ok(texts)
     }
 
-    fn error(&self, message: impl Into<String>) -> Error {
+    fn error(&self, message: impl Into<Message>) -> Error {
         Error::data(Place::file(&self.name), message)
     }
 

@@ -13,8 +13,8 @@ use crate::error::{Error, Place};
 pub(super) fn read(_: impl Read, source: &str, _: &ReadOptions) -> Result<Table> {
     Err(Error::data(
         Place::file(source),
-        "this is a Parquet or Arrow file, which only a build with the feature `arrow` reads; build with `--features arrow`, \
-         or save the table as CSV",
+        "this is a Parquet or Arrow file, which only a build with the feature `arrow` reads; build it so, or save \
+         the table as CSV",
     ))
 }
 
@@ -50,8 +50,8 @@ mod tests {
             assert_eq!(
                 table(name, &ReadOptions::default()).unwrap_err().to_string(),
                 format!(
-                    "{name}: this is a Parquet or Arrow file, which only a build with the feature `arrow` reads; build with \
-                     `--features arrow`, or save the table as CSV"
+                    "{name}: this is a Parquet or Arrow file, which only a build with the feature `arrow` reads; build it \
+                     so, or save the table as CSV"
                 )
             );
         }
@@ -110,8 +110,7 @@ mod tests {
             for (options, expected) in [
                 (
                     ReadOptions::default(),
-                    "column 'kind' holds Dictionary(Int32, Utf8); features are numbers: leave it out with --ignore, or name \
-                     it with --label",
+                    "; leave them out with `ReadOptions::ignore = [\"kind\"]`, or name one with `ReadOptions::label`",
                 ),
                 (
                     ReadOptions { label: Some("byte".into()), ignore: vec!["kind".into(), "name".into()], ..plain() },

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use super::options::ReadOptions;
 use crate::closest::closest;
-use crate::data::table::words::{columns, list, quoted, shell_word};
+use crate::data::table::words::{columns, list, quoted};
 use crate::data::table::{Expect, Told, by_name, numbered};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Message, Place, Remedy, Result, message};
 
 /// Which columns are what.
 pub(super) struct Roles {
@@ -31,9 +31,9 @@ pub(super) struct Roles {
     pub(super) is_undecided: bool,
     /// The options that name a column of the file.
     pub(super) told: Vec<Told>,
-    pub(super) notes: Vec<String>,
+    pub(super) notes: Vec<Message>,
     /// What was taken for granted, for the message about a first row that does not fit.
-    pub(super) guess: Option<String>,
+    pub(super) guess: Option<Message>,
 }
 
 /// Which columns values alone may show to be ids.
@@ -76,14 +76,20 @@ impl Roles {
         }
         let ids: Vec<String> = maybe.iter().filter(|j| !self.features.contains(j)).map(|&j| self.shown(j)).collect();
         if !ids.is_empty() {
-            self.notes.push(format!("ids: column {}, by name; if it is a feature, say --id none", list(&ids, 5)));
+            let shown = list(&ids, 5);
+            self.notes.push(message![
+                format!("ids: column {shown}, by name; if it is a feature, say "),
+                Remedy::Id(Some("none".into()))
+            ]);
         }
         self
     }
 }
 
 /// What to do where a first row was taken for names.
-pub(super) const NO_NAMES: &str = "the first line was read as names; if the file has none, add --header no";
+pub(super) fn no_names() -> Message {
+    message!["the first line was read as names; if the file has none, add ", Remedy::Header(false)]
+}
 
 /// The names by which a label column is known, unless told.
 pub(super) const LABEL_NAMES: [&str; 4] = ["label", "class", "target", "y"];
@@ -173,7 +179,7 @@ struct Aside {
     groups: Option<usize>,
     /// Row names that are not the ids, and the label that another file gives.
     left_out: Vec<usize>,
-    notes: Vec<String>,
+    notes: Vec<Message>,
 }
 
 impl Aside {
@@ -286,7 +292,7 @@ impl Columns<'_> {
         self.check_other("groups", groups, label, "the label")?;
         self.check_other("groups", groups, aside.id, "the id")?;
         for &j in &left_out {
-            aside.notes.push(format!("column {} left out: the labels come from another file", self.shown(j)));
+            aside.notes.push(format!("column {} left out: the labels come from another file", self.shown(j)).into());
         }
         aside.left_out.extend(left_out);
         Ok(Aside { groups, ..aside })
@@ -303,7 +309,7 @@ impl Columns<'_> {
             if self.options.part.is_some() {
                 // Files are joined by what is called an id; rows of one id twice are an error then.
                 aside.id = known;
-                aside.notes.extend(aside.id.map(|j| format!("ids: column {}", self.shown(j))));
+                aside.notes.extend(aside.id.map(|j| format!("ids: column {}", self.shown(j)).into()));
             }
             if aside.id.is_none() {
                 aside.maybe_ids = self.like_ids(known, is_free);
@@ -375,7 +381,11 @@ impl Columns<'_> {
         }
         if let Some(j) = self.known_label(|j| options.part.is_some() && label.is_none() && !others.contains(&j)) {
             let column = self.shown(j);
-            notes.push(format!("column {column} is a feature: leave it out with --ignore if it holds labels"));
+            notes.push(message![
+                format!("column {column} is a feature: leave it out with "),
+                Remedy::Ignore(vec![]),
+                " if it holds labels"
+            ]);
         }
         let names = match &self.names {
             Some(names) => features.iter().map(|&j| names[j].clone()).collect(),
@@ -427,12 +437,20 @@ impl Columns<'_> {
     }
 
     /// What a column of a view that does not hold numbers may be, and how to say so.
-    fn hint(&self) -> String {
+    fn hint(&self) -> Message {
         let unmet = self.options.told().find(|(option, wanted)| self.sought(option, wanted).is_err());
         match unmet {
-            Some((option, wanted)) => format!("it has no column {}, which --{option} asks for", quoted(wanted)),
-            None if self.options.unlabelled => "name it with --id if it holds sample ids".into(),
-            None => "name it with --id if it holds sample ids, with --label if it is the label".into(),
+            Some((option, wanted)) => {
+                message![format!("it has no column {}, which ", quoted(wanted)), told_by(option), " asks for"]
+            }
+            None if self.options.unlabelled => message!["name it with ", Remedy::Id(None), " if it holds sample ids"],
+            None => message![
+                "name it with ",
+                Remedy::Id(None),
+                " if it holds sample ids, with ",
+                Remedy::Label(None),
+                " if it is the label"
+            ],
         }
     }
 
@@ -441,8 +459,8 @@ impl Columns<'_> {
         &self,
         aside: &Aside,
         ignored: &[usize],
-        notes: &mut Vec<String>,
-        guess: &mut Option<String>,
+        notes: &mut Vec<Message>,
+        guess: &mut Option<Message>,
     ) -> Option<usize> {
         let is_free = |j: usize| !aside.holds(j);
         // A label hardly ever is called like ids, but where all columns are, one must be.
@@ -453,14 +471,17 @@ impl Columns<'_> {
             // Nobody calls a feature `label`; a class may be one of travel.
             let is_plain = self.name(known).is_some_and(|name| name.eq_ignore_ascii_case("label"));
             if let Some(last) = last.filter(|&last| last > known && !is_plain) {
-                let (known, option) = (self.shown(known), self.name(last).map_or("", |name| name));
-                *guess =
-                    Some(format!("the column {known} was taken as the label, by its name: name another with --label"));
-                notes.push(format!(
-                    "label: the column {known}, by its name; the last column is {}: name it with --label {} if that is meant",
-                    self.shown(last),
-                    shell_word(option)
-                ));
+                let (known, name) = (self.shown(known), self.name(last).unwrap_or_default());
+                *guess = Some(message![
+                    format!("the column {known} was taken as the label, by its name: name another with "),
+                    Remedy::Label(None)
+                ]);
+                let last = self.shown(last);
+                notes.push(message![
+                    format!("label: the column {known}, by its name; the last column is {last}: name it with "),
+                    Remedy::Label(Some(name.into())),
+                    " if that is meant"
+                ]);
             }
             return Some(known);
         }
@@ -468,16 +489,21 @@ impl Columns<'_> {
         match self.name(last).map(quoted) {
             Some(name) => {
                 let last = if self.options.transpose { "the last line" } else { "the last column" };
-                notes.push(format!("label: {last}, {name}; name another with --label"));
-                *guess = Some(format!("{last}, {name}, was taken as the label: name another with --label"));
+                notes.push(message![format!("label: {last}, {name}; name another with "), Remedy::Label(None)]);
+                *guess = Some(message![
+                    format!("{last}, {name}, was taken as the label: name another with "),
+                    Remedy::Label(None)
+                ]);
             }
             None => {
                 let column = self.place_of(last);
-                notes.push(format!(
-                    "label: {column}; the file has no names: give another by its position, --label 0 to {}",
-                    self.n - 1
-                ));
-                *guess = Some(format!("{column} was taken as the label: name another with --label"));
+                notes.push(message![
+                    format!("label: {column}; the file has no names: give another by its position, "),
+                    Remedy::Label(Some("0".into())),
+                    format!(" to {}", self.n - 1)
+                ]);
+                *guess =
+                    Some(message![format!("{column} was taken as the label: name another with "), Remedy::Label(None)]);
             }
         }
         Some(last)
@@ -491,7 +517,7 @@ impl Columns<'_> {
         let is_free = |j: usize| !features.contains(names[j].as_str());
         if (0..self.n).all(is_free) && expect.is_numbered() {
             let mut roles = self.by_position(expect)?;
-            roles.notes.push("columns matched by position: the model's features have no names".to_string());
+            roles.notes.push("columns matched by position: the model's features have no names".into());
             return Ok(roles);
         }
         let told = self.asked("label", options.label.as_ref())?;
@@ -517,7 +543,7 @@ impl Columns<'_> {
         let by_value = aside.id.is_none() && options.wants_ids() && aside.maybe_ids.is_empty() && !is_other(0);
         others.extend(Some(0).filter(|_| by_value));
         let found = by_name(self.file, names, &others, expect)?;
-        aside.notes.extend(found.note);
+        aside.notes.extend(found.note.map(Message::from));
         let by_value = if by_value { ByValue::Texts } else { ByValue::None };
         Ok(Roles { by_value, ..self.into_roles(found.columns, expect.names.clone(), label, aside) })
     }
@@ -533,7 +559,7 @@ impl Columns<'_> {
         if let Some(id) = like_ids.next() {
             aside.id = Some(id);
             aside.left_out.extend(like_ids);
-            aside.notes.push(format!("ids: column {}", self.shown(id)));
+            aside.notes.push(format!("ids: column {}", self.shown(id)).into());
         }
         let is_free = |j: usize| !aside.holds(j) && !ignored.contains(&j);
         let (n, d) = ((0..self.n).filter(|&j| is_free(j)).count(), expect.names.len());
@@ -553,11 +579,21 @@ impl Columns<'_> {
         }
         // Rows without names for a model that has them: right only if the order is the same.
         if self.names.is_none() && !expect.is_numbered() {
-            aside.notes.push("columns matched by position: the file has no names".to_string());
+            aside.notes.push("columns matched by position: the file has no names".into());
         }
         let is_undecided = features.len() > d;
         let names = if is_undecided { numbered(1, features.len()) } else { expect.names.clone() };
         Ok(Roles { is_undecided, ..self.into_roles(features, names, label, aside) })
+    }
+}
+
+/// The option of this name.
+fn told_by(option: &str) -> Remedy {
+    match option {
+        "label" => Remedy::Label(None),
+        "id" => Remedy::Id(None),
+        "groups" => Remedy::Groups(None),
+        _ => Remedy::Ignore(vec![]),
     }
 }
 
@@ -575,12 +611,20 @@ pub(super) fn place_of(j: usize, n: usize) -> String {
 fn miscounted(file: &str, n: usize, besides: &str, d: usize, options: &ReadOptions, why: &str) -> Error {
     let or = if options.unlabelled { String::new() } else { format!(" (or {} with a label)", d + 1) };
     let advice = if n > d {
-        "say what the others are with --label, --id or --ignore and their positions, counted from 0"
+        message![
+            "say what the others are with ",
+            Remedy::Label(None),
+            ", ",
+            Remedy::Id(None),
+            " or ",
+            Remedy::Ignore(vec![]),
+            " and their positions, counted from 0"
+        ]
     } else {
-        "give a table with all of them"
+        "give a table with all of them".into()
     };
-    let message = format!("found {}{besides}, the model expects {d} features{or}{why}; {advice}", columns(n));
-    Error::data(Place::file(file), message)
+    let found = format!("found {}{besides}, the model expects {d} features{or}{why}; ", columns(n));
+    Error::data(Place::file(file), message![found, advice])
 }
 
 /// What the values of the first or last of too many columns say it may be.

@@ -12,7 +12,7 @@ use super::roles::{End, Roles, decide, place_of};
 use super::text::{Found, Lines, Source};
 use crate::data::table::words::{is_missing, is_word};
 use crate::data::table::{Dataset, Expect, Labels, Samples};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Message, Place, Remedy, Result, message};
 use crate::linalg::Matrix;
 
 /// A batch ends when its values take so many bytes: the rest comes with the next.
@@ -75,7 +75,7 @@ pub struct RowStream<'a> {
     /// The names of the features, once they are known.
     names: Vec<String>,
     index_base: Option<u8>,
-    notes: Vec<String>,
+    notes: Vec<Message>,
     /// An error that came after rows, which go first.
     failed: Option<Error>,
 }
@@ -169,7 +169,7 @@ impl<'a> RowStream<'a> {
     }
 
     /// What a reader of the result should know: guesses made, columns ignored.
-    pub fn notes(&self) -> &[String] {
+    pub fn notes(&self) -> &[Message] {
         &self.notes
     }
 
@@ -209,8 +209,11 @@ impl<'a> RowStream<'a> {
             decide_by_row(name, &cells, header, &mut roles, &self.options)?;
         }
         let Some(label) = roles.label else {
-            let message = "the rows have no label column, and there is nothing to learn without labels; add one, or say \
-                           which it is with --label";
+            let message = message![
+                "the rows have no label column, and there is nothing to learn without labels; add one, or say which it is \
+                 with ",
+                Remedy::Label(None)
+            ];
             return Err(Error::data(Place::file(name), message));
         };
         self.text = Text::Delimited(Delimited {
@@ -312,7 +315,7 @@ fn decide_by_row(name: &str, first: &Cells, header: bool, roles: &mut Roles, opt
     let Some(k) = label else { return Ok(()) };
     let j = roles.features.remove(k);
     let column = place_of(j, first.len());
-    roles.notes.push(format!("label: {column}, a class of the model in the first row"));
+    roles.notes.push(format!("label: {column}, a class of the model in the first row").into());
     (roles.label, roles.label_column, roles.names) = (Some(j), Some(column), expect.names.clone());
     Ok(())
 }

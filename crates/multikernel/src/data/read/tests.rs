@@ -154,7 +154,7 @@ fn into_dataset_without_labels_refused() {
     let table = read_from("1,2\n".as_bytes(), "d/f.csv", &options).unwrap();
     assert_eq!(
         table.into_dataset().unwrap_err().to_string(),
-        "d/f.csv: the rows have no labels; give a file with a label in each row, or one of labels with --labels"
+        "d/f.csv: the rows have no labels; give a file with a label in each row, or one of labels with `read_with_labels`"
     );
     options.unlabelled = false;
     let table = read_from("1,1\n2,1.0\n".as_bytes(), "d/f.csv", &options).unwrap();

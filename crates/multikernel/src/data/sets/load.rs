@@ -6,7 +6,7 @@ use super::bundled::{bundled, bundled_sets};
 use crate::data::read::{ReadOptions, read, with_views_of};
 use crate::data::table::words::list;
 use crate::data::table::{Dataset, Samples, Table, by_name};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Message, Place, Result};
 
 /// Reads what a user named: a bundled set, else a file as in [`read`].
 ///
@@ -58,7 +58,7 @@ fn bundled_table(set: Dataset, label: &str, options: &ReadOptions) -> Result<Tab
     let (mut samples, mut notes) = (set.samples, Vec::new());
     if let Some(expected) = &options.expect {
         let found = by_name(&set.name, samples.names(), &[], expected)?;
-        notes.extend(found.note);
+        notes.extend(found.note.map(Message::from));
         if found.columns.iter().copied().ne(0..samples.n_features()) {
             samples = Samples::new(samples.features().select_cols(&found.columns), expected.names.clone())?;
         }

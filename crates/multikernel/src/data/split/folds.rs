@@ -105,7 +105,7 @@ pub fn inner_folds(labels: &Labels, groups: Option<&[usize]>, k: usize, seed: u6
     }
     let of = groups.map_or(String::new(), |_| format!(" in {}, which stay whole", n_groups(n_units)));
     Err(Error::input(format!(
-        "no inner folds (for parameters that are auto, or for --proba) can be made of {n} training rows{of}: {why}, or do without"
+        "no inner folds (for parameters that are auto, or for probabilities) can be made of {n} training rows{of}: {why}, or do without"
     )))
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Message, Result, message};
 use crate::linalg::Matrix;
 
 /// How far a Gram matrix may be from symmetric, relative to its largest entry: what single precision leaves.
@@ -122,13 +122,13 @@ impl Gram {
 
 impl Gram {
     /// An error about this matrix.
-    pub(crate) fn refuse(&self, message: String) -> Error {
+    pub(crate) fn refuse(&self, message: impl Into<Message>) -> Error {
         refuse(&self.name, message)
     }
 }
 
-fn refuse(name: &str, message: String) -> Error {
-    Error::input(format!("the Gram matrix `{name}` {message}"))
+fn refuse(name: &str, message: impl Into<Message>) -> Error {
+    Error::input(message![format!("the Gram matrix `{name}` "), message])
 }
 
 fn check_finite(name: &str, values: &Matrix) -> Result<()> {

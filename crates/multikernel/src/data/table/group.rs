@@ -54,7 +54,7 @@ pub fn group_columns(table: Table, views: &[(String, String)]) -> Result<Table> 
     order.extend((0..names.len()).filter(|&j| owners[j].is_none()));
     let mut notes = table.notes;
     if n_grouped < order.len() {
-        notes.push(format!("columns in no view: {} of {}", order.len() - n_grouped, order.len()));
+        notes.push(format!("columns in no view: {} of {}", order.len() - n_grouped, order.len()).into());
     }
     let samples = table.samples.select_columns(&order).with_views(ranges)?;
     Ok(Table { samples, notes, ..table })
@@ -160,7 +160,7 @@ mod tests {
                 ("s1".into(), "p".into())
             );
             let note = left.map(|left| format!("columns in no view: {left} of 6"));
-            assert_eq!(table.notes.get(1), note.as_ref());
+            assert_eq!(table.notes.get(1).map(|note| note.to_string()), note);
         }
     }
 

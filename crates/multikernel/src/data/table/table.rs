@@ -3,7 +3,7 @@
 use super::dataset::Dataset;
 use super::labels::Labels;
 use super::samples::Samples;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Message, Place, Remedy, Result, message};
 
 /// What a file holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub struct Table {
     /// The first index of LIBSVM text (0 or 1).
     pub index_base: Option<u8>,
     /// What a reader of the result should know: guesses made, columns ignored.
-    pub notes: Vec<String>,
+    pub notes: Vec<Message>,
 }
 
 impl Table {
@@ -67,7 +67,10 @@ impl Table {
         let Some(labels) = self.labels else {
             return Err(Error::data(
                 Place::file(self.source),
-                "the rows have no labels; give a file with a label in each row, or one of labels with --labels",
+                message![
+                    "the rows have no labels; give a file with a label in each row, or one of labels with ",
+                    Remedy::LabelsFile
+                ],
             ));
         };
         let labels = Labels::new(&labels).map_err(|error| within(&self.source, error))?;

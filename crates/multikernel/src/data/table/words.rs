@@ -48,16 +48,6 @@ pub(in crate::data) fn quoted(text: &str) -> String {
     shown + if text.chars().nth(40).is_some() { "...'" } else { "'" }
 }
 
-/// A word as a shell takes it: quoted where it has to be.
-pub(in crate::data) fn shell_word(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ',' | ':' | '/' | '+' | '@' | '%');
-    match () {
-        () if !word.is_empty() && word.chars().all(is_plain) => word.to_string(),
-        () if !word.contains(['"', '$', '`', '\\', '!']) => format!("\"{word}\""),
-        () => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
-
 /// `1 column`, `2 columns`.
 pub(in crate::data) fn columns(n: usize) -> String {
     format!("{n} column{}", if n == 1 { "" } else { "s" })

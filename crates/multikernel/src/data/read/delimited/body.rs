@@ -11,9 +11,9 @@ use crate::data::read::memory::{check_memory, out_of_memory};
 use crate::data::read::numbers::Truth;
 use crate::data::read::options::{MissingLabels, ReadOptions};
 use crate::data::read::roles::{ByValue, Roles, decide, place_of};
-use crate::data::table::words::{has_words, is_missing, is_none, list, missing_note, quoted, shell_word};
+use crate::data::table::words::{has_words, is_missing, is_none, list, missing_note, quoted};
 use crate::data::table::{Samples, Table};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Message, Place, Remedy, Result, message};
 use crate::linalg::Matrix;
 
 /// Fewer rows say nothing about whether a column of numbers is an id.
@@ -141,7 +141,7 @@ impl<'a> Body<'a> {
             n_rows: self.n_rows,
             is_bare: self.options.header == Some(false),
             first_line: self.first_line,
-            guess: self.roles.guess.as_deref(),
+            guess: self.roles.guess.as_ref(),
             has_names: self.roles.all_names.is_some(),
             can_drop: self.may_drop(),
             is_new: self.options.expect.is_some(),
@@ -170,10 +170,13 @@ impl<'a> Body<'a> {
         };
         if is_class {
             if self.options.expect.is_none() {
-                self.roles.notes.push(format!(
-                    "the label {} is taken as a class of its own; leave the cell blank where the label is missing",
-                    quoted(first)
-                ));
+                self.roles.notes.push(
+                    format!(
+                        "the label {} is taken as a class of its own; leave the cell blank where the label is missing",
+                        quoted(first)
+                    )
+                    .into(),
+                );
             }
             let labels = &self.labels;
             self.unlabelled.retain(|(row, _)| !is_none(&labels[*row]));
@@ -203,15 +206,21 @@ impl<'a> Body<'a> {
         let (mut first, mut last) = (Some(first), Some(last));
         if let Some(k) = id {
             self.is_aside[k] = true;
-            let note = "using the first column as ids; if it is not, say what it is with --label, --id or --ignore";
-            self.roles.notes.push(note.into());
+            self.roles.notes.push(message![
+                "using the first column as ids; if it is not, say what it is with ",
+                Remedy::Label(None),
+                ", ",
+                Remedy::Id(None),
+                " or ",
+                Remedy::Ignore(vec![])
+            ]);
             self.ids = first.take().map(|kept| (kept.texts, None));
         }
         if let Some(k) = label {
             self.is_aside[k] = true;
             let j = self.columns[k].at;
             let column = place_of(j, self.n_columns);
-            self.roles.notes.push(format!("label: {column}, which holds only classes of the model"));
+            self.roles.notes.push(format!("label: {column}, which holds only classes of the model").into());
             self.roles.label = Some(j);
             self.roles.label_column = Some(column);
             let kept = if k == 0 { first.take() } else { last.take() };
@@ -255,11 +264,13 @@ impl<'a> Body<'a> {
             if !kept.all_differ() {
                 match is_named {
                     true if self.options.expect.is_none() => self.problems.repeating.push(j),
-                    true => self.roles.notes.push(format!("no ids: column {shown} has values twice, or lacks some")),
+                    true => {
+                        self.roles.notes.push(format!("no ids: column {shown} has values twice, or lacks some").into())
+                    }
                     false => {
                         let note =
                             format!("ignored columns that the model was not trained on: {}", name.unwrap_or(shown));
-                        self.roles.notes.push(note);
+                        self.roles.notes.push(note.into());
                     }
                 }
             } else if self.ids.is_some() {
@@ -267,7 +278,7 @@ impl<'a> Body<'a> {
                     let note = "the first column has no name and is left out: row names are not used as features";
                     self.roles.notes.push(note.into());
                 } else if self.set_aside(j) {
-                    self.roles.notes.push(format!("column {shown} left out: it holds ids as well"));
+                    self.roles.notes.push(format!("column {shown} left out: it holds ids as well").into());
                 }
             } else {
                 self.columns.iter().position(|column| column.at == j).inspect(|&k| self.is_aside[k] = true);
@@ -275,7 +286,7 @@ impl<'a> Body<'a> {
                     () if kept.is_given => {}
                     () if is_first && self.options.transpose => self.roles.notes.push("ids: the first line".into()),
                     () if is_first => self.roles.notes.push("ids: the first column, which has no name".into()),
-                    () => self.roles.notes.push(format!("ids: column {shown}")),
+                    () => self.roles.notes.push(format!("ids: column {shown}").into()),
                 }
                 self.ids = Some((kept.texts, name));
             }
@@ -307,10 +318,16 @@ impl<'a> Body<'a> {
             if texts.is_some() { column.take_texts() } else { column.take_count(n_rows).unwrap_or_default() },
         );
         let shown = self.roles.shown(j);
-        self.roles.notes.push(match texts {
-            Some(_) => format!("ids: column {shown}, the first, whose texts all differ"),
-            None => format!("ids: column {shown}, which counts the rows; if it is a feature, say --id none"),
-        });
+        self.roles.notes.push(
+            match texts {
+                Some(_) => format!("ids: column {shown}, the first, whose texts all differ").into(),
+                None => message![
+                    format!("ids: column {shown}, which counts the rows; if it is a feature, say "),
+                    Remedy::Id(Some("none".into()))
+                ],
+            }
+            .into(),
+        );
         self.ids = Some((ids, self.roles.name_of(Some(j))));
     }
 
@@ -348,14 +365,14 @@ impl<'a> Body<'a> {
             let names: Vec<&str> =
                 written.iter().filter(|(_, how)| is_so(how)).map(|(name, _)| name.as_str()).collect();
             if !names.is_empty() {
-                self.roles.notes.push(format!("{what} in {}", list(&names, 5)));
+                self.roles.notes.push(format!("{what} in {}", list(&names, 5)).into());
             }
         }
         for pair in Truth::ALL {
             let names: Vec<&String> =
                 written.iter().filter(|(_, how)| how.truth == Some(pair)).map(|(name, _)| name).collect();
             if !names.is_empty() {
-                self.roles.notes.push(format!("read as 1/0: {} in {}", pair.words().join("/"), list(&names, 5)));
+                self.roles.notes.push(format!("read as 1/0: {} in {}", pair.words().join("/"), list(&names, 5)).into());
             }
         }
     }
@@ -395,7 +412,7 @@ impl<'a> Body<'a> {
             self.roles.notes.push(format!(
                 "warning: {} without any value, the first in {place}: predicted as if all values were the means of training",
                 rows_of(empty.len())
-            ));
+            ).into());
         } else {
             let first = empty.first().map(|&(_, line)| (Place::line(self.name, line), empty.len()));
             self.problems.empty = first;
@@ -417,13 +434,19 @@ impl<'a> Body<'a> {
             return;
         }
         let features = || (0..self.columns.len()).filter(|&k| !self.is_aside[k]);
-        let mut warnings: Vec<String> = vec![];
+        let mut warnings: Vec<Message> = vec![];
         for k in features().filter(|&k| repeating.contains(&self.columns[k].at)) {
-            let (name, word) = (quoted(&self.columns[k].name), shell_word(&self.columns[k].name));
-            warnings.push(format!(
-                "warning: column {name} looks like an id column, but its values repeat or are missing, so it is used as a \
-                 feature; if it says which rows belong together, say --groups {word}, else leave it out with --ignore {word}"
-            ));
+            let name = &self.columns[k].name;
+            warnings.push(message![
+                format!(
+                    "warning: column {} looks like an id column, but its values repeat or are missing, so it is used as a \
+                     feature; if it says which rows belong together, say ",
+                    quoted(name)
+                ),
+                Remedy::Groups(Some(name.clone())),
+                ", else leave it out with ",
+                Remedy::Ignore(vec![name.clone()])
+            ]);
         }
         if self.n_rows >= MIN_ID_ROWS {
             let alike: Vec<usize> = features().filter(|&k| self.all_differ(k)).collect();
@@ -431,19 +454,18 @@ impl<'a> Body<'a> {
             let words: Vec<String> = alike.iter().map(|&k| self.word(k)).collect();
             match alike.as_slice() {
                 [] => (),
-                [_] => warnings.push(format!(
-                    "warning: column {} looks like an id: whole numbers that all differ; leave it out with --ignore {w}, or \
-                     name it with --id {w}",
-                    names[0],
-                    w = shell_word(&words[0])
-                )),
-                _ => warnings.push(format!(
-                    "warning: {} columns look like ids, whole numbers that all differ: {}; leave out what is no measurement \
-                     with --ignore {}",
-                    alike.len(),
-                    list(&names, 5),
-                    shell_word(&words[..words.len().min(5)].join(","))
-                )),
+                [_] => warnings.push(message![
+                    format!("warning: column {} looks like an id: whole numbers that all differ; ", names[0]),
+                    "leave it out with ",
+                    Remedy::Ignore(vec![words[0].clone()]),
+                    ", or name it with ",
+                    Remedy::Id(Some(words[0].clone()))
+                ]),
+                _ => warnings.push(message![
+                    format!("warning: {} columns look like ids, whole numbers that all differ: ", alike.len()),
+                    format!("{}; leave out what is no measurement with ", list(&names, 5)),
+                    Remedy::Ignore(words[..words.len().min(5)].to_vec())
+                ]),
             }
         }
         self.roles.notes.extend(warnings);
@@ -470,7 +492,7 @@ impl<'a> Body<'a> {
         let mut some_labels = None;
         if !dropped.is_empty() {
             let what = "rows without a label or without any value left out";
-            self.roles.notes.push(format!("{what}: {} of {}", dropped.len(), self.n_rows));
+            self.roles.notes.push(format!("{what}: {} of {}", dropped.len(), self.n_rows).into());
         } else if !self.unlabelled.is_empty() && (self.options.part.is_none() || self.options.expect.is_some()) {
             let taken = labels.take();
             let some = if self.unlabelled.len() < self.n_rows {
@@ -479,7 +501,7 @@ impl<'a> Body<'a> {
             } else {
                 "the label column is empty".into()
             };
-            self.roles.notes.push(format!("{some}: rows read as unlabelled"));
+            self.roles.notes.push(format!("{some}: rows read as unlabelled").into());
         }
         let features: Vec<usize> = (0..self.columns.len()).filter(|&k| !self.is_aside[k]).collect();
         let names: Vec<String> = features.iter().map(|&k| self.columns[k].name.clone()).collect();
@@ -489,7 +511,7 @@ impl<'a> Body<'a> {
             [] => features.iter().map(|&k| self.columns[k].n_missing).collect(),
             _ => missing_in(&self.data, names.len()),
         };
-        self.roles.notes.extend(missing_note(&missing));
+        self.roles.notes.extend(missing_note(&missing).map(Message::from));
         let mut texts =
             [labels, self.roles.groups.map(|_| self.groups)].map(|texts| texts.map(|texts| without(texts, dropped)));
         let samples = Samples::new(Matrix::from_vec(n_rows - dropped.len(), names.len(), self.data)?, names)?;

@@ -5,13 +5,13 @@ use crate::data::read::numbers::{Decimal, Truth};
 use crate::data::read::options::ReadOptions;
 use crate::data::read::roles::Roles;
 use crate::data::table::words::{finite, is_missing, not_finite, quoted};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Message, Place, Remedy, Result, message};
 
 /// Reads the features out of the cells of a row.
 pub(in crate::data::read) struct FeatureCells<'a> {
     name: &'a str,
     /// What was taken for granted about the file, and how to say otherwise.
-    guess: Option<String>,
+    guess: Option<Message>,
     /// Whether somebody said that the first line holds no names.
     is_bare: bool,
     /// Whether a row may be without any value.
@@ -62,23 +62,23 @@ impl<'a> FeatureCells<'a> {
         Ok(())
     }
 
-    fn bad_cell(&self, cell: &str, column: &str, n_before: usize) -> String {
+    fn bad_cell(&self, cell: &str, column: &str, n_before: usize) -> Message {
         let column = quoted(column);
         // Only the first row can be a header taken for data.
         let advice = match n_before {
-            0 if self.is_bare => "is the first line a header?",
-            _ => "correct it, or leave the column out with --ignore",
+            0 if self.is_bare => "is the first line a header?".into(),
+            _ => message!["correct it, or leave the column out with ", Remedy::Ignore(vec![])],
         };
         let hint = match (&self.guess, n_before) {
             // What was guessed about the file is the likely cause when its very first row does not fit.
-            (Some(guess), 0) if !self.is_bare => format!(" ({guess})"),
-            _ => String::new(),
+            (Some(guess), 0) if !self.is_bare => message![" (", guess.clone(), ")"],
+            _ => Message::default(),
         };
         let what = match Decimal::Comma.parse(cell) {
-            Some(_) => "is not a number (write decimals with a point, or say --decimal comma)",
-            None => not_finite(cell),
+            Some(_) => message!["is not a number (write decimals with a point, or say ", Remedy::DecimalComma, ")"],
+            None => not_finite(cell).into(),
         };
-        format!("{} in column {column} {what}; {advice}{hint}", quoted(cell))
+        message![format!("{} in column {column} ", quoted(cell)), what, "; ", advice, hint]
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::cells::Cells;
 use crate::data::read::options::ReadOptions;
-use crate::data::read::roles::{LABEL_NAMES, NO_NAMES, Roles, is_one_of, label_names, of_columns, position};
+use crate::data::read::roles::{LABEL_NAMES, Roles, is_one_of, label_names, no_names, of_columns, position};
 use crate::data::table::words::{is_word, quoted};
-use crate::error::{Error, Result};
+use crate::error::{Error, Message, Result, message};
 
 /// Whether the first row holds names.
 pub(super) fn is_header(first: &Cells, options: &ReadOptions) -> bool {
@@ -66,10 +66,9 @@ fn header_names(file: &str, first: &Cells, is_guess: bool) -> Result<Vec<String>
     for (j, cell) in first.cells().enumerate() {
         let column = if cell.is_empty() && j > 0 { format!("x{}", j + 1) } else { cell.to_string() };
         if let Some(before) = seen.insert(column.clone(), j + 1) {
-            let hint = if is_guess { format!(" ({NO_NAMES})") } else { String::new() };
-            let message =
-                format!("columns {before} and {} are both called {}; rename one{hint}", j + 1, quoted(&column));
-            return Err(Error::data(first.place(file, j), message));
+            let hint = if is_guess { message![" (", no_names(), ")"] } else { Message::default() };
+            let twice = format!("columns {before} and {} are both called {}; rename one", j + 1, quoted(&column));
+            return Err(Error::data(first.place(file, j), message![twice, hint]));
         }
         names.push(column);
     }

@@ -6,7 +6,7 @@ use super::cells::Cells;
 use crate::data::read::options::ReadOptions;
 use crate::data::read::roles::End;
 use crate::data::table::words::{finite, is_missing, quoted};
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result, message};
 
 /// The texts of a column that is no feature, or may not be one.
 pub(super) struct Kept {
@@ -31,15 +31,20 @@ impl Kept {
             let before = if text.is_empty() { Some(0) } else { lines.insert(text.to_string(), cells.line()) };
             match before {
                 Some(0) if self.is_given => {
-                    let message = format!("the id is missing; fill it in, or leave the column out with --ignore {j}");
+                    let message = message![
+                        "the id is missing; fill it in, or leave the column out with ",
+                        Remedy::Ignore(vec![j.to_string()])
+                    ];
                     return Err(Error::data(cells.place(name, j), message));
                 }
                 Some(line) if self.is_given => {
-                    let message = format!(
-                        "the id {} stands in line {line} already; give every row its own, leave the column out with --ignore \
-                         {j}, or keep such rows together with --groups {j}",
-                        quoted(text)
-                    );
+                    let message = message![
+                        format!("the id {} stands in line {line} already; give every row its own, ", quoted(text)),
+                        "leave the column out with ",
+                        Remedy::Ignore(vec![j.to_string()]),
+                        ", or keep such rows together with ",
+                        Remedy::Groups(Some(j.to_string()))
+                    ];
                     return Err(Error::data(cells.place(name, j), message));
                 }
                 Some(_) => self.lines = None,

@@ -12,11 +12,11 @@ mod problems;
 use std::collections::HashSet;
 
 use crate::data::read::options::ReadOptions;
-use crate::data::read::roles::{NO_NAMES, Roles};
+use crate::data::read::roles::{Roles, no_names};
 use crate::data::read::text::Lines;
 use crate::data::table::Table;
 use crate::data::table::words::finite;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Message, Place, Remedy, Result, message};
 use body::Body;
 pub(in crate::data) use cells::Cells;
 use cells::{Records, cells_of};
@@ -63,6 +63,7 @@ fn with_cause(error: Error, first: &Cells, mut records: Records<'_>, options: &R
         (Error::Data { place, message }, Some(expect)) => (place, message, expect),
         (error, _) => return error,
     };
+    let is_told = |message: &Message| message.remedies().any(|remedy| *remedy == Remedy::Header(false));
     let names: HashSet<&str> = expect.names.iter().map(String::as_str).collect();
     let in_line = first.cells().filter(|cell| names.contains(cell)).count();
     if 4 * in_line > names.len() {
@@ -73,15 +74,16 @@ fn with_cause(error: Error, first: &Cells, mut records: Records<'_>, options: &R
         in_column += usize::from(names.contains(cells.cell(0)));
     }
     let cause = match () {
-        () if 2 * in_column > names.len() => {
-            "; the model's features stand in the first column: if samples are in columns, add --transpose".to_string()
+        () if 2 * in_column > names.len() => message![
+            "; the model's features stand in the first column: if samples are in columns, add ",
+            Remedy::Transpose
+        ],
+        () if options.header.is_none() && is_header(first, options) && !is_told(&message) => {
+            message![" (", no_names(), ")"]
         }
-        () if options.header.is_none() && is_header(first, options) && !message.contains(NO_NAMES) => {
-            format!(" ({NO_NAMES})")
-        }
-        () => String::new(),
+        () => Message::default(),
     };
-    Error::data(place, message + &cause)
+    Error::data(place, message![message, cause])
 }
 
 /// Reads a table whose columns are samples: ids in its first line, names of features in its first column.
@@ -91,7 +93,7 @@ fn read_turned(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Resu
     let n_columns = rows[rows.len() - 1].len();
     if rows.len() < 2 || n_columns < 2 {
         let message = "a table with samples in columns has a first line of sample ids and a first column of feature names; \
-                       give at least one of each, or leave --transpose out";
+                       give at least one of each, or read it with samples in rows";
         return Err(Error::data(Place::file(name), message));
     }
     // What stands above the names of features is no name of sample ids.
@@ -115,10 +117,13 @@ pub(super) fn first_row(name: &str, first: &Cells, options: &ReadOptions) -> Res
     let mut roles = roles(name, first, header, options)?;
     let holds_number = || roles.features.iter().any(|&j| finite(first.cell(j)).is_some());
     if header && options.header.is_none() && holds_number() {
-        roles.notes.push(format!(
-            "line {} read as a header, though some of its cells are numbers; if it is a row, say --header no",
-            first.line()
-        ));
+        roles.notes.push(message![
+            format!(
+                "line {} read as a header, though some of its cells are numbers; if it is a row, say ",
+                first.line()
+            ),
+            Remedy::Header(false)
+        ]);
     }
     Ok((header, roles))
 }

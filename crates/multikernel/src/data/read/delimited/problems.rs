@@ -2,14 +2,11 @@
 
 use super::column::{Kind, Problem};
 use crate::data::read::numbers::is_readable;
-use crate::data::table::words::{not_finite, quoted, shell_word};
-use crate::error::{Error, Place};
+use crate::data::table::words::{not_finite, quoted};
+use crate::error::{Error, Message, Place, Remedy, message};
 
 /// So many columns are told one by one.
 const MAX_COLUMNS: usize = 20;
-
-/// A longer list is no use.
-const LONGEST_LIST: usize = 300;
 
 /// What is wrong with a table.
 #[derive(Debug, Default)]
@@ -40,10 +37,10 @@ pub(super) struct Advice<'a> {
     /// The line of the first row.
     pub(super) first_line: u64,
     /// What was taken for granted about the file, and how to say otherwise.
-    pub(super) guess: Option<&'a str>,
+    pub(super) guess: Option<&'a Message>,
     /// Whether the file has names, by which columns are called.
     pub(super) has_names: bool,
-    /// Whether rows can be left out with `--missing-labels drop`.
+    /// Whether rows can be left out.
     pub(super) can_drop: bool,
     /// Whether columns are those of a model, and cannot be left out.
     pub(super) is_new: bool,
@@ -60,36 +57,41 @@ pub(super) struct Advice<'a> {
 impl Problems {
     /// The one error for all of them; `None` where there are none.
     pub(super) fn into_error(self, advice: &Advice<'_>) -> Option<Error> {
-        let mut parts: Vec<(Place, String)> = vec![];
+        let mut parts: Vec<(Place, Message)> = vec![];
         if !self.columns.is_empty() {
             parts.push((advice.place(&self.columns), self.of_columns(advice)));
         }
-        let drop = if advice.can_drop { ", or leave such rows out with --missing-labels drop" } else { "" };
+        let drop = if advice.can_drop {
+            message![", or leave such rows out with ", Remedy::DropUnlabelled]
+        } else {
+            Message::default()
+        };
         if let Some(MissingLabel { place, text, n }) = &self.labels {
             let found = if text.is_empty() { String::new() } else { format!(" ({})", quoted(text)) };
             let also = and_in_more(*n);
-            parts.push((place.clone(), format!("the label is missing{found}{also}; fill it in{drop}")));
+            let missing = format!("the label is missing{found}{also}; fill it in");
+            parts.push((place.clone(), message![missing, drop.clone()]));
         }
         if let Some((place, n)) = &self.empty {
             let also = and_in_more(*n);
             let or = if advice.can_drop { "" } else { "or " };
-            let act = format!("remove it, {or}fill values in{drop}");
-            parts.push((place.clone(), format!("the row has no value at all{also}; {act}")));
+            let empty = format!("the row has no value at all{also}; remove it, {or}fill values in");
+            parts.push((place.clone(), message![empty, drop]));
         }
         let mut parts = parts.into_iter();
-        let (place, mut message) = parts.next()?;
+        let (place, mut message): (Place, Message) = parts.next()?;
         for (place, other) in parts {
-            message += &format!("\n  also {place}: {other}");
+            message = message![message, format!("\n  also {place}: "), other];
         }
         Some(Error::data(place, message))
     }
 
-    fn of_columns(&self, advice: &Advice<'_>) -> String {
-        let ignore = format!("--ignore {}", self.pasted(advice));
+    fn of_columns(&self, advice: &Advice<'_>) -> Message {
+        let ignore = || self.ignore(advice);
         // A first line of names taken for a row is wrong in all of its cells.
         let is_header = advice.is_bare && self.columns.iter().all(|column| column.line == advice.first_line);
         let turned = self.turned(advice);
-        let guess = if is_header || !turned.is_empty() { String::new() } else { self.guess(advice) };
+        let guess = if is_header || !turned.is_empty() { Message::default() } else { self.guess(advice) };
         if let Some(only) = self.columns.first().filter(|_| is_header || self.columns.len() == 1) {
             let more = match only.n {
                 2 if !is_header => ", like 1 more cell of it".to_string(),
@@ -97,38 +99,45 @@ impl Problems {
                 _ => String::new(),
             };
             let act = match only.kind {
-                Kind::Ambiguous => "say --decimal comma or --decimal point".to_string(),
-                _ if is_header => "is the first line a header?".to_string(),
-                _ if advice.is_new => "correct it".to_string(),
-                _ if advice.n_features == 1 => self.mend(advice, "correct it").to_string(),
-                _ => format!("{}, or leave the column out with {ignore}", self.mend(advice, "correct it")),
+                Kind::Ambiguous => message!["say ", Remedy::DecimalComma, " or ", Remedy::DecimalPoint],
+                _ if is_header => "is the first line a header?".into(),
+                _ if advice.is_new => "correct it".into(),
+                _ if advice.n_features == 1 => self.mend(advice, "correct it").into(),
+                _ => message![self.mend(advice, "correct it"), ", or leave the column out with ", ignore()],
             };
             let what = self.what(only, advice);
             let column = quoted(&only.name);
             let text = quoted(&only.text);
-            return format!("{text} in column {column} {}{more}; {act}{what}{guess}", why(only));
+            return message![format!("{text} in column {column} {}{more}; ", why(only)), act, what, guess];
         }
         let n = self.columns.len();
         let mend = self.mend(advice, "correct them");
         let act = match () {
-            () if advice.is_new => "correct them".to_string(),
-            () if n == advice.n_features => mend.to_string(),
-            () => format!("{mend}, or leave them out with {ignore}"),
+            () if advice.is_new => "correct them".into(),
+            () if n == advice.n_features => mend.into(),
+            () => message![mend, ", or leave them out with ", ignore()],
         };
-        let mut message = format!("{n} columns have cells that are not numbers; {turned}{act}{guess}");
         let most = if turned.is_empty() { MAX_COLUMNS } else { 3 };
+        let mut message = message![format!("{n} columns have cells that are not numbers; "), turned, act, guess];
         for column in self.columns.iter().take(most) {
             let detail = match column.kind {
-                Kind::Word { .. } => String::new(),
-                Kind::StreamModel => format!(": it {}", why(column)),
-                Kind::Ambiguous => format!(": it {} (say --decimal comma or point)", why(column)),
+                Kind::Word { .. } => Message::default(),
+                Kind::StreamModel => format!(": it {}", why(column)).into(),
+                Kind::Ambiguous => message![
+                    format!(": it {} (say ", why(column)),
+                    Remedy::DecimalComma,
+                    " or ",
+                    Remedy::DecimalPoint,
+                    ")"
+                ],
             };
             let (name, text, line) = (quoted(&column.name), quoted(&column.text), column.line);
             let cells = format!("{} of {} cells", column.n, advice.n_rows);
-            message += &format!("\n  {name}: {text} in line {line}, {cells}{detail}{}", self.what(column, advice));
+            let found = format!("\n  {name}: {text} in line {line}, {cells}");
+            message = message![message, found, detail, self.what(column, advice)];
         }
         if n > most {
-            message += &format!("\n  and {} more columns", n - most);
+            message.push(format!("\n  and {} more columns", n - most));
         }
         message
     }
@@ -150,71 +159,63 @@ impl Problems {
 
     /// The advice to turn the table, where it looks as if samples were in columns: nearly all columns are numbers but for the
     /// same line or two, or there are far more of them than rows, and texts name the rows.
-    fn turned(&self, advice: &Advice<'_>) -> String {
+    fn turned(&self, advice: &Advice<'_>) -> Message {
         let (n, n_rows, n_features) = (self.columns.len(), advice.n_rows, advice.n_features);
         let is_name = |column: &&Problem| column.at == 0 && column.kind == Kind::Word { all_differ: true };
         let has_names = advice.has_ids || self.columns.iter().any(|column| is_name(&column));
         if advice.columns_of_rows || advice.is_new || n_rows <= 2 || n <= 2 || !has_names {
-            return String::new();
+            return Message::default();
         }
         let line = self.columns[n / 2].line;
         let is_alike = |column: &&Problem| column.line == line && column.n <= 2 && column.n < n_rows;
         let n_alike = self.columns.iter().filter(is_alike).count();
         if 10 * n_alike >= 9 * n_features {
-            return format!("nearly all are in line {line}: if samples are in columns, say --transpose; else ");
+            let line = format!("nearly all are in line {line}: if samples are in columns, say ");
+            return message![line, Remedy::Transpose, "; else "];
         }
         if n_features > 3 * n_rows && 2 * n > n_features {
-            return "if samples are in columns, say --transpose; else ".into();
+            return message!["if samples are in columns, say ", Remedy::Transpose, "; else "];
         }
-        String::new()
+        Message::default()
     }
 
     /// What a column that holds texts may be besides.
-    fn what(&self, column: &Problem, advice: &Advice<'_>) -> String {
-        let named = advice.called(column);
+    fn what(&self, column: &Problem, advice: &Advice<'_>) -> Message {
+        let named = || Some(advice.position_or_name(column));
         match column.kind {
-            _ if advice.is_new => String::new(),
+            _ if advice.is_new => Message::default(),
             _ if self.repeating.contains(&column.at) => {
-                format!(
-                    " (it looks like an id column, but its values repeat or are missing: --groups {named} keeps rows of one id together)"
-                )
+                message![
+                    " (it looks like an id column, but its values repeat or are missing: ",
+                    Remedy::Groups(named()),
+                    " keeps rows of one id together)"
+                ]
             }
             Kind::Word { all_differ: true } if advice.n_rows > 2 && !advice.has_ids => {
-                format!(" (all different: if they are ids, say --id {named})")
+                message![" (all different: if they are ids, say ", Remedy::Id(named()), ")"]
             }
-            _ => String::new(),
+            _ => Message::default(),
         }
     }
 
     /// What was guessed about the file, which is the likely cause where its very first row does not fit.
-    fn guess(&self, advice: &Advice<'_>) -> String {
+    fn guess(&self, advice: &Advice<'_>) -> Message {
         let is_first = self.columns.iter().any(|column| column.line == advice.first_line);
-        let guess = advice.guess.filter(|_| is_first).map_or(String::new(), |guess| format!(" ({guess})"));
+        let guess = advice.guess.filter(|_| is_first);
+        let guess = guess.map_or(Message::default(), |guess| message![" (", guess.clone(), ")"]);
         match self.columns.len() == advice.n_features && !advice.is_new && advice.n_rows > 2 {
-            true => {
-                format!(
-                    "; no column of numbers is left without them, and multikernel reads no texts and categories yet{guess}"
-                )
-            }
+            true => message![
+                "; no column of numbers is left without them, and multikernel reads no texts and categories yet",
+                guess
+            ],
             false => guess,
         }
     }
 
-    /// The columns to leave out, as a shell takes them.
-    fn pasted(&self, advice: &Advice<'_>) -> String {
-        let (mut list, mut rest) = (String::new(), 0);
-        let given =
-            advice.ignored.iter().map(|name| if name.contains(',') { format!("\"{name}\"") } else { name.clone() });
-        for word in given.chain(self.columns.iter().map(|column| advice.position_or_name(column))) {
-            if list.len() + word.len() > LONGEST_LIST {
-                rest += 1;
-                continue;
-            }
-            list += if list.is_empty() { "" } else { "," };
-            list += &word;
-        }
-        let more = if rest > 0 { format!(" (and {rest} more)") } else { String::new() };
-        shell_word(&list) + &more
+    /// The columns to leave out, with those that are left out already.
+    fn ignore(&self, advice: &Advice<'_>) -> Remedy {
+        let columns = self.columns.iter().map(|column| advice.position_or_name(column));
+        Remedy::Ignore(advice.ignored.iter().cloned().chain(columns).collect())
     }
 }
 
@@ -254,10 +255,6 @@ impl Advice<'_> {
         let name = &column.name;
         let passes = self.has_names && !name.is_empty() && !name.contains([',', '"', '$', '`', '\\', '!', '\n']);
         if passes { name.clone() } else { column.at.to_string() }
-    }
-
-    fn called(&self, column: &Problem) -> String {
-        shell_word(&self.position_or_name(column))
     }
 }
 

@@ -4,6 +4,11 @@ use super::*;
 use crate::data::table::words::columns;
 use crate::data::{Expect, Format, read_from};
 
+/// Notes one after the other.
+fn texts(notes: &[Message]) -> String {
+    notes.iter().map(Message::to_string).collect::<Vec<_>>().join("; ")
+}
+
 fn csv() -> ReadOptions {
     ReadOptions { format: Some(Format::Csv), ..Default::default() }
 }
@@ -43,48 +48,48 @@ fn malformed_text_refused_with_place() {
         (
             &plain,
             "a,b,a\n1,2,p\n",
-            "f:1:3: columns 1 and 3 are both called 'a'; rename one (the first line was read as names; if the file has none, add --header no)",
+            "f:1:3: columns 1 and 3 are both called 'a'; rename one (the first line was read as names; if the file has none, add `ReadOptions::header = false`)",
         ),
         (
             &plain,
             "x2,,y\n1,2,p\n",
-            "f:1:2: columns 1 and 2 are both called 'x2'; rename one (the first line was read as names; if the file has none, add --header no)",
+            "f:1:2: columns 1 and 2 are both called 'x2'; rename one (the first line was read as names; if the file has none, add `ReadOptions::header = false`)",
         ),
         (
             &plain,
             "a,b,y\n1,2,p\n,NA,q\n",
-            "f:3: the row has no value at all; remove it, fill values in, or leave such rows out with --missing-labels drop",
+            "f:3: the row has no value at all; remove it, fill values in, or leave such rows out with `ReadOptions::missing_labels = Drop`",
         ),
         (
             &plain,
             "a,b,y\n1,2,p\n,,\n",
-            "f:3: the row has no value at all; remove it, fill values in, or leave such rows out with --missing-labels drop",
+            "f:3: the row has no value at all; remove it, fill values in, or leave such rows out with `ReadOptions::missing_labels = Drop`",
         ),
         (
             &plain,
             "a,b,y\n1,inf,p\n",
-            "f:2:2: 'inf' in column 'b' is not a finite number; correct it, or leave the column out with --ignore b",
+            "f:2:2: 'inf' in column 'b' is not a finite number; correct it, or leave the column out with `ReadOptions::ignore = [\"b\"]`",
         ),
         (
             &plain,
             "a,b,y\n1,1e309,p\n",
-            "f:2:2: '1e309' in column 'b' is too large (numbers go up to 1.8e308); correct it, or leave the column out with --ignore b",
+            "f:2:2: '1e309' in column 'b' is too large (numbers go up to 1.8e308); correct it, or leave the column out with `ReadOptions::ignore = [\"b\"]`",
         ),
         (
             &plain,
             "a,b,y\n1,red,p\n",
-            "f:2:2: 'red' in column 'b' is not a number; correct it, or leave the column out with --ignore b",
+            "f:2:2: 'red' in column 'b' is not a number; correct it, or leave the column out with `ReadOptions::ignore = [\"b\"]`",
         ),
         (
             &plain,
             "a,b,y\n1,0x1F,p\n",
-            "f:2:2: '0x1F' in column 'b' is not a number; correct it, or leave the column out with --ignore b",
+            "f:2:2: '0x1F' in column 'b' is not a number; correct it, or leave the column out with `ReadOptions::ignore = [\"b\"]`",
         ),
         (&bare, "a,b,y\n1,2,p\n", "f:1:1: 'a' in column 'x1' is not a number; is the first line a header?"),
         (
             &plain,
             "a,b,y\n1,2,\n",
-            "f:2:3: the label is missing; fill it in, or leave such rows out with --missing-labels drop",
+            "f:2:3: the label is missing; fill it in, or leave such rows out with `ReadOptions::missing_labels = Drop`",
         ),
         (
             &plain,
@@ -100,7 +105,7 @@ fn malformed_text_refused_with_place() {
         (
             &plain,
             "\r\na,b,y\r\n1,2,\"p\r\n\r\nq\"\r\n\r\n3,bad,p\r\n",
-            "f:7:2: 'bad' in column 'b' is not a number; correct it, or leave the column out with --ignore b",
+            "f:7:2: 'bad' in column 'b' is not a number; correct it, or leave the column out with `ReadOptions::ignore = [\"b\"]`",
         ),
         // A cell after a quoted line break stands on the later line.
         (&plain, "y,a\n\"p\nq\",bad\n", "f:3:2: 'bad' in column 'a' is not a number; correct it"),
@@ -128,7 +133,7 @@ fn marks_for_missing_values_are_nan_and_counted() {
     assert_eq!(new.notes, notes);
     assert_eq!(
         message("a,y\n1,p\n2,NA\n", &csv()),
-        "f:3:2: the label is missing ('NA'); fill it in, or leave such rows out with --missing-labels drop"
+        "f:3:2: the label is missing ('NA'); fill it in, or leave such rows out with `ReadOptions::missing_labels = Drop`"
     );
 }
 
@@ -183,7 +188,7 @@ fn ids_found_by_option_name_or_blank_header() {
     let read = |text: &str, id: Option<&str>| {
         let table = table(text, &ReadOptions { id: id.map(str::to_string), ..csv() });
         let ids = table.samples.ids().map_or("-".to_string(), |ids| ids.join(" "));
-        (ids, table.samples.names().join(" "), table.label_name.unwrap_or_default(), table.notes.join("; "))
+        (ids, table.samples.names().join(" "), table.label_name.unwrap_or_default(), texts(&table.notes))
     };
     for (text, id, expected) in [
         ("a,Sample_ID,y\n1,s1,p\n2,s2,q\n", None, ["s1 s2", "a", "y", "ids: column 'Sample_ID'"]),
@@ -214,19 +219,29 @@ fn ids_found_by_option_name_or_blank_header() {
                 "s1 s2",
                 "x1",
                 "",
-                "label: column 3 (the last); the file has no names: give another by its position, --label 0 to 2",
+                "label: column 3 (the last); the file has no names: give another by its position, `ReadOptions::label = \"0\"` to 2",
             ],
         ),
         (
             "1,p,s1\n2,q,s2\n",
             Some("-1"),
-            ["s1 s2", "x1", "", "label: column 2; the file has no names: give another by its position, --label 0 to 2"],
+            [
+                "s1 s2",
+                "x1",
+                "",
+                "label: column 2; the file has no names: give another by its position, `ReadOptions::label = \"0\"` to 2",
+            ],
         ),
         // The last column that is no id is the label.
         (
             "a,kind,id\n1,p,s1\n",
             None,
-            ["s1", "a", "kind", "label: the last column, 'kind'; name another with --label; ids: column 'id'"],
+            [
+                "s1",
+                "a",
+                "kind",
+                "label: the last column, 'kind'; name another with `ReadOptions::label`; ids: column 'id'",
+            ],
         ),
         // Only a first column without name is row names.
         ("a,,y\n1,2,p\n", None, ["-", "a x2", "y", ""]),
@@ -263,15 +278,19 @@ fn ids_that_name_no_row_or_two_refused() {
             csv(),
             "a,id,y\n1,s1,p\n\n2,s2,p\n3,s1,q\n",
             "f:2:2: 's1' in column 'id' is not a number, like 2 more cells of it; correct it, or leave the column out with \
-             --ignore id (it looks like an id column, but its values repeat or are missing: --groups id keeps rows of one id together)",
+             `ReadOptions::ignore = [\"id\"]` (it looks like an id column, but its values repeat or are missing: `ReadOptions::groups = \"id\"` keeps rows of one id together)",
         ),
         (
             with("id", "y", &[]),
             "a,id,y\n1,s1,p\n\n2,s2,p\n3,s1,q\n",
             "f:5:2: the id 's1' stands in line 2 already; give every row its own, leave the column out with \
-             --ignore 1, or keep such rows together with --groups 1",
+             `ReadOptions::ignore = [\"1\"]`, or keep such rows together with `ReadOptions::groups = \"1\"`",
         ),
-        (csv(), ",a,y\n,1,p\n", "f:2:1: the id is missing; fill it in, or leave the column out with --ignore 0"),
+        (
+            csv(),
+            ",a,y\n,1,p\n",
+            "f:2:1: the id is missing; fill it in, or leave the column out with `ReadOptions::ignore = [\"0\"]`",
+        ),
         (
             with("patient", "y", &[]),
             ",a,y\ns,1,p\n",
@@ -300,7 +319,7 @@ fn ids_of_rows_to_predict_found_the_same_way() {
         let ignore = ignore.iter().map(|column| column.to_string()).collect();
         let table = table(text, &ReadOptions { id: id.map(str::to_string), ignore, ..expecting(names, Some("y")) });
         let ids = table.samples.ids().map_or("-".to_string(), |ids| ids.join(" "));
-        (ids, table.samples.features().to_dense().unwrap().data().to_vec(), table.notes.join("; "))
+        (ids, table.samples.features().to_dense().unwrap().data().to_vec(), texts(&table.notes))
     };
     for (text, names, id, ids, notes) in [
         ("b,id,a\n2,s1,1\n", ["a", "b"], None, "s1", "ids: column 'id'"),
@@ -337,7 +356,7 @@ fn ids_of_rows_to_predict_found_the_same_way() {
     assert_eq!(
         message("id,p\ns1,1\n", &expecting(&["x1", "x2"], None)),
         "f: found 1 column besides ids, groups and those left out, the model expects 2 features (or 3 with a label); give a \
-         table with all of them (the first line was read as names; if the file has none, add --header no)"
+         table with all of them (the first line was read as names; if the file has none, add `ReadOptions::header = false`)"
     );
 }
 
@@ -402,7 +421,7 @@ fn groups_are_a_column_of_texts_that_is_no_feature() {
 fn first_row_that_does_not_fit_names_the_guess() {
     let message = message("diagnosis,a,b\nM,1,2\n", &csv());
     assert!(
-        message.ends_with("(the last column, 'b', was taken as the label: name another with --label)"),
+        message.ends_with("(the last column, 'b', was taken as the label: name another with `ReadOptions::label`)"),
         "{message}"
     );
 }
@@ -439,8 +458,8 @@ fn header_told_from_the_first_line() {
     assert_eq!(
         mixed.notes,
         [
-            "label: the last column, 'c'; name another with --label",
-            "line 1 read as a header, though some of its cells are numbers; if it is a row, say --header no"
+            "label: the last column, 'c'; name another with `ReadOptions::label`",
+            "line 1 read as a header, though some of its cells are numbers; if it is a row, say `ReadOptions::header = false`"
         ]
     );
     let told = table("1,2,3\n4,5,6\n", &ReadOptions { header: Some(true), ..csv() });
@@ -492,7 +511,10 @@ fn expected_names_matched_in_any_order() {
     let blank = table("a,b,kind\n1,2,\n3,4,\n", &options);
     assert_eq!((blank.labels, blank.notes.len()), (None, 1));
     let some = table("a,b,kind\n1,2,p\n3,4,\n", &options);
-    assert_eq!((some.labels, some.notes[0].as_str()), (None, "1 of 2 labels are missing: rows read as unlabelled"));
+    assert_eq!(
+        (some.labels, some.notes[0].to_string().as_str()),
+        (None, "1 of 2 labels are missing: rows read as unlabelled")
+    );
     let feature = ReadOptions { label: Some("a".into()), ..options.clone() };
     assert_eq!(
         message("b,a,c\n2,1,p\n", &feature),
@@ -510,12 +532,12 @@ fn expected_names_missing_are_listed() {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
     assert_eq!(
         message("a,q\n1,2\n", &expecting(&names, None)),
-        "f: 7 of the 8 expected features are missing: b, c, d, e, f and 2 more; give a table with all of them (the first line was read as names; if the file has none, add --header no)"
+        "f: 7 of the 8 expected features are missing: b, c, d, e, f and 2 more; give a table with all of them (the first line was read as names; if the file has none, add `ReadOptions::header = false`)"
     );
     // Right number of columns but none of the names a person gave.
     assert_eq!(
         message("p,q\n1,2\n", &expecting(&["a", "b"], None)),
-        "f: 2 of the 2 expected features are missing: a, b; give a table with all of them (the first line was read as names; if the file has none, add --header no)"
+        "f: 2 of the 2 expected features are missing: a, b; give a table with all of them (the first line was read as names; if the file has none, add `ReadOptions::header = false`)"
     );
 }
 
@@ -538,7 +560,7 @@ fn expected_positions_used_without_names() {
                 "f: found {}, the model expects 2 features (or 3 with a label); {}",
                 columns(n),
                 if n > 2 {
-                    "say what the others are with --label, --id or --ignore and their positions, counted from 0"
+                    "say what the others are with `ReadOptions::label`, `ReadOptions::id` or `ReadOptions::ignore` and their positions, counted from 0"
                 } else {
                     "give a table with all of them"
                 }

@@ -73,7 +73,7 @@ fn drained(text: &[u8], options: &ReadOptions) -> Found {
 #[test]
 fn malformed_lines_of_delimited_text_skipped_with_place_and_reason() {
     let long = "x".repeat(1 << 26);
-    let not_number = "is not a number; correct it, or leave the column out with --ignore";
+    let not_number = "is not a number; correct it, or leave the column out with `ReadOptions::ignore`";
     for (line, expected) in [
         ("1,2", "f:4: found 2 columns, the first line has 3; give every row the same".to_string()),
         ("1,2,p,3", "f:4: found 4 columns, the first line has 3; give every row the same".into()),
@@ -81,13 +81,13 @@ fn malformed_lines_of_delimited_text_skipped_with_place_and_reason() {
         ("0x1F,1,p", format!("f:4:1: '0x1F' in column 'a' {not_number}")),
         (
             "1,inf,p",
-            "f:4:2: 'inf' in column 'b' is not a finite number; correct it, or leave the column out with --ignore"
+            "f:4:2: 'inf' in column 'b' is not a finite number; correct it, or leave the column out with `ReadOptions::ignore`"
                 .into(),
         ),
         (
             "1,1e309,p",
             "f:4:2: '1e309' in column 'b' is too large (numbers go up to 1.8e308); correct it, or leave the column \
-             out with --ignore"
+             out with `ReadOptions::ignore`"
                 .into(),
         ),
         (",NA,p", "f:4: the row has no value at all; remove it, or fill values in".into()),
@@ -155,7 +155,7 @@ fn what_stands_before_the_first_row_is_no_matter_of_one_line() {
         (b"\n \n", "f: the file is empty; give at least one row"),
         (
             b"a,a,y\n1,2,p\n",
-            "f:1:2: columns 1 and 2 are both called 'a'; rename one (the first line was read as names; if the file has none, add --header no)",
+            "f:1:2: columns 1 and 2 are both called 'a'; rename one (the first line was read as names; if the file has none, add `ReadOptions::header = false`)",
         ),
         (b"y\np\nq,1\n", "f: no column is left for features; a label and at least one feature are needed"),
         (
@@ -211,7 +211,7 @@ fn header_row_names_and_first_rows_told_as_read_does() {
         found.skipped,
         [
             "f:1:1: 'a' in column 'x1' is not a number; is the first line a header?",
-            "f:3:2: 'x' in column 'x2' is not a number; correct it, or leave the column out with --ignore"
+            "f:3:2: 'x' in column 'x2' is not a number; correct it, or leave the column out with `ReadOptions::ignore`"
         ]
     );
     // A header alone, or nothing but bad lines, is the end without a row.
@@ -232,7 +232,7 @@ fn columns_of_a_model_found_by_name_and_a_label_is_needed() {
     let message = |text: &[u8]| drain(text, &options, 1).unwrap_err().to_string();
     assert_eq!(message(b"b,y\n2,p\n"), "f: 1 of the 2 expected features are missing: a; give a table with all of them");
     let unlabelled = "f: the rows have no label column, and there is nothing to learn without labels; add one, or say \
-                      which it is with --label";
+                      which it is with `ReadOptions::label`";
     assert_eq!(message(b"b,a\n2,1\n"), unlabelled);
     assert_eq!(message(b"2,1\n"), unlabelled);
     // LIBSVM rows for the same model: the k-th feature is index k.

@@ -129,7 +129,7 @@ fn groups_that_leave_one_class_to_train_on_refused() {
 
 #[test]
 fn inner_folds_that_cannot_be_made_say_why() {
-    let none = "no inner folds (for parameters that are auto, or for --proba) can be made of";
+    let none = "no inner folds (for parameters that are auto, or for probabilities) can be made of";
     let two = "at least two classes are needed, so give more rows of the others, or do without";
     let found = message(inner_folds(&labels(vec![0, 0, 0, 0, 1]), None, 5, 0, 0));
     assert!(found.starts_with(&format!("{none} 5 training rows: fold ")), "{found}");

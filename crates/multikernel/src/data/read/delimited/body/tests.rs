@@ -1,6 +1,11 @@
 use super::*;
 use crate::data::{Decimal, Expect, read_from};
 
+/// Notes one after the other.
+fn texts(notes: &[Message]) -> String {
+    notes.iter().map(Message::to_string).collect::<Vec<_>>().join("; ")
+}
+
 fn read(text: &str, options: &ReadOptions) -> Result<Table> {
     read_from(text.as_bytes(), "f.csv", options)
 }
@@ -45,7 +50,7 @@ fn one_column_too_many_is_the_label_only_if_it_holds_nothing_but_classes() {
     assert_eq!(label.label_column.as_deref(), Some("column 3 (the last)"));
     assert_eq!(label.notes[1], "label: column 3 (the last), which holds only classes of the model");
     let found = "f.csv: found 3 columns, the model expects 2 features (or 3 with a label)";
-    let advice = "say what the others are with --label, --id or --ignore and their positions, counted from 0";
+    let advice = "say what the others are with `ReadOptions::label`, `ReadOptions::id` or `ReadOptions::ignore` and their positions, counted from 0";
     for (text, why) in [
         // Row numbers, patients, measurements.
         ("1,5,6\n2,7,8\n", ", and neither the first nor the last column holds only classes of the model"),
@@ -68,7 +73,7 @@ fn rows_left_out_are_counted_in_row_numbers_and_not_in_missing_values() {
     let numbers = |samples: &Samples| (0..samples.n_samples()).map(|i| samples.row_number(i)).collect::<Vec<_>>();
     assert_eq!(numbers(&found.samples), [1, 4, 5]);
     assert_eq!(numbers(&found.samples.select_rows(&[2, 1])), [5, 4]);
-    assert_eq!(found.notes.last().unwrap(), "missing values: 1, in 1 of 2 columns");
+    assert_eq!(*found.notes.last().unwrap(), "missing values: 1, in 1 of 2 columns");
 }
 
 #[test]
@@ -77,13 +82,17 @@ fn none_is_a_class_among_words_and_missing_among_numbers() {
     let words = "a,label\n1,Mild\n2,None\n3,NA\n4,None\n5,Mild\n";
     let found = table(words, &drop);
     assert_eq!(found.labels.unwrap(), ["Mild", "None", "None", "Mild"]);
-    assert!(found.notes.iter().any(|note| note.starts_with("the label 'None' is taken as a class of its own; ")));
+    assert!(
+        found
+            .notes
+            .iter()
+            .any(|note| note.to_string().starts_with("the label 'None' is taken as a class of its own; "))
+    );
     assert_eq!(table("a,label\n1,0\n2,none\n3,1\n", &drop).labels.unwrap(), ["0", "1"]);
-    let refused =
-        "f.csv:4:2: the label is missing ('NA'); fill it in, or leave such rows out with --missing-labels drop";
+    let refused = "f.csv:4:2: the label is missing ('NA'); fill it in, or leave such rows out with `ReadOptions::missing_labels = Drop`";
     assert_eq!(message(words, &plain()), refused);
     // At predict the classes of the model decide.
-    let of = |classes: &[&str]| table(words, &expecting(&["a"], classes)).notes.join("; ");
+    let of = |classes: &[&str]| texts(&table(words, &expecting(&["a"], classes)).notes);
     assert!(of(&["Mild", "None"]).contains("1 of 5 labels are missing"), "{}", of(&["Mild", "None"]));
     assert!(of(&["Mild", "Bad"]).contains("3 of 5 labels are missing"), "{}", of(&["Mild", "Bad"]));
     // Among the words of a feature it is another.
@@ -95,7 +104,10 @@ fn rows_without_any_value_are_predicted_with_a_warning() {
     let found = table("a,b\n1,2\n,NA\n3,4\n,\n", &expecting(&["a", "b"], &["p", "q"]));
     assert_eq!(found.samples.n_samples(), 4);
     assert!(
-        found.notes.iter().any(|note| note.starts_with("warning: 2 rows without any value, the first in f.csv:3:"))
+        found
+            .notes
+            .iter()
+            .any(|note| note.to_string().starts_with("warning: 2 rows without any value, the first in f.csv:3:"))
     );
     assert_eq!(
         found.into_dataset().unwrap_err().to_string(),
@@ -136,14 +148,14 @@ fn tables_that_look_turned_are_refused_with_the_advice_to_turn_them() {
     let text = format!("gene{header}\n{genes}{}", line("diagnosis", &|i| ["M", "B"][i % 2].into()));
     let refused = message(&text, &plain());
     let start = "f.csv:7:2: 79 columns have cells that are not numbers; nearly all are in line 7: if samples are in \
-                 columns, say --transpose; else correct them\n";
+                 columns, say `ReadOptions::transpose`; else correct them\n";
     assert!(refused.starts_with(start), "{refused}");
     assert!(refused.len() < 500, "{refused}");
     // New rows for a model whose features stand in the first column.
     let new = message(&text, &expecting(&["g1", "g2", "g3", "g4", "g5"], &["M", "B"]));
-    assert!(
-        new.ends_with("; the model's features stand in the first column: if samples are in columns, add --transpose")
-    );
+    assert!(new.ends_with(
+        "; the model's features stand in the first column: if samples are in columns, add `ReadOptions::transpose`"
+    ));
 }
 
 #[test]
@@ -151,19 +163,18 @@ fn words_are_to_be_written_as_0_and_1_or_left_out_with_what_is_left_out_already(
     let text = "a,b,c,\"x,y\",label\n1,u,v,w,p\n2,u,v,w,q\n3,z,v,k,p\n";
     let ignore = ReadOptions { ignore: vec!["x,y".into()], ..plain() };
     let start = "f.csv:2:2: 2 columns have cells that are not numbers; write categories as one column of 0/1 for each \
-                 value (one-hot), or leave them out with --ignore '\"x,y\",b,c'\n";
+                 value (one-hot), or leave them out with `ReadOptions::ignore = [\"x,y\", \"b\", \"c\"]`\n";
     assert!(message(text, &ignore).starts_with(start), "{}", message(text, &ignore));
     let many = rows(&(1..=99).map(|j| format!("column{j},")).collect::<String>(), 0, |_| String::new());
     let row = "w,".repeat(99) + "1,p\n";
     let refused = message(&format!("{many}n,label\n{row}{row}{row}"), &plain());
-    let pasted = refused.lines().next().unwrap().split("--ignore ").nth(1).unwrap().to_string();
-    assert!(pasted.len() < 330 && pasted.contains(" more)"), "{pasted}");
-    assert!(!message("a,b,label\nu,v,p\nu,w,q\nu,v,q\n", &plain()).contains("--ignore"));
+    assert!(refused.lines().next().unwrap().ends_with("\"column20\", .. 79 more]`"), "{refused}");
+    assert!(!message("a,b,label\nu,v,p\nu,w,q\nu,v,q\n", &plain()).contains("ReadOptions::ignore"));
 }
 
 #[test]
 fn a_first_line_read_as_names_is_told_where_they_do_not_fit() {
-    let hint = "(the first line was read as names; if the file has none, add --header no)";
+    let hint = "(the first line was read as names; if the file has none, add `ReadOptions::header = false`)";
     assert!(message("x,1,p\ny,2,q\n", &expecting(&["a", "b"], &["p", "q"])).ends_with(hint));
     assert!(message("s,NA,NA,1\nt,2,2,1\n", &plain()).ends_with(hint));
     let told = ReadOptions { header: Some(true), ..plain() };
@@ -213,19 +224,24 @@ fn classes_that_are_numbers_leave_no_doubt_or_are_refused() {
 
 #[test]
 fn label_that_is_guessed_is_told() {
-    let notes = |text: &str| table(text, &plain()).notes.join("; ");
+    let notes = |text: &str| texts(&table(text, &plain()).notes);
     assert_eq!(
         notes("class,age,survived\nyes,30,1\nno,20,0\n"),
-        "label: the column 'class', by its name; the last column is 'survived': name it with --label survived if that is \
+        "label: the column 'class', by its name; the last column is 'survived': name it with `ReadOptions::label = \"survived\"` if that is \
          meant"
     );
     assert_eq!(notes("age,class\n30,yes\n20,no\n"), "");
-    assert_eq!(notes("age,kind\n30,yes\n20,no\n"), "label: the last column, 'kind'; name another with --label");
+    assert_eq!(
+        notes("age,kind\n30,yes\n20,no\n"),
+        "label: the last column, 'kind'; name another with `ReadOptions::label`"
+    );
     let bare = table("30,yes\n20,no\n", &plain());
     assert_eq!(bare.label_column.as_deref(), Some("column 2 (the last)"));
     assert_eq!(
         bare.notes,
-        ["label: column 2 (the last); the file has no names: give another by its position, --label 0 to 1"]
+        [
+            "label: column 2 (the last); the file has no names: give another by its position, `ReadOptions::label = \"0\"` to 1"
+        ]
     );
     assert_eq!(bare.into_dataset().unwrap().label_column.as_deref(), Some("column 2 (the last)"));
 }
@@ -242,7 +258,7 @@ fn ids_known_by_name_if_their_values_differ() {
         );
         assert_eq!(
             (found.samples.names(), found.notes),
-            (&["a".to_string()][..], vec![format!("ids: column '{name}'")])
+            (&["a".to_string()][..], vec![format!("ids: column '{name}'").into()])
         );
         // Values that repeat are those of a feature.
         let found = table(&text.replace('9', "7"), &plain());
@@ -250,8 +266,10 @@ fn ids_known_by_name_if_their_values_differ() {
         let warning = format!(
             "warning: column '{name}' looks like an id column, but its values repeat or are missing, so it is used as a feature"
         );
-        assert!(found.notes[0].starts_with(&warning), "{:?}", found.notes);
-        assert!(found.notes[0].contains("--groups") && found.notes[0].contains("--ignore"));
+        assert!(found.notes[0].to_string().starts_with(&warning), "{:?}", found.notes);
+        let name = Some(name.to_string());
+        let remedies = [&Remedy::Groups(name.clone()), &Remedy::Ignore(name.clone().into_iter().collect())];
+        assert_eq!(found.notes[0].remedies().collect::<Vec<_>>(), remedies);
         // And nobody has to have ids.
         let none = table(&text, &ReadOptions { id: Some("none".into()), ..plain() });
         assert_eq!((none.samples.ids(), none.samples.n_features(), none.notes.len()), (None, 2, 0));
@@ -268,12 +286,12 @@ fn ids_known_by_name_if_their_values_differ() {
 fn ids_known_by_their_values() {
     let found = |text: &str, options: &ReadOptions| {
         let table = table(text, options);
-        (table.samples.ids().map(|ids| ids[1].clone()), table.samples.names().join(" "), table.notes.join("; "))
+        (table.samples.ids().map(|ids| ids[1].clone()), table.samples.names().join(" "), texts(&table.notes))
     };
     let counted = rows("a,nr,label\n", 20, |i| format!("0.{i},{:03},{}", i + 6, i % 2));
     let (ids, names, notes) = found(&counted, &plain());
     assert_eq!((ids.as_deref(), names.as_str()), (Some("008"), "a"));
-    assert_eq!(notes, "ids: column 'nr', which counts the rows; if it is a feature, say --id none");
+    assert_eq!(notes, "ids: column 'nr', which counts the rows; if it is a feature, say `ReadOptions::id = \"none\"`");
     assert_eq!(found(&counted, &ReadOptions { id: Some("none".into()), ..plain() }).1, "a nr");
     // Too few rows to tell, and the only feature.
     assert_eq!(found(&rows("a,nr,label\n", 19, |i| format!("0.{i},{i},{}", i % 2)), &plain()).1, "a nr");
@@ -283,8 +301,8 @@ fn ids_known_by_their_values() {
     assert_eq!((ids, names.as_str()), (None, "a b"));
     assert_eq!(
         notes,
-        "warning: column 'a' looks like an id: whole numbers that all differ; leave it out with --ignore a, or name it \
-         with --id a"
+        "warning: column 'a' looks like an id: whole numbers that all differ; leave it out with `ReadOptions::ignore = [\"a\"]`, or name it \
+         with `ReadOptions::id = \"a\"`"
     );
     assert_eq!(
         found(&rows("a;b;label\n", 30, |i| format!("{i},5;{};{}", i / 2, i % 2)), &plain()).2,
@@ -296,17 +314,22 @@ fn ids_known_by_their_values() {
     assert_eq!((ids.as_deref(), names.as_str()), (Some("n2"), "a"));
     assert_eq!(notes, "ids: column 'name', the first, whose texts all differ");
     let other = message(&rows("a,name,label\n", 3, |i| format!("{i},n{i},{}", i % 2)), &plain());
-    assert!(other.ends_with("--ignore name (all different: if they are ids, say --id name)"), "{other}");
+    assert!(
+        other.ends_with(
+            "`ReadOptions::ignore = [\"name\"]` (all different: if they are ids, say `ReadOptions::id = \"name\"`)"
+        ),
+        "{other}"
+    );
 }
 
 #[test]
 fn labels_that_are_numbers_to_predict_are_told_or_refused() {
     let label = |n: usize, label: fn(usize) -> String| {
         let text = rows("a,y\n", n, |i| format!("0.{},{}", i % 7, label(i)));
-        read(&text, &plain()).map(|table| table.notes.join("; ")).map_err(|error| error.to_string())
+        read(&text, &plain()).map(|table| texts(&table.notes)).map_err(|error| error.to_string())
     };
     let reads = "reads as a number to predict, but multikernel predicts classes, each value a class of its own; put the values \
-                 into a few bins, or name another column with --label";
+                 into a few bins, or name another column with `ReadOptions::label`";
     assert_eq!(
         label(770, |i| format!("{}.5", i % 77)).unwrap(),
         format!("warning: the label column 'y' has 77 different numbers in 770 rows and {reads}")
@@ -332,23 +355,26 @@ fn all_problems_of_a_file_are_told_at_once() {
     let text = "id,name,sex,age,fare,class\n1,Ann,f,30,7,p\n2,\"Bob, B\",m,?,x,q\n3,Cyd,f,20,9,\n4,Dan,m,1,2,\n";
     assert_eq!(
         message(text, &plain()),
-        "f.csv:2:2: 3 columns have cells that are not numbers; write categories as one column of 0/1 for each value (one-hot), or leave them out with --ignore name,sex,fare\
+        "f.csv:2:2: 3 columns have cells that are not numbers; write categories as one column of 0/1 for each value (one-hot), or leave them out with `ReadOptions::ignore = [\"name\", \"sex\", \"fare\"]`\
          \n  'name': 'Ann' in line 2, 4 of 4 cells\
          \n  'sex': 'f' in line 2, 4 of 4 cells\
          \n  'fare': 'x' in line 3, 1 of 4 cells\
          \n  also f.csv:4:6: the label is missing (and in 1 more row); fill it in, or leave such rows out with \
-         --missing-labels drop"
+         `ReadOptions::missing_labels = Drop`"
     );
     let words = |n: usize| {
         let (names, cells): (Vec<String>, Vec<String>) = (0..n).map(|k| (format!("w {k}"), "red".to_string())).unzip();
         format!("{},b,label\n{c},1,p\n{c},2,q\n", names.join(","), c = cells.join(","))
     };
     let many = message(&words(30), &plain());
-    assert!(many.contains("--ignore \"w 0,w 1,") && many.contains(",w 29\"\n"), "{many}");
+    assert!(
+        many.contains("`ReadOptions::ignore = [\"w 0\", \"w 1\", ") && many.contains("\"w 19\", .. 10 more]`\n"),
+        "{many}"
+    );
     assert!(many.ends_with("\n  and 10 more columns"), "{many}");
     // A name with a comma in it is left out by its position.
     let comma = message("\"a,b\",c,label\nred,1,p\nred,2,q\n", &plain());
-    assert!(comma.contains("with --ignore 0"), "{comma}");
+    assert!(comma.contains("with `ReadOptions::ignore = [\"0\"]`"), "{comma}");
 }
 
 #[test]
@@ -358,12 +384,12 @@ fn rows_without_labels_or_values_are_dropped_where_that_is_asked_for() {
     let found = table(text, &drop);
     assert_eq!((values(&found), found.labels.unwrap().join(" ")), (vec![1.0, 2.0, 5.0, 6.0], "p q".into()));
     assert_eq!(found.samples.ids().unwrap(), ["1", "4"]);
-    assert!(found.notes.contains(&"rows without a label or without any value left out: 2 of 4".to_string()));
+    assert!(found.notes.contains(&"rows without a label or without any value left out: 2 of 4".into()));
     assert_eq!(
         message(text, &plain()),
-        "f.csv:3:4: the label is missing; fill it in, or leave such rows out with --missing-labels drop\
+        "f.csv:3:4: the label is missing; fill it in, or leave such rows out with `ReadOptions::missing_labels = Drop`\
          \n  also f.csv:4: the row has no value at all; remove it, fill values in, or leave such rows out with \
-         --missing-labels drop"
+         `ReadOptions::missing_labels = Drop`"
     );
     assert!(message("a,label\n1,\n2,\n", &drop).contains("the label is missing (and in 1 more row)"));
 }
@@ -384,7 +410,7 @@ fn other_ways_of_writing_numbers_are_read_where_a_column_agrees() {
     let b = |cells: [&str; 3]| {
         let text = rows("a;b;label\n", 3, |i| format!("{i};{};p", cells[i - 1]));
         let table = read(&text, &plain()).map_err(|error| error.to_string())?;
-        Ok::<_, String>((values(&table).chunks(2).map(|row| row[1]).collect::<Vec<_>>(), table.notes.join("; ")))
+        Ok::<_, String>((values(&table).chunks(2).map(|row| row[1]).collect::<Vec<_>>(), texts(&table.notes)))
     };
     for (cells, expected, note) in [
         (["1,5", "2", "0,25"], [1.5, 2.0, 0.25], "decimal commas in b"),
@@ -446,13 +472,16 @@ fn tables_with_samples_in_columns_are_turned() {
     // Where no row is called so, the last is the label.
     let last = table("gene,s1,s2\ng1,1,2\ndiagnosis,M,B\n", &turned);
     assert_eq!(last.labels.unwrap(), ["M", "B"]);
-    assert_eq!(last.notes, ["ids: the first line", "label: the last line, 'diagnosis'; name another with --label"]);
+    assert_eq!(
+        last.notes,
+        ["ids: the first line", "label: the last line, 'diagnosis'; name another with `ReadOptions::label`"]
+    );
     assert_eq!(
         message("gene,s1,s2\ng1,1,2\ng2,3,oops\nclass,p,q\n", &turned),
-        "f.csv:3: 'oops' in column 'g2' is not a number; correct it, or leave the column out with --ignore g2"
+        "f.csv:3: 'oops' in column 'g2' is not a number; correct it, or leave the column out with `ReadOptions::ignore = [\"g2\"]`"
     );
     assert!(message("gene\ng1\n", &turned).contains("first line of sample ids"));
     // Numbers to predict in a table of texts and sample names.
     let guess = rows("gene,s1,s2,s3,s4\n", 30, |i| format!("g{i},{i},2,3,{i}.5"));
-    assert!(message(&guess, &plain()).ends_with("(if samples are in columns, add --transpose)"));
+    assert!(message(&guess, &plain()).ends_with("(if samples are in columns, add `ReadOptions::transpose`)"));
 }
