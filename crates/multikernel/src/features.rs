@@ -500,7 +500,7 @@ pub(crate) mod tests {
         assert_eq!(
             wide.to_dense_within(Some(4_000_000)).unwrap_err().to_string(),
             "the dense table of 1000 sparse rows with 1000 columns needs 7.6 MiB but 3.8 MiB may be used; \
-             use fewer rows or columns, or raise the limit of memory"
+             use fewer rows or columns, or raise the memory limit"
         );
         // More than a machine has.
         let rows = Sparse::from_parts(vec![0; 1 << 22], vec![], vec![], vec![0.0; 1 << 22]).unwrap();

@@ -9,7 +9,7 @@ use super::prepare::{Kept, Missing, kernels_of_views, presence};
 use super::registry::Registry;
 use crate::data::{Expect, Preprocessor, Presence, Samples, Scaler, View, is_numbered};
 use crate::draws::{Draws, DrawsFormat};
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result, message};
 use crate::features::Features;
 use crate::file::{self, Codec, Kind, Record};
 use crate::kernel::{Columns, Kernel};
@@ -373,10 +373,15 @@ impl Model {
         }
         self.batches(samples, pool, stop, |input| {
             self.predictor.probabilities(input, pool)?.ok_or_else(|| {
-                Error::input(format!(
-                    "this model of the method {} gives scores but no probabilities; train it with --proba, or use --scores",
-                    self.method()
-                ))
+                Error::input(message![
+                    format!(
+                        "this model of the method {} gives scores but no probabilities; train it with ",
+                        self.method()
+                    ),
+                    Remedy::Probabilities,
+                    ", or use ",
+                    Remedy::Scores
+                ])
             })
         })
     }
