@@ -12,6 +12,7 @@ use multikernel::run::{Control, Observer};
 use multikernel::{Matrix, file};
 
 use crate::args::{Choices, Columns, Limits, Planning, Reading};
+use crate::flags;
 use crate::say;
 
 /// Reads rows; remarks of the reader go to the observer.
@@ -46,7 +47,7 @@ fn table(source: Option<&str>, reading: &Reading, options: &ReadOptions, observe
 /// Hands on the remarks of the reader.
 pub(crate) fn tell(table: &Table, observer: &mut dyn Observer) {
     observer.phase("");
-    for note in &table.notes {
+    for note in table.notes.iter().map(flags::text) {
         observer.note(&match note.strip_prefix("warning: ") {
             Some(warning) => format!("warning: {}: {warning}", table.name),
             None => format!("{}: {note}", table.name),

@@ -9,6 +9,7 @@ mod cluster;
 mod data;
 mod draws;
 mod evaluate;
+mod flags;
 mod forecast;
 mod help;
 mod inspect;
@@ -38,7 +39,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            say(&format!("error: {}", by_flag(&format!("{error:#}"))));
+            say(&format!("error: {}", flags::with_causes(&error)));
             ExitCode::from(2)
         }
     }
@@ -69,16 +70,6 @@ fn run(cli: Cli, registry: &Registry) -> Result<()> {
             clap_complete::generate(args.shell, &mut args::command(registry), "multikernel", &mut text);
             print(&String::from_utf8_lossy(&text))
         }
-    }
-}
-
-/// An error about a parameter that is a flag of the same name, as who typed the flag knows it.
-fn by_flag(message: &str) -> String {
-    const FLAGS: [&str; 7] = ["label", "id", "groups", "ignore", "header", "decimal", "transpose"];
-    let rest = message.strip_prefix("parameter ").and_then(|rest| rest.split_once(": "));
-    match rest.filter(|(name, _)| FLAGS.contains(name)) {
-        Some((name, message)) => format!("--{name}: {message}"),
-        None => message.to_string(),
     }
 }
 

@@ -122,7 +122,12 @@ mod tests {
         assert_eq!(plain.len(), 7);
         for (set, ids) in toys.into_iter().chain(plain) {
             let read = read_from(table(&set, ids).unwrap().as_bytes(), "set.csv", &ReadOptions::default()).unwrap();
-            assert!(read.notes.iter().all(|note| note.starts_with("ids:")), "{}: {:?}", set.name, read.notes);
+            assert!(
+                read.notes.iter().all(|note| note.to_string().starts_with("ids:")),
+                "{}: {:?}",
+                set.name,
+                read.notes
+            );
             assert_eq!(read.samples.ids().is_some(), ids == Ids::Yes);
             let read = read.into_dataset().unwrap();
             assert_eq!((read.fingerprint(), &read.label_name), (set.fingerprint(), &set.label_name));

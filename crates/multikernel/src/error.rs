@@ -1,4 +1,7 @@
 //! The one error type: every message names the input, what was found, what is allowed and what to do.
+//!
+//! What to do is data ([`Remedy`]) inside a [`Message`], so that every door says it in its own words: `Display` in those of
+//! this library, the command line by its flags.
 
 use std::fmt;
 
@@ -46,17 +49,223 @@ impl fmt::Display for Place {
     }
 }
 
+/// More names than these make a text no clearer.
+const MAX_NAMES: usize = 20;
+
+/// What to do about a problem: the setting to change, and the value it wants where that is known.
+///
+/// `Display` names the field or function of this library, in backticks; a program around it matches and says it in its own
+/// words, as the command line does with its flags.
+///
+/// ```
+/// use multikernel::Remedy;
+/// assert_eq!(Remedy::Ignore(vec!["city".into()]).to_string(), r#"`ReadOptions::ignore = ["city"]`"#);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Name the label column.
+    Label(Option<String>),
+    /// Name the column of ids; `none` says that there are none.
+    Id(Option<String>),
+    /// Name the column that says which rows belong together.
+    Groups(Option<String>),
+    /// Leave out these columns, by name or position; none are given where the reader is to choose.
+    Ignore(Vec<String>),
+    /// Say whether the first line holds column names.
+    Header(bool),
+    /// Say that samples are in columns.
+    Transpose,
+    /// Say that decimals are written with a comma.
+    DecimalComma,
+    /// Say that decimals are written with a point.
+    DecimalPoint,
+    /// Leave out rows without a label or without any value.
+    DropUnlabelled,
+    /// Give the labels in a file of their own.
+    LabelsFile,
+    /// Give the Gram matrix of this name.
+    Gram(String),
+    /// Give the diagonal k(x, x) of new rows with the Gram matrix of this name.
+    GramDiagonal(String),
+    /// Raise the memory limit.
+    Memory,
+    /// Give a parameter of the method a value.
+    Set(&'static str, String),
+    /// Learn probabilities with the model.
+    Probabilities,
+    /// Ask for scores.
+    Scores,
+    /// Go on from the checkpoint.
+    Resume,
+}
+
+impl Remedy {
+    /// One remedy of each kind, for tests of the words that another door has for them.
+    #[doc(hidden)]
+    pub fn examples() -> Vec<Remedy> {
+        let name = || "a".to_string();
+        vec![
+            Remedy::Label(Some(name())),
+            Remedy::Id(Some(name())),
+            Remedy::Groups(Some(name())),
+            Remedy::Ignore(vec![name()]),
+            Remedy::Header(false),
+            Remedy::Transpose,
+            Remedy::DecimalComma,
+            Remedy::DecimalPoint,
+            Remedy::DropUnlabelled,
+            Remedy::LabelsFile,
+            Remedy::Gram(name()),
+            Remedy::GramDiagonal(name()),
+            Remedy::Memory,
+            Remedy::Set("c", "1".into()),
+            Remedy::Probabilities,
+            Remedy::Scores,
+            Remedy::Resume,
+        ]
+    }
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let column = |field: &str, name: &Option<String>| match name {
+            Some(name) => format!("ReadOptions::{field} = {name:?}"),
+            None => format!("ReadOptions::{field}"),
+        };
+        let code = match self {
+            Remedy::Label(name) => column("label", name),
+            Remedy::Id(name) => column("id", name),
+            Remedy::Groups(name) => column("groups", name),
+            Remedy::Ignore(names) if names.is_empty() => "ReadOptions::ignore".into(),
+            Remedy::Ignore(names) => {
+                let shown: Vec<String> = names.iter().take(MAX_NAMES).map(|name| format!("{name:?}")).collect();
+                let more = names.len().saturating_sub(MAX_NAMES);
+                let more = if more > 0 { format!(", .. {more} more") } else { String::new() };
+                format!("ReadOptions::ignore = [{}{more}]", shown.join(", "))
+            }
+            Remedy::Header(is_there) => format!("ReadOptions::header = {is_there}"),
+            Remedy::Transpose => "ReadOptions::transpose".into(),
+            Remedy::DecimalComma => "ReadOptions::decimal = Comma".into(),
+            Remedy::DecimalPoint => "ReadOptions::decimal = Point".into(),
+            Remedy::DropUnlabelled => "ReadOptions::missing_labels = Drop".into(),
+            Remedy::LabelsFile => "read_with_labels".into(),
+            Remedy::Gram(_) => "Samples::with_grams".into(),
+            Remedy::GramDiagonal(_) => "Gram::cross".into(),
+            Remedy::Memory => return f.write_str("the memory limit"),
+            Remedy::Set(name, value) => format!("Plan::set({name:?}, {value:?})"),
+            Remedy::Probabilities => "Plan::proba".into(),
+            Remedy::Scores => "Model::predict".into(),
+            Remedy::Resume => "Checkpoint::resume".into(),
+        };
+        write!(f, "`{code}`")
+    }
+}
+
+/// A text for people that keeps what to do as data.
+///
+/// `Display` and `to_string` give it in the words of this library; [`Message::render`] in those of another door.
+///
+/// ```
+/// use multikernel::data::{ReadOptions, read_from};
+/// let text = "age,city,class\n31,Bonn,p\n52,Ulm,q\n";
+/// let error = read_from(text.as_bytes(), "people.csv", &ReadOptions::default()).unwrap_err();
+/// assert!(error.to_string().ends_with(r#"leave the column out with `ReadOptions::ignore = ["city"]`"#));
+/// let other = error.message().render(|remedy| match remedy {
+///     multikernel::Remedy::Ignore(names) => format!("the box \"leave out\" beside {}", names.join(", ")),
+///     other => other.to_string(),
+/// });
+/// assert!(other.ends_with(r#"leave the column out with the box "leave out" beside city"#));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Message(Vec<Part>);
+
+/// A piece of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Remedy(Remedy),
+}
+
+impl Message {
+    /// The text with each remedy as `words` says it.
+    pub fn render(&self, words: impl Fn(&Remedy) -> String) -> String {
+        let part = |part: &Part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Remedy(remedy) => words(remedy),
+        };
+        self.0.iter().map(part).collect()
+    }
+
+    /// What to do, in the order of the text.
+    pub fn remedies(&self) -> impl Iterator<Item = &Remedy> {
+        self.0.iter().filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Remedy(remedy) => Some(remedy),
+        })
+    }
+
+    /// Whether there is nothing to say.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Puts another text after this one.
+    pub(crate) fn push(&mut self, other: impl Into<Message>) {
+        self.0.append(&mut other.into().0);
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(Remedy::to_string))
+    }
+}
+
+impl From<String> for Message {
+    fn from(text: String) -> Self {
+        Message(if text.is_empty() { vec![] } else { vec![Part::Text(text)] })
+    }
+}
+
+impl From<&str> for Message {
+    fn from(text: &str) -> Self {
+        text.to_string().into()
+    }
+}
+
+impl From<Remedy> for Message {
+    fn from(remedy: Remedy) -> Self {
+        Message(vec![Part::Remedy(remedy)])
+    }
+}
+
+impl PartialEq<&str> for Message {
+    fn eq(&self, other: &&str) -> bool {
+        self.to_string() == *other
+    }
+}
+
+/// Puts texts, remedies and messages together to one [`Message`].
+macro_rules! message {
+    ($($part:expr),+ $(,)?) => {{
+        let mut message = $crate::error::Message::default();
+        $(message.push($part);)+
+        message
+    }};
+}
+pub(crate) use message;
+
 /// What went wrong, by the kind of input that caused it.
 ///
 /// ```
 /// let error = "gausian(1)".parse::<multikernel::kernel::KernelBank>().unwrap_err();
 /// assert!(matches!(error, multikernel::Error::Bank { at: 0, .. }));
 /// ```
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// A file could not be opened, read or written.
-    #[error("cannot {action} {path}: {reason}")]
     Io {
         /// `read`, `write`, ...
         action: &'static str,
@@ -66,15 +275,13 @@ pub enum Error {
         reason: std::io::Error,
     },
     /// A data file holds something that cannot be used.
-    #[error("{place}: {message}")]
     Data {
         /// Where.
         place: Place,
         /// What was found, what is allowed, what to do.
-        message: String,
+        message: Message,
     },
     /// A kernel bank text cannot be parsed or does not fit the data; prints the text with a caret under the character.
-    #[error("kernels: {message}\n  {text}\n  {:>width$}", "^", width = at + 1)]
     Bank {
         /// The whole bank text.
         text: String,
@@ -83,27 +290,23 @@ pub enum Error {
         /// What was found, what is allowed, what to do.
         message: String,
     },
-    /// A parameter (`--set name=value`, or a field of a call) is unknown or out of range.
-    #[error("parameter {name}: {message}")]
+    /// A parameter of a method, or a field of a call, is unknown or out of range.
     Param {
         /// The parameter.
         name: String,
         /// What was found, what is allowed, what to do.
-        message: String,
+        message: Message,
     },
     /// A model or checkpoint file cannot be used.
-    #[error("{path}: {message}")]
     File {
         /// The file.
         path: String,
         /// What was found, what is allowed, what to do.
-        message: String,
+        message: Message,
     },
     /// Rows, labels or shapes handed to a call do not fit.
-    #[error("{0}")]
-    Input(String),
+    Input(Message),
     /// The job needs more memory than it may use; nothing was allocated.
-    #[error("{what} needs {} but {} may be used; {help}", gib(*.need), gib(*.limit))]
     Memory {
         /// What would be stored.
         what: String,
@@ -112,13 +315,9 @@ pub enum Error {
         /// Bytes allowed.
         limit: u64,
         /// What to do.
-        help: String,
+        help: Message,
     },
     /// A matrix that had to be positive definite is not.
-    #[error(
-        "a matrix that should be positive definite is not: its pivot of row {row} (counted from 0) is {pivot:e}; every kernel \
-         must be positive semi-definite, and something be added to the diagonal of their sum"
-    )]
     NotDefinite {
         /// The first row whose pivot is not above rounding.
         row: usize,
@@ -126,23 +325,53 @@ pub enum Error {
         pivot: f64,
     },
     /// The run was stopped (Ctrl-C, time limit) before anything was learned.
-    #[error("{0}")]
     Stopped(String),
 }
 
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.message().fmt(f)
+    }
+}
+
+impl std::error::Error for Error {}
+
 impl Error {
+    /// The whole text, with what to do still as data.
+    pub fn message(&self) -> Message {
+        match self {
+            Error::Io { action, path, reason } => format!("cannot {action} {path}: {reason}").into(),
+            Error::Data { place, message } => message![format!("{place}: "), message.clone()],
+            Error::Bank { text, at, message } => {
+                format!("kernels: {message}\n  {text}\n  {:>width$}", "^", width = at + 1).into()
+            }
+            Error::Param { name, message } => message![format!("parameter {name}: "), message.clone()],
+            Error::File { path, message } => message![format!("{path}: "), message.clone()],
+            Error::Input(message) => message.clone(),
+            Error::Memory { what, need, limit, help } => {
+                message![format!("{what} needs {} but {} may be used; ", gib(*need), gib(*limit)), help.clone()]
+            }
+            Error::NotDefinite { row, pivot } => format!(
+                "a matrix that should be positive definite is not: its pivot of row {row} (counted from 0) is {pivot:e}; \
+                 every kernel must be positive semi-definite, and something be added to the diagonal of their sum"
+            )
+            .into(),
+            Error::Stopped(message) => message.as_str().into(),
+        }
+    }
+
     /// An [`Error::Data`] at a place.
-    pub fn data(place: Place, message: impl Into<String>) -> Self {
+    pub fn data(place: Place, message: impl Into<Message>) -> Self {
         Error::Data { place, message: message.into() }
     }
 
     /// An [`Error::Param`] about a named parameter.
-    pub fn param(name: impl Into<String>, message: impl Into<String>) -> Self {
+    pub fn param(name: impl Into<String>, message: impl Into<Message>) -> Self {
         Error::Param { name: name.into(), message: message.into() }
     }
 
     /// An [`Error::Input`].
-    pub fn input(message: impl Into<String>) -> Self {
+    pub fn input(message: impl Into<Message>) -> Self {
         Error::Input(message.into())
     }
 
@@ -152,7 +381,7 @@ impl Error {
     }
 
     /// An [`Error::File`].
-    pub fn file(path: impl AsRef<std::path::Path>, message: impl Into<String>) -> Self {
+    pub fn file(path: impl AsRef<std::path::Path>, message: impl Into<Message>) -> Self {
         Error::File { path: path.as_ref().display().to_string(), message: message.into() }
     }
 }
@@ -171,6 +400,69 @@ pub(crate) fn gib(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The lines of code below a folder that hold two dashes and a letter, as flags of a command line do.
+    fn lines_with_flags(folder: &std::path::Path) -> Vec<String> {
+        let mut found = vec![];
+        // The papers' tables are a matter of the command line.
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        for entry in entries.filter(|entry| !entry.ends_with("reproduce")) {
+            if entry.is_dir() {
+                found.extend(lines_with_flags(&entry));
+                continue;
+            }
+            let text = std::fs::read_to_string(&entry).unwrap();
+            let is_flag =
+                |line: &str| line.split("--").skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
+            let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+            found.extend(code.filter(|line| is_flag(line)).map(|line| format!("{}: {line}", entry.display())));
+        }
+        found
+    }
+
+    #[test]
+    fn no_text_of_the_library_names_a_flag_of_the_command_line() {
+        let found = lines_with_flags(std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")));
+        assert!(found.is_empty(), "{}", found.join("\n"));
+    }
+
+    /// The place of a remedy among [`Remedy::examples`]; a new kind does not compile until it has one.
+    fn place(remedy: &Remedy) -> usize {
+        match remedy {
+            Remedy::Label(_) => 0,
+            Remedy::Id(_) => 1,
+            Remedy::Groups(_) => 2,
+            Remedy::Ignore(_) => 3,
+            Remedy::Header(_) => 4,
+            Remedy::Transpose => 5,
+            Remedy::DecimalComma => 6,
+            Remedy::DecimalPoint => 7,
+            Remedy::DropUnlabelled => 8,
+            Remedy::LabelsFile => 9,
+            Remedy::Gram(_) => 10,
+            Remedy::GramDiagonal(_) => 11,
+            Remedy::Memory => 12,
+            Remedy::Set(..) => 13,
+            Remedy::Probabilities => 14,
+            Remedy::Scores => 15,
+            Remedy::Resume => 16,
+        }
+    }
+
+    #[test]
+    fn examples_have_one_remedy_of_each_kind() {
+        let examples = Remedy::examples();
+        assert_eq!(examples.iter().map(place).collect::<Vec<_>>(), (0..=place(&Remedy::Resume)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn message_keeps_remedies_as_data() {
+        let message =
+            message!["name it with ", Remedy::Label(None), format!(", {}", 1), message![" or ", Remedy::Transpose]];
+        assert_eq!(message, "name it with `ReadOptions::label`, 1 or `ReadOptions::transpose`");
+        assert_eq!(message.render(|_| "x".into()), "name it with x, 1 or x");
+        assert_eq!(message.remedies().collect::<Vec<_>>(), [&Remedy::Label(None), &Remedy::Transpose]);
+    }
 
     #[test]
     fn place_prints_what_is_known() {

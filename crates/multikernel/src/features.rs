@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result, message};
 use crate::linalg::Matrix;
 
 /// Rows of numbers, one per sample: every value kept, or only those that differ from the usual one of their column.
@@ -111,7 +111,7 @@ impl Features {
             what: format!("the dense table of {n_rows} sparse rows with {n_cols} columns"),
             need,
             limit,
-            help: "use fewer rows or columns, or raise --memory".into(),
+            help: message!["use fewer rows or columns, or raise ", Remedy::Memory],
         };
         if let Some(limit) = limit.filter(|&limit| need > limit) {
             return Err(refuse(limit));
@@ -500,7 +500,7 @@ pub(crate) mod tests {
         assert_eq!(
             wide.to_dense_within(Some(4_000_000)).unwrap_err().to_string(),
             "the dense table of 1000 sparse rows with 1000 columns needs 7.6 MiB but 3.8 MiB may be used; \
-             use fewer rows or columns, or raise --memory"
+             use fewer rows or columns, or raise the memory limit"
         );
         // More than a machine has.
         let rows = Sparse::from_parts(vec![0; 1 << 22], vec![], vec![], vec![0.0; 1 << 22]).unwrap();

@@ -60,7 +60,7 @@ pub mod solve;
 pub mod stack;
 pub mod testing;
 
-pub use error::{Error, Place, Result};
+pub use error::{Error, Message, Place, Remedy, Result};
 pub use linalg::Matrix;
 pub use plan::{Model, Online, OnlineOptions, Plan};
 pub use pool::Pool;

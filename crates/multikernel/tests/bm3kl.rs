@@ -207,5 +207,8 @@ fn chains_that_would_not_fit_are_refused_before_they_begin() {
     let mut session = Session::new(&pool, &mut silent);
     session.memory = Some(1 << 20);
     let text = plan(&[("chains", "16")]).train_in(&data, &mut session).err().unwrap().to_string();
-    assert!(text.contains("the matrices of 16 chains on 107 rows") && text.contains("--set chains=1"), "{text}");
+    assert!(
+        text.contains("the matrices of 16 chains on 107 rows") && text.contains("Plan::set(\"chains\", \"1\")"),
+        "{text}"
+    );
 }

@@ -748,7 +748,7 @@ fn precomputed_kernels_are_the_gram_matrix_at_the_points() {
     let error = Stack::train(&points, &kernels[..1], &options).unwrap_err().to_string();
     assert_eq!(
         error,
-        "precomputed(g) raw needs a Gram matrix that is not there (none was given); give it with --gram g=FILE"
+        "precomputed(g) raw needs a Gram matrix that is not there (none was given); give it with `Samples::with_grams`"
     );
 }
 

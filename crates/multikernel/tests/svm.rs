@@ -92,7 +92,7 @@ fn checkpoint_of_another_run_is_refused_by_what_differs() {
         let message = train(data, plan, resume).unwrap_err();
         assert!(message.contains(words), "{message}");
     };
-    refused(&noise(300), &plan, false, "exists already and would be overwritten; add --resume");
+    refused(&noise(300), &plan, false, "exists already and would be overwritten; add `Checkpoint::resume`");
     refused(&noise(300), &plan.clone().set("c", "1e5").unwrap(), true, "its c is `1000000`, this run's is `100000`");
     refused(&noise(300), &plan.clone().seed(1), true, "its seed is `0`, this run's is `1`");
     refused(&noise(299), &plan, true, "its data fingerprint is");

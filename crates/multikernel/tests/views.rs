@@ -361,7 +361,7 @@ fn probabilities_agree_with_labels_and_survive_a_file() {
         let none = plain.train(&set.select(&half)).unwrap();
         assert!(!none.has_probabilities() && model.has_probabilities());
         let error = none.probabilities(&set.samples).unwrap_err().to_string();
-        assert!(error.contains("train it with --proba"), "{error}");
+        assert!(error.contains("train it with `Plan::proba`"), "{error}");
         assert_eq!(none.predict(&set.samples).unwrap(), model.predict(&set.samples).unwrap());
     }
 }

@@ -17,6 +17,7 @@ use multikernel::{Error, Online, Place, Pool, file};
 
 use crate::args;
 use crate::bar::Bar;
+use crate::flags;
 use crate::{data, is_closed_pipe, print};
 use counters::{Counters, Setup};
 use predictions::Predictions;
@@ -164,7 +165,7 @@ impl<'a> Job<'a> {
         let Some(mut batch) = found.map_err(|error| self.stopped(error))? else {
             bail!("{name}: the stream ended without a row to learn from; give at least one");
         };
-        stream.notes().iter().for_each(|note| self.bar.note(&format!("{name}: {note}")));
+        stream.notes().iter().for_each(|note| self.bar.note(&format!("{name}: {}", flags::text(note))));
         if let Some(online) = known.online() {
             self.spelling.know(online.classes());
         }
@@ -289,7 +290,7 @@ impl Skipped {
         }
         self.told += 1;
         if self.told <= TOLD {
-            bar.note(&format!("skipped {error}"));
+            bar.note(&format!("skipped {}", flags::of(error)));
         }
         if self.told == TOLD {
             bar.note("further lines that are no rows are skipped and only counted");

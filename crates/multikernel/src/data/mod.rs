@@ -14,58 +14,21 @@
 //! # Ok::<(), multikernel::Error>(())
 //! ```
 
-#[cfg(feature = "arrow")]
-mod arrow;
-mod binary;
-mod body;
-mod bundled;
-mod column;
-mod dataset;
-mod delimited;
-mod expect;
-mod gmt;
-mod gram;
-mod group;
 mod join;
-mod label_file;
-mod labels;
-mod libsvm;
-mod log;
-mod matrix;
-mod npy;
-mod npz;
-mod numbers;
-mod parquet;
-mod parts;
-mod preprocess;
-mod presence;
-mod problems;
+mod prepare;
 mod read;
-mod roles;
-mod samples;
-mod scale;
+mod sets;
 mod split;
-mod stream;
-mod text;
-mod toys;
+mod table;
 
 pub use crate::features::{Features, Sparse};
-pub use bundled::{BundledSet, bundled, bundled_sets};
-pub use dataset::Dataset;
-pub use expect::Expect;
-pub use gmt::{FeatureSet, FeatureSets};
-pub use gram::Gram;
-pub use group::group_columns;
 pub use join::{ViewSource, labelled, read_views, read_with_labels};
-pub use labels::Labels;
-pub(crate) use log::ln_1p;
-pub use matrix::read_matrix;
-pub use numbers::Decimal;
-pub use preprocess::{LogChoice, Preprocessor, Recipe, Scale};
-pub use presence::Presence;
-pub use read::{Format, MissingLabels, ReadOptions, Table, load, read, read_from};
-pub use samples::{Samples, View, is_numbered};
-pub use scale::Scaler;
+pub(crate) use prepare::ln_1p;
+pub use prepare::{LogChoice, Preprocessor, Recipe, Scale, Scaler};
+pub use read::{
+    Batch, Decimal, FeatureSet, FeatureSets, Format, MissingLabels, OnError, ReadOptions, RowStream, read, read_from,
+    read_matrix,
+};
+pub use sets::{BundledSet, bundled, bundled_sets, circles, load, moons, separable};
 pub use split::{Split, folds, folds_by_group, inner_folds, repeats, repeats_by_group};
-pub use stream::{Batch, OnError, RowStream};
-pub use toys::{circles, moons, separable};
+pub use table::{Dataset, Expect, Gram, Labels, Presence, Samples, Table, View, group_columns, is_numbered};

@@ -31,7 +31,7 @@ impl DrawsFormat {
             Some("arrow") if cfg!(feature = "arrow") => Ok(DrawsFormat::Arrow),
             Some("arrow") => Err(Error::file(
                 path,
-                "only a build with the feature `arrow` writes Arrow files; build with `--features arrow`, or write .csv",
+                "only a build with the feature `arrow` writes Arrow files; build it so, or write .csv",
             )),
             _ => Err(Error::file(
                 path,
@@ -83,7 +83,7 @@ impl Draws {
 
     #[cfg(not(feature = "arrow"))]
     fn arrow(&self, _: &[(&str, String)]) -> Result<Vec<u8>> {
-        Err(Error::input("only a build with the feature `arrow` writes Arrow files; build with `--features arrow`"))
+        Err(Error::input("only a build with the feature `arrow` writes Arrow files"))
     }
 
     #[cfg(feature = "arrow")]

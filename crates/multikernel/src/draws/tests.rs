@@ -67,7 +67,7 @@ fn endings_say_the_format_and_others_are_refused() {
     #[cfg(not(feature = "arrow"))]
     assert_eq!(
         DrawsFormat::of("a.arrow".as_ref()).unwrap_err().to_string(),
-        "a.arrow: only a build with the feature `arrow` writes Arrow files; build with `--features arrow`, or write .csv"
+        "a.arrow: only a build with the feature `arrow` writes Arrow files; build it so, or write .csv"
     );
 }
 

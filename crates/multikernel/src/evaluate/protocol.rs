@@ -175,7 +175,7 @@ fn all_splits(
 
 /// What helps where not even one fit ends in time.
 fn advice(control: &Control) -> String {
-    let time = control.seconds_left().map_or("give it more time", |_| "raise --max-seconds");
+    let time = control.seconds_left().map_or("give it more time", |_| "raise the time limit");
     format!("{time}, give fewer rows or kernels, or choose a faster method")
 }
 

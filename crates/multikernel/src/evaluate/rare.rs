@@ -32,7 +32,7 @@ pub(super) fn rare_classes(labels: &Labels, splits: &[Split], n_folds: Option<us
     }
     let fewest = untested.iter().chain(&unlearned).map(|&class| counts[class]).min()?;
     let fewer = match n_folds {
-        Some(k) if fewest >= 2 && fewest < k => format!("use --folds {fewest}, or "),
+        Some(k) if fewest >= 2 && fewest < k => format!("use {fewest} folds, or "),
         _ => String::new(),
     };
     Some(format!(
@@ -66,12 +66,12 @@ mod tests {
         assert_eq!(
             remark(&[("a", 20), ("b", 3)], 5).unwrap(),
             "classes missing from the test rows of some splits: b (3 rows); each split is scored on the classes it contains; \
-             use --folds 3, or merge small classes or leave them out"
+             use 3 folds, or merge small classes or leave them out"
         );
         let found = remark(&[("a", 20), ("b", 1), ("c", 9)], 5).unwrap();
         let both =
             "test rows of some splits: b (1 row); classes missing from the training rows of some splits: b (1 row); ";
-        assert!(found.contains(both) && !found.contains("--folds"), "{found}");
+        assert!(found.contains(both) && !found.contains(" folds, or"), "{found}");
         let mut many: Vec<(&str, usize)> = ["b", "c", "d", "e", "f", "g", "h"].map(|class| (class, 2)).into();
         many.push(("a", 20));
         let found = remark(&many, 5).unwrap();

@@ -241,7 +241,7 @@ fn check_header(path: &Path, kind: Kind, header: &Map<String, Value>) -> Result<
     let found = header.get("kind").and_then(Value::as_str).unwrap_or("file of unknown kind");
     if found != kind.word() {
         let help = match kind {
-            Kind::Model => "finish the run with `train --resume` to get a model",
+            Kind::Model => "resume the run to get a model",
             Kind::Checkpoint => "name the checkpoint of an unfinished run",
         };
         return Err(Error::file(path, format!("is a multikernel {found}, not a {}; {help}", kind.word())));

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::Plan;
 use super::session::Session;
 use crate::data::Dataset;
-use crate::error::{Error, Result, gib};
+use crate::error::{Error, Result, gib, message};
 use crate::method::sample::sample;
 use crate::pool::Pool;
 use crate::run::inner::FOLDS;
@@ -115,7 +115,7 @@ impl Plan {
                 ways.push(format!("svimkl with landmarks=500 takes about {}", gib(landmarks)));
             }
         }
-        let help = std::iter::once(help).chain(ways).collect::<Vec<_>>().join("; ");
+        let help = ways.into_iter().fold(help, |help, way| message![help, "; ", way]);
         Error::Memory { what, need, limit, help }
     }
 }

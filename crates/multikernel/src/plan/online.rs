@@ -8,7 +8,7 @@ use super::plan::Plan;
 
 use super::registry::STREAMING_METHODS;
 use crate::data::{Dataset, Expect, Preprocessor, Samples};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Place, Remedy, Result, message};
 use crate::file::Record;
 use crate::kernel::{Columns, Kernel, Layout};
 use crate::linalg::Matrix;
@@ -219,10 +219,12 @@ impl Online {
     /// A row of a class nobody has seen: predicted by the classes known before, then learned.
     fn learn_new_class(&mut self, row: &Matrix, label: &str, pool: &Pool) -> Result<Option<usize>> {
         if self.header.classes.len() == MAX_CLASSES {
-            return Err(Error::input(format!(
-                "the label `{label}` would be class number {}: a number or an id is no class; choose the class column with --label",
-                MAX_CLASSES + 1
-            )));
+            let number = MAX_CLASSES + 1;
+            return Err(Error::input(message![
+                format!("the label `{label}` would be class number {number}: a number or an id is no class; "),
+                "choose the class column with ",
+                Remedy::Label(None)
+            ]));
         }
         let predicted = match self.header.classes.len() {
             0 => None,

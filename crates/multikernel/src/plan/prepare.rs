@@ -8,7 +8,7 @@ use super::model::Kept;
 use super::session::Session;
 use super::views::{Missing, Part, Places, presence};
 use crate::data::{Dataset, Preprocessor, Presence, Recipe, Samples};
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Message, Place, Remedy, Result, message};
 use crate::features::Features;
 use crate::kernel::{Columns, Kernel, KernelBank, Layout};
 use crate::run::{KernelsOfView, Needs, Predict, Progress};
@@ -233,17 +233,20 @@ fn check_labels(data: &Dataset) -> Result<()> {
     let present: Vec<usize> = (0..labels.n_classes()).filter(|&class| counts[class] > 0).collect();
     let (n, n_classes) = (labels.n_samples(), present.len());
     let message = match present.as_slice() {
-        [] => "there are no training rows; give at least one row of each of two classes".into(),
+        [] => Message::from("there are no training rows; give at least one row of each of two classes"),
         [only] => {
             let name = &labels.classes()[*only];
             format!("all training rows ({n}) have the class `{name}`; a classifier needs rows of at least two classes")
+                .into()
         }
         _ if n_classes > MAX_SPARSE_CLASSES && 2 * n_classes > n => {
             let column =
                 data.label_name.as_ref().map_or("the label".into(), |name| format!("the label column '{name}'"));
-            format!(
-                "{column} has {n_classes} different values in {n} rows: a number or an id is no class; choose the class column with --label"
-            )
+            message![
+                format!("{column} has {n_classes} different values in {n} rows: a number or an id is no class; "),
+                "choose the class column with ",
+                Remedy::Label(None)
+            ]
         }
         _ => return Ok(()),
     };

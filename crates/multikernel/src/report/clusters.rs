@@ -104,7 +104,10 @@ impl Clustering<'_> {
         ));
         text += &format!("\n{}", self.table(&sizes));
         if sizes.len() > MAX_CLUSTERS {
-            text += &format!("and {}; --json has them all\n", count(sizes.len() - MAX_CLUSTERS, "smaller cluster"));
+            text += &format!(
+                "and {}; the JSON report has them all\n",
+                count(sizes.len() - MAX_CLUSTERS, "smaller cluster")
+            );
         }
         let mut table = TextTable::new(&["index", "value", "meaning"]);
         for (name, value, meaning) in self.figures() {

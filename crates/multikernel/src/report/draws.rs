@@ -51,7 +51,11 @@ fn weights_table(draws: &Draws, weights: &[&Summary]) -> String {
     let rest: f64 = order.iter().skip(MAX_LISTED).map(|one| one.diagnosis.mean).sum();
     match order.len().saturating_sub(MAX_LISTED) {
         0 => table.to_string(),
-        n => format!("{table}and {} with {} together; --json has them all\n", count(n, "more kernel"), figure(rest)),
+        n => format!(
+            "{table}and {} with {} together; the JSON report has them all\n",
+            count(n, "more kernel"),
+            figure(rest)
+        ),
     }
 }
 
@@ -231,7 +235,7 @@ mod tests {
         let rest: f64 = draws.summary()[20..70].iter().map(|one| one.diagnosis.mean).sum();
         assert_eq!(listed, 20);
         assert!(
-            text.contains(&format!("\nand 50 more kernels with {rest:.4} together; --json has them all\n")),
+            text.contains(&format!("\nand 50 more kernels with {rest:.4} together; the JSON report has them all\n")),
             "{text}"
         );
         let json = draws_json(&draws);

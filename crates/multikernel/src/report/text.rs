@@ -266,7 +266,7 @@ fn weights_with(kernels: &[String], weights: &[f64], intervals: &Intervals) -> S
         order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
         let rest = order.split_off(MAX_BARS);
         let sum: f64 = rest.iter().map(|&m| weights[m]).sum();
-        format!("and {} more kernels with {sum:.4} together; --json has them all\n", rest.len())
+        format!("and {} more kernels with {sum:.4} together; the JSON report has them all\n", rest.len())
     } else {
         String::new()
     };
@@ -300,7 +300,7 @@ fn weight_bars(kernels: &[String], weights: &[f64]) -> String {
         items.sort_by(|a, b| b.1.total_cmp(&a.1));
         let rest = items.split_off(MAX_BARS);
         let sum: f64 = rest.iter().map(|(_, weight)| weight).sum();
-        format!("and {} more kernels with {sum:.4} together; --json has them all\n", rest.len())
+        format!("and {} more kernels with {sum:.4} together; the JSON report has them all\n", rest.len())
     } else {
         String::new()
     };

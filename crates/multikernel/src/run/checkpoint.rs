@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result, message};
 use crate::file::{self, Kind, Record};
 
 /// Where and how often a run is stored.
@@ -34,7 +34,11 @@ impl Checkpoint {
         if !self.resume {
             return Err(Error::file(
                 &self.path,
-                "exists already and would be overwritten; add --resume to go on from it, or remove it to start anew",
+                message![
+                    "exists already and would be overwritten; add ",
+                    Remedy::Resume,
+                    " to go on from it, or remove it to start anew"
+                ],
             ));
         }
         let record = file::read(&self.path, Kind::Checkpoint)?;

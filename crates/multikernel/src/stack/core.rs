@@ -11,7 +11,7 @@ use super::points::{Shared, Sides};
 use super::source::{Computed, Means, SLACK, Scratch, Source};
 use super::watch::Watch;
 use super::{cost, sparse};
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result, message};
 use crate::features::Features;
 use crate::kernel::{Base, Kernel};
 use crate::linalg::{Matrix, large_pages};
@@ -384,7 +384,7 @@ impl Core {
     }
 
     fn refusal(&self, what: String, need: u64, limit: u64) -> Error {
-        let help = "use fewer rows or kernels, or raise --memory".to_string();
+        let help = message!["use fewer rows or kernels, or raise ", Remedy::Memory];
         Error::Memory { what: format!("{what} on {} x {} points", self.cut.n_rows, self.cut.n_cols), need, limit, help }
     }
 
@@ -404,7 +404,7 @@ impl Core {
             what: what.to_string(),
             need,
             limit,
-            help: "use fewer rows, or raise --memory".into(),
+            help: message!["use fewer rows, or raise ", Remedy::Memory],
         };
         if let Some(limit) = self.memory.filter(|&limit| need.saturating_add(held) > limit) {
             return Err(refuse(limit - held.min(limit)));

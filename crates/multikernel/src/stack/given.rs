@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::data::{Gram, Presence, View};
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result, message};
 use crate::features::Features;
 use crate::kernel::{Columns, Kernel};
 use crate::linalg::Matrix;
@@ -159,19 +159,21 @@ impl Points {
                 let known: Vec<&str> = self.grams.iter().map(Gram::name).collect();
                 let known =
                     if known.is_empty() { "none was given".into() } else { format!("given: {}", known.join(", ")) };
-                return Err(Error::input(format!(
-                    "{kernel} needs a Gram matrix that is not there ({known}); give it with --gram {name}=FILE"
-                )));
+                return Err(Error::input(message![
+                    format!("{kernel} needs a Gram matrix that is not there ({known}); give it with "),
+                    Remedy::Gram(name.into())
+                ]));
             };
             if gram.row_diagonal().is_empty() && !kernel.is_raw() {
-                return Err(gram.refuse(format!(
-                    "comes without the diagonal k(x, x) of its rows, which {kernel} divides by; give it with --gram \
-                         {name}=FILE,DIAGONAL, or train with `raw`"
-                )));
+                return Err(gram.refuse(message![
+                    format!("comes without the diagonal k(x, x) of its rows, which {kernel} divides by; give it with "),
+                    Remedy::GramDiagonal(name.into()),
+                    ", or train with `raw`"
+                ]));
             }
             let most = columns.map_or(&self.at, |columns| &columns.at).iter().copied().max();
             if columns.is_none() && !gram.is_square() {
-                return Err(gram.refuse("must be square to train on".into()));
+                return Err(gram.refuse("must be square to train on"));
             }
             if most.is_some_and(|most| most >= gram.n_cols()) {
                 let (found, needed) = (gram.n_cols(), most.unwrap_or(0) + 1);

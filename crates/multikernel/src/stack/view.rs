@@ -107,7 +107,7 @@ impl Stack {
         let unknown = (points.n_unknown() > 0).then(|| {
             format!(
                 "{} of {n} rows lack a view that every kernel looks at: their kernels are zero, and only a bias decides on \
-                 them; use kernels on single views (`each view`), or --missing impute",
+                 them; use kernels on single views (`each view`), or impute missing views",
                 points.n_unknown()
             )
         });

@@ -26,7 +26,7 @@ use sweep::{SweepPhase, sweep};
 
 use super::weighted::{misfit, signs};
 use crate::dist::Rng;
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result, message};
 use crate::file::Cache;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
@@ -255,7 +255,12 @@ fn check_memory(stack: &Stack, settings: &Settings, n: usize, n_functions: usize
         what: format!("the matrices of {} chains on {n} rows", settings.chains),
         need,
         limit,
-        help: "take fewer chains (--set chains=1) or fewer rows, or allow more (--memory)".into(),
+        help: message![
+            "take fewer chains (",
+            Remedy::Set("chains", "1".into()),
+            ") or fewer rows, or raise ",
+            Remedy::Memory
+        ],
     })
 }
 

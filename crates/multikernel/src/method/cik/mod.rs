@@ -24,7 +24,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::weighted::misfit;
 use crate::dist::Rng;
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result, message};
 use crate::file::{Cache, Codec, Record};
 use crate::linalg::Matrix;
 use crate::mixture::{Mixture, Nothing, Witness};
@@ -240,10 +240,14 @@ fn check_memory(task: &Task<'_>, method: &Cik, n_clusters: usize) -> Result<()> 
         what: format!("a set of {n_clusters} machines of {frequencies} frequencies for {n_classes} classes"),
         need,
         limit,
-        help:
-            "take fewer frequencies (--set frequencies=96), start from fewer clusters (--set start=5), or allow more \
-               (--memory)"
-                .into(),
+        help: message![
+            "take fewer frequencies (",
+            Remedy::Set("frequencies", "96".into()),
+            "), start from fewer clusters (",
+            Remedy::Set("start", "5".into()),
+            "), or raise ",
+            Remedy::Memory
+        ],
     })
 }
 

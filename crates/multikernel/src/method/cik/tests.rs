@@ -301,7 +301,8 @@ fn machines_that_do_not_fit_into_memory_are_refused() {
     assert_eq!(
         plan.train_in(&data, &mut session).unwrap_err().to_string(),
         "a set of 20 machines of 100000 frequencies for 10 classes needs 3.90 GiB but 1024.0 MiB may be used; take fewer frequencies \
-         (--set frequencies=96), start from fewer clusters (--set start=5), or allow more (--memory)"
+         (`Plan::set(\"frequencies\", \"96\")`), start from fewer clusters (`Plan::set(\"start\", \"5\")`), or raise the \
+         memory limit"
     );
 }
 

@@ -11,7 +11,7 @@ use weights::Local;
 
 use super::weighted::misfit;
 use crate::data::Labels;
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result, message};
 use crate::kernel::CENTRED_BANK;
 use crate::linalg::Matrix;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
@@ -161,6 +161,6 @@ fn check_memory(stack: &Stack, n: usize, n_vectors: usize) -> Result<()> {
         what: format!("the combined kernel of {n} rows and its eigenvectors"),
         need,
         limit,
-        help: "use fewer rows, or allow more (--memory)".into(),
+        help: message!["use fewer rows, or raise ", Remedy::Memory],
     })
 }

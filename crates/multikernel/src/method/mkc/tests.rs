@@ -255,6 +255,6 @@ fn more_memory_than_allowed_is_refused_before_the_first_round() {
     assert_eq!(
         error.to_string(),
         "the combined kernel of 300 rows and its eigenvectors needs 1.5 MiB but 1.0 MiB may be used; use fewer rows, or \
-         allow more (--memory)"
+         raise the memory limit"
     );
 }

@@ -311,7 +311,7 @@ fn sound(value: &Value) -> Result<()> {
         return Ok(());
     }
     Err(Error::input(format!(
-        "the bound rose to {:.1e}, above 0, which is where rounding has made a kernel indefinite: kernels of low rank need --precision f64; \
+        "the bound rose to {:.1e}, above 0, which is where rounding has made a kernel indefinite: kernels of low rank need precision f64; \
          raise lambda, or leave out kernels that say the same",
         -value.loss
     )))

@@ -28,7 +28,7 @@ pub(super) use state::Fit;
 use super::problems::positive_classes;
 use super::stream::draw_landmarks;
 use super::weighted::misfit;
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result, message};
 use crate::file::Cache;
 use crate::kernel::DEFAULT_BANK;
 use crate::method::Weighting;
@@ -257,7 +257,7 @@ fn fits_memory(task: &Task<'_>, settings: &Settings) -> Result<()> {
         what: format!("the curvature between {m} points and {n} rows, and outputs of all kernels at them"),
         need,
         limit,
-        help: "set landmarks to fewer rows, or give it more --memory".into(),
+        help: message!["set landmarks to fewer rows, or raise ", Remedy::Memory],
     })
 }
 

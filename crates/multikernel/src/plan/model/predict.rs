@@ -9,7 +9,7 @@ use super::kernels::ModelKernels;
 use super::training::Training;
 use crate::data::Samples;
 use crate::draws::{Draws, DrawsFormat};
-use crate::error::{Error, Result};
+use crate::error::{Error, Remedy, Result, message};
 use crate::file::{self, Record};
 use crate::linalg::Matrix;
 use crate::plan::views::presence;
@@ -147,10 +147,9 @@ impl Model {
             return calibration.apply(&margins, &labels);
         }
         let Some(model) = self.predictor.probabilistic() else {
-            return Err(Error::input(format!(
-                "this model of the method {} gives scores but no probabilities; train it with --proba, or use --scores",
-                self.header.method
-            )));
+            let found = format!("this model of the method {} gives scores but no probabilities", self.header.method);
+            let help = message!["; train it with ", Remedy::Probabilities, ", or use ", Remedy::Scores];
+            return Err(Error::input(message![found, help]));
         };
         self.batches(samples, pool, stop, |input| model.probabilities(input, pool))
     }

@@ -1,0 +1,9 @@
+//! What is learned from training rows before any kernel sees them: logarithms, scales, the columns kept.
+
+mod log;
+mod preprocess;
+mod scale;
+
+pub(crate) use log::ln_1p;
+pub use preprocess::{LogChoice, Preprocessor, Recipe, Scale};
+pub use scale::Scaler;

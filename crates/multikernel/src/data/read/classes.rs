@@ -1,0 +1,67 @@
+//! Labels that are rather a number to predict.
+
+use std::collections::HashSet;
+
+use super::options::ReadOptions;
+use crate::data::table::Table;
+use crate::data::table::words::{finite, quoted};
+use crate::error::{Error, Message, Place, Remedy, Result, message};
+
+/// Labels of more different numbers than this may be a number to predict.
+const MAX_NUMERIC_CLASSES: usize = 20;
+
+/// With fewer rows per class than this.
+const MIN_ROWS_PER_CLASS: usize = 100;
+
+/// Labels with fewer classes are never taken for numbers of their own.
+const MIN_NUMERIC_CLASSES: usize = 10;
+
+/// Warns of labels that read as a number to predict, and refuses them where hardly two rows have the same.
+pub(in crate::data) fn check_classes(table: &mut Table, options: &ReadOptions) -> Result<()> {
+    let Some(labels) = table.labels.as_ref().filter(|_| options.expect.is_none() && !options.label_optional) else {
+        return Ok(());
+    };
+    let classes: HashSet<&str> = labels.iter().map(String::as_str).collect();
+    let (n, n_rows) = (classes.len(), labels.len());
+    let is_own = n > MIN_NUMERIC_CLASSES && 2 * n > n_rows;
+    let is_many = n > MAX_NUMERIC_CLASSES && n_rows < n * MIN_ROWS_PER_CLASS;
+    if !is_own && !is_many {
+        return Ok(());
+    }
+    let numbers: Option<Vec<f64>> = classes.iter().map(|class| finite(class)).collect();
+    let Some(numbers) = numbers else { return Ok(()) };
+    let (low, high) =
+        numbers.iter().fold((f64::MAX, f64::MIN), |(low, high), &value| (low.min(value), high.max(value)));
+    // Numbers without a gap, counted from 0 or 1, are codes of classes.
+    let is_code = (low == 0.0 || low == 1.0) && high - low + 1.0 == n as f64;
+    let column = match (&table.label_name, &table.label_column) {
+        (Some(name), _) => format!("the label column {}", quoted(name)),
+        (None, Some(column)) => format!("the label, {column},"),
+        (None, None) => "the label".into(),
+    };
+    let turned = if looks_turned(table) {
+        message![" (if samples are in columns, add ", Remedy::Transpose, ")"]
+    } else {
+        Message::default()
+    };
+    let why = format!(
+        "{column} has {n} different numbers in {n_rows} rows and reads as a number to predict, but multikernel predicts \
+         classes, each value a class of its own; put the values into a few bins, or name another column with "
+    );
+    let message = message![why, Remedy::Label(None), turned];
+    match () {
+        () if is_own => return Err(Error::data(Place::file(&table.source), message)),
+        () if is_code => {}
+        () => table.notes.push(message!["warning: ", message]),
+    }
+    Ok(())
+}
+
+/// Whether columns are called as samples often are, one beginning with numbers after it, beside row names.
+fn looks_turned(table: &Table) -> bool {
+    let beginning = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_string();
+    let names = table.samples.names();
+    let Some(first) = names.first().map(|name| beginning(name)) else { return false };
+    let is_counted = |name: &String| beginning(name) == first && name.len() > first.len();
+    table.samples.ids().is_some() && names.len() > 2 && !first.is_empty() && names.iter().all(is_counted)
+}

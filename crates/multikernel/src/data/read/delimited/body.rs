@@ -1,0 +1,542 @@
+//! The rows of delimited text: their values, and what only all of them together can tell.
+
+use std::collections::HashSet;
+
+use super::cells::Cells;
+use super::column::{Column, Fit, Set, Written, usual};
+use super::kept::Kept;
+use super::leave_out::{left, missing_in, rows_of, squeeze, without};
+use super::problems::{Advice, MissingLabel, Problems};
+use crate::data::read::memory::{check_memory, out_of_memory};
+use crate::data::read::numbers::Truth;
+use crate::data::read::options::{MissingLabels, ReadOptions};
+use crate::data::read::roles::{ByValue, Roles, decide, place_of};
+use crate::data::table::words::{has_words, is_missing, is_none, list, missing_note, quoted};
+use crate::data::table::{Samples, Table};
+use crate::error::{Error, Message, Place, Remedy, Result, message};
+use crate::linalg::Matrix;
+
+/// Fewer rows say nothing about whether a column of numbers is an id.
+const MIN_ID_ROWS: usize = 20;
+
+/// Fewer rows say nothing about whether a column of texts is an id.
+const SOME_ROWS: usize = 3;
+
+/// The rows read so far.
+pub(super) struct Body<'a> {
+    name: &'a str,
+    options: &'a ReadOptions,
+    roles: Roles,
+    n_columns: usize,
+    columns: Vec<Column>,
+    /// Which of the columns turned out to be no features.
+    is_aside: Vec<bool>,
+    data: Vec<f64>,
+    /// Bytes of cells that are no plain numbers.
+    bytes: usize,
+    n_rows: usize,
+    first_line: u64,
+    labels: Vec<String>,
+    /// Rows whose label is missing, and their places.
+    unlabelled: Vec<(usize, Place)>,
+    /// Rows with hardly a plain number, and their lines.
+    suspects: Vec<(usize, u64)>,
+    groups: Vec<String>,
+    kept: Vec<Kept>,
+    ids: Option<(Vec<String>, Option<String>)>,
+    problems: Problems,
+}
+
+impl<'a> Body<'a> {
+    pub(super) fn new(name: &'a str, n_columns: usize, roles: Roles, options: &'a ReadOptions) -> Self {
+        let (counts, texts) = (roles.by_value == ByValue::All || roles.is_undecided, roles.by_value != ByValue::None);
+        let columns = roles.features.iter().zip(&roles.names);
+        let columns: Vec<Column> =
+            columns.map(|(&j, name)| Column::new(j, name.clone(), counts, texts && j == 0)).collect();
+        let mut kept: Vec<Kept> = roles.id.iter().map(|&j| Kept::new(j, true, false)).collect();
+        kept.extend(roles.maybe_ids.iter().map(|&j| Kept::new(j, false, false)));
+        if let (true, [first, .., last]) = (roles.is_undecided, roles.features.as_slice()) {
+            kept.extend([Kept::new(*first, false, true), Kept::new(*last, false, true)]);
+        } else if roles.by_value == ByValue::Texts && !roles.features.contains(&0) && roles.maybe_ids.is_empty() {
+            kept.push(Kept::new(0, false, false));
+        }
+        Body {
+            name,
+            options,
+            n_columns,
+            is_aside: vec![false; columns.len()],
+            columns,
+            roles,
+            data: vec![],
+            bytes: 0,
+            n_rows: 0,
+            first_line: 0,
+            labels: vec![],
+            unlabelled: vec![],
+            suspects: vec![],
+            groups: vec![],
+            kept,
+            ids: None,
+            problems: Problems::default(),
+        }
+    }
+
+    pub(super) fn add(&mut self, cells: &Cells) -> Result<()> {
+        let (n_cols, line) = (self.columns.len(), cells.line());
+        check_memory(self.name, self.n_rows + 1, n_cols, self.options.limit())?;
+        let need = (self.data.len() + n_cols) as u64 * 8 + self.bytes as u64;
+        if self.data.try_reserve(n_cols).is_err() || need > self.options.limit() {
+            return Err(out_of_memory(self.name, self.n_rows + 1, n_cols, need, self.options.limit()));
+        }
+        if self.n_rows == 0 {
+            self.first_line = line;
+        }
+        let mut n_plain = 0;
+        for column in &mut self.columns {
+            let value = column.add(cells.cell(column.at), self.n_rows, cells.line_of(column.at), &mut self.bytes);
+            n_plain += usize::from(!value.is_nan());
+            self.data.push(value);
+        }
+        // Columns of ids and the label may be among them.
+        if n_plain <= self.roles.maybe_ids.len() + 2 {
+            self.suspects.push((self.n_rows, line));
+        }
+        if let Some(j) = self.roles.label {
+            self.add_label(cells.cell(j), cells.place(self.name, j));
+        }
+        if let Some(j) = self.roles.groups {
+            let group = cells.cell(j);
+            if group.is_empty() {
+                let message = "the group is missing; fill it in, or remove the row";
+                return Err(Error::data(cells.place(self.name, j), message));
+            }
+            self.groups.push(group.to_string());
+        }
+        self.n_rows += 1;
+        self.kept.iter_mut().try_for_each(|kept| kept.add(self.name, cells))
+    }
+
+    fn add_label(&mut self, label: &str, place: Place) {
+        if is_missing(label) {
+            self.unlabelled.push((self.labels.len(), place));
+        }
+        self.labels.push(label.to_string());
+    }
+
+    pub(super) fn into_table(mut self) -> Result<Table> {
+        if self.roles.is_undecided {
+            self.decide()?;
+        } else {
+            self.find_ids();
+        }
+        if self.n_features() == 0 {
+            let message = "no column is left for features; a label and at least one feature are needed";
+            return Err(Error::data(Place::file(self.name), message));
+        }
+        self.settle_nones();
+        self.read_numbers();
+        let dropped = self.look_at_rows();
+        let advice = Advice {
+            file: self.name,
+            n_rows: self.n_rows,
+            is_bare: self.options.header == Some(false),
+            first_line: self.first_line,
+            guess: self.roles.guess.as_ref(),
+            has_names: self.roles.all_names.is_some(),
+            can_drop: self.may_drop(),
+            is_new: self.options.expect.is_some(),
+            has_ids: self.ids.is_some(),
+            n_features: self.n_features(),
+            columns_of_rows: self.options.transpose,
+            ignored: &self.options.ignore,
+        };
+        let problems = std::mem::take(&mut self.problems);
+        let repeating = problems.repeating.clone();
+        if let Some(error) = problems.into_error(&advice) {
+            return Err(error);
+        }
+        self.warn_of_ids(&repeating);
+        self.finish(&dropped)
+    }
+
+    /// Whether `None` is a class: it is among words, but among numbers it is a missing label.
+    fn settle_nones(&mut self) {
+        let Some(first) = self.unlabelled.iter().map(|(row, _)| &self.labels[*row]).find(|label| is_none(label)) else {
+            return;
+        };
+        let is_class = match self.options.expect.as_ref().filter(|expect| !expect.classes.is_empty()) {
+            Some(expect) => self.labels.iter().any(|label| is_none(label) && expect.is_class(label)),
+            None => has_words(&self.labels),
+        };
+        if is_class {
+            if self.options.expect.is_none() {
+                self.roles.notes.push(
+                    format!(
+                        "the label {} is taken as a class of its own; leave the cell blank where the label is missing",
+                        quoted(first)
+                    )
+                    .into(),
+                );
+            }
+            let labels = &self.labels;
+            self.unlabelled.retain(|(row, _)| !is_none(&labels[*row]));
+        }
+    }
+
+    /// Where the first of these labels is missing, what stands there, and how many are.
+    fn first_unlabelled<'b>(&self, mut rows: impl Iterator<Item = &'b (usize, Place)>) -> Option<MissingLabel> {
+        let (row, place) = rows.next()?;
+        Some(MissingLabel { place: place.clone(), text: self.labels[*row].clone(), n: 1 + rows.count() })
+    }
+
+    /// Whether rows may be left out: nobody asked for a prediction of each.
+    fn may_drop(&self) -> bool {
+        self.options.expect.is_none() || self.options.missing_labels == MissingLabels::Drop
+    }
+
+    /// Which of too many columns without names are the label and ids.
+    fn decide(&mut self) -> Result<()> {
+        let n = self.columns.len();
+        let kept = self.kept.split_off(self.kept.len() - 2);
+        let counts = [0, n - 1].map(|k| self.n_rows >= MIN_ID_ROWS && self.columns[k].counts(self.n_rows));
+        let ends = [kept[0].end(self.options, counts[0]), kept[1].end(self.options, counts[1])];
+        let columns: Vec<usize> = self.columns.iter().map(|column| column.at).collect();
+        let (label, id) = decide(self.name, &columns, ends, self.options, self.roles.label.is_some())?;
+        let [first, last]: [Kept; 2] = kept.try_into().unwrap_or_else(|_| [0, 0].map(|j| Kept::new(j, false, false)));
+        let (mut first, mut last) = (Some(first), Some(last));
+        if let Some(k) = id {
+            self.is_aside[k] = true;
+            self.roles.notes.push(message![
+                "using the first column as ids; if it is not, say what it is with ",
+                Remedy::Label(None),
+                ", ",
+                Remedy::Id(None),
+                " or ",
+                Remedy::Ignore(vec![])
+            ]);
+            self.ids = first.take().map(|kept| (kept.texts, None));
+        }
+        if let Some(k) = label {
+            self.is_aside[k] = true;
+            let j = self.columns[k].at;
+            let column = place_of(j, self.n_columns);
+            self.roles.notes.push(format!("label: {column}, which holds only classes of the model").into());
+            self.roles.label = Some(j);
+            self.roles.label_column = Some(column);
+            let kept = if k == 0 { first.take() } else { last.take() };
+            for text in kept.map_or(vec![], |kept| kept.texts) {
+                let place = Place::file(self.name);
+                self.add_label(&text, place);
+            }
+        }
+        let names = self.options.expect.as_ref().map_or(vec![], |expect| expect.names.clone());
+        let features = self.columns.iter_mut().zip(&self.is_aside).filter(|(_, is_aside)| !**is_aside);
+        features.zip(names).for_each(|((column, _), name)| column.name = name);
+        if let Some(given) = self.kept.pop() {
+            self.ids = Some((given.texts, self.roles.name_of(Some(given.column))));
+        }
+        Ok(())
+    }
+
+    fn n_features(&self) -> usize {
+        self.is_aside.iter().filter(|is_aside| !**is_aside).count()
+    }
+
+    /// Sets a column aside, unless it is the last feature; whether it did, or the column was none.
+    fn set_aside(&mut self, j: usize) -> bool {
+        match self.columns.iter().position(|column| column.at == j) {
+            Some(_) if self.n_features() == 1 => false,
+            Some(k) => {
+                self.is_aside[k] = true;
+                true
+            }
+            None => true,
+        }
+    }
+
+    /// The column given as ids; else the first called so whose values all differ; else one that shows it by its values.
+    fn find_ids(&mut self) {
+        for kept in std::mem::take(&mut self.kept) {
+            let j = kept.column;
+            let is_first = j == 0 && self.roles.name_of(Some(0)).is_none();
+            let (shown, name) = (self.roles.shown(j), self.roles.name_of(Some(j)));
+            let is_named = kept.is_given || self.roles.maybe_ids.contains(&j);
+            if !kept.all_differ() {
+                match is_named {
+                    true if self.options.expect.is_none() => self.problems.repeating.push(j),
+                    true => {
+                        self.roles.notes.push(format!("no ids: column {shown} has values twice, or lacks some").into())
+                    }
+                    false => {
+                        let note =
+                            format!("ignored columns that the model was not trained on: {}", name.unwrap_or(shown));
+                        self.roles.notes.push(note.into());
+                    }
+                }
+            } else if self.ids.is_some() {
+                if is_first {
+                    let note = "the first column has no name and is left out: row names are not used as features";
+                    self.roles.notes.push(note.into());
+                } else if self.set_aside(j) {
+                    self.roles.notes.push(format!("column {shown} left out: it holds ids as well").into());
+                }
+            } else {
+                self.columns.iter().position(|column| column.at == j).inspect(|&k| self.is_aside[k] = true);
+                match () {
+                    () if kept.is_given => {}
+                    () if is_first && self.options.transpose => self.roles.notes.push("ids: the first line".into()),
+                    () if is_first => self.roles.notes.push("ids: the first column, which has no name".into()),
+                    () => self.roles.notes.push(format!("ids: column {shown}").into()),
+                }
+                self.ids = Some((kept.texts, name));
+            }
+        }
+        if self.ids.is_none() && self.roles.by_value != ByValue::None {
+            self.find_ids_by_value();
+        }
+    }
+
+    fn find_ids_by_value(&mut self) {
+        let n_rows = self.n_rows;
+        if self.n_features() == 1 {
+            return;
+        }
+        let texts = self
+            .columns
+            .iter()
+            .position(|column| column.at == 0)
+            .filter(|&k| !self.is_aside[k] && n_rows >= SOME_ROWS && self.columns[k].is_unique_text(n_rows));
+        let counts = || {
+            let is_count = |k: &usize| !self.is_aside[*k] && self.columns[*k].counts(n_rows) && n_rows >= MIN_ID_ROWS;
+            (0..self.columns.len()).find(|k| self.roles.by_value == ByValue::All && is_count(k))
+        };
+        let Some(k) = texts.or_else(counts) else { return };
+        self.is_aside[k] = true;
+        let column = &mut self.columns[k];
+        let (j, ids) = (
+            column.at,
+            if texts.is_some() { column.take_texts() } else { column.take_count(n_rows).unwrap_or_default() },
+        );
+        let shown = self.roles.shown(j);
+        self.roles.notes.push(
+            match texts {
+                Some(_) => format!("ids: column {shown}, the first, whose texts all differ").into(),
+                None => message![
+                    format!("ids: column {shown}, which counts the rows; if it is a feature, say "),
+                    Remedy::Id(Some("none".into()))
+                ],
+            }
+            .into(),
+        );
+        self.ids = Some((ids, self.roles.name_of(Some(j))));
+    }
+
+    /// Reads cells that are no plain numbers, now that all of their columns are known.
+    fn read_numbers(&mut self) {
+        let (n_rows, n_cols, told) = (self.n_rows, self.columns.len(), self.options.decimal);
+        let fits: Vec<Option<Fit>> = self.columns.iter().map(|column| column.fit(n_rows, told)).collect();
+        let features = || (0..n_cols).filter(|&k| !self.is_aside[k]);
+        let default = usual(features().map(|k| (&self.columns[k], fits[k])), told);
+        let features: Vec<usize> = features().collect();
+        let mut written: Vec<(String, Written)> = vec![];
+        for k in features {
+            let data = &mut self.data;
+            let set = |row: usize, set: Set| {
+                let value = &mut data[row * n_cols + k];
+                *value = match set {
+                    Set::Value(value) => value,
+                    Set::Thousands => *value * 1000.0,
+                    Set::ThousandsIfBroken if value.fract() != 0.0 => (*value * 1000.0).round(),
+                    Set::ThousandsIfBroken => *value,
+                };
+            };
+            match self.columns[k].settle(n_rows, fits[k], default, set) {
+                Ok(how) if how != Written::default() => written.push((self.columns[k].name.clone(), how)),
+                Ok(_) => (),
+                Err(problem) => self.problems.columns.push(problem),
+            }
+        }
+        for (what, is_so) in [
+            ("decimal commas", (|how| how.comma) as fn(&Written) -> bool),
+            ("thousands separators", |how| how.thousands),
+            ("percent signs (12% is read as 12)", |how| how.percent),
+            ("marks such as - read as missing values", |how| how.marks),
+        ] {
+            let names: Vec<&str> =
+                written.iter().filter(|(_, how)| is_so(how)).map(|(name, _)| name.as_str()).collect();
+            if !names.is_empty() {
+                self.roles.notes.push(format!("{what} in {}", list(&names, 5)).into());
+            }
+        }
+        for pair in Truth::ALL {
+            let names: Vec<&String> =
+                written.iter().filter(|(_, how)| how.truth == Some(pair)).map(|(name, _)| name).collect();
+            if !names.is_empty() {
+                self.roles.notes.push(format!("read as 1/0: {} in {}", pair.words().join("/"), list(&names, 5)).into());
+            }
+        }
+    }
+
+    /// The rows that are left out, ascending; those that lack something but are not become problems.
+    fn look_at_rows(&mut self) -> Vec<usize> {
+        if self.options.part.is_some() {
+            // A sample that lacks one view may have another.
+            if self.options.expect.is_none() && self.options.missing_labels == MissingLabels::Refuse {
+                self.problems.labels = self.first_unlabelled(self.unlabelled.iter());
+            }
+            return vec![];
+        }
+        let n_cols = self.columns.len();
+        let is_missing = |row: usize| {
+            let row = &self.data[row * n_cols..(row + 1) * n_cols];
+            row.iter().zip(&self.is_aside).all(|(value, is_aside)| *is_aside || value.is_nan())
+        };
+        let mut empty: Vec<(usize, u64)> = self.suspects.iter().copied().filter(|&(row, _)| is_missing(row)).collect();
+        if !self.problems.columns.is_empty() {
+            // What stands in such a row may be the cell that is no number.
+            empty.clear();
+        }
+        let is_empty: HashSet<usize> = empty.iter().map(|&(row, _)| row).collect();
+        let has_labels = self.unlabelled.len() < self.n_rows || self.options.expect.is_none();
+        if self.options.missing_labels == MissingLabels::Drop {
+            let mut dropped: Vec<usize> = empty.into_iter().map(|(row, _)| row).collect();
+            dropped.extend(self.unlabelled.iter().filter(|_| has_labels).map(|&(row, _)| row));
+            dropped.sort_unstable();
+            dropped.dedup();
+            if dropped.len() < self.n_rows {
+                return dropped;
+            }
+        } else if let (Some(&(_, line)), true) = (empty.first(), self.options.expect.is_some()) {
+            // A row to predict is answered like one of mean values, and does not stop the others.
+            let place = Place::line(self.name, line);
+            self.roles.notes.push(format!(
+                "warning: {} without any value, the first in {place}: predicted as if all values were the means of training",
+                rows_of(empty.len())
+            ).into());
+        } else {
+            let first = empty.first().map(|&(_, line)| (Place::line(self.name, line), empty.len()));
+            self.problems.empty = first;
+        }
+        if self.options.expect.is_none() && self.roles.label.is_some() {
+            // A row without anything is told once.
+            let unlabelled = self.unlabelled.iter().filter(|(row, _)| !is_empty.contains(row));
+            self.problems.labels = self.first_unlabelled(unlabelled);
+            if self.problems.labels.is_none() && self.problems.empty.is_none() {
+                self.problems.labels = self.first_unlabelled(self.unlabelled.iter());
+            }
+        }
+        vec![]
+    }
+
+    /// Says which features may be ids.
+    fn warn_of_ids(&mut self, repeating: &[usize]) {
+        if self.options.expect.is_some() || !self.options.wants_ids() {
+            return;
+        }
+        let features = || (0..self.columns.len()).filter(|&k| !self.is_aside[k]);
+        let mut warnings: Vec<Message> = vec![];
+        for k in features().filter(|&k| repeating.contains(&self.columns[k].at)) {
+            let name = &self.columns[k].name;
+            warnings.push(message![
+                format!(
+                    "warning: column {} looks like an id column, but its values repeat or are missing, so it is used as a \
+                     feature; if it says which rows belong together, say ",
+                    quoted(name)
+                ),
+                Remedy::Groups(Some(name.clone())),
+                ", else leave it out with ",
+                Remedy::Ignore(vec![name.clone()])
+            ]);
+        }
+        if self.n_rows >= MIN_ID_ROWS {
+            let alike: Vec<usize> = features().filter(|&k| self.all_differ(k)).collect();
+            let names: Vec<String> = alike.iter().map(|&k| quoted(&self.columns[k].name)).collect();
+            let words: Vec<String> = alike.iter().map(|&k| self.word(k)).collect();
+            match alike.as_slice() {
+                [] => (),
+                [_] => warnings.push(message![
+                    format!("warning: column {} looks like an id: whole numbers that all differ; ", names[0]),
+                    "leave it out with ",
+                    Remedy::Ignore(vec![words[0].clone()]),
+                    ", or name it with ",
+                    Remedy::Id(Some(words[0].clone()))
+                ]),
+                _ => warnings.push(message![
+                    format!("warning: {} columns look like ids, whole numbers that all differ: ", alike.len()),
+                    format!("{}; leave out what is no measurement with ", list(&names, 5)),
+                    Remedy::Ignore(words[..words.len().min(5)].to_vec())
+                ]),
+            }
+        }
+        self.roles.notes.extend(warnings);
+    }
+
+    /// A column as options take it.
+    fn word(&self, k: usize) -> String {
+        let name = &self.columns[k].name;
+        let passes = self.roles.all_names.is_some() && !name.contains(',');
+        if passes { name.clone() } else { self.columns[k].at.to_string() }
+    }
+
+    /// Whether the values of a column are whole numbers that all differ.
+    fn all_differ(&self, k: usize) -> bool {
+        let mut seen = HashSet::new();
+        self.columns[k].is_whole()
+            && self.data.iter().skip(k).step_by(self.columns.len()).all(|value| seen.insert(value.to_bits()))
+    }
+
+    fn finish(mut self, dropped: &[usize]) -> Result<Table> {
+        // What is missing is blank from here on, so that `None` is a class.
+        self.unlabelled.iter().for_each(|(row, _)| self.labels[*row].clear());
+        let mut labels = self.roles.label.map(|_| std::mem::take(&mut self.labels));
+        let mut some_labels = None;
+        if !dropped.is_empty() {
+            let what = "rows without a label or without any value left out";
+            self.roles.notes.push(format!("{what}: {} of {}", dropped.len(), self.n_rows).into());
+        } else if !self.unlabelled.is_empty() && (self.options.part.is_none() || self.options.expect.is_some()) {
+            let taken = labels.take();
+            let some = if self.unlabelled.len() < self.n_rows {
+                some_labels = taken;
+                format!("{} of {} labels are missing", self.unlabelled.len(), self.n_rows)
+            } else {
+                "the label column is empty".into()
+            };
+            self.roles.notes.push(format!("{some}: rows read as unlabelled").into());
+        }
+        let features: Vec<usize> = (0..self.columns.len()).filter(|&k| !self.is_aside[k]).collect();
+        let names: Vec<String> = features.iter().map(|&k| self.columns[k].name.clone()).collect();
+        let (n_rows, n_cols) = (self.n_rows, self.columns.len());
+        squeeze(&mut self.data, n_cols, &features, dropped);
+        let missing = match dropped {
+            [] => features.iter().map(|&k| self.columns[k].n_missing).collect(),
+            _ => missing_in(&self.data, names.len()),
+        };
+        self.roles.notes.extend(missing_note(&missing).map(Message::from));
+        let mut texts =
+            [labels, self.roles.groups.map(|_| self.groups)].map(|texts| texts.map(|texts| without(texts, dropped)));
+        let samples = Samples::new(Matrix::from_vec(n_rows - dropped.len(), names.len(), self.data)?, names)?;
+        let samples = samples.with_row_numbers((!dropped.is_empty()).then(|| left(n_rows, dropped)));
+        let samples = match self.ids {
+            Some((ids, name)) => samples.with_ids(without(ids, dropped))?.with_id_name(name),
+            None => samples,
+        };
+        let [labels, groups] = [texts[0].take(), texts[1].take()];
+        Ok(Table {
+            name: self.name.to_string(),
+            source: self.name.to_string(),
+            samples,
+            labels,
+            label_name: self.roles.label_name,
+            label_column: self.roles.label_column,
+            groups,
+            group_name: self.roles.group_name,
+            some_labels,
+            told: self.roles.told,
+            index_base: None,
+            notes: self.roles.notes,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

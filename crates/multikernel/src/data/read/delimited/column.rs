@@ -1,0 +1,406 @@
+//! A column of delimited text as it is read: which numbers it holds is known when its last cell is.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::data::read::numbers::{Decimal, Truth, before_percent, is_mark, is_maybe_thousands, is_readable};
+use crate::data::table::words::{finite, is_missing, is_none};
+
+/// A longer text is no id.
+const LONG: usize = 200;
+
+/// How the plain numbers of a column use points.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Points {
+    #[default]
+    None,
+    /// All of them may set thousands apart, such as `1.234`.
+    Thousands,
+    /// They are decimal points.
+    Decimal,
+}
+
+/// A cell that is neither a plain number nor missing.
+#[derive(Debug)]
+struct Cell {
+    row: usize,
+    line: u64,
+    text: Box<str>,
+}
+
+/// The cells of a column that are neither plain numbers nor missing.
+#[derive(Debug)]
+struct Odd {
+    /// Their texts, as long as they may be numbers or ids.
+    cells: Vec<Cell>,
+    n: usize,
+    /// How many are marks that may stand for a missing value.
+    n_marks: usize,
+    /// The line and text of the first that is no number, however it is read.
+    first_bad: Option<(u64, String)>,
+    /// Hashes of the texts, while they all differ.
+    seen: Option<HashSet<u64>>,
+    /// Whether all are texts, none a number in some way of writing.
+    is_text: bool,
+    /// Rows and values, while all are of one pair of words for 1 and 0.
+    truths: Option<Vec<(usize, f64)>>,
+    truth: Option<Truth>,
+}
+
+/// The count of the rows that a column may be.
+#[derive(Debug)]
+struct Count {
+    next: Option<f64>,
+    /// As the file writes it.
+    texts: Vec<String>,
+}
+
+/// What is known of a column that may be a feature.
+#[derive(Debug)]
+pub(super) struct Column {
+    /// Its place in the file.
+    pub(super) at: usize,
+    pub(super) name: String,
+    /// How many values are missing.
+    pub(super) n_missing: usize,
+    /// How many of them are the word `None`, which is one among words.
+    n_none: usize,
+    points: Points,
+    /// Rows of plain numbers such as `1.000`, of which the value does not show the point.
+    round: Vec<usize>,
+    is_whole: bool,
+    count: Option<Count>,
+    odd: Option<Box<Odd>>,
+    /// Whether texts that all differ are to be kept as ids.
+    keeps_texts: bool,
+}
+
+/// A cell that cannot be read as a number.
+#[derive(Clone, Debug)]
+pub(super) struct Problem {
+    /// The place of the column in the file, its name, and the line and text of the cell.
+    pub(super) at: usize,
+    pub(super) name: String,
+    pub(super) line: u64,
+    pub(super) text: String,
+    /// How many cells of the column are like it.
+    pub(super) n: usize,
+    pub(super) kind: Kind,
+}
+
+/// Why a cell is no number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::data::read) enum Kind {
+    /// It is none in any way of writing; whether all cells of the column are texts and differ.
+    Word { all_differ: bool },
+    /// Its way of writing is not that of the other cells.
+    StreamModel,
+    /// Its comma may be decimal or set thousands apart, and nothing says which.
+    Ambiguous,
+}
+
+/// In which ways the odd cells of a column can be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fit {
+    comma: bool,
+    point: bool,
+    /// Whether the two ways give different numbers.
+    differ: bool,
+    percent: bool,
+}
+
+/// What became of a column of numbers in another way of writing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Written {
+    pub(in crate::data::read) comma: bool,
+    pub(in crate::data::read) thousands: bool,
+    pub(in crate::data::read) percent: bool,
+    pub(in crate::data::read) marks: bool,
+    /// Words that were read as 1 and 0.
+    pub(super) truth: Option<Truth>,
+}
+
+impl Odd {
+    fn new() -> Self {
+        let (seen, truths) = (Some(HashSet::new()), Some(vec![]));
+        Odd { cells: vec![], n: 0, n_marks: 0, first_bad: None, seen, is_text: true, truths, truth: None }
+    }
+
+    /// Takes a cell; how many bytes are kept of it.
+    fn add(&mut self, text: &str, row: usize, line: u64, keeps_texts: bool) -> usize {
+        self.n += 1;
+        let (mark, readable) = (is_mark(text), is_readable(text));
+        self.n_marks += usize::from(mark);
+        self.is_text &= !mark && !readable && text.len() <= LONG;
+        if !mark && !readable && self.first_bad.is_none() {
+            self.first_bad = Some((line, text.to_string()));
+        }
+        if let Some(seen) = &mut self.seen {
+            let mut hasher = DefaultHasher::new();
+            text.hash(&mut hasher);
+            if !seen.insert(hasher.finish()) || text.len() > LONG {
+                self.seen = None;
+            }
+        }
+        let truths = self.add_truth(text, row);
+        let may_be_ids = keeps_texts && self.is_text && self.seen.is_some();
+        if self.first_bad.is_some() && !may_be_ids {
+            self.cells = vec![];
+            return truths;
+        }
+        self.cells.push(Cell { row, line, text: text.into() });
+        size_of::<Cell>() + text.len() + 16 + truths
+    }
+
+    /// Takes a cell of a column that may be of two words; how many bytes are kept of it.
+    fn add_truth(&mut self, text: &str, row: usize) -> usize {
+        let Some(truths) = &mut self.truths else { return 0 };
+        match Truth::parse(text).filter(|(pair, _)| self.truth.is_none_or(|before| before == *pair)) {
+            Some((pair, value)) => {
+                self.truth = Some(pair);
+                truths.push((row, value));
+                size_of::<(usize, f64)>()
+            }
+            None => {
+                self.truths = None;
+                0
+            }
+        }
+    }
+}
+
+impl Column {
+    /// An empty column; `counts` where it may turn out to count the rows, `keeps_texts` where its texts may be ids.
+    pub(super) fn new(at: usize, name: String, counts: bool, keeps_texts: bool) -> Self {
+        Column {
+            at,
+            name,
+            n_missing: 0,
+            n_none: 0,
+            points: Points::None,
+            round: vec![],
+            is_whole: true,
+            count: counts.then(|| Count { next: None, texts: vec![] }),
+            odd: None,
+            keeps_texts,
+        }
+    }
+
+    /// The value of a cell, NaN until the end where it is no plain number. Bytes kept besides are added to `bytes`.
+    #[inline]
+    pub(super) fn add(&mut self, cell: &str, row: usize, line: u64, bytes: &mut usize) -> f64 {
+        let Some(value) = finite(cell) else {
+            self.add_odd(cell, row, line, bytes);
+            return f64::NAN;
+        };
+        let is_whole = value.fract() == 0.0;
+        self.is_whole &= is_whole;
+        if self.points != Points::Decimal && (!is_whole || cell.as_bytes().contains(&b'.')) {
+            self.add_point(cell, is_whole, row);
+        }
+        if let Some(count) = &mut self.count {
+            if count.next.is_some_and(|next| next != value) || !is_whole {
+                self.count = None;
+            } else {
+                count.next = Some(value + 1.0);
+                count.texts.push(cell.to_string());
+            }
+        }
+        value
+    }
+
+    #[cold]
+    fn add_odd(&mut self, cell: &str, row: usize, line: u64, bytes: &mut usize) {
+        self.count = None;
+        if is_missing(cell) {
+            self.n_missing += 1;
+            self.n_none += usize::from(is_none(cell));
+        } else {
+            let odd = self.odd.get_or_insert_with(|| Box::new(Odd::new()));
+            *bytes += odd.add(cell, row, line, self.keeps_texts);
+        }
+    }
+
+    fn add_point(&mut self, cell: &str, is_whole: bool, row: usize) {
+        if !is_maybe_thousands(cell) {
+            self.points = Points::Decimal;
+            self.round = vec![];
+            return;
+        }
+        self.points = Points::Thousands;
+        if is_whole {
+            self.round.push(row);
+        }
+    }
+
+    /// The rows as the column counts them, if it does.
+    pub(super) fn take_count(&mut self, n_rows: usize) -> Option<Vec<String>> {
+        self.count.take().map(|count| count.texts).filter(|texts| texts.len() == n_rows)
+    }
+
+    /// Whether the column counts the rows.
+    pub(super) fn counts(&self, n_rows: usize) -> bool {
+        self.count.as_ref().is_some_and(|count| count.texts.len() == n_rows)
+    }
+
+    /// Whether every cell is a text and all differ.
+    pub(super) fn is_unique_text(&self, n_rows: usize) -> bool {
+        self.odd.as_ref().is_some_and(|odd| odd.n == n_rows && odd.is_text && odd.seen.is_some())
+    }
+
+    /// The texts of a column whose cells are texts that all differ.
+    pub(super) fn take_texts(&mut self) -> Vec<String> {
+        self.odd.take().map_or(vec![], |odd| odd.cells.into_iter().map(|cell| cell.text.into()).collect())
+    }
+
+    /// Whether all values are whole numbers.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole && self.n_missing == 0 && self.odd.is_none()
+    }
+
+    /// Whether a cell has a decimal point.
+    pub(super) fn has_decimal_point(&self) -> bool {
+        self.points == Points::Decimal
+    }
+
+    /// In which ways the odd cells can be read, where all of them can.
+    pub(super) fn fit(&self, n_rows: usize, told: Option<Decimal>) -> Option<Fit> {
+        let odd = self.odd.as_ref().filter(|odd| odd.first_bad.is_none() && odd.n > odd.n_marks)?;
+        let n_plain = n_rows - self.n_missing - odd.n;
+        let n_percent = odd.numbers().filter(|cell| before_percent(&cell.text).is_some()).count();
+        let percent = n_percent > 0;
+        if percent && (n_plain > 0 || n_percent < odd.n - odd.n_marks) {
+            return Some(Fit { comma: false, point: false, differ: false, percent: false });
+        }
+        let reads = |decimal: Decimal| {
+            let allowed =
+                told.is_none_or(|told| told == decimal) && !(decimal == Decimal::Comma && self.has_decimal_point());
+            allowed && odd.numbers().all(|cell| value(&cell.text, decimal, percent).is_some())
+        };
+        let differs =
+            |cell: &Cell| value(&cell.text, Decimal::Comma, percent) != value(&cell.text, Decimal::Point, percent);
+        let (comma, point) = (reads(Decimal::Comma), reads(Decimal::Point));
+        Some(Fit { comma, point, differ: odd.numbers().any(differs), percent })
+    }
+
+    /// What cannot be read, or how the numbers are written; `set` takes row and value of each cell that a plain number is not.
+    pub(super) fn settle(
+        &mut self,
+        n_rows: usize,
+        fit: Option<Fit>,
+        default: Option<Decimal>,
+        mut set: impl FnMut(usize, Set),
+    ) -> Result<Written, Problem> {
+        let mut written = Written::default();
+        if let Some((pair, truths)) = self.take_truths(n_rows) {
+            truths.into_iter().for_each(|(row, value)| set(row, Set::Value(value)));
+            written.truth = Some(pair);
+            return Ok(written);
+        }
+        if let Some(odd) = &self.odd {
+            if let Some((line, text)) = odd.first_bad.clone() {
+                let all_differ = self.is_unique_text(n_rows);
+                return Err(self.problem(line, text, odd.n - odd.n_marks + self.n_none, Kind::Word { all_differ }));
+            }
+            written.marks = odd.n_marks > 0;
+        }
+        let decimal = match fit {
+            None => default.unwrap_or(Decimal::Point),
+            Some(Fit { comma: true, point: false, .. }) => Decimal::Comma,
+            Some(Fit { comma: false, point: true, .. }) => Decimal::Point,
+            Some(Fit { comma: true, point: true, differ, .. }) => match default {
+                None if differ => return Err(self.first_number(Kind::Ambiguous)),
+                default => default.unwrap_or(Decimal::Point),
+            },
+            Some(_) => return Err(self.mixed(default.unwrap_or(Decimal::Point))),
+        };
+        let percent = fit.is_some_and(|fit| fit.percent);
+        if decimal == Decimal::Comma && self.points == Points::Thousands {
+            written.thousands = true;
+            // Points set thousands apart: those of whole values are known by their rows, the others by their decimals. Cells
+            // that are no plain numbers have no value yet.
+            (0..n_rows).for_each(|row| set(row, Set::ThousandsIfBroken));
+            self.round.iter().for_each(|&row| set(row, Set::Thousands));
+        }
+        if let Some(odd) = self.odd.take() {
+            self.n_missing += odd.n_marks;
+            for cell in odd.numbers() {
+                written.comma |= decimal == Decimal::Comma && cell.text.contains(',');
+                written.thousands |= decimal == Decimal::Point && !percent;
+                let value = value(&cell.text, decimal, percent).unwrap_or(f64::NAN);
+                self.is_whole &= value.fract() == 0.0;
+                set(cell.row, Set::Value(value));
+            }
+        }
+        written.percent = percent;
+        Ok(written)
+    }
+
+    /// Rows and values of a column that holds nothing but one pair of words for 1 and 0, and what is missing.
+    fn take_truths(&mut self, n_rows: usize) -> Option<(Truth, Vec<(usize, f64)>)> {
+        let odd =
+            self.odd.take_if(|odd| odd.truths.is_some() && odd.n + self.n_missing == n_rows && self.n_none == 0)?;
+        Some((odd.truth?, odd.truths?))
+    }
+
+    fn problem(&self, line: u64, text: String, n: usize, kind: Kind) -> Problem {
+        Problem { at: self.at, name: self.name.clone(), line, text, n, kind }
+    }
+
+    /// The first number in another way of writing.
+    fn first_number(&self, kind: Kind) -> Problem {
+        let numbers = || self.odd.iter().flat_map(|odd| odd.numbers());
+        let first = numbers().next().map_or((0, String::new()), |cell| (cell.line, cell.text.to_string()));
+        self.problem(first.0, first.1, numbers().count(), kind)
+    }
+
+    /// The first number that does not go with the others.
+    fn mixed(&self, decimal: Decimal) -> Problem {
+        let numbers = || self.odd.iter().flat_map(|odd| odd.numbers());
+        let refused = |cell: &&Cell| value(&cell.text, decimal, false).is_none();
+        match numbers().find(refused) {
+            Some(cell) => {
+                self.problem(cell.line, cell.text.to_string(), numbers().filter(refused).count(), Kind::StreamModel)
+            }
+            None => self.first_number(Kind::StreamModel),
+        }
+    }
+}
+
+/// What becomes of the value of a row.
+pub(in crate::data::read) enum Set {
+    /// It is this.
+    Value(f64),
+    /// What was read as `1.000` is 1000.
+    Thousands,
+    /// What was read as a number with decimals has three of them, and is a thousand times as much.
+    ThousandsIfBroken,
+}
+
+impl Odd {
+    /// The cells that are no marks.
+    fn numbers(&self) -> impl Iterator<Item = &Cell> {
+        self.cells.iter().filter(|cell| !is_mark(&cell.text))
+    }
+}
+
+fn value(text: &str, decimal: Decimal, percent: bool) -> Option<f64> {
+    decimal.parse(if percent { before_percent(text)? } else { text })
+}
+
+/// How the file writes decimals, from what each column says.
+pub(super) fn usual<'a>(
+    columns: impl Iterator<Item = (&'a Column, Option<Fit>)>,
+    told: Option<Decimal>,
+) -> Option<Decimal> {
+    let (mut comma, mut point) = (false, false);
+    for (column, fit) in columns {
+        comma |= fit.is_some_and(|fit| fit.comma && !fit.point);
+        point |= column.has_decimal_point() || fit.is_some_and(|fit| fit.point && !fit.comma);
+    }
+    told.or(match (comma, point) {
+        (true, false) => Some(Decimal::Comma),
+        (false, true) => Some(Decimal::Point),
+        _ => None,
+    })
+}

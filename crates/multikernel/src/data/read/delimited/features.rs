@@ -1,0 +1,88 @@
+//! The features of one row, read as it comes.
+
+use super::cells::Cells;
+use crate::data::read::numbers::{Decimal, Truth};
+use crate::data::read::options::ReadOptions;
+use crate::data::read::roles::Roles;
+use crate::data::table::words::{finite, is_missing, not_finite, quoted};
+use crate::error::{Error, Message, Place, Remedy, Result, message};
+
+/// Reads the features out of the cells of a row.
+pub(in crate::data::read) struct FeatureCells<'a> {
+    name: &'a str,
+    /// What was taken for granted about the file, and how to say otherwise.
+    guess: Option<Message>,
+    /// Whether somebody said that the first line holds no names.
+    is_bare: bool,
+    /// Whether a row may be without any value.
+    may_be_empty: bool,
+    /// How decimals are written, where somebody said it.
+    decimal: Option<Decimal>,
+    /// Per feature its column and what errors call it.
+    columns: Vec<(usize, String)>,
+}
+
+impl<'a> FeatureCells<'a> {
+    pub(in crate::data) fn new(name: &'a str, roles: &Roles, options: &ReadOptions) -> Self {
+        FeatureCells {
+            name,
+            guess: roles.guess.clone(),
+            is_bare: options.header == Some(false),
+            // A sample that lacks one view may have others.
+            may_be_empty: options.part.is_some(),
+            decimal: options.decimal,
+            columns: roles.features.iter().copied().zip(roles.names.iter().cloned()).collect(),
+        }
+    }
+
+    pub(in crate::data) fn n_features(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Appends one value per feature, NaN where it is missing; what is appended before an error is for the caller to take
+    /// back. `n_before` is the number of rows before this one.
+    pub(in crate::data) fn read(&self, cells: &Cells, n_before: usize, data: &mut Vec<f64>) -> Result<()> {
+        let mut is_empty = true;
+        for (j, column) in &self.columns {
+            let cell = cells.cell(*j);
+            let truth = || Truth::parse(cell).map(|(_, value)| value);
+            let value =
+                match finite(cell).or_else(|| self.decimal.and_then(|decimal| decimal.parse(cell))).or_else(truth) {
+                    Some(value) => value,
+                    None if is_missing(cell) => f64::NAN,
+                    None => return Err(Error::data(cells.place(self.name, *j), self.bad_cell(cell, column, n_before))),
+                };
+            is_empty &= value.is_nan();
+            data.push(value);
+        }
+        if is_empty && !self.may_be_empty {
+            let message = "the row has no value at all; remove it, or fill values in";
+            return Err(Error::data(Place::line(self.name, cells.line()), message));
+        }
+        Ok(())
+    }
+
+    fn bad_cell(&self, cell: &str, column: &str, n_before: usize) -> Message {
+        let column = quoted(column);
+        // Only the first row can be a header taken for data.
+        let advice = match n_before {
+            0 if self.is_bare => "is the first line a header?".into(),
+            _ => message!["correct it, or leave the column out with ", Remedy::Ignore(vec![])],
+        };
+        let hint = match (&self.guess, n_before) {
+            // What was guessed about the file is the likely cause when its very first row does not fit.
+            (Some(guess), 0) if !self.is_bare => message![" (", guess.clone(), ")"],
+            _ => Message::default(),
+        };
+        let what = match Decimal::Comma.parse(cell) {
+            Some(_) => message!["is not a number (write decimals with a point, or say ", Remedy::DecimalComma, ")"],
+            None => not_finite(cell).into(),
+        };
+        message![format!("{} in column {column} ", quoted(cell)), what, "; ", advice, hint]
+    }
+}
+
+/// The error for a row whose label is not there.
+pub(in crate::data::read) fn no_label(place: Place) -> Error {
+    Error::data(place, "the label is missing; remove the row or fill it in first")
+}

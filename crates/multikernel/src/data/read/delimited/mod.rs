@@ -1,0 +1,132 @@
+//! CSV and TSV text: from lines to cells, from cells to columns, from columns to a table.
+
+mod body;
+mod cells;
+mod column;
+mod features;
+mod header;
+mod kept;
+mod leave_out;
+mod problems;
+
+use std::collections::HashSet;
+
+use crate::data::read::options::ReadOptions;
+use crate::data::read::roles::{Roles, no_names};
+use crate::data::read::text::Lines;
+use crate::data::table::Table;
+use crate::data::table::words::finite;
+use crate::error::{Error, Message, Place, Remedy, Result, message};
+use body::Body;
+pub(in crate::data) use cells::Cells;
+use cells::{Records, cells_of};
+pub(super) use cells::{check_row_names, check_width, is_blank, read_cells, split_alone};
+pub(super) use features::{FeatureCells, no_label};
+use header::{is_header, roles};
+pub(in crate::data) use problems::{MissingLabel, labels_missing};
+
+pub(in crate::data) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Result<Table> {
+    if options.transpose {
+        return read_turned(lines, delimiter, options);
+    }
+    let name = lines.name;
+    let mut records = Records { lines, delimiter };
+    let mut cells = Cells::default();
+    if !records.next(&mut cells)? {
+        return Err(Error::data(Place::file(name), "the file is empty; give at least one row"));
+    }
+    let n_columns = cells.len();
+    let (header, roles) = match first_row(name, &cells, options) {
+        Ok(found) => found,
+        Err(error) => return Err(with_cause(error, &cells, records, options)),
+    };
+    if header {
+        if !records.next(&mut cells)? {
+            return Err(Error::data(Place::file(name), "the file holds a header but no rows; give at least one row"));
+        }
+        check_row_names(name, &cells, n_columns)?;
+    }
+    let mut body = Body::new(name, n_columns, roles, options);
+    loop {
+        check_width(name, &cells, n_columns)?;
+        body.add(&cells)?;
+        if !records.next(&mut cells)? {
+            break;
+        }
+    }
+    body.into_table()
+}
+
+/// The error about the first row of rows for a model, with what makes it likely: a table to turn, or one without names.
+fn with_cause(error: Error, first: &Cells, mut records: Records<'_>, options: &ReadOptions) -> Error {
+    let (place, message, expect) = match (error, &options.expect) {
+        (Error::Data { place, message }, Some(expect)) => (place, message, expect),
+        (error, _) => return error,
+    };
+    let is_told = |message: &Message| message.remedies().any(|remedy| *remedy == Remedy::Header(false));
+    let names: HashSet<&str> = expect.names.iter().map(String::as_str).collect();
+    let in_line = first.cells().filter(|cell| names.contains(cell)).count();
+    if 4 * in_line > names.len() {
+        return Error::data(place, message);
+    }
+    let (mut cells, mut in_column) = (Cells::default(), 0);
+    while let Ok(true) = records.next(&mut cells) {
+        in_column += usize::from(names.contains(cells.cell(0)));
+    }
+    let cause = match () {
+        () if 2 * in_column > names.len() => message![
+            "; the model's features stand in the first column: if samples are in columns, add ",
+            Remedy::Transpose
+        ],
+        () if options.header.is_none() && is_header(first, options) && !is_told(&message) => {
+            message![" (", no_names(), ")"]
+        }
+        () => Message::default(),
+    };
+    Error::data(place, message![message, cause])
+}
+
+/// Reads a table whose columns are samples: ids in its first line, names of features in its first column.
+fn read_turned(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Result<Table> {
+    let name = lines.name;
+    let mut rows = cells_of(lines, delimiter, options.limit(), true)?;
+    let n_columns = rows[rows.len() - 1].len();
+    if rows.len() < 2 || n_columns < 2 {
+        let message = "a table with samples in columns has a first line of sample ids and a first column of feature names; \
+                       give at least one of each, or read it with samples in rows";
+        return Err(Error::data(Place::file(name), message));
+    }
+    // What stands above the names of features is no name of sample ids.
+    let is_short = rows[0].len() + 1 == n_columns;
+    rows[0].blank_first(is_short);
+    let options = ReadOptions { header: Some(true), ..options.clone() };
+    let mut cells = Cells::default();
+    cells.turn(&rows, 0);
+    let (_, roles) = first_row(name, &cells, &options)?;
+    let mut body = Body::new(name, rows.len(), roles, &options);
+    for j in 1..n_columns {
+        cells.turn(&rows, j);
+        body.add(&cells)?;
+    }
+    body.into_table()
+}
+
+/// Whether the first row holds names, and what the columns are.
+pub(super) fn first_row(name: &str, first: &Cells, options: &ReadOptions) -> Result<(bool, Roles)> {
+    let header = options.header.unwrap_or_else(|| is_header(first, options));
+    let mut roles = roles(name, first, header, options)?;
+    let holds_number = || roles.features.iter().any(|&j| finite(first.cell(j)).is_some());
+    if header && options.header.is_none() && holds_number() {
+        roles.notes.push(message![
+            format!(
+                "line {} read as a header, though some of its cells are numbers; if it is a row, say ",
+                first.line()
+            ),
+            Remedy::Header(false)
+        ]);
+    }
+    Ok((header, roles))
+}
+
+#[cfg(test)]
+mod tests;

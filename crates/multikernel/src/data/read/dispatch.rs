@@ -1,0 +1,98 @@
+//! Reading tables: where from, in which format, and what comes out.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::classes::check_classes;
+use super::delimited::Cells;
+use super::format::{by_ending, by_magic, csv_delimiter, short_name, sniff};
+use super::options::{Format, ReadOptions, with_views_of};
+use super::text::{Source, peek};
+use super::{delimited, libsvm, npy, npz, parquet};
+use crate::data::table::Table;
+use crate::error::{Error, Place, Result};
+
+/// Reads a table from a file, gzip or plain; `-` is standard input.
+///
+/// The format is the one given; else NumPy, Parquet and Arrow files are known by their first bytes, and text by the ending
+/// of its name (`.csv`; `.tsv`, `.tab`; `.svm`, `.libsvm`, `.svmlight`, `.scale`, `.t`, `.tr`, `.val`; each also with `.gz`)
+/// or its first lines. Cells of delimited text that are empty, `NA`, `N/A`, `NaN`, `null`, `none`, `?`, `<NA>` or an error of a
+/// spreadsheet such as `#N/A` are missing values, NaN in the table, and so are `-`, `.` or `*` among numbers; all others must be
+/// finite numbers. Decimal commas, thousands separators and percent signs are read where a whole column has them. A refusal
+/// names all columns that are no numbers, with file and line of the first such cell.
+pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
+    if path.as_os_str() == "-" {
+        return read_from(std::io::stdin().lock(), "standard input", options);
+    }
+    let file = File::open(path).map_err(|error| Error::io("read", path, error))?;
+    read_from(file, &path.display().to_string(), options)
+}
+
+/// Reads a table from any reader; `name` stands in messages, and its ending may tell the format as in [`read`].
+pub fn read_from(reader: impl Read, name: &str, options: &ReadOptions) -> Result<Table> {
+    if options.unlabelled && options.label.is_some() {
+        return Err(Error::param("label", "cannot be given for rows without labels; leave one of the two out"));
+    }
+    if options.expect.as_ref().is_some_and(|expect| expect.names.is_empty()) {
+        return Err(Error::input("the model to read rows for has no features; give at least one name"));
+    }
+    let (magic, reader) = peek(reader, 8).map_err(|error| Error::io("read", name, error))?;
+    let format = options.format.or_else(|| by_magic(&magic)).or_else(|| by_ending(name));
+    if options.transpose && format.is_some_and(|format| !matches!(format, Format::Csv | Format::Tsv)) {
+        return Err(Error::param(
+            "transpose",
+            format!("{name} is no CSV or TSV text, which alone can be turned; turn it first"),
+        ));
+    }
+    let table = match format {
+        Some(Format::Npy) => npy::read(reader, name, options),
+        Some(Format::Npz) => npz::read(reader, name, options),
+        Some(Format::Parquet | Format::Arrow) => parquet::read(reader, name, options),
+        text => read_text(Source::open(reader, name)?, text, options),
+    }?;
+    let samples = with_views_of(table.samples, options)?;
+    let mut table = Table { name: short_name(name), samples, ..table };
+    if options.part.is_none() {
+        check_classes(&mut table, options)?;
+    }
+    Ok(table)
+}
+
+fn read_text(source: Source<'_>, format: Option<Format>, options: &ReadOptions) -> Result<Table> {
+    match format.map_or_else(|| sniff(&source), Ok)? {
+        Format::Libsvm if options.transpose => {
+            let message = format!("{} is LIBSVM text, whose rows are samples; leave it out", source.name);
+            Err(Error::param("transpose", message))
+        }
+        Format::Libsvm => libsvm::read(source.lines(), options),
+        Format::Tsv => delimited::read(source.lines(), '\t', options),
+        _ => {
+            let delimiter = csv_delimiter(&source.head);
+            delimited::read(source.lines(), delimiter, options)
+        }
+    }
+}
+
+/// The rows of delimited text in a file, cell by cell; `-` is standard input.
+pub(in crate::data) fn read_cells(source: &str, options: &ReadOptions) -> Result<Vec<Cells>> {
+    if source == "-" {
+        return cells_from(std::io::stdin().lock(), "standard input", options);
+    }
+    let file = File::open(source).map_err(|error| Error::io("read", source, error))?;
+    cells_from(file, source, options)
+}
+
+fn cells_from(reader: impl Read, name: &str, options: &ReadOptions) -> Result<Vec<Cells>> {
+    let source = Source::open_as(reader, name, "labels are read as CSV or TSV text, plain or gzip")?;
+    let given = options.format.filter(|format| *format != Format::Libsvm);
+    let delimiter = match by_ending(name).or(given).map_or_else(|| sniff(&source), Ok)? {
+        Format::Tsv => '\t',
+        Format::Libsvm => {
+            let message = "this is LIBSVM text, which has no ids; give labels as CSV or TSV text";
+            return Err(Error::data(Place::file(name), message));
+        }
+        _ => csv_delimiter(&source.head),
+    };
+    delimited::read_cells(source.lines(), delimiter, options.limit())
+}

@@ -1,0 +1,37 @@
+//! From bytes to a [`Table`](crate::data::Table): one file per format, the telling of formats, and what readers share.
+
+#[cfg(feature = "arrow")]
+mod arrow;
+mod binary;
+mod classes;
+mod delimited;
+mod dispatch;
+mod format;
+mod gmt;
+mod libsvm;
+mod matrix;
+mod memory;
+mod npy;
+mod npz;
+mod numbers;
+mod options;
+mod parquet;
+mod roles;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub(super) use classes::check_classes;
+pub(super) use delimited::{Cells, MissingLabel, labels_missing};
+pub(super) use dispatch::read_cells;
+pub use dispatch::{read, read_from};
+pub(super) use format::short_name;
+pub use gmt::{FeatureSet, FeatureSets};
+pub use matrix::read_matrix;
+pub(super) use memory::{check_memory, check_sparse_memory, out_of_memory};
+pub use numbers::Decimal;
+pub use options::{Format, MissingLabels, ReadOptions};
+pub(super) use options::{JoinedPart, with_views_of};
+pub(super) use roles::{Columns, is_name};
+pub use stream::{Batch, OnError, RowStream};

@@ -1,0 +1,399 @@
+//! Labelled rows from a source that may never end.
+
+use std::io::Read;
+
+use super::delimited::{Cells, FeatureCells, check_row_names, check_width, first_row, is_blank, no_label, split_alone};
+use super::format::{Says, by_ending, csv_delimiter, says, short_name, sniff};
+use super::libsvm;
+use super::libsvm::{Line, SparseRows};
+use super::memory::check_memory;
+use super::options::{Format, ReadOptions, with_views_of};
+use super::roles::{End, Roles, decide, place_of};
+use super::text::{Found, Lines, Source};
+use crate::data::table::words::{is_missing, is_word};
+use crate::data::table::{Dataset, Expect, Labels, Samples};
+use crate::error::{Error, Message, Place, Remedy, Result, message};
+use crate::linalg::Matrix;
+
+/// A batch ends when its values take so many bytes: the rest comes with the next.
+const BATCH_BYTES: usize = 1 << 26;
+
+/// What becomes of a line that is no row.
+pub enum OnError<'a> {
+    /// It ends the stream with its error, after the rows before it.
+    Fail,
+    /// It is passed over, and its error, which says where and why, is handed out.
+    Skip(&'a mut dyn FnMut(Error)),
+}
+
+impl std::fmt::Debug for OnError<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if matches!(self, OnError::Fail) { "Fail" } else { "Skip" })
+    }
+}
+
+/// Some rows of a stream, one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    /// The values: dense, in the order of the features, NaN where one is missing.
+    pub samples: Samples,
+    /// The label of each row.
+    pub labels: Vec<String>,
+    /// The line of each row, counted from 1.
+    pub lines: Vec<u64>,
+}
+
+/// Reads labelled rows from a source that may never end: a file, a pipe, a socket.
+///
+/// The text is LIBSVM, CSV or TSV, plain or gzip, told as [`read`](crate::data::read) tells it, and columns, header, missing values
+/// and messages are the same, but for what an endless text asks for:
+/// - A row is one line: a quote has to close on its line, and a line has at most 64 MiB.
+/// - Every row has a label. Ids are left out without a look at them.
+/// - The features of LIBSVM text are those of [`ReadOptions::expect`], or end with the largest index of the first batch; a
+///   larger one later is an error of its line.
+///
+/// What is wrong with one line is an error of that line alone ([`OnError`]); what is wrong before the first row, and a source
+/// that cannot be read, is an error of the stream. Memory does not grow with the rows read.
+///
+/// ```
+/// use multikernel::data::{OnError, ReadOptions, RowStream};
+/// let text = "a,b,class\n1,2,p\n3,oops,q\n4,?,q\n";
+/// let mut stream = RowStream::open(text.as_bytes(), "rows.csv", &ReadOptions::default())?;
+/// let mut skipped = vec![];
+/// let batch = stream.next(100, OnError::Skip(&mut |error| skipped.push(error.to_string())))?.unwrap();
+/// assert_eq!((batch.labels, batch.lines), (vec!["p".to_string(), "q".to_string()], vec![2, 4]));
+/// assert!(skipped[0].starts_with("rows.csv:3:2: 'oops' in column 'b' is not a number"));
+/// assert!(stream.next(100, OnError::Fail)?.is_none());
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+pub struct RowStream<'a> {
+    lines: Lines<'a>,
+    text: Text<'a>,
+    options: ReadOptions,
+    label_name: Option<String>,
+    label_column: Option<String>,
+    /// The names of the features, once they are known.
+    names: Vec<String>,
+    index_base: Option<u8>,
+    notes: Vec<Message>,
+    /// An error that came after rows, which go first.
+    failed: Option<Error>,
+}
+
+/// What lines are taken for.
+enum Text<'a> {
+    Libsvm,
+    Delimited(Delimited<'a>),
+}
+
+struct Delimited<'a> {
+    delimiter: char,
+    features: FeatureCells<'a>,
+    label: usize,
+    n_columns: usize,
+    header: bool,
+    /// Lines that held a row, good or bad, so far.
+    n_lines: usize,
+    cells: Cells,
+    /// Whether `cells` holds a row that was read to find out about the columns.
+    is_waiting: bool,
+}
+
+/// The rows of a batch as they come.
+#[derive(Default)]
+struct Growing {
+    data: Vec<f64>,
+    labels: Vec<String>,
+    sparse: SparseRows,
+    lines: Vec<u64>,
+}
+
+impl std::fmt::Debug for RowStream<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RowStream").field("name", &self.lines.name).field("line", &self.line()).finish_non_exhaustive()
+    }
+}
+
+impl<'a> RowStream<'a> {
+    /// Reads up to the first line that says what the columns are, and waits for no more. `name` stands in messages, and its
+    /// ending may tell the format.
+    ///
+    /// [`ReadOptions::memory`] is what one batch may take.
+    pub fn open(reader: impl Read + 'a, name: &'a str, options: &ReadOptions) -> Result<Self> {
+        check(options)?;
+        let known = options.format.or_else(|| by_ending(name).filter(|&format| is_text(format)));
+        let tells = |line: &str| match known {
+            Some(_) => !line.is_empty(),
+            None => !matches!(says(line), Says::Nothing),
+        };
+        let source = Source::open_live(reader, name, tells)?;
+        let format = known.map_or_else(|| sniff(&source), Ok)?;
+        let delimiter = if format == Format::Tsv { '\t' } else { csv_delimiter(&source.head) };
+        let mut stream = RowStream {
+            lines: source.live_lines(),
+            text: Text::Libsvm,
+            options: options.clone(),
+            label_name: None,
+            label_column: None,
+            names: vec![],
+            index_base: None,
+            notes: vec![],
+            failed: None,
+        };
+        match format {
+            Format::Libsvm => stream.begin_libsvm()?,
+            _ => stream.begin_delimited(delimiter)?,
+        }
+        Ok(stream)
+    }
+
+    /// Waits for a row and gives it with those that have been read already, at most `most`; `None` after the last. So a
+    /// source that is slower than its reader is answered row by row, and one that is faster in batches.
+    pub fn next(&mut self, most: usize, on_error: OnError<'_>) -> Result<Option<Batch>> {
+        self.collect(most, false, on_error)
+    }
+
+    /// Waits for `n` rows; fewer only at the end or before an error. The rows to learn scales and widths from.
+    pub fn gather(&mut self, n: usize, on_error: OnError<'_>) -> Result<Option<Batch>> {
+        self.collect(n, true, on_error)
+    }
+
+    /// The number of the line last read, counted from 1.
+    pub fn line(&self) -> u64 {
+        self.lines.number()
+    }
+
+    /// The names of the features; none before the first batch of LIBSVM text.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// What a reader of the result should know: guesses made, columns ignored.
+    pub fn notes(&self) -> &[Message] {
+        &self.notes
+    }
+
+    /// The rows of a batch as a set to learn from, with what a model has to know of the text they come from.
+    pub fn dataset(&self, batch: Batch) -> Result<Dataset> {
+        let set = Dataset::new(short_name(self.lines.name), batch.samples, Labels::new(&batch.labels)?)?;
+        let (label_name, label_column) = (self.label_name.clone(), self.label_column.clone());
+        Ok(Dataset { label_name, label_column, index_base: self.index_base, ..set })
+    }
+
+    fn begin_libsvm(&mut self) -> Result<()> {
+        libsvm::check_options(&self.options)?;
+        if let Some(expect) = &self.options.expect {
+            (self.names, self.index_base) = (expect.names.clone(), expect.index_base.or(Some(1)));
+        }
+        Ok(())
+    }
+
+    /// Reads the first row, which says what the columns are.
+    fn begin_delimited(&mut self, delimiter: char) -> Result<()> {
+        let (name, mut cells) = (self.lines.name, Cells::default());
+        loop {
+            let number = self.lines.number() + 1;
+            let Some(line) = self.lines.next()? else {
+                return Err(Error::data(Place::file(name), "the stream is empty; give at least one row"));
+            };
+            if !is_blank(line, delimiter) {
+                split_alone(name, line, number, delimiter, &mut cells)?;
+                break;
+            }
+        }
+        // Before the names, which a hostile line would make many.
+        check_memory(name, 1, cells.len(), self.options.limit())?;
+        let (header, roles) = first_row(name, &cells, &self.options)?;
+        let mut roles = roles.by_name_alone();
+        if roles.is_undecided {
+            decide_by_row(name, &cells, header, &mut roles, &self.options)?;
+        }
+        let Some(label) = roles.label else {
+            let message = message![
+                "the rows have no label column, and there is nothing to learn without labels; add one, or say which it is \
+                 with ",
+                Remedy::Label(None)
+            ];
+            return Err(Error::data(Place::file(name), message));
+        };
+        self.text = Text::Delimited(Delimited {
+            delimiter,
+            features: FeatureCells::new(name, &roles, &self.options),
+            label,
+            n_columns: cells.len(),
+            header,
+            n_lines: 0,
+            cells,
+            is_waiting: !header,
+        });
+        (self.names, self.label_name, self.notes) = (roles.names, roles.label_name, roles.notes);
+        self.label_column = roles.label_column;
+        Ok(())
+    }
+
+    fn collect(&mut self, most: usize, wait: bool, mut on_error: OnError<'_>) -> Result<Option<Batch>> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        let mut batch = Growing { sparse: SparseRows::new(true), ..Growing::default() };
+        let most = if wait { most } else { most.min(BATCH_BYTES / (8 * self.names.len().max(1))) }.max(1);
+        while batch.lines.len() < most && self.failed.is_none() {
+            let wait = wait || batch.lines.is_empty();
+            let error = match self.add_next(wait, &mut batch) {
+                Ok(Found::Line) => continue,
+                Ok(Found::Pause | Found::End) => break,
+                Err(error) => error,
+            };
+            match (error, &mut on_error) {
+                (Stopped::Line(error), OnError::Skip(tell)) => tell(error),
+                (Stopped::Line(error) | Stopped::Stream(error), _) => self.failed = Some(error),
+            }
+        }
+        if batch.lines.is_empty() {
+            return self.failed.take().map_or(Ok(None), Err);
+        }
+        self.finish(batch).map(Some)
+    }
+
+    /// Adds the row of the next line, if it holds one.
+    fn add_next(&mut self, wait: bool, batch: &mut Growing) -> std::result::Result<Found, Stopped> {
+        let waiting = matches!(&self.text, Text::Delimited(Delimited { is_waiting: true, .. }));
+        let found = if waiting { Found::Line } else { self.lines.advance(wait).map_err(Stopped::Stream)? };
+        if found != Found::Line {
+            return Ok(found);
+        }
+        let (name, options) = (self.lines.name, &self.options);
+        match &mut self.text {
+            Text::Libsvm => {
+                let text = self.lines.text().map_err(Stopped::Line)?;
+                batch.add_pairs(&Line { name, number: self.lines.number(), text }, options)?;
+            }
+            Text::Delimited(delimited) => delimited.add(&self.lines, options, batch)?,
+        }
+        Ok(Found::Line)
+    }
+
+    fn finish(&mut self, batch: Growing) -> Result<Batch> {
+        let Growing { data, labels, sparse, lines } = batch;
+        let (samples, labels) = match &self.text {
+            Text::Libsvm => self.finish_libsvm(sparse)?,
+            Text::Delimited(_) => {
+                (Samples::new(Matrix::from_vec(lines.len(), self.names.len(), data)?, self.names.clone())?, labels)
+            }
+        };
+        Ok(Batch { samples: with_views_of(samples, &self.options)?, labels, lines })
+    }
+
+    fn finish_libsvm(&mut self, rows: SparseRows) -> Result<(Samples, Vec<String>)> {
+        let table = rows.into_table(self.lines.name, &self.options)?;
+        let dense = table.samples.features().to_dense_within(Some(self.options.limit()))?.into_owned();
+        let samples = Samples::new(dense, table.samples.names().to_vec())?;
+        if self.options.expect.is_none() {
+            // The first rows have decided what the features are.
+            (self.names, self.index_base) = (samples.names().to_vec(), table.index_base);
+            self.options.expect = Some(Expect::new(self.names.clone(), None, self.index_base));
+        }
+        for note in table.notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        Ok((samples, table.labels.unwrap_or_default()))
+    }
+}
+
+/// Finds the label of rows without names that have a column more than features, by what the first of them holds.
+fn decide_by_row(name: &str, first: &Cells, header: bool, roles: &mut Roles, options: &ReadOptions) -> Result<()> {
+    let Some(expect) = options.expect.as_ref() else { return Ok(()) };
+    let end = |j: Option<&usize>| {
+        let cell = j.map_or("", |&j| first.cell(j));
+        // A stream needs a label, so what is more than the features can be nothing else.
+        End { is_classes: !header && expect.is_class(cell), is_text: is_word(cell), ..End::default() }
+    };
+    let ends = [end(roles.features.first()), end(roles.features.last())];
+    let (label, _) = decide(name, &roles.features, ends, options, roles.label.is_some())?;
+    let Some(k) = label else { return Ok(()) };
+    let j = roles.features.remove(k);
+    let column = place_of(j, first.len());
+    roles.notes.push(format!("label: {column}, a class of the model in the first row").into());
+    (roles.label, roles.label_column, roles.names) = (Some(j), Some(column), expect.names.clone());
+    Ok(())
+}
+
+/// Whose error it is.
+enum Stopped {
+    /// Of one line: the next may be good.
+    Line(Error),
+    /// Of the source or of what rows may take: nothing comes after it.
+    Stream(Error),
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Data { .. } => Stopped::Line(error),
+            _ => Stopped::Stream(error),
+        }
+    }
+}
+
+impl Growing {
+    fn add_pairs(&mut self, line: &Line<'_>, options: &ReadOptions) -> Result<()> {
+        self.sparse.add(line, options)?;
+        if self.sparse.len() > self.lines.len() {
+            self.lines.push(line.number);
+        }
+        Ok(())
+    }
+}
+
+impl Delimited<'_> {
+    fn add(&mut self, lines: &Lines<'_>, options: &ReadOptions, batch: &mut Growing) -> Result<()> {
+        if !std::mem::take(&mut self.is_waiting) {
+            let line = lines.text()?;
+            if is_blank(line, self.delimiter) {
+                return Ok(());
+            }
+            split_alone(lines.name, line, lines.number(), self.delimiter, &mut self.cells)?;
+        }
+        let n_before = self.n_lines;
+        self.n_lines += 1;
+        if self.header && n_before == 0 {
+            check_row_names(lines.name, &self.cells, self.n_columns)?;
+        }
+        check_width(lines.name, &self.cells, self.n_columns)?;
+        let (n_rows, n_cols) = (batch.lines.len(), self.features.n_features());
+        check_memory(lines.name, n_rows + 1, n_cols, options.limit())?;
+        let label = self.cells.cell(self.label);
+        let read = self.features.read(&self.cells, n_before, &mut batch.data);
+        let missing = || no_label(self.cells.place(lines.name, self.label));
+        if let Err(error) = read.and_then(|()| if is_missing(label) { Err(missing()) } else { Ok(()) }) {
+            batch.data.truncate(n_rows * n_cols);
+            return Err(error);
+        }
+        batch.labels.push(label.to_string());
+        batch.lines.push(self.cells.line());
+        Ok(())
+    }
+}
+
+fn is_text(format: Format) -> bool {
+    matches!(format, Format::Libsvm | Format::Csv | Format::Tsv)
+}
+
+/// Refuses options that make no sense for a stream.
+fn check(options: &ReadOptions) -> Result<()> {
+    if options.unlabelled {
+        return Err(Error::param("unlabelled", "a stream is there to learn from; its rows need labels"));
+    }
+    if options.format.is_some_and(|format| !is_text(format)) {
+        return Err(Error::param("format", "a stream is text: give libsvm, csv or tsv"));
+    }
+    if options.expect.as_ref().is_some_and(|expect| expect.names.is_empty()) {
+        return Err(Error::input("the model to read rows for has no features; give at least one name"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

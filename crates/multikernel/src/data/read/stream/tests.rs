@@ -1,0 +1,374 @@
+use std::io::Write;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::data::{View, read_from};
+
+/// Gives a few bytes at a time, as a slow pipe does.
+struct Trickle<'a>(&'a [u8], usize);
+
+impl Read for Trickle<'_> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.1.min(out.len());
+        self.0.read(&mut out[..n])
+    }
+}
+
+/// All that came out of a stream: values as bits, labels, lines, and the errors of lines that were skipped.
+#[derive(Debug, Default, PartialEq)]
+struct Found {
+    values: Vec<u64>,
+    labels: Vec<String>,
+    lines: Vec<u64>,
+    skipped: Vec<String>,
+    names: Vec<String>,
+}
+
+impl Found {
+    fn add(&mut self, batch: Batch) {
+        let values = batch.samples.features().to_dense().unwrap().into_owned();
+        assert_eq!((values.n_rows(), batch.labels.len()), (batch.lines.len(), batch.lines.len()));
+        self.values.extend(values.data().iter().map(|value| value.to_bits()));
+        self.labels.extend(batch.labels);
+        self.lines.extend(batch.lines);
+        self.names = batch.samples.names().to_vec();
+    }
+}
+
+fn drain(reader: impl Read, options: &ReadOptions, first: usize) -> Result<Found> {
+    let (mut found, mut skipped) = (Found::default(), vec![]);
+    let mut stream = RowStream::open(reader, "f", options)?;
+    let mut tell = |error: Error| skipped.push(error.to_string());
+    let mut batch = stream.gather(first, OnError::Skip(&mut tell))?;
+    while let Some(rows) = batch {
+        found.add(rows);
+        batch = stream.next(3, OnError::Skip(&mut tell))?;
+    }
+    Ok(Found { skipped, ..found })
+}
+
+fn csv() -> ReadOptions {
+    ReadOptions { format: Some(Format::Csv), ..Default::default() }
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// The same whole, a few bytes at a time, and packed; with the number of bytes chosen so that line ends are cut.
+fn drained(text: &[u8], options: &ReadOptions) -> Found {
+    let whole = drain(text, options, 2).unwrap();
+    for n in [1, 2, 7] {
+        assert_eq!(drain(Trickle(text, n), options, 2).unwrap(), whole, "{n} bytes at a time");
+    }
+    let packed = gzip(text);
+    assert_eq!(drain(&packed[..], options, 2).unwrap(), whole);
+    assert_eq!(drain(Trickle(&packed, 1), options, 2).unwrap(), whole);
+    whole
+}
+
+#[test]
+fn malformed_lines_of_delimited_text_skipped_with_place_and_reason() {
+    let long = "x".repeat(1 << 26);
+    let not_number = "is not a number; correct it, or leave the column out with `ReadOptions::ignore`";
+    for (line, expected) in [
+        ("1,2", "f:4: found 2 columns, the first line has 3; give every row the same".to_string()),
+        ("1,2,p,3", "f:4: found 4 columns, the first line has 3; give every row the same".into()),
+        ("1,red,p", format!("f:4:2: 'red' in column 'b' {not_number}")),
+        ("0x1F,1,p", format!("f:4:1: '0x1F' in column 'a' {not_number}")),
+        (
+            "1,inf,p",
+            "f:4:2: 'inf' in column 'b' is not a finite number; correct it, or leave the column out with `ReadOptions::ignore`"
+                .into(),
+        ),
+        (
+            "1,1e309,p",
+            "f:4:2: '1e309' in column 'b' is too large (numbers go up to 1.8e308); correct it, or leave the column \
+             out with `ReadOptions::ignore`"
+                .into(),
+        ),
+        (",NA,p", "f:4: the row has no value at all; remove it, or fill values in".into()),
+        ("1,2,", "f:4:3: the label is missing; remove the row or fill it in first".into()),
+        ("1,2,?", "f:4:3: the label is missing; remove the row or fill it in first".into()),
+        (
+            "1,\"2,p",
+            "f:4:2: the quote that opens this cell is not closed in its line; close it, or double a quote inside a \
+             cell (a row of a stream is one line)"
+                .into(),
+        ),
+        ("1,\"2\"x,p", "f:4:2: 'x' follows a closing quote; double a quote that is part of the cell".into()),
+        (
+            "1,2,\u{fffd}",
+            "f:4: byte 5 (0xFF) is not UTF-8 text; save the file as UTF-8 (`iconv -f cp1252 -t utf-8 FILE > NEW`)"
+                .into(),
+        ),
+        (&long, "f:4: the line is longer than 64 MiB; a text table has one row per line".into()),
+    ] {
+        let text = format!("a,b,y\n5,6,q\n\n{line}\n7,8,r\n");
+        let bytes = text.clone().into_bytes();
+        // The replacement character stands for a byte that is no text.
+        let at = text.find('\u{fffd}');
+        let bytes = at.map_or(bytes.clone(), |at| [&bytes[..at], b"\xff", &bytes[at + 3..]].concat());
+        let found = if line.len() > 99 { drain(&bytes[..], &csv(), 2).unwrap() } else { drained(&bytes, &csv()) };
+        assert_eq!(found.skipped.join("; "), expected, "{:?}", &line[..line.len().min(99)]);
+        assert_eq!((found.labels, found.lines), (vec!["q".to_string(), "r".into()], vec![2, 5]));
+        assert_eq!(found.values, [5.0f64, 6.0, 7.0, 8.0].map(f64::to_bits));
+        // Where lines must be good, the rows before the bad one come first, and then its error.
+        let mut stream = RowStream::open(&bytes[..], "f", &csv()).unwrap();
+        assert_eq!(stream.next(9, OnError::Fail).unwrap().unwrap().lines, [2]);
+        assert_eq!(stream.next(9, OnError::Fail).unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn malformed_lines_of_libsvm_text_skipped_with_place_and_reason() {
+    let options = ReadOptions { format: Some(Format::Libsvm), ..Default::default() };
+    for (line, expected) in [
+        ("1:2 2:3", "f:4:1: the row has no label before its first index:value; begin each row with its label"),
+        ("p 1:x", "f:4:3: the value 'x' is not a number; remove the row or correct it"),
+        ("p 1:", "f:4:3: the value after '1:' is missing; leave out what is zero"),
+        ("p 1:NA", "f:4:3: missing value 'NA' at index 1; remove the row or fill it in first"),
+        ("p 2", "f:4:3: expected index:value, found '2'"),
+        ("p a:2", "f:4:3: the index in 'a:2' must be a whole number from 0 or 1"),
+        ("p 1:2 1:3", "f:4:7: index 1 occurs twice in this row (first at 3); keep one"),
+        ("p 4:1", "f:4:3: index 4 is unknown to the model, which has 1 to 3; remove it"),
+        ("p 0:1", "f:4:3: index 0 is unknown to the model, which has 1 to 3; remove it"),
+        ("p 3000000000:1", "f:4:3: index 3000000000 is above the largest allowed, 2147483648; renumber the features"),
+    ] {
+        let text = format!("q 1:5 # note\n\n+1 3:6\n{line}\n# note\n1.0 2:7\n");
+        let found = drained(text.as_bytes(), &options);
+        assert_eq!(found.skipped, [expected], "{line}");
+        assert_eq!((found.labels.join(" "), found.lines), ("q 1 1".to_string(), vec![1, 3, 6]));
+        assert_eq!(found.values, [5.0f64, 0.0, 0.0, 0.0, 0.0, 6.0, 0.0, 7.0, 0.0].map(f64::to_bits));
+        assert_eq!(found.names, ["x1", "x2", "x3"]);
+    }
+}
+
+#[test]
+fn what_stands_before_the_first_row_is_no_matter_of_one_line() {
+    let packed = gzip("1,p\n".repeat(50_000).as_bytes());
+    for (text, expected) in [
+        (&b""[..], "f: the file is empty; give at least one row"),
+        (b"\n \n", "f: the file is empty; give at least one row"),
+        (
+            b"a,a,y\n1,2,p\n",
+            "f:1:2: columns 1 and 2 are both called 'a'; rename one (the first line was read as names; if the file has none, add `ReadOptions::header = false`)",
+        ),
+        (b"y\np\nq,1\n", "f: no column is left for features; a label and at least one feature are needed"),
+        (
+            b"a,\"b,y\n1,2,p\n",
+            "f:1:2: the quote that opens this cell is not closed in its line; close it, or double a quote inside a cell \
+             (a row of a stream is one line)",
+        ),
+        (
+            b"1 2 3\n",
+            "f: the first line is neither LIBSVM (label index:value ...) nor separated by commas, semicolons, tabs or \
+             bars; save it with commas between the cells, or give the format",
+        ),
+        (
+            b"\x93NUMPY\x01\0\n",
+            "f: this is a NumPy file; a stream is LIBSVM, CSV or TSV text, plain or gzip: convert it first",
+        ),
+        (&packed[..12], "f: the gzip data are damaged or cut short; fetch the file again"),
+    ] {
+        for n in [1, 1000] {
+            assert_eq!(drain(Trickle(text, n), &ReadOptions::default(), 2).unwrap_err().to_string(), expected);
+        }
+    }
+    assert_eq!(drain(&b""[..], &csv(), 2).unwrap_err().to_string(), "f: the stream is empty; give at least one row");
+    let unlabelled = ReadOptions { unlabelled: true, ..csv() };
+    assert_eq!(
+        drain(&b"1,2\n"[..], &unlabelled, 2).unwrap_err().to_string(),
+        "parameter unlabelled: a stream is there to learn from; its rows need labels"
+    );
+    let npy = ReadOptions { format: Some(Format::Npy), ..csv() };
+    assert_eq!(
+        drain(&b"1,2\n"[..], &npy, 2).unwrap_err().to_string(),
+        "parameter format: a stream is text: give libsvm, csv or tsv"
+    );
+    let labelled = ReadOptions { label: Some("0".into()), ..Default::default() };
+    assert_eq!(
+        drain(&b"1 1:2\n"[..], &labelled, 2).unwrap_err().to_string(),
+        "parameter label: LIBSVM text has its label first in each row; leave the label column out"
+    );
+}
+
+#[test]
+fn header_row_names_and_first_rows_told_as_read_does() {
+    let found = drained(b"a,b,y\ns1,1,2,p\n1,2,p\n", &csv());
+    assert_eq!(
+        found.skipped,
+        [
+            "f:2: found 4 columns, the header has 3; give row names a column of their own, with a blank or `id` in the header"
+        ]
+    );
+    let bare = ReadOptions { header: Some(false), ..csv() };
+    let found = drained(b"a,b,y\n1,2,p\n1,x,p\n", &bare);
+    assert_eq!(
+        found.skipped,
+        [
+            "f:1:1: 'a' in column 'x1' is not a number; is the first line a header?",
+            "f:3:2: 'x' in column 'x2' is not a number; correct it, or leave the column out with `ReadOptions::ignore`"
+        ]
+    );
+    // A header alone, or nothing but bad lines, is the end without a row.
+    assert_eq!(drained(b"a,b,y\n", &csv()), Found::default());
+    assert_eq!(drained(b"a,b,y\n1,2\n", &csv()).labels, [""; 0]);
+}
+
+#[test]
+fn columns_of_a_model_found_by_name_and_a_label_is_needed() {
+    let expect = Expect::new(vec!["a".into(), "b".into()], Some("y".into()), None);
+    let expect = expect.with_views(vec![View { name: "v".into(), columns: 0..1 }]);
+    let options = ReadOptions { expect: Some(expect), ..csv() };
+    let found = drained(b"id,b,c,y,a\ns,2,9,p,1\ns,,9,q,3\n", &options);
+    assert_eq!(found.values, [1.0, 2.0, 3.0, f64::NAN].map(f64::to_bits));
+    assert_eq!((found.labels.join(" "), found.names.join(" ")), ("p q".into(), "a b".into()));
+    let mut stream = RowStream::open(&b"b,a,y\n2,1,p\n"[..], "f", &options).unwrap();
+    assert_eq!(stream.next(1, OnError::Fail).unwrap().unwrap().samples.views().len(), 1);
+    let message = |text: &[u8]| drain(text, &options, 1).unwrap_err().to_string();
+    assert_eq!(message(b"b,y\n2,p\n"), "f: 1 of the 2 expected features are missing: a; give a table with all of them");
+    let unlabelled = "f: the rows have no label column, and there is nothing to learn without labels; add one, or say \
+                      which it is with `ReadOptions::label`";
+    assert_eq!(message(b"b,a\n2,1\n"), unlabelled);
+    assert_eq!(message(b"2,1\n"), unlabelled);
+    // LIBSVM rows for the same model: the k-th feature is index k.
+    let options = ReadOptions { format: Some(Format::Libsvm), ..options };
+    let found = drained(b"p 2:4\n", &options);
+    assert_eq!((found.values, found.names.join(" ")), ([0.0, 4.0].map(f64::to_bits).to_vec(), "a b".into()));
+}
+
+#[test]
+fn dataset_of_the_first_rows_knows_where_they_come_from() {
+    let mut stream = RowStream::open(&b"a,class\n1,p\n2,q\n"[..], "d/rows.csv.gz", &ReadOptions::default()).unwrap();
+    let batch = stream.gather(5, OnError::Fail).unwrap().unwrap();
+    let set = stream.dataset(batch).unwrap();
+    assert_eq!((set.name.as_str(), set.label_name.as_deref(), set.index_base), ("rows", Some("class"), None));
+    let mut stream = RowStream::open(&b"p 0:1\nq 2:1\n"[..], "rows", &ReadOptions::default()).unwrap();
+    let batch = stream.gather(5, OnError::Fail).unwrap().unwrap();
+    assert_eq!(stream.notes(), ["zero-based indices: the first column is x0"]);
+    assert_eq!(stream.names(), ["x0", "x1", "x2"]);
+    let set = stream.dataset(batch).unwrap();
+    assert_eq!((set.label_name, set.index_base), (None, Some(0)));
+}
+
+/// Gives the pieces as they were sent, at most one per read, and panics if it is asked for more than was sent.
+struct Live(std::collections::VecDeque<Vec<u8>>);
+
+fn live(pieces: &[&str]) -> Live {
+    Live(pieces.iter().map(|piece| piece.as_bytes().to_vec()).collect())
+}
+
+impl Read for Live {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let piece = self.0.front_mut().expect("a read that would have to wait");
+        let n = piece.len().min(out.len());
+        out[..n].copy_from_slice(&piece[..n]);
+        piece.drain(..n);
+        if piece.is_empty() {
+            self.0.pop_front();
+        }
+        Ok(n)
+    }
+}
+
+#[test]
+fn rows_come_as_soon_as_they_are_there_and_no_sooner() {
+    let pieces = ["a,b,y\n1,", "2,p\n3,4,q\n5,6,", "r\r", "\n\n7,8,s\r\n9"];
+    let mut stream = RowStream::open(live(&pieces), "f", &ReadOptions::default()).unwrap();
+    let mut next = |most: usize| stream.next(most, OnError::Fail).unwrap().unwrap().labels.join("");
+    // A read more than the answer needs would panic: there is nothing after the last piece.
+    assert_eq!((next(9), next(9), next(9)), ("pq".into(), "r".into(), "s".into()));
+    let mut stream = RowStream::open(live(&pieces[..2]), "f", &ReadOptions::default()).unwrap();
+    let mut next = |most: usize| stream.next(most, OnError::Fail).unwrap().unwrap().labels.join("");
+    assert_eq!((next(1), next(0)), ("p".into(), "q".into()));
+    // LIBSVM rows are told by their first line too.
+    let mut stream = RowStream::open(live(&["+1 1:2\n"]), "f", &ReadOptions::default()).unwrap();
+    assert_eq!(stream.next(9, OnError::Fail).unwrap().unwrap().labels, ["1"]);
+}
+
+#[test]
+fn error_of_the_source_comes_after_the_rows_before_it() {
+    struct Broken;
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("gone"))
+        }
+    }
+    let reader = (&b"a,y\n1,p\n2,q\n3,"[..]).chain(Broken);
+    let mut stream = RowStream::open(reader, "f", &csv()).unwrap();
+    let mut tell = |_| panic!("no line is wrong");
+    let batch = stream.gather(9, OnError::Skip(&mut tell)).unwrap().unwrap();
+    assert_eq!(batch.labels, ["p", "q"]);
+    assert_eq!(stream.next(9, OnError::Skip(&mut tell)).unwrap_err().to_string(), "cannot read f: gone");
+}
+
+#[test]
+fn memory_of_a_batch_is_limited() {
+    let options = ReadOptions { memory: Some(1 << 20), ..Default::default() };
+    let message = |text: &str| drain(text.as_bytes(), &options, 9).unwrap_err().to_string();
+    let expected = "f: a table of 1 rows and 1000000 columns needs 99.2 MiB but 1.0 MiB may be used; allow more memory, \
+                    or use fewer rows or columns";
+    assert_eq!(message("p 1000000:1\n"), expected);
+    let wide = ",".repeat(999_999);
+    assert_eq!(message(&wide), expected);
+    // A batch ends before its values take more than they may, and the rest comes with the next.
+    let text = "p 1:1 4000000:1\n".repeat(5);
+    let mut stream = RowStream::open(text.as_bytes(), "f", &ReadOptions::default()).unwrap();
+    assert_eq!(stream.gather(1, OnError::Fail).unwrap().unwrap().lines, [1]);
+    assert_eq!(stream.next(9, OnError::Fail).unwrap().unwrap().lines, [2, 3]);
+    assert_eq!(stream.next(9, OnError::Fail).unwrap().unwrap().lines, [4, 5]);
+}
+
+/// A table of small whole numbers and missing values as CSV, written in any of the ways that mean the same.
+fn tables() -> impl Strategy<Value = String> {
+    let cell = prop::sample::select(vec!["0", "-1.5", "\"2\"", " 3 ", "", "NA", "1e3"]);
+    let row = (prop::collection::vec(cell, 2), prop::sample::select(vec!["p", "\"q,r\"", "1.0"]));
+    let end = prop::sample::select(vec!["\n", "\r\n", "\r", "\n\n"]);
+    (prop::collection::vec((row, end), 1..20), any::<bool>()).prop_map(|(rows, header)| {
+        let mut text = String::from(if header { "a,b,c,class\n" } else { "" });
+        for ((cells, label), end) in rows {
+            text += &format!("7,{},{label}{end}", cells.join(","));
+        }
+        text
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn rows_are_those_of_the_table(text in tables(), n in 1usize..9) {
+        let table = read_from(text.as_bytes(), "f", &csv()).unwrap();
+        let found = drain(Trickle(text.as_bytes(), n), &csv(), n).unwrap();
+        let bits = |value: &f64| value.to_bits();
+        let values: Vec<u64> = table.samples.features().to_dense().unwrap().data().iter().map(bits).collect();
+        prop_assert_eq!(found.values, values);
+        prop_assert_eq!(Some(found.labels), table.labels);
+        prop_assert_eq!(found.names, table.samples.names());
+        prop_assert!(found.skipped.is_empty());
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic_and_never_depend_on_how_they_come(
+        bytes in prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..200),
+            prop::collection::vec(prop::sample::select(b"01-:,;\t \n\r\"#.eaN\xe9".to_vec()), 0..120),
+        ],
+        kind in 0usize..4, header in 0usize..3, n in 1usize..9, expecting: bool,
+    ) {
+        let options = ReadOptions {
+            format: [None, Some(Format::Libsvm), Some(Format::Csv), Some(Format::Tsv)][kind],
+            header: [None, Some(true), Some(false)][header],
+            expect: expecting.then(|| Expect::new(vec!["x1".into(), "a".into()], Some("e".into()), None)),
+            memory: Some(1 << 22),
+            ..Default::default()
+        };
+        let text = |found: Result<Found>| found.map_err(|error| error.to_string());
+        let whole = text(drain(&bytes[..], &options, 2));
+        prop_assert_eq!(text(drain(Trickle(&bytes, n), &options, 2)), whole);
+    }
+}

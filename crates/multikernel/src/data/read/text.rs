@@ -1,0 +1,300 @@
+//! Lines of text from any source, and the words for what is wrong with them.
+
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+
+use crate::error::{Error, Place, Result};
+
+/// A line longer than this is no row of a table, and what errors call the limit.
+const TABLE_LINE: (usize, &str) = (1 << 30, "1 GiB");
+
+/// The same for a stream, which may never end a line: it is refused before it fills the memory.
+const STREAM_LINE: (usize, &str) = (1 << 26, "64 MiB");
+
+/// How much of a text is looked at to tell its format.
+pub(super) const HEAD: usize = 1 << 16;
+
+/// A text opened for reading: decompressed, known not to be binary, its beginning at hand.
+pub(super) struct Source<'a> {
+    pub(super) name: &'a str,
+    /// The beginning, at most 64 KiB.
+    pub(super) head: Vec<u8>,
+    reader: Box<dyn Read + 'a>,
+    gzip: bool,
+}
+
+impl<'a> Source<'a> {
+    /// Looks at the first bytes: gzip is unpacked whatever the name, binary files are refused with their kind.
+    pub(super) fn open(reader: impl Read + 'a, name: &'a str) -> Result<Self> {
+        Source::open_as(reader, name, "data are read as LIBSVM, CSV or TSV text, plain or gzip, or as .npy or .npz")
+    }
+
+    /// [`Source::open`] of a text that is no table; `allowed` says what is read, for the message about another file.
+    pub(super) fn open_as(reader: impl Read + 'a, name: &'a str, allowed: &str) -> Result<Self> {
+        let (gzip, reader) = unpacked(reader, name)?;
+        let (head, reader) = peek(reader, HEAD as u64).map_err(|error| broken(name, gzip, 0, error))?;
+        Source { name, head, reader: Box::new(reader), gzip }.checked(allowed)
+    }
+
+    /// [`Source::open`] of a text that may never end: its head goes up to the first line that `tells` enough, so that
+    /// nobody waits for more of it than that, and the same lines are seen however the bytes come in.
+    pub(super) fn open_live(reader: impl Read + 'a, name: &'a str, tells: impl Fn(&str) -> bool) -> Result<Self> {
+        let (gzip, mut reader) = unpacked(reader, name)?;
+        let (mut read, mut seen, mut end) = (Vec::new(), 0, None);
+        while end.is_none() && read.len() < HEAD {
+            let mut piece = [0; 1 << 12];
+            let n = match reader.read(&mut piece) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                n => n.map_err(|error| broken(name, gzip, 0, error))?,
+            };
+            if n == 0 {
+                break;
+            }
+            read.extend_from_slice(&piece[..n]);
+            end = line_that(&read, &mut seen, &tells);
+        }
+        let head = read[..end.unwrap_or(read.len()).min(HEAD)].to_vec();
+        let reader = Box::new(Cursor::new(read).chain(reader));
+        Source { name, head, reader, gzip }.checked("a stream is LIBSVM, CSV or TSV text, plain or gzip")
+    }
+
+    /// Refuses what is no text.
+    fn checked(self, allowed: &str) -> Result<Self> {
+        match foreign(&self.head) {
+            Some(kind) => {
+                Err(Error::data(Place::file(self.name), format!("this is {kind}; {allowed}: convert it first")))
+            }
+            None => Ok(self),
+        }
+    }
+
+    /// The lines of a table.
+    pub(super) fn lines(self) -> Lines<'a> {
+        self.lines_up_to(TABLE_LINE)
+    }
+
+    /// The lines of a stream.
+    pub(super) fn live_lines(self) -> Lines<'a> {
+        self.lines_up_to(STREAM_LINE)
+    }
+
+    fn lines_up_to(self, limit: (usize, &'static str)) -> Lines<'a> {
+        Lines {
+            name: self.name,
+            reader: BufReader::with_capacity(1 << 16, self.reader),
+            gzip: self.gzip,
+            number: 0,
+            line: Vec::new(),
+            reached: Reached::End,
+            is_long: false,
+            after_return: false,
+            limit,
+        }
+    }
+}
+
+/// Whether the bytes are gzip, and the text in them.
+fn unpacked<'a>(reader: impl Read + 'a, name: &str) -> Result<(bool, Box<dyn Read + 'a>)> {
+    let (magic, reader) = peek(reader, 2).map_err(|error| broken(name, false, 0, error))?;
+    if magic == [0x1f, 0x8b] {
+        return Ok((true, Box::new(flate2::read::MultiGzDecoder::new(reader))));
+    }
+    Ok((false, Box::new(reader)))
+}
+
+/// Where the first whole line that `tells` enough ends; lines before `seen` have been asked already.
+fn line_that(text: &[u8], seen: &mut usize, tells: impl Fn(&str) -> bool) -> Option<usize> {
+    while let Some(length) = text[*seen..].iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        let line = &text[*seen..*seen + length];
+        *seen += length + 1;
+        if tells(String::from_utf8_lossy(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)).trim()) {
+            return Some(*seen);
+        }
+    }
+    None
+}
+
+/// The first `n` bytes (fewer at the end) and a reader that still gives them.
+pub(super) fn peek<'a>(mut reader: impl Read + 'a, n: u64) -> io::Result<(Vec<u8>, impl Read + 'a)> {
+    let mut head = Vec::new();
+    reader.by_ref().take(n).read_to_end(&mut head)?;
+    Ok((head.clone(), Cursor::new(head).chain(reader)))
+}
+
+fn broken(name: &str, gzip: bool, line: u64, error: io::Error) -> Error {
+    use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+    if gzip && matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof) {
+        let after = if line == 0 { String::new() } else { format!(" after line {line}") };
+        let message = format!("the gzip data are damaged or cut short{after}; fetch the file again");
+        return Error::data(Place::file(name), message);
+    }
+    Error::io("read", name, error)
+}
+
+/// What a file is that we do not read, by its first bytes.
+fn foreign(head: &[u8]) -> Option<&'static str> {
+    const MAGIC: [(&[u8], &str); 14] = [
+        (b"PK\x03\x04", "a zip archive"),
+        (b"BZh", "a bzip2 file"),
+        (b"\xfd7zXZ\0", "an xz file"),
+        (b"\x28\xb5\x2f\xfd", "a zstd file"),
+        (b"\x93NUMPY", "a NumPy file"),
+        (b"\x89HDF", "an HDF5 file"),
+        (b"PAR1\x15", "a Parquet file"),
+        (b"ARROW1\0\0", "an Arrow file"),
+        (b"MATLAB 5.0", "a MATLAB file"),
+        (b"SQLite format 3\0", "an SQLite file"),
+        (b"%PDF-", "a PDF file"),
+        (b"\x89PNG", "a PNG picture"),
+        (b"\xff\xfe", "UTF-16 text"),
+        (b"\xfe\xff", "UTF-16 text"),
+    ];
+    if let Some((_, kind)) = MAGIC.iter().find(|(magic, _)| head.starts_with(magic)) {
+        return Some(kind);
+    }
+    if head.contains(&0) {
+        return Some("a binary file");
+    }
+    let start = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    let word = |text: &str| start.get(..text.len()).is_some_and(|head| head.eq_ignore_ascii_case(text.as_bytes()));
+    match () {
+        () if word("<!doctype") || word("<html") || word("<?xml") => Some("an HTML or XML page"),
+        () if word("@relation") => Some("an ARFF file"),
+        () if ["{\"", "{\n", "[{", "[["].into_iter().any(word) => Some("a JSON file"),
+        () => None,
+    }
+}
+
+/// Lines with their numbers; `\n`, `\r\n` and a lone `\r` end a line, and a byte order mark is dropped.
+pub(super) struct Lines<'a> {
+    pub(super) name: &'a str,
+    reader: BufReader<Box<dyn Read + 'a>>,
+    gzip: bool,
+    number: u64,
+    line: Vec<u8>,
+    /// How far the reader is in the line that `line` holds.
+    reached: Reached,
+    /// Whether that line is too long to be held.
+    is_long: bool,
+    after_return: bool,
+    limit: (usize, &'static str),
+}
+
+/// How much of a line has been read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    /// All of it.
+    End,
+    /// What was at hand, and nothing was left out.
+    Middle,
+    /// As much as a line may have; the rest is passed over.
+    Limit,
+}
+
+/// What came of looking for a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A line, whose text [`Lines::text`] gives.
+    Line,
+    /// The rest of the line is not there yet.
+    Pause,
+    /// There are no more lines.
+    End,
+}
+
+impl Lines<'_> {
+    /// The next line without its end; `None` after the last.
+    pub(super) fn next(&mut self) -> Result<Option<&str>> {
+        match self.advance(true)? {
+            Found::Line => self.text().map(Some),
+            Found::Pause | Found::End => Ok(None),
+        }
+    }
+
+    /// Goes on to the next line. Without `wait` only as far as bytes have been read already.
+    pub(super) fn advance(&mut self, wait: bool) -> Result<Found> {
+        let found = self.fill(wait).map_err(|error| broken(self.name, self.gzip, self.number, error))?;
+        self.number += u64::from(found == Found::Line);
+        Ok(found)
+    }
+
+    /// The line last found, without its end. An error about it leaves the lines after it as they are.
+    pub(super) fn text(&self) -> Result<&str> {
+        if self.is_long {
+            let message = format!("the line is longer than {}; a text table has one row per line", self.limit.1);
+            return Err(Error::data(self.here(), message));
+        }
+        let line = std::str::from_utf8(&self.line).map_err(|error| {
+            let at = error.valid_up_to();
+            let byte = self.line[at];
+            let message = format!(
+                "byte {} (0x{byte:02X}) is not UTF-8 text; save the file as UTF-8 (`iconv -f cp1252 -t utf-8 FILE > NEW`)",
+                at + 1
+            );
+            Error::data(self.here(), message)
+        })?;
+        Ok(if self.number == 1 { line.strip_prefix('\u{feff}').unwrap_or(line) } else { line })
+    }
+
+    /// Number of the line last read, counted from 1.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The line last read.
+    pub(super) fn here(&self) -> Place {
+        Place::line(self.name, self.number)
+    }
+
+    /// Fills `line`, or goes on filling it after a pause.
+    fn fill(&mut self, wait: bool) -> io::Result<Found> {
+        if self.reached == Reached::End {
+            self.line.clear();
+        }
+        loop {
+            if !wait && self.reader.buffer().is_empty() {
+                return Ok(Found::Pause);
+            }
+            let mut chunk = match self.reader.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                chunk => chunk?,
+            };
+            if chunk.is_empty() {
+                let begun = self.reached == Reached::Middle;
+                self.reached = Reached::End;
+                return Ok(if begun { Found::Line } else { Found::End });
+            }
+            let skip = usize::from(self.after_return && chunk[0] == b'\n');
+            self.after_return = false;
+            chunk = &chunk[skip..];
+            let end = chunk.iter().position(|&byte| byte == b'\n' || byte == b'\r');
+            let text = &chunk[..end.unwrap_or(chunk.len())];
+            self.after_return = end.is_some_and(|end| chunk[end] == b'\r');
+            if self.reached != Reached::Limit {
+                self.line.extend_from_slice(text);
+            }
+            let used = skip + text.len() + usize::from(end.is_some());
+            self.reader.consume(used);
+            if self.reached == Reached::Limit {
+                // The line has been told already.
+                self.reached = if end.is_some() { Reached::End } else { Reached::Limit };
+                continue;
+            }
+            self.is_long = self.line.len() >= self.limit.0;
+            self.reached = match end {
+                Some(_) => Reached::End,
+                None if self.is_long => Reached::Limit,
+                None if self.line.is_empty() => Reached::End,
+                None => Reached::Middle,
+            };
+            if self.is_long {
+                self.line = Vec::new();
+            }
+            if self.is_long || end.is_some() {
+                return Ok(Found::Line);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

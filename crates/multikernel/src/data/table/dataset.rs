@@ -1,0 +1,332 @@
+//! Samples with labels, and the fingerprint that ties a model or checkpoint to them.
+
+use std::collections::HashMap;
+
+use super::expect::Expect;
+use super::labels::Labels;
+use super::samples::Samples;
+use crate::error::{Error, Result};
+use crate::features::Features;
+
+/// Samples and the class of each: what methods learn from.
+///
+/// ```
+/// let sonar = multikernel::data::bundled("sonar")?;
+/// let half = sonar.select(&(0..104).collect::<Vec<_>>());
+/// assert_eq!(half.samples.n_samples(), 104);
+/// assert_ne!(half.fingerprint(), sonar.fingerprint());
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dataset {
+    /// What reports call it.
+    pub name: String,
+    /// The rows.
+    pub samples: Samples,
+    /// The class of each row.
+    pub labels: Labels,
+    /// The name of the label column in the file, where it has one.
+    pub label_name: Option<String>,
+    /// Which column of the file the label is where it has no name, such as `column 5 (the last)`.
+    pub label_column: Option<String>,
+    /// Per row the code of the patient, batch, ... it belongs to, where that is known: rows of one code are kept on the
+    /// same side of every split.
+    pub groups: Option<Vec<usize>>,
+    /// The name of the groups column in the file, where it has one.
+    pub group_name: Option<String>,
+    /// The first index of LIBSVM text (0 or 1).
+    pub index_base: Option<u8>,
+}
+
+impl Dataset {
+    /// A set of rows and as many labels.
+    pub fn new(name: impl Into<String>, samples: Samples, labels: Labels) -> Result<Self> {
+        let name = name.into();
+        if samples.n_samples() != labels.n_samples() {
+            return Err(Error::input(format!(
+                "{name}: {} rows but {} labels; give one label per row",
+                samples.n_samples(),
+                labels.n_samples()
+            )));
+        }
+        let (label_name, label_column, groups, group_name) = (None, None, None, None);
+        Ok(Dataset { name, samples, labels, label_name, label_column, groups, group_name, index_base: None })
+    }
+
+    /// The same set with the group of each row as a text, coded in the order in which groups first appear; `name` is what
+    /// reports call them. A blank group is an error.
+    ///
+    /// ```
+    /// let glass = multikernel::data::bundled("glass")?.select(&[0, 1, 2]);
+    /// let glass = glass.with_groups(&["lot 2", "lot 1", "lot 2"], Some("lot".into()))?;
+    /// assert_eq!(glass.groups.unwrap(), [0, 1, 0]);
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn with_groups(self, groups: &[impl AsRef<str>], name: Option<String>) -> Result<Self> {
+        if groups.len() != self.samples.n_samples() {
+            return Err(Error::input(format!(
+                "{}: {} rows but {} groups; give one group per row",
+                self.name,
+                self.samples.n_samples(),
+                groups.len()
+            )));
+        }
+        let mut seen = HashMap::new();
+        let mut codes = Vec::with_capacity(groups.len());
+        for (i, group) in groups.iter().enumerate() {
+            let group = group.as_ref();
+            if group.trim().is_empty() {
+                return Err(Error::input(format!("row {}: the group is blank; fill it in", i + 1)));
+            }
+            let next = seen.len();
+            codes.push(*seen.entry(group).or_insert(next));
+        }
+        Ok(Dataset { groups: Some(codes), group_name: name, ..self })
+    }
+
+    /// The given rows, in the given order, with the whole class list; panics on a row outside, as slices do.
+    pub fn select(&self, rows: &[usize]) -> Dataset {
+        let (samples, labels) = (self.samples.select_rows(rows), self.labels.select(rows));
+        Dataset {
+            name: self.name.clone(),
+            samples,
+            labels,
+            label_name: self.label_name.clone(),
+            label_column: self.label_column.clone(),
+            groups: self.groups.as_ref().map(|groups| rows.iter().map(|&i| groups[i]).collect()),
+            group_name: self.group_name.clone(),
+            index_base: self.index_base,
+        }
+    }
+
+    /// What a model must keep to read rows like these again with
+    /// [`ReadOptions::expecting`](crate::data::ReadOptions::expecting).
+    pub fn expect(&self) -> Expect {
+        Expect::new(self.samples.names().to_vec(), self.label_name.clone(), self.index_base)
+            .with_views(self.samples.views().to_vec())
+            .with_classes(self.labels.classes().to_vec())
+    }
+
+    /// 64 hexadecimal digits that change when any value, name, view, class, label, group or the order of rows changes.
+    ///
+    /// It is the BLAKE3 hash of: the text `multikernel dataset 1\n`; `n_samples`, `n_features`; all values row by row as
+    /// the bits of an `f64` (so `0` and `-0` differ, and a missing value is always 0x7ff8000000000000); the number of
+    /// column names and each name; the number of views and each view's name, first column and end; the number of classes
+    /// and each class; the code of each row; and, where there are groups, the group of each row;
+    /// and, for each Gram matrix, its name and its values between the rows.
+    /// Counts and codes are 64-bit, a text is its length in bytes and its UTF-8 bytes, and all numbers are little-endian.
+    ///
+    /// The name of the set is left out: the same data under another file name are the same data. So are the ids of the
+    /// samples: nothing is learned from them, and a table joined from files is the same data as the one file of its rows.
+    ///
+    /// Sparse rows have the fingerprint of the dense table they stand for: it costs no memory, but the time to hash
+    /// 8 `n_samples` `n_features` bytes.
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Canon(blake3::Hasher::new());
+        hash.0.update(b"multikernel dataset 1\n");
+        hash.count(self.samples.n_samples());
+        hash.count(self.samples.n_features());
+        hash.rows(self.samples.features());
+        hash.texts(self.samples.names());
+        hash.count(self.samples.views().len());
+        for view in self.samples.views() {
+            hash.text(&view.name);
+            hash.count(view.columns.start);
+            hash.count(view.columns.end);
+        }
+        hash.texts(self.labels.classes());
+        for &code in self.labels.codes() {
+            hash.count(code);
+        }
+        // Groups decide who learns with whom inside a run; without any the bytes are those of sets that never had them.
+        for &group in self.groups.iter().flatten() {
+            hash.count(group);
+        }
+        // So do Gram matrices: the entries between the rows, in their order.
+        for gram in self.samples.grams() {
+            hash.text(gram.name());
+            for &i in self.samples.rows_of_grams() {
+                let among = |&&j: &&usize| j < gram.n_cols();
+                for &j in self.samples.rows_of_grams().iter().filter(among) {
+                    hash.0.update(&gram.values().get(i, j).to_le_bytes());
+                }
+            }
+        }
+        hash.0.finalize().to_hex().to_string()
+    }
+}
+
+/// Writes each part so that no two different sequences of parts give the same bytes.
+struct Canon(blake3::Hasher);
+
+impl Canon {
+    fn count(&mut self, count: usize) {
+        self.0.update(&(count as u64).to_le_bytes());
+    }
+
+    /// The bytes of the dense rows, whichever way they are kept.
+    fn rows(&mut self, features: &Features) {
+        let mut bytes = Vec::with_capacity(8 * features.n_cols());
+        match features {
+            Features::Dense(matrix) => {
+                for row in matrix.rows() {
+                    bytes.clear();
+                    bytes.extend(row.iter().flat_map(|&value| bits(value).to_le_bytes()));
+                    self.0.update(&bytes);
+                }
+            }
+            Features::Sparse(sparse) => {
+                let background = sparse.background();
+                bytes.extend(background.iter().flat_map(|value| value.to_le_bytes()));
+                let put = |bytes: &mut [u8], column: u32, value: f64| {
+                    bytes[8 * column as usize..][..8].copy_from_slice(&value.to_le_bytes());
+                };
+                for i in 0..sparse.n_rows() {
+                    let (columns, values) = sparse.entries(i);
+                    columns.iter().zip(values).for_each(|(&column, &value)| put(&mut bytes, column, value));
+                    self.0.update(&bytes);
+                    columns.iter().for_each(|&column| put(&mut bytes, column, background[column as usize]));
+                }
+            }
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.count(text.len());
+        self.0.update(text.as_bytes());
+    }
+
+    fn texts(&mut self, texts: &[String]) {
+        self.count(texts.len());
+        texts.iter().for_each(|text| self.text(text));
+    }
+}
+
+/// The bits of a number; all missing values have the same, whatever made them.
+fn bits(value: f64) -> u64 {
+    if value.is_nan() { 0x7ff8_0000_0000_0000 } else { value.to_bits() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::data::View;
+    use crate::features::tests::{sparse, tables};
+    use crate::linalg::Matrix;
+
+    fn set(values: &[f64], names: &[&str], views: &[(&str, usize, usize)], labels: &[&str]) -> Dataset {
+        let features = Matrix::from_vec(labels.len(), names.len(), values.to_vec()).unwrap();
+        let samples = Samples::new(features, names.iter().map(|n| n.to_string()).collect()).unwrap();
+        let views = views.iter().map(|&(name, a, b)| View { name: name.into(), columns: a..b }).collect();
+        Dataset::new("s", samples.with_views(views).unwrap(), Labels::new(labels).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn fingerprint_changes_with_any_part() {
+        let values = [1.0, 2.0, 3.0, 4.0, 5.0, 0.0];
+        let names = ["a", "bc", "d"];
+        let base = set(&values, &names, &[("v", 0, 1)], &["p", "q"]);
+        let mut variants = vec![base.clone()];
+        for i in 0..values.len() {
+            let mut changed = values;
+            changed[i] = if values[i] == 0.0 { -0.0 } else { values[i] * (1.0 + f64::EPSILON) };
+            variants.push(set(&changed, &names, &[("v", 0, 1)], &["p", "q"]));
+        }
+        // The same letters cut in another place must not collide.
+        for other in [["ab", "c", "d"], ["a", "bc", "e"], ["bc", "a", "d"]] {
+            variants.push(set(&values, &other, &[("v", 0, 1)], &["p", "q"]));
+        }
+        for views in [&[][..], &[("w", 0, 1)], &[("v", 0, 2)], &[("v", 1, 2)], &[("v", 0, 1), ("w", 0, 1)]] {
+            variants.push(set(&values, &names, views, &["p", "q"]));
+        }
+        for labels in [["q", "p"], ["p", "p"], ["p", "r"]] {
+            variants.push(set(&values, &names, &[("v", 0, 1)], &labels));
+        }
+        for groups in [["u", "v"], ["u", "u"]] {
+            variants.push(base.clone().with_groups(&groups, None).unwrap());
+        }
+        variants.push(base.select(&[1, 0]));
+        variants.push(base.select(&[0]));
+        variants.push(set(&values, &["a", "bc"], &[("v", 0, 1)], &["p", "q", "q"]));
+        let distinct: BTreeSet<String> = variants.iter().map(Dataset::fingerprint).collect();
+        assert_eq!(distinct.len(), variants.len());
+    }
+
+    #[test]
+    fn fingerprint_same_data_under_other_names_is_equal() {
+        let a = set(&[1.0], &["a"], &[], &["p"]);
+        let samples = a.samples.clone().with_ids(vec!["s1".into()]).unwrap();
+        let b = Dataset { name: "other".into(), samples, ..a.clone() };
+        assert_eq!(a.fingerprint(), b.fingerprint());
+    }
+
+    #[test]
+    fn fingerprint_is_the_documented_bytes() {
+        let set = set(&[0.5, -f64::NAN], &["a", "bc"], &[("v", 0, 1)], &["p"]);
+        let mut bytes = b"multikernel dataset 1\n".to_vec();
+        let mut count = |n: u64, text: &str| {
+            bytes.extend(n.to_le_bytes());
+            bytes.extend(text.as_bytes());
+        };
+        count(1, "");
+        count(2, "");
+        count(0.5f64.to_bits(), "");
+        count(0x7ff8 << 48, "");
+        count(2, "");
+        count(1, "a");
+        count(2, "bc");
+        count(1, "");
+        count(1, "v");
+        count(0, "");
+        count(1, "");
+        count(1, "");
+        count(1, "p");
+        count(0, "");
+        // The name of a group does not count, only who is in one.
+        let set = set.with_groups(&["g"], Some("h".into())).unwrap();
+        count(0, "");
+        assert_eq!(set.fingerprint(), blake3::hash(&bytes).to_hex().to_string());
+    }
+
+    #[test]
+    fn fingerprint_of_a_missing_value_depends_on_its_place_alone() {
+        let of = |values: [f64; 2]| set(&values, &["a", "b"], &[], &["p"]).fingerprint();
+        let payload = f64::from_bits(f64::NAN.to_bits() | 0xabc);
+        for other in [-f64::NAN, payload, -payload] {
+            assert_eq!(of([1.0, f64::NAN]), of([1.0, other]));
+        }
+        assert_ne!(of([1.0, f64::NAN]), of([f64::NAN, 1.0]));
+        assert_ne!(of([1.0, f64::NAN]), of([1.0, 0.0]));
+    }
+
+    proptest! {
+        #[test]
+        fn fingerprint_of_sparse_rows_is_that_of_the_table((matrix, background) in tables()) {
+            prop_assume!(matrix.n_rows() > 0);
+            let labels = Labels::new(&vec!["p"; matrix.n_rows()]).unwrap();
+            let of = |features: Features| {
+                Dataset::new("s", Samples::unnamed(features).unwrap(), labels.clone()).unwrap().fingerprint()
+            };
+            prop_assert_eq!(of(sparse(&matrix, &background)), of(matrix.into()));
+        }
+    }
+
+    #[test]
+    fn groups_blank_or_too_few_refused() {
+        let set = set(&[1.0, 2.0], &["a"], &[], &["p", "q"]);
+        let message = |groups: &[&str]| set.clone().with_groups(groups, None).unwrap_err().to_string();
+        assert_eq!(message(&["u"]), "s: 2 rows but 1 groups; give one group per row");
+        assert_eq!(message(&["u", " "]), "row 2: the group is blank; fill it in");
+    }
+
+    #[test]
+    fn dataset_different_lengths_refused() {
+        let samples = Samples::unnamed(Matrix::zeros(2, 1)).unwrap();
+        let error = Dataset::new("s", samples, Labels::new(&["a"]).unwrap()).unwrap_err();
+        assert_eq!(error.to_string(), "s: 2 rows but 1 labels; give one label per row");
+    }
+}

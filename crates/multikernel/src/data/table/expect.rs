@@ -1,0 +1,83 @@
+//! Matching the columns of new rows to the features of a model.
+
+use std::collections::HashMap;
+
+use super::samples::{View, is_numbered};
+use super::words::{finite, list};
+use crate::error::{Error, Place, Result};
+
+/// What a model knows of the file it was trained on; [`Dataset::expect`](crate::data::Dataset::expect) makes one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Expect {
+    /// Feature names in the order of the model.
+    pub names: Vec<String>,
+    /// Name of the label column, if it had one.
+    pub label_name: Option<String>,
+    /// First index, if the model was trained from LIBSVM text; otherwise index k is the k-th feature, from 1.
+    pub index_base: Option<u8>,
+    /// Named groups of features; none unless [`Expect::with_views`] set them.
+    pub views: Vec<View>,
+    /// The classes of the model: a column of rows without names is its label only if it holds nothing else.
+    pub classes: Vec<String>,
+}
+
+impl Expect {
+    /// The features, label column and first index of a model.
+    pub fn new(names: Vec<String>, label_name: Option<String>, index_base: Option<u8>) -> Self {
+        Expect { names, label_name, index_base, views: Vec::new(), classes: Vec::new() }
+    }
+
+    /// The same with the views of the model, whose files [`read_views`](crate::data::read_views) then tells apart.
+    pub fn with_views(self, views: Vec<View>) -> Self {
+        Expect { views, ..self }
+    }
+
+    /// The same with the classes of the model, by which a label column without a name is known.
+    pub fn with_classes(self, classes: Vec<String>) -> Self {
+        Expect { classes, ..self }
+    }
+
+    /// Whether a label is one of the classes, as it is written or by its number.
+    pub(in crate::data) fn is_class(&self, label: &str) -> bool {
+        let number = finite(label);
+        let same = |class: &String| class == label || (number.is_some() && finite(class) == number);
+        self.classes.iter().any(same)
+    }
+
+    /// Whether the names are `x1`, `x2`, ... (or from `x0`), made up by a reader rather than given by a person.
+    pub(in crate::data) fn is_numbered(&self) -> bool {
+        is_numbered(&self.names)
+    }
+}
+
+/// Where the features of a model stand in a table.
+pub(in crate::data) struct Found {
+    /// Per feature of the model, its column.
+    pub(in crate::data) columns: Vec<usize>,
+    /// Which columns are ignored.
+    pub(in crate::data) note: Option<String>,
+}
+
+/// Finds the model's features among `names` in any order; the columns `others` are no features.
+pub(in crate::data) fn by_name(source: &str, names: &[String], others: &[usize], expect: &Expect) -> Result<Found> {
+    let place: HashMap<&str, usize> = names.iter().enumerate().map(|(j, name)| (name.as_str(), j)).collect();
+    let columns: Vec<usize> = expect.names.iter().filter_map(|name| place.get(name.as_str()).copied()).collect();
+    if columns.len() < expect.names.len() {
+        let missing: Vec<&String> = expect.names.iter().filter(|name| !place.contains_key(name.as_str())).collect();
+        return Err(Error::data(
+            Place::file(source),
+            format!(
+                "{} of the {} expected features are missing: {}; give a table with all of them",
+                missing.len(),
+                expect.names.len(),
+                list(&missing, 5)
+            ),
+        ));
+    }
+    let used: std::collections::HashSet<usize> = columns.iter().chain(others).copied().collect();
+    let extra: Vec<&String> = (0..names.len()).filter(|j| !used.contains(j)).map(|j| &names[j]).collect();
+    let note =
+        (!extra.is_empty()).then(|| format!("ignored columns that the model was not trained on: {}", list(&extra, 5)));
+    Ok(Found { columns, note })
+}

@@ -1,0 +1,26 @@
+//! What rows are: samples with their names, ids, views and Gram matrices; labels; what a file holds and what a model expects
+//! of the next one. Knows no file format.
+
+mod dataset;
+mod expect;
+mod gram;
+mod group;
+mod labels;
+mod presence;
+mod samples;
+#[expect(clippy::module_inception)]
+mod table;
+pub(super) mod words;
+
+pub use dataset::Dataset;
+pub use expect::Expect;
+pub(super) use expect::by_name;
+pub use gram::Gram;
+pub(super) use group::check_view_names;
+pub use group::group_columns;
+pub use labels::Labels;
+pub use presence::Presence;
+pub(super) use samples::numbered;
+pub use samples::{Samples, View, is_numbered};
+pub use table::Table;
+pub(super) use table::{Told, within};

@@ -1,0 +1,106 @@
+//! What a file holds, before it is a set to learn from.
+
+use super::dataset::Dataset;
+use super::labels::Labels;
+use super::samples::Samples;
+use crate::error::{Error, Message, Place, Remedy, Result, message};
+
+/// What a file holds.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Table {
+    /// Name for reports: the file's name without folder and format endings, or the bundled name.
+    pub name: String,
+    /// Where it was read from, as errors name it.
+    pub source: String,
+    /// The rows.
+    pub samples: Samples,
+    /// The label of each row, where the file has labels.
+    pub labels: Option<Vec<String>>,
+    /// The labels of rows to predict of which some have none, blank there; `labels` is `None` then.
+    pub some_labels: Option<Vec<String>>,
+    /// The name of the label column, where it has one.
+    pub label_name: Option<String>,
+    /// Which column the label is where it has no name, such as `column 5 (the last)`.
+    pub label_column: Option<String>,
+    /// What each row belongs to, where [`ReadOptions::groups`] named a column.
+    pub groups: Option<Vec<String>>,
+    /// The name of the groups column, where it has one.
+    pub group_name: Option<String>,
+    /// The options that name a column of the file.
+    pub(in crate::data) told: Vec<Told>,
+    /// The first index of LIBSVM text (0 or 1).
+    pub index_base: Option<u8>,
+    /// What a reader of the result should know: guesses made, columns ignored.
+    pub notes: Vec<Message>,
+}
+
+impl Table {
+    /// The rows with their labels, ids, views and groups; a table without labels is an error, and so is a row without any
+    /// value.
+    pub fn into_dataset(self) -> Result<Dataset> {
+        self.into_dataset_or(None)
+    }
+
+    /// [`Table::into_dataset`], with rows that have no labels all in the class `class`: for methods that want none.
+    ///
+    /// ```
+    /// use multikernel::data::{ReadOptions, read_from};
+    /// let options = { let mut options = ReadOptions::default(); options.label_optional = true; options };
+    /// let rows = read_from("a,b\n1,2\n3,4\n".as_bytes(), "rows", &options)?.into_unlabelled("row")?;
+    /// assert_eq!((rows.samples.n_features(), rows.labels.classes()), (2, &["row".to_string()][..]));
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn into_unlabelled(self, class: &str) -> Result<Dataset> {
+        self.into_dataset_or(Some(class))
+    }
+
+    fn into_dataset_or(mut self, class: Option<&str>) -> Result<Dataset> {
+        if let (None, Some(class)) = (&self.labels, class) {
+            self.labels = Some(vec![class.to_string(); self.samples.n_samples()]);
+        }
+        if let Some(row) = self.samples.first_empty_row() {
+            let message =
+                format!("row {} has no value at all; remove it, or fill values in", self.samples.row_number(row));
+            return Err(Error::data(Place::file(self.source), message));
+        }
+        let Some(labels) = self.labels else {
+            return Err(Error::data(
+                Place::file(self.source),
+                message![
+                    "the rows have no labels; give a file with a label in each row, or one of labels with ",
+                    Remedy::LabelsFile
+                ],
+            ));
+        };
+        let labels = Labels::new(&labels).map_err(|error| within(&self.source, error))?;
+        let set = Dataset::new(self.name, self.samples, labels)?;
+        let (label_name, label_column) = (self.label_name, self.label_column);
+        let set = Dataset { label_name, label_column, index_base: self.index_base, ..set };
+        match &self.groups {
+            Some(groups) => set.with_groups(groups, self.group_name).map_err(|error| within(&self.source, error)),
+            None => Ok(set),
+        }
+    }
+
+    /// The rows with their labels as a test set for rows of these classes; a label that is none of them is an error.
+    pub fn into_test_set(self, classes: &[String]) -> Result<Dataset> {
+        let source = self.source.clone();
+        let labels = self.labels.clone();
+        let set = self.into_dataset()?;
+        let labels =
+            Labels::with_classes(&labels.unwrap_or_default(), classes).map_err(|error| within(&source, error))?;
+        Ok(Dataset { labels, ..set })
+    }
+}
+
+/// Puts the file's name before a message that lacks it.
+pub(in crate::data) fn within(source: &str, error: Error) -> Error {
+    match error {
+        Error::Input(message) => Error::data(Place::file(source), message),
+        other => other,
+    }
+}
+
+/// An option and the column it asks for.
+pub(in crate::data) type Told = (&'static str, String);
