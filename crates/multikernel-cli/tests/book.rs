@@ -106,10 +106,14 @@ fn every_link_of_the_documentation_leads_somewhere() {
     }
 }
 
+fn methods() -> Vec<serde_json::Value> {
+    let output = Command::new(env!("CARGO_BIN_EXE_multikernel")).args(["methods", "--json"]).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
 /// The page of methods as this build would have it.
 fn methods_page() -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_multikernel")).args(["methods", "--json"]).output().unwrap();
-    let methods: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let methods = methods();
     let cell = |value: &serde_json::Value| value.as_str().unwrap().replace('|', "\\|");
     let mut page = "# Methods and parameters\n\n\
         What `multikernel methods --all` prints. `--set KEY=VALUE` sets a parameter on the command line, `Plan::set` in Rust; where \
@@ -146,4 +150,15 @@ fn the_page_of_methods_is_that_of_this_build() {
     }
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(found == wanted, "docs/methods.md is out of date: METHODS=overwrite cargo test --release --test book");
+}
+
+#[test]
+fn every_method_has_its_place_where_people_choose() {
+    for page in ["docs/guide/choosing-a-method.md", "crates/multikernel/src/lib.rs"] {
+        let text = std::fs::read_to_string(repository().join(page)).unwrap();
+        for method in methods() {
+            let word = format!("`{}`", method["name"].as_str().unwrap());
+            assert!(text.contains(&word), "{page} does not mention {word}");
+        }
+    }
 }
