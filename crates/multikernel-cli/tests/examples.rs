@@ -1,4 +1,4 @@
-//! The library examples run and say what they promise. `centroid` and `drift` have tests of their own, `kill.rs` runs `slow`,
+//! The library examples run and say what they promise. `centroid`, `drift` and `own_kernel` have tests of their own, `kill.rs` runs `slow`,
 //! `pages.rs` runs `quickstart`.
 
 mod common;
@@ -35,11 +35,11 @@ fn gaps_knows_what_is_missing_and_predicts_all_the_same() {
 }
 
 #[test]
-fn grams_tells_the_matrix_that_matters() {
+fn grams_knows_the_languages() {
     let said = run("grams");
-    let weight = |name: &str| number(&said, &format!("precomputed({name})"), "\n");
-    assert!(weight("kinship") > 0.9 && weight("diet") < 0.1, "{said}");
-    assert!(number(said.lines().last().unwrap(), "", " of 20 new patients") >= 16.0, "{said}");
+    for (word, language) in [("thoughtful", "en"), ("wasserfall", "de"), ("gartenhaus", "de"), ("watering", "en")] {
+        assert!(said.contains(&format!("{word}: {language} (it is {language})")), "{said}");
+    }
 }
 
 #[test]
@@ -54,12 +54,4 @@ fn stream_follows_the_classes_and_keeps_its_budget() {
     let said = run("stream");
     assert!(number(&said, "rows 7000", " %") > 85.0, "{said}");
     assert!(said.contains("8000 rows, 300 points kept"), "{said}");
-}
-
-#[test]
-fn own_kernel_knows_the_languages() {
-    let said = run("own_kernel");
-    for (word, language) in [("thoughtful", "en"), ("wasserfall", "de"), ("gartenhaus", "de"), ("watering", "en")] {
-        assert!(said.contains(&format!("{word}: {language} (it is {language})")), "{said}");
-    }
 }
