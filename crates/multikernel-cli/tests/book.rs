@@ -162,3 +162,16 @@ fn every_method_has_its_place_where_people_choose() {
         }
     }
 }
+
+#[test]
+fn every_file_the_references_name_exists() {
+    let root = repository();
+    for page in ["docs/architecture.md", "docs/performance.md", "docs/format.md", "CONTRIBUTING.md"] {
+        let text = std::fs::read_to_string(root.join(page)).unwrap();
+        let quoted = text.split('`').skip(1).step_by(2).flat_map(str::split_whitespace);
+        for file in quoted.filter(|word| word.contains('/') && [".rs", ".py"].iter().any(|end| word.ends_with(end))) {
+            let places = ["", "crates", "crates/multikernel/src"].map(|place| root.join(place).join(file));
+            assert!(places.iter().any(|place| place.is_file()), "{page}: {file} is not there");
+        }
+    }
+}
