@@ -3,12 +3,15 @@
 //! `cargo test --release --example centroid` runs the conformance suite on it.
 use multikernel::method::SvmModel;
 use multikernel::plan::Registry;
-use multikernel::run::{About, Control, Method, Needs, Progress, State, Task};
+use multikernel::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 use multikernel::{Matrix, Result, params, record};
 
 params! {
-    /// The nearest class mean. Parameters would be fields here; it has none.
-    struct Centroid {}
+    /// The nearest class mean.
+    struct Centroid {
+        /// how far class means are drawn towards the mean of all rows: 0 is not at all, 0.9 nearly all the way
+        shrink: f64 = 0.0, Allowed::Number(0.0, 0.9);
+    }
 }
 
 record! {
@@ -39,13 +42,16 @@ impl State<Centroid> for Means {
     }
 
     /// One class: f_c(x) = <phi(x), mean_c> - |mean_c|^2 / 2.
-    fn step(&mut self, _: &Centroid, task: &Task<'_>, _: &Control) -> Result<Progress> {
-        let class = self.done;
-        let rows: Vec<usize> = (0..task.n_samples()).filter(|&i| task.labels.codes()[i] == class).collect();
-        if !rows.is_empty() {
-            rows.iter().for_each(|&i| self.coef.set(i, class, 1.0 / rows.len() as f64));
-            let gram = task.stack()?.view(&rows)?.combine(&weights(task)?, task.pool)?.remove(0);
-            self.bias[class] = -0.5 * gram.data().iter().sum::<f64>() / (rows.len() * rows.len()) as f64;
+    fn step(&mut self, method: &Centroid, task: &Task<'_>, _: &Control) -> Result<Progress> {
+        let (class, n, codes) = (self.done, task.n_samples() as f64, task.labels.codes());
+        let size = codes.iter().filter(|&&code| code == class).count() as f64;
+        if size > 0.0 {
+            let own = |i: usize| if codes[i] == class { (1.0 - method.shrink) / size } else { 0.0 };
+            (0..codes.len()).for_each(|i| self.coef.set(i, class, own(i) + method.shrink / n));
+            let gram = task.stack()?.combine(&weights(task)?, task.pool)?.remove(0);
+            let mean = self.coef.column(class);
+            let score = |i: usize| gram.row(i).iter().zip(&mean).map(|(k, c)| k * c).sum::<f64>();
+            self.bias[class] = -0.5 * (0..mean.len()).map(|i| mean[i] * score(i)).sum::<f64>();
         }
         self.done += 1;
         Ok(Progress::of(self.done, self.bias.len()))

@@ -1,7 +1,18 @@
-//! The `multikernel` command line: arguments, plan, library call, output.
+//! The `multikernel` command line: it reads arguments, makes a plan, calls the library and prints the result. The mathematics is
+//! in the crate [`multikernel`].
 //!
-//! It is a library so that a program with methods of its own gets the whole command line: see
-//! `examples/centroid.rs`.
+//! It is a library of one function so that a program with methods of its own gets the whole command line, help texts and files
+//! included:
+//!
+//! ```no_run
+//! use multikernel::plan::Registry;
+//!
+//! fn main() -> std::process::ExitCode {
+//!     multikernel_cli::main(Registry::standard())
+//! }
+//! ```
+//!
+//! `examples/centroid.rs` adds a method to it by `Registry::with`.
 
 mod args;
 mod bar;

@@ -1,4 +1,6 @@
-//! Classifiers from many kernels at once (Multiple Kernel Learning): kernel weights and predictions.
+//! Classifiers from many kernels at once (Multiple Kernel Learning).
+//!
+//! Give it rows and a bank of kernels, and it learns a model, a weight for each kernel, and predictions:
 //!
 //! ```
 //! use multikernel::{Plan, data::bundled, evaluate::cross_validate};
@@ -17,19 +19,60 @@
 //! # Ok::<(), multikernel::Error>(())
 //! ```
 //!
-//! # Which method
-//! `average` (SVM on the uniform combination of all kernels) is the default and hard to beat with a sensible bank; `evidence`
-//! learns weights without anything to tune and holds where many kernels are useless; `simplemkl` finds few kernels;
-//! `mkboost-d1` boosts one SVM per kernel; `svm` takes one kernel; `majority` shows what a result is worth.
-//! [`plan::Registry`] lists them all, and one of your own joins by [`plan::Registry::with`].
+//! Parameters are set by name, as on the command line: [`Plan::set`]. `auto` lets inner cross-validation choose.
 //!
-//! # The rooms
+//! # Methods
+//! Start with `average` and put `majority` beside it. [`plan::Registry`] lists all 31 by name; one of your own joins by
+//! [`plan::Registry::with`].
+//!
+//! **Baselines**
+//! - [`majority`](method::Majority): the most frequent class
+//! - [`svm`](method::Svm): an SVM on one kernel
+//! - [`average`](method::Average): an SVM on the uniform combination of all kernels; the default, and hard to beat
+//! - [`single`](method::Single), [`bestview`](method::BestView): an SVM on the kernel, or the view, that does best in inner
+//!   cross-validation
+//!
+//! **Weights by a rule, then one SVM**
+//! - [`evidence`](method::Evidence): the evidence of a Gaussian model; nothing to tune, holds where many kernels are useless
+//! - [`fheuristic`](method::Fheuristic), [`alignf`](method::Alignf): alignment with the classes, one by one or together
+//! - [`easymkl`](method::EasyMkl): the distance of the classes under each kernel
+//!
+//! **Weights that minimise the SVM's objective**
+//! - [`simplemkl`](method::SimpleMkl): sparse weights, by projected quasi-Newton steps
+//! - [`silp`](method::Silp), [`level`](method::Level): the same problem by cutting planes and by the level method
+//! - [`lpmkl`](method::LpMkl): weights under a p-norm, from sparse to uniform
+//!
+//! **Boosting**, one SVM per kernel and trial
+//! - [`mkboost-d1`](method::MkBoostD1), [`mkboost-d2`](method::MkBoostD2): the best kernel votes, or all of them do
+//! - [`mkboost-s1`](method::MkBoostS1), [`mkboost-s2`](method::MkBoostS2): the same on sampled kernels, at half the cost
+//!
+//! **Many rows and streams** ([`Online`])
+//! - [`mklda`](method::MklDa): max-margin MKL by stochastic gradients, with kernel weights for each class
+//! - [`ufomkl`](method::UfoMkl), [`obscure`](method::Obscure): subgradients of a norm over kernels
+//!
+//! **Bayesian**
+//! - [`bm3kl`](method::Bm3kl): max-margin, by sampling: kernel weights with intervals
+//! - [`bemkl`](method::Bemkl), [`sbemkl`](method::Sbemkl): variational inference, the second with a sparse prior
+//! - [`gpc`](method::Gpc): Gaussian process classification on the kernel with the most evidence
+//! - [`bsvm`](method::Bsvm): a Bayesian SVM whose Gaussian kernel's width is sampled
+//!
+//! **Kernel logistic regression**, with probabilities
+//! - [`svimkl`](method::SviMkl): a distribution for each kernel weight, by variational inference
+//! - [`mklr`](method::Mklr): the same by penalised likelihood
+//!
+//! **Clusters**
+//! - [`cik`](method::Cik): clusters that each have a kernel machine; a classifier too
+//! - [`dpm`](method::Dpm): a Dirichlet-process mixture of Gaussians, without labels
+//! - [`mkc`](method::Mkc): multiple kernel k-means, in which each row has kernel weights of its own
+//! - [`bank`](method::Bank): two classes by one kernel whose spectrum is a sampled mixture; a rival of `cik`
+//!
+//! # Modules
 //! - [`data`]: readers, labels, scaling, splits, bundled sets
 //! - [`kernel`]: kernels and the text grammar of banks
 //! - [`stack`]: the operations through which methods touch kernels
 //! - [`solve`]: solvers that know no method; [`dist`]: random variates
 //! - [`run`]: what a method is, and the runner that drives it; [`mod@file`]: models and checkpoints on disk
-//! - [`draws`]: what samplers drew, and whether it may be believed
+//! - [`draws`]: posterior draws and their diagnostics
 //! - [`method`]: the methods
 //! - [`plan`]: [`Plan`] and [`Model`], the registry, and what surrounds a fit
 //! - [`evaluate`]: metrics, cross-validation, paired comparison; [`report`]: text and JSON
