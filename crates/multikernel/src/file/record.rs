@@ -186,6 +186,8 @@ macro_rules! record {
         }
     };
 }
+// By its place in the tree: the crate root, where the macro is exported, stands above all that use it.
+pub(crate) use record;
 
 /// What has fields of its own is a record inside the record.
 impl<T: Codec> Field for T {

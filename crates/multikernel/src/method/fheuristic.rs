@@ -4,9 +4,9 @@ use super::machine::SvmModel;
 use super::svm;
 use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs, weighted};
 use crate::error::Result;
+use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::{Matrix, dot};
-use crate::record;
 use crate::run::{About, Control, Needs, Params, Task};
 use crate::stack::Symmetric;
 

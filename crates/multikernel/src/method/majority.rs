@@ -1,9 +1,9 @@
 //! `majority`: the most frequent class, whatever the features. The bar under every bar.
 
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::record;
 use crate::run::{About, Control, Input, Method, Needs, Params, Predict, Progress, Task};
 
 /// Predicts the most frequent training class; its probabilities are the class frequencies.

@@ -4,8 +4,8 @@ use super::machine::SvmModel;
 use super::problems::Problems;
 use crate::error::{Error, Result};
 use crate::file::Cache;
+use crate::file::record;
 use crate::linalg::Matrix;
-use crate::record;
 use crate::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress, Task};
 use crate::solve::smo;
 

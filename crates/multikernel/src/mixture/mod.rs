@@ -20,10 +20,10 @@ mod tests;
 pub(crate) use k_means::k_means;
 
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::file::{Codec, Field, Record};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::record;
 use build::{build, members, size};
 use cluster::{Cluster, ln_partition};
 

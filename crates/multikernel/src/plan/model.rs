@@ -11,11 +11,11 @@ use crate::data::{Expect, Preprocessor, Presence, Samples, Scaler, View, is_numb
 use crate::draws::{Draws, DrawsFormat};
 use crate::error::{Error, Result};
 use crate::features::Features;
+use crate::file::record;
 use crate::file::{self, Codec, Kind, Record};
 use crate::kernel::{Columns, Kernel};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::record;
 use crate::run::{Input, Intervals, KernelsOfView, Placed, Predict, Rows, first_largest};
 use crate::stack::{Centring, Points, Precision, Stack, StackOptions, Storage};
 

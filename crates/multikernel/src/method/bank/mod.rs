@@ -16,9 +16,9 @@ use super::weighted::misfit;
 use crate::dist::normal;
 use crate::error::{Error, Result};
 use crate::file::Cache;
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::mixture::Mixture;
-use crate::record;
 use crate::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress, Task};
 
 /// A kernel whose spectrum is learned (Oliva, Dubey, Wilson, Poczos, Schneider and Xing 2016): random Fourier frequencies of a

@@ -12,9 +12,9 @@ use super::problems::{positive_classes, sides};
 use super::weighted::misfit;
 use crate::error::{Error, Result};
 use crate::file::Cache;
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::record;
 use crate::run::{About, Allowed, Control, Method, Needs, Param, Params, Progress, Task};
 use crate::simd::{exp, ln};
 

@@ -7,11 +7,11 @@ use super::space::Space;
 use super::start::{self, Sampling};
 use crate::error::{Error, Result};
 use crate::file::Cache;
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::method::weighted::misfit;
 use crate::mixture::{Mixture, Nothing};
 use crate::pool::Pool;
-use crate::record;
 use crate::run::{About, Control, Input, Method, Needs, Params, Placed, Predict, Progress, Task};
 
 /// A Dirichlet-process mixture of Gaussians: as many clusters as the rows want, with a density. Labels have no say in them.

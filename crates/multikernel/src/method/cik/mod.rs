@@ -24,10 +24,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::weighted::misfit;
 use crate::dist::Rng;
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::file::{Cache, Codec, Record};
 use crate::linalg::Matrix;
 use crate::mixture::{Mixture, Nothing, Witness};
-use crate::record;
 use crate::run::{About, Control, Method, Needs, Param, Params, Progress, Task};
 
 /// Clustering induced kernel learning (Nguyen et al. 2018): a Dirichlet-process mixture of Gaussians gives every row a cluster, and

@@ -4,10 +4,10 @@ use super::machine::{Machine, softmin};
 use super::space::Space;
 use super::{Likelihood, Machines, Search};
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::mixture::Mixture;
 use crate::pool::Pool;
-use crate::record;
 use crate::run::{Input, Params, Placed, Predict, Task, first_largest};
 use crate::simd::{exp, ln};
 

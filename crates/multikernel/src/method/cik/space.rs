@@ -1,9 +1,9 @@
 //! The columns that clusters see, and what is believed of clusters before the rows are seen.
 
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::mixture::{Prior, Shape};
-use crate::record;
 use crate::run::Params;
 
 /// Most columns of a full covariance unless it is asked for: a factor has to be solved with for every row and cluster.

@@ -5,9 +5,9 @@
 
 use super::{Descend, Objective, PARAMS, Point, descending, relative};
 use crate::error::Result;
+use crate::file::record;
 use crate::file::{Codec, Record};
 use crate::linalg::{Matrix, dot};
-use crate::record;
 use crate::run::Params;
 use crate::solve::program::{self, Program};
 

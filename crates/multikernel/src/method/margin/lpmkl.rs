@@ -2,9 +2,9 @@
 
 use super::{Descend, GAP, MAX_STEPS, Objective, Point, descending, relative};
 use crate::error::Result;
+use crate::file::record;
 use crate::linalg::dot;
 use crate::method::svm;
-use crate::record;
 use crate::run::{Allowed, Param, Params};
 
 /// Kernel weights under a p-norm (Kloft et al. 2011): p = 1 is sparse like [`SimpleMkl`](super::SimpleMkl), p = inf is

@@ -2,8 +2,8 @@
 
 use super::{Descend, Objective, PARAMS, Point, descending, relative, simplex_gap};
 use crate::error::Result;
+use crate::file::record;
 use crate::linalg::dot;
-use crate::record;
 use crate::run::Params;
 use crate::solve::quasi::{Hessian, MEMORY};
 use crate::solve::simplex;

@@ -12,10 +12,10 @@ use super::learner::{self, Streamed};
 use super::model::StreamModel;
 use super::sampled::{Sampled, best_scale};
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::method::weighted::misfit;
-use crate::record;
 use crate::run::{About, Allowed, Begin, Learner, Needs, Param, Params, Task};
 use crate::simd::{exp, ln};
 
