@@ -199,7 +199,7 @@ impl Mixture {
         let is_sound = |part: &Cluster| {
             let positive = part.sums(self.prior.shape).iter().all(|sum| *sum > 0.0 && sum.is_finite());
             let finite = part.mean.iter().chain(&part.spread).all(|value| value.is_finite());
-            part.n > 0 && positive && finite && part.place().inverses.iter().all(|x| *x > 0.0 && x.is_finite())
+            part.n > 0 && positive && finite && part.gaussian().inverses.iter().all(|x| *x > 0.0 && x.is_finite())
         };
         if self.prior.mean.len() != n_cols {
             Err(misfit("it has another number of columns"))
