@@ -34,7 +34,7 @@ fn main() -> Result<()> {
     let grams = vec![square("letters", 1)?, square("pairs", 2)?];
     let data = Dataset::new("words", Samples::of_grams(grams)?, Labels::new(&labels)?)?;
     let model = Plan::new("average")?.kernels("precomputed(letters), precomputed(pairs)")?.train(&data)?;
-    for (kernel, share) in model.kernel_names().iter().zip(model.shares().unwrap_or_default()) {
+    for (kernel, share) in model.kernels().names().iter().zip(model.kernels().shares().unwrap_or_default()) {
         println!("{kernel}: {:.0} % of the decision", 100.0 * share);
     }
 

@@ -23,7 +23,7 @@ fn main() -> multikernel::Result<()> {
 
     plan.train(&data)?.save("spirals.multikernel")?;
     let model = Model::load("spirals.multikernel")?;
-    for (kernel, share) in model.kernel_names().iter().zip(model.shares().unwrap_or_default()) {
+    for (kernel, share) in model.kernels().names().iter().zip(model.kernels().shares().unwrap_or_default()) {
         println!("{kernel}: {:.0} % of the decision", 100.0 * share);
     }
     let new = Samples::unnamed(Matrix::from_vec(1, 2, spiral(33, 0.0))?)?;

@@ -67,7 +67,7 @@ pub fn evaluate(
     };
     let warnings: Vec<String> = rare.into_iter().collect();
     warnings.iter().for_each(|warning| session.observer.note(&format!("warning: {warning}")));
-    let mut found = Found { results: plans.iter().map(PlanResult::of).collect(), sizes: vec![] };
+    let mut found = FinishedFits { results: plans.iter().map(PlanResult::of).collect(), sizes: vec![] };
     let stopped = all_splits(data, plans, protocol, &splits, session, &mut found)?;
     session.observer.phase("");
     let (paired, paired_auroc) = found.compared(plans)?;
@@ -89,12 +89,12 @@ pub fn evaluate(
 }
 
 /// What is known so far: of each plan the splits it finished, and of each split its rows to train and to test.
-struct Found {
+struct FinishedFits {
     results: Vec<PlanResult>,
     sizes: Vec<(usize, usize)>,
 }
 
-impl Found {
+impl FinishedFits {
     fn keep(&mut self, plan: usize, model: &Model, fold: Fold) {
         let result = &mut self.results[plan];
         if result.folds.is_empty() {
@@ -131,7 +131,7 @@ fn all_splits(
     protocol: &Protocol,
     splits: &[Split],
     session: &mut Session<'_>,
-    found: &mut Found,
+    found: &mut FinishedFits,
 ) -> Result<Option<String>> {
     let start = Instant::now();
     let control = session.control.clone();

@@ -11,5 +11,5 @@ mod record;
 pub use container::{
     FORMAT_VERSION, Kind, check_replaceable, check_writable, is_same, parse, read, write, write_atomic,
 };
-pub(crate) use record::codes;
 pub use record::{Cache, Codec, Field, Record};
+pub(crate) use record::{codes, record};

@@ -186,6 +186,8 @@ macro_rules! record {
         }
     };
 }
+// By its place in the tree: the crate root, where the macro is exported, stands above all that use it.
+pub(crate) use record;
 
 /// Declares an enum that is stored as a number, as are lists of it: the code of each variant stays what it is.
 macro_rules! codes {

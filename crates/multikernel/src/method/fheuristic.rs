@@ -3,9 +3,9 @@
 use super::svm::svc_params;
 use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs};
 use crate::error::Result;
+use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::{Matrix, dot};
-use crate::record;
 use crate::run::{About, Control, Method, Needs, Task};
 use crate::stack::Symmetric;
 

@@ -1,10 +1,11 @@
 //! `majority`: the most frequent class, whatever the features. The bar under every bar.
 
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
+use crate::run::params;
 use crate::run::{About, Control, Explain, Input, Method, Needs, Predict, Probabilistic, Progress, State, Task};
-use crate::{params, record};
 
 params! {
     /// Predicts the most frequent training class; its probabilities are the class frequencies.

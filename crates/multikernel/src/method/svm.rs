@@ -3,11 +3,12 @@
 use super::machine::SvmModel;
 use super::problems::Problems;
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::file::{Cache, codes};
 use crate::linalg::Matrix;
+use crate::run::choice;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, Setting, State, Task, Value};
 use crate::solve::smo;
-use crate::{choice, record};
 
 choice! {
     /// How more than two classes are told apart.
@@ -101,7 +102,7 @@ pub trait EndsInSvc: Method {
 /// [`params!`](crate::params) with the parameters of a C-SVC in front.
 macro_rules! svc_params {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($rest:tt)* }) => {
-        $crate::params! {
+        $crate::run::params! {
             $(#[$meta])*
             $vis struct $name {
                 /// trade-off: large follows the training rows, small is smooth; auto chooses among 0.1, 1, 10, 100, 1000

@@ -1,6 +1,6 @@
 //! Whether kernel weights are learned: the control of methods that compare with uniform ones.
 
-use crate::choice;
+use crate::run::choice;
 
 choice! {
     /// Whether kernel weights are learned.

@@ -2,7 +2,7 @@
 
 use super::build::members;
 use super::cluster::{Cluster, diagonal, fill};
-use super::loops::{Place, SIDE, diagonal_squares, ln_product, squares};
+use super::loops::{GaussianRef, SIDE, diagonal_squares, ln_product, squares};
 use super::sweep::{draw, misled};
 use super::{Mixture, Prior, Shape, Witness, compact, stopped};
 use crate::dist::{Rng, gamma, normal};
@@ -70,10 +70,10 @@ impl Gaussian {
 
     /// ln of the densities of a block of rows, up to what all distributions share.
     pub(super) fn ln_densities(&self, block: &[f64], solved: &mut [f64]) -> [f64; SIDE] {
-        let place = Place { mean: &self.mean, spread: &self.spread, inverses: &self.inverses };
+        let gaussian = GaussianRef { mean: &self.mean, spread: &self.spread, inverses: &self.inverses };
         let found = match self.shape {
-            Shape::Full => squares(place, block, solved),
-            Shape::Diagonal => diagonal_squares(place, block),
+            Shape::Full => squares(gaussian, block, solved),
+            Shape::Diagonal => diagonal_squares(gaussian, block),
         };
         found.map(|square| if square < f64::INFINITY { self.offset - 0.5 * square } else { f64::NEG_INFINITY })
     }

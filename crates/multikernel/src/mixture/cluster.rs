@@ -3,8 +3,8 @@
 use std::f64::consts::PI;
 
 use super::loops::{
-    self, MIN_LEFT, Place, SIDE, diagonal_spread, diagonal_spreads, downdate, ln_product, spread, spreads, square,
-    update,
+    self, GaussianRef, MIN_LEFT, SIDE, diagonal_spread, diagonal_spreads, downdate, ln_product, spread, spreads,
+    square, update,
 };
 use super::{Prior, Shape};
 use crate::dist::{ln_gamma_function, ln_gamma_rise};
@@ -88,8 +88,8 @@ impl Cluster {
         cluster
     }
 
-    pub(super) fn place(&self) -> Place<'_> {
-        Place { mean: &self.mean, spread: &self.spread, inverses: &self.inverses }
+    pub(super) fn gaussian(&self) -> GaussianRef<'_> {
+        GaussianRef { mean: &self.mean, spread: &self.spread, inverses: &self.inverses }
     }
 
     /// What follows from n, the mean and S.
@@ -165,8 +165,8 @@ impl Cluster {
     /// ln of n t(x) for [`SIDE`] rows, value j of row s at `j * SIDE + s`.
     pub(super) fn ln_joints(&self, shape: Shape, block: &[f64], scratch: &mut Scratch) -> [f64; SIDE] {
         let sums = match shape {
-            Shape::Full => spreads(self.place(), self.ratio, block, &mut scratch.solved),
-            Shape::Diagonal => diagonal_spreads(self.place(), self.ratio, block),
+            Shape::Full => spreads(self.gaussian(), self.ratio, block, &mut scratch.solved),
+            Shape::Diagonal => diagonal_spreads(self.gaussian(), self.ratio, block),
         };
         let mut found = [0.0; SIDE];
         for (s, (found, &sum)) in found.iter_mut().zip(&sums).enumerate() {
@@ -179,8 +179,8 @@ impl Cluster {
     /// [`Cluster::ln_joints`] of one row, with the same bits.
     pub(super) fn ln_joint(&self, shape: Shape, row: &[f64], scratch: &mut Scratch) -> f64 {
         let sum = match shape {
-            Shape::Full => spread(self.place(), self.ratio, row, &mut scratch.solved),
-            Shape::Diagonal => diagonal_spread(self.place(), self.ratio, row),
+            Shape::Full => spread(self.gaussian(), self.ratio, row, &mut scratch.solved),
+            Shape::Diagonal => diagonal_spread(self.gaussian(), self.ratio, row),
         };
         let sum = if sum.is_finite() { sum } else { self.far(shape, row) };
         self.offset - self.power * sum
@@ -193,7 +193,7 @@ impl Cluster {
         let [offset, power, ratio] = self.less;
         let sum = match shape {
             Shape::Full => {
-                let left = 1.0 - ratio * square(self.place(), row, &mut scratch.solved);
+                let left = 1.0 - ratio * square(self.gaussian(), row, &mut scratch.solved);
                 (left > MIN_LEFT).then(|| ln(left))?
             }
             Shape::Diagonal => {
@@ -225,7 +225,7 @@ impl Cluster {
             Shape::Full => {
                 let mut solved = vec![0.0; apart.len()];
                 let centre = vec![0.0; apart.len()];
-                square(Place { mean: &centre, ..self.place() }, &apart, &mut solved);
+                square(GaussianRef { mean: &centre, ..self.gaussian() }, &apart, &mut solved);
                 let most = solved.iter().fold(f64::MIN_POSITIVE, |most, w| most.max(w.abs()));
                 let rest: f64 = solved.iter().map(|w| (w / most) * (w / most)).sum();
                 ln(self.ratio) + 2.0 * (ln(most) + ln(unit)) + ln(rest)

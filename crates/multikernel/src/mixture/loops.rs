@@ -15,7 +15,7 @@ const ONE: u64 = 1023 << 52;
 
 /// A cluster as the loops see it: where it is, and the triangle of a factor, row by row, or one number for each column.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct GaussianRef<'a> {
     pub(super) mean: &'a [f64],
     pub(super) spread: &'a [f64],
     /// One over the diagonal of the factor, or over the numbers.
@@ -24,51 +24,51 @@ pub(super) struct Place<'a> {
 
 dispatched! {
     /// `|L^-1 (x - mean)|^2` of [`SIDE`] rows, value j of row s at `j * SIDE + s`. `solved` has the size of `block`.
-    pub(super) fn squares(place: Place<'_>, block: &[f64], solved: &mut [f64]) -> [f64; SIDE] {
-        squares_of::<SIDE>(place, block, solved)
+    pub(super) fn squares(gaussian: GaussianRef<'_>, block: &[f64], solved: &mut [f64]) -> [f64; SIDE] {
+        squares_of::<SIDE>(gaussian, block, solved)
     }
 }
 
 dispatched! {
     /// [`squares`] of one row.
-    pub(super) fn square(place: Place<'_>, row: &[f64], solved: &mut [f64]) -> f64 {
-        squares_of::<1>(place, row, solved)[0]
+    pub(super) fn square(gaussian: GaussianRef<'_>, row: &[f64], solved: &mut [f64]) -> f64 {
+        squares_of::<1>(gaussian, row, solved)[0]
     }
 }
 
 dispatched! {
     /// `ln(1 + ratio |L^-1 (x - mean)|^2)` of [`SIDE`] rows; infinite where the square is.
-    pub(super) fn spreads(place: Place<'_>, ratio: f64, block: &[f64], solved: &mut [f64]) -> [f64; SIDE] {
-        spreads_of::<SIDE>(place, ratio, block, solved)
+    pub(super) fn spreads(gaussian: GaussianRef<'_>, ratio: f64, block: &[f64], solved: &mut [f64]) -> [f64; SIDE] {
+        spreads_of::<SIDE>(gaussian, ratio, block, solved)
     }
 }
 
 dispatched! {
     /// [`spreads`] of one row.
-    pub(super) fn spread(place: Place<'_>, ratio: f64, row: &[f64], solved: &mut [f64]) -> f64 {
-        spreads_of::<1>(place, ratio, row, solved)[0]
+    pub(super) fn spread(gaussian: GaussianRef<'_>, ratio: f64, row: &[f64], solved: &mut [f64]) -> f64 {
+        spreads_of::<1>(gaussian, ratio, row, solved)[0]
     }
 }
 
 dispatched! {
     /// `sum_j ln(1 + ratio (x_j - mean_j)^2 / s_j)` of [`SIDE`] rows; infinite where a square is.
-    pub(super) fn diagonal_spreads(place: Place<'_>, ratio: f64, block: &[f64]) -> [f64; SIDE] {
-        diagonal_spreads_of::<SIDE>(place, ratio, block)
+    pub(super) fn diagonal_spreads(gaussian: GaussianRef<'_>, ratio: f64, block: &[f64]) -> [f64; SIDE] {
+        diagonal_spreads_of::<SIDE>(gaussian, ratio, block)
     }
 }
 
 dispatched! {
     /// [`diagonal_spreads`] of one row.
-    pub(super) fn diagonal_spread(place: Place<'_>, ratio: f64, row: &[f64]) -> f64 {
-        diagonal_spreads_of::<1>(place, ratio, row)[0]
+    pub(super) fn diagonal_spread(gaussian: GaussianRef<'_>, ratio: f64, row: &[f64]) -> f64 {
+        diagonal_spreads_of::<1>(gaussian, ratio, row)[0]
     }
 }
 
 dispatched! {
     /// `sum_j (x_j - mean_j)^2 / s_j` of [`SIDE`] rows.
-    pub(super) fn diagonal_squares(place: Place<'_>, block: &[f64]) -> [f64; SIDE] {
+    pub(super) fn diagonal_squares(gaussian: GaussianRef<'_>, block: &[f64]) -> [f64; SIDE] {
         let mut sums = [0.0; SIDE];
-        for ((x, mean), inverse) in block.as_chunks::<SIDE>().0.iter().zip(place.mean).zip(place.inverses) {
+        for ((x, mean), inverse) in block.as_chunks::<SIDE>().0.iter().zip(gaussian.mean).zip(gaussian.inverses) {
             for s in 0..SIDE {
                 let apart = x[s] - mean;
                 sums[s] = (apart * apart).mul_add(*inverse, sums[s]);
@@ -176,10 +176,10 @@ dispatched! {
 }
 
 #[inline(always)]
-fn squares_of<const S: usize>(place: Place<'_>, block: &[f64], solved: &mut [f64]) -> [f64; S] {
+fn squares_of<const S: usize>(gaussian: GaussianRef<'_>, block: &[f64], solved: &mut [f64]) -> [f64; S] {
     let (block, solved) = (block.as_chunks::<S>().0, solved.as_chunks_mut::<S>().0);
-    let (mut sums, mut rest) = ([0.0; S], place.spread);
-    for (i, (mean, inverse)) in place.mean.iter().zip(place.inverses).enumerate() {
+    let (mut sums, mut rest) = ([0.0; S], gaussian.spread);
+    for (i, (mean, inverse)) in gaussian.mean.iter().zip(gaussian.inverses).enumerate() {
         let (line, after) = rest.split_at(i + 1);
         let mut open = block[i];
         open.iter_mut().for_each(|x| *x -= mean);
@@ -199,8 +199,8 @@ fn squares_of<const S: usize>(place: Place<'_>, block: &[f64], solved: &mut [f64
 }
 
 #[inline(always)]
-fn spreads_of<const S: usize>(place: Place<'_>, ratio: f64, block: &[f64], solved: &mut [f64]) -> [f64; S] {
-    let squares = squares_of::<S>(place, block, solved);
+fn spreads_of<const S: usize>(gaussian: GaussianRef<'_>, ratio: f64, block: &[f64], solved: &mut [f64]) -> [f64; S] {
+    let squares = squares_of::<S>(gaussian, block, solved);
     let (mut terms, mut sums) = ([0.0; S], [0.0; S]);
     for s in 0..S {
         terms[s] = ratio.mul_add(squares[s], 1.0);
@@ -214,9 +214,9 @@ fn spreads_of<const S: usize>(place: Place<'_>, ratio: f64, block: &[f64], solve
 }
 
 #[inline(always)]
-fn diagonal_spreads_of<const S: usize>(place: Place<'_>, ratio: f64, block: &[f64]) -> [f64; S] {
+fn diagonal_spreads_of<const S: usize>(gaussian: GaussianRef<'_>, ratio: f64, block: &[f64]) -> [f64; S] {
     let (mut products, mut most) = (Products::<S>::new(), [1.0f64; S]);
-    for ((x, mean), inverse) in block.as_chunks::<S>().0.iter().zip(place.mean).zip(place.inverses) {
+    for ((x, mean), inverse) in block.as_chunks::<S>().0.iter().zip(gaussian.mean).zip(gaussian.inverses) {
         let weight = ratio * inverse;
         let mut factors = [0.0; S];
         for s in 0..S {

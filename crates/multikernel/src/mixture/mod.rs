@@ -20,10 +20,10 @@ mod tests;
 pub(crate) use k_means::k_means;
 
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::file::{Codec, Field, Record};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::record;
 use build::{build, members, size};
 use cluster::{Cluster, ln_partition};
 
@@ -199,7 +199,7 @@ impl Mixture {
         let is_sound = |part: &Cluster| {
             let positive = part.sums(self.prior.shape).iter().all(|sum| *sum > 0.0 && sum.is_finite());
             let finite = part.mean.iter().chain(&part.spread).all(|value| value.is_finite());
-            part.n > 0 && positive && finite && part.place().inverses.iter().all(|x| *x > 0.0 && x.is_finite())
+            part.n > 0 && positive && finite && part.gaussian().inverses.iter().all(|x| *x > 0.0 && x.is_finite())
         };
         if self.prior.mean.len() != n_cols {
             Err(misfit("it has another number of columns"))

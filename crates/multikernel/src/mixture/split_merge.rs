@@ -47,7 +47,7 @@ impl Mixture {
         let lists = self.members().into_iter();
         let groups = self.parts.iter().cloned().zip(lists).enumerate();
         let groups = groups.map(|(origin, (part, rows))| Some(Group { part, rows, origin })).collect();
-        let mut work = Work {
+        let mut work = SplitMerge {
             prior: &self.prior,
             rows,
             witness,
@@ -78,7 +78,8 @@ struct Group {
     origin: usize,
 }
 
-struct Work<'a> {
+/// The clustering while splits and merges are proposed.
+struct SplitMerge<'a> {
     prior: &'a Prior,
     rows: &'a Matrix,
     witness: &'a dyn Witness,
@@ -89,7 +90,7 @@ struct Work<'a> {
     moves: Moves,
 }
 
-impl Work<'_> {
+impl SplitMerge<'_> {
     fn propose(&mut self, rng: &mut Rng) -> Result<()> {
         let n = self.rows.n_rows();
         let first = rng.below(n);
@@ -178,7 +179,7 @@ struct Pair<'a> {
 
 impl<'a> Pair<'a> {
     /// The state a proposal starts from: it knows nothing of where the rows are now, or a step back would not be as likely.
-    fn launch(work: &Work<'a>, ends: [usize; 2], mut others: Vec<usize>, rng: &mut Rng) -> Result<Pair<'a>> {
+    fn launch(work: &SplitMerge<'a>, ends: [usize; 2], mut others: Vec<usize>, rng: &mut Rng) -> Result<Pair<'a>> {
         rng.shuffle(&mut others);
         let mut scratch = Scratch::new(work.rows.n_cols());
         let parts = ends.map(|i| {

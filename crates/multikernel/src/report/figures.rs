@@ -12,11 +12,11 @@ pub(super) struct Figure {
     /// Its name above a column.
     title: &'static str,
     pub(super) of: fn(&Fold) -> Option<f64>,
-    pub(super) kind: Kind,
+    pub(super) kind: MetricKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MetricKind {
     /// Every method has it.
     Labels,
     /// Reported where there are probabilities.
@@ -25,26 +25,26 @@ pub(super) enum Kind {
     Seconds,
 }
 
-const fn figure(name: &'static str, title: &'static str, kind: Kind, of: fn(&Fold) -> Option<f64>) -> Figure {
+const fn figure(name: &'static str, title: &'static str, kind: MetricKind, of: fn(&Fold) -> Option<f64>) -> Figure {
     Figure { name, title, of, kind }
 }
 
 /// All of them, in the order of JSON.
 pub(super) const FIGURES: [Figure; 14] = [
-    figure("accuracy", "accuracy", Kind::Labels, |fold| Some(fold.metrics.accuracy)),
-    figure("balanced_accuracy", "balanced", Kind::Labels, |fold| Some(fold.metrics.balanced_accuracy)),
-    figure("macro_precision", "precision", Kind::Labels, |fold| Some(fold.metrics.macro_precision)),
-    figure("macro_recall", "recall", Kind::Labels, |fold| Some(fold.metrics.macro_recall)),
-    figure("macro_f", "macro F", Kind::Labels, |fold| Some(fold.metrics.macro_f)),
-    figure("macro_specificity", "specificity", Kind::Labels, |fold| Some(fold.metrics.macro_specificity)),
-    figure("mcc", "MCC", Kind::Labels, |fold| Some(fold.metrics.mcc)),
-    figure("auroc", "AUROC", Kind::Labels, |fold| fold.metrics.auroc),
-    figure("auprc", "AUPRC", Kind::Labels, |fold| fold.metrics.auprc),
-    figure("brier", "Brier", Kind::Probabilities, |fold| fold.metrics.brier),
-    figure("log_loss", "log-loss", Kind::Probabilities, |fold| fold.metrics.log_loss),
-    figure("calibration_error", "calibration", Kind::Probabilities, |fold| fold.metrics.calibration_error),
-    figure("train_seconds", "train s", Kind::Seconds, |fold| Some(fold.train_seconds)),
-    figure("predict_seconds", "predict s", Kind::Seconds, |fold| Some(fold.predict_seconds)),
+    figure("accuracy", "accuracy", MetricKind::Labels, |fold| Some(fold.metrics.accuracy)),
+    figure("balanced_accuracy", "balanced", MetricKind::Labels, |fold| Some(fold.metrics.balanced_accuracy)),
+    figure("macro_precision", "precision", MetricKind::Labels, |fold| Some(fold.metrics.macro_precision)),
+    figure("macro_recall", "recall", MetricKind::Labels, |fold| Some(fold.metrics.macro_recall)),
+    figure("macro_f", "macro F", MetricKind::Labels, |fold| Some(fold.metrics.macro_f)),
+    figure("macro_specificity", "specificity", MetricKind::Labels, |fold| Some(fold.metrics.macro_specificity)),
+    figure("mcc", "MCC", MetricKind::Labels, |fold| Some(fold.metrics.mcc)),
+    figure("auroc", "AUROC", MetricKind::Labels, |fold| fold.metrics.auroc),
+    figure("auprc", "AUPRC", MetricKind::Labels, |fold| fold.metrics.auprc),
+    figure("brier", "Brier", MetricKind::Probabilities, |fold| fold.metrics.brier),
+    figure("log_loss", "log-loss", MetricKind::Probabilities, |fold| fold.metrics.log_loss),
+    figure("calibration_error", "calibration", MetricKind::Probabilities, |fold| fold.metrics.calibration_error),
+    figure("train_seconds", "train s", MetricKind::Seconds, |fold| Some(fold.train_seconds)),
+    figure("predict_seconds", "predict s", MetricKind::Seconds, |fold| Some(fold.predict_seconds)),
 ];
 
 /// The figures a table shows if nobody chooses.
@@ -80,7 +80,7 @@ impl Figures {
 
     /// The first of them, if they were named, that only plans with probabilities have.
     pub fn wants_probabilities(&self) -> Option<&str> {
-        let named = self.chosen().find(|figure| figure.kind == Kind::Probabilities && self.is_named);
+        let named = self.chosen().find(|figure| figure.kind == MetricKind::Probabilities && self.is_named);
         named.map(|figure| figure.name)
     }
 
@@ -92,9 +92,9 @@ impl Figures {
     pub(super) fn columns(&self, results: &[PlanResult]) -> Vec<(&'static str, Vec<String>)> {
         let any =
             |figure: &Figure| results.iter().flat_map(|result| &result.folds).any(|fold| (figure.of)(fold).is_some());
-        let shown = |figure: &&Figure| self.is_named || figure.kind != Kind::Probabilities || any(figure);
+        let shown = |figure: &&Figure| self.is_named || figure.kind != MetricKind::Probabilities || any(figure);
         let cell = |result: &PlanResult, figure: &Figure| {
-            let with_std = figure.name == "accuracy" || self.is_named && figure.kind != Kind::Seconds;
+            let with_std = figure.name == "accuracy" || self.is_named && figure.kind != MetricKind::Seconds;
             result
                 .spread(figure.of)
                 .map_or("-".into(), |spread| if with_std { plus_minus(spread) } else { mean(spread) })

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::draws::draws_json;
-use super::figures::{FIGURES, Kind};
+use super::figures::{FIGURES, MetricKind};
 use crate::data::{BundledSet, bundled_sets};
 use crate::evaluate::{Evaluation, Fold, KernelSummary, PlanResult, Spread};
 use crate::linalg::Matrix;
@@ -41,7 +41,7 @@ fn result(result: &PlanResult) -> Value {
     object.insert("n_splits".into(), json!(result.folds.len()));
     for figure in &FIGURES {
         let found = result.spread(figure.of);
-        if found.is_some() || figure.kind != Kind::Probabilities {
+        if found.is_some() || figure.kind != MetricKind::Probabilities {
             object.insert(figure.name.into(), spread(found));
         }
     }
@@ -57,7 +57,7 @@ fn fold(fold: &Fold) -> Value {
     object.insert("split".into(), json!(fold.split));
     for figure in &FIGURES {
         let found = (figure.of)(fold);
-        if found.is_some() || figure.kind != Kind::Probabilities {
+        if found.is_some() || figure.kind != MetricKind::Probabilities {
             object.insert(figure.name.into(), json!(found));
         }
     }
@@ -204,7 +204,7 @@ mod tests {
         let json: Value = serde_json::from_str(&evaluation_json(&found)).unwrap();
         assert!(json["results"][0].get("brier").is_none() && json["results"][0]["folds"][0].get("brier").is_none());
         let second = &json["results"][1];
-        for Figure { name, of, .. } in FIGURES.iter().filter(|figure| figure.kind == Kind::Probabilities) {
+        for Figure { name, of, .. } in FIGURES.iter().filter(|figure| figure.kind == MetricKind::Probabilities) {
             let values: Vec<f64> = (0..2).map(|split| of(&found.results[1].folds[split]).unwrap()).collect();
             assert_eq!(second["folds"][1][name], json!(values[1]));
             assert_eq!(second[name]["mean"], json!((values[0] + values[1]) / 2.0));
@@ -232,7 +232,7 @@ mod tests {
         let json: Value = serde_json::from_str(&evaluation_json(&found)).unwrap();
         let text = evaluation_text_with(&found, &Figures::all());
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        for figure in FIGURES.iter().filter(|figure| figure.kind == Kind::Labels) {
+        for figure in FIGURES.iter().filter(|figure| figure.kind == MetricKind::Labels) {
             let mean = format!("{:.4}", json["results"][1][figure.name]["mean"].as_f64().unwrap());
             assert!(text.contains(&mean), "{}\n{text}", figure.name);
             let alone = evaluation_text_with(&found, &figure.name.parse().unwrap());

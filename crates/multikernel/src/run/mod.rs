@@ -25,6 +25,7 @@ pub use learner::{Begin, Learner};
 pub use method::{About, AnyMethod, AnyState, KernelsOfView, Method, Needs, State, Task};
 pub use observer::{Observer, Progress, Silent, Status, seconds_in_words};
 pub use param::{Allowed, Param, Parameters, Setting, Value};
+pub(crate) use param::{choice, params};
 pub use params::Params;
 pub(crate) use predict::first_largest;
 pub use predict::{Clusterer, Explain, Intervals, Placed, Predict, Probabilistic};

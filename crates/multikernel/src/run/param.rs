@@ -305,6 +305,9 @@ macro_rules! params {
     };
 }
 
+// By its place in the tree, as below: the crate root, where macros are exported, stands above all that use them.
+pub(crate) use params;
+
 /// Declares an enum that a parameter may be, with the word for each variant; `NAME::WORDS` lists them for
 /// [`Allowed::OneOf`](crate::run::Allowed::OneOf).
 ///
@@ -357,3 +360,4 @@ macro_rules! choice {
         }
     };
 }
+pub(crate) use choice;

@@ -122,12 +122,15 @@ impl Params {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::file::record;
+    use crate::linalg::Matrix;
+    use crate::pool::Pool;
     use crate::run::{
         About, Allowed, Control, Explain, Input, Method, Needs, Parameters, Predict, Progress, State, Task,
     };
-    use crate::{linalg::Matrix, params, pool::Pool, record};
+    use crate::run::{choice, params};
 
-    crate::choice! {
+    choice! {
         /// How several classes are told apart.
         enum Scheme { Ovo = "ovo", Ovr = "ovr" }
     }

@@ -80,9 +80,9 @@ impl Best {
         Best { value: [value; LANES], at: [f64::INFINITY; LANES] }
     }
 
-    /// Looks at values from index `start` on.
+    /// Takes in the values from index `start` on.
     #[inline(always)]
-    fn look(&mut self, values: &Lanes, start: f64) {
+    fn update(&mut self, values: &Lanes, start: f64) {
         for l in 0..LANES {
             let better = values[l] > self.value[l];
             self.value[l] = if better { values[l] } else { self.value[l] };
@@ -93,19 +93,19 @@ impl Best {
     /// The largest value and the first index that has it, if there was any.
     #[inline(always)]
     fn first(&self) -> Option<(f64, usize)> {
-        let top = most(self.value);
+        let top = max_lane(self.value);
         let mut at = [f64::INFINITY; LANES];
         for l in 0..LANES {
             at[l] = if self.value[l] == top { self.at[l] } else { f64::INFINITY };
         }
-        let at = least(at);
+        let at = min_lane(at);
         if at < f64::INFINITY { Some((top, at as usize)) } else { None }
     }
 }
 
 /// The largest of all lanes.
 #[inline(always)]
-fn most(lanes: Lanes) -> f64 {
+fn max_lane(lanes: Lanes) -> f64 {
     // As a tree, which is shorter than a chain.
     let [a, b, c, d, e, f, g, h] = lanes;
     larger(larger(larger(a, e), larger(c, g)), larger(larger(b, f), larger(d, h)))
@@ -113,7 +113,7 @@ fn most(lanes: Lanes) -> f64 {
 
 /// The smallest of all lanes.
 #[inline(always)]
-fn least(lanes: Lanes) -> f64 {
+fn min_lane(lanes: Lanes) -> f64 {
     let [a, b, c, d, e, f, g, h] = lanes;
     smaller(smaller(smaller(a, e), smaller(c, g)), smaller(smaller(b, f), smaller(d, h)))
 }
@@ -136,7 +136,7 @@ fn move_lanes(resid: &mut Lanes, [ki, kj, up]: [&Lanes; 3], step: f64, best: &mu
         resid[l] -= step * (ki[l] - kj[l]);
         sum[l] = resid[l] + up[l];
     }
-    best.look(&sum, start);
+    best.update(&sum, start);
 }
 
 /// The update pass: `resid -= step (K_i - K_j)` and, in the same sweep, the next first variable.
@@ -190,7 +190,7 @@ fn gain_lanes([resid, low, ki, diag]: [&Lanes; 4], first: First, bottoms: &mut L
         let diff = larger(first.top - value, 0.0);
         gains[l] = diff * diff / curvature(first.kii, diag[l], ki[l]);
     }
-    best.look(&gains, start);
+    best.update(&gains, start);
 }
 
 /// The largest gain in a block and the first index that has it; lowers the minima of `resid + low`.
@@ -280,7 +280,7 @@ fn select_body(resid: &[f64], low: &[f64], ki: &[f64], diag: &[f64], top: f64, k
             _ => {}
         }
     }
-    Second { bottom: least(bottoms), at }
+    Second { bottom: min_lane(bottoms), at }
 }
 
 /// The vector width used, found out once per problem.

@@ -6,7 +6,7 @@ use super::layout::Layout;
 use super::mixture::{Mixture, Recipe};
 use super::ops::{add_terms, mix};
 use super::profile::Profile;
-use super::source::{Held, Scratch, Source};
+use super::source::{Scratch, Source, TileValues};
 use super::view::{Stack, check};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -141,7 +141,7 @@ impl DecideScratch {
         layout: &Layout,
         columns: &[Column<'_>],
         tile: &Tile,
-        each: impl FnOnce(&mut dyn FnMut(&Held<'_, T>)),
+        each: impl FnOnce(&mut dyn FnMut(&TileValues<'_, T>)),
         out: &mut [f64],
     ) {
         let (width, n_columns) = (tile.cols.len(), out.len() / tile.rows.len());
@@ -204,7 +204,7 @@ fn decide<T: Element>(stack: &Stack, mixture: &Mixture, coefficients: &Matrix, p
             let columns = mixture.columns.iter().zip(&chosen).map(column);
             let columns: Vec<Column<'_>> = columns.filter(|column| !column.lists.is_empty()).collect();
             let each =
-                |f: &mut dyn FnMut(&Held<'_, T>)| source.each(block, &tile, &mixture.batch_mask, &mut scratch, f);
+                |f: &mut dyn FnMut(&TileValues<'_, T>)| source.each(block, &tile, &mixture.batch_mask, &mut scratch, f);
             decide.add(layout, &columns, &tile, each, &mut sums);
         }
         sums

@@ -8,7 +8,7 @@ use super::cut::{Cut, Tile};
 use super::layout::Layout;
 use super::mixture::{Mixture, Recipe, Term};
 use super::profile::{Moments, Profile};
-use super::source::{Held, Scratch, Source};
+use super::source::{Scratch, Source, TileValues};
 use super::view::{Stack, check};
 use super::watch::Watch;
 use super::write::{StripWriter, write};
@@ -106,7 +106,7 @@ impl Stack {
 }
 
 /// `out += sum of the weighted slots`, in their order, several at a time: more streams from memory, fewer passes over `out`.
-fn add_slots<T: SimdElement>(slots: &[(usize, f64)], held: &Held<'_, T>, out: &mut [f64]) {
+fn add_slots<T: SimdElement>(slots: &[(usize, f64)], held: &TileValues<'_, T>, out: &mut [f64]) {
     let (eights, rest) = slots.as_chunks::<8>();
     for eight in eights {
         add_eight(eight.map(|(_, weight)| weight), eight.map(|(slot, _)| held.slot(slot)), out);
@@ -122,7 +122,7 @@ fn add_slots<T: SimdElement>(slots: &[(usize, f64)], held: &Held<'_, T>, out: &m
 
 /// [`add_slots`] for each column of weighted slots, with the same bits. Where all have the same slots, they are read once: a span of
 /// eight stays in the first-level cache until every column has it.
-fn add_slots_to_each<T: SimdElement>(columns: &[&[(usize, f64)]], held: &Held<'_, T>, out: &mut [Buffer]) {
+fn add_slots_to_each<T: SimdElement>(columns: &[&[(usize, f64)]], held: &TileValues<'_, T>, out: &mut [Buffer]) {
     let Some((first, others)) = columns.split_first() else { return };
     let same = |other: &&[(usize, f64)]| first.iter().map(|of| of.0).eq(other.iter().map(|of| of.0));
     let (together, _) = first.as_chunks::<8>();
@@ -183,7 +183,7 @@ pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> 
 pub(super) fn add_terms<T: SimdElement>(
     layout: &Layout,
     columns: &[&Recipe],
-    held: &Held<'_, T>,
+    held: &TileValues<'_, T>,
     distances: &mut Buffer,
     out: &mut [Buffer],
     mut radial: impl FnMut(usize, &Profile, &[f64], &mut [f64]),
@@ -337,7 +337,7 @@ impl Sums {
 /// Adds the inner products of the values at hand with each matrix.
 fn add_inner<T: SimdElement>(
     layout: &Layout,
-    held: &Held<'_, T>,
+    held: &TileValues<'_, T>,
     with: &[Buffer],
     distances: &mut Buffer,
     sums: &mut [Sums],
@@ -361,7 +361,12 @@ fn add_inner<T: SimdElement>(
 }
 
 /// `sums_s += values of slot s . with` for each matrix, several slots at a time.
-fn add_dots<T: SimdElement>(held: &Held<'_, T>, slots: std::ops::Range<usize>, with: &[Buffer], sums: &mut [Sums]) {
+fn add_dots<T: SimdElement>(
+    held: &TileValues<'_, T>,
+    slots: std::ops::Range<usize>,
+    with: &[Buffer],
+    sums: &mut [Sums],
+) {
     let add = |sums: &mut [f64], dots: &[f64]| sums.iter_mut().zip(dots).for_each(|(sum, dot)| *sum += dot);
     let rest = slots.start + slots.len() / 8 * 8;
     let columns: Vec<&[f64]> = with.iter().map(|with| &with[..]).collect();
@@ -437,7 +442,7 @@ pub(super) fn multiply<T: Real>(values: &[T], tile: &Tile, cut: &Cut, columns: &
 /// Calls `f` with each kernel of some slots in the mask and its values; kernels of a group that is one function are computed.
 pub(super) fn each_kernel<T: Real>(
     layout: &Layout,
-    held: &Held<'_, T>,
+    held: &TileValues<'_, T>,
     buffers: &mut [Buffer; 2],
     kernel_mask: &[bool],
     mut f: impl FnMut(usize, Either<'_, T>),

@@ -50,7 +50,7 @@ pub(super) struct Means {
 }
 
 /// The values of some slots in a tile.
-pub(super) struct Held<'a, T> {
+pub(super) struct TileValues<'a, T> {
     values: &'a [T],
     /// Entries of the tile.
     n: usize,
@@ -59,7 +59,7 @@ pub(super) struct Held<'a, T> {
     spread: Option<&'a Layout>,
 }
 
-impl<'a, T> Held<'a, T> {
+impl<'a, T> TileValues<'a, T> {
     /// Which slots, in their order.
     pub(super) fn slots(&self) -> Range<usize> {
         self.slots.clone()
@@ -111,7 +111,7 @@ impl<'a, T: Real> Source<'a, T> {
         tile: &Tile,
         batch_mask: &[bool],
         scratch: &mut Scratch<T>,
-        mut f: impl FnMut(&Held<'_, T>),
+        mut f: impl FnMut(&TileValues<'_, T>),
     ) {
         let batches = &self.layout.batches;
         let mut next = 0;
@@ -127,11 +127,11 @@ impl<'a, T: Real> Source<'a, T> {
                     let n_slots = self.layout.slots.len();
                     let start = self.cut.start(block) * n_slots + tile.rows.len() * tile.cols.start * n_slots;
                     let values = &values[start..start + tile.len() * n_slots];
-                    f(&Held { values, n: tile.len(), slots, spread: Some(self.layout) });
+                    f(&TileValues { values, n: tile.len(), slots, spread: Some(self.layout) });
                 }
                 _ => {
                     let values = self.batch(tile, &batches[begin], scratch);
-                    f(&Held { values, n: tile.len(), slots, spread: None });
+                    f(&TileValues { values, n: tile.len(), slots, spread: None });
                 }
             }
         }
@@ -203,12 +203,12 @@ impl<'a, T: Real> Source<'a, T> {
         &'k self,
         tiles: &'k [Tile],
         kept: &'k [T],
-    ) -> impl Iterator<Item = (&'k Tile, Held<'k, T>)> {
+    ) -> impl Iterator<Item = (&'k Tile, TileValues<'k, T>)> {
         let (n_slots, mut left) = (self.layout.slots.len(), kept);
         tiles.iter().map(move |tile| {
             let (values, rest) = left.split_at(n_slots * tile.len());
             left = rest;
-            (tile, Held { values, n: tile.len(), slots: 0..n_slots, spread: Some(self.layout) })
+            (tile, TileValues { values, n: tile.len(), slots: 0..n_slots, spread: Some(self.layout) })
         })
     }
 

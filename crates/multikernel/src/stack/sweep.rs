@@ -6,7 +6,7 @@ use super::core::Element;
 use super::cut::{BLOCK_ROWS, Tile};
 use super::layout::Layout;
 use super::ops::{Either, each_kernel};
-use super::source::{Held, Scratch, Source};
+use super::source::{Scratch, Source, TileValues};
 use super::view::{Stack, check};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -140,7 +140,7 @@ impl TileProducts<'_> {
     fn forward<T: Real>(
         &self,
         tile: &Tile,
-        held: &Held<'_, T>,
+        held: &TileValues<'_, T>,
         buffers: &mut [Buffer; 2],
         vectors: &Matrix,
         outputs: &mut [f64],
@@ -160,7 +160,7 @@ impl TileProducts<'_> {
     fn backward<T: Real>(
         &self,
         tile: &Tile,
-        held: &Held<'_, T>,
+        held: &TileValues<'_, T>,
         buffers: &mut [Buffer; 2],
         pulls: &[f64],
         collected: &mut [f64],

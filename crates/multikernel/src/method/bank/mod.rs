@@ -15,10 +15,11 @@ use super::weighted::misfit;
 use crate::dist::normal;
 use crate::error::{Error, Result};
 use crate::file::Cache;
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::mixture::Mixture;
+use crate::run::params;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
-use crate::{params, record};
 
 params! {
     /// A kernel whose spectrum is learned (Oliva, Dubey, Wilson, Poczos, Schneider and Xing 2016): random Fourier frequencies of a

@@ -4,10 +4,10 @@ use super::Bank;
 use super::Waves;
 use crate::dist::normal_cdf;
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::linalg::{Matrix, dot};
 use crate::method::machine::Told;
 use crate::pool::Pool;
-use crate::record;
 use crate::run::{Explain, Input, Predict, Probabilistic, Task};
 use crate::simd::sin_cos;
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::file::Cache;
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::method::problems::positive_classes;
-use crate::record;
 use crate::run::Task;
 
 record! {

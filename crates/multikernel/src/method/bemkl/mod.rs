@@ -15,7 +15,7 @@ use update::Update;
 use super::weighted::misfit;
 use crate::error::{Error, Result};
 use crate::kernel::DEFAULT_BANK;
-use crate::params;
+use crate::run::params;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 
 params! {

@@ -4,11 +4,11 @@ use super::beliefs::Beliefs;
 use super::update::MARGIN;
 use crate::dist::ln_normal_cdf;
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::linalg::{Matrix, dot};
 use crate::method::machine::SvmModel;
 use crate::method::problems::positive_classes;
 use crate::pool::Pool;
-use crate::record;
 use crate::run::{Coefficients, Explain, Input, Predict, Probabilistic, Task};
 use crate::simd::{exp, ln};
 

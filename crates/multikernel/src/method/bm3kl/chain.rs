@@ -4,9 +4,9 @@ use super::distinct::Distinct;
 use super::settings::{FunctionPrior, Settings, WeightSampler};
 use crate::dist::{Rng, ln_gamma, normal};
 use crate::error::Result;
+use crate::file::record;
 use crate::file::{Cache, Codec, Record};
 use crate::linalg::Matrix;
-use crate::record;
 use crate::simd::{exp, exps, ln};
 use crate::stack::Stack;
 

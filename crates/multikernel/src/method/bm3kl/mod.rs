@@ -31,7 +31,7 @@ use crate::file::Cache;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::method::Weighting;
-use crate::params;
+use crate::run::params;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 use crate::stack::{Stack, Symmetric};
 

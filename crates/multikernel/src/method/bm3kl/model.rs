@@ -4,10 +4,10 @@ use super::hmc::SPREAD;
 use crate::dist::beta_quantile;
 use crate::draws::{Draws, Variable};
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::method::machine::Told;
 use crate::pool::Pool;
-use crate::record;
 use crate::run::{Explain, Input, Predict, Probabilistic};
 use crate::simd::{exp, ln};
 

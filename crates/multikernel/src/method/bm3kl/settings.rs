@@ -1,9 +1,9 @@
 //! Parameters of the sampler.
 
 use super::Bm3kl;
-use crate::choice;
 use crate::error::{Error, Result};
 use crate::method::Weighting;
+use crate::run::choice;
 
 choice! {
     /// What the functions are before any data.

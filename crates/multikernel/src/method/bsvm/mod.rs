@@ -12,11 +12,12 @@ use super::problems::{positive_classes, sides};
 use super::weighted::misfit;
 use crate::error::{Error, Result};
 use crate::file::Cache;
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
+use crate::run::params;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 use crate::simd::{exp, ln};
-use crate::{params, record};
 
 params! {
     /// A support vector machine with one Gaussian kernel on all columns whose width and amplitude are sampled, as is the decision

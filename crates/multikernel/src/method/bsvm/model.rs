@@ -3,11 +3,11 @@
 use super::Bsvm;
 use super::{Chains, squared_distance};
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::method::machine::Told;
 use crate::method::problems::positive_classes;
 use crate::pool::Pool;
-use crate::record;
 use crate::run::{Explain, Input, Predict, Task};
 use crate::simd::exp;
 

@@ -7,11 +7,11 @@ use super::space::Space;
 use super::start::{self, Sampling};
 use crate::error::{Error, Result};
 use crate::file::Cache;
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::method::weighted::misfit;
 use crate::mixture::{Mixture, Nothing};
 use crate::pool::Pool;
-use crate::record;
 use crate::run::{
     About, Clusterer, Control, Explain, Input, Method, Needs, Placed, Predict, Probabilistic, Progress, State, Task,
 };

@@ -25,10 +25,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::weighted::misfit;
 use crate::dist::Rng;
 use crate::error::{Error, Remedy, Result, message};
+use crate::file::record;
 use crate::file::{Cache, Codec, Record};
 use crate::linalg::Matrix;
 use crate::mixture::{Mixture, Nothing, Witness};
-use crate::record;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 
 clustering_params! {

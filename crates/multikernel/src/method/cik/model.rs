@@ -5,10 +5,10 @@ use super::machine::{Machine, softmin};
 use super::space::Space;
 use super::{Likelihood, Machines, Search};
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::mixture::Mixture;
 use crate::pool::Pool;
-use crate::record;
 use crate::run::{Clusterer, Explain, Input, Placed, Predict, Probabilistic, Task, first_largest};
 use crate::simd::{exp, ln};
 

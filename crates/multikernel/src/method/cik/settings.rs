@@ -1,6 +1,6 @@
 //! What can be set of `cik` and `dpm`.
 
-use crate::choice;
+use crate::run::choice;
 
 choice! {
     /// How clusters are sampled.
@@ -51,7 +51,7 @@ pub(super) struct Clustering {
 /// [`params!`](crate::params) with the parameters of the clustering between two groups of others.
 macro_rules! clustering_params {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($before:tt)* } { $($after:tt)* }) => {
-        $crate::params! {
+        $crate::run::params! {
             $(#[$meta])*
             $vis struct $name {
                 $($before)*

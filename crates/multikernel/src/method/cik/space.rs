@@ -2,9 +2,9 @@
 
 use super::settings::{Clustering, Covariance};
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::mixture::{Prior, Shape};
-use crate::record;
 
 /// Most columns of a full covariance unless it is asked for: a factor has to be solved with for every row and cluster.
 const MAX_FULL: usize = 20;

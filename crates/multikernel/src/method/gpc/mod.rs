@@ -11,13 +11,14 @@ pub use model::GpcModel;
 use super::problems::sides;
 use super::weighted::misfit;
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
+use crate::run::params;
 use crate::run::{About, Control, Method, Needs, Progress, State, Task};
 use crate::simd::exp;
 use crate::solve::cholesky::Cholesky;
-use crate::{params, record};
 
 params! {
     /// Gaussian process classification on one kernel of the bank: the one under which the classes have the largest evidence (marginal

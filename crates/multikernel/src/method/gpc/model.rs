@@ -4,11 +4,11 @@ use super::Search;
 use super::laplace::Laplace;
 use crate::dist::normal_cdf;
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::linalg::{Matrix, dot};
 use crate::method::machine::Told;
 use crate::method::problems::positive_classes;
 use crate::pool::Pool;
-use crate::record;
 use crate::run::{Explain, Input, Predict, Probabilistic, Task};
 
 record! {

@@ -2,10 +2,10 @@
 
 use super::{Descend, Descends, Descent, DescentParams, Objective, Point, descent_params, relative};
 use crate::error::Result;
+use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::dot;
 use crate::method::svm::{EndsInSvc, svc_params};
-use crate::record;
 use crate::run::{About, Allowed, Method, Needs};
 
 descent_params! {

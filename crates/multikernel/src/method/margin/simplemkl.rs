@@ -4,10 +4,10 @@ use super::{
     Descend, Descends, Descent, DescentParams, Objective, Point, descent_params, relative, simplex_gap, simplex_params,
 };
 use crate::error::Result;
+use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::dot;
 use crate::method::svm::{EndsInSvc, svc_params};
-use crate::record;
 use crate::run::{About, Allowed, Method, Needs};
 use crate::solve::quasi::{Hessian, MEMORY};
 use crate::solve::simplex;

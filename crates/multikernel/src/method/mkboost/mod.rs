@@ -27,7 +27,7 @@ mod tests;
 
 use crate::error::Result;
 use crate::kernel::DEFAULT_BANK;
-use crate::params;
+use crate::run::params;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 
 pub use model::MkBoostModel;

@@ -7,10 +7,10 @@ use super::kernels::bytes;
 use super::trials::Trials;
 use super::weak::add_rows;
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::method::machine::{margin, vote};
 use crate::pool::Pool;
-use crate::record;
 use crate::run::{Explain, Input, Predict};
 
 /// Most bytes of kernels held while predicting.

@@ -11,11 +11,11 @@ use super::trials::Trials;
 use crate::data::{Labels, repeats_by_group};
 use crate::error::{Error, Result};
 use crate::file::Cache;
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::method::alike::alike;
 use crate::method::machine::pairs;
 use crate::method::problems::{Problem, one_vs_one};
-use crate::record;
 use crate::run::{Control, Progress, Task};
 
 /// Kernel values a step may touch, about: SVMs on them and their decisions take a tenth of a second or two.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::record;
+use crate::file::record;
 
 record! {
     /// Trials one after the other, and flat arrays of their SVMs and of the support points of those.

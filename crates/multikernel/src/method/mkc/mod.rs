@@ -12,12 +12,13 @@ use weights::Local;
 use super::weighted::misfit;
 use crate::data::Labels;
 use crate::error::{Error, Remedy, Result, message};
+use crate::file::record;
 use crate::kernel::CENTRED_BANK;
 use crate::linalg::Matrix;
+use crate::run::params;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 use crate::solve::eigen::leading;
 use crate::stack::Stack;
-use crate::{params, record};
 
 params! {
     /// Clusters of rows under a combined kernel in which every row weighs the kernels in its own way.

@@ -5,10 +5,10 @@ use super::Rounds;
 use super::kmeans::k_means;
 use super::weights::{Local, means};
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::linalg::{Matrix, axpy, dot};
 use crate::method::machine::Told;
 use crate::pool::Pool;
-use crate::record;
 use crate::run::{Clusterer, Explain, Input, Placed, Predict, Probabilistic, Task};
 use crate::stack::Stack;
 

@@ -6,9 +6,9 @@
 //! block is added for its later rows one by one. So a row has the same bits however many rows come with it.
 
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::record;
 use crate::run::Task;
 use crate::stack::{Inner, Stack, Symmetric};
 

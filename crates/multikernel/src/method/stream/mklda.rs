@@ -11,12 +11,13 @@ use super::learner::{self, Streamed};
 use super::model::StreamModel;
 use super::sampled::{Sampled, best_scale};
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::method::weighted::misfit;
 use crate::run::{About, Allowed, Begin, Learner, Method, Needs, Task};
+use crate::run::{choice, params};
 use crate::simd::{exp, ln};
-use crate::{choice, params, record};
 
 /// The stream of the samplers, apart from those of the orders of rows.
 const SAMPLES: u64 = 1 << 40;

@@ -2,10 +2,10 @@
 
 use super::expansion::{class_scores, n_functions};
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::method::machine::Told;
 use crate::pool::Pool;
-use crate::record;
 use crate::run::{Explain, Input, Predict};
 
 record! {

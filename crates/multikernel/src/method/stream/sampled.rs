@@ -5,9 +5,9 @@
 
 use crate::dist::{Rng, ln_gamma, ln_reciprocal_inverse_gaussian, normal};
 use crate::error::Result;
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::method::weighted::misfit;
-use crate::record;
 use crate::simd::{exp, ln};
 
 /// Below this log10(alpha) a run has run away.

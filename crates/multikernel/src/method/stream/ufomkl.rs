@@ -6,11 +6,12 @@ use super::learner::{self, Streamed};
 use super::model::StreamModel;
 use super::power::{dual_power, q_norm};
 use crate::error::Result;
+use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::method::weighted::misfit;
+use crate::run::params;
 use crate::run::{About, Allowed, Begin, Learner, Method, Needs, Task};
-use crate::{params, record};
 
 params! {
     /// Minimises `lambda/2 |w|_{2,p}^2 + alpha |w|_{2,1}` plus the mean hinge loss by one subgradient per row, with `lambda =

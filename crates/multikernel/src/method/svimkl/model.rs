@@ -4,11 +4,11 @@ use super::distribution::{Family, WeightDistribution};
 use super::layout::Layout;
 use super::objective::{Objective, Prior};
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::linalg::Matrix;
 use crate::method::machine::SvmModel;
 use crate::method::problems::positive_classes;
 use crate::pool::Pool;
-use crate::record;
 use crate::run::{Coefficients, Explain, Input, Intervals, Predict, Probabilistic, Task};
 use crate::simd::{exp, ln};
 

@@ -3,8 +3,8 @@
 use super::distribution::Family;
 use super::objective::Prior;
 use super::{Mklr, SviMkl};
-use crate::choice;
 use crate::method::Weighting;
+use crate::run::choice;
 
 /// From smooth to wiggly, so that the first of equals is the smoothest.
 pub(super) const LAMBDAS: &[f64] = &[1.0, 0.1, 0.01, 0.001, 0.0001];
@@ -44,7 +44,7 @@ choice! {
 /// [`params!`] with the parameters that both methods have: some in front of `intercept`, some behind `iterations`.
 macro_rules! logistic_params {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($own:tt)* } { $($solver:tt)* } { $($rest:tt)* }) => {
-        $crate::params! {
+        $crate::run::params! {
             $(#[$meta])*
             $vis struct $name {
                 $($own)*

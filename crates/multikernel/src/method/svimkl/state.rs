@@ -1,9 +1,9 @@
 //! Where a run stands.
 
 use crate::error::Result;
+use crate::file::record;
 use crate::file::{Cache, Codec, Record};
 use crate::linalg::Matrix;
-use crate::record;
 use crate::solve::cholesky::Cholesky;
 use crate::solve::lbfgs::Memory;
 

@@ -13,9 +13,9 @@ use std::ops::Deref;
 
 use crate::data::{Scale, View};
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::file::{Field, Record};
 use crate::kernel::{Families, Kernel};
-use crate::record;
 use crate::stack::Precision;
 
 record! {

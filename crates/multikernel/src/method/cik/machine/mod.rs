@@ -18,8 +18,8 @@ use strips::{FACTORS, FEATURES, GROUP, PARTIAL, STRIP, add_scores, features, put
 
 use crate::dist::{Rng, normal};
 use crate::error::{Error, Result};
+use crate::file::record;
 use crate::linalg::Matrix;
-use crate::record;
 use crate::simd::{Buffer, Lines};
 
 /// How a machine learns.
