@@ -130,6 +130,7 @@ impl<'a, T: Copy> UninitPart<'a, T> {
     ///
     /// # Panics
     /// If there is no room for them.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     pub(super) unsafe fn extend_raw(&mut self, n: usize, write: impl FnOnce(&mut [MaybeUninit<T>])) {
         write(&mut self.memory[self.n_written..self.n_written + n]);
         self.n_written += n;
