@@ -1,6 +1,6 @@
 //! `alignf`: the combination of kernels that is best aligned with the classes.
 
-use super::svm::svc_params;
+use super::svc::svc_params;
 use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs};
 use crate::error::{Error, Result};
 use crate::file::record;

@@ -1,6 +1,7 @@
 //! `average`: the uniform combination of all kernels and an SVM on it. The bar every learned weighting must clear.
 
-use super::svm::{FixedWeights, SvmState, svc_params};
+use super::svc::svc_params;
+use super::svm::{FixedWeights, SvmState};
 use crate::error::Result;
 use crate::kernel::DEFAULT_BANK;
 use crate::run::{About, Method, Needs, Task};

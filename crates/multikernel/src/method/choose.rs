@@ -1,7 +1,8 @@
 //! `single` and `bestview`: the one kernel, or the one view, that does best in inner cross-validation.
 
 use super::machine::SvmModel;
-use super::svm::{EndsInSvc, FixedWeights, Svc, SvmState, svc_params};
+use super::svc::{EndsInSvc, Svc, svc_params};
+use super::svm::{FixedWeights, SvmState};
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::kernel::DEFAULT_BANK;

@@ -1,10 +1,9 @@
 //! `easymkl`: kernels weighed by how far apart the classes lie under each, seen along the margin of all of them.
 
-use super::svm::svc_params;
+use super::svc::svc_params;
 use super::weighted::{Move, Rule, Weighted, Weights, misfit, signs};
 use crate::error::Result;
-use crate::file::Cache;
-use crate::file::record;
+use crate::file::{Cache, record};
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::run::{About, Allowed, Control, Method, Needs, Task};

@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::svm::svc_params;
+use super::svc::svc_params;
 use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs};
 use crate::error::{Error, Result};
-use crate::file::Cache;
-use crate::file::record;
+use crate::file::{Cache, record};
 use crate::kernel::{DEFAULT_BANK, Kernel};
 use crate::linalg::{Matrix, centre_columns, dot};
 use crate::run::{About, Allowed, Control, KernelsOfView, Method, Needs, Task};

@@ -1,6 +1,6 @@
 //! `fheuristic`: each kernel weighed by how well it agrees with the classes, on its own.
 
-use super::svm::svc_params;
+use super::svc::svc_params;
 use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs};
 use crate::error::Result;
 use crate::file::record;

@@ -1,8 +1,7 @@
 //! The model most stack methods end with: fixed kernel weights and kernel expansions on them.
 
 use crate::error::{Error, Result};
-use crate::file::record;
-use crate::file::{Field, Record};
+use crate::file::{Field, Record, record};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::run::{Coefficients, Explain, Input, Predict};

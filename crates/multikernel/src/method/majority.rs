@@ -4,8 +4,9 @@ use crate::error::{Error, Result};
 use crate::file::record;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::run::params;
-use crate::run::{About, Control, Explain, Input, Method, Needs, Predict, Probabilistic, Progress, State, Task};
+use crate::run::{
+    About, Control, Explain, Input, Method, Needs, Predict, Probabilistic, Progress, State, Task, params,
+};
 
 params! {
     /// Predicts the most frequent training class; its probabilities are the class frequencies.

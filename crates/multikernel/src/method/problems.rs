@@ -1,7 +1,7 @@
 //! The two-class problems a classifier is made of: which rows, which side, which bounds.
 
 use super::machine::{SvmModel, pairs};
-use super::svm::{ClassWeights, Multiclass, Svc};
+use super::svc::{ClassWeights, Multiclass, Svc};
 use crate::data::Labels;
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;

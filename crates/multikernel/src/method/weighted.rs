@@ -2,7 +2,8 @@
 
 use super::machine::SvmModel;
 use super::sample::{MAX_ROWS, sample};
-use super::svm::{EndsInSvc, Svc, SvmState};
+use super::svc::{EndsInSvc, Svc};
+use super::svm::SvmState;
 use crate::data::Labels;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};

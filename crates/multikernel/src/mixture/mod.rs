@@ -20,8 +20,7 @@ mod tests;
 pub(crate) use k_means::k_means;
 
 use crate::error::{Error, Result};
-use crate::file::record;
-use crate::file::{Codec, Field, Record};
+use crate::file::{Codec, Field, Record, record};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use build::{build, members, size};

@@ -126,9 +126,9 @@ mod tests {
     use crate::linalg::Matrix;
     use crate::pool::Pool;
     use crate::run::{
-        About, Allowed, Control, Explain, Input, Method, Needs, Parameters, Predict, Progress, State, Task,
+        About, Allowed, Control, Explain, Input, Method, Needs, Parameters, Predict, Progress, State, Task, choice,
+        params,
     };
-    use crate::run::{choice, params};
 
     choice! {
         /// How several classes are told apart.

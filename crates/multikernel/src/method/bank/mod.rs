@@ -14,12 +14,10 @@ use super::problems::sides;
 use super::weighted::misfit;
 use crate::dist::normal;
 use crate::error::{Error, Result};
-use crate::file::Cache;
-use crate::file::record;
+use crate::file::{Cache, record};
 use crate::linalg::Matrix;
 use crate::mixture::Mixture;
-use crate::run::params;
-use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
+use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task, params};
 
 params! {
     /// A kernel whose spectrum is learned (Oliva, Dubey, Wilson, Poczos, Schneider and Xing 2016): random Fourier frequencies of a

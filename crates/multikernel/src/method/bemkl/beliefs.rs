@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::file::Cache;
-use crate::file::record;
+use crate::file::{Cache, record};
 use crate::linalg::Matrix;
 use crate::method::problems::positive_classes;
 use crate::run::Task;

@@ -15,8 +15,7 @@ use update::Update;
 use super::weighted::misfit;
 use crate::error::{Error, Result};
 use crate::kernel::DEFAULT_BANK;
-use crate::run::params;
-use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
+use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task, params};
 
 params! {
     /// Gaussian kernel weights that are inferred together with everything else, as a distribution; no weight becomes zero.

@@ -31,8 +31,7 @@ use crate::file::Cache;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::method::Weighting;
-use crate::run::params;
-use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
+use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task, params};
 use crate::stack::{Stack, Symmetric};
 
 /// Most draws that predictions are averaged over, of all chains.

@@ -11,12 +11,10 @@ pub use model::BsvmModel;
 use super::problems::{positive_classes, sides};
 use super::weighted::misfit;
 use crate::error::{Error, Result};
-use crate::file::Cache;
-use crate::file::record;
+use crate::file::{Cache, record};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::run::params;
-use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
+use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task, params};
 use crate::simd::{exp, ln};
 
 params! {

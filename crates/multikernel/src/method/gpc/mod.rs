@@ -15,8 +15,7 @@ use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::run::params;
-use crate::run::{About, Control, Method, Needs, Progress, State, Task};
+use crate::run::{About, Control, Method, Needs, Progress, State, Task, params};
 use crate::simd::exp;
 use crate::solve::cholesky::Cholesky;
 

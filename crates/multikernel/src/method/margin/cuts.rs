@@ -5,11 +5,10 @@
 
 use super::{Descend, Descends, Descent, DescentParams, Objective, Point, descent_params, relative, simplex_params};
 use crate::error::Result;
-use crate::file::record;
-use crate::file::{Codec, Record};
+use crate::file::{Codec, Record, record};
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::{Matrix, dot};
-use crate::method::svm::{EndsInSvc, svc_params};
+use crate::method::svc::{EndsInSvc, svc_params};
 use crate::run::{About, Allowed, Method, Needs};
 use crate::solve::program::{self, Program};
 

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::dot;
-use crate::method::svm::{EndsInSvc, svc_params};
+use crate::method::svc::{EndsInSvc, svc_params};
 use crate::run::{About, Allowed, Method, Needs};
 
 descent_params! {

@@ -20,10 +20,9 @@ use std::sync::Arc;
 
 use super::machine::SvmModel;
 use super::problems::Problems;
-use super::svm::{EndsInSvc, Svc};
+use super::svc::{EndsInSvc, Svc};
 use crate::error::{Error, Result};
-use crate::file::record;
-use crate::file::{Cache, Codec, Record, codes};
+use crate::file::{Cache, Codec, Record, codes, record};
 use crate::linalg::Matrix;
 use crate::run::{Control, Progress, State, Status, Task};
 use crate::solve::smo;

@@ -27,8 +27,7 @@ mod tests;
 
 use crate::error::Result;
 use crate::kernel::DEFAULT_BANK;
-use crate::run::params;
-use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
+use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task, params};
 
 pub use model::MkBoostModel;
 use state::Boosting;

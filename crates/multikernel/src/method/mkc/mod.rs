@@ -15,8 +15,7 @@ use crate::error::{Error, Remedy, Result, message};
 use crate::file::record;
 use crate::kernel::CENTRED_BANK;
 use crate::linalg::Matrix;
-use crate::run::params;
-use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
+use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task, params};
 use crate::solve::eigen::leading;
 use crate::stack::Stack;
 

@@ -15,8 +15,7 @@ use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::method::weighted::misfit;
-use crate::run::{About, Allowed, Begin, Learner, Method, Needs, Task};
-use crate::run::{choice, params};
+use crate::run::{About, Allowed, Begin, Learner, Method, Needs, Task, choice, params};
 use crate::simd::{exp, ln};
 
 /// The stream of the samplers, apart from those of the orders of rows.

@@ -10,8 +10,7 @@ use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::method::weighted::misfit;
-use crate::run::params;
-use crate::run::{About, Allowed, Begin, Learner, Method, Needs, Task};
+use crate::run::{About, Allowed, Begin, Learner, Method, Needs, Task, params};
 
 params! {
     /// Minimises `lambda/2 |w|_{2,p}^2 + alpha |w|_{2,1}` plus the mean hinge loss by one subgradient per row, with `lambda =

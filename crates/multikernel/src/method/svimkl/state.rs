@@ -1,8 +1,7 @@
 //! Where a run stands.
 
 use crate::error::Result;
-use crate::file::record;
-use crate::file::{Cache, Codec, Record};
+use crate::file::{Cache, Codec, Record, record};
 use crate::linalg::Matrix;
 use crate::solve::cholesky::Cholesky;
 use crate::solve::lbfgs::Memory;

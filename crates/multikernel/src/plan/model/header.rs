@@ -13,8 +13,7 @@ use std::ops::Deref;
 
 use crate::data::{Scale, View};
 use crate::error::{Error, Result};
-use crate::file::record;
-use crate::file::{Field, Record};
+use crate::file::{Field, Record, record};
 use crate::kernel::{Families, Kernel};
 use crate::stack::Precision;
 
