@@ -30,7 +30,7 @@ pub struct Paired {
 /// are the mean sizes of the two parts, `level` the confidence, such as 0.95.
 ///
 /// Training sets of repeated splits overlap, so the plain standard error s/sqrt(J) of J differences is too small; the
-/// corrected one is s sqrt(1/J + n_test/n_train) (Nadeau and Bengio, SvmModel Learning 52, 2003), and the statistic is
+/// corrected one is s sqrt(1/J + n_test/n_train) (Nadeau and Bengio, Machine Learning 52, 2003), and the statistic is
 /// held against Student's t with J - 1 degrees of freedom. Of m pairs the one with the r-th smallest p-value is tested
 /// at (1 - level)/(m - r + 1), until one fails; it and all later ones are "not distinguishable" (Holm, Scand. J.
 /// Statist. 6, 1979). The chance of calling any two equal methods distinguishable is then at most 1 - level.

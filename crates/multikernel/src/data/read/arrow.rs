@@ -198,7 +198,7 @@ impl<'a> ColumnRows<'a> {
             return Err(Error::data(Place::file(source), "the table has no rows; give at least one"));
         }
         let [labels, groups, ids] = texts;
-        // ColumnRows to predict may have a column of labels that nobody knows yet.
+        // Rows to predict may have a column of labels that nobody knows yet.
         let unknown = options.expect.is_some() && labels.iter().all(Option::is_none);
         let labels = roles.label.filter(|_| !unknown).map(|_| full(source, labels, "label")).transpose()?;
         let groups = roles.groups.map(|_| full(source, groups, "group")).transpose()?;

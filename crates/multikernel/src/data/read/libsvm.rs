@@ -38,7 +38,7 @@ fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
         .map(|word| (word.as_ptr() as usize - line.as_ptr() as usize, word))
 }
 
-/// SparseRows as they come, before the number of columns is known.
+/// Rows as they come, before the number of columns is known.
 #[derive(Default)]
 pub(super) struct SparseRows {
     /// Whether every row needs a label.

@@ -30,7 +30,7 @@ pub struct BundledSet {
 }
 
 const MLBENCH: &str = "R package mlbench 2.1-3";
-const UCI: &str = "UCI SvmModel Learning Repository, CC BY 4.0";
+const UCI: &str = "UCI Machine Learning Repository, CC BY 4.0";
 
 static SETS: [BundledSet; 8] = [
     plain("glass", 214, 9, 2, MLBENCH, "window glass (types 1, 2, 3) or not (5, 6, 7); the row number is left out"),
