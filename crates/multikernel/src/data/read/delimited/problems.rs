@@ -261,9 +261,7 @@ impl Advice<'_> {
 fn why(column: &Problem) -> &'static str {
     match column.kind {
         Kind::Ambiguous => "has a comma that may mark decimals or thousands, and no other cell says which",
-        Kind::Mixed if is_readable(&column.text) => {
-            "is not written as the other numbers of its column or file are"
-        }
+        Kind::Mixed if is_readable(&column.text) => "is not written as the other numbers of its column or file are",
         _ => not_finite(&column.text),
     }
 }
