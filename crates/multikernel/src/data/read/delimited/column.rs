@@ -94,7 +94,7 @@ pub(in crate::data::read) enum Kind {
     /// It is none in any way of writing; whether all cells of the column are texts and differ.
     Word { all_differ: bool },
     /// Its way of writing is not that of the other cells.
-    StreamModel,
+    Mixed,
     /// Its comma may be decimal or set thousands apart, and nothing says which.
     Ambiguous,
 }
@@ -360,9 +360,9 @@ impl Column {
         let refused = |cell: &&Cell| value(&cell.text, decimal, false).is_none();
         match numbers().find(refused) {
             Some(cell) => {
-                self.problem(cell.line, cell.text.to_string(), numbers().filter(refused).count(), Kind::StreamModel)
+                self.problem(cell.line, cell.text.to_string(), numbers().filter(refused).count(), Kind::Mixed)
             }
-            None => self.first_number(Kind::StreamModel),
+            None => self.first_number(Kind::Mixed),
         }
     }
 }

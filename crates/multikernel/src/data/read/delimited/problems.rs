@@ -122,7 +122,7 @@ impl Problems {
         for column in self.columns.iter().take(most) {
             let detail = match column.kind {
                 Kind::Word { .. } => Message::default(),
-                Kind::StreamModel => format!(": it {}", why(column)).into(),
+                Kind::Mixed => format!(": it {}", why(column)).into(),
                 Kind::Ambiguous => message![
                     format!(": it {} (say ", why(column)),
                     Remedy::DecimalComma,
@@ -261,9 +261,7 @@ impl Advice<'_> {
 fn why(column: &Problem) -> &'static str {
     match column.kind {
         Kind::Ambiguous => "has a comma that may mark decimals or thousands, and no other cell says which",
-        Kind::StreamModel if is_readable(&column.text) => {
-            "is not written as the other numbers of its column or file are"
-        }
+        Kind::Mixed if is_readable(&column.text) => "is not written as the other numbers of its column or file are",
         _ => not_finite(&column.text),
     }
 }
