@@ -3,6 +3,7 @@ use std::f64::consts::PI;
 
 use multikernel::data::{Dataset, Labels, Samples};
 use multikernel::evaluate::cross_validate;
+use multikernel::method::Average;
 use multikernel::{Matrix, Model, Plan};
 
 fn main() -> multikernel::Result<()> {
@@ -16,7 +17,7 @@ fn main() -> multikernel::Result<()> {
 
     let samples = Samples::unnamed(Matrix::from_vec(rows.len(), 2, rows.concat())?)?;
     let data = Dataset::new("spirals", samples, Labels::new(&labels)?)?;
-    let plan = Plan::new("average")?.kernels("gaussian(2^-3..2^2), linear")?.set("c", "50")?;
+    let plan = Plan::of(Average { c: 50.0, ..Default::default() })?.kernels("gaussian(2^-3..2^2), linear")?;
     for result in cross_validate(&data, &[Plan::new("majority")?, plan.clone()], 5, 0)?.results {
         println!("{}: {:.0} % of held-out rows are right", result.method, 100.0 * result.accuracy());
     }
