@@ -1,14 +1,16 @@
-//! The sampler of `bm3kl`: what a sweep takes beside the limits of the machine, and what its draws are worth per second.
+//! The sampler of `bm3kl`: what a sweep takes beside the limits of the machine, and what its draws are worth per
+//! second.
 //!
 //! ```text
 //! cargo bench -p multikernel --bench bm3kl -- [sweep] [growth] [worth] [agreement] [--shapes 793,144] [--json FILE]
 //! ```
 //!
-//! Without a section all are run. `sweep` times the published step (warm-up sweeps, which compute no more than the chain needs)
-//! on synthetic points; its bound is two passes over the packed stack at the bandwidth, and `(4/3) N^3` operations per function
-//! at the speed of fused multiply-adds, both measured in turns with it. `growth` fits the exponent of the number of kernels.
-//! `worth` are effective draws per second of the kernel weight that has the fewest, `agreement` how many draws it takes until
-//! the chains agree on all kernel weights. `benches/bm3kl_numpy.py` does the sweeps in numpy.
+//! Without a section all are run. `sweep` times the published step (warm-up sweeps, which compute no more than the
+//! chain needs) on synthetic points; its bound is two passes over the packed stack at the bandwidth, and `(4/3) N^3`
+//! operations per function at the speed of fused multiply-adds, both measured in turns with it. `growth` fits the
+//! exponent of the number of kernels. `worth` are effective draws per second of the kernel weight that has the fewest,
+//! `agreement` how many draws it takes until the chains agree on all kernel weights. `benches/bm3kl_numpy.py` does the
+//! sweeps in numpy.
 
 mod limits;
 

@@ -1,12 +1,12 @@
-//! What factor, inverse, products and systems of symmetric matrices reach, beside the fused multiply-adds of the machine
-//! measured in the same run.
+//! What factor, inverse, products and systems of symmetric matrices reach, beside the fused multiply-adds of the
+//! machine measured in the same run.
 //!
 //! ```text
 //! cargo bench -p multikernel --bench cholesky -- [N ...] [--threads 1]
 //! ```
 //!
-//! Gflop/s are of n^3 / 3 operations for the factor, 2 n^3 / 3 for the inverse, 2 n^3 for a product, n^3 for `H diag(d) H'`, and
-//! 2 n^2 for each right-hand side of a system. Times are the best of several repeats.
+//! Gflop/s are of n^3 / 3 operations for the factor, 2 n^3 / 3 for the inverse, 2 n^3 for a product, n^3 for `H diag(d)
+//! H'`, and 2 n^2 for each right-hand side of a system. Times are the best of several repeats.
 
 mod limits;
 

@@ -4,11 +4,11 @@
 //! cargo bench -p multikernel --bench cik -- [growth] [digits] [--rows 10000,100000] [--data-dir DIR] [--threads N]
 //! ```
 //!
-//! Without a section both are run. `growth` trains at the defaults on rows of ten Gaussians in eight columns, three classes, and
-//! fits the exponent of the number of rows; memory is the most the process ever had, so rows go up. `digits` is the whole run
-//! on the training rows of pendigits. What a training step takes beside the limits of the processor is printed by
-//! `cargo test --release -p multikernel --lib cik::machine::tests::timing -- --ignored --nocapture --test-threads 1`: the
-//! machines are no part of the public interface.
+//! Without a section both are run. `growth` trains at the defaults on rows of ten Gaussians in eight columns, three
+//! classes, and fits the exponent of the number of rows; memory is the most the process ever had, so rows go up.
+//! `digits` is the whole run on the training rows of pendigits. What a training step takes beside the limits of the
+//! processor is printed by `cargo test --release -p multikernel --lib cik::machine::tests::timing -- --ignored
+//! --nocapture --test-threads 1`: the machines are no part of the public interface.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

@@ -6,8 +6,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Best seconds of repeats that last about so many seconds in all, seven at least and `most` at most; what is made ready before
-/// each is not timed.
+/// Best seconds of repeats that last about so many seconds in all, seven at least and `most` at most; what is made
+/// ready before each is not timed.
 pub(crate) fn best_of<S, T>(seconds: f64, most: usize, mut ready: impl FnMut() -> S, mut f: impl FnMut(S) -> T) -> f64 {
     let (mut least, start, mut repeats) = (f64::INFINITY, Instant::now(), 0);
     while repeats < 7 || (start.elapsed().as_secs_f64() < seconds && repeats < most) {

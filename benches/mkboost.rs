@@ -5,9 +5,9 @@
 //!     [--repeats 3] [--threads 1,2] [--set key=value] [--json FILE]
 //! ```
 //!
-//! For each set and method: mean accuracy on the other half, and seconds of training, kernels included, the best of several
-//! repeats of the first split. With `--json` all of it goes to a file, with the training rows of each split, so that
-//! `benches/mkboost_sklearn.py` can do the same. Sets that are not in DIR are left out with a message.
+//! For each set and method: mean accuracy on the other half, and seconds of training, kernels included, the best of
+//! several repeats of the first split. With `--json` all of it goes to a file, with the training rows of each split, so
+//! that `benches/mkboost_sklearn.py` can do the same. Sets that are not in DIR are left out with a message.
 
 use std::error::Error;
 use std::path::PathBuf;

@@ -1,14 +1,15 @@
-//! Learners of rows, timed: what the number of kernels costs, a whole training run, and growth with the length of a stream.
+//! Learners of rows, timed: what the number of kernels costs, a whole training run, and growth with the length of a
+//! stream.
 //!
 //! ```text
 //! cargo bench -p multikernel --bench mklda -- --data-dir DIR [--only kernels,train,growth]
 //! ```
 //!
-//! `kernels`: one epoch of `mklda` on 300 Gaussians is recorded (which rows were learned, in which block), then replayed
-//! with the same points and coefficients on 300 kernels, on one, and on 300 with an exponential for each: nanoseconds per
-//! pair of a row and a point, one thread. `train`: seconds of training on ijcnn1 with 300 Gaussians, one and two threads.
-//! `growth`: seconds and peak memory of a stream with a budget of 500 and of 2,000 points. Sets that are not in DIR are left out with a
-//! message.
+//! `kernels`: one epoch of `mklda` on 300 Gaussians is recorded (which rows were learned, in which block), then
+//! replayed with the same points and coefficients on 300 kernels, on one, and on 300 with an exponential for each:
+//! nanoseconds per pair of a row and a point, one thread. `train`: seconds of training on ijcnn1 with 300 Gaussians,
+//! one and two threads. `growth`: seconds and peak memory of a stream with a budget of 500 and of 2,000 points. Sets
+//! that are not in DIR are left out with a message.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

@@ -1,13 +1,14 @@
-//! Our own pool beside rayon, of which the calling thread is a worker too and which is entered once around the whole job.
+//! Our own pool beside rayon, of which the calling thread is a worker too and which is entered once around the whole
+//! job.
 //!
 //! ```text
 //! cargo bench -p multikernel --features rayon-bench --bench pool -- [pieces] [train] [--data-dir DIR] [--threads 2] [--turns 9] [--quick]
 //! ```
 //!
-//! Without a section both are run. `pieces` is sixteen equal pieces of arithmetic after a pause in which threads may fall asleep; `train` is
-//! `bm3kl` on sonar and `evidence` on german.numer (from DIR, left out without it) at their defaults. Pools take turns, each on a thread
-//! of its own; what is printed are medians and the least of all turns. rayon is asked for pieces of the size of ours, and of its own choice.
-//! Models must be the same.
+//! Without a section both are run. `pieces` is sixteen equal pieces of arithmetic after a pause in which threads may
+//! fall asleep; `train` is `bm3kl` on sonar and `evidence` on german.numer (from DIR, left out without it) at their
+//! defaults. Pools take turns, each on a thread of its own; what is printed are medians and the least of all turns.
+//! rayon is asked for pieces of the size of ours, and of its own choice. Models must be the same.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -76,7 +77,8 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// What `job` returns with a pool of this kind, on a thread of its own: a thread can be a worker of one pool of rayon only.
+/// What `job` returns with a pool of this kind, on a thread of its own: a thread can be a worker of one pool of rayon
+/// only.
 fn with_pool<T: Send>(kind: Kind, n_threads: usize, job: impl FnOnce(&Pool) -> T + Send) -> multikernel::Result<T> {
     let inside = || {
         let pool = kind.pool(n_threads)?;

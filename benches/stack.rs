@@ -216,7 +216,8 @@ fn radial() -> Outcome<()> {
     Ok(())
 }
 
-/// Seconds for all kernels of `pairs` distances, kernel by kernel: vectorised exponentials of each, added up in the cache.
+/// Seconds for all kernels of `pairs` distances, kernel by kernel: vectorised exponentials of each, added up in the
+/// cache.
 fn exponentials(kernels: &[Kernel], pairs: usize) -> f64 {
     let mut rng = Rng::new(3, 0);
     let base: Vec<f64> = (0..2048).map(|_| 60.0 * rng.uniform()).collect();

@@ -4,9 +4,10 @@
 //! cargo bench -p multikernel --bench svimkl -- [fit] [landmarks] [--rows FILE.csv] [--json FILE]
 //! ```
 //!
-//! Without a section both are run. `fit` learns 1,000 synthetic rows with 17 kernels on one thread, kernels stored beforehand, to
-//! a change of the bound below 1e-9 of it; `--rows` writes them for `benches/svimkl_numpy.py`, which does the same in numpy.
-//! `landmarks` learns 50,000 rows with 500 landmarks on two threads, kernels computed on the way or stored, as memory has it.
+//! Without a section both are run. `fit` learns 1,000 synthetic rows with 17 kernels on one thread, kernels stored
+//! beforehand, to a change of the bound below 1e-9 of it; `--rows` writes them for `benches/svimkl_numpy.py`, which
+//! does the same in numpy. `landmarks` learns 50,000 rows with 500 landmarks on two threads, kernels computed on the
+//! way or stored, as memory has it.
 
 use std::error::Error;
 use std::fmt::Write as _;

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The same splits (half to train) four times: all views there; pairs missing and left out (`skip`); only complete rows
-//! trained on (`drop`); means filled in (`impute`). Which pairs are missing is drawn once for each split. Skipped without
-//! the data.
+//! trained on (`drop`); means filled in (`impute`). Which pairs are missing is drawn once for each split. Skipped
+//! without the data.
 
 use std::error::Error;
 use std::path::PathBuf;

@@ -1,12 +1,12 @@
-//! A stream whose classes move: six Gaussian clusters in eight dimensions, two for each of three classes, whose centres turn
-//! slowly with the row number. A model that stops learning goes wrong on it.
+//! A stream whose classes move: six Gaussian clusters in eight dimensions, two for each of three classes, whose centres
+//! turn slowly with the row number. A model that stops learning goes wrong on it.
 //!
 //! ```text
 //! cargo run --release --example drift -- ROWS SEED | multikernel online -
 //! ```
 //!
-//! Writes CSV with the header x1,...,x8,label to standard output. The same ROWS and SEED give the same bytes, and a shorter
-//! stream is the beginning of a longer one.
+//! Writes CSV with the header x1,...,x8,label to standard output. The same ROWS and SEED give the same bytes, and a
+//! shorter stream is the beginning of a longer one.
 use std::io::{self, BufWriter, ErrorKind, Write};
 
 use multikernel::dist::{Rng, normal};

@@ -1,4 +1,5 @@
-//! A stream: each row is predicted, then learned; saved in the middle and resumed. `cargo run --release --example stream`
+//! A stream: each row is predicted, then learned; saved in the middle and resumed. `cargo run --release --example
+//! stream`
 use multikernel::data::{Dataset, Labels, Samples};
 use multikernel::dist::{Rng, normal};
 use multikernel::{Matrix, Model, Online, OnlineOptions, Plan, Pool, Result};

@@ -1,4 +1,5 @@
-//! Any text as a kernel bank: an error that points into the text, or a bank that prints as a text that reads back equal.
+//! Any text as a kernel bank: an error that points into the text, or a bank that prints as a text that reads back
+//! equal.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

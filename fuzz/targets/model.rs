@@ -1,4 +1,5 @@
-//! Any bytes as a model file (the checksum is not looked at when fuzzing): an error, or a model that predicts or refuses.
+//! Any bytes as a model file (the checksum is not looked at when fuzzing): an error, or a model that predicts or
+//! refuses.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Any bytes as a stream of rows, with options taken from the first byte: rows and errors, never a panic, and the same whether
-//! the bytes come at once or one by one.
+//! Any bytes as a stream of rows, with options taken from the first byte: rows and errors, never a panic, and the same
+//! whether the bytes come at once or one by one.
 #![no_main]
 
 use std::io::Read;

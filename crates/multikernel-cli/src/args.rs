@@ -69,15 +69,15 @@ pub(crate) enum Command {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct Reading {
-    /// Without DATA: a file with one view of the samples, joined with the others by sample id, or by row where no file has
-    /// ids. With DATA: some of its columns as a view: names, `prefix*` or positions `0:76`, with commas between
+    /// Without DATA: a file with one view of the samples, joined with the others by sample id, or by row where no file
+    /// has ids. With DATA: some of its columns as a view: names, `prefix*` or positions `0:76`, with commas between
     #[arg(long = "view", value_name = "NAME=FILE|COLUMNS")]
     pub(crate) views: Vec<String>,
     /// File with the labels: a column of sample ids and a column of labels (and one of groups), or one label per row
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<String>,
-    /// A Gram matrix (.npy, or CSV without a header): n x n to train and evaluate, new x trained rows to predict, then with
-    /// the new rows' own k(x, x) as DIAGONAL unless the kernel is raw. The bank calls it precomputed(NAME)
+    /// A Gram matrix (.npy, or CSV without a header): n x n to train and evaluate, new x trained rows to predict, then
+    /// with the new rows' own k(x, x) as DIAGONAL unless the kernel is raw. The bank calls it precomputed(NAME)
     #[arg(long = "gram", value_name = "NAME=FILE[,DIAGONAL]")]
     pub(crate) grams: Vec<String>,
     /// A column of what rows belong to (patients, batches): no group is on both sides of a split
@@ -91,8 +91,8 @@ pub(crate) struct Reading {
     /// Rows without a label, or without any value: refuse the file, or drop them
     #[arg(long, value_name = "WAY", default_value = "refuse", value_parser = ["refuse", "drop"])]
     pub(crate) missing_labels: String,
-    /// Most memory for the rows, and for their kernels, such as 8GiB: kernels that would cross it are computed whenever they
-    /// are needed, with the same result [default: 80 % of what is free]
+    /// Most memory for the rows, and for their kernels, such as 8GiB: kernels that would cross it are computed whenever
+    /// they are needed, with the same result [default: 80 % of what is free]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
 }
@@ -101,20 +101,22 @@ pub(crate) struct Reading {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct Columns {
-    /// The column of sample ids, or none [default: id, sample, barcode, patient_id, PassengerId and the like if values all
-    /// differ; else a first column without a name or of texts that all differ, or one that counts the rows]
+    /// The column of sample ids, or none [default: id, sample, barcode, patient_id, PassengerId and the like if values
+    /// all differ; else a first column without a name or of texts that all differ, or one that counts the rows]
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub(crate) id: Option<String>,
     /// The file's format [default: by its name, else by its first line]
     #[arg(long, value_name = "FORMAT", value_parser = ["libsvm", "csv", "tsv"])]
     pub(crate) format: Option<String>,
-    /// The label column: its name, or its position from 0, negative from the end [default: label, class, target or y, else the last]
+    /// The label column: its name, or its position from 0, negative from the end [default: label, class, target or y,
+    /// else the last]
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub(crate) label: Option<String>,
     /// Whether the first line names the columns [default: yes if a cell outside the label column is not a number]
     #[arg(long, value_name = "yes|no", value_parser = ["yes", "no"])]
     pub(crate) header: Option<String>,
-    /// Columns to leave out, by name or position, with commas between; all others but label, ids and groups must be numbers
+    /// Columns to leave out, by name or position, with commas between; all others but label, ids and groups must be
+    /// numbers
     #[arg(long, value_name = "COLUMN,...", allow_hyphen_values = true)]
     pub(crate) ignore: Vec<String>,
     /// How decimals are written where it could be read both ways, as in 1,234 [default: as the rest of the file says]
@@ -128,8 +130,8 @@ pub(crate) struct Columns {
 pub(crate) struct Planning {
     #[command(flatten)]
     pub(crate) choices: Choices,
-    /// Rows that lack a view: skip its kernels and let the others make up for them, impute the means of the training rows,
-    /// or drop such rows from training
+    /// Rows that lack a view: skip its kernels and let the others make up for them, impute the means of the training
+    /// rows, or drop such rows from training
     #[arg(long, value_name = "WAY", default_value = "skip", value_parser = ["skip", "impute", "drop"])]
     pub(crate) missing: String,
     /// Learn class probabilities too, on inner folds: five more trainings
@@ -284,12 +286,13 @@ pub(crate) struct Evaluate {
     /// What each view is worth: the method without it, on it alone, and on all columns side by side
     #[arg(long, value_name = "WHAT", value_parser = ["views"])]
     pub(crate) ablate: Option<String>,
-    /// Figures of the table: all, or names as in JSON, such as accuracy,balanced_accuracy,macro_f,mcc,auroc,auprc,brier,
-    /// log_loss,calibration_error,train_seconds [default: a few that fit the terminal]
+    /// Figures of the table: all, or names as in JSON, such as
+    /// accuracy,balanced_accuracy,macro_f,mcc,auroc,auprc,brier, log_loss,calibration_error,train_seconds [default: a
+    /// few that fit the terminal]
     #[arg(long, value_name = "all|NAME,...", conflicts_with = "json")]
     pub(crate) metrics: Option<String>,
-    /// File for the predictions of the test rows of each method and split: a table with the columns id (under its own name;
-    /// row, from 1, where there are no ids), method, split, label, predicted and, with --proba, p:CLASS
+    /// File for the predictions of the test rows of each method and split: a table with the columns id (under its own
+    /// name; row, from 1, where there are no ids), method, split, label, predicted and, with --proba, p:CLASS
     #[arg(long, value_name = "FILE")]
     pub(crate) predictions: Option<PathBuf>,
     /// Print JSON
@@ -321,7 +324,8 @@ pub(crate) struct Cluster {
     /// The method: cik, dpm or mkc
     #[arg(long, short, value_name = "NAME", default_value = "dpm")]
     pub(crate) method: String,
-    /// File for the cluster of each row: a table with the columns row (or id), cluster and, where there is one, ln_density
+    /// File for the cluster of each row: a table with the columns row (or id), cluster and, where there is one,
+    /// ln_density
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// File to write the model to
@@ -358,11 +362,12 @@ pub(crate) struct Online {
     /// The method, one that learns row by row [default: that of the model that is gone on from, else mklda]
     #[arg(long, short, value_name = "NAME")]
     pub(crate) method: Option<String>,
-    /// Rows from which scales, widths of kernels and the features of LIBSVM text are taken, once and for all, before the
-    /// first of them is learned [default: 1000]
+    /// Rows from which scales, widths of kernels and the features of LIBSVM text are taken, once and for all, before
+    /// the first of them is learned [default: 1000]
     #[arg(long, value_name = "ROWS", conflicts_with = "model")]
     pub(crate) warmup: Option<usize>,
-    /// Rows between two updates of the kernel weights, which at first change after 1, 2, 4, ... 32 rows, too [default: 100]
+    /// Rows between two updates of the kernel weights, which at first change after 1, 2, 4, ... 32 rows, too [default:
+    /// 100]
     #[arg(long, value_name = "ROWS")]
     pub(crate) update_every: Option<usize>,
     /// Most support points to keep: the oldest is forgotten for each new one, which costs accuracy [default: no limit]
@@ -422,8 +427,8 @@ pub(crate) struct Reproduce {
     /// Only these data sets of the table
     #[arg(long, value_name = "SET,...", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// How many seeds, from 0 on: a split or a partition into folds each; without it as many as the table has (20, or 5 where
-    /// that would take long)
+    /// How many seeds, from 0 on: a split or a partition into folds each; without it as many as the table has (20, or 5
+    /// where that would take long)
     #[arg(long, value_name = "R")]
     pub(crate) repeats: Option<u64>,
     /// Print JSON, every split included
@@ -521,7 +526,8 @@ Examples:
   multikernel datasets make moons --noise 0.2 --out moons.csv
   multikernel datasets make circles --rows 500 --factor 0.7 --seed 1")]
 pub(crate) struct MakeDataset {
-    /// moons: two half circles that reach into one another; circles: one in another; separable: two Gaussians with a gap
+    /// moons: two half circles that reach into one another; circles: one in another; separable: two Gaussians with a
+    /// gap
     #[arg(value_parser = ["moons", "circles", "separable"])]
     pub(crate) set: String,
     /// Rows, half of them in each class

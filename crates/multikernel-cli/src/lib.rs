@@ -1,8 +1,8 @@
-//! The `multikernel` command line: it reads arguments, makes a plan, calls the library and prints the result. The mathematics is
-//! in the crate [`multikernel`].
+//! The `multikernel` command line: it reads arguments, makes a plan, calls the library and prints the result. The
+//! mathematics is in the crate [`multikernel`].
 //!
-//! It is a library of one function so that a program with methods of its own gets the whole command line, help texts and files
-//! included:
+//! It is a library of one function so that a program with methods of its own gets the whole command line, help texts
+//! and files included:
 //!
 //! ```no_run
 //! use multikernel::plan::Registry;

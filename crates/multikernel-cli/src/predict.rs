@@ -48,8 +48,8 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     }
 }
 
-/// How many labelled rows were right, those with a blank label left out; classes are compared as `evaluate --test` does, so
-/// `1.0` is `1`.
+/// How many labelled rows were right, those with a blank label left out; classes are compared as `evaluate --test`
+/// does, so `1.0` is `1`.
 fn accuracy(truth: &[String], predicted: &[usize], rows: &Samples, model: &Model) -> String {
     let (truth, predicted): (Vec<&String>, Vec<usize>) =
         truth.iter().zip(predicted.iter().copied()).filter(|(label, _)| !label.is_empty()).unzip();

@@ -90,8 +90,8 @@ pub(crate) enum Ids {
     No,
 }
 
-/// A set as one table. The label stands before the features: of several columns that are called like a label the first is
-/// taken, and `y` is such a name.
+/// A set as one table. The label stands before the features: of several columns that are called like a label the first
+/// is taken, and `y` is such a name.
 pub(crate) fn table(data: &Dataset, ids: Ids) -> Result<String> {
     let (classes, values) = (data.labels.classes(), data.samples.features().to_dense()?);
     let names: Vec<String> = data.samples.names().iter().map(|name| quoted(name)).collect();

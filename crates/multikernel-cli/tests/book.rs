@@ -1,5 +1,5 @@
-//! The book hangs together: every page is in the table of contents, every link leads somewhere, and the page of methods is that
-//! of this build (`METHODS=overwrite cargo test --release --test book` writes it anew).
+//! The book hangs together: every page is in the table of contents, every link leads somewhere, and the page of methods
+//! is that of this build (`METHODS=overwrite cargo test --release --test book` writes it anew).
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -20,7 +20,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// `slow` is not in the standard registry, which is how its model is told from a finished one: by the words of `inspect`.
+/// `slow` is not in the standard registry, which is how its model is told from a finished one: by the words of
+/// `inspect`.
 fn inspect(model: &Path) -> String {
     text(&run(example("slow"), &["inspect", &model.display().to_string()]).stdout)
 }

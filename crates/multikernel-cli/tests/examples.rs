@@ -1,5 +1,5 @@
-//! The library examples run and say what they promise. `centroid`, `drift` and `own_kernel` have tests of their own, `kill.rs` runs `slow`,
-//! `pages.rs` runs `quickstart`.
+//! The library examples run and say what they promise. `centroid`, `drift` and `own_kernel` have tests of their own,
+//! `kill.rs` runs `slow`, `pages.rs` runs `quickstart`.
 
 mod common;
 

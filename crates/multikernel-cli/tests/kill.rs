@@ -12,7 +12,8 @@ use multikernel::dist::Rng;
 fn train(out: &Path, checkpoint: &Path) -> Command {
     let mut command = Command::new(example("slow"));
     command.args(["train", "ionosphere", "--method", "slow", "--seed", "4", "--threads", "1"]);
-    // A thousand steps in about half a second, stored about ten times: each write is flushed to disk, which may be slow.
+    // A thousand steps in about half a second, stored about ten times: each write is flushed to disk, which may be
+    // slow.
     command.args(["--set", "pause=300", "--checkpoint-seconds", "0.04", "--resume"]);
     command.arg("--out").arg(out).arg("--checkpoint").arg(checkpoint);
     command.stdout(Stdio::null()).stderr(Stdio::null());

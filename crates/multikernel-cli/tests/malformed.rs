@@ -1,11 +1,11 @@
-//! Malformed inputs: every case of `testdata/malformed/cases.txt` ends with status 2 and the sentence written there, prints
-//! nothing as a result, leaves no file behind, and never panics.
+//! Malformed inputs: every case of `testdata/malformed/cases.txt` ends with status 2 and the sentence written there,
+//! prints nothing as a result, leaves no file behind, and never panics.
 //!
 //! A case is a line `# what is wrong`, then `file NAME: CONTENT` (with \n, \t, \r, \\ and \xNN), `copy NAME: PATH` with
-//! `cut N` or `flip N` after it (a file of `testdata`, its first N bytes, or with byte N turned over), `run: ARGUMENTS` as a
-//! shell would split them, and `says: MESSAGE`, continued on lines that begin with `    | `; `[..]` in it
-//! stands for anything.
-//! `MALFORMED=overwrite cargo test --release --test malformed` writes the messages anew: read the difference.
+//! `cut N` or `flip N` after it (a file of `testdata`, its first N bytes, or with byte N turned over), `run: ARGUMENTS`
+//! as a shell would split them, and `says: MESSAGE`, continued on lines that begin with `    | `; `[..]` in it stands
+//! for anything. `MALFORMED=overwrite cargo test --release --test malformed` writes the messages anew: read the
+//! difference.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! `multikernel online` on the real program: what it prints, what it writes, and that a run which is killed and resumed is the
-//! run that was not.
+//! `multikernel online` on the real program: what it prints, what it writes, and that a run which is killed and resumed
+//! is the run that was not.
 
 use std::collections::BTreeSet;
 use std::io::Write;

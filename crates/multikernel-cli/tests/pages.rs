@@ -1,5 +1,5 @@
-//! Every block of the README and of the guide runs: page by page, in order, each page in an empty folder of its own, which is
-//! what a stranger who pastes block after block gets.
+//! Every block of the README and of the guide runs: page by page, in order, each page in an empty folder of its own,
+//! which is what a stranger who pastes block after block gets.
 //!
 //! | block | what is checked |
 //! |---|---|
@@ -45,8 +45,8 @@ fn blocks(page: &str) -> Vec<Block> {
     found
 }
 
-/// The path with this build's `multikernel` and a `cargo` that builds nothing: it runs the program for `cargo run`, and for
-/// `cargo install` looks whether there is something to install.
+/// The path with this build's `multikernel` and a `cargo` that builds nothing: it runs the program for `cargo run`, and
+/// for `cargo install` looks whether there is something to install.
 fn path_with_stand_ins(folder: &Path) -> std::ffi::OsString {
     std::fs::create_dir(folder).unwrap();
     let program = env!("CARGO_BIN_EXE_multikernel");

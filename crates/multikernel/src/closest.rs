@@ -3,8 +3,8 @@
 /// Words longer than this are not compared: the table of distances grows with the square of the length.
 const LONGEST: usize = 64;
 
-/// The candidate at the smallest edit distance from `word`, the first of equals; none when all are further than a third of
-/// the word (but at least one edit) away. Upper and lower case count as equal.
+/// The candidate at the smallest edit distance from `word`, the first of equals; none when all are further than a third
+/// of the word (but at least one edit) away. Upper and lower case count as equal.
 pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: Vec<char> = word.to_lowercase().chars().collect();
     if word.len() > LONGEST {

@@ -1,7 +1,7 @@
 //! The one error type: every message names the input, what was found, what is allowed and what to do.
 //!
-//! What to do is data ([`Remedy`]) inside a [`Message`], so that every door says it in its own words: `Display` in those of
-//! this library, the command line by its flags.
+//! What to do is data ([`Remedy`]) inside a [`Message`], so that every door says it in its own words: `Display` in
+//! those of this library, the command line by its flags.
 
 use std::fmt;
 
@@ -54,8 +54,8 @@ const MAX_NAMES: usize = 20;
 
 /// What to do about a problem: the setting to change, and the value it wants where that is known.
 ///
-/// `Display` names the field or function of this library, in backticks; a program around it matches and says it in its own
-/// words, as the command line does with its flags.
+/// `Display` names the field or function of this library, in backticks; a program around it matches and says it in its
+/// own words, as the command line does with its flags.
 ///
 /// ```
 /// use multikernel::Remedy;

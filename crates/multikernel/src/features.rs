@@ -7,8 +7,8 @@ use crate::linalg::Matrix;
 
 /// Rows of numbers, one per sample: every value kept, or only those that differ from the usual one of their column.
 ///
-/// Readers choose by content; scaling, kernels, models and predictions take both and mean the same by them. Two tables of
-/// the same values are equal only if they are kept the same way.
+/// Readers choose by content; scaling, kernels, models and predictions take both and mean the same by them. Two tables
+/// of the same values are equal only if they are kept the same way.
 ///
 /// ```
 /// use multikernel::{Matrix, data::Features};
@@ -86,8 +86,8 @@ impl Features {
         }
     }
 
-    /// The whole table: lent where it is dense already, else made, 8 bytes a value. An error where the system has not the
-    /// memory for it.
+    /// The whole table: lent where it is dense already, else made, 8 bytes a value. An error where the system has not
+    /// the memory for it.
     ///
     /// ```
     /// use multikernel::data::{Features, Sparse};
@@ -123,8 +123,8 @@ impl Features {
         Ok(Cow::Owned(matrix))
     }
 
-    /// The same rows kept the way `other` is, so that what is computed between the two does not depend on the way the rows
-    /// came: dense, or sparse over the same background. As they are where the numbers of columns differ.
+    /// The same rows kept the way `other` is, so that what is computed between the two does not depend on the way the
+    /// rows came: dense, or sparse over the same background. As they are where the numbers of columns differ.
     pub(crate) fn like(&self, other: &Features) -> Result<Cow<'_, Features>> {
         match (self, other) {
             _ if self.n_cols() != other.n_cols() => Ok(Cow::Borrowed(self)),
@@ -153,8 +153,8 @@ impl Features {
 
 /// Rows that keep only some of their values; all others are the background, one number per column.
 ///
-/// The background of rows as they are read is 0. Standardising moves it to where 0 goes, (0 - mean) / scale, so scaled rows
-/// are as sparse as they were.
+/// The background of rows as they are read is 0. Standardising moves it to where 0 goes, (0 - mean) / scale, so scaled
+/// rows are as sparse as they were.
 ///
 /// ```
 /// use multikernel::data::Sparse;
@@ -178,10 +178,11 @@ pub struct Sparse {
 }
 
 impl Sparse {
-    /// Rows from their parts: where each row ends among the stored values; their columns, ascending within a row, from 0;
-    /// the stored values; and per column the value of entries that are not stored.
+    /// Rows from their parts: where each row ends among the stored values; their columns, ascending within a row, from
+    /// 0; the stored values; and per column the value of entries that are not stored.
     ///
-    /// Parts that do not fit together are an error, and so are a background that is not finite and more than 2^32 columns.
+    /// Parts that do not fit together are an error, and so are a background that is not finite and more than 2^32
+    /// columns.
     pub fn from_parts(ends: Vec<usize>, columns: Vec<u32>, values: Vec<f64>, background: Vec<f64>) -> Result<Self> {
         let n_cols = background.len();
         if n_cols as u64 > MAX_COLS {

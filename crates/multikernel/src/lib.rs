@@ -29,11 +29,12 @@
 //! - [`majority`](method::Majority): the most frequent class
 //! - [`svm`](method::Svm): an SVM on one kernel
 //! - [`average`](method::Average): an SVM on the uniform combination of all kernels; the default, and hard to beat
-//! - [`single`](method::Single), [`bestview`](method::BestView): an SVM on the kernel, or the view, that does best in inner
-//!   cross-validation
+//! - [`single`](method::Single), [`bestview`](method::BestView): an SVM on the kernel, or the view, that does best in
+//!   inner cross-validation
 //!
 //! **Weights by a rule, then one SVM**
-//! - [`evidence`](method::Evidence): the evidence of a Gaussian model; nothing to tune, holds where many kernels are useless
+//! - [`evidence`](method::Evidence): the evidence of a Gaussian model; nothing to tune, holds where many kernels are
+//!   useless
 //! - [`fheuristic`](method::Fheuristic), [`alignf`](method::Alignf): alignment with the classes, one by one or together
 //! - [`easymkl`](method::EasyMkl): the distance of the classes under each kernel
 //!
@@ -44,7 +45,8 @@
 //!
 //! **Boosting**, one SVM per kernel and trial
 //! - [`mkboost-d1`](method::MkBoostD1), [`mkboost-d2`](method::MkBoostD2): the best kernel votes, or all of them do
-//! - [`mkboost-s1`](method::MkBoostS1), [`mkboost-s2`](method::MkBoostS2): the same on sampled kernels, at half the cost
+//! - [`mkboost-s1`](method::MkBoostS1), [`mkboost-s2`](method::MkBoostS2): the same on sampled kernels, at half the
+//!   cost
 //!
 //! **Many rows and streams** ([`Online`])
 //! - [`mklda`](method::MklDa): max-margin MKL by stochastic gradients, with kernel weights for each class
@@ -78,8 +80,8 @@
 //! - [`evaluate`]: metrics, cross-validation, paired comparison; [`report`]: text and JSON
 //! - [`testing`]: conformance suites for kernels and methods, yours included
 //!
-//! The same seed gives the same bits on any number of threads. Nothing is printed, and no input panics: bad data give an
-//! [`Error`] that says where and what to do.
+//! The same seed gives the same bits on any number of threads. Nothing is printed, and no input panics: bad data give
+//! an [`Error`] that says where and what to do.
 
 mod closest;
 pub mod data;

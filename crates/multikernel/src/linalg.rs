@@ -142,16 +142,16 @@ impl Matrix {
 
 /// A vector of zeros, or `None` where there is no memory for it.
 fn zeroed(n: usize) -> Option<Vec<f64>> {
-    // Asked first, because a vector that cannot be had ends the program; then zeroed by the system page by page as it is
-    // written, which a vector filled here would not be.
+    // Asked first, because a vector that cannot be had ends the program; then zeroed by the system page by page as it
+    // is written, which a vector filled here would not be.
     Vec::<f64>::new().try_reserve_exact(n).ok()?;
     let mut values = vec![0.0; n];
     large_pages(&mut values);
     Some(values)
 }
 
-/// Asks for large pages: the system clears and hands out memory page by page when it is first written, which for pages of
-/// 4 KiB takes longer than computing what is written.
+/// Asks for large pages: the system clears and hands out memory page by page when it is first written, which for pages
+/// of 4 KiB takes longer than computing what is written.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) fn large_pages<T>(values: &mut [T]) {
     const PAGE: usize = 2 << 20;
@@ -177,8 +177,8 @@ pub(crate) struct Pieces<'a> {
     matrix: std::marker::PhantomData<&'a mut Matrix>,
 }
 
-// SAFETY: it is a matrix borrowed for writing, which may be sent; that pieces do not overlap is promised by the caller of
-// `piece`.
+// SAFETY: it is a matrix borrowed for writing, which may be sent; that pieces do not overlap is promised by the caller
+// of `piece`.
 unsafe impl Send for Pieces<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Pieces<'_> {}

@@ -9,8 +9,8 @@ pub enum Precision {
     /// Eight bytes a value.
     #[default]
     F64,
-    /// Four bytes a value: half the memory and up to twice the speed, for an error of up to 2e-7 in every unit-diagonal kernel
-    /// value. Squared distances and inner products are still `f64`; only the kernel of them is not.
+    /// Four bytes a value: half the memory and up to twice the speed, for an error of up to 2e-7 in every unit-diagonal
+    /// kernel value. Squared distances and inner products are still `f64`; only the kernel of them is not.
     F32,
 }
 

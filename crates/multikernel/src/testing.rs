@@ -130,8 +130,8 @@ fn is_positive_semidefinite(matrix: &Matrix, shift: f64) -> bool {
 }
 
 /// Checks a method on two, six and eight classes: same bits on 1, 2 and 4 threads, permuted rows give permuted results,
-/// a saved and loaded model is equal, a run stopped anywhere and resumed is equal, and bad input is refused; a method that
-/// wants no labels must take a single class.
+/// a saved and loaded model is equal, a run stopped anywhere and resumed is equal, and bad input is refused; a method
+/// that wants no labels must take a single class.
 pub fn check_method(method: impl Method) -> Result<()> {
     check_method_with(method, &[])
 }

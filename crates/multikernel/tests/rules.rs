@@ -22,12 +22,14 @@ impl Case {
     fn new(points: &Matrix, labels: &[usize], kernels: &[&str]) -> Case {
         let pool = Pool::new(2).unwrap();
         let kernels: Vec<Kernel> = kernels.iter().map(|text| text.parse().unwrap()).collect();
-        // Squared distances are the opposite of a kernel: their matrix has one eigenvalue above zero, and classes lie apart.
+        // Squared distances are the opposite of a kernel: their matrix has one eigenvalue above zero, and classes lie
+        // apart.
         let (all, n) = ((0..points.n_rows()).collect::<Vec<_>>(), points.n_rows());
         let distance = |i: usize, j: usize| points.row(i).iter().zip(points.row(j)).map(|(x, y)| (x - y).powi(2)).sum();
         let mut grams =
             vec!["near", "far"].into_iter().map(|name| (name, Matrix::from_fn(n, n, distance))).collect::<Vec<_>>();
-        // Neighbours in a row of samples, and something off the diagonal: not semi-definite, but definite with some noise.
+        // Neighbours in a row of samples, and something off the diagonal: not semi-definite, but definite with some
+        // noise.
         let apart = |i: usize, j: usize| i.abs_diff(j) as f64;
         let bent = |i: usize, j: usize| (-apart(i, j).powi(2)).exp() - if i == j { 0.35 } else { 0.0 };
         grams.push(("bent", Matrix::from_fn(n, n, bent)));

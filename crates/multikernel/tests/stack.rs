@@ -19,8 +19,8 @@ const BANK: [&str; 7] = [
     "gaussian(2) centred",
 ];
 
-/// Everything a stack can hold: the kernels above, Gaussians that come from one another, and enough radial kernels on the same
-/// columns, twice, to be one function.
+/// Everything a stack can hold: the kernels above, Gaussians that come from one another, and enough radial kernels on
+/// the same columns, twice, to be one function.
 fn everything() -> Vec<Kernel> {
     let texts = "gaussian(2^-4..2^4) on [0:3], gaussian(gamma=2^-2..2^3) on [1, 2], gaussian(gamma=2^-5..2^4; 40), \
                  laplacian(0.01) on [3], laplacian(0.1) on [3]";
@@ -446,7 +446,8 @@ fn single_precision_is_right_to_its_last_digits() {
         let differs = wide.data().iter().zip(narrow.data()).any(|(a, b)| a != b);
         assert!(differs, "{kernel}: nothing was rounded");
         for (a, b) in wide.data().iter().zip(narrow.data()) {
-            // Three roundings to 24 bits in the exponent x, where x e^-x is below 0.37, and 1.1 units in the last place.
+            // Three roundings to 24 bits in the exponent x, where x e^-x is below 0.37, and 1.1 units in the last
+            // place.
             assert!((a - b).abs() <= 3.0 * 6e-8 * 0.37 + 1.1 * 1.2e-7 * a.abs(), "{kernel}: {a} {b}");
         }
     }

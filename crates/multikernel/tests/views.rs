@@ -69,8 +69,8 @@ fn default_bank_of_views_is_on_each_of_them() {
     assert!(without(Part::Concatenated).kernels().names().iter().all(|name| !name.contains(" on ")));
 }
 
-/// Share_m = sum_p Cov_i(w_m (K_m a_p)_i, f_p(x_i)) / sum_p Var_i(f_p(x_i)): written out for a two-class and a three-class
-/// model from its scores on altered banks is not possible, so from the kernels themselves.
+/// Share_m = sum_p Cov_i(w_m (K_m a_p)_i, f_p(x_i)) / sum_p Var_i(f_p(x_i)): written out for a two-class and a
+/// three-class model from its scores on altered banks is not possible, so from the kernels themselves.
 #[test]
 fn shares_are_covariances_with_the_decision_and_add_up_to_one() {
     for (name, bank) in [

@@ -1,4 +1,5 @@
-//! What must hold in every order of events. A check ends once all threads have, so each also says that helpers end with their team.
+//! What must hold in every order of events. A check ends once all threads have, so each also says that helpers end with
+//! their team.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -16,7 +17,8 @@ fn model(check: impl Fn() + Send + Sync + 'static) {
     builder.check(check);
 }
 
-/// Memory of the items of a job, touched without locks: that of an item by whoever works on it, later all of it by the one that asked.
+/// Memory of the items of a job, touched without locks: that of an item by whoever works on it, later all of it by the
+/// one that asked.
 struct Counts(Vec<UnsafeCell<usize>>);
 
 // SAFETY: loom fails a check in which two threads touch a cell unordered, before they do.

@@ -298,7 +298,8 @@ impl Skipped {
     }
 }
 
-/// One spelling per class: a label that is no class as it is written is matched by its number, so `1.0` is the class `1`.
+/// One spelling per class: a label that is no class as it is written is matched by its number, so `1.0` is the class
+/// `1`.
 #[derive(Default)]
 struct Spelling {
     known: HashSet<String>,

@@ -28,7 +28,8 @@ impl Predictions {
         Ok(predictions)
     }
 
-    /// The table cut back to its first `n_rows` rows, which are all that a checkpoint knows of. A pipe has nothing to cut.
+    /// The table cut back to its first `n_rows` rows, which are all that a checkpoint knows of. A pipe has nothing to
+    /// cut.
     pub(super) fn resume(path: &Path, n_rows: u64) -> Result<Self> {
         let failed = |error| Error::io("write", path, error);
         if !path.exists() {
@@ -82,7 +83,8 @@ impl Predictions {
     }
 }
 
-/// The bytes up to the end of row `n_rows`, if there are so many after our header; a line break inside quotes ends no row.
+/// The bytes up to the end of row `n_rows`, if there are so many after our header; a line break inside quotes ends no
+/// row.
 fn end_of_row(mut reader: impl BufRead, n_rows: u64) -> io::Result<Option<u64>> {
     let mut header = vec![];
     reader.by_ref().take(HEADER.len() as u64).read_to_end(&mut header)?;

@@ -20,8 +20,8 @@ const AHEAD: usize = 8;
 /// How long to wait before looking whether to stop.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Reads in a thread of its own, so that a stop does not have to wait for bytes that may never come. Once it is to stop, a
-/// read is an error.
+/// Reads in a thread of its own, so that a stop does not have to wait for bytes that may never come. Once it is to
+/// stop, a read is an error.
 pub(super) struct Source {
     pieces: Receiver<io::Result<Vec<u8>>>,
     piece: Vec<u8>,

@@ -1,5 +1,5 @@
-//! Tables 2 and 3 of Du, Du, Long, Jin and Li (2016), Bayesian maximum margin MKL, its sets of many classes, and what its
-//! probabilities are worth.
+//! Tables 2 and 3 of Du, Du, Long, Jin and Li (2016), Bayesian maximum margin MKL, its sets of many classes, and what
+//! its probabilities are worth.
 
 use multikernel::kernel::DEFAULT_BANK_OF_VIEWS;
 
@@ -43,8 +43,8 @@ type Settings = &'static [(&'static str, &'static str)];
 
 const UNIFORM: Settings = &[("weights", "uniform")];
 
-/// The sampler and the settings of table 2, but for `tau`, whose meaning is not clear: 200 sweeps, the last 20 kept, and a smaller
-/// step but for sonar.
+/// The sampler and the settings of table 2, but for `tau`, whose meaning is not clear: 200 sweeps, the last 20 kept,
+/// and a smaller step but for sonar.
 const PUBLISHED: Settings = &[
     ("prior", "paper"),
     ("sampler", "paper"),
@@ -113,8 +113,8 @@ fn parts(set: &str) -> Vec<TablePart> {
     }]
 }
 
-/// Table 3 with standard deviations over its 20 splits: BM3KL, BEMKL, sBEMKL, SimpleMKL, l2-MKL; our prototype of BM3KL with the
-/// paper's prior, the middle of its range, is no figure for the prior gp.
+/// Table 3 with standard deviations over its 20 splits: BM3KL, BEMKL, sBEMKL, SimpleMKL, l2-MKL; our prototype of BM3KL
+/// with the paper's prior, the middle of its range, is no figure for the prior gp.
 fn columns_parts(set: &str) -> Vec<TablePart> {
     let figures = match set {
         "sonar" => [(84.3, 3.8), (82.8, 4.1), (76.9, 4.0), (83.4, 4.7), (83.3, 3.9)],

@@ -30,7 +30,8 @@ pub(super) const PLANTED_SET: &str = "planted";
 const WITHOUT_SAY: &[(&str, &str)] = &[("beta", "0")];
 const ONE: &[(&str, &str)] = &[("start", "1"), ("sampler", "fixed")];
 
-/// In percent: CIK, BaNK and UFO-MKL of the paper; of our prototype CIK, without a say of the machines, and one machine.
+/// In percent: CIK, BaNK and UFO-MKL of the paper; of our prototype CIK, without a say of the machines, and one
+/// machine.
 #[rustfmt::skip]
 fn row(set: &str) -> ([Option<f64>; 3], [Option<f64>; 3]) {
     match set {
@@ -92,8 +93,8 @@ fn planted_parts(_: &str) -> Vec<TablePart> {
     vec![TablePart { bank: "each method's own", kernels: None, split, n_seeds: 5, proba: false, entries }]
 }
 
-/// Ten Gaussians in five columns, a class each, 500 rows to learn and 500 to test. Their means come in three bunches, so that
-/// some overlap and rows alone do not tell them apart; covariances are those of a random matrix.
+/// Ten Gaussians in five columns, a class each, 500 rows to learn and 500 to test. Their means come in three bunches,
+/// so that some overlap and rows alone do not tell them apart; covariances are those of a random matrix.
 pub(super) fn planted(seed: u64) -> Result<(Dataset, Dataset)> {
     const COLUMNS: usize = 5;
     const CLUSTERS: usize = 10;

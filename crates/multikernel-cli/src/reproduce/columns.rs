@@ -14,8 +14,8 @@ pub(super) const TABLE: Reproducible = Reproducible {
     layout: HALVES,
 };
 
-/// With halves a difference has to be above its standard deviation more than twice over to be told from 0, as they share
-/// half of their rows; with more to train, which is what people do, it need not be.
+/// With halves a difference has to be above its standard deviation more than twice over to be told from 0, as they
+/// share half of their rows; with more to train, which is what people do, it need not be.
 pub(super) const LARGER_TRAINING: Reproducible = Reproducible {
     name: "columns-80",
     summary: "17 kernels with 17 more on each of nine random columns, 80 % of the rows to train",

@@ -128,7 +128,8 @@ pub(super) struct Line {
     pub(super) rand_indices: Vec<f64>,
     /// Purity of the same.
     pub(super) purities: Vec<f64>,
-    /// Davies-Bouldin index of the clusters of training rows, their columns as in the file; none where it is not defined.
+    /// Davies-Bouldin index of the clusters of training rows, their columns as in the file; none where it is not
+    /// defined.
     pub(super) davies_bouldins: Vec<f64>,
     /// Dunn index of the same.
     pub(super) dunns: Vec<f64>,
@@ -136,8 +137,8 @@ pub(super) struct Line {
     pub(super) weights: Vec<Vec<f64>>,
     /// What was published.
     pub(super) published: Option<Published>,
-    /// The difference in accuracy to the first method of the part, on the same splits; none where the splits are no random
-    /// ones.
+    /// The difference in accuracy to the first method of the part, on the same splits; none where the splits are no
+    /// random ones.
     pub(super) difference: Option<Paired>,
     /// The same in the Brier score.
     pub(super) brier_difference: Option<Paired>,
@@ -237,7 +238,8 @@ impl Line {
         self.published?.prototype
     }
 
-    /// Mean macro F, and the mean ends of its intervals: the interval of one split, not of the mean, whose splits share rows.
+    /// Mean macro F, and the mean ends of its intervals: the interval of one split, not of the mean, whose splits share
+    /// rows.
     pub(super) fn macro_f(&self) -> Option<(f64, f64, f64)> {
         let mean = |values: Vec<f64>| Spread::of(&values).map(|spread| spread.mean);
         let (low, high) = self.macro_f_intervals.iter().copied().unzip();

@@ -15,9 +15,9 @@ use super::stream;
 use super::table::{Entry, Reproducible, Split, TablePart};
 
 /// Runs a table again on the sets that are bundled or lie in `data_dir`: as `NAME.csv.gz`, as `NAME.train.csv.gz` and
-/// `NAME.test.csv.gz` where the split is fixed, or as a folder of views. `only` names the sets wanted, all if empty; `n_seeds`
-/// is how many seeds, `None` for the table's own number. Stopped, it gives the sets that were done, and of the one it was in the seeds
-/// that were.
+/// `NAME.test.csv.gz` where the split is fixed, or as a folder of views. `only` names the sets wanted, all if empty;
+/// `n_seeds` is how many seeds, `None` for the table's own number. Stopped, it gives the sets that were done, and of
+/// the one it was in the seeds that were.
 pub(super) fn reproduce(
     table: &Reproducible,
     data_dir: Option<&Path>,
@@ -92,8 +92,8 @@ fn measure(source: &Source, part: &TablePart, n_seeds: u64, session: &mut Sessio
     Ok((lines, done))
 }
 
-/// The first line against each of the others on the same splits, in parts of so many rows to train and to test on the mean; none
-/// where not all lines have the figure on every split.
+/// The first line against each of the others on the same splits, in parts of so many rows to train and to test on the
+/// mean; none where not all lines have the figure on every split.
 fn compared(lines: &[Line], values: fn(&Line) -> &[f64], (n_train, n_test): (f64, f64)) -> Result<Vec<Paired>> {
     if lines.iter().any(|line| values(line).is_empty() || values(line).len() != line.accuracies.len()) {
         return Ok(vec![]);
@@ -108,8 +108,8 @@ fn put(lines: &mut [Line], paired: Vec<Paired>, set: fn(&mut Line, Option<Paired
     lines.iter_mut().skip(1).zip(paired).for_each(|(line, paired)| set(line, Some(paired)));
 }
 
-/// Adds one seed to each line; the mean numbers of rows of its random splits to train and to test on, for those that can be
-/// compared.
+/// Adds one seed to each line; the mean numbers of rows of its random splits to train and to test on, for those that
+/// can be compared.
 fn one_seed(
     source: &Source,
     part: &TablePart,

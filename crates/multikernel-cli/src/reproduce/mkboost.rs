@@ -26,8 +26,9 @@ pub(super) const TABLE: Reproducible = Reproducible {
 /// The bank of the paper.
 pub(super) const BANK: &str = "gaussian(2^-6..2^7), polynomial(1..3)";
 
-/// (mean, standard deviation) of the paper and mean of the prototype, for d1, d2, s1, s2; then (mean, standard deviation) of
-/// MKL-SD, MKL-SILP, MKL-Level, Lp-MKL. The paper's glass has the row number as a feature, which tells the class: no target. A prototype of 0 was not run.
+/// (mean, standard deviation) of the paper and mean of the prototype, for d1, d2, s1, s2; then (mean, standard
+/// deviation) of MKL-SD, MKL-SILP, MKL-Level, Lp-MKL. The paper's glass has the row number as a feature, which tells
+/// the class: no target. A prototype of 0 was not run.
 type Row = ([(f64, f64, f64); 4], [(f64, f64); 4]);
 
 #[rustfmt::skip]

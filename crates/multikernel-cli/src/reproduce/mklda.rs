@@ -1,5 +1,5 @@
-//! Tables 1 and 2 of Nguyen, Le, Nguyen, Nguyen and Phung (2016), MKL with data augmentation, and sets the method's defaults
-//! were not chosen on.
+//! Tables 1 and 2 of Nguyen, Le, Nguyen, Nguyen and Phung (2016), MKL with data augmentation, and sets the method's
+//! defaults were not chosen on.
 
 use super::line::{PaperFigures, Published};
 use super::show::{COMPARED, FIGURES, STREAMS};
@@ -39,8 +39,8 @@ const BANK_300: &str = "gaussian(gamma=2^-15..2^15; 300)";
 /// Accuracy and macro F of the paper, in percent.
 type Figure = (f64, f64);
 
-/// MKL-DA and UFO-MKL in table 1; our prototype's accuracy for the stable variant, the printed one (last W) and UFO-MKL.
-/// The row called pendigits has the sizes of another set; its scores are those of the ten digits.
+/// MKL-DA and UFO-MKL in table 1; our prototype's accuracy for the stable variant, the printed one (last W) and
+/// UFO-MKL. The row called pendigits has the sizes of another set; its scores are those of the ten digits.
 #[rustfmt::skip]
 fn batch_row(set: &str) -> ([Figure; 2], [Option<f64>; 3]) {
     match set {
@@ -52,8 +52,8 @@ fn batch_row(set: &str) -> ([Figure; 2], [Option<f64>; 3]) {
     }
 }
 
-/// UFO-MKL, updates every 100 and every 200 rows in table 2; our prototype's UFO-MKL and stable variant every 100 rows. The
-/// variant as printed is not run on streams: it forgets at each update (our prototype: 53.8 to 87.6 %).
+/// UFO-MKL, updates every 100 and every 200 rows in table 2; our prototype's UFO-MKL and stable variant every 100 rows.
+/// The variant as printed is not run on streams: it forgets at each update (our prototype: 53.8 to 87.6 %).
 fn online_row(set: &str) -> ([f64; 3], [Option<f64>; 2]) {
     match set {
         "mushrooms" => ([95.76, 97.25, 98.11], [Some(99.59), Some(99.56)]),

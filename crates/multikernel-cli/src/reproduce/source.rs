@@ -25,8 +25,9 @@ pub(super) struct Source {
     pub(super) test: Option<Dataset>,
 }
 
-/// A bundled set, or one in the folder `dir`: `SET.csv.gz`, or the pair `SET.train.csv.gz` and `SET.test.csv.gz` if the split
-/// is fixed, or the folder `SET` for a set of views. `Err` of a text that says what to give where it is not there.
+/// A bundled set, or one in the folder `dir`: `SET.csv.gz`, or the pair `SET.train.csv.gz` and `SET.test.csv.gz` if the
+/// split is fixed, or the folder `SET` for a set of views. `Err` of a text that says what to give where it is not
+/// there.
 pub(super) fn find(set: &str, is_fixed: bool, dir: Option<&Path>) -> Result<std::result::Result<Source, String>> {
     if set == PLANTED || DRAWN.contains(&set) {
         return Ok(Ok(Source { data: drawn(set, 0)?.0, test: None }));

@@ -138,9 +138,10 @@ pub(super) fn drawn(set: &str, seed: u64) -> Result<(Dataset, Dataset)> {
     Ok((all.select(&split.train), all.select(&split.test)))
 }
 
-/// Rows whose log odds are a smooth random function of each of four columns, by its strength, and of 40 more columns nothing. All
-/// columns are standard normal; the functions, the same for both parts, are sums of 200 waves with frequencies that are normal with
-/// standard deviation 1 / 0.7: draws of a Gaussian process with the kernel of the table.
+/// Rows whose log odds are a smooth random function of each of four columns, by its strength, and of 40 more columns
+/// nothing. All columns are standard normal; the functions, the same for both parts, are sums of 200 waves with
+/// frequencies that are normal with standard deviation 1 / 0.7: draws of a Gaussian process with the kernel of the
+/// table.
 fn noise(seed: u64, part: u64, n: usize) -> Result<Dataset> {
     const WAVES: usize = 200;
     let mut rng = Rng::new(seed, STREAM);
@@ -179,7 +180,8 @@ fn paper_weights(line: &Line) -> String {
     published.into()
 }
 
-/// How kernel weights of each seed follow the strengths of their columns: the rank correlation, ties by their mean ranks.
+/// How kernel weights of each seed follow the strengths of their columns: the rank correlation, ties by their mean
+/// ranks.
 fn rank_correlations(line: &Line) -> Vec<f64> {
     let mut truth = STRENGTHS.to_vec();
     truth.resize(4 + N_NOISE, 0.0);

@@ -2,8 +2,8 @@
 //! bundled sets; toy sets.
 //!
 //! [`load`] takes what a user types (a bundled name or a path), [`read`] a path, [`read_from`] any reader; all three
-//! give a [`Table`], which [`Table::into_dataset`] turns into a [`Dataset`] to learn from. [`read_views`] makes one table of
-//! several files, [`group_columns`] names groups of columns in one. [`RowStream`] reads rows that never end.
+//! give a [`Table`], which [`Table::into_dataset`] turns into a [`Dataset`] to learn from. [`read_views`] makes one
+//! table of several files, [`group_columns`] names groups of columns in one. [`RowStream`] reads rows that never end.
 //!
 //! ```
 //! use multikernel::data::{self, ReadOptions};

@@ -2,11 +2,11 @@
 
 use super::gamma_function::{ASYMPTOTIC_FROM, ln_gamma_function, series};
 
-/// The x with P(X <= x) = p for X of the beta distribution with density proportional to `x^(a-1) (1-x)^(b-1)`: the end of an interval of
-/// one weight under a Dirichlet prior, say, which is beta(eta, eta (P - 1)) for P kernels.
+/// The x with P(X <= x) = p for X of the beta distribution with density proportional to `x^(a-1) (1-x)^(b-1)`: the end
+/// of an interval of one weight under a Dirichlet prior, say, which is beta(eta, eta (P - 1)) for P kernels.
 ///
-/// Relative error below 1e-10 for a and b up to 10^5, also where x is near 0; x below the range of `f64` is 0. NaN unless a and b
-/// are positive and finite and 0 < p < 1. Some ten evaluations of a continued fraction.
+/// Relative error below 1e-10 for a and b up to 10^5, also where x is near 0; x below the range of `f64` is 0. NaN
+/// unless a and b are positive and finite and 0 < p < 1. Some ten evaluations of a continued fraction.
 ///
 /// ```
 /// use multikernel::dist::beta_quantile;
@@ -29,8 +29,8 @@ struct Beta {
 }
 
 impl Beta {
-    /// P(X <= e^y) for `y < 0`, and its derivative by y. In the logarithm both ends of the line are resolved: what is near 0 and,
-    /// by 1 - x = -expm1(y), what is near 1.
+    /// P(X <= e^y) for `y < 0`, and its derivative by y. In the logarithm both ends of the line are resolved: what is
+    /// near 0 and, by 1 - x = -expm1(y), what is near 1.
     fn cdf(&self, y: f64) -> (f64, f64) {
         let (a, b) = (self.a, self.b);
         let (x, rest) = (y.exp(), -y.exp_m1());

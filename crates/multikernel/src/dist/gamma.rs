@@ -3,11 +3,12 @@
 use super::{Rng, normal};
 use crate::simd::{exp, ln};
 
-/// A variate of the gamma distribution with mean `shape * scale` and variance `shape * scale^2`; NaN unless both are positive and finite.
+/// A variate of the gamma distribution with mean `shape * scale` and variance `shape * scale^2`; NaN unless both are
+/// positive and finite.
 ///
-/// Marsaglia and Tsang's method: about 4 uniform variates for a shape of 1 and more. Below 1 it is the variate of `shape + 1`
-/// times u^(1/shape), which comes near 0 where the shape does, and is 0 where it leaves the range of `f64`: take [`ln_gamma`]
-/// for shapes below 0.1 if 0 is no answer.
+/// Marsaglia and Tsang's method: about 4 uniform variates for a shape of 1 and more. Below 1 it is the variate of
+/// `shape + 1` times u^(1/shape), which comes near 0 where the shape does, and is 0 where it leaves the range of `f64`:
+/// take [`ln_gamma`] for shapes below 0.1 if 0 is no answer.
 ///
 /// ```
 /// use multikernel::dist::{Rng, gamma};
@@ -26,7 +27,8 @@ pub fn gamma(rng: &mut Rng, shape: f64, scale: f64) -> f64 {
     }
 }
 
-/// The logarithm of a variate of the gamma distribution of scale 1; add ln(scale) for another. NaN unless the shape is positive and finite.
+/// The logarithm of a variate of the gamma distribution of scale 1; add ln(scale) for another. NaN unless the shape is
+/// positive and finite.
 ///
 /// For scales that no `f64` can hold, and for small shapes, most of whose variates none can.
 ///
@@ -74,8 +76,8 @@ fn one_or_more(rng: &mut Rng, shape: f64) -> f64 {
     }
 }
 
-/// ln(1 + y) - y + y^2/2 - y^3/3 for `y > -1`: since z^2/2 is 9 d y^2 / 2, a third of d times this is all that remains of the
-/// exponent. Near 0 it is a series, or nothing but roundings would remain for large shapes.
+/// ln(1 + y) - y + y^2/2 - y^3/3 for `y > -1`: since z^2/2 is 9 d y^2 / 2, a third of d times this is all that remains
+/// of the exponent. Near 0 it is a series, or nothing but roundings would remain for large shapes.
 fn remainder(y: f64) -> f64 {
     if y.abs() > 0.1 {
         return ln(1.0 + y) - y + y * y / 2.0 - y * y * y / 3.0;

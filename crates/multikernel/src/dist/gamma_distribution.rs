@@ -47,8 +47,8 @@ fn ln_both(shape: f64, ln_x: f64) -> (f64, f64) {
     (rest(above), above)
 }
 
-/// ln of the quantile at `p` of the gamma distribution of this shape (above 0) and scale 1; the logarithm, because quantiles of small shapes
-/// are below the smallest number.
+/// ln of the quantile at `p` of the gamma distribution of this shape (above 0) and scale 1; the logarithm, because
+/// quantiles of small shapes are below the smallest number.
 ///
 /// Both ln P and ln(1 - P) are concave in ln x, so Newton's method on the one that is below ln(1/2) converges from
 /// everywhere.
@@ -76,7 +76,8 @@ pub(crate) fn ln_gamma_quantile(p: f64, shape: f64) -> f64 {
     ln_x
 }
 
-/// Near the quantile: by the cube of a normal variate (Wilson and Hilferty 1931), or by the power that small values follow.
+/// Near the quantile: by the cube of a normal variate (Wilson and Hilferty 1931), or by the power that small values
+/// follow.
 fn start(p: f64, shape: f64) -> f64 {
     let cube = 1.0 - 1.0 / (9.0 * shape) + normal_quantile(p) / (3.0 * shape.sqrt());
     if shape > 0.5 && cube > 0.1 {

@@ -3,13 +3,13 @@
 use super::Rng;
 use super::normal::chi_square;
 
-/// A variate with density proportional to `x^(-1/2) exp(-(a x + b/x) / 2)`, for `a > 0` and `b >= 0`: the distribution of the scales in
-/// a max-margin pseudo-likelihood and of the variances of a Laplace distribution. Its reciprocal is inverse Gaussian with mean
-/// sqrt(a/b) and shape a. NaN for other arguments.
+/// A variate with density proportional to `x^(-1/2) exp(-(a x + b/x) / 2)`, for `a > 0` and `b >= 0`: the distribution
+/// of the scales in a max-margin pseudo-likelihood and of the variances of a Laplace distribution. Its reciprocal is
+/// inverse Gaussian with mean sqrt(a/b) and shape a. NaN for other arguments.
 ///
-/// Mean `(1 + sqrt(a b)) / a`; at b = 0 it is the gamma distribution of shape 1/2 and rate a/2. Nothing cancels however small b is: of
-/// the two roots m q and m / q, m = sqrt(b/a), the larger is a sum and the smaller is `m^2` over it. About 3.5 uniform
-/// variates each.
+/// Mean `(1 + sqrt(a b)) / a`; at b = 0 it is the gamma distribution of shape 1/2 and rate a/2. Nothing cancels however
+/// small b is: of the two roots m q and m / q, m = sqrt(b/a), the larger is a sum and the smaller is `m^2` over it.
+/// About 3.5 uniform variates each.
 ///
 /// ```
 /// use multikernel::dist::{Rng, half_gig};

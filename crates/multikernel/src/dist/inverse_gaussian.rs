@@ -1,18 +1,19 @@
 //! The inverse Gaussian distribution and the distribution of its reciprocal.
 //!
-//! Michael, Schucany and Haas: with y chi-square of one degree and w = mean y / (2 shape), the two roots of the transformation
-//! are mean / q and mean q, q = 1 + w + sqrt(w (w + 2)), of which the smaller is taken with probability q / (1 + q). Written
-//! so, with a product of roots instead of a difference, nothing cancels however large mean/shape is.
+//! Michael, Schucany and Haas: with y chi-square of one degree and w = mean y / (2 shape), the two roots of the
+//! transformation are mean / q and mean q, q = 1 + w + sqrt(w (w + 2)), of which the smaller is taken with probability
+//! q / (1 + q). Written so, with a product of roots instead of a difference, nothing cancels however large mean/shape
+//! is.
 
 use super::Rng;
 use super::normal::chi_square;
 use crate::simd::{exp, ln};
 
-/// A variate of the inverse Gaussian distribution: first its mean, then its shape, variance mean^3/shape. NaN unless both are positive
-/// and the shape is finite; a mean of infinity is the limit, the Lévy distribution of scale `shape`.
+/// A variate of the inverse Gaussian distribution: first its mean, then its shape, variance mean^3/shape. NaN unless
+/// both are positive and the shape is finite; a mean of infinity is the limit, the Lévy distribution of scale `shape`.
 ///
-/// The mean of its reciprocal is 1/mean + 1/shape, which tells the order of the two arguments; its mean cannot if they are
-/// equal. About 3.5 uniform variates each.
+/// The mean of its reciprocal is 1/mean + 1/shape, which tells the order of the two arguments; its mean cannot if they
+/// are equal. About 3.5 uniform variates each.
 ///
 /// ```
 /// use multikernel::dist::{Rng, inverse_gaussian};
@@ -36,11 +37,11 @@ pub fn inverse_gaussian(rng: &mut Rng, mean: f64, shape: f64) -> f64 {
     if u * (1.0 + q) < q { mean / q } else { mean * q }
 }
 
-/// ln(lambda) where 1/lambda is inverse Gaussian with mean 1/a and shape 1, given ln(a); minus infinity stands for a = 0, where
-/// lambda is chi-square of one degree. NaN if ln(a) is NaN or infinite upwards.
+/// ln(lambda) where 1/lambda is inverse Gaussian with mean 1/a and shape 1, given ln(a); minus infinity stands for a =
+/// 0, where lambda is chi-square of one degree. NaN if ln(a) is NaN or infinite upwards.
 ///
-/// The distribution of the scales in a group elastic net, a = |beta| |w|. The logarithm is finite for every finite ln(a), whether or not
-/// `f64` could hold lambda. The mean of lambda is 1 + a, that of 1/lambda is 1/a.
+/// The distribution of the scales in a group elastic net, a = |beta| |w|. The logarithm is finite for every finite
+/// ln(a), whether or not `f64` could hold lambda. The mean of lambda is 1 + a, that of 1/lambda is 1/a.
 ///
 /// ```
 /// use multikernel::dist::{Rng, ln_reciprocal_inverse_gaussian};

@@ -3,7 +3,8 @@
 use super::Rng;
 use crate::simd::{dispatched, ln, ln_of_normal};
 
-/// A variate of the normal distribution with mean 0 and variance 1 (Marsaglia's polar method, exact up to rounding; at most 12 from 0).
+/// A variate of the normal distribution with mean 0 and variance 1 (Marsaglia's polar method, exact up to rounding; at
+/// most 12 from 0).
 ///
 /// Some 2.5 uniform variates each: the second variate of a pair is not kept, or a position would not be all of a state.
 ///
@@ -25,8 +26,8 @@ pub(crate) fn normals(rng: &mut Rng, n: usize) -> Vec<f64> {
     values
 }
 
-/// One coordinate of a point in the unit circle, not its middle, and the square of its distance from there, which is never
-/// subnormal: coordinates are multiples of 2^-52.
+/// One coordinate of a point in the unit circle, not its middle, and the square of its distance from there, which is
+/// never subnormal: coordinates are multiples of 2^-52.
 fn in_the_circle(rng: &mut Rng) -> (f64, f64) {
     loop {
         let (u, v) = (2.0 * rng.uniform() - 1.0, 2.0 * rng.uniform() - 1.0);

@@ -1,7 +1,7 @@
 //! The distribution function of the standard normal distribution, with all its digits in both tails.
 //!
-//! Everything is made of one function, the tail over the density, `(1 - Phi(x)) / phi(x)` for `x >= 0`, which is smooth and
-//! never small: near a grid its Taylor series, far out a continued fraction.
+//! Everything is made of one function, the tail over the density, `(1 - Phi(x)) / phi(x)` for `x >= 0`, which is smooth
+//! and never small: near a grid its Taylor series, far out a continued fraction.
 
 use crate::simd::{exp, ln};
 
@@ -41,8 +41,8 @@ pub fn normal_cdf(z: f64) -> f64 {
     if z > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// ln P(Z <= z) of the standard normal distribution, to a few roundings of itself in both tails: for likelihoods, where the probability
-/// itself would be 0 or 1.
+/// ln P(Z <= z) of the standard normal distribution, to a few roundings of itself in both tails: for likelihoods, where
+/// the probability itself would be 0 or 1.
 ///
 /// ```
 /// use multikernel::dist::ln_normal_cdf;
@@ -53,8 +53,8 @@ pub fn ln_normal_cdf(z: f64) -> f64 {
     if z > 0.0 { ln_complement(density(z) * ratio) } else { ln(ratio) - LN_ROOT_TAU - 0.5 * z * z }
 }
 
-/// phi(z) / P(Z <= z), the inverse Mills ratio: `z` plus this is the mean of a normal variate of mean z and variance 1 given
-/// that it is positive. To a few roundings of itself in both tails; about -z far below 0.
+/// phi(z) / P(Z <= z), the inverse Mills ratio: `z` plus this is the mean of a normal variate of mean z and variance 1
+/// given that it is positive. To a few roundings of itself in both tails; about -z far below 0.
 ///
 /// ```
 /// use multikernel::dist::inverse_mills;
@@ -80,8 +80,8 @@ fn tail_over_density(x: f64) -> f64 {
     if node >= GRID.len() {
         return 1.0 / (1..LEVELS).rev().fold(x, |below, k| x + f64::from(k) / below);
     }
-    // R' = x R - 1, so each derivative comes from the two before it: R_(k+1) = x R_k + k R_(k-1). Here they are divided by
-    // their factorials.
+    // R' = x R - 1, so each derivative comes from the two before it: R_(k+1) = x R_k + k R_(k-1). Here they are divided
+    // by their factorials.
     let at = 0.5 * node as f64;
     let h = x - at;
     let (mut before, mut term) = (GRID[node], at * GRID[node] - 1.0);

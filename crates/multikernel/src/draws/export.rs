@@ -16,8 +16,8 @@ pub enum DrawsFormat {
 }
 
 impl DrawsFormat {
-    /// The format that a file's ending asks for; `.arrow` is an error in builds without the feature `arrow`. To be asked before
-    /// long work.
+    /// The format that a file's ending asks for; `.arrow` is an error in builds without the feature `arrow`. To be
+    /// asked before long work.
     ///
     /// ```
     /// use multikernel::draws::DrawsFormat;
@@ -42,9 +42,9 @@ impl DrawsFormat {
 }
 
 impl Draws {
-    /// The draws as the bytes of a file. Columns: `chain` and `draw`, both from 0, then each number under its name, such as
-    /// `weights[gaussian(1)]`; numbers read back exactly. `about` says where the draws come from (method, seed) and goes into the
-    /// schema of an Arrow file.
+    /// The draws as the bytes of a file. Columns: `chain` and `draw`, both from 0, then each number under its name,
+    /// such as `weights[gaussian(1)]`; numbers read back exactly. `about` says where the draws come from (method, seed)
+    /// and goes into the schema of an Arrow file.
     ///
     /// ```
     /// use multikernel::{Matrix, draws::{Draws, DrawsFormat, Variable}};
@@ -135,7 +135,8 @@ impl Draws {
     }
 }
 
-/// What the numbers of a variable are called: by their coordinates, or by their position where these are unknown or not distinct.
+/// What the numbers of a variable are called: by their coordinates, or by their position where these are unknown or not
+/// distinct.
 fn columns(variable: &Variable) -> Vec<String> {
     let name = &variable.name;
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();

@@ -6,8 +6,8 @@ use super::{Diagnosis, Draws, Variable};
 /// The variable that holds the kernel weights.
 const WEIGHTS: &str = "weights";
 
-/// Above it [`Draws::verdict`] warns. For one number 1.01 is the usual limit; the largest of many kernels passes that by chance,
-/// and at 1.05 all chains together are a tenth wider in variance than each alone.
+/// Above it [`Draws::verdict`] warns. For one number 1.01 is the usual limit; the largest of many kernels passes that
+/// by chance, and at 1.05 all chains together are a tenth wider in variance than each alone.
 const LARGEST_R_HAT: f64 = 1.05;
 
 /// What each figure means and what to do when it is bad, in the order of the columns that show them.
@@ -69,8 +69,8 @@ pub struct Worst {
 }
 
 impl Draws {
-    /// Each number of each variable with its diagnosis, in the order they are kept. About 0.3 ms for each number of 4 chains of
-    /// 500 draws.
+    /// Each number of each variable with its diagnosis, in the order they are kept. About 0.3 ms for each number of 4
+    /// chains of 500 draws.
     pub fn summary(&self) -> Vec<Summary> {
         let scores = Scores::new(self.n_chains, self.n_draws);
         self.variables.iter().flat_map(|variable| self.summaries(variable, &scores)).collect()
@@ -83,8 +83,9 @@ impl Draws {
         Worst::of(found.iter().map(|one| &one.diagnosis))
     }
 
-    /// A warning if the draws should not be believed: the chains disagree on a number (R-hat above 1.05), or are too short to
-    /// tell. For a method's `warnings`; costs what [`Draws::summary`] costs. Numbers that never change are fine.
+    /// A warning if the draws should not be believed: the chains disagree on a number (R-hat above 1.05), or are too
+    /// short to tell. For a method's `warnings`; costs what [`Draws::summary`] costs. Numbers that never change are
+    /// fine.
     pub fn verdict(&self) -> Option<String> {
         let found = self.summary();
         let worst = found.iter().filter(|one| !one.diagnosis.r_hat.is_nan());
@@ -108,8 +109,8 @@ impl Draws {
         ))
     }
 
-    /// The share of draws in which kernel `i` weighs more than kernel `j`; ties count for neither. `None` without weights of
-    /// these kernels, or without draws.
+    /// The share of draws in which kernel `i` weighs more than kernel `j`; ties count for neither. `None` without
+    /// weights of these kernels, or without draws.
     ///
     /// ```
     /// use multikernel::{Matrix, draws::{Draws, Variable}};

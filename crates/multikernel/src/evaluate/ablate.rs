@@ -4,9 +4,9 @@ use crate::data::Samples;
 use crate::error::{Error, Result};
 use crate::plan::{Part, Plan};
 
-/// The plan itself, then without each view, then on each view alone, then on all columns side by side: to be evaluated on
-/// the same splits, where differences from the first are what the others lose. Gram matrices count as views. Of two views,
-/// one without the other is one run and not two, unless some kernels are on neither of them alone.
+/// The plan itself, then without each view, then on each view alone, then on all columns side by side: to be evaluated
+/// on the same splits, where differences from the first are what the others lose. Gram matrices count as views. Of two
+/// views, one without the other is one run and not two, unless some kernels are on neither of them alone.
 ///
 /// ```
 /// use multikernel::{Plan, data::bundled, evaluate::ablations};
@@ -43,8 +43,8 @@ pub fn ablations(plan: &Plan, samples: &Samples) -> Result<Vec<Plan>> {
     Ok(parts.into_iter().map(|part| plan.clone().part(part)).collect())
 }
 
-/// Whether what is left without a view are the kernels on the other alone: kernels on columns of no view, or on all columns
-/// beside a Gram matrix, are more than that. What cannot be told now is left to the run.
+/// Whether what is left without a view are the kernels on the other alone: kernels on columns of no view, or on all
+/// columns beside a Gram matrix, are more than that. What cannot be told now is left to the run.
 fn is_one_run(plan: &Plan, only: &str, without: &str, samples: &Samples) -> bool {
     let (only, without) = (Part::Only(only.into()), Part::Without(without.into()));
     plan.clone().part(only).has_kernels_of(&plan.clone().part(without), samples).unwrap_or(false)

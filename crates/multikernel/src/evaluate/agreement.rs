@@ -1,13 +1,15 @@
-//! How far two partitions of the same rows agree: a clustering against reference classes, or against another clustering.
+//! How far two partitions of the same rows agree: a clustering against reference classes, or against another
+//! clustering.
 
 use crate::error::{Error, Result};
 
-/// Normalised mutual information of two partitions: what one tells of the other, divided by the mean of their entropies.
+/// Normalised mutual information of two partitions: what one tells of the other, divided by the mean of their
+/// entropies.
 ///
-/// Use it where partitions of different numbers of clusters are compared. The normalisation is the **arithmetic mean** of the
-/// two entropies, scikit-learn's default (others take the root of their product, the smaller or the larger). It is 1 for equal
-/// partitions whatever their labels and 0 for independent ones; it is not corrected for chance, so many small clusters
-/// score above 0 by luck: see [`adjusted_rand`]. Two partitions of one cluster each agree: 1.
+/// Use it where partitions of different numbers of clusters are compared. The normalisation is the **arithmetic mean**
+/// of the two entropies, scikit-learn's default (others take the root of their product, the smaller or the larger). It
+/// is 1 for equal partitions whatever their labels and 0 for independent ones; it is not corrected for chance, so many
+/// small clusters score above 0 by luck: see [`adjusted_rand`]. Two partitions of one cluster each agree: 1.
 ///
 /// `clusters` and `reference` have one label per row, any numbers. Unequal lengths and no rows are errors. O(n log n).
 ///
@@ -21,10 +23,11 @@ pub fn nmi(clusters: &[usize], reference: &[usize]) -> Result<f64> {
     Ok(Contingency::new(clusters, reference)?.nmi())
 }
 
-/// Rand index: the share of pairs of rows on which two partitions agree, by having them together in both or apart in both.
+/// Rand index: the share of pairs of rows on which two partitions agree, by having them together in both or apart in
+/// both.
 ///
-/// Use it to compare with published figures; with many clusters most pairs are apart in any two partitions, so it is near 1
-/// by chance alone, which [`adjusted_rand`] takes off. One row has no pairs: 1.
+/// Use it to compare with published figures; with many clusters most pairs are apart in any two partitions, so it is
+/// near 1 by chance alone, which [`adjusted_rand`] takes off. One row has no pairs: 1.
 ///
 /// Arguments, errors and cost as for [`nmi`]. Exact: pairs are counted in whole numbers.
 ///
@@ -38,11 +41,12 @@ pub fn rand_index(clusters: &[usize], reference: &[usize]) -> Result<f64> {
     Ok(Contingency::new(clusters, reference)?.rand_index())
 }
 
-/// Adjusted Rand index (Hubert and Arabie 1985): [`rand_index`] less what labels shuffled at random would have, scaled so that
-/// equal partitions have 1.
+/// Adjusted Rand index (Hubert and Arabie 1985): [`rand_index`] less what labels shuffled at random would have, scaled
+/// so that equal partitions have 1.
 ///
-/// Use it by default: 0 is chance, whatever the numbers of clusters, and values below 0 are worse than chance. Partitions that
-/// are equal have 1, also where chance could not do worse (one cluster each, or as many clusters as rows).
+/// Use it by default: 0 is chance, whatever the numbers of clusters, and values below 0 are worse than chance.
+/// Partitions that are equal have 1, also where chance could not do worse (one cluster each, or as many clusters as
+/// rows).
 ///
 /// Arguments, errors and cost as for [`nmi`]. Exact: pairs are counted in whole numbers.
 ///
@@ -58,9 +62,9 @@ pub fn adjusted_rand(clusters: &[usize], reference: &[usize]) -> Result<f64> {
 
 /// Purity: the share of rows whose reference class is the most frequent one of their cluster.
 ///
-/// Use it to see how well one class names each cluster: it is the accuracy of that naming. It never falls when clusters are
-/// split, and clusters of one row have 1, so it compares partitions of about as many clusters only. Not symmetric: the
-/// reference comes second.
+/// Use it to see how well one class names each cluster: it is the accuracy of that naming. It never falls when clusters
+/// are split, and clusters of one row have 1, so it compares partitions of about as many clusters only. Not symmetric:
+/// the reference comes second.
 ///
 /// Arguments, errors and cost as for [`nmi`].
 ///
@@ -93,8 +97,8 @@ impl Partition {
     }
 }
 
-/// How many rows each cluster shares with each reference class. Only what is not zero is kept, so that partitions into as many
-/// clusters as rows take no more room than others.
+/// How many rows each cluster shares with each reference class. Only what is not zero is kept, so that partitions into
+/// as many clusters as rows take no more room than others.
 pub(super) struct Contingency {
     n: usize,
     clusters: Vec<usize>,

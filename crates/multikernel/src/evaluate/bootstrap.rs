@@ -12,14 +12,14 @@ const MAX_RESAMPLES: usize = 1_000_000;
 
 /// The percentile interval of a figure over test rows drawn again with replacement, as many as there were.
 ///
-/// It tells how much a figure hangs on which rows were tested: macro averages with rare classes hang on few of them. What
-/// other training rows would change it does not tell. `figure` is one of those that the confusion matrix decides (not AUROC,
-/// AUPRC or one of probabilities, which are `None` here). A class of which a resample has no row and no prediction is left
-/// out of its macro means, as everywhere. Quantiles are interpolated between neighbours. All randomness is a stream of its
-/// own of `seed`.
+/// It tells how much a figure hangs on which rows were tested: macro averages with rare classes hang on few of them.
+/// What other training rows would change it does not tell. `figure` is one of those that the confusion matrix decides
+/// (not AUROC, AUPRC or one of probabilities, which are `None` here). A class of which a resample has no row and no
+/// prediction is left out of its macro means, as everywhere. Quantiles are interpolated between neighbours. All
+/// randomness is a stream of its own of `seed`.
 ///
-/// Costs `n_resamples` draws for each row, some nanoseconds each. No resamples or more than a million, or a level that is not
-/// strictly between 0 and 1, are errors.
+/// Costs `n_resamples` draws for each row, some nanoseconds each. No resamples or more than a million, or a level that
+/// is not strictly between 0 and 1, are errors.
 ///
 /// ```
 /// use multikernel::evaluate::{Metrics, bootstrap};

@@ -1,4 +1,5 @@
-//! How good a clustering is: how compact its clusters are and how far apart, and how far it agrees with reference classes.
+//! How good a clustering is: how compact its clusters are and how far apart, and how far it agrees with reference
+//! classes.
 
 use serde::Serialize;
 
@@ -51,14 +52,15 @@ pub struct ClusterIndices {
 }
 
 impl ClusterIndices {
-    /// The indices of `clusters`, one label per row of `points`, any numbers; `reference` are the classes of the same rows.
+    /// The indices of `clusters`, one label per row of `points`, any numbers; `reference` are the classes of the same
+    /// rows.
     ///
-    /// Give points scaled as the clustering saw them: distances are Euclidean, all columns counting alike. Of more than 20,000
-    /// rows, `dunn` and `silhouette`, which compare all pairs, are those of 20,000 rows drawn with `seed`: a sample's silhouette
-    /// is near that of all, its Dunn index is never smaller.
+    /// Give points scaled as the clustering saw them: distances are Euclidean, all columns counting alike. Of more than
+    /// 20,000 rows, `dunn` and `silhouette`, which compare all pairs, are those of 20,000 rows drawn with `seed`: a
+    /// sample's silhouette is near that of all, its Dunn index is never smaller.
     ///
-    /// Cost: min(n, 20,000)^2 distances, n log n, and what [`davies_bouldin`] costs. No rows, unequal lengths and values that are
-    /// not finite are errors.
+    /// Cost: min(n, 20,000)^2 distances, n log n, and what [`davies_bouldin`] costs. No rows, unequal lengths and
+    /// values that are not finite are errors.
     pub fn of(
         points: &Features,
         clusters: &[usize],
@@ -110,16 +112,16 @@ impl ClusterIndices {
     }
 }
 
-/// Davies-Bouldin index: for each cluster the worst `(s_i + s_j) / d_ij` over other clusters, averaged. s is the mean distance of
-/// a cluster's rows from their mean, d the distance between two means. Smaller is better, 0 is best.
+/// Davies-Bouldin index: for each cluster the worst `(s_i + s_j) / d_ij` over other clusters, averaged. s is the mean
+/// distance of a cluster's rows from their mean, d the distance between two means. Smaller is better, 0 is best.
 ///
-/// Use it for round clusters of any size; it sees means only, so interlocked or ring-shaped clusters look bad whatever their
-/// gap. As in scikit-learn, clusters with the same mean are left out of each other's worst case; here means that differ by
-/// rounding alone are the same.
+/// Use it for round clusters of any size; it sees means only, so interlocked or ring-shaped clusters look bad whatever
+/// their gap. As in scikit-learn, clusters with the same mean are left out of each other's worst case; here means that
+/// differ by rounding alone are the same.
 ///
-/// `clusters` has one label per row of `points`, any numbers. `None` for one cluster, for as many clusters as rows, and where
-/// all means are the same.
-/// Cost: n d + K^2 d for n rows of d columns in K clusters; memory: K d numbers. Errors as for [`ClusterIndices::of`].
+/// `clusters` has one label per row of `points`, any numbers. `None` for one cluster, for as many clusters as rows, and
+/// where all means are the same. Cost: n d + K^2 d for n rows of d columns in K clusters; memory: K d numbers. Errors
+/// as for [`ClusterIndices::of`].
 ///
 /// ```
 /// use multikernel::{Matrix, Pool, evaluate::davies_bouldin};
@@ -131,12 +133,12 @@ pub fn davies_bouldin(points: &Features, clusters: &[usize], pool: &Pool) -> Res
     centres_apart(points, &Groups::new(points, clusters)?, pool)
 }
 
-/// Dunn index: the smallest distance between two rows of different clusters over the largest distance between two rows of one
-/// cluster (single linkage over complete diameter; there are other definitions). Larger is better, above 1 every row is
-/// nearer to all of its cluster than to any other.
+/// Dunn index: the smallest distance between two rows of different clusters over the largest distance between two rows
+/// of one cluster (single linkage over complete diameter; there are other definitions). Larger is better, above 1 every
+/// row is nearer to all of its cluster than to any other.
 ///
-/// Use it to compare with published figures: two rows decide it. **Equal rows in different clusters make it 0**, and that is
-/// what 0 means; data with repeated rows tell nothing by it then.
+/// Use it to compare with published figures: two rows decide it. **Equal rows in different clusters make it 0**, and
+/// that is what 0 means; data with repeated rows tell nothing by it then.
 ///
 /// Arguments as for [`davies_bouldin`]. `None` for one cluster, and where no cluster has two different rows. Cost: n^2
 /// distances; [`ClusterIndices::of`] draws a sample of many rows.
@@ -151,9 +153,9 @@ pub fn dunn(points: &Features, clusters: &[usize], pool: &Pool) -> Result<Option
     Ok(Spread::of(points, &Groups::new(points, clusters)?, pool).as_ref().and_then(Spread::dunn))
 }
 
-/// Mean silhouette: over rows the mean of `(b - a) / max(a, b)`. a is a row's mean distance from the other rows of its cluster, b
-/// that from the rows of the nearest other cluster; a row that is alone in its cluster counts as 0. From -1 to 1; 0 is on the
-/// border, below it rows are nearer to another cluster.
+/// Mean silhouette: over rows the mean of `(b - a) / max(a, b)`. a is a row's mean distance from the other rows of its
+/// cluster, b that from the rows of the nearest other cluster; a row that is alone in its cluster counts as 0. From -1
+/// to 1; 0 is on the border, below it rows are nearer to another cluster.
 ///
 /// Use it to choose a number of clusters. As scikit-learn's `silhouette_score`.
 ///

@@ -8,9 +8,9 @@ use crate::plan::{Plan, Session};
 use crate::pool::Pool;
 use crate::run::Silent;
 
-/// Stratified cross-validation of plans with `n_folds` folds, the same for all plans, with the machine's threads and silently.
-/// Groups of rows ([`Dataset::with_groups`]) stay together. For other protocols, limits, progress or given threads there is
-/// [`evaluate`]; [`evaluation_text`](crate::report::evaluation_text) makes a table of the result.
+/// Stratified cross-validation of plans with `n_folds` folds, the same for all plans, with the machine's threads and
+/// silently. Groups of rows ([`Dataset::with_groups`]) stay together. For other protocols, limits, progress or given
+/// threads there is [`evaluate`]; [`evaluation_text`](crate::report::evaluation_text) makes a table of the result.
 ///
 /// ```
 /// use multikernel::{Plan, data::bundled, evaluate::cross_validate};

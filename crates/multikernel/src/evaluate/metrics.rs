@@ -100,7 +100,8 @@ impl Metrics {
     }
 
     /// Adds the three figures of the probabilities (n_samples x n_classes) that were given to the same rows. Costs
-    /// O(n_samples (n_classes + log n_samples)). What is no probability is an error, and so are rows that do not sum to 1.
+    /// O(n_samples (n_classes + log n_samples)). What is no probability is an error, and so are rows that do not sum to
+    /// 1.
     ///
     /// ```
     /// use multikernel::{Matrix, evaluate::Metrics};
@@ -257,8 +258,8 @@ fn tie_groups(positive: &[bool], score: &[f64]) -> Option<Vec<TieGroup>> {
 /// 1 - 1/k. With two classes it is twice the mean of (p - y)^2 of one of them, which scikit-learn's `brier_score_loss`
 /// gives by default; with `scale_by_half=False` that is this one.
 ///
-/// `probabilities` is n_samples x n_classes; a wrong shape, a value outside 0 to 1 or a row that does not sum to 1 within
-/// 1e-6 is an error. O(n_samples n_classes).
+/// `probabilities` is n_samples x n_classes; a wrong shape, a value outside 0 to 1 or a row that does not sum to 1
+/// within 1e-6 is an error. O(n_samples n_classes).
 ///
 /// ```
 /// use multikernel::{Matrix, evaluate::brier};
@@ -273,8 +274,8 @@ pub fn brier(truth: &[usize], probabilities: &Matrix) -> Result<f64> {
     Ok(mean(probabilities.rows().zip(truth).map(square)).unwrap_or(0.0))
 }
 
-/// Log-loss: the mean over rows of -ln(p of the true class), in nats. A probability below 2^-52 counts as 2^-52, so that
-/// a row that was held impossible costs 36 and not infinity; this is scikit-learn's `log_loss`, to 2^-52.
+/// Log-loss: the mean over rows of -ln(p of the true class), in nats. A probability below 2^-52 counts as 2^-52, so
+/// that a row that was held impossible costs 36 and not infinity; this is scikit-learn's `log_loss`, to 2^-52.
 ///
 /// `probabilities` as for [`brier`]. O(n_samples n_classes).
 ///
@@ -296,9 +297,9 @@ const N_BINS: usize = 15;
 /// probability, and the error is the mean over bins, weighted by rows, of |mean probability - share of rows where it is
 /// the true class|.
 ///
-/// Bins have equal counts: the row that r of n rows lie strictly below is in bin floor(15 r / n). Rows of one probability
-/// are so in one bin, whatever their order. Small test sets have an error of some percent by chance alone: compare it
-/// between methods on the same rows, not with 0.
+/// Bins have equal counts: the row that r of n rows lie strictly below is in bin floor(15 r / n). Rows of one
+/// probability are so in one bin, whatever their order. Small test sets have an error of some percent by chance alone:
+/// compare it between methods on the same rows, not with 0.
 ///
 /// `probabilities` as for [`brier`]. O(n_samples (n_classes + log n_samples)).
 ///

@@ -90,9 +90,9 @@ fn compare_pairs(
 
 /// The chosen pairs of methods, each over the splits that both of them have; pairs without any are left out.
 ///
-/// `values[i][j]` is the metric of method `i` on split `j`, none where it was not measured; `sizes[j]` the rows to train and
-/// to test of split `j`. Where all have all splits this is [`compare`] with the mean sizes, to the last bit; else each pair
-/// has its own degrees of freedom, and those of one split take no part in Holm's rule.
+/// `values[i][j]` is the metric of method `i` on split `j`, none where it was not measured; `sizes[j]` the rows to
+/// train and to test of split `j`. Where all have all splits this is [`compare`] with the mean sizes, to the last bit;
+/// else each pair has its own degrees of freedom, and those of one split take no part in Holm's rule.
 pub(super) fn compare_common(
     chosen: impl Iterator<Item = (usize, usize)>,
     names: &[String],

@@ -27,8 +27,8 @@ pub struct OutOfFold<'a> {
 }
 
 impl Evaluation {
-    /// The test rows of each method on each split it finished: to look at errors one by one, to stack models, or for figures
-    /// of one's own. With folds each row occurs once for each method, with repeats as often as it was drawn.
+    /// The test rows of each method on each split it finished: to look at errors one by one, to stack models, or for
+    /// figures of one's own. With folds each row occurs once for each method, with repeats as often as it was drawn.
     ///
     /// ```
     /// use multikernel::{Plan, Pool, data::bundled, evaluate::{Protocol, evaluate}, method::Session, run::Silent};
@@ -56,8 +56,8 @@ impl Evaluation {
         )
     }
 
-    /// What the models of the splits warn of, each remark once with the methods and the number of splits it is about; of
-    /// remarks that differ in numbers only, the first.
+    /// What the models of the splits warn of, each remark once with the methods and the number of splits it is about;
+    /// of remarks that differ in numbers only, the first.
     pub fn remarks(&self) -> Vec<String> {
         // (kind, first text, for each method in how many splits)
         let mut found: Vec<(String, &str, Vec<usize>)> = vec![];

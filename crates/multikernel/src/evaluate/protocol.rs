@@ -34,8 +34,8 @@ pub enum Protocol {
 }
 
 /// Evaluates plans on the same splits. All learning, scaling and medians included, sees training rows only. A stop
-/// request keeps every plan on every split that was finished; if that is none at all, it is an error that says how far the
-/// first fit got. A session with a checkpoint is refused: a checkpoint belongs to one run, and this makes many.
+/// request keeps every plan on every split that was finished; if that is none at all, it is an error that says how far
+/// the first fit got. A session with a checkpoint is refused: a checkpoint belongs to one run, and this makes many.
 ///
 /// ```
 /// use multikernel::{Plan, Pool, data::bundled, evaluate::{Protocol, evaluate}, method::Session, run::Silent};
@@ -179,7 +179,8 @@ fn advice(control: &Control) -> String {
     format!("{time}, give fewer rows or kernels, or choose a faster method")
 }
 
-/// After the first split: how long all of them will take, where that is long, and whether a time limit leaves room for it.
+/// After the first split: how long all of them will take, where that is long, and whether a time limit leaves room for
+/// it.
 fn tell_pace(seconds: f64, n_splits: usize, control: &Control, observer: &mut dyn Observer) {
     let all = seconds * n_splits as f64;
     let pace = format!("{n_splits} splits will take about {} at the pace of the first", seconds_in_words(all));
@@ -232,9 +233,9 @@ fn by_groups(data: &Dataset) -> String {
     format!(", {n} groups{name} kept together")
 }
 
-/// Trains every plan on `train` and tests it on `test`: one split, with the models that [`evaluate`] does not keep. Classes must
-/// be the same on both sides. Plans with the same kernels share them. One entry per plan, in their order; stopped before the
-/// last is done, it is an [`Error::Stopped`].
+/// Trains every plan on `train` and tests it on `test`: one split, with the models that [`evaluate`] does not keep.
+/// Classes must be the same on both sides. Plans with the same kernels share them. One entry per plan, in their order;
+/// stopped before the last is done, it is an [`Error::Stopped`].
 ///
 /// ```
 /// use multikernel::{Plan, Pool, data::{bundled, repeats}, evaluate::train_and_test, plan::Session, run::Silent};
@@ -260,8 +261,8 @@ pub fn train_and_test(
     Ok(found)
 }
 
-/// One plan after another on one split; each is handed over as soon as it is done. A fit that was stopped half-way is an
-/// [`Error::Stopped`] like one that was stopped before it learned anything.
+/// One plan after another on one split; each is handed over as soon as it is done. A fit that was stopped half-way is
+/// an [`Error::Stopped`] like one that was stopped before it learned anything.
 fn plan_by_plan(
     split: usize,
     train: &Dataset,

@@ -5,8 +5,8 @@ use crate::data::{Labels, Split};
 /// Classes that a remark names.
 const MAX_NAMED: usize = 5;
 
-/// A remark on the classes that are missing from the test or the training rows of a split, if there are any. `n_folds` is the
-/// number of folds where fewer of them could help.
+/// A remark on the classes that are missing from the test or the training rows of a split, if there are any. `n_folds`
+/// is the number of folds where fewer of them could help.
 pub(super) fn rare_classes(labels: &Labels, splits: &[Split], n_folds: Option<usize>) -> Option<String> {
     let counts = labels.counts();
     let (train, test): (Vec<_>, Vec<_>) =

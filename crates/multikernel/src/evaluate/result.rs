@@ -158,8 +158,8 @@ pub struct Evaluation {
     pub test_rows: TestRows,
     /// One entry per plan.
     pub results: Vec<PlanResult>,
-    /// Differences in accuracy of all pairs of plans, or of the first with each of the others if those have other views;
-    /// each over the splits that both finished, pairs without any left out.
+    /// Differences in accuracy of all pairs of plans, or of the first with each of the others if those have other
+    /// views; each over the splits that both finished, pairs without any left out.
     pub paired: Vec<Paired>,
     /// The same differences in AUROC; none where a split has no AUROC.
     pub paired_auroc: Vec<Paired>,

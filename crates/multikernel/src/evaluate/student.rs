@@ -1,5 +1,6 @@
-//! Student's t distribution: distribution function and quantile, relative error in the lower tail below 1e-12 up to 1000 degrees
-//! of freedom. Beyond, 1 - x = t^2/(df + t^2) is small and the fraction feels the rounding of x: about 1e-11 at 10^5.
+//! Student's t distribution: distribution function and quantile, relative error in the lower tail below 1e-12 up to
+//! 1000 degrees of freedom. Beyond, 1 - x = t^2/(df + t^2) is small and the fraction feels the rounding of x: about
+//! 1e-11 at 10^5.
 
 use std::f64::consts::PI;
 

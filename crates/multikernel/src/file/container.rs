@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 use super::record::{Array, Record};
 use crate::error::{Error, Result};
 
-/// Highest version of the layout that is read: a file with a higher one is refused, all lower ones stay readable. A file is
-/// written with the lowest version that can hold it, so that older programs read what they can.
+/// Highest version of the layout that is read: a file with a higher one is refused, all lower ones stay readable. A
+/// file is written with the lowest version that can hold it, so that older programs read what they can.
 pub const FORMAT_VERSION: u64 = 4;
 
 /// The metadata key that marks a file as ours.

@@ -148,8 +148,8 @@ pub trait Codec: Sized {
     fn decode(record: &Record) -> Result<Self>;
 }
 
-/// Declares a struct and its [`Codec`](crate::file::Codec): each field is stored under its own name, or under the one it was first
-/// stored under where it was renamed: `log_step as "log_now": f64`.
+/// Declares a struct and its [`Codec`](crate::file::Codec): each field is stored under its own name, or under the one
+/// it was first stored under where it was renamed: `log_step as "log_now": f64`.
 ///
 /// ```
 /// use multikernel::{file::{Codec, Record}, record};
@@ -332,7 +332,8 @@ impl Field for Precision {
     }
 }
 
-/// Dense rows are stored as a matrix is; sparse ones as `NAME.ends`, `NAME.columns`, `NAME.values` and `NAME.background`.
+/// Dense rows are stored as a matrix is; sparse ones as `NAME.ends`, `NAME.columns`, `NAME.values` and
+/// `NAME.background`.
 impl Field for Features {
     fn put(&self, name: &str, record: &mut Record) {
         let sparse = match self {

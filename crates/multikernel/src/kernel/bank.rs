@@ -37,7 +37,8 @@ pub const CENTRED_BANK: &str = "gaussian(median*2^-3..2^3) centred, polynomial(1
 pub const CENTRED_BANK_OF_VIEWS: &str =
     "gaussian(median*2^-3..2^3) each view centred, polynomial(1..3) each view centred";
 
-/// The names selectors refer to: those of the columns (empty where the data has none) and of the views, ranges of columns.
+/// The names selectors refer to: those of the columns (empty where the data has none) and of the views, ranges of
+/// columns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Layout<'a> {
     /// Column names, one per column or none at all.
@@ -48,8 +49,8 @@ pub struct Layout<'a> {
 
 /// A bank of kernels as text: see the [grammar](crate::kernel).
 ///
-/// Prints in canonical form (suffixes as `each`, `on`, `raw`, `centred`; single spaces) with numbers spelled as they were
-/// written; that text reads back as an equal bank. Equality is of the canonical text, so `0.1` and `0.10` differ.
+/// Prints in canonical form (suffixes as `each`, `on`, `raw`, `centred`; single spaces) with numbers spelled as they
+/// were written; that text reads back as an equal bank. Equality is of the canonical text, so `0.1` and `0.10` differ.
 ///
 /// ```
 /// use multikernel::kernel::KernelBank;
@@ -72,12 +73,12 @@ impl KernelBank {
 
     /// The kernels of the bank on data with this layout, `features` being the scaled training rows (n x d).
     ///
-    /// In the order of the terms; within a term, for each column in the order selected (with `each`), for each value in the
-    /// order written. A selection of all columns is [`Columns::all`]. The rows are looked at only for `median`: the
+    /// In the order of the terms; within a term, for each column in the order selected (with `each`), for each value in
+    /// the order written. A selection of all columns is [`Columns::all`]. The rows are looked at only for `median`: the
     /// median Euclidean distance on the term's columns (with `each`: on the single column) over all pairs of up to 1000
     /// rows, of more rows over 1000 evenly spread ones, zero distances left out; 1 where no positive distance exists.
-    /// It costs up to 500,000 distances per set of columns (a third of a millisecond for a single column), once for each set;
-    /// a distance of sparse rows as much as the two store.
+    /// It costs up to 500,000 distances per set of columns (a third of a millisecond for a single column), once for
+    /// each set; a distance of sparse rows as much as the two store.
     ///
     /// # Errors
     /// [`Error::Bank`] at the character of an unknown view, name or position, a column selected twice, or a term

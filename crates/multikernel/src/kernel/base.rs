@@ -24,8 +24,8 @@ pub enum Base {
 }
 
 impl Base {
-    /// The base quantity of two rows, by its definition: for checks and for a few pairs. Blocks belong to the stack. Not a
-    /// number for a Gram matrix that was given: rows do not tell it.
+    /// The base quantity of two rows, by its definition: for checks and for a few pairs. Blocks belong to the stack.
+    /// Not a number for a Gram matrix that was given: rows do not tell it.
     pub fn between(self, x: &[f64], y: &[f64]) -> f64 {
         let differences = x.iter().zip(y).map(|(x, y)| x - y);
         match self {

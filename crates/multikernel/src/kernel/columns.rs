@@ -63,7 +63,8 @@ impl Columns {
         self.ranges.is_none()
     }
 
-    /// The half-open ranges, ascending and apart; `None` for all columns. Copying range by range is the quick way to gather.
+    /// The half-open ranges, ascending and apart; `None` for all columns. Copying range by range is the quick way to
+    /// gather.
     pub fn ranges(&self) -> Option<&[Range<usize>]> {
         self.ranges.as_deref()
     }

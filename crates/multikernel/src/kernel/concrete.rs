@@ -37,12 +37,12 @@ pub struct Kernel {
 impl Kernel {
     /// A kernel of this family on all columns, with unit diagonal (raw, where that is its only form) and not centred.
     ///
-    /// `values` are those of [`Family::params`]; the last ones may be left out where they have defaults. Built-in families
-    /// have functions of their own: [`Kernel::gaussian`], [`Kernel::polynomial`] and so on.
+    /// `values` are those of [`Family::params`]; the last ones may be left out where they have defaults. Built-in
+    /// families have functions of their own: [`Kernel::gaussian`], [`Kernel::polynomial`] and so on.
     ///
     /// # Errors
-    /// Names a parameter out of range, or says how many values the family takes. A family of Gram matrices needs the name
-    /// of one: see [`Kernel::precomputed`].
+    /// Names a parameter out of range, or says how many values the family takes. A family of Gram matrices needs the
+    /// name of one: see [`Kernel::precomputed`].
     ///
     /// ```
     /// use multikernel::kernel::{Columns, Kernel, family::laplacian};
@@ -163,8 +163,8 @@ impl Kernel {
         self.centred
     }
 
-    /// Whether every Gram matrix of the kernel is positive semidefinite: all but `sigmoid`, and `precomputed`, of which nobody
-    /// knows.
+    /// Whether every Gram matrix of the kernel is positive semidefinite: all but `sigmoid`, and `precomputed`, of which
+    /// nobody knows.
     pub fn is_positive_semidefinite(&self) -> bool {
         self.family.positive_semidefinite
     }
@@ -219,7 +219,8 @@ impl Kernel {
         text
     }
 
-    /// Writes the text, with `place` where the columns stand. Parameters at their defaults are left out, but for the first.
+    /// Writes the text, with `place` where the columns stand. Parameters at their defaults are left out, but for the
+    /// first.
     fn write(&self, f: &mut dyn fmt::Write, place: &str) -> fmt::Result {
         f.write_str(self.family.name)?;
         for (k, (param, &value)) in self.family.params.iter().zip(&self.params).enumerate() {

@@ -8,9 +8,10 @@ pub const MAX_KERNEL_PARAMS: usize = 4;
 
 /// A kernel family: its name, its parameters and its functions, declared in one place.
 ///
-/// The families of this crate are the modules of [`kernel::family`](super::family). One of your own is a `static` of this type that joins with
-/// [`Registry::with_kernel`](crate::plan::Registry::with_kernel) and then has everything the built-in ones have: the grammar, every method,
-/// model files, the conformance suite. The guide "Adding a kernel" walks through one.
+/// The families of this crate are the modules of [`kernel::family`](super::family). One of your own is a `static` of
+/// this type that joins with [`Registry::with_kernel`](crate::plan::Registry::with_kernel) and then has everything the
+/// built-in ones have: the grammar, every method, model files, the conformance suite. The guide "Adding a kernel" walks
+/// through one.
 ///
 /// ```
 /// use multikernel::kernel::{Base, Families, Family, Form, Forms, KernelFunction, KernelParam};
@@ -118,9 +119,9 @@ pub struct Form {
 pub enum KernelFunction {
     /// `exp(-rate base)`, given the rate: the stack computes many of them from few exponentials.
     Decay(fn(&[f64]) -> f64),
-    /// Anything else: writes the kernel of each base quantity (second argument) to the output (third), which is as long.
-    /// An output may depend on its own input only, and not-a-number in gives not-a-number out. Called once for hundreds of
-    /// entries, so a plain loop in it is fast.
+    /// Anything else: writes the kernel of each base quantity (second argument) to the output (third), which is as
+    /// long. An output may depend on its own input only, and not-a-number in gives not-a-number out. Called once for
+    /// hundreds of entries, so a plain loop in it is fast.
     Values(fn(&[f64], &[f64], &mut [f64])),
 }
 

@@ -6,17 +6,18 @@ use crate::linalg::Matrix;
 
 /// Rows compared with one another; more rows are thinned out to this many.
 const MAX_ROWS: usize = 1000;
-/// Rows that are compared however many columns they have: two thousand pairs, of which the median is known to a few per cent.
+/// Rows that are compared however many columns they have: two thousand pairs, of which the median is known to a few per
+/// cent.
 const MIN_ROWS: usize = 64;
 /// Products of all pairs together, beyond which fewer rows are compared: a tenth of a second, whatever the columns.
 const MAX_PRODUCTS: usize = 200_000_000;
 
 /// The median Euclidean distance over pairs of rows on the given columns.
 ///
-/// All pairs of up to 1000 rows, fewer of more than 400 columns, of more rows those numbered floor(i n / 1000); only positive, finite distances count
-/// (copies of a row would pull the median to 0, missing values to nothing), and without any the median is 1.
-/// Costs up to 500,000 distances and 2e8 products, d a distance, d being the values stored of a row where rows are sparse; for
-/// a single column n log n and 64 passes over it.
+/// All pairs of up to 1000 rows, fewer of more than 400 columns, of more rows those numbered floor(i n / 1000); only
+/// positive, finite distances count (copies of a row would pull the median to 0, missing values to nothing), and
+/// without any the median is 1. Costs up to 500,000 distances and 2e8 products, d a distance, d being the values stored
+/// of a row where rows are sparse; for a single column n log n and 64 passes over it.
 pub(super) fn median_distance(features: &Features, columns: &Columns) -> f64 {
     let n = features.n_rows();
     let count = columns.count(features.n_cols());
@@ -87,8 +88,8 @@ fn median_of_pairs<R>(rows: &[R], squared_distance: impl Fn(&R, &R) -> f64) -> O
     Some(if even { mean(below.iter().copied().fold(0.0, f64::max).sqrt(), upper) } else { upper })
 }
 
-/// The same for one column in n log n: the r-th smallest difference of sorted numbers is found by halving the interval of
-/// bit patterns it may lie in, since counting the differences up to a bound takes one pass.
+/// The same for one column in n log n: the r-th smallest difference of sorted numbers is found by halving the interval
+/// of bit patterns it may lie in, since counting the differences up to a bound takes one pass.
 fn median_on_line(mut values: Vec<f64>) -> Option<f64> {
     values.retain(|v| v.is_finite());
     values.sort_unstable_by(f64::total_cmp);

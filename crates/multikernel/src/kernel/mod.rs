@@ -2,8 +2,8 @@
 //!
 //! A [`Kernel`] is concrete: a [`Family`] with its parameters, a set of [`Columns`] and two switches. It never sees the
 //! data, only its [`Base`] quantity (a squared distance, an inner product, ...), so that many kernels on the same
-//! columns share the work. A [`KernelBank`] is what people write; [`KernelBank::resolve`] turns it into kernels on given rows.
-//! The families are the modules of [`family`]; [`Family`] shows how to write one of your own.
+//! columns share the work. A [`KernelBank`] is what people write; [`KernelBank::resolve`] turns it into kernels on
+//! given rows. The families are the modules of [`family`]; [`Family`] shows how to write one of your own.
 //!
 //! # The grammar
 //!

@@ -11,15 +11,15 @@ use crate::solve::nnls;
 use crate::stack::Symmetric;
 
 svc_params! {
-    /// C-SVC on the nonnegative combination of kernels that is best aligned with the classes (Cortes, Mohri and Rostamizadeh
-    /// 2012, "Algorithms for learning kernels based on centered alignment"): with centred kernels `K^c` and the target `T` of
-    /// [`Fheuristic`](super::Fheuristic), `v = argmin_{v >= 0} v'Mv - 2 v'a`, `M_kl = <K_k^c, K_l^c>`, `a_k = <K_k^c, T>`.
-    /// Kernels that say the same share nothing: one of them gets the weight. The SVM works on the kernels as they are, since its
-    /// bias takes up what centring would.
+    /// C-SVC on the nonnegative combination of kernels that is best aligned with the classes (Cortes, Mohri and
+    /// Rostamizadeh 2012, "Algorithms for learning kernels based on centered alignment"): with centred kernels `K^c`
+    /// and the target `T` of [`Fheuristic`](super::Fheuristic), `v = argmin_{v >= 0} v'Mv - 2 v'a`, `M_kl = <K_k^c,
+    /// K_l^c>`, `a_k = <K_k^c, T>`. Kernels that say the same share nothing: one of them gets the weight. The SVM works
+    /// on the kernels as they are, since its bias takes up what centring would.
     ///
-    /// A kernel so wide that it is nearly constant can get nearly all of the weight, since centring leaves little of it and the
-    /// rest has to be made large. The weights sum to 1, so the combined kernel then hardly varies and `c = 10` is too smooth: with
-    /// such kernels in the bank take `c = auto`, or 1000.
+    /// A kernel so wide that it is nearly constant can get nearly all of the weight, since centring leaves little of it
+    /// and the rest has to be made large. The weights sum to 1, so the combined kernel then hardly varies and `c = 10`
+    /// is too smooth: with such kernels in the bank take `c = auto`, or 1000.
     ///
     /// Cost: P^2 N^2 / 2 products for M, and a small active-set problem; memory for some 3 P^2 numbers.
     pub struct Alignf {}

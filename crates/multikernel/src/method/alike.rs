@@ -16,10 +16,10 @@ const VALUES: usize = 20_000_000;
 
 /// For each kernel the first that is numerically the same: `|K_a - K_b|_F < 1e-6 |K_a|_F`, estimated.
 ///
-/// Very narrow Gaussians are all the identity matrix and very wide ones all ones: which of them a method picks means nothing,
-/// so their weights belong together. Of many rows some are looked at, at equal distances. The square of `u'Dv`, for vectors of independent entries of mean 0 and variance 1, has the
-/// mean `|D|_F^2`; eight such pairs tell kernels apart whose difference is not just rounding. Cost: one
-/// [`Stack::project`].
+/// Very narrow Gaussians are all the identity matrix and very wide ones all ones: which of them a method picks means
+/// nothing, so their weights belong together. Of many rows some are looked at, at equal distances. The square of
+/// `u'Dv`, for vectors of independent entries of mean 0 and variance 1, has the mean `|D|_F^2`; eight such pairs tell
+/// kernels apart whose difference is not just rounding. Cost: one [`Stack::project`].
 pub(super) fn alike(stack: &Stack, rng: &mut Rng, pool: &Pool) -> Result<Vec<usize>> {
     let n_kernels = stack.n_kernels();
     let n = stack.n_rows().min((VALUES / n_kernels.max(1)).isqrt()).max(1);

@@ -12,14 +12,15 @@ use crate::run::{
 };
 
 svc_params! {
-    /// C-SVC on the one kernel of the bank that classifies held-out rows best. What a careful user without MKL would do.
-    /// Cost: five SVMs for each kernel, then one.
+    /// C-SVC on the one kernel of the bank that classifies held-out rows best. What a careful user without MKL would
+    /// do. Cost: five SVMs for each kernel, then one.
     pub struct Single {}
 }
 
 svc_params! {
-    /// C-SVC on the uniform combination of the kernels of one view, the view that classifies held-out rows best. Whether more
-    /// than one view is worth having. A Gram matrix is a view of its own. Cost: five SVMs for each view, then one.
+    /// C-SVC on the uniform combination of the kernels of one view, the view that classifies held-out rows best.
+    /// Whether more than one view is worth having. A Gram matrix is a view of its own. Cost: five SVMs for each view,
+    /// then one.
     pub struct BestView {}
 }
 

@@ -11,14 +11,14 @@ use crate::solve::smo;
 use crate::stack::Symmetric;
 
 svc_params! {
-    /// C-SVC on kernels weighed by the distance between the classes under each (Aiolli and Donini 2015, "EasyMKL: a scalable
-    /// multiple kernel learning algorithm"): `gamma`, a distribution over the rows of either class, minimises
-    /// `(1 - lambda) gamma'Y K Y gamma + lambda |gamma|^2` for the mean kernel `K`, and `d_m ~ gamma'Y K_m Y gamma`. With `lambda`
-    /// 0 the nearest points of the two classes count, with 1 their means. For more than two classes the distances of each class from
-    /// the rest are added up, so that all machines share one set of weights: that is one combined kernel instead of one per class,
-    /// one model that says which kernels matter, and pairs of classes can be told apart as well as classes from the rest.
-    /// Kernels should have one scale, as those with unit diagonal have. Cost: one hard-margin SVM per class, two passes over the
-    /// kernels.
+    /// C-SVC on kernels weighed by the distance between the classes under each (Aiolli and Donini 2015, "EasyMKL: a
+    /// scalable multiple kernel learning algorithm"): `gamma`, a distribution over the rows of either class, minimises
+    /// `(1 - lambda) gamma'Y K Y gamma + lambda |gamma|^2` for the mean kernel `K`, and `d_m ~ gamma'Y K_m Y gamma`.
+    /// With `lambda` 0 the nearest points of the two classes count, with 1 their means. For more than two classes the
+    /// distances of each class from the rest are added up, so that all machines share one set of weights: that is one
+    /// combined kernel instead of one per class, one model that says which kernels matter, and pairs of classes can be
+    /// told apart as well as classes from the rest. Kernels should have one scale, as those with unit diagonal have.
+    /// Cost: one hard-margin SVM per class, two passes over the kernels.
     pub struct EasyMkl {
         /// from the nearest points of the classes (0) to their means (1); auto chooses among 0.01, 0.1, 0.5, 0.9
         lambda: f64 = 0.1, Allowed::NumberOrAuto(1e-6, 1.0, &[0.01, 0.1, 0.5, 0.9]);

@@ -13,31 +13,32 @@ use crate::solve::cholesky::Cholesky;
 use crate::stack::Symmetric;
 
 svc_params! {
-    /// C-SVC on kernels weighed by the evidence (marginal likelihood) of a Gaussian model of the classes,
-    /// `Y ~ N(0, sum_m d_m K_m + s I)` for each column of the centred one-hot classes (one column of +-1 for two). A default that
-    /// needs no thought: no cross-validation, no parameter to choose, and it holds where the uniform combination collapses
-    /// under useless kernels.
+    /// C-SVC on kernels weighed by the evidence (marginal likelihood) of a Gaussian model of the classes, `Y ~ N(0,
+    /// sum_m d_m K_m + s I)` for each column of the centred one-hot classes (one column of +-1 for two). A default that
+    /// needs no thought: no cross-validation, no parameter to choose, and it holds where the uniform combination
+    /// collapses under useless kernels.
     ///
-    /// An update multiplies each weight by `(<K_m, A A'> / c) / <K_m, H>`, with `H` the inverse of the combined kernel, `A = H Y` of
-    /// c columns, and the noise `s` likewise (never below 1e-4). If the evidence would fall, the square roots of these factors are
-    /// taken, with which it provably does not for positive semi-definite kernels (Zhou, Hu, Zhou and Lange 2019, "MM algorithms for
-    /// variance components models"). Ten updates are part of the rule: to stop early keeps the weights from following the training
-    /// rows too far.
+    /// An update multiplies each weight by `(<K_m, A A'> / c) / <K_m, H>`, with `H` the inverse of the combined kernel,
+    /// `A = H Y` of c columns, and the noise `s` likewise (never below 1e-4). If the evidence would fall, the square
+    /// roots of these factors are taken, with which it provably does not for positive semi-definite kernels (Zhou, Hu,
+    /// Zhou and Lange 2019, "MM algorithms for variance components models"). Ten updates are part of the rule: to stop
+    /// early keeps the weights from following the training rows too far.
     ///
-    /// Kernels of one form (a family, a place among the widths on its columns, a size of its column set to a power of two, a view)
-    /// share one weight until the last two updates, in which each has its own: with single-feature kernels on every column, what kind of
-    /// kernel is learned from all columns together, and which columns from then on. Otherwise more kernels than rows are an
-    /// invitation to pick those that fit by chance. The start gives each form the same weight.
+    /// Kernels of one form (a family, a place among the widths on its columns, a size of its column set to a power of
+    /// two, a view) share one weight until the last two updates, in which each has its own: with single-feature kernels
+    /// on every column, what kind of kernel is learned from all columns together, and which columns from then on.
+    /// Otherwise more kernels than rows are an invitation to pick those that fit by chance. The start gives each form
+    /// the same weight.
     ///
-    /// Kernels that are not positive semi-definite (a Gram matrix that was given, `sigmoid`) may have no evidence: if the start has
-    /// none, those to blame get no weight, with a warning; later on, the climb ends where it would.
+    /// Kernels that are not positive semi-definite (a Gram matrix that was given, `sigmoid`) may have no evidence: if
+    /// the start has none, those to blame get no weight, with a warning; later on, the climb ends where it would.
     ///
     /// Cost: 10 (N^3 + 3 P N^2), memory for some 6 N^2 numbers beside the kernels: good for some thousand rows.
     pub struct Evidence {
         /// updates of the weights; few regularise, many follow the training rows
         iterations: usize = 10, Allowed::Whole(1, 10_000);
-        /// of them, the last so many with a weight for each kernel; before, kernels of one form on column sets of about one
-        /// size share theirs
+        /// of them, the last so many with a weight for each kernel; before, kernels of one form on column sets of about
+        /// one size share theirs
         own: usize = 2, Allowed::Whole(0, 10_000);
     }
 }
@@ -213,7 +214,8 @@ fn indefinite(task: &Task<'_>, stop: &(dyn Fn() -> bool + Sync)) -> Result<Vec<u
     Ok(found)
 }
 
-/// One update, in which kernels of one form go together. The state is changed at the end, when nothing can stop it any more.
+/// One update, in which kernels of one form go together. The state is changed at the end, when nothing can stop it any
+/// more.
 fn update(state: &mut Climb, task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() -> bool + Sync)) -> Result<()> {
     let (weights, noise) = (&state.weights, state.noise);
     let now = state.point.get_or_make(|| point(task, weights, noise, stop))?;
@@ -238,7 +240,8 @@ fn update(state: &mut Climb, task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() 
     Ok(())
 }
 
-/// What each weight, and the noise, is to be multiplied by: `(<K, A A'> / c) / <K, H>`, of sums over the kernels of a form.
+/// What each weight, and the noise, is to be multiplied by: `(<K, A A'> / c) / <K, H>`, of sums over the kernels of a
+/// form.
 fn ratios(now: &Point, task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() -> bool + Sync)) -> Result<(Vec<f64>, f64)> {
     let inverse = now.factor.inverse(task.pool, stop)?;
     let columns = now.solved.n_cols() as f64;
@@ -256,9 +259,9 @@ fn ratios(now: &Point, task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() -> boo
     Ok((forms.iter().map(|&form| ratio(sums[form])).collect(), noise))
 }
 
-/// The form of each kernel, numbered in the order they come: kernels of one family with the same suffixes, at the same place
-/// among those on their columns from wide to narrow, whose column sets have about as many columns (to a power of two) in the same
-/// view. Gram matrices that were given have a form each.
+/// The form of each kernel, numbered in the order they come: kernels of one family with the same suffixes, at the same
+/// place among those on their columns from wide to narrow, whose column sets have about as many columns (to a power of
+/// two) in the same view. Gram matrices that were given have a form each.
 fn forms(kernels: &[&Kernel], views: &[KernelsOfView]) -> Vec<usize> {
     let mut view = vec![None; kernels.len()];
     for (v, of_view) in views.iter().enumerate() {

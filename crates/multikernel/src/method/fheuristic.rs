@@ -10,11 +10,11 @@ use crate::run::{About, Control, Method, Needs, Task};
 use crate::stack::Symmetric;
 
 svc_params! {
-    /// C-SVC on kernels weighed by their alignment with the classes, `d_m ~ <K_m, T> / (|K_m| |T|)` in the Frobenius norm with
-    /// `T = y y'`, or `Y Y'` over the classes against the rest for more than two (Qiu and Lane 2009, "A framework for multiple
-    /// kernel support vector regression and its applications to siRNA efficacy prediction"). Nothing is centred; negative
-    /// alignments count as 0. The cheapest learned weighting, and a weak one where many kernels are useless: each still gets the
-    /// share that chance gives it. Cost: two passes over the kernels.
+    /// C-SVC on kernels weighed by their alignment with the classes, `d_m ~ <K_m, T> / (|K_m| |T|)` in the Frobenius
+    /// norm with `T = y y'`, or `Y Y'` over the classes against the rest for more than two (Qiu and Lane 2009, "A
+    /// framework for multiple kernel support vector regression and its applications to siRNA efficacy prediction").
+    /// Nothing is centred; negative alignments count as 0. The cheapest learned weighting, and a weak one where many
+    /// kernels are useless: each still gets the share that chance gives it. Cost: two passes over the kernels.
     pub struct Fheuristic {}
 }
 

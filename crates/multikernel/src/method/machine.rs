@@ -25,8 +25,8 @@ record! {
     }
 }
 
-/// What a method wants told of its model beside what every machine tells: name and value. Stored only where there is any, so
-/// that files of methods without are what they always were.
+/// What a method wants told of its model beside what every machine tells: name and value. Stored only where there is
+/// any, so that files of methods without are what they always were.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Told(pub(super) Vec<(String, String)>);
 
@@ -147,8 +147,8 @@ impl SvmModel {
     }
 }
 
-/// The margins of one point from the decisions of all class pairs about it: by how far each class wins, or does not win,
-/// against the class that is hardest for it. Only pairs that were trained count.
+/// The margins of one point from the decisions of all class pairs about it: by how far each class wins, or does not
+/// win, against the class that is hardest for it. Only pairs that were trained count.
 pub(super) fn margin(n_classes: usize, trained: &[bool], decisions: &[f64], margins: &mut [f64]) {
     margins.fill(f64::INFINITY);
     let mut met = vec![false; n_classes];
@@ -161,9 +161,9 @@ pub(super) fn margin(n_classes: usize, trained: &[bool], decisions: &[f64], marg
     margins.iter_mut().zip(met).filter(|(_, met)| !met).for_each(|(margin, _)| *margin = f64::NEG_INFINITY);
 }
 
-/// The scores of one point from the decisions of all class pairs about it, where zeros were: votes of the pairs that were
-/// trained, and a bounded share of the summed decisions to rank within equal votes. Classes tied for most votes get the same
-/// score, so the label is the first of them, as in LIBSVM.
+/// The scores of one point from the decisions of all class pairs about it, where zeros were: votes of the pairs that
+/// were trained, and a bounded share of the summed decisions to rank within equal votes. Classes tied for most votes
+/// get the same score, so the label is the first of them, as in LIBSVM.
 pub(super) fn vote(n_classes: usize, trained: &[bool], decisions: &[f64], scores: &mut [f64]) {
     let mut confidence = vec![0.0; n_classes];
     for (problem, (first, second)) in pairs(n_classes).enumerate() {

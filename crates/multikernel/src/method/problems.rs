@@ -101,7 +101,8 @@ impl Problems {
     }
 }
 
-/// The class on the positive side of each problem of one against the rest: the first of two classes, else each that has rows.
+/// The class on the positive side of each problem of one against the rest: the first of two classes, else each that has
+/// rows.
 pub(super) fn positive_classes(labels: &Labels) -> Vec<usize> {
     match labels.n_classes() {
         2 => vec![0],

@@ -2,11 +2,12 @@
 
 use crate::data::Labels;
 
-/// Most rows that side results, and what is done after a stop, look at: all of a small set, and of a large one enough for two
-/// digits in a fraction of a second.
+/// Most rows that side results, and what is done after a stop, look at: all of a small set, and of a large one enough
+/// for two digits in a fraction of a second.
 pub(crate) const MAX_ROWS: usize = 1000;
 
-/// All rows, or `most` of them: at equal distances among the rows in the order of their classes, so that each class has its part.
+/// All rows, or `most` of them: at equal distances among the rows in the order of their classes, so that each class has
+/// its part.
 pub(crate) fn sample(labels: &Labels, most: usize) -> Vec<usize> {
     let n = labels.n_samples();
     if n <= most {

@@ -70,7 +70,8 @@ macro_rules! svc_params {
         $crate::run::params! {
             $(#[$meta])*
             $vis struct $name {
-                /// trade-off: large follows the training rows, small is smooth; auto chooses among 0.1, 1, 10, 100, 1000
+                /// trade-off: large follows the training rows, small is smooth; auto chooses among 0.1, 1, 10, 100,
+                /// 1000
                 c: f64 = 10.0, $crate::run::Allowed::PositiveOrAuto(&[0.1, 1.0, 10.0, 100.0, 1000.0]);
                 /// stop when the optimality conditions hold to this
                 tol: f64 = 0.001, $crate::run::Allowed::Positive;

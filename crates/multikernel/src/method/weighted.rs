@@ -34,8 +34,8 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Weights from what a rule computed for each kernel: what is not above zero becomes 0, and the rest sums to 1. Where
-    /// nothing is left, because no kernel has anything to do with the classes, all kernels get the same weight.
+    /// Weights from what a rule computed for each kernel: what is not above zero becomes 0, and the rest sums to 1.
+    /// Where nothing is left, because no kernel has anything to do with the classes, all kernels get the same weight.
     pub(super) fn new(rule: &str, mut values: Vec<f64>) -> Weights {
         values.iter_mut().filter(|value| !(value.is_finite() && **value > 0.0)).for_each(|value| *value = 0.0);
         // Twice, as the sum of large values may not be finite.
@@ -55,8 +55,8 @@ impl Weights {
     }
 }
 
-/// A method that gets to its weights by a rule. The state of the rule is stored between steps, so a step depends on its arguments
-/// only.
+/// A method that gets to its weights by a rule. The state of the rule is stored between steps, so a step depends on its
+/// arguments only.
 pub trait Rule: EndsInSvc {
     /// Where the rule stands.
     type Progress: Codec + Default + Send + 'static;
@@ -162,8 +162,8 @@ impl<M: Rule> State<M> for Weighted<M::Progress> {
     }
 }
 
-/// The SVM of a run that was stopped before its own: weights alone predict nothing, and nobody waits for all rows of a large
-/// set. The machine, and words for how many of the rows it learned from.
+/// The SVM of a run that was stopped before its own: weights alone predict nothing, and nobody waits for all rows of a
+/// large set. The machine, and words for how many of the rows it learned from.
 fn on_a_sample(weights: Vec<f64>, task: &Task<'_>, svc: &Svc) -> Result<(SvmModel, String)> {
     let rows = sample(task.labels, MAX_ROWS);
     let (stack, labels) = (task.stack()?.view(&rows)?, task.labels.select(&rows));
@@ -183,8 +183,8 @@ fn uniform(task: &Task<'_>) -> Result<Vec<f64>> {
     Ok(vec![1.0 / n_kernels as f64; n_kernels])
 }
 
-/// What the classes look like to a rule: n_samples x c, a column of +1 (the class) and -1 (the rest) for each class that has
-/// rows; one column for two classes, of which the second is the first turned over.
+/// What the classes look like to a rule: n_samples x c, a column of +1 (the class) and -1 (the rest) for each class
+/// that has rows; one column for two classes, of which the second is the first turned over.
 pub(super) fn signs(labels: &Labels) -> Matrix {
     let counts = labels.counts();
     let mut present: Vec<usize> = (0..counts.len()).filter(|&class| counts[class] > 0).collect();
@@ -195,8 +195,8 @@ pub(super) fn signs(labels: &Labels) -> Matrix {
     Matrix::from_fn(codes.len(), present.len(), |i, k| if codes[i] == present[k] { 1.0 } else { -1.0 })
 }
 
-/// The next kernels from `first` on as dense matrices, as many as a rule should hold at a time and memory allows, one at
-/// least.
+/// The next kernels from `first` on as dense matrices, as many as a rule should hold at a time and memory allows, one
+/// at least.
 pub(super) fn dense_block(task: &Task<'_>, stack: &Stack, first: usize) -> Result<Vec<Matrix>> {
     let (n, n_kernels) = (stack.n_rows(), stack.n_kernels());
     let room = BLOCK_BYTES.min(usize::try_from(stack.room()).unwrap_or(usize::MAX));

@@ -79,8 +79,8 @@ impl Gaussian {
     }
 }
 
-/// The lower triangle T, row by row, with `T' T` of the Wishart distribution of the identity: normal variates, and on the diagonal roots
-/// of chi-squares.
+/// The lower triangle T, row by row, with `T' T` of the Wishart distribution of the identity: normal variates, and on
+/// the diagonal roots of chi-squares.
 fn bartlett(d: usize, nu: f64, rng: &mut Rng, chi_square: &mut impl FnMut(f64, &mut Rng) -> f64) -> Vec<f64> {
     let mut triangle = Vec::with_capacity(d * (d + 1) / 2);
     for i in 0..d {
@@ -90,8 +90,8 @@ fn bartlett(d: usize, nu: f64, rng: &mut Rng, chi_square: &mut impl FnMut(f64, &
     triangle
 }
 
-/// `L T^-1` of triangles, row by row: if `T' T` is of the Wishart distribution of the identity, this is the factor of a matrix of the
-/// inverse Wishart distribution of `L L'`.
+/// `L T^-1` of triangles, row by row: if `T' T` is of the Wishart distribution of the identity, this is the factor of a
+/// matrix of the inverse Wishart distribution of `L L'`.
 fn divided(lower: &[f64], t: &[f64], d: usize) -> Vec<f64> {
     let mut found = lower.to_vec();
     for i in 0..d {
@@ -117,14 +117,14 @@ impl Mixture {
         self.parts.iter().map(|part| Gaussian::of(&self.prior, part, rng)).collect()
     }
 
-    /// One sweep with explicit weights, means and covariances; says for each cluster afterwards where it stood before, or that it
-    /// was born.
+    /// One sweep with explicit weights, means and covariances; says for each cluster afterwards where it stood before,
+    /// or that it was born.
     ///
-    /// For tables of many rows: given these, rows are independent and shared among threads, in blocks whose generators come from
-    /// `rng`, with the same bits for any number of threads. A slice under the weight of each row's cluster leaves finitely many
-    /// new clusters to look at, so nothing is cut off (Walker 2007; Kalli, Griffin and Walker 2011). Rows of a sweep move less
-    /// far than those of [`Mixture::sweep`], which sees no drawn parameters. Stopped, or with an error, it leaves the mixture as
-    /// it was.
+    /// For tables of many rows: given these, rows are independent and shared among threads, in blocks whose generators
+    /// come from `rng`, with the same bits for any number of threads. A slice under the weight of each row's cluster
+    /// leaves finitely many new clusters to look at, so nothing is cut off (Walker 2007; Kalli, Griffin and Walker
+    /// 2011). Rows of a sweep move less far than those of [`Mixture::sweep`], which sees no drawn parameters. Stopped,
+    /// or with an error, it leaves the mixture as it was.
     pub(crate) fn blocked_sweep(
         &mut self,
         rows: &Matrix,

@@ -10,8 +10,8 @@ use super::{Prior, Shape};
 use crate::dist::{ln_gamma_function, ln_gamma_rise};
 use crate::simd::ln;
 
-/// Rows of one Gaussian whose mean and covariance are integrated out: with tau = tau0 + n, nu = nu0 + n, and
-/// `S = S0 + sum_i (x_i - mean) x_i'` about their posterior mean, as a factor (full) or one sum for each column (diagonal).
+/// Rows of one Gaussian whose mean and covariance are integrated out: with tau = tau0 + n, nu = nu0 + n, and `S = S0 +
+/// sum_i (x_i - mean) x_i'` about their posterior mean, as a factor (full) or one sum for each column (diagonal).
 ///
 /// ```text
 /// ln t(x) = gammas - d/2 ln pi + d/2 ln(ratio) - ln det S / 2 - (nu + 1)/2 ln(1 + ratio q),   ratio = tau/(tau + 1)
@@ -186,9 +186,11 @@ impl Cluster {
         self.offset - self.power * sum
     }
 
-    /// ln of (n - 1) t(x) given the other rows, for one of at least two rows; `None` where too few digits would be left.
+    /// ln of (n - 1) t(x) given the other rows, for one of at least two rows; `None` where too few digits would be
+    /// left.
     ///
-    /// Taking the row out leaves S - v v', whose determinant and inverse follow from those of S: nothing has to be taken out.
+    /// Taking the row out leaves S - v v', whose determinant and inverse follow from those of S: nothing has to be
+    /// taken out.
     pub(super) fn ln_joint_without(&self, shape: Shape, row: &[f64], scratch: &mut Scratch) -> Option<f64> {
         let [offset, power, ratio] = self.less;
         let sum = match shape {

@@ -24,14 +24,14 @@ struct Group {
 type Gain = (usize, usize, f64);
 
 impl Mixture {
-    /// Merges the two clusters whose merger raises [`Mixture::ln_joint`] most, and again, while one does; what the witness says of
-    /// the rows of the smaller in the place of the larger counts too. Says for each cluster afterwards whose place it takes
-    /// over.
+    /// Merges the two clusters whose merger raises [`Mixture::ln_joint`] most, and again, while one does; what the
+    /// witness says of the rows of the smaller in the place of the larger counts too. Says for each cluster afterwards
+    /// whose place it takes over.
     ///
-    /// For a start that has cut clusters into pieces, as k-means does: pieces with sharp borders are a place that neither
-    /// single rows nor splits and merges find a way out of soon. It is a step uphill, not one that leaves the distribution alone. Stopped,
-    /// it leaves the mixture as it was, and so it does where there are more than 400 clusters. Cost: d^3 for each pair of
-    /// clusters, and what the witness says of each row in each cluster.
+    /// For a start that has cut clusters into pieces, as k-means does: pieces with sharp borders are a place that
+    /// neither single rows nor splits and merges find a way out of soon. It is a step uphill, not one that leaves the
+    /// distribution alone. Stopped, it leaves the mixture as it was, and so it does where there are more than 400
+    /// clusters. Cost: d^3 for each pair of clusters, and what the witness says of each row in each cluster.
     pub(crate) fn condense(
         &mut self,
         rows: &Matrix,
@@ -91,8 +91,8 @@ impl Mixture {
     }
 }
 
-/// ln p of the merged cluster over that of the two: marginal likelihoods, `Gamma(n) / (alpha Gamma(n_1) Gamma(n_2))`, and what the
-/// witness says of the rows that change.
+/// ln p of the merged cluster over that of the two: marginal likelihoods, `Gamma(n) / (alpha Gamma(n_1) Gamma(n_2))`,
+/// and what the witness says of the rows that change.
 fn gain(prior: &Prior, one: &Group, other: &Group, witness: &dyn Witness) -> f64 {
     let Some(merged) = merged(prior, &one.part, &other.part) else { return f64::NEG_INFINITY };
     let (n, m) = (one.part.n as f64, other.part.n as f64);

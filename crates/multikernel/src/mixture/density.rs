@@ -11,11 +11,11 @@ use crate::pool::Pool;
 const BATCH: usize = 8 * SIDE;
 
 impl Mixture {
-    /// ln of `n_k t(x | k)` for each row and cluster, n x (K + 1); the last column is ln of `alpha t(x | prior)`. Every entry is a
-    /// finite number, however far a row is.
+    /// ln of `n_k t(x | k)` for each row and cluster, n x (K + 1); the last column is ln of `alpha t(x | prior)`. Every
+    /// entry is a finite number, however far a row is.
     ///
-    /// Cost: n K d^2 / 2 fused products (diagonal: n K d), shared among threads; the same bits for any number of them and for a
-    /// row alone.
+    /// Cost: n K d^2 / 2 fused products (diagonal: n K d), shared among threads; the same bits for any number of them
+    /// and for a row alone.
     pub(crate) fn ln_joint_densities(&self, rows: &Matrix, pool: &Pool) -> Result<Matrix> {
         let (n, d, width) = (rows.n_rows(), rows.n_cols(), self.parts.len() + 1);
         if d != self.prior.mean.len() {

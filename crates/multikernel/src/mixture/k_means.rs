@@ -16,9 +16,9 @@ const MAX_ROWS: usize = 20_000;
 
 /// The cluster of each row by k-means, without gaps: at most k of them, fewer where rows are equal.
 ///
-/// First centres are rows drawn with weights of the squared distance to the nearest one before (k-means++), then at most 30
-/// rounds of nearest centres and means, on 20,000 rows where there are more. Cost: N k d products for each round, shared among
-/// threads; the same bits for any number of them.
+/// First centres are rows drawn with weights of the squared distance to the nearest one before (k-means++), then at
+/// most 30 rounds of nearest centres and means, on 20,000 rows where there are more. Cost: N k d products for each
+/// round, shared among threads; the same bits for any number of them.
 pub(crate) fn k_means(rows: &Matrix, k: usize, rng: &mut Rng, pool: &Pool) -> Result<Vec<usize>> {
     check_rows(rows)?;
     if rows.n_rows() == 0 || k == 0 {

@@ -1,9 +1,10 @@
 //! Dirichlet-process mixtures of Gaussians, means and covariances integrated out: clusters without a number given.
 //!
-//! A [`Mixture`] is a partition of rows and what is known of each of its clusters. [`Mixture::sweep`] draws the cluster of
-//! each row given all others, [`Mixture::split_merge`] takes steps that single rows cannot, [`Mixture::blocked_sweep`] draws
-//! weights, means and covariances first, after which rows are independent and go to all threads. All of them leave the
-//! same distribution alone. A [`Witness`] adds what else is known of a row, such as how well the classifier of a cluster does on it.
+//! A [`Mixture`] is a partition of rows and what is known of each of its clusters. [`Mixture::sweep`] draws the cluster
+//! of each row given all others, [`Mixture::split_merge`] takes steps that single rows cannot,
+//! [`Mixture::blocked_sweep`] draws weights, means and covariances first, after which rows are independent and go to
+//! all threads. All of them leave the same distribution alone. A [`Witness`] adds what else is known of a row, such as
+//! how well the classifier of a cluster does on it.
 
 mod blocked;
 mod build;
@@ -28,8 +29,8 @@ use cluster::{Cluster, ln_partition};
 
 /// Whether the covariance of a cluster has d (d + 1) / 2 free numbers or d.
 ///
-/// Full for d up to some 30 columns that vary; diagonal beyond, and for columns of which some are sums of others (one-hot),
-/// where a full covariance has no inverse but by the prior.
+/// Full for d up to some 30 columns that vary; diagonal beyond, and for columns of which some are sums of others
+/// (one-hot), where a full covariance has no inverse but by the prior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     Full,
@@ -52,9 +53,10 @@ impl Field for Shape {
 }
 
 record! {
-    /// What is known of clusters before any row: normal-inverse-Wishart, `S ~ IW(nu, diag(scale))`, or one normal-inverse-gamma
-    /// for each column, `variance_j ~ IG(nu/2, scale_j/2)`; the mean given them is `N(mean, covariance / tau)`. alpha is the
-    /// concentration of the Dirichlet process: about `alpha ln(1 + N / alpha)` clusters of N rows that say nothing.
+    /// What is known of clusters before any row: normal-inverse-Wishart, `S ~ IW(nu, diag(scale))`, or one
+    /// normal-inverse-gamma for each column, `variance_j ~ IG(nu/2, scale_j/2)`; the mean given them is `N(mean,
+    /// covariance / tau)`. alpha is the concentration of the Dirichlet process: about `alpha ln(1 + N / alpha)`
+    /// clusters of N rows that say nothing.
     #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct Prior {
         pub(crate) shape: Shape,
@@ -97,8 +99,8 @@ impl Prior {
     }
 }
 
-/// What else is known of rows than their values: the logarithm of its likelihood in a cluster that stood at this place when
-/// the sweep began, or in one born since.
+/// What else is known of rows than their values: the logarithm of its likelihood in a cluster that stood at this place
+/// when the sweep began, or in one born since.
 pub(crate) trait Witness: Sync {
     /// For a row in a cluster of those there were.
     fn known(&self, row: usize, cluster: usize) -> f64;
@@ -121,8 +123,8 @@ impl Witness for Nothing {
 
 /// A partition of rows into clusters, all of which have rows, and what is known of each of them.
 ///
-/// It holds no rows: they are given again to what needs them, and must be the same. A state that is stored and read goes on
-/// with the same bits. Memory: a number for each row and d (d + 1) / 2 (diagonal: d) for each cluster.
+/// It holds no rows: they are given again to what needs them, and must be the same. A state that is stored and read
+/// goes on with the same bits. Memory: a number for each row and d (d + 1) / 2 (diagonal: d) for each cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Mixture {
     prior: Prior,

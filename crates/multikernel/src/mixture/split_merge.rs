@@ -25,14 +25,14 @@ pub(crate) struct Moves {
 }
 
 impl Mixture {
-    /// Split and merge steps (Jain and Neal 2004): two rows are drawn; if they share a cluster its split is proposed, else the
-    /// merge of theirs. A split begins with rows dealt one after the other to the two and some scans between them, and both are
-    /// accepted so that the distribution stays.
+    /// Split and merge steps (Jain and Neal 2004): two rows are drawn; if they share a cluster its split is proposed,
+    /// else the merge of theirs. A split begins with rows dealt one after the other to the two and some scans between
+    /// them, and both are accepted so that the distribution stays.
     ///
-    /// Says for each cluster afterwards whose place it takes over: both halves of a split that of the whole, a merged one that
-    /// of the larger. What the witness knows cancels in a split; in a merge it counts for the rows that change, at the place
-    /// their new cluster takes over, so with a witness the distribution is left alone only in that sense. Stopped, it leaves the mixture
-    /// as it was.
+    /// Says for each cluster afterwards whose place it takes over: both halves of a split that of the whole, a merged
+    /// one that of the larger. What the witness knows cancels in a split; in a merge it counts for the rows that
+    /// change, at the place their new cluster takes over, so with a witness the distribution is left alone only in that
+    /// sense. Stopped, it leaves the mixture as it was.
     ///
     /// Cost: that of some 12 densities for each row of the clusters that were touched, on the calling thread.
     pub(crate) fn split_merge(
@@ -178,7 +178,8 @@ struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// The state a proposal starts from: it knows nothing of where the rows are now, or a step back would not be as likely.
+    /// The state a proposal starts from: it knows nothing of where the rows are now, or a step back would not be as
+    /// likely.
     fn launch(work: &SplitMerge<'a>, ends: [usize; 2], mut others: Vec<usize>, rng: &mut Rng) -> Result<Pair<'a>> {
         rng.shuffle(&mut others);
         let mut scratch = Scratch::new(work.rows.n_cols());
@@ -207,7 +208,8 @@ impl<'a> Pair<'a> {
         if k.is_multiple_of(ROWS) && (self.stop)() { Err(stopped()) } else { Ok(()) }
     }
 
-    /// Deals the rows once more, each given all others, or to the sides that are given; ln of the probability of what was dealt.
+    /// Deals the rows once more, each given all others, or to the sides that are given; ln of the probability of what
+    /// was dealt.
     fn scan(&mut self, given: Option<&[usize]>, rng: &mut Rng) -> Result<f64> {
         let mut sum = 0.0;
         for k in 0..self.others.len() {

@@ -13,12 +13,12 @@ use crate::simd::exps;
 impl Mixture {
     /// One sweep in random order; says for each cluster afterwards where it stood before, or that it was born.
     ///
-    /// A row leaves its cluster and is dealt to cluster k with weight `n_k t(x | k)` times what the witness knows, or to a new one
-    /// with `alpha t(x | prior)`. A cluster without rows is gone, also where its only row begins a new one. Stopped, or with an
-    /// error, it leaves the mixture as it was.
+    /// A row leaves its cluster and is dealt to cluster k with weight `n_k t(x | k)` times what the witness knows, or
+    /// to a new one with `alpha t(x | prior)`. A cluster without rows is gone, also where its only row begins a new
+    /// one. Stopped, or with an error, it leaves the mixture as it was.
     ///
-    /// Cost: N K d^2 / 2 products (diagonal: N K d) on the calling thread. Densities of several rows are computed side by side,
-    /// and anew where a cluster has changed since.
+    /// Cost: N K d^2 / 2 products (diagonal: N K d) on the calling thread. Densities of several rows are computed side
+    /// by side, and anew where a cluster has changed since.
     pub(crate) fn sweep(
         &mut self,
         rows: &Matrix,
@@ -200,8 +200,8 @@ pub(super) fn one(prior: &Prior, rows: &Matrix, members: &[usize]) -> Cluster {
     built.ok().flatten().unwrap_or_else(|| Cluster::empty(prior))
 }
 
-/// A place drawn by the logarithms of weights, which are overwritten; `None` where they are no weights: the largest is not
-/// finite, or one is not a number.
+/// A place drawn by the logarithms of weights, which are overwritten; `None` where they are no weights: the largest is
+/// not finite, or one is not a number.
 pub(super) fn draw(weights: &mut [f64], rng: &mut Rng) -> Option<usize> {
     let most = weights.iter().fold(f64::NEG_INFINITY, |most, &w| most.max(w));
     if !most.is_finite() || weights.iter().any(|w| w.is_nan()) {

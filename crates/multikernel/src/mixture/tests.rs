@@ -1,4 +1,5 @@
-//! Densities against one another and against averages of drawn distributions; sweeps against all partitions of few rows.
+//! Densities against one another and against averages of drawn distributions; sweeps against all partitions of few
+//! rows.
 
 use std::collections::BTreeMap;
 

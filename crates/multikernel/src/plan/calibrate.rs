@@ -6,40 +6,40 @@
 //! q_c = exp(z_c) / (exp(z_0) + ... + exp(z_{k-1})),    z_c = slope_c * clamp(m_c) / scale + offset_c,    slope_c > 0
 //! ```
 //!
-//! With two classes and margins (f, -f) this is Platt's sigmoid 1 / (1 + exp(-(A f + B))). Each class has a slope of its
-//! own, because margins of different classes differ in spread. They are learned on held-out rows: margins of rows that a
-//! model was trained on are too good to be true. What is minimised is convex:
+//! With two classes and margins (f, -f) this is Platt's sigmoid 1 / (1 + exp(-(A f + B))). Each class has a slope of
+//! its own, because margins of different classes differ in spread. They are learned on held-out rows: margins of rows
+//! that a model was trained on are too good to be true. What is minimised is convex:
 //!
 //! ```text
 //! sum_i [ln(sum_c exp(z_ic)) - sum_c t_ic z_ic]  +  sum_c (slope_c - ln slope_c) / 32  +  sum_c offset_c^2 / 2
 //! ```
 //!
-//! - The targets `t` are Platt's: a row of a class with n rows counts as `1 - e` of it and as `e / (k - 1)` of each other
-//!   class, with `e = (2/k) / (n + 2)`: two wrong rows in all, however many classes. So separable rows do not end in
-//!   certainty, and a class without rows keeps a small probability.
-//! - The two penalties weigh as much as a row or less. They keep slopes above 0 and the minimum unique where rows are few,
-//!   and pull towards "one slope for all, offsets 0", where probabilities and margins agree by themselves.
+//! - The targets `t` are Platt's: a row of a class with n rows counts as `1 - e` of it and as `e / (k - 1)` of each
+//!   other class, with `e = (2/k) / (n + 2)`: two wrong rows in all, however many classes. So separable rows do not end
+//!   in certainty, and a class without rows keeps a small probability.
+//! - The two penalties weigh as much as a row or less. They keep slopes above 0 and the minimum unique where rows are
+//!   few, and pull towards "one slope for all, offsets 0", where probabilities and margins agree by themselves.
 //! - `scale` is the root mean square of the margins around their row's mean, so factors on the margins change nothing.
 //! - `clamp` keeps margins within those it was learned on: rows far outside are not more certain than any row seen, and
 //!   infinite margins (a class that was not trained) have a place.
 //!
-//! The label has the last word. Offsets may put another class first, on an imbalanced set in many rows. Then the label and
-//! the classes above it share their probabilities evenly (the nearest probabilities, by squares and by divergence, that do
-//! not contradict the label), less a millionth (2^-20) of it for the others, so that the label is the largest in ties as
-//! well. With two classes: p = max(1/2, sigmoid) of the label. Against the free sigmoid that cost at most 0.001 in Brier
-//! score on ten sets, 0.0001 in the mean.
+//! The label has the last word. Offsets may put another class first, on an imbalanced set in many rows. Then the label
+//! and the classes above it share their probabilities evenly (the nearest probabilities, by squares and by divergence,
+//! that do not contradict the label), less a millionth (2^-20) of it for the others, so that the label is the largest
+//! in ties as well. With two classes: p = max(1/2, sigmoid) of the label. Against the free sigmoid that cost at most
+//! 0.001 in Brier score on ten sets, 0.0001 in the mean.
 //!
-//! The minimum is found by Newton's method: directions by conjugate gradients, steps halved until the value falls enough,
-//! which converges from anywhere since the objective is strictly convex.
+//! The minimum is found by Newton's method: directions by conjugate gradients, steps halved until the value falls
+//! enough, which converges from anywhere since the objective is strictly convex.
 
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::{Matrix, dot};
 use crate::simd::exp;
 
-/// A map from the margins of a method to class probabilities that never contradict the label: the softmax of
-/// `slope_c * margin_c + offset_c`, where classes above the label are brought level with it. How it is learned and why so
-/// stands at the head of `method/calibrate.rs`.
+/// A map from the margins of a method to class probabilities that never contradict the label: the softmax of `slope_c *
+/// margin_c + offset_c`, where classes above the label are brought level with it. How it is learned and why so stands
+/// at the head of `method/calibrate.rs`.
 ///
 /// Margins are n_samples x n_classes, larger meaning more of that class, of one kind for all classes: scores of a
 /// one-vs-rest machine, log densities, and for one-vs-one the smallest decision against another class; 0 should mean
@@ -64,7 +64,8 @@ pub struct Calibration {
     highest: f64,
 }
 
-/// Written out where `record!` would do, because what is read has to fit together: a margin is clamped and looked up with it.
+/// Written out where `record!` would do, because what is read has to fit together: a margin is clamped and looked up
+/// with it.
 impl Codec for Calibration {
     fn encode(&self) -> Record {
         let mut record = Record::default();
@@ -380,8 +381,8 @@ impl<'a> Objective<'a> {
         direction
     }
 
-    /// The first of the halved steps that keeps slopes above 0 and lowers the value by a part of what it promised; `None`
-    /// when rounding leaves nothing to gain.
+    /// The first of the halved steps that keeps slopes above 0 and lowers the value by a part of what it promised;
+    /// `None` when rounding leaves nothing to gain.
     fn step(&self, place: &Place, direction: &[f64], descent: f64) -> Option<Place> {
         let shrink = (0..self.n_classes()).map(|c| -direction[c] / place.theta[c]).fold(0.0, f64::max);
         let mut length = if shrink > 0.9 { 0.9 / shrink } else { 1.0 };
@@ -414,8 +415,8 @@ mod tests {
         margins.rows().map(first_largest).collect()
     }
 
-    /// Margins in few levels, for many ties, of rows to learn from and of new rows that reach further out; labels of the
-    /// new rows that have nothing to do with their margins, as where a vote decided.
+    /// Margins in few levels, for many ties, of rows to learn from and of new rows that reach further out; labels of
+    /// the new rows that have nothing to do with their margins, as where a vote decided.
     fn cases() -> impl Strategy<Value = (Matrix, Vec<usize>, Matrix, Vec<usize>)> {
         (2usize..6, 1usize..30, 1usize..20).prop_flat_map(|(k, n, m)| {
             let matrix = |rows: usize, levels: std::ops::Range<i32>| {
@@ -623,8 +624,8 @@ mod tests {
                 p.iter().zip(&q).map(|(p, q)| p * (p / q).ln()).sum::<f64>()
             })
             .sum();
-        // Twice the divergence is chi-square with one degree of freedom for each of the 5 parameters that matter (offsets
-        // have one too many); 25.7 is its 0.9999 quantile.
+        // Twice the divergence is chi-square with one degree of freedom for each of the 5 parameters that matter
+        // (offsets have one too many); 25.7 is its 0.9999 quantile.
         assert!(2.0 * divergence < 25.7, "{divergence}");
     }
 

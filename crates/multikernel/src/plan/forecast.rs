@@ -32,8 +32,8 @@ pub struct Forecast {
     pub bytes: u64,
 }
 
-/// Seconds of a training on many rows, and of `n_inner` rounds of inner folds, from those of the two trials. Matrices between all
-/// rows grow with their square whatever small runs say; nothing here grows faster than the cube.
+/// Seconds of a training on many rows, and of `n_inner` rounds of inner folds, from those of the two trials. Matrices
+/// between all rows grow with their square whatever small runs say; nothing here grows faster than the cube.
 fn extrapolated([small, large]: [f64; 2], n_rows: usize, has_squares: bool, n_inner: usize) -> f64 {
     let power = (large / small).log2().clamp(if has_squares { 2.0 } else { 1.0 }, 3.0);
     let folds = FOLDS as f64 * (1.0 - 1.0 / FOLDS as f64).powf(power);
@@ -55,8 +55,8 @@ impl Observer for Last {
 }
 
 impl Plan {
-    /// What training on `n_rows` rows like these will take, measured on 500 and 1,000 of them: `None` for few rows, where it
-    /// would take longer than training, and where `control` says to stop. Cost: two seconds at most.
+    /// What training on `n_rows` rows like these will take, measured on 500 and 1,000 of them: `None` for few rows,
+    /// where it would take longer than training, and where `control` says to stop. Cost: two seconds at most.
     ///
     /// ```
     /// use multikernel::{Plan, Pool, data::moons, run::Control};

@@ -22,8 +22,9 @@ const MAX_CLASSES: usize = 1000;
 /// How a stream is learned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnlineOptions {
-    /// Most points kept; `None` for no limit, in which case memory and the time per row grow with the number of rows that were learned from. Beyond the budget the oldest points are
-    /// forgotten: that costs accuracy where nothing drifts, the more the smaller the budget, and helps where something does.
+    /// Most points kept; `None` for no limit, in which case memory and the time per row grow with the number of rows
+    /// that were learned from. Beyond the budget the oldest points are forgotten: that costs accuracy where nothing
+    /// drifts, the more the smaller the budget, and helps where something does.
     pub budget: Option<usize>,
     /// Rows after which kernel weights are found anew; at the beginning also after 1, 2, 4, 8, 16 and 32.
     pub update_every: usize,
@@ -37,10 +38,11 @@ impl Default for OnlineOptions {
 
 /// Learns from rows that come one after the other: each is predicted, then learned.
 ///
-/// Preprocessing, kernel widths and the order of features are frozen from the first rows ([`Online::begin`]) or taken from a
-/// model ([`Online::from_model`]); new classes may appear at any time. [`Online::model`] is a model like any other, and a stream
-/// can be gone on from it: one stream learned in one go, or in two halves with save and load between, is the same bit for
-/// bit. Cost per row: one kernel value per point kept, whatever the number of Gaussians on the same columns (from 32 on).
+/// Preprocessing, kernel widths and the order of features are frozen from the first rows ([`Online::begin`]) or taken
+/// from a model ([`Online::from_model`]); new classes may appear at any time. [`Online::model`] is a model like any
+/// other, and a stream can be gone on from it: one stream learned in one go, or in two halves with save and load
+/// between, is the same bit for bit. Cost per row: one kernel value per point kept, whatever the number of Gaussians on
+/// the same columns (from 32 on).
 ///
 /// ```
 /// use multikernel::{Online, OnlineOptions, Plan, Pool, data::bundled};
@@ -101,8 +103,8 @@ fn learner(plan: &Plan, begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
 }
 
 impl Online {
-    /// Freezes preprocessing, kernels and the order of features from the warm-up rows. Nothing is learned from their labels:
-    /// give them to [`Online::learn`] next.
+    /// Freezes preprocessing, kernels and the order of features from the warm-up rows. Nothing is learned from their
+    /// labels: give them to [`Online::learn`] next.
     pub fn begin(plan: &Plan, warmup: &Dataset, options: &OnlineOptions, pool: &Pool) -> Result<Online> {
         let samples = &warmup.samples;
         if !samples.views().is_empty() || !samples.grams().is_empty() {
@@ -131,9 +133,9 @@ impl Online {
         Ok(Online { header, preprocessor, sets, learner, n_rows, n_correct, memo, continued, stop })
     }
 
-    /// Goes on from a model: where it was learned online, from where it stands, with the options it was begun with; otherwise
-    /// only its preprocessing, kernels and classes are taken, and [`Online::is_continued`] is false. The plan's method and
-    /// parameters must be those of a model that is gone on from.
+    /// Goes on from a model: where it was learned online, from where it stands, with the options it was begun with;
+    /// otherwise only its preprocessing, kernels and classes are taken, and [`Online::is_continued`] is false. The
+    /// plan's method and parameters must be those of a model that is gone on from.
     pub fn from_model(model: Model, plan: &Plan, options: &OnlineOptions, pool: &Pool) -> Result<Online> {
         let (mut header, stream, points) =
             (model.header.clone(), model.learned.stream.clone(), model.kept.points.features().clone());
@@ -188,9 +190,9 @@ impl Online {
         self.continued
     }
 
-    /// Predicts each row, then learns from it, row after row; how rows are cut into calls changes nothing. The predicted class
-    /// of each row, as an index into [`Online::classes`]; `None` while no class is known. Unknown labels become new classes.
-    /// After an error some of the rows may have been learned.
+    /// Predicts each row, then learns from it, row after row; how rows are cut into calls changes nothing. The
+    /// predicted class of each row, as an index into [`Online::classes`]; `None` while no class is known. Unknown
+    /// labels become new classes. After an error some of the rows may have been learned.
     pub fn learn(&mut self, samples: &Samples, labels: &[String], pool: &Pool) -> Result<Vec<Option<usize>>> {
         if labels.len() != samples.n_samples() {
             let n = samples.n_samples();

@@ -172,8 +172,8 @@ impl Plan {
         self.method().is_supervised()
     }
 
-    /// The kernel bank for these samples, for methods that work on kernels: the one that was set, or the method's own, which
-    /// is on each view where there are views and takes all Gram matrices.
+    /// The kernel bank for these samples, for methods that work on kernels: the one that was set, or the method's own,
+    /// which is on each view where there are views and takes all Gram matrices.
     pub fn bank(&self, samples: &Samples) -> Result<Option<KernelBank>> {
         if !self.uses_kernels() {
             return Ok(None);
@@ -291,8 +291,8 @@ impl Plan {
         Prepared::new(self.preparation(&data.samples)?, data, session)
     }
 
-    /// Whether prepared rows are what this plan would prepare: the same preprocessing and, for methods that work on kernels,
-    /// the same bank and precision, stored if the method passes over them again and again.
+    /// Whether prepared rows are what this plan would prepare: the same preprocessing and, for methods that work on
+    /// kernels, the same bank and precision, stored if the method passes over them again and again.
     pub fn can_use(&self, prepared: &Prepared<'_>) -> bool {
         self.preparation(&prepared.data.samples).is_ok_and(|wanted| prepared.preparation.serves(&wanted))
     }
@@ -307,8 +307,8 @@ impl Plan {
         Ok(Preparation { recipe, missing, part, bank, precision, needs, is_supervised })
     }
 
-    /// Runs the method on prepared rows; see [`Plan::can_use`] for which. Parameters that are `auto` are chosen first, and
-    /// probabilities learned last, both on inner folds.
+    /// Runs the method on prepared rows; see [`Plan::can_use`] for which. Parameters that are `auto` are chosen first,
+    /// and probabilities learned last, both on inner folds.
     pub fn fit(&self, prepared: &Prepared<'_>, session: &mut Session<'_>) -> Result<Model> {
         let n_rows = prepared.data.samples.n_samples();
         self.fit_to(prepared, session).map_err(|error| self.with_way_out(error, n_rows))
@@ -352,8 +352,8 @@ impl Plan {
         Ok(Model { header, kept, learned, predictor: run.model, record: run.record })
     }
 
-    /// The parameters with those that are `auto` chosen, and one line about the choice. Under a time limit it takes no more than
-    /// half of what is left, and the rest is for the model.
+    /// The parameters with those that are `auto` chosen, and one line about the choice. Under a time limit it takes no
+    /// more than half of what is left, and the rest is for the model.
     fn chosen(&self, task: &Task<'_>, session: &mut Session<'_>) -> Result<(Params, Option<String>)> {
         let candidates = self.params.candidates();
         if let [only] = candidates.as_slice() {
@@ -390,8 +390,8 @@ impl Plan {
         }
     }
 
-    /// The map from scores to probabilities, if it was asked for and the method has none of its own. A stop leaves the model
-    /// without one.
+    /// The map from scores to probabilities, if it was asked for and the method has none of its own. A stop leaves the
+    /// model without one.
     fn calibrated(
         &self,
         task: &Task<'_>,

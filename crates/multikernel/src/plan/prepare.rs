@@ -136,8 +136,8 @@ impl<'a> Prepared<'a> {
         self.preprocessor.notes()
     }
 
-    /// What a model keeps of the training rows: its points, or all of them where a centred kernel averages over all. `all` are
-    /// the kernels of its bank, none for a model of a method on rows.
+    /// What a model keeps of the training rows: its points, or all of them where a centred kernel averages over all.
+    /// `all` are the kernels of its bank, none for a model of a method on rows.
     pub(super) fn kept(&self, all: &[Kernel], model: &dyn Predict) -> Kept {
         let used = model.kernels().unwrap_or_else(|| (0..all.len()).collect());
         let kernels: Vec<Kernel> = used.iter().map(|&m| all[m].clone()).collect();

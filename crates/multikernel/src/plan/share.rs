@@ -11,13 +11,13 @@ use crate::stack::Symmetric;
 /// How long shares may take where a run was stopped: small sets have theirs, and nobody waits for those of large ones.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// `share_m = sum_p Cov_i(w_m (K_m a_p)_i, f_p(x_i)) / sum_p Var_i(f_p(x_i))` over training rows i and the decisions p of
-/// the model: they add up to 1. A weight says how much a kernel could do, the share how much of what is decided it does: a
-/// kernel that is nearly constant, or that the others contradict, has a weight but no share.
+/// `share_m = sum_p Cov_i(w_m (K_m a_p)_i, f_p(x_i)) / sum_p Var_i(f_p(x_i))` over training rows i and the decisions p
+/// of the model: they add up to 1. A weight says how much a kernel could do, the share how much of what is decided it
+/// does: a kernel that is nearly constant, or that the others contradict, has a weight but no share.
 ///
 /// `None` for models without such decisions, for one kernel, where all decisions are constant, where memory does not
-/// suffice, and where somebody asks to stop. Cost: two passes over the kernels with a weight, of at most a thousand rows with the
-/// points of the model, and that many products with each coefficient that is not zero.
+/// suffice, and where somebody asks to stop. Cost: two passes over the kernels with a weight, of at most a thousand
+/// rows with the points of the model, and that many products with each coefficient that is not zero.
 pub(super) fn shares(task: &Task<'_>, model: &dyn Predict, control: &Control) -> Result<Option<Vec<f64>>> {
     match shares_over(MAX_ROWS, task, model, control) {
         Err(Error::Memory { .. } | Error::Stopped(_)) => Ok(None),

@@ -11,7 +11,8 @@ use crate::run::KernelsOfView;
 /// What becomes of rows that lack views. Single missing values are filled with the training means whatever is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
-    /// Kernels on a view are 0 for rows that lack it, and the others make up for them: see [`Points`](crate::stack::Points).
+    /// Kernels on a view are 0 for rows that lack it, and the others make up for them: see
+    /// [`Points`](crate::stack::Points).
     #[default]
     Skip,
     /// The missing view is filled with the means of the training rows.

@@ -32,8 +32,8 @@ impl Engine {
         }
     }
 
-    /// Calls `work` with 0, ..., n - 1, each once, on this thread and others, `grain` at a time; returns once all calls have returned.
-    /// The panic of a call becomes that of this one.
+    /// Calls `work` with 0, ..., n - 1, each once, on this thread and others, `grain` at a time; returns once all calls
+    /// have returned. The panic of a call becomes that of this one.
     pub(super) fn run(&self, n: usize, grain: usize, work: &(dyn Fn(usize) + Sync)) {
         match self {
             Engine::Team(team) => team.run(n, grain, work),

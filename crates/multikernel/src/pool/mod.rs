@@ -21,9 +21,9 @@ use crate::error::{Error, Result};
 /// Most threads of a pool. More than a machine has only wait for one another, and thousands bring it to a halt.
 const MAX_THREADS: usize = 1024;
 
-/// A thread pool of a fixed size, of which the thread that asks is one: a pool of one thread starts none. Work is cut by its index,
-/// never by the number of threads, and put together in index order, so the same bits come out for any size. Work may ask the pool
-/// for work in turn.
+/// A thread pool of a fixed size, of which the thread that asks is one: a pool of one thread starts none. Work is cut
+/// by its index, never by the number of threads, and put together in index order, so the same bits come out for any
+/// size. Work may ask the pool for work in turn.
 ///
 /// ```
 /// let pool = multikernel::Pool::new(2)?;
@@ -31,8 +31,8 @@ const MAX_THREADS: usize = 1024;
 /// # Ok::<(), multikernel::Error>(())
 /// ```
 ///
-/// A pool also keeps the memory of the last kernel stacks that were dropped, for the next ones: getting fresh pages from
-/// the system takes longer than filling them. It goes back to the system with the pool.
+/// A pool also keeps the memory of the last kernel stacks that were dropped, for the next ones: getting fresh pages
+/// from the system takes longer than filling them. It goes back to the system with the pool.
 #[derive(Debug)]
 pub struct Pool {
     engine: Engine,
@@ -118,8 +118,8 @@ impl Pool {
         }
     }
 
-    /// A pool of all the machine's threads, started once and shared by all such pools; memory is each pool's own. For calls that are
-    /// given no pool: a model that predicts row by row would spend its time starting threads.
+    /// A pool of all the machine's threads, started once and shared by all such pools; memory is each pool's own. For
+    /// calls that are given no pool: a model that predicts row by row would spend its time starting threads.
     pub(crate) fn shared() -> Result<Self> {
         static SHARED: OnceLock<(u32, Engine)> = OnceLock::new();
         let process = std::process::id();
@@ -157,7 +157,8 @@ impl Pool {
         self.engine.n_threads()
     }
 
-    /// Whether work of so many pieces is done as well by the thread that asks: handing it over takes longer than small pieces do.
+    /// Whether work of so many pieces is done as well by the thread that asks: handing it over takes longer than small
+    /// pieces do.
     fn is_plain(&self, n: usize) -> bool {
         n <= 1 || self.n_threads() == 1
     }
@@ -198,7 +199,8 @@ impl Pool {
         self.engine.run(n, grain, &|i| unsafe { cells.at(i) }.take().into_iter().for_each(&f));
     }
 
-    /// Items that are handed out together where they may be many and small: few enough that no thread is left with much at the end.
+    /// Items that are handed out together where they may be many and small: few enough that no thread is left with much
+    /// at the end.
     fn grain(&self, n: usize) -> usize {
         (n / (32 * self.n_threads())).max(1)
     }

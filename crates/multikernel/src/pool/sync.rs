@@ -1,4 +1,5 @@
-//! What a team is made of. The model checker runs the same team on threads, locks and atomics of its own (`crates/pool-check`).
+//! What a team is made of. The model checker runs the same team on threads, locks and atomics of its own
+//! (`crates/pool-check`).
 
 pub(super) use std::sync::atomic::{AtomicUsize, Ordering};
 pub(super) use std::sync::{Arc, Condvar, Mutex, MutexGuard};

@@ -8,7 +8,8 @@ use super::sync::{Arc, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, spawn,
 
 /// Threads beside the one that asks. They end when this is dropped.
 ///
-/// A thread that waits for its helpers takes up no other work meanwhile, so an item may hold a lock while it asks for work itself.
+/// A thread that waits for its helpers takes up no other work meanwhile, so an item may hold a lock while it asks for
+/// work itself.
 #[derive(Debug)]
 pub(super) struct Team {
     pub(super) board: Arc<Board>,
@@ -34,12 +35,13 @@ struct Posts {
     closed: bool,
 }
 
-/// A job on the stack of the thread that asks, which takes it off the board and waits for its helpers before it goes on.
+/// A job on the stack of the thread that asks, which takes it off the board and waits for its helpers before it goes
+/// on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Post(*const Job<'static>);
 
-// SAFETY: a job may be used from several threads at once (its closure is `Sync`, the rest are atomics and a lock), and lives as long
-// as it is on the board or has helpers.
+// SAFETY: a job may be used from several threads at once (its closure is `Sync`, the rest are atomics and a lock), and
+// lives as long as it is on the board or has helpers.
 unsafe impl Send for Post {}
 
 /// Items 0, ..., n - 1 to be worked on.
@@ -54,8 +56,8 @@ struct Job<'a> {
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-/// Neighbouring items. A thread begins with a lane of its own: threads at neighbouring items would write to the same pages, and get
-/// each of them cleared twice where it is new.
+/// Neighbouring items. A thread begins with a lane of its own: threads at neighbouring items would write to the same
+/// pages, and get each of them cleared twice where it is new.
 struct Lane {
     next: AtomicUsize,
     end: usize,
@@ -118,11 +120,12 @@ impl Team {
         self.n_helpers
     }
 
-    /// Calls `work` with 0, ..., n - 1, each once, on this thread and on those that are free, `grain` at a time; returns once all calls
-    /// have returned. The panic of a call becomes that of this one.
+    /// Calls `work` with 0, ..., n - 1, each once, on this thread and on those that are free, `grain` at a time;
+    /// returns once all calls have returned. The panic of a call becomes that of this one.
     pub(super) fn run(&self, n: usize, grain: usize, work: &(dyn Fn(usize) + Sync)) {
         let job = Job::new(n, (self.n_helpers + 1).min(n.max(1)), grain, work);
-        // Lifetimes only: the job is off the board and without helpers before this function ends, and nothing in between can panic.
+        // Lifetimes only: the job is off the board and without helpers before this function ends, and nothing in
+        // between can panic.
         let post = Post(std::ptr::from_ref(&job).cast());
         self.board.post(post, n.div_ceil(grain).saturating_sub(1));
         job.help();

@@ -5,8 +5,8 @@ use super::{one_line, width};
 /// Bars of kernel weights or other values: a line `label  value  bar` for each item, at most `width` characters where
 /// `width` leaves room (40 or more always does for values of ordinary size).
 ///
-/// The largest value has the longest bar; values of 0 or below and NaN have none. Labels longer than half of `width` are
-/// cut in the middle. No items give an empty text.
+/// The largest value has the longest bar; values of 0 or below and NaN have none. Labels longer than half of `width`
+/// are cut in the middle. No items give an empty text.
 ///
 /// ```
 /// use multikernel::report::bars;

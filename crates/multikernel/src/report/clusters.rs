@@ -14,8 +14,8 @@ const MAX_CLUSTERS: usize = 20;
 const MAX_COLUMNS: usize = 3;
 const MAX_CLASSES: usize = 3;
 
-/// What was found in the rows of a set: a model that is a clustering, the classes of the rows where they have any, and how good
-/// the clusters are.
+/// What was found in the rows of a set: a model that is a clustering, the classes of the rows where they have any, and
+/// how good the clusters are.
 #[derive(Debug)]
 pub struct Clustering<'a> {
     /// The model, trained on the rows.
@@ -143,8 +143,8 @@ impl Clustering<'_> {
         table
     }
 
-    /// As a program reads it: indices, and of each cluster its size, its classes, what sets it apart (its mean, in standard
-    /// deviations of all rows from theirs) and what its kernel sees.
+    /// As a program reads it: indices, and of each cluster its size, its classes, what sets it apart (its mean, in
+    /// standard deviations of all rows from theirs) and what its kernel sees.
     pub fn json(&self) -> String {
         let (training, columns) = (self.model.training(), self.model.input().scaled_names());
         let (sizes, classes, relevance) = (self.sizes(), self.classes(), self.relevance());

@@ -12,7 +12,8 @@ const MAX_LISTED: usize = 20;
 /// Kernels up to which JSON has a table of all pairs.
 const MAX_PAIRS: usize = 64;
 
-/// The posterior of the kernel weights as a table, largest mean first, and of what else was drawn; then what the columns mean.
+/// The posterior of the kernel weights as a table, largest mean first, and of what else was drawn; then what the
+/// columns mean.
 pub(super) fn draws_text(draws: &Draws) -> String {
     let found = draws.summary();
     let (weights, others): (Vec<&Summary>, Vec<&Summary>) = found.iter().partition(|one| one.variable == "weights");

@@ -50,8 +50,8 @@ pub(super) const FIGURES: [Figure; 14] = [
 /// The figures a table shows if nobody chooses.
 const DEFAULT_METRICS: [&str; 5] = ["accuracy", "balanced_accuracy", "auroc", "log_loss", "train_seconds"];
 
-/// Which figures the table of an evaluation shows: a few that fit a terminal by default, all of them, or those named. Figures
-/// of probabilities that no method has are left out unless they are named.
+/// Which figures the table of an evaluation shows: a few that fit a terminal by default, all of them, or those named.
+/// Figures of probabilities that no method has are left out unless they are named.
 ///
 /// ```
 /// use multikernel::report::Figures;

@@ -1,4 +1,5 @@
-//! The JSON of `evaluate --json` and `inspect --json`: of `datasets list` and `methods`: a contract, documented in `docs/json.md`.
+//! The JSON of `evaluate --json` and `inspect --json`: of `datasets list` and `methods`: a contract, documented in
+//! `docs/json.md`.
 
 use serde_json::{Map, Value, json};
 

@@ -33,8 +33,8 @@ fn width(text: &str) -> usize {
 /// Columns of a terminal that nobody has made wider.
 const WIDTH: usize = 80;
 
-/// The text in lines of at most `limit` characters, broken at spaces, or inside a word that is longer than a line; lines
-/// after the first begin with `indent` spaces.
+/// The text in lines of at most `limit` characters, broken at spaces, or inside a word that is longer than a line;
+/// lines after the first begin with `indent` spaces.
 fn wrap(text: &str, limit: usize, indent: usize) -> Vec<String> {
     let limit = limit.max(1);
     let indent = if limit > 2 * indent { indent } else { 0 };

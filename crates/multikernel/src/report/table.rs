@@ -4,16 +4,16 @@ use std::fmt;
 
 use super::{WIDTH, one_line, width, wrap_list};
 
-/// Text columns are not made narrower than this, so that a few words stay on a line; the first, which says what a row is
-/// about, may be.
+/// Text columns are not made narrower than this, so that a few words stay on a line; the first, which says what a row
+/// is about, may be.
 const MIN_COLUMN: usize = 24;
 const MIN_FIRST_COLUMN: usize = 14;
 
 /// A plain-text table with aligned columns; printing it gives one line for the header, a rule, and one for each row.
 ///
 /// A column whose cells are all numbers (also `0.91 ± 0.02`, `[-0.1, 0.3]`, `95%`; empty cells and `-` do not count) is
-/// aligned right, any other left. Width is counted in characters. A table wider than 80 of them has its headers and texts
-/// wrapped; what is wider still is printed as several tables, each with the first column.
+/// aligned right, any other left. Width is counted in characters. A table wider than 80 of them has its headers and
+/// texts wrapped; what is wider still is printed as several tables, each with the first column.
 ///
 /// ```
 /// use multikernel::report::TextTable;

@@ -24,8 +24,8 @@ const MAX_KERNELS: usize = 20;
 /// Kernels drawn one by one; the rest are summed up in a line.
 const MAX_BARS: usize = 40;
 
-/// An evaluation as text: one row per method, then paired differences with the better method first, then the confusion of a
-/// lone method. Lines have at most 80 characters.
+/// An evaluation as text: one row per method, then paired differences with the better method first, then the confusion
+/// of a lone method. Lines have at most 80 characters.
 pub fn evaluation_text(found: &Evaluation) -> String {
     evaluation_text_with(found, &Figures::default())
 }
@@ -149,8 +149,8 @@ fn methods(found: &Evaluation, figures: &Figures, ablated: Option<&str>) -> Text
     table
 }
 
-/// Differences with the better one first, so that they are positive; after an ablation with the whole first, so that they are
-/// what is lost.
+/// Differences with the better one first, so that they are positive; after an ablation with the whole first, so that
+/// they are what is lost.
 fn paired(pairs: &[Paired], ablated: Option<&str>) -> TextTable {
     let mut table =
         TextTable::new(&[if ablated.is_some() { "all minus" } else { "difference" }, "mean", "interval", ""]);

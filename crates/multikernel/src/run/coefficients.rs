@@ -6,11 +6,11 @@ use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::simd::{ROWS_AT_ONCE, expand, spread};
 
-/// The coefficients of decisions `f_p(x) = sum_i coef_ip k(x_i, x) + bias_p`: one row per point and one column per decision,
-/// of which zeros are neither kept nor multiplied.
+/// The coefficients of decisions `f_p(x) = sum_i coef_ip k(x_i, x) + bias_p`: one row per point and one column per
+/// decision, of which zeros are neither kept nor multiplied.
 ///
-/// Of C classes one against one, a point has a coefficient in C - 1 of the C (C - 1) / 2 decisions, so sums over it cost C
-/// operations and not C^2.
+/// Of C classes one against one, a point has a coefficient in C - 1 of the C (C - 1) / 2 decisions, so sums over it
+/// cost C operations and not C^2.
 ///
 /// ```
 /// use multikernel::{Matrix, Pool, run::Coefficients};
@@ -83,8 +83,9 @@ impl Coefficients {
         all
     }
 
-    /// The decisions (columns) about rows whose kernel with each point is `gram` (n_rows x n_points). Cost: n_rows times the
-    /// coefficients that are not zero; a decision about a row has the same bits whatever rows stand beside it.
+    /// The decisions (columns) about rows whose kernel with each point is `gram` (n_rows x n_points). Cost: n_rows
+    /// times the coefficients that are not zero; a decision about a row has the same bits whatever rows stand beside
+    /// it.
     pub fn decisions(&self, gram: &Matrix, bias: &[f64], pool: &Pool) -> Result<Matrix> {
         fits("the kernels of rows with each point", gram.n_cols(), self.n_points())?;
         fits("the biases", bias.len(), self.n_decisions())?;
@@ -147,7 +148,8 @@ fn fits(what: &str, found: usize, needed: usize) -> Result<()> {
     if found == needed { Ok(()) } else { Err(message()) }
 }
 
-/// Stored as the matrix they are, points x decisions, or decision by decision as sparse rows are, where that takes less than half.
+/// Stored as the matrix they are, points x decisions, or decision by decision as sparse rows are, where that takes less
+/// than half.
 impl Field for Coefficients {
     fn put(&self, name: &str, record: &mut Record) {
         let all = self.n_points.saturating_mul(self.n_decisions());

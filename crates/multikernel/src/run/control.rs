@@ -82,7 +82,8 @@ impl Control {
         self.cancel.clone()
     }
 
-    /// A control that stops with this one, or when a part of the time that is left has passed: for what must leave time for more.
+    /// A control that stops with this one, or when a part of the time that is left has passed: for what must leave time
+    /// for more.
     pub(crate) fn part(&self, part: f64) -> Control {
         let now = Instant::now();
         let sooner = |deadline: Instant| now + deadline.saturating_duration_since(now).mul_f64(part);
@@ -95,8 +96,8 @@ impl Control {
         Control { deadline: Some(self.deadline.map_or(sooner, |deadline| deadline.min(sooner))), ..self.clone() }
     }
 
-    /// Whether to stop, to be asked from any thread, but not before `grace` has passed from now: for what is done after a run
-    /// was stopped.
+    /// Whether to stop, to be asked from any thread, but not before `grace` has passed from now: for what is done after
+    /// a run was stopped.
     pub(crate) fn after(&self, grace: Duration) -> impl Fn() -> bool + Send + Sync + 'static {
         let (control, begun) = (self.clone(), Instant::now());
         move || control.stop().is_some() && begun.elapsed() >= grace

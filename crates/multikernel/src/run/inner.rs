@@ -71,9 +71,9 @@ struct FoldScores {
 }
 
 impl HeldOut<'_> {
-    /// The scores or margins (n_samples x n_classes) of all rows, each by a model trained without its fold, for each of some
-    /// settings of the parameters. A fold goes from one setting to the next from where it stands. `observer` hears how many
-    /// models are done.
+    /// The scores or margins (n_samples x n_classes) of all rows, each by a model trained without its fold, for each of
+    /// some settings of the parameters. A fold goes from one setting to the next from where it stands. `observer` hears
+    /// how many models are done.
     pub(crate) fn all(&self, settings: &[Params], observer: &mut dyn Observer) -> Result<Vec<Matrix>> {
         let found = self.each_fold(settings, observer)?;
         if let Some(fold) = found.iter().find(|fold| fold.stop != Stop::Finished) {
@@ -205,8 +205,9 @@ pub(crate) struct Tuned {
     pub(crate) n_scored: usize,
 }
 
-/// The best of several settings of the parameters by held-out accuracy, or log-loss for methods that say so. Where time runs out
-/// first, the best of those that some folds have scored, on the rows of these folds; `None` where there is none.
+/// The best of several settings of the parameters by held-out accuracy, or log-loss for methods that say so. Where time
+/// runs out first, the best of those that some folds have scored, on the rows of these folds; `None` where there is
+/// none.
 pub(crate) fn tune(
     candidates: &[Params],
     task: &Task<'_>,

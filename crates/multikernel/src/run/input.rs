@@ -16,8 +16,8 @@ pub enum Input<'a> {
     Rows(&'a Rows<'a>),
 }
 
-/// Scaled points, of which a dense table is made when a method first asks for it: sparse ones that nobody looks at stay as
-/// they are.
+/// Scaled points, of which a dense table is made when a method first asks for it: sparse ones that nobody looks at stay
+/// as they are.
 #[derive(Debug)]
 pub struct Rows<'a> {
     features: &'a Features,
@@ -63,8 +63,8 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The scaled points, for methods that said [`Needs::Rows`](super::Needs): a dense table, which takes 8 bytes a value where the
-    /// points were sparse.
+    /// The scaled points, for methods that said [`Needs::Rows`](super::Needs): a dense table, which takes 8 bytes a
+    /// value where the points were sparse.
     pub fn rows(self) -> Result<&'a Matrix> {
         match self {
             Input::Rows(rows) => rows.dense(),

@@ -81,8 +81,8 @@ impl<'a> Task<'a> {
         self.input.rows()
     }
 
-    /// The generator of one stream (a chain, a class) of the run, at a position from [`Rng::position`]; 0 is its beginning.
-    /// These streams are apart from those that dealt the rows of a split with the same seed.
+    /// The generator of one stream (a chain, a class) of the run, at a position from [`Rng::position`]; 0 is its
+    /// beginning. These streams are apart from those that dealt the rows of a split with the same seed.
     pub fn rng(&self, stream: u64, position: u64) -> Rng {
         Rng::at(self.seed, stream | METHOD_STREAMS, position)
     }
@@ -93,9 +93,10 @@ impl<'a> Task<'a> {
     }
 }
 
-/// A way to learn: parameters, a name card, and the [`State`] that does the work. Implement this, register it, and it has progress,
-/// Ctrl-C, time limits, checkpoints, cross-validation, a model file and the conformance suite; `examples/centroid.rs` is one in
-/// under 70 lines. The type is the method's parameters: declare it with [`params!`](crate::params).
+/// A way to learn: parameters, a name card, and the [`State`] that does the work. Implement this, register it, and it
+/// has progress, Ctrl-C, time limits, checkpoints, cross-validation, a model file and the conformance suite;
+/// `examples/centroid.rs` is one in under 70 lines. The type is the method's parameters: declare it with
+/// [`params!`](crate::params).
 pub trait Method: Parameters + Clone + Send + Sync + 'static {
     /// Where a run stands; holds no data.
     type State: State<Self>;
@@ -110,13 +111,13 @@ pub trait Method: Parameters + Clone + Send + Sync + 'static {
     fn finds_clusters(&self) -> bool {
         false
     }
-    /// Whether parameters that are `auto` are chosen by the log-loss of held-out rows, not by accuracy: for methods whose models
-    /// have [`Predict::probabilistic`].
+    /// Whether parameters that are `auto` are chosen by the log-loss of held-out rows, not by accuracy: for methods
+    /// whose models have [`Predict::probabilistic`].
     fn tunes_by_log_loss(&self) -> bool {
         false
     }
-    /// How many matrices between all training rows it keeps at least, beside the kernels: what many rows run into first. Asked of
-    /// methods that work on kernels.
+    /// How many matrices between all training rows it keeps at least, beside the kernels: what many rows run into
+    /// first. Asked of methods that work on kernels.
     fn n_squares(&self) -> usize {
         1
     }
@@ -126,8 +127,8 @@ pub trait Method: Parameters + Clone + Send + Sync + 'static {
     }
 }
 
-/// Where a run of the method `M` stands, and how it moves on. Methods of one family share a state: it is then implemented for all
-/// of them at once.
+/// Where a run of the method `M` stands, and how it moves on. Methods of one family share a state: it is then
+/// implemented for all of them at once.
 ///
 /// `step` must depend on nothing but its arguments, so that a stored state goes on exactly where it was.
 pub trait State<M>: Codec + Send + Sized + 'static {
@@ -136,8 +137,8 @@ pub trait State<M>: Codec + Send + Sized + 'static {
 
     /// The state before the first step.
     fn init(method: &M, task: &Task<'_>) -> Result<Self>;
-    /// A state for the same task under other parameters, begun from where this run ended: for a row of values of `c`, say, whose
-    /// solutions are near one another. What is learned may differ within the method's tolerance only.
+    /// A state for the same task under other parameters, begun from where this run ended: for a row of values of `c`,
+    /// say, whose solutions are near one another. What is learned may differ within the method's tolerance only.
     fn again(&self, method: &M, task: &Task<'_>) -> Result<Self> {
         Self::init(method, task)
     }

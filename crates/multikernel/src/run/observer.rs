@@ -63,8 +63,8 @@ pub fn seconds_in_words(seconds: f64) -> String {
 
 /// Hears of a run's progress; the command line draws bars, a library caller may do nothing ([`Silent`]).
 pub trait Observer: Send {
-    /// A phase begins: `preparing`, `kernels`, `inner folds`, the method's name, `shares`, `probabilities`, `predicting`, `splits`. An
-    /// empty name ends the last.
+    /// A phase begins: `preparing`, `kernels`, `inner folds`, the method's name, `shares`, `probabilities`,
+    /// `predicting`, `splits`. An empty name ends the last.
     fn phase(&mut self, _name: &str) {}
     /// The phase moved on.
     fn progress(&mut self, _progress: &Progress) {}

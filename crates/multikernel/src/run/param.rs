@@ -1,5 +1,5 @@
-//! Parameters of a method: declared once, with [`params!`](crate::params), as a plain struct from which its default, checks, text
-//! form and help follow.
+//! Parameters of a method: declared once, with [`params!`](crate::params), as a plain struct from which its default,
+//! checks, text form and help follow.
 
 use std::fmt;
 
@@ -123,8 +123,8 @@ impl Param {
     }
 }
 
-/// A type that a field of [`params!`](crate::params) may have. Implemented for `f64`, `usize`, `bool` (the words `yes` and `no`),
-/// and by [`choice!`](crate::choice) for enums.
+/// A type that a field of [`params!`](crate::params) may have. Implemented for `f64`, `usize`, `bool` (the words `yes`
+/// and `no`), and by [`choice!`](crate::choice) for enums.
 pub trait Setting: Sized {
     /// The value.
     fn to_value(&self) -> Value;
@@ -186,7 +186,8 @@ pub trait Parameters {
     /// The value of a parameter; `None` where none has this name.
     fn value(&self, name: &str) -> Option<Value>;
 
-    /// Takes a value over, whatever its range; `false` where no parameter has this name or the value is of another type.
+    /// Takes a value over, whatever its range; `false` where no parameter has this name or the value is of another
+    /// type.
     fn assign(&mut self, name: &str, value: &Value) -> bool;
 
     /// Sets one parameter from its text; unknown names and values out of range are refused by name, and change nothing.

@@ -47,8 +47,8 @@ impl fmt::Debug for Params {
 }
 
 impl Params {
-    /// A method as it is. Values out of range are refused, and so is a parameter called like one of the other settings of a run,
-    /// which share one list with it in reports and checkpoints.
+    /// A method as it is. Values out of range are refused, and so is a parameter called like one of the other settings
+    /// of a run, which share one list with it in reports and checkpoints.
     pub fn new(method: Box<dyn AnyMethod>) -> Result<Self> {
         if let Some(param) = method.param_list().iter().find(|param| RESERVED.contains(&param.name)) {
             return Err(Error::param(
@@ -83,8 +83,8 @@ impl Params {
         self.method.param_list().iter().any(|param| param.name == name)
     }
 
-    /// The settings to choose from: one for each value of each parameter that is `auto`, in the order of their lists; these
-    /// parameters themselves where none is.
+    /// The settings to choose from: one for each value of each parameter that is `auto`, in the order of their lists;
+    /// these parameters themselves where none is.
     pub fn candidates(&self) -> Vec<Params> {
         let mut all = vec![self.with_defaults()];
         for param in self.method.param_list().iter().filter(|param| self.autos.contains(param.name)) {

@@ -1,7 +1,7 @@
 //! What a method ends with: a model that scores points, and what else it may be able to do.
 //!
-//! [`Predict`] and [`Explain`] are what every model has. [`Probabilistic`] and [`Clusterer`] are for those that can: a model
-//! implements them and says so through [`Predict::probabilistic`] and [`Predict::clustering`].
+//! [`Predict`] and [`Explain`] are what every model has. [`Probabilistic`] and [`Clusterer`] are for those that can: a
+//! model implements them and says so through [`Predict::probabilistic`] and [`Predict::clustering`].
 
 use super::coefficients::Coefficients;
 use super::input::Input;
@@ -29,14 +29,14 @@ use crate::pool::Pool;
 /// impl Explain for Sign {}
 /// ```
 pub trait Predict: Explain + Send + Sync {
-    /// A score for each point (row) and class (column): larger is more likely, and the first largest is the label. Scores
-    /// of one class should be comparable between rows, since AUROC and AUPRC rank rows by them (two classes by the
-    /// difference of their scores): log joint densities, say, have to be normalised row by row.
-    /// The stack given has the columns that [`Predict::points`] and the kernels that [`Predict::kernels`] asked for.
+    /// A score for each point (row) and class (column): larger is more likely, and the first largest is the label.
+    /// Scores of one class should be comparable between rows, since AUROC and AUPRC rank rows by them (two classes by
+    /// the difference of their scores): log joint densities, say, have to be normalised row by row. The stack given has
+    /// the columns that [`Predict::points`] and the kernels that [`Predict::kernels`] asked for.
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix>;
 
-    /// A number for each point and class from which probabilities can be learned: larger is more likely, of one kind for all
-    /// classes, and smooth, which votes are not. The scores unless there is something better.
+    /// A number for each point and class from which probabilities can be learned: larger is more likely, of one kind
+    /// for all classes, and smooth, which votes are not. The scores unless there is something better.
     fn margins(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         self.scores(input, pool)
     }
@@ -81,8 +81,8 @@ pub trait Explain {
         None
     }
 
-    /// For models whose decisions are `f_p(x) = sum_i coef_ip sum_m weights_m k_m(x_i, x) + bias_p` over their points: the
-    /// coefficients, from which each kernel's share of the decisions is found.
+    /// For models whose decisions are `f_p(x) = sum_i coef_ip sum_m weights_m k_m(x_i, x) + bias_p` over their points:
+    /// the coefficients, from which each kernel's share of the decisions is found.
     fn coefficients(&self) -> Option<&Coefficients> {
         None
     }
@@ -93,8 +93,8 @@ pub trait Explain {
         None
     }
 
-    /// What was drawn, for models that are a sample of many: a variable `weights` along `kernel`, and what else is worth a
-    /// look. The model that holds this one fills in the names of kernels and classes.
+    /// What was drawn, for models that are a sample of many: a variable `weights` along `kernel`, and what else is
+    /// worth a look. The model that holds this one fills in the names of kernels and classes.
     fn draws(&self) -> Option<Draws> {
         None
     }
@@ -112,8 +112,8 @@ pub trait Explain {
 
 /// A model with class probabilities of its own.
 pub trait Probabilistic: Predict {
-    /// The probability of each class (columns) for each point (rows); rows add up to 1. The scores unless these are something
-    /// else.
+    /// The probability of each class (columns) for each point (rows); rows add up to 1. The scores unless these are
+    /// something else.
     fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         self.scores(input, pool)
     }
@@ -127,8 +127,8 @@ pub trait Clusterer {
     /// The clusters of new rows.
     fn place(&self, input: Input<'_>, pool: &Pool) -> Result<Placed>;
 
-    /// How much each column (columns) matters to the kernel of each cluster (rows), adding up to 1 for each cluster; `None`
-    /// where clusters have no kernels of their own.
+    /// How much each column (columns) matters to the kernel of each cluster (rows), adding up to 1 for each cluster;
+    /// `None` where clusters have no kernels of their own.
     fn relevance(&self) -> Option<Matrix> {
         None
     }

@@ -21,8 +21,9 @@ pub(crate) enum Accumulate {
 /// The sums between up to [`ROWS`] points and `width` points that lie in consecutive panels.
 ///
 /// `rows` holds the values of [`ROWS`] points feature by feature; `panels` one panel after the other, each feature by
-/// feature; `out` has one row of `width` values per point that is wanted. Terms are added in the order of the features and
-/// each is symmetric in the two points, so a sum has the same bits wherever its points stand. Sums over no features are 0.
+/// feature; `out` has one row of `width` values per point that is wanted. Terms are added in the order of the features
+/// and each is symmetric in the two points, so a sum has the same bits wherever its points stand. Sums over no features
+/// are 0.
 pub(crate) fn accumulate(what: Accumulate, rows: &[f64], panels: &[f64], width: usize, out: &mut [f64]) {
     if rows.is_empty() || width == 0 {
         return out.fill(0.0);
@@ -81,9 +82,9 @@ pub(crate) const LANES: usize = 8;
 dispatched! {
     /// For each sparse point the sums of products with [`LANES`] points: `out` has [`LANES`] numbers per point.
     ///
-    /// `panel` has the values of the points column by column; `ends` says where each sparse point begins and the last ends in
-    /// `places`, its columns, and `values`. Columns that are zero in either point add nothing, not even a rounding: the bits
-    /// are those of the dense sum.
+    /// `panel` has the values of the points column by column; `ends` says where each sparse point begins and the last
+    /// ends in `places`, its columns, and `values`. Columns that are zero in either point add nothing, not even a
+    /// rounding: the bits are those of the dense sum.
     pub(crate) fn sparse_products(
         panel: &[[f64; LANES]],
         ends: &[usize],
@@ -96,7 +97,8 @@ dispatched! {
 }
 
 dispatched! {
-    /// As [`sparse_products`] for what two numbers share, (|x| + |y| - |x - y|) / 2: the smaller one if their signs agree.
+    /// As [`sparse_products`] for what two numbers share, (|x| + |y| - |x - y|) / 2: the smaller one if their signs
+    /// agree.
     pub(crate) fn sparse_overlaps(
         panel: &[[f64; LANES]],
         ends: &[usize],
@@ -255,7 +257,8 @@ mod tests {
                 x.iter().zip(y).map(one).fold(0.0, |sum, shared| sum + shared)
             });
             assert_eq!(overlaps, bits(&shared));
-            // And by its definition to rounding: at most 64 terms of at most 1, each of four roundings of at most 2 and a sum.
+            // And by its definition to rounding: at most 64 terms of at most 1, each of four roundings of at most 2 and
+            // a sum.
             let defined =
                 expected(|x, y| x.iter().zip(y).map(|(x, y)| (x.abs() + y.abs() - (x - y).abs()) / 2.0).sum());
             for (overlap, defined) in overlaps.iter().zip(defined) {

@@ -1,5 +1,5 @@
-//! Weighted sums of eight arrays, and inner products with eight: passes over stored kernels. Memory answers eight streams faster
-//! than four, and what the compiler makes of four by itself is slower than the same in vectors.
+//! Weighted sums of eight arrays, and inner products with eight: passes over stored kernels. Memory answers eight
+//! streams faster than four, and what the compiler makes of four by itself is slower than the same in vectors.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{
@@ -71,7 +71,8 @@ pub(crate) fn dot_eight<T: SimdElement>(values: [&[T]; 8], with: &[f64]) -> [f64
     std::array::from_fn(|k| if k < 4 { first[k] } else { last[k - 4] })
 }
 
-/// Bytes of eight arrays that are read for several results in turn: with as many results they fill half a first-level cache.
+/// Bytes of eight arrays that are read for several results in turn: with as many results they fill half a first-level
+/// cache.
 const SPAN_BYTES: usize = 16 << 10;
 
 /// Parts of arrays of this length that eight of them can keep in the first-level cache.
@@ -163,8 +164,8 @@ unsafe fn dot_avx512<T: SimdElement>(values: [&[T]; 8], with: &[f64]) -> [f64; 8
 const COLUMNS: usize = 4;
 
 /// # Safety
-/// The processor must have AVX-512, all arrays must be of one length, and of those to multiply with there must be at most
-/// [`COLUMNS`].
+/// The processor must have AVX-512, all arrays must be of one length, and of those to multiply with there must be at
+/// most [`COLUMNS`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
 unsafe fn dots_avx512<T: SimdElement>(values: [&[T]; 8], with: &[&[f64]], dots: &mut [[f64; 8]]) {

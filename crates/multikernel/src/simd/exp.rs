@@ -5,18 +5,19 @@ use std::f64::consts::LOG2_E;
 
 use super::dispatched;
 
-/// ln 2 = `LN2_HIGH` + `LN2_LOW` to 85 bits; the high part ends in 21 zero bits, so k * `LN2_HIGH` is exact for |k| < 2^21.
+/// ln 2 = `LN2_HIGH` + `LN2_LOW` to 85 bits; the high part ends in 21 zero bits, so k * `LN2_HIGH` is exact for |k| <
+/// 2^21.
 const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
 const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-/// Adding 1.5 * 2^52 rounds to the nearest whole number and leaves it in the low bits; with 1023 more these are the sign and
-/// exponent of 2^k.
+/// Adding 1.5 * 2^52 rounds to the nearest whole number and leaves it in the low bits; with 1023 more these are the
+/// sign and exponent of 2^k.
 const ROUND: f64 = 6_755_399_441_055_744.0 + 1023.0;
 /// Below this, 2^k would leave the normal numbers; e^-708 is 3e-308 and counts as 0.
 pub(super) const LOWEST: f64 = -708.0;
 /// Above this, 2^k would overflow.
 const HIGHEST: f64 = 709.0;
-/// The fourth root of the smallest number a kernel value may have: powers of what is below are 0, never subnormal, which
-/// processors handle a hundred times slower.
+/// The fourth root of the smallest number a kernel value may have: powers of what is below are 0, never subnormal,
+/// which processors handle a hundred times slower.
 const SMALLEST_FOURTH: f64 = f64::from_bits((1023 - 255) << 52);
 /// The same for squares.
 const SMALLEST_SQUARE: f64 = f64::from_bits((1023 - 510) << 52);
@@ -37,9 +38,8 @@ const ODD: [f64; 5] = [
     0.166_666_666_666_666_69,
 ];
 
-/// e^x to within 1.17 units in the last place (1.103 is the most that was found): e^x = 2^k e^r with k the whole number nearest
-/// to x / ln 2.
-/// Exactly 1 at 0; 0 below -708 and infinite above 709; NaN stays NaN.
+/// e^x to within 1.17 units in the last place (1.103 is the most that was found): e^x = 2^k e^r with k the whole number
+/// nearest to x / ln 2. Exactly 1 at 0; 0 below -708 and infinite above 709; NaN stays NaN.
 #[inline(always)]
 pub(crate) fn exp(x: f64) -> f64 {
     let shifted = x.mul_add(LOG2_E, ROUND);
@@ -60,8 +60,8 @@ pub(crate) fn exp(x: f64) -> f64 {
 }
 
 dispatched! {
-    /// Overwrites each number with its exponential, with the bits of [`exp`]: many times faster than one by one, where fused
-    /// products are calls.
+    /// Overwrites each number with its exponential, with the bits of [`exp`]: many times faster than one by one, where
+    /// fused products are calls.
     pub(crate) fn exps(values: &mut [f64]) {
         for value in values {
             *value = exp(*value);
@@ -94,8 +94,8 @@ pub(super) fn raise(twice: bool, value: f64) -> f64 {
 /// Below this the exponential of `f32` counts as 0.
 pub(super) const LOWEST_NARROW: f32 = -87.0;
 
-/// The exponential of `f32`, for kernels that are held so: e^x for x up to 88 to within 1.14 units in the last place (1.08 is
-/// the most there is from -87 to 0), exactly 1 at 0, 0 below -87; NaN stays NaN.
+/// The exponential of `f32`, for kernels that are held so: e^x for x up to 88 to within 1.14 units in the last place
+/// (1.08 is the most there is from -87 to 0), exactly 1 at 0, 0 below -87; NaN stays NaN.
 #[inline(always)]
 pub(super) fn exp_narrow(x: f32) -> f32 {
     /// ln 2 in two parts; the high part has nine bits, so k times it is exact.
@@ -171,15 +171,15 @@ mod tests {
     /// What the error can be at most, in units u = 2^-53 of results in [1/2, 1), for r in [-ln(2)/2, 0]:
     ///
     /// - 0.5 the last sum;
-    /// - 0.4375 the sum p = e^r - 1, 0.25 if |p| >= 1/4 (else half of it), and r itself, 0.25 e^r, where |p| = 1 - e^r; the
-    ///   high part of k ln 2 and its difference from x are exact, the low part is right to 2^-76;
+    /// - 0.4375 the sum p = e^r - 1, 0.25 if |p| >= 1/4 (else half of it), and r itself, 0.25 e^r, where |p| = 1 - e^r;
+    ///   the high part of k ln 2 and its difference from x are exact, the low part is right to 2^-76;
     /// - 0.104 the polynomial, 1.15e-17;
     /// - 0.0301 the sum even + r odd, below 1/2, and 0.0601 the sum even = 1/2 + ..., both times r^2 <= 0.1202;
     /// - 0.0313 the square r^2, 2^-57, times even + r odd;
     /// - 0.0053 the last step of odd, times r^3, and below 0.001 all steps before.
     ///
-    /// Together 1.17. For r in [0, ln(2)/2] the unit is twice as large: 0.5 + 0.125 + 0.177 + 0.058 + 0.031 + 0.031 + 0.018 +
-    /// 0.003 is less.
+    /// Together 1.17. For r in [0, ln(2)/2] the unit is twice as large: 0.5 + 0.125 + 0.177 + 0.058 + 0.031 + 0.031 +
+    /// 0.018 + 0.003 is less.
     const MAX_UNITS: f64 = 1.17;
 
     #[test]
@@ -283,9 +283,9 @@ mod tests {
         }
     }
 
-    /// As [`MAX_UNITS`], in units 2^-24 of results in [1/2, 1): 0.5 + 0.4375 as there, 0.1252 the polynomial (7.47e-9), 0.0302
-    /// its last sum times r^2, 0.0313 the square, 0.0053 the step before, below 0.001 those before that, and 0.0035 the low
-    /// part of k ln 2, 126 times 1.65e-12. Together 1.134; the reference is off by 2^-28.
+    /// As [`MAX_UNITS`], in units 2^-24 of results in [1/2, 1): 0.5 + 0.4375 as there, 0.1252 the polynomial (7.47e-9),
+    /// 0.0302 its last sum times r^2, 0.0313 the square, 0.0053 the step before, below 0.001 those before that, and
+    /// 0.0035 the low part of k ln 2, 126 times 1.65e-12. Together 1.134; the reference is off by 2^-28.
     const MAX_NARROW_UNITS: f64 = 1.14;
 
     #[test]

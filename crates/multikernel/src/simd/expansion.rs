@@ -6,8 +6,8 @@ use super::dispatched;
 pub(crate) const ROWS_AT_ONCE: usize = 8;
 
 dispatched! {
-    /// `sums_r += sum_k values_k lines[at_k][r]`, in the order of k, each product rounded before it is added: the bits of
-    /// adding one row after the other.
+    /// `sums_r += sum_k values_k lines[at_k][r]`, in the order of k, each product rounded before it is added: the bits
+    /// of adding one row after the other.
     ///
     /// # Panics
     /// If a line is not there.

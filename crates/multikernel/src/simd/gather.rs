@@ -28,7 +28,8 @@ impl Places {
         self.at.len()
     }
 
-    /// The numbers at the places, those that are smaller in size than `least` as 0, and then zeros: `out` has the size of the places.
+    /// The numbers at the places, those that are smaller in size than `least` as 0, and then zeros: `out` has the size
+    /// of the places.
     ///
     /// # Panics
     /// If a place is not in the row.
@@ -56,7 +57,8 @@ impl Places {
         let bound = _mm512_set1_pd(least);
         for (k, (places, out)) in self.at.chunks_exact(GATHERED).zip(out.chunks_exact_mut(GATHERED)).enumerate() {
             let wanted = if self.n - k * GATHERED >= GATHERED { 0xff } else { (1u8 << (self.n % GATHERED)) - 1 };
-            // SAFETY: eight places are read, those that are wanted are in the row, as `end` is, and eight numbers are written.
+            // SAFETY: eight places are read, those that are wanted are in the row, as `end` is, and eight numbers are
+            // written.
             unsafe {
                 let places = _mm256_loadu_si256(places.as_ptr().cast());
                 let values = _mm512_mask_i32gather_pd::<8>(_mm512_setzero_pd(), wanted, places, row.as_ptr().cast());

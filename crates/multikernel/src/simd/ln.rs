@@ -23,8 +23,8 @@ pub(crate) fn ln(x: f64) -> f64 {
     ln_of_normal(x)
 }
 
-/// [`ln`] of a positive normal number, with its bits and without branches, so that loops over it vectorise; of anything else
-/// nonsense.
+/// [`ln`] of a positive normal number, with its bits and without branches, so that loops over it vectorise; of anything
+/// else nonsense.
 #[inline(always)]
 pub(crate) fn ln_of_normal(x: f64) -> f64 {
     const MANTISSA: u64 = (1 << 52) - 1;
@@ -38,8 +38,8 @@ pub(crate) fn ln_of_normal(x: f64) -> f64 {
 }
 
 dispatched! {
-    /// Overwrites each positive normal number with its logarithm, with the bits of [`ln`]; NaN stays NaN, of anything else
-    /// comes nonsense.
+    /// Overwrites each positive normal number with its logarithm, with the bits of [`ln`]; NaN stays NaN, of anything
+    /// else comes nonsense.
     pub(crate) fn lns_of_normal(values: &mut [f64]) {
         for value in values {
             *value = if value.is_nan() { *value } else { ln_of_normal(*value) };

@@ -1,9 +1,9 @@
 //! Loops that are compiled for several instruction sets, the best of which is picked at run time.
 //!
 //! Each loop is written once, in plain Rust over arrays of a fixed number of lanes, and compiled for AVX-512, for AVX2
-//! and for every processor (on ARM that is NEON). Products and sums that belong together are fused (`mul_add`) in all of
-//! them and partial sums are as many everywhere, so the bits never depend on the machine. A processor without a fused
-//! multiply-add, on x86 those before 2013, computes it in software: right, but some ten times slower.
+//! and for every processor (on ARM that is NEON). Products and sums that belong together are fused (`mul_add`) in all
+//! of them and partial sums are as many everywhere, so the bits never depend on the machine. A processor without a
+//! fused multiply-add, on x86 those before 2013, computes it in software: right, but some ten times slower.
 
 mod aligned;
 mod base;

@@ -6,8 +6,8 @@ use super::{Real, UninitPart};
 
 /// Copies past the caches; what was written may be read once this is dropped.
 ///
-/// A line that is written as a whole then is not read from memory before, which is half of what writing much memory costs. What
-/// is read again soon, or was cleared just now and lies in the caches, is better copied plainly.
+/// A line that is written as a whole then is not read from memory before, which is half of what writing much memory
+/// costs. What is read again soon, or was cleared just now and lies in the caches, is better copied plainly.
 pub(crate) struct PastCaches(());
 
 impl PastCaches {
@@ -53,7 +53,8 @@ fn stream<T: Real>(from: &[T], to: &mut [std::mem::MaybeUninit<T>]) {
 }
 
 impl Drop for PastCaches {
-    /// Makes what was written visible to whoever is told of it later, as plain stores are. It takes as long as copying 1 KB.
+    /// Makes what was written visible to whoever is told of it later, as plain stores are. It takes as long as copying
+    /// 1 KB.
     fn drop(&mut self) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: an instruction of every x86-64.

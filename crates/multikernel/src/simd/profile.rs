@@ -24,8 +24,8 @@ const ONE: u64 = 1023 << 52;
 
 /// The segment of a distance and where it lies in it: r in [-1, 1), or in [0, 1) in the first, which begins at 0.
 ///
-/// `first` is the top bits of the lowest distance outside the first segment, `scale` one over it. Distances past the last
-/// segment belong to it: all is zero there.
+/// `first` is the top bits of the lowest distance outside the first segment, `scale` one over it. Distances past the
+/// last segment belong to it: all is zero there.
 #[inline(always)]
 fn locate(first: u64, n_segments: usize, scale: f64, distance: f64) -> (u32, f64) {
     let bits = distance.to_bits();
@@ -54,8 +54,8 @@ pub(crate) fn add_profile(first: u64, scale: f64, table: &[Line], distances: &[f
 #[cfg(target_arch = "x86_64")]
 const LANES: usize = 8;
 
-/// [`evaluate`] for whole groups of [`LANES`], with the same operations in the same order: the compiler does not find the
-/// instruction that looks up eight coefficients at once.
+/// [`evaluate`] for whole groups of [`LANES`], with the same operations in the same order: the compiler does not find
+/// the instruction that looks up eight coefficients at once.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
 fn evaluate_avx512(first: u64, scale: f64, table: &[Line], distances: &[f64], out: &mut [f64]) {

@@ -18,8 +18,8 @@ pub(crate) trait Real: Copy + Default + Send + Sync + 'static {
     const BYTES: usize;
     /// Appends `values`, rounded to the type, to `out`.
     fn round_into(values: &[f64], out: &mut UninitPart<'_, Self>);
-    /// Appends `e^(-rate * base)` to the first of `out` and then, for each of `raises`, the square (or, if true, the fourth power) of
-    /// the values before to the next. At most [`MAX_RAISES`], and `base` at least 0.
+    /// Appends `e^(-rate * base)` to the first of `out` and then, for each of `raises`, the square (or, if true, the
+    /// fourth power) of the values before to the next. At most [`MAX_RAISES`], and `base` at least 0.
     fn decays_into(rate: f64, raises: &[bool], base: &[f64], out: &mut [UninitPart<'_, Self>]);
     /// `values_j = by * with_j * values_j`, the two factors multiplied first: the same in either order.
     fn gate(by: f64, with: &[f64], values: &mut [Self]);
@@ -104,15 +104,16 @@ dispatched! {
     }
 }
 
-/// Rates of this size can be rounded to `f32`, and with them any base quantity: one that is too large or too small for `f32`
-/// has the exponential 0 or 1 all the same.
+/// Rates of this size can be rounded to `f32`, and with them any base quantity: one that is too large or too small for
+/// `f32` has the exponential 0 or 1 all the same.
 pub(crate) const NARROW_RATES: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 
 dispatched! {
     /// Each its own exponential, in `f32`: powers would lose digits that `f32` does not have.
     ///
-    /// Rate, base quantity and their product x are rounded, so a value is off by a part of up to 3 |x| 2^-24, and 1.14 units
-    /// in the last place for the exponential: never more than 1.4e-7, small values by more of their digits than large ones.
+    /// Rate, base quantity and their product x are rounded, so a value is off by a part of up to 3 |x| 2^-24, and 1.14
+    /// units in the last place for the exponential: never more than 1.4e-7, small values by more of their digits than
+    /// large ones.
     fn decays_f32(rate: f64, raises: &[bool], base: &[f64], out: &mut [UninitPart<'_, f32>]) {
         let mut rates = [rate; 1 + MAX_RAISES];
         for (k, &twice) in raises.iter().enumerate() {
@@ -420,8 +421,8 @@ mod tests {
                 for &twice in raises {
                     values.iter_mut().for_each(|value| *value = raise(twice, *value));
                     expected.extend(bits(&values));
-                    // And they are the exponential of the power of the rate: relative errors are multiplied by the power, with
-                    // one rounding of a product for each part of it.
+                    // And they are the exponential of the power of the rate: relative errors are multiplied by the
+                    // power, with one rounding of a product for each part of it.
                     power *= if twice { 4.0 } else { 2.0 };
                     let bound = (power + 1.0) * 1.17 * f64::EPSILON + power * f64::EPSILON;
                     for (value, base) in values.iter().zip(base) {
@@ -455,7 +456,8 @@ mod tests {
         for (found, (rate, base)) in found.into_iter().map(f64::from_bits).zip(places) {
             let x = rate * base;
             let (direct, part) = (exp(-x), (3.001 * x + 2.0 * 1.14 + 0.01) * f64::from(f32::EPSILON) / 2.0);
-            // Where values end, rounded three times: at -87, or where the exponential of f64 leaves the normal numbers of f32.
+            // Where values end, rounded three times: at -87, or where the exponential of f64 leaves the normal numbers
+            // of f32.
             let end = if NARROW_RATES.contains(&rate) { 87.0 } else { 126.0 * std::f64::consts::LN_2 };
             let edge = end * 3.001 * f64::from(f32::EPSILON) / 2.0;
             if found == 0.0 {

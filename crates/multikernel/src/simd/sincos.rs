@@ -1,5 +1,5 @@
-//! Sine and cosine of the same numbers at once: without branches, so loops over them vectorise, and with the same bits on every
-//! machine, which those of the system library do not promise.
+//! Sine and cosine of the same numbers at once: without branches, so loops over them vectorise, and with the same bits
+//! on every machine, which those of the system library do not promise.
 
 use std::f64::consts::FRAC_2_PI;
 
@@ -15,8 +15,8 @@ const HALF_PI: [f64; 3] = [
 const ROUND: f64 = 6_755_399_441_055_744.0;
 /// Up to here three fused products take the quarters of a turn off; beyond it whole numbers of 192 bits do.
 const NEAR: f64 = 1_073_741_824.0;
-/// (sin r - r) / r^3 as a polynomial in r^2 for |r| <= pi/4, interpolated at six Chebyshev nodes, highest power first. It
-/// puts sin r off by 1.4e-17 at most, an eighth of a unit in the last place.
+/// (sin r - r) / r^3 as a polynomial in r^2 for |r| <= pi/4, interpolated at six Chebyshev nodes, highest power first.
+/// It puts sin r off by 1.4e-17 at most, an eighth of a unit in the last place.
 const SINE: [f64; 6] = [
     1.591_812_902_723_482_6e-10,
     -2.505_113_184_128_889e-8,
@@ -38,8 +38,8 @@ const COSINE: [f64; 7] = [
 const SIGN: u64 = 1 << 63;
 
 dispatched! {
-    /// The sine and the cosine of each number to within 1.6 units in the last place, all finite numbers included (1.29 is the
-    /// most that was found); the sine of both zeros is 0, and what is infinite or not a number has neither.
+    /// The sine and the cosine of each number to within 1.6 units in the last place, all finite numbers included (1.29
+    /// is the most that was found); the sine of both zeros is 0, and what is infinite or not a number has neither.
     ///
     /// Numbers up to 2^30 take 14 cycles for eight on AVX-512, those beyond some dozens each.
     ///
@@ -130,8 +130,8 @@ fn far(x: f64) -> (f64, f64) {
         let (i, shift) = (first / 64 + i, first % 64);
         TWO_OVER_PI[i] << shift | (TWO_OVER_PI[i + 1] >> 1) >> (63 - shift)
     };
-    // The low 192 bits of the product: two bits of quarters, and their fraction to 2^-137, where no number is nearer than
-    // 2^-62 to a whole one.
+    // The low 192 bits of the product: two bits of quarters, and their fraction to 2^-137, where no number is nearer
+    // than 2^-62 to a whole one.
     let product = |word: u64, carry: u64| u128::from(whole) * u128::from(word) + u128::from(carry);
     let low = product(word(2), 0);
     let middle = product(word(1), (low >> 64) as u64);
@@ -221,9 +221,9 @@ mod tests {
 
     /// What the error can be at most, in units in the last place.
     ///
-    /// Sine of r: 0.5 the last sum; 1 r itself, where r is just above a power of two and its sine just below it (else half of
-    /// that); 3 roundings of r - sin r, which is below 0.078 and beside r near 1/2 below 0.024: 0.05; 0.05 the polynomial there,
-    /// 0.126 near pi/4, where all else is 1.17. Together 1.6.
+    /// Sine of r: 0.5 the last sum; 1 r itself, where r is just above a power of two and its sine just below it (else
+    /// half of that); 3 roundings of r - sin r, which is below 0.078 and beside r near 1/2 below 0.024: 0.05; 0.05 the
+    /// polynomial there, 0.126 near pi/4, where all else is 1.17. Together 1.6.
     ///
     /// Cosine of r: 0.5 the last sum, 0.354 r, 0.225 its square, 0.154 the factor of the square, 0.01 all before: 1.25.
     const MAX_UNITS: f64 = 1.6;
@@ -344,8 +344,8 @@ mod tests {
         }
     }
 
-    /// 2^30 + 1, 1e10, 1e15, 1e22, 2^100, the number nearest to a multiple of pi/2, 2^1000, the largest number and 2^1023: sines
-    /// and cosines from 1,500 bits of pi.
+    /// 2^30 + 1, 1e10, 1e15, 1e22, 2^100, the number nearest to a multiple of pi/2, 2^1000, the largest number and
+    /// 2^1023: sines and cosines from 1,500 bits of pi.
     const FAR: [(f64, Double, Double); 9] = [
         (
             f64::from_bits(0x41d0_0000_0040_0000),

@@ -1,4 +1,5 @@
-//! Sums of products between a few lines of numbers and many: what products of matrices and triangular systems are made of.
+//! Sums of products between a few lines of numbers and many: what products of matrices and triangular systems are made
+//! of.
 
 use super::dispatched;
 
@@ -47,10 +48,11 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// `out[r][l] = sum_k few[k][r] many[k][l]` over the first `depth` lines, for r < `rows` (1, 2, 4 or 8) and l < `width` (8, 16 or
-/// 24).
+/// `out[r][l] = sum_k few[k][r] many[k][l]` over the first `depth` lines, for r < `rows` (1, 2, 4 or 8) and l < `width`
+/// (8, 16 or 24).
 ///
-/// Fused sums from 0 in the order of k: the bits depend neither on the instruction set nor on the tile an entry is part of.
+/// Fused sums from 0 in the order of k: the bits depend neither on the instruction set nor on the tile an entry is part
+/// of.
 ///
 /// # Panics
 /// If there are fewer lines than `depth`, or for other sizes.
@@ -121,7 +123,8 @@ unsafe fn sums_avx512(few: Lines<'_>, rows: usize, many: Lines<'_>, width: usize
     }
 }
 
-/// Written in vectors: of arrays that fill the registers the compiler makes single numbers in memory, which is 15 times slower.
+/// Written in vectors: of arrays that fill the registers the compiler makes single numbers in memory, which is 15 times
+/// slower.
 ///
 /// # Safety
 /// As for [`sums_avx512`], with R rows and V vectors.

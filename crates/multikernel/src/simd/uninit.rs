@@ -1,8 +1,8 @@
 //! Memory that is written before it is read, without being cleared first: its owner knows what has been written.
 //!
-//! Safe code can append values to a [`UninitPart`] and read back what it appended, nothing else, so no value is read before it exists,
-//! and a [`UninitVec`] becomes a vector only once every part of it is full. Clearing the memory of a large store takes a quarter of
-//! the time in which its kernels are computed.
+//! Safe code can append values to a [`UninitPart`] and read back what it appended, nothing else, so no value is read
+//! before it exists, and a [`UninitVec`] becomes a vector only once every part of it is full. Clearing the memory of a
+//! large store takes a quarter of the time in which its kernels are computed.
 
 use std::mem::MaybeUninit;
 
@@ -31,8 +31,8 @@ impl<T: Copy> UninitVec<T> {
         &mut self.values.spare_capacity_mut()[..self.n]
     }
 
-    /// The values that `write` put into the consecutive parts of these lengths, from as many threads as it likes; `None` where it left
-    /// a part unfilled.
+    /// The values that `write` put into the consecutive parts of these lengths, from as many threads as it likes;
+    /// `None` where it left a part unfilled.
     ///
     /// # Panics
     /// If the lengths do not add up to `n`.
@@ -136,8 +136,8 @@ impl<'a, T: Copy> UninitPart<'a, T> {
         self.n_written += n;
     }
 
-    /// Appends consecutive parts of these lengths, which `write` fills in any order; false, and nothing is appended, where it left one
-    /// unfilled.
+    /// Appends consecutive parts of these lengths, which `write` fills in any order; false, and nothing is appended,
+    /// where it left one unfilled.
     ///
     /// # Panics
     /// If there is no room for them.
@@ -156,8 +156,8 @@ impl<'a, T: Copy> UninitPart<'a, T> {
         let mut parts: Vec<UninitPart<'_, T>> = lengths.into_iter().map(cut).collect();
         let n = room - rest.len();
         write(&mut parts);
-        // `write` may have put other parts in the place of these. Only these lie here, so where full ones reach from the start to the
-        // end without a gap they are all there.
+        // `write` may have put other parts in the place of these. Only these lie here, so where full ones reach from
+        // the start to the end without a gap they are all there.
         let mut reached = 0;
         for part in &parts {
             if !part.is_full() || part.memory.as_ptr() != start.wrapping_add(reached) {

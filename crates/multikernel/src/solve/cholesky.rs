@@ -1,8 +1,8 @@
 //! Symmetric positive definite matrices: factor, determinant, systems, inverse.
 //!
-//! Matrices are cut into panels of 24 rows, and everything but squares of eight on the diagonal is sums of products as long as
-//! possible, computed in registers (`simd::sums`). Every sum has a fixed order, and work is cut by the shape alone: the same
-//! bits for any number of threads and any instruction set.
+//! Matrices are cut into panels of 24 rows, and everything but squares of eight on the diagonal is sums of products as
+//! long as possible, computed in registers (`simd::sums`). Every sum has a fixed order, and work is cut by the shape
+//! alone: the same bits for any number of threads and any instruction set.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,8 +51,8 @@ impl Cholesky {
     /// Cost: n^3 / 3 operations.
     ///
     /// # Errors
-    /// [`Error::NotDefinite`] where a pivot is not above n roundings of its diagonal entry, [`Error::Stopped`] where `stop`
-    /// said so, and a matrix that is not square or leaves no memory for half as much again.
+    /// [`Error::NotDefinite`] where a pivot is not above n roundings of its diagonal entry, [`Error::Stopped`] where
+    /// `stop` said so, and a matrix that is not square or leaves no memory for half as much again.
     pub fn new(matrix: Matrix, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Cholesky> {
         let n = matrix.n_rows();
         if matrix.n_cols() != n {
@@ -64,8 +64,8 @@ impl Cholesky {
         Cholesky::of_panels(n, panels, pool, stop)
     }
 
-    /// Factors `scale A + shift 11' + diag(d)` for A of n x n, which stays as it is and of which only what is on and below the
-    /// diagonal is read: see [`Cholesky::new`].
+    /// Factors `scale A + shift 11' + diag(d)` for A of n x n, which stays as it is and of which only what is on and
+    /// below the diagonal is read: see [`Cholesky::new`].
     pub(crate) fn of_sum(
         matrix: &Matrix,
         scale: f64,
@@ -81,8 +81,8 @@ impl Cholesky {
         Cholesky::of_panels(d.len(), panels, pool, stop)
     }
 
-    /// Factors `H diag(s) H' + shift 11' + diag(d)` for H of n x k: see [`Cholesky::new`]. Cost: n^2 k operations more, half of
-    /// what a product takes, and no matrix in between.
+    /// Factors `H diag(s) H' + shift 11' + diag(d)` for H of n x k: see [`Cholesky::new`]. Cost: n^2 k operations more,
+    /// half of what a product takes, and no matrix in between.
     pub(crate) fn of_square(
         h: &PackedRows,
         s: &[f64],
@@ -139,7 +139,8 @@ impl Cholesky {
         2.0 * (0..self.n).map(|i| ln(self.panels.diagonal(i))).sum::<f64>()
     }
 
-    /// `A^-1 B` for B of n x c. Cost: 2 n^2 c operations on the calling thread; for c near n take [`Cholesky::inverse`].
+    /// `A^-1 B` for B of n x c. Cost: 2 n^2 c operations on the calling thread; for c near n take
+    /// [`Cholesky::inverse`].
     pub fn solve(&self, right: &Matrix) -> Result<Matrix> {
         let (mut sides, size) = (self.forward(right)?, self.panels.size());
         let panels: Vec<Lines<'_>> = (0..self.panels.count()).map(|p| self.panels.lines(p)).collect();
@@ -158,8 +159,8 @@ impl Cholesky {
         Ok(self.columns(&sides, right.n_cols()))
     }
 
-    /// `L^-1 B` for B of n x c: its squared length is that of B in the metric of `A^-1`. Cost: n^2 c operations on the calling
-    /// thread.
+    /// `L^-1 B` for B of n x c: its squared length is that of B in the metric of `A^-1`. Cost: n^2 c operations on the
+    /// calling thread.
     ///
     /// ```
     /// use multikernel::{Matrix, Pool, solve::cholesky::Cholesky};
@@ -202,8 +203,8 @@ impl Cholesky {
         Matrix::from_fn(self.n, count, |i, s| sides[s * size + i])
     }
 
-    /// `L z`: a draw from the normal distribution with covariance A, if z is one of independent standard normals. Cost: n^2
-    /// operations.
+    /// `L z`: a draw from the normal distribution with covariance A, if z is one of independent standard normals. Cost:
+    /// n^2 operations.
     ///
     /// ```
     /// use multikernel::{Matrix, Pool, solve::cholesky::Cholesky};
@@ -259,7 +260,8 @@ impl Cholesky {
         })
     }
 
-    /// Panels of columns of `L^-1`, the first of which is p: those of the identity, each from its diagonal on, divided by L.
+    /// Panels of columns of `L^-1`, the first of which is p: those of the identity, each from its diagonal on, divided
+    /// by L.
     fn invert_panels(&self, p: usize, panels: &mut [&mut [f64]]) {
         let mut tile = [[0.0; WIDE]; NARROW];
         for row in (p * WIDE..self.panels.size()).step_by(NARROW) {
@@ -276,8 +278,8 @@ impl Cholesky {
     }
 }
 
-/// Calls `f` with each of c right-hand sides and the sums of its products with lines of the factor, as many as `depth`: `done`
-/// are the numbers of all right-hand sides that are solved, row by row.
+/// Calls `f` with each of c right-hand sides and the sums of its products with lines of the factor, as many as `depth`:
+/// `done` are the numbers of all right-hand sides that are solved, row by row.
 fn each_side(
     done: &[f64],
     c: usize,
@@ -328,7 +330,8 @@ fn factor_panel(panel: &mut [f64], p: usize, least: &[f64], inverses: &mut [f64]
         let open = &mut open[lane..];
         factor(open, width, &tile, &least[row..], &mut inverses[row..])
             .map_err(|(r, pivot)| Error::NotDefinite { row: row + r, pivot })?;
-        // The rest of the panel is divided by the block that was just factored: a copy, because both lie in the same lines.
+        // The rest of the panel is divided by the block that was just factored: a copy, because both lie in the same
+        // lines.
         if lane + NARROW < width {
             let block: [[f64; NARROW]; NARROW] = std::array::from_fn(|c| std::array::from_fn(|r| open[c * width + r]));
             tile.iter_mut().for_each(|line| line.rotate_left(NARROW));

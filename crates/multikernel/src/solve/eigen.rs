@@ -27,8 +27,8 @@ const SWEEPS: usize = 40;
 
 /// All eigenvectors of a symmetric matrix, of which what is on and above the diagonal is read, by Jacobi's rotations.
 ///
-/// For small matrices, a few hundred rows at most: about 60 n^3 operations on one thread. Accurate to rounding, also for
-/// eigenvalues that are equal.
+/// For small matrices, a few hundred rows at most: about 60 n^3 operations on one thread. Accurate to rounding, also
+/// for eigenvalues that are equal.
 ///
 /// ```
 /// use multikernel::{Matrix, solve::eigen::jacobi};
@@ -101,14 +101,15 @@ const DEPENDENT: f64 = 1e-10;
 
 /// The leading eigenvectors of a symmetric matrix: those of the algebraically largest eigenvalues.
 ///
-/// For matrices of thousands of rows of which few eigenvectors are wanted. A basis of powers of the matrix times a block of
-/// vectors (block Lanczos with full orthogonalisation) is begun anew from the best vectors found, until the first `count` are
-/// eigenvectors to 1e-9 of the largest eigenvalue, or 20 times: eigenvalues that are nearly equal to those left out are not told
-/// apart. The sum of the first `count` Rayleigh quotients is never below that of the vectors it began with.
+/// For matrices of thousands of rows of which few eigenvectors are wanted. A basis of powers of the matrix times a
+/// block of vectors (block Lanczos with full orthogonalisation) is begun anew from the best vectors found, until the
+/// first `count` are eigenvectors to 1e-9 of the largest eigenvalue, or 20 times: eigenvalues that are nearly equal to
+/// those left out are not told apart. The sum of the first `count` Rayleigh quotients is never below that of the
+/// vectors it began with.
 ///
-/// `start` has the block to begin with, one vector per row, at least `count` of them and some more for speed; any that are not
-/// zero will do, and those of a similar matrix save time. As many are returned. Cost: two to four products with the matrix per
-/// vector and cycle. The same bits for any number of threads.
+/// `start` has the block to begin with, one vector per row, at least `count` of them and some more for speed; any that
+/// are not zero will do, and those of a similar matrix save time. As many are returned. Cost: two to four products with
+/// the matrix per vector and cycle. The same bits for any number of threads.
 ///
 /// ```
 /// use multikernel::{Matrix, Pool, solve::eigen::leading};
@@ -247,8 +248,8 @@ mod tests {
         Matrix::from_fn(n_rows, n_cols, |_, _| rng.uniform() - 0.5)
     }
 
-    /// An orthogonal matrix from reflections, and a symmetric one with these eigenvalues and the orthogonal one's rows as
-    /// eigenvectors.
+    /// An orthogonal matrix from reflections, and a symmetric one with these eigenvalues and the orthogonal one's rows
+    /// as eigenvectors.
     fn with_values(values: &[f64], seed: u64) -> (Matrix, Matrix) {
         let n = values.len();
         let rows = orthonormal(uniform(n, n, seed).rows().map(<[f64]>::to_vec).collect(), &[]);

@@ -73,8 +73,9 @@ struct At {
     slope: f64,
 }
 
-/// The length of a step that meets the strong conditions of Wolfe, from the value and slope at its beginning; `None` where
-/// rounding hides any descent. `look` gives value and slope at a length; a value that is no number is taken for very large.
+/// The length of a step that meets the strong conditions of Wolfe, from the value and slope at its beginning; `None`
+/// where rounding hides any descent. `look` gives value and slope at a length; a value that is no number is taken for
+/// very large.
 pub(crate) fn search(
     (value, slope): (f64, f64),
     first: f64,

@@ -6,8 +6,8 @@ use crate::linalg::dot;
 pub(super) const MAX_BLOCK: usize = 128;
 /// Kernel values below this count as 0: products of them would be subnormal, which processors are slow at.
 const SUBNORMAL_GUARD: f64 = 1e-60;
-/// Part of the mean diagonal added to it. On a kernel of low rank the minimum is far away then, along what costs nothing, and
-/// the way there ends at a bound.
+/// Part of the mean diagonal added to it. On a kernel of low rank the minimum is far away then, along what costs
+/// nothing, and the way there ends at a bound.
 const RIDGE: f64 = 1e-10;
 
 /// The Cholesky factor of a kernel between some variables, in the lower half of a square array.
@@ -39,8 +39,8 @@ impl Face {
         Some(Face { size, stride: size, factor: kernel })
     }
 
-    /// The `d` that minimises `1/2 d'Kd - r'd` with `sum d = 0`: with `K u = r` and `K v = 1` it is `u - (sum u / sum v) v`.
-    /// `None` where it overflows.
+    /// The `d` that minimises `1/2 d'Kd - r'd` with `sum d = 0`: with `K u = r` and `K v = 1` it is `u - (sum u / sum
+    /// v) v`. `None` where it overflows.
     pub(super) fn direction(&self, r: &[f64]) -> Option<Vec<f64>> {
         let (mut u, mut v) = (r.to_vec(), vec![1.0; r.len()]);
         self.solve(&mut u);
@@ -53,8 +53,8 @@ impl Face {
         u.iter().all(|u| u.is_finite()).then_some(u)
     }
 
-    /// Takes a variable off the face. Without its row the factor has one column too many, which rotations of neighbouring
-    /// columns clear: the square of the size, where a new factor costs its cube.
+    /// Takes a variable off the face. Without its row the factor has one column too many, which rotations of
+    /// neighbouring columns clear: the square of the size, where a new factor costs its cube.
     pub(super) fn remove(&mut self, at: usize) {
         let stride = self.stride;
         for i in at + 1..self.size {

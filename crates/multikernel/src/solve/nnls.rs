@@ -1,13 +1,15 @@
 //! Nonnegative least squares from its normal equations, by an active set.
 //!
 //! The set of positive variables grows by the one with the steepest descent; where the minimum over the set leaves the
-//! feasible side, the way there is cut at the boundary and what became zero leaves the set (Lawson and Hanson 1974, "Solving
-//! least squares problems", chapter 23). The objective falls with every change of the set, so no set comes twice.
+//! feasible side, the way there is cut at the boundary and what became zero leaves the set (Lawson and Hanson 1974,
+//! "Solving least squares problems", chapter 23). The objective falls with every change of the set, so no set comes
+//! twice.
 
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, dot};
 
-/// The gradient of a variable at zero must exceed this part of the largest of `b` for the variable to enter; diagonals are 1.
+/// The gradient of a variable at zero must exceed this part of the largest of `b` for the variable to enter; diagonals
+/// are 1.
 const ENTER: f64 = 1e-10;
 /// A variable whose part outside the span of the set is less than this of it adds nothing but rounding.
 const INDEPENDENT: f64 = 1e-10;
@@ -21,13 +23,13 @@ pub struct NnlsSolution {
     pub n_iter: u64,
 }
 
-/// `argmin_{x >= 0} x'Mx - 2 b'x` for a positive semi-definite `M` (P x P, of which symmetry is not checked) and `b` in its
-/// range, as normal equations have it.
+/// `argmin_{x >= 0} x'Mx - 2 b'x` for a positive semi-definite `M` (P x P, of which symmetry is not checked) and `b` in
+/// its range, as normal equations have it.
 ///
 /// Where `M` is singular there are many minima; of variables that say the same (identical rows of `M`) one is positive.
-/// At the result `b - Mx` is at most 1e-10 of the largest `b` (all scaled to a unit diagonal of `M`) for variables at zero, and
-/// about rounding for the others. Variables with a diagonal of zero stay zero. Deterministic. Cost: k^2 + P k for each change
-/// of a set of k variables, k^3 where one leaves it.
+/// At the result `b - Mx` is at most 1e-10 of the largest `b` (all scaled to a unit diagonal of `M`) for variables at
+/// zero, and about rounding for the others. Variables with a diagonal of zero stay zero. Deterministic. Cost: k^2 + P k
+/// for each change of a set of k variables, k^3 where one leaves it.
 ///
 /// # Errors
 /// Shapes that do not fit and numbers that are not finite.
@@ -142,7 +144,8 @@ impl Search<'_> {
         z
     }
 
-    /// Goes to the minimum over the set, or as far as no variable turns negative: what reaches zero leaves the set, and on.
+    /// Goes to the minimum over the set, or as far as no variable turns negative: what reaches zero leaves the set, and
+    /// on.
     fn walk(&mut self, mut wish: Vec<f64>) {
         loop {
             let mut first: Option<(usize, f64)> = None;

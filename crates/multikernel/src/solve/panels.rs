@@ -1,7 +1,7 @@
 //! Matrices cut into panels, the form in which `simd::sums` multiplies them.
 //!
-//! A panel holds up to [`WIDE`] rows (or columns) side by side, line by line of the other index: what a sum of products goes
-//! along lies in the order in which it is read. The last panel is as narrow as whole vectors allow.
+//! A panel holds up to [`WIDE`] rows (or columns) side by side, line by line of the other index: what a sum of products
+//! goes along lies in the order in which it is read. The last panel is as narrow as whole vectors allow.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -98,8 +98,8 @@ impl Panels {
         Ok(panels)
     }
 
-    /// What is on and below the diagonal of `H diag(d) H'`, as [`Panels::of_lower`] has it, for H of n rows whose panels these
-    /// are: with the bits of `scaled_square`, and nothing to copy.
+    /// What is on and below the diagonal of `H diag(d) H'`, as [`Panels::of_lower`] has it, for H of n rows whose
+    /// panels these are: with the bits of `scaled_square`, and nothing to copy.
     pub(super) fn lower_of_square(&self, n: usize, d: &[f64], pool: &Pool) -> Result<Panels> {
         let scaled = self.scaled(d, pool)?;
         let mut panels = Panels::some(n, |rows| rows.end)?;
@@ -210,8 +210,8 @@ impl Drop for Panels {
     }
 }
 
-/// Fewest numbers of a buffer that is kept for the next panels: getting fresh pages from the system takes a good part of the
-/// time in which a matrix of a few hundred rows is factored. Small ones the allocator has at hand.
+/// Fewest numbers of a buffer that is kept for the next panels: getting fresh pages from the system takes a good part
+/// of the time in which a matrix of a few hundred rows is factored. Small ones the allocator has at hand.
 const MIN_KEPT: usize = 1 << 12;
 /// Most numbers of all buffers that are kept: six halves of a matrix of 1,000 rows, or forty of 380.
 const MAX_KEPT: usize = 3 << 20;
@@ -265,8 +265,8 @@ pub(super) fn share<T: Send>(
     if operations >= MIN_SHARED { pool.each(items.collect(), f) } else { items.for_each(f) }
 }
 
-/// How many panels of a matrix of this size go together through the others. Matrices that do not fit into the second-level
-/// cache are then read a quarter as often.
+/// How many panels of a matrix of this size go together through the others. Matrices that do not fit into the
+/// second-level cache are then read a quarter as often.
 pub(super) fn together(size: usize) -> usize {
     if size <= 384 { 1 } else { 4 }
 }
@@ -293,8 +293,9 @@ pub(super) enum Half {
     Both,
 }
 
-/// A symmetric n x n matrix of which tiles below and on the diagonal are computed: `tile` is given the first of [`NARROW`] rows,
-/// a panel of columns and how many of it are wanted. `stop` is asked before each panel: [`Error::Stopped`].
+/// A symmetric n x n matrix of which tiles below and on the diagonal are computed: `tile` is given the first of
+/// [`NARROW`] rows, a panel of columns and how many of it are wanted. `stop` is asked before each panel:
+/// [`Error::Stopped`].
 pub(super) fn symmetric(
     n: usize,
     half: Half,
@@ -335,8 +336,8 @@ pub(super) fn symmetric(
     Ok(matrix)
 }
 
-/// Writes a tile, some columns of a panel of rows of a symmetric n x n matrix, as the lines of the panel: zero above the
-/// diagonal, and rows that fill the last vector are those of the identity.
+/// Writes a tile, some columns of a panel of rows of a symmetric n x n matrix, as the lines of the panel: zero above
+/// the diagonal, and rows that fill the last vector are those of the identity.
 fn put_lines(tile: &Tile, width: usize, lines: &mut [f64], column: usize, row: usize, n: usize) {
     for ((k, line), sums) in (column..).zip(lines.chunks_exact_mut(width)).zip(tile) {
         line.copy_from_slice(&sums[..width]);

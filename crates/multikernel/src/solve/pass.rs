@@ -3,14 +3,14 @@
 //! Every width gives the same bits: each element sees the same IEEE operations (never a fused multiply-add), a maximum
 //! rounds nothing, and a tie goes to the smallest index.
 //!
-//! The loops run over groups of lanes of a length known to the compiler and carry nothing but independent lanes, which is
-//! what it takes for them to become vector code. Quotients are slow, so after the first block they are computed only where
-//! some product says that the best so far is beaten. A closure would not be compiled for the width of its caller: there are
-//! none.
+//! The loops run over groups of lanes of a length known to the compiler and carry nothing but independent lanes, which
+//! is what it takes for them to become vector code. Quotients are slow, so after the first block they are computed only
+//! where some product says that the best so far is beaten. A closure would not be compiled for the width of its caller:
+//! there are none.
 #![allow(clippy::needless_range_loop, reason = "indices over blocks of known length vectorise, zips of four do not")]
 
-/// Variables asked together whether one of them beats the best so far; after the first blocks the answer is nearly always
-/// no.
+/// Variables asked together whether one of them beats the best so far; after the first blocks the answer is nearly
+/// always no.
 const BLOCK: usize = 64;
 /// Values side by side: the widest vector there is.
 const LANES: usize = 8;

@@ -1,7 +1,7 @@
 //! Products of dense matrices.
 //!
-//! Every entry is one sum of fused products in the order of the inner index: the same bits for any number of threads and
-//! any instruction set.
+//! Every entry is one sum of fused products in the order of the inner index: the same bits for any number of threads
+//! and any instruction set.
 
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -11,8 +11,8 @@ use crate::solve::panels::{Half, Panels, room, share, symmetric, together};
 
 /// `A B` for A of m x k and B of k x n.
 ///
-/// For products that are not symmetric; `H diag(d) H'` costs half as much with [`scaled_square`]. Cost: 2 m k n operations.
-/// Memory: the result, and room for as much as A and B take.
+/// For products that are not symmetric; `H diag(d) H'` costs half as much with [`scaled_square`]. Cost: 2 m k n
+/// operations. Memory: the result, and room for as much as A and B take.
 ///
 /// ```
 /// use multikernel::{Matrix, Pool, solve::product::product};
@@ -50,8 +50,8 @@ pub fn product(a: &Matrix, b: &Matrix, pool: &Pool) -> Result<Matrix> {
 
 /// `H diag(d) H'` for H of n x k and d of length k: symmetric to the last bit.
 ///
-/// For covariances from a factor of theirs; only one half is computed. Cost: n^2 k operations. Memory: the result, and room
-/// for twice as much as H takes. `stop` is asked now and then.
+/// For covariances from a factor of theirs; only one half is computed. Cost: n^2 k operations. Memory: the result, and
+/// room for twice as much as H takes. `stop` is asked now and then.
 ///
 /// ```
 /// use multikernel::{Matrix, Pool, solve::product::scaled_square};
@@ -61,7 +61,8 @@ pub fn product(a: &Matrix, b: &Matrix, pool: &Pool) -> Result<Matrix> {
 /// ```
 ///
 /// # Errors
-/// A diagonal of another length than H has columns, no memory for the result, and [`Error::Stopped`] where `stop` says so.
+/// A diagonal of another length than H has columns, no memory for the result, and [`Error::Stopped`] where `stop` says
+/// so.
 pub fn scaled_square(h: &Matrix, d: &[f64], pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Matrix> {
     let (n, k) = (h.n_rows(), h.n_cols());
     if d.len() != k {

@@ -212,7 +212,8 @@ fn normal(rows: &Matrix, theta: &[f64]) -> Matrix {
     normal
 }
 
-/// A Cholesky factor that passes over directions in which the matrix is zero up to rounding: equations that say the same.
+/// A Cholesky factor that passes over directions in which the matrix is zero up to rounding: equations that say the
+/// same.
 struct Factor(Matrix);
 
 impl Factor {

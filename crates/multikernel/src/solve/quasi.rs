@@ -19,8 +19,8 @@ pub(crate) struct Hessian {
 }
 
 impl Hessian {
-    /// From steps `s_i` and changes of the gradient `y_i`, oldest first; `None` where they do not make one that is positive
-    /// definite.
+    /// From steps `s_i` and changes of the gradient `y_i`, oldest first; `None` where they do not make one that is
+    /// positive definite.
     pub(crate) fn new(steps: &[&[f64]], changes: &[&[f64]]) -> Option<Hessian> {
         let k = steps.len();
         let last = k.checked_sub(1)?;

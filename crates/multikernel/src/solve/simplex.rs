@@ -1,7 +1,7 @@
 //! The nearest point of the simplex.
 
-/// The point of `{d >= 0, sum d = 1}` nearest to `x`: `d_m = max(x_m - t, 0)` for the one t that makes the sum 1. Entries
-/// below t become exactly 0. Cost: P log P.
+/// The point of `{d >= 0, sum d = 1}` nearest to `x`: `d_m = max(x_m - t, 0)` for the one t that makes the sum 1.
+/// Entries below t become exactly 0. Cost: P log P.
 ///
 /// ```
 /// use multikernel::solve::simplex::project;

@@ -56,9 +56,9 @@ pub struct Options {
     pub tolerance: f64,
     /// Set variables aside while they are stuck at a bound: faster on large problems, same optimum.
     pub shrinking: bool,
-    /// Where iterations are many, move all variables inside their boxes at once now and then: several times fewer iterations
-    /// where the kernel is of low rank and bounds are high, and other digits beyond the tolerance. For problems of at most
-    /// some hundred rows.
+    /// Where iterations are many, move all variables inside their boxes at once now and then: several times fewer
+    /// iterations where the kernel is of low rank and bounds are high, and other digits beyond the tolerance. For
+    /// problems of at most some hundred rows.
     pub leaps: bool,
     /// Stop after this many iterations in any case.
     pub max_iter: u64,
@@ -311,8 +311,8 @@ impl<'a> Variables<'a> {
         Some(pass::update(width, &mut self.resid, ki, kj, &self.up, step))
     }
 
-    /// Moves all variables inside their boxes to the minimum on the face they are on, or to the bounds on the way there, one
-    /// after the other; false where that cannot be done.
+    /// Moves all variables inside their boxes to the minimum on the face they are on, or to the bounds on the way
+    /// there, one after the other; false where that cannot be done.
     fn leap(&mut self) -> bool {
         let mut free: Vec<usize> = (0..self.beta.len()).filter(|&t| self.up[t] == 0.0 && self.low[t] == 0.0).collect();
         if free.len() < 2 || free.len() > leap::MAX_BLOCK {
@@ -380,7 +380,8 @@ impl<'a> Variables<'a> {
     fn check_finite(&self, all: &[usize]) -> Result<()> {
         let Some(t) = self.resid.iter().position(|r| !r.is_finite()) else { return Ok(()) };
         let (gram, cols) = (self.rows.gram(), self.rows.cols());
-        // A step along a spoilt pair spoils residuals of rows that are sound, so all rows are looked at, also those set aside.
+        // A step along a spoilt pair spoils residuals of rows that are sound, so all rows are looked at, also those set
+        // aside.
         for &row in all {
             if let Some(&col) = all.iter().find(|&&col| !gram.get(row, col).is_finite()) {
                 return Err(not_finite(row, col, gram.get(row, col)));
@@ -392,7 +393,8 @@ impl<'a> Variables<'a> {
         )))
     }
 
-    /// Primal minus dual objective: `b'Kb - y'b + sum_i u_i max(0, y_i (r_i - bias))`, since `1 - y_i f_i = y_i (r_i - bias)`.
+    /// Primal minus dual objective: `b'Kb - y'b + sum_i u_i max(0, y_i (r_i - bias))`, since `1 - y_i f_i = y_i (r_i -
+    /// bias)`.
     fn duality_gap(&self, bias: f64) -> f64 {
         let mut gap = 0.0;
         for t in 0..self.beta.len() {

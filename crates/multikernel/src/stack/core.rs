@@ -107,8 +107,8 @@ struct Room<T> {
     past: bool,
 }
 
-/// Stores of this many bytes are written past the caches, where memory that is not new takes them: the second-level cache of most
-/// processors is smaller.
+/// Stores of this many bytes are written past the caches, where memory that is not new takes them: the second-level
+/// cache of most processors is smaller.
 const PAST_BYTES: usize = 4 << 20;
 
 /// Room for `n` values: the memory of an earlier store, cut down where it is much larger, else new.
@@ -186,7 +186,8 @@ impl Core {
         self.right.as_ref().unwrap_or(&self.left)
     }
 
-    /// The values of some points, computed at each pass. `batch_mask` says which groups will be asked for; the others cost nothing.
+    /// The values of some points, computed at each pass. `batch_mask` says which groups will be asked for; the others
+    /// cost nothing.
     pub(super) fn computed<'a, T: Real>(
         &'a self,
         cut: Cut,

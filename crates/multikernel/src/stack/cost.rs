@@ -10,16 +10,16 @@ use crate::simd::{Level, level};
 
 /// Stacks below this are stored: caches hold them, and reading costs next to nothing.
 const SMALL: u64 = 64 << 20;
-/// Storing pays if computing costs more than so many times reading: it has to be written first, once, to memory that the
-/// system may have to clear.
+/// Storing pays if computing costs more than so many times reading: it has to be written first, once, to memory that
+/// the system may have to clear.
 const PAYS: f64 = 1.8;
 /// Reading one byte from memory.
 const READ_BYTE: f64 = 0.05;
 /// What it takes to begin a group in a tile, however few entries the tile has.
 const BEGIN: f64 = 1500.0;
 
-/// Whether to store a stack of so many bytes that fits; `n_columns` is the number of columns of each group, `tile` how many
-/// entries a tile has in the mean.
+/// Whether to store a stack of so many bytes that fits; `n_columns` is the number of columns of each group, `tile` how
+/// many entries a tile has in the mean.
 pub(super) fn pays(layout: &Layout, n_columns: &[usize], precision: Precision, bytes: u64, tile: f64) -> bool {
     let read = layout.slots.len() as f64 * READ_BYTE * precision.bytes() as f64;
     bytes < SMALL || compute(layout, n_columns, precision, level(), tile) > PAYS * read

@@ -13,8 +13,8 @@ const STRIPS: usize = 32;
 /// Parts a sum over all entries is cut into; each is summed on its own, then they are added in order.
 const PARTS: usize = 32;
 
-/// The shape of a stack. A symmetric one holds, block by block of [`BLOCK_ROWS`] rows, the columns up to the end of the block:
-/// the lower triangle, and the upper only within the squares on the diagonal.
+/// The shape of a stack. A symmetric one holds, block by block of [`BLOCK_ROWS`] rows, the columns up to the end of the
+/// block: the lower triangle, and the upper only within the squares on the diagonal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
     pub(super) n_rows: usize,
@@ -82,13 +82,13 @@ impl Cut {
         }
     }
 
-    /// All blocks as runs that are worked on together where a whole matrix is written. A symmetric stack of many rows has runs of up
-    /// to [`STRIP_BLOCKS`]: see `StripWriter`.
+    /// All blocks as runs that are worked on together where a whole matrix is written. A symmetric stack of many rows
+    /// has runs of up to [`STRIP_BLOCKS`]: see `StripWriter`.
     pub(super) fn strips(&self) -> Vec<Range<usize>> {
         let n = self.n_blocks();
         let each = if self.symmetric { (n / STRIPS).clamp(1, STRIP_BLOCKS) } else { 1 };
-        // From the top: pages that rows are written to for the first time have just been cleared, in the cache. From the bottom what
-        // is written across would be the first to touch all of them.
+        // From the top: pages that rows are written to for the first time have just been cleared, in the cache. From
+        // the bottom what is written across would be the first to touch all of them.
         (0..n.div_ceil(each)).map(|strip| strip * each..(strip * each + each).min(n)).collect()
     }
 

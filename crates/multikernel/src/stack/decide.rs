@@ -28,8 +28,9 @@ impl Stack {
     }
 
     /// `sum_j coefficients_jc sum_m W_mc k_m(i, j)` for each row point i and column c, without the matrices in between:
-    /// n_rows x C for n_cols x C coefficients. A mixture of fewer columns serves C / columns neighbours with each, so that one
-    /// weighted sum is computed once. Coefficients that are zero cost next to nothing. Each row has the bits it has alone.
+    /// n_rows x C for n_cols x C coefficients. A mixture of fewer columns serves C / columns neighbours with each, so
+    /// that one weighted sum is computed once. Coefficients that are zero cost next to nothing. Each row has the bits
+    /// it has alone.
     pub fn decide(&self, mixture: &Mixture, coefficients: &Matrix, pool: &Pool) -> Result<Matrix> {
         mixture.check(&self.core.layout)?;
         check("decide: coefficients", "rows", coefficients.n_rows(), self.n_cols())?;
@@ -125,7 +126,8 @@ struct Column<'a> {
 }
 
 impl Column<'_> {
-    /// The coefficients, if there is one column of them and most are zero: functions of distances are worked out for these alone.
+    /// The coefficients, if there is one column of them and most are zero: functions of distances are worked out for
+    /// these alone.
     fn few(&self, width: usize) -> Option<(usize, &[u32], &[f64])> {
         match self.lists[..] {
             [(c, places, values)] if places.len() < width => Some((c, places, values)),

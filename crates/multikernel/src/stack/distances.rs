@@ -11,8 +11,8 @@ use crate::features::Features;
 use crate::kernel::{Base, Columns};
 use crate::simd::Buffer;
 
-/// Squared distances between all pairs of some points. They are computed when asked for, by the code kernels are computed
-/// with: equal points have the distance 0, and sparse points cost what they keep.
+/// Squared distances between all pairs of some points. They are computed when asked for, by the code kernels are
+/// computed with: equal points have the distance 0, and sparse points cost what they keep.
 #[derive(Debug)]
 pub(crate) struct Distances {
     sides: Sides,
@@ -42,7 +42,8 @@ impl Distances {
         self.cut.rows(block)
     }
 
-    /// Calls `f` with each tile of a block of rows, from left to right: its columns, and the squared distances row by row.
+    /// Calls `f` with each tile of a block of rows, from left to right: its columns, and the squared distances row by
+    /// row.
     pub(crate) fn each(&self, block: usize, mut f: impl FnMut(Range<usize>, &[f64])) {
         let mut squares = Buffer::default();
         for tile in self.cut.tiles(block) {

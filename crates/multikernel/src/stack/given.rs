@@ -9,12 +9,12 @@ use crate::features::Features;
 use crate::kernel::{Columns, Kernel};
 use crate::linalg::Matrix;
 
-/// The points kernels are between: their features and, where there are any, the Gram matrices they have a row in and the
-/// views they lack. Cloning is cheap.
+/// The points kernels are between: their features and, where there are any, the Gram matrices they have a row in and
+/// the views they lack. Cloning is cheap.
 ///
-/// For points that lack views, kernel m becomes `K~_m = S A_m K_m A_m S`: `A_m` is 1 for points that have every view the
-/// kernel looks at, else 0, and `S_ii = (mean_m a_mi)^-1/2`. Every kernel stays positive semidefinite, and the uniform
-/// combination of kernels with unit diagonal has a unit diagonal, whatever is missing. No radial collapse then.
+/// For points that lack views, kernel m becomes `K~_m = S A_m K_m A_m S`: `A_m` is 1 for points that have every view
+/// the kernel looks at, else 0, and `S_ii = (mean_m a_mi)^-1/2`. Every kernel stays positive semidefinite, and the
+/// uniform combination of kernels with unit diagonal has a unit diagonal, whatever is missing. No radial collapse then.
 #[derive(Clone, Debug, Default)]
 pub struct Points {
     features: Arc<Features>,
@@ -66,8 +66,8 @@ impl Points {
         Ok(self)
     }
 
-    /// The same points, which lack views. `kernels` are those of the whole bank, over which `S` averages. A point that none
-    /// of them knows anything of has kernels of zero: see [`Points::n_unknown`].
+    /// The same points, which lack views. `kernels` are those of the whole bank, over which `S` averages. A point that
+    /// none of them knows anything of has kernels of zero: see [`Points::n_unknown`].
     pub fn with_presence(mut self, presence: &Presence, views: &[View], kernels: &[Kernel]) -> Result<Points> {
         let n = self.n_points();
         if presence.n_rows() != n || presence.n_views() != views.len() {

@@ -10,8 +10,9 @@ use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::precision::Precision;
 
-/// Inner products with all kernels of a stack, summed up over many calls: `<K_m, u v'>` for pairs of points that come one
-/// after the other. Take one from [`Stack::inner`], add with [`Stack::add_inner`], read with [`Stack::inner_products`].
+/// Inner products with all kernels of a stack, summed up over many calls: `<K_m, u v'>` for pairs of points that come
+/// one after the other. Take one from [`Stack::inner`], add with [`Stack::add_inner`], read with
+/// [`Stack::inner_products`].
 ///
 /// It holds one number per kernel, or about 40 KB for all radial kernels on the same columns if there are 32 or more.
 #[derive(Clone, Debug)]

@@ -15,8 +15,8 @@ pub(super) const MIN_PROFILE_KERNELS: usize = 32;
 const BATCH: usize = 1 + MAX_RAISES;
 /// Slots an operation takes at a time.
 pub(super) const STREAMS: usize = 8;
-/// Highest power of a fresh exponential that stands for a narrower kernel; its relative error is as many times larger. In `f32`
-/// each kernel of a chain has an exponential of its own, and a chain may be as long as a batch.
+/// Highest power of a fresh exponential that stands for a narrower kernel; its relative error is as many times larger.
+/// In `f32` each kernel of a chain has an exponential of its own, and a chain may be as long as a batch.
 const HIGHEST_POWER: u32 = 16;
 
 /// How the values of a slot are found.
@@ -139,8 +139,9 @@ impl Layout {
         self.groups.push(Group { base, columns, gram, slots: range, radial });
     }
 
-    /// Where a slot is among those of a tile in the store. Eight neighbours are an eighth of the tile apart: an operation that
-    /// takes eight slots at a time then reads eight streams from end to end, which is as fast as memory gets.
+    /// Where a slot is among those of a tile in the store. Eight neighbours are an eighth of the tile apart: an
+    /// operation that takes eight slots at a time then reads eight streams from end to end, which is as fast as memory
+    /// gets.
     pub(super) fn place(&self, slot: usize) -> usize {
         let (n, stream) = (self.slots.len(), slot % STREAMS);
         stream * (n / STREAMS) + stream.min(n % STREAMS) + slot / STREAMS

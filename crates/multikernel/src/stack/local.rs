@@ -15,8 +15,9 @@ use crate::simd::{Buffer, Real, dispatched};
 const PARTIAL_BYTES: usize = 128 << 20;
 
 impl Stack {
-    /// `sum_m T_im T_jm k_m(i, j)` for all pairs of points, T the n x P weights of the points: n x n, symmetric to the last bit.
-    /// With one row of weights for all points it is [`Stack::combine`] of their squares. One pass, two products per value.
+    /// `sum_m T_im T_jm k_m(i, j)` for all pairs of points, T the n x P weights of the points: n x n, symmetric to the
+    /// last bit. With one row of weights for all points it is [`Stack::combine`] of their squares. One pass, two
+    /// products per value.
     ///
     /// ```
     /// use multikernel::{Matrix, Pool, stack::{StackOptions, Stack}};
@@ -32,17 +33,17 @@ impl Stack {
         in_precision!(self, combine(self, &weights.transposed(), pool))
     }
 
-    /// `((H H') o K_m) t_m` for all kernels m: o multiplies entry by entry, `t_m` is the m-th column of the n x P weights, H is
-    /// n x r. The result is n x P. It is half the gradient of `<H H', combine_local>` by the weights, and linear in them. One
-    /// pass, three products per value and r per entry.
+    /// `((H H') o K_m) t_m` for all kernels m: o multiplies entry by entry, `t_m` is the m-th column of the n x P
+    /// weights, H is n x r. The result is n x P. It is half the gradient of `<H H', combine_local>` by the weights, and
+    /// linear in them. One pass, three products per value and r per entry.
     pub fn apply_local(&self, weights: &Matrix, h: &Matrix, pool: &Pool) -> Result<Matrix> {
         self.check_local("apply_local", weights)?;
         check("apply_local: H", "rows", h.n_rows(), self.n_rows())?;
         in_precision!(self, apply(self, &weights.transposed(), &h.transposed(), pool))
     }
 
-    /// `k_m(i, i)` of all points (rows) and kernels (columns), of a square stack. Cost: 256 values per point and kernel where
-    /// nothing is stored.
+    /// `k_m(i, i)` of all points (rows) and kernels (columns), of a square stack. Cost: 256 values per point and kernel
+    /// where nothing is stored.
     pub fn diagonals(&self, pool: &Pool) -> Result<Matrix> {
         check("diagonals: the stack", "columns", self.n_cols(), self.n_rows())?;
         in_precision!(self, diagonals(self, pool))

@@ -11,8 +11,8 @@ use crate::pool::Pool;
 /// Weighted sums of the kernels of a stack, one per column of weights, made ready once: from [`Stack::mixture`], for
 /// [`Stack::mix`] and [`Stack::decide`] on any stack of the same kernels.
 ///
-/// For 32 or more radial kernels on the same columns it is a table of about 100 KB per column, made with one exponential per
-/// kernel and entry of the table: about a millisecond for 300 kernels.
+/// For 32 or more radial kernels on the same columns it is a table of about 100 KB per column, made with one
+/// exponential per kernel and entry of the table: about a millisecond for 300 kernels.
 #[derive(Debug)]
 pub struct Mixture {
     pub(super) columns: Vec<Recipe>,

@@ -1,7 +1,7 @@
 //! The kernel stack: P kernels between row points and column points, touched only through a few operations.
 //!
-//! Storage is the stack's own business; a method never knows which it has. Values are stored packed, in `f64` or `f32`, or
-//! computed tile by tile whenever they are needed; both are the same code and give the same bits.
+//! Storage is the stack's own business; a method never knows which it has. Values are stored packed, in `f64` or `f32`,
+//! or computed tile by tile whenever they are needed; both are the same code and give the same bits.
 
 /// Runs an operation in the precision of a stack.
 macro_rules! in_precision {

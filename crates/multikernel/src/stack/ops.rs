@@ -1,7 +1,7 @@
 //! The operations, each written once for stored and for computed values.
 //!
-//! Work is cut into blocks of rows and parts by the shape alone, and parts are added in order: the same bits for any number
-//! of threads, and whether a kernel was stored or is computed on the way.
+//! Work is cut into blocks of rows and parts by the shape alone, and parts are added in order: the same bits for any
+//! number of threads, and whether a kernel was stored or is computed on the way.
 
 use super::core::Element;
 use super::cut::{Cut, Tile};
@@ -37,15 +37,15 @@ pub enum Symmetric<'a> {
 }
 
 impl Stack {
-    /// `sum_m W_mc K_m` for each column c of the P x C weights: C matrices of n_rows x n_cols. One pass over the kernels
-    /// with a weight that is not zero, whatever C.
+    /// `sum_m W_mc K_m` for each column c of the P x C weights: C matrices of n_rows x n_cols. One pass over the
+    /// kernels with a weight that is not zero, whatever C.
     pub fn combine(&self, weights: &Matrix, pool: &Pool) -> Result<Vec<Matrix>> {
         check("combine: weights", "rows (one per kernel)", weights.n_rows(), self.n_kernels())?;
         self.mix(&self.mixture(weights, pool)?, pool)
     }
 
-    /// `<K_m, M_c>` for all kernels m (rows) and matrices c (columns): the gradient for all kernels at once. One pass over
-    /// the kernels; a matrix of rank r costs r operations per entry, whatever P.
+    /// `<K_m, M_c>` for all kernels m (rows) and matrices c (columns): the gradient for all kernels at once. One pass
+    /// over the kernels; a matrix of rank r costs r operations per entry, whatever P.
     pub fn project(&self, matrices: &[Symmetric<'_>], pool: &Pool) -> Result<Matrix> {
         for matrix in matrices {
             let (rows, cols) = match matrix {
@@ -71,8 +71,8 @@ impl Stack {
         in_precision!(self, apply(self, vectors, pool))
     }
 
-    /// `sum_m K_m G_m` for a matrix G_m of n_cols x r for each kernel, side by side in one of n_cols x P r: n_rows x r, the
-    /// adjoint of [`Stack::apply`]. One pass, r products per entry.
+    /// `sum_m K_m G_m` for a matrix G_m of n_cols x r for each kernel, side by side in one of n_cols x P r: n_rows x r,
+    /// the adjoint of [`Stack::apply`]. One pass, r products per entry.
     pub fn collect(&self, vectors: &Matrix, pool: &Pool) -> Result<Matrix> {
         check("collect: vectors", "rows", vectors.n_rows(), self.n_cols())?;
         let (n_kernels, count) = (self.n_kernels(), vectors.n_cols());
@@ -97,15 +97,16 @@ impl Stack {
         in_precision!(piece, block(&piece))
     }
 
-    /// All kernels written out one below the other: P n_rows x n_cols, row `m n_rows + i` is that of point i in kernel m, with
-    /// the bits of [`Stack::block`]. One pass, for methods that go over the same few points again and again: nothing is read
-    /// faster than a row of a matrix.
+    /// All kernels written out one below the other: P n_rows x n_cols, row `m n_rows + i` is that of point i in kernel
+    /// m, with the bits of [`Stack::block`]. One pass, for methods that go over the same few points again and again:
+    /// nothing is read faster than a row of a matrix.
     pub fn unfold(&self, pool: &Pool) -> Result<Matrix> {
         in_precision!(self, unfold(self, pool))
     }
 }
 
-/// `out += sum of the weighted slots`, in their order, several at a time: more streams from memory, fewer passes over `out`.
+/// `out += sum of the weighted slots`, in their order, several at a time: more streams from memory, fewer passes over
+/// `out`.
 fn add_slots<T: SimdElement>(slots: &[(usize, f64)], held: &TileValues<'_, T>, out: &mut [f64]) {
     let (eights, rest) = slots.as_chunks::<8>();
     for eight in eights {
@@ -120,8 +121,8 @@ fn add_slots<T: SimdElement>(slots: &[(usize, f64)], held: &TileValues<'_, T>, o
     }
 }
 
-/// [`add_slots`] for each column of weighted slots, with the same bits. Where all have the same slots, they are read once: a span of
-/// eight stays in the first-level cache until every column has it.
+/// [`add_slots`] for each column of weighted slots, with the same bits. Where all have the same slots, they are read
+/// once: a span of eight stays in the first-level cache until every column has it.
 fn add_slots_to_each<T: SimdElement>(columns: &[&[(usize, f64)]], held: &TileValues<'_, T>, out: &mut [Buffer]) {
     let Some((first, others)) = columns.split_first() else { return };
     let same = |other: &&[(usize, f64)]| first.iter().map(|of| of.0).eq(other.iter().map(|of| of.0));
@@ -178,8 +179,8 @@ pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> 
     result.map(|()| sums)
 }
 
-/// Adds what each column asks of the values at hand, `radial` what it asks of a group that is one function: given the number of the
-/// column, the function, the distances and the sum.
+/// Adds what each column asks of the values at hand, `radial` what it asks of a group that is one function: given the
+/// number of the column, the function, the distances and the sum.
 pub(super) fn add_terms<T: SimdElement>(
     layout: &Layout,
     columns: &[&Recipe],
@@ -425,8 +426,8 @@ pub(super) fn sums<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], pool: 
     Ok(partial.iter().fold(vec![Sums::new(layout); folded.len()], add))
 }
 
-/// `out += K V` for the entries of a tile and, for those that stand for two, their mirror. `columns` are those of V; `out` has
-/// `n_rows` values per column.
+/// `out += K V` for the entries of a tile and, for those that stand for two, their mirror. `columns` are those of V;
+/// `out` has `n_rows` values per column.
 pub(super) fn multiply<T: Real>(values: &[T], tile: &Tile, cut: &Cut, columns: &[&[f64]], out: &mut [f64]) {
     let mirrored = tile.n_mirrored(cut);
     for (i, row) in tile.rows.clone().zip(values.chunks_exact(tile.cols.len())) {
@@ -439,7 +440,8 @@ pub(super) fn multiply<T: Real>(values: &[T], tile: &Tile, cut: &Cut, columns: &
     }
 }
 
-/// Calls `f` with each kernel of some slots in the mask and its values; kernels of a group that is one function are computed.
+/// Calls `f` with each kernel of some slots in the mask and its values; kernels of a group that is one function are
+/// computed.
 pub(super) fn each_kernel<T: Real>(
     layout: &Layout,
     held: &TileValues<'_, T>,

@@ -31,8 +31,8 @@ pub struct StackOptions<'a> {
     pub precision: Precision,
     /// Where values are held.
     pub storage: Storage,
-    /// Whether dense points that mostly have one value per column are treated as sparse ones: faster, but which they are
-    /// depends on all column points. Without it a kernel value depends on its two points alone.
+    /// Whether dense points that mostly have one value per column are treated as sparse ones: faster, but which they
+    /// are depends on all column points. Without it a kernel value depends on its two points alone.
     pub sparse: bool,
     /// Called with (values done, in all) while values are stored; returning false gives up with [`Error::Stopped`].
     pub watch: Option<&'a (dyn Fn(usize, usize) -> bool + Sync)>,

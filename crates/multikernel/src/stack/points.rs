@@ -73,8 +73,8 @@ impl Pairs {
 pub(super) type Shared<'a> = HashMap<&'a Columns, Arc<Dense>>;
 
 impl Sides {
-    /// The selected points on the columns of a group; sparse around a background, if there is one. `shared` are dense points of
-    /// groups between the same points.
+    /// The selected points on the columns of a group; sparse around a background, if there is one. `shared` are dense
+    /// points of groups between the same points.
     pub(super) fn new<'a>(
         group: &'a Group,
         (left, rows): (&Points, &[usize]),
@@ -109,8 +109,8 @@ impl Sides {
 
     /// The base quantity of every entry of a tile, row by row.
     ///
-    /// Each entry depends on its two points alone, in a form that is symmetric in them, so neither the order of the points
-    /// nor the cut into tiles changes a bit, and unit diagonals are exact.
+    /// Each entry depends on its two points alone, in a form that is symmetric in them, so neither the order of the
+    /// points nor the cut into tiles changes a bit, and unit diagonals are exact.
     pub(super) fn base_into(&self, tile: &Tile, out: &mut [f64]) {
         match &self.pairs {
             Pairs::Given(given) => given.tile_into(tile, out),
@@ -247,8 +247,8 @@ impl Dense {
 // Tiles begin with panels.
 const _: () = assert!(BLOCK_ROWS.is_multiple_of(ROWS) && TILE_COLS.is_multiple_of(PANEL));
 
-/// What two points are divided by is a product of their lengths. Equal points have cosine 1 but for the rounding of the two
-/// square roots, the product and the quotient; what is nearer to 1 than that is 1, so unit diagonals are exact.
+/// What two points are divided by is a product of their lengths. Equal points have cosine 1 but for the rounding of the
+/// two square roots, the product and the quotient; what is nearer to 1 than that is 1, so unit diagonals are exact.
 const ROUNDED: f64 = 2.0 * f64::EPSILON;
 
 dispatched! {

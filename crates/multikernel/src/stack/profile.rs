@@ -16,8 +16,9 @@ const HIGHEST: i32 = 1022;
 const PIECE: usize = 32;
 const SEGMENTS_PER_OCTAVE: usize = 1 << OCTAVE_BITS;
 
-/// The segments of a set of rates, 16 per octave between where the narrowest kernel begins to fall and where the widest has
-/// ended. Interpolated at Chebyshev nodes a unit kernel is off by at most 5e-12 anywhere: 2 (x/64)^6 e^-x / 6! at x = 6.
+/// The segments of a set of rates, 16 per octave between where the narrowest kernel begins to fall and where the widest
+/// has ended. Interpolated at Chebyshev nodes a unit kernel is off by at most 5e-12 anywhere: 2 (x/64)^6 e^-x / 6! at x
+/// = 6.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Grid {
     /// The segments between the first and the last begin at 2^low; there are 16 in each of `octaves`.

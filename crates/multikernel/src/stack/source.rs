@@ -8,8 +8,8 @@ use super::layout::{Batch, Layout, STREAMS, Step};
 use super::points::Sides;
 use crate::simd::{Buffer, MAX_RAISES, PastCaches, Real, UninitPart, skip_to_line};
 
-/// Bytes of stored values that are handed out together, unless a single batch has more: what an operation with several results
-/// reads again for each of them then still is in the second-level cache.
+/// Bytes of stored values that are handed out together, unless a single batch has more: what an operation with several
+/// results reads again for each of them then still is in the second-level cache.
 const RUN_BYTES: usize = 512 << 10;
 
 /// Values left unused at the beginning or end of a store, so that the rest begins at a line of the cache.
@@ -137,8 +137,8 @@ impl<'a, T: Real> Source<'a, T> {
         }
     }
 
-    /// Where the batches end that are read together with this one: the slots of a run are taken several at a time, so one of which
-    /// none are left over is best.
+    /// Where the batches end that are read together with this one: the slots of a run are taken several at a time, so
+    /// one of which none are left over is best.
     fn run(&self, begin: usize, tile: &Tile, batch_mask: &[bool]) -> usize {
         let (batches, most) = (&self.layout.batches, RUN_BYTES / (tile.len() * T::BYTES).max(1));
         let slots = |end: usize| batches[end - 1].slots.end - batches[begin].slots.start;
@@ -233,8 +233,8 @@ impl<'a, T: Real> Source<'a, T> {
         &scratch.values[start..start + size]
     }
 
-    /// Fills the store of one block: all slots of its tiles, one tile after the other; `past` the caches or into them. `go_on` is
-    /// asked before each tile.
+    /// Fills the store of one block: all slots of its tiles, one tile after the other; `past` the caches or into them.
+    /// `go_on` is asked before each tile.
     pub(super) fn fill(
         &self,
         block: usize,

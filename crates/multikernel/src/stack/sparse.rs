@@ -1,9 +1,9 @@
 //! Base quantities between points that keep few of their values: time and memory go with what is kept.
 //!
-//! A point is x = b + s, where b is the background all points share and s is zero in most columns. Distances do not see b;
-//! inner products are s's' + s'b + b's' + b'b. One-hot columns are such points too, with the common value of each column as
-//! background, also after standardising. Where a difference of such sums would leave too few digits, it is summed anew from
-//! the points themselves.
+//! A point is x = b + s, where b is the background all points share and s is zero in most columns. Distances do not see
+//! b; inner products are s's' + s'b + b's' + b'b. One-hot columns are such points too, with the common value of each
+//! column as background, also after standardising. Where a difference of such sums would leave too few digits, it is
+//! summed anew from the points themselves.
 
 use std::cell::{OnceCell, RefCell};
 
@@ -17,8 +17,8 @@ use crate::simd::{LANES, SIDE, dispatched, sparse_overlaps, sparse_products, sum
 const MIN_SPARSE_COLUMNS: usize = 33;
 /// At most one value in this many may differ from the background.
 const SPARSITY: usize = 4;
-/// What is left of a difference of sums below this part of them is summed anew from the points: it keeps its digits only down
-/// to here.
+/// What is left of a difference of sums below this part of them is summed anew from the points: it keeps its digits
+/// only down to here.
 const CANCELLED: f64 = 1.0 / 64.0;
 /// Marks a column that no point on the right keeps.
 const ABSENT: u32 = u32::MAX;
@@ -42,8 +42,8 @@ fn background(points: &Features, columns: &Columns, usual: &OnceCell<Usual>) -> 
     (n_kept <= n * n_columns / SPARSITY).then(|| picked.iter().map(|&k| usual.values[k]).collect())
 }
 
-/// For each column the value most points have, and how many have another. Columns without such a value have their mean: it is
-/// near the values, and a background far from them would cost digits.
+/// For each column the value most points have, and how many have another. Columns without such a value have their mean:
+/// it is near the values, and a background far from them would cost digits.
 struct Usual {
     values: Vec<f64>,
     n_kept: Vec<usize>,
@@ -321,7 +321,8 @@ fn turn(sums: &[f64], width: usize, out: &mut [f64]) {
     }
 }
 
-/// What a point and each of others have, less twice what they share (in `row`): `anew` where that leaves too few digits.
+/// What a point and each of others have, less twice what they share (in `row`): `anew` where that leaves too few
+/// digits.
 fn distances(own: f64, others: &[f64], first: usize, row: &mut [f64], anew: impl Fn(usize) -> f64) {
     if less_shared(own, others, row) {
         return;

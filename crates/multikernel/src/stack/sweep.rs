@@ -33,10 +33,11 @@ pub(crate) struct AtRows<'a> {
 }
 
 impl Stack {
-    /// [`Stack::apply`] to V of n_cols x r, and [`Stack::collect`] of the transposed kernels over what `answer` makes of the outputs at
-    /// each row: it is given some rows at a time, one of the parts begun by `begin` and a place for its answer, laid out as the outputs
-    /// are. Each value is computed once for products, which halves the cost where nothing is stored. It is for kernels between two sets of
-    /// points: half of a symmetric stack stands for rows that are not at hand.
+    /// [`Stack::apply`] to V of n_cols x r, and [`Stack::collect`] of the transposed kernels over what `answer` makes
+    /// of the outputs at each row: it is given some rows at a time, one of the parts begun by `begin` and a place for
+    /// its answer, laid out as the outputs are. Each value is computed once for products, which halves the cost where
+    /// nothing is stored. It is for kernels between two sets of points: half of a symmetric stack stands for rows that
+    /// are not at hand.
     pub(crate) fn sweep<R: Send>(
         &self,
         vectors: &Matrix,

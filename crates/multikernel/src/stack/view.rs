@@ -18,10 +18,10 @@ use crate::precision::Precision;
 /// P kernels between row points and column points.
 ///
 /// [`Stack::train`] makes it over the training points (square, symmetric), [`Stack::cross`] between new and training
-/// points; [`Stack::view`] and [`Stack::between`] restrict it without copying. Cloning is cheap.
-/// Memory where stored: 8 (or 4) bytes times P n_rows n_cols, half of it where symmetric; one value per entry instead of P
-/// for 32 or more radial kernels on the same columns, which are one function of the distance (error below 1e-11 of the sum
-/// of weights).
+/// points; [`Stack::view`] and [`Stack::between`] restrict it without copying. Cloning is cheap. Memory where stored: 8
+/// (or 4) bytes times P n_rows n_cols, half of it where symmetric; one value per entry instead of P for 32 or more
+/// radial kernels on the same columns, which are one function of the distance (error below 1e-11 of the sum of
+/// weights).
 ///
 /// ```
 /// use multikernel::{Matrix, Pool, stack::{StackOptions, Stack}};
@@ -169,9 +169,9 @@ impl Stack {
         Ok(Stack::new(core.stored(options)?, options))
     }
 
-    /// The same kernels between other points, for learners whose points come one after the other: `rows` and `columns`, or
-    /// `rows` among themselves. Nothing is stored, and each value depends on its two points alone. An error for kernels that
-    /// need more than that: centred ones, and Gram matrices.
+    /// The same kernels between other points, for learners whose points come one after the other: `rows` and `columns`,
+    /// or `rows` among themselves. Nothing is stored, and each value depends on its two points alone. An error for
+    /// kernels that need more than that: centred ones, and Gram matrices.
     pub fn of_points(&self, rows: &Matrix, columns: Option<&Points>) -> Result<Stack> {
         let kernels = &self.core.layout.kernels;
         if let Some(kernel) = kernels.iter().find(|kernel| kernel.is_centred() || kernel.gram().is_some()) {
@@ -212,8 +212,8 @@ impl Stack {
         self.kernels.indices().iter().map(|&m| &self.core.layout.kernels[m]).collect()
     }
 
-    /// The training means of the `centred` kernels (`None` for the others) of the whole stack; new points are centred with
-    /// them.
+    /// The training means of the `centred` kernels (`None` for the others) of the whole stack; new points are centred
+    /// with them.
     pub fn centring(&self) -> &[Option<Centring>] {
         &self.core.centring
     }
@@ -266,9 +266,9 @@ impl Stack {
         Ok(Stack { rows, cols, ..self.clone() })
     }
 
-    /// The same with the values of a view copied out of the store it looks into: for many passes, which then read them in a row and
-    /// do not look for each. The same stack where nothing is stored, where it shows all points, or where memory does not
-    /// allow as many copies as there are threads, as folds may make them side by side. One pass.
+    /// The same with the values of a view copied out of the store it looks into: for many passes, which then read them
+    /// in a row and do not look for each. The same stack where nothing is stored, where it shows all points, or where
+    /// memory does not allow as many copies as there are threads, as folds may make them side by side. One pass.
     ///
     /// ```
     /// use multikernel::{Matrix, Pool, stack::{StackOptions, Stack, Storage}};
@@ -289,8 +289,8 @@ impl Stack {
         Ok(copied.map_or_else(|| self.clone(), |core| Stack { core: Arc::new(core), rows, cols, ..self.clone() }))
     }
 
-    /// The stack of some of the kernels, in the given order, without copying: what is not picked costs nothing, but for a
-    /// few kernels that are computed together with one that is.
+    /// The stack of some of the kernels, in the given order, without copying: what is not picked costs nothing, but for
+    /// a few kernels that are computed together with one that is.
     pub fn pick(&self, kernels: &[usize]) -> Result<Stack> {
         if let Some(&m) = kernels.iter().find(|&&m| m >= self.n_kernels()) {
             return Err(Error::input(format!("kernel {m} is outside the stack's 0..{}", self.n_kernels())));

@@ -1,4 +1,5 @@
-//! Values written to where they belong in a whole matrix: along its rows and, where an entry stands for two, across its diagonal.
+//! Values written to where they belong in a whole matrix: along its rows and, where an entry stands for two, across its
+//! diagonal.
 
 use std::ops::Range;
 
@@ -6,8 +7,8 @@ use super::cut::{BLOCK_ROWS, Cut, TILE_COLS, Tile};
 use crate::linalg::Pieces;
 use crate::simd::{Buffer, PastCaches, SIDE, UninitPart, transpose};
 
-/// Writes a tile to its place and, for entries that stand for two, across the diagonal, in the matrix that begins at row
-/// `top` of the pieces.
+/// Writes a tile to its place and, for entries that stand for two, across the diagonal, in the matrix that begins at
+/// row `top` of the pieces.
 pub(super) fn write(tile: &Tile, cut: &Cut, values: &[f64], pieces: &Pieces<'_>, top: usize) {
     let width = tile.cols.len();
     along(tile, values, pieces, top);
@@ -35,9 +36,9 @@ fn along(tile: &Tile, values: &[f64], pieces: &Pieces<'_>, top: usize) {
     }
 }
 
-/// Writes the tiles of a strip ([`Cut::strips`]) to a matrix. What belongs across the diagonal is turned over in the cache first and
-/// then written past it, a run of all rows of the strip at a time: single lines of a large matrix, each in another row of it, take
-/// several times as long.
+/// Writes the tiles of a strip ([`Cut::strips`]) to a matrix. What belongs across the diagonal is turned over in the
+/// cache first and then written past it, a run of all rows of the strip at a time: single lines of a large matrix, each
+/// in another row of it, take several times as long.
 pub(super) struct StripWriter<'a> {
     cut: &'a Cut,
     pieces: &'a Pieces<'a>,
@@ -53,7 +54,8 @@ impl<'a> StripWriter<'a> {
         StripWriter { cut, pieces, rows, turned: Buffer::default(), past: PastCaches::new() }
     }
 
-    /// Writes a tile; what belongs across the diagonal only once the tiles below it have been put and `finish` was called.
+    /// Writes a tile; what belongs across the diagonal only once the tiles below it have been put and `finish` was
+    /// called.
     pub(super) fn put(&mut self, tile: &Tile, values: &[f64]) {
         if tile.rows.len() == self.rows.len() {
             // A strip of one block.

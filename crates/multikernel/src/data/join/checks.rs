@@ -7,8 +7,8 @@ use crate::data::table::words::quoted;
 use crate::data::table::{Table, is_numbered};
 use crate::error::{Error, Place, Remedy, Result, message};
 
-/// Refuses to join row by row where a column that all files have says that their rows are in another order: numbers that
-/// differ in every row and are mostly the same in all files.
+/// Refuses to join row by row where a column that all files have says that their rows are in another order: numbers
+/// that differ in every row and are mostly the same in all files.
 pub(super) fn check_order(tables: &[&Table]) -> Result<()> {
     let [first, others @ ..] = tables else { return Ok(()) };
     if is_numbered(first.samples.names()) {

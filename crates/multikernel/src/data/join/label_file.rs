@@ -180,8 +180,8 @@ impl LabelFile {
         })
     }
 
-    /// By id a header is a first row whose id is no sample. By position it is one that has a known name, or is one row too
-    /// many.
+    /// By id a header is a first row whose id is no sample. By position it is one that has a known name, or is one row
+    /// too many.
     fn is_header(&self, columns: &Columns<'_>, layout: &Layout, wanted: &Wanted<'_>, notes: &mut Vec<String>) -> bool {
         let first = &self.rows[0];
         let told = columns.options.told().any(|(_, wanted)| columns.called(wanted).is_some());

@@ -16,20 +16,20 @@ use view_file::{Slot, bare, check_told, slots_of_model};
 
 /// Joins several files, each a view of the same samples, into one table whose columns are called `view:column`.
 ///
-/// Files whose rows have ids ([`ReadOptions::id`] says how they are told) are joined by id: the table has every sample of
-/// any view, in the order of the labels file, else in that of first appearance, and NaN in all columns of the views a
-/// sample is not in. Files without ids are joined row by row. Some with and some without are refused.
+/// Files whose rows have ids ([`ReadOptions::id`] says how they are told) are joined by id: the table has every sample
+/// of any view, in the order of the labels file, else in that of first appearance, and NaN in all columns of the views
+/// a sample is not in. Files without ids are joined row by row. Some with and some without are refused.
 ///
-/// `labels` is delimited text with a column of ids, one of labels, and perhaps one of groups; without ids, labels in the
-/// order of the rows. All columns of view files but ids are then features, and samples that it does not name are left
-/// out. Without it labels are columns of the view files called `label`, `class`, `target` or `y`, or as
+/// `labels` is delimited text with a column of ids, one of labels, and perhaps one of groups; without ids, labels in
+/// the order of the rows. All columns of view files but ids are then features, and samples that it does not name are
+/// left out. Without it labels are columns of the view files called `label`, `class`, `target` or `y`, or as
 /// [`ReadOptions::label`] says; where several files have one they must agree.
 ///
 /// Options that name columns need to fit one file at least. Positions are for files without column names, for the
 /// labels file, and for ids.
 ///
-/// With [`ReadOptions::expect`] columns are matched by name to those of the model, view by view. A view of the model that
-/// is not given is missing for all samples; labels may be missing.
+/// With [`ReadOptions::expect`] columns are matched by name to those of the model, view by view. A view of the model
+/// that is not given is missing for all samples; labels may be missing.
 ///
 /// Rows are copied once, so that both the views and the table take memory for a moment: 16 bytes per value in all.
 ///
@@ -67,8 +67,8 @@ pub fn read_views(views: &[ViewSource], labels: Option<&str>, options: &ReadOpti
     Join::new(&files, labels.as_ref(), options)?.into_table(files, options)
 }
 
-/// Reads rows from one file and their labels from another; ids, row order and options as in [`read_views`], columns under
-/// their own names and without a view.
+/// Reads rows from one file and their labels from another; ids, row order and options as in [`read_views`], columns
+/// under their own names and without a view.
 pub fn read_with_labels(source: &str, labels: &str, options: &ReadOptions) -> Result<Table> {
     const ONLY: &str = "rows";
     let view = ViewSource { name: ONLY.into(), source: source.into() };

@@ -321,7 +321,8 @@ impl Join {
         Ok(table)
     }
 
-    /// The views side by side: sparse if all of them are and no sample lacks one, as sparse rows have no missing values.
+    /// The views side by side: sparse if all of them are and no sample lacks one, as sparse rows have no missing
+    /// values.
     pub(super) fn features(
         &self,
         files: Vec<ViewFile>,

@@ -1,5 +1,5 @@
-//! The logarithm of the log transform, with the same bits on every machine: the system library does not promise that, and
-//! a model has to see a row the same way wherever it is loaded.
+//! The logarithm of the log transform, with the same bits on every machine: the system library does not promise that,
+//! and a model has to see a row the same way wherever it is loaded.
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2};
 
@@ -19,8 +19,8 @@ pub(crate) fn ln_1p(x: f64) -> f64 {
     let above = sum.to_bits().wrapping_sub(FRAC_1_SQRT_2.to_bits());
     let k = (above as i64 >> 52) as f64;
     let m = f64::from_bits(sum.to_bits().wrapping_sub(above & EXPONENT));
-    // ln m = 2 artanh(s) with s = f / (2 + f), |s| < 0.172: eleven terms leave 1e-18 of it. The first, 2 s, is f - s f, and
-    // f is exact, so only the small rest of it is rounded.
+    // ln m = 2 artanh(s) with s = f / (2 + f), |s| < 0.172: eleven terms leave 1e-18 of it. The first, 2 s, is f - s f,
+    // and f is exact, so only the small rest of it is rounded.
     let f = m - 1.0;
     let s = f / (2.0 + f);
     let square = s * s;

@@ -106,11 +106,11 @@ impl Recipe {
     }
 }
 
-/// A [`Recipe`] with everything it learned from training rows: applied to any rows, so that nothing of the test rows leaks
-/// into training.
+/// A [`Recipe`] with everything it learned from training rows: applied to any rows, so that nothing of the test rows
+/// leaks into training.
 ///
-/// Missing values (NaN) are filled with the mean of the training values of their column, after the logarithm: the middle,
-/// from which kernels see no difference in that column.
+/// Missing values (NaN) are filled with the mean of the training values of their column, after the logarithm: the
+/// middle, from which kernels see no difference in that column.
 ///
 /// ```
 /// use multikernel::{Matrix, data::{Preprocessor, Recipe}};
@@ -223,8 +223,8 @@ impl Preprocessor {
     /// The rows as kernels take them: the kept columns, nothing missing, kept the way they came (sparse stays sparse).
     ///
     /// # Errors
-    /// Another number of columns, a value whose logarithm does not exist, or one so far outside the training range that its
-    /// scaled value is no finite number.
+    /// Another number of columns, a value whose logarithm does not exist, or one so far outside the training range that
+    /// its scaled value is no finite number.
     pub fn apply(&self, rows: &Features) -> Result<Features> {
         if rows.n_cols() != self.incoming.len() {
             return Err(Error::input(format!(

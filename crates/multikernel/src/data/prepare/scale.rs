@@ -25,8 +25,8 @@ impl Scaler {
     /// Learns mean and population standard deviation (divisor n) of each column; the rows must be finite.
     ///
     /// Columns of any finite size are handled: sums run on values divided by a power of two, so 1e300 does not
-    /// overflow, and no bit changes for ordinary sizes. Sparse rows cost as much as they store; the numbers are those of
-    /// the dense table up to rounding, because the values of the background are counted, not added one by one.
+    /// overflow, and no bit changes for ordinary sizes. Sparse rows cost as much as they store; the numbers are those
+    /// of the dense table up to rounding, because the values of the background are counted, not added one by one.
     pub fn fit(rows: &Features) -> Result<Self> {
         if rows.n_rows() == 0 {
             return Err(Error::input("cannot learn a scale from no rows; give at least one"));

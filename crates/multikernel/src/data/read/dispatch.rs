@@ -15,12 +15,13 @@ use crate::error::{Error, Place, Result};
 
 /// Reads a table from a file, gzip or plain; `-` is standard input.
 ///
-/// The format is the one given; else NumPy, Parquet and Arrow files are known by their first bytes, and text by the ending
-/// of its name (`.csv`; `.tsv`, `.tab`; `.svm`, `.libsvm`, `.svmlight`, `.scale`, `.t`, `.tr`, `.val`; each also with `.gz`)
-/// or its first lines. Cells of delimited text that are empty, `NA`, `N/A`, `NaN`, `null`, `none`, `?`, `<NA>` or an error of a
-/// spreadsheet such as `#N/A` are missing values, NaN in the table, and so are `-`, `.` or `*` among numbers; all others must be
-/// finite numbers. Decimal commas, thousands separators and percent signs are read where a whole column has them. A refusal
-/// names all columns that are no numbers, with file and line of the first such cell.
+/// The format is the one given; else NumPy, Parquet and Arrow files are known by their first bytes, and text by the
+/// ending of its name (`.csv`; `.tsv`, `.tab`; `.svm`, `.libsvm`, `.svmlight`, `.scale`, `.t`, `.tr`, `.val`; each also
+/// with `.gz`) or its first lines. Cells of delimited text that are empty, `NA`, `N/A`, `NaN`, `null`, `none`, `?`,
+/// `<NA>` or an error of a spreadsheet such as `#N/A` are missing values, NaN in the table, and so are `-`, `.` or `*`
+/// among numbers; all others must be finite numbers. Decimal commas, thousands separators and percent signs are read
+/// where a whole column has them. A refusal names all columns that are no numbers, with file and line of the first such
+/// cell.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
     if path.as_os_str() == "-" {
         return read_from(std::io::stdin().lock(), "standard input", options);

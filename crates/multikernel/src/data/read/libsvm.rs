@@ -241,8 +241,8 @@ impl SparseRows {
         })
     }
 
-    /// Whether the rows stay sparse. Told from the values alone, zeros that are written out not counted, so that one table
-    /// is always kept the same way.
+    /// Whether the rows stay sparse. Told from the values alone, zeros that are written out not counted, so that one
+    /// table is always kept the same way.
     fn is_sparse(&self, n_cols: usize) -> bool {
         let n_stored = self.values.iter().filter(|value| is_stored(**value)).count();
         n_cols > DENSE_COLS && (n_stored as u128 * DENSE_SHARE as u128) < self.ends.len() as u128 * n_cols as u128

@@ -11,8 +11,8 @@ use crate::linalg::Matrix;
 /// Reads a matrix of bare numbers: a `.npy` array, or CSV or TSV text without names, plain or gzip.
 ///
 /// Use it for matrices that are no table of samples, such as Gram matrices; [`read`] is for tables. A 1-D array is one
-/// column. Missing values are NaN, infinity is an error that names row and column. `memory` is the most bytes the matrix may
-/// take, 8 GiB when not given; an array in Fortran order takes twice that for a moment.
+/// column. Missing values are NaN, infinity is an error that names row and column. `memory` is the most bytes the
+/// matrix may take, 8 GiB when not given; an array in Fortran order takes twice that for a moment.
 ///
 /// ```
 /// use multikernel::data::read_matrix;

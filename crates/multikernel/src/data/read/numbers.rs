@@ -3,8 +3,8 @@
 use crate::data::table::words::finite;
 use crate::error::{Error, Result};
 
-/// How the decimals of a text are set apart; told from the file unless [`ReadOptions::decimal`](crate::data::ReadOptions::decimal)
-/// says it.
+/// How the decimals of a text are set apart; told from the file unless
+/// [`ReadOptions::decimal`](crate::data::ReadOptions::decimal) says it.
 ///
 /// ```
 /// use multikernel::data::{Decimal, ReadOptions, read_from};
@@ -36,7 +36,8 @@ impl std::str::FromStr for Decimal {
 }
 
 impl Decimal {
-    /// The finite number that a text stands for. Thousands may be set apart by the other mark, a space or an apostrophe.
+    /// The finite number that a text stands for. Thousands may be set apart by the other mark, a space or an
+    /// apostrophe.
     pub(super) fn parse(self, text: &str) -> Option<f64> {
         let (mark, other) = match self {
             Decimal::Point => ('.', ','),
@@ -66,7 +67,8 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The digits of a whole number whose thousands are set apart, all by the same mark; none before decimals are no digits.
+/// The digits of a whole number whose thousands are set apart, all by the same mark; none before decimals are no
+/// digits.
 fn ungrouped(whole: &str, other: char, has_fraction: bool) -> Option<String> {
     if whole.is_empty() {
         return has_fraction.then(String::new);

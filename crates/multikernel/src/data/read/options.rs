@@ -11,9 +11,9 @@ const MEMORY: u64 = 8 << 30;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
-    /// `label index:value ...`, one row per line; indices left out are 0. A table of more than 64 columns in which fewer
-    /// than a quarter of the values are not 0 is kept as [`Sparse`](crate::data::Sparse) rows: 12 bytes per value that is not
-    /// 0, 8 per row and about 100 per column, most of them for its name.
+    /// `label index:value ...`, one row per line; indices left out are 0. A table of more than 64 columns in which
+    /// fewer than a quarter of the values are not 0 is kept as [`Sparse`](crate::data::Sparse) rows: 12 bytes per value
+    /// that is not 0, 8 per row and about 100 per column, most of them for its name.
     Libsvm,
     /// Comma-separated (or by semicolons, bars or tabs, told from the first line), cells quoted with `"` where needed.
     Csv,
@@ -21,9 +21,10 @@ pub enum Format {
     Tsv,
     /// One NumPy array, 1-D or 2-D, of numbers; label, groups and ids are columns of whole numbers named by position.
     Npy,
-    /// NumPy arrays in a zip archive: features in `X` (or `x`, `data`, `features`, or the only 2-D array); labels in `y` (or
-    /// `label`, `labels`, `target`, `class`), column names in `names` (or `columns`) and ids in `ids`, where they are there.
-    /// Label, groups and id of [`ReadOptions`] name arrays. The archive is held in memory besides while it is read.
+    /// NumPy arrays in a zip archive: features in `X` (or `x`, `data`, `features`, or the only 2-D array); labels in
+    /// `y` (or `label`, `labels`, `target`, `class`), column names in `names` (or `columns`) and ids in `ids`, where
+    /// they are there. Label, groups and id of [`ReadOptions`] name arrays. The archive is held in memory besides while
+    /// it is read.
     Npz,
     /// A Parquet table, read by builds with the feature `arrow`. Columns are numbers, but for label, groups and
     /// id; null is missing.
@@ -49,31 +50,33 @@ pub struct ReadOptions {
     /// The format; told from the file's name or first line when not given.
     pub format: Option<Format>,
     /// Whether delimited text begins with column names; when not given, it does if a feature cell of the first line is
-    /// not a number, its label cell is called `label`, `class` or `target`, or its first cell is blank and the others are
-    /// whole numbers, all different, as a table without names is written with row names.
+    /// not a number, its label cell is called `label`, `class` or `target`, or its first cell is blank and the others
+    /// are whole numbers, all different, as a table without names is written with row names.
     pub header: Option<bool>,
     /// The label column of delimited text: its name, or its position from 0, or from -1 backwards; a name wins over a
     /// position. When not given: the first column called `label`, `class`, `target` or `y` in any case, else the last.
     pub label: Option<String>,
-    /// The column of delimited text that names the samples, given as for `label`. When not given: the first column called
-    /// `id`, `sample`, `sample_id`, `sampleid`, `sample id`, `barcode` or `Unnamed: 0` in any case, or like an id (`patient_id`,
-    /// `PassengerId`), if its values all differ; else the first column if the header has a blank for it, as R writes row names
-    /// and pandas its index; else a first column of texts that all differ, or one that counts the rows (20 or more); else there
-    /// are no ids. `none` says that there are none. An id is no feature; it must be there and differ from row to row.
+    /// The column of delimited text that names the samples, given as for `label`. When not given: the first column
+    /// called `id`, `sample`, `sample_id`, `sampleid`, `sample id`, `barcode` or `Unnamed: 0` in any case, or like an
+    /// id (`patient_id`, `PassengerId`), if its values all differ; else the first column if the header has a blank for
+    /// it, as R writes row names and pandas its index; else a first column of texts that all differ, or one that counts
+    /// the rows (20 or more); else there are no ids. `none` says that there are none. An id is no feature; it must be
+    /// there and differ from row to row.
     pub id: Option<String>,
     /// The column of delimited text that says which rows belong together, such as patients or batches, given as for
     /// `label`. It is text, no feature, and must be there in every row.
     pub groups: Option<String>,
     /// All columns but ids and groups are features; labels of LIBSVM rows are ignored.
     pub unlabelled: bool,
-    /// Rows may be without labels: a column of delimited text is a label only if it is called `label`, `class` or `target` in
-    /// any case, or named by `label`.
+    /// Rows may be without labels: a column of delimited text is a label only if it is called `label`, `class` or
+    /// `target` in any case, or named by `label`.
     pub label_optional: bool,
     /// Columns of delimited text to leave out, by name or position as for `label`.
     pub ignore: Vec<String>,
     /// What becomes of rows without a label, or without any value.
     pub missing_labels: MissingLabels,
-    /// How decimals are written, for cells that could be read in two ways, such as `1,234`; told from the file when not given.
+    /// How decimals are written, for cells that could be read in two ways, such as `1,234`; told from the file when not
+    /// given.
     pub decimal: Option<Decimal>,
     /// Delimited text has samples in columns: their ids in the first line, the names of features in the first column.
     pub transpose: bool,

@@ -209,8 +209,8 @@ impl Columns<'_> {
         })
     }
 
-    /// [`Columns::told`], but in one of several joined files that has names a position means ids only: the last column of
-    /// every file is hardly the label.
+    /// [`Columns::told`], but in one of several joined files that has names a position means ids only: the last column
+    /// of every file is hardly the label.
     fn sought(&self, option: &str, wanted: &str) -> Result<usize> {
         let by_name = self.options.part.is_some() && self.names.is_some() && option != "id";
         if by_name && self.called(wanted).is_none() {
@@ -266,7 +266,8 @@ impl Columns<'_> {
         (0..self.n).find(|&j| self.name(j).is_some_and(|name| is_one_of(name, known)) && is_free(j))
     }
 
-    /// The first of the free columns that is called like a label; `y` only where none has a longer name, beside which it is a coordinate.
+    /// The first of the free columns that is called like a label; `y` only where none has a longer name, beside which
+    /// it is a coordinate.
     pub(in crate::data) fn known_label(&self, is_free: impl Fn(usize) -> bool) -> Option<usize> {
         self.known(&LABEL_NAMES[..3], &is_free).or_else(|| self.known(label_names(self.options), is_free))
     }
@@ -298,8 +299,8 @@ impl Columns<'_> {
         Ok(Aside { groups, ..aside })
     }
 
-    /// The column told to hold ids; else those called so, which are ids if their values differ; else the first if it has no
-    /// name, as row names are written.
+    /// The column told to hold ids; else those called so, which are ids if their values differ; else the first if it
+    /// has no name, as row names are written.
     fn ids(&self, is_free: impl Fn(usize) -> bool) -> Result<Aside> {
         let row_names = self.has_row_names() && is_free(0);
         let told = self.asked("id", self.options.id_column())?;
@@ -640,8 +641,8 @@ pub(super) struct End {
     pub(super) is_id: bool,
 }
 
-/// Which of too many columns without names are label and id, as places among `columns`: the label is at one end and holds
-/// nothing but classes, ids stand first. What could be read in two ways is refused.
+/// Which of too many columns without names are label and id, as places among `columns`: the label is at one end and
+/// holds nothing but classes, ids stand first. What could be read in two ways is refused.
 pub(in crate::data) fn decide(
     file: &str,
     columns: &[usize],

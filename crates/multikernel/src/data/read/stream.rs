@@ -45,15 +45,15 @@ pub struct Batch {
 
 /// Reads labelled rows from a source that may never end: a file, a pipe, a socket.
 ///
-/// The text is LIBSVM, CSV or TSV, plain or gzip, told as [`read`](crate::data::read) tells it, and columns, header, missing values
-/// and messages are the same, but for what an endless text asks for:
+/// The text is LIBSVM, CSV or TSV, plain or gzip, told as [`read`](crate::data::read) tells it, and columns, header,
+/// missing values and messages are the same, but for what an endless text asks for:
 /// - A row is one line: a quote has to close on its line, and a line has at most 64 MiB.
 /// - Every row has a label. Ids are left out without a look at them.
-/// - The features of LIBSVM text are those of [`ReadOptions::expect`], or end with the largest index of the first batch; a
-///   larger one later is an error of its line.
+/// - The features of LIBSVM text are those of [`ReadOptions::expect`], or end with the largest index of the first
+///   batch; a larger one later is an error of its line.
 ///
-/// What is wrong with one line is an error of that line alone ([`OnError`]); what is wrong before the first row, and a source
-/// that cannot be read, is an error of the stream. Memory does not grow with the rows read.
+/// What is wrong with one line is an error of that line alone ([`OnError`]); what is wrong before the first row, and a
+/// source that cannot be read, is an error of the stream. Memory does not grow with the rows read.
 ///
 /// ```
 /// use multikernel::data::{OnError, ReadOptions, RowStream};
@@ -115,8 +115,8 @@ impl std::fmt::Debug for RowStream<'_> {
 }
 
 impl<'a> RowStream<'a> {
-    /// Reads up to the first line that says what the columns are, and waits for no more. `name` stands in messages, and its
-    /// ending may tell the format.
+    /// Reads up to the first line that says what the columns are, and waits for no more. `name` stands in messages, and
+    /// its ending may tell the format.
     ///
     /// [`ReadOptions::memory`] is what one batch may take.
     pub fn open(reader: impl Read + 'a, name: &'a str, options: &ReadOptions) -> Result<Self> {

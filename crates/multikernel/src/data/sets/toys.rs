@@ -19,9 +19,9 @@ const GAP: f64 = 0.5;
 
 /// Two half circles that reach into one another, which no line tells apart: columns `x` and `y`, classes `0` and `1`.
 ///
-/// With `t` in equal steps from 0 to pi, class 0 (the first `n / 2` rows before they are shuffled) lies at
-/// `(cos t, sin t)`, class 1 (the others) at `(1 - cos t, 1/2 - sin t)`. A normal variate of standard deviation `noise` is
-/// added to each value. This is `make_moons` of scikit-learn but for the random numbers.
+/// With `t` in equal steps from 0 to pi, class 0 (the first `n / 2` rows before they are shuffled) lies at `(cos t, sin
+/// t)`, class 1 (the others) at `(1 - cos t, 1/2 - sin t)`. A normal variate of standard deviation `noise` is added to
+/// each value. This is `make_moons` of scikit-learn but for the random numbers.
 ///
 /// From 2 to a million rows; `noise` is 0 or more.
 ///
@@ -41,9 +41,9 @@ pub fn moons(n: usize, noise: f64, seed: u64) -> Result<Dataset> {
 
 /// A circle in another, which no line tells apart: columns `x` and `y`, classes `0` (the outer one) and `1`.
 ///
-/// Class 0 (the first `n / 2` rows before they are shuffled) lies in equal steps on the circle of radius 1 around the origin,
-/// class 1 (the others) on that of radius `factor`. A normal variate of standard deviation `noise` is added to each value. This
-/// is `make_circles` of scikit-learn but for the random numbers.
+/// Class 0 (the first `n / 2` rows before they are shuffled) lies in equal steps on the circle of radius 1 around the
+/// origin, class 1 (the others) on that of radius `factor`. A normal variate of standard deviation `noise` is added to
+/// each value. This is `make_circles` of scikit-learn but for the random numbers.
 ///
 /// From 2 to a million rows; `noise` is 0 or more, `factor` from 0 to below 1.
 ///
@@ -66,15 +66,16 @@ pub fn circles(n: usize, noise: f64, factor: f64, seed: u64) -> Result<Dataset> 
     finished("circles", [outer, inner], noise, &mut Rng::new(seed, STREAM + 1))
 }
 
-/// Two Gaussians with a gap between them: columns `x` and `y`, classes `0` and `1`, told apart by a line through the origin.
+/// Two Gaussians with a gap between them: columns `x` and `y`, classes `0` and `1`, told apart by a line through the
+/// origin.
 ///
-/// The centre of class 1 is one of the four corners `(+-1, +-1)`, drawn by the seed; that of class 0 (the first `n / 2` rows
-/// before they are shuffled) is the corner across. Around it a row lies at `A z`, where `z` is standard normal and `A` a 2 x 2
-/// matrix of its class, uniform from -1 to 1: so far as `make_classification` of scikit-learn with two informative features and
-/// one cluster in each class. Then each class is moved away from the other, along the diagonal both centres are on, just as far as
-/// it takes for all of its rows to be 1/4 or more beyond the line through the origin across that diagonal (not at all where
-/// they are). So the line `x + y = 0` or `x - y = 0` tells the classes apart, with a gap of 1/2 or more. Another seed has other
-/// classes: hold out rows of one set to test on.
+/// The centre of class 1 is one of the four corners `(+-1, +-1)`, drawn by the seed; that of class 0 (the first `n / 2`
+/// rows before they are shuffled) is the corner across. Around it a row lies at `A z`, where `z` is standard normal and
+/// `A` a 2 x 2 matrix of its class, uniform from -1 to 1: so far as `make_classification` of scikit-learn with two
+/// informative features and one cluster in each class. Then each class is moved away from the other, along the diagonal
+/// both centres are on, just as far as it takes for all of its rows to be 1/4 or more beyond the line through the
+/// origin across that diagonal (not at all where they are). So the line `x + y = 0` or `x - y = 0` tells the classes
+/// apart, with a gap of 1/2 or more. Another seed has other classes: hold out rows of one set to test on.
 ///
 /// From 2 to a million rows.
 ///
@@ -130,7 +131,8 @@ fn arc(n: usize, span: f64, steps: usize) -> Vec<[f64; 2]> {
     cos.into_iter().zip(sin).map(|(x, y)| [x, y]).collect()
 }
 
-/// The set of these rows of class 0 and class 1, with noise, shuffled: a stream, or the first rows of a file, shall have both.
+/// The set of these rows of class 0 and class 1, with noise, shuffled: a stream, or the first rows of a file, shall
+/// have both.
 fn finished(name: &str, classes: [Vec<[f64; 2]>; 2], noise: f64, rng: &mut Rng) -> Result<Dataset> {
     if !(noise.is_finite() && noise >= 0.0) {
         return Err(Error::param("noise", format!("must be 0 or a positive number, got {noise}")));

@@ -40,10 +40,11 @@ pub fn folds(labels: &Labels, k: usize, seed: u64) -> Result<Vec<Split>> {
 /// [`folds`] that keep groups whole: no group, such as a patient or a batch, is in the training and the test part of a
 /// fold. `groups` has one code per row; without groups these are the splits of [`folds`].
 ///
-/// Groups are dealt from the largest down (in random order where equally large, by stream 0 of `seed`), each to the fold
-/// where the class counts then deviate least from equal shares, so that folds are stratified as well as groups allow. A
-/// class in two groups or more is in every training part where one move or exchange of groups after dealing can make it
-/// so. Every training part has at least two classes and every test part at least one group, or the call is an error.
+/// Groups are dealt from the largest down (in random order where equally large, by stream 0 of `seed`), each to the
+/// fold where the class counts then deviate least from equal shares, so that folds are stratified as well as groups
+/// allow. A class in two groups or more is in every training part where one move or exchange of groups after dealing
+/// can make it so. Every training part has at least two classes and every test part at least one group, or the call is
+/// an error.
 ///
 /// ```
 /// use multikernel::data::{Labels, folds_by_group};
@@ -67,8 +68,8 @@ pub fn folds_by_group(labels: &Labels, groups: Option<&[usize]>, k: usize, seed:
     fold_splits(labels, &fold_of, k, "groups").map_err(|reason| Error::param("folds", reason))
 }
 
-/// Up to `k` folds to choose parameters with: [`folds`], or [`folds_by_group`], with a random order of their own and fewer
-/// of them where rows are few.
+/// Up to `k` folds to choose parameters with: [`folds`], or [`folds_by_group`], with a random order of their own and
+/// fewer of them where rows are few.
 ///
 /// There are as many folds as the smallest class has rows (in groups: as groups have it), at least 2 and at most `k`; a
 /// class with one row or group does not count, because it is missing from the training part of one fold however many
@@ -142,12 +143,12 @@ pub fn repeats(labels: &Labels, n_repeats: usize, train_fraction: f64, seed: u64
     (0..n_repeats).map(draw).collect()
 }
 
-/// [`repeats`] that keep groups whole: no group is in both parts of a split. `groups` has one code per row; without groups
-/// these are the splits of [`repeats`].
+/// [`repeats`] that keep groups whole: no group is in both parts of a split. `groups` has one code per row; without
+/// groups these are the splits of [`repeats`].
 ///
 /// Groups are drawn in random order (stream `r` of `seed` for repeat `r`), each to the side where the class counts then
-/// deviate least from `train_fraction` of every class and of all rows, until no single group is better moved. A
-/// class in two groups or more is on both sides where one move or exchange of groups afterwards can make it so; both sides
+/// deviate least from `train_fraction` of every class and of all rows, until no single group is better moved. A class
+/// in two groups or more is on both sides where one move or exchange of groups afterwards can make it so; both sides
 /// have at least one group, and the training part has at least two classes, or the call is an error.
 ///
 /// ```

@@ -53,12 +53,13 @@ impl Groups {
         self.groups[group].rows.len()
     }
 
-    /// The part of each row when groups are dealt in the given order: each goes where class counts and rows of the parts
-    /// then deviate least from their shares. No part stays empty where there are as many groups as parts.
+    /// The part of each row when groups are dealt in the given order: each goes where class counts and rows of the
+    /// parts then deviate least from their shares. No part stays empty where there are as many groups as parts.
     ///
-    /// Deviations are squared and divided by the size of the class, so that a class counts by its share of rows. A class
-    /// in two groups or more that is in one part alone is then mended, if moving a group or exchanging two can; and groups
-    /// are moved as long as that lowers the deviations. Cost: groups x parts x classes of a group, a few times.
+    /// Deviations are squared and divided by the size of the class, so that a class counts by its share of rows. A
+    /// class in two groups or more that is in one part alone is then mended, if moving a group or exchanging two can;
+    /// and groups are moved as long as that lowers the deviations. Cost: groups x parts x classes of a group, a few
+    /// times.
     pub(super) fn deal(&self, order: &[usize], shares: &[f64]) -> Vec<usize> {
         let mut deal = Deal::new(self, shares);
         for (k, &group) in order.iter().enumerate() {
@@ -149,7 +150,8 @@ impl<'a> Deal<'a> {
         costs.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))).map_or(0, |(_, _, part)| part)
     }
 
-    /// Half of what the squared deviations grow by when the group goes to the part, less what is the same for all parts.
+    /// Half of what the squared deviations grow by when the group goes to the part, less what is the same for all
+    /// parts.
     fn growth(&self, group: usize, part: usize) -> f64 {
         let overlap = |n: usize, count: usize, total: usize| n as f64 * count as f64 / total as f64;
         let classes = self.groups.groups[group].classes.iter();
@@ -210,7 +212,8 @@ impl<'a> Deal<'a> {
         pairs.map(swap).filter(|change| change[0].1 != change[1].1)
     }
 
-    /// Of the changes with an allowed gain the one that leaves fewest classes alone, of equals that of least deviations.
+    /// Of the changes with an allowed gain the one that leaves fewest classes alone, of equals that of least
+    /// deviations.
     fn best(&mut self, changes: impl Iterator<Item = Change>, allowed: impl Fn(&(i64, f64)) -> bool) -> Option<Change> {
         let gains = changes.map(|change| (self.gain(&change), change)).filter(|(gain, _)| allowed(gain));
         gains.min_by(|(a, _), (b, _)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))).map(|(_, change)| change)

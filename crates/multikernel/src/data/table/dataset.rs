@@ -53,8 +53,8 @@ impl Dataset {
         Ok(Dataset { name, samples, labels, label_name, label_column, groups, group_name, index_base: None })
     }
 
-    /// The same set with the group of each row as a text, coded in the order in which groups first appear; `name` is what
-    /// reports call them. A blank group is an error.
+    /// The same set with the group of each row as a text, coded in the order in which groups first appear; `name` is
+    /// what reports call them. A blank group is an error.
     ///
     /// ```
     /// let glass = multikernel::data::bundled("glass")?.select(&[0, 1, 2]);
@@ -109,15 +109,16 @@ impl Dataset {
 
     /// 64 hexadecimal digits that change when any value, name, view, class, label, group or the order of rows changes.
     ///
-    /// It is the BLAKE3 hash of: the text `multikernel dataset 1\n`; `n_samples`, `n_features`; all values row by row as
-    /// the bits of an `f64` (so `0` and `-0` differ, and a missing value is always 0x7ff8000000000000); the number of
-    /// column names and each name; the number of views and each view's name, first column and end; the number of classes
-    /// and each class; the code of each row; and, where there are groups, the group of each row;
-    /// and, for each Gram matrix, its name and its values between the rows.
-    /// Counts and codes are 64-bit, a text is its length in bytes and its UTF-8 bytes, and all numbers are little-endian.
+    /// It is the BLAKE3 hash of: the text `multikernel dataset 1\n`; `n_samples`, `n_features`; all values row by row
+    /// as the bits of an `f64` (so `0` and `-0` differ, and a missing value is always 0x7ff8000000000000); the number
+    /// of column names and each name; the number of views and each view's name, first column and end; the number of
+    /// classes and each class; the code of each row; and, where there are groups, the group of each row; and, for each
+    /// Gram matrix, its name and its values between the rows. Counts and codes are 64-bit, a text is its length in
+    /// bytes and its UTF-8 bytes, and all numbers are little-endian.
     ///
     /// The name of the set is left out: the same data under another file name are the same data. So are the ids of the
-    /// samples: nothing is learned from them, and a table joined from files is the same data as the one file of its rows.
+    /// samples: nothing is learned from them, and a table joined from files is the same data as the one file of its
+    /// rows.
     ///
     /// Sparse rows have the fingerprint of the dense table they stand for: it costs no memory, but the time to hash
     /// 8 `n_samples` `n_features` bytes.

@@ -10,8 +10,8 @@ const ASYMMETRY: f64 = 1e-6;
 
 /// A Gram matrix that was given: the values of one kernel between row points and column points.
 ///
-/// Kernels `precomputed(NAME)` read it. [`Gram::square`] is one among the training points, [`Gram::cross`] one between new
-/// points and the training points. 8 bytes per entry, shared by all clones.
+/// Kernels `precomputed(NAME)` read it. [`Gram::square`] is one among the training points, [`Gram::cross`] one between
+/// new points and the training points. 8 bytes per entry, shared by all clones.
 ///
 /// ```
 /// use multikernel::{Matrix, data::Gram};
@@ -30,8 +30,8 @@ pub struct Gram {
 }
 
 impl Gram {
-    /// The kernel among points: n x n, finite, symmetric (up to what single precision leaves, and then averaged) and without
-    /// a negative number on the diagonal.
+    /// The kernel among points: n x n, finite, symmetric (up to what single precision leaves, and then averaged) and
+    /// without a negative number on the diagonal.
     pub fn square(name: &str, mut values: Matrix) -> Result<Gram> {
         let n = values.n_rows();
         if values.n_cols() != n {
@@ -60,7 +60,8 @@ impl Gram {
     }
 
     /// The kernel between new points (rows) and all training points (columns, in the order of the training data).
-    /// `diagonal` is k(x, x) of the new points, needed by kernels that are not `raw`; `trained` that of the training points.
+    /// `diagonal` is k(x, x) of the new points, needed by kernels that are not `raw`; `trained` that of the training
+    /// points.
     pub fn cross(name: &str, values: Matrix, diagonal: Option<Vec<f64>>, trained: &[f64]) -> Result<Gram> {
         let (n, n_trained) = (values.n_rows(), trained.len());
         if values.n_cols() != n_trained {

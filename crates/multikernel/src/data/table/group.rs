@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 
 /// Names groups of columns in a table: each pair is the name of a view and its columns.
 ///
-/// Columns are given as names, beginnings of names with a star (`rna_*`) and ranges of positions (`0:76`, counted from 0
-/// among the features, its end left out), with commas between. A name wins over what else it could mean. Columns are
-/// moved so that each view is one range, in the order given and within a view as in the table; columns of no view follow.
-/// Names stay as they are. Views that the table had are replaced.
+/// Columns are given as names, beginnings of names with a star (`rna_*`) and ranges of positions (`0:76`, counted from
+/// 0 among the features, its end left out), with commas between. A name wins over what else it could mean. Columns are
+/// moved so that each view is one range, in the order given and within a view as in the table; columns of no view
+/// follow. Names stay as they are. Views that the table had are replaced.
 ///
 /// ```
 /// use multikernel::data::{ReadOptions, group_columns, read_from};

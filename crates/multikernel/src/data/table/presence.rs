@@ -6,8 +6,8 @@ use crate::features::Features;
 
 /// Per sample and view, whether the sample has it: a view is absent where all its values are missing.
 ///
-/// Kernels on a view say nothing of a sample that lacks it, so whoever combines them has to know. Single missing values in
-/// a view that is there are no matter of presence: they are filled in with the means of the training rows.
+/// Kernels on a view say nothing of a sample that lacks it, so whoever combines them has to know. Single missing values
+/// in a view that is there are no matter of presence: they are filled in with the means of the training rows.
 ///
 /// ```
 /// use multikernel::{Matrix, data::{Presence, View}};
@@ -28,8 +28,9 @@ pub struct Presence {
 impl Presence {
     /// Which of the views each row has; `None` where all rows have all of them, as sparse rows always do.
     ///
-    /// Without views all columns are one. Views must lie inside the table, as those of [`Samples`](crate::data::Samples) do;
-    /// columns outside the views do not count. Cost: one look per row and view, and one per missing value.
+    /// Without views all columns are one. Views must lie inside the table, as those of
+    /// [`Samples`](crate::data::Samples) do; columns outside the views do not count. Cost: one look per row and view,
+    /// and one per missing value.
     pub fn of(features: &Features, views: &[View]) -> Option<Presence> {
         let Features::Dense(table) = features else { return None };
         let all = [View { name: String::new(), columns: 0..table.n_cols() }];

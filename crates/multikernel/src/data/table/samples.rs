@@ -46,9 +46,9 @@ pub struct Samples {
 impl Samples {
     /// Samples over `features` (`n_samples` x `n_features`) with one name per column.
     ///
-    /// Features are a [`Matrix`](crate::Matrix), in which NaN is a missing value, or [`Sparse`](crate::data::Sparse) rows,
-    /// which have no missing values. Names must be unique and not blank, values not infinite, and there must be at least
-    /// one column.
+    /// Features are a [`Matrix`](crate::Matrix), in which NaN is a missing value, or [`Sparse`](crate::data::Sparse)
+    /// rows, which have no missing values. Names must be unique and not blank, values not infinite, and there must be
+    /// at least one column.
     pub fn new(features: impl Into<Features>, names: Vec<String>) -> Result<Self> {
         let features = features.into();
         if features.n_cols() == 0 {
@@ -116,8 +116,8 @@ impl Samples {
         Ok(self)
     }
 
-    /// The same samples with an id each, which names them in messages and results and joins files; ids must be unique and
-    /// not blank. Nothing is learned from them.
+    /// The same samples with an id each, which names them in messages and results and joins files; ids must be unique
+    /// and not blank. Nothing is learned from them.
     ///
     /// ```
     /// use multikernel::{Matrix, data::Samples};

@@ -36,8 +36,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// The rows with their labels, ids, views and groups; a table without labels is an error, and so is a row without any
-    /// value.
+    /// The rows with their labels, ids, views and groups; a table without labels is an error, and so is a row without
+    /// any value.
     pub fn into_dataset(self) -> Result<Dataset> {
         self.into_dataset_or(None)
     }

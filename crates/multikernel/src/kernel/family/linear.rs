@@ -1,4 +1,5 @@
-//! `linear`: the cosine of two rows, or `x'y` with `raw`; for many columns, and where weights of columns are to be read off.
+//! `linear`: the cosine of two rows, or `x'y` with `raw`; for many columns, and where weights of columns are to be read
+//! off.
 
 use crate::kernel::base::Base;
 use crate::kernel::concrete::Kernel;

@@ -43,7 +43,8 @@ impl Kernel {
 }
 
 dispatched! {
-    /// `(shift + base)^degree` by repeated squaring, the products of a run of elements together. `powi` leaves its rounding open.
+    /// `(shift + base)^degree` by repeated squaring, the products of a run of elements together. `powi` leaves its
+    /// rounding open.
     fn power_into(shift: f64, degree: u32, base: &[f64], out: &mut [f64]) {
         let each = base.iter().zip(&mut *out);
         match degree {

@@ -1,5 +1,5 @@
-//! `rational_quadratic(s, alpha=a)`: `(1 + |x-y|^2 / (2 a s^2))^-a`, a mixture of Gaussians of all widths around s: small
-//! `alpha` mixes more of them, so far rows still count; large `alpha` is the Gaussian of width s.
+//! `rational_quadratic(s, alpha=a)`: `(1 + |x-y|^2 / (2 a s^2))^-a`, a mixture of Gaussians of all widths around s:
+//! small `alpha` mixes more of them, so far rows still count; large `alpha` is the Gaussian of width s.
 
 use crate::error::Result;
 use crate::kernel::base::Base;
@@ -38,7 +38,8 @@ impl Kernel {
 }
 
 dispatched! {
-    /// `(1 + rate base)^-alpha`, element by element, for numbers from 0 on. Not by `powf`, whose bits differ between machines.
+    /// `(1 + rate base)^-alpha`, element by element, for numbers from 0 on. Not by `powf`, whose bits differ between
+    /// machines.
     fn powers_into(rate: f64, alpha: f64, base: &[f64], out: &mut [f64]) {
         for (out, base) in out.iter_mut().zip(base) {
             let q = rate * base;

@@ -18,8 +18,8 @@ const MAX_FULL: usize = 20;
 /// Frequencies after which it is asked whether to stop.
 const FREQUENCIES: usize = 16;
 
-/// What is known of frequencies of d columns before any label: mean 0 and, on average, the covariance I / d, which is that of
-/// a Gaussian kernel of width sqrt(d), about the distance between rows whose columns have a variance of 1.
+/// What is known of frequencies of d columns before any label: mean 0 and, on average, the covariance I / d, which is
+/// that of a Gaussian kernel of width sqrt(d), about the distance between rows whose columns have a variance of 1.
 pub(super) fn prior(d: usize, alpha: f64) -> Prior {
     let unit = 1.0 / d.max(1) as f64;
     let (shape, nu, scale) =
@@ -54,8 +54,8 @@ pub(super) struct Chain {
 }
 
 impl Target<'_> {
-    /// One sweep: utilities; coefficients given them; frequencies one by one, each with its two coefficients integrated out;
-    /// the amplitude; and clusters of frequencies, with their means and covariances integrated out.
+    /// One sweep: utilities; coefficients given them; frequencies one by one, each with its two coefficients integrated
+    /// out; the amplitude; and clusters of frequencies, with their means and covariances integrated out.
     pub(super) fn sweep(&self, chain: &mut Chain, rng: &mut Rng) -> Result<()> {
         let mut waves = self.waves(&chain.frequencies)?;
         let utilities = self.utilities(&decide(&waves, &chain.coef), rng);
@@ -94,7 +94,8 @@ impl Target<'_> {
         decisions.iter().zip(self.sides).map(one).collect()
     }
 
-    /// All coefficients given the utilities: with A the precision, `A^-1 (W (u + e) + P^1/2 e')` has their mean and covariance.
+    /// All coefficients given the utilities: with A the precision, `A^-1 (W (u + e) + P^1/2 e')` has their mean and
+    /// covariance.
     fn coefficients(&self, chain: &mut Chain, waves: &Matrix, utilities: &[f64], rng: &mut Rng) -> Result<()> {
         let count = chain.frequencies.n_rows();
         let mut precisions = vec![count as f64 / chain.amplitude; 2 * count];
@@ -108,8 +109,9 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// Each frequency given all others: one of its own cluster's distribution is proposed, whose mean and covariance were drawn, and
-    /// accepted by what the utilities say of both with the two coefficients integrated out; then these are drawn.
+    /// Each frequency given all others: one of its own cluster's distribution is proposed, whose mean and covariance
+    /// were drawn, and accepted by what the utilities say of both with the two coefficients integrated out; then these
+    /// are drawn.
     fn frequencies(&self, chain: &mut Chain, waves: &mut Matrix, utilities: &[f64], rng: &mut Rng) -> Result<()> {
         let (count, n) = (chain.frequencies.n_rows(), utilities.len());
         let distributions = chain.mixture.gaussians(rng);

@@ -30,7 +30,8 @@ fn forward(prior: &Prior, count: usize, rng: &mut Rng) -> Chain {
         let next = clusters.iter().max().map_or(0, |most| most + 1);
         clusters.push(if new { next } else { clusters[rng.below(i)] });
     }
-    // The distribution of each cluster is one of the prior: that of a mixture of one row, drawn far from what it says, would not be.
+    // The distribution of each cluster is one of the prior: that of a mixture of one row, drawn far from what it says,
+    // would not be.
     let distributions: Vec<(Vec<f64>, Vec<Vec<f64>>)> = (0..count).map(|_| distribution(prior, rng)).collect();
     let mut frequencies = Matrix::zeros(count, d);
     for (i, &k) in clusters.iter().enumerate() {
@@ -48,8 +49,8 @@ fn forward(prior: &Prior, count: usize, rng: &mut Rng) -> Chain {
     Chain { frequencies, mixture, coef, amplitude, accepted: 0 }
 }
 
-/// Mean and rows of a factor of a covariance: inverse Wishart of two columns by its definition, as the inverse of a sum of outer
-/// products of nu normal vectors of covariance 1 / scale (nu is a whole number here).
+/// Mean and rows of a factor of a covariance: inverse Wishart of two columns by its definition, as the inverse of a sum
+/// of outer products of nu normal vectors of covariance 1 / scale (nu is a whole number here).
 fn distribution(prior: &Prior, rng: &mut Rng) -> (Vec<f64>, Vec<Vec<f64>>) {
     let (mut a, mut b, mut c) = (0.0, 0.0, 0.0);
     for _ in 0..prior.nu as usize {
@@ -104,8 +105,9 @@ fn observe(target: &Target<'_>, chain: &Chain, rng: &mut Rng) -> (Vec<f64>, Vec<
     (utilities.iter().map(|u| u.signum()).collect(), utilities)
 }
 
-/// Worst difference, in standard errors, between draws of the joint distribution made forwards and made by the sampler with the labels
-/// drawn anew in each sweep: the sampler leaves the joint distribution alone if and only if its updates are right.
+/// Worst difference, in standard errors, between draws of the joint distribution made forwards and made by the sampler
+/// with the labels drawn anew in each sweep: the sampler leaves the joint distribution alone if and only if its updates
+/// are right.
 fn geweke(n: usize, sampler_scale: f64) -> (f64, usize) {
     let pool = Pool::new(1).unwrap();
     let columns = Matrix::from_fn(2, 5, |j, i| ((5 * i + 3 * j) % 7) as f64 / 3.0 - 1.0);
@@ -150,7 +152,8 @@ fn sampler_leaves_its_joint_law_alone() {
     assert!(wrong > 6.0, "{wrong} standard errors");
 }
 
-/// Rows left over are N(0, I + W W' / precision) once the coefficients are integrated out, which is what waves are compared by.
+/// Rows left over are N(0, I + W W' / precision) once the coefficients are integrated out, which is what waves are
+/// compared by.
 #[test]
 fn evidence_is_the_density_with_coefficients_integrated_out() {
     let (pool, mut rng, n, precision) = (Pool::new(1).unwrap(), Rng::new(4, 0), 11, 0.7);

@@ -20,16 +20,16 @@ use crate::mixture::Mixture;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task, params};
 
 params! {
-    /// A kernel whose spectrum is learned (Oliva, Dubey, Wilson, Poczos, Schneider and Xing 2016): random Fourier frequencies of a
-    /// Dirichlet-process mixture of Gaussians, and a linear model of two classes on their cosines and sines. So the kernel is any
-    /// that depends on differences of rows, not one of a list.
+    /// A kernel whose spectrum is learned (Oliva, Dubey, Wilson, Poczos, Schneider and Xing 2016): random Fourier
+    /// frequencies of a Dirichlet-process mixture of Gaussians, and a linear model of two classes on their cosines and
+    /// sines. So the kernel is any that depends on differences of rows, not one of a list.
     ///
-    /// A sweep draws utilities given the labels, coefficients given these, each frequency, and the clusters of frequencies. Labels
-    /// are by a probit with drawn utilities (Albert and Chib 1993), which is our choice: with it every step but that of a frequency
-    /// is an exact draw. A frequency is proposed from the distribution of its own cluster, and accepted with its two coefficients
-    /// integrated out, so that one that has found its coefficients is not stuck with them. Priors: frequencies have clusters of
-    /// mean 0 and an expected covariance of I / d (full up to 20 columns, else diagonal), the variance of the decision function is
-    /// inverse gamma (1, 5), the bias N(0, 4).
+    /// A sweep draws utilities given the labels, coefficients given these, each frequency, and the clusters of
+    /// frequencies. Labels are by a probit with drawn utilities (Albert and Chib 1993), which is our choice: with it
+    /// every step but that of a frequency is an exact draw. A frequency is proposed from the distribution of its own
+    /// cluster, and accepted with its two coefficients integrated out, so that one that has found its coefficients is
+    /// not stuck with them. Priors: frequencies have clusters of mean 0 and an expected covariance of I / d (full up to
+    /// 20 columns, else diagonal), the variance of the decision function is inverse gamma (1, 5), the bias N(0, 4).
     ///
     /// Probabilities are the probit's, averaged over the kept draws. More than two classes are refused: take `cik`.
     ///

@@ -12,8 +12,8 @@ use crate::run::{Explain, Input, Predict, Probabilistic, Task};
 use crate::simd::sin_cos;
 
 record! {
-    /// The linear models of the kept draws on cosines and sines of their frequencies, whose probabilities are averaged. Scores
-    /// are probabilities.
+    /// The linear models of the kept draws on cosines and sines of their frequencies, whose probabilities are averaged.
+    /// Scores are probabilities.
     ///
     /// Cost of a score: D sines and cosines for each draw.
     #[derive(Clone, Debug)]

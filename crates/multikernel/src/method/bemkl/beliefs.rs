@@ -9,8 +9,8 @@ use crate::method::problems::positive_classes;
 use crate::run::Task;
 
 record! {
-    /// The inferred distributions after a round, N rows, P kernels, c two-class problems. Outputs of single kernels are not kept: a round
-    /// begins with them.
+    /// The inferred distributions after a round, N rows, P kernels, c two-class problems. Outputs of single kernels are
+    /// not kept: a round begins with them.
     #[derive(Clone, Debug, Default)]
     pub struct Beliefs {
         /// The lower bound after each round.

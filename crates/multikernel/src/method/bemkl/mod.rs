@@ -18,20 +18,23 @@ use crate::kernel::DEFAULT_BANK;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task, params};
 
 params! {
-    /// Gaussian kernel weights that are inferred together with everything else, as a distribution; no weight becomes zero.
+    /// Gaussian kernel weights that are inferred together with everything else, as a distribution; no weight becomes
+    /// zero.
     ///
-    /// Each kernel makes an output of its own from the same sample weights, `g_m = K_m a + noise`, and the decision is `f = sum_m e_m
-    /// g_m + b + noise`, beyond a margin of 1 on the side of its class. Sample weights, kernel weights and bias are normal with
-    /// precisions that have the prior gamma(1, 1). What is inferred are independent distributions of all of these that come nearest to
-    /// the posterior: updates in turn, each of which raises a lower bound of the evidence. More than two classes are one against the
-    /// rest, with sample weights and a bias each and with the same kernel weights.
+    /// Each kernel makes an output of its own from the same sample weights, `g_m = K_m a + noise`, and the decision is
+    /// `f = sum_m e_m g_m + b + noise`, beyond a margin of 1 on the side of its class. Sample weights, kernel weights
+    /// and bias are normal with precisions that have the prior gamma(1, 1). What is inferred are independent
+    /// distributions of all of these that come nearest to the posterior: updates in turn, each of which raises a lower
+    /// bound of the evidence. More than two classes are one against the rest, with sample weights and a bias each and
+    /// with the same kernel weights.
     ///
     /// **Weights may be negative** and have any scale: a kernel's output may be taken off. Probabilities come with the
-    /// model: the normal distribution of the decision beyond the margin, with the variance that the inferred distribution of weights and biases leaves.
-    /// There is no randomness in it: what the published programme draws to begin with is set to its mean.
+    /// model: the normal distribution of the decision beyond the margin, with the variance that the inferred
+    /// distribution of weights and biases leaves. There is no randomness in it: what the published programme draws to
+    /// begin with is set to its mean.
     ///
-    /// Cost of an iteration for c problems: c N^3 + 2 P^3 + 1.5 P^2 N c, and 1 + c passes over the kernels; once P N^3 / 2. Memory:
-    /// 2 P N c + 3 P^2 + 4 N^2 numbers beside the kernels.
+    /// Cost of an iteration for c problems: c N^3 + 2 P^3 + 1.5 P^2 N c, and 1 + c passes over the kernels; once P N^3
+    /// / 2. Memory: 2 P N c + 3 P^2 + 4 N^2 numbers beside the kernels.
     pub struct Bemkl {
         /// most rounds of updates
         iterations: usize = 200, Allowed::Whole(1, 100_000);
@@ -43,8 +46,9 @@ params! {
 }
 
 params! {
-    /// [`Bemkl`] with a prior that switches kernels off: the precision of each kernel weight has a gamma prior of shape 1e-10 and
-    /// *scale* 1e10, so that weights of kernels that do not help go towards zero (and never are exactly zero).
+    /// [`Bemkl`] with a prior that switches kernels off: the precision of each kernel weight has a gamma prior of shape
+    /// 1e-10 and *scale* 1e10, so that weights of kernels that do not help go towards zero (and never are exactly
+    /// zero).
     pub struct Sbemkl {
         /// most rounds of updates
         iterations: usize = 200, Allowed::Whole(1, 100_000);

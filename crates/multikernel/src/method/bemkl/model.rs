@@ -13,13 +13,14 @@ use crate::run::{Coefficients, Explain, Input, Predict, Probabilistic, Task};
 use crate::simd::{exp, ln};
 
 record! {
-    /// A [`SvmModel`] of the mean sample weights, kernel weights and biases, and the covariance of biases and kernel weights.
+    /// A [`SvmModel`] of the mean sample weights, kernel weights and biases, and the covariance of biases and kernel
+    /// weights.
     ///
-    /// The probability of a class is that of its decision beyond the margin on one side, against the other: a normal distribution with the
-    /// mean the machine decides by and the variance `1 + (1, g)' S (1, g)`, g the outputs of the single kernels. With more than
-    /// two classes the variance is the mean over them, so that the most probable class is the label, and the probabilities of
-    /// one against the rest are divided by their sum. That sample weights are uncertain too is left out, as published: it would
-    /// take N^2 numbers for each class.
+    /// The probability of a class is that of its decision beyond the margin on one side, against the other: a normal
+    /// distribution with the mean the machine decides by and the variance `1 + (1, g)' S (1, g)`, g the outputs of the
+    /// single kernels. With more than two classes the variance is the mean over them, so that the most probable class
+    /// is the label, and the probabilities of one against the rest are divided by their sum. That sample weights are
+    /// uncertain too is left out, as published: it would take N^2 numbers for each class.
     ///
     /// Cost of a score: one kernel value per training row and kernel; of probabilities P^2/2 products per class more.
     #[derive(Clone, Debug)]
@@ -51,7 +52,8 @@ impl BemklModel {
         Ok(BemklModel { machine, problems, covariance })
     }
 
-    /// The variances of the decisions of all problems about one point, averaged: `outputs` has a row per problem, its 1 first.
+    /// The variances of the decisions of all problems about one point, averaged: `outputs` has a row per problem, its 1
+    /// first.
     fn variance(&self, used: &[usize], outputs: &Matrix) -> f64 {
         let c = self.problems.len();
         let places = |p: usize| std::iter::once(p).chain(used.iter().map(|&m| c + m)).collect::<Vec<usize>>();
@@ -86,7 +88,8 @@ impl BemklModel {
 fn facts(state: &Beliefs, weights: &[f64]) -> Vec<(String, String)> {
     let (Some(first), Some(last)) = (state.bounds.first(), state.bounds.last()) else { return vec![] };
     let (rounds, n) = (state.bounds.len(), weights.len());
-    // Rounds that are as many as published seldom reach a small tolerance, and labels have long stopped changing: no warning.
+    // Rounds that are as many as published seldom reach a small tolerance, and labels have long stopped changing: no
+    // warning.
     let rise = match state.bounds[..] {
         [.., before, last] => format!(" (the last raised it by {:.1e} of itself)", (last - before) / last.abs()),
         _ => String::new(),

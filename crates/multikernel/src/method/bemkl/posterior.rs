@@ -24,7 +24,8 @@ impl Precision {
         (self.prior.shape + 0.5) * self.scale
     }
 
-    /// What the precision and the prior of its normal variable, whose mean square is `square` by now, bring to the bound.
+    /// What the precision and the prior of its normal variable, whose mean square is `square` by now, bring to the
+    /// bound.
     pub(super) fn term(&self, square: f64) -> f64 {
         let shape = self.prior.shape + 0.5;
         let rest = 1.0 - self.scale * (1.0 / self.prior.scale + 0.5 * square);
@@ -32,8 +33,8 @@ impl Precision {
     }
 }
 
-/// The outputs of single kernels: means P x c N, problem after problem, and the covariance between kernels, which is the same
-/// for all rows and problems.
+/// The outputs of single kernels: means P x c N, problem after problem, and the covariance between kernels, which is
+/// the same for all rows and problems.
 pub(super) struct Outputs {
     pub(super) means: Matrix,
     pub(super) covariance: Matrix,

@@ -173,7 +173,8 @@ fn bound_by_definition(update: &Update<'_>, now: &Beliefs) -> (f64, f64) {
             let of_outputs =
                 Matrix::from_fn(kernels.len(), kernels.len(), |k, l| row[k] * row[l] + outputs.covariance.get(k, l));
             square += trace_of_product(&of_weights, &of_outputs);
-            // A normal distribution of variance 1 around the centre, cut off at the margin: its mean, mean square and entropy.
+            // A normal distribution of variance 1 around the centre, cut off at the margin: its mean, mean square and
+            // entropy.
             let side = sides.get(i, p);
             let beyond = side * centre - MARGIN;
             let mean = side * centre + inverse_mills(beyond);
@@ -321,8 +322,8 @@ fn kernels_too_large_for_the_arithmetic_are_refused_with_a_reason() {
     assert!(message.starts_with("kernel values are so large that rounding hides"), "{message}");
 }
 
-/// The mean outputs of a row solve `(I / noise + E[e e']) g = K a / noise + E[e] f - E[e b]`, also where weights and bias go
-/// together, which they hardly do after a run.
+/// The mean outputs of a row solve `(I / noise + E[e e']) g = K a / noise + E[e] f - E[e b]`, also where weights and
+/// bias go together, which they hardly do after a run.
 #[test]
 fn outputs_see_that_weights_and_bias_go_together() {
     with_task(&clouds(2), "gaussian(1), linear on [0], gaussian(2) on [2]", |task| {

@@ -94,8 +94,8 @@ impl Update<'_> {
         Ok(())
     }
 
-    /// The distributions before the first round: all kernel weights 1, decisions and the outputs of all kernels alike on their sides, and
-    /// sample weights from these.
+    /// The distributions before the first round: all kernel weights 1, decisions and the outputs of all kernels alike
+    /// on their sides, and sample weights from these.
     pub(super) fn begin(&self, powers: &Matrix) -> Result<Beliefs> {
         let (task, n_kernels) = (self.task, self.task.stack()?.n_kernels());
         let mut decisions = sides(task.labels);
@@ -198,7 +198,8 @@ impl Update<'_> {
         Decisions { means: Matrix::from_fn(n, c, mean), ln_sides }
     }
 
-    /// Precisions from the means of squares first, then the sample weights of problem `p`: `(L + sum_m K_m K_m / noise)^-1`.
+    /// Precisions from the means of squares first, then the sample weights of problem `p`: `(L + sum_m K_m K_m /
+    /// noise)^-1`.
     pub(super) fn samples(&self, powers: &Matrix, outputs: &Outputs, p: usize, squares: &[f64]) -> Result<Samples> {
         let (n, n_kernels) = (squares.len(), outputs.means.n_rows());
         let precisions: Vec<Precision> = squares.iter().map(|&square| Precision::given(PLAIN, square)).collect();

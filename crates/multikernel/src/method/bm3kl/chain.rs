@@ -17,7 +17,8 @@ record! {
         pub(super) position: u64,
         /// `log e`; weights are `e / sum e`.
         pub(super) x: Vec<f64>,
-        /// sampler=slice: two normal variates per kernel, whose squares add up to `2 e`; then a third of `log nu` (prior=gp).
+        /// sampler=slice: two normal variates per kernel, whose squares add up to `2 e`; then a third of `log nu`
+        /// (prior=gp).
         pub(super) ellipse: Vec<f64>,
         /// sampler=paper: the momentum of each `e`.
         pub(super) momentum: Vec<f64>,
@@ -44,8 +45,8 @@ record! {
 
 /// The step a chain begins with.
 const FIRST_STEP: f64 = 0.2;
-/// The share of updates that should be accepted while steps are learned. Afterwards it is some tenths more, as the mean of the
-/// steps tried is shorter than most of them.
+/// The share of updates that should be accepted while steps are learned. Afterwards it is some tenths more, as the mean
+/// of the steps tried is shorter than most of them.
 const ACCEPTED: f64 = 0.65;
 
 impl Default for DualAverage {
@@ -79,7 +80,8 @@ impl DualAverage {
 }
 
 impl Latent {
-    /// A start drawn from the prior of the weights and near the middle of that of the variances, so that chains begin apart.
+    /// A start drawn from the prior of the weights and near the middle of that of the variances, so that chains begin
+    /// apart.
     pub(super) fn begin(settings: &Settings, rng: &mut Rng, n_kernels: usize, n_functions: usize, n: usize) -> Latent {
         let mut x: Vec<f64> = (0..n_kernels).map(|_| ln_gamma(rng, settings.eta)).collect();
         let mut ellipse = vec![];
@@ -163,8 +165,8 @@ pub(super) struct Draw {
     pub(super) bias: Vec<f64>,
     /// What each function says of each row that it did not see; empty where nobody asked.
     pub(super) held_out: Vec<f64>,
-    /// Log importance ratios: minus the log-likelihood of each row given the others. The draw counts for this row by its exponential, as the scales
-    /// of the other rows and the weights have seen it.
+    /// Log importance ratios: minus the log-likelihood of each row given the others. The draw counts for this row by
+    /// its exponential, as the scales of the other rows and the weights have seen it.
     pub(super) log_ratios: Vec<f64>,
     /// The functions at the training rows: a draw, where `coef` is a mean.
     #[cfg_attr(not(test), allow(dead_code))]
@@ -207,7 +209,8 @@ impl Trace {
 #[derive(Clone, Debug)]
 pub struct Bm3klState {
     pub(super) sweeps: usize,
-    /// What all kernels are multiplied by, so that their mean diagonal entry is the mean square of the margins: 1 with two classes.
+    /// What all kernels are multiplied by, so that their mean diagonal entry is the mean square of the margins: 1 with
+    /// two classes.
     pub(super) scale: f64,
     pub(super) chains: Vec<Latent>,
     pub(super) traces: Vec<Trace>,

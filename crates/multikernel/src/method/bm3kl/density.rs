@@ -1,9 +1,10 @@
-//! The likelihood of kernel weights and variances with the functions integrated out, and its slopes: for all chains at once, so
-//! that they share each pass over the kernels.
+//! The likelihood of kernel weights and variances with the functions integrated out, and its slopes: for all chains at
+//! once, so that they share each pass over the kernels.
 //!
-//! Given the scales of the loss, `t = delta (1 + lambda)` is normal around the function with variances lambda, so
-//! `t ~ N(0, S)` with `S = nu (H + j I) + tau 11' + diag(lambda)` (prior=gp) or `S = H diag(nu) H + tau 11' + diag(lambda)`
-//! (prior=paper), H the combined kernel. Under prior=gp these are matrices of distinct points, which rows share; n of them, N rows.
+//! Given the scales of the loss, `t = delta (1 + lambda)` is normal around the function with variances lambda, so `t ~
+//! N(0, S)` with `S = nu (H + j I) + tau 11' + diag(lambda)` (prior=gp) or `S = H diag(nu) H + tau 11' + diag(lambda)`
+//! (prior=paper), H the combined kernel. Under prior=gp these are matrices of distinct points, which rows share; n of
+//! them, N rows.
 
 use super::chain::Latent;
 use super::distinct::{Distinct, Seen};
@@ -16,7 +17,8 @@ use crate::solve::cholesky::Cholesky;
 use crate::solve::product::{PackedRows, product};
 use crate::stack::{Precision, Stack, Symmetric};
 
-/// What is added to the diagonal of the combined kernel, in units of it: functions of narrow kernels on equal rows stay functions.
+/// What is added to the diagonal of the combined kernel, in units of it: functions of narrow kernels on equal rows stay
+/// functions.
 const JITTER: f64 = 1e-6;
 /// And for each row where kernels are held in `f32`, whose rounding moves eigenvalues by up to as much.
 const JITTER_OF_ROUNDING: f64 = 1e-7;
@@ -117,8 +119,9 @@ impl Problem<'_> {
         if n >= self.pool.n_threads() { Pool::alone() } else { Ok(self.pool) }
     }
 
-    /// The likelihood at each place; `None` where a matrix is not positive definite. Two passes over the kernels for all
-    /// places with slopes, one without; n^3 operations per place and function with slopes, a third without (prior=gp).
+    /// The likelihood at each place; `None` where a matrix is not positive definite. Two passes over the kernels for
+    /// all places with slopes, one without; n^3 operations per place and function with slopes, a third without
+    /// (prior=gp).
     pub(super) fn evaluate(&self, places: &[Place<'_>], slopes: bool) -> Result<Vec<Option<Point>>> {
         let kernels = self.combine(places)?;
         let combined = kernels.iter().map(|kernel| self.packed(kernel)).collect::<Result<Vec<_>>>()?;
@@ -265,7 +268,8 @@ impl Problem<'_> {
     }
 }
 
-/// Adds to a sum, which the first matrix begins, what is on and below the diagonal or, of matrices that are not symmetric, all.
+/// Adds to a sum, which the first matrix begins, what is on and below the diagonal or, of matrices that are not
+/// symmetric, all.
 fn add(sum: &mut Option<Matrix>, matrix: Matrix, prior: FunctionPrior) {
     let Some(sum) = sum else {
         *sum = Some(matrix);

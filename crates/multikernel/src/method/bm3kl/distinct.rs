@@ -1,7 +1,7 @@
 //! Rows that no kernel tells apart: one point of a Gaussian process, seen as often as there are rows.
 //!
-//! Functions are equal at equal rows, so matrices are as large as there are points, not rows, and nothing is singular for rows
-//! that come twice.
+//! Functions are equal at equal rows, so matrices are as large as there are points, not rows, and nothing is singular
+//! for rows that come twice.
 
 use crate::linalg::Matrix;
 use crate::simd::ln;
@@ -31,8 +31,9 @@ impl Distinct {
         Distinct { first: (0..n).collect(), of_row: (0..n).collect(), repeated: vec![] }
     }
 
-    /// From the mean of all kernels. If it does not tell two rows apart, no kernel does: squared distances `k(i, i) + k(j, j) -
-    /// 2 k(i, j)` of positive semi-definite kernels are never below 0, so they cannot make up for one another. Cost: N^2 looks.
+    /// From the mean of all kernels. If it does not tell two rows apart, no kernel does: squared distances `k(i, i) +
+    /// k(j, j) - 2 k(i, j)` of positive semi-definite kernels are never below 0, so they cannot make up for one
+    /// another. Cost: N^2 looks.
     pub(super) fn of(mean: &Matrix) -> Distinct {
         let n = mean.n_rows();
         let mut found = Distinct { first: vec![], of_row: vec![], repeated: vec![] };
@@ -63,8 +64,8 @@ impl Distinct {
         &self.first
     }
 
-    /// Targets and scales of all rows, put together by point: given the function, the sum of normal densities is one in the mean
-    /// of the targets, weighted by one over the scales.
+    /// Targets and scales of all rows, put together by point: given the function, the sum of normal densities is one in
+    /// the mean of the targets, weighted by one over the scales.
     pub(super) fn seen(&self, t: &[f64], lambda: &[f64]) -> Seen {
         let of_first = |values: &[f64]| self.first.iter().map(|&i| values[i]).collect();
         let mut seen = Seen { t: of_first(t), lambda: of_first(lambda), rest: 0.0 };

@@ -17,7 +17,8 @@ const MIN_LAMBDA: f64 = 1e-8;
 /// The least and the largest variance of a sample weight (prior=paper).
 const VARIANCES: (f64, f64) = (1e-30, 1e4);
 
-/// Functions, then scales, of one chain at the point where its weights are. `keep` says that predictions will use the draw.
+/// Functions, then scales, of one chain at the point where its weights are. `keep` says that predictions will use the
+/// draw.
 pub(super) fn update(
     problem: &Problem<'_>,
     latent: &mut Latent,
@@ -82,8 +83,8 @@ fn log_posterior(problem: &Problem<'_>, latent: &Latent, point: &Point) -> f64 {
         + latent.nu.data().iter().map(shrunk).sum::<f64>()
 }
 
-/// What a function says of each row that its `t` has not seen. From all other points, normal with mean `t_i - al_i / (S^-1)_ii`
-/// and variance `1 / (S^-1)_ii - lambda_i`; other rows of the same point come beside.
+/// What a function says of each row that its `t` has not seen. From all other points, normal with mean `t_i - al_i /
+/// (S^-1)_ii` and variance `1 / (S^-1)_ii - lambda_i`; other rows of the same point come beside.
 fn leave_out(
     problem: &Problem<'_>,
     latent: &Latent,
@@ -125,8 +126,8 @@ pub(super) fn ln_expected_loss(mean: f64, variance: f64, s: f64) -> f64 {
     above.max(below) + ln(1.0 + exp(-(above - below).abs()))
 }
 
-/// A function of the posterior from one of the prior, f0 (Matheron's rule): `q = S^-1 (t - f0 - sqrt(lambda) z)`, and the
-/// function at all points, `t - sqrt(lambda) z - lambda q`, in which nothing cancels however small lambda is.
+/// A function of the posterior from one of the prior, f0 (Matheron's rule): `q = S^-1 (t - f0 - sqrt(lambda) z)`, and
+/// the function at all points, `t - sqrt(lambda) z - lambda q`, in which nothing cancels however small lambda is.
 fn correction(
     problem: &Problem<'_>,
     latent: &Latent,
@@ -144,8 +145,8 @@ fn correction(
     Ok((q, f))
 }
 
-/// prior=gp: a draw of `f = g + b` at the training rows. Predictions take the mean given weights and scales instead, which
-/// varies less.
+/// prior=gp: a draw of `f = g + b` at the training rows. Predictions take the mean given weights and scales instead,
+/// which varies less.
 fn gaussian(
     problem: &Problem<'_>,
     latent: &Latent,

@@ -78,8 +78,8 @@ pub(super) fn gradient(problem: &Problem<'_>, x: &[f64], log_nu: &[f64], weights
     by_x.chain(by_nu).collect()
 }
 
-/// One update of each chain: the likelihood where it ends, and the probability that its move was accepted. `warm` says that
-/// step sizes are no longer learned.
+/// One update of each chain: the likelihood where it ends, and the probability that its move was accepted. `warm` says
+/// that step sizes are no longer learned.
 pub(super) fn update(
     problem: &Problem<'_>,
     latents: &mut [Latent],

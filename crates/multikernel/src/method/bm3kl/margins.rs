@@ -6,15 +6,17 @@ use crate::simd::ln;
 
 /// The margins of a function: of rows of its own class, and of all others.
 ///
-/// One function for two classes asks for 1 on both sides, as published. Each of C functions has one row in C on its side, and the loss
-/// has a width of its own, beside which so little passes for noise: functions come out too smooth, or as constants. So rows of the
-/// own class are asked for `A (C - 1)` and all others for A, the code of Lee, Lin and Wahba (2004), whose functions sum to zero.
+/// One function for two classes asks for 1 on both sides, as published. Each of C functions has one row in C on its
+/// side, and the loss has a width of its own, beside which so little passes for noise: functions come out too smooth,
+/// or as constants. So rows of the own class are asked for `A (C - 1)` and all others for A, the code of Lee, Lin and
+/// Wahba (2004), whose functions sum to zero.
 ///
-/// A keeps function and noise in the balance of two classes. A constant function leaves each row of its class `A C` short of its margin, which
-/// costs `u A` per value of a function, u the steep slope of the loss. Functions that tell every row for itself, as they must
-/// where kernels find no two rows alike, pay half the logarithm of their variance, `A^2 (C - 1)`, per value. So A is such
-/// that `u A - ln A - ln(C - 1) / 2` is what it is for C = 2 and A = 1: 2.73 by default, of which 0.87 go to what is the same
-/// for any A and C. With A = 1 and 40 classes it is 0.90, and nothing is left: chains that met a constant stayed there.
+/// A keeps function and noise in the balance of two classes. A constant function leaves each row of its class `A C`
+/// short of its margin, which costs `u A` per value of a function, u the steep slope of the loss. Functions that tell
+/// every row for itself, as they must where kernels find no two rows alike, pay half the logarithm of their variance,
+/// `A^2 (C - 1)`, per value. So A is such that `u A - ln A - ln(C - 1) / 2` is what it is for C = 2 and A = 1: 2.73 by
+/// default, of which 0.87 go to what is the same for any A and C. With A = 1 and 40 classes it is 0.90, and nothing is
+/// left: chains that met a constant stayed there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Margins {
     own: f64,
@@ -41,8 +43,8 @@ impl Margins {
         Matrix::from_fn(sides.n_rows(), sides.n_cols(), signed)
     }
 
-    /// Their mean square over all functions and rows, `(own^2 + (C - 1) other^2) / C`: what functions vary by that are as large
-    /// as they are asked to be.
+    /// Their mean square over all functions and rows, `(own^2 + (C - 1) other^2) / C`: what functions vary by that are
+    /// as large as they are asked to be.
     pub(super) fn variance(self) -> f64 {
         self.own * self.other
     }

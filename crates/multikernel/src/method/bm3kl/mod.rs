@@ -40,33 +40,35 @@ const MAX_KEPT_DRAWS: usize = 100;
 params! {
     /// Bayesian max-margin multiple kernel learning: which kernels matter, and how sure we are.
     ///
-    /// Functions `f_c = g_c + b_c` are Gaussian processes with the combined kernel `H = sum_m w_m K_m` and one variance (prior=gp),
-    /// the kernel weights w have a Dirichlet prior, and rows pull functions towards the margin by the pseudo-likelihood
-    /// `exp(-2 max(1 - delta f, 0))`, normal given one more scale lambda per row; with C > 2 classes, for rows of a function's own class
-    /// A (C - 1) stands in place of the 1 and for others A, somewhat above 1 (prior=gp). A sweep moves (w, nu) with the functions integrated
-    /// out, then functions, then scales. Classes share the weights; two classes are one function. Several chains run side by side and
-    /// share each pass over the kernels.
+    /// Functions `f_c = g_c + b_c` are Gaussian processes with the combined kernel `H = sum_m w_m K_m` and one variance
+    /// (prior=gp), the kernel weights w have a Dirichlet prior, and rows pull functions towards the margin by the
+    /// pseudo-likelihood `exp(-2 max(1 - delta f, 0))`, normal given one more scale lambda per row; with C > 2 classes,
+    /// for rows of a function's own class A (C - 1) stands in place of the 1 and for others A, somewhat above 1
+    /// (prior=gp). A sweep moves (w, nu) with the functions integrated out, then functions, then scales. Classes share
+    /// the weights; two classes are one function. Several chains run side by side and share each pass over the kernels.
     ///
-    /// What it promises is conditional on the loss, whose width `gamma0` sets: intervals are those of this pseudo-posterior, and
-    /// are always shown beside the prior's. Take it where a few hundred rows have several sensible kernels and the weights are
-    /// the question; with thousands of rows take `evidence`.
+    /// What it promises is conditional on the loss, whose width `gamma0` sets: intervals are those of this
+    /// pseudo-posterior, and are always shown beside the prior's. Take it where a few hundred rows have several
+    /// sensible kernels and the weights are the question; with thousands of rows take `evidence`.
     ///
-    /// Probabilities are averaged over draws with one temperature, chosen by the log-loss of what the functions say of each
-    /// training row when that row is left out, which needs no inner folds: with `t ~ N(0, S)` it is `t_i - al_i / (S^-1)_ii`.
+    /// Probabilities are averaged over draws with one temperature, chosen by the log-loss of what the functions say of
+    /// each training row when that row is left out, which needs no inner folds: with `t ~ N(0, S)` it is `t_i - al_i /
+    /// (S^-1)_ii`.
     ///
-    /// `prior=paper sampler=paper gamma0=100` is the published sampler (its `tau` is 1e-4, by the text a variance, by a formula a
-    /// precision; ours is a variance). Its chains do not agree, and a warning says so.
+    /// `prior=paper sampler=paper gamma0=100` is the published sampler (its `tau` is 1e-4, by the text a variance, by a
+    /// formula a precision; ours is a variance). Its chains do not agree, and a warning says so.
     ///
-    /// Rows that no kernel tells apart are one point of a function (prior=gp): there are as many rows in its matrices as distinct ones.
+    /// Rows that no kernel tells apart are one point of a function (prior=gp): there are as many rows in its matrices
+    /// as distinct ones.
     ///
-    /// Cost of a sweep: chains (leapfrog + 1) (2 passes over the kernels shared by all chains, and n^3 operations per function for n
-    /// distinct rows).
+    /// Cost of a sweep: chains (leapfrog + 1) (2 passes over the kernels shared by all chains, and n^3 operations per
+    /// function for n distinct rows).
     pub struct Bm3kl {
-        /// of the functions: gp, a Gaussian process with the combined kernel, or paper, shrinkage on each sample weight as
-        /// published, whose chains seldom agree
+        /// of the functions: gp, a Gaussian process with the combined kernel, or paper, shrinkage on each sample weight
+        /// as published, whose chains seldom agree
         prior: FunctionPrior = FunctionPrior::Gp, Allowed::OneOf(FunctionPrior::WORDS);
-        /// of the kernel weights: collapsed, Hamiltonian with the functions integrated out; slice, elliptical slice, to check
-        /// it; paper, the published step that is never refused (prior=paper only)
+        /// of the kernel weights: collapsed, Hamiltonian with the functions integrated out; slice, elliptical slice, to
+        /// check it; paper, the published step that is never refused (prior=paper only)
         sampler: WeightSampler = WeightSampler::Collapsed, Allowed::OneOf(WeightSampler::WORDS);
         /// kernel weights are learned, or all the same: the control
         weights: Weighting = Weighting::Learned, Allowed::OneOf(Weighting::WORDS);
@@ -78,8 +80,8 @@ params! {
         draws: usize = 125, Allowed::Whole(1, 1_000_000);
         /// gradients per update of the kernel weights; 0 for 6, and up to 8 with many kernels
         leapfrog: usize = 0, Allowed::Whole(0, 1000);
-        /// how hard the loss holds decisions to the margin from both sides, and with it how narrow intervals are; 0 is the
-        /// hinge alone (published: 100 or 500)
+        /// how hard the loss holds decisions to the margin from both sides, and with it how narrow intervals are; 0 is
+        /// the hinge alone (published: 100 or 500)
         gamma0: f64 = 1.0, Allowed::Number(0.0, 1e9);
         /// prior variance of the bias
         tau: f64 = 100.0, Allowed::Number(1e-9, 1e9);
@@ -263,7 +265,8 @@ fn check_memory(stack: &Stack, settings: &Settings, n: usize, n_functions: usize
     })
 }
 
-/// What all kernels are multiplied by, so that functions of the variance 1 are as large as their margins for kernels of any size.
+/// What all kernels are multiplied by, so that functions of the variance 1 are as large as their margins for kernels of
+/// any size.
 fn scale(task: &Task<'_>, margins: Margins) -> Result<f64> {
     let stack = task.stack()?;
     let n = stack.n_rows();

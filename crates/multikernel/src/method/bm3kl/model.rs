@@ -12,8 +12,8 @@ use crate::run::{Explain, Input, Predict, Probabilistic};
 use crate::simd::{exp, ln};
 
 record! {
-    /// Draws of kernel weights and functions. A probability is the mean over draws of what each says, softened by one temperature
-    /// for all.
+    /// Draws of kernel weights and functions. A probability is the mean over draws of what each says, softened by one
+    /// temperature for all.
     ///
     /// Cost of a prediction: N P operations per kept draw, of which there are up to 100, and N more per class.
     #[derive(Clone, Debug)]
@@ -87,7 +87,8 @@ impl Bm3klModel {
         sampled
     }
 
-    /// Probabilities of the present classes from the decisions of all kept draws, put at their places among all classes.
+    /// Probabilities of the present classes from the decisions of all kept draws, put at their places among all
+    /// classes.
     fn average(&self, decisions: &[f64], out: &mut [f64]) {
         let n_functions = self.bias.n_cols();
         let share = 1.0 / self.bias.n_rows() as f64;
@@ -133,8 +134,8 @@ pub(super) struct HeldOut<'a> {
 }
 
 impl HeldOut<'_> {
-    /// How much each draw counts for row i: its importance ratio at the row, which makes a draw given all rows one given the others,
-    /// cut off at a root of the number of draws, so that no draw counts for all.
+    /// How much each draw counts for row i: its importance ratio at the row, which makes a draw given all rows one
+    /// given the others, cut off at a root of the number of draws, so that no draw counts for all.
     fn shares(&self, i: usize) -> Vec<f64> {
         let log_ratios: Vec<f64> = self.log_ratios.chunks_exact(self.places.len()).map(|draw| draw[i]).collect();
         let most = log_ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -159,8 +160,8 @@ impl HeldOut<'_> {
                 soften(&f, temperature, &mut of_draw);
                 likely.iter_mut().zip(of_draw).for_each(|(sum, p)| *sum += share * p);
             }
-            // A class of n rows that were all told rightly may still be missed once in n + 2 (Laplace's rule, as Platt's
-            // targets have it): otherwise rows that separate would freeze all probabilities to 0 and 1.
+            // A class of n rows that were all told rightly may still be missed once in n + 2 (Laplace's rule, as
+            // Platt's targets have it): otherwise rows that separate would freeze all probabilities to 0 and 1.
             let doubt = 1.0 / (counts[class] as f64 + 2.0);
             for (k, likely) in likely.iter().enumerate() {
                 let target = if k == class { 1.0 - doubt } else { doubt / (self.n_present - 1) as f64 };

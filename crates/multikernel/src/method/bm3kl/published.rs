@@ -1,6 +1,6 @@
-//! The published step of the kernel weights: one step of a Langevin diffusion with momentum on `e`, its metric `diag(1/e)`, never
-//! refused (equations 7 and 8). Biased by its step size, and it crawls, because sample weights and kernel weights are tightly
-//! coupled; `sampler=collapsed` is what to use.
+//! The published step of the kernel weights: one step of a Langevin diffusion with momentum on `e`, its metric
+//! `diag(1/e)`, never refused (equations 7 and 8). Biased by its step size, and it crawls, because sample weights and
+//! kernel weights are tightly coupled; `sampler=collapsed` is what to use.
 
 use super::chain::{Draw, Latent, exps_of};
 use super::density::Problem;
@@ -11,7 +11,8 @@ use crate::simd::{exp, lns_of_normal};
 use crate::solve::product::product;
 use crate::stack::Symmetric;
 
-/// Moves the weights of all chains, given the sample weights they just drew: one pass over the kernels. `size` is the step.
+/// Moves the weights of all chains, given the sample weights they just drew: one pass over the kernels. `size` is the
+/// step.
 pub(super) fn update(
     problem: &Problem<'_>,
     latents: &mut [Latent],
@@ -56,8 +57,8 @@ fn step(eta: f64, x: &mut [f64], momentum: &mut [f64], slopes: &[f64], size: f64
     let shocks = normals(rng, e.len());
     for ((((x, r), e), g), shock) in x.iter_mut().zip(momentum).zip(e).zip(slopes).zip(shocks) {
         let slope = (eta - 1.0) / e - 1.0 + (g - mean) / total;
-        // Friction as published, 1 - size e, swings ever wider beyond 2 / size: from 1 / size on it is integrated exactly, and
-        // the noise with it.
+        // Friction as published, 1 - size e, swings ever wider beyond 2 / size: from 1 / size on it is integrated
+        // exactly, and the noise with it.
         let (kept, noise) = match size * e {
             small if small < 1.0 => (1.0 - small, 2.0 * small),
             large => (exp(-large), 1.0 - exp(-2.0 * large)),

@@ -1,7 +1,8 @@
-//! Elliptical slice sampling of the kernel weights and variances (Murray, Adams and MacKay 2010): no step size, no gradient, slow;
-//! what the Hamiltonian moves are checked against.
+//! Elliptical slice sampling of the kernel weights and variances (Murray, Adams and MacKay 2010): no step size, no
+//! gradient, slow; what the Hamiltonian moves are checked against.
 //!
-//! With eta = 1 each e is half the sum of two squared normal variates, and log nu is normal: the prior is one normal distribution.
+//! With eta = 1 each e is half the sum of two squared normal variates, and log nu is normal: the prior is one normal
+//! distribution.
 
 use super::chain::{Latent, log_squares, weights_of};
 use super::density::{Place, Point, Problem};

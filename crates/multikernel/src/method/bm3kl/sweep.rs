@@ -18,8 +18,8 @@ pub(super) struct SweepPhase {
     pub(super) keep: bool,
 }
 
-/// Moves all chains on. Weights come first, given the scales of the loss, and functions right after them, as one block: what
-/// is drawn is a draw of the joint distribution only with nothing in between.
+/// Moves all chains on. Weights come first, given the scales of the loss, and functions right after them, as one block:
+/// what is drawn is a draw of the joint distribution only with nothing in between.
 pub(super) fn sweep(
     problem: &Problem<'_>,
     latents: &mut [Latent],

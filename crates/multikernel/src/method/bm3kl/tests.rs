@@ -422,9 +422,9 @@ fn statistics(all: &Prior0, margin: &Matrix) -> Vec<f64> {
     values
 }
 
-/// Everything drawn from the prior, margins included, then moved on by ten sweeps in turns with new margins, which must leave the
-/// joint distribution as it was: the largest mean change of a statistic over so many starts, in standard errors. Starts are independent,
-/// so nothing hides in slow mixing, as it can in one long chain.
+/// Everything drawn from the prior, margins included, then moved on by ten sweeps in turns with new margins, which must
+/// leave the joint distribution as it was: the largest mean change of a statistic over so many starts, in standard
+/// errors. Starts are independent, so nothing hides in slow mixing, as it can in one long chain.
 fn geweke(settings: Settings, n_functions: usize, n_starts: usize) -> (f64, Vec<f64>) {
     geweke_of(World::small(6, n_functions, settings), n_starts)
 }
@@ -524,8 +524,8 @@ fn geweke_finds_the_bias_of_the_published_step() {
 
 #[test]
 fn scales_of_the_loss_have_the_law_that_makes_the_loss() {
-    // By the rule of tanh-sinh on lambda = exp(sinh u): the integral over lambda of gamma0 exp(-gamma0 lambda)
-    // N(zeta + lambda; 0, lambda) is (gamma0 / s) exp(-zeta - s |zeta|), and the mean of lambda is (1 + s |zeta|) / s^2.
+    // By the rule of tanh-sinh on lambda = exp(sinh u): the integral over lambda of gamma0 exp(-gamma0 lambda) N(zeta +
+    // lambda; 0, lambda) is (gamma0 / s) exp(-zeta - s |zeta|), and the mean of lambda is (1 + s |zeta|) / s^2.
     for (gamma0, zeta) in [(1.0, 0.7), (1.0, -0.7), (100.0, 0.3), (2.0, -2.5), (2.0, 1e-3)] {
         let s2: f64 = Settings { gamma0, ..settings(FunctionPrior::Gp, WeightSampler::Collapsed) }.rate();
         let s = s2.sqrt();
@@ -585,8 +585,8 @@ fn assert_close(found: (f64, f64, f64), expected: (f64, f64), what: &str) {
     assert!((found.1 / expected.1 - 1.0).abs() < 0.15, "{what}: spread {} {}", found.1, expected.1);
 }
 
-/// Reference by other means: one-site Gibbs and slice sampling of functions under the closed form of the loss, no scales, 400
-/// chains of 6,000 draws, the error of every mean below 0.01 standard deviations.
+/// Reference by other means: one-site Gibbs and slice sampling of functions under the closed form of the loss, no
+/// scales, 400 chains of 6,000 draws, the error of every mean below 0.01 standard deviations.
 #[test]
 fn draws_agree_with_an_independent_reference_under_the_gaussian_process() {
     let y = [-1.0, -1.0, -1.0, -1.0, 1.0, 1.0, 1.0, -1.0, -1.0, 1.0, 1.0, 1.0];
@@ -606,8 +606,8 @@ fn draws_agree_with_an_independent_reference_under_the_gaussian_process() {
     }
 }
 
-/// Reference by other means: Metropolis under closed forms of the loss and of the prior of the sample weights, 1,000 chains of
-/// 60,000 draws, the error of every mean below 0.003 standard deviations.
+/// Reference by other means: Metropolis under closed forms of the loss and of the prior of the sample weights, 1,000
+/// chains of 60,000 draws, the error of every mean below 0.003 standard deviations.
 #[test]
 fn draws_agree_with_an_independent_reference_under_the_published_prior() {
     let y = [1.0, -1.0, -1.0, -1.0, 1.0, -1.0, 1.0, 1.0];

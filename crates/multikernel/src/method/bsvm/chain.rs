@@ -24,9 +24,9 @@ const MAX_SLICES: usize = 8;
 /// How often a bracket may shrink, each time to half of itself or so.
 const MAX_SHRINKS: usize = 200;
 
-/// What a chain works on: `f = g + b`, `g ~ N(0, v (K_s + jitter))` with `K_s = exp(-d^2 / (2 s^2))`, `b ~ N(0, 1)`, and for each
-/// row `o ~ N(y f - scale, scale)`, scale ~ Exp(rate). With o = 1 and a rate of 0 the scales integrate out to the
-/// pseudo-likelihood `exp(-2 max(1 - y f, 0))`.
+/// What a chain works on: `f = g + b`, `g ~ N(0, v (K_s + jitter))` with `K_s = exp(-d^2 / (2 s^2))`, `b ~ N(0, 1)`,
+/// and for each row `o ~ N(y f - scale, scale)`, scale ~ Exp(rate). With o = 1 and a rate of 0 the scales integrate out
+/// to the pseudo-likelihood `exp(-2 max(1 - y f, 0))`.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
     /// Squared distances.
@@ -52,7 +52,8 @@ pub(super) struct Chain {
     pub(super) ln_amplitude: f64,
 }
 
-/// What a sweep leaves for predictions: `f(x) = sum_i coef_i k_s(x_i, x) + bias`, the mean given scales, width and amplitude.
+/// What a sweep leaves for predictions: `f(x) = sum_i coef_i k_s(x_i, x) + bias`, the mean given scales, width and
+/// amplitude.
 pub(super) struct Mean {
     pub(super) coef: Vec<f64>,
     pub(super) bias: f64,
@@ -87,8 +88,8 @@ impl Target<'_> {
         scales.iter().zip(self.sides).zip(self.margins).map(target).collect()
     }
 
-    /// The covariance of f on and below the diagonal. The stop is asked for as it grows: many chains make theirs one after the
-    /// other.
+    /// The covariance of f on and below the diagonal. The stop is asked for as it grows: many chains make theirs one
+    /// after the other.
     fn prior(&self, ln_width: f64, ln_amplitude: f64) -> Result<Matrix> {
         let (n, rate, amplitude) = (self.sides.len(), 0.5 * exp(-2.0 * ln_width), exp(ln_amplitude));
         let mut prior = Matrix::zeros(n, n);
@@ -167,8 +168,8 @@ impl Target<'_> {
     }
 }
 
-/// A draw from the distribution with the log density `of` that leaves it invariant: a slice under the density at `x`, found by stepping
-/// out and shrinking (Neal 2003).
+/// A draw from the distribution with the log density `of` that leaves it invariant: a slice under the density at `x`,
+/// found by stepping out and shrinking (Neal 2003).
 pub(super) fn slice(x: f64, rng: &mut Rng, mut of: impl FnMut(f64) -> Result<f64>) -> Result<f64> {
     let level = of(x)? + ln(1.0 - rng.uniform());
     let mut low = x - SLICE * rng.uniform();

@@ -18,19 +18,19 @@ use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task, 
 use crate::simd::{exp, ln};
 
 params! {
-    /// A support vector machine with one Gaussian kernel on all columns whose width and amplitude are sampled, as is the decision
-    /// function (Polson and Scott 2011; Henao, Yuan and Carin 2014): a Gaussian process prior, and the hinge loss as the
-    /// pseudo-likelihood `exp(-2 max(1 - y f(x), 0))`, which a scale for each row makes Gaussian.
+    /// A support vector machine with one Gaussian kernel on all columns whose width and amplitude are sampled, as is
+    /// the decision function (Polson and Scott 2011; Henao, Yuan and Carin 2014): a Gaussian process prior, and the
+    /// hinge loss as the pseudo-likelihood `exp(-2 max(1 - y f(x), 0))`, which a scale for each row makes Gaussian.
     ///
-    /// A sweep draws the scales given f, width and amplitude with f integrated out (a slice each), and f given these. Priors: the
-    /// logarithm of the width has a mean of that of the median distance of the rows and a standard deviation of 1, that of the
-    /// amplitude (the variance of f) 0 and 3, and the bias is N(0, 1). More than two classes are one against the rest, a chain each.
-    /// Scores are means of f over the kept draws.
+    /// A sweep draws the scales given f, width and amplitude with f integrated out (a slice each), and f given these.
+    /// Priors: the logarithm of the width has a mean of that of the median distance of the rows and a standard
+    /// deviation of 1, that of the amplitude (the variance of f) 0 and 3, and the bias is N(0, 1). More than two
+    /// classes are one against the rest, a chain each. Scores are means of f over the kept draws.
     ///
     /// Hinge losses know no probabilities: those of `--proba` are learned on inner folds, as for the SVM.
     ///
-    /// Cost: some 15 factors of N^3 / 3 for each sweep and class, good for some hundred rows. A model keeps the rows, and a number
-    /// for each row, class and draw.
+    /// Cost: some 15 factors of N^3 / 3 for each sweep and class, good for some hundred rows. A model keeps the rows,
+    /// and a number for each row, class and draw.
     pub struct Bsvm {
         /// sweeps before the first draw that is kept
         warmup: usize = 50, Allowed::Whole(0, 1_000_000);
@@ -54,7 +54,8 @@ record! {
         f: Matrix,
         ln_width: Vec<f64>,
         ln_amplitude: Vec<f64>,
-        /// Draw after draw, c widths, amplitudes, biases and c N coefficients each; the last sweep alone during the warm-up.
+        /// Draw after draw, c widths, amplitudes, biases and c N coefficients each; the last sweep alone during the
+        /// warm-up.
         widths: Vec<f64>,
         amplitudes: Vec<f64>,
         biases: Vec<f64>,
@@ -107,7 +108,8 @@ impl State<Bsvm> for Chains {
         let (sides, ln_median) = (sides(task.labels).transposed(), ln_median(distances));
         let margins = vec![1.0; rows.n_rows()];
         let classes = positive_classes(task.labels);
-        // Chains share the threads, or large factors do; handing out the pieces of small ones takes longer than they do.
+        // Chains share the threads, or large factors do; handing out the pieces of small ones takes longer than they
+        // do.
         let own = Pool::new(1)?;
         let pool = if classes.len() > 1 || rows.n_rows() < SEQUENTIAL_ROWS { &own } else { task.pool };
         let swept = task.pool.map(classes.len(), |p| -> Result<(Chain, Mean, u64)> {

@@ -61,8 +61,9 @@ fn observe(chain: &Chain, scales: &[f64], sides: &[f64], rng: &mut Rng) -> Vec<f
     (0..sides.len()).map(|i| sides[i] * chain.f[i] - scales[i] + scales[i].sqrt() * normal(rng)).collect()
 }
 
-/// Worst difference, in standard errors, between draws of the joint distribution made forwards and made by the sampler with the margins
-/// drawn anew in each sweep: the sampler leaves the joint distribution alone if and only if its updates are right.
+/// Worst difference, in standard errors, between draws of the joint distribution made forwards and made by the sampler
+/// with the margins drawn anew in each sweep: the sampler leaves the joint distribution alone if and only if its
+/// updates are right.
 fn geweke(n: usize, sampler_rate: f64) -> f64 {
     let ((rows, sides), pool) = (small(), Pool::new(1).unwrap());
     let distances = distances(&rows, &pool).unwrap();
@@ -101,7 +102,8 @@ fn sampler_leaves_its_joint_law_alone() {
     assert!(wrong > 6.0, "{wrong} standard errors");
 }
 
-/// Scales integrate out to `exp(-2 max(1 - y f, 0))`: so given `z = 1 - y f`, `E[1/scale] = 1/|z|` and `E[scale] = 1 + |z|`.
+/// Scales integrate out to `exp(-2 max(1 - y f, 0))`: so given `z = 1 - y f`, `E[1/scale] = 1/|z|` and `E[scale] = 1 +
+/// |z|`.
 #[test]
 fn scales_have_the_moments_of_the_hinge() {
     let (pool, mut rng) = (Pool::new(1).unwrap(), Rng::new(5, 0));

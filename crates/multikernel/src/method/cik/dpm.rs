@@ -16,10 +16,13 @@ use crate::run::{
 };
 
 clustering_params! {
-    /// A Dirichlet-process mixture of Gaussians: as many clusters as the rows want, with a density. Labels have no say in them.
+    /// A Dirichlet-process mixture of Gaussians: as many clusters as the rows want, with a density. Labels have no say
+    /// in them.
     ///
-    /// For finding groups of rows, `multikernel cluster` with or without labels. It starts from clusters of k-means, merged while that
-    /// raises the joint density of rows and clusters; the clusters are a draw from their posterior after `sweeps` sweeps. As a classifier a row has the classes of the training rows of its clusters, one row of each class added.
+    /// For finding groups of rows, `multikernel cluster` with or without labels. It starts from clusters of k-means,
+    /// merged while that raises the joint density of rows and clusters; the clusters are a draw from their posterior
+    /// after `sweeps` sweeps. As a classifier a row has the classes of the training rows of its clusters, one row of
+    /// each class added.
     ///
     /// Cost per sweep: N K d^2, or N K d with diagonal covariances. Memory: rows twice, and 8 bytes for each.
     pub struct Dpm {} {}

@@ -1,4 +1,5 @@
-//! `cik`: clusters of a Dirichlet-process mixture, a kernel machine of random features for each; and `dpm`, the clusters alone.
+//! `cik`: clusters of a Dirichlet-process mixture, a kernel machine of random features for each; and `dpm`, the
+//! clusters alone.
 
 mod dpm;
 mod machine;
@@ -31,22 +32,23 @@ use crate::mixture::{Mixture, Nothing, Witness};
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 
 clustering_params! {
-    /// Clustering induced kernel learning (Nguyen et al. 2018): a Dirichlet-process mixture of Gaussians gives every row a cluster, and
-    /// each cluster has a kernel machine of its own: random Fourier features whose widths are learned, column by column, with the
-    /// weights, by the multiclass hinge loss. Whether a row belongs to a cluster is decided by its density and by how well the
-    /// cluster's machine classifies it (`beta`). A model is a classifier, a clustering and a density.
+    /// Clustering induced kernel learning (Nguyen et al. 2018): a Dirichlet-process mixture of Gaussians gives every
+    /// row a cluster, and each cluster has a kernel machine of its own: random Fourier features whose widths are
+    /// learned, column by column, with the weights, by the multiclass hinge loss. Whether a row belongs to a cluster is
+    /// decided by its density and by how well the cluster's machine classifies it (`beta`). A model is a classifier, a
+    /// clustering and a density.
     ///
-    /// Rounds of one sweep over all rows, a few splits and merges of whole clusters, and one pass of mini-batches for each machine;
-    /// at the end, passes with the clusters as they are, whose second half is averaged. Machines are trained to a point, not
-    /// sampled, and with `beta` above 0 the two halves of a split begin with copies of one machine: the clusters are those of a
-    /// stochastic search, not draws from a posterior (with `beta = 0` they are).
+    /// Rounds of one sweep over all rows, a few splits and merges of whole clusters, and one pass of mini-batches for
+    /// each machine; at the end, passes with the clusters as they are, whose second half is averaged. Machines are
+    /// trained to a point, not sampled, and with `beta` above 0 the two halves of a split begin with copies of one
+    /// machine: the clusters are those of a stochastic search, not draws from a posterior (with `beta = 0` they are).
     ///
-    /// For rows that fall into groups which want different kernels, and for finding such groups; where rows do not, one machine
-    /// (`start=1 sampler=fixed`) or any other method is as good and faster. Works on rows, takes no kernels.
+    /// For rows that fall into groups which want different kernels, and for finding such groups; where rows do not, one
+    /// machine (`start=1 sampler=fixed`) or any other method is as good and faster. Works on rows, takes no kernels.
     ///
-    /// Cost per round: N K d^2 for densities (N K d if diagonal), and 2 N D (d + classes) per machine that matters for a row.
-    /// Memory: rows twice, 4 K + 40 bytes for each row, and three times 8 D (d + 8 classes) for each cluster, which is refused where it
-    /// is more than `--memory` allows; a model keeps a twelfth of the last.
+    /// Cost per round: N K d^2 for densities (N K d if diagonal), and 2 N D (d + classes) per machine that matters for
+    /// a row. Memory: rows twice, 4 K + 40 bytes for each row, and three times 8 D (d + 8 classes) for each cluster,
+    /// which is refused where it is more than `--memory` allows; a model keeps a twelfth of the last.
     pub struct Cik {
         /// how much the machine of a cluster has a say in who belongs to it; 0: nothing, as for dpm
         beta: f64 = 1.0, Allowed::Number(0.0, 1e6);
@@ -250,8 +252,8 @@ fn check_memory(task: &Task<'_>, method: &Cik, n_clusters: usize) -> Result<()> 
     })
 }
 
-/// Bytes for so many clusters. Machines are there three times while a sweep hands them on: those of the search, of the copy that
-/// is worked on, and those it will have.
+/// Bytes for so many clusters. Machines are there three times while a sweep hands them on: those of the search, of the
+/// copy that is worked on, and those it will have.
 fn needed(task: &Task<'_>, method: &Cik, n_clusters: usize) -> Result<u64> {
     let (n, d, frequencies) = (task.n_samples() as u64, task.rows()?.n_cols(), method.frequencies);
     let (k, machine) = (n_clusters as u64, Machine::bytes(d, frequencies, task.labels.n_classes()));
@@ -266,8 +268,8 @@ fn fresh(task: &Task<'_>, method: &Cik, rng: &mut Rng) -> Result<Machine> {
 }
 
 impl Search {
-    /// The first round trains the machines of the start, each of the next begins with a sweep, and the last leave the clusters
-    /// as they are.
+    /// The first round trains the machines of the start, each of the next begins with a sweep, and the last leave the
+    /// clusters as they are.
     fn round(&mut self, task: &Task<'_>, method: &Cik, scene: &Scene<'_>, sweeps: usize, epochs: usize) -> Result<()> {
         let mut rng = task.rng(0, self.position);
         let sampling = Sampling::new(method.sampler, scene.rows.n_rows());
@@ -322,8 +324,8 @@ impl Search {
         Ok(())
     }
 
-    /// One pass of mini-batches for each machine over the rows of its cluster, in a random order; an error leaves some of them
-    /// untrained.
+    /// One pass of mini-batches for each machine over the rows of its cluster, in a random order; an error leaves some
+    /// of them untrained.
     fn train(&mut self, method: &Cik, scene: &Scene<'_>, seed: u64) -> Result<()> {
         let rates = Rates { lambda: method.lambda, weights: method.rate, sigma: method.kernel_rate, batch: BATCH };
         let members = self.mixture.members();

@@ -20,8 +20,8 @@ const GAP: f64 = 40.0;
 record! {
     /// Clusters with a density and a kernel machine each: of [`Cik`](super::Cik).
     ///
-    /// Scores are probabilities: of each cluster given the row's density, times what its machine makes of the row; the share of
-    /// a cluster nobody has seen goes to all classes alike.
+    /// Scores are probabilities: of each cluster given the row's density, times what its machine makes of the row; the
+    /// share of a cluster nobody has seen goes to all classes alike.
     #[derive(Clone, Debug)]
     pub struct CikModel {
         n_classes: usize,
@@ -103,7 +103,8 @@ pub(super) fn counts(mixture: &Mixture, codes: &[usize], n_classes: usize) -> Ma
     counts
 }
 
-/// Ln density of a row in units of the clusters' columns, and in place the probabilities of the clusters, the last of a new one.
+/// Ln density of a row in units of the clusters' columns, and in place the probabilities of the clusters, the last of a
+/// new one.
 pub(super) fn responsibilities(joint: &mut [f64], n_rows: usize, alpha: f64) -> f64 {
     let most = joint.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     joint.iter_mut().for_each(|value| *value = exp(*value - most));

@@ -14,8 +14,8 @@ const BLOCK: usize = 512;
 /// Nats by which a cluster may be less likely than another before what its machine says no longer matters.
 const GAP: f64 = 30.0;
 
-/// For each row and cluster the logarithm of how likely the machine of the cluster finds the row's class, and the same for a
-/// cluster that has no machine yet.
+/// For each row and cluster the logarithm of how likely the machine of the cluster finds the row's class, and the same
+/// for a cluster that has no machine yet.
 pub(super) struct Opinions {
     n_clusters: usize,
     /// Row by row; a few digits are enough for what is compared with a density.
@@ -46,8 +46,8 @@ pub(super) struct Scene<'a> {
 }
 
 impl Opinions {
-    /// Asks the machines. Cost: one product of D x d and one of 2 D x classes for each row and each cluster that is within 30
-    /// nats of the likeliest; the others are taken for one without a machine.
+    /// Asks the machines. Cost: one product of D x d and one of 2 D x classes for each row and each cluster that is
+    /// within 30 nats of the likeliest; the others are taken for one without a machine.
     pub(super) fn of(scene: &Scene<'_>, mixture: &Mixture, machines: &[Machine], how: &Likelihood) -> Result<Opinions> {
         let (n, n_clusters, fresh) = (scene.rows.n_rows(), machines.len(), how.fresh(scene.n_classes));
         let mut values = vec![];
@@ -66,7 +66,8 @@ impl Opinions {
         Ok(Opinions { n_clusters, values, fresh })
     }
 
-    /// The same once clusters stand at other places: `from` says for each where it stood, `None` for one without a machine.
+    /// The same once clusters stand at other places: `from` says for each where it stood, `None` for one without a
+    /// machine.
     pub(super) fn moved<'a>(&'a self, from: &'a [Option<usize>]) -> Moved<'a> {
         Moved { opinions: self, from }
     }

@@ -55,19 +55,19 @@ macro_rules! clustering_params {
             $(#[$meta])*
             $vis struct $name {
                 $($before)*
-                /// clusters of k-means to start from, which are merged at once where they fit one cluster; a start from one
-                /// finds fewer clusters and takes more sweeps
+                /// clusters of k-means to start from, which are merged at once where they fit one cluster; a start from
+                /// one finds fewer clusters and takes more sweeps
                 start: usize = 20, $crate::run::Allowed::Whole(1, 1000);
                 /// how often every row is given a cluster; 0 keeps those of k-means
                 sweeps: usize = 20, $crate::run::Allowed::Whole(0, 1_000_000);
-                /// collapsed: row by row, on one thread; blocked: all rows at once given drawn means and covariances; fixed:
-                /// clusters stay those of the start; auto: collapsed up to 20,000 rows, else blocked
+                /// collapsed: row by row, on one thread; blocked: all rows at once given drawn means and covariances;
+                /// fixed: clusters stay those of the start; auto: collapsed up to 20,000 rows, else blocked
                 sampler: $crate::method::ClusterSampler = $crate::method::ClusterSampler::Auto,
                     $crate::run::Allowed::OneOf($crate::method::ClusterSampler::WORDS);
                 /// splits and merges of whole clusters that are tried after each sweep
                 moves: usize = 40, $crate::run::Allowed::Whole(0, 10_000);
-                /// shape of clusters; auto: full up to 20 columns of which most have more than two values, and at least 5 rows
-                /// for each entry of the covariance, else diagonal
+                /// shape of clusters; auto: full up to 20 columns of which most have more than two values, and at least
+                /// 5 rows for each entry of the covariance, else diagonal
                 covariance: $crate::method::Covariance = $crate::method::Covariance::Auto,
                     $crate::run::Allowed::OneOf($crate::method::Covariance::WORDS);
                 /// concentration of the Dirichlet process: more gives more clusters

@@ -8,16 +8,17 @@ use crate::mixture::{Prior, Shape};
 
 /// Most columns of a full covariance unless it is asked for: a factor has to be solved with for every row and cluster.
 const MAX_FULL: usize = 20;
-/// Least rows for each number of a full covariance, of which there are about as many as the square of the columns, unless it is
-/// asked for: the weak prior believes in the thinnest clusters, and a handful of rows in many columns always lies in one.
+/// Least rows for each number of a full covariance, of which there are about as many as the square of the columns,
+/// unless it is asked for: the weak prior believes in the thinnest clusters, and a handful of rows in many columns
+/// always lies in one.
 const MIN_ROWS: usize = 5;
 
 record! {
     /// Which columns clusters are found in, what each is multiplied by, and whether clusters have full covariances.
     ///
-    /// Constant columns say nothing and are left out. A column is measured in its standard deviations; where clusters are
-    /// diagonal, one of two values in their difference, so that the columns of a one-hot code keep their common unit and a
-    /// rare value does not count more than a common one.
+    /// Constant columns say nothing and are left out. A column is measured in its standard deviations; where clusters
+    /// are diagonal, one of two values in their difference, so that the columns of a one-hot code keep their common
+    /// unit and a rare value does not count more than a common one.
     #[derive(Clone, Debug)]
     pub(super) struct Space {
         columns: Vec<usize>,
@@ -51,8 +52,8 @@ impl Column {
 }
 
 impl Space {
-    /// The space of training rows; `covariance` is full, diagonal or auto. An error where there are no columns, and where squares
-    /// of a column are past the range of numbers.
+    /// The space of training rows; `covariance` is full, diagonal or auto. An error where there are no columns, and
+    /// where squares of a column are past the range of numbers.
     pub(super) fn new(rows: &Matrix, covariance: Covariance) -> Result<Space> {
         let all: Vec<Column> = (0..rows.n_cols()).map(|j| Column::of(rows, j)).collect();
         if all.is_empty() {

@@ -89,8 +89,8 @@ const GROUPS: [std::ops::Range<usize>; 5] = [0..30, 30..50, 50..100, 100..103, 1
 
 #[test]
 fn clusters_keep_their_machines_wherever_they_come_to_stand() {
-    // The only row of the first cluster goes to others of its kind, and the clusters behind it move up. A row that was alone
-    // and is taken out has a new cluster, with a fresh machine, when it is put back.
+    // The only row of the first cluster goes to others of its kind, and the clusters behind it move up. A row that was
+    // alone and is taken out has a new cluster, with a fresh machine, when it is put back.
     let lost = |i: usize| if i == 49 { 0 } else { 1 + place(i) };
     assert_eq!(handed(lost, 2, Sampling::Collapsed, "0"), [Some(1), Some(1), Some(2), Some(3), None]);
     assert_eq!(handed(lost, 2, Sampling::Blocked, "0"), [1, 1, 2, 3, 4].map(Some));
@@ -297,7 +297,8 @@ fn machines_that_do_not_fit_into_memory_are_refused() {
     let mut silent = Silent;
     let mut session = Session::new(&pool, &mut silent);
     session.memory = Some(1 << 30);
-    // 20 clusters, three times; 100,008 frequencies with 5 numbers of noise and 8 for each of 10 classes; 64 rows of features.
+    // 20 clusters, three times; 100,008 frequencies with 5 numbers of noise and 8 for each of 10 classes; 64 rows of
+    // features.
     assert_eq!(
         plan.train_in(&data, &mut session).unwrap_err().to_string(),
         "a set of 20 machines of 100000 frequencies for 10 classes needs 3.90 GiB but 1024.0 MiB may be used; take fewer frequencies \

@@ -1,5 +1,5 @@
-//! The normal distribution that is nearest to the posterior of one two-class problem at its mode (Laplace's approximation), with a
-//! logistic likelihood.
+//! The normal distribution that is nearest to the posterior of one two-class problem at its mode (Laplace's
+//! approximation), with a logistic likelihood.
 
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, dot};
@@ -58,8 +58,8 @@ struct Point {
 }
 
 impl Problem<'_> {
-    /// The approximation; `start` is where the iteration begins, as [`Laplace::coef`], the prior mean if it is empty. `None`
-    /// where the kernel is not positive semi-definite. Cost: some ten times N^3 / 3.
+    /// The approximation; `start` is where the iteration begins, as [`Laplace::coef`], the prior mean if it is empty.
+    /// `None` where the kernel is not positive semi-definite. Cost: some ten times N^3 / 3.
     pub(super) fn solve(
         &self,
         start: &[f64],

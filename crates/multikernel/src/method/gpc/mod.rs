@@ -20,26 +20,27 @@ use crate::simd::exp;
 use crate::solve::cholesky::Cholesky;
 
 params! {
-    /// Gaussian process classification on one kernel of the bank: the one under which the classes have the largest evidence (marginal
-    /// likelihood), by Laplace's approximation with a logistic likelihood (Rasmussen and Williams 2006, algorithms 3.1 and 3.2).
+    /// Gaussian process classification on one kernel of the bank: the one under which the classes have the largest
+    /// evidence (marginal likelihood), by Laplace's approximation with a logistic likelihood (Rasmussen and Williams
+    /// 2006, algorithms 3.1 and 3.2).
     ///
-    /// For each kernel the evidence is maximised over the amplitude, the variance `v` of the prior `f ~ N(0, v K)`: the best of the
-    /// powers of 4 from 1/16 to 4096, then golden section around it. More than two classes are one against the rest with the same
-    /// kernel and amplitude, and evidence is summed over them. Probabilities are averages of the logistic function over the
-    /// approximated distribution of `f`. There is no bias: the prior mean is an even chance.
+    /// For each kernel the evidence is maximised over the amplitude, the variance `v` of the prior `f ~ N(0, v K)`: the
+    /// best of the powers of 4 from 1/16 to 4096, then golden section around it. More than two classes are one against
+    /// the rest with the same kernel and amplitude, and evidence is summed over them. Probabilities are averages of the
+    /// logistic function over the approximated distribution of `f`. There is no bias: the prior mean is an even chance.
     ///
-    /// Weights are `v` for the kernel that was taken and 0 for the others. Kernels that are not positive semi-definite have no
-    /// evidence and are left out with a warning.
+    /// Weights are `v` for the kernel that was taken and 0 for the others. Kernels that are not positive semi-definite
+    /// have no evidence and are left out with a warning.
     ///
-    /// Cost: for each kernel and two-class problem some 20 amplitudes of about 5 N^3 / 3 each. A model keeps N^2 / 2 numbers per
-    /// problem, and as many products make a probability.
+    /// Cost: for each kernel and two-class problem some 20 amplitudes of about 5 N^3 / 3 each. A model keeps N^2 / 2
+    /// numbers per problem, and as many products make a probability.
     #[derive(Copy)]
     pub struct Gpc {}
 }
 
 record! {
-    /// The kernels that were looked at: log evidence at the best amplitude (minus infinity where there is none), and that
-    /// amplitude.
+    /// The kernels that were looked at: log evidence at the best amplitude (minus infinity where there is none), and
+    /// that amplitude.
     #[derive(Clone, Debug, Default)]
     pub struct Search {
         evidence: Vec<f64>,
@@ -113,7 +114,8 @@ impl State<Gpc> for Search {
 /// One kernel and all two-class problems.
 struct Fit<'a> {
     task: &'a Task<'a>,
-    /// For factors of few rows, whose pieces take less time than handing them out, and of problems that share the threads.
+    /// For factors of few rows, whose pieces take less time than handing them out, and of problems that share the
+    /// threads.
     own: Pool,
     kernel: Matrix,
     sides: Matrix,
@@ -132,8 +134,8 @@ impl<'a> Fit<'a> {
         (0..n).map(|i| self.kernel.get(i, i)).sum::<f64>() / n.max(1) as f64
     }
 
-    /// Whether the kernel is positive semi-definite, but for rounding: others have something like evidence at small amplitudes,
-    /// which means nothing.
+    /// Whether the kernel is positive semi-definite, but for rounding: others have something like evidence at small
+    /// amplitudes, which means nothing.
     fn is_semidefinite(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<bool> {
         let (mut shifted, mean) = (self.kernel.clone(), self.mean_diagonal());
         let shift = if mean > 0.0 { SHIFT * mean } else { SHIFT };

@@ -1,4 +1,5 @@
-//! Predictions: the approximated distribution of the latent function at new points, and the logistic function averaged over it.
+//! Predictions: the approximated distribution of the latent function at new points, and the logistic function averaged
+//! over it.
 
 use super::Search;
 use super::laplace::Laplace;
@@ -14,8 +15,8 @@ use crate::run::{Explain, Input, Predict, Probabilistic, Task};
 record! {
     /// Gaussian processes on one kernel, one for each two-class problem. Scores are probabilities.
     ///
-    /// The variance of a prediction starts from the kernel between a new point and itself: 1 for kernels of unit diagonal, for
-    /// others the mean over the training rows is taken.
+    /// The variance of a prediction starts from the kernel between a new point and itself: 1 for kernels of unit
+    /// diagonal, for others the mean over the training rows is taken.
     ///
     /// Cost of a score: one kernel value per training row, and N^2 / 2 products per two-class problem.
     #[derive(Clone, Debug)]

@@ -49,8 +49,8 @@ fn at_three(codes: &[usize]) -> (f64, Matrix) {
     })
 }
 
-/// The constants are by `GaussianProcessClassifier(ConstantKernel(3.0) * RBF(0.7), optimizer=None)` of scikit-learn 1.9.1, which averages the
-/// evidence over the classes where we add it up.
+/// The constants are by `GaussianProcessClassifier(ConstantKernel(3.0) * RBF(0.7), optimizer=None)` of scikit-learn
+/// 1.9.1, which averages the evidence over the classes where we add it up.
 #[test]
 fn evidence_and_probabilities_equal_those_of_scikit_learn() {
     let (evidence, found) = at_three(&TWO);

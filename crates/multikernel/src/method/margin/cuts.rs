@@ -13,9 +13,9 @@ use crate::run::{About, Allowed, Method, Needs};
 use crate::solve::program::{self, Program};
 
 simplex_params! {
-    /// The problem of [`SimpleMkl`](super::SimpleMkl) as a semi-infinite linear programme (Sonnenburg et al. 2006): each step
-    /// solves a linear programme over all tangents so far, then the SVMs at its solution. Cost: as `simplemkl` for a step, plus
-    /// the programme; the number of steps grows with the number of kernels.
+    /// The problem of [`SimpleMkl`](super::SimpleMkl) as a semi-infinite linear programme (Sonnenburg et al. 2006):
+    /// each step solves a linear programme over all tangents so far, then the SVMs at its solution. Cost: as
+    /// `simplemkl` for a step, plus the programme; the number of steps grows with the number of kernels.
     pub struct Silp;
 }
 
@@ -41,9 +41,9 @@ impl Descends for Silp {
 }
 
 simplex_params! {
-    /// The problem of [`SimpleMkl`](super::SimpleMkl) by the level method (Xu et al. 2008): tangents as in [`Silp`], but the next
-    /// weights are the nearest to the last at which the tangents allow nine tenths of what is left to gain. Cost: as `silp`
-    /// for a step, and far fewer steps.
+    /// The problem of [`SimpleMkl`](super::SimpleMkl) by the level method (Xu et al. 2008): tangents as in [`Silp`],
+    /// but the next weights are the nearest to the last at which the tangents allow nine tenths of what is left to
+    /// gain. Cost: as `silp` for a step, and far fewer steps.
     pub struct Level;
 }
 
@@ -72,7 +72,8 @@ impl Descends for Level {
 const GAIN: f64 = 0.9;
 
 record! {
-    /// The tangents: `constants - 1/2 slopes d`, one row each, the largest lower bound they gave, and where the last is from.
+    /// The tangents: `constants - 1/2 slopes d`, one row each, the largest lower bound they gave, and where the last is
+    /// from.
     #[derive(Clone, Debug, Default)]
     struct Tangents {
         constants: Vec<f64>,
@@ -97,8 +98,8 @@ impl<const LEVEL: bool> Codec for Cuts<LEVEL> {
 }
 
 impl Tangents {
-    /// The equations `theta + 1/2 s_k'd - slack_k = constant_k`, `sum d = 1` in the variables (d, theta, slack), without
-    /// theta if it has a value. All divided by `scale`.
+    /// The equations `theta + 1/2 s_k'd - slack_k = constant_k`, `sum d = 1` in the variables (d, theta, slack),
+    /// without theta if it has a value. All divided by `scale`.
     fn equations(&self, theta: Option<f64>, scale: f64) -> (Matrix, Vec<f64>) {
         let (k, p) = (self.constants.len(), self.last.len());
         let free = usize::from(theta.is_none());
@@ -114,7 +115,8 @@ impl Tangents {
         (rows, right.collect())
     }
 
-    /// The lowest point of the tangents and their height there. The SVMs' objective is never below 0, so neither is theta.
+    /// The lowest point of the tangents and their height there. The SVMs' objective is never below 0, so neither is
+    /// theta.
     fn lowest(&self, scale: f64) -> Result<(Vec<f64>, f64)> {
         let (rows, right) = self.equations(None, scale);
         let (p, n) = (self.last.len(), rows.n_cols());

@@ -9,11 +9,12 @@ use crate::method::svc::{EndsInSvc, svc_params};
 use crate::run::{About, Allowed, Method, Needs};
 
 descent_params! {
-    /// Kernel weights under a p-norm (Kloft et al. 2011): p = 1 is sparse like [`SimpleMkl`](super::SimpleMkl), p = inf is
-    /// [`Average`](crate::method::Average), between them all kernels keep a weight. The ball is scaled so that uniform weights
-    /// 1/P are on its boundary for every p, so that `c` means the same for all of them.
+    /// Kernel weights under a p-norm (Kloft et al. 2011): p = 1 is sparse like [`SimpleMkl`](super::SimpleMkl), p = inf
+    /// is [`Average`](crate::method::Average), between them all kernels keep a weight. The ball is scaled so that
+    /// uniform weights 1/P are on its boundary for every p, so that `c` means the same for all of them.
     ///
-    /// Cost: each step is two passes over the stack and one SVM, started from the last; ten steps for p = 2, hundreds near 1.
+    /// Cost: each step is two passes over the stack and one SVM, started from the last; ten steps for p = 2, hundreds
+    /// near 1.
     pub struct LpMkl {
         /// norm of the kernel weights: 1 is sparse, inf uniform; auto chooses among 1, 1.25, 2, 4, inf
         p: f64 = 2.0, Allowed::NumberOrAuto(1.0, f64::INFINITY, &[1.0, 1.25, 2.0, 4.0, f64::INFINITY]);
@@ -55,8 +56,8 @@ const GROWTH: f64 = 1.5;
 const MAX_STRETCH: f64 = 100.0;
 
 impl PowerMean {
-    /// Given the norms `|w_m|^2 = d_m^2 s_m` the best weights are `d_m ~ |w_m|^(2 / (p + 1))`: the logarithms go there, or
-    /// `stretch` times as far, and back to the ball. `None` where all weights would be 0.
+    /// Given the norms `|w_m|^2 = d_m^2 s_m` the best weights are `d_m ~ |w_m|^(2 / (p + 1))`: the logarithms go there,
+    /// or `stretch` times as far, and back to the ball. `None` where all weights would be 0.
     fn ahead(&self, best: &Point) -> Option<Vec<f64>> {
         let log = |(d, s): (&f64, &f64)| match (d.ln(), s.max(0.0).ln()) {
             (ln_d, ln_s) if ln_d.is_finite() && ln_s.is_finite() => {
@@ -83,7 +84,8 @@ fn ln_power_mean(p: f64, logs: &[f64]) -> f64 {
 impl Descend for PowerMean {
     const FROM_ANY_WEIGHTS: bool = false;
 
-    /// Over the ball the largest `d's` is `P^(1/p - 1) |s|_q`, 1/p + 1/q = 1: the power mean of the slopes with exponent q.
+    /// Over the ball the largest `d's` is `P^(1/p - 1) |s|_q`, 1/p + 1/q = 1: the power mean of the slopes with
+    /// exponent q.
     fn gap(&self, best: &Point) -> f64 {
         // Where a kernel is not positive semi-definite a slope may be below 0; its weight only falls then.
         let slopes: Vec<f64> = best.slopes.iter().map(|slope| slope.max(0.0)).collect();
@@ -93,7 +95,8 @@ impl Descend for PowerMean {
         relative(0.5 * (most - dot(&best.weights, &slopes)), best)
     }
 
-    /// The closed form cannot raise the objective. It creeps where p is near 1, so steps are stretched while that goes well.
+    /// The closed form cannot raise the objective. It creeps where p is near 1, so steps are stretched while that goes
+    /// well.
     fn next(&mut self, objective: &Objective<'_>, best: &Point) -> Result<Option<Point>> {
         loop {
             let Some(weights) = self.ahead(best) else { return Ok(None) };

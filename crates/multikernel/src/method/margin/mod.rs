@@ -2,11 +2,12 @@
 //!
 //! All four solve `min over d of J(d)`, where `J(d) = sum_p max_a 1'a - 1/2 b'(sum_m d_m K_m) b` is the sum of the SVM
 //! optima of all two-class problems p (`b = y a`), over the simplex or a p-norm ball. J is convex, and at any d its
-//! derivatives are `-1/2 s_m` with the slopes `s_m = sum_p b_p' K_m b_p`: one `project`. What differs is how the next d is
-//! found; this file has the rest.
+//! derivatives are `-1/2 s_m` with the slopes `s_m = sum_p b_p' K_m b_p`: one `project`. What differs is how the next d
+//! is found; this file has the rest.
 //!
-//! On the simplex the kernel may be `(1 - v) sum_m K_m / P + v sum_m d_m K_m` with a `sparsity` v below 1: sparse weights pick
-//! by chance among more kernels than rows, uniform ones cannot, and inner folds tell which is the danger. J stays convex in d.
+//! On the simplex the kernel may be `(1 - v) sum_m K_m / P + v sum_m d_m K_m` with a `sparsity` v below 1: sparse
+//! weights pick by chance among more kernels than rows, uniform ones cannot, and inner folds tell which is the danger.
+//! J stays convex in d.
 
 mod cuts;
 mod lpmkl;
@@ -51,8 +52,8 @@ macro_rules! simplex_params {
         descent_params! {
             $(#[$meta])*
             $vis struct $name {
-                /// share of the weights that is learned, the rest is uniform: 1 is sparse, 0 is average; auto chooses among 0,
-                /// 0.5, 0.9, 1
+                /// share of the weights that is learned, the rest is uniform: 1 is sparse, 0 is average; auto chooses
+                /// among 0, 0.5, 0.9, 1
                 sparsity: f64 = 1.0, Allowed::NumberOrAuto(0.0, 1.0, &[0.0, 0.5, 0.9, 1.0]);
             }
         }
@@ -441,8 +442,8 @@ fn simplex_gap(point: &Point) -> f64 {
     relative(0.5 * (largest - crate::linalg::dot(&point.weights, &point.slopes)), point)
 }
 
-/// By how much J at a point may be above its optimum, as a part of J: what is left to gain, and what the SVMs miss. J is
-/// never below 0, so no more than all of it.
+/// By how much J at a point may be above its optimum, as a part of J: what is left to gain, and what the SVMs miss. J
+/// is never below 0, so no more than all of it.
 fn relative(gap: f64, point: &Point) -> f64 {
     let gap = gap.max(0.0) + point.excess;
     if gap <= 0.0 { 0.0 } else { (gap / (point.objective + point.excess).abs().max(f64::MIN_POSITIVE)).min(1.0) }

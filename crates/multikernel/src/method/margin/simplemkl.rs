@@ -14,13 +14,13 @@ use crate::solve::simplex;
 
 simplex_params! {
     /// Sparse kernel weights: the SVM's objective minimised over the simplex (Rakotomamonjy et al. 2008), by projected
-    /// quasi-Newton steps with a line search. Most weights of a large bank become exactly 0. The published reduced gradient takes
-    /// one kernel out at a step and knows no curvature; a projection takes out many, and the curvature is learned from the last
-    /// points (Schmidt et al. 2009), so that far fewer SVMs are solved.
+    /// quasi-Newton steps with a line search. Most weights of a large bank become exactly 0. The published reduced
+    /// gradient takes one kernel out at a step and knows no curvature; a projection takes out many, and the curvature
+    /// is learned from the last points (Schmidt et al. 2009), so that far fewer SVMs are solved.
     ///
-    /// Cost: 10 to 100 steps, each a few SVMs started from the last and two passes over the kernels at work: all of a small bank;
-    /// of a large one those with a weight and the most promising, until they are done and all are asked again. More than two classes
-    /// share one set of weights, one-vs-one or one-vs-rest.
+    /// Cost: 10 to 100 steps, each a few SVMs started from the last and two passes over the kernels at work: all of a
+    /// small bank; of a large one those with a weight and the most promising, until they are done and all are asked
+    /// again. More than two classes share one set of weights, one-vs-one or one-vs-rest.
     pub struct SimpleMkl;
 }
 

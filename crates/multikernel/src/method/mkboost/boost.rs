@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::run::{Control, Task};
 use crate::simd::exp;
 
-/// Errors are at least this, and at most one less it, where their logarithm is taken: one of 0 would have an infinite vote.
+/// Errors are at least this, and at most one less it, where their logarithm is taken: one of 0 would have an infinite
+/// vote.
 pub(super) const MIN_ERROR: f64 = 1e-10;
 
 /// A pair of classes: its rows of the training data.

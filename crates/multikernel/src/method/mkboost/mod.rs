@@ -1,5 +1,5 @@
-//! `mkboost-d1`, `mkboost-d2`, `mkboost-s1`, `mkboost-s2`: AdaBoost whose weak learners are SVMs, one for each kernel, on a few
-//! rows drawn by their weights (Xia and Hoi 2013, "MKBoost: A Framework of Multiple Kernel Boosting").
+//! `mkboost-d1`, `mkboost-d2`, `mkboost-s1`, `mkboost-s2`: AdaBoost whose weak learners are SVMs, one for each kernel,
+//! on a few rows drawn by their weights (Xia and Hoi 2013, "MKBoost: A Framework of Multiple Kernel Boosting").
 //!
 //! One trial draws rows, fits an SVM on each kernel to them, and lets all rows say which SVMs are good:
 //!
@@ -12,8 +12,8 @@
 //!   e = sum of D where h is wrong; a = 1/2 ln((1 - e) / e); F += a h; D *= exp(-a y h), normalised
 //! ```
 //!
-//! Errors are clamped to [1e-10, 1 - 1e-10] where their logarithm is taken. D acts through the draws alone: the SVM sees a
-//! row drawn k times as one row with k times the `c`. More classes are one such run for each pair of them.
+//! Errors are clamped to [1e-10, 1 - 1e-10] where their logarithm is taken. D acts through the draws alone: the SVM
+//! sees a row drawn k times as one row with k times the `c`. More classes are one such run for each pair of them.
 
 mod boost;
 mod kernels;
@@ -52,12 +52,13 @@ macro_rules! boost_params {
                 /// rows drawn for a trial, as a share of the training rows; at least 2 are drawn
                 ratio: f64 = 0.2, Allowed::Number(0.0, 1.0);
                 $($drawn)*
-                /// trade-off of the SVMs: large follows the drawn rows, small is smooth; auto chooses among 0.5, 5, 50, 500
+                /// trade-off of the SVMs: large follows the drawn rows, small is smooth; auto chooses among 0.5, 5, 50,
+                /// 500
                 c: f64 = 50.0, Allowed::PositiveOrAuto(&[0.5, 5.0, 50.0, 500.0]);
                 /// an SVM is done when its optimality conditions hold to this
                 tol: f64 = 0.001, Allowed::Positive;
-                /// share of the rows kept out of boosting; the number of trials that is best on them is kept. 0 keeps all
-                /// trials
+                /// share of the rows kept out of boosting; the number of trials that is best on them is kept. 0 keeps
+                /// all trials
                 holdout: f64 = 0.0, Allowed::Number(0.0, 0.5);
                 /// with holdout: stop after this many trials that did not make it better on the rows held out
                 patience: usize = 20, Allowed::Whole(1, 1_000_000);
@@ -80,7 +81,8 @@ macro_rules! drawn_boost_params {
         boost_params! {
             $(#[$meta])*
             $vis struct $name {
-                /// a kernel whose SVM has error e is drawn decay^e times as often from then on; 1 always takes all kernels
+                /// a kernel whose SVM has error e is drawn decay^e times as often from then on; 1 always takes all
+                /// kernels
                 decay: f64 = 0.03125, Allowed::Number(1e-6, 1.0);
             }
         }
@@ -127,8 +129,8 @@ impl<M: Boosts> State<M> for Boosting {
 }
 
 boost_params! {
-    /// Boosting where each trial votes with the best of one SVM per kernel. Sparse in kernels: a model has one SVM a trial.
-    /// Cost: trials x kernels SVMs on `ratio` of the rows, for each pair of classes.
+    /// Boosting where each trial votes with the best of one SVM per kernel. Sparse in kernels: a model has one SVM a
+    /// trial. Cost: trials x kernels SVMs on `ratio` of the rows, for each pair of classes.
     ///
     /// ```
     /// use multikernel::{Plan, data::bundled};
@@ -161,8 +163,8 @@ impl Boosts for MkBoostD1 {
 }
 
 boost_params! {
-    /// Boosting where each trial votes with all its SVMs, one per kernel, weighted by their errors. A model has as many SVMs
-    /// as were fitted, and predicts that much slower than one of [`MkBoostD1`].
+    /// Boosting where each trial votes with all its SVMs, one per kernel, weighted by their errors. A model has as many
+    /// SVMs as were fitted, and predicts that much slower than one of [`MkBoostD1`].
     pub struct MkBoostD2 {}
 }
 

@@ -19,10 +19,12 @@ const WORKING: u64 = 64 << 20;
 const SLICE: usize = 256;
 
 record! {
-    /// Boosted SVMs: `f_p(x) = sum_t a_t h_t(x) / sum_t |a_t|` for each pair p of classes, where h_t is the sign of one SVM, or
-    /// of a weighted vote of several, each on one kernel. Only support points and kernels that are used are kept.
+    /// Boosted SVMs: `f_p(x) = sum_t a_t h_t(x) / sum_t |a_t|` for each pair p of classes, where h_t is the sign of one
+    /// SVM, or of a weighted vote of several, each on one kernel. Only support points and kernels that are used are
+    /// kept.
     ///
-    /// Cost of a score: one kernel value per support point and kernel used, and one product per support point of each SVM.
+    /// Cost of a score: one kernel value per support point and kernel used, and one product per support point of each
+    /// SVM.
     #[derive(Clone, Debug)]
     pub struct MkBoostModel {
         weights: Vec<f64>,
@@ -196,8 +198,8 @@ fn ranges(numbers: &[usize]) -> String {
     runs.map(text).collect::<Vec<_>>().join(" ")
 }
 
-/// Each kernel's share of the votes: of the weight |a_t| of a trial its SVMs have parts in proportion to |a_j|. Every pair
-/// counts the same, and kernels that are the same share alike.
+/// Each kernel's share of the votes: of the weight |a_t| of a trial its SVMs have parts in proportion to |a_j|. Every
+/// pair counts the same, and kernels that are the same share alike.
 fn weights(trials: &Trials, n_pairs: usize, alike: &[usize]) -> Vec<f64> {
     let mut sums = vec![0.0; alike.len()];
     for trials_of_pair in trials.of_pairs(n_pairs) {

@@ -28,8 +28,8 @@ const HOLDOUT_STREAM: u64 = 1 << 40;
 const ALIKE_STREAM: u64 = HOLDOUT_STREAM + 1;
 
 record! {
-    /// How far the pairs of classes are: `D` and `F` of the rows of each, one pair after the other, `S` of the kernels of each,
-    /// and all trials so far.
+    /// How far the pairs of classes are: `D` and `F` of the rows of each, one pair after the other, `S` of the kernels
+    /// of each, and all trials so far.
     #[derive(Clone, Debug)]
     pub struct Boosting {
         pub(super) weights: Vec<f64>,
@@ -54,8 +54,8 @@ struct Work {
     pairs: Vec<Pair>,
     /// Where the rows of each pair begin in flat arrays.
     starts: Vec<usize>,
-    /// All kernels on the rows of one class after the other, where those are not too many: each pair has two runs of them.
-    /// Nothing yet before the first step.
+    /// All kernels on the rows of one class after the other, where those are not too many: each pair has two runs of
+    /// them. Nothing yet before the first step.
     all: Option<Option<Arc<Matrix>>>,
     /// The kernels of the pairs that are boosted.
     held: BTreeMap<usize, Held>,
@@ -72,7 +72,8 @@ impl Work {
         Ok(Work { starts: pairs.iter().map(start).collect(), pairs, all: None, held: BTreeMap::new() })
     }
 
-    /// All kernels on the rows of one class after the other; `None` where they are too many, or there are but two classes.
+    /// All kernels on the rows of one class after the other; `None` where they are too many, or there are but two
+    /// classes.
     fn all(&mut self, task: &Task<'_>) -> Result<Option<Arc<Matrix>>> {
         if self.all.is_none() {
             let order = by_class(task.labels);
@@ -118,8 +119,8 @@ fn by_class(labels: &Labels) -> Vec<usize> {
     order
 }
 
-/// The pairs of classes and their rows, some of them held out. Of more than two classes, the rows of the first class of a pair
-/// come first.
+/// The pairs of classes and their rows, some of them held out. Of more than two classes, the rows of the first class of
+/// a pair come first.
 pub(super) fn pairs_of(task: &Task<'_>, params: &BoostParams) -> Result<Vec<Pair>> {
     let mut held = vec![false; task.n_samples()];
     if params.holdout > 0.0 {

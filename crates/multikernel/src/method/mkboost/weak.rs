@@ -14,7 +14,8 @@ const MAX_ITERATIONS: u64 = 1_000_000;
 const LINE: usize = 8;
 /// Drawn rows from which setting variables aside pays.
 const SHRINK_FROM: usize = 500;
-/// Kernel values below this count as 0 in the solver: products of them would be subnormal, which processors are slow at.
+/// Kernel values below this count as 0 in the solver: products of them would be subnormal, which processors are slow
+/// at.
 const SUBNORMAL_GUARD: f64 = 1e-150;
 /// Rows are hardly alike where other rows add or take away less than this part of what each gives by itself.
 const HARDLY: f64 = 0.5;
@@ -96,7 +97,8 @@ impl Trial {
         Trial { rows: drawn.rows, order: (0..size).collect(), positive, upper, between_means, options }
     }
 
-    /// The kernel between the drawn rows, filled up; they are at these rows and columns of `kernel`, in these runs of columns.
+    /// The kernel between the drawn rows, filled up; they are at these rows and columns of `kernel`, in these runs of
+    /// columns.
     pub(super) fn gram_at(&self, kernel: KernelRows<'_>, places: &[usize], runs: &[Range<usize>; 2]) -> Result<Matrix> {
         let (columns, size) = (Places::new(places), self.order.len());
         let mut values = Vec::with_capacity(size * size);
@@ -120,8 +122,8 @@ impl Trial {
         drawn.iter().all(|&positive| positive == first).then_some(first)
     }
 
-    /// Where to start, for a kernel to which rows are hardly alike, as to a narrow Gaussian: the best multiple of the difference
-    /// `v` of the class means, `2 / v'Kv`, is then next to the solution.
+    /// Where to start, for a kernel to which rows are hardly alike, as to a narrow Gaussian: the best multiple of the
+    /// difference `v` of the class means, `2 / v'Kv`, is then next to the solution.
     fn start(&self, gram: &Matrix) -> Option<Vec<f64>> {
         let v = &self.between_means;
         let all: f64 = gram.rows().zip(v).map(|(row, v)| v * f64::dot(row, self.between_means.as_slice())).sum();
@@ -169,7 +171,8 @@ impl Weak {
     }
 }
 
-/// `out += sum_k coef_k rows_k`, one after the other, as training and prediction both do it: the same sums in the same order.
+/// `out += sum_k coef_k rows_k`, one after the other, as training and prediction both do it: the same sums in the same
+/// order.
 pub(super) fn add_rows<'a>(coef: &[f64], rows: impl Iterator<Item = &'a [f64]>, out: &mut [f64]) {
     let mut four = [(0.0, &[][..]); 4];
     let mut n = 0;

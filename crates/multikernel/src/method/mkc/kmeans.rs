@@ -9,8 +9,8 @@ use crate::pool::Pool;
 /// Starts, of which the best is kept.
 const STARTS: usize = 20;
 
-/// The cluster of each row, numbered from 0 in the order of their first rows: at most `k`, each with a row. `rng` gives the
-/// generator of each start.
+/// The cluster of each row, numbered from 0 in the order of their first rows: at most `k`, each with a row. `rng` gives
+/// the generator of each start.
 pub(super) fn k_means(
     rows: &Matrix,
     k: usize,

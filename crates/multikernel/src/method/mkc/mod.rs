@@ -22,25 +22,26 @@ use crate::stack::Stack;
 params! {
     /// Clusters of rows under a combined kernel in which every row weighs the kernels in its own way.
     ///
-    /// The combined kernel is `K(i, j) = sum_m t_im t_jm k_m(i, j)`, the weights of a row being at least 0 and adding up to 1. Rows
-    /// that one kernel describes badly, because a view is noisy there, lean on others. H being k orthonormal vectors, the
-    /// relaxed objective of kernel k-means, `tr K - tr H' K H`, is lowered in turns: by H, the leading eigenvectors of K, and
-    /// by the weights, a convex problem. Each turn lowers it. In the end the rows of H, scaled to length 1, are clustered
-    /// by k-means, the best of 20 starts.
+    /// The combined kernel is `K(i, j) = sum_m t_im t_jm k_m(i, j)`, the weights of a row being at least 0 and adding
+    /// up to 1. Rows that one kernel describes badly, because a view is noisy there, lean on others. H being k
+    /// orthonormal vectors, the relaxed objective of kernel k-means, `tr K - tr H' K H`, is lowered in turns: by H, the
+    /// leading eigenvectors of K, and by the weights, a convex problem. Each turn lowers it. In the end the rows of H,
+    /// scaled to length 1, are clustered by k-means, the best of 20 starts.
     ///
-    /// Classes are not looked at, but for their number where `clusters` is 0. Kernels are divided by the roots of their diagonals, so
-    /// that a row has the length 1 in each. Give kernels that are centred, as the default bank is: one that is nearly constant puts all
-    /// rows in one place, which is the best of clusters by this objective, and draws all weights.
+    /// Classes are not looked at, but for their number where `clusters` is 0. Kernels are divided by the roots of their
+    /// diagonals, so that a row has the length 1 in each. Give kernels that are centred, as the default bank is: one
+    /// that is nearly constant puts all rows in one place, which is the best of clusters by this objective, and draws
+    /// all weights.
     ///
-    /// Cost of a round: up to 12 passes over the kernels, and some products of the N x N kernel with 1.5 k vectors. Memory: 8 N^2
-    /// bytes beside the kernels. Up to about 5,000 rows.
+    /// Cost of a round: up to 12 passes over the kernels, and some products of the N x N kernel with 1.5 k vectors.
+    /// Memory: 8 N^2 bytes beside the kernels. Up to about 5,000 rows.
     pub struct Mkc {
         /// number of clusters; 0 for as many as there are classes, and for 10 where there is one class only
         clusters: usize = 0, Allowed::Whole(0, 200);
         /// most rounds of updates
         rounds: usize = 100, Allowed::Whole(1, 100_000);
-        /// stop when a round lowers the objective by less than this part of what it is without clusters; 0 goes through all
-        /// rounds
+        /// stop when a round lowers the objective by less than this part of what it is without clusters; 0 goes through
+        /// all rounds
         tol: f64 = 1e-5, Allowed::Number(0.0, 1.0);
     }
 }

@@ -15,13 +15,13 @@ use crate::stack::Stack;
 record! {
     /// The clusters of the training rows, and for each the mean weights of its rows.
     ///
-    /// **New rows** are no part of the published method; here they are put with the nearest mean: the distance to the mean of a
-    /// cluster is taken under the kernel `sum_m w_m^2 k_m` of the cluster's mean weights w, kernels divided by their mean
-    /// diagonal entries, which stand for the kernel between a new row and itself as well. A training row need not be put into the
-    /// cluster it was in.
+    /// **New rows** are no part of the published method; here they are put with the nearest mean: the distance to the
+    /// mean of a cluster is taken under the kernel `sum_m w_m^2 k_m` of the cluster's mean weights w, kernels divided
+    /// by their mean diagonal entries, which stand for the kernel between a new row and itself as well. A training row
+    /// need not be put into the cluster it was in.
     ///
-    /// Scores, for those who compare clusterings as classifiers, are the class frequencies of the row's cluster among the
-    /// training rows, one added to each count. Cost of a row: one kernel value per training row and kernel.
+    /// Scores, for those who compare clusterings as classifiers, are the class frequencies of the row's cluster among
+    /// the training rows, one added to each count. Cost of a row: one kernel value per training row and kernel.
     #[derive(Clone, Debug)]
     pub struct MkcModel {
         /// Means over all rows.
@@ -84,7 +84,8 @@ impl MkcModel {
         (0..self.squares.n_cols()).filter(in_use).collect()
     }
 
-    /// The mean over the rows of each cluster of the cluster's kernel between them and the points of a stack of the used kernels.
+    /// The mean over the rows of each cluster of the cluster's kernel between them and the points of a stack of the
+    /// used kernels.
     fn mean_kernels(&self, stack: &Stack, pool: &Pool) -> Result<Matrix> {
         let counts = self.counts();
         let coefficient = |i: usize, cluster: usize| match self.clusters[i] == cluster {

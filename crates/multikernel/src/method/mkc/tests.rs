@@ -13,7 +13,8 @@ use crate::pool::Pool;
 use crate::run::{Clusterer, Explain, Silent, Status};
 use crate::solve::eigen::jacobi;
 
-/// Three clouds A, B, C in two views of six columns; the first tells A from the others, the second C, so each alone merges two.
+/// Three clouds A, B, C in two views of six columns; the first tells A from the others, the second C, so each alone
+/// merges two.
 fn clouds(n: usize) -> (Matrix, Vec<usize>) {
     let mut rng = Rng::new(5, 0);
     let codes: Vec<usize> = (0..n).map(|i| i % 3).collect();

@@ -18,7 +18,8 @@ const SHORTEST: f64 = 1.0 / 64.0;
 pub(super) struct Local<'a> {
     stack: &'a Stack,
     pool: &'a Pool,
-    /// What the weight of a row is multiplied by: 1 over the root of the diagonal, 0 for kernels that know nothing of the row.
+    /// What the weight of a row is multiplied by: 1 over the root of the diagonal, 0 for kernels that know nothing of
+    /// the row.
     scales: Matrix,
 }
 
@@ -66,7 +67,8 @@ impl<'a> Local<'a> {
         scaled
     }
 
-    /// `((I - H H') o K_m) t_m`, half the gradient of the objective, whose value is the inner product of this with the weights.
+    /// `((I - H H') o K_m) t_m`, half the gradient of the objective, whose value is the inner product of this with the
+    /// weights.
     fn image(&self, weights: &Matrix, h: &Matrix) -> Result<Matrix> {
         let mut image = self.stack.apply_local(&self.scaled(weights), h, self.pool)?;
         let all = image.data_mut().iter_mut().zip(self.scales.data()).zip(weights.data());
@@ -75,8 +77,8 @@ impl<'a> Local<'a> {
         Ok(image)
     }
 
-    /// The nearest weights that are allowed: at least 0, adding up to 1, and 0 for kernels that know nothing of the row. A row of
-    /// which none knows anything has the same weight everywhere, which nothing looks at.
+    /// The nearest weights that are allowed: at least 0, adding up to 1, and 0 for kernels that know nothing of the
+    /// row. A row of which none knows anything has the same weight everywhere, which nothing looks at.
     fn project(&self, i: usize, row: &mut [f64]) {
         let scales = self.scales.row(i);
         if scales.iter().all(|&scale| scale == 0.0) {
@@ -88,12 +90,13 @@ impl<'a> Local<'a> {
         row.copy_from_slice(&simplex::project(row));
     }
 
-    /// Weights with a lower objective, or the same, and the objective: projected gradient steps with momentum, which is given up
-    /// whenever it leads upwards, until one gains no more than `little`.
+    /// Weights with a lower objective, or the same, and the objective: projected gradient steps with momentum, which is
+    /// given up whenever it leads upwards, until one gains no more than `little`.
     ///
-    /// With kernels of diagonal 1 no eigenvalue of `(I - H H') o K_m` exceeds 1 (Schur), so that a step of the whole of `image`
-    /// never leads upwards; for kernels that are not positive semi-definite it is halved where it does. As `image` is linear,
-    /// that of a point with momentum comes from those of two points: each step is one pass over the kernels.
+    /// With kernels of diagonal 1 no eigenvalue of `(I - H H') o K_m` exceeds 1 (Schur), so that a step of the whole of
+    /// `image` never leads upwards; for kernels that are not positive semi-definite it is halved where it does. As
+    /// `image` is linear, that of a point with momentum comes from those of two points: each step is one pass over the
+    /// kernels.
     pub(super) fn lowered(&self, h: &Matrix, weights: Matrix, little: f64) -> Result<(Matrix, f64)> {
         let mut best = Point::new(weights, |weights| self.image(weights, h))?;
         let (mut ahead, mut momentum, mut rate) = (best.clone(), 1.0f64, 1.0);

@@ -60,7 +60,8 @@ pub struct StreamState<R> {
     /// Rows seen.
     seen: u64,
     expansion: Expansion,
-    /// `c'K_f c` over all functions, for rules that ask for it, and how many rows had been learned at the last look at it.
+    /// `c'K_f c` over all functions, for rules that ask for it, and how many rows had been learned at the last look at
+    /// it.
     inner: Option<Inner>,
     learned: u64,
     looked: u64,
@@ -258,8 +259,8 @@ impl<R: Rule> State<R::Method> for StreamState<R> {
                 return Ok(Progress::cancelled());
             }
             let first = next.seen - epoch * n;
-            // Weights that follow the norms may change after every block, and kernels among the rows of one are cheap for a
-            // single function only.
+            // Weights that follow the norms may change after every block, and kernels among the rows of one are cheap
+            // for a single function only.
             let long = !R::NORMS && next.expansion.n_functions() == 1;
             let block_end = block_end(first, long).min(end - epoch * n);
             let rows = &order[first as usize..block_end as usize];

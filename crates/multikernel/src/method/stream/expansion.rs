@@ -1,9 +1,9 @@
 //! Coefficients that all kernels share, and how rows are learned one after the other in blocks.
 //!
-//! Learners of this folder write their weights as `w_mf = scale_mf sum_n c_nm Phi_f(x_n)`: the coefficients c are the same
-//! for every kernel f, so that a score needs one combined kernel per class instead of F. Rows are taken in blocks. The
-//! decisions of a block on the points known at its beginning are one product, on all threads; what is learned inside the
-//! block is added for its later rows one by one. So a row has the same bits however many rows come with it.
+//! Learners of this folder write their weights as `w_mf = scale_mf sum_n c_nm Phi_f(x_n)`: the coefficients c are the
+//! same for every kernel f, so that a score needs one combined kernel per class instead of F. Rows are taken in blocks.
+//! The decisions of a block on the points known at its beginning are one product, on all threads; what is learned
+//! inside the block is added for its later rows one by one. So a row has the same bits however many rows come with it.
 
 use crate::error::{Error, Result};
 use crate::file::record;
@@ -17,8 +17,8 @@ pub(super) const BLOCK: u64 = 64;
 /// Rows of a long block: packing the points and waking threads are shared by more rows.
 const LONG_BLOCK: u64 = 256;
 
-/// Where the block of a table ends that row number `seen` (from 0) is in: early blocks are short, because the first rows change
-/// most.
+/// Where the block of a table ends that row number `seen` (from 0) is in: early blocks are short, because the first
+/// rows change most.
 pub(super) fn block_end(seen: u64, long: bool) -> u64 {
     let most = if long { LONG_BLOCK } else { BLOCK };
     if seen < most { (seen + 1).next_power_of_two() } else { (seen / most + 1) * most }
@@ -61,8 +61,8 @@ impl Event {
     }
 }
 
-/// The class other than `class` with the largest score, the first of equals, and how far `class` is above it. None for a
-/// single class.
+/// The class other than `class` with the largest score, the first of equals, and how far `class` is above it. None for
+/// a single class.
 pub(super) fn rival(functions: &[f64], class: usize) -> Option<(usize, f64)> {
     if let [one] = functions {
         let sign = if class == 1 { 2.0 } else { -2.0 };
@@ -182,10 +182,10 @@ impl Expansion {
     }
 }
 
-/// Goes through the rows of a block in order. `scores` are their raw scores on what was known before the block; `own[c]`
-/// are the combined kernels among the rows, of one function or of all; `step` is given the raw scores of a row, as they are when
-/// it is reached, and its raw margin (how far its class is above the rival), and says what the row adds, if it is learned.
-/// `after` is told of each event, and may change the scores of the rows after it.
+/// Goes through the rows of a block in order. `scores` are their raw scores on what was known before the block;
+/// `own[c]` are the combined kernels among the rows, of one function or of all; `step` is given the raw scores of a
+/// row, as they are when it is reached, and its raw margin (how far its class is above the rival), and says what the
+/// row adds, if it is learned. `after` is told of each event, and may change the scores of the rows after it.
 pub(super) fn walk(
     scores: &mut Matrix,
     own: &[Matrix],
@@ -207,8 +207,8 @@ pub(super) fn walk(
     events
 }
 
-/// Adds to the scores of one row what an event before it changed; `kernel` is the combined kernel of each function between
-/// the two rows.
+/// Adds to the scores of one row what an event before it changed; `kernel` is the combined kernel of each function
+/// between the two rows.
 pub(super) fn add_event(event: &Event, kernel: impl Fn(usize) -> f64, scores: &mut [f64]) {
     for (m, delta) in event.parts(scores.len()) {
         scores[m] += delta * kernel(m);
@@ -225,8 +225,8 @@ pub(super) struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// Keeps `c_m'K_f c_m` up to date for all kernels f: `(c + d)'K(c + d) = c'K c + 2 d'K c + d'K d`. There is one sum per
-    /// function or, if `pooled`, one over all classes, of which the one function of two classes stands for both.
+    /// Keeps `c_m'K_f c_m` up to date for all kernels f: `(c + d)'K(c + d) = c'K c + 2 d'K c + d'K d`. There is one sum
+    /// per function or, if `pooled`, one over all classes, of which the one function of two classes stands for both.
     pub(super) fn add_to(&self, inner: &mut [Inner], pooled: bool, before: &Expansion, pool: &Pool) -> Result<()> {
         let n_functions = self.deltas.n_cols();
         let factor = if pooled && n_functions == 1 { 2.0 } else { 1.0 };

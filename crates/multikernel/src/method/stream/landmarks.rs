@@ -1,10 +1,11 @@
 //! A fixed set of points for tables with very many rows: explicit features of the combined kernel.
 //!
-//! With landmarks Z the features of a row are `u(x) = L^-1 k_Z(x)`, `K_ZZ + eps I = L L'`, in the combined kernel of each
-//! function. A gradient step adds `u(x)` to the weights, which is `v = (K_ZZ + eps I)^-1 k_Z(x)` for the coefficients of the
-//! landmarks: they are still shared by all kernels, and the model is one of as many points as there are landmarks. A row costs as
-//! many kernel values as there are landmarks, a learned row a system with a factor on top; neither grows with the number
-//! of rows. What is lost is what of the kernel does not lie in the span of the landmarks: much for narrow kernels.
+//! With landmarks Z the features of a row are `u(x) = L^-1 k_Z(x)`, `K_ZZ + eps I = L L'`, in the combined kernel of
+//! each function. A gradient step adds `u(x)` to the weights, which is `v = (K_ZZ + eps I)^-1 k_Z(x)` for the
+//! coefficients of the landmarks: they are still shared by all kernels, and the model is one of as many points as there
+//! are landmarks. A row costs as many kernel values as there are landmarks, a learned row a system with a factor on
+//! top; neither grows with the number of rows. What is lost is what of the kernel does not lie in the span of the
+//! landmarks: much for narrow kernels.
 
 use std::sync::Arc;
 
@@ -50,8 +51,8 @@ pub(super) fn factors(stack: &Stack, mixture: &Mixture, points: &[usize], pool: 
     Ok(Arc::new(kernels.into_iter().map(factor).collect::<Result<_>>()?))
 }
 
-/// Learns the rows of a block, as [`walk`](super::expansion::walk) does: `step` is given the raw margin of a row and says what it
-/// adds, if it is learned. How many were.
+/// Learns the rows of a block, as [`walk`](super::expansion::walk) does: `step` is given the raw margin of a row and
+/// says what it adds, if it is learned. How many were.
 pub(super) fn walk(
     kernels: &[Matrix],
     factors: &[Cholesky],

@@ -1,8 +1,8 @@
 //! Learning from a stream: the same coefficients as from a table, fed row by row.
 //!
-//! Kernel weights change at certain rows only, all points are then weighed anew, and a budget bounds the number of points.
-//! Rows in between form blocks, whose ends depend on the number of rows seen and on where new classes appear, never on how
-//! rows were cut into calls.
+//! Kernel weights change at certain rows only, all points are then weighed anew, and a budget bounds the number of
+//! points. Rows in between form blocks, whose ends depend on the number of rows seen and on where new classes appear,
+//! never on how rows were cut into calls.
 
 use std::sync::Arc;
 
@@ -57,8 +57,8 @@ pub(super) struct Streamed<R> {
     mixture: Option<Arc<Mixture>>,
 }
 
-/// Where the block ends that row number `seen` (from 0) is in: where weights change, and in between in equal parts of at most
-/// [`BLOCK`] rows.
+/// Where the block ends that row number `seen` (from 0) is in: where weights change, and in between in equal parts of
+/// at most [`BLOCK`] rows.
 fn block_end(seen: u64, update_every: u64) -> u64 {
     let begun = seen / update_every * update_every;
     let size = update_every.div_ceil(update_every.div_ceil(BLOCK));
@@ -169,14 +169,15 @@ impl<R: Rule> Streamed<R> {
         Matrix::from_vec(self.pending.len(), n_columns, self.rows.clone())
     }
 
-    /// How many of the oldest points, those of the block after the others, have been forgotten once the block has learned so
-    /// many rows: one for each row beyond the budget.
+    /// How many of the oldest points, those of the block after the others, have been forgotten once the block has
+    /// learned so many rows: one for each row beyond the budget.
     fn n_forgotten(&self, n_pending: usize) -> usize {
         let n = self.frozen.n_points() + n_pending;
         self.budget.map_or(0, |budget| n.saturating_sub(budget as usize))
     }
 
-    /// The combined kernels between rows and the oldest points, as far as those may be forgotten while so many rows are learned.
+    /// The combined kernels between rows and the oldest points, as far as those may be forgotten while so many rows are
+    /// learned.
     fn oldest(&self, rows: &Matrix, n_more: usize, pool: &Pool) -> Result<Vec<Matrix>> {
         let n = self.n_forgotten(self.pending.len() + n_more).min(self.frozen.n_points());
         if n == 0 {
@@ -187,8 +188,8 @@ impl<R: Rule> Streamed<R> {
         self.kernels.of_points(rows, Some(&points))?.mix(&mixture, pool)
     }
 
-    /// Takes back from the scores of a row what forgotten point number `k` gave it. `oldest` and `pending` are the combined
-    /// kernels of each function between the row and the oldest points, and the rows learned in the block.
+    /// Takes back from the scores of a row what forgotten point number `k` gave it. `oldest` and `pending` are the
+    /// combined kernels of each function between the row and the oldest points, and the rows learned in the block.
     fn forget(
         &self,
         k: usize,

@@ -1,9 +1,9 @@
 //! `mklda`: max-margin multiple kernel learning by data augmentation (Nguyen, Le, Nguyen, Nguyen and Phung 2016).
 //!
-//! The group elastic net `alpha/2 |w_mf|^2 + beta |w_mf|` on the weights of class m in kernel f is written as a mixture of
-//! ridges `gamma_mf = (alpha + beta^2 / lambda_mf) / N`. Given those the weights are found by stochastic gradient steps of
-//! size `1/(gamma_mf t)`, which start at t = 1, so that `w_mf = (1 / (gamma_mf t)) sum_n c_nm Phi_f(x_n)` with whole
-//! numbers c shared by all kernels; given the norms of the weights come new ridges.
+//! The group elastic net `alpha/2 |w_mf|^2 + beta |w_mf|` on the weights of class m in kernel f is written as a mixture
+//! of ridges `gamma_mf = (alpha + beta^2 / lambda_mf) / N`. Given those the weights are found by stochastic gradient
+//! steps of size `1/(gamma_mf t)`, which start at t = 1, so that `w_mf = (1 / (gamma_mf t)) sum_n c_nm Phi_f(x_n)` with
+//! whole numbers c shared by all kernels; given the norms of the weights come new ridges.
 
 use super::batch::{Rule, StreamMethod, StreamState};
 use super::expansion::{Expansion, n_functions};
@@ -34,15 +34,18 @@ choice! {
 }
 
 params! {
-    /// Max-margin multiple kernel learning by data augmentation: for many rows, many kernels, and streams. Each class has kernel weights
-    /// of its own; [`ModelKernels::class_weights`](crate::plan::ModelKernels::class_weights) shows them.
+    /// Max-margin multiple kernel learning by data augmentation: for many rows, many kernels, and streams. Each class
+    /// has kernel weights of its own; [`ModelKernels::class_weights`](crate::plan::ModelKernels::class_weights) shows
+    /// them.
     ///
-    /// `variant=stable` finds the ridges from the norms of the weights with their scale fixed; `r`, `rho` and the number of epochs and
-    /// loops are fixed defaults, not learned. `published` samples them as printed, which runs away: a warning tells how far. `gibbs`
-    /// samples them with the weights rescaled to the best point of their ray; that is a heuristic, not a posterior draw.
+    /// `variant=stable` finds the ridges from the norms of the weights with their scale fixed; `r`, `rho` and the
+    /// number of epochs and loops are fixed defaults, not learned. `published` samples them as printed, which runs
+    /// away: a warning tells how far. `gibbs` samples them with the weights rescaled to the best point of their ray;
+    /// that is a heuristic, not a posterior draw.
     ///
-    /// Cost: loops x epochs x N rows, each one kernel value per point with a coefficient so far (32 and more Gaussians on the same
-    /// columns count as one), and once per loop one per pair of points. Memory: the rows, and one coefficient per point and class.
+    /// Cost: loops x epochs x N rows, each one kernel value per point with a coefficient so far (32 and more Gaussians
+    /// on the same columns count as one), and once per loop one per pair of points. Memory: the rows, and one
+    /// coefficient per point and class.
     ///
     /// ```
     /// use multikernel::{Plan, data::bundled};
@@ -164,8 +167,8 @@ impl Ridges {
         Ok(weights)
     }
 
-    /// The logarithm of the factor that brings the weights to the best point of their ray: after so few steps they are far
-    /// too long.
+    /// The logarithm of the factor that brings the weights to the best point of their ray: after so few steps they are
+    /// far too long.
     fn rescale(&self, task: &Task<'_>, expansion: &Expansion, norms: &Matrix) -> Result<f64> {
         let margins = expansion.margins(task, &self.weights)?;
         // With weights of unit scale: sum_mf N gamma_mf |w_mf|^2 = N unit sum_mf weights_mf c_m'K_f c_m.
@@ -182,8 +185,8 @@ fn unit(scale: f64) -> f64 {
     exp(-scale).max(f64::MIN_POSITIVE)
 }
 
-/// `q = 1 / (rho + 1/s)` for norms `s_mf = d_mf sqrt(c_m'K_f c_m)` of unit root mean square; d is q with a mean over the
-/// functions that adds up to 1.
+/// `q = 1 / (rho + 1/s)` for norms `s_mf = d_mf sqrt(c_m'K_f c_m)` of unit root mean square; d is q with a mean over
+/// the functions that adds up to 1.
 fn stable(d: &Matrix, norms: &Matrix, rho: f64) -> Matrix {
     let s: Vec<f64> = d.data().iter().zip(norms.data()).map(|(d, norm)| d * norm.max(0.0).sqrt()).collect();
     let mean = (s.iter().map(|s| s * s).sum::<f64>() / s.len() as f64).sqrt();
@@ -305,8 +308,8 @@ impl Rule for Ridges {
 }
 
 record! {
-    /// Ridges on a stream, whose length nobody knows: a row is learned below the raw margin at which learning from a table
-    /// ends, `epochs / r`.
+    /// Ridges on a stream, whose length nobody knows: a row is learned below the raw margin at which learning from a
+    /// table ends, `epochs / r`.
     #[derive(Clone, Debug)]
     pub(super) struct StreamRidges {
         margin: f64,

@@ -1,4 +1,5 @@
-//! The model of the learners of this folder: kernel weights, for each class its own or for all the same, and coefficients.
+//! The model of the learners of this folder: kernel weights, for each class its own or for all the same, and
+//! coefficients.
 
 use super::expansion::{class_scores, n_functions};
 use crate::error::{Error, Result};
@@ -9,8 +10,8 @@ use crate::pool::Pool;
 use crate::run::{Explain, Input, Predict};
 
 record! {
-    /// `g_m(x) = sum_n coef_nm sum_f weights_fm k_f(x_n, x)`, one function per class, or one for two classes. Only points
-    /// with a coefficient that is not zero are kept.
+    /// `g_m(x) = sum_n coef_nm sum_f weights_fm k_f(x_n, x)`, one function per class, or one for two classes. Only
+    /// points with a coefficient that is not zero are kept.
     ///
     /// Cost of a score: one kernel value per point and kernel; one in all for many radial kernels on the same columns.
     #[derive(Clone, Debug)]

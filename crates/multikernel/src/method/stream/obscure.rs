@@ -13,12 +13,13 @@ use crate::method::weighted::misfit;
 use crate::run::{About, Allowed, Begin, Learner, Method, Needs, Task, params};
 
 params! {
-    /// Minimises `lambda/2 |w|_{2,p}^2` plus the mean hinge loss, `lambda = 1/(c N)`, in two stages. The first is a perceptron
-    /// with a margin and constant steps, which ends after an epoch without a mistake; its objective bounds the norm of the
-    /// optimum. The second takes subgradient steps whose sizes follow from that bound, and never leaves it. The weights are `w_f =
-    /// (1/q) (|theta_f| / |theta|_q)^(q-2) theta_f` with coefficients that all kernels share, and 1/p + 1/q = 1. Norms are kept up
-    /// to date as rows are learned, and the kernel weights follow them after each block of 64 rows in which they may have changed by
-    /// more than one part in 64. Step sizes are those of kernels with unit diagonal.
+    /// Minimises `lambda/2 |w|_{2,p}^2` plus the mean hinge loss, `lambda = 1/(c N)`, in two stages. The first is a
+    /// perceptron with a margin and constant steps, which ends after an epoch without a mistake; its objective bounds
+    /// the norm of the optimum. The second takes subgradient steps whose sizes follow from that bound, and never leaves
+    /// it. The weights are `w_f = (1/q) (|theta_f| / |theta|_q)^(q-2) theta_f` with coefficients that all kernels
+    /// share, and 1/p + 1/q = 1. Norms are kept up to date as rows are learned, and the kernel weights follow them
+    /// after each block of 64 rows in which they may have changed by more than one part in 64. Step sizes are those of
+    /// kernels with unit diagonal.
     pub struct Obscure {
         /// trade-off: lambda is 1/(c N)
         c: f64 = 1.0, Allowed::Number(1e-6, 1e9);

@@ -1,7 +1,7 @@
 //! The trade-off parameters of `mklda` as random variables, as printed and as a Gibbs sampler would draw them.
 //!
-//! Everything is kept as logarithms: as printed the parameters run away, to 10^-147 on small data after six loops, and what
-//! is asked of them (which rows are learned, which kernels weigh more) does not depend on their scale.
+//! Everything is kept as logarithms: as printed the parameters run away, to 10^-147 on small data after six loops, and
+//! what is asked of them (which rows are learned, which kernels weigh more) does not depend on their scale.
 
 use crate::dist::{Rng, ln_gamma, ln_reciprocal_inverse_gaussian, normal};
 use crate::error::Result;
@@ -16,11 +16,12 @@ const AWAY: f64 = -10.0;
 const LOST: f64 = 1e6;
 
 record! {
-    /// alpha, beta and lambda, and the distributions they are drawn from: alpha is gamma of shape 1 and scale theta, beta normal of mean
-    /// ratio * sigma and deviation sigma.
+    /// alpha, beta and lambda, and the distributions they are drawn from: alpha is gamma of shape 1 and scale theta,
+    /// beta normal of mean ratio * sigma and deviation sigma.
     #[derive(Clone, Debug, Default)]
     pub(super) struct Sampled {
-        /// Whether each loop draws from the priors given the weights (gibbs), not from what the loop before left (published).
+        /// Whether each loop draws from the priors given the weights (gibbs), not from what the loop before left
+        /// (published).
         afresh: bool,
         n_samples: usize,
         ln_theta: f64,
@@ -82,8 +83,8 @@ impl Sampled {
         ln_sum(self.ln_alpha, sparse) - ln(self.n_samples as f64)
     }
 
-    /// `1 / gamma_mf` as weights of the functions (two classes share one, whose coefficients differ in sign only) whose mean
-    /// adds up to 1, and the logarithm of what they were divided by.
+    /// `1 / gamma_mf` as weights of the functions (two classes share one, whose coefficients differ in sign only) whose
+    /// mean adds up to 1, and the logarithm of what they were divided by.
     pub(super) fn weights(&self) -> (Matrix, f64) {
         let (n_kernels, n_classes) = (self.ln_lambda.n_rows(), self.ln_lambda.n_cols());
         let all = (0..n_kernels).flat_map(|f| (0..n_classes).map(move |m| (f, m)));
@@ -123,7 +124,8 @@ impl Sampled {
         self.ln_theta = -ln_sum(-self.ln_theta, ln_w - std::f64::consts::LN_2);
         let ln_factor = 0.5 * ln_sum(0.0, ln_tau + 2.0 * self.ln_sigma);
         self.ln_sigma -= ln_factor;
-        // As printed the mean is divided by the root as the deviation is, which leaves their ratio; it should be by all of it.
+        // As printed the mean is divided by the root as the deviation is, which leaves their ratio; it should be by all
+        // of it.
         if self.afresh {
             self.ratio *= exp(-ln_factor);
         }
@@ -147,10 +149,11 @@ impl Sampled {
     }
 }
 
-/// The factor s >= 0 that minimises `sum_n max(0, 1 - s b_n) + s^2 q / 2`: the best point on the ray of the weights. None
-/// where it is 0.
+/// The factor s >= 0 that minimises `sum_n max(0, 1 - s b_n) + s^2 q / 2`: the best point on the ray of the weights.
+/// None where it is 0.
 pub(super) fn best_scale(margins: &[f64], q: f64) -> Option<f64> {
-    // The slope is -sum of the active b_n + q s, and jumps up where a row leaves, at s = 1/b_n: the optimum may be there.
+    // The slope is -sum of the active b_n + q s, and jumps up where a row leaves, at s = 1/b_n: the optimum may be
+    // there.
     let mut positive: Vec<f64> = margins.iter().copied().filter(|&b| b > 0.0).collect();
     positive.sort_by(|a, b| b.total_cmp(a));
     let (mut active, mut reached) = (margins.iter().sum::<f64>(), 0.0);

@@ -214,10 +214,12 @@ fn published_runs_away_with_a_warning_and_without_nan_and_gibbs_does_not() {
     }
 }
 
-/// The least of `lambda/2 |w|^2 + mean_n max(0, 1 - y_n 2 f_n)`, |w|^2 over both classes, by coordinate ascent in the dual.
+/// The least of `lambda/2 |w|^2 + mean_n max(0, 1 - y_n 2 f_n)`, |w|^2 over both classes, by coordinate ascent in the
+/// dual.
 fn best_objective(problem: &Problem, kernel: &Matrix, lambda: f64) -> f64 {
     let (n, y) = (problem.n(), problem.labels.codes().iter().map(|&c| 2.0 * c as f64 - 1.0).collect::<Vec<_>>());
-    // With u = 2 w_1: lambda/4 |u|^2 + mean hinge(y u.phi), the dual is over 0 <= a_n <= 1/n with u = (2/lambda) sum a y phi.
+    // With u = 2 w_1: lambda/4 |u|^2 + mean hinge(y u.phi), the dual is over 0 <= a_n <= 1/n with u = (2/lambda) sum a
+    // y phi.
     let (mut a, mut u) = (vec![0.0; n], vec![0.0; n]);
     for _ in 0..3000 {
         for i in 0..n {

@@ -13,11 +13,12 @@ use crate::method::weighted::misfit;
 use crate::run::{About, Allowed, Begin, Learner, Method, Needs, Task, params};
 
 params! {
-    /// Minimises `lambda/2 |w|_{2,p}^2 + alpha |w|_{2,1}` plus the mean hinge loss by one subgradient per row, with `lambda =
-    /// 1/(c N)` and p next to 1. With `theta_f = sum_n c_n Phi_f(x_n)`, the sum of all subgradients, and `v_f = max(0, |theta_f| -
-    /// alpha t)`, the weights are `w_f = (v_f / |theta_f|) (v_f / |v|_q)^(q-2) theta_f / (lambda t)`: all kernels share the
-    /// whole-number coefficients c, and all classes the kernel weights. The norms are kept up to date as rows are learned, and the
-    /// weights follow them after each block of 64 rows in which they may have changed by more than one part in 64.
+    /// Minimises `lambda/2 |w|_{2,p}^2 + alpha |w|_{2,1}` plus the mean hinge loss by one subgradient per row, with
+    /// `lambda = 1/(c N)` and p next to 1. With `theta_f = sum_n c_n Phi_f(x_n)`, the sum of all subgradients, and `v_f
+    /// = max(0, |theta_f| - alpha t)`, the weights are `w_f = (v_f / |theta_f|) (v_f / |v|_q)^(q-2) theta_f / (lambda
+    /// t)`: all kernels share the whole-number coefficients c, and all classes the kernel weights. The norms are kept
+    /// up to date as rows are learned, and the weights follow them after each block of 64 rows in which they may have
+    /// changed by more than one part in 64.
     pub struct UfoMkl {
         /// trade-off: lambda is 1/(c N), on a stream 1/(c t)
         c: f64 = 1.0, Allowed::Number(1e-6, 1e9);
@@ -150,8 +151,8 @@ impl Rule for Subgradients {
 }
 
 record! {
-    /// Subgradients on a stream, whose length nobody knows: `lambda` is `1/(c t)`, so that a row is learned below a margin that
-    /// stays the same.
+    /// Subgradients on a stream, whose length nobody knows: `lambda` is `1/(c t)`, so that a row is learned below a
+    /// margin that stays the same.
     #[derive(Clone, Debug)]
     pub(super) struct StreamSubgradients {
         c: f64,

@@ -1,5 +1,5 @@
-//! The published stochastic ascent: kernel weights drawn anew for each step, with the step sizes of Adam (Kingma and Ba 2015), on all
-//! rows or on batches of them.
+//! The published stochastic ascent: kernel weights drawn anew for each step, with the step sizes of Adam (Kingma and Ba
+//! 2015), on all rows or on batches of them.
 
 use super::objective::{Objective, RowBatch};
 use super::settings::Settings;

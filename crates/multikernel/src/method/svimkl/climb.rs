@@ -1,8 +1,8 @@
 //! Quasi-Newton steps up the bound.
 //!
-//! Steps begin with the curvature `K diag(w) K + 2 lambda K` of the sample weights at the mean kernel weights, w the curvature of the
-//! likelihood, found anew now and then. In a prototype that took 42, 67 and 54 steps on sonar, ionosphere and wdbc where coordinates in
-//! which the mean kernel is the identity took 97, 160 and 131.
+//! Steps begin with the curvature `K diag(w) K + 2 lambda K` of the sample weights at the mean kernel weights, w the
+//! curvature of the likelihood, found anew now and then. In a prototype that took 42, 67 and 54 steps on sonar,
+//! ionosphere and wdbc where coordinates in which the mean kernel is the identity took 97, 160 and 131.
 
 use super::objective::{Objective, Prior, RowBatch, Value};
 use super::scale::IDENTITY;
@@ -19,7 +19,8 @@ use crate::stack::Stack;
 /// Steps after which the curvature is first found anew, and then again and again.
 const FIRST: usize = 8;
 const EVERY: usize = 16;
-/// The largest first move of a logarithm of a kernel weight, or of a shape: from far away no gradient leads back to a weight of 0.
+/// The largest first move of a logarithm of a kernel weight, or of a shape: from far away no gradient leads back to a
+/// weight of 0.
 const FARTHEST: f64 = 1.0;
 /// How much is added to the diagonal of the curvature, relative to it: at first, and times this for each failure.
 const RIDGE: f64 = 1e-8;
@@ -27,7 +28,8 @@ const RIDGE_GROWTH: f64 = 100.0;
 /// The least curvature of a row, so that rows the functions are sure of still hold their sample weights.
 const MIN_CURVATURE: f64 = 1e-4;
 
-/// A step found: what is added to all that is learned, the outputs and the bound after it, and the curvature if that was found anew.
+/// A step found: what is added to all that is learned, the outputs and the bound after it, and the curvature if that
+/// was found anew.
 struct Step {
     step: Vec<f64>,
     outputs: Vec<f64>,
@@ -152,8 +154,8 @@ impl Objective<'_> {
         Probe { length, outputs, value }
     }
 
-    /// How outputs move along a direction, and the first point looked at. With landmarks the pass over the kernels that finds the one
-    /// finds the gradient at the other, too: nearly always it is where the search ends.
+    /// How outputs move along a direction, and the first point looked at. With landmarks the pass over the kernels that
+    /// finds the one finds the gradient at the other, too: nearly always it is where the search ends.
     fn first_probe(&self, fit: &Fit, direction: &[f64], length: f64, passes: &Passes) -> Result<(Vec<f64>, Probe)> {
         let samples = &direction[self.layout.samples()];
         if self.points.len() == self.targets.len() {
@@ -185,9 +187,9 @@ impl Objective<'_> {
         Ok(())
     }
 
-    /// Kernels that were let go too early under a ridge come back. Near a weight of 0 the slope by its logarithm vanishes whatever
-    /// the slope by the weight is, so that steps seem to have arrived: where Newton's step in the weights themselves leads on, it is
-    /// taken, shorter until the bound rises, and the run goes on from there.
+    /// Kernels that were let go too early under a ridge come back. Near a weight of 0 the slope by its logarithm
+    /// vanishes whatever the slope by the weight is, so that steps seem to have arrived: where Newton's step in the
+    /// weights themselves leads on, it is taken, shorter until the bound rises, and the run goes on from there.
     fn bring_back(&self, fit: &mut Fit, ridge: f64, tol: f64, passes: &Passes) -> Result<()> {
         let (means, place) = (self.means(&fit.x), self.layout.means());
         let squares = self.squares(&fit.outputs, &fit.curvature);
@@ -304,8 +306,8 @@ fn stuck(fit: &mut Fit) {
     }
 }
 
-/// A log likelihood, a penalty by a kernel and a divergence from the prior never raise the bound above 0: if it is there, rounding has
-/// made kernels indefinite.
+/// A log likelihood, a penalty by a kernel and a divergence from the prior never raise the bound above 0: if it is
+/// there, rounding has made kernels indefinite.
 fn sound(value: &Value) -> Result<()> {
     if value.loss >= -1e-6 {
         return Ok(());

@@ -57,7 +57,8 @@ impl Clip {
         Ok(clip)
     }
 
-    /// Takes what lies along negative eigenvectors out of numbers laid out function by function, row by row, kernel by kernel.
+    /// Takes what lies along negative eigenvectors out of numbers laid out function by function, row by row, kernel by
+    /// kernel.
     pub(super) fn project(&self, values: &mut [f64], n_rows: usize, n_kernels: usize) {
         for (d, vectors, _) in &self.kernels {
             for function in values.chunks_exact_mut((n_rows * n_kernels).max(1)) {

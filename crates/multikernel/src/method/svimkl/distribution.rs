@@ -1,6 +1,7 @@
 //! The distribution of a kernel weight: nodes that stand for it, its entropy, and what it covers.
 //!
-//! Every family is a mean times a distribution of mean 1 that one shape bends, so that all of them share one bound and one gradient.
+//! Every family is a mean times a distribution of mean 1 that one shape bends, so that all of them share one bound and
+//! one gradient.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -62,13 +63,14 @@ impl WeightDistribution {
         matches!(self.family, Family::Gamma | Family::LogNormal)
     }
 
-    /// The shape to begin with: a standard deviation of about 0.22 of the mean. Steps that find the functions first and then widen the
-    /// distributions were a third fewer in a prototype than steps from the prior's width.
+    /// The shape to begin with: a standard deviation of about 0.22 of the mean. Steps that find the functions first and
+    /// then widen the distributions were a third fewer in a prototype than steps from the prior's width.
     pub(super) fn first_shape(&self) -> f64 {
         if self.family == Family::LogNormal { -1.5 } else { 3.0 }
     }
 
-    /// The curvature of the loss in a shape, at an optimum where the data decide: entropy rises by as much as the spread costs.
+    /// The curvature of the loss in a shape, at an optimum where the data decide: entropy rises by as much as the
+    /// spread costs.
     pub(super) fn shape_curvature(&self) -> f64 {
         if self.family == Family::LogNormal { 2.0 } else { 0.5 }
     }
@@ -161,9 +163,9 @@ impl WeightDistribution {
     }
 }
 
-/// Logarithms of the quantiles of gamma distributions of mean 1 at some levels, times the square root of the shape: numbers that hardly
-/// change where the shape is large, so that few shapes are enough. Between them cubics with equal slopes where they meet: a bound
-/// needs derivatives that belong to its values, not the last digits of a quantile.
+/// Logarithms of the quantiles of gamma distributions of mean 1 at some levels, times the square root of the shape:
+/// numbers that hardly change where the shape is large, so that few shapes are enough. Between them cubics with equal
+/// slopes where they meet: a bound needs derivatives that belong to its values, not the last digits of a quantile.
 #[derive(Debug)]
 struct QuantileTable {
     /// The numbers of each level, shape by shape.

@@ -1,4 +1,5 @@
-//! What is learned as one vector: sample weights function by function, intercepts, logarithms of mean kernel weights, shapes.
+//! What is learned as one vector: sample weights function by function, intercepts, logarithms of mean kernel weights,
+//! shapes.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! `svimkl`: kernel logistic regression with kernel weights by stochastic variational inference (Adamo and Corneli 2024), and `mklr`,
-//! the same without distributions.
+//! `svimkl`: kernel logistic regression with kernel weights by stochastic variational inference (Adamo and Corneli
+//! 2024), and `mklr`, the same without distributions.
 
 mod ascent;
 mod climb;
@@ -41,20 +41,25 @@ const ASCENT_LEVELS: usize = 256;
 const ARRANGE: u64 = 2 << 41;
 
 logistic_params! {
-    /// Kernel logistic regression whose kernel weights are distributions, learned by variational inference; with probabilities and intervals.
+    /// Kernel logistic regression whose kernel weights are distributions, learned by variational inference; with
+    /// probabilities and intervals.
     ///
-    /// The log odds of a row are `sum_d b_d (K_d a)`, the sample weights a cost `lambda a' K a`, and each kernel weight has a prior: an
-    /// exponential distribution of rate `delta`, as published, or a gamma distribution of a shape below 1 that selects kernels. What is learned are the sample
-    /// weights and, for each kernel, the distribution (`q`) nearest to the posterior given them. The expected likelihood is a mean over nodes:
-    /// quantiles of each distribution, arranged so that every part of every distribution is met once, each arrangement its own (a Latin hypercube).
-    /// Nodes are scaled to the mean of their distribution, so that the identity `lambda a' E[K] a = delta sum E[b] - shape P`
-    /// holds at the optimum and is told as evidence of convergence. More than two classes are a softmax with the same kernel weights.
+    /// The log odds of a row are `sum_d b_d (K_d a)`, the sample weights a cost `lambda a' K a`, and each kernel weight
+    /// has a prior: an exponential distribution of rate `delta`, as published, or a gamma distribution of a shape below
+    /// 1 that selects kernels. What is learned are the sample weights and, for each kernel, the distribution (`q`)
+    /// nearest to the posterior given them. The expected likelihood is a mean over nodes: quantiles of each
+    /// distribution, arranged so that every part of every distribution is met once, each arrangement its own (a Latin
+    /// hypercube). Nodes are scaled to the mean of their distribution, so that the identity `lambda a' E[K] a = delta
+    /// sum E[b] - shape P` holds at the optimum and is told as evidence of convergence. More than two classes are a
+    /// softmax with the same kernel weights.
     ///
-    /// **A useless kernel does not go to zero** under the published prior but to 1/delta: scales of a and b are exchanged freely, so the
-    /// mean weight cannot fall below it. Compare weights with it, or set `shape` below 1. Intervals hold given the sample weights.
+    /// **A useless kernel does not go to zero** under the published prior but to 1/delta: scales of a and b are
+    /// exchanged freely, so the mean weight cannot fall below it. Compare weights with it, or set `shape` below 1.
+    /// Intervals hold given the sample weights.
     ///
-    /// Cost of a step for c functions: two passes over the kernels with c vectors each, and 6 N P c products for each node; N^3 at steps 0, 8,
-    /// 16, 32, ... Memory: about 6 N^2 numbers beside the kernels, N times the landmarks with landmarks.
+    /// Cost of a step for c functions: two passes over the kernels with c vectors each, and 6 N P c products for each
+    /// node; N^3 at steps 0, 8, 16, 32, ... Memory: about 6 N^2 numbers beside the kernels, N times the landmarks with
+    /// landmarks.
     pub struct SviMkl {
         /// the distribution that stands for what is known of a kernel weight; exponential is the published one, whose
         /// intervals always span a factor of 146
@@ -63,12 +68,12 @@ logistic_params! {
         lambda: f64 = 0.1, Allowed::PositiveOrAuto(LAMBDAS);
         /// rate of the prior of a kernel weight; only lambda times delta matters to what is predicted
         delta: f64 = 1.0, Allowed::Number(1e-6, 1e6);
-        /// shape of the gamma prior of a kernel weight; 1 is the published exponential distribution, under which a useless
-        /// kernel stays at 1/delta; below 1, 0.1 say, it goes to shape/delta, so that kernels are selected; there may then be
-        /// several optima
+        /// shape of the gamma prior of a kernel weight; 1 is the published exponential distribution, under which a
+        /// useless kernel stays at 1/delta; below 1, 0.1 say, it goes to shape/delta, so that kernels are selected;
+        /// there may then be several optima
         shape: f64 = 1.0, Allowed::Number(0.01, 1e3);
-        /// points at which the distributions of all kernel weights are looked at together; solver=ascent draws so many anew
-        /// for each step (published: 1)
+        /// points at which the distributions of all kernel weights are looked at together; solver=ascent draws so many
+        /// anew for each step (published: 1)
         nodes: usize = 32, Allowed::Whole(1, 4096);
     } {
         /// lbfgs, quasi-Newton steps on fixed nodes, or ascent, stochastic steps as published (with Adam's step sizes)
@@ -82,8 +87,9 @@ logistic_params! {
 }
 
 logistic_params! {
-    /// Kernel logistic regression with kernel weights that maximise the penalised likelihood, their squares penalised (`ridge`), or that
-    /// are all the same (`weights=uniform`): the controls of [`SviMkl`], with probabilities. Cost: as there with one node.
+    /// Kernel logistic regression with kernel weights that maximise the penalised likelihood, their squares penalised
+    /// (`ridge`), or that are all the same (`weights=uniform`): the controls of [`SviMkl`], with probabilities. Cost:
+    /// as there with one node.
     pub struct Mklr {
         /// how much wiggly functions cost; auto chooses by the log-loss of held-out rows, which the bound cannot
         lambda: f64 = 0.1, Allowed::PositiveOrAuto(LAMBDAS);
@@ -233,7 +239,8 @@ fn begin(task: &Task<'_>, settings: &Settings) -> Result<Fit> {
     }
     let objective = objective(task, settings, clip)?;
     let mut x = vec![0.0; objective.layout.size()];
-    // As published, all kernels together begin as their mean; by 1/delta, so that lambda delta alone matters to the way as well.
+    // As published, all kernels together begin as their mean; by 1/delta, so that lambda delta alone matters to the way
+    // as well.
     let rate = if let Prior::Gamma { rate, .. } = settings.prior { rate } else { 1.0 };
     x[objective.layout.means()].fill(-ln(rate * objective.layout.n_kernels as f64));
     x[objective.layout.shapes()].fill(objective.distribution.first_shape());
@@ -242,7 +249,8 @@ fn begin(task: &Task<'_>, settings: &Settings) -> Result<Fit> {
     objective.begin(x, outputs, &Passes::new(&objective)?)
 }
 
-/// A combined kernel, its square, the curvature and its factor must fit beside the kernels, and what each thread holds of them in a pass.
+/// A combined kernel, its square, the curvature and its factor must fit beside the kernels, and what each thread holds
+/// of them in a pass.
 fn fits_memory(task: &Task<'_>, settings: &Settings) -> Result<()> {
     let (n, m) = (task.n_samples() as u64, settings.points(task.n_samples()) as u64);
     let stack = task.stack()?;

@@ -16,8 +16,8 @@ use crate::simd::{exp, ln};
 const LEVEL: f64 = 0.95;
 
 record! {
-    /// Kernel logistic regression: probabilities are the logistic function of one decision, or for more than two classes the softmax of one
-    /// for each, at the mean kernel weights.
+    /// Kernel logistic regression: probabilities are the logistic function of one decision, or for more than two
+    /// classes the softmax of one for each, at the mean kernel weights.
     ///
     /// Cost of a score: one kernel value per point and kernel.
     #[derive(Clone, Debug)]
@@ -27,10 +27,12 @@ record! {
         /// Classes of the functions.
         functions: Vec<usize>,
         n_classes: usize,
-        /// Kernels whose negative eigenvalues were taken away, and their own coefficients: a column for each and each function.
+        /// Kernels whose negative eigenvalues were taken away, and their own coefficients: a column for each and each
+        /// function.
         clipped: Vec<usize>,
         own: Matrix,
-        /// The distribution of the kernel weights (`q` of the parameters, or none), their shapes, and shape and rate of the prior.
+        /// The distribution of the kernel weights (`q` of the parameters, or none), their shapes, and shape and rate of
+        /// the prior.
         q: String,
         shapes: Vec<f64>,
         prior: Vec<f64>,

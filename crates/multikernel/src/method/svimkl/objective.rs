@@ -1,8 +1,8 @@
 //! The bound and its gradient.
 //!
 //! With outputs `G_d = K_d a` of all kernels known, the bound costs no pass over the kernels: at node s the function is
-//! `sum_d m_d e_ds G_d`, m the mean weights and e nodes of mean 1. Along a line the outputs are linear, so a search costs one
-//! `apply` for its direction and, at its end, one `collect` for the gradient of the sample weights.
+//! `sum_d m_d e_ds G_d`, m the mean weights and e nodes of mean 1. Along a line the outputs are linear, so a search
+//! costs one `apply` for its direction and, at its end, one `collect` for the gradient of the sample weights.
 
 use std::ops::Range;
 
@@ -50,7 +50,8 @@ pub(super) struct Objective<'a> {
     pub(super) pool: &'a Pool,
 }
 
-/// Kernel weights at the nodes, kernel by kernel, their derivatives by the shapes, and the intercepts, the same at all nodes.
+/// Kernel weights at the nodes, kernel by kernel, their derivatives by the shapes, and the intercepts, the same at all
+/// nodes.
 struct Nodes {
     weights: Vec<f64>,
     slopes: Vec<f64>,
@@ -64,8 +65,8 @@ pub(super) struct Value {
     pub(super) loss: f64,
     /// The gradient of the loss but for what `output_gradients` mean for the sample weights.
     pub(super) gradient: Vec<f64>,
-    /// What each output of a row is pulled by: minus the derivative of the loss, laid out as outputs are. `None` where the gradient is
-    /// whole.
+    /// What each output of a row is pulled by: minus the derivative of the loss, laid out as outputs are. `None` where
+    /// the gradient is whole.
     pub(super) output_gradients: Option<Vec<f64>>,
     /// The mean curvature of the loss in the functions at each row.
     pub(super) curvature: Vec<f64>,
@@ -120,8 +121,8 @@ impl Objective<'_> {
         nodes
     }
 
-    /// The outputs of the kernels at some rows, function by function, row by row, kernel by kernel: `stack` is between the rows
-    /// and the points.
+    /// The outputs of the kernels at some rows, function by function, row by row, kernel by kernel: `stack` is between
+    /// the rows and the points.
     pub(super) fn outputs(&self, samples: &[f64], stack: &Stack) -> Result<Vec<f64>> {
         let Layout { n_points, n_functions, n_kernels, .. } = self.layout;
         let columns = Matrix::from_fn(n_points, n_functions, |i, c| samples[c * n_points + i]);
@@ -137,8 +138,8 @@ impl Objective<'_> {
         Ok(outputs)
     }
 
-    /// Adds to the gradient of the loss what `output_gradients` at some rows mean for the sample weights: `stack` is between the points and
-    /// the rows.
+    /// Adds to the gradient of the loss what `output_gradients` at some rows mean for the sample weights: `stack` is
+    /// between the points and the rows.
     pub(super) fn add_output_gradients(
         &self,
         output_gradients: &[f64],
@@ -192,8 +193,9 @@ impl Objective<'_> {
         Value { output_gradients: Some(output_gradients), ..self.sum(x, &nodes, rows.factor, all, at_points) }
     }
 
-    /// From outputs at all rows so far to a new point and the outputs there, which move by so many times `direction`, in one pass over
-    /// the kernels: how outputs move along the direction, outputs at the new point, and the bound with its whole gradient.
+    /// From outputs at all rows so far to a new point and the outputs there, which move by so many times `direction`,
+    /// in one pass over the kernels: how outputs move along the direction, outputs at the new point, and the bound with
+    /// its whole gradient.
     pub(super) fn pass(
         &self,
         x: &[f64],
@@ -254,7 +256,8 @@ impl Objective<'_> {
         Value { loss, gradient, output_gradients: None, curvature: all.curvature, lengths }
     }
 
-    /// The squared length of the functions in each kernel, whose penalty is added to the gradient of the sample weights.
+    /// The squared length of the functions in each kernel, whose penalty is added to the gradient of the sample
+    /// weights.
     pub(super) fn lengths(&self, x: &[f64], means: &[f64], at_points: &[f64], gradient: &mut [f64]) -> Vec<f64> {
         let mut lengths = vec![0.0; means.len()];
         for ((&sample, gradient), outputs) in
@@ -301,7 +304,8 @@ impl Objective<'_> {
         }
     }
 
-    /// Adds a range of the rows whose targets and outputs are given; `output_gradients` are laid out as outputs are, of the range alone.
+    /// Adds a range of the rows whose targets and outputs are given; `output_gradients` are laid out as outputs are, of
+    /// the range alone.
     fn add_rows(
         &self,
         nodes: &Nodes,
@@ -362,7 +366,8 @@ fn sum_of_ln(values: &[f64]) -> f64 {
     values.chunks(FACTORS).map(|few| ln(few.iter().product())).sum()
 }
 
-/// The mean loss of a row over the nodes and its mean curvature; functions at the nodes become residuals over their number.
+/// The mean loss of a row over the nodes and its mean curvature; functions at the nodes become residuals over their
+/// number.
 fn logistic(functions: &mut [f64], positive: bool, scratch: &mut [f64]) -> (f64, f64) {
     let n_nodes = functions.len();
     let (sizes, decays) = scratch.split_at_mut(n_nodes);

@@ -1,7 +1,7 @@
 //! Sample weights times c and kernel weights over c are the same functions: only penalty and prior tell c.
 //!
-//! The best c has a closed form, and what the bound is made of changes with c in a way that needs no pass over the kernels. Between steps it is
-//! set right: in a prototype that took 307 steps on four sets that took 424 without it.
+//! The best c has a closed form, and what the bound is made of changes with c in a way that needs no pass over the
+//! kernels. Between steps it is set right: in a prototype that took 307 steps on four sets that took 424 without it.
 
 use super::objective::{Objective, Prior};
 use super::state::Fit;
@@ -9,12 +9,13 @@ use crate::simd::{Real, ln};
 
 /// By how much the scale identity may be off at an optimum.
 pub(super) const IDENTITY: f64 = 1e-2;
-/// The most by which the scale is changed at once. The bound is concave in the logarithm of c, so less than the best is a rise, too.
+/// The most by which the scale is changed at once. The bound is concave in the logarithm of c, so less than the best is
+/// a rise, too.
 const MAX_RESCALE: f64 = 10.0;
 
 impl Objective<'_> {
-    /// By how much `lambda a' K a = delta sum m - shape P` is off, which holds at every optimum, or the like of it under a ridge: the
-    /// slope of the bound by the logarithm of c.
+    /// By how much `lambda a' K a = delta sum m - shape P` is off, which holds at every optimum, or the like of it
+    /// under a ridge: the slope of the bound by the logarithm of c.
     pub(super) fn identity_gap(&self, x: &[f64], lengths: &[f64]) -> f64 {
         if self.prior == Prior::Fixed {
             return 0.0;
@@ -24,7 +25,8 @@ impl Objective<'_> {
         length - means.iter().map(|&mean| self.prior_slope(mean)).sum::<f64>()
     }
 
-    /// The derivative of the loss by the logarithm of a mean weight, as far as the prior and the entropy have a part in it.
+    /// The derivative of the loss by the logarithm of a mean weight, as far as the prior and the entropy have a part in
+    /// it.
     pub(super) fn prior_slope(&self, mean: f64) -> f64 {
         match self.prior {
             Prior::Gamma { shape, rate } => rate * mean - shape,

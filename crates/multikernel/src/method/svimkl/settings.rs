@@ -48,8 +48,8 @@ macro_rules! logistic_params {
             $(#[$meta])*
             $vis struct $name {
                 $($own)*
-                /// a constant that costs nothing is added to each function; published is none, with which classes of unequal
-                /// size suffer
+                /// a constant that costs nothing is added to each function; published is none, with which classes of
+                /// unequal size suffer
                 intercept: bool = true, $crate::run::Allowed::OneOf(&["yes", "no"]);
                 $($solver)*
                 /// most steps; ascent goes through all of them
@@ -57,7 +57,8 @@ macro_rules! logistic_params {
                 /// lbfgs: stop when a step raises the bound by less than this part of it
                 tol: f64 = 1e-8, $crate::run::Allowed::Number(0.0, 1.0);
                 $($rest)*
-                /// rows drawn at random that alone carry sample weights; 0 for all rows up to 4000 of them, else for 1000
+                /// rows drawn at random that alone carry sample weights; 0 for all rows up to 4000 of them, else for
+                /// 1000
                 landmarks: usize = 0, $crate::run::Allowed::Whole(0, 20_000);
                 /// what to do with a kernel that has negative eigenvalues: refuse it, or take them away
                 indefinite: $crate::method::Indefinite = $crate::method::Indefinite::Refuse,

@@ -194,7 +194,8 @@ fn scale_identity_holds_at_the_optimum_of_every_law() {
     }
 }
 
-/// Loss and gradient at the best scale are those found from the kernels, and the scale identity holds there whatever the rest is.
+/// Loss and gradient at the best scale are those found from the kernels, and the scale identity holds there whatever
+/// the rest is.
 #[test]
 fn best_scale_is_where_its_identity_holds() {
     let points = random_points(26, 3);
@@ -246,7 +247,8 @@ fn sample_weights_of_uniform_kernels_are_residuals() {
     });
 }
 
-/// A ridge has one best weight for each kernel, `lambda a' K_d a / (2 ridge)`, also where steps began with next to none of it.
+/// A ridge has one best weight for each kernel, `lambda a' K_d a / (2 ridge)`, also where steps began with next to none
+/// of it.
 #[test]
 fn kernels_let_go_under_a_ridge_come_back() {
     let (points, codes) = circles();
@@ -286,7 +288,8 @@ fn kernels_let_go_under_a_ridge_come_back() {
     }
 }
 
-/// The best distributions at fixed sample weights, by quasi-Newton steps in means and shapes alone; the loss there and all that is learned.
+/// The best distributions at fixed sample weights, by quasi-Newton steps in means and shapes alone; the loss there and
+/// all that is learned.
 fn best_laws(objective: &Objective<'_>, x: &[f64], outputs: &[f64]) -> (f64, Vec<f64>) {
     let free = objective.layout.means().start..objective.layout.size();
     let mut x = x.to_vec();
@@ -327,7 +330,8 @@ fn gamma_laws_bound_no_less_than_exponential_ones_at_the_same_sample_weights() {
         let state = fit(task, &of(Family::Exponential));
         let narrow = objective(task, &of(Family::Exponential), Clip::default()).unwrap();
         let wide = objective(task, &of(Family::Gamma), Clip::default()).unwrap();
-        // Shape 1 is the exponential distribution, whose nodes the table of gamma distributions has up to its interpolation.
+        // Shape 1 is the exponential distribution, whose nodes the table of gamma distributions has up to its
+        // interpolation.
         let mut x = state.x.clone();
         x.resize(wide.layout.size(), 0.0);
         let (exponential, as_gamma) =
@@ -339,7 +343,8 @@ fn gamma_laws_bound_no_less_than_exponential_ones_at_the_same_sample_weights() {
     });
 }
 
-/// Random-walk Metropolis in the logarithms of the kernel weights at fixed sample weights: mean and standard deviation of each weight.
+/// Random-walk Metropolis in the logarithms of the kernel weights at fixed sample weights: mean and standard deviation
+/// of each weight.
 fn sampled(outputs: &[f64], lengths: &[f64], codes: &[usize], start: &[f64], draws: usize) -> Vec<(f64, f64)> {
     let d = lengths.len();
     let ln_density = |ln_weights: &[f64]| {
@@ -378,7 +383,8 @@ fn sampled(outputs: &[f64], lengths: &[f64], codes: &[usize], start: &[f64], dra
     sums.into_iter().map(|(sum, squares)| (sum / n, (squares / n - (sum / n).powi(2)).sqrt())).collect()
 }
 
-/// Of the distributions at fixed sample weights gamma comes near to the posterior: mean within 5 %, standard deviation within 15 %.
+/// Of the distributions at fixed sample weights gamma comes near to the posterior: mean within 5 %, standard deviation
+/// within 15 %.
 #[test]
 fn gamma_intervals_agree_with_a_long_chain_at_the_same_sample_weights() {
     let (points, codes) = circles();
@@ -502,7 +508,8 @@ fn indefinite_kernel_is_refused_or_clipped() {
     assert!(right >= 95, "{right}");
 }
 
-/// A clipped kernel is the same as the Gram matrix with its negative eigenvalues taken away, given as it is, on training rows.
+/// A clipped kernel is the same as the Gram matrix with its negative eigenvalues taken away, given as it is, on
+/// training rows.
 #[test]
 fn clipped_kernel_is_that_of_its_positive_part() {
     let (points, codes) = circles();
@@ -599,7 +606,8 @@ fn lambda_is_chosen_by_log_loss() {
     assert!(figures[4] > figures[best] + 0.1, "{line}");
 }
 
-/// Two columns that matter and ten that do not: a prior of small shape takes weight from the ten, the published one does not.
+/// Two columns that matter and ten that do not: a prior of small shape takes weight from the ten, the published one
+/// does not.
 #[test]
 fn small_shape_selects_kernels() {
     let points = random_points(150, 12);

@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::plan::views::Missing;
 
-/// The rows that a [`Model`](super::Model) takes, from [`Model::input`](super::Model::input): the columns it was trained on, and
-/// what is done to them.
+/// The rows that a [`Model`](super::Model) takes, from [`Model::input`](super::Model::input): the columns it was
+/// trained on, and what is done to them.
 ///
 /// ```
 /// use multikernel::{Plan, data::{Scale, bundled}};
@@ -54,7 +54,8 @@ impl<'a> ModelInput<'a> {
         self.kept.id_name.as_deref()
     }
 
-    /// k(x, x) of all training rows in each Gram matrix the model's kernels need: what new rows of it are checked against.
+    /// k(x, x) of all training rows in each Gram matrix the model's kernels need: what new rows of it are checked
+    /// against.
     pub fn gram_diagonals(self) -> &'a [(String, Vec<f64>)] {
         &self.kept.diagonals
     }
@@ -77,8 +78,8 @@ impl<'a> ModelInput<'a> {
         self.kept.preprocessor.names()
     }
 
-    /// Rows as methods see them: scaled, with missing values filled in, and without the columns that were left out. Columns are
-    /// matched as by [`Model::predict`](super::Model::predict).
+    /// Rows as methods see them: scaled, with missing values filled in, and without the columns that were left out.
+    /// Columns are matched as by [`Model::predict`](super::Model::predict).
     pub fn scaled(self, samples: &Samples) -> Result<Features> {
         self.kept.preprocessor.apply(self.ordered(samples)?.as_ref())
     }

@@ -11,8 +11,8 @@ use crate::stack::Precision;
 /// More columns than this are not named one by one.
 const MAX_NAMED_COLUMNS: usize = 3;
 
-/// The kernels of a [`Model`](super::Model), from [`Model::kernels`](super::Model::kernels). Weights, shares, names and intervals
-/// are in the order of the kernels; a model of a method that works on rows has none.
+/// The kernels of a [`Model`](super::Model), from [`Model::kernels`](super::Model::kernels). Weights, shares, names and
+/// intervals are in the order of the kernels; a model of a method that works on rows has none.
 ///
 /// ```
 /// use multikernel::{Plan, data::bundled};
@@ -51,8 +51,8 @@ impl<'a> ModelKernels<'a> {
         &self.header.kernels
     }
 
-    /// The kernels as people know them, where the training data had names: `on gene` for a view, `on NAME` for a feature set,
-    /// `on [radius]` for up to three named columns.
+    /// The kernels as people know them, where the training data had names: `on gene` for a view, `on NAME` for a
+    /// feature set, `on [radius]` for up to three named columns.
     pub fn names(self) -> Vec<String> {
         self.header.kernels.iter().map(|kernel| self.name(kernel)).collect()
     }
@@ -87,8 +87,8 @@ impl<'a> ModelKernels<'a> {
         self.explain.weights()
     }
 
-    /// One weight per kernel (rows) and class (columns), adding up to 1 for each class, where classes weigh kernels each in
-    /// their own way.
+    /// One weight per kernel (rows) and class (columns), adding up to 1 for each class, where classes weigh kernels
+    /// each in their own way.
     pub fn class_weights(self) -> Option<Matrix> {
         self.explain.class_weights()
     }
@@ -99,8 +99,8 @@ impl<'a> ModelKernels<'a> {
         self.explain.intervals()
     }
 
-    /// Each kernel's share of the decisions on the training rows; they add up to 1. For models that are weighted sums of
-    /// kernels, of more than one.
+    /// Each kernel's share of the decisions on the training rows; they add up to 1. For models that are weighted sums
+    /// of kernels, of more than one.
     pub fn shares(self) -> Option<&'a [f64]> {
         self.learned.shares.as_deref()
     }

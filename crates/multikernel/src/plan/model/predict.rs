@@ -17,8 +17,9 @@ use crate::pool::Pool;
 use crate::run::{Input, Predict, Rows, first_largest};
 use crate::stack::{Points, Stack, StackOptions, Storage};
 
-/// A trained classifier: predicts, saves and loads. What else there is to know has a page of its own: [`Model::kernels`] (which
-/// matter), [`Model::input`] (what rows it takes), [`Model::training`] (how it came about) and [`Model::clustering`].
+/// A trained classifier: predicts, saves and loads. What else there is to know has a page of its own:
+/// [`Model::kernels`] (which matter), [`Model::input`] (what rows it takes), [`Model::training`] (how it came about)
+/// and [`Model::clustering`].
 ///
 /// ```
 /// use multikernel::{Model, Plan, data::bundled};
@@ -114,8 +115,9 @@ impl Model {
         Ok(Prediction { labels: scores.rows().map(first_largest).collect(), scores })
     }
 
-    /// Class probabilities of rows (n_samples x n_classes), the largest of which is the predicted class; an error for models
-    /// that have none ([`Plan::proba`](crate::Plan::proba) asks for them). Columns are matched as by [`Model::predict`].
+    /// Class probabilities of rows (n_samples x n_classes), the largest of which is the predicted class; an error for
+    /// models that have none ([`Plan::proba`](crate::Plan::proba) asks for them). Columns are matched as by
+    /// [`Model::predict`].
     ///
     /// ```
     /// use multikernel::{Plan, data::bundled};
@@ -154,8 +156,8 @@ impl Model {
         self.batches(samples, pool, stop, |input| model.probabilities(input, pool))
     }
 
-    /// A number for each row and class that is larger where the class is more likely, and smooth, which scores need not be
-    /// ([`Predict::margins`]).
+    /// A number for each row and class that is larger where the class is more likely, and smooth, which scores need not
+    /// be ([`Predict::margins`]).
     pub(crate) fn margins(&self, samples: &Samples, pool: &Pool) -> Result<Matrix> {
         self.batches(samples, pool, &|| false, |input| self.predictor.margins(input, pool))
     }
@@ -177,8 +179,8 @@ impl Model {
         Some(draws)
     }
 
-    /// Writes what was drawn to a file, by its ending `.csv` or, in builds with the feature `arrow`, `.arrow`: one row per draw
-    /// ([`Draws::encode`]). An error for models of methods that do not sample.
+    /// Writes what was drawn to a file, by its ending `.csv` or, in builds with the feature `arrow`, `.arrow`: one row
+    /// per draw ([`Draws::encode`]). An error for models of methods that do not sample.
     pub fn save_draws(&self, path: &Path) -> Result<()> {
         let format = DrawsFormat::of(path)?;
         let draws = self.draws().ok_or_else(|| {
@@ -210,8 +212,8 @@ impl Model {
         Matrix::from_vec(n, self.header.classes.len(), data)
     }
 
-    /// Runs `f` on the rows a batch at a time, and tells how many rows there are: they are independent, so the cut changes nothing
-    /// but memory. `stop` is asked before each batch.
+    /// Runs `f` on the rows a batch at a time, and tells how many rows there are: they are independent, so the cut
+    /// changes nothing but memory. `stop` is asked before each batch.
     pub(super) fn each_batch(
         &self,
         samples: &Samples,

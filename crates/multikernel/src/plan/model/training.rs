@@ -9,8 +9,8 @@ use crate::file::Record;
 use crate::plan::views::Missing;
 use crate::run::Explain;
 
-/// How a [`Model`](super::Model) was trained, from [`Model::training`](super::Model::training): by which method, on what, and what it
-/// says about the run.
+/// How a [`Model`](super::Model) was trained, from [`Model::training`](super::Model::training): by which method, on
+/// what, and what it says about the run.
 ///
 /// ```
 /// use multikernel::{Plan, data::bundled};
@@ -56,7 +56,8 @@ impl<'a> Training<'a> {
         self.header.n_samples
     }
 
-    /// The fingerprint of the training data, as [`Dataset::fingerprint`](crate::data::Dataset::fingerprint) computes it.
+    /// The fingerprint of the training data, as [`Dataset::fingerprint`](crate::data::Dataset::fingerprint) computes
+    /// it.
     pub fn fingerprint(self) -> &'a str {
         &self.header.fingerprint
     }

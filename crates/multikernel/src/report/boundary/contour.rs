@@ -17,9 +17,9 @@ pub(super) struct Grid<'a> {
 }
 
 impl Grid<'_> {
-    /// Straight pieces of the lines between classes. Between two neighbouring nodes of different classes one piece ends, or two
-    /// where squares of the grid lie on both sides, at the place where both classes have equal margins if these run straight
-    /// from node to node. Three classes or more meet in a point inside a square.
+    /// Straight pieces of the lines between classes. Between two neighbouring nodes of different classes one piece
+    /// ends, or two where squares of the grid lie on both sides, at the place where both classes have equal margins if
+    /// these run straight from node to node. Three classes or more meet in a point inside a square.
     pub(super) fn borders(&self) -> Vec<[PlanePoint; 2]> {
         let mut pieces = vec![];
         for down in 1..self.side {
@@ -51,8 +51,8 @@ impl Grid<'_> {
         }
     }
 
-    /// Which two corners across from one another (0: the first and the third) have the class of the middle of the square, going by
-    /// the mean margins of its corners.
+    /// Which two corners across from one another (0: the first and the third) have the class of the middle of the
+    /// square, going by the mean margins of its corners.
     fn joined(&self, nodes: [usize; 4], labels: [usize; 4]) -> Option<usize> {
         let mean: Vec<f64> = (0..self.margins.n_cols())
             .map(|c| nodes.iter().map(|&node| self.margins.get(node, c) / 4.0).sum())

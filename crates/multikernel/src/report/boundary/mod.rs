@@ -20,13 +20,14 @@ const STEPS: usize = 160;
 /// Shades of a class.
 const LEVELS: usize = 5;
 
-/// The decision boundary of a model of two feature columns, with the rows around it: a picture for papers and pages, as SVG.
+/// The decision boundary of a model of two feature columns, with the rows around it: a picture for papers and pages, as
+/// SVG.
 ///
-/// The ground has the colour of the class that the model predicts there, deeper where it is more probable (five shades, from as
-/// probable as all others to certain) or, for models without probabilities, where it leads the next class by more. A line is
-/// drawn where the class changes. Training rows are discs, held-out rows are rings, each in the colour of its own class; the
-/// accuracy on held-out rows stands in the lower right corner. Rows that lack one of the two values have no place and are only
-/// counted, though their predictions count in the accuracy.
+/// The ground has the colour of the class that the model predicts there, deeper where it is more probable (five shades,
+/// from as probable as all others to certain) or, for models without probabilities, where it leads the next class by
+/// more. A line is drawn where the class changes. Training rows are discs, held-out rows are rings, each in the colour
+/// of its own class; the accuracy on held-out rows stands in the lower right corner. Rows that lack one of the two
+/// values have no place and are only counted, though their predictions count in the accuracy.
 ///
 /// Cost: 25,921 predictions. The same bytes for any number of threads; some 10 to 100 kB, and 40 bytes for each row.
 ///
@@ -63,8 +64,8 @@ struct PlottedRows {
 }
 
 impl Boundary {
-    /// Whether a model can be drawn: one that looks at exactly two feature columns and at no Gram matrix. To be asked before rows
-    /// are read for it.
+    /// Whether a model can be drawn: one that looks at exactly two feature columns and at no Gram matrix. To be asked
+    /// before rows are read for it.
     pub fn check(model: &Model) -> Result<()> {
         let (names, grams) = (model.input().features(), model.input().gram_diagonals());
         let wanted = "a picture needs a model of exactly two feature columns";
@@ -85,8 +86,8 @@ impl Boundary {
         Ok(())
     }
 
-    /// The picture of a model with the rows it was trained on, and others to see how it does on them. Columns are matched as by
-    /// [`Model::predict`]; a label that is no class of the model is an error.
+    /// The picture of a model with the rows it was trained on, and others to see how it does on them. Columns are
+    /// matched as by [`Model::predict`]; a label that is no class of the model is an error.
     pub fn of(model: &Model, train: &Dataset, held_out: Option<&Dataset>, pool: &Pool) -> Result<Boundary> {
         Boundary::check(model)?;
         let rows = PlottedRows::of(model, train)?;
@@ -185,8 +186,8 @@ fn by_probability(probabilities: &Matrix, labels: &[usize]) -> Vec<usize> {
     probabilities.rows().zip(labels).map(|node| level(share(node))).collect()
 }
 
-/// Shades by how far the class leads the next one, relative to a lead that nine tenths of the nodes stay below: the largest may be
-/// far out, where there are no rows.
+/// Shades by how far the class leads the next one, relative to a lead that nine tenths of the nodes stay below: the
+/// largest may be far out, where there are no rows.
 fn by_lead(margins: &Matrix, labels: &[usize]) -> Vec<usize> {
     let lead = |(row, &label): (&[f64], &usize)| {
         let next = (0..row.len()).filter(|&c| c != label).map(|c| row[c]).fold(f64::NEG_INFINITY, f64::max);

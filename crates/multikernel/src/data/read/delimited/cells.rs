@@ -116,8 +116,8 @@ pub(in crate::data::read) fn is_blank(line: &str, delimiter: char) -> bool {
     line.trim().is_empty() && !line.contains(delimiter)
 }
 
-/// Puts the one row that line `number` holds into `cells`. A quote has to close on its line: a stray one would otherwise
-/// swallow all that comes after it, and in a stream that is everything.
+/// Puts the one row that line `number` holds into `cells`. A quote has to close on its line: a stray one would
+/// otherwise swallow all that comes after it, and in a stream that is everything.
 pub(in crate::data::read) fn split_alone(
     name: &str,
     line: &str,

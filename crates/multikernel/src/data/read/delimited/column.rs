@@ -283,7 +283,8 @@ impl Column {
         Some(Fit { comma, point, differ: odd.numbers().any(differs), percent })
     }
 
-    /// What cannot be read, or how the numbers are written; `set` takes row and value of each cell that a plain number is not.
+    /// What cannot be read, or how the numbers are written; `set` takes row and value of each cell that a plain number
+    /// is not.
     pub(super) fn settle(
         &mut self,
         n_rows: usize,
@@ -317,8 +318,8 @@ impl Column {
         let percent = fit.is_some_and(|fit| fit.percent);
         if decimal == Decimal::Comma && self.points == Points::Thousands {
             written.thousands = true;
-            // Points set thousands apart: those of whole values are known by their rows, the others by their decimals. Cells
-            // that are no plain numbers have no value yet.
+            // Points set thousands apart: those of whole values are known by their rows, the others by their decimals.
+            // Cells that are no plain numbers have no value yet.
             (0..n_rows).for_each(|row| set(row, Set::ThousandsIfBroken));
             self.round.iter().for_each(|&row| set(row, Set::Thousands));
         }

@@ -39,8 +39,8 @@ impl<'a> FeatureCells<'a> {
         self.columns.len()
     }
 
-    /// Appends one value per feature, NaN where it is missing; what is appended before an error is for the caller to take
-    /// back. `n_before` is the number of rows before this one.
+    /// Appends one value per feature, NaN where it is missing; what is appended before an error is for the caller to
+    /// take back. `n_before` is the number of rows before this one.
     pub(in crate::data) fn read(&self, cells: &Cells, n_before: usize, data: &mut Vec<f64>) -> Result<()> {
         let mut is_empty = true;
         for (j, column) in &self.columns {

@@ -43,8 +43,8 @@ pub(super) fn is_header(first: &Cells, options: &ReadOptions) -> bool {
         || (0..n).any(|j| Some(j) != label && is_free(j) && is_word(first.cell(j)) && !is_class(j))
 }
 
-/// Whether the first row is a blank and then words or whole numbers that are all different: names of columns after none for
-/// the row names. Columns that were only counted are called so.
+/// Whether the first row is a blank and then words or whole numbers that are all different: names of columns after none
+/// for the row names. Columns that were only counted are called so.
 fn heads_row_names(first: &Cells) -> bool {
     let mut seen = HashSet::new();
     let is_name = |cell: &str| is_word(cell) || cell.bytes().all(|byte| byte.is_ascii_digit());
@@ -59,7 +59,8 @@ pub(in crate::data::read) fn roles(file: &str, first: &Cells, header: bool, opti
     of_columns(file, first.len(), names, options)
 }
 
-/// The names in the first row, all different; blank ones by position, but the first stays blank: so are row names written.
+/// The names in the first row, all different; blank ones by position, but the first stays blank: so are row names
+/// written.
 fn header_names(file: &str, first: &Cells, is_guess: bool) -> Result<Vec<String>> {
     let mut seen = HashMap::new();
     let mut names = Vec::with_capacity(first.len());

@@ -157,8 +157,8 @@ impl Problems {
         "write categories as one column of 0/1 for each value (one-hot)"
     }
 
-    /// The advice to turn the table, where it looks as if samples were in columns: nearly all columns are numbers but for the
-    /// same line or two, or there are far more of them than rows, and texts name the rows.
+    /// The advice to turn the table, where it looks as if samples were in columns: nearly all columns are numbers but
+    /// for the same line or two, or there are far more of them than rows, and texts name the rows.
     fn turned(&self, advice: &Advice<'_>) -> Message {
         let (n, n_rows, n_features) = (self.columns.len(), advice.n_rows, advice.n_features);
         let is_name = |column: &&Problem| column.at == 0 && column.kind == Kind::Word { all_differ: true };

@@ -38,8 +38,8 @@ fn power(base: f64, mut exponent: usize) -> f64 {
     power
 }
 
-/// 1/x for x far from the ends of the numbers, to two units in the last place: a guess by the bits and three steps that cube
-/// its error of an eighth, which takes half the time of a division.
+/// 1/x for x far from the ends of the numbers, to two units in the last place: a guess by the bits and three steps that
+/// cube its error of an eighth, which takes half the time of a division.
 #[inline(always)]
 fn inverse(x: f64) -> f64 {
     let mut inverse = f64::from_bits(0x7fde_6238_22fc_16e6u64.wrapping_sub(x.to_bits()));

@@ -2,8 +2,8 @@
 
 use crate::simd::{exp, ln};
 
-/// The best class but `y` (the first of equals) where it comes too close: `None` where the margin is kept, or where there is no
-/// other class.
+/// The best class but `y` (the first of equals) where it comes too close: `None` where the margin is kept, or where
+/// there is no other class.
 pub(super) fn rival(scores: &[f64], y: usize) -> Option<usize> {
     let others = scores.iter().enumerate().filter(|(m, _)| *m != y);
     let (best, score) = others.fold((y, f64::NEG_INFINITY), |best, (m, &f)| if f > best.1 { (m, f) } else { best });
@@ -32,8 +32,8 @@ pub(crate) fn losses(scores: &[f64], losses: &mut [f64]) {
     }
 }
 
-/// ln of the probability of the label y given the scores of a row, `exp(-beta l_y) / sum_m exp(-beta l_m)` of [`losses`] l, which
-/// it writes to `room`.
+/// ln of the probability of the label y given the scores of a row, `exp(-beta l_y) / sum_m exp(-beta l_m)` of
+/// [`losses`] l, which it writes to `room`.
 pub(crate) fn ln_softmin(scores: &[f64], y: usize, beta: f64, room: &mut [f64]) -> f64 {
     losses(scores, room);
     let least = room.iter().copied().fold(f64::INFINITY, f64::min);

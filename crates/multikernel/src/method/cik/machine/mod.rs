@@ -1,9 +1,10 @@
-//! The kernel machine of one cluster: random Fourier features whose scales are learned, and a linear classifier on them.
+//! The kernel machine of one cluster: random Fourier features whose scales are learned, and a linear classifier on
+//! them.
 //!
-//! Frequencies are `omega_i = sigma (.) noise_i` with standard normal noise, D of them; features of a row x are
-//! `D^-1/2 [cos(omega_i'x), sin(omega_i'x)]`, and their inner products tend to the Gaussian kernel
-//! `exp(-1/2 sum_j sigma_j^2 (x_j - y_j)^2)`. Scores are `f = W features`, a row of W for each class. Training goes down
-//! `lambda/2 |W|^2 +` the mean Crammer-Singer hinge loss of mini-batches, in W and sigma.
+//! Frequencies are `omega_i = sigma (.) noise_i` with standard normal noise, D of them; features of a row x are `D^-1/2
+//! [cos(omega_i'x), sin(omega_i'x)]`, and their inner products tend to the Gaussian kernel `exp(-1/2 sum_j sigma_j^2
+//! (x_j - y_j)^2)`. Scores are `f = W features`, a row of W for each class. Training goes down `lambda/2 |W|^2 +` the
+//! mean Crammer-Singer hinge loss of mini-batches, in W and sigma.
 
 mod adam;
 mod hinge;
@@ -41,8 +42,8 @@ impl Default for Rates {
     }
 }
 
-/// What a machine learns from: `n_steps` mini-batches of `members`, which are rows, taken in this order and from the beginning
-/// again: who calls shuffles them. A batch has no row twice unless `members` has.
+/// What a machine learns from: `n_steps` mini-batches of `members`, which are rows, taken in this order and from the
+/// beginning again: who calls shuffles them. A batch has no row twice unless `members` has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lesson<'a> {
     pub(crate) rows: &'a Matrix,
@@ -87,8 +88,8 @@ record! {
     }
 }
 
-/// Groups of rows whose scores are added up at a time: with ten classes what they need still leaves half of the nearest cache to
-/// the features that are made.
+/// Groups of rows whose scores are added up at a time: with ten classes what they need still leaves half of the nearest
+/// cache to the features that are made.
 const GROUPS: usize = 2;
 
 impl Machine {
@@ -154,8 +155,8 @@ impl Machine {
 
     /// Makes the steps of a lesson.
     ///
-    /// Cost: some `D (4 d + 4 M)` operations and a sine and a cosine for each row of a batch and frequency; rows that keep the
-    /// margin cost half of that. A step has the same bits everywhere, whatever `work` was used for before.
+    /// Cost: some `D (4 d + 4 M)` operations and a sine and a cosine for each row of a batch and frequency; rows that
+    /// keep the margin cost half of that. A step has the same bits everywhere, whatever `work` was used for before.
     ///
     /// # Errors
     /// It was stopped, after some of the steps; no memory, before the first.
@@ -232,8 +233,8 @@ impl Machine {
 
     /// The scores of the rows `which`, one for each class, row after row.
     ///
-    /// Scores of a row are the same bits in any block. Cost: `D (2 d + 4 M)` operations and a sine and a cosine for each row
-    /// and frequency; a call makes some small buffers, so blocks of some hundred rows are best.
+    /// Scores of a row are the same bits in any block. Cost: `D (2 d + 4 M)` operations and a sine and a cosine for
+    /// each row and frequency; a call makes some small buffers, so blocks of some hundred rows are best.
     ///
     /// # Panics
     /// If `out` has not room for them.

@@ -42,8 +42,8 @@ impl Work {
         groups.saturating_mul(8 * FEATURES as u64)
     }
 
-    /// Makes room for batches of `size` rows. What another machine left there is written over before it is read, but for the
-    /// points that fill the last group, which must be numbers of a common size.
+    /// Makes room for batches of `size` rows. What another machine left there is written over before it is read, but
+    /// for the points that fill the last group, which must be numbers of a common size.
     pub(super) fn fit(&mut self, machine: &Machine, size: usize) -> Result<()> {
         let (d, m) = (machine.n_features, machine.n_classes);
         self.padded = size.next_multiple_of(GROUP);

@@ -1,8 +1,9 @@
-//! The loops of a machine, over one strip of frequencies each: what they read and write stays in the cache nearest to the
-//! processor.
+//! The loops of a machine, over one strip of frequencies each: what they read and write stays in the cache nearest to
+//! the processor.
 //!
-//! Rows are taken in groups of [`GROUP`]. The features of a group on a strip are a tile of cosines, row after row, and one of
-//! sines. Every sum is fused and in a fixed order, so the bits depend neither on the instruction set nor on the group.
+//! Rows are taken in groups of [`GROUP`]. The features of a group on a strip are a tile of cosines, row after row, and
+//! one of sines. Every sum is fused and in a fixed order, so the bits depend neither on the instruction set nor on the
+//! group.
 
 use crate::simd::{Lines, NARROW, Tile, VECTOR, WIDE, dispatched, sin_cos, sums, transpose};
 
@@ -23,8 +24,8 @@ const VECTORS: usize = STRIP / VECTOR;
 /// Rows whose scores are added up together: so many vectors times two classes leave registers for what is multiplied.
 const QUAD: usize = 4;
 
-/// The features of a group of rows on a strip: `points` has a line for each column with the rows side by side, `noise` one with
-/// the frequencies side by side.
+/// The features of a group of rows on a strip: `points` has a line for each column with the rows side by side, `noise`
+/// one with the frequencies side by side.
 pub(super) fn features(points: Lines<'_>, noise: &[f64], n_features: usize, out: &mut [f64]) {
     let mut tile: Tile = [[0.0; STRIP]; GROUP];
     sums(points, GROUP, Lines::new(noise, STRIP), STRIP, n_features, &mut tile);
