@@ -1,10 +1,10 @@
 //! "Did you mean": the nearest known word to a mistyped one.
 
-/// Words longer than this are not compared: the table of distances grows with the square of the length.
+/// Longer words are not compared: the distance table grows with the square of the length.
 const LONGEST: usize = 64;
 
-/// The candidate at the smallest edit distance from `word`, the first of equals; none when all are further than a third
-/// of the word (but at least one edit) away. Upper and lower case count as equal.
+/// The candidate at the smallest edit distance from `word`, the first of equals; `None` if all are further away than a
+/// third of the word (but at least one edit). Case is ignored.
 pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: Vec<char> = word.to_lowercase().chars().collect();
     if word.len() > LONGEST {
@@ -19,7 +19,7 @@ pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
             continue;
         }
         let d = distance(&word, &letters);
-        // As many edits as letters are no resemblance.
+        // As many edits as letters is no resemblance.
         if d <= limit && d < word.len().max(letters.len()) {
             best = Some((d, candidate));
         }
@@ -27,7 +27,7 @@ pub(crate) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
     best.map(|(_, candidate)| candidate)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that lead from `a` to `b`.
+/// The number of insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = vec![0; b.len() + 1];
     let mut above: Vec<usize> = (0..=b.len()).collect();

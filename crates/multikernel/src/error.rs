@@ -1,14 +1,14 @@
-//! The one error type: every message names the input, what was found, what is allowed and what to do.
+//! The error type: every message names the input, what was found, what is allowed and what to do.
 //!
-//! What to do is data ([`Remedy`]) inside a [`Message`], so that every door says it in its own words: `Display` in
-//! those of this library, the command line by its flags.
+//! The advice is data ([`Remedy`]) inside a [`Message`], so that each interface can put it in its own terms: `Display`
+//! uses those of this library, the command line its flags.
 
 use std::fmt;
 
-/// Result of every fallible call in this crate.
+/// The result of every fallible call in this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A position in a text file; prints as `file:line:column` (both from 1), leaving out what is unknown.
+/// A position in a text file; prints as `file:line:column` (both from 1), omitting unknown parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// File path or the name of the source (`standard input`, a bundled set).
@@ -49,13 +49,13 @@ impl fmt::Display for Place {
     }
 }
 
-/// More names than these make a text no clearer.
+/// Listing more names than this makes a message no clearer.
 const MAX_NAMES: usize = 20;
 
-/// What to do about a problem: the setting to change, and the value it wants where that is known.
+/// What to do about a problem: the setting to change, and its value where known.
 ///
-/// `Display` names the field or function of this library, in backticks; a program around it matches and says it in its
-/// own words, as the command line does with its flags.
+/// `Display` names the field or function of this library, in backticks; a program built on the library can match on the
+/// remedy and phrase it in its own terms, as the command line does with its flags.
 ///
 /// ```
 /// use multikernel::Remedy;
@@ -66,15 +66,15 @@ const MAX_NAMES: usize = 20;
 pub enum Remedy {
     /// Name the label column.
     Label(Option<String>),
-    /// Name the column of ids; `none` says that there are none.
+    /// Name the id column; `none` says that there is none.
     Id(Option<String>),
     /// Name the column that says which rows belong together.
     Groups(Option<String>),
-    /// Leave out these columns, by name or position; none are given where the reader is to choose.
+    /// Leave out these columns, by name or position; empty when the choice is up to the user.
     Ignore(Vec<String>),
     /// Say whether the first line holds column names.
     Header(bool),
-    /// Say that samples are in columns.
+    /// Say that samples are columns.
     Transpose,
     /// Say that decimals are written with a comma.
     DecimalComma,
@@ -82,7 +82,7 @@ pub enum Remedy {
     DecimalPoint,
     /// Leave out rows without a label or without any value.
     DropUnlabelled,
-    /// Give the labels in a file of their own.
+    /// Give the labels in a separate file.
     LabelsFile,
     /// Give the Gram matrix of this name.
     Gram(String),
@@ -90,18 +90,18 @@ pub enum Remedy {
     GramDiagonal(String),
     /// Raise the memory limit.
     Memory,
-    /// Give a parameter of the method a value.
+    /// Set a parameter of the method.
     Set(&'static str, String),
-    /// Learn probabilities with the model.
+    /// Learn probabilities along with the model.
     Probabilities,
     /// Ask for scores.
     Scores,
-    /// Go on from the checkpoint.
+    /// Resume from the checkpoint.
     Resume,
 }
 
 impl Remedy {
-    /// One remedy of each kind, for tests of the words that another door has for them.
+    /// One remedy of each kind, for testing how other interfaces phrase them.
     #[doc(hidden)]
     pub fn examples() -> Vec<Remedy> {
         let name = || "a".to_string();
@@ -162,9 +162,9 @@ impl fmt::Display for Remedy {
     }
 }
 
-/// A text for people that keeps what to do as data.
+/// A message for people that keeps its advice as data.
 ///
-/// `Display` and `to_string` give it in the words of this library; [`Message::render`] in those of another door.
+/// `Display` and `to_string` phrase it in terms of this library; [`Message::render`] in those of another interface.
 ///
 /// ```
 /// use multikernel::data::{ReadOptions, read_from};
@@ -188,7 +188,7 @@ enum Part {
 }
 
 impl Message {
-    /// The text with each remedy as `words` says it.
+    /// The text, with each remedy phrased by `words`.
     pub fn render(&self, words: impl Fn(&Remedy) -> String) -> String {
         let part = |part: &Part| match part {
             Part::Text(text) => text.clone(),
@@ -197,7 +197,7 @@ impl Message {
         self.0.iter().map(part).collect()
     }
 
-    /// What to do, in the order of the text.
+    /// The remedies, in order of appearance.
     pub fn remedies(&self) -> impl Iterator<Item = &Remedy> {
         self.0.iter().filter_map(|part| match part {
             Part::Text(_) => None,
@@ -205,12 +205,12 @@ impl Message {
         })
     }
 
-    /// Whether there is nothing to say.
+    /// Whether the message is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Puts another text after this one.
+    /// Appends another text.
     pub(crate) fn push(&mut self, other: impl Into<Message>) {
         self.0.append(&mut other.into().0);
     }
@@ -246,7 +246,7 @@ impl PartialEq<&str> for Message {
     }
 }
 
-/// Puts texts, remedies and messages together to one [`Message`].
+/// Joins texts, remedies and messages into one [`Message`].
 macro_rules! message {
     ($($part:expr),+ $(,)?) => {{
         let mut message = $crate::error::Message::default();
@@ -271,10 +271,10 @@ pub enum Error {
         action: &'static str,
         /// The file.
         path: String,
-        /// What the operating system said. Part of the message, so it is not repeated as its source.
+        /// The operating system's error. Part of the message, so it is not repeated as its source.
         reason: std::io::Error,
     },
-    /// A data file holds something that cannot be used.
+    /// A data file has unusable content.
     Data {
         /// Where.
         place: Place,
@@ -304,11 +304,11 @@ pub enum Error {
         /// What was found, what is allowed, what to do.
         message: Message,
     },
-    /// Rows, labels or shapes handed to a call do not fit.
+    /// Rows, labels or shapes passed to a call do not fit together.
     Input(Message),
-    /// The job needs more memory than it may use; nothing was allocated.
+    /// The job needs more memory than allowed; nothing was allocated.
     Memory {
-        /// What would be stored.
+        /// The thing to be stored.
         what: String,
         /// Bytes needed.
         need: u64,
@@ -317,9 +317,9 @@ pub enum Error {
         /// What to do.
         help: Message,
     },
-    /// A matrix that had to be positive definite is not.
+    /// A matrix that must be positive definite is not.
     NotDefinite {
-        /// The first row whose pivot is not above rounding.
+        /// The first row whose pivot does not exceed rounding error.
         row: usize,
         /// That pivot.
         pivot: f64,
@@ -337,7 +337,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Error {
-    /// The whole text, with what to do still as data.
+    /// The whole text, with the remedies still as data.
     pub fn message(&self) -> Message {
         match self {
             Error::Io { action, path, reason } => format!("cannot {action} {path}: {reason}").into(),
@@ -360,7 +360,7 @@ impl Error {
         }
     }
 
-    /// An [`Error::Data`] at a place.
+    /// An [`Error::Data`] at a position.
     pub fn data(place: Place, message: impl Into<Message>) -> Self {
         Error::Data { place, message: message.into() }
     }
@@ -386,7 +386,7 @@ impl Error {
     }
 }
 
-/// Bytes as people read them: `1.50 GiB`, `12.0 MiB`, `160 bytes`.
+/// A size in bytes for people: `1.50 GiB`, `12.0 MiB`, `160 bytes`.
 pub(crate) fn gib(bytes: u64) -> String {
     let scaled = |shift: u32| bytes as f64 / (1u64 << shift) as f64;
     match bytes {
@@ -401,7 +401,7 @@ pub(crate) fn gib(bytes: u64) -> String {
 mod tests {
     use super::*;
 
-    /// The lines of code below a folder that hold two dashes and a letter, as flags of a command line do.
+    /// The lines of code below a folder that contain two dashes and a letter, like command-line flags.
     fn lines_with_flags(folder: &std::path::Path) -> Vec<String> {
         let mut found = vec![];
         for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -424,7 +424,7 @@ mod tests {
         assert!(found.is_empty(), "{}", found.join("\n"));
     }
 
-    /// The place of a remedy among [`Remedy::examples`]; a new kind does not compile until it has one.
+    /// The index of a remedy in [`Remedy::examples`]; a new kind does not compile until it has one.
     fn place(remedy: &Remedy) -> usize {
         match remedy {
             Remedy::Label(_) => 0,

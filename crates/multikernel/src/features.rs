@@ -1,14 +1,14 @@
-//! Rows of numbers, dense or sparse: what files are read into, and what kernels and methods work on.
+//! Rows of numbers, dense or sparse: the output of readers and the input of kernels and methods.
 
 use std::borrow::Cow;
 
 use crate::error::{Error, Remedy, Result, message};
 use crate::linalg::Matrix;
 
-/// Rows of numbers, one per sample: every value kept, or only those that differ from the usual one of their column.
+/// Rows of numbers, one per sample: dense, or sparse with only the values that differ from their column's background.
 ///
-/// Readers choose by content; scaling, kernels, models and predictions take both and mean the same by them. Two tables
-/// of the same values are equal only if they are kept the same way.
+/// Readers choose by content; scaling, kernels, models and predictions accept both and treat them alike. Two tables of
+/// the same values are equal only if they use the same storage.
 ///
 /// ```
 /// use multikernel::{Matrix, data::Features};
@@ -22,7 +22,7 @@ use crate::linalg::Matrix;
 pub enum Features {
     /// Every value: 8 bytes each.
     Dense(Matrix),
-    /// The values that are not those of the background: 12 bytes each.
+    /// Only the values that differ from the background: 12 bytes each.
     Sparse(Sparse),
 }
 
@@ -62,7 +62,7 @@ impl Features {
         }
     }
 
-    /// Writes all values of row `i` into `row`, which has one place per column; panics if it has not, as slices do.
+    /// Writes all values of row `i` into `row`, which must have one element per column; panics otherwise, as slices do.
     pub fn row_into(&self, i: usize, row: &mut [f64]) {
         match self {
             Features::Dense(matrix) => row.copy_from_slice(matrix.row(i)),
@@ -70,7 +70,7 @@ impl Features {
         }
     }
 
-    /// The given rows, in the given order, copied and kept the same way; panics on a row outside, as slices do.
+    /// The given rows, in the given order, copied in the same storage; panics on a row out of range, as slices do.
     pub fn select_rows(&self, rows: &[usize]) -> Features {
         match self {
             Features::Dense(matrix) => matrix.select_rows(rows).into(),
@@ -78,7 +78,8 @@ impl Features {
         }
     }
 
-    /// The given columns, in the given order, copied and kept the same way; panics on a column outside, as slices do.
+    /// The given columns, in the given order, copied in the same storage; panics on a column out of range, as slices
+    /// do.
     pub fn select_cols(&self, cols: &[usize]) -> Features {
         match self {
             Features::Dense(matrix) => matrix.select_cols(cols).into(),
@@ -86,7 +87,7 @@ impl Features {
         }
     }
 
-    /// The whole table: lent where it is dense already, else made, 8 bytes a value. An error where the system has not
+    /// The whole table as dense: borrowed if it already is, else built, at 8 bytes a value. Fails if the system lacks
     /// the memory for it.
     ///
     /// ```
@@ -99,7 +100,7 @@ impl Features {
         self.to_dense_within(None)
     }
 
-    /// [`Features::to_dense`], refused where a table that has to be made takes more than `limit` bytes.
+    /// [`Features::to_dense`], refused if a table that has to be built takes more than `limit` bytes.
     pub(crate) fn to_dense_within(&self, limit: Option<u64>) -> Result<Cow<'_, Matrix>> {
         let sparse = match self {
             Features::Dense(matrix) => return Ok(Cow::Borrowed(matrix)),
@@ -123,8 +124,8 @@ impl Features {
         Ok(Cow::Owned(matrix))
     }
 
-    /// The same rows kept the way `other` is, so that what is computed between the two does not depend on the way the
-    /// rows came: dense, or sparse over the same background. As they are where the numbers of columns differ.
+    /// The same rows in the storage of `other`, so that what is computed between the two does not depend on how the
+    /// rows arrived: dense, or sparse over the same background. Unchanged if the numbers of columns differ.
     pub(crate) fn like(&self, other: &Features) -> Result<Cow<'_, Features>> {
         match (self, other) {
             _ if self.n_cols() != other.n_cols() => Ok(Cow::Borrowed(self)),
@@ -137,7 +138,7 @@ impl Features {
         }
     }
 
-    /// Row, column and value of the first value, row by row, that is no finite number.
+    /// Row, column and value of the first value, row by row, that is not finite.
     pub(crate) fn first_not_finite(&self) -> Option<(usize, usize, f64)> {
         let bad = |values: &[f64]| values.iter().position(|value| !value.is_finite());
         match self {
@@ -153,8 +154,7 @@ impl Features {
 
 /// Rows that keep only some of their values; all others are the background, one number per column.
 ///
-/// The background of rows as they are read is 0. Standardising moves it to where 0 goes, (0 - mean) / scale, so scaled
-/// rows are as sparse as they were.
+/// Rows have background 0 when read. Standardising moves it to (0 - mean) / scale, so scaled rows stay just as sparse.
 ///
 /// ```
 /// use multikernel::data::Sparse;
@@ -167,22 +167,21 @@ impl Features {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sparse {
-    /// Where each row ends in `columns` and `values`.
+    /// End offset of each row in `columns` and `values`.
     ends: Vec<usize>,
     /// The columns of stored values, ascending within a row.
     columns: Vec<u32>,
-    /// The stored values as they are, not relative to the background.
+    /// The stored values themselves, not relative to the background.
     values: Vec<f64>,
-    /// Finite, one per column.
+    /// Finite, one value per column.
     background: Vec<f64>,
 }
 
 impl Sparse {
-    /// Rows from their parts: where each row ends among the stored values; their columns, ascending within a row, from
-    /// 0; the stored values; and per column the value of entries that are not stored.
+    /// Rows from their parts: the end offset of each row among the stored values; their columns, ascending within a
+    /// row, from 0; the stored values; and, per column, the value of entries that are not stored.
     ///
-    /// Parts that do not fit together are an error, and so are a background that is not finite and more than 2^32
-    /// columns.
+    /// Inconsistent parts are an error, as are a background that is not finite and more than 2^32 columns.
     pub fn from_parts(ends: Vec<usize>, columns: Vec<u32>, values: Vec<f64>, background: Vec<f64>) -> Result<Self> {
         let n_cols = background.len();
         if n_cols as u64 > MAX_COLS {
@@ -220,7 +219,7 @@ impl Sparse {
         Ok(Sparse { ends, columns, values, background })
     }
 
-    /// The values of any rows that differ from a background in some bit.
+    /// Sparse rows that store the values that differ from a background in any bit.
     fn over(background: &[f64], rows: &Features) -> Result<Sparse> {
         let (mut ends, mut columns, mut values) = (Vec::with_capacity(rows.n_rows()), vec![], vec![]);
         let mut row = vec![0.0; rows.n_cols()];
@@ -252,13 +251,13 @@ impl Sparse {
         self.values.len()
     }
 
-    /// The stored values of row `i` and their columns, which ascend; panics on a row outside, as slices do.
+    /// The stored values of row `i` and their columns, ascending; panics on a row out of range, as slices do.
     pub fn entries(&self, i: usize) -> (&[u32], &[f64]) {
         let range = if i == 0 { 0 } else { self.ends[i - 1] }..self.ends[i];
         (&self.columns[range.clone()], &self.values[range])
     }
 
-    /// Per column the value of all entries that are not stored.
+    /// Per column, the value of all entries that are not stored.
     pub fn background(&self) -> &[f64] {
         &self.background
     }
@@ -272,19 +271,20 @@ impl Sparse {
         }
     }
 
-    /// Where rows end, columns, values: as [`Sparse::from_parts`] takes them.
+    /// Row ends, columns and values, as [`Sparse::from_parts`] takes them.
     pub(crate) fn parts(&self) -> (&[usize], &[u32], &[f64]) {
         (&self.ends, &self.columns, &self.values)
     }
 
-    /// The same places with other values: `value(column, stored)`, over another background, which must be finite.
+    /// The same sparsity pattern with other values: `value(column, stored)`, over another background, which must be
+    /// finite.
     pub(crate) fn map(&self, value: impl Fn(usize, f64) -> f64, background: Vec<f64>) -> Sparse {
         let places = self.columns.iter().zip(&self.values);
         let values = places.map(|(&column, &stored)| value(column as usize, stored)).collect();
         Sparse { ends: self.ends.clone(), columns: self.columns.clone(), values, background }
     }
 
-    /// The stored values column by column, each column in the order of rows, and where each column ends.
+    /// The stored values column by column, each column in row order, and the end offset of each column.
     pub(crate) fn by_column(&self) -> (Vec<usize>, Vec<f64>) {
         let mut next = starts(self.n_cols(), self.columns.iter().map(|&column| column as usize));
         let mut values = vec![0.0; self.values.len()];
@@ -314,7 +314,7 @@ impl Sparse {
     fn select_cols(&self, cols: &[usize]) -> Sparse {
         assert!(cols.len() as u64 <= MAX_COLS, "{} columns are more than {MAX_COLS}", cols.len());
         let background = cols.iter().map(|&j| self.background[j]).collect();
-        // The new places of old column j are `places[starts[j]..starts[j + 1]]`: none, one, or several.
+        // The new positions of old column j are `places[starts[j]..starts[j + 1]]`: none, one, or several.
         let starts = starts(self.n_cols(), cols.iter().copied());
         let mut next = starts.clone();
         let mut places = vec![0u32; cols.len()];
@@ -340,10 +340,10 @@ impl Sparse {
     }
 }
 
-/// Columns are kept in 32 bits.
+/// Column indices are stored in 32 bits.
 const MAX_COLS: u64 = 1 << 32;
 
-/// Where the items of each of `n` groups start once sorted by group, and where the last ends: n + 1 numbers.
+/// Start offset of each of `n` groups of items once sorted by group, and the end of the last: n + 1 numbers.
 fn starts(n: usize, groups: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut starts = vec![0; n + 1];
     groups.for_each(|group| starts[group + 1] += 1);
@@ -363,12 +363,12 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// The same values kept sparsely, as a reader would: everything that is not the background is stored.
+    /// The same values in sparse storage, as a reader would keep them: everything but the background is stored.
     pub(crate) fn sparse(matrix: &Matrix, background: &[f64]) -> Features {
         Sparse::over(background, &matrix.clone().into()).unwrap().into()
     }
 
-    /// A table of values that are often those of its background, and the background.
+    /// A table whose values often equal its background, and the background.
     pub(crate) fn tables() -> impl Strategy<Value = (Matrix, Vec<f64>)> {
         (0usize..9, 1usize..9).prop_flat_map(|(n, d)| {
             let values = prop::collection::vec(prop::option::weighted(0.4, -9i32..9), n * d);
@@ -384,7 +384,7 @@ pub(crate) mod tests {
         features.to_dense().unwrap().data().iter().map(|value| value.to_bits()).collect()
     }
 
-    /// Everything stored is in its place: what `from_parts` would refuse.
+    /// Everything stored is in its place: the conditions `from_parts` checks.
     fn check(features: &Features) {
         let Features::Sparse(sparse) = features else { panic!("dense: {features:?}") };
         let (ends, columns, values) = sparse.parts();
@@ -503,10 +503,10 @@ pub(crate) mod tests {
             "the dense table of 1000 sparse rows with 1000 columns needs 7.6 MiB but 3.8 MiB may be used; \
              use fewer rows or columns, or raise the memory limit"
         );
-        // More than a machine has.
+        // More memory than any machine has.
         let rows = Sparse::from_parts(vec![0; 1 << 22], vec![], vec![], vec![0.0; 1 << 22]).unwrap();
         assert!(matches!(Features::from(rows).to_dense().unwrap_err(), Error::Memory { limit: 0, .. }));
-        // What is dense already needs no more.
+        // Dense features need no further memory.
         assert!(Features::from(Matrix::zeros(10, 10)).to_dense_within(Some(1)).is_ok());
     }
 

@@ -1,6 +1,6 @@
-//! Classifiers from many kernels at once (Multiple Kernel Learning).
+//! Multiple Kernel Learning: classifiers that learn from many kernels at once.
 //!
-//! Give it rows and a bank of kernels, and it learns a model, a weight for each kernel, and predictions:
+//! Given rows and a bank of kernels, it learns a model and a weight for each kernel, and makes predictions:
 //!
 //! ```
 //! use multikernel::{Plan, data::bundled, evaluate::cross_validate};
@@ -19,10 +19,11 @@
 //! # Ok::<(), multikernel::Error>(())
 //! ```
 //!
-//! Parameters are set by name, as on the command line: [`Plan::set`]. `auto` lets inner cross-validation choose.
+//! Parameters are set by name, as on the command line: [`Plan::set`]. `auto` leaves the choice to inner
+//! cross-validation.
 //!
 //! # Methods
-//! Start with `average` and put `majority` beside it. [`plan::Registry`] lists all 31 by name; one of your own joins by
+//! Start with `average`, with `majority` as the baseline. [`plan::Registry`] lists all 31 by name; add your own with
 //! [`plan::Registry::with`].
 //!
 //! **Baselines**
@@ -33,10 +34,10 @@
 //!   inner cross-validation
 //!
 //! **Weights by a rule, then one SVM**
-//! - [`evidence`](method::Evidence): the evidence of a Gaussian model; nothing to tune, holds where many kernels are
+//! - [`evidence`](method::Evidence): the evidence of a Gaussian model; nothing to tune, and robust when many kernels are
 //!   useless
-//! - [`fheuristic`](method::Fheuristic), [`alignf`](method::Alignf): alignment with the classes, one by one or together
-//! - [`easymkl`](method::EasyMkl): the distance of the classes under each kernel
+//! - [`fheuristic`](method::Fheuristic), [`alignf`](method::Alignf): alignment with the classes, one by one or jointly
+//! - [`easymkl`](method::EasyMkl): the distance between the classes under each kernel
 //!
 //! **Weights that minimise the SVM's objective**
 //! - [`simplemkl`](method::SimpleMkl): sparse weights, by projected quasi-Newton steps
@@ -53,35 +54,35 @@
 //! - [`ufomkl`](method::UfoMkl), [`obscure`](method::Obscure): subgradients of a norm over kernels
 //!
 //! **Bayesian**
-//! - [`bm3kl`](method::Bm3kl): max-margin, by sampling: kernel weights with intervals
+//! - [`bm3kl`](method::Bm3kl): max-margin, by sampling: kernel weights with credible intervals
 //! - [`bemkl`](method::Bemkl), [`sbemkl`](method::Sbemkl): variational inference, the second with a sparse prior
-//! - [`gpc`](method::Gpc): Gaussian process classification on the kernel with the most evidence
-//! - [`bsvm`](method::Bsvm): a Bayesian SVM whose Gaussian kernel's width is sampled
+//! - [`gpc`](method::Gpc): Gaussian process classification with the kernel of highest evidence
+//! - [`bsvm`](method::Bsvm): a Bayesian SVM that samples the width of its Gaussian kernel
 //!
 //! **Kernel logistic regression**, with probabilities
 //! - [`svimkl`](method::SviMkl): a distribution for each kernel weight, by variational inference
 //! - [`mklr`](method::Mklr): the same by penalised likelihood
 //!
 //! **Clusters**
-//! - [`cik`](method::Cik): clusters that each have a kernel machine; a classifier too
+//! - [`cik`](method::Cik): clusters, each with its own kernel machine; also a classifier
 //! - [`dpm`](method::Dpm): a Dirichlet-process mixture of Gaussians, without labels
-//! - [`mkc`](method::Mkc): multiple kernel k-means, in which each row has kernel weights of its own
-//! - [`bank`](method::Bank): two classes by one kernel whose spectrum is a sampled mixture; a rival of `cik`
+//! - [`mkc`](method::Mkc): multiple kernel k-means with separate kernel weights for each row
+//! - [`bank`](method::Bank): two classes with one kernel whose spectrum is a sampled mixture; a rival of `cik`
 //!
 //! # Modules
 //! - [`data`]: readers, labels, scaling, splits, bundled sets
-//! - [`kernel`]: kernels and the text grammar of banks
-//! - [`stack`]: the operations through which methods touch kernels
-//! - [`solve`]: solvers that know no method; [`dist`]: random variates
-//! - [`run`]: what a method is, and the runner that drives it; [`mod@file`]: models and checkpoints on disk
+//! - [`kernel`]: kernels and the text grammar for banks
+//! - [`stack`]: the operations through which methods access kernels
+//! - [`solve`]: solvers independent of any method; [`dist`]: random variates
+//! - [`run`]: the method interface and the runner that drives it; [`mod@file`]: models and checkpoints on disk
 //! - [`draws`]: posterior draws and their diagnostics
 //! - [`method`]: the methods
-//! - [`plan`]: [`Plan`] and [`Model`], the registry, and what surrounds a fit
+//! - [`plan`]: [`Plan`] and [`Model`], the registry, and everything around a fit
 //! - [`evaluate`]: metrics, cross-validation, paired comparison; [`report`]: text and JSON
-//! - [`testing`]: conformance suites for kernels and methods, yours included
+//! - [`testing`]: conformance suites for kernels and methods, including your own
 //!
-//! The same seed gives the same bits on any number of threads. Nothing is printed, and no input panics: bad data give
-//! an [`Error`] that says where and what to do.
+//! The same seed gives bit-identical results on any number of threads. Nothing is printed, and no input panics: bad
+//! data give an [`Error`] that says where the fault is and what to do.
 
 mod closest;
 pub mod data;

@@ -1,16 +1,17 @@
-//! In which floating-point type kernel values are held.
+//! The floating-point type of stored kernel values.
 
 use crate::error::{Error, Result};
 use crate::simd::Real;
 
-/// How kernel values are held. Sums over them are `f64` either way.
+/// The storage type of kernel values. Sums over them are `f64` either way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
     /// Eight bytes a value.
     #[default]
     F64,
     /// Four bytes a value: half the memory and up to twice the speed, for an error of up to 2e-7 in every unit-diagonal
-    /// kernel value. Squared distances and inner products are still `f64`; only the kernel of them is not.
+    /// kernel value. Squared distances and inner products are still `f64`; only the kernel values computed from them
+    /// are not.
     F32,
 }
 

@@ -1,6 +1,6 @@
-//! Conformance suites: what every kernel and every method must pass, built-in or yours.
+//! Conformance suites that every kernel and every method must pass, built-in or your own.
 //!
-//! Call them from a test of your own; each returns a sentence that says what failed.
+//! Call them from your own tests; on failure, each returns a sentence that says what failed.
 //!
 //! ```
 //! use multikernel::{method::Average, testing};
@@ -26,7 +26,7 @@ fn ensure(holds: bool, message: impl FnOnce() -> String) -> Result<()> {
     if holds { Ok(()) } else { Err(Error::input(message())) }
 }
 
-/// Checks a kernel: symmetric, positive semi-definite (unless it says it is not), its diagonal, column subsets equal
+/// Checks a kernel: symmetric, positive semi-definite (unless declared otherwise), its diagonal, column subsets equal
 /// to the kernel on those columns alone, the text form, and entries that do not depend on their neighbours.
 pub fn check_kernel(kernel: &Kernel) -> Result<()> {
     let pool = Pool::new(2)?;
@@ -60,7 +60,7 @@ pub fn check_kernel(kernel: &Kernel) -> Result<()> {
     ensure(read == *kernel, || format!("{kernel}: its text `{text}` reads back as another kernel"))
 }
 
-/// A kernel on some columns must equal the same kernel on data that has those columns only, and must not see others.
+/// A kernel on some columns must equal the same kernel on data with only those columns, and must not see the others.
 fn check_columns(
     kernel: &Kernel,
     points: &Features,
@@ -72,7 +72,7 @@ fn check_columns(
     ensure(alone == *gram, || format!("{kernel}: differs from the same kernel on those columns alone"))
 }
 
-/// New points equal to training points must get the training values, in whatever order they come.
+/// New points equal to training points must get the training values, in any order.
 fn check_new_points(kernel: &Kernel, points: &Features, gram: &Matrix, options: &StackOptions<'_>) -> Result<()> {
     let kernels = std::slice::from_ref(kernel);
     let train = Stack::train(points, kernels, options)?;
@@ -81,7 +81,7 @@ fn check_new_points(kernel: &Kernel, points: &Features, gram: &Matrix, options: 
     let cross =
         Stack::cross(&points.select_rows(&order), points, kernels, train.centring(), options)?.block(0, &all, &all)?;
     for (row, &i) in cross.rows().zip(&order) {
-        // A centred entry subtracts means that are rounded in another order for new rows.
+        // Centring subtracts means that are rounded in a different order for new rows.
         let tolerance = if kernel.is_centred() {
             1e-12 * (1.0 + gram.row(i).iter().fold(0.0, |m: f64, v| m.max(v.abs())))
         } else {
@@ -129,19 +129,19 @@ fn is_positive_semidefinite(matrix: &Matrix, shift: f64) -> bool {
     true
 }
 
-/// Checks a method on two, six and eight classes: same bits on 1, 2 and 4 threads, permuted rows give permuted results,
-/// a saved and loaded model is equal, a run stopped anywhere and resumed is equal, and bad input is refused; a method
-/// that wants no labels must take a single class.
+/// Checks a method on two, six and eight classes: bit-identical results on 1, 2 and 4 threads; permuted rows give
+/// permuted results; a saved and reloaded model is equal; a run stopped anywhere and resumed is equal; and bad input is
+/// refused. A method that needs no labels must accept a single class.
 pub fn check_method(method: impl Method) -> Result<()> {
     check_method_with(method, &[])
 }
 
-/// [`check_method`] with some parameters set, for methods whose defaults take long: name and value.
+/// [`check_method`] with some parameters set (name and value), for methods that are slow with their defaults.
 pub fn check_method_with(method: impl Method, settings: &[(&str, &str)]) -> Result<()> {
     check_on(method, settings, &[every_third("ionosphere")?, every_third("glass6")?, many_classes()?])
 }
 
-/// [`check_method_with`] for methods that learn two classes only: on two, and more are refused.
+/// [`check_method_with`] for two-class methods: passes on two classes and refuses more.
 pub fn check_two_class_method_with(method: impl Method + Clone, settings: &[(&str, &str)]) -> Result<()> {
     check_on(method.clone(), settings, &[every_third("ionosphere")?])?;
     let name = Method::about(&method).name;
@@ -171,7 +171,7 @@ fn every_third(set: &str) -> Result<Dataset> {
     Ok(data.select(&(0..data.samples.n_samples()).step_by(3).collect::<Vec<_>>()))
 }
 
-/// Eight overlapping clouds on a circle: 28 pairs of classes, so that methods that go pair by pair need several steps.
+/// Eight overlapping clouds on a circle: 28 pairs of classes, so that pairwise methods need several steps.
 fn many_classes() -> Result<Dataset> {
     let mut rng = Rng::new(12, 0);
     let angle = |i: usize| (i % 8) as f64 * std::f64::consts::TAU / 8.0;
@@ -223,7 +223,7 @@ fn check_equalities(plan: &Plan, registry: &Registry, data: &Dataset, folder: &S
     ensure(bytes(&loaded, &path)? == saved, || "a loaded model saves other bytes".into())
 }
 
-/// Cancels a run after a number of steps.
+/// Cancels a run after a given number of steps.
 struct StopAfter {
     steps: u64,
     canceller: Canceller,
@@ -295,7 +295,7 @@ fn check_refusals(plan: &Plan, data: &Dataset) -> Result<()> {
     ensure(model.predict(&fewer).is_err(), || "rows with a feature too few were accepted".into())
 }
 
-/// A folder that goes away at the end.
+/// A folder that is removed when dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -1,4 +1,4 @@
-//! A bank of kernels: the text people write, resolved to kernels on given columns and rows.
+//! A bank of kernels: the text users write, resolved to kernels on given columns and rows.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -20,25 +20,24 @@ use crate::data::{FeatureSets, View};
 use crate::error::{Error, Result};
 use crate::features::Features;
 
-/// Names listed in a message before it says how many more there are.
+/// Names listed in a message before the rest are only counted.
 const LISTED: usize = 8;
 
-/// The bank of methods that combine kernels when the user names none: seven widths around the median distance and three
-/// degrees.
+/// The default bank for methods that combine kernels: seven widths around the median distance and three degrees.
 pub const DEFAULT_BANK: &str = "gaussian(median*2^-3..2^3), polynomial(1..3)";
 
 /// [`DEFAULT_BANK`] for data with views: the same kernels on each of them.
 pub const DEFAULT_BANK_OF_VIEWS: &str = "gaussian(median*2^-3..2^3) each view, polynomial(1..3) each view";
 
-/// [`DEFAULT_BANK`] for methods that look at kernels without classes: centred, so that no kernel is nearly constant.
+/// [`DEFAULT_BANK`] for methods that use kernels without classes: centred, so that no kernel is nearly constant.
 pub const CENTRED_BANK: &str = "gaussian(median*2^-3..2^3) centred, polynomial(1..3) centred";
 
 /// [`CENTRED_BANK`] for data with views: the same kernels on each of them.
 pub const CENTRED_BANK_OF_VIEWS: &str =
     "gaussian(median*2^-3..2^3) each view centred, polynomial(1..3) each view centred";
 
-/// The names selectors refer to: those of the columns (empty where the data has none) and of the views, ranges of
-/// columns.
+/// The names selectors refer to: those of the columns (empty if the data has none) and of the views, which are ranges
+/// of columns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Layout<'a> {
     /// Column names, one per column or none at all.
@@ -49,8 +48,9 @@ pub struct Layout<'a> {
 
 /// A bank of kernels as text: see the [grammar](crate::kernel).
 ///
-/// Prints in canonical form (suffixes as `each`, `on`, `raw`, `centred`; single spaces) with numbers spelled as they
-/// were written; that text reads back as an equal bank. Equality is of the canonical text, so `0.1` and `0.10` differ.
+/// Prints in canonical form (suffixes as `each`, `on`, `raw`, `centred`; single spaces) with numbers as the user
+/// spelled them; that text parses back to an equal bank. Equality compares the canonical text, so `0.1` and `0.10`
+/// differ.
 ///
 /// ```
 /// use multikernel::kernel::KernelBank;
@@ -60,34 +60,34 @@ pub struct Layout<'a> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct KernelBank {
-    /// As the user wrote it: messages point into this.
+    /// As the user wrote it; messages point into this text.
     text: String,
     terms: Vec<Term>,
 }
 
 impl KernelBank {
-    /// The terms in the order written.
+    /// The terms, in the order written.
     pub fn terms(&self) -> &[Term] {
         &self.terms
     }
 
-    /// The kernels of the bank on data with this layout, `features` being the scaled training rows (n x d).
+    /// The kernels of the bank on data with this layout, where `features` are the scaled training rows (n x d).
     ///
     /// In the order of the terms; within a term, for each column in the order selected (with `each`), for each value in
-    /// the order written. A selection of all columns is [`Columns::all`]. The rows are looked at only for `median`: the
+    /// the order written. A selection of all columns is [`Columns::all`]. The rows are used only for `median`: the
     /// median Euclidean distance on the term's columns (with `each`: on the single column) over all pairs of up to 1000
-    /// rows, of more rows over 1000 evenly spread ones, zero distances left out; 1 where no positive distance exists.
+    /// rows, or of 1000 evenly spaced rows if there are more, excluding zero distances; 1 if no distance is positive.
     /// It costs up to 500,000 distances per set of columns (a third of a millisecond for a single column), once for
-    /// each set; a distance of sparse rows as much as the two store.
+    /// each set; a distance between sparse rows costs as much as the two store.
     ///
     /// # Errors
-    /// [`Error::Bank`] at the character of an unknown view, name or position, a column selected twice, or a term
-    /// that brings the bank above [`MAX_KERNELS`]; [`Error::Input`] if the layout does not fit the features.
+    /// [`Error::Bank`] at the character of an unknown view, name or position, of a column selected twice, or of a term
+    /// that takes the bank above [`MAX_KERNELS`]; [`Error::Input`] if the layout does not fit the features.
     pub fn resolve(&self, layout: &Layout<'_>, features: &Features) -> Result<Vec<Kernel>> {
         Ok(self.resolve_named(layout, features)?.kernels)
     }
 
-    /// [`KernelBank::resolve`] with the names of the feature sets of `each set(FILE)`, whose files are read here.
+    /// [`KernelBank::resolve`] plus the names of the feature sets of `each set(FILE)`, whose files are read here.
     pub fn resolve_named(&self, layout: &Layout<'_>, features: &Features) -> Result<Resolved> {
         if self.terms.iter().any(|term| term.gram().is_none()) {
             check_layout(layout, features.n_cols())?;
@@ -95,7 +95,7 @@ impl KernelBank {
         self.kernels(layout, features).map_err(|fault| fault.within(&self.text))
     }
 
-    /// The names of the Gram matrices it wants, each once.
+    /// The names of the Gram matrices the bank needs, without repeats.
     pub fn grams(&self) -> Vec<&str> {
         let mut names: Vec<&str> = vec![];
         for name in self.terms.iter().filter_map(Term::gram) {
@@ -139,18 +139,18 @@ impl KernelBank {
     }
 }
 
-/// The kernels of a bank on given rows, and the feature sets it named.
+/// The kernels of a bank on given rows, and its feature sets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resolved {
     /// The kernels, in the order of the terms.
     pub kernels: Vec<Kernel>,
-    /// The name and columns of each feature set that kernels are on.
+    /// The name and columns of each feature set used by a kernel.
     pub sets: Vec<(String, Columns)>,
-    /// What a person should know: how many feature sets, and of their members, the data has.
+    /// Notes for the user: how many feature sets, and how many of their members, the data has.
     pub notes: Vec<String>,
 }
 
-/// Columns a term is copied to, with the name of their feature set.
+/// A set of columns that a term is copied to, with the name of its feature set.
 struct ColumnSet {
     name: Option<String>,
     columns: Columns,
@@ -182,7 +182,7 @@ fn check_layout(layout: &Layout<'_>, n_features: usize) -> Result<()> {
 struct Lookup<'a> {
     layout: &'a Layout<'a>,
     n_features: usize,
-    /// First position of a name, and how many columns carry it.
+    /// First position of a name, and how many columns have it.
     by_name: HashMap<&'a str, (usize, usize)>,
     notes: RefCell<Vec<String>>,
 }
@@ -196,7 +196,7 @@ impl<'a> Lookup<'a> {
         Lookup { layout, n_features, by_name, notes: RefCell::default() }
     }
 
-    /// The sets of columns a term is copied to: one, or one per column, view or feature set.
+    /// The column sets a term is copied to: one, or one per column, view or feature set.
     fn column_sets(&self, term: &Term) -> Parsed<Vec<ColumnSet>> {
         if term.gram().is_some() {
             return Ok(vec![ColumnSet { name: None, columns: Columns::all() }]);
@@ -220,7 +220,7 @@ impl<'a> Lookup<'a> {
         })
     }
 
-    /// The columns of each feature set among these ranges; sets without any are left out.
+    /// The columns of each feature set within these ranges; sets without any are dropped.
     fn feature_sets(&self, at: At, file: &str, ranges: &[Range<usize>]) -> Parsed<Vec<ColumnSet>> {
         let sets = FeatureSets::read(Path::new(file)).map_err(|error| Fault::new(at, error.to_string()))?;
         if self.layout.names.is_empty() {
@@ -230,7 +230,7 @@ impl<'a> Lookup<'a> {
         for column in ranges.iter().cloned().flatten() {
             let name = self.layout.names[column].as_str();
             places.insert(name, column);
-            // Columns of joined files are called view:column.
+            // Columns of joined files are named view:column.
             let view = self.layout.views.iter().find(|view| view.columns.contains(&column));
             if let Some(bare) = view.and_then(|view| name.strip_prefix(view.name.as_str())?.strip_prefix(':')) {
                 places.insert(bare, column);
@@ -274,7 +274,7 @@ impl<'a> Lookup<'a> {
         Ok(found)
     }
 
-    /// The ranges in the order written, none overlapping.
+    /// The ranges in the order written, without overlap.
     fn ranges(&self, selector: Option<&Selector>) -> Parsed<Vec<Range<usize>>> {
         let items = match selector {
             None => return Ok(once(0..self.n_features).collect()),
@@ -364,7 +364,7 @@ impl PartialEq for KernelBank {
 }
 
 impl Families {
-    /// Reads a bank of these families.
+    /// Parses a bank that uses these families.
     pub fn bank(&self, text: &str) -> Result<KernelBank> {
         let terms = parse(text, self).map_err(|fault| fault.within(text))?;
         Ok(KernelBank { text: text.to_string(), terms })
@@ -374,7 +374,7 @@ impl Families {
 impl FromStr for KernelBank {
     type Err = Error;
 
-    /// [`Families::bank`] of the families of this crate.
+    /// [`Families::bank`] with the families of this crate.
     fn from_str(text: &str) -> Result<Self> {
         Families::standard().bank(text)
     }
@@ -425,7 +425,7 @@ mod tests {
         kernels.iter().filter_map(|kernel| kernel.parameter()).collect()
     }
 
-    /// Character and message of the fault of a bank that parses but does not fit.
+    /// Character and message of the error for a bank that parses but does not fit the data.
     fn misfit(text: &str, layout: &Layout<'_>, features: &Features) -> (usize, String) {
         match bank(text).resolve(layout, features) {
             Err(Error::Bank { text: kept, at, message }) => {
@@ -446,7 +446,7 @@ mod tests {
         let layout = Layout { names: &names, views: &views };
         let resolve = |text: &str| bank(text).resolve_named(&layout, &rows(9, 4)).unwrap();
         assert_eq!(printed(&resolve("linear each view").kernels), ["linear on [0:2]", "linear on [2:4]"]);
-        // Members are found by their names within the view, in any order; sets without any are left out.
+        // Members are found by their names within the view, in any order; sets without any are dropped.
         let file = file.display().to_string();
         let on_rna = resolve(&format!("linear each set(\"{file}\") on rna"));
         assert_eq!(printed(&on_rna.kernels), ["linear on [0:2]"]);

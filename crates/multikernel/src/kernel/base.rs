@@ -2,7 +2,7 @@
 
 use crate::linalg::dot;
 
-/// What a kernel is a function of, for two rows `x` and `y` restricted to the kernel's columns.
+/// The quantity a kernel is a function of, for two rows `x` and `y` restricted to the kernel's columns.
 ///
 /// Kernels with equal base and equal [`Columns`](super::Columns) share one computation of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,15 +17,15 @@ pub enum Base {
     Cosine,
     /// `t = (1 + x'y) / sqrt((1 + |x|^2)(1 + |y|^2))`.
     ShiftedCosine,
-    /// The entry `g(x, y)` of a Gram matrix that was given.
+    /// The entry `g(x, y)` of a given Gram matrix.
     Given,
     /// `g(x, y) / sqrt(g(x, x) g(y, y))`, 0 where either is 0.
     GivenCosine,
 }
 
 impl Base {
-    /// The base quantity of two rows, by its definition: for checks and for a few pairs. Blocks belong to the stack.
-    /// Not a number for a Gram matrix that was given: rows do not tell it.
+    /// The base quantity of two rows, by definition: for checks and for a few pairs. The stack computes whole blocks.
+    /// NaN for a given Gram matrix, which the rows do not determine.
     pub fn between(self, x: &[f64], y: &[f64]) -> f64 {
         let differences = x.iter().zip(y).map(|(x, y)| x - y);
         match self {

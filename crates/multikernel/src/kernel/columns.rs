@@ -1,4 +1,4 @@
-//! The columns a kernel looks at.
+//! The columns a kernel uses.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 
 /// A set of feature columns: all of them, or some, in ascending order.
 ///
-/// Two equal sets compare and hash equal however they were written, so kernels that can share a base quantity are found
-/// by comparing. Kept as ranges, shared between clones: a set costs a few words, not one per column.
+/// Equal sets compare and hash equal however they were written, so kernels that can share a base quantity are found by
+/// comparison. Stored as ranges shared between clones: a set costs a few words, not one per column.
 ///
 /// ```
 /// use multikernel::kernel::Columns;
@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Columns {
-    /// Ascending, disjoint, not touching, none empty; `None` is all columns.
+    /// Ascending, disjoint, non-adjacent and non-empty; `None` is all columns.
     ranges: Option<Arc<[Range<usize>]>>,
 }
 
@@ -63,7 +63,7 @@ impl Columns {
         self.ranges.is_none()
     }
 
-    /// The half-open ranges, ascending and apart; `None` for all columns. Copying range by range is the quick way to
+    /// The half-open ranges, ascending and disjoint; `None` for all columns. Copying range by range is the fast way to
     /// gather.
     pub fn ranges(&self) -> Option<&[Range<usize>]> {
         self.ranges.as_deref()
@@ -74,7 +74,7 @@ impl Columns {
         self.ranges().and_then(<[_]>::last).map_or(0, |r| r.end)
     }
 
-    /// How many columns of rows with `n_features`.
+    /// The number of columns in the set, for rows with `n_features`.
     pub fn count(&self, n_features: usize) -> usize {
         self.ranges().map_or(n_features, |ranges| ranges.iter().map(ExactSizeIterator::len).sum())
     }
@@ -97,7 +97,7 @@ impl Columns {
 }
 
 impl fmt::Display for Columns {
-    /// `[0:3, 7]`, as the grammar reads it; nothing for all columns.
+    /// `[0:3, 7]`, as the grammar reads it; empty for all columns.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(ranges) = self.ranges() else { return Ok(()) };
         f.write_str("[")?;
@@ -115,7 +115,7 @@ impl fmt::Display for Columns {
 impl FromStr for Columns {
     type Err = Error;
 
-    /// Reads what [`Columns`] prints: `[0:3, 7]`, or nothing for all columns.
+    /// Parses the printed form of [`Columns`]: `[0:3, 7]`, or an empty text for all columns.
     fn from_str(text: &str) -> Result<Self> {
         if text.is_empty() {
             return Ok(Columns::all());

@@ -10,9 +10,9 @@ use super::text::{Decimal, Enclosed};
 use crate::error::{Error, Result};
 use crate::simd::decay_into;
 
-/// One concrete kernel: everything needed to evaluate it but the rows.
+/// One concrete kernel: everything needed to evaluate it except the rows.
 ///
-/// Prints as the grammar writes it and reads back exactly, every bit of its parameters included.
+/// Prints in the grammar's notation and parses back exactly, including every bit of its parameters.
 ///
 /// ```
 /// use multikernel::kernel::{Base, Kernel};
@@ -25,7 +25,7 @@ use crate::simd::decay_into;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
     family: &'static Family,
-    /// The values of the family's parameters, then zeros.
+    /// The values of the family's parameters, padded with zeros.
     params: [f64; MAX_KERNEL_PARAMS],
     columns: Columns,
     /// The name of the Gram matrix of a precomputed kernel.
@@ -35,10 +35,10 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// A kernel of this family on all columns, with unit diagonal (raw, where that is its only form) and not centred.
+    /// A kernel of this family on all columns, with unit diagonal (raw, if that is its only form) and not centred.
     ///
-    /// `values` are those of [`Family::params`]; the last ones may be left out where they have defaults. Built-in
-    /// families have functions of their own: [`Kernel::gaussian`], [`Kernel::polynomial`] and so on.
+    /// `values` are those of [`Family::params`]; trailing values with defaults may be omitted. Built-in families have
+    /// their own constructors: [`Kernel::gaussian`], [`Kernel::polynomial`] and so on.
     ///
     /// # Errors
     /// Names a parameter out of range, or says how many values the family takes. A family of Gram matrices needs the
@@ -71,23 +71,23 @@ impl Kernel {
         Ok(Kernel::unchecked(family, params))
     }
 
-    /// [`Kernel::new`] for parameters that were checked.
+    /// [`Kernel::new`] for parameters already checked.
     pub(super) fn unchecked(family: &'static Family, params: [f64; MAX_KERNEL_PARAMS]) -> Self {
         let raw = family.needs_raw();
         Kernel { family, params, columns: Columns::all(), gram: None, raw, centred: false }
     }
 
-    /// A kernel of a family of Gram matrices, on the one of this name.
+    /// A kernel of a Gram-matrix family, on the matrix with this name.
     pub(super) fn of_gram(family: &'static Family, name: &str) -> Self {
         Kernel { gram: Some(name.into()), ..Kernel::unchecked(family, [0.0; MAX_KERNEL_PARAMS]) }
     }
 
-    /// The name of its Gram matrix, for a precomputed kernel.
+    /// The name of the Gram matrix of a precomputed kernel.
     pub fn gram(&self) -> Option<&str> {
         self.gram.as_deref()
     }
 
-    /// The same kernel on these columns; no columns at all are an error.
+    /// The same kernel on these columns; an empty set is an error.
     pub fn on(mut self, columns: Columns) -> Result<Self> {
         if columns.ranges().is_some_and(<[_]>::is_empty) {
             return Err(Error::input("a kernel on no columns is constant; choose at least one column"));
@@ -96,25 +96,25 @@ impl Kernel {
         Ok(self)
     }
 
-    /// [`Kernel::on`] for columns known not to be empty.
+    /// [`Kernel::on`] for columns known to be non-empty.
     pub(super) fn placed(mut self, columns: Columns) -> Self {
         self.columns = columns;
         self
     }
 
-    /// The same kernel without unit diagonal; changes only families that have both forms, such as `linear`.
+    /// The same kernel without unit diagonal; affects only families that have both forms, such as `linear`.
     pub fn raw(mut self) -> Self {
         self.raw = true;
         self
     }
 
-    /// The same kernel, to be centred with the training means by whoever stores them.
+    /// The same kernel, to be centred with the training means by whatever stores them.
     pub fn centred(mut self) -> Self {
         self.centred = true;
         self
     }
 
-    /// The same kernel before it is centred.
+    /// The same kernel without centring.
     pub(crate) fn not_centred(mut self) -> Self {
         self.centred = false;
         self
@@ -135,12 +135,12 @@ impl Kernel {
         &self.params[..self.family.params.len()]
     }
 
-    /// The width, gamma, degree or slope: the first parameter; none for `linear` and `precomputed`.
+    /// The first parameter: the width, gamma, degree or slope; `None` for `linear` and `precomputed`.
     pub fn parameter(&self) -> Option<f64> {
         self.params().first().copied()
     }
 
-    /// The rate g of `exp(-g base)`; none for families that are no such decay.
+    /// The rate g of `exp(-g base)`; `None` for families without this form.
     pub fn rate(&self) -> Option<f64> {
         match self.family.form(self.raw).function {
             KernelFunction::Decay(rate) => Some(rate(self.params())),
@@ -148,12 +148,12 @@ impl Kernel {
         }
     }
 
-    /// The columns the kernel looks at.
+    /// The columns the kernel uses.
     pub fn columns(&self) -> &Columns {
         &self.columns
     }
 
-    /// Whether `raw` was asked for.
+    /// Whether the kernel is `raw`.
     pub fn is_raw(&self) -> bool {
         self.raw
     }
@@ -163,13 +163,13 @@ impl Kernel {
         self.centred
     }
 
-    /// Whether every Gram matrix of the kernel is positive semidefinite: all but `sigmoid`, and `precomputed`, of which
-    /// nobody knows.
+    /// Whether every Gram matrix of the kernel is positive semidefinite: true for all but `sigmoid`, and `precomputed`,
+    /// for which it is unknown.
     pub fn is_positive_semidefinite(&self) -> bool {
         self.family.positive_semidefinite
     }
 
-    /// Whether k(x, x) = 1 for every row but, for `linear`, the zero row, where it is 0. Never for centred kernels.
+    /// Whether k(x, x) = 1 for every row except, for `linear`, the zero row, where it is 0. Never for centred kernels.
     pub fn has_unit_diagonal(&self) -> bool {
         let unit = match self.family.forms {
             Forms::Unit(_) => true,
@@ -179,17 +179,17 @@ impl Kernel {
         unit && !self.centred
     }
 
-    /// k as a function of its base quantity, before centring. Not-a-number in gives not-a-number out.
+    /// k as a function of its base quantity, before centring. NaN gives NaN.
     pub fn value(&self, base: f64) -> f64 {
         let mut value = [0.0];
         self.values_into(&[base], &mut value);
         value[0]
     }
 
-    /// [`Kernel::value`] of every element, with the same bits, several lanes at a time (`sigmoid` one by one).
+    /// [`Kernel::value`] of every element, bit for bit, several lanes at a time (`sigmoid` one by one).
     ///
     /// # Panics
-    /// If the lengths differ, as slices do.
+    /// If the lengths differ.
     pub fn values_into(&self, base: &[f64], out: &mut [f64]) {
         assert_eq!(base.len(), out.len(), "values_into needs as many outputs as inputs");
         match self.family.form(self.raw).function {
@@ -198,7 +198,7 @@ impl Kernel {
         }
     }
 
-    /// k(x, y) before centring of two whole rows, from the definitions: for checks and for a few pairs.
+    /// k(x, y) of two whole rows before centring, by definition: for checks and for a few pairs.
     ///
     /// # Panics
     /// If a row is shorter than [`Columns::end`].
@@ -211,7 +211,7 @@ impl Kernel {
 }
 
 impl Kernel {
-    /// The kernel's text with its columns called by a name: `linear on gene raw`.
+    /// The kernel's text with a name for its columns: `linear on gene raw`.
     pub(crate) fn text_on(&self, name: &str) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
@@ -219,8 +219,8 @@ impl Kernel {
         text
     }
 
-    /// Writes the text, with `place` where the columns stand. Parameters at their defaults are left out, but for the
-    /// first.
+    /// Writes the text, with `place` in the position of the columns. Parameters at their defaults are omitted, except
+    /// the first.
     fn write(&self, f: &mut dyn fmt::Write, place: &str) -> fmt::Result {
         f.write_str(self.family.name)?;
         for (k, (param, &value)) in self.family.params.iter().zip(&self.params).enumerate() {
@@ -258,7 +258,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Within a few roundings, the only difference allowed between two ways of writing one formula.
+    /// Equal to within a few roundings, the only difference allowed between two ways of writing one formula.
     fn assert_close(a: f64, b: f64) {
         assert!((a - b).abs() <= 1e-14 * a.abs().max(b.abs()), "{a} {b}");
     }

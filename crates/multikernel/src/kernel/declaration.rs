@@ -1,15 +1,15 @@
-//! What a kernel family declares about itself.
+//! The declaration of a kernel family.
 
 use super::base::Base;
 use super::text::Decimal;
 
-/// The most parameters a family may declare: kernels hold their values in place.
+/// The maximum number of parameters of a family: kernels store their values inline.
 pub const MAX_KERNEL_PARAMS: usize = 4;
 
 /// A kernel family: its name, its parameters and its functions, declared in one place.
 ///
-/// The families of this crate are the modules of [`kernel::family`](super::family). One of your own is a `static` of
-/// this type that joins with [`Registry::with_kernel`](crate::plan::Registry::with_kernel) and then has everything the
+/// The families of this crate are the modules of [`kernel::family`](super::family). Your own family is a `static` of
+/// this type, added with [`Registry::with_kernel`](crate::plan::Registry::with_kernel); it then gets everything the
 /// built-in ones have: the grammar, every method, model files, the conformance suite. The guide "Adding a kernel" walks
 /// through one.
 ///
@@ -42,73 +42,73 @@ pub const MAX_KERNEL_PARAMS: usize = 4;
 /// ```
 #[derive(Debug)]
 pub struct Family {
-    /// The word of the grammar.
+    /// Its name in the grammar.
     pub name: &'static str,
-    /// For a second way to write a family: the word before its values, as `gamma` in `gaussian(gamma=0.5)`.
+    /// For an alternative parametrisation of a family: the key before its values, as `gamma` in `gaussian(gamma=0.5)`.
     pub key: Option<&'static str>,
-    /// How documentation writes it: `gaussian(s)`.
+    /// Its notation in the documentation: `gaussian(s)`.
     pub written: &'static str,
-    /// What stands in the parentheses, in words: `a width`.
+    /// What goes in the parentheses, in words: `a width`.
     pub takes: &'static str,
-    /// One kernel of the family; messages show it and the conformance suite runs on it.
+    /// A sample kernel of the family, shown in messages and used by the conformance suite.
     pub example: &'static str,
-    /// Names people know the family by elsewhere, each with what to write here.
+    /// Names for the family used elsewhere, each with what to write here.
     pub also: &'static [(&'static str, &'static str)],
-    /// The parameters, at most [`MAX_KERNEL_PARAMS`]. The first takes the values of the grammar; the others are written
+    /// The parameters, at most [`MAX_KERNEL_PARAMS`]. The first takes the values in parentheses; the others are written
     /// `name=number` after them and need a default.
     pub params: &'static [KernelParam],
-    /// The functions, with unit diagonal and raw.
+    /// Its functions, with unit diagonal and raw.
     pub forms: Forms,
     /// Whether every Gram matrix is positive semidefinite.
     pub positive_semidefinite: bool,
 }
 
-/// One parameter of a [`Family`]. Parameters are above 0.
+/// One parameter of a [`Family`]. Parameters are positive.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelParam {
-    /// Its name in messages and, but for the first parameter, in the grammar.
+    /// Its name in messages and, except for the first parameter, in the grammar.
     pub name: &'static str,
-    /// What it may be.
+    /// Its allowed values.
     pub range: ParamRange,
-    /// Its value where none is written.
+    /// Its default value.
     pub default: Option<f64>,
     /// Whether it may be written as a multiple of the median distance. For the first parameter only.
     pub median: bool,
 }
 
-/// What a [`KernelParam`] may be.
+/// The allowed values of a [`KernelParam`].
 #[derive(Clone, Copy, Debug)]
 pub enum ParamRange {
-    /// Any number above 0 that is finite.
+    /// Any finite number above 0.
     Positive,
-    /// A number from the first to the second, both included.
+    /// A number between the two, both included.
     Between(f64, f64),
-    /// A whole number from the first to the second, both included.
+    /// A whole number between the two, both included.
     Whole(u32, u32),
 }
 
-/// The two forms a family may have: with unit diagonal, which is what its name alone means, and with the suffix `raw`.
+/// The two forms a family may have: with unit diagonal, the default, and with the suffix `raw`.
 #[derive(Clone, Copy, Debug)]
 pub enum Forms {
-    /// k(x, x) = 1 by itself; `raw` changes nothing.
+    /// k(x, x) = 1 by construction; `raw` has no effect.
     Unit(Form),
-    /// A form that is scaled to k(x, x) = 1, and one that is not.
+    /// One form scaled to k(x, x) = 1, and one that is not.
     Both {
         /// The form without `raw`.
         unit: Form,
         /// The form with `raw`.
         raw: Form,
     },
-    /// No unit diagonal: `raw` has to be written.
+    /// No unit diagonal: `raw` is mandatory.
     Raw(Form),
 }
 
 /// A kernel as a function of a base quantity.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
-    /// The function for people, as a formula in plain text.
+    /// The function as a plain-text formula.
     pub formula: &'static str,
-    /// What it is a function of.
+    /// Its argument.
     pub base: Base,
     /// The function.
     pub function: KernelFunction,
@@ -117,11 +117,11 @@ pub struct Form {
 /// The function of a [`Form`]. The first argument holds the parameters in the order of [`Family::params`].
 #[derive(Clone, Copy, Debug)]
 pub enum KernelFunction {
-    /// `exp(-rate base)`, given the rate: the stack computes many of them from few exponentials.
+    /// `exp(-rate base)`, given the rate: the stack computes many of these from few exponentials.
     Decay(fn(&[f64]) -> f64),
-    /// Anything else: writes the kernel of each base quantity (second argument) to the output (third), which is as
-    /// long. An output may depend on its own input only, and not-a-number in gives not-a-number out. Called once for
-    /// hundreds of entries, so a plain loop in it is fast.
+    /// Anything else: writes the kernel value for each base quantity (second argument) to the output (third), of the
+    /// same length. An output may depend only on its own input, and NaN must give NaN. Called once for hundreds of
+    /// entries, so a plain loop is fast.
     Values(fn(&[f64], &[f64], &mut [f64])),
 }
 
@@ -131,7 +131,7 @@ impl KernelFunction {
 }
 
 impl Family {
-    /// The form with `raw`, or without; a family that has one form has it in both cases.
+    /// The form with or without `raw`; a family with one form returns it in both cases.
     pub fn form(&self, raw: bool) -> &Form {
         match &self.forms {
             Forms::Unit(form) | Forms::Raw(form) => form,
@@ -140,19 +140,19 @@ impl Family {
         }
     }
 
-    /// Whether the name alone means a kernel, or has to be followed by `raw`.
+    /// Whether the name must be followed by `raw`.
     pub(super) fn needs_raw(&self) -> bool {
         matches!(self.forms, Forms::Raw(_))
     }
 
-    /// Whether it is a function of a Gram matrix, whose name stands in the parentheses.
+    /// Whether it is a function of a Gram matrix, whose name goes in the parentheses.
     pub fn takes_gram(&self) -> bool {
         matches!(self.form(false).base, Base::Given | Base::GivenCosine)
     }
 }
 
 impl Family {
-    /// What is wrong with the declaration, if anything: a fault of the program, not of its data.
+    /// The fault in the declaration, if any: a bug in the program, not in its data.
     pub(super) fn unsound(&self) -> Option<String> {
         let name = self.name;
         let is_word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
@@ -174,7 +174,7 @@ impl Family {
     }
 }
 
-/// Families are known by their name and key.
+/// Families are identified by name and key.
 impl PartialEq for Family {
     fn eq(&self, other: &Family) -> bool {
         (self.name, self.key) == (other.name, other.key)
@@ -186,12 +186,12 @@ impl KernelParam {
     pub const WIDTH: KernelParam =
         KernelParam { name: "width", range: ParamRange::Between(1e-150, 1e150), default: None, median: true };
 
-    /// Any positive number that has to be written.
+    /// Any positive number, without a default.
     pub const fn positive(name: &'static str) -> KernelParam {
         KernelParam { name, range: ParamRange::Positive, default: None, median: false }
     }
 
-    /// What it must be, if the value is not.
+    /// The requirement that the value violates, if any.
     pub(super) fn fault(&self, value: f64) -> Option<String> {
         let (holds, must) = match self.range {
             ParamRange::Positive => (value > 0.0 && value.is_finite(), "be above 0 and finite".into()),

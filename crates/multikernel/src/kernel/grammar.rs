@@ -1,4 +1,4 @@
-//! The parser of bank texts: by descent over characters, so that every fault knows its place.
+//! The parser of bank texts: recursive descent over characters, so that every error knows its position.
 
 use std::str::FromStr;
 
@@ -13,8 +13,8 @@ use crate::closest::closest;
 use crate::error::{Error, Result};
 
 impl Families {
-    /// Reads one kernel of these families: one number, columns by position. What [`Kernel`] prints reads back exactly.
-    /// Positions are not compared with any data: check `columns().end()` against the rows.
+    /// Parses one kernel of these families: a single number, columns by position. The printed form of a [`Kernel`]
+    /// parses back exactly. Positions are not checked against any data: compare `columns().end()` with the rows.
     pub fn kernel(&self, text: &str) -> Result<Kernel> {
         let parsed = parse(text, self).and_then(|terms| match terms.as_slice() {
             [term] => term.single(),
@@ -28,7 +28,7 @@ impl Families {
 impl FromStr for Kernel {
     type Err = Error;
 
-    /// [`Families::kernel`] of the families of this crate.
+    /// [`Families::kernel`] with the families of this crate.
     fn from_str(text: &str) -> Result<Self> {
         Families::standard().kernel(text)
     }
@@ -98,7 +98,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What stands here, for a message: a word, a character or the end.
+    /// The token at this position, for a message: a word, a character or the end.
     fn found(&mut self) -> String {
         let start = self.at;
         let mut word = self.word();
@@ -148,7 +148,7 @@ impl Parser<'_> {
         Ok(term)
     }
 
-    /// What stands in parentheses after the name of a family, if anything does.
+    /// The parenthesised arguments after the name of a family, if any.
     fn arguments(&mut self, term: &mut Term) -> Parsed<()> {
         let (family, wants) = (term.family, self.families.wants(term.family));
         if family.takes_gram() {
@@ -175,7 +175,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A name after `(`, with the closing parenthesis.
+    /// A name after `(`, through the closing parenthesis.
     fn enclosed(&mut self, wants: &str) -> Parsed<String> {
         self.skip_space();
         let (name, quoted) = match self.peek() {
@@ -220,12 +220,12 @@ impl Parser<'_> {
         ))
     }
 
-    /// Whether values of some family stand after this word.
+    /// Whether this word is the key of some family.
     fn is_key(&self, word: &str) -> bool {
         self.families.iter().any(|family| family.key == Some(word))
     }
 
-    /// The values after `(`, with the closing parenthesis.
+    /// The values after `(`, through the closing parenthesis.
     fn values(&mut self, term: &mut Term, wants: &str) -> Parsed<()> {
         self.skip_space();
         let start = self.at;
@@ -259,7 +259,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The family of the same name whose values stand after a key.
+    /// The family of the same name that takes its values after this key.
     fn keyed(&self, family: &Family, key: &str, wants: &str) -> std::result::Result<&'static Family, String> {
         self.families.find(family.name, Some(key)).ok_or_else(|| {
             let takers = self.families.iter().filter(|other| other.key == Some(key)).map(|other| other.name);
@@ -268,7 +268,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A parameter after the values, as in `alpha=2`; false where something else stands here.
+    /// A parameter after the values, as in `alpha=2`; false if something else comes next.
     fn option(&mut self, term: &mut Term) -> Parsed<bool> {
         self.skip_space();
         let at = self.at;
@@ -301,7 +301,7 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    /// Why the list of values does not go on here.
+    /// The error for a list of values that cannot continue here.
     fn no_more_values(&mut self) -> Parsed<()> {
         match self.peek() {
             Some(';') => Err(Fault::new(self.at, "a count follows a range, as in 2^-3..2^3; 10")),
@@ -349,7 +349,7 @@ impl Parser<'_> {
         if digits.is_empty() {
             return self.expected("how many kernels after `;`, as in 2^-3..2^3; 10");
         }
-        // Too many digits for a count are too many kernels.
+        // A count with too many digits means too many kernels.
         Ok(Factor::Spaced(low, high, At(at), digits.parse().unwrap_or(usize::MAX)))
     }
 
@@ -382,7 +382,8 @@ impl Parser<'_> {
         Ok(Number { at: At(at), text, value, exponent: None })
     }
 
-    /// Digits with at most one point that digits follow: in `1..3` the point is not ours.
+    /// Digits with at most one decimal point, which must be followed by digits: in `1..3` the dot is not part of the
+    /// number.
     fn decimal(&mut self) -> String {
         let mut text = self.take_while(|c| c.is_ascii_digit());
         let next = self.chars.get(self.at + 1);
@@ -394,7 +395,7 @@ impl Parser<'_> {
         text
     }
 
-    /// The exponent of `1e-3`, or nothing where no digits follow the `e`.
+    /// The exponent of `1e-3`, or nothing if no digits follow the `e`.
     fn scientific(&mut self) -> String {
         let start = self.at;
         if self.eat('e') || self.eat('E') {
@@ -407,7 +408,7 @@ impl Parser<'_> {
         String::new()
     }
 
-    /// `2^exponent`, standing at the `^`.
+    /// `2^exponent`, with the parser at the `^`.
     fn power(&mut self, at: usize, base: &str) -> Parsed<Number> {
         if base != "2" {
             return Err(Fault::new(
@@ -459,7 +460,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows `each`: `view`, `set(FILE)`, or nothing of its own.
+    /// The word after `each`: `view`, `set(FILE)`, or none.
     fn each(&mut self) -> Parsed<Each> {
         let start = self.at;
         self.skip_space();
@@ -503,7 +504,7 @@ impl Parser<'_> {
         Ok(Selector::View(At(at), name))
     }
 
-    /// The entries after `[`, with the closing bracket.
+    /// The entries after `[`, through the closing bracket.
     fn items(&mut self) -> Parsed<Vec<Item>> {
         let mut items = Vec::new();
         loop {
@@ -562,7 +563,7 @@ impl Parser<'_> {
         Ok(Item { at: At(at), pick: Pick::Range(start..end) })
     }
 
-    /// A name and whether it was quoted; empty without quotes where none stands here.
+    /// A name and whether it was quoted; empty and unquoted if there is none.
     fn name(&mut self) -> Parsed<(String, bool)> {
         let at = self.at;
         if !self.eat('"') {
@@ -599,7 +600,7 @@ mod tests {
     };
     use proptest::prelude::*;
 
-    /// The character and the message of the fault in a text that must not parse.
+    /// The character and message of the error in a text that must not parse.
     fn fault<T: FromStr<Err = Error>>(text: &str) -> (usize, String) {
         match text.parse::<T>() {
             Err(Error::Bank { text: kept, at, message }) => {
@@ -839,7 +840,7 @@ mod tests {
     }
 
     fn any_selector() -> impl Strategy<Value = Selector> {
-        // Ranges laid end to end do not overlap; the shuffle tests that order is kept.
+        // Ranges laid end to end do not overlap; the shuffle tests that order is preserved.
         let lengths = prop::collection::vec((0usize..5, 1usize..5), 0..4).prop_map(|steps| {
             let mut end = 0;
             let place = |(gap, length)| {
@@ -886,7 +887,7 @@ mod tests {
             .prop_map(|terms| terms.iter().map(Term::to_string).collect::<Vec<_>>().join(", "))
     }
 
-    /// A text either parses, and then prints to an equal bank, or fails inside itself.
+    /// A text either parses, and then prints to an equal bank, or fails at a position inside it.
     fn check_any(text: &str) {
         match text.parse::<KernelBank>() {
             Ok(bank) => {

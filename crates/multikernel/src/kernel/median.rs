@@ -4,20 +4,19 @@ use super::columns::Columns;
 use crate::features::{Features, Sparse};
 use crate::linalg::Matrix;
 
-/// Rows compared with one another; more rows are thinned out to this many.
+/// The maximum number of rows compared; larger sets are thinned to this many.
 const MAX_ROWS: usize = 1000;
-/// Rows that are compared however many columns they have: two thousand pairs, of which the median is known to a few per
-/// cent.
+/// Rows compared however many columns they have: two thousand pairs, which give the median to a few per cent.
 const MIN_ROWS: usize = 64;
-/// Products of all pairs together, beyond which fewer rows are compared: a tenth of a second, whatever the columns.
+/// Products over all pairs beyond which fewer rows are compared: a tenth of a second, whatever the columns.
 const MAX_PRODUCTS: usize = 200_000_000;
 
 /// The median Euclidean distance over pairs of rows on the given columns.
 ///
-/// All pairs of up to 1000 rows, fewer of more than 400 columns, of more rows those numbered floor(i n / 1000); only
-/// positive, finite distances count (copies of a row would pull the median to 0, missing values to nothing), and
-/// without any the median is 1. Costs up to 500,000 distances and 2e8 products, d a distance, d being the values stored
-/// of a row where rows are sparse; for a single column n log n and 64 passes over it.
+/// Uses all pairs of up to 1000 rows (fewer beyond 400 columns); larger sets are thinned to the rows numbered floor(i n
+/// / 1000). Only positive, finite distances count (duplicate rows would pull the median to 0, missing values to
+/// nothing); without any the median is 1. Costs up to 500,000 distances and 2e8 products, d per distance, where d is
+/// the number of stored values of a row if rows are sparse; for a single column n log n and 64 passes over it.
 pub(super) fn median_distance(features: &Features, columns: &Columns) -> f64 {
     let n = features.n_rows();
     let count = columns.count(features.n_cols());
@@ -88,8 +87,8 @@ fn median_of_pairs<R>(rows: &[R], squared_distance: impl Fn(&R, &R) -> f64) -> O
     Some(if even { mean(below.iter().copied().fold(0.0, f64::max).sqrt(), upper) } else { upper })
 }
 
-/// The same for one column in n log n: the r-th smallest difference of sorted numbers is found by halving the interval
-/// of bit patterns it may lie in, since counting the differences up to a bound takes one pass.
+/// The same for one column in n log n: the r-th smallest difference of sorted numbers is found by bisecting the
+/// interval of possible bit patterns, since counting the differences up to a bound takes one pass.
 fn median_on_line(mut values: Vec<f64>) -> Option<f64> {
     values.retain(|v| v.is_finite());
     values.sort_unstable_by(f64::total_cmp);
@@ -107,11 +106,11 @@ fn median_on_line(mut values: Vec<f64>) -> Option<f64> {
     Some(mean(lower, upper))
 }
 
-/// How many pairs of the sorted values differ by at most `bound`, and the least difference above it.
+/// How many pairs of the sorted values differ by at most `bound`, and the smallest difference above it.
 fn up_to(values: &[f64], bound: f64) -> (usize, f64) {
     let (mut first, mut count, mut next) = (0, 0, f64::INFINITY);
     for (j, v) in values.iter().enumerate() {
-        // Rounded differences never grow as the smaller value does, so `first` only moves right.
+        // Rounded differences are monotone in the smaller value, so `first` only moves right.
         while v - values[first] > bound {
             first += 1;
         }
@@ -123,9 +122,9 @@ fn up_to(values: &[f64], bound: f64) -> (usize, f64) {
     (count, next)
 }
 
-/// The difference with `rank` smaller or equal ones before it: the least one that `rank + 1` pairs do not exceed.
+/// The difference of this rank, counted from 0: the smallest bound that at least `rank + 1` differences do not exceed.
 fn ranked(values: &[f64], rank: usize) -> f64 {
-    // Positive floats are ordered as their bit patterns.
+    // Positive floats are ordered like their bit patterns.
     let widest = values[values.len() - 1] - values[0];
     let (mut low, mut high) = (0u64, widest.min(f64::MAX).to_bits());
     while low < high {
@@ -186,7 +185,7 @@ mod tests {
         median_distance(&features.clone().into(), columns)
     }
 
-    /// Every pair, sorted, the middle: the definition.
+    /// The middle of all pairs, sorted: the definition.
     fn by_sorting(features: &Matrix, columns: &[usize]) -> f64 {
         let n = features.n_rows();
         let mut distances = Vec::new();

@@ -1,9 +1,9 @@
-//! Kernels as small functions of a base quantity, and the text that names whole banks of them.
+//! Kernels as small functions of a base quantity, and the text that describes whole banks of them.
 //!
 //! A [`Kernel`] is concrete: a [`Family`] with its parameters, a set of [`Columns`] and two switches. It never sees the
 //! data, only its [`Base`] quantity (a squared distance, an inner product, ...), so that many kernels on the same
-//! columns share the work. A [`KernelBank`] is what people write; [`KernelBank::resolve`] turns it into kernels on
-//! given rows. The families are the modules of [`family`]; [`Family`] shows how to write one of your own.
+//! columns share the work. A [`KernelBank`] is what users write; [`KernelBank::resolve`] turns it into kernels on given
+//! rows. The families are the modules of [`family`]; [`Family`] shows how to write your own.
 //!
 //! # The grammar
 //!
@@ -32,7 +32,7 @@ mod median;
 mod term;
 mod text;
 
-/// The grammar of banks as text for people: what `multikernel kernels` prints.
+/// The grammar of banks as text for users; `multikernel kernels` prints it.
 pub const GRAMMAR: &str = include_str!("grammar.md");
 
 pub use bank::{

@@ -1,4 +1,4 @@
-//! The tree of a bank text: terms with their values and selectors, what they mean and how they print.
+//! The syntax tree of a bank text: terms with their values and selectors, their meaning and how they print.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,21 +8,21 @@ use super::concrete::Kernel;
 use super::declaration::{Family, KernelParam, MAX_KERNEL_PARAMS, ParamRange};
 use super::text::{At, Decimal, Enclosed, Fault, Name, Parsed};
 
-/// The most kernels a bank may hold once resolved: texts that ask for more are refused before anything is allocated.
+/// The maximum number of kernels in a resolved bank; larger banks are refused before anything is allocated.
 pub const MAX_KERNELS: usize = 1_000_000;
 
-/// A number above 0 with the spelling the user chose.
+/// A positive number with the user's spelling.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Number {
     pub(super) at: At,
     pub(super) text: String,
     pub(super) value: f64,
-    /// The exponent, for a number written `2^exponent`.
+    /// The exponent of a number written `2^exponent`.
     pub(super) exponent: Option<f64>,
 }
 
 impl Number {
-    /// Written with digits only: an end of a range over whole numbers.
+    /// Whether it is written with digits only, and so may end a range over whole numbers.
     fn is_digits(&self) -> bool {
         self.text.bytes().all(|b| b.is_ascii_digit())
     }
@@ -50,7 +50,7 @@ impl Factor {
         }
     }
 
-    /// How many numbers; may be huge before [`Factor::check`].
+    /// The number of values; may be huge before [`Factor::check`].
     fn count(&self) -> f64 {
         match self {
             Factor::One(_) => 1.0,
@@ -82,7 +82,7 @@ impl Factor {
             .collect()
     }
 
-    /// Ranges run upwards, in steps that are clear, and stay small.
+    /// Checks that a range is ascending, has a well-defined step and stays small.
     fn check(&self) -> Parsed<()> {
         let [low, high] = self.ends();
         if low.value > high.value {
@@ -100,9 +100,9 @@ impl Factor {
 
 fn check_steps(low: &Number, high: &Number) -> Parsed<()> {
     let clear = match (low.exponent, high.exponent) {
-        // Decimal exponents come rounded; 1e-9 tells a rounding from a different step.
+        // Decimal exponents come rounded; 1e-9 distinguishes rounding from a different step.
         (Some(a), Some(b)) => ((b - a) - (b - a).round()).abs() <= 1e-9,
-        // Above 2^53 neighbouring whole numbers are not apart.
+        // Above 2^53 adjacent whole numbers are indistinguishable.
         _ => low.is_digits() && high.is_digits() && high.value <= (1u64 << 53) as f64,
     };
     if clear {
@@ -185,26 +185,26 @@ impl Item {
     }
 }
 
-/// What an entry of a column list picks.
+/// The column or range that an entry of a column list selects.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Pick {
     Range(Range<usize>),
     Name(String),
 }
 
-/// Where a term looks.
+/// The columns or views of a term.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Selector {
     View(At, String),
     Items(Vec<Item>),
 }
 
-/// What a term has one copy for.
+/// The things a term is copied for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Each {
     Column,
     View,
-    /// Of the feature sets in this file.
+    /// The feature sets in this file.
     Set(String),
 }
 
@@ -214,7 +214,7 @@ pub struct Term {
     pub(super) at: At,
     pub(super) family: &'static Family,
     pub(super) values: Vec<Value>,
-    /// Parameters other than the first, by their place among the family's, in the order written.
+    /// Parameters other than the first, by their index in the family, in the order written.
     pub(super) options: Vec<(usize, Number)>,
     pub(super) gram: Option<String>,
     pub(super) each: Option<(At, Each)>,
@@ -224,22 +224,23 @@ pub struct Term {
 }
 
 impl Term {
-    /// The word of the family.
+    /// The name of the family.
     pub fn family_name(&self) -> &'static str {
         self.family.name
     }
 
-    /// How many kernels the term gives on one set of columns; with `each`, times the number of columns, views or sets.
+    /// How many kernels the term gives on one set of columns; with `each`, multiply by the number of columns, views or
+    /// sets.
     pub fn n_values(&self) -> usize {
         if self.values.is_empty() { 1 } else { self.count().min(usize::MAX as f64) as usize }
     }
 
-    /// Whether the term has one copy per column, view or feature set.
+    /// Whether the term is copied for each column, view or feature set.
     pub fn is_each(&self) -> bool {
         self.each.is_some()
     }
 
-    /// The Gram matrix the term wants, by its name.
+    /// The name of the Gram matrix the term uses.
     pub fn gram(&self) -> Option<&str> {
         self.gram.as_deref()
     }
@@ -299,7 +300,7 @@ impl Term {
         if self.centred { kernel.centred() } else { kernel }
     }
 
-    /// Everything about a value that needs no data. Parameters grow along a range, so its ends speak for it.
+    /// All checks of a value that need no data. Parameters increase along a range, so checking its ends suffices.
     pub(super) fn check_value(&self, value: &Value) -> Parsed<()> {
         let Some(param) = self.family.params.first() else { return Ok(()) };
         if let Value::Median(at, _) = value
@@ -321,7 +322,7 @@ impl Term {
         if factor.count() > MAX_KERNELS as f64 { Err(Fault::new(value.at(), too_many())) } else { Ok(()) }
     }
 
-    /// The one kernel of a term that names one, with columns by position.
+    /// The single kernel of a term that names one, with columns by position.
     pub(super) fn single(&self) -> Parsed<Kernel> {
         if let Some((at, _)) = self.each {
             return Err(Fault::new(at, "`each` makes many kernels; a single kernel is wanted here"));
@@ -346,7 +347,7 @@ impl Term {
     }
 }
 
-/// A fault where a parameter is out of its range, with the value as it was written.
+/// An error if a parameter is out of range, with the value as written.
 pub(super) fn check_range(param: &KernelParam, value: f64, at: At, found: impl fmt::Display) -> Parsed<()> {
     match param.fault(value) {
         Some(must) => Err(Fault::new(at, format!("{} {must}, found {found}", param.name))),
@@ -365,12 +366,12 @@ fn positions(items: &[Item]) -> Parsed<Vec<Range<usize>>> {
         .collect()
 }
 
-/// A fault at an entry that picks a column which one written before it picked.
+/// An error at an entry that selects a column already selected by an earlier one.
 pub(super) fn check_repeats(picked: &[(At, Range<usize>)]) -> Parsed<()> {
     let mut order: Vec<usize> = (0..picked.len()).collect();
     order.sort_unstable_by_key(|&i| (picked[i].1.start, i));
     let mut first: Option<(usize, usize)> = None;
-    // The entry reaching furthest so far is the one a later start can run into.
+    // A later start can only overlap the entry that reaches furthest so far.
     let mut furthest: Option<usize> = None;
     for &i in &order {
         if let Some(j) = furthest.filter(|&j| picked[i].1.start < picked[j].1.end) {

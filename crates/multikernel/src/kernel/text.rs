@@ -1,10 +1,10 @@
-//! Pieces of bank texts: where they stand, what is wrong with them, and how numbers and names print.
+//! Building blocks of bank texts: positions, errors, and the printing of numbers and names.
 
 use std::fmt;
 
 use crate::error::Error;
 
-/// What is wrong, and at which character of the text.
+/// An error message and the character of the text it refers to.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) at: usize,
@@ -21,10 +21,10 @@ impl Fault {
     }
 }
 
-/// What a step of parsing or resolving gives.
+/// The result of a parsing or resolving step.
 pub(super) type Parsed<T> = std::result::Result<T, Fault>;
 
-/// Where a part stood in the text. Always equal: two banks are the same whatever their spacing.
+/// The position of a part in the text. Always compares equal: two banks are the same whatever their spacing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At(pub(super) usize);
 
@@ -54,12 +54,12 @@ impl fmt::Display for Decimal {
     }
 }
 
-/// Characters of a name without quotes.
+/// Whether a character may appear in an unquoted name.
 pub(super) fn is_bare(c: char) -> bool {
     !c.is_whitespace() && !matches!(c, ',' | ':' | '"' | '[' | ']')
 }
 
-/// A view or column name, quoted where it would not read back bare.
+/// A view or column name, quoted if it would not parse back bare.
 pub(super) struct Name<'a>(pub(super) &'a str);
 
 impl fmt::Display for Name<'_> {
@@ -69,7 +69,7 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-/// A name in parentheses, quoted where it holds one itself.
+/// A name in parentheses, quoted if it contains a parenthesis itself.
 pub(super) struct Enclosed<'a>(pub(super) &'a str);
 
 impl fmt::Display for Enclosed<'_> {

@@ -1,4 +1,4 @@
-//! `gaussian(s)`: `exp(-|x-y|^2 / (2 s^2))`, smooth and local; the width s says how far a row reaches.
+//! `gaussian(s)`: `exp(-|x-y|^2 / (2 s^2))`, smooth and local; the width s sets how far a row's influence reaches.
 
 use crate::error::Result;
 use crate::kernel::base::Base;

@@ -1,4 +1,4 @@
-//! `gaussian(gamma=g)`: `exp(-g |x-y|^2)`, the Gaussians named by their rate, as other libraries do.
+//! `gaussian(gamma=g)`: `exp(-g |x-y|^2)`, the Gaussian parametrised by its rate, as in other libraries.
 
 use crate::error::Result;
 use crate::kernel::base::Base;

@@ -1,5 +1,5 @@
-//! `laplacian(g)`: `exp(-g |x-y|_1)`, local with a kink at 0: rougher functions than a Gaussian's, and less moved by
-//! one column that is far off.
+//! `laplacian(g)`: `exp(-g |x-y|_1)`, local with a kink at 0: rougher functions than a Gaussian's, and less sensitive
+//! to an outlier in a single column.
 
 use crate::error::Result;
 use crate::kernel::base::Base;

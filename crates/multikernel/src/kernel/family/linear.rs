@@ -1,5 +1,4 @@
-//! `linear`: the cosine of two rows, or `x'y` with `raw`; for many columns, and where weights of columns are to be read
-//! off.
+//! `linear`: the cosine of two rows, or `x'y` with `raw`; for many columns, and for interpretable column weights.
 
 use crate::kernel::base::Base;
 use crate::kernel::concrete::Kernel;

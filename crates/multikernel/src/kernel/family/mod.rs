@@ -1,6 +1,6 @@
-//! The kernel families, one file each, and the one list of them.
+//! The kernel families, one file each, and the list of them.
 //!
-//! To add a kernel, write a file with a [`Family`] called `FAMILY` and add its name to the list below: the guide
+//! To add a kernel, write a file with a [`Family`] named `FAMILY` and add the file's name to the list below: the guide
 //! "Adding a kernel" shows every step.
 
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ macro_rules! families {
     ($($file:ident,)*) => {
         $(pub mod $file;)*
 
-        /// The families of this crate, in the order messages name them.
+        /// The families of this crate, in the order messages list them.
         pub static FAMILIES: &[&Family] = &[$(&$file::FAMILY),*];
     };
 }
@@ -28,7 +28,7 @@ families! {
     precomputed,
 }
 
-/// The families a bank may name: those of this crate, and yours.
+/// The families a bank may use: those of this crate, and your own.
 ///
 /// ```
 /// use multikernel::kernel::Families;
@@ -50,7 +50,7 @@ impl Families {
     /// Adds a family; one of the same name and key is replaced.
     ///
     /// # Panics
-    /// If the declaration breaks a rule of [`Family`]: a fault of the program that its first run shows.
+    /// If the declaration breaks a rule of [`Family`]: a bug that shows on the first run.
     #[must_use]
     pub fn with(mut self, family: &'static Family) -> Self {
         if let Some(fault) = family.unsound() {
@@ -62,22 +62,22 @@ impl Families {
         self
     }
 
-    /// The families in the order of the list.
+    /// The families, in list order.
     pub fn iter(&self) -> impl Iterator<Item = &'static Family> {
         self.list.iter().copied()
     }
 
-    /// The names of the grammar, each once.
+    /// The family names in the grammar, without repeats.
     pub fn names(&self) -> Vec<&'static str> {
         self.iter().filter(|family| family.key.is_none()).map(|family| family.name).collect()
     }
 
-    /// The family of this name with values after this key.
+    /// The family with this name and key.
     pub(super) fn find(&self, name: &str, key: Option<&str>) -> Option<&'static Family> {
         self.iter().find(|family| family.name == name && family.key == key)
     }
 
-    /// What the parentheses of a family take, with an example of each way to write it.
+    /// What a family takes in parentheses, with an example of each way to write it.
     pub(super) fn wants(&self, family: &Family) -> String {
         let same = self.iter().filter(|other| other.name == family.name);
         format!("{}, as in {}", family.takes, same.map(|other| other.example).collect::<Vec<_>>().join(" or "))

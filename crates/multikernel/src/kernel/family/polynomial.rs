@@ -6,7 +6,7 @@ use crate::kernel::concrete::Kernel;
 use crate::kernel::declaration::{Family, Form, Forms, KernelFunction, KernelParam, ParamRange};
 use crate::simd::dispatched;
 
-/// Degrees above this are all but the identity matrix after scaling, or overflow before it.
+/// Higher degrees are nearly the identity matrix after scaling, or overflow before it.
 const MAX_DEGREE: u32 = 64;
 /// Elements raised to a power together.
 const RUN: usize = 256;
@@ -43,8 +43,8 @@ impl Kernel {
 }
 
 dispatched! {
-    /// `(shift + base)^degree` by repeated squaring, the products of a run of elements together. `powi` leaves its
-    /// rounding open.
+    /// `(shift + base)^degree` by repeated squaring, a run of elements at a time. The rounding of `powi` is
+    /// unspecified.
     fn power_into(shift: f64, degree: u32, base: &[f64], out: &mut [f64]) {
         let each = base.iter().zip(&mut *out);
         match degree {
@@ -79,7 +79,7 @@ mod tests {
     use crate::simd::at_every_level;
     use crate::simd::check::{LENGTHS, bits, uniform};
 
-    /// Powers by repeated squaring. `powi` leaves its rounding open.
+    /// Powers by repeated squaring. The rounding of `powi` is unspecified.
     fn power(base: f64, degree: u32) -> f64 {
         let (mut square, mut result, mut left) = (base, 1.0, degree);
         while left > 0 {

@@ -1,10 +1,10 @@
-//! `precomputed(G)`: the values of a Gram matrix that was given, divided to a unit diagonal unless `raw`.
+//! `precomputed(G)`: the values of a given Gram matrix, normalised to unit diagonal unless `raw`.
 
 use crate::kernel::base::Base;
 use crate::kernel::concrete::Kernel;
 use crate::kernel::declaration::{Family, Form, Forms, KernelFunction};
 
-/// The declaration. Nobody knows whether a matrix that is given is positive semidefinite.
+/// The declaration. Whether a given matrix is positive semidefinite is unknown.
 pub static FAMILY: Family = Family {
     name: "precomputed",
     key: None,
@@ -25,7 +25,7 @@ pub static FAMILY: Family = Family {
 };
 
 impl Kernel {
-    /// The kernel whose values are those of the Gram matrix of this name, divided to a unit diagonal unless `raw`.
+    /// The kernel whose values are those of the Gram matrix with this name, normalised to unit diagonal unless `raw`.
     pub fn precomputed(name: &str) -> Kernel {
         Kernel::of_gram(&FAMILY, name)
     }

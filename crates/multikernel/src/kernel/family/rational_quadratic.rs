@@ -1,5 +1,5 @@
 //! `rational_quadratic(s, alpha=a)`: `(1 + |x-y|^2 / (2 a s^2))^-a`, a mixture of Gaussians of all widths around s:
-//! small `alpha` mixes more of them, so far rows still count; large `alpha` is the Gaussian of width s.
+//! small `alpha` mixes more of them, so distant rows still count; large `alpha` approaches the Gaussian of width s.
 
 use crate::error::Result;
 use crate::kernel::base::Base;
@@ -38,16 +38,16 @@ impl Kernel {
 }
 
 dispatched! {
-    /// `(1 + rate base)^-alpha`, element by element, for numbers from 0 on. Not by `powf`, whose bits differ between
+    /// `(1 + rate base)^-alpha`, element by element, for bases from 0 up. Avoids `powf`, whose bits differ between
     /// machines.
     fn powers_into(rate: f64, alpha: f64, base: &[f64], out: &mut [f64]) {
         for (out, base) in out.iter_mut().zip(base) {
             let q = rate * base;
             let sum = 1.0 + q;
-            // ln(1 + q), with what rounding took from the sum put back: large powers need it.
+            // ln(1 + q), with the rounding error of the sum restored: large powers need it.
             let lost = if q < 1.0 { q - (sum - 1.0) } else { 1.0 - (sum - q) };
             let power = exp(-(alpha * (ln_of_normal(sum) + lost / sum)));
-            // Infinity and not-a-number have no logarithm here.
+            // Infinity and NaN have no logarithm here.
             *out = if sum < f64::INFINITY { power } else { 1.0 / sum };
         }
     }
