@@ -34,8 +34,8 @@
 //!   inner cross-validation
 //!
 //! **Weights by a rule, then one SVM**
-//! - [`evidence`](method::Evidence): the evidence of a Gaussian model; nothing to tune, and robust when many kernels are
-//!   useless
+//! - [`evidence`](method::Evidence): the evidence of a Gaussian model; nothing to tune, and robust when many kernels
+//!   are useless
 //! - [`fheuristic`](method::Fheuristic), [`alignf`](method::Alignf): alignment with the classes, one by one or jointly
 //! - [`easymkl`](method::EasyMkl): the distance between the classes under each kernel
 //!

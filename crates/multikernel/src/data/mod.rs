@@ -1,9 +1,10 @@
-//! Samples, labels and views; readers for LIBSVM, CSV and TSV text, NumPy arrays and feature sets; scaling; splits; the
+//! Samples, labels and views; readers for LIBSVM, CSV and TSV text, NumPy arrays and feature sets; scaling; splits;
 //! bundled sets; toy sets.
 //!
-//! [`load`] takes what a user types (a bundled name or a path), [`read`] a path, [`read_from`] any reader; all three
-//! give a [`Table`], which [`Table::into_dataset`] turns into a [`Dataset`] to learn from. [`read_views`] makes one
-//! table of several files, [`group_columns`] names groups of columns in one. [`RowStream`] reads rows that never end.
+//! [`load`] takes a bundled name or a path, as a user types it, [`read`] a path, [`read_from`] any reader; all three
+//! return a [`Table`], which [`Table::into_dataset`] turns into a [`Dataset`] to learn from. [`read_views`] joins
+//! several files into one table, [`group_columns`] names groups of columns within one. [`RowStream`] reads endless
+//! streams of rows.
 //!
 //! ```
 //! use multikernel::data::{self, ReadOptions};

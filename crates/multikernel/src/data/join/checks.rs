@@ -1,4 +1,4 @@
-//! Refusing joins that are likely mistakes.
+//! Refusing joins that are probably mistakes.
 
 use std::collections::HashSet;
 
@@ -7,12 +7,12 @@ use crate::data::table::words::quoted;
 use crate::data::table::{Table, is_numbered};
 use crate::error::{Error, Place, Remedy, Result, message};
 
-/// Refuses to join row by row where a column that all files have says that their rows are in another order: numbers
+/// Refuses a row-by-row join if a column common to all files shows that their rows are in different orders: numbers
 /// that differ in every row and are mostly the same in all files.
 pub(super) fn check_order(tables: &[&Table]) -> Result<()> {
     let [first, others @ ..] = tables else { return Ok(()) };
     if is_numbered(first.samples.names()) {
-        // Names that a reader made up say nothing of what is in a column.
+        // Names made up by a reader say nothing about the content of a column.
         return Ok(());
     }
     for (j, name) in first.samples.names().iter().enumerate() {
@@ -38,7 +38,7 @@ pub(super) fn check_order(tables: &[&Table]) -> Result<()> {
     Ok(())
 }
 
-/// The bits of a column whose values are whole numbers that all differ.
+/// The bits of a column whose values are distinct whole numbers.
 fn distinct(table: &Table, j: usize) -> Option<Vec<u64>> {
     let features = table.samples.features();
     let mut row = vec![0.0; features.n_cols()];
@@ -54,7 +54,7 @@ fn distinct(table: &Table, j: usize) -> Option<Vec<u64>> {
     Some(values)
 }
 
-/// Refuses views whose columns are called like the samples of the labels.
+/// Refuses views whose column names are the samples of the labels file.
 pub(super) fn check_turned(tables: &[&Table], labels: &LabelFile) -> Result<()> {
     for table in tables {
         let names = table.samples.names();
@@ -71,7 +71,7 @@ pub(super) fn check_turned(tables: &[&Table], labels: &LabelFile) -> Result<()> 
     Ok(())
 }
 
-/// Refuses labels of samples that are in no view; a note where samples of views have no label.
+/// Refuses labels for samples that are in no view; returns a note if samples of views have no label.
 pub(super) fn check_samples(labels: &LabelRows, in_views: &[&str], view: &str) -> Result<Option<String>> {
     let ids = labels.ids.as_deref().unwrap_or_default();
     let known: HashSet<&str> = in_views.iter().copied().collect();
@@ -99,7 +99,7 @@ pub(super) fn check_samples(labels: &LabelRows, in_views: &[&str], view: &str) -
     }))
 }
 
-/// How many there are besides the first.
+/// The number of further ones after the first.
 pub(super) fn and_more(n: usize) -> String {
     if n > 1 { format!(" and {} more", n - 1) } else { String::new() }
 }

@@ -1,4 +1,4 @@
-//! The file that says which class each sample of several joined files has.
+//! The labels file of a join: the class of each sample.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,24 +10,24 @@ use crate::error::{Error, Place, Remedy, Result, message};
 
 /// The samples that labels are wanted for.
 pub(super) enum Wanted<'a> {
-    /// Those of these ids; the first of them, and the file that has it.
+    /// Those with these ids; the first of them, and the file that has it.
     Ids(HashSet<&'a str>, &'a str),
-    /// So many, in the order of their rows, in this file.
+    /// This many, in row order, in this file.
     Rows(usize, &'a str),
 }
 
-/// A file of labels whose rows are not told apart yet: whether the first is a header is seen by the samples.
+/// A labels file before its rows are interpreted: whether the first is a header depends on the samples.
 pub(super) struct LabelFile {
     pub(super) source: String,
     rows: Vec<Cells>,
 }
 
-/// What a file of labels says, one entry per row.
+/// The contents of a labels file, one entry per row.
 pub(super) struct LabelRows {
     pub(super) source: String,
-    /// Where samples have ids.
+    /// Present if samples have ids.
     pub(super) ids: Option<Vec<String>>,
-    /// The line of each row.
+    /// The line number of each row.
     pub(super) lines: Vec<u64>,
     pub(super) labels: Vec<String>,
     pub(super) label_name: Option<String>,
@@ -36,10 +36,10 @@ pub(super) struct LabelRows {
     pub(super) notes: Vec<String>,
 }
 
-/// Which columns are what.
+/// The roles of the columns.
 struct Layout {
     id: Option<usize>,
-    /// Whether the id was told or is called so, not just the first column.
+    /// Whether the id column was given or known by name, rather than just being the first.
     is_known_id: bool,
     label: usize,
     groups: Option<usize>,
@@ -50,23 +50,23 @@ impl LabelFile {
         Ok(LabelFile { source: source.to_string(), rows: read_cells(source, options)? })
     }
 
-    /// What the label column is called if the first row is a header: no feature of a view is called so.
+    /// The name of the label column if the first row is a header: no feature of a view has this name.
     pub(super) fn label_name(&self, options: &ReadOptions) -> Result<Option<String>> {
         let columns = self.columns(options);
         let layout = self.layout(&columns, true)?;
-        // A label that comes again is no name: the file has no header.
+        // A label that occurs again is not a name: the file has no header.
         let comes_again = |name: &str| self.rows.iter().skip(1).any(|row| row.cells().nth(layout.label) == Some(name));
         let name = columns.name(layout.label).filter(|name| options.header != Some(false) && !comes_again(name));
         Ok(name.map(str::to_string))
     }
 
-    /// How many of the names stand in a cell of the file.
+    /// How many of the names occur in a cell of the file.
     pub(super) fn n_named(&self, names: &[String]) -> usize {
         let cells: HashSet<&str> = self.rows.iter().flat_map(Cells::cells).collect();
         names.iter().filter(|name| cells.contains(name.as_str())).count()
     }
 
-    /// Whether the file has a column that an option asks for.
+    /// Whether the file has a column named by an option.
     pub(super) fn has(&self, option: &str, wanted: &str, options: &ReadOptions) -> bool {
         self.columns(options).told(option, wanted).is_ok()
     }
@@ -128,8 +128,8 @@ impl LabelFile {
         Columns { file: &self.source, n: names.len(), names: Some(names), options }
     }
 
-    /// Where samples have ids they are in the first column unless another is told or called so. The label is the column
-    /// told, else one called so, else the only one that is left.
+    /// Sample ids are in the first column unless another is given or known by name. The label is the column given, else
+    /// one known by name, else the only one left.
     fn layout(&self, columns: &Columns<'_>, with_ids: bool) -> Result<Layout> {
         let options = columns.options;
         let asked = |option: &str, wanted: Option<&String>| wanted.and_then(|wanted| columns.told(option, wanted).ok());
@@ -169,7 +169,7 @@ impl LabelFile {
         Ok(Layout { id, is_known_id: known.is_some(), label, groups })
     }
 
-    /// The column called like ids; of names that are only like those of ids, one whose values all differ.
+    /// The column with the name of an id; among names that merely resemble one, a column whose values are all distinct.
     fn known_id(&self, columns: &Columns<'_>, is_free: impl Fn(usize) -> bool) -> Option<usize> {
         columns.known_id(&is_free).or_else(|| {
             let all_differ = |j: usize| {
@@ -180,8 +180,8 @@ impl LabelFile {
         })
     }
 
-    /// By id a header is a first row whose id is no sample. By position it is one that has a known name, or is one row
-    /// too many.
+    /// By id, a header is a first row whose id is not a sample. By position, it is one that has a known name, or is one
+    /// row too many.
     fn is_header(&self, columns: &Columns<'_>, layout: &Layout, wanted: &Wanted<'_>, notes: &mut Vec<String>) -> bool {
         let first = &self.rows[0];
         let told = columns.options.told().any(|(_, wanted)| columns.called(wanted).is_some());
@@ -202,7 +202,7 @@ impl LabelFile {
 }
 
 impl LabelRows {
-    /// Adds a row; `seen` knows the line of every id.
+    /// Adds a row; `seen` has the line of every id.
     fn add(&mut self, cells: &Cells, layout: &Layout, seen: &mut HashMap<String, u64>) -> Result<()> {
         let text = |j: usize, what: &str| {
             let cell = cells.cell(j);
@@ -244,7 +244,7 @@ fn check_labels(source: &str, rows: &[Cells], label: usize) -> Result<()> {
     }
 }
 
-/// The error for files of which some have ids.
+/// The error if only some of the files have ids.
 pub(super) fn no_ids(without: &str, with: &str) -> Error {
     Error::data(
         Place::file(without),

@@ -14,24 +14,24 @@ use samples::Join;
 pub use view_file::ViewSource;
 use view_file::{Slot, bare, check_told, slots_of_model};
 
-/// Joins several files, each a view of the same samples, into one table whose columns are called `view:column`.
+/// Joins several files, each a view of the same samples, into one table with columns named `view:column`.
 ///
-/// Files whose rows have ids ([`ReadOptions::id`] says how they are told) are joined by id: the table has every sample
-/// of any view, in the order of the labels file, else in that of first appearance, and NaN in all columns of the views
-/// a sample is not in. Files without ids are joined row by row. Some with and some without are refused.
+/// Files whose rows have ids (see [`ReadOptions::id`] for how they are found) are joined by id: the table has every
+/// sample of any view, in the order of the labels file, else in order of first appearance, and NaN in all columns of
+/// the views that a sample is missing from. Files without ids are joined row by row. A mixture of both is refused.
 ///
-/// `labels` is delimited text with a column of ids, one of labels, and perhaps one of groups; without ids, labels in
-/// the order of the rows. All columns of view files but ids are then features, and samples that it does not name are
-/// left out. Without it labels are columns of the view files called `label`, `class`, `target` or `y`, or as
-/// [`ReadOptions::label`] says; where several files have one they must agree.
+/// `labels` is delimited text with a column of ids, one of labels, and optionally one of groups; without ids, labels in
+/// row order. All columns of the view files except ids are then features, and samples that it does not list are left
+/// out. Without it, labels are columns of the view files named `label`, `class`, `target` or `y`, or as given by
+/// [`ReadOptions::label`]; if several files have one, they must agree.
 ///
-/// Options that name columns need to fit one file at least. Positions are for files without column names, for the
-/// labels file, and for ids.
+/// Options that name columns must match at least one file. Positions are for files without column names, for the labels
+/// file, and for ids.
 ///
-/// With [`ReadOptions::expect`] columns are matched by name to those of the model, view by view. A view of the model
+/// With [`ReadOptions::expect`], columns are matched by name to those of the model, view by view. A view of the model
 /// that is not given is missing for all samples; labels may be missing.
 ///
-/// Rows are copied once, so that both the views and the table take memory for a moment: 16 bytes per value in all.
+/// Rows are copied once, so that the views and the table briefly coexist in memory: 16 bytes per value in all.
 ///
 /// ```
 /// use multikernel::data::{ReadOptions, ViewSource, read_views};
@@ -67,8 +67,8 @@ pub fn read_views(views: &[ViewSource], labels: Option<&str>, options: &ReadOpti
     Join::new(&files, labels.as_ref(), options)?.into_table(files, options)
 }
 
-/// Reads rows from one file and their labels from another; ids, row order and options as in [`read_views`], columns
-/// under their own names and without a view.
+/// Reads rows from one file and their labels from another; ids, row order and options as in [`read_views`], but columns
+/// keep their own names and there is no view.
 pub fn read_with_labels(source: &str, labels: &str, options: &ReadOptions) -> Result<Table> {
     const ONLY: &str = "rows";
     let view = ViewSource { name: ONLY.into(), source: source.into() };
@@ -79,7 +79,7 @@ pub fn read_with_labels(source: &str, labels: &str, options: &ReadOptions) -> Re
     Ok(Table { name, source: source.into(), samples, ..table })
 }
 
-/// Samples that are known by nothing but Gram matrices, with the labels (and groups) of a file, one row for each.
+/// Samples known only by Gram matrices, with labels (and groups) from a file, one row for each.
 pub fn labelled(samples: Samples, labels: &str, options: &ReadOptions) -> Result<Dataset> {
     let file = LabelFile::read(labels, options)?;
     let mut rows = file.rows(&Wanted::Rows(samples.n_samples(), "the Gram matrices"), options)?;

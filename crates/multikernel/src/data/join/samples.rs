@@ -1,4 +1,4 @@
-//! Which samples the joined table has, and what is known of them.
+//! The samples of the joined table and their metadata.
 
 use std::collections::HashSet;
 
@@ -12,17 +12,17 @@ use crate::error::{Error, Message, Place, Remedy, Result, message};
 use crate::features::{Features, Sparse};
 use crate::linalg::Matrix;
 
-/// The rows that samples without ids are of each file, counted from 1.
+/// The row number, counted from 1, of each sample without an id in every file.
 fn row_numbers(rows: &[Vec<Option<usize>>]) -> Option<Vec<usize>> {
     let rows = rows.iter().find(|rows| !rows.is_empty())?;
     rows.iter().map(|row| row.map(|row| row + 1)).collect()
 }
 
-/// Which samples the table has, where they stand in the files, and what is known of them.
+/// The samples of the table, their rows in the files, and their metadata.
 pub(super) struct Join {
     pub(super) ids: Option<Vec<String>>,
     pub(super) n_samples: usize,
-    /// Per file the row of each sample; empty where the view is not given.
+    /// Per file, the row of each sample; empty if the view is not given.
     pub(super) rows: Vec<Vec<Option<usize>>>,
     pub(super) labels: Option<Vec<String>>,
     pub(super) label_name: Option<String>,
@@ -76,7 +76,7 @@ impl Join {
         self.n_samples = kept.len();
     }
 
-    /// Samples by their ids: those of the labels, else those of all views.
+    /// Samples by id: those of the labels file, else those of all views.
     pub(super) fn by_id(
         files: &[ViewFile],
         first: &Table,
@@ -111,7 +111,7 @@ impl Join {
         Ok(Join::of(ids.len(), Some(ids), rows, given, notes))
     }
 
-    /// Samples by the order of rows, of which all files have the same.
+    /// Samples by row order; all files must have the same number of rows.
     pub(super) fn by_position(
         files: &[ViewFile],
         first: Option<&&Table>,
@@ -143,7 +143,7 @@ impl Join {
         Ok(Join::of(n_samples, None, files.iter().map(rows).collect(), given, notes))
     }
 
-    /// The samples with what a labels file says.
+    /// The samples with the contents of a labels file.
     pub(super) fn of(
         n_samples: usize,
         ids: Option<Vec<String>>,
@@ -170,7 +170,7 @@ impl Join {
         join
     }
 
-    /// A sample as messages call it.
+    /// A sample's name in messages.
     pub(super) fn sample(&self, i: usize) -> String {
         self.ids.as_ref().map_or_else(|| format!("row {}", i + 1), |ids| format!("sample {}", quoted(&ids[i])))
     }
@@ -226,7 +226,7 @@ impl Join {
         Ok(())
     }
 
-    /// What the files that have such texts say of each sample, and the first of them; they must all say the same.
+    /// The text that the files give for each sample, and the first of these files; they must all agree.
     #[allow(clippy::type_complexity)]
     pub(super) fn agreed<'a>(
         &self,
@@ -277,7 +277,7 @@ impl Join {
         }
         notes.append(&mut self.notes);
         let features = self.features(files, &source, &views, options)?;
-        // The order in which the model lists them may be another.
+        // The model may list them in a different order.
         let views = options.expect.as_ref().map_or(views, |expect| expect.views.clone());
         let samples = Samples::new(features, names)?.with_views(views)?;
         let empty = samples.empty_rows();

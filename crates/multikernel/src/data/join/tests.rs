@@ -7,7 +7,7 @@ use super::*;
 use crate::data::{Expect, Features, MissingLabels, View, group_columns, load};
 use crate::dist::Rng;
 
-/// Files that go away at the end.
+/// Files that are removed when dropped.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -35,7 +35,7 @@ impl Folder {
         read_views(&views, labels.map(|file| self.path(file)).as_deref(), options)
     }
 
-    /// What is said without the name of the folder.
+    /// A message without the folder's name.
     fn bare(&self, text: &str) -> String {
         text.replace(&self.path(""), "")
     }
@@ -76,7 +76,7 @@ fn rows(table: &Table) -> Vec<Vec<Option<f64>>> {
     matrix.rows().map(|row| row.iter().map(|&value| (!value.is_nan()).then_some(value)).collect()).collect()
 }
 
-/// A study drawn at random: per view its columns and, per sample that has it, its cells.
+/// A random study: the columns of each view and the cells of each sample that has it.
 struct Study {
     columns: Vec<usize>,
     cells: Vec<BTreeMap<String, Vec<Option<f64>>>>,
@@ -183,7 +183,7 @@ fn joined_tables_hold_the_cells_of_their_files_whatever_the_order() {
             let order = write(&mut rng, true);
             check(&folder.read(&views, None, &ReadOptions::default()).unwrap(), &order);
         }
-        // With labels in a file: in its order, whatever that of the views.
+        // With a labels file: in its order, whatever that of the views.
         let order = shuffled(&mut rng, study.labels.keys().cloned());
         let text: String = order.iter().map(|id| format!("{id},{}\n", study.labels[id])).collect();
         folder.write("labels.csv", format!("id,grade\n{text}").as_bytes());
@@ -195,7 +195,7 @@ fn joined_tables_hold_the_cells_of_their_files_whatever_the_order() {
             assert_eq!(table.label_name.as_deref(), Some("grade"));
             assert_eq!(before.get_or_insert(table.clone()), &table);
         }
-        // The first half of the labels leaves the others out.
+        // The first half of the labels leaves the other samples out.
         let half = order.len().div_ceil(2);
         let text: String = order[..half].iter().map(|id| format!("{id},{}\n", study.labels[id])).collect();
         folder.write("half.csv", text.as_bytes());
@@ -244,7 +244,7 @@ fn rows_to_predict_are_those_of_training_whatever_the_order_of_columns_and_views
         let again = folder.read(&new, None, &expecting).unwrap();
         assert_eq!(again.samples, table.samples);
         assert_eq!(again.labels, None);
-        // Another order of views is another order of samples, and nothing else.
+        // Another order of views gives another order of samples, and changes nothing else.
         let new = shuffled(&mut rng, new);
         let turned = folder.read(&new, None, &expecting).unwrap();
         let place = |id: &String| turned.samples.ids().unwrap().iter().position(|other| other == id).unwrap();
@@ -270,7 +270,7 @@ fn files_without_ids_joined_row_by_row() {
     let notes = ["a: 2 of 2 samples", "b: missing values: 1, in 1 of 1 column", "b: 1 of 2 samples"];
     assert_eq!(table.notes[..3], notes);
     assert_eq!(table.notes[3], "no file has sample ids: joined row by row");
-    // A file of labels: one column with or without a header, or one of several.
+    // A labels file: one column with or without a header, or one of several.
     for (labels, more, name) in [
         ("labels.txt", &[][..], Some("diet")),
         ("bare.txt", &[], None),
@@ -372,7 +372,7 @@ fn ids_labels_and_groups_found_in_every_usual_way() {
     let notes = folder.notes(&table);
     assert_eq!(notes[0], "r: ids: the first column, which has no name");
     assert_eq!(notes.last().unwrap(), "samples left out, as plain.csv does not name them: 1, first 's2'");
-    // A column called like a label is left out where labels have a file: it would tell the classes.
+    // A column named like a label is left out when labels have their own file: it would leak the classes.
     let table =
         folder.read(&["c=class.csv"], Some("clinical.csv"), &options(&["label=grade", "ignore=class"])).unwrap();
     assert_eq!(table.samples.names(), ["c:a"]);
@@ -444,7 +444,7 @@ fn header_of_labels_told_by_the_samples() {
     );
 }
 
-/// Files of a study in good order, to be broken one at a time.
+/// The valid files of a study, to be broken one at a time.
 fn study() -> Folder {
     Folder::new(&[
         ("rna.csv", "id,a,b\ns1,1,2\ns2,3,4\ns3,5,6\n"),
@@ -474,7 +474,7 @@ fn malformed_studies_refused_with_what_to_do() {
     let both = &["rna=rna.csv", "meth=meth.csv"][..];
     let with = &["rna=rna.csv", "other=x.csv"][..];
     let grade = &["label=grade"][..];
-    // What x.csv holds, views, labels, options, message.
+    // Contents of x.csv, views, labels, options, message.
     type Case<'a> = (&'a str, &'a [&'a str], Option<&'a str>, &'a [&'a str], String);
     let cases: &[Case<'_>] = &[
         // Names of views.
@@ -563,7 +563,7 @@ fn malformed_studies_refused_with_what_to_do() {
             &["label=grade"],
             "parameter label: no column 'grade' in rna.csv, meth.csv; give the name of one".into(),
         ),
-        // Positions are for files without names, except those of ids.
+        // Positions are for files without names, except for ids.
         (
             "",
             both,
@@ -856,7 +856,7 @@ fn new_rows_that_do_not_fit_the_model_refused() {
         folder.message(&["rna=rna.csv"], None, &ReadOptions::expecting(without.clone())),
         "parameter view: the model was trained without views; give one file of rows"
     );
-    // Views that leave a column out, go beyond the columns or share one.
+    // Views that omit a column, exceed the columns or share one.
     let view = |name: &str, columns: Range<usize>| View { name: name.into(), columns };
     for views in [[0..1, 2..3], [0..2, 2..4], [0..2, 1..3], [1..2, 2..3], [0..1, 1..2]] {
         let [a, b] = views;
@@ -891,11 +891,11 @@ fn new_rows_matched_by_name_with_views_missing() {
             "meth: not given, missing for all samples",
         ]
     );
-    // A model may list its views in another order than that of their columns.
+    // A model may list its views in a different order from that of their columns.
     let turned = set.expect().with_views(set.samples.views().iter().rev().cloned().collect());
     let table = folder.read(&["rna=new.csv"], None, &ReadOptions::expecting(turned.clone())).unwrap();
     assert_eq!((rows(&table), table.samples.views()), (first, &turned.views[..]));
-    // Labels of some samples only are no labels; those of a file are for the samples it names.
+    // Labels for only some samples do not count as labels; those of a file are for the samples it lists.
     folder.write("other.csv", b"id,a\nt3,1\nt1,2\n");
     let table = folder.read(&["meth=other.csv", "rna=new.csv"], None, &expecting).unwrap();
     assert_eq!((table.samples.ids().unwrap().join(" "), table.labels), ("t1 t2 t3".to_string(), None));
@@ -927,7 +927,7 @@ fn new_rows_of_models_with_numbered_columns_and_of_one_file() {
     for views in [["z=new0.svm", "o=new1.svm"], ["z=bare.csv", "o=bare.csv"]] {
         assert_eq!(rows(&folder.read(&views, None, &expecting).unwrap()), expected);
     }
-    // A model of column groups in one file, whose names have no view before them.
+    // A model of column groups in one file, whose names have no view prefix.
     let table = load(&folder.path("one.csv"), &ReadOptions::default()).unwrap();
     let views = [("g", "g*"), ("p", "p1")].map(|(view, columns)| (view.to_string(), columns.to_string()));
     let set = group_columns(table, &views).unwrap().into_dataset().unwrap();

@@ -14,7 +14,7 @@ use crate::features::{Features, Sparse};
 /// A view of the samples and the file that holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViewSource {
-    /// What kernels call it: letters, digits, `_`, `-` and `.`, not digits alone.
+    /// Its name in kernels: letters, digits, `_`, `-` and `.`, but not digits alone.
     pub name: String,
     /// A file or bundled set, as [`load`](crate::data::load) takes it.
     pub source: String,
@@ -23,13 +23,13 @@ pub struct ViewSource {
 /// A view to be read.
 pub(super) struct Slot<'a> {
     pub(super) name: &'a str,
-    /// Where from; a view of the model may not be given.
+    /// The source; a view of the model may be absent.
     pub(super) source: Option<&'a str>,
-    /// The model's names of its columns, and what it expects of the file.
+    /// The model's names for its columns, and its expectations of the file.
     pub(super) expect: Option<(&'a [String], Expect)>,
 }
 
-/// The views of the model in its order; those given are all among them.
+/// The views of the model in its order; the given views must all be among them.
 pub(super) fn slots_of_model<'a>(views: &'a [ViewSource], expect: &'a Expect) -> Result<Vec<Slot<'a>>> {
     if expect.views.is_empty() {
         return Err(Error::param("view", "the model was trained without views; give one file of rows"));
@@ -52,7 +52,7 @@ pub(super) fn slots_of_model<'a>(views: &'a [ViewSource], expect: &'a Expect) ->
     let slot = |view: &'a View| {
         let names = &expect.names[view.columns.clone()];
         let bare = names.iter().map(|name| bare(&view.name, name).to_string()).collect::<Vec<_>>();
-        // Indices of LIBSVM text begin where those of the training rows did.
+        // LIBSVM indices start where those of the training rows did.
         let index_base = u8::from(!(is_numbered(&bare) && bare.first().is_some_and(|name| name == "x0")));
         let given = views.iter().find(|given| given.name == view.name);
         let expected =
@@ -84,7 +84,7 @@ impl Slot<'_> {
         if let Some(labels) = labels {
             let mut leave_out: Vec<String> = labels.label_name(options)?.into_iter().collect();
             leave_out.extend(options.label.clone().filter(|label| !leave_out.contains(label)));
-            // What is called a label is one, and would tell the classes to a model that has them from elsewhere.
+            // A column named like a label is one, and would leak the classes to a model that gets them from elsewhere.
             for name in ["label", "class", "target"] {
                 let spelled = [name.to_string(), name.to_uppercase(), name[..1].to_uppercase() + &name[1..]];
                 leave_out.extend(spelled.into_iter().filter(|name| !leave_out.contains(name)).collect::<Vec<_>>());
@@ -102,19 +102,19 @@ impl Slot<'_> {
 /// A view that was read.
 pub(super) struct ViewFile {
     pub(super) name: String,
-    /// Of its columns in the joined table.
+    /// The names of its columns in the joined table.
     pub(super) names: Vec<String>,
-    /// Its rows; none where the model's view is not given.
+    /// Its rows; `None` if a view of the model is not given.
     pub(super) table: Option<Table>,
 }
 
-/// Columns that options ask for must be in one file at least.
+/// Columns named by options must be in at least one file.
 pub(super) fn check_told(files: &[ViewFile], labels: Option<&LabelFile>, options: &ReadOptions) -> Result<()> {
     let tables: Vec<&Table> = files.iter().filter_map(|file| file.table.as_ref()).collect();
     for (option, wanted) in options.told() {
         let in_views = tables.iter().any(|table| table.told.iter().any(|told| *told == (option, wanted.to_string())));
         let in_labels = labels.is_some_and(|labels| labels.has(option, wanted, options));
-        // Columns to be left out of the training rows need not be among the new ones.
+        // Columns left out of the training rows need not be among the new ones.
         if in_views || in_labels || (option == "ignore" && options.expect.is_some()) {
             continue;
         }
@@ -142,7 +142,7 @@ impl ViewFile {
         }
     }
 
-    /// The notes of the reader, and for how many of the samples the view has a value.
+    /// The reader's notes, and for how many of the samples the view has a value.
     pub(super) fn notes(&self, rows: &[Option<usize>], n_samples: usize) -> Vec<Message> {
         let Some(table) = &self.table else {
             return vec![format!("{}: not given, missing for all samples", self.name).into()];

@@ -1,9 +1,9 @@
-//! The logarithm of the log transform, with the same bits on every machine: the system library does not promise that,
-//! and a model has to see a row the same way wherever it is loaded.
+//! The logarithm of the log transform, bit-identical on every machine: the system library does not guarantee that, and
+//! a model has to see a row the same way wherever it is loaded.
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2};
 
-/// ln(1 + x) to within 2 units in the last place (1.5 is the most that was found), near 0 too; NaN for x <= -1.
+/// ln(1 + x) to within 2 units in the last place (at most 1.5 observed), near 0 too; NaN for x <= -1.
 pub(crate) fn ln_1p(x: f64) -> f64 {
     if x == 0.0 || !x.is_finite() {
         // Zero keeps its sign.
@@ -34,7 +34,7 @@ mod tests {
 
     use super::*;
 
-    /// Distance from that of the system, itself good to one unit, in units in the last place.
+    /// Distance from the system's result, itself accurate to one unit, in units in the last place.
     fn off(x: f64) -> f64 {
         let expected = x.ln_1p();
         let unit = expected.abs().next_up() - expected.abs();

@@ -1,4 +1,4 @@
-//! What is learned from training rows before any kernel sees them: logarithms, scales, the columns kept.
+//! Preprocessing learned from training rows before any kernel sees them: logarithms, scales, column selection.
 
 mod log;
 mod preprocess;

@@ -1,4 +1,4 @@
-//! What is done to features before kernels see them, learned on training rows alone.
+//! Preprocessing of features before kernels see them, learned on training rows alone.
 
 use std::str::FromStr;
 
@@ -16,7 +16,7 @@ pub enum Scale {
     /// Mean 0 and standard deviation 1 per column; constant columns are only shifted.
     #[default]
     Standard,
-    /// As they are.
+    /// Unchanged.
     None,
 }
 
@@ -42,7 +42,7 @@ impl FromStr for Scale {
     }
 }
 
-/// The columns of which the logarithm is taken.
+/// The columns to be log-transformed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LogChoice {
     /// None.
@@ -50,12 +50,12 @@ pub enum LogChoice {
     None,
     /// All.
     All,
-    /// Those of these views.
+    /// The columns of these views.
     Views(Vec<String>),
 }
 
 impl LogChoice {
-    /// The text used by the command line and in files; `None` where no logarithm is taken.
+    /// The text used by the command line and in files; `None` if no logarithm is taken.
     pub fn word(&self) -> Option<String> {
         match self {
             LogChoice::None => None,
@@ -64,7 +64,7 @@ impl LogChoice {
         }
     }
 
-    /// Whether each of `n` columns is chosen; empty where none is.
+    /// Whether each of `n` columns is chosen; empty if none is.
     fn columns(&self, n: usize, views: &[View]) -> Result<Vec<bool>> {
         let names = match self {
             LogChoice::None => return Ok(vec![]),
@@ -85,32 +85,32 @@ impl LogChoice {
     }
 }
 
-/// What to do to features: the logarithm, then the filter, then missing values, then the scale.
+/// The preprocessing steps: the logarithm, then the filter, then missing values, then the scale.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recipe {
     /// How columns are scaled.
     pub scale: Scale,
-    /// Of which columns `ln(1 + x)` is taken first.
+    /// The columns to transform by `ln(1 + x)` first.
     pub log: LogChoice,
-    /// How many columns of each view (of all columns, where there are no views) are kept: those that vary most.
+    /// The number of columns to keep in each view (or overall, without views): those with the largest variance.
     pub top_variance: Option<usize>,
 }
 
 impl Recipe {
-    /// Whether it can be applied to all these rows: found out before they are split, while rows have their numbers.
+    /// Whether it can be applied to all these rows; checked before they are split, while rows still have their numbers.
     ///
     /// # Errors
-    /// A view that is not there, or a value whose logarithm does not exist.
+    /// An unknown view, or a value whose logarithm does not exist.
     pub fn check(&self, rows: &Features, names: &[String], views: &[View]) -> Result<()> {
         logarithm(rows, &self.log.columns(rows.n_cols(), views)?, names).map(|_| ())
     }
 }
 
-/// A [`Recipe`] with everything it learned from training rows: applied to any rows, so that nothing of the test rows
-/// leaks into training.
+/// A [`Recipe`] with everything it learned from training rows. It applies to any rows, so that no information from test
+/// rows leaks into training.
 ///
 /// Missing values (NaN) are filled with the mean of the training values of their column, after the logarithm: the
-/// middle, from which kernels see no difference in that column.
+/// centre, where kernels see no difference in that column.
 ///
 /// ```
 /// use multikernel::{Matrix, data::{Preprocessor, Recipe}};
@@ -123,21 +123,21 @@ impl Recipe {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Preprocessor {
-    /// Names of all columns as they come.
+    /// Names of all input columns.
     incoming: Vec<String>,
-    /// Whether the logarithm of each incoming column is taken; empty where none is.
+    /// Whether each input column is log-transformed; empty if none is.
     log: Vec<bool>,
-    /// The incoming columns that are kept, ascending.
+    /// The input columns that are kept, ascending.
     kept: Vec<usize>,
     names: Vec<String>,
     views: Vec<View>,
-    /// What missing values of the kept columns become, before scaling.
+    /// Fill values for missing entries of the kept columns, before scaling.
     fill: Vec<f64>,
     scaler: Scaler,
     notes: Vec<String>,
 }
 
-/// What is learned of a column.
+/// Statistics of a column.
 struct Column {
     mean: f64,
     scale: f64,
@@ -148,10 +148,10 @@ struct Column {
 }
 
 impl Preprocessor {
-    /// Learns from training rows (n x d) with these names and views. Cost: a few passes over the values.
+    /// Learns from training rows (n x d) with these names and views. Costs a few passes over the values.
     ///
     /// # Errors
-    /// A view that is not there, a value of -1 or less whose logarithm is wanted (by row and column), no rows.
+    /// An unknown view, a value of -1 or less to be log-transformed (by row and column), or no rows.
     pub fn fit(recipe: &Recipe, rows: &Features, names: &[String], views: &[View]) -> Result<Self> {
         if rows.n_rows() == 0 {
             return Err(Error::input("cannot learn a scale from no rows; give at least one"));
@@ -176,7 +176,7 @@ impl Preprocessor {
         Ok(Preprocessor { incoming, log, kept, names: names_kept, views: views_kept, fill, scaler, notes })
     }
 
-    /// Nothing but a scaler, as files of the first versions have it.
+    /// A plain scaler, as stored in files of the first versions.
     pub(crate) fn of_scaler(scaler: Scaler, names: &[String], views: &[View]) -> Result<Self> {
         if scaler.mean().len() != names.len() {
             return Err(Error::input("its arrays do not fit its number of features"));
@@ -186,7 +186,7 @@ impl Preprocessor {
         Ok(Preprocessor { incoming, log: vec![], kept, names, views, fill, scaler, notes: vec![] })
     }
 
-    /// The scaler, where it says everything.
+    /// The scaler, if there is nothing else.
     pub(crate) fn as_scaler(&self) -> Option<&Scaler> {
         let plain = self.log.is_empty()
             && self.notes.is_empty()
@@ -195,7 +195,7 @@ impl Preprocessor {
         plain.then_some(&self.scaler)
     }
 
-    /// Number of columns as they come.
+    /// Number of input columns.
     pub fn n_features(&self) -> usize {
         self.incoming.len()
     }
@@ -215,16 +215,16 @@ impl Preprocessor {
         &self.views
     }
 
-    /// What a person should know: how many values were missing, how many columns were kept.
+    /// Notes for the user: how many values were missing, how many columns were kept.
     pub fn notes(&self) -> Vec<String> {
         self.notes.clone()
     }
 
-    /// The rows as kernels take them: the kept columns, nothing missing, kept the way they came (sparse stays sparse).
+    /// The rows as kernels take them: the kept columns, nothing missing, in the same storage (sparse stays sparse).
     ///
     /// # Errors
-    /// Another number of columns, a value whose logarithm does not exist, or one so far outside the training range that
-    /// its scaled value is no finite number.
+    /// A different number of columns, a value whose logarithm does not exist, or one so far outside the training range
+    /// that its scaled value is not finite.
     pub fn apply(&self, rows: &Features) -> Result<Features> {
         if rows.n_cols() != self.incoming.len() {
             return Err(Error::input(format!(
@@ -328,7 +328,7 @@ fn logarithm(rows: &Features, log: &[bool], names: &[String]) -> Result<Features
     }
 }
 
-/// What is learned of each column, over the values that are there.
+/// Statistics of each column over its present values.
 fn columns(rows: &Features) -> Vec<Column> {
     let column = |mean: f64, scale: f64, constant: bool, n_missing: usize, is_empty: bool| Column {
         mean,
@@ -343,7 +343,7 @@ fn columns(rows: &Features) -> Vec<Column> {
                 let mut values = table.column(j);
                 values.retain(|value| !value.is_nan());
                 let (mean, mut scale) = moments(&values, None);
-                // Nothing is known of a column without a value: what new rows have there must not count.
+                // Nothing is known about a column without a value: new rows' values there must not count.
                 if values.is_empty() {
                     scale = f64::MAX;
                 }
@@ -370,7 +370,7 @@ fn columns(rows: &Features) -> Vec<Column> {
     }
 }
 
-/// Leaves the values of views that a row lacks altogether out of the count of missing ones.
+/// Excludes the values of views that a row lacks entirely from the count of missing ones.
 fn forgive_absent_views(columns: &mut [Column], rows: &Features, views: &[View]) {
     let Some(presence) = Presence::of(rows, views).filter(|_| !views.is_empty()) else { return };
     for (v, view) in views.iter().enumerate() {
@@ -379,7 +379,7 @@ fn forgive_absent_views(columns: &mut [Column], rows: &Features, views: &[View])
     }
 }
 
-/// The columns of largest spread of each view, or of all where there are no views; columns of no view are all kept.
+/// The columns with the largest spread in each view, or overall without views; columns outside all views are kept.
 fn kept(top: Option<usize>, columns: &[Column], views: &[View]) -> Vec<usize> {
     let all = 0..columns.len();
     let Some(top) = top else { return all.collect() };
@@ -388,7 +388,7 @@ fn kept(top: Option<usize>, columns: &[Column], views: &[View]) -> Vec<usize> {
     let mut kept: Vec<usize> = all.filter(|j| !ranges.iter().any(|range| range.contains(j))).collect();
     for range in ranges {
         let mut order: Vec<usize> = range.collect();
-        // Stable: of equal columns the first are kept.
+        // Stable: among equal columns the first are kept.
         order.sort_by(|&a, &b| columns[b].spread.total_cmp(&columns[a].spread));
         order.truncate(top.max(1));
         kept.extend(order);

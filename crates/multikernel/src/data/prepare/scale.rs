@@ -1,12 +1,12 @@
-//! Standardising columns with numbers learned on the training rows.
+//! Standardising columns with statistics of the training rows.
 
 use crate::error::{Error, Result};
 use crate::features::{Features, Sparse};
 
-/// Per column a mean and a scale: `(x - mean) / scale`.
+/// A mean and a scale per column: `(x - mean) / scale`.
 ///
-/// Learned on training rows and then applied to any rows, so nothing of the test rows leaks into training. A column
-/// that is constant on the training rows has scale 1, so it becomes 0 there and keeps its unit elsewhere.
+/// Learned on training rows and then applied to any rows, so no information from test rows leaks into training. A
+/// column that is constant on the training rows has scale 1, so it becomes 0 there and keeps its unit elsewhere.
 ///
 /// ```
 /// use multikernel::{Matrix, data::Scaler};
@@ -22,11 +22,11 @@ pub struct Scaler {
 }
 
 impl Scaler {
-    /// Learns mean and population standard deviation (divisor n) of each column; the rows must be finite.
+    /// Learns the mean and population standard deviation (divisor n) of each column; the rows must be finite.
     ///
-    /// Columns of any finite size are handled: sums run on values divided by a power of two, so 1e300 does not
-    /// overflow, and no bit changes for ordinary sizes. Sparse rows cost as much as they store; the numbers are those
-    /// of the dense table up to rounding, because the values of the background are counted, not added one by one.
+    /// Handles columns of any finite magnitude: sums run on values divided by a power of two, so 1e300 does not
+    /// overflow, and no bit changes at ordinary magnitudes. Sparse rows cost as much as they store; the results are
+    /// those of the dense table up to rounding, because background values are counted rather than added one by one.
     pub fn fit(rows: &Features) -> Result<Self> {
         if rows.n_rows() == 0 {
             return Err(Error::input("cannot learn a scale from no rows; give at least one"));
@@ -50,7 +50,7 @@ impl Scaler {
         Scaler { mean: vec![0.0; n_features], scale: vec![1.0; n_features] }
     }
 
-    /// A scaler from stored numbers: as many scales as means, all finite, scales positive.
+    /// A scaler from stored numbers: equally many means and scales, all finite, scales positive.
     pub fn from_parts(mean: Vec<f64>, scale: Vec<f64>) -> Result<Self> {
         if mean.len() != scale.len() {
             return Err(Error::input(format!("scaler: {} means but {} scales", mean.len(), scale.len())));
@@ -73,13 +73,13 @@ impl Scaler {
         &self.mean
     }
 
-    /// What each centred column is divided by.
+    /// The divisor of each centred column.
     pub fn scale(&self) -> &[f64] {
         &self.scale
     }
 
-    /// The rows, scaled and kept the way they came. Another number of columns is an error, and so is a value so far
-    /// outside the training range that its scaled value is no finite number.
+    /// The scaled rows, in the same storage. A different number of columns is an error, and so is a value so far
+    /// outside the training range that its scaled value is not finite.
     pub fn apply(&self, rows: &Features) -> Result<Features> {
         if rows.n_cols() != self.mean.len() {
             return Err(Error::input(format!(
@@ -110,7 +110,7 @@ impl Scaler {
                 if !value.is_finite() && end - start < rows.n_rows() {
                     return None;
                 }
-                // A column without a value of the background: any will do.
+                // No entry of this column is background: any value will do.
                 if !value.is_finite() {
                     *value = 0.0;
                 }
@@ -126,7 +126,7 @@ impl Scaler {
         }
     }
 
-    /// The error for rows with a value that cannot be scaled: names the first.
+    /// The error for rows with a value that cannot be scaled; names the first such value.
     fn too_far(&self, rows: &Features) -> Error {
         let mut row = vec![0.0; rows.n_cols()];
         for i in 0..rows.n_rows() {
@@ -166,7 +166,8 @@ pub(super) fn sparse_moments(rows: &Sparse) -> (Vec<f64>, Vec<f64>) {
     ends.iter().zip(rows.background()).map(column).unzip()
 }
 
-/// Mean and scale of a column of finite numbers: the stored ones and, if there are others, so many of one value.
+/// Mean and scale of a column of finite numbers: the stored ones and, if there are others, a count of one repeated
+/// value.
 pub(super) fn moments(stored: &[f64], others: Option<(f64, f64)>) -> (f64, f64) {
     let other = others.map(|(_, value)| value);
     let all = || stored.iter().copied().chain(other);
@@ -184,7 +185,7 @@ pub(super) fn moments(stored: &[f64], others: Option<(f64, f64)>) -> (f64, f64) 
     let squares = sum(stored, others, |value| (value / unit - mean) * (value / unit - mean));
     let rest = sum(stored, others, |value| value / unit - mean);
     let variance = (squares - rest * rest / n) / n;
-    // Below the smallest or above the largest f64 only by rounding, or for columns of subnormal numbers.
+    // Out of the range of f64 only by rounding, or for columns of subnormal numbers.
     let scale = (variance.max(0.0).sqrt() * unit).clamp(f64::from_bits(1), f64::MAX);
     (mean * unit, scale)
 }
@@ -195,7 +196,7 @@ fn sum(stored: &[f64], others: Option<(f64, f64)>, term: impl Fn(f64) -> f64) ->
     others.map_or(sum, |(count, value)| sum + count * term(value))
 }
 
-/// A power of two near and not above `value > 0`, kept where it and its inverse are normal numbers.
+/// A power of two near but not above `value > 0`, restricted so that it and its inverse are normal numbers.
 fn power_of_two_below(value: f64) -> f64 {
     const EXPONENT: u64 = 0x7ff0_0000_0000_0000;
     f64::from_bits(value.to_bits() & EXPONENT).clamp(2.0f64.powi(-1022), 2.0f64.powi(1022))
@@ -332,15 +333,15 @@ mod tests {
         check_sparse(&matrix, &[3.0, 0.0, 0.0, 7.0, 1e300, largest, 5e-324, 1e9 + 4.0]);
     }
 
-    /// Moments and scaled rows of the table kept sparsely are those of the table.
+    /// Moments and scaled rows of a sparse table match those of the dense table.
     fn check_sparse(matrix: &Matrix, background: &[f64]) {
         let (rows, table) = (sparse(matrix, background), matrix.clone().into());
         let (found, expected) = (Scaler::fit(&rows).unwrap(), Scaler::fit(&table).unwrap());
         let n = matrix.n_rows() as f64;
         for j in 0..matrix.n_cols() {
             let size = matrix.column(j).iter().fold(0.0f64, |size, value| size.max(value.abs()));
-            // A mean is good to a rounding of the largest value; a sum of n squares to n roundings. Below the normal
-            // numbers a rounding is the least of all numbers.
+            // A mean is accurate to a rounding of the largest value, a sum of n squares to n roundings. Below the
+            // normal numbers a rounding is the smallest subnormal.
             let least = f64::from_bits(1);
             let (a, b) = (found.mean()[j], expected.mean()[j]);
             assert!((a - b).abs() <= 4.0 * f64::EPSILON * size + least, "mean {j}: {a} {b}");

@@ -1,4 +1,4 @@
-//! Tables of Arrow record batches, as Parquet and Arrow files hold them.
+//! Tables from Arrow record batches, as in Parquet and Arrow files.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::data::table::words::{list, quoted};
 use crate::error::{Error, Place, Remedy, Result, message};
 use crate::linalg::Matrix;
 
-/// Reads a file that lies in memory.
+/// Reads a file held in memory.
 pub(super) fn read(bytes: Vec<u8>, source: &str, options: &ReadOptions) -> Result<Table> {
     let rows = if bytes.starts_with(b"PAR1") {
         read_parquet(bytes, source, options)?
@@ -66,15 +66,15 @@ fn read_arrow<'a>(bytes: Vec<u8>, source: &'a str, options: &'a ReadOptions) -> 
     Ok(rows)
 }
 
-/// The footer of an Arrow file, which ends with its length and a mark.
+/// The footer of an Arrow file, which ends with its length and a magic number.
 fn footer(file: &[u8]) -> Option<&[u8]> {
     let end = file.len().checked_sub(10)?;
     let length = read_footer_length(*file[end..].first_chunk()?).ok()?;
     file.get(end.checked_sub(length)?..end)
 }
 
-/// A block of an Arrow file; `None` where it is not all there or says that it unpacks to more than `limit` bytes, which
-/// its reader would ask for unchecked.
+/// A block of an Arrow file; `None` if it is truncated or claims to decompress to more than `limit` bytes, which the
+/// Arrow reader would allocate unchecked.
 fn cut_out(file: &Buffer, block: &Block, limit: u64) -> Option<Buffer> {
     let (start, n_head) = (usize::try_from(block.offset()).ok()?, usize::try_from(block.metaDataLength()).ok()?);
     let n = n_head.checked_add(usize::try_from(block.bodyLength()).ok()?)?;
@@ -82,7 +82,7 @@ fn cut_out(file: &Buffer, block: &Block, limit: u64) -> Option<Buffer> {
     (unpacked_size(head, body)? <= limit).then(|| file.slice_with_length(start, n))
 }
 
-/// What a block says its buffers unpack to, in bytes.
+/// The claimed decompressed size of a block's buffers, in bytes.
 fn unpacked_size(head: &[u8], body: &[u8]) -> Option<u64> {
     let head = head.get(if head.starts_with(&[0xff; 4]) { 8 } else { 4 }..)?;
     let message = root_as_message(head).ok()?;
@@ -95,13 +95,13 @@ fn unpacked_size(head: &[u8], body: &[u8]) -> Option<u64> {
     for buffer in batch.buffers()?.iter().filter(|buffer| buffer.length() > 0) {
         let start = usize::try_from(buffer.offset()).ok()?;
         let size = i64::from_le_bytes(*body.get(start..)?.first_chunk()?);
-        // -1 is a buffer that is not packed.
+        // -1 marks an uncompressed buffer.
         sum = sum.checked_add(u64::try_from(size.max(0)).ok()?)?;
     }
     Some(sum)
 }
 
-/// What becomes of an error of the crates that read these files.
+/// Converts an error from the crates that read these files.
 pub(super) fn unreadable<E: Display>(source: &str) -> impl Fn(E) -> Error {
     move |error| {
         let message = format!("the file cannot be read ({error}); write it again, or save the table as CSV");
@@ -114,10 +114,10 @@ struct ColumnRows<'a> {
     source: &'a str,
     options: &'a ReadOptions,
     roles: Roles,
-    /// The columns that are read, ascending.
+    /// The columns to read, ascending.
     wanted: Vec<usize>,
     values: Vec<f64>,
-    /// Labels, groups and ids, none where there is no such column.
+    /// Labels, groups and ids; empty if there is no such column.
     texts: [Vec<Option<String>>; 3],
     n_rows: usize,
 }
@@ -134,7 +134,7 @@ impl<'a> ColumnRows<'a> {
             let kind = schema.field(j).data_type();
             kind.is_numeric() || matches!(kind, DataType::Boolean | DataType::Null)
         };
-        // Numbers called like ids are looked at when all are read.
+        // Numeric columns named like ids are examined once all rows are read.
         let is_text = |j: &&usize| !(is_number(**j) && roles.features.contains(j));
         if let Some(j) = roles.maybe_ids.iter().find(is_text).copied().filter(|_| roles.id.is_none()) {
             roles.id = Some(j);
@@ -198,7 +198,7 @@ impl<'a> ColumnRows<'a> {
             return Err(Error::data(Place::file(source), "the table has no rows; give at least one"));
         }
         let [labels, groups, ids] = texts;
-        // Rows to predict may have a column of labels that nobody knows yet.
+        // Rows to predict may have a label column with no labels yet.
         let unknown = options.expect.is_some() && labels.iter().all(Option::is_none);
         let labels = roles.label.filter(|_| !unknown).map(|_| full(source, labels, "label")).transpose()?;
         let groups = roles.groups.map(|_| full(source, groups, "group")).transpose()?;
@@ -209,7 +209,7 @@ impl<'a> ColumnRows<'a> {
     }
 }
 
-/// Refuses features that are no numbers, all at once.
+/// Refuses features that are not numeric, all in one message.
 fn check_numbers(schema: &Schema, roles: &Roles, source: &str, is_number: impl Fn(usize) -> bool) -> Result<()> {
     let others: Vec<usize> = roles.features.iter().copied().filter(|&j| !is_number(j)).collect();
     let of = |&j: &usize| format!("{} {}", quoted(schema.field(j).name()), schema.field(j).data_type());
@@ -234,7 +234,7 @@ fn text_columns(roles: &Roles) -> [Option<usize>; 3] {
     [roles.label, roles.groups, roles.id]
 }
 
-/// The texts of a column in which none may be missing.
+/// The texts of a column that must have no missing value.
 fn full(source: &str, texts: Vec<Option<String>>, what: &str) -> Result<Vec<String>> {
     let of = |(i, text): (usize, Option<String>)| {
         let place = || Place::file(format!("{source}, row {}", i + 1));

@@ -1,4 +1,4 @@
-//! What the readers of files that are not text share.
+//! Code shared by the readers of binary files.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -11,7 +11,7 @@ use crate::error::{Error, Message, Place, Result};
 use crate::features::Features;
 use crate::linalg::Matrix;
 
-/// All bytes of a file, which may be `limit` at most.
+/// All bytes of a file, at most `limit`.
 pub(super) fn whole(mut reader: impl Read, source: &str, limit: u64) -> Result<Vec<u8>> {
     const STEP: usize = 1 << 20;
     let mut bytes = Vec::new();
@@ -29,19 +29,19 @@ pub(super) fn whole(mut reader: impl Read, source: &str, limit: u64) -> Result<V
     }
 }
 
-/// An array of numbers, and what may stand beside it.
+/// An array of numbers, and its optional metadata.
 pub(super) struct Parts {
     /// Samples in rows.
     pub(super) array: Matrix,
     /// Names of the columns.
     pub(super) names: Option<Vec<String>>,
-    /// What the labels are called, and the label of each row.
+    /// The name of the labels, and the label of each row.
     pub(super) labels: Option<(String, Vec<String>)>,
-    /// What the groups are called, and the group of each row.
+    /// The name of the groups, and the group of each row.
     pub(super) groups: Option<(String, Vec<String>)>,
     /// The id of each row.
     pub(super) ids: Option<Vec<String>>,
-    /// The options that name one of these.
+    /// The options that matched one of these.
     pub(super) told: Vec<Told>,
 }
 
@@ -51,10 +51,10 @@ impl Parts {
         Parts { array, names: None, labels: None, groups: None, ids: None, told: vec![] }
     }
 
-    /// The table; `options` may name columns of the array as label, groups and id, which then hold whole numbers.
+    /// The table; `options` may name columns of the array as label, groups and id, which must then hold whole numbers.
     pub(super) fn into_table(self, source: &str, options: &ReadOptions) -> Result<Table> {
         let Parts { array, names, labels, groups, ids, told } = self;
-        // No column of an array is a label unless it is named.
+        // No column of an array is a label unless specified.
         let options = ReadOptions { unlabelled: options.label.is_none(), ..options.clone() };
         let mut roles = of_columns(source, array.n_cols(), names, &options)?;
         roles.check_decided(source, &options)?;
@@ -79,7 +79,7 @@ impl Parts {
     }
 }
 
-/// The table of these features, still without labels and groups.
+/// The table of these features, without labels and groups yet.
 pub(super) fn table(
     features: Matrix,
     ids: Option<Vec<String>>,
@@ -126,7 +126,7 @@ pub(super) fn table(
     })
 }
 
-/// The first column called like ids whose values are whole numbers that all differ, and the other columns.
+/// The first column named like an id whose values are distinct whole numbers, and the other columns.
 fn named_ids(features: Matrix, roles: &mut Roles) -> (Matrix, Option<Vec<String>>) {
     for j in roles.maybe_ids.clone() {
         let Some(k) = roles.features.iter().position(|&feature| feature == j) else { continue };
@@ -141,13 +141,13 @@ fn named_ids(features: Matrix, roles: &mut Roles) -> (Matrix, Option<Vec<String>
     (features, None)
 }
 
-/// Whole numbers that all differ, as texts.
+/// Distinct whole numbers as text.
 fn distinct(values: &[f64]) -> Option<Vec<String>> {
     let mut seen = HashSet::new();
     values.iter().map(|&value| whole_number(value).filter(|id| seen.insert(id.clone()))).collect()
 }
 
-/// A whole number as its digits; `None` for any other.
+/// A whole number as its digits; `None` for any other value.
 pub(super) fn whole_number(value: f64) -> Option<String> {
     (value.trunc() == value && value.abs() <= (1u64 << 53) as f64).then(|| (value as i64).to_string())
 }
@@ -230,7 +230,7 @@ mod tests {
             (named.samples.ids().unwrap().join(" "), named.samples.names().join(" ")),
             ("1 4".into(), "b".into())
         );
-        // Ids beside the array win over a column.
+        // Ids given beside the array take precedence over a column.
         let beside = Parts { ids: Some(vec!["p".into(), "q".into()]), ..parts(&["id", "b", "c"]) };
         assert_eq!(beside.into_table("f.npz", &with(None, None)).unwrap().samples.ids().unwrap(), ["p", "q"]);
 

@@ -1,4 +1,4 @@
-//! Labels that are rather a number to predict.
+//! Detecting labels that are really a numeric target.
 
 use std::collections::HashSet;
 
@@ -7,16 +7,16 @@ use crate::data::table::Table;
 use crate::data::table::words::{finite, quoted};
 use crate::error::{Error, Message, Place, Remedy, Result, message};
 
-/// Labels of more different numbers than this may be a number to predict.
+/// Labels with more distinct numbers than this may be a numeric target, if rows per class are few.
 const MAX_NUMERIC_CLASSES: usize = 20;
 
-/// With fewer rows per class than this.
+/// With at least this many rows per class, numeric labels are taken as classes.
 const MIN_ROWS_PER_CLASS: usize = 100;
 
-/// Labels with fewer classes are never taken for numbers of their own.
+/// Labels with fewer classes are never taken for a numeric target.
 const MIN_NUMERIC_CLASSES: usize = 10;
 
-/// Warns of labels that read as a number to predict, and refuses them where hardly two rows have the same.
+/// Warns about labels that look like a numeric target, and refuses them if hardly any two rows have the same.
 pub(in crate::data) fn check_classes(table: &mut Table, options: &ReadOptions) -> Result<()> {
     let Some(labels) = table.labels.as_ref().filter(|_| options.expect.is_none() && !options.label_optional) else {
         return Ok(());
@@ -32,7 +32,7 @@ pub(in crate::data) fn check_classes(table: &mut Table, options: &ReadOptions) -
     let Some(numbers) = numbers else { return Ok(()) };
     let (low, high) =
         numbers.iter().fold((f64::MAX, f64::MIN), |(low, high), &value| (low.min(value), high.max(value)));
-    // Numbers without a gap, counted from 0 or 1, are codes of classes.
+    // Consecutive numbers from 0 or 1 are class codes.
     let is_code = (low == 0.0 || low == 1.0) && high - low + 1.0 == n as f64;
     let column = match (&table.label_name, &table.label_column) {
         (Some(name), _) => format!("the label column {}", quoted(name)),
@@ -57,7 +57,7 @@ pub(in crate::data) fn check_classes(table: &mut Table, options: &ReadOptions) -
     Ok(())
 }
 
-/// Whether columns are called as samples often are, one beginning with numbers after it, beside row names.
+/// Whether column names look like those of samples, a common prefix followed by numbers, next to row names.
 fn looks_turned(table: &Table) -> bool {
     let beginning = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_string();
     let names = table.samples.names();

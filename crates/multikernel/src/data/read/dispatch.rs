@@ -1,4 +1,4 @@
-//! Reading tables: where from, in which format, and what comes out.
+//! Reading tables: the source, the format and the result.
 
 use std::fs::File;
 use std::io::Read;
@@ -15,13 +15,12 @@ use crate::error::{Error, Place, Result};
 
 /// Reads a table from a file, gzip or plain; `-` is standard input.
 ///
-/// The format is the one given; else NumPy, Parquet and Arrow files are known by their first bytes, and text by the
-/// ending of its name (`.csv`; `.tsv`, `.tab`; `.svm`, `.libsvm`, `.svmlight`, `.scale`, `.t`, `.tr`, `.val`; each also
+/// The format is the one given; else NumPy, Parquet and Arrow files are recognised by their first bytes, and text by
+/// its file extension (`.csv`; `.tsv`, `.tab`; `.svm`, `.libsvm`, `.svmlight`, `.scale`, `.t`, `.tr`, `.val`; each also
 /// with `.gz`) or its first lines. Cells of delimited text that are empty, `NA`, `N/A`, `NaN`, `null`, `none`, `?`,
-/// `<NA>` or an error of a spreadsheet such as `#N/A` are missing values, NaN in the table, and so are `-`, `.` or `*`
-/// among numbers; all others must be finite numbers. Decimal commas, thousands separators and percent signs are read
-/// where a whole column has them. A refusal names all columns that are no numbers, with file and line of the first such
-/// cell.
+/// `<NA>` or a spreadsheet error such as `#N/A` are missing values, NaN in the table, and so are `-`, `.` or `*` among
+/// numbers; all others must be finite numbers. Decimal commas, thousands separators and percent signs are accepted if a
+/// whole column has them. An error names all columns that are not numeric, with file and line of the first such cell.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
     if path.as_os_str() == "-" {
         return read_from(std::io::stdin().lock(), "standard input", options);
@@ -30,7 +29,8 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table> {
     read_from(file, &path.display().to_string(), options)
 }
 
-/// Reads a table from any reader; `name` stands in messages, and its ending may tell the format as in [`read`].
+/// Reads a table from any reader; `name` is used in messages, and its extension may determine the format as in
+/// [`read`].
 pub fn read_from(reader: impl Read, name: &str, options: &ReadOptions) -> Result<Table> {
     if options.unlabelled && options.label.is_some() {
         return Err(Error::param("label", "cannot be given for rows without labels; leave one of the two out"));

@@ -1,4 +1,4 @@
-//! Telling the format of a file: from its first bytes, its name, its first lines.
+//! Detecting the format of a file: from its first bytes, its name, its first lines.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ fn unpacked(name: &str) -> &str {
     }
 }
 
-/// Tells files that are not text; words that a text may begin with are not enough.
+/// Detects binary files; words that a text may start with are not enough.
 pub(super) fn by_magic(head: &[u8]) -> Option<Format> {
     const KNOWN: [(&[u8], Format); 5] = [
         (npy::MAGIC, Format::Npy),
@@ -41,7 +41,7 @@ pub(super) fn by_ending(name: &str) -> Option<Format> {
     }
 }
 
-/// Endings that say nothing but the format.
+/// File extensions that indicate nothing but the format.
 const ENDINGS: [&str; 11] =
     ["csv", "tsv", "tab", "svm", "libsvm", "svmlight", "npy", "npz", "parquet", "arrow", "feather"];
 
@@ -56,7 +56,7 @@ pub(in crate::data) fn short_name(name: &str) -> String {
     }
 }
 
-/// The non-blank lines at the beginning of a text, the last without its last word when it may be cut.
+/// The non-blank lines at the start of a text, the last without its last word if it may be cut off.
 fn head_lines(head: &[u8]) -> Vec<String> {
     let cut = head.len() >= HEAD;
     let text = String::from_utf8_lossy(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head)).into_owned();
@@ -68,17 +68,17 @@ fn head_lines(head: &[u8]) -> Vec<String> {
     lines
 }
 
-/// What a line says about the format of its text.
+/// What a line reveals about the format of its text.
 pub(super) enum Says {
     /// The format.
     Is(Format),
-    /// It is none of ours.
+    /// No supported format.
     Unknown,
     /// Nothing: it is blank, a comment or a single word.
     Nothing,
 }
 
-/// What a trimmed line says about the format.
+/// What a trimmed line reveals about the format.
 pub(super) fn says(line: &str) -> Says {
     match line {
         _ if line.starts_with('#') => Says::Nothing,
@@ -90,7 +90,7 @@ pub(super) fn says(line: &str) -> Says {
     }
 }
 
-/// Tells the format from the first line that has more than one word or cell.
+/// Detects the format from the first line that has more than one word or cell.
 pub(super) fn sniff(source: &Source<'_>) -> Result<Format> {
     let lines = head_lines(&source.head);
     for line in &lines {
@@ -109,14 +109,14 @@ pub(super) fn sniff(source: &Source<'_>) -> Result<Format> {
     if lines.is_empty() {
         return Err(Error::data(Place::file(source.name), "the file is empty; give at least one row"));
     }
-    // One word per line: labels without a single value make no table, so this can only be one column.
+    // One word per line: labels without a single value are not a table, so this can only be one column.
     Ok(Format::Csv)
 }
 
-/// Semicolon or bar where the first line has one and commas can only be decimal ones; tab where it has nothing else.
+/// Semicolon or bar if the first line has one and commas can only be decimal; tab if it has no other delimiter.
 pub(super) fn csv_delimiter(head: &[u8]) -> char {
     let lines = head_lines(head);
-    // Quoted pieces are every second one between quotes and may hold anything.
+    // Quoted pieces are every second one between quotes and may contain anything.
     let bare: String = lines.first().map_or(String::new(), |line| line.split('"').step_by(2).collect());
     let decimal = |cell: &str| cell.matches(',').count() <= 1;
     let splits = |mark: char| bare.contains(mark) && bare.split(mark).all(decimal);

@@ -9,26 +9,26 @@ use super::text::Source;
 use crate::data::table::words::quoted;
 use crate::error::{Error, Place, Result};
 
-/// Members of all sets together; collections of pathways have a few million.
+/// Limit on the members of all sets together; pathway collections have a few million.
 const MAX_MEMBERS: usize = 1 << 26;
 
-/// What is read, for the message about files of another kind.
+/// The supported input, for the message about files of another kind.
 const ALLOWED: &str = "feature sets are read as GMT text, plain or gzip";
 
 /// A named set of features.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeatureSet {
-    /// What the set is called: unique in its file.
+    /// Its name, unique in the file.
     pub name: String,
-    /// Names of features, each once, in the order of the file; those the data do not have are no error here.
+    /// Names of features, without repeats, in file order; features absent from the data are not an error here.
     pub members: Vec<String>,
 }
 
-/// The sets of a GMT file, to give each its own kernel.
+/// The sets of a GMT file, for giving each its own kernel.
 ///
-/// GMT is text with one set per line: its name, a description, and its members, with tabs between. Descriptions are
-/// not kept, blank lines and blank members are passed over, and a member that a set names twice is kept once.
+/// GMT is text with one set per line: its name, a description, and its members, separated by tabs. Descriptions are
+/// discarded, blank lines and blank members are skipped, and a member listed twice in a set is kept once.
 ///
 /// ```
 /// use multikernel::data::FeatureSets;
@@ -44,22 +44,22 @@ pub struct FeatureSet {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeatureSets {
-    /// Where they were read from, as errors name it.
+    /// Their origin, as errors name it.
     pub name: String,
-    /// The sets in the order of the file; at least one.
+    /// The sets, in file order; at least one.
     pub sets: Vec<FeatureSet>,
-    /// What a reader of the result should know: members left out because they were named twice.
+    /// Notes for the user: members dropped because they were listed twice.
     pub notes: Vec<String>,
 }
 
 impl FeatureSets {
-    /// Reads a GMT file, plain or gzip. Every refusal names file and line.
+    /// Reads a GMT file, plain or gzip. Every error names file and line.
     pub fn read(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|error| Error::io("read", path, error))?;
         FeatureSets::read_from(file, &path.display().to_string())
     }
 
-    /// Reads GMT text; `name` stands in messages.
+    /// Parses GMT text; `name` is used in messages.
     pub fn parse(text: &str, name: &str) -> Result<Self> {
         FeatureSets::read_from(text.as_bytes(), name)
     }
@@ -93,7 +93,7 @@ impl FeatureSets {
     }
 }
 
-/// The set of a line, and the first of its members that it names twice.
+/// The set on a line, and the first of its members listed twice.
 fn parse_line(line: &str) -> std::result::Result<(FeatureSet, Option<String>), String> {
     const FORM: &str = "a line is name, description and members, with tabs between";
     let mut fields = line.split('\t').map(str::trim);
@@ -115,7 +115,7 @@ fn parse_line(line: &str) -> std::result::Result<(FeatureSet, Option<String>), S
     Ok((FeatureSet { name: name.to_string(), members }, repeated))
 }
 
-/// One note for all sets that name a member twice.
+/// One note for all sets that list a member twice.
 fn note(sets: &[FeatureSet], repeats: &[(usize, String)]) -> Option<String> {
     let (set, member) = repeats.first()?;
     let more = match repeats.len() {

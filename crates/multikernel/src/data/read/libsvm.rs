@@ -9,16 +9,16 @@ use crate::error::{Error, Message, Place, Result};
 use crate::features::{Features, Sparse};
 use crate::linalg::Matrix;
 
-/// Indices above this are refused: a name for each column would not fit in memory.
+/// Larger indices are refused: a name for each column would not fit in memory.
 const MAX_INDEX: u64 = 1 << 31;
 
-/// Tables of up to this many columns are dense: rows so short gain nothing by leaving values out.
+/// Tables with up to this many columns are dense: rows this short gain nothing from sparsity.
 const DENSE_COLS: usize = 64;
 
-/// Tables in which at least one value in so many is not 0 are dense: whole rows are then quicker to work on.
+/// Tables in which at least one value in this many is nonzero are dense: whole rows are then faster to process.
 const DENSE_SHARE: usize = 4;
 
-/// Whether a line reads as LIBSVM text: at least one `index:value` and nothing else after the first word.
+/// Whether a line looks like LIBSVM text: at least one `index:value` and nothing else after the first word.
 pub(super) fn looks_like(line: &str) -> bool {
     let pair = |word: &str| match word.split_once(':') {
         Some((index, value)) => index == "qid" || (index.parse::<u64>().is_ok() && value.parse::<f64>().is_ok()),
@@ -30,7 +30,7 @@ pub(super) fn looks_like(line: &str) -> bool {
     rest.iter().all(|word| pair(word)) && (pair(first) || !rest.is_empty())
 }
 
-/// The words before the comment, each with its offset in bytes.
+/// The words before the comment, each with its byte offset.
 fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
     line.split_ascii_whitespace()
         // A '#' inside a word is part of it, as in the class 'c#'.
@@ -38,18 +38,18 @@ fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
         .map(|word| (word.as_ptr() as usize - line.as_ptr() as usize, word))
 }
 
-/// Rows as they come, before the number of columns is known.
+/// Rows as they arrive, before the number of columns is known.
 #[derive(Default)]
 pub(super) struct SparseRows {
     /// Whether every row needs a label.
     needed: bool,
-    /// The row that is being read: index, place in the line and value of each pair.
+    /// The row being read: index, offset in the line and value of each pair.
     row: Vec<(u32, usize, f64)>,
-    /// The indices of all rows one after the other, ascending within a row.
+    /// The concatenated indices of all rows, ascending within a row.
     indices: Vec<u32>,
     /// The value at each index.
     values: Vec<f64>,
-    /// Where each row ends in them.
+    /// End offset of each row in these.
     ends: Vec<usize>,
     labels: Vec<String>,
     labelled: Option<bool>,
@@ -74,9 +74,9 @@ pub(super) fn read(mut lines: Lines<'_>, options: &ReadOptions) -> Result<Table>
     rows.into_table(name, options)
 }
 
-/// Refuses options that name a column: LIBSVM text has none.
+/// Refuses options that name a column: LIBSVM text has no named columns.
 pub(super) fn check_options(options: &ReadOptions) -> Result<()> {
-    // One of several joined files need not have what options ask for.
+    // One of several joined files need not have the columns named in the options.
     let whole = options.part.is_none();
     if whole && options.label.is_some() {
         return Err(Error::param("label", "LIBSVM text has its label first in each row; leave the label column out"));
@@ -90,7 +90,7 @@ pub(super) fn check_options(options: &ReadOptions) -> Result<()> {
     Ok(())
 }
 
-/// A line and where it stands.
+/// A line and its position.
 pub(super) struct Line<'a> {
     pub(super) name: &'a str,
     pub(super) number: u64,
@@ -98,7 +98,7 @@ pub(super) struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// An error at the word that begins at byte `at`.
+    /// An error at the word that starts at byte `at`.
     fn error(&self, at: usize, message: impl Into<Message>) -> Error {
         Error::data(Place::column(self.name, self.number, self.column(at)), message)
     }
@@ -109,7 +109,7 @@ impl Line<'_> {
 }
 
 impl SparseRows {
-    /// No rows yet; whether each that comes needs a label.
+    /// No rows yet; `needed` if each row must have a label.
     pub(super) fn new(needed: bool) -> Self {
         SparseRows { needed, ..SparseRows::default() }
     }
@@ -119,7 +119,7 @@ impl SparseRows {
         self.ends.len()
     }
 
-    /// Adds one line; a blank one and one of comment are no rows. An error leaves the rows as they were.
+    /// Adds one line; blank and comment lines are not rows. An error leaves the rows unchanged.
     pub(super) fn add(&mut self, line: &Line<'_>, options: &ReadOptions) -> Result<()> {
         let mut words = words(line.text).peekable();
         let Some(&(at, first)) = words.peek() else { return Ok(()) };
@@ -139,7 +139,7 @@ impl SparseRows {
             check_index(line, at, index, options.expect.as_ref())?;
             row.push((index, at, value));
         }
-        // Words are in order already, so equal indices stay in the order of the line.
+        // Words are already in order, so equal indices stay in line order.
         row.sort_by_key(|&(index, ..)| index);
         if let Some(twice) = row.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             let first = line.column(twice[0].1);
@@ -154,7 +154,7 @@ impl SparseRows {
         Ok(())
     }
 
-    /// All rows have a label, or none has and none is needed.
+    /// Checks that all rows have a label, or that none has and none is needed.
     fn check_label(&mut self, line: &Line<'_>, at: usize, labelled: bool) -> Result<()> {
         if self.needed && !labelled {
             return Err(
@@ -187,7 +187,7 @@ impl SparseRows {
         Ok(())
     }
 
-    /// Columns so far if indices begin at 1 unless 0 occurs.
+    /// The number of columns so far, if indices start at 1 unless 0 occurs.
     fn n_indices(&self) -> usize {
         self.largest.map_or(0, |largest| largest as usize + usize::from(self.has_zero))
     }
@@ -195,7 +195,7 @@ impl SparseRows {
     pub(super) fn into_table(mut self, name: &str, options: &ReadOptions) -> Result<Table> {
         let mut notes = Vec::new();
         let n_cols = options.expect.as_ref().map_or(self.n_indices(), |expect| expect.names.len());
-        // Before the names, which a huge index would make many.
+        // Checked before creating the names, of which a huge index would make many.
         let is_sparse = self.is_sparse(n_cols);
         self.check_memory(name, n_cols, is_sparse, options.limit())?;
         let (base, names) = match &options.expect {
@@ -241,8 +241,8 @@ impl SparseRows {
         })
     }
 
-    /// Whether the rows stay sparse. Told from the values alone, zeros that are written out not counted, so that one
-    /// table is always kept the same way.
+    /// Whether the rows stay sparse. Decided by the values alone, without counting explicit zeros, so that a given
+    /// table always has the same storage.
     fn is_sparse(&self, n_cols: usize) -> bool {
         let n_stored = self.values.iter().filter(|value| is_stored(**value)).count();
         n_cols > DENSE_COLS && (n_stored as u128 * DENSE_SHARE as u128) < self.ends.len() as u128 * n_cols as u128
@@ -256,7 +256,7 @@ impl SparseRows {
         }
     }
 
-    /// The same numbers in their place: columns from 0, without the zeros.
+    /// The same numbers in sparse storage: columns from 0, without the zeros.
     fn into_sparse(self, base: u8, n_cols: usize) -> Result<Sparse> {
         let SparseRows { mut indices, mut values, mut ends, .. } = self;
         let (mut start, mut kept) = (0, 0);
@@ -294,7 +294,7 @@ impl SparseRows {
     }
 }
 
-/// Whether a value is not that of entries left out; -0 is another.
+/// Whether a value differs from that of omitted entries; -0 does.
 fn is_stored(value: f64) -> bool {
     value.to_bits() != 0
 }
@@ -325,7 +325,7 @@ fn pair(line: &Line<'_>, at: usize, word: &str) -> Result<(u32, f64)> {
     Ok((index as u32, value))
 }
 
-/// In prediction an index must be one the model knows.
+/// In prediction an index must be known to the model.
 fn check_index(line: &Line<'_>, at: usize, index: u32, expect: Option<&Expect>) -> Result<()> {
     let Some(expect) = expect else { return Ok(()) };
     let base = usize::from(expect.index_base.unwrap_or(1));
@@ -336,7 +336,7 @@ fn check_index(line: &Line<'_>, at: usize, index: u32, expect: Option<&Expect>) 
     Err(line.error(at, format!("index {index} is unknown to the model, which has {base} to {last}; remove it")))
 }
 
-/// One spelling per number: `+1` and `1.0` are the class `1`; other labels stay as they are.
+/// One spelling per number: `+1` and `1.0` become the class `1`; other labels are unchanged.
 fn canonical(label: &str) -> String {
     // Exactly representable whole numbers only: beyond 2^53 two labels could become one.
     const WHOLE: f64 = 9_007_199_254_740_992.0;
@@ -484,7 +484,7 @@ mod tests {
         assert_eq!(stored(&read(&text(63))), Some(64));
         assert_eq!(stored(&read(&text(64))), None);
         assert_eq!(stored(&read(&(line([1], "2") + &line([64], "2")))), None, "64 columns are few");
-        // Zeros that are written out are not counted, so one table is kept one way; a negative zero is another value.
+        // Explicit zeros are not counted, so a table always has the same storage; a negative zero is another value.
         assert_eq!(stored(&read(&(text(63) + &line(1..=65, "0")))), Some(64));
         assert_eq!(stored(&read(&(text(63) + &line(1..=65, "-0")))), None);
         assert_eq!(read(&(text(63) + &line(1..=65, "0"))).samples, read(&(text(63) + "1\n")).samples);

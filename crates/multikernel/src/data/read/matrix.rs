@@ -1,4 +1,4 @@
-//! Bare matrices, such as a Gram matrix computed elsewhere.
+//! Plain matrices, such as a Gram matrix computed elsewhere.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use crate::error::{Error, Place, Result};
 use crate::features::Features;
 use crate::linalg::Matrix;
 
-/// Reads a matrix of bare numbers: a `.npy` array, or CSV or TSV text without names, plain or gzip.
+/// Reads a plain matrix of numbers: a `.npy` array, or CSV or TSV text without names, plain or gzip.
 ///
-/// Use it for matrices that are no table of samples, such as Gram matrices; [`read`] is for tables. A 1-D array is one
-/// column. Missing values are NaN, infinity is an error that names row and column. `memory` is the most bytes the
-/// matrix may take, 8 GiB when not given; an array in Fortran order takes twice that for a moment.
+/// For matrices that are not tables of samples, such as Gram matrices; [`read`] is for tables. A 1-D array is one
+/// column. Missing values are NaN; infinity is an error that names row and column. `memory` limits the size of the
+/// matrix in bytes, 8 GiB by default; an array in Fortran order briefly takes twice that.
 ///
 /// ```
 /// use multikernel::data::read_matrix;
@@ -24,7 +24,7 @@ use crate::linalg::Matrix;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_matrix(path: &Path, memory: Option<u64>) -> Result<Matrix> {
-    // No column of a matrix is one of ids.
+    // A matrix has no id column.
     let id = Some("none".to_string());
     let options = ReadOptions { header: Some(false), unlabelled: true, id, memory, ..Default::default() };
     let table = read(path, &options)?;

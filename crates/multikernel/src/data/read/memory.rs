@@ -1,4 +1,4 @@
-//! Refusing tables that do not fit into memory before anything is allocated.
+//! Refusing tables that do not fit in memory before anything is allocated.
 
 use crate::error::{Error, Result};
 
@@ -11,8 +11,8 @@ pub(in crate::data) fn check_memory(name: &str, n_rows: usize, n_cols: usize, li
     check_need(name, n_rows, n_cols, need, limit)
 }
 
-/// Refuses sparse rows that would need more than `limit` bytes: 12 per stored value, 8 per row, and per column its name
-/// and the value of its background.
+/// Refuses sparse rows that would need more than `limit` bytes: 12 per stored value, 8 per row, and the name and
+/// background value of each column.
 pub(in crate::data) fn check_sparse_memory(
     name: &str,
     n_rows: usize,

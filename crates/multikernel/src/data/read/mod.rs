@@ -1,4 +1,4 @@
-//! From bytes to a [`Table`](crate::data::Table): one file per format, the telling of formats, and what readers share.
+//! From bytes to a [`Table`](crate::data::Table): one file per format, format detection, and code shared by readers.
 
 #[cfg(feature = "arrow")]
 mod arrow;

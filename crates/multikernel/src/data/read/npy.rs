@@ -1,7 +1,7 @@
 //! NumPy arrays: `.npy` files, and the arrays inside `.npz` archives.
 //!
-//! Read here rather than by a crate because errors must name the array, row and column, and because the header is one
-//! short text. Python objects, which can only be read by running what the file says, are refused.
+//! Parsed here rather than by a crate because errors must name the array, row and column, and because the header is one
+//! short text. Python objects, which can only be read by executing what the file says, are refused.
 
 use std::io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
 use std::io::Read;
@@ -14,28 +14,28 @@ use crate::data::table::words::quoted;
 use crate::error::{Error, Message, Place, Result};
 use crate::linalg::Matrix;
 
-/// What every `.npy` file begins with.
+/// The first bytes of every `.npy` file.
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Longest header: those of plain arrays take a hundred bytes.
+/// Longest header accepted: those of plain arrays take a hundred bytes.
 const MAX_HEADER: usize = 1 << 16;
 
-/// Longest text of a label, name or id in bytes.
+/// Longest label, name or id in bytes.
 const MAX_TEXT: usize = 1 << 16;
 
-/// How many bytes are looked at together.
+/// How many bytes are processed together.
 const CHUNK: usize = 1 << 16;
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Bool,
     Int,
     Unsigned,
     Float,
-    /// UTF-32, filled up with zeros.
+    /// UTF-32, zero-padded.
     Text,
-    /// UTF-8, filled up with zeros.
+    /// UTF-8, zero-padded.
     Bytes,
 }
 
@@ -49,7 +49,7 @@ struct Dtype {
 }
 
 impl Dtype {
-    /// Reads a type such as `<f8`; what is wrong with one that is not read.
+    /// Parses a type such as `<f8`; the error says what is wrong with an unsupported one.
     fn parse(descr: &str) -> std::result::Result<Dtype, String> {
         let unknown = || {
             format!(
@@ -120,7 +120,7 @@ impl Dtype {
         }
     }
 
-    /// Adds all values; the width is known to the loop, which takes a fraction of the time.
+    /// Appends all values; the width is known inside the loop, which takes a fraction of the time.
     fn add_numbers(self, bytes: &[u8], values: &mut Vec<f64>) {
         match self.size {
             1 => values.extend(bytes.as_chunks::<1>().0.iter().map(|cell| self.number(cell))),
@@ -153,7 +153,7 @@ impl Dtype {
     }
 }
 
-/// What stands before the values.
+/// The header before the values.
 #[derive(Clone, Debug, PartialEq)]
 struct Header {
     descr: String,
@@ -164,7 +164,7 @@ struct Header {
 }
 
 impl Header {
-    /// Reads the header's text, a Python dictionary of `descr`, `fortran_order` and `shape`.
+    /// Parses the header's text, a Python dictionary of `descr`, `fortran_order` and `shape`.
     fn parse(text: &str) -> std::result::Result<Header, String> {
         let damaged = || format!("its header, {}, cannot be read; write it with numpy.save", quoted(text.trim()));
         let mut literal = Literal(text);
@@ -230,7 +230,7 @@ fn tuple(shape: &[usize]) -> String {
 struct Literal<'a>(&'a str);
 
 impl<'a> Literal<'a> {
-    /// Passes over a word, and blanks before it.
+    /// Skips a word, and blanks before it.
     fn eat(&mut self, word: &str) -> bool {
         let rest = self.0.trim_start().strip_prefix(word);
         self.0 = rest.unwrap_or(self.0);
@@ -248,7 +248,7 @@ impl<'a> Literal<'a> {
         if self.eat("True") { Some(true) } else { self.eat("False").then_some(false) }
     }
 
-    /// A tuple of whole numbers; those too large become the largest, which no file holds either.
+    /// A tuple of whole numbers; overflowing ones become the largest, which no file holds either.
     fn tuple(&mut self) -> Option<Vec<usize>> {
         let mut numbers = Vec::new();
         self.eat("(").then_some(())?;
@@ -267,9 +267,9 @@ impl<'a> Literal<'a> {
     }
 }
 
-/// An array with its header read and its values still to come.
+/// An array whose header has been read and whose values have not.
 ///
-/// Memory is taken as values arrive, so a header that promises more than the file holds costs nothing.
+/// Memory is allocated as values arrive, so a header that promises more than the file holds costs nothing.
 pub(super) struct Npy<R> {
     name: String,
     reader: R,
@@ -277,7 +277,7 @@ pub(super) struct Npy<R> {
 }
 
 impl<R: Read> Npy<R> {
-    /// Reads up to the first value; `name` stands in messages.
+    /// Reads up to the first value; `name` is used in messages.
     pub(super) fn open(mut reader: R, name: impl Into<String>) -> Result<Self> {
         let name = name.into();
         let start = take(&mut reader, &name, 8)?;
@@ -311,10 +311,10 @@ impl<R: Read> Npy<R> {
         self.header.shape.len()
     }
 
-    /// The values as rows and columns, a 1-D array as one column; `limit` is the most bytes they may take.
+    /// The values as rows and columns, a 1-D array as one column, using at most `limit` bytes.
     ///
-    /// NaN is a missing value, infinity an error. An array in Fortran order is turned over, which for that moment takes
-    /// its memory twice.
+    /// NaN is a missing value, infinity an error. An array in Fortran order is transposed, which briefly takes its
+    /// memory twice.
     pub(super) fn into_matrix(mut self, limit: u64) -> Result<Matrix> {
         let (n_rows, n_cols) = self.header.rows_and_columns().map_err(|message| self.error(message))?;
         let (dtype, by_column) = (self.header.dtype, self.header.is_fortran);
@@ -329,7 +329,7 @@ impl<R: Read> Npy<R> {
         self.chunks(|bytes| {
             let (start, n) = (values.len(), bytes.len() / dtype.size);
             if values.capacity() - start < n {
-                // As much as has come, never more than is to come.
+                // As much as has arrived, never more than is to come.
                 values.try_reserve_exact(start.max(n).min(n_values - start)).map_err(|_| full())?;
             }
             dtype.add_numbers(bytes, &mut values);
@@ -344,7 +344,7 @@ impl<R: Read> Npy<R> {
         }
     }
 
-    /// A 1-D array of texts or whole numbers as labels, names or ids; `limit` is the most bytes they may take.
+    /// A 1-D array of texts or whole numbers as labels, names or ids, using at most `limit` bytes.
     pub(super) fn into_texts(mut self, limit: u64) -> Result<Vec<String>> {
         if self.n_dims() != 1 {
             let shape = tuple(&self.header.shape);
@@ -379,7 +379,7 @@ impl<R: Read> Npy<R> {
         n_values.map_err(|_| self.error("it holds more values than this machine can count"))
     }
 
-    /// Hands over all values in the order of the file, some at a time, and checks that the file ends after them.
+    /// Passes all values on in file order, a chunk at a time, and checks that the file ends after them.
     fn chunks(&mut self, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let size = self.header.dtype.size;
         let total = self.header.n_bytes().map_err(|message| self.error(message))?;
@@ -410,7 +410,7 @@ fn take(reader: &mut impl Read, name: &str, n: usize) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(n);
     match reader.by_ref().take(n as u64).read_to_end(&mut bytes) {
         Ok(_) => Ok(bytes),
-        // Only packed data are wrong in themselves.
+        // Only compressed data can be corrupt in themselves.
         Err(error) if matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof) => {
             Err(Error::data(Place::file(name), "its data are damaged; copy or save the archive again"))
         }
@@ -437,14 +437,14 @@ fn cut_header(name: &str) -> Error {
     Error::data(Place::file(name), "it ends inside its header; copy or save it again")
 }
 
-/// The error for value `k` in the order of the file.
+/// The error for value `k` in file order.
 fn infinite(name: &str, k: usize, value: f64, [n_rows, n_cols]: [usize; 2], by_column: bool) -> Error {
     let (row, column) = if by_column { (k % n_rows, k / n_rows) } else { (k / n_cols, k % n_cols) };
     let place = Place::file(format!("{name}, row {}, column {}", row + 1, column + 1));
     Error::data(place, format!("{value} is infinite; correct it, or give NaN where a value is missing"))
 }
 
-/// The matrix of which `values` are the columns, one after the other; `None` where there is no memory for it.
+/// The matrix whose concatenated columns are `values`; `None` if there is no memory for it.
 fn turned(values: &[f64], n_rows: usize, n_cols: usize) -> Option<Matrix> {
     let mut matrix = Matrix::try_zeros(n_rows, n_cols)?;
     // A cache line of every row at a time.
@@ -459,7 +459,7 @@ fn turned(values: &[f64], n_rows: usize, n_cols: usize) -> Option<Matrix> {
     Some(matrix)
 }
 
-/// Reads a table: an array has names for nothing, and label, groups and ids only where columns are named by position.
+/// Reads a table: an array has no names, and label, groups and ids only if columns are given by position.
 pub(super) fn read(reader: impl Read, source: &str, options: &ReadOptions) -> Result<Table> {
     let array = Npy::open(reader, source)?.into_matrix(options.limit())?;
     Parts::new(array).into_table(source, options)

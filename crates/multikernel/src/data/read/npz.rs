@@ -12,14 +12,14 @@ use crate::data::table::Table;
 use crate::data::table::words::{list, quoted};
 use crate::error::{Error, Place, Result};
 
-/// What the arrays of an archive are called, the first that is there being taken.
+/// Names of the arrays of an archive; the first one present is used.
 const FEATURES: [&str; 4] = ["X", "x", "data", "features"];
 const LABELS: [&str; 5] = ["y", "label", "labels", "target", "class"];
 const NAMES: [&str; 2] = ["names", "columns"];
 
-/// One array of an archive, packed.
+/// One compressed array of an archive.
 struct Entry<'a> {
-    /// Its file's name without `.npy`.
+    /// Its file name without `.npy`.
     name: String,
     method: usize,
     is_encrypted: bool,
@@ -27,13 +27,13 @@ struct Entry<'a> {
     packed: &'a [u8],
 }
 
-/// The archive, all in memory, and its arrays.
+/// The archive, held in memory, and its arrays.
 struct Archive<'a> {
     source: &'a str,
     entries: Vec<Entry<'a>>,
 }
 
-/// Unpacked bytes; at their end the check sum must be the one of the archive.
+/// Decompressed bytes; at the end, their checksum must match the archive's.
 struct Checked<R: Read> {
     reader: CrcReader<R>,
     crc: u32,
@@ -49,17 +49,17 @@ impl<R: Read> Read for Checked<R> {
     }
 }
 
-/// Two bytes as a number, lowest first.
+/// A little-endian 16-bit number.
 fn short(bytes: &[u8], at: usize) -> Option<usize> {
     Some(usize::from(u16::from_le_bytes(bytes.get(at..)?.first_chunk().copied()?)))
 }
 
-/// Four bytes as a number, lowest first.
+/// A little-endian 32-bit number.
 fn long(bytes: &[u8], at: usize) -> Option<usize> {
     usize::try_from(u32::from_le_bytes(bytes.get(at..)?.first_chunk().copied()?)).ok()
 }
 
-/// The arrays listed at the end of a zip file; `None` where the file is damaged.
+/// The arrays listed at the end of a zip file; `None` if the file is damaged.
 fn entries(zip: &[u8]) -> Option<Vec<Entry<'_>>> {
     // The last record is followed by a comment of at most 65,535 bytes.
     let tail = zip.len().saturating_sub(22 + 65_535);
@@ -86,7 +86,7 @@ fn entries(zip: &[u8]) -> Option<Vec<Entry<'_>>> {
     Some(entries)
 }
 
-/// The bytes of the entry whose local record begins at `at`.
+/// The bytes of the entry whose local record starts at `at`.
 fn packed(zip: &[u8], at: usize, size: usize) -> Option<&[u8]> {
     let record = zip.get(at..)?;
     record.starts_with(b"PK\x03\x04").then_some(())?;
@@ -119,7 +119,7 @@ impl<'a> Archive<'a> {
         self.entries.iter().map(|entry| entry.name.as_str()).collect()
     }
 
-    /// The first array of these names.
+    /// The first array with one of these names.
     fn find(&self, names: &[&str]) -> Option<&Entry<'a>> {
         names.iter().find_map(|name| self.entries.iter().find(|entry| entry.name == *name))
     }
@@ -140,14 +140,14 @@ impl<'a> Archive<'a> {
         Npy::open(Checked { reader: CrcReader::new(reader), crc: entry.crc }, name)
     }
 
-    /// The array of features: by its name, else the only one of 2 dimensions.
+    /// The array of features: by its name, else the only 2-D array.
     fn features(&self) -> Result<&Entry<'a>> {
         if let Some(entry) = self.find(&FEATURES) {
             return Ok(entry);
         }
         let mut tables = Vec::new();
         for entry in &self.entries {
-            // An array that cannot be read is not the table, unless it is asked for by name.
+            // An array that cannot be read is not the table, unless requested by name.
             if self.array(entry).is_ok_and(|array| array.n_dims() == 2) {
                 tables.push(entry);
             }
@@ -163,12 +163,12 @@ impl<'a> Archive<'a> {
         Err(Error::data(Place::file(self.source), message))
     }
 
-    /// The array that an option names, else the first of the known names.
+    /// The array named by an option, else the first with a known name.
     fn told(&self, option: &str, options: &ReadOptions, known: &[&str]) -> Result<Option<&Entry<'a>>> {
         let wanted = options.told().find(|told| told.0 == option);
         let found = wanted.and_then(|(_, wanted)| self.find(&[wanted]));
         match wanted {
-            // One of several joined files need not have what options ask for.
+            // One of several joined files need not have the arrays named in the options.
             Some((_, wanted)) if found.is_none() && options.part.is_none() => {
                 let (source, names) = (self.source, list(&self.names(), 8));
                 Err(Error::param(option, format!("{source} has no array {}; it holds {names}", quoted(wanted))))
@@ -177,7 +177,7 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// The texts of an array, as many as there are `what`.
+    /// The texts of an array, which must have `n` of them; messages call these `what`.
     fn texts(&self, entry: &Entry<'_>, n: usize, what: &str, options: &ReadOptions) -> Result<Vec<String>> {
         let texts = self.array(entry)?.into_texts(options.limit())?;
         if texts.len() != n {
@@ -208,7 +208,7 @@ fn parts(zip: &[u8], source: &str, options: &ReadOptions) -> Result<Parts> {
     Ok(Parts { array, names, labels, groups, ids, told })
 }
 
-/// Reads an archive: its bytes first, because what it holds is listed at its end.
+/// Reads an archive: all bytes first, because its contents are listed at its end.
 pub(super) fn read(reader: impl Read, source: &str, options: &ReadOptions) -> Result<Table> {
     let zip = whole(reader, source, options.limit())?;
     let parts = parts(&zip, source, options)?;
@@ -234,7 +234,7 @@ mod tests {
         parts(zip).map(|_| ()).unwrap_err().to_string()
     }
 
-    /// A zip file of these files, each with its method (0 or 8), packed bytes and check sum.
+    /// A zip file of these files, each with its method (0 or 8), compressed bytes and checksum.
     fn zip(files: &[(&str, u16, Vec<u8>, u32)]) -> Vec<u8> {
         let (mut bytes, mut list) = (Vec::new(), Vec::new());
         for (name, method, packed, crc) in files {
@@ -243,7 +243,7 @@ mod tests {
             record.extend([0; 4]);
             record.extend(crc.to_le_bytes());
             record.extend((packed.len() as u32).to_le_bytes());
-            // The unpacked size, which nothing here depends on.
+            // The uncompressed size, which nothing here depends on.
             record.extend([0; 4]);
             record.extend((name.len() as u16).to_le_bytes());
             record.extend([0; 2]);
@@ -438,7 +438,7 @@ mod tests {
         ] {
             assert_eq!(message(&zip), expected);
         }
-        // What was broken above is right before.
+        // The same archives are valid before they are broken as above.
         for zip in [zip(&[("X.npy", 8, packed, crc(&x.1))]), [&whole[..], b"a comment"].concat(), whole] {
             assert_eq!(parts(&zip).unwrap().array.data(), [1.0, 2.0]);
         }

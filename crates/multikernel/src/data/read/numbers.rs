@@ -1,10 +1,10 @@
-//! Numbers as people write them: decimal commas, thousands set apart, percent signs, marks for what is missing.
+//! Numbers as people write them: decimal commas, thousands separators, percent signs, missing-value marks.
 
 use crate::data::table::words::finite;
 use crate::error::{Error, Result};
 
-/// How the decimals of a text are set apart; told from the file unless
-/// [`ReadOptions::decimal`](crate::data::ReadOptions::decimal) says it.
+/// The decimal separator of a text; detected from the file unless given by
+/// [`ReadOptions::decimal`](crate::data::ReadOptions::decimal).
 ///
 /// ```
 /// use multikernel::data::{Decimal, ReadOptions, read_from};
@@ -36,7 +36,7 @@ impl std::str::FromStr for Decimal {
 }
 
 impl Decimal {
-    /// The finite number that a text stands for. Thousands may be set apart by the other mark, a space or an
+    /// The finite number that a text represents. Thousands may be separated by the other mark, a space or an
     /// apostrophe.
     pub(super) fn parse(self, text: &str) -> Option<f64> {
         let (mark, other) = match self {
@@ -67,8 +67,8 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The digits of a whole number whose thousands are set apart, all by the same mark; none before decimals are no
-/// digits.
+/// The digits of a whole number whose thousands are separated, all by the same mark; an empty whole part is allowed
+/// only before decimals.
 fn ungrouped(whole: &str, other: char, has_fraction: bool) -> Option<String> {
     if whole.is_empty() {
         return has_fraction.then(String::new);
@@ -91,13 +91,13 @@ pub(super) fn before_percent(text: &str) -> Option<&str> {
     text.strip_suffix('%').map(str::trim_end)
 }
 
-/// Whether any way of writing makes a number of the text.
+/// Whether the text is a number in any format.
 pub(super) fn is_readable(text: &str) -> bool {
     let text = before_percent(text).unwrap_or(text);
     Decimal::Point.parse(text).is_some() || Decimal::Comma.parse(text).is_some()
 }
 
-/// Whether a plain number could as well be thousands set apart by a point, such as `1.234`.
+/// Whether a plain number could equally have a point as its thousands separator, such as `1.234`.
 pub(super) fn is_maybe_thousands(number: &str) -> bool {
     let digits = number.strip_prefix(['-', '+']).unwrap_or(number);
     digits.split_once('.').is_some_and(|(whole, rest)| {
@@ -120,7 +120,7 @@ pub(super) enum Truth {
 impl Truth {
     pub(super) const ALL: [Truth; 3] = [Truth::TrueFalse, Truth::YesNo, Truth::Letters];
 
-    /// The words, that for 1 first.
+    /// The words, the one for 1 first.
     pub(super) fn words(self) -> [&'static str; 2] {
         match self {
             Truth::TrueFalse => ["True", "False"],
@@ -129,7 +129,7 @@ impl Truth {
         }
     }
 
-    /// The pair that a text is one of, in any case, and its value.
+    /// The pair that a text belongs to, ignoring case, and its value.
     pub(super) fn parse(text: &str) -> Option<(Truth, f64)> {
         Truth::ALL.into_iter().find_map(|pair| {
             let at = pair.words().into_iter().position(|word| text.eq_ignore_ascii_case(word))?;
@@ -138,7 +138,7 @@ impl Truth {
     }
 }
 
-/// Whether a text says that a value is missing where the other cells of its column are numbers.
+/// Whether a text marks a missing value if the other cells of its column are numbers.
 pub(super) fn is_mark(text: &str) -> bool {
     matches!(text, "-" | "--" | "---" | "." | ".." | "..." | "*" | "**" | "\u{2013}" | "\u{2014}")
 }

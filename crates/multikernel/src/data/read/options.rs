@@ -1,39 +1,40 @@
-//! How to read a table.
+//! Options for reading a table.
 
 use super::numbers::Decimal;
 use crate::data::table::{Expect, Samples};
 use crate::error::Result;
 
-/// Tables above this size are refused unless [`ReadOptions::memory`] allows them.
+/// Larger tables are refused unless [`ReadOptions::memory`] allows them.
 const MEMORY: u64 = 8 << 30;
 
-/// A format for tables.
+/// A table format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
-    /// `label index:value ...`, one row per line; indices left out are 0. A table of more than 64 columns in which
-    /// fewer than a quarter of the values are not 0 is kept as [`Sparse`](crate::data::Sparse) rows: 12 bytes per value
-    /// that is not 0, 8 per row and about 100 per column, most of them for its name.
+    /// `label index:value ...`, one row per line; omitted indices are 0. A table with more than 64 columns and fewer
+    /// than a quarter of its values nonzero is kept as [`Sparse`](crate::data::Sparse) rows: 12 bytes per nonzero
+    /// value, 8 per row and about 100 per column, most of them for its name.
     Libsvm,
-    /// Comma-separated (or by semicolons, bars or tabs, told from the first line), cells quoted with `"` where needed.
+    /// Comma-separated (or by semicolons, bars or tabs, detected from the first line), cells quoted with `"` where
+    /// needed.
     Csv,
     /// Tab-separated, otherwise like CSV.
     Tsv,
-    /// One NumPy array, 1-D or 2-D, of numbers; label, groups and ids are columns of whole numbers named by position.
+    /// One NumPy array, 1-D or 2-D, of numbers; label, groups and ids are columns of whole numbers given by position.
     Npy,
-    /// NumPy arrays in a zip archive: features in `X` (or `x`, `data`, `features`, or the only 2-D array); labels in
-    /// `y` (or `label`, `labels`, `target`, `class`), column names in `names` (or `columns`) and ids in `ids`, where
-    /// they are there. Label, groups and id of [`ReadOptions`] name arrays. The archive is held in memory besides while
-    /// it is read.
+    /// NumPy arrays in a zip archive: features in `X` (or `x`, `data`, `features`, or the only 2-D array); optionally,
+    /// labels in `y` (or `label`, `labels`, `target`, `class`), column names in `names` (or `columns`) and ids in
+    /// `ids`. The label, groups and id of [`ReadOptions`] name arrays. The archive is also held in memory while it is
+    /// read.
     Npz,
-    /// A Parquet table, read by builds with the feature `arrow`. Columns are numbers, but for label, groups and
-    /// id; null is missing.
+    /// A Parquet table, read by builds with the feature `arrow`. Columns are numbers, except label, groups and id; null
+    /// is missing.
     Parquet,
     /// An Arrow IPC file (Feather version 2), like Parquet.
     Arrow,
 }
 
-/// How to read a table; the default tells everything from the file.
+/// How to read a table; by default everything is detected from the file.
 ///
 /// ```
 /// use multikernel::data::{Format, ReadOptions, read_from};
@@ -47,49 +48,50 @@ pub enum Format {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// The format; told from the file's name or first line when not given.
+    /// The format; by default detected from the file's name or first line.
     pub format: Option<Format>,
-    /// Whether delimited text begins with column names; when not given, it does if a feature cell of the first line is
-    /// not a number, its label cell is called `label`, `class` or `target`, or its first cell is blank and the others
-    /// are whole numbers, all different, as a table without names is written with row names.
+    /// Whether delimited text starts with column names; by default, it does if a feature cell of the first line is not
+    /// a number, its label cell is `label`, `class` or `target`, or its first cell is blank and the others are distinct
+    /// whole numbers, as in a table without names written with row names.
     pub header: Option<bool>,
-    /// The label column of delimited text: its name, or its position from 0, or from -1 backwards; a name wins over a
-    /// position. When not given: the first column called `label`, `class`, `target` or `y` in any case, else the last.
+    /// The label column of delimited text: its name, or its position from 0, or backwards from -1; a name takes
+    /// precedence over a position. Default: the first column named `label`, `class`, `target` or `y` in any case, else
+    /// the last.
     pub label: Option<String>,
-    /// The column of delimited text that names the samples, given as for `label`. When not given: the first column
-    /// called `id`, `sample`, `sample_id`, `sampleid`, `sample id`, `barcode` or `Unnamed: 0` in any case, or like an
-    /// id (`patient_id`, `PassengerId`), if its values all differ; else the first column if the header has a blank for
-    /// it, as R writes row names and pandas its index; else a first column of texts that all differ, or one that counts
-    /// the rows (20 or more); else there are no ids. `none` says that there are none. An id is no feature; it must be
-    /// there and differ from row to row.
+    /// The column of delimited text that identifies the samples, given as for `label`. Default: the first column named
+    /// `id`, `sample`, `sample_id`, `sampleid`, `sample id`, `barcode` or `Unnamed: 0` in any case, or similar to an id
+    /// (`patient_id`, `PassengerId`), if its values are all distinct; else the first column if its header is blank, as
+    /// R writes row names and pandas its index; else a first column of distinct texts, or one that counts the rows (20
+    /// or more); else there are no ids. `none` says that there are none. An id is not a feature; it must be present and
+    /// distinct in every row.
     pub id: Option<String>,
     /// The column of delimited text that says which rows belong together, such as patients or batches, given as for
-    /// `label`. It is text, no feature, and must be there in every row.
+    /// `label`. It is text, not a feature, and must be present in every row.
     pub groups: Option<String>,
-    /// All columns but ids and groups are features; labels of LIBSVM rows are ignored.
+    /// All columns except ids and groups are features; labels of LIBSVM rows are ignored.
     pub unlabelled: bool,
-    /// Rows may be without labels: a column of delimited text is a label only if it is called `label`, `class` or
-    /// `target` in any case, or named by `label`.
+    /// Labels are optional: a column of delimited text is a label only if it is named `label`, `class` or `target` in
+    /// any case, or given by `label`.
     pub label_optional: bool,
     /// Columns of delimited text to leave out, by name or position as for `label`.
     pub ignore: Vec<String>,
-    /// What becomes of rows without a label, or without any value.
+    /// The treatment of rows without a label, or without any value.
     pub missing_labels: MissingLabels,
-    /// How decimals are written, for cells that could be read in two ways, such as `1,234`; told from the file when not
-    /// given.
+    /// The decimal separator, for cells that could be read in two ways, such as `1,234`; by default detected from the
+    /// file.
     pub decimal: Option<Decimal>,
-    /// Delimited text has samples in columns: their ids in the first line, the names of features in the first column.
+    /// Delimited text has samples as columns: their ids in the first line, feature names in the first column.
     pub transpose: bool,
-    /// For prediction: what the model knows. Columns are then matched to the model's features, and labels may be
+    /// For prediction: the model's expectations. Columns are then matched to the model's features, and labels may be
     /// missing.
     pub expect: Option<Expect>,
-    /// Bytes the table may take, column names included; 8 GiB when not given.
+    /// Memory limit for the table in bytes, column names included; 8 GiB by default.
     pub memory: Option<u64>,
-    /// Set where the file is one of several that are joined.
+    /// Set if the file is one of several being joined.
     pub(in crate::data) part: Option<JoinedPart>,
 }
 
-/// What becomes of rows without a label, or without any value; rows of a prediction may be without labels anyway.
+/// The treatment of rows without a label, or without any value; rows to predict may lack labels anyway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissingLabels {
     /// They are an error.
@@ -99,38 +101,38 @@ pub enum MissingLabels {
     Drop,
 }
 
-/// How one of several joined files is read: it need not have the columns that options ask for, has a label only where a
-/// column is called so, and a row may be without any value.
+/// How one of several joined files is read: it need not have the columns named in the options, has a label only if a
+/// column is named so, and a row may have no values at all.
 #[derive(Clone, Debug, Default)]
 pub(in crate::data) struct JoinedPart {
-    /// Columns that are left out where the file has them: labels that another file gives.
+    /// Columns to leave out if the file has them: labels given by another file.
     pub(in crate::data) leave_out: Vec<String>,
 }
 
 impl ReadOptions {
-    /// Options to read rows for a model.
+    /// Options for reading rows for a model.
     pub fn expecting(expect: Expect) -> Self {
         ReadOptions { expect: Some(expect), ..ReadOptions::default() }
     }
 
-    /// The options that ask for a column, and the column.
+    /// The options that name a column, and the column.
     pub(in crate::data) fn told(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let one = [("label", self.label.as_ref()), ("id", self.id_column()), ("groups", self.groups.as_ref())];
         let ignored = self.ignore.iter().map(|wanted| ("ignore", wanted.as_str()));
         one.into_iter().filter_map(|(option, wanted)| Some((option, wanted?.as_str()))).chain(ignored)
     }
 
-    /// Whether the last column is taken for the label where none is called so.
+    /// Whether the last column is taken as the label if none is named so.
     pub(super) fn takes_last(&self) -> bool {
         self.part.is_none() && !self.label_optional
     }
 
-    /// The column told to hold ids.
+    /// The column given as ids.
     pub(in crate::data) fn id_column(&self) -> Option<&String> {
         self.id.as_ref().filter(|_| self.wants_ids())
     }
 
-    /// Whether a column may be ids: nobody said that there are none.
+    /// Whether a column may be ids: true unless ids were ruled out.
     pub(in crate::data) fn wants_ids(&self) -> bool {
         self.id.as_deref() != Some("none")
     }

@@ -8,7 +8,7 @@ use crate::error::Result;
 #[cfg(not(feature = "arrow"))]
 use crate::error::{Error, Place};
 
-/// Says what is needed to read such a file.
+/// The error that says what is needed to read such a file.
 #[cfg(not(feature = "arrow"))]
 pub(super) fn read(_: impl Read, source: &str, _: &ReadOptions) -> Result<Table> {
     Err(Error::data(
@@ -18,13 +18,13 @@ pub(super) fn read(_: impl Read, source: &str, _: &ReadOptions) -> Result<Table>
     ))
 }
 
-/// Reads a table whose columns are numbers, but for label, id and group; what is null is missing.
+/// Reads a table whose columns are numbers, except label, id and group; null is missing.
 ///
-/// The whole file is held while it is read.
+/// The whole file is held in memory while it is read.
 #[cfg(feature = "arrow")]
 pub(super) fn read(reader: impl Read, source: &str, options: &ReadOptions) -> Result<Table> {
     let bytes = super::binary::whole(reader, source, options.limit())?;
-    // The readers of others check most of what a file says, but of some of it they panic.
+    // The external readers validate most of a file, but panic on some of it.
     let read = std::panic::AssertUnwindSafe(|| super::arrow::read(bytes, source, options));
     std::panic::catch_unwind(read).unwrap_or_else(|_| Err(super::arrow::unreadable(source)("it is damaged")))
 }

@@ -1,4 +1,4 @@
-//! Which column of delimited text is what.
+//! The roles of the columns of delimited text.
 
 use std::collections::HashSet;
 
@@ -8,35 +8,35 @@ use crate::data::table::words::{columns, list, quoted};
 use crate::data::table::{Expect, Told, by_name, numbered};
 use crate::error::{Error, Message, Place, Remedy, Result, message};
 
-/// Which columns are what.
+/// The roles of the columns.
 pub(super) struct Roles {
     /// Column of each feature.
     pub(super) features: Vec<usize>,
     pub(super) names: Vec<String>,
     pub(super) label: Option<usize>,
     pub(super) label_name: Option<String>,
-    /// What the label column is called where it has no name.
+    /// A description of the label column if it has no name.
     pub(super) label_column: Option<String>,
-    /// The column of ids: told, or beyond doubt.
+    /// The id column: given, or beyond doubt.
     pub(super) id: Option<usize>,
-    /// Columns that are called like ids, in the order in which they are tried: they are ids if their values all differ.
+    /// Columns named like ids, in the order in which they are tried: they are ids if their values are all distinct.
     pub(super) maybe_ids: Vec<usize>,
-    /// Which columns values alone may show to be ids.
+    /// Which columns may be identified as ids by their values alone.
     pub(super) by_value: ByValue,
     pub(super) groups: Option<usize>,
     pub(super) group_name: Option<String>,
-    /// The names of all columns, where the file has names.
+    /// The names of all columns, if the file has names.
     pub(super) all_names: Option<Vec<String>>,
-    /// Rows without names that have more columns than features and label: values tell which are features.
+    /// Rows without names have more columns than features and label: values decide which are features.
     pub(super) is_undecided: bool,
-    /// The options that name a column of the file.
+    /// The options that matched a column of the file.
     pub(super) told: Vec<Told>,
     pub(super) notes: Vec<Message>,
-    /// What was taken for granted, for the message about a first row that does not fit.
+    /// The assumption made, for the message about a first row that does not fit.
     pub(super) guess: Option<Message>,
 }
 
-/// Which columns values alone may show to be ids.
+/// Which columns may be identified as ids by their values alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ByValue {
     None,
@@ -47,18 +47,18 @@ pub(super) enum ByValue {
 }
 
 impl Roles {
-    /// The name of a column, where it has one.
+    /// The name of a column, if it has one.
     pub(super) fn name_of(&self, column: Option<usize>) -> Option<String> {
         let name = column.and_then(|j| self.all_names.as_ref()?.get(j));
         name.filter(|name| !name.is_empty()).cloned()
     }
 
-    /// A column as messages call it.
+    /// A column's name in messages.
     pub(super) fn shown(&self, j: usize) -> String {
         self.name_of(Some(j)).map_or_else(|| format!("{}", j + 1), |name| quoted(&name))
     }
 
-    /// Refuses more columns than features where values do not tell them apart.
+    /// Refuses more columns than features if values cannot decide between them.
     pub(super) fn check_decided(&self, file: &str, options: &ReadOptions) -> Result<()> {
         match options.expect.as_ref().filter(|_| self.is_undecided) {
             Some(expect) => Err(miscounted(file, self.features.len(), "", expect.names.len(), options, "")),
@@ -66,7 +66,7 @@ impl Roles {
         }
     }
 
-    /// The same where rows are seen one by one, so that only names can tell ids.
+    /// The same for rows seen one by one, where only names can identify ids.
     pub(super) fn by_name_alone(mut self) -> Roles {
         let maybe = std::mem::take(&mut self.maybe_ids);
         let kept: Vec<usize> = (0..self.features.len()).filter(|&k| !maybe.contains(&self.features[k])).collect();
@@ -86,23 +86,23 @@ impl Roles {
     }
 }
 
-/// What to do where a first row was taken for names.
+/// The advice if a first row was mistaken for names.
 pub(super) fn no_names() -> Message {
     message!["the first line was read as names; if the file has none, add ", Remedy::Header(false)]
 }
 
-/// The names by which a label column is known, unless told.
+/// The names that identify a label column by default.
 pub(super) const LABEL_NAMES: [&str; 4] = ["label", "class", "target", "y"];
 
-/// Names of labels; where rows may be without, `y` is as likely a coordinate.
+/// Names of labels; if labels are optional, `y` is as likely a coordinate.
 pub(super) fn label_names(options: &ReadOptions) -> &'static [&'static str] {
     if options.label_optional { &LABEL_NAMES[..3] } else { &LABEL_NAMES }
 }
 
-/// The names by which an id column is known, unless told.
+/// The names that identify an id column by default.
 const ID_NAMES: [&str; 7] = ["id", "sample", "sample_id", "sampleid", "sample id", "barcode", "unnamed: 0"];
 
-/// Names of columns that are ids if their values all differ.
+/// Names of columns that are ids if their values are all distinct.
 const LIKELY_IDS: [&str; 13] = [
     "index",
     "uid",
@@ -119,7 +119,7 @@ const LIKELY_IDS: [&str; 13] = [
     "case",
 ];
 
-/// Whether a name is like those of ids: `patient_id`, `PassengerId`, `PatientID`.
+/// Whether a name resembles that of an id: `patient_id`, `PassengerId`, `PatientID`.
 fn is_like_id(name: &str) -> bool {
     let ends = |ending: &str| {
         let (rest, end) =
@@ -138,7 +138,7 @@ pub(super) fn is_one_of(name: &str, known: &[&str]) -> bool {
     known.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// Whether a cell is a name by which columns are known. A lone 'y' may be a class (yes and no).
+/// Whether a cell is a known column name. A lone 'y' may be a class (yes and no).
 pub(in crate::data) fn is_name(cell: &str) -> bool {
     is_one_of(cell, &ID_NAMES) || is_one_of(cell, &LABEL_NAMES[..3])
 }
@@ -151,7 +151,7 @@ pub(in crate::data) fn position(wanted: &str, n: usize) -> Option<usize> {
     (0..n).contains(&column).then_some(column as usize)
 }
 
-/// What each of `n` columns is, told from their names, where they have any, and what was asked for.
+/// The role of each of `n` columns, from their names, if any, and the options.
 pub(super) fn of_columns(file: &str, n: usize, names: Option<Vec<String>>, options: &ReadOptions) -> Result<Roles> {
     let columns = Columns { file, n, names, options };
     let told = options.told().filter(|(option, wanted)| columns.sought(option, wanted).is_ok());
@@ -163,11 +163,11 @@ pub(super) fn of_columns(file: &str, n: usize, names: Option<Vec<String>>, optio
     Ok(Roles { told, ..roles })
 }
 
-/// The columns of a file before they are anything.
+/// The columns of a file before roles are assigned.
 pub(in crate::data) struct Columns<'a> {
     pub(in crate::data) file: &'a str,
     pub(in crate::data) n: usize,
-    /// Where the first row holds names; the name of a column of row names is blank.
+    /// Present if the first row holds names; the name of a column of row names is blank.
     pub(in crate::data) names: Option<Vec<String>>,
     pub(in crate::data) options: &'a ReadOptions,
 }
@@ -177,7 +177,7 @@ struct Aside {
     id: Option<usize>,
     maybe_ids: Vec<usize>,
     groups: Option<usize>,
-    /// Row names that are not the ids, and the label that another file gives.
+    /// Row names that are not the ids, and the label if another file gives it.
     left_out: Vec<usize>,
     notes: Vec<Message>,
 }
@@ -193,7 +193,7 @@ impl Aside {
 }
 
 impl Columns<'_> {
-    /// The column a person named in an option, by name first, then by position.
+    /// The column given in an option, by name first, then by position.
     pub(in crate::data) fn told(&self, option: &str, wanted: &str) -> Result<usize> {
         self.called(wanted).or_else(|| position(wanted, self.n)).ok_or_else(|| {
             let known = self.names.as_ref().map_or(String::new(), |names| {
@@ -209,8 +209,8 @@ impl Columns<'_> {
         })
     }
 
-    /// [`Columns::told`], but in one of several joined files that has names a position means ids only: the last column
-    /// of every file is hardly the label.
+    /// [`Columns::told`], except that in one of several joined files with names, only ids may be given by position: the
+    /// last column of every file is hardly the label.
     fn sought(&self, option: &str, wanted: &str) -> Result<usize> {
         let by_name = self.options.part.is_some() && self.names.is_some() && option != "id";
         if by_name && self.called(wanted).is_none() {
@@ -221,20 +221,20 @@ impl Columns<'_> {
         self.told(option, wanted)
     }
 
-    /// A question about a name that is nearly the wanted one, where there is one.
+    /// A "did you mean" hint if some name is close to the wanted one.
     fn near(&self, wanted: &str) -> String {
         let names = self.names.iter().flatten().map(String::as_str).filter(|name| !name.is_empty());
         closest(wanted, names).map_or(String::new(), |name| format!(" (did you mean {}?)", quoted(name)))
     }
 
-    /// The column an option asks for. One of several joined files need not have it.
+    /// The column named by an option. One of several joined files need not have it.
     fn asked(&self, option: &str, wanted: Option<&String>) -> Result<Option<usize>> {
         let Some(wanted) = wanted else { return Ok(None) };
         let column = self.sought(option, wanted);
         if self.options.part.is_some() { Ok(column.ok()) } else { column.map(Some) }
     }
 
-    /// The columns to leave out. For a prediction, and in one of several joined files, they need not be there.
+    /// The columns to leave out. In prediction, and in one of several joined files, they need not be present.
     fn ignored(&self) -> Result<Vec<usize>> {
         let columns = self.options.ignore.iter().map(|wanted| self.sought("ignore", wanted));
         if self.options.part.is_some() || self.options.expect.is_some() {
@@ -244,7 +244,7 @@ impl Columns<'_> {
         }
     }
 
-    /// The column of exactly that name.
+    /// The column with exactly that name.
     pub(in crate::data) fn called(&self, name: &str) -> Option<usize> {
         self.names.as_ref().and_then(|names| names.iter().position(|column| column == name))
     }
@@ -257,7 +257,7 @@ impl Columns<'_> {
         column.and_then(|j| self.name(j)).map(str::to_string)
     }
 
-    /// A column as an error shows it: its name, or its position.
+    /// A column as errors show it: its name, or its position.
     pub(in crate::data) fn shown(&self, j: usize) -> String {
         self.name(j).map_or_else(|| j.to_string(), quoted)
     }
@@ -266,23 +266,22 @@ impl Columns<'_> {
         (0..self.n).find(|&j| self.name(j).is_some_and(|name| is_one_of(name, known)) && is_free(j))
     }
 
-    /// The first of the free columns that is called like a label; `y` only where none has a longer name, beside which
-    /// it is a coordinate.
+    /// The first free column named like a label; `y` only if none has a longer name, next to which it is a coordinate.
     pub(in crate::data) fn known_label(&self, is_free: impl Fn(usize) -> bool) -> Option<usize> {
         self.known(&LABEL_NAMES[..3], &is_free).or_else(|| self.known(label_names(self.options), is_free))
     }
 
-    /// The first of the free columns that is called like ids.
+    /// The first free column named like an id.
     pub(in crate::data) fn known_id(&self, is_free: impl Fn(usize) -> bool) -> Option<usize> {
         self.known(&ID_NAMES, is_free)
     }
 
-    /// Whether the first column has no name, as row names are written.
+    /// Whether the first column has no name, the convention for row names.
     pub(in crate::data) fn has_row_names(&self) -> bool {
         self.names.as_ref().is_some_and(|names| names[0].is_empty())
     }
 
-    /// The columns that `is_free` leaves and options or names set aside.
+    /// The columns that `is_free` allows and that options or names set aside.
     fn aside(&self, label: Option<usize>, is_free: impl Fn(usize) -> bool) -> Result<Aside> {
         let groups = self.asked("groups", self.options.groups.as_ref())?;
         let elsewhere = self.options.part.iter().flat_map(|part| &part.leave_out);
@@ -299,8 +298,8 @@ impl Columns<'_> {
         Ok(Aside { groups, ..aside })
     }
 
-    /// The column told to hold ids; else those called so, which are ids if their values differ; else the first if it
-    /// has no name, as row names are written.
+    /// The column given as ids; else those named like ids, which are ids if their values are distinct; else the first
+    /// if it has no name, the convention for row names.
     fn ids(&self, is_free: impl Fn(usize) -> bool) -> Result<Aside> {
         let row_names = self.has_row_names() && is_free(0);
         let told = self.asked("id", self.options.id_column())?;
@@ -308,7 +307,7 @@ impl Columns<'_> {
         if told.is_none() && self.options.wants_ids() {
             let known = self.known_id(&is_free);
             if self.options.part.is_some() {
-                // Files are joined by what is called an id; rows of one id twice are an error then.
+                // Files are joined by the column named as an id; repeated ids are then an error.
                 aside.id = known;
                 aside.notes.extend(aside.id.map(|j| format!("ids: column {}", self.shown(j)).into()));
             }
@@ -341,13 +340,13 @@ impl Columns<'_> {
         Ok(aside)
     }
 
-    /// The columns called like ids, the best name first.
+    /// The columns named like ids, the best name first.
     pub(in crate::data) fn like_ids(&self, known: Option<usize>, is_free: impl Fn(usize) -> bool) -> Vec<usize> {
         let is_like = |j: usize| Some(j) != known && self.name(j).is_some_and(is_like_id) && is_free(j);
         known.into_iter().chain((0..self.n).filter(|&j| is_like(j))).collect()
     }
 
-    /// Two options, or an option and what a column is known to be, must not mean the same column.
+    /// Two options, or an option and a column's known role, must not refer to the same column.
     fn check_other(&self, option: &str, column: Option<usize>, other: Option<usize>, what: &str) -> Result<()> {
         match column.filter(|_| column == other) {
             Some(j) => {
@@ -421,7 +420,7 @@ impl Columns<'_> {
         }
     }
 
-    /// A column without a name as a reader of results knows it.
+    /// The description of an unnamed column in results.
     fn place_of(&self, j: usize) -> String {
         place_of(j, self.n)
     }
@@ -437,7 +436,7 @@ impl Columns<'_> {
         Ok(())
     }
 
-    /// What a column of a view that does not hold numbers may be, and how to say so.
+    /// What a non-numeric column of a view may be, and how to declare it.
     fn hint(&self) -> Message {
         let unmet = self.options.told().find(|(option, wanted)| self.sought(option, wanted).is_err());
         match unmet {
@@ -455,7 +454,7 @@ impl Columns<'_> {
         }
     }
 
-    /// The first column called like a label, else the last that is free; a view need not have a label.
+    /// The first column named like a label, else the last free one; a view need not have a label.
     fn guessed_label(
         &self,
         aside: &Aside,
@@ -464,12 +463,12 @@ impl Columns<'_> {
         guess: &mut Option<Message>,
     ) -> Option<usize> {
         let is_free = |j: usize| !aside.holds(j);
-        // A label hardly ever is called like ids, but where all columns are, one must be.
+        // A label is hardly ever named like an id, but if all columns are, one must be.
         let is_last = |j: &usize| is_free(*j) && !ignored.contains(j) && self.options.takes_last();
         let likely = |j: &usize| is_last(j) && !aside.maybe_ids.contains(j);
         let last = (0..self.n).rev().find(likely).or_else(|| (0..self.n).rev().find(is_last));
         if let Some(known) = self.known_label(is_free) {
-            // Nobody calls a feature `label`; a class may be one of travel.
+            // Nobody names a feature `label`; a class may be a class of travel.
             let is_plain = self.name(known).is_some_and(|name| name.eq_ignore_ascii_case("label"));
             if let Some(last) = last.filter(|&last| last > known && !is_plain) {
                 let (known, name) = (self.shown(known), self.name(last).unwrap_or_default());
@@ -514,7 +513,7 @@ impl Columns<'_> {
         let Some(names) = &self.names else { return self.by_position(expect) };
         let options = self.options;
         let features: HashSet<&str> = expect.names.iter().map(String::as_str).collect();
-        // A feature of the model is no label and no id, whatever it is called.
+        // A feature of the model is neither label nor id, whatever its name.
         let is_free = |j: usize| !features.contains(names[j].as_str());
         if (0..self.n).all(is_free) && expect.is_numbered() {
             let mut roles = self.by_position(expect)?;
@@ -549,13 +548,13 @@ impl Columns<'_> {
         Ok(Roles { by_value, ..self.into_roles(found.columns, expect.names.clone(), label, aside) })
     }
 
-    /// The model's features in the order of the columns, with or without a label among them.
+    /// The model's features in column order, with or without a label among them.
     fn by_position(self, expect: &Expect) -> Result<Roles> {
         let options = self.options;
         let ignored = self.ignored()?;
         let told = self.asked("label", options.label.as_ref())?;
         let mut aside = self.aside(told, |j| !ignored.contains(&j))?;
-        // Here names decide: a column that is none of the features would shift all others.
+        // Here names decide: a column that is not one of the features would shift all others.
         let mut like_ids = std::mem::take(&mut aside.maybe_ids).into_iter();
         if let Some(id) = like_ids.next() {
             aside.id = Some(id);
@@ -570,7 +569,7 @@ impl Columns<'_> {
             if n != d && !options.unlabelled { same().or_else(|| self.known_label(is_free)) } else { None }
         });
         let features: Vec<usize> = (0..self.n).filter(|&j| is_free(j) && Some(j) != label).collect();
-        // One more may be ids or the label, two more may be both.
+        // One extra column may be ids or the label, two may be both.
         let most = d
             + usize::from(aside.id.is_none() && options.wants_ids())
             + usize::from(label.is_none() && !options.unlabelled && options.part.is_none());
@@ -578,7 +577,7 @@ impl Columns<'_> {
             let besides = if n < self.n { " besides ids, groups and those left out" } else { "" };
             return Err(miscounted(self.file, n, besides, d, options, ""));
         }
-        // Rows without names for a model that has them: right only if the order is the same.
+        // Rows without names for a model that has them: correct only if the order is the same.
         if self.names.is_none() && !expect.is_numbered() {
             aside.notes.push("columns matched by position: the file has no names".into());
         }
@@ -588,7 +587,7 @@ impl Columns<'_> {
     }
 }
 
-/// The option of this name.
+/// The remedy for the option of this name.
 fn told_by(option: &str) -> Remedy {
     match option {
         "label" => Remedy::Label(None),
@@ -598,7 +597,7 @@ fn told_by(option: &str) -> Remedy {
     }
 }
 
-/// A column without a name, counted from 1, and whether it is the first or last of `n`.
+/// An unnamed column, counted from 1, and whether it is the first or last of `n`.
 pub(super) fn place_of(j: usize, n: usize) -> String {
     let end = match j {
         _ if j + 1 == n => " (the last)",
@@ -608,7 +607,7 @@ pub(super) fn place_of(j: usize, n: usize) -> String {
     format!("column {}{end}", j + 1)
 }
 
-/// The error for rows without names whose columns are not as many as the features; `why` they are not told apart.
+/// The error for unnamed rows with a different number of columns than features; `why` they cannot be told apart.
 fn miscounted(file: &str, n: usize, besides: &str, d: usize, options: &ReadOptions, why: &str) -> Error {
     let or = if options.unlabelled { String::new() } else { format!(" (or {} with a label)", d + 1) };
     let advice = if n > d {
@@ -628,21 +627,21 @@ fn miscounted(file: &str, n: usize, besides: &str, d: usize, options: &ReadOptio
     Error::data(Place::file(file), message![found, advice])
 }
 
-/// What the values of the first or last of too many columns say it may be.
+/// What the first or last of too many columns may be, judging by its values.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct End {
     /// Only classes of the model, and at least one.
     pub(super) is_classes: bool,
-    /// Not all numbers, so no feature.
+    /// Not all numbers, so not a feature.
     pub(super) is_text: bool,
-    /// Values that all differ, texts or whole numbers.
+    /// Distinct values, texts or whole numbers.
     pub(super) is_maybe_id: bool,
-    /// Ids for sure, unless it is the label: texts that all differ, or a count of the rows.
+    /// Certainly ids, unless it is the label: distinct texts, or a count of the rows.
     pub(super) is_id: bool,
 }
 
-/// Which of too many columns without names are label and id, as places among `columns`: the label is at one end and
-/// holds nothing but classes, ids stand first. What could be read in two ways is refused.
+/// Which of too many unnamed columns are label and id, as positions among `columns`: the label is at one end and holds
+/// only classes, ids come first. Ambiguous cases are refused.
 pub(in crate::data) fn decide(
     file: &str,
     columns: &[usize],

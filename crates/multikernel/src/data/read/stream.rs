@@ -1,4 +1,4 @@
-//! Labelled rows from a source that may never end.
+//! Labelled rows from a possibly endless source.
 
 use std::io::Read;
 
@@ -15,14 +15,14 @@ use crate::data::table::{Dataset, Expect, Labels, Samples};
 use crate::error::{Error, Message, Place, Remedy, Result, message};
 use crate::linalg::Matrix;
 
-/// A batch ends when its values take so many bytes: the rest comes with the next.
+/// A batch ends when its values reach this many bytes; the remaining rows come with the next.
 const BATCH_BYTES: usize = 1 << 26;
 
-/// What becomes of a line that is no row.
+/// The treatment of a line that is not a valid row.
 pub enum OnError<'a> {
-    /// It ends the stream with its error, after the rows before it.
+    /// Ends the stream with its error, after the rows before it.
     Fail,
-    /// It is passed over, and its error, which says where and why, is handed out.
+    /// Skips it and passes on its error, which says where and why.
     Skip(&'a mut dyn FnMut(Error)),
 }
 
@@ -32,10 +32,10 @@ impl std::fmt::Debug for OnError<'_> {
     }
 }
 
-/// Some rows of a stream, one after the other.
+/// A batch of consecutive rows from a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    /// The values: dense, in the order of the features, NaN where one is missing.
+    /// The values: dense, in the order of the features, NaN if missing.
     pub samples: Samples,
     /// The label of each row.
     pub labels: Vec<String>,
@@ -43,17 +43,17 @@ pub struct Batch {
     pub lines: Vec<u64>,
 }
 
-/// Reads labelled rows from a source that may never end: a file, a pipe, a socket.
+/// Reads labelled rows from a possibly endless source: a file, a pipe, a socket.
 ///
-/// The text is LIBSVM, CSV or TSV, plain or gzip, told as [`read`](crate::data::read) tells it, and columns, header,
-/// missing values and messages are the same, but for what an endless text asks for:
+/// The text is LIBSVM, CSV or TSV, plain or gzip, detected as in [`read`](crate::data::read), and columns, header,
+/// missing values and messages are the same, except for the requirements of an endless text:
 /// - A row is one line: a quote has to close on its line, and a line has at most 64 MiB.
-/// - Every row has a label. Ids are left out without a look at them.
+/// - Every row has a label. Ids are dropped unread.
 /// - The features of LIBSVM text are those of [`ReadOptions::expect`], or end with the largest index of the first
-///   batch; a larger one later is an error of its line.
+///   batch; a larger index later is an error of its line.
 ///
-/// What is wrong with one line is an error of that line alone ([`OnError`]); what is wrong before the first row, and a
-/// source that cannot be read, is an error of the stream. Memory does not grow with the rows read.
+/// A fault in one line is an error of that line alone ([`OnError`]); a fault before the first row, or a source that
+/// cannot be read, is an error of the stream. Memory does not grow with the number of rows read.
 ///
 /// ```
 /// use multikernel::data::{OnError, ReadOptions, RowStream};
@@ -76,11 +76,11 @@ pub struct RowStream<'a> {
     names: Vec<String>,
     index_base: Option<u8>,
     notes: Vec<Message>,
-    /// An error that came after rows, which go first.
+    /// An error that followed rows, which are returned first.
     failed: Option<Error>,
 }
 
-/// What lines are taken for.
+/// The format of the lines.
 enum Text<'a> {
     Libsvm,
     Delimited(Delimited<'a>),
@@ -92,14 +92,14 @@ struct Delimited<'a> {
     label: usize,
     n_columns: usize,
     header: bool,
-    /// Lines that held a row, good or bad, so far.
+    /// Number of lines so far that held a row, good or bad.
     n_lines: usize,
     cells: Cells,
-    /// Whether `cells` holds a row that was read to find out about the columns.
+    /// Whether `cells` holds a row that was read to determine the columns.
     is_waiting: bool,
 }
 
-/// The rows of a batch as they come.
+/// The rows of a batch as they arrive.
 #[derive(Default)]
 struct Growing {
     data: Vec<f64>,
@@ -115,10 +115,10 @@ impl std::fmt::Debug for RowStream<'_> {
 }
 
 impl<'a> RowStream<'a> {
-    /// Reads up to the first line that says what the columns are, and waits for no more. `name` stands in messages, and
-    /// its ending may tell the format.
+    /// Reads up to the first line that determines the columns, and no further. `name` is used in messages, and its
+    /// extension may determine the format.
     ///
-    /// [`ReadOptions::memory`] is what one batch may take.
+    /// [`ReadOptions::memory`] limits a single batch.
     pub fn open(reader: impl Read + 'a, name: &'a str, options: &ReadOptions) -> Result<Self> {
         check(options)?;
         let known = options.format.or_else(|| by_ending(name).filter(|&format| is_text(format)));
@@ -147,13 +147,14 @@ impl<'a> RowStream<'a> {
         Ok(stream)
     }
 
-    /// Waits for a row and gives it with those that have been read already, at most `most`; `None` after the last. So a
-    /// source that is slower than its reader is answered row by row, and one that is faster in batches.
+    /// Waits for a row and returns it with those already read, at most `most`; `None` after the last. So a source
+    /// slower than its reader is processed row by row, and a faster one in batches.
     pub fn next(&mut self, most: usize, on_error: OnError<'_>) -> Result<Option<Batch>> {
         self.collect(most, false, on_error)
     }
 
-    /// Waits for `n` rows; fewer only at the end or before an error. The rows to learn scales and widths from.
+    /// Waits for `n` rows; fewer only at the end or before an error. For learning scales and widths from the first
+    /// rows.
     pub fn gather(&mut self, n: usize, on_error: OnError<'_>) -> Result<Option<Batch>> {
         self.collect(n, true, on_error)
     }
@@ -163,17 +164,17 @@ impl<'a> RowStream<'a> {
         self.lines.number()
     }
 
-    /// The names of the features; none before the first batch of LIBSVM text.
+    /// The names of the features; empty before the first batch of LIBSVM text.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// What a reader of the result should know: guesses made, columns ignored.
+    /// Notes for the user: guesses made, columns ignored.
     pub fn notes(&self) -> &[Message] {
         &self.notes
     }
 
-    /// The rows of a batch as a set to learn from, with what a model has to know of the text they come from.
+    /// The rows of a batch as a set to learn from, with what a model has to know about their source text.
     pub fn dataset(&self, batch: Batch) -> Result<Dataset> {
         let set = Dataset::new(short_name(self.lines.name), batch.samples, Labels::new(&batch.labels)?)?;
         let (label_name, label_column) = (self.label_name.clone(), self.label_column.clone());
@@ -188,7 +189,7 @@ impl<'a> RowStream<'a> {
         Ok(())
     }
 
-    /// Reads the first row, which says what the columns are.
+    /// Reads the first row, which determines the columns.
     fn begin_delimited(&mut self, delimiter: char) -> Result<()> {
         let (name, mut cells) = (self.lines.name, Cells::default());
         loop {
@@ -201,7 +202,7 @@ impl<'a> RowStream<'a> {
                 break;
             }
         }
-        // Before the names, which a hostile line would make many.
+        // Checked before creating the names, of which a hostile line would make many.
         check_memory(name, 1, cells.len(), self.options.limit())?;
         let (header, roles) = first_row(name, &cells, &self.options)?;
         let mut roles = roles.by_name_alone();
@@ -255,7 +256,7 @@ impl<'a> RowStream<'a> {
         self.finish(batch).map(Some)
     }
 
-    /// Adds the row of the next line, if it holds one.
+    /// Adds the row on the next line, if any.
     fn add_next(&mut self, wait: bool, batch: &mut Growing) -> std::result::Result<Found, Stopped> {
         let waiting = matches!(&self.text, Text::Delimited(Delimited { is_waiting: true, .. }));
         let found = if waiting { Found::Line } else { self.lines.advance(wait).map_err(Stopped::Stream)? };
@@ -289,7 +290,7 @@ impl<'a> RowStream<'a> {
         let dense = table.samples.features().to_dense_within(Some(self.options.limit()))?.into_owned();
         let samples = Samples::new(dense, table.samples.names().to_vec())?;
         if self.options.expect.is_none() {
-            // The first rows have decided what the features are.
+            // The first rows have determined the features.
             (self.names, self.index_base) = (samples.names().to_vec(), table.index_base);
             self.options.expect = Some(Expect::new(self.names.clone(), None, self.index_base));
         }
@@ -302,12 +303,12 @@ impl<'a> RowStream<'a> {
     }
 }
 
-/// Finds the label of rows without names that have a column more than features, by what the first of them holds.
+/// Finds the label of unnamed rows with one column more than features, from the contents of the first row.
 fn decide_by_row(name: &str, first: &Cells, header: bool, roles: &mut Roles, options: &ReadOptions) -> Result<()> {
     let Some(expect) = options.expect.as_ref() else { return Ok(()) };
     let end = |j: Option<&usize>| {
         let cell = j.map_or("", |&j| first.cell(j));
-        // A stream needs a label, so what is more than the features can be nothing else.
+        // A stream needs a label, so an extra column can be nothing else.
         End { is_classes: !header && expect.is_class(cell), is_text: is_word(cell), ..End::default() }
     };
     let ends = [end(roles.features.first()), end(roles.features.last())];
@@ -320,11 +321,11 @@ fn decide_by_row(name: &str, first: &Cells, header: bool, roles: &mut Roles, opt
     Ok(())
 }
 
-/// Whose error it is.
+/// The scope of an error.
 enum Stopped {
-    /// Of one line: the next may be good.
+    /// One line: the next may be good.
     Line(Error),
-    /// Of the source or of what rows may take: nothing comes after it.
+    /// The source or a memory limit: nothing follows it.
     Stream(Error),
 }
 

@@ -54,7 +54,7 @@ fn format_told_from_ending_then_first_lines() {
     ] {
         assert_eq!(format(text, "data"), expected, "{text:?}");
     }
-    // A first line longer than the part looked at is cut inside a word.
+    // A first line longer than the part examined is cut inside a word.
     let wide = (1..20_000).fold("1".to_string(), |line, k| line + &format!(" {k}:0.5"));
     assert_eq!(format(&wide, "data"), Some(Libsvm));
 }
@@ -245,7 +245,7 @@ proptest! {
             let mut rng = crate::dist::Rng::new(order, 0);
             let mut text = String::new();
             for (row, label) in features.rows().zip(&labels) {
-                // The first and last index must occur somewhere for the base and the width to be seen.
+                // The first and last index must occur somewhere to reveal the base and the width.
                 let mut js: Vec<usize> = (0..row.len())
                     .filter(|&j| zeros || row[j].to_bits() != 0 || j == 0 || j + 1 == row.len())
                     .collect();
@@ -287,7 +287,7 @@ proptest! {
     fn arbitrary_bytes_never_panic(
         bytes in prop_oneof![
             prop::collection::vec(any::<u8>(), 0..200),
-            // Near misses: the characters the readers look at.
+            // Near misses: the characters that matter to the readers.
             prop::collection::vec(prop::sample::select(b"01-:,;|%*\t \n\r\"#.eaN\xe9".to_vec()), 0..80),
         ],
         kind in 0usize..4, header in 0usize..3, label in 0usize..4, expecting: bool, unlabelled: bool, part: bool,

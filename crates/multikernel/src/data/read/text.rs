@@ -1,42 +1,42 @@
-//! Lines of text from any source, and the words for what is wrong with them.
+//! Lines of text from any source, and messages about faults in them.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use crate::error::{Error, Place, Result};
 
-/// A line longer than this is no row of a table, and what errors call the limit.
+/// The maximum length of a table's line, and its name in errors.
 const TABLE_LINE: (usize, &str) = (1 << 30, "1 GiB");
 
-/// The same for a stream, which may never end a line: it is refused before it fills the memory.
+/// The same for a stream, in which a line may never end: it is refused before it fills the memory.
 const STREAM_LINE: (usize, &str) = (1 << 26, "64 MiB");
 
-/// How much of a text is looked at to tell its format.
+/// How much of a text is examined to detect its format.
 pub(super) const HEAD: usize = 1 << 16;
 
-/// A text opened for reading: decompressed, known not to be binary, its beginning at hand.
+/// A text opened for reading: decompressed, known not to be binary, with its head buffered.
 pub(super) struct Source<'a> {
     pub(super) name: &'a str,
-    /// The beginning, at most 64 KiB.
+    /// The first bytes, at most 64 KiB.
     pub(super) head: Vec<u8>,
     reader: Box<dyn Read + 'a>,
     gzip: bool,
 }
 
 impl<'a> Source<'a> {
-    /// Looks at the first bytes: gzip is unpacked whatever the name, binary files are refused with their kind.
+    /// Examines the first bytes: gzip is decompressed whatever the name, binary files are refused with their kind.
     pub(super) fn open(reader: impl Read + 'a, name: &'a str) -> Result<Self> {
         Source::open_as(reader, name, "data are read as LIBSVM, CSV or TSV text, plain or gzip, or as .npy or .npz")
     }
 
-    /// [`Source::open`] of a text that is no table; `allowed` says what is read, for the message about another file.
+    /// [`Source::open`] for a text that is not a table; `allowed` names the supported input, for messages.
     pub(super) fn open_as(reader: impl Read + 'a, name: &'a str, allowed: &str) -> Result<Self> {
         let (gzip, reader) = unpacked(reader, name)?;
         let (head, reader) = peek(reader, HEAD as u64).map_err(|error| broken(name, gzip, 0, error))?;
         Source { name, head, reader: Box::new(reader), gzip }.checked(allowed)
     }
 
-    /// [`Source::open`] of a text that may never end: its head goes up to the first line that `tells` enough, so that
-    /// nobody waits for more of it than that, and the same lines are seen however the bytes come in.
+    /// [`Source::open`] for a text that may never end: its head goes up to the first line that `tells` enough, so that
+    /// it waits for no more than that, and sees the same lines however the bytes arrive.
     pub(super) fn open_live(reader: impl Read + 'a, name: &'a str, tells: impl Fn(&str) -> bool) -> Result<Self> {
         let (gzip, mut reader) = unpacked(reader, name)?;
         let (mut read, mut seen, mut end) = (Vec::new(), 0, None);
@@ -57,7 +57,7 @@ impl<'a> Source<'a> {
         Source { name, head, reader, gzip }.checked("a stream is LIBSVM, CSV or TSV text, plain or gzip")
     }
 
-    /// Refuses what is no text.
+    /// Refuses anything but text.
     fn checked(self, allowed: &str) -> Result<Self> {
         match foreign(&self.head) {
             Some(kind) => {
@@ -92,7 +92,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Whether the bytes are gzip, and the text in them.
+/// Whether the bytes are gzip, and the decompressed text.
 fn unpacked<'a>(reader: impl Read + 'a, name: &str) -> Result<(bool, Box<dyn Read + 'a>)> {
     let (magic, reader) = peek(reader, 2).map_err(|error| broken(name, false, 0, error))?;
     if magic == [0x1f, 0x8b] {
@@ -101,7 +101,7 @@ fn unpacked<'a>(reader: impl Read + 'a, name: &str) -> Result<(bool, Box<dyn Rea
     Ok((false, Box::new(reader)))
 }
 
-/// Where the first whole line that `tells` enough ends; lines before `seen` have been asked already.
+/// The end of the first whole line that `tells` enough; lines before `seen` have already been tested.
 fn line_that(text: &[u8], seen: &mut usize, tells: impl Fn(&str) -> bool) -> Option<usize> {
     while let Some(length) = text[*seen..].iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
         let line = &text[*seen..*seen + length];
@@ -113,7 +113,7 @@ fn line_that(text: &[u8], seen: &mut usize, tells: impl Fn(&str) -> bool) -> Opt
     None
 }
 
-/// The first `n` bytes (fewer at the end) and a reader that still gives them.
+/// The first `n` bytes (fewer at the end) and a reader that still yields them.
 pub(super) fn peek<'a>(mut reader: impl Read + 'a, n: u64) -> io::Result<(Vec<u8>, impl Read + 'a)> {
     let mut head = Vec::new();
     reader.by_ref().take(n).read_to_end(&mut head)?;
@@ -130,7 +130,7 @@ fn broken(name: &str, gzip: bool, line: u64, error: io::Error) -> Error {
     Error::io("read", name, error)
 }
 
-/// What a file is that we do not read, by its first bytes.
+/// The kind of an unsupported file, by its first bytes.
 fn foreign(head: &[u8]) -> Option<&'static str> {
     const MAGIC: [(&[u8], &str); 14] = [
         (b"PK\x03\x04", "a zip archive"),
@@ -164,14 +164,14 @@ fn foreign(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Lines with their numbers; `\n`, `\r\n` and a lone `\r` end a line, and a byte order mark is dropped.
+/// Numbered lines; `\n`, `\r\n` and a lone `\r` end a line, and a byte order mark is dropped.
 pub(super) struct Lines<'a> {
     pub(super) name: &'a str,
     reader: BufReader<Box<dyn Read + 'a>>,
     gzip: bool,
     number: u64,
     line: Vec<u8>,
-    /// How far the reader is in the line that `line` holds.
+    /// How far the reader is in the line held in `line`.
     reached: Reached,
     /// Whether that line is too long to be held.
     is_long: bool,
@@ -184,18 +184,18 @@ pub(super) struct Lines<'a> {
 enum Reached {
     /// All of it.
     End,
-    /// What was at hand, and nothing was left out.
+    /// All available bytes, and nothing was dropped.
     Middle,
-    /// As much as a line may have; the rest is passed over.
+    /// As much as a line may have; the rest is skipped.
     Limit,
 }
 
-/// What came of looking for a line.
+/// The result of looking for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// A line, whose text [`Lines::text`] gives.
+    /// A line, returned by [`Lines::text`].
     Line,
-    /// The rest of the line is not there yet.
+    /// The rest of the line has not arrived yet.
     Pause,
     /// There are no more lines.
     End,
@@ -210,14 +210,14 @@ impl Lines<'_> {
         }
     }
 
-    /// Goes on to the next line. Without `wait` only as far as bytes have been read already.
+    /// Advances to the next line. Without `wait`, only through bytes already read.
     pub(super) fn advance(&mut self, wait: bool) -> Result<Found> {
         let found = self.fill(wait).map_err(|error| broken(self.name, self.gzip, self.number, error))?;
         self.number += u64::from(found == Found::Line);
         Ok(found)
     }
 
-    /// The line last found, without its end. An error about it leaves the lines after it as they are.
+    /// The line last found, without its end. An error about it does not affect later lines.
     pub(super) fn text(&self) -> Result<&str> {
         if self.is_long {
             let message = format!("the line is longer than {}; a text table has one row per line", self.limit.1);
@@ -245,7 +245,7 @@ impl Lines<'_> {
         Place::line(self.name, self.number)
     }
 
-    /// Fills `line`, or goes on filling it after a pause.
+    /// Fills `line`, or continues after a pause.
     fn fill(&mut self, wait: bool) -> io::Result<Found> {
         if self.reached == Reached::End {
             self.line.clear();
@@ -275,7 +275,7 @@ impl Lines<'_> {
             let used = skip + text.len() + usize::from(end.is_some());
             self.reader.consume(used);
             if self.reached == Reached::Limit {
-                // The line has been told already.
+                // The line has already been reported.
                 self.reached = if end.is_some() { Reached::End } else { Reached::Limit };
                 continue;
             }

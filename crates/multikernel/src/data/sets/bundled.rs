@@ -1,4 +1,4 @@
-//! Small public sets compiled into the library.
+//! Small public data sets compiled into the library.
 
 use crate::data::read::{ReadOptions, read_from};
 use crate::data::table::{Dataset, Labels, Samples, Table, View};
@@ -9,7 +9,7 @@ use crate::linalg::Matrix;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BundledSet {
-    /// What [`bundled`] and [`load`](crate::data::load) call it.
+    /// Its name for [`bundled`] and [`load`](crate::data::load).
     pub name: &'static str,
     /// Number of rows.
     pub n_samples: usize,
@@ -19,13 +19,13 @@ pub struct BundledSet {
     pub n_classes: usize,
     /// Name and number of columns of each view; empty for a set of one view.
     pub views: &'static [(&'static str, usize)],
-    /// What the label says.
+    /// The meaning of the label.
     pub label: &'static str,
-    /// Where the values were taken from.
+    /// The source of the values.
     pub source: &'static str,
-    /// Under which terms they may be used.
+    /// The terms of use.
     pub licence: &'static str,
-    /// What a user should know.
+    /// A note for users.
     pub note: &'static str,
 }
 
@@ -83,7 +83,7 @@ pub fn bundled_sets() -> &'static [BundledSet] {
     &SETS
 }
 
-/// The bundled set of that name.
+/// The bundled set with this name.
 ///
 /// ```
 /// let set = multikernel::data::bundled("nutrimouse")?;
@@ -121,7 +121,7 @@ fn read_bytes(name: &str, bytes: &[u8]) -> Result<Table> {
     Ok(Table { name: name.to_string(), ..table })
 }
 
-/// One set of several views, whose files hold the same rows; columns are called `view:name`.
+/// One set from several views whose files hold the same rows; columns are named `view:name`.
 fn side_by_side(name: &str, views: &[(&str, &[u8])]) -> Result<Dataset> {
     let mut tables = Vec::with_capacity(views.len());
     for (view, bytes) in views {
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn bundled_sets_keep_their_fingerprint() {
-        // A change here breaks resuming and the check of models against their data: only on purpose.
+        // A change here breaks resuming and the check of models against their data: make it only on purpose.
         for (name, expected) in [
             ("glass", "7ee3f0bad014fb1d"),
             ("glass6", "93aa831cd8d8596a"),

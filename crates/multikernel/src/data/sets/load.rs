@@ -1,4 +1,4 @@
-//! What a user named: a bundled set or a file.
+//! Loading by bundled name or path.
 
 use std::path::Path;
 
@@ -8,9 +8,9 @@ use crate::data::table::words::list;
 use crate::data::table::{Dataset, Samples, Table, by_name};
 use crate::error::{Error, Message, Place, Result};
 
-/// Reads what a user named: a bundled set, else a file as in [`read`].
+/// Loads a bundled set by name, or else a file as in [`read`].
 ///
-/// A bundled name wins over a file of that name in the current folder; `./sonar` is the file.
+/// A bundled name takes precedence over a file of that name in the current folder; `./sonar` is the file.
 ///
 /// ```
 /// let table = multikernel::data::load("sonar", &Default::default())?;
@@ -35,7 +35,7 @@ pub fn load(source: &str, options: &ReadOptions) -> Result<Table> {
     }
 }
 
-/// A bundled set seen through the options, as if it were a file with a header.
+/// A bundled set with the options applied, as if it were a file with a header.
 fn bundled_table(set: Dataset, label: &str, options: &ReadOptions) -> Result<Table> {
     if options.transpose {
         return Err(Error::param(
@@ -43,7 +43,7 @@ fn bundled_table(set: Dataset, label: &str, options: &ReadOptions) -> Result<Tab
             format!("the rows of the bundled set {} are samples; leave it out", set.name),
         ));
     }
-    // One of several joined files need not have what options ask for.
+    // One of several joined files need not have the columns named in the options.
     let whole = options.part.is_none();
     if whole && options.label.as_deref().is_some_and(|wanted| wanted != label) {
         return Err(Error::param("label", format!("the bundled set {} has the one label '{label}'", set.name)));

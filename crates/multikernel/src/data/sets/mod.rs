@@ -1,4 +1,4 @@
-//! Sets by name: the bundled ones, toys that are computed, and [`load`], which takes a bundled name or a path.
+//! Data sets by name: bundled sets, computed toy sets, and [`load`], which takes a bundled name or a path.
 
 mod bundled;
 mod load;

@@ -1,4 +1,4 @@
-//! Toy sets of two columns and two classes, drawn by a seed: small enough to look at.
+//! Toy sets with two columns and two classes, generated from a seed: small enough to plot.
 
 use std::f64::consts::{PI, SQRT_2};
 
@@ -8,20 +8,20 @@ use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::simd::sin_cos;
 
-/// More rows than anybody looks at.
+/// More rows than anyone can look at.
 const MAX_ROWS: usize = 1_000_000;
 
-/// Apart from the streams of splits and of methods: one for each set.
+/// Separate from the streams of splits and methods; one for each set.
 const STREAM: u64 = 1 << 54;
 
-/// Least distance of the two classes of [`separable`] along the line through their centres.
+/// Minimum distance between the two classes of [`separable`] along the line through their centres.
 const GAP: f64 = 0.5;
 
-/// Two half circles that reach into one another, which no line tells apart: columns `x` and `y`, classes `0` and `1`.
+/// Two interleaving half circles, not linearly separable: columns `x` and `y`, classes `0` and `1`.
 ///
-/// With `t` in equal steps from 0 to pi, class 0 (the first `n / 2` rows before they are shuffled) lies at `(cos t, sin
-/// t)`, class 1 (the others) at `(1 - cos t, 1/2 - sin t)`. A normal variate of standard deviation `noise` is added to
-/// each value. This is `make_moons` of scikit-learn but for the random numbers.
+/// With `t` in equal steps from 0 to pi, class 0 (the first `n / 2` rows before shuffling) lies at `(cos t, sin t)`,
+/// class 1 (the others) at `(1 - cos t, 1/2 - sin t)`. Gaussian noise with standard deviation `noise` is added to each
+/// value. This is scikit-learn's `make_moons` except for the random numbers.
 ///
 /// From 2 to a million rows; `noise` is 0 or more.
 ///
@@ -39,11 +39,11 @@ pub fn moons(n: usize, noise: f64, seed: u64) -> Result<Dataset> {
     finished("moons", [upper, lower], noise, &mut Rng::new(seed, STREAM))
 }
 
-/// A circle in another, which no line tells apart: columns `x` and `y`, classes `0` (the outer one) and `1`.
+/// A circle inside another, not linearly separable: columns `x` and `y`, classes `0` (the outer one) and `1`.
 ///
-/// Class 0 (the first `n / 2` rows before they are shuffled) lies in equal steps on the circle of radius 1 around the
-/// origin, class 1 (the others) on that of radius `factor`. A normal variate of standard deviation `noise` is added to
-/// each value. This is `make_circles` of scikit-learn but for the random numbers.
+/// Class 0 (the first `n / 2` rows before shuffling) lies in equal steps on the circle of radius 1 around the origin,
+/// class 1 (the others) on that of radius `factor`. Gaussian noise with standard deviation `noise` is added to each
+/// value. This is scikit-learn's `make_circles` except for the random numbers.
 ///
 /// From 2 to a million rows; `noise` is 0 or more, `factor` from 0 to below 1.
 ///
@@ -66,16 +66,16 @@ pub fn circles(n: usize, noise: f64, factor: f64, seed: u64) -> Result<Dataset> 
     finished("circles", [outer, inner], noise, &mut Rng::new(seed, STREAM + 1))
 }
 
-/// Two Gaussians with a gap between them: columns `x` and `y`, classes `0` and `1`, told apart by a line through the
+/// Two Gaussians with a gap between them: columns `x` and `y`, classes `0` and `1`, separated by a line through the
 /// origin.
 ///
-/// The centre of class 1 is one of the four corners `(+-1, +-1)`, drawn by the seed; that of class 0 (the first `n / 2`
-/// rows before they are shuffled) is the corner across. Around it a row lies at `A z`, where `z` is standard normal and
-/// `A` a 2 x 2 matrix of its class, uniform from -1 to 1: so far as `make_classification` of scikit-learn with two
-/// informative features and one cluster in each class. Then each class is moved away from the other, along the diagonal
-/// both centres are on, just as far as it takes for all of its rows to be 1/4 or more beyond the line through the
-/// origin across that diagonal (not at all where they are). So the line `x + y = 0` or `x - y = 0` tells the classes
-/// apart, with a gap of 1/2 or more. Another seed has other classes: hold out rows of one set to test on.
+/// The centre of class 1 is one of the four corners `(+-1, +-1)`, chosen by the seed; that of class 0 (the first `n /
+/// 2` rows before shuffling) is the opposite corner. Around it a row lies at `A z`, where `z` is standard normal and
+/// `A` a 2 x 2 matrix for its class with entries uniform in [-1, 1]: so far as in scikit-learn's `make_classification`
+/// with two informative features and one cluster per class. Then each class is shifted away from the other, along the
+/// diagonal through both centres, just far enough that all of its rows are 1/4 or more beyond the perpendicular line
+/// through the origin (not at all if they already are). So the line `x + y = 0` or `x - y = 0` separates the classes,
+/// with a gap of 1/2 or more. Different seeds give different classes: hold out rows of one set for testing.
 ///
 /// From 2 to a million rows.
 ///
@@ -97,7 +97,7 @@ fn sign(rng: &mut Rng) -> f64 {
     if rng.uniform() < 0.5 { -1.0 } else { 1.0 }
 }
 
-/// Rows around the origin: standard normal, turned and stretched by a random matrix.
+/// Rows around the origin: standard normal, transformed by a random matrix.
 fn cloud(n: usize, rng: &mut Rng) -> Vec<[f64; 2]> {
     let [a, b, c, d] = [(); 4].map(|()| 2.0 * rng.uniform() - 1.0);
     let row = |_| {
@@ -107,7 +107,7 @@ fn cloud(n: usize, rng: &mut Rng) -> Vec<[f64; 2]> {
     (0..n).map(row).collect()
 }
 
-/// The rows around a corner of the square, moved on until all are half a gap or more from the diagonal.
+/// The rows around a corner of the square, shifted until all are half a gap or more from the diagonal.
 fn beyond(rows: Vec<[f64; 2]>, corner: [f64; 2]) -> Vec<[f64; 2]> {
     let distance = |[x, y]: &[f64; 2]| (x * corner[0] + y * corner[1]) / SQRT_2;
     let nearest = rows.iter().map(distance).fold(f64::INFINITY, f64::min) + SQRT_2;
@@ -115,7 +115,7 @@ fn beyond(rows: Vec<[f64; 2]>, corner: [f64; 2]) -> Vec<[f64; 2]> {
     rows.into_iter().map(|[x, y]| [x + shift * corner[0], y + shift * corner[1]]).collect()
 }
 
-/// How many rows each class has.
+/// The number of rows in each class.
 fn sizes(n: usize) -> Result<[usize; 2]> {
     if !(2..=MAX_ROWS).contains(&n) {
         return Err(Error::param("rows", format!("must be from 2 to {MAX_ROWS}, got {n}")));
@@ -123,7 +123,7 @@ fn sizes(n: usize) -> Result<[usize; 2]> {
     Ok([n / 2, n - n / 2])
 }
 
-/// Points of the circle of radius 1 from angle 0 on, which take so many steps for the angle `span`.
+/// Points on the unit circle from angle 0, spaced so that `steps` steps cover the angle `span`.
 fn arc(n: usize, span: f64, steps: usize) -> Vec<[f64; 2]> {
     let angles: Vec<f64> = (0..n).map(|i| span * i as f64 / steps.max(1) as f64).collect();
     let (mut sin, mut cos) = (vec![0.0; n], vec![0.0; n]);
@@ -131,8 +131,8 @@ fn arc(n: usize, span: f64, steps: usize) -> Vec<[f64; 2]> {
     cos.into_iter().zip(sin).map(|(x, y)| [x, y]).collect()
 }
 
-/// The set of these rows of class 0 and class 1, with noise, shuffled: a stream, or the first rows of a file, shall
-/// have both.
+/// The set of these rows of class 0 and class 1, with noise, shuffled so that a stream, or the first rows of a file,
+/// contain both.
 fn finished(name: &str, classes: [Vec<[f64; 2]>; 2], noise: f64, rng: &mut Rng) -> Result<Dataset> {
     if !(noise.is_finite() && noise >= 0.0) {
         return Err(Error::param("noise", format!("must be 0 or a positive number, got {noise}")));
@@ -170,7 +170,7 @@ mod tests {
         values.clone().sum::<f64>() / values.count() as f64
     }
 
-    /// How far each row is from its successor, ordered by the angle around a centre.
+    /// The distance from each row to the next, ordered by angle around a centre.
     fn steps(mut rows: Vec<[f64; 2]>) -> Vec<f64> {
         rows.sort_by(|a, b| a[1].atan2(a[0]).total_cmp(&b[1].atan2(b[0])));
         rows.windows(2).map(|pair| radius([pair[1][0] - pair[0][0], pair[1][1] - pair[0][1]])).collect()
@@ -184,7 +184,7 @@ mod tests {
         for (rows, size) in [(outer, 1.0), (inner, 0.3)] {
             assert!(rows.iter().all(|&row| (radius(row) - size).abs() < 1e-15));
             let chord = 2.0 * size * (PI / rows.len() as f64).sin();
-            // The way from the last point to the first is as long, and not in the list.
+            // The step from the last point to the first is just as long, and not in the list.
             assert!(rows.contains(&[size, 0.0]));
             assert!(steps(rows).iter().all(|step| (step - chord).abs() < 1e-14));
         }
@@ -247,13 +247,13 @@ mod tests {
                 .fold(9e9, |least, row| f64::min(least, ((row[0] + [1.0, -1.0][side] * row[1]) / SQRT_2).abs()));
             touched += usize::from((nearest - 0.25).abs() < 1e-12);
         }
-        // Clouds are wide enough that most have to be moved, just as far as the gap, and both diagonals are drawn.
+        // Clouds are wide enough that most have to be shifted, exactly as far as the gap, and both diagonals occur.
         assert!(touched > 20 && touched < 40 && diagonals[0] > 8 && diagonals[1] > 8, "{touched} {diagonals:?}");
     }
 
     #[test]
     fn sets_keep_their_fingerprint() {
-        // Tables that were run on them say so: a change here is one on purpose.
+        // Result tables depend on these sets: change them only on purpose.
         for (data, expected) in [
             (moons(100, 0.2, 0), "ab8aedf537834740"),
             (circles(100, 0.1, 0.5, 0), "f441b88f3d65f090"),

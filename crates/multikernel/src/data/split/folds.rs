@@ -5,7 +5,7 @@ use crate::data::table::Labels;
 use crate::dist::Rng;
 use crate::error::{Error, Result};
 
-/// Rows to learn from and rows to test on, both ascending, without a row in common.
+/// Rows to learn from and rows to test on, both ascending and disjoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     /// Training rows.
@@ -16,10 +16,10 @@ pub struct Split {
 
 /// `k` stratified folds: every row is in exactly one test part.
 ///
-/// The counts of a class in two test parts differ by at most 1, and so do the sizes of the test parts. A class with
+/// The counts of a class in any two test parts differ by at most 1, and so do the sizes of the test parts. A class with
 /// fewer than `k` rows is missing from some test parts, and one with a single row is missing from the training part of
-/// one fold; every training part has at least two classes, or the call is an error. The rows of class `c` are dealt by
-/// stream `c` of `seed`.
+/// one fold; every training part has at least two classes, or the call is an error. The rows of class `c` are dealt
+/// with stream `c` of `seed`.
 ///
 /// ```
 /// use multikernel::data::{Labels, folds};
@@ -37,14 +37,13 @@ pub fn folds(labels: &Labels, k: usize, seed: u64) -> Result<Vec<Split>> {
     fold_splits(labels, &fold_of, k, "rows").map_err(|reason| Error::param("folds", reason))
 }
 
-/// [`folds`] that keep groups whole: no group, such as a patient or a batch, is in the training and the test part of a
-/// fold. `groups` has one code per row; without groups these are the splits of [`folds`].
+/// [`folds`] that keep groups whole: no group, such as a patient or a batch, is in both the training and the test part
+/// of a fold. `groups` has one code per row; without groups these are the splits of [`folds`].
 ///
-/// Groups are dealt from the largest down (in random order where equally large, by stream 0 of `seed`), each to the
-/// fold where the class counts then deviate least from equal shares, so that folds are stratified as well as groups
-/// allow. A class in two groups or more is in every training part where one move or exchange of groups after dealing
-/// can make it so. Every training part has at least two classes and every test part at least one group, or the call is
-/// an error.
+/// Groups are dealt from the largest down (in random order among equals, by stream 0 of `seed`), each to the fold where
+/// the class counts then deviate least from equal shares, so that folds are stratified as well as groups allow. A class
+/// in two or more groups is in every training part if one move or exchange of groups after dealing can achieve it.
+/// Every training part has at least two classes and every test part at least one group, or the call is an error.
 ///
 /// ```
 /// use multikernel::data::{Labels, folds_by_group};
@@ -68,12 +67,12 @@ pub fn folds_by_group(labels: &Labels, groups: Option<&[usize]>, k: usize, seed:
     fold_splits(labels, &fold_of, k, "groups").map_err(|reason| Error::param("folds", reason))
 }
 
-/// Up to `k` folds to choose parameters with: [`folds`], or [`folds_by_group`], with a random order of their own and
-/// fewer of them where rows are few.
+/// Up to `k` folds for choosing parameters: [`folds`], or [`folds_by_group`], with their own random order and fewer of
+/// them if rows are few.
 ///
-/// There are as many folds as the smallest class has rows (in groups: as groups have it), at least 2 and at most `k`; a
-/// class with one row or group does not count, because it is missing from the training part of one fold however many
-/// there are. All randomness is that of `stream` of `seed`. An error says why not even 2 folds can be made.
+/// There are as many folds as rows in the smallest class (with groups: as groups that contain it), at least 2 and at
+/// most `k`; a class with one row or group does not count, because it is missing from the training part of one fold
+/// anyway. All randomness comes from `stream` of `seed`. An error says why not even 2 folds can be made.
 ///
 /// ```
 /// use multikernel::data::{Labels, inner_folds};
@@ -110,14 +109,15 @@ pub fn inner_folds(labels: &Labels, groups: Option<&[usize]>, k: usize, seed: u6
     )))
 }
 
-/// More splits than anyone needs; each holds all row numbers.
+/// More splits than anyone needs; each stores all row numbers.
 const MAX_REPEATS: usize = 10_000;
 
 /// `n_repeats` independent stratified splits with `round(train_fraction * n_samples)` training rows.
 ///
-/// Each class gives its share to the training part, rounded so that the total fits (largest remainder; ties go to the
-/// class that sorts first). A class with two rows or more has at least one row on each side, which wins over the total
-/// where both cannot hold. Repeat `r` is drawn by stream `r` of `seed`, so it does not depend on `n_repeats`.
+/// Each class contributes its share to the training part, rounded so that the total fits (largest remainder; ties go to
+/// the class that sorts first). A class with two or more rows has at least one row on each side; this takes precedence
+/// over the total if both cannot hold. Repeat `r` is drawn from stream `r` of `seed`, so it does not depend on
+/// `n_repeats`.
 ///
 /// ```
 /// use multikernel::data::{Labels, repeats};
@@ -147,8 +147,8 @@ pub fn repeats(labels: &Labels, n_repeats: usize, train_fraction: f64, seed: u64
 /// groups these are the splits of [`repeats`].
 ///
 /// Groups are drawn in random order (stream `r` of `seed` for repeat `r`), each to the side where the class counts then
-/// deviate least from `train_fraction` of every class and of all rows, until no single group is better moved. A class
-/// in two groups or more is on both sides where one move or exchange of groups afterwards can make it so; both sides
+/// deviate least from `train_fraction` of every class and of all rows, until no single move of a group improves this. A
+/// class in two or more groups is on both sides if one move or exchange of groups afterwards can achieve it; both sides
 /// have at least one group, and the training part has at least two classes, or the call is an error.
 ///
 /// ```
@@ -225,13 +225,13 @@ fn n_groups(n: usize) -> String {
     format!("{n} group{}", if n == 1 { "" } else { "s" })
 }
 
-/// The fold of each row: the shuffled rows of one class after the other, in turn.
+/// The fold of each row: the shuffled rows, class by class, dealt in turn.
 fn deal_rows(labels: &Labels, k: usize, mut shuffle: impl FnMut(usize, &mut Vec<usize>)) -> Vec<usize> {
     let mut fold_of = vec![0; labels.n_samples()];
     let mut next = 0;
     for (class, mut rows) in members(labels).into_iter().enumerate() {
         shuffle(class, &mut rows);
-        // Each class goes on where the one before stopped, so small classes do not all land in the first fold.
+        // Each class continues where the previous one stopped, so small classes do not all land in the first fold.
         for row in rows {
             fold_of[row] = next;
             next = (next + 1) % k;
@@ -240,7 +240,7 @@ fn deal_rows(labels: &Labels, k: usize, mut shuffle: impl FnMut(usize, &mut Vec<
     fold_of
 }
 
-/// The fold of each row: groups from the largest down, because the last ones even out what is left.
+/// The fold of each row: groups from the largest down, because the last ones even out the remainder.
 fn deal_groups(groups: &Groups, k: usize, rng: &mut Rng) -> Vec<usize> {
     let mut order: Vec<usize> = (0..groups.len()).collect();
     rng.shuffle(&mut order);
@@ -248,7 +248,7 @@ fn deal_groups(groups: &Groups, k: usize, rng: &mut Rng) -> Vec<usize> {
     groups.deal(&order, &vec![1.0 / k as f64; k])
 }
 
-/// The splits of folds, or why they are none.
+/// The splits of folds, or why they are invalid.
 fn fold_splits(labels: &Labels, fold_of: &[usize], k: usize, units: &str) -> std::result::Result<Vec<Split>, String> {
     let splits: Vec<Split> = (0..k).map(|fold| split_where(fold_of.len(), |row| fold_of[row] != fold)).collect();
     for (fold, split) in splits.iter().enumerate() {
@@ -271,7 +271,7 @@ fn split_where(n: usize, in_train: impl Fn(usize) -> bool) -> Split {
     Split { train, test }
 }
 
-/// Why a training part cannot be learned from, if it cannot.
+/// Why a training part cannot be learned from, if so.
 fn check_train(labels: &Labels, split: &Split, which: &str, units: &str) -> std::result::Result<(), String> {
     let codes = labels.codes();
     if split.train.iter().any(|&row| codes[row] != codes[split.train[0]]) {
@@ -293,7 +293,7 @@ fn quotas(counts: &[usize], fraction: f64) -> Vec<usize> {
     let total = (n as f64 * fraction).round() as usize;
     let mut quotas: Vec<usize> =
         (0..counts.len()).map(|c| (share(c).floor() as usize).clamp(least(c), most(c))).collect();
-    // Always the class furthest from its share: a sum of convex distances is least after such single steps.
+    // Always the class furthest from its share: such single steps minimise a sum of convex distances.
     while quotas.iter().sum::<usize>() < total {
         let short = |c: &usize| share(*c) - quotas[*c] as f64;
         let open = (0..counts.len()).rev().filter(|&c| quotas[c] < most(c));

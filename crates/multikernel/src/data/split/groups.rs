@@ -1,4 +1,4 @@
-//! Whole groups of rows dealt into parts, so that every part has its share of every class as well as groups allow.
+//! Dealing whole groups of rows into parts, so that every part has its share of every class as well as groups allow.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 /// Rows that stay together.
 struct Group {
     rows: Vec<usize>,
-    /// Its classes, ascending, and how many of its rows have each.
+    /// Its classes, ascending, and the number of its rows in each.
     classes: Vec<(usize, usize)>,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Groups from one code per row; codes may be any numbers. Cost: a sort of the rows.
+    /// Groups from one code per row; codes may be any numbers. Costs a sort of the rows.
     pub(super) fn new(labels: &Labels, codes: &[usize]) -> Result<Groups> {
         if codes.len() != labels.n_samples() {
             return Err(Error::param(
@@ -43,23 +43,23 @@ impl Groups {
         self.groups.len()
     }
 
-    /// In how many groups each class is.
+    /// The number of groups that contain each class.
     pub(super) fn per_class(&self) -> &[usize] {
         &self.per_class
     }
 
-    /// Rows of a group.
+    /// The number of rows in a group.
     pub(super) fn size(&self, group: usize) -> usize {
         self.groups[group].rows.len()
     }
 
-    /// The part of each row when groups are dealt in the given order: each goes where class counts and rows of the
-    /// parts then deviate least from their shares. No part stays empty where there are as many groups as parts.
+    /// The part of each row when groups are dealt in the given order: each goes where the class counts and row counts
+    /// of the parts then deviate least from their shares. No part stays empty if there are at least as many groups as
+    /// parts.
     ///
     /// Deviations are squared and divided by the size of the class, so that a class counts by its share of rows. A
-    /// class in two groups or more that is in one part alone is then mended, if moving a group or exchanging two can;
-    /// and groups are moved as long as that lowers the deviations. Cost: groups x parts x classes of a group, a few
-    /// times.
+    /// class in two or more groups but in only one part is then repaired, if moving a group or exchanging two can; and
+    /// groups are moved as long as that lowers the deviations. Cost: groups x parts x classes of a group, a few times.
     pub(super) fn deal(&self, order: &[usize], shares: &[f64]) -> Vec<usize> {
         let mut deal = Deal::new(self, shares);
         for (k, &group) in order.iter().enumerate() {
@@ -83,7 +83,7 @@ fn group(labels: &Labels, rows: &[usize]) -> Group {
     Group { rows: rows.to_vec(), classes }
 }
 
-/// Groups on their way into parts.
+/// Groups being dealt into parts.
 struct Deal<'a> {
     groups: &'a Groups,
     shares: &'a [f64],
@@ -93,17 +93,17 @@ struct Deal<'a> {
     /// Per part, its rows and its groups.
     rows: Vec<usize>,
     held: Vec<usize>,
-    /// Per class, the parts that have it.
+    /// Per class, the number of parts that contain it.
     spread: Vec<usize>,
 }
 
-/// Where groups go: group and part.
+/// Moves of groups: group and new part.
 type Change = Vec<(usize, usize)>;
 
-/// Enough to settle in practice, and an end in any case.
+/// Enough to converge in practice, and a bound in any case.
 const MAX_SWEEPS: usize = 20;
 
-/// Less is rounding.
+/// Smaller gains are rounding.
 const MIN_GAIN: f64 = 1e-9;
 
 impl<'a> Deal<'a> {
@@ -141,8 +141,8 @@ impl<'a> Deal<'a> {
         self.held[part] -= 1;
     }
 
-    /// Where the next group goes when `left` groups, itself included, are not placed yet; of equal parts the one with
-    /// fewest rows, then the first.
+    /// The part for the next group when `left` groups, itself included, are not yet placed; ties go to the part with
+    /// the fewest rows, then to the first.
     fn best_part(&self, group: usize, left: usize) -> usize {
         let n_empty = self.held.iter().filter(|&&held| held == 0).count();
         let open = (0..self.shares.len()).filter(|&part| left > n_empty || self.held[part] == 0);
@@ -150,19 +150,18 @@ impl<'a> Deal<'a> {
         costs.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))).map_or(0, |(_, _, part)| part)
     }
 
-    /// Half of what the squared deviations grow by when the group goes to the part, less what is the same for all
-    /// parts.
+    /// Half the increase in squared deviations when the group goes to the part, less what is the same for all parts.
     fn growth(&self, group: usize, part: usize) -> f64 {
         let overlap = |n: usize, count: usize, total: usize| n as f64 * count as f64 / total as f64;
         let classes = self.groups.groups[group].classes.iter();
         let class = |&(class, n): &(usize, usize)| overlap(n, self.counts[part][class], self.groups.totals[class]);
         let size = self.groups.size(group);
-        // Classes and rows each have the share of the part as their aim.
+        // Both classes and rows aim at the part's share.
         classes.map(class).sum::<f64>() + overlap(size, self.rows[part], self.groups.n_rows)
             - 2.0 * self.shares[part] * size as f64
     }
 
-    /// Changes groups until each class in two groups or more is in two parts or more, or no change brings that nearer.
+    /// Changes groups until each class in two or more groups is in two or more parts, or no change gets closer to that.
     fn mend(&mut self) {
         loop {
             let alone: BTreeSet<usize> = (0..self.groups.totals.len()).filter(|&class| self.is_alone(class)).collect();
@@ -175,7 +174,7 @@ impl<'a> Deal<'a> {
         }
     }
 
-    /// Moves one group after the other where deviations are then lower, until none is left to move.
+    /// Moves groups one at a time while that lowers the deviations.
     fn settle(&mut self, order: &[usize]) {
         for _ in 0..MAX_SWEEPS {
             let mut settled = true;
@@ -191,19 +190,19 @@ impl<'a> Deal<'a> {
         }
     }
 
-    /// Whether a class could be in two parts but is in one.
+    /// Whether a class is in one part although it could be in two.
     fn is_alone(&self, class: usize) -> bool {
         self.groups.per_class[class] >= 2 && self.spread[class] == 1
     }
 
-    /// Every move of one of the groups that empties no part.
+    /// Every move of one of the groups that leaves no part empty.
     fn moves(&self, groups: Vec<usize>) -> impl Iterator<Item = Change> + use<> {
         let n_parts = self.shares.len();
         let movable: Vec<usize> = groups.into_iter().filter(|&group| self.held[self.part_of[group]] > 1).collect();
         movable.into_iter().flat_map(move |group| (0..n_parts).map(move |part| vec![(group, part)]))
     }
 
-    /// Every exchange of one of the groups for one of another part.
+    /// Every exchange of one of the groups for one from another part.
     fn swaps(&self, groups: Vec<usize>) -> impl Iterator<Item = Change> + use<> {
         let part_of = self.part_of.clone();
         let n_groups = part_of.len();
@@ -212,7 +211,7 @@ impl<'a> Deal<'a> {
         pairs.map(swap).filter(|change| change[0].1 != change[1].1)
     }
 
-    /// Of the changes with an allowed gain the one that leaves fewest classes alone, of equals that of least
+    /// Among changes with an allowed gain, the one that leaves the fewest classes alone; ties go to the smallest
     /// deviations.
     fn best(&mut self, changes: impl Iterator<Item = Change>, allowed: impl Fn(&(i64, f64)) -> bool) -> Option<Change> {
         let gains = changes.map(|change| (self.gain(&change), change)).filter(|(gain, _)| allowed(gain));
@@ -237,7 +236,8 @@ impl<'a> Deal<'a> {
         change.iter().for_each(|&(group, part)| self.place(group, part));
     }
 
-    /// How many of the classes are alone, and the squared deviations of these classes and of the rows in some parts.
+    /// The number of these classes that are alone, and the squared deviations of these classes and of the rows in some
+    /// parts.
     fn score(&self, classes: &BTreeSet<usize>, parts: &BTreeSet<usize>) -> (i64, f64) {
         let n_alone = classes.iter().filter(|&&class| self.is_alone(class)).count();
         let deviation = |total: usize, count: &dyn Fn(usize) -> usize| {
@@ -261,7 +261,7 @@ mod tests {
         Labels::from_parts((0..n_classes).map(|class| format!("c{class}")).collect(), codes).unwrap()
     }
 
-    /// The parts of the groups, checked to be those of their rows.
+    /// The parts of the groups, checked against those of their rows.
     fn deal(labels: &Labels, codes: &[usize], shares: &[f64], seed: u64) -> Vec<usize> {
         let groups = Groups::new(labels, codes).unwrap();
         let mut order: Vec<usize> = (0..groups.len()).collect();
@@ -274,7 +274,7 @@ mod tests {
         part_of
     }
 
-    /// Classes in two groups or more whose groups are all in one part; `None` if a part is empty.
+    /// The number of classes in two or more groups whose groups are all in one part; `None` if a part is empty.
     fn alone(holds: &[Vec<bool>], part_of: &[usize], n_parts: usize) -> Option<usize> {
         let parts = |groups: &mut dyn Iterator<Item = usize>| groups.map(|g| part_of[g]).collect::<BTreeSet<_>>();
         if parts(&mut (0..part_of.len())).len() < n_parts {
@@ -319,7 +319,7 @@ mod tests {
         sum
     }
 
-    /// The fewest classes alone over every way to deal the groups.
+    /// The fewest classes alone over all ways to deal the groups.
     fn fewest_alone(holds: &[Vec<bool>], n_parts: usize) -> Option<usize> {
         let n_ways = n_parts.pow(holds.len() as u32);
         let way = |way: usize| (0..holds.len()).map(|g| way / n_parts.pow(g as u32) % n_parts).collect::<Vec<_>>();
@@ -419,7 +419,7 @@ mod tests {
             let off = first as f64 - share * sizes.iter().sum::<usize>() as f64;
             let largest = *sizes.iter().max().unwrap() as f64;
             let held = part_of.iter().filter(|&&part| part == 0).count();
-            // That no part is empty wins over the share.
+            // Leaving no part empty takes precedence over the share.
             let forced = held == 1 || held + 1 == sizes.len();
             prop_assert!(off.abs() <= largest * if forced { 1.0 } else { 0.5 } + 1e-9, "{off} {largest}");
         }

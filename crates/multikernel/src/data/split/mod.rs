@@ -1,4 +1,4 @@
-//! Dividing rows into those to train on and those to test on.
+//! Splitting rows into training and test sets.
 
 mod folds;
 mod groups;

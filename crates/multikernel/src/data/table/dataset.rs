@@ -1,4 +1,4 @@
-//! Samples with labels, and the fingerprint that ties a model or checkpoint to them.
+//! Labelled samples, and the fingerprint that ties a model or checkpoint to them.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::samples::Samples;
 use crate::error::{Error, Result};
 use crate::features::Features;
 
-/// Samples and the class of each: what methods learn from.
+/// Samples with their classes: the input of every method.
 ///
 /// ```
 /// let sonar = multikernel::data::bundled("sonar")?;
@@ -19,27 +19,27 @@ use crate::features::Features;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: String,
     /// The rows.
     pub samples: Samples,
     /// The class of each row.
     pub labels: Labels,
-    /// The name of the label column in the file, where it has one.
+    /// The name of the label column in the file, if it has one.
     pub label_name: Option<String>,
-    /// Which column of the file the label is where it has no name, such as `column 5 (the last)`.
+    /// The position of the label column if it has no name, such as `column 5 (the last)`.
     pub label_column: Option<String>,
-    /// Per row the code of the patient, batch, ... it belongs to, where that is known: rows of one code are kept on the
-    /// same side of every split.
+    /// Per row, the code of the patient, batch, ... it belongs to, if known: rows with the same code stay on the same
+    /// side of every split.
     pub groups: Option<Vec<usize>>,
-    /// The name of the groups column in the file, where it has one.
+    /// The name of the groups column in the file, if it has one.
     pub group_name: Option<String>,
     /// The first index of LIBSVM text (0 or 1).
     pub index_base: Option<u8>,
 }
 
 impl Dataset {
-    /// A set of rows and as many labels.
+    /// A set of rows with one label each.
     pub fn new(name: impl Into<String>, samples: Samples, labels: Labels) -> Result<Self> {
         let name = name.into();
         if samples.n_samples() != labels.n_samples() {
@@ -53,8 +53,8 @@ impl Dataset {
         Ok(Dataset { name, samples, labels, label_name, label_column, groups, group_name, index_base: None })
     }
 
-    /// The same set with the group of each row as a text, coded in the order in which groups first appear; `name` is
-    /// what reports call them. A blank group is an error.
+    /// The same set with the group of each row as text, coded in order of first appearance; `name` is their name in
+    /// reports. A blank group is an error.
     ///
     /// ```
     /// let glass = multikernel::data::bundled("glass")?.select(&[0, 1, 2]);
@@ -84,7 +84,7 @@ impl Dataset {
         Ok(Dataset { groups: Some(codes), group_name: name, ..self })
     }
 
-    /// The given rows, in the given order, with the whole class list; panics on a row outside, as slices do.
+    /// The given rows, in the given order, with the whole class list; panics on a row out of range, as slices do.
     pub fn select(&self, rows: &[usize]) -> Dataset {
         let (samples, labels) = (self.samples.select_rows(rows), self.labels.select(rows));
         Dataset {
@@ -99,7 +99,7 @@ impl Dataset {
         }
     }
 
-    /// What a model must keep to read rows like these again with
+    /// The information a model must keep to read rows like these again with
     /// [`ReadOptions::expecting`](crate::data::ReadOptions::expecting).
     pub fn expect(&self) -> Expect {
         Expect::new(self.samples.names().to_vec(), self.label_name.clone(), self.index_base)
@@ -116,12 +116,11 @@ impl Dataset {
     /// Gram matrix, its name and its values between the rows. Counts and codes are 64-bit, a text is its length in
     /// bytes and its UTF-8 bytes, and all numbers are little-endian.
     ///
-    /// The name of the set is left out: the same data under another file name are the same data. So are the ids of the
-    /// samples: nothing is learned from them, and a table joined from files is the same data as the one file of its
-    /// rows.
+    /// The name of the set is excluded: the same data under another file name are the same data. So are the sample ids:
+    /// nothing is learned from them, and a table joined from several files is the same data as one file of its rows.
     ///
-    /// Sparse rows have the fingerprint of the dense table they stand for: it costs no memory, but the time to hash
-    /// 8 `n_samples` `n_features` bytes.
+    /// Sparse rows have the fingerprint of the equivalent dense table: it costs no memory, but the time to hash 8
+    /// `n_samples` `n_features` bytes.
     pub fn fingerprint(&self) -> String {
         let mut hash = Canon(blake3::Hasher::new());
         hash.0.update(b"multikernel dataset 1\n");
@@ -139,7 +138,7 @@ impl Dataset {
         for &code in self.labels.codes() {
             hash.count(code);
         }
-        // Groups decide who learns with whom inside a run; without any the bytes are those of sets that never had them.
+        // Groups affect splits inside a run; without any, the bytes are those of sets that never had them.
         for &group in self.groups.iter().flatten() {
             hash.count(group);
         }
@@ -165,7 +164,7 @@ impl Canon {
         self.0.update(&(count as u64).to_le_bytes());
     }
 
-    /// The bytes of the dense rows, whichever way they are kept.
+    /// The bytes of the dense rows, whatever the storage.
     fn rows(&mut self, features: &Features) {
         let mut bytes = Vec::with_capacity(8 * features.n_cols());
         match features {
@@ -203,7 +202,7 @@ impl Canon {
     }
 }
 
-/// The bits of a number; all missing values have the same, whatever made them.
+/// The bits of a number; all missing values have the same bits, whatever their origin.
 fn bits(value: f64) -> u64 {
     if value.is_nan() { 0x7ff8_0000_0000_0000 } else { value.to_bits() }
 }
@@ -237,7 +236,7 @@ mod tests {
             changed[i] = if values[i] == 0.0 { -0.0 } else { values[i] * (1.0 + f64::EPSILON) };
             variants.push(set(&changed, &names, &[("v", 0, 1)], &["p", "q"]));
         }
-        // The same letters cut in another place must not collide.
+        // The same letters cut elsewhere must not collide.
         for other in [["ab", "c", "d"], ["a", "bc", "e"], ["bc", "a", "d"]] {
             variants.push(set(&values, &other, &[("v", 0, 1)], &["p", "q"]));
         }
@@ -287,7 +286,7 @@ mod tests {
         count(1, "");
         count(1, "p");
         count(0, "");
-        // The name of a group does not count, only who is in one.
+        // Group names do not count, only membership.
         let set = set.with_groups(&["g"], Some("h".into())).unwrap();
         count(0, "");
         assert_eq!(set.fingerprint(), blake3::hash(&bytes).to_hex().to_string());

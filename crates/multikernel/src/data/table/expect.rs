@@ -6,7 +6,7 @@ use super::samples::{View, is_numbered};
 use super::words::{finite, list};
 use crate::error::{Error, Place, Result};
 
-/// What a model knows of the file it was trained on; [`Dataset::expect`](crate::data::Dataset::expect) makes one.
+/// The properties of a model's training file; made by [`Dataset::expect`](crate::data::Dataset::expect).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Expect {
@@ -16,9 +16,9 @@ pub struct Expect {
     pub label_name: Option<String>,
     /// First index, if the model was trained from LIBSVM text; otherwise index k is the k-th feature, from 1.
     pub index_base: Option<u8>,
-    /// Named groups of features; none unless [`Expect::with_views`] set them.
+    /// Named groups of features; empty unless set by [`Expect::with_views`].
     pub views: Vec<View>,
-    /// The classes of the model: a column of rows without names is its label only if it holds nothing else.
+    /// The classes of the model: in rows without column names, a column is the label only if it holds nothing else.
     pub classes: Vec<String>,
 }
 
@@ -28,17 +28,17 @@ impl Expect {
         Expect { names, label_name, index_base, views: Vec::new(), classes: Vec::new() }
     }
 
-    /// The same with the views of the model, whose files [`read_views`](crate::data::read_views) then tells apart.
+    /// The same with the views of the model, so that [`read_views`](crate::data::read_views) can tell its files apart.
     pub fn with_views(self, views: Vec<View>) -> Self {
         Expect { views, ..self }
     }
 
-    /// The same with the classes of the model, by which a label column without a name is known.
+    /// The same with the classes of the model, which identify a label column without a name.
     pub fn with_classes(self, classes: Vec<String>) -> Self {
         Expect { classes, ..self }
     }
 
-    /// Whether a label is one of the classes, as it is written or by its number.
+    /// Whether a label is one of the classes, as written or by its numeric value.
     pub(in crate::data) fn is_class(&self, label: &str) -> bool {
         let number = finite(label);
         let same = |class: &String| class == label || (number.is_some() && finite(class) == number);
@@ -51,15 +51,15 @@ impl Expect {
     }
 }
 
-/// Where the features of a model stand in a table.
+/// The positions of a model's features in a table.
 pub(in crate::data) struct Found {
-    /// Per feature of the model, its column.
+    /// The column of each feature of the model.
     pub(in crate::data) columns: Vec<usize>,
-    /// Which columns are ignored.
+    /// A note on the columns ignored.
     pub(in crate::data) note: Option<String>,
 }
 
-/// Finds the model's features among `names` in any order; the columns `others` are no features.
+/// Finds the model's features among `names` in any order; the columns `others` are not features.
 pub(in crate::data) fn by_name(source: &str, names: &[String], others: &[usize], expect: &Expect) -> Result<Found> {
     let place: HashMap<&str, usize> = names.iter().enumerate().map(|(j, name)| (name.as_str(), j)).collect();
     let columns: Vec<usize> = expect.names.iter().filter_map(|name| place.get(name.as_str()).copied()).collect();

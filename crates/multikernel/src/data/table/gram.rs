@@ -1,17 +1,17 @@
-//! Gram matrices that were given instead of features.
+//! Gram matrices given in place of features.
 
 use std::sync::Arc;
 
 use crate::error::{Error, Message, Result, message};
 use crate::linalg::Matrix;
 
-/// How far a Gram matrix may be from symmetric, relative to its largest entry: what single precision leaves.
+/// The allowed asymmetry of a Gram matrix, relative to its largest entry: single-precision rounding.
 const ASYMMETRY: f64 = 1e-6;
 
-/// A Gram matrix that was given: the values of one kernel between row points and column points.
+/// A given Gram matrix: the values of one kernel between row points and column points.
 ///
-/// Kernels `precomputed(NAME)` read it. [`Gram::square`] is one among the training points, [`Gram::cross`] one between
-/// new points and the training points. 8 bytes per entry, shared by all clones.
+/// Kernels `precomputed(NAME)` read it. [`Gram::square`] holds the values among the training points, [`Gram::cross`]
+/// those between new points and the training points. 8 bytes per entry, shared by all clones.
 ///
 /// ```
 /// use multikernel::{Matrix, data::Gram};
@@ -23,15 +23,15 @@ const ASYMMETRY: f64 = 1e-6;
 pub struct Gram {
     name: Arc<str>,
     values: Arc<Matrix>,
-    /// k(x, x) of the row points; empty where nobody gave it.
+    /// k(x, x) of the row points; empty if not given.
     rows: Arc<[f64]>,
     /// k(y, y) of the column points.
     cols: Arc<[f64]>,
 }
 
 impl Gram {
-    /// The kernel among points: n x n, finite, symmetric (up to what single precision leaves, and then averaged) and
-    /// without a negative number on the diagonal.
+    /// The kernel among points: n x n, finite, symmetric (up to single-precision rounding, which is averaged out) and
+    /// with no negative number on the diagonal.
     pub fn square(name: &str, mut values: Matrix) -> Result<Gram> {
         let n = values.n_rows();
         if values.n_cols() != n {
@@ -48,7 +48,7 @@ impl Gram {
                         format!("is not symmetric: {a} in row {}, column {} but {b} across", i + 1, j + 1),
                     ));
                 }
-                // Halves before the sum: two large numbers must not overflow.
+                // Halve before adding: two large numbers must not overflow.
                 let mean = if a == b { a } else { 0.5 * a + 0.5 * b };
                 values.set(i, j, mean);
                 values.set(j, i, mean);
@@ -60,7 +60,7 @@ impl Gram {
     }
 
     /// The kernel between new points (rows) and all training points (columns, in the order of the training data).
-    /// `diagonal` is k(x, x) of the new points, needed by kernels that are not `raw`; `trained` that of the training
+    /// `diagonal` is k(x, x) of the new points, needed by kernels that are not `raw`; `trained` is that of the training
     /// points.
     pub fn cross(name: &str, values: Matrix, diagonal: Option<Vec<f64>>, trained: &[f64]) -> Result<Gram> {
         let (n, n_trained) = (values.n_rows(), trained.len());
@@ -85,7 +85,7 @@ impl Gram {
         Ok(Gram { name: name.into(), values: Arc::new(values), rows: diagonal.into(), cols: trained.into() })
     }
 
-    /// What kernels call it.
+    /// Its name in kernels.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -110,12 +110,12 @@ impl Gram {
         &self.values
     }
 
-    /// k(x, x) of the row points; empty where nobody gave it.
+    /// k(x, x) of the row points; empty if not given.
     pub(crate) fn row_diagonal(&self) -> &[f64] {
         &self.rows
     }
 
-    /// Whether it is one among the same points.
+    /// Whether its rows and columns are the same points.
     pub(crate) fn is_square(&self) -> bool {
         Arc::ptr_eq(&self.rows, &self.cols)
     }

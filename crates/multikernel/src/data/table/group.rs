@@ -1,4 +1,4 @@
-//! Views in one file: groups of columns by name, beginning or position.
+//! Views within one file: groups of columns by name, prefix or position.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 
 /// Names groups of columns in a table: each pair is the name of a view and its columns.
 ///
-/// Columns are given as names, beginnings of names with a star (`rna_*`) and ranges of positions (`0:76`, counted from
-/// 0 among the features, its end left out), with commas between. A name wins over what else it could mean. Columns are
-/// moved so that each view is one range, in the order given and within a view as in the table; columns of no view
-/// follow. Names stay as they are. Views that the table had are replaced.
+/// Columns are given as names, name prefixes with a star (`rna_*`) and ranges of positions (`0:76`, counted from 0
+/// among the features, end excluded), separated by commas. An exact name takes precedence. Columns are reordered so
+/// that each view is one range, in the order given and within a view as in the table; columns outside all views follow.
+/// Names are unchanged. Existing views of the table are replaced.
 ///
 /// ```
 /// use multikernel::data::{ReadOptions, group_columns, read_from};
@@ -60,7 +60,7 @@ pub fn group_columns(table: Table, views: &[(String, String)]) -> Result<Table> 
     Ok(Table { samples, notes, ..table })
 }
 
-/// The columns a pattern stands for, or what is wrong with it.
+/// The columns that match a pattern, or what is wrong with it.
 fn matching(names: &[String], pattern: &str) -> std::result::Result<Vec<usize>, String> {
     if let Some(j) = names.iter().position(|name| name == pattern) {
         return Ok(vec![j]);
@@ -94,7 +94,7 @@ fn matching(names: &[String], pattern: &str) -> std::result::Result<Vec<usize>, 
 }
 
 fn range(start: &str, end: &str, n: usize) -> std::result::Result<Range<usize>, String> {
-    // Numbers too long to be read are beyond any table.
+    // Numbers too long to parse are beyond any table.
     let (from, to) = (start.parse().unwrap_or(usize::MAX), end.parse().unwrap_or(usize::MAX));
     if to > n {
         return Err(format!("the range {start}:{end} ends beyond the {n} columns; END is at most {n}"));
@@ -105,7 +105,7 @@ fn range(start: &str, end: &str, n: usize) -> std::result::Result<Range<usize>, 
     Ok(from..to)
 }
 
-/// View names must be different words that read back bare in a bank of kernels.
+/// View names must be distinct words that parse back bare in a bank of kernels.
 pub(in crate::data) fn check_view_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
     let mut seen = HashSet::new();
     for name in names {
@@ -142,7 +142,7 @@ mod tests {
             (&[("u", "b"), ("v", "a*")][..], "b a1 a2 a3 c:d 0:2", &[1, 4][..], Some(2)),
             (&[("u", "4:6, a3")], "a3 c:d 0:2 a1 b a2", &[3], Some(3)),
             (&[("u", "a*,a1,0:1")], "a1 a2 a3 b c:d 0:2", &[3], Some(3)),
-            // Exact names win over what else they could mean.
+            // Exact names take precedence.
             (&[("u", "0:2"), ("v", "c:d")], "0:2 c:d a1 b a2 a3", &[1, 2], Some(4)),
             (&[("all", "*")], "a1 b a2 a3 c:d 0:2", &[6], None),
             (&[], "a1 b a2 a3 c:d 0:2", &[], Some(6)),

@@ -1,13 +1,13 @@
-//! Class labels: names once, a code per row.
+//! Class labels: a list of names and a code per row.
 
 use std::collections::BTreeMap;
 
 use super::words::{finite, list};
 use crate::error::{Error, Result};
 
-/// The class of every row: a sorted list of class names and, per row, a code that indexes it.
+/// The class of every row: a sorted list of class names and, per row, an index into it.
 ///
-/// Classes are sorted as numbers when all of them are finite numbers, else as text.
+/// Classes are sorted numerically if all of them are finite numbers, else as text.
 ///
 /// ```
 /// use multikernel::data::Labels;
@@ -23,8 +23,8 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Labels as they stand in the rows. A blank label is refused, and so are two spellings of one number
-    /// (`1` and `1.0`) in all-numeric labels, which would silently make two classes of one.
+    /// Labels as they appear in the rows. Blank labels are refused, and so are two spellings of one number (`1` and
+    /// `1.0`) in all-numeric labels, which would silently split one class in two.
     pub fn new(labels: &[impl AsRef<str>]) -> Result<Self> {
         if labels.is_empty() {
             return Err(Error::input("no labels; at least one row is needed"));
@@ -42,10 +42,10 @@ impl Labels {
         Ok(Labels { classes: classes.into_iter().map(str::to_string).collect(), codes })
     }
 
-    /// Labels coded by a given class list (that of a model), to compare predictions with the truth.
+    /// Labels coded by a given class list (that of a model), for comparing predictions with the truth.
     ///
-    /// A label that is not a class as written is matched by its number (`1.0` finds `1`); one that matches no class
-    /// is an error.
+    /// A label that is not a class as written is matched by its numeric value (`1.0` matches `1`); one that matches no
+    /// class is an error.
     pub fn with_classes(labels: &[impl AsRef<str>], classes: &[String]) -> Result<Self> {
         let exact: BTreeMap<&str, usize> = classes.iter().enumerate().map(|(k, class)| (class.as_str(), k)).collect();
         let code_of = |label: &str| {
@@ -122,7 +122,7 @@ impl Labels {
     }
 
     /// The labels of the given rows, in the given order; the class list stays whole, so codes keep their meaning.
-    /// Panics on a row outside, as slices do.
+    /// Panics on a row out of range, as slices do.
     pub fn select(&self, rows: &[usize]) -> Labels {
         Labels { classes: self.classes.clone(), codes: rows.iter().map(|&i| self.codes[i]).collect() }
     }

@@ -1,5 +1,5 @@
-//! What rows are: samples with their names, ids, views and Gram matrices; labels; what a file holds and what a model
-//! expects of the next one. Knows no file format.
+//! The data model: samples with their names, ids, views and Gram matrices; labels; the contents of a file and a model's
+//! expectations of the next one. Independent of any file format.
 
 mod dataset;
 mod expect;

@@ -4,10 +4,10 @@ use super::samples::View;
 use crate::error::{Error, Result};
 use crate::features::Features;
 
-/// Per sample and view, whether the sample has it: a view is absent where all its values are missing.
+/// Which views each sample has: a view is absent if all its values are missing.
 ///
-/// Kernels on a view say nothing of a sample that lacks it, so whoever combines them has to know. Single missing values
-/// in a view that is there are no matter of presence: they are filled in with the means of the training rows.
+/// Kernels on a view say nothing about a sample that lacks it, so code that combines them has to know. Single missing
+/// values in a view that is present do not affect presence: they are filled in with the means of the training rows.
 ///
 /// ```
 /// use multikernel::{Matrix, data::{Presence, View}};
@@ -21,15 +21,15 @@ use crate::features::Features;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presence {
     n_views: usize,
-    /// Row by row, one per view.
+    /// Row by row, one flag per view.
     flags: Vec<bool>,
 }
 
 impl Presence {
-    /// Which of the views each row has; `None` where all rows have all of them, as sparse rows always do.
+    /// Which of the views each row has; `None` if all rows have all of them, as sparse rows always do.
     ///
-    /// Without views all columns are one. Views must lie inside the table, as those of
-    /// [`Samples`](crate::data::Samples) do; columns outside the views do not count. Cost: one look per row and view,
+    /// Without views, all columns count as one view. Views must lie inside the table, as those of
+    /// [`Samples`](crate::data::Samples) do; columns outside the views do not count. Cost: one read per row and view,
     /// and one per missing value.
     pub fn of(features: &Features, views: &[View]) -> Option<Presence> {
         let Features::Dense(table) = features else { return None };
@@ -43,7 +43,7 @@ impl Presence {
         Some(Presence { n_views: views.len(), flags })
     }
 
-    /// From stored numbers as [`Presence::flags`] gives them: row by row one per view, 1 where the row has it, else 0.
+    /// From stored numbers as returned by [`Presence::flags`]: row by row, one per view, 1 if the row has it, else 0.
     pub fn from_parts(n_views: usize, flags: &[u64]) -> Result<Presence> {
         if n_views == 0 || !flags.len().is_multiple_of(n_views) {
             return Err(Error::input(format!(
@@ -62,7 +62,7 @@ impl Presence {
         Ok(Presence { n_views, flags: flags.iter().map(|&flag| flag == 1).collect() })
     }
 
-    /// Row by row one number per view, 1 where the row has it, else 0; what [`Presence::from_parts`] takes.
+    /// Row by row, one number per view, 1 if the row has it, else 0; the input of [`Presence::from_parts`].
     pub fn flags(&self) -> Vec<u64> {
         self.flags.iter().map(|&flag| u64::from(flag)).collect()
     }
@@ -77,7 +77,7 @@ impl Presence {
         self.n_views
     }
 
-    /// Whether a row has a view; panics outside, as slices do.
+    /// Whether a row has a view; panics if out of range, as slices do.
     pub fn has(&self, row: usize, view: usize) -> bool {
         self.row(row)[view]
     }
@@ -92,12 +92,12 @@ impl Presence {
         self.flags.chunks_exact(self.n_views).filter(|row| row[view]).count()
     }
 
-    /// The first row that has no view at all: nothing is known of it, so it can be neither learned from nor predicted.
+    /// The first row without any view: nothing is known about it, so it can be neither learned from nor predicted.
     pub fn first_without_any(&self) -> Option<usize> {
         self.flags.chunks_exact(self.n_views).position(|row| row.iter().all(|&flag| !flag))
     }
 
-    /// The given rows, in the given order; panics on a row outside, as slices do.
+    /// The given rows, in the given order; panics on a row out of range, as slices do.
     pub fn select(&self, rows: &[usize]) -> Presence {
         Presence { n_views: self.n_views, flags: rows.iter().flat_map(|&row| self.row(row)).copied().collect() }
     }
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn complete_rows_have_no_presence() {
         let rows = Matrix::from_fn(3, 4, |i, j| if (i + j) % 2 == 0 { f64::NAN } else { 1.0 });
-        // Every view of every row has a value although half of them are missing.
+        // Every view of every row has a value although half of the values are missing.
         assert_eq!(Presence::of(&rows.clone().into(), &[view("a", 0..2), view("b", 2..4)]), None);
         assert_eq!(Presence::of(&rows.clone().into(), &[]), None);
         assert!(Presence::of(&rows.into(), &[view("a", 0..1), view("b", 1..4)]).is_some());

@@ -8,10 +8,10 @@ use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::linalg::Matrix;
 
-/// A named group of neighbouring columns, such as one omics block.
+/// A named group of adjacent columns, such as one omics block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
-    /// What kernels call it: `gaussian(1) on rna`.
+    /// Its name in kernels: `gaussian(1) on rna`.
     pub name: String,
     /// Its columns, counted from 0.
     pub columns: Range<usize>,
@@ -19,7 +19,7 @@ pub struct View {
 
 /// A table of numbers, one row per sample, with a unique name for each column.
 ///
-/// NaN in a dense table is a value that is missing. Two tables with the same values missing are equal.
+/// NaN in a dense table marks a missing value. Two tables with the same values missing are equal.
 ///
 /// ```
 /// use multikernel::{Matrix, data::Samples};
@@ -36,10 +36,10 @@ pub struct Samples {
     ids: Option<Vec<String>>,
     /// The column the ids came from.
     id_name: Option<String>,
-    /// Which row of its source each is, where rows were left out.
+    /// The source row of each sample, if rows were left out.
     row_numbers: Option<Vec<usize>>,
     grams: Vec<Gram>,
-    /// The row of the Gram matrices each sample is, and among training samples its column.
+    /// The index of each sample among the rows of the Gram matrices and, for training samples, their columns.
     at: Vec<usize>,
 }
 
@@ -47,8 +47,8 @@ impl Samples {
     /// Samples over `features` (`n_samples` x `n_features`) with one name per column.
     ///
     /// Features are a [`Matrix`](crate::Matrix), in which NaN is a missing value, or [`Sparse`](crate::data::Sparse)
-    /// rows, which have no missing values. Names must be unique and not blank, values not infinite, and there must be
-    /// at least one column.
+    /// rows, which have no missing values. Names must be unique and not blank, values must not be infinite, and there
+    /// must be at least one column.
     pub fn new(features: impl Into<Features>, names: Vec<String>) -> Result<Self> {
         let features = features.into();
         if features.n_cols() == 0 {
@@ -75,7 +75,7 @@ impl Samples {
         Ok(Samples { features, names, views, ids, id_name, row_numbers, grams, at })
     }
 
-    /// Samples of which nothing is known but their rows in Gram matrices (see [`Samples::with_grams`]), at least one.
+    /// Samples known only by their rows in Gram matrices, at least one matrix (see [`Samples::with_grams`]).
     pub fn of_grams(grams: Vec<Gram>) -> Result<Self> {
         let Some(first) = grams.first() else {
             return Err(Error::input("no Gram matrix; give at least one, or features"));
@@ -86,14 +86,14 @@ impl Samples {
         Samples { features, names, views, ids, id_name: None, row_numbers: None, grams: vec![], at }.with_grams(grams)
     }
 
-    /// Samples whose columns are called `x1`, `x2`, ...
+    /// Samples with columns named `x1`, `x2`, ...
     pub fn unnamed(features: impl Into<Features>) -> Result<Self> {
         let features = features.into();
         let names = numbered(1, features.n_cols());
         Samples::new(features, names)
     }
 
-    /// The same samples with named column groups; each must be non-empty, inside the table and called differently.
+    /// The same samples with named column groups, which must be non-empty, inside the table and distinctly named.
     pub fn with_views(mut self, views: Vec<View>) -> Result<Self> {
         for (v, view) in views.iter().enumerate() {
             if view.name.trim().is_empty() {
@@ -116,8 +116,8 @@ impl Samples {
         Ok(self)
     }
 
-    /// The same samples with an id each, which names them in messages and results and joins files; ids must be unique
-    /// and not blank. Nothing is learned from them.
+    /// The same samples with ids, which identify them in messages and results and when files are joined; ids must be
+    /// unique and not blank. Nothing is learned from them.
     ///
     /// ```
     /// use multikernel::{Matrix, data::Samples};
@@ -145,37 +145,37 @@ impl Samples {
         Ok(self)
     }
 
-    /// The same samples, whose ids came from a column of this name.
+    /// The same samples, with the name of the column their ids came from.
     #[must_use]
     pub fn with_id_name(mut self, name: Option<String>) -> Self {
         self.id_name = name;
         self
     }
 
-    /// The same samples without views, their columns called otherwise.
+    /// The same samples without views and with other column names.
     pub(in crate::data) fn renamed(&self, names: Vec<String>) -> Result<Self> {
         let all: Vec<usize> = (0..self.n_features()).collect();
         check_names(&names)?;
         Ok(Samples { names, ..self.select_columns(&all) })
     }
 
-    /// The same samples, of a source of which some rows were left out: which of its rows, counted from 1, each is.
+    /// The same samples with their row numbers, counted from 1, in a source from which some rows were left out.
     pub(in crate::data) fn with_row_numbers(mut self, numbers: Option<Vec<usize>>) -> Self {
         self.row_numbers = numbers;
         self
     }
 
-    /// Which row of its file a sample is, counted from 1 and without the header; rows that were left out are counted.
+    /// The row number of a sample in its file, counted from 1 without the header; rows that were left out are counted.
     pub fn row_number(&self, row: usize) -> usize {
         self.row_numbers.as_ref().and_then(|numbers| numbers.get(row).copied()).unwrap_or(row + 1)
     }
 
-    /// The name of the column the ids came from, where it is known: new files are joined by it.
+    /// The name of the column the ids came from, if known: new files are joined by it.
     pub fn id_name(&self) -> Option<&str> {
         self.id_name.as_deref()
     }
 
-    /// The same samples, which are the rows of these Gram matrices, in this order; each called differently.
+    /// The same samples as the rows of these Gram matrices, in this order; the matrices must have distinct names.
     pub fn with_grams(mut self, grams: Vec<Gram>) -> Result<Self> {
         for (g, gram) in grams.iter().enumerate() {
             if gram.n_rows() != self.n_samples() {
@@ -192,12 +192,12 @@ impl Samples {
         Ok(self)
     }
 
-    /// The Gram matrices, whole: [`Samples::rows_of_grams`] says which of their rows the samples are.
+    /// The whole Gram matrices: [`Samples::rows_of_grams`] says which of their rows the samples are.
     pub fn grams(&self) -> &[Gram] {
         &self.grams
     }
 
-    /// The row of the Gram matrices that each sample is.
+    /// The row of the Gram matrices that corresponds to each sample.
     pub fn rows_of_grams(&self) -> &[usize] {
         &self.at
     }
@@ -207,7 +207,7 @@ impl Samples {
         &self.features
     }
 
-    /// The values, taken out.
+    /// The values, moved out.
     pub(in crate::data) fn into_features(self) -> Features {
         self.features
     }
@@ -217,12 +217,12 @@ impl Samples {
         &self.names
     }
 
-    /// Named column groups; none unless [`Samples::with_views`] set them.
+    /// Named column groups; empty unless set by [`Samples::with_views`].
     pub fn views(&self) -> &[View] {
         &self.views
     }
 
-    /// The id of each row, where rows have ids.
+    /// The id of each row, if rows have ids.
     pub fn ids(&self) -> Option<&[String]> {
         self.ids.as_deref()
     }
@@ -237,7 +237,7 @@ impl Samples {
         self.features.n_cols()
     }
 
-    /// Number of values that are missing. Looks at every value.
+    /// Number of missing values. Scans every value.
     pub fn n_missing(&self) -> usize {
         match &self.features {
             Features::Dense(matrix) => matrix.data().iter().filter(|value| value.is_nan()).count(),
@@ -264,7 +264,7 @@ impl Samples {
         }
     }
 
-    /// The given columns, in the given order, copied, without views; panics on a column outside, as slices do.
+    /// The given columns, in the given order, copied, without views; panics on a column out of range, as slices do.
     pub(super) fn select_columns(&self, columns: &[usize]) -> Samples {
         Samples {
             features: self.features.select_cols(columns),
@@ -278,8 +278,8 @@ impl Samples {
         }
     }
 
-    /// The given rows, in the given order, copied; panics on a row outside, as slices do. A row taken twice has its id
-    /// twice.
+    /// The given rows, in the given order, copied; panics on a row out of range, as slices do. A row taken twice keeps
+    /// its id both times.
     pub fn select_rows(&self, rows: &[usize]) -> Samples {
         Samples {
             features: self.features.select_rows(rows),
@@ -294,7 +294,7 @@ impl Samples {
     }
 }
 
-/// Equal where a number is missing in both, which plain comparison of numbers denies.
+/// Values missing on both sides are equal, unlike NaN in a plain comparison.
 impl PartialEq for Samples {
     fn eq(&self, other: &Self) -> bool {
         let values = match (&self.features, &other.features) {
@@ -309,7 +309,7 @@ impl PartialEq for Samples {
     }
 }
 
-/// Whether columns are called `x1`, `x2`, ... (or from `x0`): made up by a reader rather than given by a person.
+/// Whether columns are named `x1`, `x2`, ... (or from `x0`): made up by a reader rather than given by a person.
 pub fn is_numbered(names: &[String]) -> bool {
     let is_number = |name: &str, k: usize| name.strip_prefix('x').is_some_and(|number| number == k.to_string());
     (0..=1).any(|first| names.iter().enumerate().all(|(k, name)| is_number(name, first + k)))
@@ -320,7 +320,7 @@ pub(in crate::data) fn numbered(first: usize, n: usize) -> Vec<String> {
     (first..first + n).map(|k| format!("x{k}")).collect()
 }
 
-/// Row, column and value of the first value that is neither a number nor a mark for a missing one.
+/// Row, column and value of the first refused value: an infinity, or NaN in sparse rows.
 fn first_refused(features: &Features) -> Option<(usize, usize, f64)> {
     match features {
         Features::Dense(matrix) => matrix.rows().enumerate().find_map(|(i, row)| {

@@ -1,37 +1,37 @@
-//! What a file holds, before it is a set to learn from.
+//! The contents of a file, before they become a data set to learn from.
 
 use super::dataset::Dataset;
 use super::labels::Labels;
 use super::samples::Samples;
 use crate::error::{Error, Message, Place, Remedy, Result, message};
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Table {
     /// Name for reports: the file's name without folder and format endings, or the bundled name.
     pub name: String,
-    /// Where it was read from, as errors name it.
+    /// Its origin, as errors name it.
     pub source: String,
     /// The rows.
     pub samples: Samples,
-    /// The label of each row, where the file has labels.
+    /// The label of each row, if the file has labels.
     pub labels: Option<Vec<String>>,
-    /// The labels of rows to predict of which some have none, blank there; `labels` is `None` then.
+    /// The labels of rows to predict if only some have one, blank for the others; `labels` is `None` then.
     pub some_labels: Option<Vec<String>>,
-    /// The name of the label column, where it has one.
+    /// The name of the label column, if it has one.
     pub label_name: Option<String>,
-    /// Which column the label is where it has no name, such as `column 5 (the last)`.
+    /// The position of the label column if it has no name, such as `column 5 (the last)`.
     pub label_column: Option<String>,
-    /// What each row belongs to, where [`ReadOptions::groups`] named a column.
+    /// The group of each row, if [`ReadOptions::groups`] named a column.
     pub groups: Option<Vec<String>>,
-    /// The name of the groups column, where it has one.
+    /// The name of the groups column, if it has one.
     pub group_name: Option<String>,
-    /// The options that name a column of the file.
+    /// The options that matched a column of the file.
     pub(in crate::data) told: Vec<Told>,
     /// The first index of LIBSVM text (0 or 1).
     pub index_base: Option<u8>,
-    /// What a reader of the result should know: guesses made, columns ignored.
+    /// Notes for the user: guesses made, columns ignored.
     pub notes: Vec<Message>,
 }
 
@@ -42,7 +42,7 @@ impl Table {
         self.into_dataset_or(None)
     }
 
-    /// [`Table::into_dataset`], with rows that have no labels all in the class `class`: for methods that want none.
+    /// [`Table::into_dataset`], except that rows without labels all get the class `class`: for methods that need none.
     ///
     /// ```
     /// use multikernel::data::{ReadOptions, read_from};
@@ -83,7 +83,7 @@ impl Table {
         }
     }
 
-    /// The rows with their labels as a test set for rows of these classes; a label that is none of them is an error.
+    /// The rows with their labels as a test set for these classes; a label outside them is an error.
     pub fn into_test_set(self, classes: &[String]) -> Result<Dataset> {
         let source = self.source.clone();
         let labels = self.labels.clone();
@@ -94,7 +94,7 @@ impl Table {
     }
 }
 
-/// Puts the file's name before a message that lacks it.
+/// Prepends the file's name to a message that lacks it.
 pub(in crate::data) fn within(source: &str, error: Error) -> Error {
     match error {
         Error::Input(message) => Error::data(Place::file(source), message),
@@ -102,5 +102,5 @@ pub(in crate::data) fn within(source: &str, error: Error) -> Error {
     }
 }
 
-/// An option and the column it asks for.
+/// An option and the column it names.
 pub(in crate::data) type Told = (&'static str, String);

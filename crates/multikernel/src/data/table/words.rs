@@ -1,11 +1,11 @@
-//! Cells of text as values, and the words that messages use for them.
+//! Text cells as values, and wording for messages.
 
-/// The finite number a text stands for.
+/// The finite number a text represents.
 pub(in crate::data) fn finite(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// Whether a cell says that its value is not known.
+/// Whether a cell marks its value as missing.
 pub(in crate::data) fn is_missing(cell: &str) -> bool {
     const WORDS: [&str; 16] = [
         "na", "n/a", "nan", "-nan", "null", "none", "?", "<na>", "#n/a", "#n/a!", "#na", "#value!", "#div/0!",
@@ -14,22 +14,22 @@ pub(in crate::data) fn is_missing(cell: &str) -> bool {
     cell.is_empty() || (cell.len() <= 7 && WORDS.iter().any(|word| cell.eq_ignore_ascii_case(word)))
 }
 
-/// Whether a cell is the word `None`: a missing value among numbers, but it may be a class among words.
+/// Whether a cell is the word `None`: a missing value among numbers, but possibly a class among words.
 pub(in crate::data) fn is_none(cell: &str) -> bool {
     cell.eq_ignore_ascii_case("none")
 }
 
-/// Whether a label is missing, where `None` is a class.
+/// Whether a label is missing, given that `None` is a class.
 pub(in crate::data) fn is_missing_label(label: &str) -> bool {
     is_missing(label) && !is_none(label)
 }
 
-/// Whether labels are words, one at least, so that `None` is another.
+/// Whether at least one label is a word, so that `None` is one too.
 pub(in crate::data) fn has_words<T: AsRef<str>>(labels: &[T]) -> bool {
     labels.iter().map(AsRef::as_ref).any(|label| !is_missing(label) && finite(label).is_none())
 }
 
-/// Completes "the text ..." for a text that is no finite number.
+/// Completes "the text ..." for a text that is not a finite number.
 pub(in crate::data) fn not_finite(text: &str) -> &'static str {
     match text.parse::<f64>() {
         Ok(_) if text.bytes().any(|byte| byte.is_ascii_digit()) => "is too large (numbers go up to 1.8e308)",
@@ -39,7 +39,7 @@ pub(in crate::data) fn not_finite(text: &str) -> &'static str {
     }
 }
 
-/// A found text as an error shows it: in quotes, control characters made visible, cut after 40 characters.
+/// A text as errors show it: in quotes, control characters made visible, cut after 40 characters.
 pub(in crate::data) fn quoted(text: &str) -> String {
     let mut shown = String::from("'");
     for c in text.chars().take(40) {
@@ -53,19 +53,19 @@ pub(in crate::data) fn columns(n: usize) -> String {
     format!("{n} column{}", if n == 1 { "" } else { "s" })
 }
 
-/// Names as an error shows them: at most `most`, then how many more.
+/// Names as errors show them: at most `most`, then how many more.
 pub(in crate::data) fn list<T: AsRef<str>>(names: &[T], most: usize) -> String {
     let shown: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
     let more = names.len().saturating_sub(most);
     format!("{}{}", shown.join(", "), if more > 0 { format!(" and {more} more") } else { String::new() })
 }
 
-/// Whether a cell is a word: neither a number nor a mark for a missing value.
+/// Whether a cell is a word: neither a number nor a missing-value mark.
 pub(in crate::data) fn is_word(cell: &str) -> bool {
     finite(cell).is_none() && !is_missing(cell)
 }
 
-/// How much is missing, from the number of missing values of each column.
+/// A note on missing values, from their number in each column.
 pub(in crate::data) fn missing_note(missing: &[usize]) -> Option<String> {
     let (total, holed) = (missing.iter().sum::<usize>(), missing.iter().filter(|&&count| count > 0).count());
     (total > 0).then(|| format!("missing values: {total}, in {holed} of {}", columns(missing.len())))

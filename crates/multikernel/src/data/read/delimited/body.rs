@@ -1,4 +1,4 @@
-//! The rows of delimited text: their values, and what only all of them together can tell.
+//! The rows of delimited text: their values, and decisions that need all of them.
 
 use std::collections::HashSet;
 
@@ -16,10 +16,10 @@ use crate::data::table::{Samples, Table};
 use crate::error::{Error, Message, Place, Remedy, Result, message};
 use crate::linalg::Matrix;
 
-/// Fewer rows say nothing about whether a column of numbers is an id.
+/// With fewer rows it is unclear whether a column of numbers is an id.
 const MIN_ID_ROWS: usize = 20;
 
-/// Fewer rows say nothing about whether a column of texts is an id.
+/// With fewer rows it is unclear whether a column of text is an id.
 const SOME_ROWS: usize = 3;
 
 /// The rows read so far.
@@ -29,17 +29,17 @@ pub(super) struct Body<'a> {
     roles: Roles,
     n_columns: usize,
     columns: Vec<Column>,
-    /// Which of the columns turned out to be no features.
+    /// Which of the columns turned out not to be features.
     is_aside: Vec<bool>,
     data: Vec<f64>,
-    /// Bytes of cells that are no plain numbers.
+    /// Bytes of cells that are not plain numbers.
     bytes: usize,
     n_rows: usize,
     first_line: u64,
     labels: Vec<String>,
-    /// Rows whose label is missing, and their places.
+    /// Rows with a missing label, and their positions.
     unlabelled: Vec<(usize, Place)>,
-    /// Rows with hardly a plain number, and their lines.
+    /// Rows with hardly any plain number, and their lines.
     suspects: Vec<(usize, u64)>,
     groups: Vec<String>,
     kept: Vec<Kept>,
@@ -97,7 +97,7 @@ impl<'a> Body<'a> {
             n_plain += usize::from(!value.is_nan());
             self.data.push(value);
         }
-        // Columns of ids and the label may be among them.
+        // Id columns and the label may be among them.
         if n_plain <= self.roles.maybe_ids.len() + 2 {
             self.suspects.push((self.n_rows, line));
         }
@@ -159,7 +159,7 @@ impl<'a> Body<'a> {
         self.finish(&dropped)
     }
 
-    /// Whether `None` is a class: it is among words, but among numbers it is a missing label.
+    /// Decides whether `None` is a class: it is one among words, but a missing label among numbers.
     fn settle_nones(&mut self) {
         let Some(first) = self.unlabelled.iter().map(|(row, _)| &self.labels[*row]).find(|label| is_none(label)) else {
             return;
@@ -183,18 +183,18 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Where the first of these labels is missing, what stands there, and how many are.
+    /// The position and text of the first of these missing labels, and their number.
     fn first_unlabelled<'b>(&self, mut rows: impl Iterator<Item = &'b (usize, Place)>) -> Option<MissingLabel> {
         let (row, place) = rows.next()?;
         Some(MissingLabel { place: place.clone(), text: self.labels[*row].clone(), n: 1 + rows.count() })
     }
 
-    /// Whether rows may be left out: nobody asked for a prediction of each.
+    /// Whether rows may be left out: in prediction only on request.
     fn may_drop(&self) -> bool {
         self.options.expect.is_none() || self.options.missing_labels == MissingLabels::Drop
     }
 
-    /// Which of too many columns without names are the label and ids.
+    /// Decides which of too many unnamed columns are the label and ids.
     fn decide(&mut self) -> Result<()> {
         let n = self.columns.len();
         let kept = self.kept.split_off(self.kept.len() - 2);
@@ -242,7 +242,7 @@ impl<'a> Body<'a> {
         self.is_aside.iter().filter(|is_aside| !**is_aside).count()
     }
 
-    /// Sets a column aside, unless it is the last feature; whether it did, or the column was none.
+    /// Sets a column aside, unless it is the last feature; returns whether it did, or the column was not a feature.
     fn set_aside(&mut self, j: usize) -> bool {
         match self.columns.iter().position(|column| column.at == j) {
             Some(_) if self.n_features() == 1 => false,
@@ -254,7 +254,8 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The column given as ids; else the first called so whose values all differ; else one that shows it by its values.
+    /// The column given as ids; else the first named like one whose values are distinct; else one identified by its
+    /// values.
     fn find_ids(&mut self) {
         for kept in std::mem::take(&mut self.kept) {
             let j = kept.column;
@@ -331,7 +332,7 @@ impl<'a> Body<'a> {
         self.ids = Some((ids, self.roles.name_of(Some(j))));
     }
 
-    /// Reads cells that are no plain numbers, now that all of their columns are known.
+    /// Parses cells that are not plain numbers, now that their columns are complete.
     fn read_numbers(&mut self) {
         let (n_rows, n_cols, told) = (self.n_rows, self.columns.len(), self.options.decimal);
         let fits: Vec<Option<Fit>> = self.columns.iter().map(|column| column.fit(n_rows, told)).collect();
@@ -377,7 +378,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The rows that are left out, ascending; those that lack something but are not become problems.
+    /// The rows to leave out, ascending; other incomplete rows become problems.
     fn look_at_rows(&mut self) -> Vec<usize> {
         if self.options.part.is_some() {
             // A sample that lacks one view may have another.
@@ -393,7 +394,7 @@ impl<'a> Body<'a> {
         };
         let mut empty: Vec<(usize, u64)> = self.suspects.iter().copied().filter(|&(row, _)| is_missing(row)).collect();
         if !self.problems.columns.is_empty() {
-            // What stands in such a row may be the cell that is no number.
+            // The text in such a row may be the cell that is not a number.
             empty.clear();
         }
         let is_empty: HashSet<usize> = empty.iter().map(|&(row, _)| row).collect();
@@ -407,7 +408,7 @@ impl<'a> Body<'a> {
                 return dropped;
             }
         } else if let (Some(&(_, line)), true) = (empty.first(), self.options.expect.is_some()) {
-            // A row to predict is answered like one of mean values, and does not stop the others.
+            // A row to predict is treated like one of mean values, and does not stop the others.
             let place = Place::line(self.name, line);
             self.roles.notes.push(format!(
                 "warning: {} without any value, the first in {place}: predicted as if all values were the means of training",
@@ -418,7 +419,7 @@ impl<'a> Body<'a> {
             self.problems.empty = first;
         }
         if self.options.expect.is_none() && self.roles.label.is_some() {
-            // A row without anything is told once.
+            // An entirely empty row is reported once.
             let unlabelled = self.unlabelled.iter().filter(|(row, _)| !is_empty.contains(row));
             self.problems.labels = self.first_unlabelled(unlabelled);
             if self.problems.labels.is_none() && self.problems.empty.is_none() {
@@ -428,7 +429,7 @@ impl<'a> Body<'a> {
         vec![]
     }
 
-    /// Says which features may be ids.
+    /// Notes which features may be ids.
     fn warn_of_ids(&mut self, repeating: &[usize]) {
         if self.options.expect.is_some() || !self.options.wants_ids() {
             return;
@@ -478,7 +479,7 @@ impl<'a> Body<'a> {
         if passes { name.clone() } else { self.columns[k].at.to_string() }
     }
 
-    /// Whether the values of a column are whole numbers that all differ.
+    /// Whether the values of a column are distinct whole numbers.
     fn all_differ(&self, k: usize) -> bool {
         let mut seen = HashSet::new();
         self.columns[k].is_whole()
@@ -486,7 +487,7 @@ impl<'a> Body<'a> {
     }
 
     fn finish(mut self, dropped: &[usize]) -> Result<Table> {
-        // What is missing is blank from here on, so that `None` is a class.
+        // Missing labels are blank from here on, so that `None` is a class.
         self.unlabelled.iter().for_each(|(row, _)| self.labels[*row].clear());
         let mut labels = self.roles.label.map(|_| std::mem::take(&mut self.labels));
         let mut some_labels = None;

@@ -1,7 +1,7 @@
 //! Rows of delimited text, cell by cell.
 //!
-//! Cells are split here rather than by a crate so that every line number is right after blank lines, `\r\n` and
-//! quoted line breaks, and a quote that never closes is an error instead of one long cell.
+//! Cells are split here rather than by a crate so that every line number is right after blank lines, `\r\n` and quoted
+//! line breaks, and an unclosed quote is an error instead of one long cell.
 
 use crate::data::read::memory::out_of_memory;
 use crate::data::read::text::Lines;
@@ -12,9 +12,9 @@ use crate::error::{Error, Place, Result};
 #[derive(Default)]
 pub(in crate::data) struct Cells {
     text: String,
-    /// Where each cell ends in `text`, and the line it began on.
+    /// The end of each cell in `text`, and the line it started on.
     ends: Vec<(usize, u64)>,
-    /// The column of the file that all cells stand in, where its table was turned.
+    /// The file column that all cells come from, if the table was transposed.
     turned: Option<usize>,
 }
 
@@ -38,7 +38,7 @@ impl Cells {
         }
     }
 
-    /// Blanks the first cell, or puts a blank one before it.
+    /// Blanks the first cell, or inserts a blank one before it.
     pub(super) fn blank_first(&mut self, is_added: bool) {
         let line = self.line();
         if is_added {
@@ -116,8 +116,8 @@ pub(in crate::data::read) fn is_blank(line: &str, delimiter: char) -> bool {
     line.trim().is_empty() && !line.contains(delimiter)
 }
 
-/// Puts the one row that line `number` holds into `cells`. A quote has to close on its line: a stray one would
-/// otherwise swallow all that comes after it, and in a stream that is everything.
+/// Splits the single row on line `number` into `cells`. A quote has to close on its line: a stray one would otherwise
+/// swallow everything after it, which in a stream never ends.
 pub(in crate::data::read) fn split_alone(
     name: &str,
     line: &str,
@@ -139,7 +139,7 @@ pub(in crate::data::read) fn split_alone(
     Err(Error::data(Place::column(name, number, cells.len() as u64 + 1), message))
 }
 
-/// Adds the cells of one line; `open` is the line on which a cell still inside quotes began, before and after.
+/// Adds the cells of one line; `open` is the line on which a still unclosed quoted cell started, before and after.
 fn split(
     line: &str,
     delimiter: char,
@@ -173,7 +173,7 @@ fn split(
     }
 }
 
-/// Appends quoted text up to its closing quote to `text`; what follows, or `None` where the line ends inside.
+/// Appends quoted text up to its closing quote to `text`; returns the remainder, or `None` if the line ends inside.
 fn unquote<'a>(mut rest: &'a str, text: &mut String) -> Option<&'a str> {
     loop {
         let Some((piece, after)) = rest.split_once('"') else {
@@ -196,7 +196,7 @@ pub(in crate::data) fn read_cells(lines: Lines<'_>, delimiter: char, limit: u64)
     cells_of(lines, delimiter, limit, false)
 }
 
-/// [`read_cells`], the first of which may have a cell less, as R writes tables with row names.
+/// [`read_cells`], where the first row may have one cell fewer, as R writes tables with row names.
 pub(super) fn cells_of(lines: Lines<'_>, delimiter: char, limit: u64, may_be_short: bool) -> Result<Vec<Cells>> {
     let name = lines.name;
     let mut records = Records { lines, delimiter };
@@ -222,7 +222,7 @@ pub(super) fn cells_of(lines: Lines<'_>, delimiter: char, limit: u64, may_be_sho
     Ok(rows)
 }
 
-/// The first row after a header that has a cell more than it: row names without a column of their own.
+/// Checks for a first row after the header with one cell more than it: row names without their own column.
 pub(in crate::data::read) fn check_row_names(name: &str, first: &Cells, n_columns: usize) -> Result<()> {
     if first.len() != n_columns + 1 {
         return Ok(());

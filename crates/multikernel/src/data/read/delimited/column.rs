@@ -1,4 +1,4 @@
-//! A column of delimited text as it is read: which numbers it holds is known when its last cell is.
+//! A column of delimited text while it is read: its number format is known only after its last cell.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -6,15 +6,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use crate::data::read::numbers::{Decimal, Truth, before_percent, is_mark, is_maybe_thousands, is_readable};
 use crate::data::table::words::{finite, is_missing, is_none};
 
-/// A longer text is no id.
+/// Longer texts are not ids.
 const LONG: usize = 200;
 
-/// How the plain numbers of a column use points.
+/// How the plain numbers of a column use the point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Points {
     #[default]
     None,
-    /// All of them may set thousands apart, such as `1.234`.
+    /// All of them may be thousands separators, such as `1.234`.
     Thousands,
     /// They are decimal points.
     Decimal,
@@ -31,92 +31,92 @@ struct Cell {
 /// The cells of a column that are neither plain numbers nor missing.
 #[derive(Debug)]
 struct Odd {
-    /// Their texts, as long as they may be numbers or ids.
+    /// Their texts, while they may be numbers or ids.
     cells: Vec<Cell>,
     n: usize,
     /// How many are marks that may stand for a missing value.
     n_marks: usize,
-    /// The line and text of the first that is no number, however it is read.
+    /// The line and text of the first that is not a number in any format.
     first_bad: Option<(u64, String)>,
     /// Hashes of the texts, while they all differ.
     seen: Option<HashSet<u64>>,
-    /// Whether all are texts, none a number in some way of writing.
+    /// Whether all are text, none a number in any format.
     is_text: bool,
-    /// Rows and values, while all are of one pair of words for 1 and 0.
+    /// Rows and values, while all cells belong to one pair of words for 1 and 0.
     truths: Option<Vec<(usize, f64)>>,
     truth: Option<Truth>,
 }
 
-/// The count of the rows that a column may be.
+/// A row counter that the column may turn out to be.
 #[derive(Debug)]
 struct Count {
     next: Option<f64>,
-    /// As the file writes it.
+    /// As written in the file.
     texts: Vec<String>,
 }
 
-/// What is known of a column that may be a feature.
+/// The state of a column that may be a feature.
 #[derive(Debug)]
 pub(super) struct Column {
-    /// Its place in the file.
+    /// Its position in the file.
     pub(super) at: usize,
     pub(super) name: String,
     /// How many values are missing.
     pub(super) n_missing: usize,
-    /// How many of them are the word `None`, which is one among words.
+    /// How many of them are the word `None`, which is a word among words.
     n_none: usize,
     points: Points,
-    /// Rows of plain numbers such as `1.000`, of which the value does not show the point.
+    /// Rows of plain numbers such as `1.000`, whose value does not reveal the point.
     round: Vec<usize>,
     is_whole: bool,
     count: Option<Count>,
     odd: Option<Box<Odd>>,
-    /// Whether texts that all differ are to be kept as ids.
+    /// Whether distinct texts are to be kept as ids.
     keeps_texts: bool,
 }
 
 /// A cell that cannot be read as a number.
 #[derive(Clone, Debug)]
 pub(super) struct Problem {
-    /// The place of the column in the file, its name, and the line and text of the cell.
+    /// The position of the column in the file, its name, and the line and text of the cell.
     pub(super) at: usize,
     pub(super) name: String,
     pub(super) line: u64,
     pub(super) text: String,
-    /// How many cells of the column are like it.
+    /// How many cells of the column have the same problem.
     pub(super) n: usize,
     pub(super) kind: Kind,
 }
 
-/// Why a cell is no number.
+/// Why a cell is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::data::read) enum Kind {
-    /// It is none in any way of writing; whether all cells of the column are texts and differ.
+    /// It is not a number in any format; whether all cells of the column are distinct texts.
     Word { all_differ: bool },
-    /// Its way of writing is not that of the other cells.
+    /// Its format differs from that of the other cells.
     Mixed,
-    /// Its comma may be decimal or set thousands apart, and nothing says which.
+    /// Its comma may be a decimal or a thousands separator, and nothing decides which.
     Ambiguous,
 }
 
-/// In which ways the odd cells of a column can be read.
+/// The formats in which the odd cells of a column can be read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fit {
     comma: bool,
     point: bool,
-    /// Whether the two ways give different numbers.
+    /// Whether the two formats give different numbers.
     differ: bool,
     percent: bool,
 }
 
-/// What became of a column of numbers in another way of writing.
+/// The outcome for a column of numbers in another format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Written {
     pub(in crate::data::read) comma: bool,
     pub(in crate::data::read) thousands: bool,
     pub(in crate::data::read) percent: bool,
     pub(in crate::data::read) marks: bool,
-    /// Words that were read as 1 and 0.
+    /// The words that were read as 1 and 0.
     pub(super) truth: Option<Truth>,
 }
 
@@ -126,7 +126,7 @@ impl Odd {
         Odd { cells: vec![], n: 0, n_marks: 0, first_bad: None, seen, is_text: true, truths, truth: None }
     }
 
-    /// Takes a cell; how many bytes are kept of it.
+    /// Takes a cell; returns how many bytes of it are kept.
     fn add(&mut self, text: &str, row: usize, line: u64, keeps_texts: bool) -> usize {
         self.n += 1;
         let (mark, readable) = (is_mark(text), is_readable(text));
@@ -152,7 +152,7 @@ impl Odd {
         size_of::<Cell>() + text.len() + 16 + truths
     }
 
-    /// Takes a cell of a column that may be of two words; how many bytes are kept of it.
+    /// Takes a cell of a column that may consist of two words; returns how many bytes of it are kept.
     fn add_truth(&mut self, text: &str, row: usize) -> usize {
         let Some(truths) = &mut self.truths else { return 0 };
         match Truth::parse(text).filter(|(pair, _)| self.truth.is_none_or(|before| before == *pair)) {
@@ -170,7 +170,7 @@ impl Odd {
 }
 
 impl Column {
-    /// An empty column; `counts` where it may turn out to count the rows, `keeps_texts` where its texts may be ids.
+    /// An empty column; `counts` if it may turn out to count the rows, `keeps_texts` if its texts may be ids.
     pub(super) fn new(at: usize, name: String, counts: bool, keeps_texts: bool) -> Self {
         Column {
             at,
@@ -186,7 +186,7 @@ impl Column {
         }
     }
 
-    /// The value of a cell, NaN until the end where it is no plain number. Bytes kept besides are added to `bytes`.
+    /// The value of a cell, NaN until the end if it is not a plain number. Adds the bytes kept besides to `bytes`.
     #[inline]
     pub(super) fn add(&mut self, cell: &str, row: usize, line: u64, bytes: &mut usize) -> f64 {
         let Some(value) = finite(cell) else {
@@ -233,7 +233,7 @@ impl Column {
         }
     }
 
-    /// The rows as the column counts them, if it does.
+    /// The row numbers in the column, if it counts the rows.
     pub(super) fn take_count(&mut self, n_rows: usize) -> Option<Vec<String>> {
         self.count.take().map(|count| count.texts).filter(|texts| texts.len() == n_rows)
     }
@@ -243,12 +243,12 @@ impl Column {
         self.count.as_ref().is_some_and(|count| count.texts.len() == n_rows)
     }
 
-    /// Whether every cell is a text and all differ.
+    /// Whether every cell is text and all are distinct.
     pub(super) fn is_unique_text(&self, n_rows: usize) -> bool {
         self.odd.as_ref().is_some_and(|odd| odd.n == n_rows && odd.is_text && odd.seen.is_some())
     }
 
-    /// The texts of a column whose cells are texts that all differ.
+    /// The texts of a column of distinct texts.
     pub(super) fn take_texts(&mut self) -> Vec<String> {
         self.odd.take().map_or(vec![], |odd| odd.cells.into_iter().map(|cell| cell.text.into()).collect())
     }
@@ -263,7 +263,7 @@ impl Column {
         self.points == Points::Decimal
     }
 
-    /// In which ways the odd cells can be read, where all of them can.
+    /// The formats in which the odd cells can be read, if all of them can.
     pub(super) fn fit(&self, n_rows: usize, told: Option<Decimal>) -> Option<Fit> {
         let odd = self.odd.as_ref().filter(|odd| odd.first_bad.is_none() && odd.n > odd.n_marks)?;
         let n_plain = n_rows - self.n_missing - odd.n;
@@ -283,8 +283,7 @@ impl Column {
         Some(Fit { comma, point, differ: odd.numbers().any(differs), percent })
     }
 
-    /// What cannot be read, or how the numbers are written; `set` takes row and value of each cell that a plain number
-    /// is not.
+    /// The problem, or the number format found; `set` takes the row and value of each cell that is not a plain number.
     pub(super) fn settle(
         &mut self,
         n_rows: usize,
@@ -318,8 +317,8 @@ impl Column {
         let percent = fit.is_some_and(|fit| fit.percent);
         if decimal == Decimal::Comma && self.points == Points::Thousands {
             written.thousands = true;
-            // Points set thousands apart: those of whole values are known by their rows, the others by their decimals.
-            // Cells that are no plain numbers have no value yet.
+            // Points separate thousands: whole values are identified by their rows, the others by their decimals. Cells
+            // that are not plain numbers have no value yet.
             (0..n_rows).for_each(|row| set(row, Set::ThousandsIfBroken));
             self.round.iter().for_each(|&row| set(row, Set::Thousands));
         }
@@ -337,7 +336,7 @@ impl Column {
         Ok(written)
     }
 
-    /// Rows and values of a column that holds nothing but one pair of words for 1 and 0, and what is missing.
+    /// Rows and values of a column that holds only one pair of words for 1 and 0, and missing values.
     fn take_truths(&mut self, n_rows: usize) -> Option<(Truth, Vec<(usize, f64)>)> {
         let odd =
             self.odd.take_if(|odd| odd.truths.is_some() && odd.n + self.n_missing == n_rows && self.n_none == 0)?;
@@ -348,14 +347,14 @@ impl Column {
         Problem { at: self.at, name: self.name.clone(), line, text, n, kind }
     }
 
-    /// The first number in another way of writing.
+    /// The first number in another format.
     fn first_number(&self, kind: Kind) -> Problem {
         let numbers = || self.odd.iter().flat_map(|odd| odd.numbers());
         let first = numbers().next().map_or((0, String::new()), |cell| (cell.line, cell.text.to_string()));
         self.problem(first.0, first.1, numbers().count(), kind)
     }
 
-    /// The first number that does not go with the others.
+    /// The first number whose format differs from the others.
     fn mixed(&self, decimal: Decimal) -> Problem {
         let numbers = || self.odd.iter().flat_map(|odd| odd.numbers());
         let refused = |cell: &&Cell| value(&cell.text, decimal, false).is_none();
@@ -368,18 +367,18 @@ impl Column {
     }
 }
 
-/// What becomes of the value of a row.
+/// A change to the value of a row.
 pub(in crate::data::read) enum Set {
-    /// It is this.
+    /// It becomes this.
     Value(f64),
-    /// What was read as `1.000` is 1000.
+    /// A value read as `1.000` becomes 1000.
     Thousands,
-    /// What was read as a number with decimals has three of them, and is a thousand times as much.
+    /// A value read with decimals has three of them, and becomes a thousand times as large.
     ThousandsIfBroken,
 }
 
 impl Odd {
-    /// The cells that are no marks.
+    /// The cells that are not marks.
     fn numbers(&self) -> impl Iterator<Item = &Cell> {
         self.cells.iter().filter(|cell| !is_mark(&cell.text))
     }
@@ -389,7 +388,7 @@ fn value(text: &str, decimal: Decimal, percent: bool) -> Option<f64> {
     decimal.parse(if percent { before_percent(text)? } else { text })
 }
 
-/// How the file writes decimals, from what each column says.
+/// The file's decimal separator, from the evidence of each column.
 pub(super) fn usual<'a>(
     columns: impl Iterator<Item = (&'a Column, Option<Fit>)>,
     told: Option<Decimal>,

@@ -1,4 +1,4 @@
-//! The features of one row, read as it comes.
+//! The features of one row, read as it arrives.
 
 use super::cells::Cells;
 use crate::data::read::numbers::{Decimal, Truth};
@@ -7,18 +7,18 @@ use crate::data::read::roles::Roles;
 use crate::data::table::words::{finite, is_missing, not_finite, quoted};
 use crate::error::{Error, Message, Place, Remedy, Result, message};
 
-/// Reads the features out of the cells of a row.
+/// Reads the features from the cells of a row.
 pub(in crate::data::read) struct FeatureCells<'a> {
     name: &'a str,
-    /// What was taken for granted about the file, and how to say otherwise.
+    /// The assumption made about the file, and how to override it.
     guess: Option<Message>,
-    /// Whether somebody said that the first line holds no names.
+    /// Whether an option says that the first line holds no names.
     is_bare: bool,
-    /// Whether a row may be without any value.
+    /// Whether a row may have no values at all.
     may_be_empty: bool,
-    /// How decimals are written, where somebody said it.
+    /// The decimal separator, if given.
     decimal: Option<Decimal>,
-    /// Per feature its column and what errors call it.
+    /// The column of each feature and its name in errors.
     columns: Vec<(usize, String)>,
 }
 
@@ -39,8 +39,8 @@ impl<'a> FeatureCells<'a> {
         self.columns.len()
     }
 
-    /// Appends one value per feature, NaN where it is missing; what is appended before an error is for the caller to
-    /// take back. `n_before` is the number of rows before this one.
+    /// Appends one value per feature, NaN if it is missing; after an error the caller must remove what was appended.
+    /// `n_before` is the number of rows before this one.
     pub(in crate::data) fn read(&self, cells: &Cells, n_before: usize, data: &mut Vec<f64>) -> Result<()> {
         let mut is_empty = true;
         for (j, column) in &self.columns {
@@ -64,13 +64,13 @@ impl<'a> FeatureCells<'a> {
 
     fn bad_cell(&self, cell: &str, column: &str, n_before: usize) -> Message {
         let column = quoted(column);
-        // Only the first row can be a header taken for data.
+        // Only the first row can be a header mistaken for data.
         let advice = match n_before {
             0 if self.is_bare => "is the first line a header?".into(),
             _ => message!["correct it, or leave the column out with ", Remedy::Ignore(vec![])],
         };
         let hint = match (&self.guess, n_before) {
-            // What was guessed about the file is the likely cause when its very first row does not fit.
+            // A wrong guess about the file is the likely cause if its very first row does not fit.
             (Some(guess), 0) if !self.is_bare => message![" (", guess.clone(), ")"],
             _ => Message::default(),
         };
@@ -82,7 +82,7 @@ impl<'a> FeatureCells<'a> {
     }
 }
 
-/// The error for a row whose label is not there.
+/// The error for a row with a missing label.
 pub(in crate::data::read) fn no_label(place: Place) -> Error {
     Error::data(place, "the label is missing; remove the row or fill it in first")
 }

@@ -1,4 +1,4 @@
-//! Whether delimited text begins with names, and what the names say.
+//! Detecting a header in delimited text, and interpreting it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -35,16 +35,16 @@ pub(super) fn is_header(first: &Cells, options: &ReadOptions) -> bool {
         let last = || (0..n).rev().find(|&j| options.takes_last() && is_free(j));
         told(options.label.as_ref()).or_else(known).or_else(last)
     };
-    // A class of the model is no name.
+    // A class of the model is not a name.
     let is_class = |j: usize| options.expect.as_ref().is_some_and(|expect| expect.is_class(first.cell(j)));
-    // A lone 'y' may be a class (yes and no), the longer words are names.
+    // A lone 'y' may be a class (yes and no); the longer words are names.
     heads_row_names(first)
         || label.is_some_and(|j| is_one_of(first.cell(j), &LABEL_NAMES[..3]))
         || (0..n).any(|j| Some(j) != label && is_free(j) && is_word(first.cell(j)) && !is_class(j))
 }
 
-/// Whether the first row is a blank and then words or whole numbers that are all different: names of columns after none
-/// for the row names. Columns that were only counted are called so.
+/// Whether the first row is a blank followed by distinct words or whole numbers: column names with none for the row
+/// names. Whole numbers are the names of columns that were only counted.
 fn heads_row_names(first: &Cells) -> bool {
     let mut seen = HashSet::new();
     let is_name = |cell: &str| is_word(cell) || cell.bytes().all(|byte| byte.is_ascii_digit());
@@ -53,14 +53,14 @@ fn heads_row_names(first: &Cells) -> bool {
         && (1..first.len()).map(|j| first.cell(j)).all(|cell| !cell.is_empty() && is_name(cell) && seen.insert(cell))
 }
 
-/// What each column of a file is, told from its first row and what was asked for.
+/// The role of each column of a file, from its first row and the options.
 pub(in crate::data::read) fn roles(file: &str, first: &Cells, header: bool, options: &ReadOptions) -> Result<Roles> {
     let names = if header { Some(header_names(file, first, options.header.is_none())?) } else { None };
     of_columns(file, first.len(), names, options)
 }
 
-/// The names in the first row, all different; blank ones by position, but the first stays blank: so are row names
-/// written.
+/// The names in the first row, all distinct; blank ones become positions, except that the first stays blank, the
+/// convention for row names.
 fn header_names(file: &str, first: &Cells, is_guess: bool) -> Result<Vec<String>> {
     let mut seen = HashMap::new();
     let mut names = Vec::with_capacity(first.len());

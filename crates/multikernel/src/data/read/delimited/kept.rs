@@ -1,4 +1,4 @@
-//! The texts of a column that is no feature, or may not be one.
+//! The texts of a column that is not, or may not be, a feature.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,15 +8,15 @@ use crate::data::read::roles::End;
 use crate::data::table::words::{finite, is_missing, quoted};
 use crate::error::{Error, Remedy, Result, message};
 
-/// The texts of a column that is no feature, or may not be one.
+/// The texts of a column that is not, or may not be, a feature.
 pub(super) struct Kept {
     pub(super) column: usize,
     pub(super) texts: Vec<String>,
-    /// The line of each text, while they are there and all differ.
+    /// The line of each text, while none is missing and all are distinct.
     pub(super) lines: Option<HashMap<String, u64>>,
-    /// Whether the column was given as ids, so that a text twice is an error.
+    /// Whether the column was given as ids, so that a repeated text is an error.
     pub(super) is_given: bool,
-    /// Whether texts are wanted even if they repeat.
+    /// Whether texts are kept even if they repeat.
     pub(super) keeps_all: bool,
 }
 
@@ -63,7 +63,7 @@ impl Kept {
         self.lines.is_some()
     }
 
-    /// What the column is, as one end of rows that have too many; `counts` where it counts the rows.
+    /// What the column may be, as the first or last of rows with too many columns; `counts` if it counts the rows.
     pub(super) fn end(&self, options: &ReadOptions, counts: bool) -> End {
         let Some(expect) = &options.expect else { return End::default() };
         let there = || self.texts.iter().filter(|text| !is_missing(text) || expect.is_class(text));

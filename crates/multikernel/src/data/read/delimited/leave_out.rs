@@ -1,6 +1,6 @@
-//! Leaving out rows and columns of a table that was read.
+//! Leaving out rows and columns of a table after reading.
 
-/// Leaves out rows, ascending, and all columns but these, ascending, in place.
+/// Removes these rows, and all columns except these, in place; both lists are ascending.
 pub(super) fn squeeze(data: &mut Vec<f64>, n_cols: usize, columns: &[usize], dropped: &[usize]) {
     if columns.len() == n_cols && dropped.is_empty() {
         return;
@@ -27,7 +27,7 @@ pub(super) fn missing_in(data: &[f64], n_cols: usize) -> Vec<usize> {
     missing
 }
 
-/// The texts of the rows that are left.
+/// The texts of the remaining rows.
 pub(super) fn without(texts: Vec<String>, dropped: &[usize]) -> Vec<String> {
     let mut dropped = dropped.iter().peekable();
     let is_left = |(row, text)| dropped.next_if(|&&first| first == row).is_none().then_some(text);
@@ -39,7 +39,7 @@ pub(super) fn rows_of(n: usize) -> String {
     format!("{n} row{}", if n == 1 { "" } else { "s" })
 }
 
-/// The numbers of the rows that are left, counted from 1.
+/// The numbers of the remaining rows, counted from 1.
 pub(super) fn left(n_rows: usize, dropped: &[usize]) -> Vec<usize> {
     (0..n_rows).filter(|row| dropped.binary_search(row).is_err()).map(|row| row + 1).collect()
 }

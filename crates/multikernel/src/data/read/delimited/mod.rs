@@ -57,7 +57,7 @@ pub(in crate::data) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOpt
     body.into_table()
 }
 
-/// The error about the first row of rows for a model, with what makes it likely: a table to turn, or one without names.
+/// The error about the first row of rows for a model, with the likely cause: a transposed table, or one without names.
 fn with_cause(error: Error, first: &Cells, mut records: Records<'_>, options: &ReadOptions) -> Error {
     let (place, message, expect) = match (error, &options.expect) {
         (Error::Data { place, message }, Some(expect)) => (place, message, expect),
@@ -86,7 +86,7 @@ fn with_cause(error: Error, first: &Cells, mut records: Records<'_>, options: &R
     Error::data(place, message![message, cause])
 }
 
-/// Reads a table whose columns are samples: ids in its first line, names of features in its first column.
+/// Reads a transposed table, with samples as columns: ids in its first line, feature names in its first column.
 fn read_turned(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Result<Table> {
     let name = lines.name;
     let mut rows = cells_of(lines, delimiter, options.limit(), true)?;
@@ -96,7 +96,7 @@ fn read_turned(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Resu
                        give at least one of each, or read it with samples in rows";
         return Err(Error::data(Place::file(name), message));
     }
-    // What stands above the names of features is no name of sample ids.
+    // The cell above the feature names is not the name of the sample ids.
     let is_short = rows[0].len() + 1 == n_columns;
     rows[0].blank_first(is_short);
     let options = ReadOptions { header: Some(true), ..options.clone() };
@@ -111,7 +111,7 @@ fn read_turned(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Resu
     body.into_table()
 }
 
-/// Whether the first row holds names, and what the columns are.
+/// Whether the first row holds names, and the roles of the columns.
 pub(super) fn first_row(name: &str, first: &Cells, options: &ReadOptions) -> Result<(bool, Roles)> {
     let header = options.header.unwrap_or_else(|| is_header(first, options));
     let mut roles = roles(name, first, header, options)?;

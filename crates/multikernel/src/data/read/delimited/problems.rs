@@ -1,61 +1,61 @@
-//! All that is wrong with a table, in one message.
+//! Everything wrong with a table, in one message.
 
 use super::column::{Kind, Problem};
 use crate::data::read::numbers::is_readable;
 use crate::data::table::words::{not_finite, quoted};
 use crate::error::{Error, Message, Place, Remedy, message};
 
-/// So many columns are told one by one.
+/// At most this many columns are listed one by one.
 const MAX_COLUMNS: usize = 20;
 
-/// What is wrong with a table.
+/// The problems of a table.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
     pub(super) columns: Vec<Problem>,
-    /// Places in the file of columns that are called like ids but whose values repeat.
+    /// File positions of columns that are named like ids but have repeated values.
     pub(super) repeating: Vec<usize>,
     pub(super) labels: Option<MissingLabel>,
-    /// Where the first row without any value is, and how many there are.
+    /// The position of the first row without any value, and the number of such rows.
     pub(super) empty: Option<(Place, usize)>,
 }
 
-/// Labels that are missing.
+/// Missing labels.
 #[derive(Debug)]
 pub(in crate::data) struct MissingLabel {
-    /// Where the first is, and what stands there.
+    /// The position of the first, and its text.
     pub(in crate::data) place: Place,
     pub(in crate::data) text: String,
     pub(in crate::data) n: usize,
 }
 
-/// How the messages may advise.
+/// The context for advice in messages.
 pub(super) struct Advice<'a> {
     pub(super) file: &'a str,
     pub(super) n_rows: usize,
-    /// Whether a first line was said to hold no names.
+    /// Whether the first line was declared to hold no names.
     pub(super) is_bare: bool,
     /// The line of the first row.
     pub(super) first_line: u64,
-    /// What was taken for granted about the file, and how to say otherwise.
+    /// The assumption made about the file, and how to override it.
     pub(super) guess: Option<&'a Message>,
-    /// Whether the file has names, by which columns are called.
+    /// Whether the file has column names to refer to.
     pub(super) has_names: bool,
-    /// Whether rows can be left out.
+    /// Whether rows may be left out.
     pub(super) can_drop: bool,
-    /// Whether columns are those of a model, and cannot be left out.
+    /// Whether the columns belong to a model, and so cannot be left out.
     pub(super) is_new: bool,
     /// Whether the rows have ids already.
     pub(super) has_ids: bool,
-    /// How many columns are to be features.
+    /// How many columns would be features.
     pub(super) n_features: usize,
-    /// Whether samples are in columns of the file.
+    /// Whether samples are columns of the file.
     pub(super) columns_of_rows: bool,
-    /// The columns that are left out already.
+    /// The columns already left out.
     pub(super) ignored: &'a [String],
 }
 
 impl Problems {
-    /// The one error for all of them; `None` where there are none.
+    /// One error for all of them; `None` if there are none.
     pub(super) fn into_error(self, advice: &Advice<'_>) -> Option<Error> {
         let mut parts: Vec<(Place, Message)> = vec![];
         if !self.columns.is_empty() {
@@ -88,7 +88,7 @@ impl Problems {
 
     fn of_columns(&self, advice: &Advice<'_>) -> Message {
         let ignore = || self.ignore(advice);
-        // A first line of names taken for a row is wrong in all of its cells.
+        // A line of names mistaken for a row is wrong in all of its cells.
         let is_header = advice.is_bare && self.columns.iter().all(|column| column.line == advice.first_line);
         let turned = self.turned(advice);
         let guess = if is_header || !turned.is_empty() { Message::default() } else { self.guess(advice) };
@@ -142,7 +142,7 @@ impl Problems {
         message
     }
 
-    /// What to do with the cells: those of a column of words are categories, others are to be corrected.
+    /// What to do about the cells: a column of words holds categories, other cells are to be corrected.
     fn mend<'b>(&self, advice: &Advice<'_>, correct: &'b str) -> &'b str {
         let is_words = |column: &&Problem| {
             matches!(column.kind, Kind::Word { .. })
@@ -157,8 +157,8 @@ impl Problems {
         "write categories as one column of 0/1 for each value (one-hot)"
     }
 
-    /// The advice to turn the table, where it looks as if samples were in columns: nearly all columns are numbers but
-    /// for the same line or two, or there are far more of them than rows, and texts name the rows.
+    /// The advice to transpose, if samples appear to be columns: nearly all columns are numeric except for the same
+    /// line or two, or there are far more of them than rows, and the rows are named by text.
     fn turned(&self, advice: &Advice<'_>) -> Message {
         let (n, n_rows, n_features) = (self.columns.len(), advice.n_rows, advice.n_features);
         let is_name = |column: &&Problem| column.at == 0 && column.kind == Kind::Word { all_differ: true };
@@ -179,7 +179,7 @@ impl Problems {
         Message::default()
     }
 
-    /// What a column that holds texts may be besides.
+    /// What else a column of text may be.
     fn what(&self, column: &Problem, advice: &Advice<'_>) -> Message {
         let named = || Some(advice.position_or_name(column));
         match column.kind {
@@ -198,7 +198,7 @@ impl Problems {
         }
     }
 
-    /// What was guessed about the file, which is the likely cause where its very first row does not fit.
+    /// The guess made about the file, which is the likely cause if its very first row does not fit.
     fn guess(&self, advice: &Advice<'_>) -> Message {
         let is_first = self.columns.iter().any(|column| column.line == advice.first_line);
         let guess = advice.guess.filter(|_| is_first);
@@ -212,14 +212,14 @@ impl Problems {
         }
     }
 
-    /// The columns to leave out, with those that are left out already.
+    /// The columns to leave out, together with those already left out.
     fn ignore(&self, advice: &Advice<'_>) -> Remedy {
         let columns = self.columns.iter().map(|column| advice.position_or_name(column));
         Remedy::Ignore(advice.ignored.iter().cloned().chain(columns).collect())
     }
 }
 
-/// The error for labels that are missing in a file of labels.
+/// The error for missing labels in a labels file.
 pub(in crate::data) fn labels_missing(file: &str, labels: MissingLabel) -> Error {
     let place = Place::file(file);
     let advice = Advice {
@@ -241,7 +241,7 @@ pub(in crate::data) fn labels_missing(file: &str, labels: MissingLabel) -> Error
 }
 
 impl Advice<'_> {
-    /// The first cell that is wrong: the topmost, then the leftmost.
+    /// The first wrong cell: the topmost, then the leftmost.
     fn place(&self, columns: &[Problem]) -> Place {
         let first = columns.iter().min_by_key(|column| (column.line, column.at));
         first.map_or(Place::file(self.file), |first| match self.columns_of_rows {
@@ -250,7 +250,7 @@ impl Advice<'_> {
         })
     }
 
-    /// A column as options take it in a list: its name, or its position where the name would not come through.
+    /// A column as options take it in a list: its name, or its position if the name would not survive.
     fn position_or_name(&self, column: &Problem) -> String {
         let name = &column.name;
         let passes = self.has_names && !name.is_empty() && !name.contains([',', '"', '$', '`', '\\', '!', '\n']);
@@ -266,7 +266,7 @@ fn why(column: &Problem) -> &'static str {
     }
 }
 
-/// In how many rows besides the first.
+/// The number of further rows after the first.
 fn and_in_more(n: usize) -> String {
     match n {
         0 | 1 => String::new(),

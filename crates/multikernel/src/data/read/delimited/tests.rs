@@ -4,7 +4,7 @@ use super::*;
 use crate::data::table::words::columns;
 use crate::data::{Expect, Format, read_from};
 
-/// Notes one after the other.
+/// The notes joined into one text.
 fn texts(notes: &[Message]) -> String {
     notes.iter().map(Message::to_string).collect::<Vec<_>>().join("; ")
 }
@@ -107,7 +107,7 @@ fn malformed_text_refused_with_place() {
             "\r\na,b,y\r\n1,2,\"p\r\n\r\nq\"\r\n\r\n3,bad,p\r\n",
             "f:7:2: 'bad' in column 'b' is not a number; correct it, or leave the column out with `ReadOptions::ignore = [\"b\"]`",
         ),
-        // A cell after a quoted line break stands on the later line.
+        // A cell after a quoted line break is on the later line.
         (&plain, "y,a\n\"p\nq\",bad\n", "f:3:2: 'bad' in column 'a' is not a number; correct it"),
         (&plain, "\"a\nb\",c,y\n1,2,p\n1,2\n", "f:4: found 2 columns, the first line has 3; give every row the same"),
     ] {
@@ -126,7 +126,7 @@ fn marks_for_missing_values_are_nan_and_counted() {
         assert_eq!(table.notes, ["missing values: 3, in 2 of 3 columns"]);
         assert_eq!(table.samples.n_missing(), 3);
     }
-    // What is missing in the rows of a prediction is missing too, and so is a label that says so.
+    // Missing values in rows to predict are missing too, and so is a label marked as missing.
     let new = table("b,a,y\n,1,NA\n2,?,p\n", &expecting(&["a", "b"], Some("y")));
     assert_eq!((new.samples.n_missing(), new.labels), (2, None));
     let notes = ["1 of 2 labels are missing: rows read as unlabelled", "missing values: 2, in 2 of 2 columns"];
@@ -194,7 +194,7 @@ fn ids_found_by_option_name_or_blank_header() {
         ("a,Sample_ID,y\n1,s1,p\n2,s2,q\n", None, ["s1 s2", "a", "y", "ids: column 'Sample_ID'"]),
         ("barcode,a,y\n7,1,p\n", None, ["7", "a", "y", "ids: column 'barcode'"]),
         ("id,sample,y\n1,2,p\n", None, ["1", "sample", "y", "ids: column 'id'"]),
-        // Row names of R, the index of pandas.
+        // R's row names, the pandas index.
         (",a,y\ns1,1,p\n", None, ["s1", "a", "y", "ids: the first column, which has no name"]),
         ("\"\",a,y\n0,1,p\n1,5,q\n", None, ["0 1", "a", "y", "ids: the first column, which has no name"]),
         (
@@ -207,7 +207,7 @@ fn ids_found_by_option_name_or_blank_header() {
                 "ids: column 'id'; the first column has no name and is left out: row names are not used as features",
             ],
         ),
-        // Names of their own for columns like these: no duplicate.
+        // Columns that really have such names: no duplicates.
         (",x1,y\ns1,1,p\n", None, ["s1", "x1", "y", "ids: the first column, which has no name"]),
         ("a,patient,y\n1,s1,p\n", Some("patient"), ["s1", "a", "y", ""]),
         ("id,a,y\n1,s1,p\n", Some("1"), ["s1", "id", "y", ""]),
@@ -232,7 +232,7 @@ fn ids_found_by_option_name_or_blank_header() {
                 "label: column 2; the file has no names: give another by its position, `ReadOptions::label = \"0\"` to 2",
             ],
         ),
-        // The last column that is no id is the label.
+        // The last column that is not an id is the label.
         (
             "a,kind,id\n1,p,s1\n",
             None,
@@ -243,15 +243,15 @@ fn ids_found_by_option_name_or_blank_header() {
                 "label: the last column, 'kind'; name another with `ReadOptions::label`; ids: column 'id'",
             ],
         ),
-        // Only a first column without name is row names.
+        // Only a first column without a name holds row names.
         ("a,,y\n1,2,p\n", None, ["-", "a x2", "y", ""]),
-        // Beside a label, y is a coordinate.
+        // Next to a label, y is a coordinate.
         ("x,y,label\n1,2,p\n", None, ["-", "x y", "label", ""]),
         ("x,y,Class\n1,2,p\n", None, ["-", "x y", "Class", ""]),
     ] {
         assert_eq!(read(text, id), expected.map(str::to_string).into(), "{text:?}");
     }
-    // What is said of a column wins over its name.
+    // Options take precedence over a column's name.
     let with = |label: Option<&str>, ignore: &[&str]| {
         let ignore = ignore.iter().map(|column| column.to_string()).collect();
         table("id,a,b\n1,2,3\n", &ReadOptions { label: label.map(str::to_string), ignore, ..csv() })
@@ -325,7 +325,7 @@ fn ids_of_rows_to_predict_found_the_same_way() {
         ("b,id,a\n2,s1,1\n", ["a", "b"], None, "s1", "ids: column 'id'"),
         (",b,a,y\ns1,2,1,p\n", ["a", "b"], None, "s1", "ids: the first column, which has no name"),
         ("b,a,who\n2,1,s1\n", ["a", "b"], Some("who"), "s1", ""),
-        // A feature of the model is no id.
+        // A feature of the model is not an id.
         ("b,id\n2,1\n", ["id", "b"], None, "-", ""),
         // Without names, with or without a label.
         (
@@ -366,7 +366,7 @@ fn groups_are_a_column_of_texts_that_is_no_feature() {
     for (text, groups, expected) in [
         ("a,batch,y\n1,b2,p\n2,b1,q\n3,b2,q\n", "batch", ("b2 b1 b2", "a", Some("batch"), Some("y"))),
         ("a,batch,y\n1,5,p\n2,5.0,q\n", "1", ("5 5.0", "a", Some("batch"), Some("y"))),
-        // Rows of one id that belong together: then it is no id.
+        // Rows that share an id and belong together: then it is not an id.
         ("id,a,y\ns1,1,p\ns1,2,p\n", "id", ("s1 s1", "a", Some("id"), Some("y"))),
         // The last column is the label unless it holds the groups.
         ("a,kind,batch\n1,p,u\n", "batch", ("u", "a", Some("batch"), Some("kind"))),
@@ -439,7 +439,7 @@ fn label_column_found_by_name_position_or_default() {
     assert_eq!(read("a,b,c\np,2,3\n", Some("a")), pair("p", "b c"));
     assert_eq!(read("a,b,c\n1,p,3\n", Some("1")), pair("p", "a c"));
     assert_eq!(read("a,b,c\np,2,3\n", Some("-3")), pair("p", "b c"));
-    // A column called 1 wins over the second column.
+    // A column named 1 takes precedence over the second column.
     assert_eq!(read("a,b,1\n1,2,p\n", Some("1")), pair("p", "a b"));
     assert_eq!(read("p,2,3\nq,5,6\n", Some("0")), pair("p q", "x1 x2"));
     let unlabelled = table("1,2\n3,4\n", &ReadOptions { unlabelled: true, ..csv() });
@@ -451,7 +451,7 @@ fn header_told_from_the_first_line() {
     let rows = |text: &str| table(text, &csv()).samples.n_samples();
     assert_eq!(rows("1,2,p\n3,4,q\n"), 2);
     assert_eq!(rows("a,b,c\n3,4,q\n"), 1);
-    // Numbers as names are a header only where the label's name says so.
+    // Numbers as names are a header only if the label's name says so.
     assert_eq!(rows("0,1,label\n3,4,q\n"), 1);
     assert_eq!(rows("0,1,y\n3,4,n\n"), 2);
     let mixed = table("a,2,c\n3,4,q\n", &csv());
@@ -464,9 +464,9 @@ fn header_told_from_the_first_line() {
     );
     let told = table("1,2,3\n4,5,6\n", &ReadOptions { header: Some(true), ..csv() });
     assert_eq!((told.samples.names(), told.label_name.as_deref()), (&["1".into(), "2".into()][..], Some("3")));
-    // A mark for a missing value is no name.
+    // A missing-value mark is not a name.
     assert_eq!(rows("1,?,p\n"), 1);
-    // A blank before numbers that count columns is no missing value, but one before other numbers is.
+    // A blank before numbers that count columns is not a missing value, but one before other numbers is.
     let counted = table(",0,1,2\n0,5,6,p\n1,7,8,q\n", &csv());
     assert_eq!((counted.samples.names().join(" "), counted.labels.unwrap().join(" ")), ("0 1".into(), "p q".into()));
     assert_eq!(counted.samples.ids().unwrap(), ["0", "1"]);
@@ -523,7 +523,7 @@ fn expected_names_matched_in_any_order() {
     // A name that is both label and feature is the feature.
     let both = table("kind,a\n2,1\n", &expecting(&["a", "kind"], Some("kind")));
     assert_eq!((both.labels, both.samples.features().to_dense().unwrap().data()), (None, &[1.0, 2.0][..]));
-    // A model whose label had no name takes a known one, but never a feature.
+    // A model whose label had no name accepts a known one, but never a feature.
     assert_eq!(table("y,a,class\n2,1,p\n", &expecting(&["a", "y"], None)).labels.unwrap(), ["p"]);
 }
 
@@ -587,7 +587,7 @@ fn expected_numbered_names_match_other_headers_by_position() {
     }
     // One name that does fit rules guessing out.
     assert!(message("x1,q\n1,2\n", &expecting(&["x1", "x2"], None)).contains("missing: x2"));
-    // Numbers as names are a header when all of them stand in the first line.
+    // Numbers as names are a header if all of them are in the first line.
     assert_eq!(
         table("1,0\n5,6\n", &expecting(&["0", "1"], None)).samples.features().to_dense().unwrap().data(),
         [6.0, 5.0]

@@ -7,7 +7,7 @@ use super::*;
 
 const LIMIT: u64 = 1 << 20;
 
-/// What NumPy says its files hold: per file and array the shape with bits or texts.
+/// The contents of the files according to NumPy: per file and array, the shape with bits or texts.
 pub(in crate::data::read) fn expected() -> BTreeMap<String, BTreeMap<String, Value>> {
     serde_json::from_slice(&file("expected.json")).unwrap()
 }
@@ -29,7 +29,7 @@ pub(in crate::data::read) fn strings(expected: &Value) -> Vec<String> {
     expected["texts"].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_string()).collect()
 }
 
-/// A file of version 1.0 with any header.
+/// A version 1.0 file with an arbitrary header.
 pub(in crate::data::read) fn raw(header: &str, data: &[u8]) -> Vec<u8> {
     let mut bytes = b"\x93NUMPY\x01\0".to_vec();
     bytes.extend((header.len() as u16).to_le_bytes());

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::data::{View, read_from};
 
-/// Gives a few bytes at a time, as a slow pipe does.
+/// Delivers a few bytes at a time, as a slow pipe does.
 struct Trickle<'a>(&'a [u8], usize);
 
 impl Read for Trickle<'_> {
@@ -15,7 +15,7 @@ impl Read for Trickle<'_> {
     }
 }
 
-/// All that came out of a stream: values as bits, labels, lines, and the errors of lines that were skipped.
+/// Everything that came out of a stream: values as bits, labels, lines, and the errors of skipped lines.
 #[derive(Debug, Default, PartialEq)]
 struct Found {
     values: Vec<u64>,
@@ -58,7 +58,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// The same whole, a few bytes at a time, and packed; with the number of bytes chosen so that line ends are cut.
+/// Checks that the text gives the same whole, a few bytes at a time, and compressed; the byte counts cut line ends.
 fn drained(text: &[u8], options: &ReadOptions) -> Found {
     let whole = drain(text, options, 2).unwrap();
     for n in [1, 2, 7] {
@@ -109,7 +109,7 @@ fn malformed_lines_of_delimited_text_skipped_with_place_and_reason() {
     ] {
         let text = format!("a,b,y\n5,6,q\n\n{line}\n7,8,r\n");
         let bytes = text.clone().into_bytes();
-        // The replacement character stands for a byte that is no text.
+        // The replacement character stands for a byte that is not text.
         let at = text.find('\u{fffd}');
         let bytes = at.map_or(bytes.clone(), |at| [&bytes[..at], b"\xff", &bytes[at + 3..]].concat());
         let found = if line.len() > 99 { drain(&bytes[..], &csv(), 2).unwrap() } else { drained(&bytes, &csv()) };
@@ -255,7 +255,7 @@ fn dataset_of_the_first_rows_knows_where_they_come_from() {
     assert_eq!((set.label_name, set.index_base), (None, Some(0)));
 }
 
-/// Gives the pieces as they were sent, at most one per read, and panics if it is asked for more than was sent.
+/// Delivers the pieces as they were sent, at most one per read, and panics if asked for more than was sent.
 struct Live(std::collections::VecDeque<Vec<u8>>);
 
 fn live(pieces: &[&str]) -> Live {
@@ -280,12 +280,12 @@ fn rows_come_as_soon_as_they_are_there_and_no_sooner() {
     let pieces = ["a,b,y\n1,", "2,p\n3,4,q\n5,6,", "r\r", "\n\n7,8,s\r\n9"];
     let mut stream = RowStream::open(live(&pieces), "f", &ReadOptions::default()).unwrap();
     let mut next = |most: usize| stream.next(most, OnError::Fail).unwrap().unwrap().labels.join("");
-    // A read more than the answer needs would panic: there is nothing after the last piece.
+    // One read more than needed would panic: there is nothing after the last piece.
     assert_eq!((next(9), next(9), next(9)), ("pq".into(), "r".into(), "s".into()));
     let mut stream = RowStream::open(live(&pieces[..2]), "f", &ReadOptions::default()).unwrap();
     let mut next = |most: usize| stream.next(most, OnError::Fail).unwrap().unwrap().labels.join("");
     assert_eq!((next(1), next(0)), ("p".into(), "q".into()));
-    // LIBSVM rows are told by their first line too.
+    // LIBSVM rows are recognised by their first line too.
     let mut stream = RowStream::open(live(&["+1 1:2\n"]), "f", &ReadOptions::default()).unwrap();
     assert_eq!(stream.next(9, OnError::Fail).unwrap().unwrap().labels, ["1"]);
 }
@@ -315,7 +315,7 @@ fn memory_of_a_batch_is_limited() {
     assert_eq!(message("p 1000000:1\n"), expected);
     let wide = ",".repeat(999_999);
     assert_eq!(message(&wide), expected);
-    // A batch ends before its values take more than they may, and the rest comes with the next.
+    // A batch ends before its values exceed their limit, and the rest comes with the next.
     let text = "p 1:1 4000000:1\n".repeat(5);
     let mut stream = RowStream::open(text.as_bytes(), "f", &ReadOptions::default()).unwrap();
     assert_eq!(stream.gather(1, OnError::Fail).unwrap().unwrap().lines, [1]);
@@ -323,7 +323,7 @@ fn memory_of_a_batch_is_limited() {
     assert_eq!(stream.next(9, OnError::Fail).unwrap().unwrap().lines, [4, 5]);
 }
 
-/// A table of small whole numbers and missing values as CSV, written in any of the ways that mean the same.
+/// A table of small whole numbers and missing values as CSV, written in any of several equivalent ways.
 fn tables() -> impl Strategy<Value = String> {
     let cell = prop::sample::select(vec!["0", "-1.5", "\"2\"", " 3 ", "", "NA", "1e3"]);
     let row = (prop::collection::vec(cell, 2), prop::sample::select(vec!["p", "\"q,r\"", "1.0"]));

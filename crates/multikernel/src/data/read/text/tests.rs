@@ -1,7 +1,7 @@
 use super::*;
 
 fn lines(text: &[u8]) -> Vec<(u64, String)> {
-    // One byte per read, so that every line end falls on a buffer border.
+    // One byte per read, so that every line end falls on a buffer boundary.
     struct Slow<'a>(&'a [u8]);
     impl Read for Slow<'_> {
         fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {

@@ -16,7 +16,7 @@ fn ascending(rows: &[usize]) -> bool {
     rows.windows(2).all(|pair| pair[0] < pair[1])
 }
 
-/// Every split of the counts with the wanted total inside the bounds, the one nearest to the shares.
+/// The smallest distance from the shares over every split of the counts with the wanted total inside the bounds.
 fn best_distance(counts: &[usize], fraction: f64, total: usize) -> Option<f64> {
     fn walk(counts: &[usize], fraction: f64, total: usize) -> Option<f64> {
         let Some((&count, rest)) = counts.split_first() else { return (total == 0).then_some(0.0) };
@@ -154,7 +154,7 @@ fn inner_folds_are_as_many_as_the_smallest_class_allows() {
         |codes: Vec<usize>, groups: Option<&[usize]>| inner_folds(&labels(codes), groups, 5, 1, 2).unwrap().len();
     assert_eq!(count((0..40).map(|i| i % 2).collect(), None), 5);
     assert_eq!(count([vec![0; 30], vec![1; 3]].concat(), None), 3);
-    // A single row of a class is missing from one training part anyway, and classes without rows are no matter.
+    // A single row of a class is missing from one training part anyway, and classes without rows do not matter.
     assert_eq!(count([vec![0; 30], vec![1; 30], vec![3]].concat(), None), 5);
     assert_eq!(count(vec![0, 1, 2, 3], None), 4);
     // Three rows, but in two groups.
@@ -215,7 +215,7 @@ fn check_split(labels: &Labels, groups: &[usize], split: &Split) -> std::result:
     Ok(())
 }
 
-/// In how many groups each class is.
+/// The number of groups that contain each class.
 fn groups_per_class(labels: &Labels, groups: &[usize]) -> Vec<usize> {
     let pairs: std::collections::BTreeSet<_> = labels.codes().iter().zip(groups).collect();
     (0..labels.n_classes()).map(|class| pairs.iter().filter(|&&(&c, _)| c == class).count()).collect()

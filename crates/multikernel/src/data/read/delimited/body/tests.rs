@@ -1,7 +1,7 @@
 use super::*;
 use crate::data::{Decimal, Expect, read_from};
 
-/// Notes one after the other.
+/// The notes joined into one text.
 fn texts(notes: &[Message]) -> String {
     notes.iter().map(Message::to_string).collect::<Vec<_>>().join("; ")
 }
@@ -26,7 +26,7 @@ fn plain() -> ReadOptions {
     ReadOptions::default()
 }
 
-/// Rows made of their number, from 1.
+/// Rows generated from their number, counted from 1.
 fn rows(header: &str, n: usize, row: impl Fn(usize) -> String) -> String {
     header.to_string() + &(1..=n).map(|i| row(i) + "\n").collect::<String>()
 }
@@ -59,7 +59,7 @@ fn one_column_too_many_is_the_label_only_if_it_holds_nothing_but_classes() {
     ] {
         assert_eq!(message(text, &options), format!("{found}{why}; {advice}"), "{text:?}");
     }
-    // Ids that no feature can be.
+    // Ids that cannot be features.
     let ids = ReadOptions { header: Some(false), ..options.clone() };
     let table = table("s1,1,2\ns2,3,4\n", &ids);
     assert_eq!((values(&table), table.samples.ids().unwrap().join(" ")), (vec![1.0, 2.0, 3.0, 4.0], "s1 s2".into()));
@@ -91,11 +91,11 @@ fn none_is_a_class_among_words_and_missing_among_numbers() {
     assert_eq!(table("a,label\n1,0\n2,none\n3,1\n", &drop).labels.unwrap(), ["0", "1"]);
     let refused = "f.csv:4:2: the label is missing ('NA'); fill it in, or leave such rows out with `ReadOptions::missing_labels = Drop`";
     assert_eq!(message(words, &plain()), refused);
-    // At predict the classes of the model decide.
+    // In prediction the classes of the model decide.
     let of = |classes: &[&str]| texts(&table(words, &expecting(&["a"], classes)).notes);
     assert!(of(&["Mild", "None"]).contains("1 of 5 labels are missing"), "{}", of(&["Mild", "None"]));
     assert!(of(&["Mild", "Bad"]).contains("3 of 5 labels are missing"), "{}", of(&["Mild", "Bad"]));
-    // Among the words of a feature it is another.
+    // Among the words of a feature it is one more word.
     assert!(message("a,b,label\n1,x,p\n2,None,q\n3,y,p\n", &plain()).contains("like 2 more cells"));
 }
 
@@ -151,7 +151,7 @@ fn tables_that_look_turned_are_refused_with_the_advice_to_turn_them() {
                  columns, say `ReadOptions::transpose`; else correct them\n";
     assert!(refused.starts_with(start), "{refused}");
     assert!(refused.len() < 500, "{refused}");
-    // New rows for a model whose features stand in the first column.
+    // New rows for a model whose features are in the first column.
     let new = message(&text, &expecting(&["g1", "g2", "g3", "g4", "g5"], &["M", "B"]));
     assert!(new.ends_with(
         "; the model's features stand in the first column: if samples are in columns, add `ReadOptions::transpose`"
@@ -260,7 +260,7 @@ fn ids_known_by_name_if_their_values_differ() {
             (found.samples.names(), found.notes),
             (&["a".to_string()][..], vec![format!("ids: column '{name}'").into()])
         );
-        // Values that repeat are those of a feature.
+        // Repeated values belong to a feature.
         let found = table(&text.replace('9', "7"), &plain());
         assert_eq!((found.samples.ids(), found.samples.n_features()), (None, 2));
         let warning = format!(
@@ -270,7 +270,7 @@ fn ids_known_by_name_if_their_values_differ() {
         let name = Some(name.to_string());
         let remedies = [&Remedy::Groups(name.clone()), &Remedy::Ignore(name.clone().into_iter().collect())];
         assert_eq!(found.notes[0].remedies().collect::<Vec<_>>(), remedies);
-        // And nobody has to have ids.
+        // Ids are not mandatory.
         let none = table(&text, &ReadOptions { id: Some("none".into()), ..plain() });
         assert_eq!((none.samples.ids(), none.samples.n_features(), none.notes.len()), (None, 2, 0));
     }
@@ -293,10 +293,10 @@ fn ids_known_by_their_values() {
     assert_eq!((ids.as_deref(), names.as_str()), (Some("008"), "a"));
     assert_eq!(notes, "ids: column 'nr', which counts the rows; if it is a feature, say `ReadOptions::id = \"none\"`");
     assert_eq!(found(&counted, &ReadOptions { id: Some("none".into()), ..plain() }).1, "a nr");
-    // Too few rows to tell, and the only feature.
+    // Too few rows to decide, and the only feature.
     assert_eq!(found(&rows("a,nr,label\n", 19, |i| format!("0.{i},{i},{}", i % 2)), &plain()).1, "a nr");
     assert_eq!(found(&rows("nr,label\n", 30, |i| format!("{i},{}", i % 2)), &plain()).1, "nr");
-    // Whole numbers that all differ are told, others are not.
+    // Distinct whole numbers are noted, others are not.
     let (ids, names, notes) = found(&rows("a,b,label\n", 30, |i| format!("{},{}.5,{}", i * i, i, i % 2)), &plain());
     assert_eq!((ids, names.as_str()), (None, "a b"));
     assert_eq!(
@@ -440,7 +440,7 @@ fn other_ways_of_writing_numbers_are_read_where_a_column_agrees() {
         let message = b(cells).unwrap_err();
         assert!(message.starts_with(&format!("f.csv:{line}:2: ")) && message.contains(why), "{message}");
     }
-    // The rest of the file says what a comma is, or somebody does.
+    // The rest of the file, or an option, says what a comma means.
     let text = "a;b;label\n1,234;OTHER;p\n2;3;q\n";
     assert_eq!(values(&table(&text.replace("OTHER", "0,5"), &plain()))[0], 1.234);
     assert_eq!(values(&table(&text.replace("OTHER", "0.5"), &plain()))[0], 1234.0);
@@ -448,7 +448,7 @@ fn other_ways_of_writing_numbers_are_read_where_a_column_agrees() {
         let told = ReadOptions { decimal: Some(decimal), ..plain() };
         assert_eq!(values(&table(&text.replace("OTHER", "7"), &told))[0], value);
     }
-    // Where decimals are commas, points set thousands apart in other columns, too.
+    // If decimals use commas, points separate thousands in other columns, too.
     assert_eq!(values(&table(&text.replace("OTHER", "1.500").replace("1,234", "1,2"), &plain()))[1], 1500.0);
 }
 
@@ -469,7 +469,7 @@ fn tables_with_samples_in_columns_are_turned() {
     assert_eq!(found.samples.ids().unwrap(), ["s1", "s2", "s3"]);
     assert_eq!(found.samples.features().to_dense().unwrap().row(2), [3.0, 6.0]);
     assert_eq!(found.samples.id_name(), None);
-    // Where no row is called so, the last is the label.
+    // If no row has a label name, the last is the label.
     let last = table("gene,s1,s2\ng1,1,2\ndiagnosis,M,B\n", &turned);
     assert_eq!(last.labels.unwrap(), ["M", "B"]);
     assert_eq!(
@@ -481,7 +481,7 @@ fn tables_with_samples_in_columns_are_turned() {
         "f.csv:3: 'oops' in column 'g2' is not a number; correct it, or leave the column out with `ReadOptions::ignore = [\"g2\"]`"
     );
     assert!(message("gene\ng1\n", &turned).contains("first line of sample ids"));
-    // Numbers to predict in a table of texts and sample names.
+    // A numeric target in a table of texts and sample names.
     let guess = rows("gene,s1,s2,s3,s4\n", 30, |i| format!("g{i},{i},2,3,{i}.5"));
     assert!(message(&guess, &plain()).ends_with("(if samples are in columns, add `ReadOptions::transpose`)"));
 }
