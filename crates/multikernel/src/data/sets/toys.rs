@@ -69,13 +69,14 @@ pub fn circles(n: usize, noise: f64, factor: f64, seed: u64) -> Result<Dataset> 
 /// Two Gaussians with a gap between them: columns `x` and `y`, classes `0` and `1`, separated by a line through the
 /// origin.
 ///
-/// The centre of class 1 is one of the four corners `(+-1, +-1)`, chosen by the seed; that of class 0 (the first `n /
-/// 2` rows before shuffling) is the opposite corner. Around it a row lies at `A z`, where `z` is standard normal and
-/// `A` a 2 x 2 matrix for its class with entries uniform in [-1, 1]: so far as in scikit-learn's `make_classification`
-/// with two informative features and one cluster per class. Then each class is shifted away from the other, along the
-/// diagonal through both centres, just far enough that all of its rows are 1/4 or more beyond the perpendicular line
-/// through the origin (not at all if they already are). So the line `x + y = 0` or `x - y = 0` separates the classes,
-/// with a gap of 1/2 or more. Different seeds give different classes: hold out rows of one set for testing.
+/// The centre of class 1 is one of the four corners `(+-1, +-1)`, chosen by the seed; class 0, the first `n / 2` rows
+/// before shuffling, has the opposite corner. Around its centre a row lies at `A z`, where `z` is standard normal and
+/// `A` a 2 x 2 matrix for its class with entries uniform from -1 to 1: so far as in scikit-learn's
+/// `make_classification` with two informative features and one cluster per class. Then each class is shifted away from
+/// the other, along the diagonal through both centres, just far enough that all of its rows are 1/4 or more beyond the
+/// perpendicular line through the origin (not at all if they already are). So the line `x + y = 0` or `x - y = 0`
+/// separates the classes, with a gap of 1/2 or more. Different seeds give different classes: hold out rows of one set
+/// for testing.
 ///
 /// From 2 to a million rows.
 ///
