@@ -251,6 +251,18 @@ mod tests {
     }
 
     #[test]
+    fn test_rows_of_other_classes_are_refused() {
+        let pool = Pool::new(1).unwrap();
+        let source = Source { data: sonar(0..120), test: Some(bundled("ionosphere").unwrap()) };
+        let found = measure(&source, &part(Split::Fixed, &["majority"]), 1, &mut Session::new(&pool, &mut Silent));
+        let error = found.unwrap_err().to_string();
+        assert!(
+            error.starts_with("the test data have the classes ") && error.contains(", the training data "),
+            "{error}"
+        );
+    }
+
+    #[test]
     fn drawn_rows_are_as_many_as_asked_for_and_stratified() {
         let pool = Pool::new(1).unwrap();
         let source = Source { data: sonar(0..208), test: None };

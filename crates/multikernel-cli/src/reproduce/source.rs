@@ -106,13 +106,4 @@ mod tests {
         assert_eq!(names, ["fac", "zer"]);
         assert_eq!(found("sonar", false).data.samples.n_samples(), 208);
     }
-
-    #[test]
-    fn test_rows_of_other_classes_are_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("a.train.csv.gz"), "x,label\n1,p\n2,q\n").unwrap();
-        std::fs::write(folder.path().join("a.test.csv.gz"), "x,label\n1,p\n2,r\n").unwrap();
-        let error = find("a", true, Some(folder.path())).err().unwrap().to_string();
-        assert_eq!(error, "the test data have the classes p, r, the training data p, q; they must be the same");
-    }
 }
