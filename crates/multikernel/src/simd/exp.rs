@@ -333,7 +333,7 @@ mod tests {
         for value in values {
             let (square, fourth) = (raise(false, value), raise(true, value));
             assert!(!square.is_subnormal() && !fourth.is_subnormal(), "{value:e}");
-            // Start from halves: a power-of-two factor brings their squares and fourth powers into the normal range.
+            // Powers of the mantissa, which a factor of a power of two then scales within the normal numbers.
             let (mantissa, exponent) =
                 (f64::from_bits((value.to_bits() << 12 >> 12) | (1023 << 52)), value.to_bits() >> 52);
             let exponent = exponent as i32 - 1023;

@@ -58,8 +58,7 @@ impl Places {
         for (k, (places, out)) in self.at.chunks_exact(GATHERED).zip(out.chunks_exact_mut(GATHERED)).enumerate() {
             let wanted = if self.n - k * GATHERED >= GATHERED { 0xff } else { (1u8 << (self.n % GATHERED)) - 1 };
             // SAFETY: eight positions are read, the requested ones lie in the row because `end` does, and eight numbers
-            // are
-            // written.
+            // are written.
             unsafe {
                 let places = _mm256_loadu_si256(places.as_ptr().cast());
                 let values = _mm512_mask_i32gather_pd::<8>(_mm512_setzero_pd(), wanted, places, row.as_ptr().cast());
