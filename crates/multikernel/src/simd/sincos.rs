@@ -122,8 +122,8 @@ const TWO_OVER_PI: [u64; 21] = [
 
 /// Sine and cosine of a finite |x| of 2^30 and more.
 fn far(x: f64) -> (f64, f64) {
-    // |x| = whole * 2^e with e = (bits >> 52) - 1075. The first e - 2 bits of 2/pi contribute multiples of four quarters;
-    // the table has 64 more before them.
+    // |x| = whole * 2^e with e = (bits >> 52) - 1075. The first e - 2 bits of 2/pi contribute multiples of four
+    // quarters; the table has 64 more before them.
     let bits = x.to_bits() & !SIGN;
     let (whole, first) = (bits & ((1 << 52) - 1) | 1 << 52, (bits >> 52) as usize - (1075 + 2 - 64));
     let word = |i: usize| {

@@ -469,7 +469,7 @@ mod tests {
         assert_eq!(factor.half_solve(&Matrix::zeros(3, 1)).unwrap_err().to_string(), text);
     }
 
-    /// By elimination with column pivoting.
+    /// By elimination with partial pivoting.
     fn log_determinant(a: &Matrix) -> f64 {
         let n = a.n_rows();
         let mut rows: Vec<Vec<f64>> = a.rows().map(<[f64]>::to_vec).collect();
