@@ -5,9 +5,9 @@ use crate::simd::{exp, ln};
 
 /// A gamma variate with mean `shape * scale` and variance `shape * scale^2`; NaN unless both are positive and finite.
 ///
-/// Marsaglia and Tsang's method: about 4 uniform variates for shapes of at least 1. Below 1 it is the variate of `shape
-/// + 1` times u^(1/shape), which approaches 0 with the shape and is 0 where it underflows: use [`ln_gamma`] for shapes
-/// below 0.1 if 0 is not acceptable.
+/// Marsaglia and Tsang's method: about 4 uniform variates for shapes of at least 1. Below 1 it is the variate of
+/// `shape + 1` times u^(1/shape), which approaches 0 with the shape and is 0 where it underflows: use [`ln_gamma`] for
+/// shapes below 0.1 if 0 is not acceptable.
 ///
 /// ```
 /// use multikernel::dist::{Rng, gamma};

@@ -208,7 +208,7 @@ fn spreads_of<const S: usize>(gaussian: GaussianRef<'_>, ratio: f64, block: &[f6
         terms[s] = ratio.mul_add(squares[s], 1.0);
         sums[s] = ln_of_normal(terms[s]);
     }
-    // The logarithm of a non-finite product would be meaningless.
+    // The logarithm of a non-finite term would be meaningless.
     for s in 0..S {
         sums[s] = if terms[s] < f64::INFINITY { sums[s] } else { f64::INFINITY };
     }

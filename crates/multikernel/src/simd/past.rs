@@ -23,7 +23,7 @@ impl PastCaches {
     pub(crate) fn copy<T: Real>(&self, from: &[T], to: &mut UninitPart<'_, T>) {
         // Miri does not support the instruction.
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: all of `from` is written to as many places.
+        // SAFETY: all of `from` is written to memory of the same length.
         unsafe {
             to.extend_raw(from.len(), |to| stream(from, to));
         }
