@@ -1,4 +1,4 @@
-//! Dense matrices of our own and the few operations on them; a linear-algebra crate, once needed, is named here only.
+//! Our own dense matrices and the few operations on them; a linear-algebra crate, if ever needed, is named only here.
 
 use crate::error::{Error, Result};
 use crate::simd::{Real, SIDE, transpose_raw};
@@ -24,7 +24,7 @@ impl Matrix {
         Matrix { n_rows, n_cols, data: vec![0.0; n_rows * n_cols] }
     }
 
-    /// A matrix of zeros, or `None` where there is no memory for it.
+    /// A matrix of zeros, or `None` if there is too little memory.
     pub(crate) fn try_zeros(n_rows: usize, n_cols: usize) -> Option<Self> {
         Some(Matrix { n_rows, n_cols, data: zeroed(n_rows.checked_mul(n_cols)?)? })
     }
@@ -81,7 +81,7 @@ impl Matrix {
         &mut self.data[i * self.n_cols..(i + 1) * self.n_cols]
     }
 
-    /// Where an entry is, or would be: an address to ask for, not to read.
+    /// Address of an entry, possibly out of range: for prefetching only, not for reading.
     pub(crate) fn row_start(&self, i: usize, j: usize) -> *const f64 {
         self.data.as_ptr().wrapping_add(i * self.n_cols + j)
     }
@@ -119,7 +119,7 @@ impl Matrix {
         (0..fours).step_by(4).flat_map(four).chain(rest).collect()
     }
 
-    /// Rows as columns.
+    /// The transpose.
     #[must_use]
     pub fn transposed(&self) -> Matrix {
         Matrix::from_fn(self.n_cols, self.n_rows, |i, j| self.get(j, i))
@@ -140,18 +140,18 @@ impl Matrix {
     }
 }
 
-/// A vector of zeros, or `None` where there is no memory for it.
+/// A vector of zeros, or `None` if there is too little memory.
 fn zeroed(n: usize) -> Option<Vec<f64>> {
-    // Asked first, because a vector that cannot be had ends the program; then zeroed by the system page by page as it
-    // is written, which a vector filled here would not be.
+    // Reserve first, because a failed vector allocation aborts the program; then let the system zero pages as they are
+    // first written, which filling a vector here would prevent.
     Vec::<f64>::new().try_reserve_exact(n).ok()?;
     let mut values = vec![0.0; n];
     large_pages(&mut values);
     Some(values)
 }
 
-/// Asks for large pages: the system clears and hands out memory page by page when it is first written, which for pages
-/// of 4 KiB takes longer than computing what is written.
+/// Requests huge pages: the system clears and maps memory page by page on first write, which for pages of 4 KiB takes
+/// longer than computing what is written.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) fn large_pages<T>(values: &mut [T]) {
     const PAGE: usize = 2 << 20;
@@ -161,8 +161,8 @@ pub(crate) fn large_pages<T>(values: &mut [T]) {
         return;
     }
     let length = (start + size - first) / PAGE * PAGE;
-    // SAFETY: whole pages inside memory we own; the advice changes how it is backed, not what is in it. That it may be
-    // refused changes nothing but speed.
+    // SAFETY: whole pages inside memory we own; the advice changes how they are backed, not their contents. A refusal
+    // affects only speed.
     unsafe { libc::madvise(first as *mut libc::c_void, length, libc::MADV_HUGEPAGE) };
 }
 
@@ -177,8 +177,8 @@ pub(crate) struct Pieces<'a> {
     matrix: std::marker::PhantomData<&'a mut Matrix>,
 }
 
-// SAFETY: it is a matrix borrowed for writing, which may be sent; that pieces do not overlap is promised by the caller
-// of `piece`.
+// SAFETY: it is an exclusively borrowed matrix, which may be sent; the caller of `piece` promises that pieces do not
+// overlap.
 unsafe impl Send for Pieces<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Pieces<'_> {}
@@ -194,7 +194,7 @@ impl<'a> Pieces<'a> {
         self.n_rows
     }
 
-    /// Writes a square, whose rows begin `stride` numbers apart in `from`, turned over to (row, col).
+    /// Writes the transpose of a square, whose rows are `stride` numbers apart in `from`, to (row, col).
     ///
     /// # Safety
     /// No piece that exists at the same time may overlap the square.
@@ -236,7 +236,7 @@ pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// Takes the mean off each column.
+/// Subtracts the mean from each column.
 pub(crate) fn centre_columns(matrix: &mut Matrix) {
     let n = matrix.n_rows().max(1) as f64;
     let mut means = vec![0.0; matrix.n_cols()];
@@ -257,7 +257,7 @@ mod tests {
             let matrix = Matrix::from_fn(n_rows, n_cols, |i, j| ((7 * i + 3 * j) % 11) as f64 - 5.0);
             let vector: Vec<f64> = (0..n_cols).map(|j| (j % 5) as f64 - 2.0).collect();
             let entry = |i: usize| (0..n_cols).map(|j| matrix.get(i, j) * vector[j]).sum::<f64>();
-            // Whole numbers: no rounding, whatever the order.
+            // Integers: no rounding, whatever the order.
             assert_eq!(matrix.times(&vector), (0..n_rows).map(entry).collect::<Vec<f64>>());
         }
     }

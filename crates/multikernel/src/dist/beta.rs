@@ -1,12 +1,12 @@
-//! The beta distribution: its quantiles, and the continued fraction of the incomplete beta function.
+//! The beta distribution: quantiles, and the continued fraction of the incomplete beta function.
 
 use super::gamma_function::{ASYMPTOTIC_FROM, ln_gamma_function, series};
 
-/// The x with P(X <= x) = p for X of the beta distribution with density proportional to `x^(a-1) (1-x)^(b-1)`: the end
-/// of an interval of one weight under a Dirichlet prior, say, which is beta(eta, eta (P - 1)) for P kernels.
+/// The x with P(X <= x) = p for a beta variate X with density proportional to `x^(a-1) (1-x)^(b-1)`: for example an
+/// interval end point for one weight under a Dirichlet prior, which is beta(eta, eta (P - 1)) for P kernels.
 ///
-/// Relative error below 1e-10 for a and b up to 10^5, also where x is near 0; x below the range of `f64` is 0. NaN
-/// unless a and b are positive and finite and 0 < p < 1. Some ten evaluations of a continued fraction.
+/// Relative error below 1e-10 for a and b up to 10^5, even for x near 0; x below the range of `f64` is 0. NaN unless a
+/// and b are positive and finite and 0 < p < 1. Cost: some ten evaluations of a continued fraction.
 ///
 /// ```
 /// use multikernel::dist::beta_quantile;
@@ -29,12 +29,12 @@ struct Beta {
 }
 
 impl Beta {
-    /// P(X <= e^y) for `y < 0`, and its derivative by y. In the logarithm both ends of the line are resolved: what is
-    /// near 0 and, by 1 - x = -expm1(y), what is near 1.
+    /// P(X <= e^y) for `y < 0`, and its derivative with respect to y. The logarithm resolves both ends: x near 0 and,
+    /// through 1 - x = -expm1(y), x near 1.
     fn cdf(&self, y: f64) -> (f64, f64) {
         let (a, b) = (self.a, self.b);
         let (x, rest) = (y.exp(), -y.exp_m1());
-        // x^a (1-x)^b / B(a, b); the density by y is this over (1 - x).
+        // x^a (1-x)^b / B(a, b); the density in y is this over (1 - x).
         let front = (a * y + b * rest.ln() - self.ln_beta).exp();
         let below = if x < (a + 1.0) / (a + b + 2.0) {
             front * fraction(a, b, x) / a
@@ -44,9 +44,9 @@ impl Beta {
         (below, front / rest)
     }
 
-    /// Newton on the logarithm of the probability, kept inside a bracket.
+    /// Newton's method on the log probability, safeguarded by a bracket.
     fn ln_quantile(&self, p: f64) -> f64 {
-        // e^-745 is the least of all numbers.
+        // e^-745 is the smallest number.
         let (mut low, mut high) = (-745.2, 0.0);
         let mut y = (self.a / (self.a + self.b)).ln().max(-700.0);
         for _ in 0..200 {
@@ -69,7 +69,7 @@ impl Beta {
     }
 }
 
-/// ln B(a, b) by Stirling's series, with the larger argument's part as a difference so that nothing large cancels.
+/// ln B(a, b) by Stirling's series, with the part of the larger argument as a difference so that nothing large cancels.
 fn ln_beta(a: f64, b: f64) -> f64 {
     let (small, large) = if a < b { (a, b) } else { (b, a) };
     let (mut z, mut shift) = (large, 0.0);
@@ -86,7 +86,7 @@ fn ln_beta(a: f64, b: f64) -> f64 {
 /// The continued fraction of I_x(a, b) a B(a, b) / (x^a (1-x)^b) (DLMF 8.17.22) by Lentz's method; fast for
 /// x < (a + 1)/(a + b + 2), where about sqrt(a + b) terms are needed.
 pub(crate) fn fraction(a: f64, b: f64, x: f64) -> f64 {
-    // Stands for a zero denominator, which Lentz's recurrence may meet and survives with any tiny value.
+    // Replaces a zero denominator, which Lentz's recurrence may meet; any tiny value works.
     const TINY: f64 = 1e-300;
     let guard = |v: f64| if v.abs() < TINY { TINY } else { v };
     let (mut c, mut d, mut value) = (1.0, 0.0, 1.0);

@@ -1,4 +1,4 @@
-//! What the tests of the variates share: distribution functions, and bounds that a wrong distribution leaves.
+//! Shared by the tests of the variates: distribution functions, and bounds that a wrong distribution violates.
 
 use std::f64::consts::TAU;
 
@@ -47,7 +47,7 @@ pub(super) fn inverse_gaussian_cdf(x: f64, mean: f64, shape: f64) -> f64 {
     normal_cdf(root * (x / mean - 1.0)) + (2.0 * shape / mean).exp() * normal_cdf(-root * (x / mean + 1.0))
 }
 
-/// sqrt(n) times Kolmogorov and Smirnov's distance between the draws and a distribution.
+/// sqrt(n) times the Kolmogorov-Smirnov distance between the draws and a distribution.
 pub(super) fn law_distance(draws: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
     let mut sorted = draws.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -60,13 +60,14 @@ pub(super) fn law_distance(draws: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
     n.sqrt() * sorted.iter().enumerate().map(apart).fold(0.0, f64::max)
 }
 
-/// Draws of the distribution leave this bound once in 10^4 seeds (2 exp(-2 d^2) at d = 2.23).
+/// Draws from the right distribution exceed this bound for one in 10^4 seeds (2 exp(-2 d^2) at d = 2.23).
 pub(super) fn assert_law(draws: &[f64], cdf: impl Fn(f64) -> f64, what: &str) {
     let distance = law_distance(draws, cdf);
     assert!(distance < 2.23, "{what}: distance {distance}");
 }
 
-/// The mean of `of` over the draws is `mean` to five standard errors; `variance` is that of `of` at one draw.
+/// Asserts that the mean of `of` over the draws is `mean` to five standard errors; `variance` is that of `of` at one
+/// draw.
 pub(super) fn assert_mean(draws: &[f64], of: impl Fn(f64) -> f64, mean: f64, variance: f64, what: &str) {
     let n = draws.len() as f64;
     let found = draws.iter().map(|&x| of(x)).sum::<f64>() / n;
@@ -74,7 +75,7 @@ pub(super) fn assert_mean(draws: &[f64], of: impl Fn(f64) -> f64, mean: f64, var
     assert!(error.abs() < 5.0, "{what}: {found}, expected {mean}, {error} standard errors off");
 }
 
-/// So many of the draws satisfy `is`, to five standard errors.
+/// Asserts that this share of the draws satisfies `is`, to five standard errors.
 pub(super) fn assert_share(draws: &[f64], is: impl Fn(f64) -> bool, share: f64, what: &str) {
     let indicator = |x| f64::from(u8::from(is(x)));
     assert_mean(draws, indicator, share, share * (1.0 - share), what);
@@ -82,7 +83,7 @@ pub(super) fn assert_share(draws: &[f64], is: impl Fn(f64) -> bool, share: f64, 
 
 #[test]
 fn distribution_functions_have_known_values() {
-    // By Python's `math.erfc` and, for whole shapes, Poisson's probabilities to 60 digits.
+    // From Python's `math.erfc` and, for integer shapes, Poisson probabilities to 60 digits.
     let table = [
         (normal_cdf(-4.0), 3.167_124_183_311_992e-5),
         (normal_cdf(-1.0), 0.158_655_253_931_457_05),

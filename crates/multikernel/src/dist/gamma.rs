@@ -3,12 +3,11 @@
 use super::{Rng, normal};
 use crate::simd::{exp, ln};
 
-/// A variate of the gamma distribution with mean `shape * scale` and variance `shape * scale^2`; NaN unless both are
-/// positive and finite.
+/// A gamma variate with mean `shape * scale` and variance `shape * scale^2`; NaN unless both are positive and finite.
 ///
-/// Marsaglia and Tsang's method: about 4 uniform variates for a shape of 1 and more. Below 1 it is the variate of
-/// `shape + 1` times u^(1/shape), which comes near 0 where the shape does, and is 0 where it leaves the range of `f64`:
-/// take [`ln_gamma`] for shapes below 0.1 if 0 is no answer.
+/// Marsaglia and Tsang's method: about 4 uniform variates for shapes of at least 1. Below 1 it is the variate of
+/// `shape + 1` times u^(1/shape), which approaches 0 with the shape and is 0 where it underflows: use [`ln_gamma`] for
+/// shapes below 0.1 if 0 is not acceptable.
 ///
 /// ```
 /// use multikernel::dist::{Rng, gamma};
@@ -27,10 +26,10 @@ pub fn gamma(rng: &mut Rng, shape: f64, scale: f64) -> f64 {
     }
 }
 
-/// The logarithm of a variate of the gamma distribution of scale 1; add ln(scale) for another. NaN unless the shape is
-/// positive and finite.
+/// The logarithm of a gamma variate of scale 1; add ln(scale) for another scale. NaN unless the shape is positive and
+/// finite.
 ///
-/// For scales that no `f64` can hold, and for small shapes, most of whose variates none can.
+/// For scales outside the range of `f64`, and for small shapes, most of whose variates are.
 ///
 /// ```
 /// use multikernel::dist::{Rng, ln_gamma};
@@ -51,13 +50,13 @@ fn is_positive(x: f64) -> bool {
     x > 0.0 && x.is_finite()
 }
 
-/// ln(u)/shape, what turns a variate of `shape + 1` into one of `shape`.
+/// ln(u)/shape, which turns a variate of `shape + 1` into one of `shape`.
 fn ln_boost(rng: &mut Rng, shape: f64) -> f64 {
     // A shape near 0 could make it infinite.
     (ln(1.0 - rng.uniform()) / shape).max(f64::MIN)
 }
 
-/// For a shape of 1 and more: d (1 + c z)^3 with d = shape - 1/3, c = 1/sqrt(9 d), z normal, accepted with probability
+/// For shapes of at least 1: d (1 + c z)^3 with d = shape - 1/3, c = 1/sqrt(9 d), z normal, accepted with probability
 /// exp(z^2/2 + d - d v + d ln v), v = (1 + c z)^3.
 fn one_or_more(rng: &mut Rng, shape: f64) -> f64 {
     let d = shape - 1.0 / 3.0;
@@ -77,7 +76,7 @@ fn one_or_more(rng: &mut Rng, shape: f64) -> f64 {
 }
 
 /// ln(1 + y) - y + y^2/2 - y^3/3 for `y > -1`: since z^2/2 is 9 d y^2 / 2, a third of d times this is all that remains
-/// of the exponent. Near 0 it is a series, or nothing but roundings would remain for large shapes.
+/// of the exponent. Near 0 it uses a series, because for large shapes only rounding errors would remain otherwise.
 fn remainder(y: f64) -> f64 {
     if y.abs() > 0.1 {
         return ln(1.0 + y) - y + y * y / 2.0 - y * y * y / 3.0;
@@ -101,7 +100,7 @@ mod tests {
             let draws: Vec<f64> = (0..100_000).map(|_| gamma(&mut rng, shape, scale)).collect();
             assert_law(&draws, |x| gamma_cdf((x / scale).ln(), shape), &format!("shape {shape}"));
             assert_mean(&draws, |x| x, shape * scale, shape * scale * scale, &format!("mean of shape {shape}"));
-            // The distribution of a neighbouring shape is told apart, so this test can fail.
+            // A neighbouring shape is detected, so this test can fail.
             assert!(law_distance(&draws, |x| gamma_cdf((x / scale).ln(), 1.03 * shape)) > 2.5, "shape {shape}");
         }
     }

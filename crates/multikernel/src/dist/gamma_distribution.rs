@@ -1,17 +1,17 @@
-//! The gamma distribution: its distribution function and its quantiles, with the same bits on every machine.
+//! The gamma distribution: distribution function and quantiles, with the same bits on every machine.
 
 use super::gamma_function::ln_gamma_function;
 use super::normal_quantile::normal_quantile;
 use crate::simd::{exp, ln};
 
-/// Where a sum or a continued fraction has converged.
+/// Convergence threshold of a sum or a continued fraction.
 const SMALL: f64 = 1e-16;
-/// Most terms of either; the largest shapes take a few times their square root.
+/// Maximum terms of either; the largest shapes take a few times their square root.
 const MAX_TERMS: usize = 100_000;
-/// Most Newton steps; concave functions take far fewer.
+/// Maximum Newton steps; concave functions take far fewer.
 const MAX_STEPS: usize = 100;
 
-/// ln P(x) and ln(1 - P(x)) for the gamma distribution of this shape and scale 1, x given by its logarithm.
+/// ln P(x) and ln(1 - P(x)) of the gamma distribution with this shape and scale 1, where x is given by its logarithm.
 fn ln_both(shape: f64, ln_x: f64) -> (f64, f64) {
     let x = exp(ln_x);
     // ln(1 - e^v) for v < 0.
@@ -28,7 +28,7 @@ fn ln_both(shape: f64, ln_x: f64) -> (f64, f64) {
         let below = shape * ln_x - x - ln_gamma_function(shape + 1.0) + ln(sum);
         return (below, rest(below));
     }
-    // The continued fraction of the upper part (DLMF 8.9.2), by the modified method of Lentz.
+    // The continued fraction of the upper tail (DLMF 8.9.2), by the modified Lentz method.
     let mut b = x + 1.0 - shape;
     let (mut c, mut d) = (1.0 / f64::MIN_POSITIVE, 1.0 / b);
     let mut fraction = d;
@@ -47,11 +47,10 @@ fn ln_both(shape: f64, ln_x: f64) -> (f64, f64) {
     (rest(above), above)
 }
 
-/// ln of the quantile at `p` of the gamma distribution of this shape (above 0) and scale 1; the logarithm, because
-/// quantiles of small shapes are below the smallest number.
+/// ln of the quantile at `p` of the gamma distribution with this shape (positive) and scale 1; the logarithm, because
+/// quantiles of small shapes underflow.
 ///
-/// Both ln P and ln(1 - P) are concave in ln x, so Newton's method on the one that is below ln(1/2) converges from
-/// everywhere.
+/// Both ln P and ln(1 - P) are concave in ln x, so Newton's method on the one below ln(1/2) converges from any start.
 pub(crate) fn ln_gamma_quantile(p: f64, shape: f64) -> f64 {
     if !(p > 0.0 && p < 1.0) {
         return if p <= 0.0 { f64::NEG_INFINITY } else { f64::INFINITY };
@@ -76,8 +75,8 @@ pub(crate) fn ln_gamma_quantile(p: f64, shape: f64) -> f64 {
     ln_x
 }
 
-/// Near the quantile: by the cube of a normal variate (Wilson and Hilferty 1931), or by the power that small values
-/// follow.
+/// A starting point near the quantile: by the cube of a normal variate (Wilson and Hilferty 1931), or by the power law
+/// of small values.
 fn start(p: f64, shape: f64) -> f64 {
     let cube = 1.0 - 1.0 / (9.0 * shape) + normal_quantile(p) / (3.0 * shape.sqrt());
     if shape > 0.5 && cube > 0.1 {
@@ -102,7 +101,7 @@ mod tests {
         }
     }
 
-    /// The expected values are those of scipy.special.gammaincinv.
+    /// The expected values are from scipy.special.gammaincinv.
     #[test]
     fn quantiles_agree_with_another_implementation() {
         for (shape, p, expected) in [

@@ -4,10 +4,10 @@ use std::f64::consts::TAU;
 
 use crate::simd::ln;
 
-/// From here on the first term that [`series`] leaves out is below 1e-16.
+/// From here on the first term omitted by [`series`] is below 1e-16.
 pub(super) const ASYMPTOTIC_FROM: f64 = 16.0;
 
-/// ln Gamma(z) - (z - 1/2) ln z + z - ln(2 pi)/2 for z of [`ASYMPTOTIC_FROM`] and more (DLMF 5.11.1).
+/// ln Gamma(z) - (z - 1/2) ln z + z - ln(2 pi)/2 for z of at least [`ASYMPTOTIC_FROM`] (DLMF 5.11.1).
 pub(super) fn series(z: f64) -> f64 {
     let w = 1.0 / (z * z);
     let coefficients = [1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0];
@@ -24,7 +24,7 @@ pub(crate) fn ln_gamma_function(x: f64) -> f64 {
     (z - 0.5) * ln(z) - z + 0.5 * ln(TAU) + series(z) - ln(product)
 }
 
-/// ln Gamma(x + a) - ln Gamma(x) for positive x and a, without the digits that the difference of the two would lose.
+/// ln Gamma(x + a) - ln Gamma(x) for positive x and a, without the cancellation of a plain difference.
 pub(crate) fn ln_gamma_rise(x: f64, a: f64) -> f64 {
     let (mut z, mut shift) = (x, 0.0);
     while z < ASYMPTOTIC_FROM {
@@ -56,7 +56,7 @@ pub(crate) fn trigamma(x: f64) -> f64 {
         sum += 1.0 / (z * z);
         z += 1.0;
     }
-    // That of DLMF 5.11.2, term by term.
+    // The derivative of DLMF 5.11.2, term by term.
     let w = 1.0 / (z * z);
     let coefficients = [1.0 / 6.0, -1.0 / 30.0, 1.0 / 42.0, -1.0 / 30.0, 5.0 / 66.0, -691.0 / 2730.0];
     let series = coefficients.iter().rev().fold(0.0, |sum, c| sum * w + c) * w / z;

@@ -7,9 +7,9 @@ use super::normal::chi_square;
 /// of the scales in a max-margin pseudo-likelihood and of the variances of a Laplace distribution. Its reciprocal is
 /// inverse Gaussian with mean sqrt(a/b) and shape a. NaN for other arguments.
 ///
-/// Mean `(1 + sqrt(a b)) / a`; at b = 0 it is the gamma distribution of shape 1/2 and rate a/2. Nothing cancels however
-/// small b is: of the two roots m q and m / q, m = sqrt(b/a), the larger is a sum and the smaller is `m^2` over it.
-/// About 3.5 uniform variates each.
+/// Mean `(1 + sqrt(a b)) / a`; at b = 0 it is the gamma distribution with shape 1/2 and rate a/2. Nothing cancels,
+/// however small b is: of the two roots m q and m / q, m = sqrt(b/a), the larger is a sum and the smaller is `m^2` over
+/// it. Cost: about 3.5 uniform variates.
 ///
 /// ```
 /// use multikernel::dist::{Rng, half_gig};
@@ -21,7 +21,7 @@ pub fn half_gig(rng: &mut Rng, a: f64, b: f64) -> f64 {
     if !(a > 0.0 && a.is_finite() && b >= 0.0 && b.is_finite()) {
         return f64::NAN;
     }
-    // Roots first: the quotient and the square may leave the range of f64 where the variate does not.
+    // Roots first: the quotient and the square may overflow or underflow where the variate does not.
     let m = b.sqrt() / a.sqrt();
     let u = 0.5 * chi_square(rng) / a;
     let x = m + u + u.sqrt() * (u + 2.0 * m).sqrt();

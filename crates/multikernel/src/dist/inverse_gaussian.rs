@@ -1,19 +1,19 @@
 //! The inverse Gaussian distribution and the distribution of its reciprocal.
 //!
-//! Michael, Schucany and Haas: with y chi-square of one degree and w = mean y / (2 shape), the two roots of the
-//! transformation are mean / q and mean q, q = 1 + w + sqrt(w (w + 2)), of which the smaller is taken with probability
-//! q / (1 + q). Written so, with a product of roots instead of a difference, nothing cancels however large mean/shape
-//! is.
+//! Michael, Schucany and Haas: with y chi-square with one degree of freedom and w = mean y / (2 shape), the two roots
+//! of the transformation are mean / q and mean q, q = 1 + w + sqrt(w (w + 2)), of which the smaller is taken with
+//! probability q / (1 + q). In this form, with a product of roots instead of a difference, nothing cancels however
+//! large mean/shape is.
 
 use super::Rng;
 use super::normal::chi_square;
 use crate::simd::{exp, ln};
 
-/// A variate of the inverse Gaussian distribution: first its mean, then its shape, variance mean^3/shape. NaN unless
-/// both are positive and the shape is finite; a mean of infinity is the limit, the Lévy distribution of scale `shape`.
+/// An inverse Gaussian variate: first the mean, then the shape; variance mean^3/shape. NaN unless both are positive and
+/// the shape is finite; an infinite mean gives the limit, the Lévy distribution of scale `shape`.
 ///
-/// The mean of its reciprocal is 1/mean + 1/shape, which tells the order of the two arguments; its mean cannot if they
-/// are equal. About 3.5 uniform variates each.
+/// The mean of its reciprocal is 1/mean + 1/shape, which reveals the order of the two arguments; its mean cannot if
+/// they are equal. Cost: about 3.5 uniform variates.
 ///
 /// ```
 /// use multikernel::dist::{Rng, inverse_gaussian};
@@ -38,10 +38,10 @@ pub fn inverse_gaussian(rng: &mut Rng, mean: f64, shape: f64) -> f64 {
 }
 
 /// ln(lambda) where 1/lambda is inverse Gaussian with mean 1/a and shape 1, given ln(a); minus infinity stands for a =
-/// 0, where lambda is chi-square of one degree. NaN if ln(a) is NaN or infinite upwards.
+/// 0, where lambda is chi-square with one degree of freedom. NaN if ln(a) is NaN or plus infinity.
 ///
 /// The distribution of the scales in a group elastic net, a = |beta| |w|. The logarithm is finite for every finite
-/// ln(a), whether or not `f64` could hold lambda. The mean of lambda is 1 + a, that of 1/lambda is 1/a.
+/// ln(a), whether or not lambda is in the range of `f64`. The mean of lambda is 1 + a, that of 1/lambda is 1/a.
 ///
 /// ```
 /// use multikernel::dist::{Rng, ln_reciprocal_inverse_gaussian};
@@ -90,7 +90,7 @@ mod tests {
             if mean < 10.0 * shape {
                 assert_mean(&draws, |x| x, mean, mean.powi(3) / shape, &what);
             }
-            // The arguments in the other order, or a little off, are another distribution.
+            // Swapped or slightly different arguments are another distribution.
             assert!(law_distance(&draws, |x| inverse_gaussian_cdf(x, mean, 1.1 * shape)) > 2.5, "{what}");
             if mean != shape && mean < 300.0 * shape {
                 assert!(law_distance(&draws, |x| inverse_gaussian_cdf(x, shape, mean)) > 10.0, "{what}");
@@ -151,7 +151,7 @@ mod tests {
         let mut rng = Rng::new(6, 0);
         let ln_a = 30f64.ln();
         let mean = (0..50_000).map(|_| (-ln_reciprocal_inverse_gaussian(&mut rng, ln_a)).exp()).sum::<f64>() / 5e4;
-        // With mean and shape exchanged it would be 1.
+        // With mean and shape swapped it would be 1.
         assert!((mean / (1.0 / 30.0) - 1.0).abs() < 0.02, "{mean}");
     }
 

@@ -1,7 +1,7 @@
-//! Random variates we own. All randomness is (seed, stream, position) of one counter-based generator.
+//! Our own random variates. All randomness is (seed, stream, position) of one counter-based generator.
 //!
-//! A variate draws as many words of its generator as it needs, which may vary, and keeps none back: the position alone
-//! says where a stream stands. Logarithms and exponentials are our own, so the bits are the same on every machine.
+//! A variate draws as many words of its generator as it needs, which may vary, and caches none: the position alone is
+//! the state of a stream. Logarithms and exponentials are our own, so the bits are the same on every machine.
 
 mod beta;
 #[cfg(test)]

@@ -3,10 +3,11 @@
 use super::Rng;
 use crate::simd::{dispatched, ln, ln_of_normal};
 
-/// A variate of the normal distribution with mean 0 and variance 1 (Marsaglia's polar method, exact up to rounding; at
-/// most 12 from 0).
+/// A normal variate with mean 0 and variance 1 (Marsaglia's polar method, exact up to rounding; at most 12 in
+/// magnitude).
 ///
-/// Some 2.5 uniform variates each: the second variate of a pair is not kept, or a position would not be all of a state.
+/// Cost: some 2.5 uniform variates. The second variate of a pair is discarded, or the position would not be the whole
+/// state.
 ///
 /// ```
 /// use multikernel::dist::{Rng, normal};
@@ -19,14 +20,14 @@ pub fn normal(rng: &mut Rng) -> f64 {
     u * (-2.0 * ln(square) / square).sqrt()
 }
 
-/// What so many calls of [`normal`] give, with their bits and in half the time: logarithms go in vectors.
+/// The results of `n` calls of [`normal`], with the same bits and in half the time: the logarithms are vectorised.
 pub(crate) fn normals(rng: &mut Rng, n: usize) -> Vec<f64> {
     let (mut values, squares): (Vec<f64>, Vec<f64>) = (0..n).map(|_| in_the_circle(rng)).unzip();
     stretch(&squares, &mut values);
     values
 }
 
-/// One coordinate of a point in the unit circle, not its middle, and the square of its distance from there, which is
+/// One coordinate of a point in the unit disc, excluding its centre, and the squared distance from the centre, which is
 /// never subnormal: coordinates are multiples of 2^-52.
 fn in_the_circle(rng: &mut Rng) -> (f64, f64) {
     loop {
@@ -39,7 +40,7 @@ fn in_the_circle(rng: &mut Rng) -> (f64, f64) {
 }
 
 dispatched! {
-    /// Coordinates of points in the circle made normal.
+    /// Turns coordinates of points in the disc into normal variates.
     fn stretch(squares: &[f64], values: &mut [f64]) {
         for (value, square) in values.iter_mut().zip(squares) {
             *value *= (-2.0 * ln_of_normal(*square) / square).sqrt();
@@ -47,7 +48,7 @@ dispatched! {
     }
 }
 
-/// The square of a normal variate, never 0: a variate of the chi-square distribution with one degree of freedom.
+/// The square of a normal variate, never 0: a chi-square variate with one degree of freedom.
 pub(super) fn chi_square(rng: &mut Rng) -> f64 {
     loop {
         let z = normal(rng);
@@ -74,7 +75,7 @@ mod tests {
         assert_mean(&draws, |z| z.powi(4), 3.0, 96.0, "fourth moment");
         assert_share(&draws, |z| z > 3.0, 0.001_349_898_031_630_09, "above 3");
         assert_share(&draws, |z| z < -3.5, 0.000_232_629_079_035_525, "below -3.5");
-        // Neighbours in one stream have nothing to do with one another.
+        // Neighbours in one stream are uncorrelated.
         let products: Vec<f64> = draws.windows(2).map(|pair| pair[0] * pair[1]).collect();
         assert_mean(&products, |x| x, 0.0, 1.0, "neighbours");
     }

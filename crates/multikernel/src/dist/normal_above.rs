@@ -3,11 +3,10 @@
 use super::{Rng, normal};
 use crate::simd::{exp, ln};
 
-/// A variate of the standard normal distribution given that it is above `bound`: what is known of a probit's utility
-/// once its label is.
+/// A standard normal variate conditioned to be above `bound`: the utility of a probit model given its label.
 ///
-/// By rejection, 3 tries or fewer on average: normal variates below a bound of 0.45, shifted exponential ones from
-/// there on (Robert 1995). A bound that is not a number, or infinite, is given back.
+/// By rejection, with at most 3 tries on average: normal variates below a bound of 0.45, shifted exponential ones from
+/// there on (Robert 1995). A bound that is NaN or infinite is returned as is.
 pub(crate) fn normal_above(rng: &mut Rng, bound: f64) -> f64 {
     if !bound.is_finite() {
         return bound;
@@ -20,8 +19,8 @@ pub(crate) fn normal_above(rng: &mut Rng, bound: f64) -> f64 {
             }
         }
     }
-    // The rate whose exponential distribution is met most often. Far out it is the bound, as its square would not be a
-    // number.
+    // The rate with the highest acceptance probability. For large bounds it is the bound itself, whose square would
+    // overflow.
     let rate = if bound < 1e8 { 0.5 * (bound + (bound * bound + 4.0).sqrt()) } else { bound };
     loop {
         let beyond = -ln(1.0 - rng.uniform()) / rate;

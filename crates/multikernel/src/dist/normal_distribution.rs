@@ -1,7 +1,7 @@
-//! The distribution function of the standard normal distribution, with all its digits in both tails.
+//! The standard normal distribution function, to full relative accuracy in both tails.
 //!
-//! Everything is made of one function, the tail over the density, `(1 - Phi(x)) / phi(x)` for `x >= 0`, which is smooth
-//! and never small: near a grid its Taylor series, far out a continued fraction.
+//! Everything is derived from one function, the tail over the density, `(1 - Phi(x)) / phi(x)` for `x >= 0`, which is
+//! smooth and never small: its Taylor series around a grid, and a continued fraction far out.
 
 use crate::simd::{exp, ln};
 
@@ -23,13 +23,13 @@ const GRID: [f64; 11] = [
     0.212_570_580_442_031_79,
     0.192_808_104_715_315_76,
 ];
-/// Terms of the series: within a quarter of a node what is left out is below a rounding.
+/// Terms of the series: within a quarter of a node the omitted terms are below a rounding.
 const TERMS: u32 = 17;
-/// Terms of the continued fraction, which are enough from the last node of the grid on.
+/// Terms of the continued fraction, enough from the last grid node on.
 const LEVELS: u32 = 40;
 
-/// P(Z <= z) of the standard normal distribution, to a few roundings of itself in both tails; 0 below -37.6, where
-/// [`ln_normal_cdf`] still has an answer.
+/// P(Z <= z) of the standard normal distribution, with a relative error of a few roundings in both tails; 0 below
+/// -37.6, where [`ln_normal_cdf`] is still accurate.
 ///
 /// ```
 /// use multikernel::dist::normal_cdf;
@@ -41,8 +41,8 @@ pub fn normal_cdf(z: f64) -> f64 {
     if z > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// ln P(Z <= z) of the standard normal distribution, to a few roundings of itself in both tails: for likelihoods, where
-/// the probability itself would be 0 or 1.
+/// ln P(Z <= z) of the standard normal distribution, with a relative error of a few roundings in both tails: for
+/// likelihoods, where the probability itself would be 0 or 1.
 ///
 /// ```
 /// use multikernel::dist::ln_normal_cdf;
@@ -53,8 +53,8 @@ pub fn ln_normal_cdf(z: f64) -> f64 {
     if z > 0.0 { ln_complement(density(z) * ratio) } else { ln(ratio) - LN_ROOT_TAU - 0.5 * z * z }
 }
 
-/// phi(z) / P(Z <= z), the inverse Mills ratio: `z` plus this is the mean of a normal variate of mean z and variance 1
-/// given that it is positive. To a few roundings of itself in both tails; about -z far below 0.
+/// phi(z) / P(Z <= z), the inverse Mills ratio: `z` plus this is the mean of a normal variate with mean z and variance
+/// 1, given that it is positive. Relative error of a few roundings in both tails; about -z far below 0.
 ///
 /// ```
 /// use multikernel::dist::inverse_mills;
@@ -68,7 +68,7 @@ pub fn inverse_mills(z: f64) -> f64 {
 
 /// exp(-z^2/2) / sqrt(2 pi).
 fn density(z: f64) -> f64 {
-    // What the square loses by rounding is up to 1e-13 of the exponential.
+    // The rounding error of the square is up to 1e-13 of the exponential.
     let square = z * z;
     let lost = if square.is_finite() { z.mul_add(z, -square) } else { 0.0 };
     INVERSE_ROOT_TAU * exp(-0.5 * square) * (1.0 - 0.5 * lost)
@@ -80,8 +80,8 @@ fn tail_over_density(x: f64) -> f64 {
     if node >= GRID.len() {
         return 1.0 / (1..LEVELS).rev().fold(x, |below, k| x + f64::from(k) / below);
     }
-    // R' = x R - 1, so each derivative comes from the two before it: R_(k+1) = x R_k + k R_(k-1). Here they are divided
-    // by their factorials.
+    // R' = x R - 1, so each derivative follows from the two before it: R_(k+1) = x R_k + k R_(k-1). Here they are
+    // divided by their factorials.
     let at = 0.5 * node as f64;
     let h = x - at;
     let (mut before, mut term) = (GRID[node], at * GRID[node] - 1.0);

@@ -14,8 +14,8 @@ pub(crate) fn normal_quantile(p: f64) -> f64 {
     }
 }
 
-/// For p <= 1/2: Newton on the logarithm of the probability. That is concave, and -sqrt(-2 ln 2p), where its bound
-/// exp(-z^2/2)/2 is p, lies to the left of the root, so the steps go up to it and never past.
+/// For p <= 1/2: Newton's method on the log probability. It is concave, and -sqrt(-2 ln 2p), where its bound
+/// exp(-z^2/2)/2 equals p, lies to the left of the root, so the steps go up to it and never past.
 fn lower(p: f64) -> f64 {
     let mut z = -(-2.0 * ln(2.0 * p)).max(0.0).sqrt();
     for _ in 0..50 {
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn quantile_has_known_values() {
-        // By Python's `statistics.NormalDist().inv_cdf`.
+        // From Python's `statistics.NormalDist().inv_cdf`.
         let table = [
             (0.975, 1.959_963_984_540_053_6),
             (0.0003, -3.431_614_403_623_269_6),

@@ -1,12 +1,12 @@
-//! The generator.
+//! The random number generator.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng};
 
-/// A counter-based generator: `seed` names the run, `stream` the chain, fold or class, `position` how far it went.
+/// A counter-based generator: `seed` identifies the run, `stream` the chain, fold or class, `position` the progress.
 ///
-/// Two streams of one seed never overlap, and a generator is rebuilt from its three numbers, so results do not
-/// depend on the number of threads and a state can be stored.
+/// Two streams of one seed never overlap, and a generator is rebuilt from its three numbers, so results do not depend
+/// on the number of threads and a state can be stored.
 ///
 /// ```
 /// use multikernel::dist::Rng;
@@ -21,7 +21,7 @@ pub struct Rng {
 }
 
 impl Rng {
-    /// The generator of `stream` of `seed`, at its beginning.
+    /// The generator of `stream` of `seed`, at its start.
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut inner = ChaCha8Rng::seed_from_u64(seed);
         inner.set_stream(stream);
@@ -35,7 +35,7 @@ impl Rng {
         rng
     }
 
-    /// How many 32-bit words were drawn so far.
+    /// The number of 32-bit words drawn so far.
     pub fn position(&self) -> u64 {
         // A stream would have to draw 2^64 words (over a century of sampling) to leave this range.
         self.inner.get_word_pos() as u64

@@ -1,4 +1,4 @@
-//! The blocked sweep: weights, means and covariances are drawn, after which rows know nothing of one another.
+//! The blocked sweep: weights, means and covariances are drawn, after which rows are independent.
 
 use super::build::members;
 use super::cluster::{Cluster, diagonal, fill};
@@ -13,7 +13,7 @@ use crate::simd::{exp, ln};
 
 /// Rows that share a generator.
 const BATCH: usize = 1024;
-/// The least a chi-square variate is taken for: one over it is still a number.
+/// Lower limit of a chi-square variate: its reciprocal is still finite.
 const MIN_CHI_SQUARE: f64 = 1e-100;
 
 /// A normal distribution.
@@ -21,15 +21,15 @@ const MIN_CHI_SQUARE: f64 = 1e-100;
 pub(crate) struct Gaussian {
     shape: Shape,
     mean: Vec<f64>,
-    /// The triangle of the factor of the covariance, row by row, or the variances.
+    /// The lower triangle of the Cholesky factor of the covariance, row by row, or the variances.
     spread: Vec<f64>,
     inverses: Vec<f64>,
-    /// -ln det / 2; what all distributions share is left out.
+    /// -ln det / 2; constants shared by all distributions are omitted.
     offset: f64,
 }
 
 impl Gaussian {
-    /// Mean and covariance of a cluster given its rows.
+    /// Draws mean and covariance of a cluster given its rows.
     fn of(prior: &Prior, cluster: &Cluster, rng: &mut Rng) -> Gaussian {
         let (d, n) = (prior.mean.len(), cluster.n as f64);
         let (tau, nu) = (prior.tau + n, prior.nu + n);
@@ -54,7 +54,7 @@ impl Gaussian {
         distribution
     }
 
-    /// A row of this distribution.
+    /// Draws a row from this distribution.
     pub(crate) fn sample(&self, rng: &mut Rng) -> Vec<f64> {
         self.sample_scaled(1.0, rng)
     }
@@ -68,7 +68,7 @@ impl Gaussian {
         self.mean.iter().enumerate().map(|(i, mean)| mean + apart(i)).collect()
     }
 
-    /// ln of the densities of a block of rows, up to what all distributions share.
+    /// Log densities of a block of rows, up to a constant shared by all distributions.
     pub(super) fn ln_densities(&self, block: &[f64], solved: &mut [f64]) -> [f64; SIDE] {
         let gaussian = GaussianRef { mean: &self.mean, spread: &self.spread, inverses: &self.inverses };
         let found = match self.shape {
@@ -79,8 +79,8 @@ impl Gaussian {
     }
 }
 
-/// The lower triangle T, row by row, with `T' T` of the Wishart distribution of the identity: normal variates, and on
-/// the diagonal roots of chi-squares.
+/// The lower triangle T, row by row, with `T' T` Wishart with identity scale: normal variates, and square roots of
+/// chi-squares on the diagonal.
 fn bartlett(d: usize, nu: f64, rng: &mut Rng, chi_square: &mut impl FnMut(f64, &mut Rng) -> f64) -> Vec<f64> {
     let mut triangle = Vec::with_capacity(d * (d + 1) / 2);
     for i in 0..d {
@@ -90,8 +90,8 @@ fn bartlett(d: usize, nu: f64, rng: &mut Rng, chi_square: &mut impl FnMut(f64, &
     triangle
 }
 
-/// `L T^-1` of triangles, row by row: if `T' T` is of the Wishart distribution of the identity, this is the factor of a
-/// matrix of the inverse Wishart distribution of `L L'`.
+/// `L T^-1` of triangles, row by row: if `T' T` is Wishart with identity scale, this is the factor of an inverse
+/// Wishart matrix with scale `L L'`.
 fn divided(lower: &[f64], t: &[f64], d: usize) -> Vec<f64> {
     let mut found = lower.to_vec();
     for i in 0..d {
@@ -106,7 +106,7 @@ fn divided(lower: &[f64], t: &[f64], d: usize) -> Vec<f64> {
 
 /// Weighted distributions, the heaviest first.
 struct Atoms {
-    /// Weight, place and distribution; places from `n_known` on are new.
+    /// Weight, position and distribution; positions from `n_known` on are new.
     list: Vec<(f64, usize, Gaussian)>,
     n_known: usize,
 }
@@ -117,14 +117,14 @@ impl Mixture {
         self.parts.iter().map(|part| Gaussian::of(&self.prior, part, rng)).collect()
     }
 
-    /// One sweep with explicit weights, means and covariances; says for each cluster afterwards where it stood before,
-    /// or that it was born.
+    /// One sweep with explicit weights, means and covariances; returns for each resulting cluster its previous
+    /// position, or `None` if it is new.
     ///
-    /// For tables of many rows: given these, rows are independent and shared among threads, in blocks whose generators
-    /// come from `rng`, with the same bits for any number of threads. A slice under the weight of each row's cluster
-    /// leaves finitely many new clusters to look at, so nothing is cut off (Walker 2007; Kalli, Griffin and Walker
-    /// 2011). Rows of a sweep move less far than those of [`Mixture::sweep`], which sees no drawn parameters. Stopped,
-    /// or with an error, it leaves the mixture as it was.
+    /// For tables of many rows: given these parameters, rows are independent and shared among threads, in blocks whose
+    /// generators are derived from `rng`, with the same bits for any number of threads. A slice below the weight of
+    /// each row's cluster leaves finitely many new clusters to consider, so nothing is truncated (Walker 2007; Kalli,
+    /// Griffin and Walker 2011). Rows move less far per sweep than in [`Mixture::sweep`], where the parameters are
+    /// integrated out. If stopped, or on an error, it leaves the mixture unchanged.
     pub(crate) fn blocked_sweep(
         &mut self,
         rows: &Matrix,
@@ -156,7 +156,7 @@ impl Mixture {
         Ok(self.take(rows, &dealt, pool))
     }
 
-    /// Weights of all clusters, and what is left for new ones.
+    /// Weights of all clusters, and the remainder for new ones.
     fn weights(&self, rng: &mut Rng) -> (Vec<f64>, f64) {
         let mut parts: Vec<f64> = self.parts.iter().map(|part| gamma(rng, part.n as f64, 1.0)).collect();
         let rest = gamma(rng, self.prior.alpha, 1.0);
@@ -165,7 +165,7 @@ impl Mixture {
         (parts, rest / total)
     }
 
-    /// The clusters there are, and as many new ones as have a weight above `least`.
+    /// The existing clusters, and as many new ones as have a weight above `least`.
     fn atoms(&self, weights: &[f64], mut rest: f64, least: f64, rng: &mut Rng) -> Atoms {
         let n_known = self.parts.len();
         let distributions = self.gaussians(rng);
@@ -186,7 +186,7 @@ impl Mixture {
         Atoms { list, n_known }
     }
 
-    /// Puts what was dealt into the mixture, clusters without gaps.
+    /// Applies the new assignment to the mixture, renumbering clusters without gaps.
     fn take(&mut self, rows: &Matrix, dealt: &[usize], pool: &Pool) -> Vec<Option<usize>> {
         let n_known = self.parts.len();
         let (clusters, kept) = compact(dealt);
@@ -197,7 +197,7 @@ impl Mixture {
 }
 
 impl Atoms {
-    /// The places of some rows.
+    /// Draws the positions of some rows.
     fn deal(
         &self,
         rows: &Matrix,

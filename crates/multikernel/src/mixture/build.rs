@@ -1,4 +1,4 @@
-//! Clusters from their rows.
+//! Builds clusters from their rows.
 
 use super::cluster::{Cluster, Scratch, add_scatter, diagonal};
 use super::loops::factor;
@@ -6,12 +6,12 @@ use super::{Prior, Shape};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 
-/// Rows of one cluster that are summed in one piece: pieces, not threads, decide the bits.
+/// Rows of one cluster summed in one piece: pieces, not threads, determine the bits.
 const PIECE: usize = 4096;
 
-/// The clusters of these rows each, in two passes over the rows: means, then sums of squares about them.
+/// The clusters with these rows, in two passes over the rows: means, then sums of squares about them.
 ///
-/// Cost: d^2 / 2 products for each row (diagonal: d), shared among threads.
+/// Cost: d^2 / 2 products per row (diagonal: d), shared among threads.
 pub(super) fn build(prior: &Prior, rows: &Matrix, members: &[&[usize]], pool: &Pool) -> Vec<Cluster> {
     let pieces: Vec<(usize, &[usize])> =
         members.iter().enumerate().flat_map(|(k, list)| list.chunks(PIECE).map(move |piece| (k, piece))).collect();
@@ -31,7 +31,7 @@ pub(super) fn build(prior: &Prior, rows: &Matrix, members: &[&[usize]], pool: &P
     pool.map(members.len(), whole)
 }
 
-/// Numbers of the spread of a cluster.
+/// The length of a cluster's `spread`.
 pub(super) fn size(prior: &Prior) -> usize {
     let d = prior.mean.len();
     match prior.shape {
@@ -40,7 +40,7 @@ pub(super) fn size(prior: &Prior) -> usize {
     }
 }
 
-/// Adds what was found in pieces, in their order.
+/// Adds the results of the pieces, in order.
 fn gather(pieces: &[(usize, &[usize])], found: &[Vec<f64>], totals: &mut [Vec<f64>]) {
     for ((k, _), part) in pieces.iter().zip(found) {
         totals[*k].iter_mut().zip(part).for_each(|(total, part)| *total += part);
@@ -79,7 +79,7 @@ fn finish(prior: &Prior, rows: &Matrix, members: &[usize], mean: &[f64], scatter
         }
     }
     if prior.shape == Shape::Full && !factor(&mut sums, mean.len()) {
-        // So few digits are left in the sums that only the factor itself can be trusted with them.
+        // The sums have so few digits left that only the factor itself is reliable.
         return one_by_one(prior, rows, members);
     }
     let centre = prior.mean.iter().zip(&apart).map(|(prior, y)| prior + n / tau * y).collect();
@@ -93,7 +93,7 @@ fn one_by_one(prior: &Prior, rows: &Matrix, members: &[usize]) -> Cluster {
     cluster
 }
 
-/// The rows of each of so many clusters, in their order.
+/// The rows of each of `count` clusters, in order.
 pub(super) fn members(clusters: &[usize], count: usize) -> Vec<Vec<usize>> {
     let mut lists = vec![vec![]; count];
     clusters.iter().enumerate().for_each(|(i, &k)| lists[k].push(i));

@@ -1,4 +1,4 @@
-//! One cluster: what is known of its mean and covariance once its rows are, and the density of one more row.
+//! One cluster: the posterior of its mean and covariance given its rows, and the density of one more row.
 
 use std::f64::consts::PI;
 
@@ -11,32 +11,33 @@ use crate::dist::{ln_gamma_function, ln_gamma_rise};
 use crate::simd::ln;
 
 /// Rows of one Gaussian whose mean and covariance are integrated out: with tau = tau0 + n, nu = nu0 + n, and `S = S0 +
-/// sum_i (x_i - mean) x_i'` about their posterior mean, as a factor (full) or one sum for each column (diagonal).
+/// sum_i (x_i - mean) x_i'` about their posterior mean, as a Cholesky factor (full) or one sum per column (diagonal).
 ///
 /// ```text
 /// ln t(x) = gammas - d/2 ln pi + d/2 ln(ratio) - ln det S / 2 - (nu + 1)/2 ln(1 + ratio q),   ratio = tau/(tau + 1)
 /// ```
-/// with `q = (x - mean)' S^-1 (x - mean)`; the diagonal distribution is the product of d of them of one column each.
+/// with `q = (x - mean)' S^-1 (x - mean)`; the diagonal distribution is the product of d such densities of one column
+/// each.
 #[derive(Clone, Debug)]
 pub(super) struct Cluster {
     pub(super) n: usize,
     pub(super) mean: Vec<f64>,
-    /// The triangle of the factor of S, row by row, or the sums.
+    /// The lower triangle of the factor of S, row by row, or the sums.
     pub(super) spread: Vec<f64>,
     inverses: Vec<f64>,
     /// ln det S.
     ln_det: f64,
-    /// ln of the gamma functions in t, for n rows and for one less.
+    /// ln of the gamma functions in t, for n rows and for one fewer.
     gammas: [f64; 2],
-    /// ln n t(x) = offset - power ln(1 + ratio q), with alpha for n where there are no rows.
+    /// ln n t(x) = offset - power ln(1 + ratio q), with alpha in place of n if there are no rows.
     offset: f64,
     power: f64,
     ratio: f64,
-    /// The same for one row less: offset + power ln(1 - ratio q).
+    /// The same for one row fewer: offset + power ln(1 - ratio q).
     less: [f64; 3],
 }
 
-/// Room for the loops.
+/// Scratch space for the loops.
 #[derive(Clone, Debug)]
 pub(super) struct Scratch {
     pub(super) solved: Vec<f64>,
@@ -50,7 +51,7 @@ impl Scratch {
     }
 }
 
-/// Where row i of a triangle, row by row, has its diagonal.
+/// Index of the diagonal entry of row i in a triangle stored row by row.
 pub(super) fn diagonal(i: usize) -> usize {
     i * (i + 3) / 2
 }
@@ -70,7 +71,7 @@ impl Cluster {
         Cluster::of_parts(prior, 0, prior.mean.clone(), spread)
     }
 
-    /// A cluster from what is stored of it.
+    /// A cluster from its stored state.
     pub(super) fn of_parts(prior: &Prior, n: usize, mean: Vec<f64>, spread: Vec<f64>) -> Cluster {
         let mut cluster = Cluster {
             n,
@@ -92,7 +93,7 @@ impl Cluster {
         GaussianRef { mean: &self.mean, spread: &self.spread, inverses: &self.inverses }
     }
 
-    /// What follows from n, the mean and S.
+    /// Updates everything that follows from n, the mean and S.
     fn settle(&mut self, prior: &Prior) {
         let (n, d) = (self.n as f64, self.mean.len() as f64);
         let (tau, nu) = (prior.tau + n, prior.nu + n);
@@ -118,7 +119,7 @@ impl Cluster {
         }
     }
 
-    /// Takes a row in.
+    /// Adds a row.
     pub(super) fn add(&mut self, prior: &Prior, row: &[f64], scratch: &mut Scratch) {
         let tau = prior.tau + self.n as f64;
         let root = (tau / (tau + 1.0)).sqrt();
@@ -132,7 +133,7 @@ impl Cluster {
         self.settle(prior);
     }
 
-    /// Takes a row out; false where too few digits would be left, and then the cluster is lost and must be built anew.
+    /// Removes a row; false if too few digits would be left, in which case the cluster is invalid and must be rebuilt.
     pub(super) fn remove(&mut self, prior: &Prior, row: &[f64], scratch: &mut Scratch) -> bool {
         let tau = prior.tau + self.n as f64;
         let root = (tau / (tau - 1.0)).sqrt();
@@ -162,7 +163,7 @@ impl Cluster {
         }
     }
 
-    /// ln of n t(x) for [`SIDE`] rows, value j of row s at `j * SIDE + s`.
+    /// ln of n t(x) for [`SIDE`] rows, with value j of row s at `j * SIDE + s`.
     pub(super) fn ln_joints(&self, shape: Shape, block: &[f64], scratch: &mut Scratch) -> [f64; SIDE] {
         let sums = match shape {
             Shape::Full => spreads(self.gaussian(), self.ratio, block, &mut scratch.solved),
@@ -186,11 +187,10 @@ impl Cluster {
         self.offset - self.power * sum
     }
 
-    /// ln of (n - 1) t(x) given the other rows, for one of at least two rows; `None` where too few digits would be
-    /// left.
+    /// ln of (n - 1) t(x) given the other rows, for one of at least two rows; `None` if too few digits would be left.
     ///
-    /// Taking the row out leaves S - v v', whose determinant and inverse follow from those of S: nothing has to be
-    /// taken out.
+    /// Removing the row leaves S - v v', whose determinant and inverse follow from those of S, so nothing is actually
+    /// removed.
     pub(super) fn ln_joint_without(&self, shape: Shape, row: &[f64], scratch: &mut Scratch) -> Option<f64> {
         let [offset, power, ratio] = self.less;
         let sum = match shape {
@@ -209,7 +209,7 @@ impl Cluster {
         Some(offset + power * sum)
     }
 
-    /// `sum ln(1 + ratio q)` for rows so far away that q leaves the range of numbers.
+    /// `sum ln(1 + ratio q)` for rows so far away that q overflows.
     #[cold]
     fn far(&self, shape: Shape, row: &[f64]) -> f64 {
         let pairs = || row.iter().zip(&self.mean);
@@ -233,11 +233,11 @@ impl Cluster {
                 ln(self.ratio) + 2.0 * (ln(most) + ln(unit)) + ln(rest)
             }
         };
-        // What is too far even for this is as far as numbers go.
+        // If even this overflows, use the largest distance possible.
         if sum.is_finite() { sum } else { 4.0 * ln(f64::MAX) * row.len() as f64 }
     }
 
-    /// ln p of all rows together.
+    /// Log marginal likelihood of all rows together.
     pub(super) fn ln_marginal(&self, prior: &Prior) -> f64 {
         let (n, d) = (self.n as f64, self.mean.len());
         let rises: f64 = match prior.shape {
@@ -276,7 +276,7 @@ fn gammas(prior: &Prior, n: usize) -> f64 {
     }
 }
 
-/// ln p of a partition into clusters of these sizes under the Dirichlet process.
+/// Log probability of a partition into clusters of these sizes under the Dirichlet process.
 pub(super) fn ln_partition(alpha: f64, counts: impl Iterator<Item = usize>) -> f64 {
     let (mut sum, mut total) = (0.0, 0);
     for n in counts {
@@ -286,7 +286,7 @@ pub(super) fn ln_partition(alpha: f64, counts: impl Iterator<Item = usize>) -> f
     sum - ln_gamma_rise(alpha, total as f64)
 }
 
-/// Rows turned over into a block; places without a row repeat the last one.
+/// Transposes rows into a block; positions without a row repeat the last one.
 pub(super) fn fill<'a>(block: &mut [f64], rows: impl ExactSizeIterator<Item = &'a [f64]>) {
     let count = rows.len();
     for (s, row) in rows.enumerate() {
@@ -297,7 +297,7 @@ pub(super) fn fill<'a>(block: &mut [f64], rows: impl ExactSizeIterator<Item = &'
     }
 }
 
-/// The triangle or the sums of squares of rows about a mean, added to `sums`.
+/// Adds the scatter of rows about a mean to `sums`: the triangle, or the sums of squares.
 pub(super) fn add_scatter(shape: Shape, rows: &[&[f64]], mean: &[f64], apart: &mut [f64], sums: &mut [f64]) {
     match shape {
         Shape::Full => loops::add_squares(rows, mean, apart, sums),

@@ -1,4 +1,4 @@
-//! Clusters that should be one, made one.
+//! Merges clusters that should be one.
 
 use super::build::build;
 use super::cluster::{Cluster, diagonal};
@@ -10,28 +10,28 @@ use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::simd::ln;
 
-/// Clusters up to which all pairs are looked at.
+/// Maximum number of clusters for which all pairs are examined.
 const MAX_ALL_PAIRS: usize = 400;
 
-/// A cluster, its rows, and whose witness it has.
+/// A cluster, its rows, and the cluster whose witness it uses.
 struct Group {
     part: Cluster,
     rows: Vec<usize>,
     origin: usize,
 }
 
-/// Two places, and by how much the joint density would rise if they were one cluster.
+/// Two positions, and the gain in log joint density from merging them.
 type Gain = (usize, usize, f64);
 
 impl Mixture {
-    /// Merges the two clusters whose merger raises [`Mixture::ln_joint`] most, and again, while one does; what the
-    /// witness says of the rows of the smaller in the place of the larger counts too. Says for each cluster afterwards
-    /// whose place it takes over.
+    /// Repeatedly merges the two clusters whose merger raises [`Mixture::ln_joint`] most, as long as one does; the
+    /// witness's likelihood of the smaller cluster's rows in place of the larger counts too. Returns for each resulting
+    /// cluster the position it takes over.
     ///
-    /// For a start that has cut clusters into pieces, as k-means does: pieces with sharp borders are a place that
-    /// neither single rows nor splits and merges find a way out of soon. It is a step uphill, not one that leaves the
-    /// distribution alone. Stopped, it leaves the mixture as it was, and so it does where there are more than 400
-    /// clusters. Cost: d^3 for each pair of clusters, and what the witness says of each row in each cluster.
+    /// For a start that has cut clusters into pieces, as k-means does: neither single-row moves nor splits and merges
+    /// soon escape from pieces with sharp borders. It is a step uphill, not one that leaves the distribution invariant.
+    /// If stopped, or if there are more than 400 clusters, it leaves the mixture unchanged. Cost: d^3 for each pair of
+    /// clusters, and the witness's likelihood of each row in each cluster.
     pub(crate) fn condense(
         &mut self,
         rows: &Matrix,
@@ -91,8 +91,8 @@ impl Mixture {
     }
 }
 
-/// ln p of the merged cluster over that of the two: marginal likelihoods, `Gamma(n) / (alpha Gamma(n_1) Gamma(n_2))`,
-/// and what the witness says of the rows that change.
+/// Log ratio of the merged cluster to the two: marginal likelihoods, `Gamma(n) / (alpha Gamma(n_1) Gamma(n_2))`, and
+/// the witness's likelihood of the rows that change.
 fn gain(prior: &Prior, one: &Group, other: &Group, witness: &dyn Witness) -> f64 {
     let Some(merged) = merged(prior, &one.part, &other.part) else { return f64::NEG_INFINITY };
     let (n, m) = (one.part.n as f64, other.part.n as f64);
@@ -103,8 +103,8 @@ fn gain(prior: &Prior, one: &Group, other: &Group, witness: &dyn Witness) -> f64
     rows + partition + small.rows.iter().map(change).sum::<f64>()
 }
 
-/// The cluster of the rows of both, from their sums: with means about that of the prior,
-/// `S = S_1 + S_2 - S0 + tau_1 m_1 m_1' + tau_2 m_2 m_2' - tau m m'`; none where roundings leave no factor.
+/// The cluster with the rows of both, from their sums: with means about that of the prior, `S = S_1 + S_2 - S0 + tau_1
+/// m_1 m_1' + tau_2 m_2 m_2' - tau m m'`; `None` if rounding leaves it without a factor.
 fn merged(prior: &Prior, one: &Cluster, other: &Cluster) -> Option<Cluster> {
     let d = prior.mean.len();
     let taus = [one, other].map(|part| prior.tau + part.n as f64);

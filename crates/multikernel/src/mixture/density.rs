@@ -1,4 +1,4 @@
-//! Densities of many rows in all clusters.
+//! Densities of many rows under all clusters.
 
 use super::cluster::{Cluster, Scratch, fill};
 use super::loops::SIDE;
@@ -12,10 +12,10 @@ const BATCH: usize = 8 * SIDE;
 
 impl Mixture {
     /// ln of `n_k t(x | k)` for each row and cluster, n x (K + 1); the last column is ln of `alpha t(x | prior)`. Every
-    /// entry is a finite number, however far a row is.
+    /// entry is finite, however far away a row is.
     ///
     /// Cost: n K d^2 / 2 fused products (diagonal: n K d), shared among threads; the same bits for any number of them
-    /// and for a row alone.
+    /// and for a single row.
     pub(crate) fn ln_joint_densities(&self, rows: &Matrix, pool: &Pool) -> Result<Matrix> {
         let (n, d, width) = (rows.n_rows(), rows.n_cols(), self.parts.len() + 1);
         if d != self.prior.mean.len() {
@@ -38,7 +38,7 @@ impl Mixture {
     }
 }
 
-/// The densities of one block, one row of `out` for each of its rows.
+/// The densities of one block, written to one row of `out` per row.
 fn write(parts: &[&Cluster], shape: Shape, block: &[f64], scratch: &mut Scratch, out: &mut [f64]) {
     for (k, part) in parts.iter().enumerate() {
         let found = part.ln_joints(shape, block, scratch);

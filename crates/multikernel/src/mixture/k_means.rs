@@ -1,4 +1,4 @@
-//! A start for mixtures: k-means.
+//! k-means, used to initialise mixtures.
 
 use super::{check_rows, compact};
 use crate::dist::Rng;
@@ -9,16 +9,16 @@ use crate::simd::dispatched;
 
 /// Rows that one thread takes at a time.
 const BATCH: usize = 1024;
-/// Most rounds: a start need not be the end.
+/// Maximum rounds: a start need not be optimal.
 const ROUNDS: usize = 30;
-/// Rows up to which centres are found from all of them; of more, so many are drawn.
+/// Centres are found from at most this many rows; if there are more, this many are sampled.
 const MAX_ROWS: usize = 20_000;
 
-/// The cluster of each row by k-means, without gaps: at most k of them, fewer where rows are equal.
+/// The cluster of each row by k-means, numbered without gaps: at most k of them, fewer if rows are equal.
 ///
-/// First centres are rows drawn with weights of the squared distance to the nearest one before (k-means++), then at
-/// most 30 rounds of nearest centres and means, on 20,000 rows where there are more. Cost: N k d products for each
-/// round, shared among threads; the same bits for any number of them.
+/// The first centres are rows drawn with probability proportional to the squared distance to the nearest previous one
+/// (k-means++), followed by at most 30 rounds of nearest centres and means, on 20,000 rows if there are more. Cost: N k
+/// d products per round, shared among threads; the same bits for any number of them.
 pub(crate) fn k_means(rows: &Matrix, k: usize, rng: &mut Rng, pool: &Pool) -> Result<Vec<usize>> {
     check_rows(rows)?;
     if rows.n_rows() == 0 || k == 0 {
@@ -41,19 +41,19 @@ pub(crate) fn k_means(rows: &Matrix, k: usize, rng: &mut Rng, pool: &Pool) -> Re
     Ok(compact(&clusters).0)
 }
 
-/// Some of many rows, no row twice.
+/// A sample of many rows without repetition.
 fn sample(rows: &Matrix, rng: &mut Rng) -> Option<Matrix> {
     let n = rows.n_rows();
     if n <= MAX_ROWS {
         return None;
     }
-    // One row out of each of so many equal pieces.
+    // One row from each of this many equal pieces.
     let piece = |s: usize| s * n / MAX_ROWS;
     let chosen: Vec<usize> = (0..MAX_ROWS).map(|s| piece(s) + rng.below(piece(s + 1) - piece(s))).collect();
     Some(rows.select_rows(&chosen))
 }
 
-/// Rows as first centres.
+/// Draws rows as first centres.
 fn first(rows: &Matrix, k: usize, rng: &mut Rng, pool: &Pool) -> Matrix {
     let n = rows.n_rows();
     let mut chosen = vec![rng.below(n)];
@@ -74,13 +74,13 @@ fn first(rows: &Matrix, k: usize, rng: &mut Rng, pool: &Pool) -> Matrix {
             left -= d;
             left < 0.0
         });
-        // Roundings may leave something over.
+        // Rounding may leave a remainder.
         chosen.extend(found.or_else(|| least.iter().rposition(|&d| d > 0.0)));
     }
     rows.select_rows(&chosen)
 }
 
-/// The nearest centre of each row, the first of equals.
+/// The nearest centre of each row, the first if tied.
 fn nearest(rows: &Matrix, centres: &Matrix, pool: &Pool) -> Vec<usize> {
     let batch = |b: usize| -> Vec<usize> {
         let of = |i: usize| {
@@ -98,10 +98,10 @@ fn nearest(rows: &Matrix, centres: &Matrix, pool: &Pool) -> Vec<usize> {
     pool.map(rows.n_rows().div_ceil(BATCH), batch).concat()
 }
 
-/// The mean of the rows of each cluster; a centre without rows stays where it was.
+/// The mean of the rows of each cluster; a centre without rows stays in place.
 fn means(rows: &Matrix, clusters: &[usize], centres: &Matrix, pool: &Pool) -> Matrix {
     let (k, d) = (centres.n_rows(), centres.n_cols());
-    // Pieces whose number does not grow with that of the rows, or their sums would be as many as the rows.
+    // The number of pieces does not grow with the number of rows, or there would be as many sums as rows.
     let step = BATCH.max(rows.n_rows().div_ceil(64));
     let parts = pool.map(rows.n_rows().div_ceil(step), |b| {
         let (mut sums, mut counts) = (Matrix::zeros(k, d), vec![0usize; k]);

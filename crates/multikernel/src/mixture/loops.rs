@@ -1,64 +1,66 @@
-//! The inner loops: rows side by side, one cluster at a time, the same bits for a row among others and for a row alone.
+//! The inner loops: rows side by side, one cluster at a time, with the same bits for a row among others and for a row
+//! alone.
 
 use std::f64::consts::LN_2;
 
 use crate::simd::{dispatched, ln_of_normal};
 
-/// Rows side by side: enough sums that do not wait for one another.
+/// Rows side by side: enough independent sums to hide latency.
 pub(super) const SIDE: usize = 16;
-/// Factors below 2 that a product holds without leaving its range.
+/// Number of factors below 2 that a product can hold without overflow.
 const MAX_FACTORS: usize = 512;
-/// Below this share of what a row leaves of a cluster without it, too few digits remain: the cluster is built anew.
+/// If removing a row leaves less than this share, too few digits remain and the cluster is rebuilt.
 pub(super) const MIN_LEFT: f64 = 1e-10;
 const MANTISSA: u64 = (1 << 52) - 1;
 const ONE: u64 = 1023 << 52;
 
-/// A cluster as the loops see it: where it is, and the triangle of a factor, row by row, or one number for each column.
+/// A cluster as the loops see it: its mean, and the triangle of a factor, row by row, or one number per column.
 #[derive(Clone, Copy)]
 pub(super) struct GaussianRef<'a> {
     pub(super) mean: &'a [f64],
     pub(super) spread: &'a [f64],
-    /// One over the diagonal of the factor, or over the numbers.
+    /// The reciprocals of the factor's diagonal, or of the numbers.
     pub(super) inverses: &'a [f64],
 }
 
 dispatched! {
-    /// `|L^-1 (x - mean)|^2` of [`SIDE`] rows, value j of row s at `j * SIDE + s`. `solved` has the size of `block`.
+    /// `|L^-1 (x - mean)|^2` of [`SIDE`] rows, with value j of row s at `j * SIDE + s`. `solved` has the size of
+    /// `block`.
     pub(super) fn squares(gaussian: GaussianRef<'_>, block: &[f64], solved: &mut [f64]) -> [f64; SIDE] {
         squares_of::<SIDE>(gaussian, block, solved)
     }
 }
 
 dispatched! {
-    /// [`squares`] of one row.
+    /// [`squares`] of a single row.
     pub(super) fn square(gaussian: GaussianRef<'_>, row: &[f64], solved: &mut [f64]) -> f64 {
         squares_of::<1>(gaussian, row, solved)[0]
     }
 }
 
 dispatched! {
-    /// `ln(1 + ratio |L^-1 (x - mean)|^2)` of [`SIDE`] rows; infinite where the square is.
+    /// `ln(1 + ratio |L^-1 (x - mean)|^2)` of [`SIDE`] rows; infinite if the square is.
     pub(super) fn spreads(gaussian: GaussianRef<'_>, ratio: f64, block: &[f64], solved: &mut [f64]) -> [f64; SIDE] {
         spreads_of::<SIDE>(gaussian, ratio, block, solved)
     }
 }
 
 dispatched! {
-    /// [`spreads`] of one row.
+    /// [`spreads`] of a single row.
     pub(super) fn spread(gaussian: GaussianRef<'_>, ratio: f64, row: &[f64], solved: &mut [f64]) -> f64 {
         spreads_of::<1>(gaussian, ratio, row, solved)[0]
     }
 }
 
 dispatched! {
-    /// `sum_j ln(1 + ratio (x_j - mean_j)^2 / s_j)` of [`SIDE`] rows; infinite where a square is.
+    /// `sum_j ln(1 + ratio (x_j - mean_j)^2 / s_j)` of [`SIDE`] rows; infinite if a square is.
     pub(super) fn diagonal_spreads(gaussian: GaussianRef<'_>, ratio: f64, block: &[f64]) -> [f64; SIDE] {
         diagonal_spreads_of::<SIDE>(gaussian, ratio, block)
     }
 }
 
 dispatched! {
-    /// [`diagonal_spreads`] of one row.
+    /// [`diagonal_spreads`] of a single row.
     pub(super) fn diagonal_spread(gaussian: GaussianRef<'_>, ratio: f64, row: &[f64]) -> f64 {
         diagonal_spreads_of::<1>(gaussian, ratio, row)[0]
     }
@@ -88,7 +90,7 @@ dispatched! {
 }
 
 dispatched! {
-    /// Adds `y y'` of each row, y = row - mean, on and below the diagonal to a triangle, row by row.
+    /// Adds the lower triangle of `y y'` for each row, y = row - mean, to a triangle stored row by row.
     pub(super) fn add_squares(rows: &[&[f64]], mean: &[f64], apart: &mut [f64], triangle: &mut [f64]) {
         for row in rows {
             apart.iter_mut().zip(row.iter().zip(mean)).for_each(|(y, (x, mean))| *y = x - mean);
@@ -103,7 +105,7 @@ dispatched! {
 }
 
 dispatched! {
-    /// The Cholesky factor of a triangle, row by row, in its place; whether it has one.
+    /// Replaces a triangle, row by row, by its Cholesky factor; returns whether it has one.
     pub(super) fn factor(triangle: &mut [f64], d: usize) -> bool {
         for i in 0..d {
             let (before, line) = triangle.split_at_mut(i * (i + 1) / 2);
@@ -127,7 +129,7 @@ dispatched! {
 }
 
 dispatched! {
-    /// The factor of `L L' + v v'` in place of L, row by row. `turns` has two numbers for each row.
+    /// Replaces L, row by row, by the factor of `L L' + v v'`. `turns` has two numbers per row.
     pub(super) fn update(factor: &mut [f64], v: &[f64], turns: &mut [f64]) {
         let (turns, mut rest) = (turns.as_chunks_mut::<2>().0, factor);
         for (i, &v) in v.iter().enumerate() {
@@ -148,20 +150,20 @@ dispatched! {
 }
 
 dispatched! {
-    /// The factor of `L L' - v v'` in place of L, row by row; whether it has one, or else L is lost.
+    /// Replaces L, row by row, by the factor of `L L' - v v'`; returns whether it exists, and if not, L is lost.
     pub(super) fn downdate(factor: &mut [f64], v: &[f64], turns: &mut [f64]) -> bool {
         let (turns, mut rest) = (turns.as_chunks_mut::<2>().0, factor);
         for (i, &v) in v.iter().enumerate() {
             let (line, after) = rest.split_at_mut(i + 1);
             let mut x = v;
             for (l, [c, s]) in line.iter_mut().zip(&turns[..i]) {
-                // The hyperbolic rotation, whose second half takes the new l: rounding errors of the first do not grow.
+                // The hyperbolic rotation, whose second half uses the new l: rounding errors of the first do not grow.
                 let turned = (-s).mul_add(x, *l) / c;
                 x = c.mul_add(x, -s * turned);
                 *l = turned;
             }
             let left = (line[i] - x) * (line[i] + x);
-            // False also where it is not a number.
+            // False for NaN too.
             let holds = left > MIN_LEFT * line[i] * line[i];
             if !holds {
                 return false;
@@ -206,7 +208,7 @@ fn spreads_of<const S: usize>(gaussian: GaussianRef<'_>, ratio: f64, block: &[f6
         terms[s] = ratio.mul_add(squares[s], 1.0);
         sums[s] = ln_of_normal(terms[s]);
     }
-    // The logarithm of what is no number would be nonsense.
+    // The logarithm of a non-finite term would be meaningless.
     for s in 0..S {
         sums[s] = if terms[s] < f64::INFINITY { sums[s] } else { f64::INFINITY };
     }
@@ -233,7 +235,7 @@ fn diagonal_spreads_of<const S: usize>(gaussian: GaussianRef<'_>, ratio: f64, bl
     sums
 }
 
-/// Products of many numbers, exponents apart, so that one logarithm does for all of them.
+/// Products of many numbers, with separate exponents, so that a single logarithm suffices for all of them.
 struct Products<const S: usize> {
     mantissas: [f64; S],
     exponents: [i64; S],

@@ -1,10 +1,10 @@
-//! Dirichlet-process mixtures of Gaussians, means and covariances integrated out: clusters without a number given.
+//! Dirichlet-process mixtures of Gaussians, means and covariances integrated out: the number of clusters is not fixed.
 //!
-//! A [`Mixture`] is a partition of rows and what is known of each of its clusters. [`Mixture::sweep`] draws the cluster
+//! A [`Mixture`] is a partition of rows and the posterior of each of its clusters. [`Mixture::sweep`] draws the cluster
 //! of each row given all others, [`Mixture::split_merge`] takes steps that single rows cannot,
-//! [`Mixture::blocked_sweep`] draws weights, means and covariances first, after which rows are independent and go to
-//! all threads. All of them leave the same distribution alone. A [`Witness`] adds what else is known of a row, such as
-//! how well the classifier of a cluster does on it.
+//! [`Mixture::blocked_sweep`] draws weights, means and covariances first, after which rows are independent and are
+//! shared among all threads. All of them leave the same distribution invariant. A [`Witness`] adds other information
+//! about a row, such as how well the classifier of a cluster does on it.
 
 mod blocked;
 mod build;
@@ -27,17 +27,17 @@ use crate::pool::Pool;
 use build::{build, members, size};
 use cluster::{Cluster, ln_partition};
 
-/// Whether the covariance of a cluster has d (d + 1) / 2 free numbers or d.
+/// Whether the covariance of a cluster has d (d + 1) / 2 free parameters or d.
 ///
-/// Full for d up to some 30 columns that vary; diagonal beyond, and for columns of which some are sums of others
-/// (one-hot), where a full covariance has no inverse but by the prior.
+/// Full for up to some 30 varying columns; diagonal beyond, and if some columns are sums of others (one-hot), where
+/// only the prior makes a full covariance invertible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     Full,
     Diagonal,
 }
 
-/// Stored as its word.
+/// Stored as its name.
 impl Field for Shape {
     fn put(&self, name: &str, record: &mut Record) {
         record.put(name, &if *self == Shape::Full { "full" } else { "diagonal" }.to_string());
@@ -53,10 +53,9 @@ impl Field for Shape {
 }
 
 record! {
-    /// What is known of clusters before any row: normal-inverse-Wishart, `S ~ IW(nu, diag(scale))`, or one
-    /// normal-inverse-gamma for each column, `variance_j ~ IG(nu/2, scale_j/2)`; the mean given them is `N(mean,
-    /// covariance / tau)`. alpha is the concentration of the Dirichlet process: about `alpha ln(1 + N / alpha)`
-    /// clusters of N rows that say nothing.
+    /// Prior of the clusters: normal-inverse-Wishart, `S ~ IW(nu, diag(scale))`, or one normal-inverse-gamma per
+    /// column, `variance_j ~ IG(nu/2, scale_j/2)`; the mean given them is `N(mean, covariance / tau)`. alpha is the
+    /// concentration of the Dirichlet process: about `alpha ln(1 + N / alpha)` clusters a priori for N rows.
     #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct Prior {
         pub(crate) shape: Shape,
@@ -64,13 +63,13 @@ record! {
         pub(crate) tau: f64,
         /// Degrees of freedom: above d - 1 (full) or 0.
         pub(crate) nu: f64,
-        /// One for each column. The prior mean of a variance is `scale / (nu - d - 1)` (full) or `scale / (nu - 2)`.
+        /// One per column. The prior mean of a variance is `scale / (nu - d - 1)` (full) or `scale / (nu - 2)`.
         pub(crate) scale: Vec<f64>,
         pub(crate) alpha: f64,
     }
 }
 
-/// The largest value a mixture takes: squares of sums of them are numbers.
+/// The largest value a mixture accepts: squares of sums of them do not overflow.
 const MAX_VALUE: f64 = 1e100;
 
 impl Prior {
@@ -99,16 +98,16 @@ impl Prior {
     }
 }
 
-/// What else is known of rows than their values: the logarithm of its likelihood in a cluster that stood at this place
-/// when the sweep began, or in one born since.
+/// Information about rows beyond their values: its log likelihood in a cluster that had this position when the sweep
+/// started, or in one created since.
 pub(crate) trait Witness: Sync {
-    /// For a row in a cluster of those there were.
+    /// For a row in an existing cluster.
     fn known(&self, row: usize, cluster: usize) -> f64;
-    /// For a row in a cluster that is new.
+    /// For a row in a new cluster.
     fn fresh(&self, row: usize) -> f64;
 }
 
-/// The witness that knows nothing.
+/// The witness without information.
 pub(crate) struct Nothing;
 
 impl Witness for Nothing {
@@ -121,10 +120,10 @@ impl Witness for Nothing {
     }
 }
 
-/// A partition of rows into clusters, all of which have rows, and what is known of each of them.
+/// A partition of rows into non-empty clusters, and the posterior of each of them.
 ///
-/// It holds no rows: they are given again to what needs them, and must be the same. A state that is stored and read
-/// goes on with the same bits. Memory: a number for each row and d (d + 1) / 2 (diagonal: d) for each cluster.
+/// It holds no rows: they are passed again to the operations that need them, and must be the same. A stored state
+/// resumes with the same bits. Memory: one number per row and d (d + 1) / 2 (diagonal: d) per cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Mixture {
     prior: Prior,
@@ -165,9 +164,9 @@ fn misfit(what: &str) -> Error {
 }
 
 impl Mixture {
-    /// The mixture of rows whose clusters are given: numbers from 0, any of which may be missing.
+    /// The mixture of rows with given clusters: numbers from 0, with gaps allowed.
     ///
-    /// Cost: d^2 / 2 products for each row (diagonal: d).
+    /// Cost: d^2 / 2 products per row (diagonal: d).
     pub(crate) fn new(prior: Prior, rows: &Matrix, clusters: Vec<usize>) -> Result<Mixture> {
         prior.check()?;
         check_rows(rows)?;
@@ -191,7 +190,7 @@ impl Mixture {
         build(&self.prior, rows, &lists, pool)
     }
 
-    /// Whether it is one of so many rows and columns, for states read from files; 0 rows for one that only predicts.
+    /// Checks that it has this many rows and columns, for states read from files; 0 rows for one that only predicts.
     pub(crate) fn check(&self, n_rows: usize, n_cols: usize) -> Result<()> {
         let mut counts = vec![0usize; self.parts.len()];
         for &k in &self.clusters {
@@ -213,12 +212,12 @@ impl Mixture {
         }
     }
 
-    /// What was known before.
+    /// The prior.
     pub(crate) fn prior(&self) -> &Prior {
         &self.prior
     }
 
-    /// Number of clusters, all of which have rows.
+    /// Number of clusters, all non-empty.
     pub(crate) fn n_clusters(&self) -> usize {
         self.parts.len()
     }
@@ -233,18 +232,18 @@ impl Mixture {
         &self.clusters
     }
 
-    /// The rows of each cluster, in their order.
+    /// The rows of each cluster, in order.
     pub(crate) fn members(&self) -> Vec<Vec<usize>> {
         members(&self.clusters, self.parts.len())
     }
 
-    /// ln p(clusters) + ln p(rows | clusters): what a good partition has more of.
+    /// ln p(clusters) + ln p(rows | clusters): higher for better partitions.
     pub(crate) fn ln_joint(&self) -> f64 {
         let rows: f64 = self.parts.iter().map(|part| part.ln_marginal(&self.prior)).sum();
         rows + ln_partition(self.prior.alpha, self.parts.iter().map(|part| part.n))
     }
 
-    /// Whether these are the rows it is of.
+    /// Checks that these are the rows of this mixture.
     fn fits(&self, rows: &Matrix) -> Result<()> {
         if (rows.n_rows(), rows.n_cols()) == (self.clusters.len(), self.prior.mean.len()) {
             return Ok(());
@@ -258,7 +257,7 @@ impl Mixture {
     }
 }
 
-/// Whether all values are numbers that a mixture can square.
+/// Checks that all values are numbers that a mixture can square.
 fn check_rows(rows: &Matrix) -> Result<()> {
     let bad = |x: &f64| x.is_nan() || x.abs() > MAX_VALUE;
     match rows.rows().enumerate().find_map(|(i, row)| row.iter().position(bad).map(|j| (i, j))) {
@@ -272,12 +271,12 @@ fn check_rows(rows: &Matrix) -> Result<()> {
     }
 }
 
-/// Numbers without gaps in the order of the old ones, and for each of them the old one.
+/// Renumbers without gaps in the order of the old numbers, and returns the old number of each new one.
 fn compact(clusters: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let mut seen: Vec<usize> = clusters.to_vec();
     seen.sort_unstable();
     seen.dedup();
-    // Each is there.
+    // Every number is present.
     let place = |k: &usize| seen.binary_search(k).unwrap_or(0);
     (clusters.iter().map(place).collect(), seen)
 }

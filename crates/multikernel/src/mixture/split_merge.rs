@@ -1,4 +1,4 @@
-//! Steps that single rows cannot take: a cluster into two, two into one.
+//! Steps that single rows cannot take: splitting a cluster in two, merging two into one.
 
 use super::cluster::{Cluster, Scratch};
 use super::sweep::one;
@@ -10,31 +10,31 @@ use crate::simd::{exp, ln};
 
 /// Scans of the rows between two clusters before a split is proposed.
 const SCANS: usize = 3;
-/// Rows after which it is asked whether to stop.
+/// Rows between two polls of `stop`.
 const ROWS: usize = 256;
 
-/// How many steps were proposed, and how many taken.
+/// Numbers of proposed and accepted steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Moves {
     /// All proposals.
     pub(crate) proposed: usize,
-    /// Splits that were taken.
+    /// Accepted splits.
     pub(crate) splits: usize,
-    /// Merges that were taken.
+    /// Accepted merges.
     pub(crate) merges: usize,
 }
 
 impl Mixture {
     /// Split and merge steps (Jain and Neal 2004): two rows are drawn; if they share a cluster its split is proposed,
-    /// else the merge of theirs. A split begins with rows dealt one after the other to the two and some scans between
-    /// them, and both are accepted so that the distribution stays.
+    /// else the merge of theirs. A split starts with rows assigned one after the other to the two clusters and some
+    /// scans between them, and both steps are accepted so that the distribution is invariant.
     ///
-    /// Says for each cluster afterwards whose place it takes over: both halves of a split that of the whole, a merged
-    /// one that of the larger. What the witness knows cancels in a split; in a merge it counts for the rows that
-    /// change, at the place their new cluster takes over, so with a witness the distribution is left alone only in that
-    /// sense. Stopped, it leaves the mixture as it was.
+    /// Returns for each resulting cluster the position it takes over: both halves of a split that of the whole, a
+    /// merged one that of the larger. The witness's likelihood cancels in a split; in a merge it counts for the rows
+    /// that change, at the position their new cluster takes over, so with a witness the distribution is invariant only
+    /// in that sense. If stopped, it leaves the mixture unchanged.
     ///
-    /// Cost: that of some 12 densities for each row of the clusters that were touched, on the calling thread.
+    /// Cost: that of some 12 densities per row of the clusters touched, on the calling thread.
     pub(crate) fn split_merge(
         &mut self,
         rows: &Matrix,
@@ -74,7 +74,7 @@ impl Mixture {
 struct Group {
     part: Cluster,
     rows: Vec<usize>,
-    /// Whose witness it has.
+    /// The cluster whose witness it uses.
     origin: usize,
 }
 
@@ -83,7 +83,7 @@ struct SplitMerge<'a> {
     prior: &'a Prior,
     rows: &'a Matrix,
     witness: &'a dyn Witness,
-    /// Places of clusters that were merged into others stay empty.
+    /// Positions of clusters that were merged into others stay empty.
     groups: Vec<Option<Group>>,
     clusters: Vec<usize>,
     stop: &'a (dyn Fn() -> bool + Sync),
@@ -138,7 +138,7 @@ impl SplitMerge<'_> {
         let whole = [self.group(all, large.origin)];
         let halves = [one, other];
         let ratio = self.ln_joint(&whole) - self.ln_joint(&halves) + ln_reverse + gained;
-        // A ratio that is no number is none.
+        // A NaN ratio is rejected.
         if ln(1.0 - rng.uniform()) < ratio {
             let [whole] = whole;
             halves[1].rows.iter().for_each(|&i| self.clusters[i] = places[0]);
@@ -155,7 +155,7 @@ impl SplitMerge<'_> {
         Group { part: one(self.prior, self.rows, &rows), rows, origin }
     }
 
-    /// ln p of the partition and of the rows, as far as these clusters have to do with it.
+    /// Log joint density of the partition and the rows, restricted to these clusters.
     fn ln_joint(&self, groups: &[Group]) -> f64 {
         let of = |group: &Group| {
             ln(self.prior.alpha) + ln_gamma_function(group.part.n as f64) + group.part.ln_marginal(self.prior)
@@ -164,7 +164,7 @@ impl SplitMerge<'_> {
     }
 }
 
-/// Two clusters, each of which keeps its own of the two rows drawn, and the rows that are dealt between them.
+/// Two clusters, each of which keeps its own of the two rows drawn, and the rows assigned between them.
 struct Pair<'a> {
     prior: &'a Prior,
     rows: &'a Matrix,
@@ -172,14 +172,14 @@ struct Pair<'a> {
     ends: [usize; 2],
     parts: [Cluster; 2],
     others: Vec<usize>,
-    /// Which of the two each of the others is in.
+    /// The side of each of the others.
     sides: Vec<usize>,
     scratch: Scratch,
 }
 
 impl<'a> Pair<'a> {
-    /// The state a proposal starts from: it knows nothing of where the rows are now, or a step back would not be as
-    /// likely.
+    /// The launch state of a proposal: it must not depend on the present assignment of the rows, or a reverse step
+    /// would not be as likely.
     fn launch(work: &SplitMerge<'a>, ends: [usize; 2], mut others: Vec<usize>, rng: &mut Rng) -> Result<Pair<'a>> {
         rng.shuffle(&mut others);
         let mut scratch = Scratch::new(work.rows.n_cols());
@@ -208,8 +208,7 @@ impl<'a> Pair<'a> {
         if k.is_multiple_of(ROWS) && (self.stop)() { Err(stopped()) } else { Ok(()) }
     }
 
-    /// Deals the rows once more, each given all others, or to the sides that are given; ln of the probability of what
-    /// was dealt.
+    /// Reassigns each row given all others, or to the given sides; returns the log probability of the assignment.
     fn scan(&mut self, given: Option<&[usize]>, rng: &mut Rng) -> Result<f64> {
         let mut sum = 0.0;
         for k in 0..self.others.len() {
@@ -243,7 +242,7 @@ impl<'a> Pair<'a> {
         self.sides[k] = side;
     }
 
-    /// The rows of one side but for one of the others.
+    /// The rows of one side, optionally without one of the others.
     fn members(&self, side: usize, without: Option<usize>) -> Vec<usize> {
         let here = self.sides.iter().enumerate().filter(|&(k, &own)| own == side && Some(k) != without);
         let mut rows: Vec<usize> = here.map(|(k, _)| self.others[k]).chain([self.ends[side]]).collect();
@@ -263,7 +262,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// The share of the first of two weights, given by their logarithms.
+/// The share of the first of two weights given by their logarithms.
 fn share(values: [f64; 2]) -> f64 {
     1.0 / (1.0 + exp(values[1] - values[0]))
 }

@@ -11,14 +11,14 @@ use crate::pool::Pool;
 use crate::simd::exps;
 
 impl Mixture {
-    /// One sweep in random order; says for each cluster afterwards where it stood before, or that it was born.
+    /// One sweep in random order; returns for each resulting cluster its previous position, or `None` if it is new.
     ///
-    /// A row leaves its cluster and is dealt to cluster k with weight `n_k t(x | k)` times what the witness knows, or
-    /// to a new one with `alpha t(x | prior)`. A cluster without rows is gone, also where its only row begins a new
-    /// one. Stopped, or with an error, it leaves the mixture as it was.
+    /// A row leaves its cluster and is assigned to cluster k with weight `n_k t(x | k)` times the witness's likelihood,
+    /// or to a new one with `alpha t(x | prior)`. A cluster without rows is removed, even if its only row starts a new
+    /// one. If stopped, or on an error, it leaves the mixture unchanged.
     ///
     /// Cost: N K d^2 / 2 products (diagonal: N K d) on the calling thread. Densities of several rows are computed side
-    /// by side, and anew where a cluster has changed since.
+    /// by side, and again if a cluster has changed since.
     pub(crate) fn sweep(
         &mut self,
         rows: &Matrix,
@@ -42,15 +42,15 @@ impl Mixture {
     }
 }
 
-/// A cluster at a place that stays its own during a sweep.
+/// A cluster at a position that stays fixed during a sweep.
 struct Slot {
-    /// Without rows it is gone, and its place stays empty.
+    /// Without rows it is removed, and its position stays empty.
     part: Cluster,
-    /// ln n t of the rows of the block, at its beginning.
+    /// ln n t of the rows of the block, at its start.
     values: [f64; SIDE],
     /// Whether it has changed since.
     changed: bool,
-    /// Whether a row was taken out of it.
+    /// Whether a row has been removed from it.
     worn: bool,
 }
 
@@ -60,14 +60,14 @@ impl Slot {
     }
 }
 
-/// Clusters, that of each row, and where each stood before.
+/// Clusters, the cluster of each row, and the previous position of each cluster.
 type Dealt = (Vec<Cluster>, Vec<usize>, Vec<Option<usize>>);
 
 struct Seating<'a> {
     prior: &'a Prior,
     rows: &'a Matrix,
     witness: &'a dyn Witness,
-    /// Places before this one have a known witness.
+    /// Positions before this one have a known witness.
     n_known: usize,
     slots: Vec<Slot>,
     empty: Cluster,
@@ -94,7 +94,7 @@ impl<'a> Seating<'a> {
         }
     }
 
-    /// Deals some rows, one after the other.
+    /// Reassigns some rows, one after the other.
     fn deal(&mut self, few: &[usize], rng: &mut Rng) -> Result<()> {
         let (shape, rows) = (self.prior.shape, self.rows);
         fill(&mut self.block, few.iter().map(|&i| rows.row(i)));
@@ -113,7 +113,7 @@ impl<'a> Seating<'a> {
         Ok(())
     }
 
-    /// ln of the weights of all places for a row, and last that of a new one.
+    /// Log weights of all positions for a row, followed by that of a new cluster.
     fn weigh(&mut self, row: usize, side: usize, birth: f64) {
         let (shape, x, own) = (self.prior.shape, self.rows.row(row), self.clusters[row]);
         self.weights.clear();
@@ -139,7 +139,7 @@ impl<'a> Seating<'a> {
         self.weights.push(birth + self.witness.fresh(row));
     }
 
-    /// The cluster of a row from its other rows.
+    /// The cluster of a row, rebuilt from its other rows.
     fn rebuilt_without(&self, row: usize) -> Cluster {
         let own = self.clusters[row];
         let others = |&i: &usize| i != row && self.clusters[i] == own;
@@ -147,7 +147,7 @@ impl<'a> Seating<'a> {
         one(self.prior, self.rows, &members)
     }
 
-    /// Moves a row to another place; the one after the last is a new cluster.
+    /// Moves a row to another position; the one after the last is a new cluster.
     fn carry(&mut self, row: usize, to: usize) {
         let (own, x) = (self.clusters[row], self.rows.row(row));
         if self.slots[own].part.n == 1 {
@@ -162,7 +162,7 @@ impl<'a> Seating<'a> {
         self.clusters[row] = to;
     }
 
-    /// A place for a new cluster: one that was born in this sweep and is gone again, or one more.
+    /// A position for a new cluster: one that was created and emptied in this sweep, or one more.
     fn vacancy(&mut self) -> usize {
         let born = self.n_known..self.slots.len();
         born.clone().find(|&k| self.slots[k].part.n == 0).unwrap_or_else(|| {
@@ -171,7 +171,7 @@ impl<'a> Seating<'a> {
         })
     }
 
-    /// The clusters without gaps, those of the rows, and where they stood.
+    /// The clusters without gaps, the cluster of each row, and the previous positions.
     fn finish(self) -> Result<Dealt> {
         let kept: Vec<usize> = (0..self.slots.len()).filter(|&k| self.slots[k].part.n > 0).collect();
         let mut place = vec![0; self.slots.len()];
@@ -180,7 +180,7 @@ impl<'a> Seating<'a> {
         let worn: Vec<usize> = (0..kept.len()).filter(|&new| self.slots[kept[new]].worn).collect();
         let clusters: Vec<usize> = self.clusters.iter().map(|&k| place[k]).collect();
         let mut parts: Vec<Cluster> = kept.iter().map(|&k| self.slots[k].part.clone()).collect();
-        // Taking rows out costs digits, so what was taken from is built anew.
+        // Removing rows costs digits, so clusters that lost rows are rebuilt.
         let mut lists: Vec<Vec<usize>> = vec![vec![]; parts.len()];
         let mut is_worn = vec![false; parts.len()];
         worn.iter().for_each(|&k| is_worn[k] = true);
@@ -192,7 +192,7 @@ impl<'a> Seating<'a> {
     }
 }
 
-/// One cluster of these rows.
+/// A single cluster of these rows.
 pub(super) fn one(prior: &Prior, rows: &Matrix, members: &[usize]) -> Cluster {
     let pool = Pool::alone();
     let built = pool.map(|pool| build(prior, rows, &[members], pool).pop());
@@ -200,8 +200,8 @@ pub(super) fn one(prior: &Prior, rows: &Matrix, members: &[usize]) -> Cluster {
     built.ok().flatten().unwrap_or_else(|| Cluster::empty(prior))
 }
 
-/// A place drawn by the logarithms of weights, which are overwritten; `None` where they are no weights: the largest is
-/// not finite, or one is not a number.
+/// A position drawn from log weights, which are overwritten; `None` if they are invalid: the largest is not finite, or
+/// one is NaN.
 pub(super) fn draw(weights: &mut [f64], rng: &mut Rng) -> Option<usize> {
     let most = weights.iter().fold(f64::NEG_INFINITY, |most, &w| most.max(w));
     if !most.is_finite() || weights.iter().any(|w| w.is_nan()) {
@@ -216,7 +216,7 @@ pub(super) fn draw(weights: &mut [f64], rng: &mut Rng) -> Option<usize> {
         }
         left -= w;
     }
-    // Roundings left something over.
+    // Rounding left a remainder.
     weights.iter().rposition(|&w| w > 0.0)
 }
 

@@ -1,4 +1,4 @@
-//! Densities against one another and against averages of drawn distributions; sweeps against all partitions of few
+//! Densities against one another and against averages over drawn parameters; sweeps against all partitions of a few
 //! rows.
 
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ fn near(found: f64, expected: f64, tolerance: f64, what: &str) {
     assert!((found - expected).abs() <= tolerance * (1.0 + expected.abs()), "{what}: {found}, expected {expected}");
 }
 
-/// ln p of some rows in one cluster.
+/// Log marginal likelihood of some rows in one cluster.
 fn ln_marginal(prior: &Prior, rows: &Matrix, members: &[usize]) -> f64 {
     one(prior, rows, members).ln_marginal(prior)
 }
@@ -50,7 +50,7 @@ fn density_is_the_ratio_of_marginal_likelihoods() {
             let with = one(&prior, &rows, &(0..=n).collect::<Vec<_>>());
             let expected = with.ln_marginal(&prior) - part.ln_marginal(&prior);
             near(found, expected, 1e-12, &format!("{shape:?} {d} {n}"));
-            // The same from a cluster that holds the row.
+            // The same from a cluster that contains the row.
             if n > 0 {
                 let found = with.ln_joint_without(shape, rows.row(n), &mut scratch).unwrap() - weight.ln();
                 near(found, expected, 1e-11, &format!("{shape:?} {d} {n}, taken out"));
@@ -72,7 +72,7 @@ fn density_of_one_column_is_students() {
     let s = prior.scale[0] + scatter + prior.tau * 3.0 / tau * (mean - prior.mean[0]).powi(2);
     let scale = (s * (tau + 1.0) / (tau * nu)).sqrt();
     let density = |x: f64| (1.0 + ((x - centre) / scale).powi(2) / nu).powf(-0.5 * (nu + 1.0));
-    // Its constant by a sum over the line, y = tan.
+    // Its constant by a sum over the real line, y = tan.
     let steps = 20_000;
     let total: f64 = (0..steps)
         .map(|i| {
@@ -87,7 +87,7 @@ fn density_of_one_column_is_students() {
     }
 }
 
-/// What draws of mean and covariance say of a row on average is its density with both integrated out.
+/// The density of a row averaged over draws of mean and covariance equals its density with both integrated out.
 #[test]
 fn drawn_laws_average_to_the_density() {
     for (shape, d) in [(Shape::Full, 3), (Shape::Diagonal, 2), (Shape::Full, 1)] {
@@ -180,7 +180,7 @@ fn partitions_have_the_log_joint_of_its_definition() {
     }
 }
 
-/// The partition as numbers in the order of their first row.
+/// The partition numbered in the order of first rows.
 fn canonical(clusters: &[usize]) -> Vec<usize> {
     let mut seen = vec![];
     let mut place = |k: &usize| {
@@ -215,7 +215,7 @@ fn exact(prior: &Prior, rows: &Matrix) -> BTreeMap<Vec<usize>, f64> {
     all.into_iter().map(|(partition, p)| (partition, p / total)).collect()
 }
 
-/// Half the sum of differences between how often a step leaves each partition and its probability.
+/// Half the sum of differences between the frequency of each partition and its probability.
 fn total_variation(shape: Shape, n_sweeps: usize, mut step: impl FnMut(&mut Mixture, &Matrix, &mut Rng)) -> f64 {
     let rows = Matrix::from_vec(5, 2, vec![0.1, 0.3, 0.4, -0.2, 2.0, 1.5, 2.4, 1.1, -1.2, 2.2]).unwrap();
     let (prior, mut rng) = (prior(shape, 2), Rng::new(9, 0));
@@ -268,14 +268,14 @@ fn mean_and_error(values: &[f64]) -> (f64, f64) {
     (mean, (variance / n).sqrt())
 }
 
-/// Mean and standard error of a sequence that forgets, from the means of 50 parts of it.
+/// Mean and standard error of a mixing sequence, from the means of 50 parts of it.
 fn mean_of_parts(values: &[f64]) -> (f64, f64) {
     let parts: Vec<f64> =
         values.chunks_exact(values.len() / 50).map(|part| part.iter().sum::<f64>() / part.len() as f64).collect();
     mean_and_error(&parts)
 }
 
-/// Rows that say nothing: a prior so sure of mean and covariance that all clusters are alike.
+/// Uninformative rows: a prior so sure of mean and covariance that all clusters are alike.
 fn sure(shape: Shape, alpha: f64) -> Prior {
     Prior { shape, mean: vec![0.0; 2], tau: 1e12, nu: 1e12, scale: vec![1e12; 2], alpha }
 }
@@ -308,7 +308,7 @@ fn rows_that_say_nothing_have_the_partitions_of_the_process() {
     }
 }
 
-/// Keeps all rows but one where they are, and knows something of that one.
+/// Keeps all rows but one in place, and has information about that one.
 struct Pins {
     free: usize,
     homes: Vec<usize>,
@@ -365,7 +365,7 @@ fn one_row_is_dealt_with_the_exact_probabilities_of_density_and_witness() {
     }
 }
 
-/// Two rows apart: a merge is accepted with the ratio of its definition, the witness of the larger one counted.
+/// Two rows apart: a merge is accepted with the ratio of its definition, including the witness of the larger cluster.
 #[test]
 fn merges_are_accepted_with_what_the_witness_says_of_the_rows_that_change() {
     struct Table([[f64; 2]; 2]);
@@ -382,7 +382,7 @@ fn merges_are_accepted_with_what_the_witness_says_of_the_rows_that_change() {
     let table = Table([[-0.3, -1.1], [-0.8, -0.1]]);
     let apart = Mixture::new(prior.clone(), &rows, vec![0, 1]).unwrap();
     let ratio = (Mixture::new(prior, &rows, vec![0, 0]).unwrap().ln_joint() - apart.ln_joint()).exp();
-    // The first row drawn gives the place where both are of one size.
+    // If both have the same size, the first row drawn determines the position.
     let changes = [table.0[1][0] - table.0[1][1], table.0[0][1] - table.0[0][0]];
     let expected = changes.iter().map(|change| 0.5 * (ratio * change.exp()).min(1.0)).sum::<f64>();
     assert!(ratio * changes[0].exp() < 0.9 && ratio * changes[1].exp() < 0.9, "{ratio}");
@@ -402,7 +402,8 @@ fn merges_are_accepted_with_what_the_witness_says_of_the_rows_that_change() {
     assert!((of_first / f64::from(n) - expected).abs() < 5.0 * error, "{of_first} of {n}, expected {expected}");
 }
 
-/// What is the same in all clusters says nothing, also across splits, whose halves have the witness of the whole.
+/// A likelihood that is the same in all clusters has no effect, even across splits, whose halves use the witness of the
+/// whole.
 #[test]
 fn witness_that_knows_no_clusters_changes_nothing() {
     struct Same;
@@ -501,7 +502,7 @@ fn blocked_and_collapsed_sweeps_agree_about_pairs() {
     }
 }
 
-/// Everything about a mixture that has bits.
+/// All bits of a mixture's state.
 fn all_bits(mixture: &Mixture) -> (Vec<usize>, Vec<u64>) {
     let numbers = mixture.parts.iter().flat_map(|part| bits(&[part.mean.as_slice(), &part.spread].concat()));
     (mixture.clusters.clone(), numbers.collect())
@@ -584,7 +585,7 @@ fn odd_rows_do_no_harm() {
     assert_eq!(k_means(&equal, 3, &mut rng, &pool).unwrap(), vec![0; 20]);
 }
 
-/// Far rows keep their order: densities fall on, also past the largest number whose square is one.
+/// Distant rows keep their order: densities keep falling, even beyond the largest number whose square is finite.
 #[test]
 fn densities_fall_on_where_squares_end() {
     let pool = Pool::new(1).unwrap();
@@ -594,7 +595,7 @@ fn densities_fall_on_where_squares_end() {
             let row = Matrix::from_vec(1, 2, vec![x, 0.5 * x]).unwrap();
             mixture.ln_joint_densities(&row, &pool).unwrap().get(0, 0)
         };
-        // Each factor of 1e10 costs (nu + 1) ln 1e10 for each column that is a distribution of its own.
+        // Each factor of 1e10 costs (nu + 1) ln 1e10 for each column with its own distribution.
         let nu = mixture.prior.nu + 30.0;
         let distributions = if shape == Shape::Full { 1.0 } else { 2.0 };
         for x in [1e20, 1e140, 1e150, 1e160, 1e290] {
@@ -689,7 +690,7 @@ fn what_does_not_fit_is_refused() {
     let mut mixture = Mixture::new(fine, &rows, vec![0, 0, 0, 1, 1, 1]).unwrap();
     let message = mixture.sweep(&cloud(7, 2, 1), &Nothing, &mut rng, &go_on).unwrap_err().to_string();
     assert_eq!(message, "the mixture is one of 6 rows of 2 columns, got 7 of 2");
-    // A witness that leaves no cluster to a row, or knows no number.
+    // A witness that leaves a row no cluster, or returns NaN.
     for value in [f64::NEG_INFINITY, f64::NAN] {
         let pins = Pins { free: 2, homes: mixture.clusters().to_vec(), known: vec![value; 2], fresh: value };
         let message = "row 3 fits no cluster: its likelihoods are zero, infinite or no numbers; scale the columns";
@@ -738,7 +739,7 @@ fn k_means_finds_clouds_and_gives_numbers_without_gaps() {
     let mut names = found[..4].to_vec();
     names.sort_unstable();
     assert_eq!(names, [0, 1, 2, 3]);
-    // More than there are different rows.
+    // More than there are distinct rows.
     let few = Matrix::from_fn(12, 1, |i, _| (i % 3) as f64);
     let found = k_means(&few, 10, &mut rng, &pool).unwrap();
     assert_eq!(found.iter().max(), Some(&2));
@@ -765,7 +766,7 @@ fn condensed_pieces_of_one_cluster_are_one() {
         assert!(mixture.ln_joint() > before);
         let rebuilt = Mixture::new(mixture.prior().clone(), &rows, mixture.clusters().to_vec()).unwrap();
         assert!((mixture.ln_joint() - rebuilt.ln_joint()).abs() < 1e-9 * rebuilt.ln_joint().abs());
-        // What is condensed stays.
+        // A condensed mixture stays as it is.
         let joint = mixture.ln_joint();
         mixture.condense(&rows, &Nothing, &pool, &|| false).unwrap();
         assert_eq!(mixture.ln_joint(), joint);
@@ -774,7 +775,7 @@ fn condensed_pieces_of_one_cluster_are_one() {
 
 #[test]
 fn what_the_witness_knows_keeps_pieces_apart() {
-    /// Rows of the first half are at home in cluster 0 alone, the others in cluster 1.
+    /// Rows of the first half belong to cluster 0 alone, the others to cluster 1.
     struct Halves(f64);
     impl Witness for Halves {
         fn known(&self, row: usize, cluster: usize) -> f64 {

@@ -1,11 +1,11 @@
-//! One place per item of a job, written and read without locks.
+//! One cell per item of a job, written and read without locks.
 
 use std::cell::UnsafeCell;
 
-/// One cell per item, each of which one thread at a time may use: that which works on the item.
+/// One cell per item, each used by only one thread: the one that works on the item.
 pub(super) struct Cells<T>(Vec<UnsafeCell<Option<T>>>);
 
-// SAFETY: a cell is used by the thread that works on its item and by no other, as the callers of `at` promise.
+// SAFETY: a cell is used only by the thread that works on its item, as the callers of `at` promise.
 unsafe impl<T: Send> Sync for Cells<T> {}
 
 impl<T> Cells<T> {
@@ -16,14 +16,14 @@ impl<T> Cells<T> {
     /// The cell of an item.
     ///
     /// # Safety
-    /// Only for the thread that works on the item, which must not ask for it twice.
+    /// Only for the thread that works on the item, which must not call this twice.
     #[allow(clippy::mut_from_ref)]
     pub(super) unsafe fn at(&self, i: usize) -> &mut Option<T> {
-        // SAFETY: nobody else has it, promised by the caller.
+        // SAFETY: no other reference exists, promised by the caller.
         unsafe { &mut *self.0[i].get() }
     }
 
-    /// What lies in the cells.
+    /// The contents of the cells.
     pub(super) fn into_iter(self) -> impl Iterator<Item = T> {
         self.0.into_iter().filter_map(UnsafeCell::into_inner)
     }

@@ -1,10 +1,10 @@
-//! Who hands out the items of a job: our own threads or, to be compared with them (`benches/pool.rs`), rayon.
+//! Hands out the items of a job: our own threads or, for comparison (`benches/pool.rs`), rayon.
 
 use std::sync::Arc;
 
 use super::team::Team;
 
-/// Whichever it is, a clone is the same threads.
+/// In either case a clone shares the same threads.
 #[derive(Clone, Debug)]
 pub(super) enum Engine {
     Team(Arc<Team>),
@@ -12,12 +12,12 @@ pub(super) enum Engine {
     Rayon(Arc<rayon::ThreadPool>, RayonPieces),
 }
 
-/// How many items rayon takes together.
+/// How many items rayon takes at a time.
 #[cfg(feature = "rayon-bench")]
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RayonPieces {
-    /// As many as our own threads do.
+    /// As many as our own threads take.
     Same,
     /// As many as it likes.
     Rayon,
@@ -33,7 +33,7 @@ impl Engine {
     }
 
     /// Calls `work` with 0, ..., n - 1, each once, on this thread and others, `grain` at a time; returns once all calls
-    /// have returned. The panic of a call becomes that of this one.
+    /// have returned. A panic in a call is propagated to the caller.
     pub(super) fn run(&self, n: usize, grain: usize, work: &(dyn Fn(usize) + Sync)) {
         match self {
             Engine::Team(team) => team.run(n, grain, work),

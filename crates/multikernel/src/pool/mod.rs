@@ -1,4 +1,4 @@
-//! Our own threads: results never depend on how many there are.
+//! Our own thread pool: results never depend on the number of threads.
 
 mod cells;
 mod engine;
@@ -18,12 +18,12 @@ use team::Team;
 
 use crate::error::{Error, Result};
 
-/// Most threads of a pool. More than a machine has only wait for one another, and thousands bring it to a halt.
+/// Maximum threads per pool. More than the machine has only wait for one another, and thousands bring it to a halt.
 const MAX_THREADS: usize = 1024;
 
-/// A thread pool of a fixed size, of which the thread that asks is one: a pool of one thread starts none. Work is cut
-/// by its index, never by the number of threads, and put together in index order, so the same bits come out for any
-/// size. Work may ask the pool for work in turn.
+/// A thread pool of fixed size that includes the calling thread: a pool of one thread starts none. Work is split by
+/// index, never by the number of threads, and assembled in index order, so the bits are the same for any size. Work may
+/// call the pool in turn.
 ///
 /// ```
 /// let pool = multikernel::Pool::new(2)?;
@@ -31,28 +31,28 @@ const MAX_THREADS: usize = 1024;
 /// # Ok::<(), multikernel::Error>(())
 /// ```
 ///
-/// A pool also keeps the memory of the last kernel stacks that were dropped, for the next ones: getting fresh pages
-/// from the system takes longer than filling them. It goes back to the system with the pool.
+/// A pool also keeps the memory of the most recently dropped kernel stacks for reuse: getting fresh pages from the
+/// system takes longer than filling them. It is released with the pool.
 #[derive(Debug)]
 pub struct Pool {
     engine: Engine,
     spare: Arc<Spare>,
 }
 
-/// Memory that is not in use, of either precision.
+/// Unused memory, for either precision.
 #[derive(Debug, Default)]
 pub(crate) struct Spare {
     wide: Mutex<Vec<Vec<f64>>>,
     narrow: Mutex<Vec<Vec<f32>>>,
 }
 
-/// Stores kept for reuse: one of the training points and one between new and training points.
+/// Stores kept for reuse: one for the training points and one between new and training points.
 const MAX_SPARE_STORES: usize = 2;
 
 impl Spare {
     /// Memory of earlier stores of `f64`.
     pub(crate) fn wide(&self) -> MutexGuard<'_, Vec<Vec<f64>>> {
-        // A vector is whole at any time, so a thread that panicked left nothing half-done.
+        // A vector is always in a valid state, so a thread that panicked left nothing half-done.
         self.wide.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -68,14 +68,14 @@ impl Spare {
         (8 * wide + 4 * narrow) as u64
     }
 
-    /// Gives everything back to the system.
+    /// Releases everything to the system.
     pub(crate) fn clear(&self) {
         self.wide().clear();
         self.narrow().clear();
     }
 }
 
-/// Keeps `values`, and of all at most two, the youngest.
+/// Keeps `values`, and only the two most recent of all.
 pub(crate) fn keep<T>(mut kept: MutexGuard<'_, Vec<Vec<T>>>, values: Vec<T>) {
     kept.push(values);
     let surplus = kept.len().saturating_sub(MAX_SPARE_STORES);
@@ -83,7 +83,7 @@ pub(crate) fn keep<T>(mut kept: MutexGuard<'_, Vec<Vec<T>>>, values: Vec<T>) {
 }
 
 impl Pool {
-    /// A pool of `n_threads`; 0 takes what the machine has, more than 1024 is refused.
+    /// A pool of `n_threads`; 0 means as many as the machine has, more than 1024 is an error.
     pub fn new(n_threads: usize) -> Result<Self> {
         if n_threads > MAX_THREADS {
             return Err(Error::param(
@@ -98,7 +98,7 @@ impl Pool {
         Ok(Pool { engine: Engine::Team(Arc::new(team)), spare: Arc::default() })
     }
 
-    /// A pool whose work rayon hands out and of which the calling thread is one, to be compared with [`Pool::new`].
+    /// A pool that schedules with rayon and includes the calling thread, for comparison with [`Pool::new`].
     #[cfg(feature = "rayon-bench")]
     #[doc(hidden)]
     pub fn rayon(n_threads: usize, pieces: RayonPieces) -> Result<Self> {
@@ -108,7 +108,7 @@ impl Pool {
         Ok(Pool { engine: Engine::Rayon(Arc::new(threads), pieces), spare: Arc::default() })
     }
 
-    /// `work` inside the pool: what it asks rayon for then need not enter it again.
+    /// Runs `work` inside the pool, so that its calls to rayon need not enter it again.
     #[cfg(feature = "rayon-bench")]
     #[doc(hidden)]
     pub fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
@@ -118,8 +118,8 @@ impl Pool {
         }
     }
 
-    /// A pool of all the machine's threads, started once and shared by all such pools; memory is each pool's own. For
-    /// calls that are given no pool: a model that predicts row by row would spend its time starting threads.
+    /// A pool of all the machine's threads, started once and shared by all such pools; memory is per pool. For calls
+    /// that are given no pool: a model that predicts row by row would spend its time starting threads.
     pub(crate) fn shared() -> Result<Self> {
         static SHARED: OnceLock<(u32, Engine)> = OnceLock::new();
         let process = std::process::id();
@@ -130,14 +130,14 @@ impl Pool {
                 SHARED.get_or_init(|| (process, engine))
             }
         };
-        // A forked process has no copy of the threads.
+        // A forked process does not inherit the threads.
         if *owner != process {
             return Pool::new(0);
         }
         Ok(Pool { engine: engine.clone(), spare: Arc::default() })
     }
 
-    /// A pool of one thread, the same for all: for work inside tasks that run side by side already.
+    /// A shared pool of one thread: for work inside tasks that already run concurrently.
     pub(crate) fn alone() -> Result<&'static Pool> {
         static ALONE: OnceLock<Pool> = OnceLock::new();
         if let Some(pool) = ALONE.get() {
@@ -147,18 +147,18 @@ impl Pool {
         Ok(ALONE.get_or_init(|| pool))
     }
 
-    /// Memory that a dropped stack left.
+    /// Memory left by dropped stacks.
     pub(crate) fn spare(&self) -> &Arc<Spare> {
         &self.spare
     }
 
-    /// Number of threads, with that which asks.
+    /// Number of threads, including the calling one.
     pub fn n_threads(&self) -> usize {
         self.engine.n_threads()
     }
 
-    /// Whether work of so many pieces is done as well by the thread that asks: handing it over takes longer than small
-    /// pieces do.
+    /// Whether this many pieces are as well done by the calling thread alone: handing over small pieces takes longer
+    /// than doing them.
     fn is_plain(&self, n: usize) -> bool {
         n <= 1 || self.n_threads() == 1
     }
@@ -184,7 +184,7 @@ impl Pool {
         self.hand_out(chunks, grain, |(i, chunk)| f(i, chunk));
     }
 
-    /// Calls `f` on each item; items are handed out one by one, so uneven work evens out.
+    /// Calls `f` on each item; items are handed out one by one, so uneven work is balanced.
     pub fn each<T: Send>(&self, items: Vec<T>, f: impl Fn(T) + Sync + Send) {
         self.hand_out(items.into_iter(), 1, f);
     }
@@ -199,13 +199,12 @@ impl Pool {
         self.engine.run(n, grain, &|i| unsafe { cells.at(i) }.take().into_iter().for_each(&f));
     }
 
-    /// Items that are handed out together where they may be many and small: few enough that no thread is left with much
-    /// at the end.
+    /// Items handed out together if they may be many and small: few enough that no thread is left with much at the end.
     fn grain(&self, n: usize) -> usize {
         (n / (32 * self.n_threads())).max(1)
     }
 
-    /// [`Pool::each`] with space to work in, which goes from item to item: `f` may rely on nothing that it finds there.
+    /// [`Pool::each`] with scratch space that is reused from item to item: `f` must not rely on its contents.
     pub(crate) fn each_with<S: Default + Send, T: Send>(&self, items: Vec<T>, f: impl Fn(&mut S, T) + Sync + Send) {
         let spare: Mutex<Vec<S>> = Mutex::default();
         let lock = || spare.lock().unwrap_or_else(PoisonError::into_inner);

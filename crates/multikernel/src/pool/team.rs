@@ -1,4 +1,4 @@
-//! Threads that help the one that asks: it works itself from the first moment on, and they join as they wake up.
+//! Helper threads for the calling thread: it starts working immediately, and they join as they wake up.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -6,10 +6,10 @@ use std::sync::PoisonError;
 
 use super::sync::{Arc, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, spawn, watch};
 
-/// Threads beside the one that asks. They end when this is dropped.
+/// Helper threads beside the calling one. They end when this is dropped.
 ///
-/// A thread that waits for its helpers takes up no other work meanwhile, so an item may hold a lock while it asks for
-/// work itself.
+/// A thread that waits for its helpers takes up no other work in the meantime, so an item may hold a lock while it
+/// calls the pool itself.
 #[derive(Debug)]
 pub(super) struct Team {
     pub(super) board: Arc<Board>,
@@ -20,7 +20,7 @@ pub(super) struct Team {
 #[derive(Debug, Default)]
 pub(super) struct Board {
     posts: Mutex<Posts>,
-    /// Goes up with every change that a helper may wait for, under the lock: it can be watched without.
+    /// Incremented under the lock with every change a helper may wait for; it can be watched without the lock.
     news: AtomicUsize,
     posted: Condvar,
     left: Condvar,
@@ -28,15 +28,15 @@ pub(super) struct Board {
 
 #[derive(Debug, Default)]
 struct Posts {
-    /// The oldest first: what was asked for inside an item comes after what the item is part of.
+    /// Oldest first: nested jobs come after the job their item belongs to.
     jobs: Vec<Post>,
-    /// Helpers that sleep.
+    /// Number of sleeping helpers.
     asleep: usize,
     closed: bool,
 }
 
-/// A job on the stack of the thread that asks, which takes it off the board and waits for its helpers before it goes
-/// on.
+/// A job on the stack of the calling thread, which removes it from the board and waits for its helpers before it
+/// continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Post(*const Job<'static>);
 
@@ -48,16 +48,16 @@ unsafe impl Send for Post {}
 struct Job<'a> {
     work: &'a (dyn Fn(usize) + Sync),
     lanes: Vec<Lane>,
-    /// Items that are taken together.
+    /// Items taken together.
     grain: usize,
-    /// Threads that came so far.
+    /// Threads that have joined so far.
     joined: AtomicUsize,
     helpers: AtomicUsize,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
-/// Neighbouring items. A thread begins with a lane of its own: threads at neighbouring items would write to the same
-/// pages, and get each of them cleared twice where it is new.
+/// A run of neighbouring items. Each thread starts with a lane of its own: threads on neighbouring items would write to
+/// the same pages, and new pages would be cleared twice.
 struct Lane {
     next: AtomicUsize,
     end: usize,
@@ -82,7 +82,7 @@ impl<'a> Job<'a> {
         self.lanes.iter().any(Lane::is_open)
     }
 
-    /// Works on items until all are taken. After a panic nobody takes another.
+    /// Works on items until all are taken. After a panic no more are taken.
     fn help(&self) {
         let own = self.joined.fetch_add(1, Ordering::Relaxed) % self.lanes.len();
         let result = catch_unwind(AssertUnwindSafe(|| {
@@ -100,7 +100,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Nothing is half-done while these locks are held, so a panic of another thread does not matter.
+/// Nothing is left half-done while these locks are held, so a panic in another thread does not matter.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -120,12 +120,12 @@ impl Team {
         self.n_helpers
     }
 
-    /// Calls `work` with 0, ..., n - 1, each once, on this thread and on those that are free, `grain` at a time;
-    /// returns once all calls have returned. The panic of a call becomes that of this one.
+    /// Calls `work` with 0, ..., n - 1, each once, on this thread and on idle helpers, `grain` at a time; returns once
+    /// all calls have returned. A panic in a call is propagated to the caller.
     pub(super) fn run(&self, n: usize, grain: usize, work: &(dyn Fn(usize) + Sync)) {
         let job = Job::new(n, (self.n_helpers + 1).min(n.max(1)), grain, work);
-        // Lifetimes only: the job is off the board and without helpers before this function ends, and nothing in
-        // between can panic.
+        // Only the lifetime changes: the job is off the board and without helpers before this function ends, and
+        // nothing in between can panic.
         let post = Post(std::ptr::from_ref(&job).cast());
         self.board.post(post, n.div_ceil(grain).saturating_sub(1));
         job.help();
@@ -137,7 +137,7 @@ impl Team {
 }
 
 impl Drop for Team {
-    /// Nobody waits for the threads: in a process that was forked off they do not exist.
+    /// The threads are not joined: in a forked process they do not exist.
     fn drop(&mut self) {
         let mut posts = lock(&self.board.posts);
         posts.closed = true;
@@ -147,7 +147,7 @@ impl Drop for Team {
 }
 
 impl Board {
-    /// Posts a job for which so many helpers have something to do.
+    /// Posts a job that has work for this many helpers.
     fn post(&self, post: Post, n_helpers: usize) {
         let mut posts = lock(&self.posts);
         posts.jobs.push(post);
@@ -157,7 +157,7 @@ impl Board {
         (0..wake).for_each(|_| self.posted.notify_one());
     }
 
-    /// Takes a job off and waits until nobody is at it.
+    /// Removes a job and waits until no helper works on it.
     fn take_off(&self, post: Post, job: &Job<'_>) {
         let mut posts = lock(&self.posts);
         posts.jobs.retain(|other| *other != post);
@@ -171,21 +171,22 @@ impl Board {
         }
     }
 
-    /// What a helper does.
+    /// The main loop of a helper.
     fn serve(&self) {
         while let Some(Post(job)) = self.wait() {
-            // SAFETY: the job had this helper counted while it was on the board, so it waits.
+            // SAFETY: the job counted this helper while it was on the board, so its owner waits.
             let job = unsafe { &*job };
             job.help();
-            // After this it may be gone.
+            // After this the job may no longer exist.
             job.helpers.fetch_sub(1, Ordering::Release);
-            // Under the lock, or one that has just found the helper counted and is about to sleep would not hear of it.
+            // Under the lock, or a caller that has just seen the helper counted and is about to sleep would miss the
+            // wake-up.
             let _posts = lock(&self.posts);
             self.left.notify_all();
         }
     }
 
-    /// The next job with something to do, with this helper counted; none once the team is gone.
+    /// The next job with work left, with this helper counted; `None` once the team is dropped.
     fn wait(&self) -> Option<Post> {
         let mut posts = lock(&self.posts);
         loop {

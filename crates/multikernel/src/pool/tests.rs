@@ -16,7 +16,7 @@ fn team(pool: &Pool) -> &Arc<Team> {
     }
 }
 
-/// Fewer where each step takes a thousand times as long.
+/// Fewer under Miri, where each step takes a thousand times as long.
 fn fewer(n: usize, under_miri: usize) -> usize {
     if cfg!(miri) { n.min(under_miri) } else { n }
 }
@@ -31,7 +31,7 @@ fn pools_of_any_size_give_the_same_in_the_same_order() {
             let mut values = vec![0.0; n];
             pool.chunks_mut(&mut values, 3, |i, chunk| chunk.fill(i as f64));
             assert!(values.iter().enumerate().all(|(k, &value)| value == (k / 3) as f64));
-            // Items are handed over, not lent.
+            // Items are moved, not borrowed.
             let items: Vec<Box<usize>> = (0..n).map(Box::new).collect();
             let sum = AtomicUsize::new(0);
             pool.each(items, |item| _ = sum.fetch_add(*item, Ordering::Relaxed));
@@ -61,7 +61,7 @@ fn shared_pools_have_the_same_threads_and_memory_of_their_own() {
 fn every_item_is_worked_on_once_for_any_team_and_grain() {
     for (n_helpers, n, grain) in [(0, 5, 1), (1, 1, 1), (1, 1000, 1), (3, 1000, 7), (5, 3, 1), (2, 64, 64)] {
         let team = Team::new(n_helpers).unwrap();
-        // Many in a row: helpers come late, stay awake or go to sleep between.
+        // Many in a row: helpers come late, stay awake or go to sleep in between.
         let n = fewer(n, 20);
         for round in 0..fewer(200, 4) {
             let counts: Vec<AtomicUsize> = (0..n).map(|_| AtomicUsize::new(0)).collect();
@@ -81,7 +81,7 @@ fn helpers_work_beside_the_one_that_asks() {
     let team = Team::new(2).unwrap();
     for pause in [0, 1, 5] {
         std::thread::sleep(Duration::from_millis(pause));
-        // Each of three items waits until the other two are begun: with fewer threads than three that is never.
+        // Each of three items waits until the other two have started: with fewer than three threads that never happens.
         let (begun, met) = (AtomicUsize::new(0), AtomicUsize::new(0));
         team.run(3, 1, &|_| {
             begun.fetch_add(1, Ordering::Relaxed);

@@ -1,16 +1,16 @@
-//! Buffers that begin at a line of the cache: a vector that lies across two lines costs two accesses.
+//! Buffers aligned to cache lines: a vector that straddles two lines costs two accesses.
 
 use std::ops::{Deref, DerefMut};
 
-/// Bytes of a line.
+/// Bytes of a cache line.
 pub(super) const LINE: usize = 64;
 
-/// One line of numbers.
+/// One cache line of numbers.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Line(#[allow(dead_code, reason = "read as a slice of all lines")] [f64; LINE / 8]);
 
-/// A resizable buffer of `f64` that begins at a line.
+/// A resizable buffer of `f64`, aligned to a cache line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Buffer {
     lines: Vec<Line>,
@@ -18,14 +18,14 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Zeros, or `None` where there is no memory for them.
+    /// Zeros, or `None` if there is too little memory.
     pub(crate) fn zeros(len: usize) -> Option<Buffer> {
         let mut buffer = Buffer::default();
         buffer.try_set_len(len)?;
         Some(buffer)
     }
 
-    /// [`Buffer::set_len`], or `None` where there is no memory for it.
+    /// [`Buffer::set_len`], or `None` if there is too little memory.
     pub(crate) fn try_set_len(&mut self, len: usize) -> Option<()> {
         let more = len.div_ceil(LINE / 8).saturating_sub(self.lines.len());
         self.lines.try_reserve_exact(more).ok()?;
@@ -33,12 +33,12 @@ impl Buffer {
         Some(())
     }
 
-    /// Numbers it has held, and can hold again without more memory.
+    /// The number of values it can hold without allocating.
     pub(crate) fn capacity(&self) -> usize {
         self.lines.len() * (LINE / 8)
     }
 
-    /// Makes it `len` long; what it holds then is not defined, but some numbers.
+    /// Makes it `len` long; the contents are then unspecified but valid numbers.
     pub(crate) fn set_len(&mut self, len: usize) {
         let n_lines = len.div_ceil(LINE / 8);
         if self.lines.len() < n_lines {
@@ -64,7 +64,7 @@ impl DerefMut for Buffer {
     }
 }
 
-/// How many elements of a slice to skip so that the rest begins at a line; 0 where that cannot be.
+/// The number of leading elements to skip so that the rest is aligned to a cache line; 0 if that is impossible.
 pub(crate) fn skip_to_line<T>(values: &[T]) -> usize {
     let skip = values.as_ptr().align_offset(LINE);
     if skip < LINE { skip } else { 0 }
@@ -90,7 +90,7 @@ mod tests {
             let copy = buffer.clone();
             assert_eq!((&*copy, copy.as_ptr().addr() % LINE), (&*buffer, 0));
         }
-        // Made shorter and long again: some numbers, but as many as were asked for.
+        // Shortened and lengthened again: arbitrary numbers, but as many as requested.
         buffer.set_len(1);
         buffer.set_len(4000);
         assert!(buffer.len() == 4000 && buffer.iter().all(|value| value.is_finite()));
@@ -107,7 +107,7 @@ mod tests {
         let (wide, narrow) = ([0.0f64; 40], [0.0f32; 80]);
         (0..24).for_each(|start| is_at_line(&wide[start..]));
         (0..48).for_each(|start| is_at_line(&narrow[start..]));
-        // Elements as long as two lines, half a line off: no element begins at a line.
+        // Elements two lines long, offset by half a line: none starts at a line.
         let start = skip_to_line(&wide) + LINE / 16;
         // SAFETY: 16 numbers from `start`, which is at most 7 + 4 of 40.
         let off = unsafe { std::slice::from_raw_parts(wide[start..].as_ptr().cast::<[f64; LINE / 4]>(), 1) };

@@ -1,13 +1,13 @@
-//! Sums over features between a few points and panels of many: squared distances, L1 distances, inner products.
+//! Sums over features between a few points and panels of many points: squared distances, L1 distances, inner products.
 
 use super::dispatched;
 
-/// Points of a panel: their values of one feature lie side by side.
+/// Points per panel: their values of one feature are contiguous.
 pub(crate) const PANEL: usize = 16;
-/// Points handled against a panel at a time.
+/// Points processed against a panel at a time.
 pub(crate) const ROWS: usize = 4;
 
-/// What is summed over the features.
+/// The term summed over the features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Accumulate {
     /// (x - y)^2.
@@ -18,11 +18,11 @@ pub(crate) enum Accumulate {
     Product,
 }
 
-/// The sums between up to [`ROWS`] points and `width` points that lie in consecutive panels.
+/// The sums between up to [`ROWS`] points and the `width` points in consecutive panels.
 ///
 /// `rows` holds the values of [`ROWS`] points feature by feature; `panels` one panel after the other, each feature by
-/// feature; `out` has one row of `width` values per point that is wanted. Terms are added in the order of the features
-/// and each is symmetric in the two points, so a sum has the same bits wherever its points stand. Sums over no features
+/// feature; `out` has one row of `width` values per requested point. Terms are added in feature order and each is
+/// symmetric in the two points, so a sum has the same bits whatever the positions of its points. Sums over no features
 /// are 0.
 pub(crate) fn accumulate(what: Accumulate, rows: &[f64], panels: &[f64], width: usize, out: &mut [f64]) {
     if rows.is_empty() || width == 0 {
@@ -76,15 +76,15 @@ dispatched! {
     }
 }
 
-/// Points handled against sparse ones at a time: their values of one column are one line of the cache.
+/// Points processed against sparse ones at a time: their values of one column fill one cache line.
 pub(crate) const LANES: usize = 8;
 
 dispatched! {
-    /// For each sparse point the sums of products with [`LANES`] points: `out` has [`LANES`] numbers per point.
+    /// For each sparse point, its inner products with [`LANES`] points: `out` has [`LANES`] numbers per point.
     ///
-    /// `panel` has the values of the points column by column; `ends` says where each sparse point begins and the last
-    /// ends in `places`, its columns, and `values`. Columns that are zero in either point add nothing, not even a
-    /// rounding: the bits are those of the dense sum.
+    /// `panel` has the values of the points column by column; `ends` gives the start of each sparse point, and the end
+    /// of the last, in `places` (its columns) and `values`. Columns that are zero in either point add nothing, not even
+    /// a rounding error: the bits are those of the dense sum.
     pub(crate) fn sparse_products(
         panel: &[[f64; LANES]],
         ends: &[usize],
@@ -97,8 +97,8 @@ dispatched! {
 }
 
 dispatched! {
-    /// As [`sparse_products`] for what two numbers share, (|x| + |y| - |x - y|) / 2: the smaller one if their signs
-    /// agree.
+    /// Like [`sparse_products`], for the overlap of two numbers, (|x| + |y| - |x - y|) / 2: the smaller one if their
+    /// signs agree.
     pub(crate) fn sparse_overlaps(
         panel: &[[f64; LANES]],
         ends: &[usize],
@@ -144,7 +144,7 @@ mod tests {
 
     const KINDS: [Accumulate; 3] = [Accumulate::SquaredDifference, Accumulate::AbsoluteDifference, Accumulate::Product];
 
-    /// Point by point, in the order of the features.
+    /// Point by point, in feature order.
     fn plain(what: Accumulate, x: &[f64], y: &[f64]) -> f64 {
         let mut sum = 0.0;
         for (&x, &y) in x.iter().zip(y) {
@@ -157,7 +157,7 @@ mod tests {
         sum
     }
 
-    /// Points side by side, `lanes` at a time, feature by feature; where there are none, not a number.
+    /// Points side by side, `lanes` at a time, feature by feature; NaN past the last point.
     fn packed(points: &[Vec<f64>], n_features: usize, lanes: usize) -> Vec<f64> {
         let mut values = vec![];
         for points in points.chunks(lanes) {
@@ -178,7 +178,7 @@ mod tests {
                 let mut points = |n: usize| -> Vec<Vec<f64>> { (0..n).map(|_| make(&mut rng, n_features)).collect() };
                 let (left, right) = (points(n_rows), points(width));
                 let (rows, mut panels) = (packed(&left, n_features, ROWS), packed(&right, n_features, PANEL));
-                // Begins anywhere.
+                // Start at any alignment.
                 let skip = width % 3;
                 panels.splice(0..0, vec![f64::NAN; skip]);
                 for what in KINDS {
@@ -205,7 +205,7 @@ mod tests {
         }
     }
 
-    /// Sparse points, as dense rows and as what the loops take.
+    /// Sparse points, as dense rows and in the form the loops take.
     struct Sparse {
         dense: Vec<Vec<f64>>,
         ends: Vec<usize>,
@@ -216,7 +216,7 @@ mod tests {
     type Loop = fn(&[[f64; LANES]], &[usize], &[u32], &[f64], &mut [f64]);
 
     fn sparse(rng: &mut Rng, n: usize, n_columns: usize) -> Sparse {
-        // As a part of more points: the first does not begin at 0.
+        // A slice of a larger set: the first point does not start at 0.
         let mut points = Sparse { dense: vec![], ends: vec![2], places: vec![u32::MAX; 2], values: vec![f64::NAN; 2] };
         for i in 0..n {
             let mut row = vec![0.0; n_columns];
@@ -251,14 +251,14 @@ mod tests {
             let products = expected(|x, y| plain(Accumulate::Product, x, y));
             assert_eq!(run(sparse_products), bits(&products));
             let overlaps = run(sparse_overlaps);
-            // The smaller one where the signs agree is exact; so is the order of the sum.
+            // The smaller one if the signs agree is exact; so is the order of summation.
             let shared = expected(|x, y| {
                 let one = |(x, y): (&f64, &f64)| if x * y > 0.0 { x.abs().min(y.abs()) } else { 0.0 };
                 x.iter().zip(y).map(one).fold(0.0, |sum, shared| sum + shared)
             });
             assert_eq!(overlaps, bits(&shared));
-            // And by its definition to rounding: at most 64 terms of at most 1, each of four roundings of at most 2 and
-            // a sum.
+            // And up to rounding by its definition: at most 64 terms of at most 1, each with four roundings of at most
+            // 2 and a sum.
             let defined =
                 expected(|x, y| x.iter().zip(y).map(|(x, y)| (x.abs() + y.abs() - (x - y).abs()) / 2.0).sum());
             for (overlap, defined) in overlaps.iter().zip(defined) {

@@ -1,6 +1,6 @@
-//! Numbers of some thirty digits: what functions of one number are compared with.
+//! Double-double numbers of some thirty digits: the reference for functions of one variable.
 
-/// A sum of two numbers, the second at most half a unit in the last place of the first: some 106 bits.
+/// An unevaluated sum of two numbers, the second at most half a unit in the last place of the first: some 106 bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Double(pub(super) f64, pub(super) f64);
 

@@ -1,5 +1,5 @@
-//! Weighted sums of eight arrays, and inner products with eight: passes over stored kernels. Memory answers eight
-//! streams faster than four, and what the compiler makes of four by itself is slower than the same in vectors.
+//! Weighted sums of eight arrays, and inner products with eight: passes over stored kernels. Memory serves eight
+//! streams faster than four, and the compiler's own code for four is slower than explicit vectors.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{
@@ -75,16 +75,16 @@ pub(crate) fn dot_eight<T: SimdElement>(values: [&[T]; 8], with: &[f64]) -> [f64
 /// cache.
 const SPAN_BYTES: usize = 16 << 10;
 
-/// Parts of arrays of this length that eight of them can keep in the first-level cache.
+/// Splits arrays of this length into spans, eight of which fit in the first-level cache.
 pub(crate) fn spans<T: Real>(len: usize) -> impl Iterator<Item = Range<usize>> {
     let step = SPAN_BYTES / (8 * T::BYTES);
     (0..len).step_by(step).map(move |start| start..(start + step).min(len))
 }
 
-/// [`dot_eight`] with each of several arrays, with the same bits; values come from memory once.
+/// [`dot_eight`] with each of several arrays, with the same bits; values are read from memory once.
 ///
 /// # Panics
-/// If an array is shorter than the first to multiply with, or these are of different lengths.
+/// If an array is shorter than the first of `with`, or these have different lengths.
 pub(crate) fn dot_eight_with_each<T: SimdElement>(values: [&[T]; 8], with: &[&[f64]], dots: &mut [[f64; 8]]) {
     #[cfg(target_arch = "x86_64")]
     if with.len() > 1 && level() == Level::Avx512 {
@@ -104,7 +104,7 @@ fn halves<T: Copy>([a, b, c, d, e, f, g, h]: [T; 8]) -> [[T; 4]; 2] {
     [[a, b, c, d], [e, f, g, h]]
 }
 
-/// Asks for what follows a block of [`LANES`] values in a stream.
+/// Prefetches what follows a block of [`LANES`] values in a stream.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn prefetch_block<T>(here: *const T) {
@@ -159,13 +159,13 @@ unsafe fn dot_avx512<T: SimdElement>(values: [&[T]; 8], with: &[f64]) -> [f64; 8
     unsafe { end_avx512(add_dots_avx512::<T, true>(sums, values, with, 0..done), values, with) }
 }
 
-/// Arrays that [`dot_eight_with_each`] multiplies with at a time.
+/// Number of arrays of `with` that [`dot_eight_with_each`] processes at a time.
 #[cfg(target_arch = "x86_64")]
 const COLUMNS: usize = 4;
 
 /// # Safety
-/// The processor must have AVX-512, all arrays must be of one length, and of those to multiply with there must be at
-/// most [`COLUMNS`].
+/// The processor must have AVX-512, all arrays must have the same length, and `with` must have at most [`COLUMNS`] of
+/// them.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
 unsafe fn dots_avx512<T: SimdElement>(values: [&[T]; 8], with: &[&[f64]], dots: &mut [[f64; 8]]) {
@@ -188,10 +188,10 @@ unsafe fn dots_avx512<T: SimdElement>(values: [&[T]; 8], with: &[&[f64]], dots: 
     }
 }
 
-/// Adds the products of whole blocks. `FIRST` says that values come from memory.
+/// Adds the products of whole blocks. `FIRST` means that the values come from memory.
 ///
 /// # Safety
-/// The processor must have AVX-512, and arrays must reach to the end of the range, which is whole blocks.
+/// The processor must have AVX-512, and arrays must reach to the end of the range, which consists of whole blocks.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
@@ -220,7 +220,7 @@ unsafe fn add_dots_avx512<T: SimdElement, const FIRST: bool>(
     sums
 }
 
-/// The elements that fill no block, then the lanes put together.
+/// Adds the elements that do not fill a block, then the lanes.
 ///
 /// # Safety
 /// The processor must have AVX-512, and arrays must be as long as `with`.
@@ -244,7 +244,7 @@ unsafe fn end_avx512<T: SimdElement>(sums: Sums, values: [&[T]; 8], with: &[f64]
     })
 }
 
-/// Lanes put together in the order of [`finish`].
+/// Adds the lanes in the order of [`finish`].
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]

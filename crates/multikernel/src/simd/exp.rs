@@ -1,5 +1,5 @@
-//! The exponential of the radial kernels: without branches, so loops over it vectorise, and with the same bits on every
-//! machine, which the exponential of the system library does not promise.
+//! The exponential of the radial kernels: branch-free, so loops over it vectorise, and with the same bits on every
+//! machine, which the system library's exponential does not guarantee.
 
 use std::f64::consts::LOG2_E;
 
@@ -9,20 +9,20 @@ use super::dispatched;
 /// 2^21.
 const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
 const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-/// Adding 1.5 * 2^52 rounds to the nearest whole number and leaves it in the low bits; with 1023 more these are the
-/// sign and exponent of 2^k.
+/// Adding 1.5 * 2^52 rounds to the nearest integer and leaves it in the low bits; with 1023 more these are the sign and
+/// exponent of 2^k.
 const ROUND: f64 = 6_755_399_441_055_744.0 + 1023.0;
-/// Below this, 2^k would leave the normal numbers; e^-708 is 3e-308 and counts as 0.
+/// Below this, 2^k would no longer be a normal number; e^-708 is 3e-308 and is taken as 0.
 pub(super) const LOWEST: f64 = -708.0;
 /// Above this, 2^k would overflow.
 const HIGHEST: f64 = 709.0;
-/// The fourth root of the smallest number a kernel value may have: powers of what is below are 0, never subnormal,
-/// which processors handle a hundred times slower.
+/// The fourth root of the smallest value a kernel may have: powers of anything below it are set to 0, never subnormal,
+/// because processors handle subnormals a hundred times slower.
 const SMALLEST_FOURTH: f64 = f64::from_bits((1023 - 255) << 52);
 /// The same for squares.
 const SMALLEST_SQUARE: f64 = f64::from_bits((1023 - 510) << 52);
-/// (e^r - 1 - r) / r^2 on |r| <= ln(2)/2, interpolated at ten Chebyshev nodes: even and odd powers, highest first.
-/// It puts e^r off by 1.15e-17 below r = 0, a tenth of a unit in the last place, and by 1.28e-17 above.
+/// (e^r - 1 - r) / r^2 on |r| <= ln(2)/2, interpolated at ten Chebyshev nodes: even and odd powers, highest first. The
+/// resulting error of e^r is 1.15e-17 for r < 0, a tenth of a unit in the last place, and 1.28e-17 for r > 0.
 const EVEN: [f64; 5] = [
     2.762_008_844_540_974_6e-7,
     2.480_152_129_595_437_6e-5,
@@ -38,14 +38,14 @@ const ODD: [f64; 5] = [
     0.166_666_666_666_666_69,
 ];
 
-/// e^x to within 1.17 units in the last place (1.103 is the most that was found): e^x = 2^k e^r with k the whole number
+/// e^x to within 1.17 units in the last place (the largest error found is 1.103): e^x = 2^k e^r with k the integer
 /// nearest to x / ln 2. Exactly 1 at 0; 0 below -708 and infinite above 709; NaN stays NaN.
 #[inline(always)]
 pub(crate) fn exp(x: f64) -> f64 {
     let shifted = x.mul_add(LOG2_E, ROUND);
     let k = shifted - ROUND;
     let r = k.mul_add(-LN2_LOW, k.mul_add(-LN2_HIGH, x));
-    // e^r = 1 + (r + r^2 (even + r odd)): two chains of products that run side by side, and large terms added last.
+    // e^r = 1 + (r + r^2 (even + r odd)): two independent chains of products, and large terms added last.
     let square = r * r;
     let (mut even, mut odd) = (EVEN[0], ODD[0]);
     for i in 1..EVEN.len() {
@@ -60,8 +60,8 @@ pub(crate) fn exp(x: f64) -> f64 {
 }
 
 dispatched! {
-    /// Overwrites each number with its exponential, with the bits of [`exp`]: many times faster than one by one, where
-    /// fused products are calls.
+    /// Overwrites each number with its exponential, with the bits of [`exp`]: many times faster than one by one where
+    /// fused products are function calls.
     pub(crate) fn exps(values: &mut [f64]) {
         for value in values {
             *value = exp(*value);
@@ -83,25 +83,25 @@ dispatched! {
 /// The Gaussian of twice the rate (half the width: four times the rate) from that of the wider one.
 #[inline(always)]
 pub(super) fn raise(twice: bool, value: f64) -> f64 {
-    // Zero before the product, not after: one that leaves the normal numbers is slow even if nobody wants it. Not `>`:
-    // not-a-number has to pass through.
+    // Zero before the product, not after: a subnormal product is slow even if its value is unused. Not `>`: NaN has to
+    // pass through.
     let smallest = if twice { SMALLEST_FOURTH } else { SMALLEST_SQUARE };
     let value = if value < smallest { 0.0 } else { value };
     let square = value * value;
     if twice { square * square } else { square }
 }
 
-/// Below this the exponential of `f32` counts as 0.
+/// Below this the `f32` exponential is taken as 0.
 pub(super) const LOWEST_NARROW: f32 = -87.0;
 
-/// The exponential of `f32`, for kernels that are held so: e^x for x up to 88 to within 1.14 units in the last place
-/// (1.08 is the most there is from -87 to 0), exactly 1 at 0, 0 below -87; NaN stays NaN.
+/// The exponential in `f32`, for kernels stored in it: e^x for x up to 88 to within 1.14 units in the last place (the
+/// maximum from -87 to 0 is 1.08), exactly 1 at 0, 0 below -87; NaN stays NaN.
 #[inline(always)]
 pub(super) fn exp_narrow(x: f32) -> f32 {
     /// ln 2 in two parts; the high part has nine bits, so k times it is exact.
     const LN2_HIGH: f32 = 0.693_359_4;
     const LN2_LOW: f32 = -2.121_944_4e-4;
-    /// 1.5 * 2^23, and 127 for the exponent of 2^k.
+    /// 1.5 * 2^23, plus 127 for the exponent of 2^k.
     const ROUND: f32 = 12_582_912.0 + 127.0;
     /// (e^r - 1 - r) / r^2 at five Chebyshev nodes, highest power first.
     const SERIES: [f32; 5] = [0.001_392_618_4, 0.008_363_179, 0.041_666_556, 0.166_665_76, 0.5];
@@ -138,7 +138,7 @@ mod tests {
         inverse
     }
 
-    /// e^x = 2^k (first + second), by the series of the definition; k ln 2 is right to 2^-97, and all else to more.
+    /// e^x = 2^k (first + second), by the defining series; k ln 2 is accurate to 2^-97, and everything else to more.
     #[inline(always)]
     fn reference(x: f64, series: &[Double; TERMS]) -> (i64, Double) {
         let k = (x / LN2.0).round();
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    /// What the error can be at most, in units u = 2^-53 of results in [1/2, 1), for r in [-ln(2)/2, 0]:
+    /// Bound on the error, in units u = 2^-53 of results in [1/2, 1), for r in [-ln(2)/2, 0]:
     ///
     /// - 0.5 the last sum;
     /// - 0.4375 the sum p = e^r - 1, 0.25 if |p| >= 1/4 (else half of it), and r itself, 0.25 e^r, where |p| = 1 - e^r;
@@ -220,7 +220,7 @@ mod tests {
         let (mut rng, series) = (Rng::new(2, 0), inverse_factorials());
         let range: Vec<f64> = (0..300_000).map(|_| LOWEST + (HIGHEST - LOWEST) * rng.uniform()).collect();
         let unit: Vec<f64> = (0..200_000).map(|_| -rng.uniform()).collect();
-        // Where k changes, and half-way between.
+        // Where k changes, and halfway between.
         let edges: Vec<f64> = (-2042..=2045)
             .flat_map(|k| around(f64::from(k) * (LN2.0 / 2.0)))
             .filter(|x| (LOWEST..=HIGHEST).contains(x))
@@ -272,7 +272,7 @@ mod tests {
             let mut worst = (0.0, 0.0);
             for &x in arguments {
                 let exact = exp(f64::from(x));
-                // The unit of f32 is 2^29 units of f64 with the same exponent.
+                // One unit of f32 is 2^29 units of f64 with the same exponent.
                 let unit = f64::from_bits((exact.to_bits() >> 52) << 52) * f64::from(f32::EPSILON);
                 let error = (f64::from(exp_narrow(x)) - exact).abs() / unit;
                 if error > worst.0 || error.is_nan() {
@@ -333,7 +333,7 @@ mod tests {
         for value in values {
             let (square, fourth) = (raise(false, value), raise(true, value));
             assert!(!square.is_subnormal() && !fourth.is_subnormal(), "{value:e}");
-            // By halves, whose squares and fourth powers a factor of a power of two brings into the normal numbers.
+            // Powers of the mantissa, which a factor of a power of two then scales within the normal numbers.
             let (mantissa, exponent) =
                 (f64::from_bits((value.to_bits() << 12 >> 12) | (1023 << 52)), value.to_bits() >> 52);
             let exponent = exponent as i32 - 1023;

@@ -1,8 +1,8 @@
-//! Sums of kernel expansions for several rows at a time.
+//! Kernel expansions summed for several rows at a time.
 
 use super::dispatched;
 
-/// Rows that are summed together: one vector of the widest instruction set.
+/// Rows summed together: one vector of the widest instruction set.
 pub(crate) const ROWS_AT_ONCE: usize = 8;
 
 dispatched! {
@@ -10,7 +10,7 @@ dispatched! {
     /// of adding one row after the other.
     ///
     /// # Panics
-    /// If a line is not there.
+    /// If a line is out of range.
     pub(crate) fn expand(
         lines: &[[f64; ROWS_AT_ONCE]],
         at: &[u32],
@@ -30,7 +30,7 @@ dispatched! {
     /// The adjoint of [`expand`]: `lines[at_k][r] += values_k with_r` for each k.
     ///
     /// # Panics
-    /// If a line is not there.
+    /// If a line is out of range.
     pub(crate) fn spread(
         with: &[f64; ROWS_AT_ONCE],
         at: &[u32],

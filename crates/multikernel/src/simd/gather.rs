@@ -1,20 +1,20 @@
-//! Some columns of a row.
+//! Gathering some columns of a row.
 
-/// Numbers that are gathered at a time.
+/// Numbers gathered at a time.
 pub(crate) const GATHERED: usize = 8;
 
-/// Places in a row, filled up to a multiple of [`GATHERED`].
+/// Positions in a row, padded to a multiple of [`GATHERED`].
 pub(crate) struct Places {
-    /// The filling is 0.
+    /// Padded with 0.
     at: Vec<i32>,
     n: usize,
-    /// One more than the last place.
+    /// One more than the last position.
     end: usize,
 }
 
 impl Places {
     /// # Panics
-    /// If a place is above two thousand million.
+    /// If a position is above two thousand million.
     pub(crate) fn new(places: &[usize]) -> Places {
         let end = places.iter().map(|place| place + 1).max().unwrap_or(0);
         assert!(end <= i32::MAX as usize, "places have 31 bits");
@@ -23,16 +23,16 @@ impl Places {
         Places { at, n: places.len(), end }
     }
 
-    /// How many places there are with the filling.
+    /// Number of positions, including the padding.
     pub(crate) fn size(&self) -> usize {
         self.at.len()
     }
 
-    /// The numbers at the places, those that are smaller in size than `least` as 0, and then zeros: `out` has the size
-    /// of the places.
+    /// The numbers at the positions, with those smaller in magnitude than `least` set to 0, then zeros for the padding:
+    /// `out` has the padded size.
     ///
     /// # Panics
-    /// If a place is not in the row.
+    /// If a position is outside the row.
     pub(crate) fn gather(&self, row: &[f64], least: f64, out: &mut [f64]) {
         assert!(self.end <= row.len() && out.len() == self.size(), "places are in the row, and there is room for them");
         #[cfg(target_arch = "x86_64")]
@@ -57,8 +57,8 @@ impl Places {
         let bound = _mm512_set1_pd(least);
         for (k, (places, out)) in self.at.chunks_exact(GATHERED).zip(out.chunks_exact_mut(GATHERED)).enumerate() {
             let wanted = if self.n - k * GATHERED >= GATHERED { 0xff } else { (1u8 << (self.n % GATHERED)) - 1 };
-            // SAFETY: eight places are read, those that are wanted are in the row, as `end` is, and eight numbers are
-            // written.
+            // SAFETY: eight positions are read, the requested ones lie in the row because `end` does, and eight numbers
+            // are written.
             unsafe {
                 let places = _mm256_loadu_si256(places.as_ptr().cast());
                 let values = _mm512_mask_i32gather_pd::<8>(_mm512_setzero_pd(), wanted, places, row.as_ptr().cast());
@@ -81,7 +81,7 @@ mod tests {
         let mut rng = Rng::new(1, 0);
         for n in LENGTHS {
             let mut row = uniform(&mut rng, 300);
-            // Not the first: the filling points there, and must not be read.
+            // Not the first: the padding points there, and must not be read.
             row[1..7].copy_from_slice(&[1e-200, -1e-200, 1e-100, -1e-100, f64::NAN, -0.0]);
             row[299] = f64::INFINITY;
             let places: Vec<usize> = (0..n).map(|k| if k < 6 { k + 1 } else { rng.below(300) }).collect();

@@ -1,4 +1,4 @@
-//! The natural logarithm with the same bits on every machine, which that of the system library does not promise.
+//! The natural logarithm with the same bits on every machine, which the system library's does not guarantee.
 
 use std::f64::consts::{LN_2, SQRT_2};
 
@@ -15,7 +15,7 @@ const SERIES: [f64; 11] = {
     series
 };
 
-/// ln x to within two roundings of it or, near 1, of 1/2. Minus infinity at 0, NaN below.
+/// ln x to within two roundings of itself or, near 1, of 1/2. Minus infinity at 0, NaN below.
 pub(crate) fn ln(x: f64) -> f64 {
     if !(f64::MIN_POSITIVE..f64::INFINITY).contains(&x) {
         return at_the_ends(x);
@@ -23,23 +23,23 @@ pub(crate) fn ln(x: f64) -> f64 {
     ln_of_normal(x)
 }
 
-/// [`ln`] of a positive normal number, with its bits and without branches, so that loops over it vectorise; of anything
-/// else nonsense.
+/// [`ln`] of a positive normal number, with the same bits and branch-free, so that loops over it vectorise; meaningless
+/// for anything else.
 #[inline(always)]
 pub(crate) fn ln_of_normal(x: f64) -> f64 {
     const MANTISSA: u64 = (1 << 52) - 1;
     let bits = x.to_bits();
     let (exponent, m) = ((bits >> 52) as i64 - 1023, f64::from_bits(bits & MANTISSA | 1023 << 52));
     let (exponent, m) = if m > SQRT_2 { (exponent + 1, m / 2.0) } else { (exponent, m) };
-    // ln m = 2 atanh((m - 1) / (m + 1)), a series in a square below 0.0295: the terms left out are below a rounding.
+    // ln m = 2 atanh((m - 1) / (m + 1)), a series in a square below 0.0295: the omitted terms are below a rounding.
     let t = (m - 1.0) / (m + 1.0);
     let series = SERIES.iter().fold(0.0, |sum, c| sum * (t * t) + c);
     exponent as f64 * LN_2 + 2.0 * t * series
 }
 
 dispatched! {
-    /// Overwrites each positive normal number with its logarithm, with the bits of [`ln`]; NaN stays NaN, of anything
-    /// else comes nonsense.
+    /// Overwrites each positive normal number with its logarithm, with the bits of [`ln`]; NaN stays NaN, and the
+    /// result is meaningless for anything else.
     pub(crate) fn lns_of_normal(values: &mut [f64]) {
         for value in values {
             *value = if value.is_nan() { *value } else { ln_of_normal(*value) };
@@ -47,7 +47,7 @@ dispatched! {
     }
 }
 
-/// [`ln`] of what is no positive normal number.
+/// [`ln`] of anything but a positive normal number.
 #[cold]
 fn at_the_ends(x: f64) -> f64 {
     if x > 0.0 && x.is_subnormal() {

@@ -1,9 +1,10 @@
-//! Loops that are compiled for several instruction sets, the best of which is picked at run time.
+//! Loops compiled for several instruction sets, the best of which is picked at run time.
 //!
-//! Each loop is written once, in plain Rust over arrays of a fixed number of lanes, and compiled for AVX-512, for AVX2
-//! and for every processor (on ARM that is NEON). Products and sums that belong together are fused (`mul_add`) in all
-//! of them and partial sums are as many everywhere, so the bits never depend on the machine. A processor without a
-//! fused multiply-add, on x86 those before 2013, computes it in software: right, but some ten times slower.
+//! Each loop is written once, in plain Rust over arrays with a fixed number of lanes, and compiled for AVX-512, for
+//! AVX2 and for the architecture's baseline (on ARM that is NEON). Products and sums that belong together are fused
+//! (`mul_add`) in all versions, and the number of partial sums is the same everywhere, so the bits never depend on the
+//! machine. A processor without fused multiply-add (on x86, those before 2013) emulates it in software: correct, but
+//! some ten times slower.
 
 mod aligned;
 mod base;
@@ -42,7 +43,7 @@ pub(crate) use uninit::{UninitPart, UninitVec};
 /// The instruction sets the loops are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
-    /// What every processor of the architecture has.
+    /// The baseline that every processor of the architecture has.
     Plain,
     /// AVX2 with fused multiply-add: four `f64`.
     #[cfg(target_arch = "x86_64")]
@@ -57,7 +58,7 @@ thread_local! {
     static FORCED: std::cell::Cell<Option<Level>> = const { std::cell::Cell::new(None) };
 }
 
-/// Runs `f` at every level this machine has; what it returns must be the same at all.
+/// Runs `f` at every level this machine has and asserts that all results are the same.
 #[cfg(test)]
 pub(crate) fn at_every_level<T: PartialEq + std::fmt::Debug>(f: impl Fn() -> T) -> T {
     let run = |level: Level| {
@@ -74,15 +75,15 @@ pub(crate) fn at_every_level<T: PartialEq + std::fmt::Debug>(f: impl Fn() -> T) 
     plain
 }
 
-/// What the tests of the loops share.
+/// Helpers shared by the tests of the loops.
 #[cfg(test)]
 pub(crate) mod check {
     use crate::dist::Rng;
 
-    /// Lengths around those at which loops change: lanes, blocks of lanes, runs.
+    /// Lengths around the thresholds of the loops: lanes, blocks of lanes, runs.
     pub(crate) const LENGTHS: [usize; 15] = [0, 1, 7, 8, 15, 16, 17, 63, 64, 65, 255, 256, 257, 999, 1000];
 
-    /// Bits by which values are compared: 0 and -0 differ, all that is not a number is equal.
+    /// Bits for comparing values: 0 and -0 differ, all NaNs are equal.
     pub(crate) fn bits<T: Copy + Into<f64>>(values: &[T]) -> Vec<u64> {
         let one = |&value: &T| value.into();
         values.iter().map(one).map(|value: f64| if value.is_nan() { f64::NAN } else { value }.to_bits()).collect()
@@ -93,7 +94,7 @@ pub(crate) mod check {
         (0..n).map(|_| 2.0 * rng.uniform() - 1.0).collect()
     }
 
-    /// Numbers of either sign of every binade, subnormal ones too.
+    /// Numbers of either sign from every binade, including subnormals.
     pub(crate) fn every_binade(rng: &mut Rng, each: usize) -> Vec<f64> {
         let normal = (1..2047u64).flat_map(|top| std::iter::repeat_n((top << 52, 52), each));
         let subnormal = (0..52u32).flat_map(|bit| std::iter::repeat_n((1 << bit, bit), each));
@@ -102,12 +103,12 @@ pub(crate) mod check {
         positive.flat_map(|x| [x, -x]).collect()
     }
 
-    /// Numbers a few units in the last place around this one.
+    /// Numbers within a few units in the last place of this one.
     pub(crate) fn around(x: f64) -> impl Iterator<Item = f64> {
         (-8i64..=8).map(move |step| f64::from_bits(x.to_bits().wrapping_add_signed(step)))
     }
 
-    /// Whole numbers between -8 and 8: thousands of products of them add up without rounding.
+    /// Integers between -8 and 8: thousands of their products add up without rounding.
     pub(crate) fn whole(rng: &mut Rng, n: usize) -> Vec<f64> {
         (0..n).map(|_| rng.below(17) as f64 - 8.0).collect()
     }
@@ -127,7 +128,7 @@ pub(crate) fn level() -> Level {
 fn detect() -> Level {
     #[cfg(target_arch = "x86_64")]
     {
-        // Asked of the processor once, then read from a static.
+        // The processor is queried once; afterwards this reads a static.
         let fused = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
         if fused && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
             return Level::Avx512;
@@ -139,7 +140,7 @@ fn detect() -> Level {
     Level::Plain
 }
 
-/// Asks for a line of memory that will be needed soon; any address will do.
+/// Prefetches a cache line that will be needed soon; any address is allowed.
 #[inline(always)]
 pub(crate) fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -180,7 +181,7 @@ macro_rules! dispatched {
 pub(crate) use dispatched;
 
 dispatched! {
-    /// The sum of squares, in order, each added as inner products add it.
+    /// The sum of squares, in order, each added the way inner products add it.
     pub(crate) fn sum_of_squares(values: &[f64]) -> f64 {
         values.iter().fold(0.0, |sum, x| x.mul_add(*x, sum))
     }

@@ -1,13 +1,14 @@
-//! Writing past the caches.
+//! Writes that bypass the caches.
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use super::aligned::LINE;
 use super::{Real, UninitPart};
 
-/// Copies past the caches; what was written may be read once this is dropped.
+/// Copies that bypass the caches; what was written may be read once this is dropped.
 ///
-/// A line that is written as a whole then is not read from memory before, which is half of what writing much memory
-/// costs. What is read again soon, or was cleared just now and lies in the caches, is better copied plainly.
+/// A cache line that is written as a whole is then not read from memory first, which is half the cost of writing large
+/// amounts of memory. Data that will be read again soon, or memory that was just cleared and is still cached, is better
+/// copied normally.
 pub(crate) struct PastCaches(());
 
 impl PastCaches {
@@ -18,11 +19,11 @@ impl PastCaches {
     /// Appends `from` to `to`.
     ///
     /// # Panics
-    /// If there is no room for it.
+    /// If there is too little room.
     pub(crate) fn copy<T: Real>(&self, from: &[T], to: &mut UninitPart<'_, T>) {
-        // Miri does not know the instruction.
+        // Miri does not support the instruction.
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        // SAFETY: all of `from` is written to as many places.
+        // SAFETY: all of `from` is written to memory of the same length.
         unsafe {
             to.extend_raw(from.len(), |to| stream(from, to));
         }
@@ -31,13 +32,13 @@ impl PastCaches {
     }
 }
 
-/// Writes all of `from` to as many places.
+/// Writes all of `from` to `to`, which has the same length.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn stream<T: Real>(from: &[T], to: &mut [std::mem::MaybeUninit<T>]) {
     use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
     const BYTES: usize = 16;
     assert_eq!(from.len(), to.len(), "as many places as values");
-    // Lines that are not whole would be read and written again on the way.
+    // Partial lines would be read and written back first.
     let first = to.as_ptr().align_offset(LINE).min(to.len());
     let line = LINE / T::BYTES;
     let last = first + (to.len() - first) / line * line;
@@ -53,8 +54,8 @@ fn stream<T: Real>(from: &[T], to: &mut [std::mem::MaybeUninit<T>]) {
 }
 
 impl Drop for PastCaches {
-    /// Makes what was written visible to whoever is told of it later, as plain stores are. It takes as long as copying
-    /// 1 KB.
+    /// Makes the writes visible to threads that synchronise with this one later, as plain stores are. It takes as long
+    /// as copying 1 KB.
     fn drop(&mut self) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: an instruction of every x86-64.

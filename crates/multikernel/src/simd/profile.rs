@@ -1,12 +1,12 @@
-//! Piecewise polynomials of a distance, evaluated (weighted sums of radial kernels) and transposed (their moments).
+//! Piecewise polynomials of the distance, evaluated (weighted sums of radial kernels) and transposed (their moments).
 
 use super::dispatched;
 
-/// Bits of the mantissa that choose the segment: 2^4 = 16 segments per octave.
+/// Mantissa bits that select the segment: 2^4 = 16 segments per octave.
 pub(crate) const OCTAVE_BITS: u32 = 4;
 /// Coefficients of a piece: a quintic.
 pub(crate) const COEFFICIENTS: usize = 6;
-/// Numbers stored per segment: the coefficients, filled up to one line of the cache.
+/// Numbers stored per segment: the coefficients, padded to one cache line.
 pub(crate) const LINE: usize = 8;
 
 /// The numbers of one segment.
@@ -17,15 +17,15 @@ pub(crate) struct Line(pub(crate) [f64; LINE]);
 /// Elements located before they are looked up, so that both loops vectorise.
 const CHUNK: usize = 64;
 
-/// Bits below those that choose the segment.
+/// Bits below those that select the segment.
 const SHIFT: u32 = 52 - OCTAVE_BITS;
 const BELOW: u64 = (1 << SHIFT) - 1;
 const ONE: u64 = 1023 << 52;
 
-/// The segment of a distance and where it lies in it: r in [-1, 1), or in [0, 1) in the first, which begins at 0.
+/// The segment of a distance and the position in it: r in [-1, 1), or in [0, 1) in the first, which starts at 0.
 ///
-/// `first` is the top bits of the lowest distance outside the first segment, `scale` one over it. Distances past the
-/// last segment belong to it: all is zero there.
+/// `first` is the top bits of the lowest distance outside the first segment, `scale` its reciprocal. Distances past the
+/// last segment are assigned to it: everything is zero there.
 #[inline(always)]
 fn locate(first: u64, n_segments: usize, scale: f64, distance: f64) -> (u32, f64) {
     let bits = distance.to_bits();
@@ -37,7 +37,7 @@ fn locate(first: u64, n_segments: usize, scale: f64, distance: f64) -> (u32, f64
     (segment as u32, r)
 }
 
-/// `out += profile(distance)`, for distances of at least 0 (not -0).
+/// `out += profile(distance)`, for non-negative distances (not -0).
 pub(crate) fn add_profile(first: u64, scale: f64, table: &[Line], distances: &[f64], out: &mut [f64]) {
     assert!(!table.is_empty() && distances.len() == out.len());
     #[cfg(target_arch = "x86_64")]
@@ -54,8 +54,8 @@ pub(crate) fn add_profile(first: u64, scale: f64, table: &[Line], distances: &[f
 #[cfg(target_arch = "x86_64")]
 const LANES: usize = 8;
 
-/// [`evaluate`] for whole groups of [`LANES`], with the same operations in the same order: the compiler does not find
-/// the instruction that looks up eight coefficients at once.
+/// [`evaluate`] for whole groups of [`LANES`], with the same operations in the same order: the compiler does not use
+/// the instruction that gathers eight coefficients at once.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
 fn evaluate_avx512(first: u64, scale: f64, table: &[Line], distances: &[f64], out: &mut [f64]) {
@@ -126,7 +126,7 @@ dispatched! {
             for (k, &weight) in weights.iter().enumerate() {
                 let (line, r) = (&mut moments[segments[k] as usize].0, places[k]);
                 let (square, fourth) = (r * r, (r * r) * (r * r));
-                // The powers 0 to 7 by the bits of the exponent, all lanes at once.
+                // The powers 0 to 7 from the bits of the exponent, all lanes at once.
                 for (j, moment) in line.iter_mut().enumerate() {
                     let one = if j & 1 == 1 { r } else { 1.0 };
                     let two = if j & 2 == 2 { square } else { 1.0 };
@@ -145,7 +145,7 @@ mod tests {
     use crate::simd::at_every_level;
     use crate::simd::check::{LENGTHS, bits, uniform};
 
-    /// Segments begin at 2^LOW and end at 2^(LOW + OCTAVES).
+    /// Segments start at 2^LOW and end at 2^(LOW + OCTAVES).
     const LOW: i32 = -3;
     const OCTAVES: i32 = 5;
     const N_SEGMENTS: usize = 1 + 16 * OCTAVES as usize + 1;
@@ -158,7 +158,7 @@ mod tests {
         2f64.powi(-LOW)
     }
 
-    /// The segment of a distance and where it lies in it, by comparing and halving; every step is exact.
+    /// The segment of a distance and the position in it, by comparing and halving; every step is exact.
     fn place(distance: f64) -> (usize, f64) {
         if distance < 2f64.powi(LOW) {
             return (0, distance * scale());
@@ -175,13 +175,13 @@ mod tests {
         (segment.min(N_SEGMENTS - 1), 2.0 * (part - part.floor()) - 1.0)
     }
 
-    /// Distances in every segment, at and just below where each begins, and far outside.
+    /// Distances in every segment, at and just below the start of each, and far outside.
     fn distances(rng: &mut Rng, n: usize) -> Vec<f64> {
         let mut distances: Vec<f64> = (0..n).map(|_| (9.0 * rng.uniform() - 6.0).exp2()).collect();
         let begins = (0..OCTAVES).flat_map(|e| (0..16).map(move |p| 2f64.powi(LOW + e) * (1.0 + f64::from(p) / 16.0)));
         let special = [0.0, 5e-324, 1e-310, 1e300, f64::MAX, f64::INFINITY, 4.0, 4f64.next_down(), 3.999];
         let all: Vec<f64> = special.into_iter().chain(begins.flat_map(|d| [d, d.next_down()])).collect();
-        // From the end, so that short slices begin elsewhere each time.
+        // From the end, so that short slices start elsewhere each time.
         for (to, from) in distances.iter_mut().rev().step_by(2).zip(all.iter().cycle().skip(n % 97)) {
             *to = *from;
         }
@@ -256,7 +256,7 @@ mod tests {
         let forward: f64 = values.iter().zip(&weights).map(|(value, weight)| value * weight).sum();
         let backward: f64 =
             table.iter().zip(&moments).flat_map(|(c, h)| c.0.into_iter().zip(h.0)).map(|(c, h)| c * h).sum();
-        // Some 2000 sums on the way, of at most 1000 terms of at most 6.
+        // Some 2000 intermediate sums, of at most 1000 terms of at most 6.
         assert!((forward - backward).abs() <= 2000.0 * 6000.0 * f64::EPSILON, "{forward} {backward}");
     }
 }

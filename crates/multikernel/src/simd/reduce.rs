@@ -3,42 +3,42 @@
 use super::exp::{LOWEST, LOWEST_NARROW, exp, exp_narrow, raise};
 use super::{UninitPart, dispatched, prefetch};
 
-/// Partial sums of an inner product. More than the adders of any processor have in flight.
+/// Number of partial sums of an inner product: more than the adders of any processor have in flight.
 pub(super) const LANES: usize = 16;
 /// Values raised to all their powers at a time.
 const DECAYS: usize = 256;
 /// Values rounded to `f32` at a time: 4 KB of the first-level cache.
 const NARROWED: usize = 1024;
-/// Most arrays after the first that [`Real::decays_into`] makes.
+/// Maximum number of arrays after the first that [`Real::decays_into`] fills.
 pub(crate) const MAX_RAISES: usize = 7;
 
-/// A type kernel values are stored in.
+/// A storage type for kernel values.
 pub(crate) trait Real: Copy + Default + Send + Sync + 'static {
     /// Bytes of one value.
     const BYTES: usize;
-    /// Appends `values`, rounded to the type, to `out`.
+    /// Appends `values`, rounded to this type, to `out`.
     fn round_into(values: &[f64], out: &mut UninitPart<'_, Self>);
     /// Appends `e^(-rate * base)` to the first of `out` and then, for each of `raises`, the square (or, if true, the
-    /// fourth power) of the values before to the next. At most [`MAX_RAISES`], and `base` at least 0.
+    /// fourth power) of the previous values to the next. At most [`MAX_RAISES`], and `base` must be non-negative.
     fn decays_into(rate: f64, raises: &[bool], base: &[f64], out: &mut [UninitPart<'_, Self>]);
-    /// `values_j = by * with_j * values_j`, the two factors multiplied first: the same in either order.
+    /// `values_j = by * with_j * values_j`; the two factors are multiplied first, so their order does not matter.
     fn gate(by: f64, with: &[f64], values: &mut [Self]);
     /// `out = values`.
     fn widen_into(values: &[Self], out: &mut [f64]);
     /// `out += weight * values`.
     fn add_scaled(weight: f64, values: &[Self], out: &mut [f64]);
-    /// `out += sum_k weights_k values_k`, four arrays at a time, in their order.
+    /// `out += sum_k weights_k values_k`, four arrays at a time, in order.
     fn add_four(weights: [f64; 4], values: [&[Self]; 4], out: &mut [f64]);
     /// `sum_i values_i with_i`.
     fn dot(values: &[Self], with: &[f64]) -> f64;
-    /// [`Real::dot`] of four arrays with one, with the same bits: four streams from memory are faster than one.
+    /// [`Real::dot`] of four arrays with one, with the same bits: four memory streams are faster than one.
     fn dot_four(values: [&[Self]; 4], with: &[f64]) -> [f64; 4];
 }
 
-/// Bytes ahead of which stored values are asked for: about as far as four or eight streams get while memory answers.
+/// Prefetch distance in bytes for stored values: about as far as four or eight streams get within the memory latency.
 pub(super) const AHEAD: usize = 2048;
 
-/// Asks for what follows in each of four streams: the processor finds out by itself only within a page.
+/// Prefetches each of four streams: the hardware prefetcher works only within a page.
 #[inline(always)]
 fn prefetch_ahead<T>(streams: [&[T; LANES]; 4]) {
     for here in streams {
@@ -54,7 +54,7 @@ fn step<T: Copy + Into<f64>>(sum: [f64; LANES], values: &[T; LANES], with: &[f64
     std::array::from_fn(|k| values[k].into().mul_add(with[k], sum[k]))
 }
 
-/// The lanes put together as a tree, after the elements that fill no block.
+/// Adds the elements that do not fill a block, then the lanes as a tree.
 #[inline(always)]
 pub(super) fn finish<T: Copy + Into<f64>>(mut sum: [f64; LANES], rest: &[T], with: &[f64]) -> f64 {
     for (sum, (&value, &with)) in sum.iter_mut().zip(rest.iter().zip(with)) {
@@ -70,12 +70,12 @@ pub(super) fn finish<T: Copy + Into<f64>>(mut sum: [f64; LANES], rest: &[T], wit
     sum[0]
 }
 
-/// The least of base quantities, which are at least 0; not a number where one of them is not.
+/// The minimum of base quantities, which are non-negative; NaN if one of them is.
 ///
-/// Where its exponential is 0 all are, and need not be computed: narrow kernels are 0 away from the diagonal.
+/// If its exponential is 0, all are, and none need be computed: narrow kernels are 0 away from the diagonal.
 #[inline(always)]
 fn nearest(base: &[f64]) -> f64 {
-    // The bits of numbers of at least 0 are in their order, and all others come after infinity.
+    // The bits of non-negative numbers sort like the numbers, and everything else sorts after infinity.
     let (mut least, mut most) = (u64::MAX, 0);
     for base in base {
         (least, most) = (least.min(base.to_bits()), most.max(base.to_bits()));
@@ -85,7 +85,7 @@ fn nearest(base: &[f64]) -> f64 {
 
 dispatched! {
     fn decays_f64(rate: f64, raises: &[bool], base: &[f64], out: &mut [UninitPart<'_, f64>]) {
-        // A few values at a time: all their powers are made before they leave the first-level cache.
+        // A few values at a time: all their powers are computed before they leave the first-level cache.
         for base in base.chunks(DECAYS) {
             if rate * nearest(base) > -LOWEST {
                 out.iter_mut().for_each(|out| out.extend_by(0.0, base.len()));
@@ -104,16 +104,16 @@ dispatched! {
     }
 }
 
-/// Rates of this size can be rounded to `f32`, and with them any base quantity: one that is too large or too small for
+/// Rates in this range can be rounded to `f32`, and with them any base quantity: one that is too large or too small for
 /// `f32` has the exponential 0 or 1 all the same.
 pub(crate) const NARROW_RATES: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 
 dispatched! {
-    /// Each its own exponential, in `f32`: powers would lose digits that `f32` does not have.
+    /// Each has its own exponential, in `f32`: powers would lose digits that `f32` does not have.
     ///
-    /// Rate, base quantity and their product x are rounded, so a value is off by a part of up to 3 |x| 2^-24, and 1.14
-    /// units in the last place for the exponential: never more than 1.4e-7, small values by more of their digits than
-    /// large ones.
+    /// Rate, base quantity and their product x are rounded, so the relative error of a value is up to 3 |x| 2^-24, plus
+    /// 1.14 units in the last place for the exponential: never more than 1.4e-7 absolute, small values losing more of
+    /// their digits than large ones.
     fn decays_f32(rate: f64, raises: &[bool], base: &[f64], out: &mut [UninitPart<'_, f32>]) {
         let mut rates = [rate; 1 + MAX_RAISES];
         for (k, &twice) in raises.iter().enumerate() {
@@ -270,7 +270,7 @@ mod tests {
     use crate::simd::at_every_level;
     use crate::simd::check::{LENGTHS, bits, uniform, whole};
 
-    /// Every length, from several places of memory.
+    /// Every length, at several memory offsets.
     fn lengths() -> impl Iterator<Item = (usize, usize)> {
         LENGTHS.into_iter().flat_map(|n| [(n, 0), (n, 1), (n, 3)])
     }
@@ -308,7 +308,7 @@ mod tests {
         check_rounding::<f32>(|value| {
             let nearest = value as f32;
             let subnormal = nearest != 0.0 && nearest.abs() < f32::MIN_POSITIVE;
-            // What rounds up to the smallest normal number is below it and 0 as well.
+            // A value that rounds up to the smallest normal number is below it, and becomes 0 as well.
             if subnormal || value.abs() < f64::from(f32::MIN_POSITIVE) { 0.0 } else { nearest }
         });
     }
@@ -383,7 +383,7 @@ mod tests {
             for (found, array) in one.into_iter().map(f64::from_bits).zip(arrays) {
                 let terms = || array.iter().zip(with).map(|(&value, with)| value.into() * with);
                 let (sum, size): (f64, f64) = (terms().sum(), terms().map(f64::abs).sum());
-                // Whole numbers are summed exactly; else the plain sum rounds every product and sum, and ours fewer.
+                // Integers are summed exactly; otherwise the plain sum rounds every product and sum, and ours fewer.
                 let bound = if exact { 0.0 } else { (n + n / LANES + 8) as f64 * f64::EPSILON / 2.0 * size };
                 assert!((found - sum).abs() <= bound, "{n}: {found} {sum}");
             }
@@ -396,7 +396,7 @@ mod tests {
         check_dots::<f32>();
     }
 
-    /// One array of this length after the other.
+    /// Consecutive arrays of this length.
     fn arrays<T: Copy>(values: &mut [T], n: usize) -> Vec<UninitPart<'_, T>> {
         if n == 0 { vec![] } else { values.chunks_exact_mut(n).map(UninitPart::over).collect() }
     }
@@ -421,7 +421,7 @@ mod tests {
                 for &twice in raises {
                     values.iter_mut().for_each(|value| *value = raise(twice, *value));
                     expected.extend(bits(&values));
-                    // And they are the exponential of the power of the rate: relative errors are multiplied by the
+                    // And they are the exponentials of the multiplied rate: relative errors are multiplied by the
                     // power, with one rounding of a product for each part of it.
                     power *= if twice { 4.0 } else { 2.0 };
                     let bound = (power + 1.0) * 1.17 * f64::EPSILON + power * f64::EPSILON;
@@ -435,7 +435,7 @@ mod tests {
         }
     }
 
-    /// The rates that [`Real::decays_into`] stands for.
+    /// The rates of the arrays that [`Real::decays_into`] fills.
     fn rates(rate: f64, raises: &[bool]) -> Vec<f64> {
         let mut rates = vec![rate];
         for &twice in raises {
@@ -456,8 +456,8 @@ mod tests {
         for (found, (rate, base)) in found.into_iter().map(f64::from_bits).zip(places) {
             let x = rate * base;
             let (direct, part) = (exp(-x), (3.001 * x + 2.0 * 1.14 + 0.01) * f64::from(f32::EPSILON) / 2.0);
-            // Where values end, rounded three times: at -87, or where the exponential of f64 leaves the normal numbers
-            // of f32.
+            // Where values reach zero, rounded three times: at -87, or where the exponential of f64 is below the normal
+            // numbers of f32.
             let end = if NARROW_RATES.contains(&rate) { 87.0 } else { 126.0 * std::f64::consts::LN_2 };
             let edge = end * 3.001 * f64::from(f32::EPSILON) / 2.0;
             if found == 0.0 {
@@ -479,7 +479,7 @@ mod tests {
             let base: Vec<f64> = (0..n + skip).map(|_| 150.0 * rng.uniform().powi(3)).collect();
             for raises in [&[][..], &[false], &[true, false, true], &[true; MAX_RAISES]] {
                 check_decays_f32(0.7, raises, &base[skip..]);
-                // Above and below what goes through f32, and across the end of it.
+                // Rates above and below the range that uses f32, and across its ends.
                 for rate in [1e-33, 0.9e-30, 0.3e30, 1e33] {
                     let base: Vec<f64> = base[skip..].iter().map(|base| base / rate).collect();
                     check_decays_f32(rate, raises, &base);
@@ -510,7 +510,7 @@ mod tests {
         for (n, place) in
             [1, 255, 256, 257, 1023, 1024, 1025, 3000].into_iter().flat_map(|n| [(n, 0), (n, n / 2), (n, n - 1)])
         {
-            // Just short of where exponentials are 0, in f32 and in f64, and what is not a number.
+            // Just short of where exponentials become 0, in f32 and in f64, and NaN.
             for other in [500.0, 0.0, 3.0, 120.0, 124.2, 1000.0, 1011.5, f64::NAN, f64::INFINITY] {
                 let mut base: Vec<f64> = (0..n).map(|_| 1e4 + rng.uniform()).collect();
                 base[place] = other;

@@ -1,22 +1,22 @@
-//! Sine and cosine of the same numbers at once: without branches, so loops over them vectorise, and with the same bits
-//! on every machine, which those of the system library do not promise.
+//! Sine and cosine of the same numbers at once: branch-free, so loops over them vectorise, and with the same bits on
+//! every machine, which the system library's do not guarantee.
 
 use std::f64::consts::FRAC_2_PI;
 
 use super::dispatched;
 
-/// pi/2 in three parts, each the number nearest to what the ones before leave: 161 bits.
+/// pi/2 in three parts, each the number nearest to the remainder after the previous ones: 161 bits.
 const HALF_PI: [f64; 3] = [
     f64::from_bits(0x3ff9_21fb_5444_2d18),
     f64::from_bits(0x3c91_a626_3314_5c07),
     f64::from_bits(0xb91f_1976_b7ed_8fbc),
 ];
-/// Adding 1.5 * 2^52 rounds to the nearest whole number and leaves it in the low bits.
+/// Adding 1.5 * 2^52 rounds to the nearest integer and leaves it in the low bits.
 const ROUND: f64 = 6_755_399_441_055_744.0;
-/// Up to here three fused products take the quarters of a turn off; beyond it whole numbers of 192 bits do.
+/// Up to here three fused products remove the quarter turns; beyond it 192-bit integers do.
 const NEAR: f64 = 1_073_741_824.0;
 /// (sin r - r) / r^3 as a polynomial in r^2 for |r| <= pi/4, interpolated at six Chebyshev nodes, highest power first.
-/// It puts sin r off by 1.4e-17 at most, an eighth of a unit in the last place.
+/// The resulting error of sin r is at most 1.4e-17, an eighth of a unit in the last place.
 const SINE: [f64; 6] = [
     1.591_812_902_723_482_6e-10,
     -2.505_113_184_128_889e-8,
@@ -25,7 +25,7 @@ const SINE: [f64; 6] = [
     8.333_333_333_330_948e-3,
     -0.166_666_666_666_666_66,
 ];
-/// (cos r - 1) / r^2 in the same way but for its first term, which is -1/2. It puts cos r off by 9e-19.
+/// (cos r - 1) / r^2 in the same way except for its first term, which is -1/2. The resulting error of cos r is 9e-19.
 const COSINE: [f64; 7] = [
     -1.138_263_225_809_361_5e-11,
     2.087_614_626_607_931e-9,
@@ -38,10 +38,10 @@ const COSINE: [f64; 7] = [
 const SIGN: u64 = 1 << 63;
 
 dispatched! {
-    /// The sine and the cosine of each number to within 1.6 units in the last place, all finite numbers included (1.29
-    /// is the most that was found); the sine of both zeros is 0, and what is infinite or not a number has neither.
+    /// The sine and the cosine of each number to within 1.6 units in the last place, for all finite numbers (the
+    /// largest error found is 1.29); the sine of both zeros is 0, and infinities and NaN give NaN.
     ///
-    /// Numbers up to 2^30 take 14 cycles for eight on AVX-512, those beyond some dozens each.
+    /// Numbers up to 2^30 take 14 cycles for eight on AVX-512, larger ones some dozens each.
     ///
     /// # Panics
     /// If `sin` or `cos` is shorter than `values`.
@@ -50,7 +50,7 @@ dispatched! {
         for ((x, sin), cos) in values.iter().zip(&mut *sin).zip(&mut *cos) {
             (*sin, *cos) = near(*x);
         }
-        // As whole numbers the largest is found lane by lane; what is not a number is larger than all.
+        // Compared as integers, the largest is found lane by lane; NaN is larger than everything else.
         if values.iter().fold(0, |most, x| (x.to_bits() & !SIGN).max(most)) > NEAR.to_bits() {
             mend(values, sin, cos);
         }
@@ -62,13 +62,13 @@ dispatched! {
 fn near(x: f64) -> (f64, f64) {
     let shifted = x.mul_add(FRAC_2_PI, ROUND);
     let k = shifted - ROUND;
-    // The first difference is exact: both are multiples of 2^-53, and what is left is below 1.
+    // The first difference is exact: both are multiples of 2^-53, and the remainder is below 1.
     let r = k.mul_add(-HALF_PI[0], x);
     let r = k.mul_add(-HALF_PI[2], k.mul_add(-HALF_PI[1], r));
     turned(shifted.to_bits(), r)
 }
 
-/// Sine and cosine of r and so many quarters of a turn, for |r| <= pi/4.
+/// Sine and cosine of r plus this many quarter turns, for |r| <= pi/4.
 #[inline(always)]
 fn turned(quarters: u64, r: f64) -> (f64, f64) {
     let square = r * r;
@@ -79,13 +79,13 @@ fn turned(quarters: u64, r: f64) -> (f64, f64) {
     }
     let sine = sine.mul_add(square * r, r);
     let cosine = cosine.mul_add(square, 1.0);
-    // One quarter makes a cosine of a sine and a negative sine of a cosine; two turn both signs.
+    // One quarter turn makes the sine a cosine and the cosine a negative sine; two flip both signs.
     let (s, c) = if quarters & 1 == 0 { (sine, cosine) } else { (cosine, sine) };
     let signed = |value: f64, quarters: u64| f64::from_bits(value.to_bits() ^ (quarters << 62 & SIGN));
     (signed(s, quarters), signed(c, quarters.wrapping_add(1)))
 }
 
-/// Puts right what [`near`] made of numbers beyond its range.
+/// Corrects the results of [`near`] for numbers beyond its range.
 #[cold]
 fn mend(values: &[f64], sin: &mut [f64], cos: &mut [f64]) {
     for ((x, sin), cos) in values.iter().zip(sin).zip(cos) {
@@ -95,7 +95,7 @@ fn mend(values: &[f64], sin: &mut [f64], cos: &mut [f64]) {
     }
 }
 
-/// 2/pi, 64 bits each after the binary point, and a word before it.
+/// 2/pi in words of 64 bits after the binary point, preceded by one word before it.
 const TWO_OVER_PI: [u64; 21] = [
     0,
     0xa2f9_836e_4e44_1529,
@@ -122,8 +122,8 @@ const TWO_OVER_PI: [u64; 21] = [
 
 /// Sine and cosine of a finite |x| of 2^30 and more.
 fn far(x: f64) -> (f64, f64) {
-    // |x| = whole * 2^e with e = (bits >> 52) - 1075. The first e - 2 bits of 2/pi make multiples of four quarters; the table
-    // has 64 more before them.
+    // |x| = whole * 2^e with e = (bits >> 52) - 1075. The first e - 2 bits of 2/pi contribute multiples of four
+    // quarters; the table has 64 more before them.
     let bits = x.to_bits() & !SIGN;
     let (whole, first) = (bits & ((1 << 52) - 1) | 1 << 52, (bits >> 52) as usize - (1075 + 2 - 64));
     let word = |i: usize| {
@@ -131,13 +131,13 @@ fn far(x: f64) -> (f64, f64) {
         TWO_OVER_PI[i] << shift | (TWO_OVER_PI[i + 1] >> 1) >> (63 - shift)
     };
     // The low 192 bits of the product: two bits of quarters, and their fraction to 2^-137, where no number is nearer
-    // than 2^-62 to a whole one.
+    // than 2^-62 to an integer.
     let product = |word: u64, carry: u64| u128::from(whole) * u128::from(word) + u128::from(carry);
     let low = product(word(2), 0);
     let middle = product(word(1), (low >> 64) as u64);
     let high = whole.wrapping_mul(word(0)).wrapping_add((middle >> 64) as u64);
     let fraction = (u128::from(high) << 64 | u128::from(middle as u64)) << 2 | u128::from(low as u64 >> 62);
-    // The nearest whole number of quarters, and what is left or missing.
+    // The nearest integer number of quarters, and the signed remainder.
     let quarters = (high >> 62).wrapping_add((fraction >> 127) as u64);
     let r = times_half_pi(fraction as i128);
     if x > 0.0 { turned(quarters, r) } else { turned(quarters.wrapping_neg(), -r) }
@@ -174,7 +174,7 @@ mod tests {
         all
     }
 
-    /// Sine and cosine of |x| up to 2^30 by the series of the definition, to 2^-78 of a unit in the last place of 1.
+    /// Sine and cosine of |x| up to 2^30 by the defining series, to 2^-78 of a unit in the last place of 1.
     #[inline(always)]
     fn reference(x: f64, series: &[[Double; TERMS]; 2]) -> (Double, Double) {
         let k = (x / HALF_PI[0]).round();
@@ -194,7 +194,7 @@ mod tests {
         }
     }
 
-    /// How far a value is off in units in the last place of what it should be.
+    /// The error of a value in units in the last place of the exact one.
     #[inline(always)]
     fn units(found: f64, Double(high, low): Double) -> f64 {
         // A power of two that is approached from below has the smaller unit.
@@ -219,7 +219,7 @@ mod tests {
             .fold((0.0, 0.0), |worst, one| if one.0 <= worst.0 { worst } else { one })
     }
 
-    /// What the error can be at most, in units in the last place.
+    /// Bound on the error, in units in the last place.
     ///
     /// Sine of r: 0.5 the last sum; 1 r itself, where r is just above a power of two and its sine just below it (else
     /// half of that); 3 roundings of r - sin r, which is below 0.078 and beside r near 1/2 below 0.024: 0.05; 0.05 the
@@ -261,7 +261,7 @@ mod tests {
     fn sin_cos_of_every_binade_is_within_its_bound() {
         let mut rng = Rng::new(1, 0);
         let near: Vec<f64> = every_binade(&mut rng, 256).into_iter().filter(|x| x.abs() <= NEAR).collect();
-        // Below 2^-500 squares vanish and nothing is left to test; binades that matter have more numbers.
+        // Below 2^-500 squares vanish and there is nothing left to test; binades that matter have more numbers.
         let mut more = vec![];
         for binade in -30..30 {
             more.extend((0..5000).map(|_| 2f64.powi(binade) * (1.0 + rng.uniform())));

@@ -1,19 +1,19 @@
-//! Sums of products between a few lines of numbers and many: what products of matrices and triangular systems are made
-//! of.
+//! Sums of products between a few lines of numbers and many: the building block of matrix products and triangular
+//! systems.
 
 use super::dispatched;
 
-/// Numbers of one vector of the widest instruction set.
+/// Numbers per vector of the widest instruction set.
 pub(crate) const VECTOR: usize = 8;
-/// Most numbers of a wide line: three vectors.
+/// Maximum length of a wide line: three vectors.
 pub(crate) const WIDE: usize = 3 * VECTOR;
-/// Most numbers of a narrow line. Eight times three sums fill the registers and leave some for what is multiplied.
+/// Maximum length of a narrow line. Eight times three sums fill the registers and leave some for the operands.
 pub(crate) const NARROW: usize = 8;
 
 /// Sums of products: up to [`NARROW`] lines of up to [`WIDE`].
 pub(crate) type Tile = [[f64; WIDE]; NARROW];
 
-/// Lines of numbers that begin `stride` numbers apart; what is between them is not read.
+/// Lines of numbers that start `stride` numbers apart; the gaps between them are not read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lines<'a> {
     values: &'a [f64],
@@ -21,7 +21,7 @@ pub(crate) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// The first line begins with the first of `values`.
+    /// The first line starts at the first of `values`.
     pub(crate) fn new(values: &'a [f64], stride: usize) -> Self {
         Lines { values, stride }
     }
@@ -42,7 +42,7 @@ impl<'a> Lines<'a> {
         &self.values[line * self.stride..][..width]
     }
 
-    /// Whether there are so many lines of so many numbers.
+    /// Whether there are this many lines of this many numbers.
     fn has(&self, lines: usize, width: usize) -> bool {
         lines == 0 || (width <= self.stride && self.values.len() >= (lines - 1) * self.stride + width)
     }
@@ -51,8 +51,8 @@ impl<'a> Lines<'a> {
 /// `out[r][l] = sum_k few[k][r] many[k][l]` over the first `depth` lines, for r < `rows` (1, 2, 4 or 8) and l < `width`
 /// (8, 16 or 24).
 ///
-/// Fused sums from 0 in the order of k: the bits depend neither on the instruction set nor on the tile an entry is part
-/// of.
+/// Fused sums from 0 in the order of k: the bits depend neither on the instruction set nor on the tile that contains an
+/// entry.
 ///
 /// # Panics
 /// If there are fewer lines than `depth`, or for other sizes.
@@ -72,7 +72,8 @@ pub(crate) fn sums(few: Lines<'_>, rows: usize, many: Lines<'_>, width: usize, d
 }
 
 dispatched! {
-    /// One vector, from `v` on, of one, two or four lines: as many sums as processors with sixteen registers can hold.
+    /// One vector, starting at `v`, of one, two or four lines: as many sums as a processor with sixteen registers can
+    /// hold.
     fn sums_plain(few: Lines<'_>, many: Lines<'_>, depth: usize, out: &mut [[f64; WIDE]], v: usize) {
         match out.len() {
             1 => vector::<1>(few, many, depth, out, v),
@@ -99,7 +100,7 @@ fn vector<const R: usize>(few: Lines<'_>, many: Lines<'_>, depth: usize, out: &m
 }
 
 /// # Safety
-/// The processor must have AVX-512, and the lines `depth` lines of `rows` and `width` numbers.
+/// The processor must have AVX-512, and there must be `depth` lines of `rows` and of `width` numbers.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 unsafe fn sums_avx512(few: Lines<'_>, rows: usize, many: Lines<'_>, width: usize, depth: usize, out: &mut Tile) {
@@ -123,8 +124,8 @@ unsafe fn sums_avx512(few: Lines<'_>, rows: usize, many: Lines<'_>, width: usize
     }
 }
 
-/// Written in vectors: of arrays that fill the registers the compiler makes single numbers in memory, which is 15 times
-/// slower.
+/// Written with explicit vectors: for arrays that fill the registers the compiler emits scalar code in memory, which is
+/// 15 times slower.
 ///
 /// # Safety
 /// As for [`sums_avx512`], with R rows and V vectors.

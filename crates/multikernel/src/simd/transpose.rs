@@ -1,9 +1,9 @@
-//! Squares of eight by eight turned over in registers.
+//! Eight-by-eight squares transposed in registers.
 
 /// Rows and columns of a square.
 pub(crate) const SIDE: usize = 8;
 
-/// `to[c][r] = from[r][c]` for a square, whose rows begin `from_stride` and `to_stride` numbers apart.
+/// `to[c][r] = from[r][c]` for a square whose rows are `from_stride` and `to_stride` numbers apart.
 ///
 /// # Panics
 /// If a slice ends before the square does.
@@ -15,10 +15,10 @@ pub(crate) fn transpose(from: &[f64], from_stride: usize, to: &mut [f64], to_str
     unsafe { transpose_raw(from.as_ptr(), from_stride, to.as_mut_ptr(), to_stride) };
 }
 
-/// [`transpose`] between two places.
+/// [`transpose`] on raw pointers.
 ///
 /// # Safety
-/// All of `from` must be readable, all of `to` writable, by nobody else, and the two must not overlap.
+/// All of `from` must be readable, all of `to` writable and not shared, and the two must not overlap.
 #[inline]
 pub(crate) unsafe fn transpose_raw(from: *const f64, from_stride: usize, to: *mut f64, to_stride: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -35,7 +35,7 @@ pub(crate) unsafe fn transpose_raw(from: *const f64, from_stride: usize, to: *mu
     }
 }
 
-/// Pairs of neighbours change places, then pairs of pairs, then halves.
+/// Swaps pairs of neighbours, then pairs of pairs, then halves.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 unsafe fn transpose_avx512(from: *const f64, from_stride: usize, to: *mut f64, to_stride: usize) {

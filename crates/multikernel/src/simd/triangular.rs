@@ -1,13 +1,12 @@
 //! Small triangular systems, and the Cholesky factor of one small block.
 //!
-//! A block is [`NARROW`] x [`NARROW`] and given by its columns; it goes with the inverses of its diagonal, because a
-//! product is many times faster than a division.
+//! A block is [`NARROW`] x [`NARROW`] and given by its columns, together with the reciprocals of its diagonal, because
+//! a product is many times faster than a division.
 
 use super::dispatched;
 use super::tile::{Lines, NARROW, Tile, VECTOR, WIDE};
 
-/// Runs a piece of code for each column of a block, written out: a loop would keep the block in memory, not in
-/// registers.
+/// Unrolls a piece of code for each column of a block: a loop would keep the block in memory, not in registers.
 macro_rules! columns {
     ($c:ident => $body:block) => {
         columns!($c => $body, 0, 1, 2, 3, 4, 5, 6, 7)
@@ -22,7 +21,7 @@ macro_rules! columns {
 
 dispatched! {
     /// Overwrites [`NARROW`] lines of `width` numbers, `stride` apart in `right`, with the solution x of `L x = right -
-    /// sums`: as many systems side by side as a line has numbers.
+    /// sums`: one system per number of a line, side by side.
     pub(crate) fn divide(
         right: &mut [f64],
         stride: usize,
@@ -45,8 +44,8 @@ dispatched! {
 
 dispatched! {
     /// Overwrites a block, whose columns are `stride` apart, with the Cholesky factor of `block - sums`, zero above its
-    /// diagonal, and says the inverses of its diagonal; or the first row whose pivot is not above its `least`, and that
-    /// pivot.
+    /// diagonal, and returns the reciprocals of its diagonal; or the first row whose pivot is not above its `least`,
+    /// and that pivot.
     pub(crate) fn factor(
         block: &mut [f64],
         stride: usize,
@@ -58,7 +57,7 @@ dispatched! {
         let mut x = difference(block, stride, sums, 0);
         columns!(C => {
             let pivot = x[C][C];
-            // Also where it is not a number.
+            // Catches NaN too.
             if !(pivot > least[C] && pivot.is_finite()) {
                 return Err((C, pivot));
             }
@@ -80,7 +79,7 @@ fn scale<const C: usize>(x: &mut [[f64; VECTOR]; NARROW], factor: f64) {
     x[C].iter_mut().for_each(|x| *x *= factor);
 }
 
-/// Takes line C, times the entries of the column, off the lines after it.
+/// Subtracts line C, times the entries of the column, from the lines after it.
 #[inline(always)]
 fn eliminate<const C: usize>(x: &mut [[f64; VECTOR]; NARROW], column: &[f64]) {
     let line = x[C];
@@ -118,8 +117,8 @@ fn store(x: &[[f64; VECTOR]; NARROW], lines: &mut [f64], stride: usize, v: usize
 }
 
 dispatched! {
-    /// Overwrites x with the solution of `L x = x - sums`, for one system of a whole number of blocks, [`WIDE`] rows at
-    /// most; `columns` are those of L.
+    /// Overwrites x with the solution of `L x = x - sums`, for one system of a whole number of blocks, at most [`WIDE`]
+    /// rows; `columns` are those of L.
     pub(crate) fn forward(x: &mut [f64], sums: &[f64; WIDE], columns: Lines<'_>, inverses: &[f64]) {
         let (vectors, _) = x.as_chunks_mut::<VECTOR>();
         for (x, sums) in vectors.iter_mut().zip(sums.as_chunks::<VECTOR>().0) {
@@ -168,10 +167,10 @@ dispatched! {
 }
 
 dispatched! {
-    /// Takes the inner products of [`NARROW`] lines with x off `out`. The lines are those from `first` on of all
+    /// Subtracts the inner products of [`NARROW`] lines with x from `out`. The lines are those from `first` on of all
     /// `panels`, as long as these are wide.
     pub(crate) fn subtract_inner(panels: &[Lines<'_>], first: usize, x: &[f64], out: &mut [f64]) {
-        // Sums of their own for each place in a vector, added up once at the end.
+        // Separate sums for each position in a vector, added up once at the end.
         let mut sums = [[0.0; VECTOR]; NARROW];
         let (whole, rest) = x.as_chunks::<WIDE>();
         for (lines, x) in panels.iter().zip(whole) {

@@ -1,8 +1,8 @@
-//! Memory that is written before it is read, without being cleared first: its owner knows what has been written.
+//! Memory that is written before it is read, without being cleared first: its owner tracks what has been written.
 //!
-//! Safe code can append values to a [`UninitPart`] and read back what it appended, nothing else, so no value is read
-//! before it exists, and a [`UninitVec`] becomes a vector only once every part of it is full. Clearing the memory of a
-//! large store takes a quarter of the time in which its kernels are computed.
+//! Safe code can only append values to a [`UninitPart`] and read back what it appended, so no value is read before it
+//! exists, and a [`UninitVec`] becomes a vector only once every part of it is full. Clearing the memory of a large
+//! store takes a quarter of the time needed to compute its kernels.
 
 use std::mem::MaybeUninit;
 
@@ -14,12 +14,12 @@ pub(crate) struct UninitVec<T> {
 }
 
 impl<T: Copy> UninitVec<T> {
-    /// New memory for `n` values, or `None` where there is none.
+    /// New memory for `n` values, or `None` if there is too little.
     pub(crate) fn new(n: usize) -> Option<Self> {
         UninitVec::reuse(vec![], n)
     }
 
-    /// The memory of `values` for `n` others, or `None` where it is too small and cannot grow.
+    /// Reuses the memory of `values` for `n` others, or `None` if it is too small and cannot grow.
     pub(crate) fn reuse(mut values: Vec<T>, n: usize) -> Option<Self> {
         values.clear();
         values.try_reserve_exact(n).ok()?;
@@ -31,8 +31,8 @@ impl<T: Copy> UninitVec<T> {
         &mut self.values.spare_capacity_mut()[..self.n]
     }
 
-    /// The values that `write` put into the consecutive parts of these lengths, from as many threads as it likes;
-    /// `None` where it left a part unfilled.
+    /// The values that `write` put into consecutive parts of these lengths, from as many threads as it likes; `None` if
+    /// it left a part unfilled.
     ///
     /// # Panics
     /// If the lengths do not add up to `n`.
@@ -52,9 +52,9 @@ impl<T: Copy> UninitVec<T> {
     }
 }
 
-/// Borrowed memory that is written from front to back, and how far it has been.
+/// Borrowed memory that is written from front to back, and how far it has been written.
 pub(crate) struct UninitPart<'a, T> {
-    /// The first `n_written` are values.
+    /// The first `n_written` are initialised.
     memory: &'a mut [MaybeUninit<T>],
     n_written: usize,
 }
@@ -67,14 +67,14 @@ impl<T> Default for UninitPart<'_, T> {
 }
 
 impl<'a, T: Copy> UninitPart<'a, T> {
-    /// Memory that holds values already, to be written anew.
+    /// Memory that already holds values, to be overwritten.
     pub(crate) fn over(values: &'a mut [T]) -> Self {
-        // SAFETY: a value may lie where one may be missing, and nothing but values is ever written there.
+        // SAFETY: an initialised value is a valid `MaybeUninit`, and nothing but values is ever written there.
         let memory = unsafe { &mut *(std::ptr::from_mut(values) as *mut [MaybeUninit<T>]) };
         UninitPart { memory, n_written: 0 }
     }
 
-    /// Number of values once it is full.
+    /// Number of values when full.
     pub(crate) fn len(&self) -> usize {
         self.memory.len()
     }
@@ -84,16 +84,16 @@ impl<'a, T: Copy> UninitPart<'a, T> {
         self.n_written == self.memory.len()
     }
 
-    /// What has been written.
+    /// The values written so far.
     pub(crate) fn written(&mut self) -> &mut [T] {
-        // SAFETY: so many have been written.
+        // SAFETY: this many have been written.
         unsafe { assume_written(&mut self.memory[..self.n_written]) }
     }
 
-    /// Appends `f` of each of `from`; returns what was appended.
+    /// Appends `f` of each of `from`; returns the appended values.
     ///
     /// # Panics
-    /// If there is no room for it.
+    /// If there is too little room.
     #[inline(always)]
     pub(crate) fn extend<A>(&mut self, from: &[A], f: impl Fn(&A) -> T) -> &mut [T] {
         let memory = &mut self.memory[self.n_written..self.n_written + from.len()];
@@ -108,7 +108,7 @@ impl<'a, T: Copy> UninitPart<'a, T> {
     /// Appends the same value `n` times.
     ///
     /// # Panics
-    /// If there is no room for it.
+    /// If there is too little room.
     #[inline(always)]
     pub(crate) fn extend_by(&mut self, value: T, n: usize) {
         self.memory[self.n_written..self.n_written + n].fill(MaybeUninit::new(value));
@@ -118,7 +118,7 @@ impl<'a, T: Copy> UninitPart<'a, T> {
     /// Appends a copy.
     ///
     /// # Panics
-    /// If there is no room for it.
+    /// If there is too little room.
     pub(crate) fn extend_from_slice(&mut self, from: &[T]) {
         self.extend(from, |&value| value);
     }
@@ -129,18 +129,18 @@ impl<'a, T: Copy> UninitPart<'a, T> {
     /// `write` must write all of them.
     ///
     /// # Panics
-    /// If there is no room for them.
+    /// If there is too little room.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     pub(super) unsafe fn extend_raw(&mut self, n: usize, write: impl FnOnce(&mut [MaybeUninit<T>])) {
         write(&mut self.memory[self.n_written..self.n_written + n]);
         self.n_written += n;
     }
 
-    /// Appends consecutive parts of these lengths, which `write` fills in any order; false, and nothing is appended,
-    /// where it left one unfilled.
+    /// Appends consecutive parts of these lengths, which `write` fills in any order; if it left one unfilled, appends
+    /// nothing and returns false.
     ///
     /// # Panics
-    /// If there is no room for them.
+    /// If there is too little room.
     pub(crate) fn extend_parts(
         &mut self,
         lengths: impl IntoIterator<Item = usize>,
@@ -156,8 +156,8 @@ impl<'a, T: Copy> UninitPart<'a, T> {
         let mut parts: Vec<UninitPart<'_, T>> = lengths.into_iter().map(cut).collect();
         let n = room - rest.len();
         write(&mut parts);
-        // `write` may have put other parts in the place of these. Only these lie here, so where full ones reach from
-        // the start to the end without a gap they are all there.
+        // `write` may have replaced these parts by others. Only these lie in this memory, so if full ones cover it from
+        // start to end without a gap they are all there.
         let mut reached = 0;
         for part in &parts {
             if !part.is_full() || part.memory.as_ptr() != start.wrapping_add(reached) {
@@ -216,7 +216,7 @@ mod tests {
         assert!(values.unwrap().into_iter().eq((0..70).map(|i| i / 7)));
     }
 
-    /// What `fill_parts` makes of two parts of two.
+    /// What `fill_parts` makes of two parts of length two.
     fn filled(write: impl FnOnce(&mut [UninitPart<'_, u8>])) -> Option<Vec<u8>> {
         UninitVec::new(4).unwrap().fill_parts([2, 2], write)
     }
@@ -227,14 +227,14 @@ mod tests {
         assert_eq!(filled(|_| ()), None);
         assert_eq!(filled(|parts| parts[1].extend_by(1, 2)), None);
         assert_eq!(filled(|parts| parts.iter_mut().for_each(|part| part.extend_by(1, 1))), None);
-        // Full, but not those that were handed out, or not in their order.
+        // Full, but not the parts that were handed out, or not in order.
         assert_eq!(filled(|parts| parts.iter_mut().for_each(|part| *part = UninitPart::default())), None);
         let in_turn = |parts: &mut [UninitPart<'_, u8>]| {
             parts.iter_mut().for_each(|part| part.extend_by(1, 2));
             parts.swap(0, 1);
         };
         assert_eq!(filled(in_turn), None);
-        // Nothing is appended for parts that were left.
+        // Nothing is appended if parts were left unfilled.
         let mut values = [7; 3];
         let mut part = UninitPart::over(&mut values);
         assert!(!part.extend_parts([1, 1], |parts| parts[0].extend_by(1, 1)) && part.written().is_empty());

@@ -1,8 +1,8 @@
-//! Symmetric positive definite matrices: factor, determinant, systems, inverse.
+//! Symmetric positive definite matrices: factorisation, determinant, linear systems, inverse.
 //!
-//! Matrices are cut into panels of 24 rows, and everything but squares of eight on the diagonal is sums of products as
-//! long as possible, computed in registers (`simd::sums`). Every sum has a fixed order, and work is cut by the shape
-//! alone: the same bits for any number of threads and any instruction set.
+//! Matrices are split into panels of 24 rows, and everything but the eight-by-eight squares on the diagonal consists of
+//! sums of products as long as possible, computed in registers (`simd::sums`). Every sum has a fixed order, and work is
+//! split by the shape alone: the same bits for any number of threads and any instruction set.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,9 +33,9 @@ pub struct Cholesky {
     n: usize,
     /// The factor in panels of rows, column by column.
     panels: Panels,
-    /// One over its diagonal.
+    /// The reciprocals of its diagonal.
     inverses: Vec<f64>,
-    /// The factor row by row, once it was asked for.
+    /// The factor row by row, computed on first use.
     lower: OnceLock<Matrix>,
 }
 
@@ -47,12 +47,12 @@ impl PartialEq for Cholesky {
 }
 
 impl Cholesky {
-    /// Factors an n x n matrix; only what is on and below its diagonal is read. `stop` is asked now and then.
-    /// Cost: n^3 / 3 operations.
+    /// Factors an n x n matrix; only the lower triangle, including the diagonal, is read. `stop` is polled now and
+    /// then. Cost: n^3 / 3 operations.
     ///
     /// # Errors
-    /// [`Error::NotDefinite`] where a pivot is not above n roundings of its diagonal entry, [`Error::Stopped`] where
-    /// `stop` said so, and a matrix that is not square or leaves no memory for half as much again.
+    /// [`Error::NotDefinite`] if a pivot is not above n roundings of its diagonal entry, [`Error::Stopped`] if `stop`
+    /// returned true, and an error if the matrix is not square or there is no memory for half as much again.
     pub fn new(matrix: Matrix, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Cholesky> {
         let n = matrix.n_rows();
         if matrix.n_cols() != n {
@@ -64,8 +64,8 @@ impl Cholesky {
         Cholesky::of_panels(n, panels, pool, stop)
     }
 
-    /// Factors `scale A + shift 11' + diag(d)` for A of n x n, which stays as it is and of which only what is on and
-    /// below the diagonal is read: see [`Cholesky::new`].
+    /// Factors `scale A + shift 11' + diag(d)` for A of n x n, which is left unchanged and of which only the lower
+    /// triangle, including the diagonal, is read: see [`Cholesky::new`].
     pub(crate) fn of_sum(
         matrix: &Matrix,
         scale: f64,
@@ -82,7 +82,7 @@ impl Cholesky {
     }
 
     /// Factors `H diag(s) H' + shift 11' + diag(d)` for H of n x k: see [`Cholesky::new`]. Cost: n^2 k operations more,
-    /// half of what a product takes, and no matrix in between.
+    /// half of what a product takes, and no intermediate matrix.
     pub(crate) fn of_square(
         h: &PackedRows,
         s: &[f64],
@@ -98,7 +98,7 @@ impl Cholesky {
         Cholesky::of_panels(h.n, panels, pool, stop)
     }
 
-    /// Factors what [`Panels::of_lower`] made of a matrix.
+    /// Factors a matrix in the form of [`Panels::of_lower`].
     fn of_panels(n: usize, mut panels: Panels, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Cholesky> {
         let mut least: Vec<f64> = (0..n).map(|i| n as f64 * f64::EPSILON * panels.diagonal(i).abs()).collect();
         least.resize(panels.size(), 0.0);
@@ -124,7 +124,7 @@ impl Cholesky {
         Ok(Cholesky { n, panels, inverses, lower: OnceLock::new() })
     }
 
-    /// `L`, zero above its diagonal. Written out when it is first asked for: n^2 numbers.
+    /// `L`, zero above its diagonal. Computed on first use: n^2 numbers.
     pub fn lower(&self) -> &Matrix {
         self.lower.get_or_init(|| self.panels.to_lower(self.n))
     }
@@ -139,8 +139,7 @@ impl Cholesky {
         2.0 * (0..self.n).map(|i| ln(self.panels.diagonal(i))).sum::<f64>()
     }
 
-    /// `A^-1 B` for B of n x c. Cost: 2 n^2 c operations on the calling thread; for c near n take
-    /// [`Cholesky::inverse`].
+    /// `A^-1 B` for B of n x c. Cost: 2 n^2 c operations on the calling thread; for c near n use [`Cholesky::inverse`].
     pub fn solve(&self, right: &Matrix) -> Result<Matrix> {
         let (mut sides, size) = (self.forward(right)?, self.panels.size());
         let panels: Vec<Lines<'_>> = (0..self.panels.count()).map(|p| self.panels.lines(p)).collect();
@@ -173,7 +172,7 @@ impl Cholesky {
         Ok(self.columns(&self.forward(right)?, right.n_cols()))
     }
 
-    /// `L^-1 B`, one right-hand side after the other, each with zeros up to the size of the panels.
+    /// `L^-1 B`, one right-hand side after the other, each padded with zeros to the size of the panels.
     fn forward(&self, right: &Matrix) -> Result<Vec<f64>> {
         let (n, c, size) = (self.n, right.n_cols(), self.panels.size());
         if right.n_rows() != n {
@@ -183,7 +182,7 @@ impl Cholesky {
         for (i, row) in right.rows().enumerate() {
             row.iter().enumerate().for_each(|(s, &value)| sides[s * size + i] = value);
         }
-        // What is solved so far, the right-hand sides of a row side by side.
+        // The part solved so far, the right-hand sides of a row side by side.
         let mut solved = vec![0.0; c * size];
         for (p, first) in (0..size).step_by(WIDE).enumerate() {
             let (lines, end) = (self.panels.lines(p), first + self.panels.width(p));
@@ -197,14 +196,14 @@ impl Cholesky {
         Ok(sides)
     }
 
-    /// Right-hand sides, one after the other, as the columns of a matrix.
+    /// Consecutive right-hand sides as the columns of a matrix.
     fn columns(&self, sides: &[f64], count: usize) -> Matrix {
         let size = self.panels.size();
         Matrix::from_fn(self.n, count, |i, s| sides[s * size + i])
     }
 
-    /// `L z`: a draw from the normal distribution with covariance A, if z is one of independent standard normals. Cost:
-    /// n^2 operations.
+    /// `L z`: a draw from the normal distribution with covariance A if z holds independent standard normals. Cost: n^2
+    /// operations.
     ///
     /// ```
     /// use multikernel::{Matrix, Pool, solve::cholesky::Cholesky};
@@ -215,7 +214,7 @@ impl Cholesky {
     /// ```
     ///
     /// # Panics
-    /// If z is not as long as the factor has rows.
+    /// If the length of z differs from the number of rows of the factor.
     pub fn multiply_lower(&self, z: &[f64]) -> Vec<f64> {
         let n = self.n;
         assert_eq!(z.len(), n, "the factor has {n} rows");
@@ -229,12 +228,13 @@ impl Cholesky {
         out
     }
 
-    /// `A^-1`, symmetric to the last bit. Cost: 2 n^3 / 3 operations. `stop` is asked now and then: [`Error::Stopped`].
+    /// `A^-1`, symmetric to the last bit. Cost: 2 n^3 / 3 operations. `stop` is polled now and then:
+    /// [`Error::Stopped`].
     pub fn inverse(&self, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Matrix> {
         self.half_inverse(Half::Both, pool, stop)
     }
 
-    /// [`Cholesky::inverse`] on and below its diagonal, with the same bits; what is above means nothing.
+    /// [`Cholesky::inverse`] on and below its diagonal, with the same bits; the entries above are meaningless.
     pub(crate) fn lower_of_inverse(&self, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Matrix> {
         self.half_inverse(Half::Lower, pool, stop)
     }
@@ -242,7 +242,7 @@ impl Cholesky {
     fn half_inverse(&self, wanted: Half, pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Matrix> {
         let (n, size) = (self.n, self.panels.size());
         let halted = AtomicBool::new(false);
-        // The inverse of the factor in panels of columns, each from its diagonal on.
+        // The inverse of the factor in panels of columns, each starting at its diagonal.
         let mut half = Panels::some(n, |columns| size - columns.start)?;
         let step = together(n);
         share(pool, n.pow(3) / 3, half.split().chunks_mut(step).enumerate(), |(part, panels)| {
@@ -260,8 +260,8 @@ impl Cholesky {
         })
     }
 
-    /// Panels of columns of `L^-1`, the first of which is p: those of the identity, each from its diagonal on, divided
-    /// by L.
+    /// Computes consecutive column panels of `L^-1`, the first of which is p: those of the identity, each starting at
+    /// its diagonal, divided by L.
     fn invert_panels(&self, p: usize, panels: &mut [&mut [f64]]) {
         let mut tile = [[0.0; WIDE]; NARROW];
         for row in (p * WIDE..self.panels.size()).step_by(NARROW) {
@@ -278,8 +278,8 @@ impl Cholesky {
     }
 }
 
-/// Calls `f` with each of c right-hand sides and the sums of its products with lines of the factor, as many as `depth`:
-/// `done` are the numbers of all right-hand sides that are solved, row by row.
+/// Calls `f` with each of c right-hand sides and the sums of its products with the first `depth` lines of the factor:
+/// `done` holds the solved numbers of all right-hand sides, row by row.
 fn each_side(
     done: &[f64],
     c: usize,
@@ -291,7 +291,7 @@ fn each_side(
     let mut tile = [[0.0; WIDE]; NARROW];
     let mut side = 0;
     while side < c {
-        // As many at once as are left: 8, 4, 2 or 1.
+        // As many at once as remain: 8, 4, 2 or 1.
         let count = 1 << (c - side).min(NARROW).ilog2();
         sums(Lines::new(done, c).skip(0, side), count, lines, width, depth, &mut tile);
         (side..).zip(&tile[..count]).for_each(|(side, sums)| f(side, sums));
@@ -306,7 +306,7 @@ fn turn(columns: Lines<'_>, width: usize, rows: &mut [f64; WIDE * WIDE]) {
     }
 }
 
-/// Whether a diagonal is as long as a matrix has rows.
+/// Checks that a diagonal is as long as the matrix has rows.
 fn fits(n: usize, d: &[f64]) -> Result<()> {
     if d.len() == n {
         return Ok(());
@@ -318,7 +318,7 @@ fn stopped() -> Error {
     Error::Stopped("stopped while a matrix was factored".into())
 }
 
-/// Factors the diagonal block of panel p, all columns to the left of which are done.
+/// Factors the diagonal block of panel p, once all columns to its left are done.
 fn factor_panel(panel: &mut [f64], p: usize, least: &[f64], inverses: &mut [f64]) -> Result<()> {
     let (first, width) = (p * WIDE, WIDE.min(least.len() - p * WIDE));
     let mut tile = [[0.0; WIDE]; NARROW];
@@ -330,8 +330,7 @@ fn factor_panel(panel: &mut [f64], p: usize, least: &[f64], inverses: &mut [f64]
         let open = &mut open[lane..];
         factor(open, width, &tile, &least[row..], &mut inverses[row..])
             .map_err(|(r, pivot)| Error::NotDefinite { row: row + r, pivot })?;
-        // The rest of the panel is divided by the block that was just factored: a copy, because both lie in the same
-        // lines.
+        // The rest of the panel is divided by the block just factored; it is copied, because both share the same lines.
         if lane + NARROW < width {
             let block: [[f64; NARROW]; NARROW] = std::array::from_fn(|c| std::array::from_fn(|r| open[c * width + r]));
             tile.iter_mut().for_each(|line| line.rotate_left(NARROW));
@@ -363,7 +362,7 @@ mod tests {
     use crate::simd::check::bits;
     use crate::solve::product::scaled_square;
 
-    /// All shapes of panels and of blocks in them, and matrices whose panels go together.
+    /// All shapes of panels and of blocks in them, and matrices large enough that panels are grouped.
     fn sizes() -> impl Iterator<Item = usize> {
         (0..=70).chain([144, 200, 333, 410])
     }
@@ -372,7 +371,7 @@ mod tests {
         false
     }
 
-    /// `Z Z' / n + ridge`, what is above the diagonal spoilt: it must not be read.
+    /// `Z Z' / n + ridge`, with garbage above the diagonal, which must not be read.
     fn definite(n: usize, ridge: f64) -> Matrix {
         let mut rng = Rng::new(n as u64, 0);
         let z = Matrix::from_fn(n, n / 2 + 1, |_, _| rng.uniform() - 0.5);
@@ -470,7 +469,7 @@ mod tests {
         assert_eq!(factor.half_solve(&Matrix::zeros(3, 1)).unwrap_err().to_string(), text);
     }
 
-    /// By elimination with the largest pivot of each column.
+    /// By elimination with partial pivoting.
     fn log_determinant(a: &Matrix) -> f64 {
         let n = a.n_rows();
         let mut rows: Vec<Vec<f64>> = a.rows().map(<[f64]>::to_vec).collect();
@@ -499,7 +498,7 @@ mod tests {
         }
     }
 
-    /// Bits of all that a factor gives.
+    /// Bits of everything a factor provides.
     fn all_bits(n: usize, threads: usize) -> Vec<Vec<u64>> {
         let pool = Pool::new(threads).unwrap();
         let factor = Cholesky::new(definite(n, 0.1), &pool, &go_on).unwrap();
@@ -515,7 +514,7 @@ mod tests {
 
     #[test]
     fn bits_are_the_same_for_any_number_of_threads() {
-        // The last two are shared between threads, panel by panel and some panels together.
+        // The last two are shared between threads, by single panels and by groups of panels.
         for n in [5, 64, 100, 333, 410] {
             let one = all_bits(n, 1);
             assert_eq!(all_bits(n, 2), one);
@@ -530,7 +529,7 @@ mod tests {
         }
     }
 
-    /// Memory is handed on from factor to factor.
+    /// Memory is reused from factor to factor.
     #[test]
     fn bits_do_not_depend_on_what_was_factored_before() {
         let fresh = |n: usize| std::thread::spawn(move || all_bits(n, 1)).join().unwrap();

@@ -1,11 +1,11 @@
-//! Eigenvectors of symmetric matrices: all of a small one, the leading ones of a large one.
+//! Eigenvectors of symmetric matrices: all of a small matrix, the leading ones of a large one.
 
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, axpy, dot};
 use crate::pool::Pool;
 use crate::simd::Real;
 
-/// Eigenvalues, from the largest, with their eigenvectors: orthonormal, one per row.
+/// Eigenvalues in descending order, with their eigenvectors: orthonormal, one per row.
 #[derive(Clone, Debug)]
 pub struct Eigen {
     /// The eigenvalues.
@@ -15,7 +15,7 @@ pub struct Eigen {
 }
 
 impl Eigen {
-    /// The first few of them.
+    /// Keeps the first `count` of them.
     fn first(self, count: usize) -> Eigen {
         let rows: Vec<usize> = (0..count.min(self.values.len())).collect();
         Eigen { values: rows.iter().map(|&k| self.values[k]).collect(), vectors: self.vectors.select_rows(&rows) }
@@ -25,10 +25,11 @@ impl Eigen {
 /// Sweeps of rotations after which a matrix is as diagonal as it gets: convergence is quadratic, six to ten are usual.
 const SWEEPS: usize = 40;
 
-/// All eigenvectors of a symmetric matrix, of which what is on and above the diagonal is read, by Jacobi's rotations.
+/// All eigenvectors of a symmetric matrix by Jacobi rotations; only the upper triangle, including the diagonal, is
+/// read.
 ///
-/// For small matrices, a few hundred rows at most: about 60 n^3 operations on one thread. Accurate to rounding, also
-/// for eigenvalues that are equal.
+/// For small matrices, a few hundred rows at most: about 60 n^3 operations on one thread. Accurate to rounding, even
+/// for equal eigenvalues.
 ///
 /// ```
 /// use multikernel::{Matrix, solve::eigen::jacobi};
@@ -45,7 +46,7 @@ pub fn jacobi(mut matrix: Matrix) -> Eigen {
     for _ in 0..SWEEPS {
         let off: f64 = (0..n).map(|i| dot(&matrix.row(i)[i + 1..], &matrix.row(i)[i + 1..])).sum();
         let diagonal: f64 = (0..n).map(|i| matrix.get(i, i).powi(2)).sum();
-        // What is left changes no eigenvalue, by more than its square, and no vector by more than rounding.
+        // The remainder changes no eigenvalue by more than its square, and no vector by more than rounding.
         if off <= f64::EPSILON.powi(2) * diagonal {
             break;
         }
@@ -60,7 +61,7 @@ pub fn jacobi(mut matrix: Matrix) -> Eigen {
     Eigen { values: order.iter().map(|&k| matrix.get(k, k)).collect(), vectors: vectors.select_rows(&order) }
 }
 
-/// Turns rows and columns p and q so that the entry between them is zero.
+/// Rotates rows and columns p and q so that the entry between them becomes zero.
 fn rotate(matrix: &mut Matrix, vectors: &mut Matrix, p: usize, q: usize) {
     let (between, low, high) = (matrix.get(p, q), matrix.get(p, p), matrix.get(q, q));
     if between == 0.0 {
@@ -88,28 +89,28 @@ fn turn_rows(matrix: &mut Matrix, p: usize, q: usize, cosine: f64, sine: f64) {
     }
 }
 
-/// Matrices of up to this many rows are treated as a whole.
+/// Matrices of up to this many rows are decomposed fully.
 const SMALL: usize = 64;
-/// Vectors that a basis should have: more powers of the matrix for few vectors, two at least for many.
+/// Target size of a basis: more powers of the matrix for few vectors, at least two for many.
 const BASIS: usize = 120;
-/// Most times a basis is begun anew from the best vectors found.
+/// Maximum number of restarts of the basis from the best vectors found.
 const CYCLES: usize = 20;
-/// How far a vector may be from an eigenvector, as a part of the largest eigenvalue.
+/// Allowed residual of an eigenvector, as a fraction of the largest eigenvalue.
 const RESIDUAL: f64 = 1e-9;
-/// What is left of a vector below this part of its length is rounding.
+/// If less than this fraction of a vector's length remains, it is rounding.
 const DEPENDENT: f64 = 1e-10;
 
 /// The leading eigenvectors of a symmetric matrix: those of the algebraically largest eigenvalues.
 ///
-/// For matrices of thousands of rows of which few eigenvectors are wanted. A basis of powers of the matrix times a
-/// block of vectors (block Lanczos with full orthogonalisation) is begun anew from the best vectors found, until the
-/// first `count` are eigenvectors to 1e-9 of the largest eigenvalue, or 20 times: eigenvalues that are nearly equal to
-/// those left out are not told apart. The sum of the first `count` Rayleigh quotients is never below that of the
-/// vectors it began with.
+/// For matrices of thousands of rows of which few eigenvectors are needed. A basis of powers of the matrix times a
+/// block of vectors (block Lanczos with full orthogonalisation) is restarted from the best vectors found, until the
+/// first `count` are eigenvectors to 1e-9 of the largest eigenvalue, or 20 times: eigenvalues nearly equal to those
+/// left out are not resolved. The sum of the first `count` Rayleigh quotients is never below that of the starting
+/// vectors.
 ///
-/// `start` has the block to begin with, one vector per row, at least `count` of them and some more for speed; any that
-/// are not zero will do, and those of a similar matrix save time. As many are returned. Cost: two to four products with
-/// the matrix per vector and cycle. The same bits for any number of threads.
+/// `start` is the initial block, one vector per row, at least `count` of them and some more for speed; any non-zero
+/// vectors will do, and those of a similar matrix save time. As many are returned. Cost: two to four products with the
+/// matrix per vector and cycle. The same bits for any number of threads.
 ///
 /// ```
 /// use multikernel::{Matrix, Pool, solve::eigen::leading};
@@ -121,7 +122,8 @@ const DEPENDENT: f64 = 1e-10;
 /// ```
 ///
 /// # Errors
-/// A matrix that is not square, a start of other length or of fewer vectors, and [`Error::Stopped`] if `stop` says so.
+/// A matrix that is not square, a start of the wrong length or with too few vectors, and [`Error::Stopped`] if `stop`
+/// returned true.
 pub fn leading(
     matrix: &Matrix,
     count: usize,
@@ -158,11 +160,11 @@ pub fn leading(
     Ok(found)
 }
 
-/// The best vectors of the basis that begins with a block, and how far the first of them are from eigenvectors.
+/// The best vectors of the basis that starts with a block, and the residual of the first `count`.
 fn cycle(matrix: &Matrix, count: usize, block: Vec<Vec<f64>>, width: usize, pool: &Pool) -> Result<(Eigen, f64)> {
     let (mut basis, mut images) = (vec![], vec![]);
     let mut block = orthonormal(block, &basis);
-    // A block that is short of vectors is filled up: there are always as many as were asked for.
+    // An incomplete block is filled up, so there are always as many vectors as requested.
     for i in 0..matrix.n_rows() {
         if block.len() == width {
             break;
@@ -197,14 +199,14 @@ fn cycle(matrix: &Matrix, count: usize, block: Vec<Vec<f64>>, width: usize, pool
 
 /// The matrix times each vector.
 fn products(matrix: &Matrix, vectors: &[Vec<f64>], pool: &Pool) -> Vec<Vec<f64>> {
-    /// Rows of one task.
+    /// Rows per task.
     const ROWS: usize = 32;
     let n = matrix.n_rows();
     let parts = pool.map(n.div_ceil(ROWS), |part| {
         let rows = part * ROWS..(part * ROWS + ROWS).min(n);
         let fours = rows.start + rows.len() / 4 * 4;
         let mut found = vec![vec![]; vectors.len()];
-        // Four rows stay near while all vectors go by.
+        // Four rows stay in the cache while all vectors are processed.
         for i in (rows.start..fours).step_by(4) {
             for (found, vector) in found.iter_mut().zip(vectors) {
                 found.extend(f64::dot_four(std::array::from_fn(|k| matrix.row(i + k)), vector));
@@ -218,12 +220,12 @@ fn products(matrix: &Matrix, vectors: &[Vec<f64>], pool: &Pool) -> Vec<Vec<f64>>
     (0..vectors.len()).map(|k| parts.iter().flat_map(|part| part[k].iter().copied()).collect()).collect()
 }
 
-/// The vectors made orthogonal to an orthonormal basis and to one another; those that depend on others are left out.
+/// The vectors made orthogonal to an orthonormal basis and to one another; dependent ones are dropped.
 fn orthonormal(vectors: Vec<Vec<f64>>, basis: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let mut found: Vec<Vec<f64>> = vec![];
     for mut vector in vectors {
         let length = dot(&vector, &vector).sqrt();
-        // Twice is enough: what the first round leaves of the others by rounding, the second takes off.
+        // Twice is enough: the second round removes what rounding left of the others in the first.
         for _ in 0..2 {
             for other in basis.iter().chain(&found) {
                 axpy(-dot(other, &vector), other, &mut vector);
@@ -248,8 +250,8 @@ mod tests {
         Matrix::from_fn(n_rows, n_cols, |_, _| rng.uniform() - 0.5)
     }
 
-    /// An orthogonal matrix from reflections, and a symmetric one with these eigenvalues and the orthogonal one's rows
-    /// as eigenvectors.
+    /// An orthogonal matrix from reflections, and a symmetric one with these eigenvalues and the rows of the orthogonal
+    /// one as eigenvectors.
     fn with_values(values: &[f64], seed: u64) -> (Matrix, Matrix) {
         let n = values.len();
         let rows = orthonormal(uniform(n, n, seed).rows().map(<[f64]>::to_vec).collect(), &[]);

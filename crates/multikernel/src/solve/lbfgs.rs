@@ -1,20 +1,20 @@
-//! Quasi-Newton steps of little memory (L-BFGS) on a smooth function without bounds, and the search along them.
+//! Limited-memory quasi-Newton steps (L-BFGS) for a smooth unconstrained function, and the line search along them.
 //!
-//! What is minimised, and how its value along a line is found without a pass over the data, is the caller's business.
+//! The function, and how its value along a line is found without a pass over the data, are left to the caller.
 
 use crate::error::Result;
 use crate::simd::Real;
 
-/// Pairs of steps and changes of the gradient that are remembered.
+/// Number of remembered pairs of steps and gradient changes.
 const MEMORY: usize = 30;
-/// A step is taken if it lowers the value by this part of what the slope promises, ...
+/// A step is accepted if it lowers the value by at least this fraction of what the slope promises, ...
 const SUFFICIENT: f64 = 1e-4;
-/// ... and leaves at most this part of the slope.
+/// ... and leaves at most this fraction of the slope.
 const FLAT: f64 = 0.9;
-/// Most points looked at along a line.
+/// Maximum evaluations along a line.
 const MAX_LOOKS: usize = 40;
 
-/// What is remembered of the last steps, oldest first.
+/// The remembered steps, oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Memory {
     pub(crate) steps: Vec<Vec<f64>>,
@@ -22,7 +22,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Remembers a step and the change of the gradient along it; one along which the slope does not rise says nothing.
+    /// Remembers a step and the gradient change along it; one along which the slope does not rise carries no
+    /// information and is skipped.
     pub(crate) fn remember(&mut self, step: Vec<f64>, change: Vec<f64>) {
         let least = 1e-14 * f64::dot(&change, &change).sqrt() * f64::dot(&step, &step).sqrt();
         let rise = f64::dot(&step, &change);
@@ -37,7 +38,8 @@ impl Memory {
         self.changes.push(change);
     }
 
-    /// `-H g`, H the inverse Hessian that the pairs make of what `precondition` multiplies by (Nocedal 1980).
+    /// `-H g`, where H is the inverse Hessian built from the pairs and the initial scaling `precondition` (Nocedal
+    /// 1980).
     pub(crate) fn direction(
         &self,
         gradient: &[f64],
@@ -65,7 +67,7 @@ impl Memory {
     }
 }
 
-/// A point on a line: how far, the value and the slope there.
+/// A point on a line: its distance, and the value and slope there.
 #[derive(Clone, Copy, Debug)]
 struct At {
     length: f64,
@@ -73,9 +75,8 @@ struct At {
     slope: f64,
 }
 
-/// The length of a step that meets the strong conditions of Wolfe, from the value and slope at its beginning; `None`
-/// where rounding hides any descent. `look` gives value and slope at a length; a value that is no number is taken for
-/// very large.
+/// The length of a step that satisfies the strong Wolfe conditions, given the value and slope at its start; `None` if
+/// rounding hides any descent. `look` returns value and slope at a length; a NaN value is taken as very large.
 pub(crate) fn search(
     (value, slope): (f64, f64),
     first: f64,
@@ -85,20 +86,20 @@ pub(crate) fn search(
         return Ok(None);
     }
     let begin = At { length: 0.0, value, slope };
-    // The lowest point so far, and an end beyond which there is no need to look.
+    // The lowest point so far, and an end beyond which there is no need to search.
     let (mut low, mut high): (At, Option<At>) = (begin, None);
     let mut length = first;
     for _ in 0..MAX_LOOKS {
         let (value, slope) = look(length)?;
         let here = At { length, value: if value.is_nan() { f64::INFINITY } else { value }, slope };
-        // Lower at all, which rounding may hide from the second condition.
+        // Strictly lower, which rounding may hide from the second condition.
         let low_enough = here.value < begin.value && here.value <= begin.value + SUFFICIENT * length * begin.slope;
         if !low_enough || (low.length > 0.0 && here.value >= low.value) {
             high = Some(here);
         } else if slope.abs() <= FLAT * begin.slope.abs() {
             return Ok(Some(length));
         } else {
-            // The slope says on which side of the new lowest point to go on.
+            // The slope tells on which side of the new lowest point to continue.
             let ahead = high.map_or(1.0, |high| high.length - low.length);
             if slope * ahead >= 0.0 {
                 high = Some(low);
@@ -116,7 +117,7 @@ pub(crate) fn search(
     Ok((low.length > 0.0).then_some(low.length))
 }
 
-/// Where the cubic through two points with their slopes is lowest, kept away from both.
+/// The minimum of the cubic through two points with their slopes, kept away from both.
 fn between(low: At, high: At) -> f64 {
     let (a, b) = (low.length, high.length);
     let middle = 0.5 * (a + b);
@@ -135,7 +136,7 @@ fn between(low: At, high: At) -> f64 {
 mod tests {
     use super::*;
 
-    /// A valley that bends, 100 (y - x^2)^2 + (1 - x)^2 in pairs of variables.
+    /// A curved valley, 100 (y - x^2)^2 + (1 - x)^2 in pairs of variables.
     fn rosenbrock(x: &[f64]) -> (f64, Vec<f64>) {
         let mut gradient = vec![0.0; x.len()];
         let mut value = 0.0;
@@ -189,7 +190,7 @@ mod tests {
         assert!(rounds < 80, "{rounds}");
     }
 
-    /// With the inverse Hessian itself one step is enough, whatever the scales.
+    /// With the exact inverse Hessian one step is enough, whatever the scales.
     #[test]
     fn a_perfect_precondition_needs_one_step() {
         let curvatures: Vec<f64> = (0..8).map(|k| 10f64.powi(k - 3)).collect();
@@ -213,7 +214,7 @@ mod tests {
         let length = search((0.0025, -0.1), 1.0, wall).unwrap().unwrap();
         assert!((length - 0.05).abs() < 0.04, "{length}");
         assert_eq!(search((1.0, 0.0), 1.0, |_| Ok((0.0, 0.0))).unwrap(), None);
-        // A slope that rounding made up.
+        // A slope that is only rounding.
         assert_eq!(search((1.0, -1e-3), 1.0, |_| Ok((1.0, 1e-3))).unwrap(), None);
     }
 }

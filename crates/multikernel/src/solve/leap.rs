@@ -1,19 +1,19 @@
-//! Where many variables of a quadratic problem go at once: the minimum on the face they are on.
+//! Moves many variables of a quadratic problem at once: to the minimum on the face they are on.
 
 use crate::linalg::dot;
 
-/// Most variables that leap together: the factor costs their cube.
+/// Maximum number of variables that leap together: the factor costs their cube.
 pub(super) const MAX_BLOCK: usize = 128;
-/// Kernel values below this count as 0: products of them would be subnormal, which processors are slow at.
+/// Kernel values below this are taken as 0: products of them would be subnormal, which processors handle slowly.
 const SUBNORMAL_GUARD: f64 = 1e-60;
-/// Part of the mean diagonal added to it. On a kernel of low rank the minimum is far away then, along what costs
-/// nothing, and the way there ends at a bound.
+/// Fraction of the mean diagonal added to it. With a kernel of low rank the minimum is then far away, along directions
+/// that cost nothing, and the path to it ends at a bound.
 const RIDGE: f64 = 1e-10;
 
 /// The Cholesky factor of a kernel between some variables, in the lower half of a square array.
 #[derive(Debug)]
 pub(super) struct Face {
-    /// Variables on the face, and how far apart rows are.
+    /// Variables on the face, and the row stride.
     size: usize,
     stride: usize,
     factor: Vec<f64>,
@@ -47,14 +47,14 @@ impl Face {
         self.solve(&mut v);
         let ratio = u.iter().sum::<f64>() / v.iter().sum::<f64>();
         u.iter_mut().zip(&v).for_each(|(u, v)| *u -= ratio * v);
-        // What rounding leaves of the sum is taken off everywhere.
+        // Subtract what rounding leaves of the sum evenly.
         let mean = u.iter().sum::<f64>() / u.len() as f64;
         u.iter_mut().for_each(|u| *u -= mean);
         u.iter().all(|u| u.is_finite()).then_some(u)
     }
 
-    /// Takes a variable off the face. Without its row the factor has one column too many, which rotations of
-    /// neighbouring columns clear: the square of the size, where a new factor costs its cube.
+    /// Removes a variable from the face. Without its row the factor has one column too many, which rotations of
+    /// neighbouring columns clear: quadratic in the size, where a new factor is cubic.
     pub(super) fn remove(&mut self, at: usize) {
         let stride = self.stride;
         for i in at + 1..self.size {

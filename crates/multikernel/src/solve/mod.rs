@@ -1,4 +1,4 @@
-//! Solvers that know no method: they take matrices and give back optima.
+//! Solvers that know nothing about methods: they take matrices and return optima.
 
 pub mod cholesky;
 pub mod eigen;

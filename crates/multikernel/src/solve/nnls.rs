@@ -1,17 +1,16 @@
-//! Nonnegative least squares from its normal equations, by an active set.
+//! Nonnegative least squares from its normal equations, by an active-set method.
 //!
-//! The set of positive variables grows by the one with the steepest descent; where the minimum over the set leaves the
-//! feasible side, the way there is cut at the boundary and what became zero leaves the set (Lawson and Hanson 1974,
-//! "Solving least squares problems", chapter 23). The objective falls with every change of the set, so no set comes
+//! The set of positive variables grows by the one with the steepest descent; if the minimum over the set is infeasible,
+//! the step towards it is cut at the boundary and variables that became zero leave the set (Lawson and Hanson 1974,
+//! "Solving least squares problems", chapter 23). The objective falls with every change of the set, so no set occurs
 //! twice.
 
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, dot};
 
-/// The gradient of a variable at zero must exceed this part of the largest of `b` for the variable to enter; diagonals
-/// are 1.
+/// For a variable at zero to enter, its gradient must exceed this fraction of the largest of `b`; diagonals are 1.
 const ENTER: f64 = 1e-10;
-/// A variable whose part outside the span of the set is less than this of it adds nothing but rounding.
+/// A variable whose component outside the span of the set is below this fraction adds nothing but rounding.
 const INDEPENDENT: f64 = 1e-10;
 
 /// The minimum and how it was reached.
@@ -19,20 +18,20 @@ const INDEPENDENT: f64 = 1e-10;
 pub struct NnlsSolution {
     /// The variables; zero or positive.
     pub x: Vec<f64>,
-    /// Changes of the set of positive variables.
+    /// Number of changes of the set of positive variables.
     pub n_iter: u64,
 }
 
-/// `argmin_{x >= 0} x'Mx - 2 b'x` for a positive semi-definite `M` (P x P, of which symmetry is not checked) and `b` in
-/// its range, as normal equations have it.
+/// `argmin_{x >= 0} x'Mx - 2 b'x` for a positive semi-definite `M` (P x P, symmetry is not checked) and `b` in its
+/// range, as in normal equations.
 ///
-/// Where `M` is singular there are many minima; of variables that say the same (identical rows of `M`) one is positive.
-/// At the result `b - Mx` is at most 1e-10 of the largest `b` (all scaled to a unit diagonal of `M`) for variables at
-/// zero, and about rounding for the others. Variables with a diagonal of zero stay zero. Deterministic. Cost: k^2 + P k
-/// for each change of a set of k variables, k^3 where one leaves it.
+/// If `M` is singular there are many minima; among duplicate variables (identical rows of `M`) only one is positive. At
+/// the result `b - Mx` is at most 1e-10 of the largest `b` (all scaled to a unit diagonal of `M`) for variables at
+/// zero, and about rounding for the others. Variables with a zero diagonal stay zero. Deterministic. Cost: k^2 + P k
+/// for each change of a set of k variables, k^3 if one leaves it.
 ///
 /// # Errors
-/// Shapes that do not fit and numbers that are not finite.
+/// Mismatched shapes and non-finite numbers.
 ///
 /// ```
 /// use multikernel::{Matrix, solve::nnls};
@@ -62,7 +61,7 @@ pub fn solve(m: &Matrix, b: &[f64]) -> Result<NnlsSolution> {
     Ok(NnlsSolution { x: x.iter().zip(&scale).map(|(x, scale)| x * scale).collect(), n_iter })
 }
 
-/// The positive variables in the order they came, and the rows of the Cholesky factor of `M` on them.
+/// The positive variables in the order they entered, and the rows of the Cholesky factor of `M` on them.
 struct Search<'a> {
     m: &'a Matrix,
     b: &'a [f64],
@@ -76,9 +75,9 @@ impl Search<'_> {
     fn descend(&mut self) {
         let n = self.b.len();
         let enter = ENTER * self.b.iter().fold(0.0, |most: f64, b| most.max(b.abs()));
-        // Rounding could let the objective stand still; sets are then not followed for ever.
+        // Rounding could stall the objective; the limit prevents an endless loop.
         let limit = 10 * n as u64 + 100;
-        // Variables that brought nothing with the present set.
+        // Variables that brought no improvement with the present set.
         let mut refused = vec![false; n];
         while self.n_iter < limit {
             let steepest = self.steepest(&refused, enter);
@@ -89,7 +88,7 @@ impl Search<'_> {
             }
             let wish = self.minimum();
             if wish.last().is_none_or(|&last| last <= 0.0) {
-                // A gradient that was rounding.
+                // The gradient was only rounding.
                 self.set.pop();
                 self.factor.pop();
                 refused[j] = true;
@@ -101,7 +100,7 @@ impl Search<'_> {
         }
     }
 
-    /// The variable at zero with the largest gradient, the first of equals, if it is worth entering.
+    /// The variable at zero with the largest gradient, the first if tied, if it is worth entering.
     fn steepest(&self, refused: &[bool], enter: f64) -> Option<usize> {
         let mut best = None;
         for j in (0..self.b.len()).filter(|&j| !refused[j] && !self.set.contains(&j) && self.m.get(j, j) > 0.0) {
@@ -113,7 +112,7 @@ impl Search<'_> {
         best.map(|(j, _)| j)
     }
 
-    /// Adds a variable to the set and its row to the factor; false if it is a combination of those in the set.
+    /// Adds a variable to the set and its row to the factor; false if it depends linearly on those in the set.
     fn append(&mut self, j: usize) -> bool {
         let mut row: Vec<f64> = Vec::with_capacity(self.set.len() + 1);
         for (&k, of_k) in self.set.iter().zip(&self.factor) {
@@ -130,7 +129,7 @@ impl Search<'_> {
         true
     }
 
-    /// The minimum over the set, without bounds.
+    /// The unconstrained minimum over the set.
     fn minimum(&self) -> Vec<f64> {
         let mut z: Vec<f64> = Vec::with_capacity(self.set.len());
         for (&k, row) in self.set.iter().zip(&self.factor) {
@@ -144,8 +143,8 @@ impl Search<'_> {
         z
     }
 
-    /// Goes to the minimum over the set, or as far as no variable turns negative: what reaches zero leaves the set, and
-    /// on.
+    /// Moves to the minimum over the set, or as far as all variables stay nonnegative; those that reach zero leave the
+    /// set, and the move continues.
     fn walk(&mut self, mut wish: Vec<f64>) {
         loop {
             let mut first: Option<(usize, f64)> = None;
@@ -180,7 +179,7 @@ mod tests {
     use super::*;
     use crate::dist::Rng;
 
-    /// The normal equations of random columns, of which the last repeats the first and the one before is a sum of two.
+    /// The normal equations of random columns; the last repeats the first and the one before is a sum of two.
     fn problem(rng: &mut Rng, n_rows: usize, n: usize) -> (Matrix, Vec<f64>) {
         let mut z = Matrix::from_fn(n_rows, n, |_, j| (rng.uniform() - 0.3) * (1.0 + j as f64));
         for i in 0..n_rows {
@@ -198,7 +197,7 @@ mod tests {
         dot(x, &mx) - 2.0 * dot(b, x)
     }
 
-    /// The best over all sets of positive variables, each by elimination.
+    /// The best over all sets of positive variables, each solved by elimination.
     fn brute_force(m: &Matrix, b: &[f64]) -> f64 {
         let n = b.len();
         let mut best = 0.0f64;

@@ -1,7 +1,7 @@
-//! Matrices cut into panels, the form in which `simd::sums` multiplies them.
+//! Matrices split into panels, the form in which `simd::sums` multiplies them.
 //!
-//! A panel holds up to [`WIDE`] rows (or columns) side by side, line by line of the other index: what a sum of products
-//! goes along lies in the order in which it is read. The last panel is as narrow as whole vectors allow.
+//! A panel holds up to [`WIDE`] rows (or columns) side by side, line by line of the other index: the numbers of a sum
+//! of products are stored in the order in which they are read. The last panel is as narrow as whole vectors allow.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,26 +12,26 @@ use crate::linalg::{Matrix, Pieces};
 use crate::pool::Pool;
 use crate::simd::{Buffer, Lines, NARROW, SIDE, Tile, VECTOR, WIDE, sums, transpose};
 
-/// Operations below which work stays on the thread that asks for it: handing it over takes longer.
+/// With fewer operations, work stays on the calling thread: handing it over takes longer.
 const MIN_SHARED: usize = 2_000_000;
 
 /// The panels of one matrix.
 #[derive(Clone, Debug)]
 pub(super) struct Panels {
-    /// The rows of the matrix, and as many more as fill the last vector.
+    /// The rows of the matrix, padded to a multiple of the vector length.
     size: usize,
-    /// Where each panel begins in `values`, and the last ends.
+    /// Start of each panel in `values`, plus the end of the last.
     starts: Vec<usize>,
     values: Buffer,
 }
 
-/// Rows of a matrix of so many that make panels, with those that fill the last vector.
+/// Number of rows of `n` after padding to whole vectors.
 pub(super) fn padded(n: usize) -> usize {
     n.next_multiple_of(VECTOR)
 }
 
 impl Panels {
-    /// Panels of numbers that mean nothing; `depth` says the lines of the panel that holds the given rows.
+    /// Panels with unspecified contents; `depth` gives the number of lines of the panel that holds the given rows.
     pub(super) fn some(n: usize, depth: impl Fn(Range<usize>) -> usize) -> Result<Panels> {
         let size = padded(n);
         let mut starts = vec![0];
@@ -75,16 +75,16 @@ impl Panels {
         Ok(panels)
     }
 
-    /// What is on and below the diagonal of a square matrix; rows that fill the last vector are those of the identity.
+    /// The lower triangle of a square matrix, including the diagonal; padding rows are those of the identity.
     pub(super) fn of_lower(matrix: &Matrix, pool: &Pool) -> Result<Panels> {
         let n = matrix.n_rows();
         let mut panels = Panels::some(n, |rows| rows.end)?;
         panels.each(pool, matrix.data().len(), |rows, panel| {
-            // The diagonal block, and what fills the last vector.
+            // The diagonal block, and the padding.
             panel[if rows.end > n { 0 } else { rows.start * rows.len() }..].fill(0.0);
             for row in rows.clone().step_by(NARROW) {
                 pack(matrix, row, row, panel, row - rows.start, rows.len());
-                // What is above the diagonal may be anything and stays zero.
+                // Entries above the diagonal may be anything; they stay zero here.
                 for i in row..row + NARROW {
                     let mut at = |k: usize, value: f64| panel[k * rows.len() + i - rows.start] = value;
                     if i < n {
@@ -98,8 +98,8 @@ impl Panels {
         Ok(panels)
     }
 
-    /// What is on and below the diagonal of `H diag(d) H'`, as [`Panels::of_lower`] has it, for H of n rows whose
-    /// panels these are: with the bits of `scaled_square`, and nothing to copy.
+    /// The lower triangle of `H diag(d) H'`, in the form of [`Panels::of_lower`], where these are the panels of H with
+    /// n rows: with the bits of `scaled_square`, and without copying.
     pub(super) fn lower_of_square(&self, n: usize, d: &[f64], pool: &Pool) -> Result<Panels> {
         let scaled = self.scaled(d, pool)?;
         let mut panels = Panels::some(n, |rows| rows.end)?;
@@ -115,12 +115,12 @@ impl Panels {
                 }
             }
         };
-        // Long panels first, so that threads end together.
+        // Long panels first, so that threads finish together.
         share(pool, n * n * d.len(), panels.split().chunks_mut(step).enumerate().rev(), part);
         Ok(panels)
     }
 
-    /// Makes `scale A + shift 11' + diag(d)` of the panels of A, n x n ([`Panels::of_lower`]).
+    /// Turns the panels of A, n x n ([`Panels::of_lower`]), into those of `scale A + shift 11' + diag(d)`.
     pub(super) fn shift_lower(&mut self, scale: f64, shift: f64, d: &[f64], pool: &Pool) {
         let (n, operations) = (d.len(), self.values.len());
         self.each(pool, operations, |rows, panel| {
@@ -135,12 +135,12 @@ impl Panels {
         });
     }
 
-    /// The number on the diagonal of row i ([`Panels::of_lower`]).
+    /// The diagonal entry of row i ([`Panels::of_lower`]).
     pub(super) fn diagonal(&self, i: usize) -> f64 {
         self.lines(i / WIDE).skip(i, i % WIDE).line(0, 1)[0]
     }
 
-    /// The same with each line times its factor.
+    /// A copy with each line multiplied by its factor.
     pub(super) fn scaled(&self, factors: &[f64], pool: &Pool) -> Result<Panels> {
         let mut panels = Panels::some(self.size, |_| factors.len())?;
         panels.each(pool, self.values.len(), |rows, panel| {
@@ -162,7 +162,7 @@ impl Panels {
         matrix
     }
 
-    /// Rows, those that fill the last vector among them.
+    /// Number of rows, including padding.
     pub(super) fn size(&self) -> usize {
         self.size
     }
@@ -182,14 +182,14 @@ impl Panels {
         Lines::new(&self.values[self.starts[panel]..self.starts[panel + 1]], self.width(panel))
     }
 
-    /// The panels to write to, in order.
+    /// The panels in order, mutably.
     pub(super) fn split(&mut self) -> Vec<&mut [f64]> {
         let mut rest = &mut self.values[..];
         let cut = |ends: &[usize]| rest.split_off_mut(..ends[1] - ends[0]).unwrap_or_default();
         self.starts.windows(2).map(cut).collect()
     }
 
-    /// Calls `f` with the rows of each panel and the panel, on all threads if so many operations are worth it.
+    /// Calls `f` with the rows of each panel and the panel, on all threads if this many operations are worth it.
     pub(super) fn each(&mut self, pool: &Pool, operations: usize, f: impl Fn(Range<usize>, &mut [f64]) + Sync + Send) {
         let size = self.size;
         let items = self.split().into_iter().enumerate();
@@ -199,7 +199,7 @@ impl Panels {
 
 impl PartialEq for Panels {
     fn eq(&self, other: &Self) -> bool {
-        // Where panels begin follows from how many numbers there are.
+        // The panel starts follow from the number of values.
         self.size == other.size && *self.values == *other.values
     }
 }
@@ -210,21 +210,21 @@ impl Drop for Panels {
     }
 }
 
-/// Fewest numbers of a buffer that is kept for the next panels: getting fresh pages from the system takes a good part
-/// of the time in which a matrix of a few hundred rows is factored. Small ones the allocator has at hand.
+/// Minimum size of a buffer kept for the next panels: getting fresh pages from the system takes a good part of the time
+/// needed to factor a matrix of a few hundred rows. Small buffers the allocator has at hand.
 const MIN_KEPT: usize = 1 << 12;
-/// Most numbers of all buffers that are kept: six halves of a matrix of 1,000 rows, or forty of 380.
+/// Maximum total size of the buffers kept: six halves of a matrix of 1,000 rows, or forty of 380.
 const MAX_KEPT: usize = 3 << 20;
 
-/// Shared by all threads, because a factor often ends in another thread than it was made in.
+/// Shared by all threads, because a factor is often dropped in a different thread from the one that made it.
 static SPARE: Mutex<Vec<Buffer>> = Mutex::new(vec![]);
 
 fn spares() -> MutexGuard<'static, Vec<Buffer>> {
-    // Whoever panicked left buffers of some numbers, and nobody counts on more.
+    // A panicking thread leaves buffers with arbitrary numbers, and nothing relies on more.
     SPARE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Some numbers, or `None` where there is no memory for them.
+/// A buffer with unspecified contents, or `None` if there is too little memory.
 fn spare(len: usize) -> Option<Buffer> {
     if len < MIN_KEPT {
         return Buffer::zeros(len);
@@ -247,7 +247,7 @@ fn keep(buffer: Buffer) {
     if (MIN_KEPT..=MAX_KEPT).contains(&buffer.capacity()) {
         let mut kept = spares();
         kept.push(buffer);
-        // The oldest go, so that those of a size nobody asks for any more do not stay.
+        // The oldest are dropped, so that sizes no longer in use do not stay.
         let mut held: usize = kept.iter().map(Buffer::capacity).sum();
         while held > MAX_KEPT {
             held -= kept.remove(0).capacity();
@@ -255,7 +255,7 @@ fn keep(buffer: Buffer) {
     }
 }
 
-/// Calls `f` with each item, on all threads if so many operations are worth it.
+/// Calls `f` with each item, on all threads if this many operations are worth it.
 pub(super) fn share<T: Send>(
     pool: &Pool,
     operations: usize,
@@ -265,7 +265,7 @@ pub(super) fn share<T: Send>(
     if operations >= MIN_SHARED { pool.each(items.collect(), f) } else { items.for_each(f) }
 }
 
-/// How many panels of a matrix of this size go together through the others. Matrices that do not fit into the
+/// How many panels of a matrix of this size are processed together against the others. Matrices that do not fit in the
 /// second-level cache are then read a quarter as often.
 pub(super) fn together(size: usize) -> usize {
     if size <= 384 { 1 } else { 4 }
@@ -287,14 +287,14 @@ fn pack(matrix: &Matrix, row: usize, depth: usize, panel: &mut [f64], lane: usiz
 /// Which entries of a symmetric matrix are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Half {
-    /// Those on and below the diagonal; what is above it means nothing.
+    /// Those on and below the diagonal; the entries above are meaningless.
     Lower,
     /// All.
     Both,
 }
 
-/// A symmetric n x n matrix of which tiles below and on the diagonal are computed: `tile` is given the first of
-/// [`NARROW`] rows, a panel of columns and how many of it are wanted. `stop` is asked before each panel:
+/// A symmetric n x n matrix of which only tiles on and below the diagonal are computed: `tile` is given the first of
+/// [`NARROW`] rows, a panel of columns and how many of its columns are needed. `stop` is polled before each panel:
 /// [`Error::Stopped`].
 pub(super) fn symmetric(
     n: usize,
@@ -328,7 +328,7 @@ pub(super) fn symmetric(
             }
         }
     };
-    // Long panels first, so that threads end together.
+    // Long panels first, so that threads finish together.
     share(pool, operations, (0..count).step_by(step).rev(), part);
     if halted.into_inner() {
         return Err(Error::Stopped("stopped while matrices were multiplied".into()));
@@ -336,8 +336,8 @@ pub(super) fn symmetric(
     Ok(matrix)
 }
 
-/// Writes a tile, some columns of a panel of rows of a symmetric n x n matrix, as the lines of the panel: zero above
-/// the diagonal, and rows that fill the last vector are those of the identity.
+/// Writes a tile, some columns of a row panel of a symmetric n x n matrix, as lines of the panel: zero above the
+/// diagonal, and padding rows are those of the identity.
 fn put_lines(tile: &Tile, width: usize, lines: &mut [f64], column: usize, row: usize, n: usize) {
     for ((k, line), sums) in (column..).zip(lines.chunks_exact_mut(width)).zip(tile) {
         line.copy_from_slice(&sums[..width]);
@@ -348,7 +348,7 @@ fn put_lines(tile: &Tile, width: usize, lines: &mut [f64], column: usize, row: u
     }
 }
 
-/// Makes the last square of a tile, which begins with this column, symmetric: what is below its diagonal is taken.
+/// Makes the last square of a tile, which starts at this column, symmetric by copying its lower triangle.
 fn mirror(tile: &mut Tile, col: usize) {
     for r in 0..NARROW {
         for l in r + 1..NARROW {
@@ -357,7 +357,7 @@ fn mirror(tile: &mut Tile, col: usize) {
     }
 }
 
-/// Writes a tile on or below the diagonal and, if both halves are wanted, its mirror image.
+/// Writes a tile on or below the diagonal and, if both halves are requested, its mirror image.
 fn put(pieces: &Pieces<'_>, tile: &Tile, row: usize, col: usize, width: usize, half: Half) {
     let n = pieces.n_rows();
     let here = col..(col + width).min(n);
@@ -368,7 +368,7 @@ fn put(pieces: &Pieces<'_>, tile: &Tile, row: usize, col: usize, width: usize, h
     if half == Half::Lower {
         return;
     }
-    // A square on the diagonal is its own image.
+    // A square on the diagonal is its own mirror image.
     for v in (0..width).step_by(VECTOR).filter(|v| col + v < row) {
         if row + SIDE <= n {
             // SAFETY: as above; images lie above the diagonal, tiles below.
@@ -383,7 +383,7 @@ fn put(pieces: &Pieces<'_>, tile: &Tile, row: usize, col: usize, width: usize, h
     }
 }
 
-/// A matrix of zeros, or an error where there is no memory for it.
+/// A matrix of zeros, or an error if there is too little memory.
 pub(super) fn room(n_rows: usize, n_cols: usize) -> Result<Matrix> {
     Matrix::try_zeros(n_rows, n_cols)
         .ok_or_else(|| Error::input(format!("no memory for a matrix of {n_rows} x {n_cols}; use fewer rows")))

@@ -3,18 +3,18 @@
 //! Every width gives the same bits: each element sees the same IEEE operations (never a fused multiply-add), a maximum
 //! rounds nothing, and a tie goes to the smallest index.
 //!
-//! The loops run over groups of lanes of a length known to the compiler and carry nothing but independent lanes, which
-//! is what it takes for them to become vector code. Quotients are slow, so after the first block they are computed only
-//! where some product says that the best so far is beaten. A closure would not be compiled for the width of its caller:
-//! there are none.
+//! The loops run over groups of lanes of a length known to the compiler and carry only independent lanes, which is what
+//! it takes for them to vectorise. Quotients are slow, so after the first block they are computed only where some
+//! product shows that the best so far is beaten. There are no closures, because a closure would not be compiled for the
+//! vector width of its caller.
 #![allow(clippy::needless_range_loop, reason = "indices over blocks of known length vectorise, zips of four do not")]
 
-/// Variables asked together whether one of them beats the best so far; after the first blocks the answer is nearly
+/// Variables tested together for whether one of them beats the best so far; after the first blocks the answer is nearly
 /// always no.
 const BLOCK: usize = 64;
-/// Values side by side: the widest vector there is.
+/// Values side by side: the widest vector.
 const LANES: usize = 8;
-/// Stands in for the curvature of a pair that is not positive (Fan, Chen, Lin 2005, section 2.3).
+/// Replaces the curvature of a pair that is not positive (Fan, Chen, Lin 2005, section 2.3).
 pub(super) const TAU: f64 = 1e-12;
 
 /// The larger of two numbers; a NaN on the left loses, as in the vector instruction.
@@ -29,26 +29,26 @@ pub(super) fn smaller(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
 }
 
-/// The curvature of the dual along a pair, made positive.
+/// The curvature of the dual along a pair, forced to be positive.
 #[inline(always)]
 pub(super) fn curvature(kii: f64, kjj: f64, kij: f64) -> f64 {
     let quad = (kii + kjj) - 2.0 * kij;
     if quad > 0.0 { quad } else { TAU }
 }
 
-/// Where a maximum was found; `at` is the number of variables when there was no candidate.
+/// Position of a maximum; `at` is the number of variables if there was no candidate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Peak {
     pub(super) value: f64,
     pub(super) at: usize,
 }
 
-/// What the search for the second variable found.
+/// Result of the search for the second variable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Second {
     /// M(a): the smallest residual among the variables that may go down.
     pub(super) bottom: f64,
-    /// The variable with the largest gain; the number of variables when there was no candidate.
+    /// The variable with the largest gain; the number of variables if there was no candidate.
     pub(super) at: usize,
 }
 
@@ -63,10 +63,10 @@ pub(super) fn first(resid: &[f64], up: &[f64]) -> Peak {
     peak
 }
 
-/// Some neighbouring values, which become one vector.
+/// Neighbouring values that form one vector.
 type Lanes = [f64; LANES];
 
-/// A maximum in independent lanes, and where each was found first.
+/// A maximum in independent lanes, and where each was first found.
 #[derive(Clone, Copy)]
 struct Best {
     value: Lanes,
@@ -74,13 +74,13 @@ struct Best {
 }
 
 impl Best {
-    /// Nothing yet: only what is larger than this counts.
+    /// Initial state: only values larger than this count.
     #[inline(always)]
     fn above(value: f64) -> Best {
         Best { value: [value; LANES], at: [f64::INFINITY; LANES] }
     }
 
-    /// Takes in the values from index `start` on.
+    /// Takes in the values starting at index `start`.
     #[inline(always)]
     fn update(&mut self, values: &Lanes, start: f64) {
         for l in 0..LANES {
@@ -90,7 +90,7 @@ impl Best {
         }
     }
 
-    /// The largest value and the first index that has it, if there was any.
+    /// The largest value and its first index, if there was any.
     #[inline(always)]
     fn first(&self) -> Option<(f64, usize)> {
         let top = max_lane(self.value);
@@ -106,7 +106,7 @@ impl Best {
 /// The largest of all lanes.
 #[inline(always)]
 fn max_lane(lanes: Lanes) -> f64 {
-    // As a tree, which is shorter than a chain.
+    // As a tree, which has a shorter dependency chain.
     let [a, b, c, d, e, f, g, h] = lanes;
     larger(larger(larger(a, e), larger(c, g)), larger(larger(b, f), larger(d, h)))
 }
@@ -118,7 +118,7 @@ fn min_lane(lanes: Lanes) -> f64 {
     smaller(smaller(smaller(a, e), smaller(c, g)), smaller(smaller(b, f), smaller(d, h)))
 }
 
-/// The last values of an array, fewer than the lanes, filled up with `fill`.
+/// The last values of an array, fewer than the lanes, padded with `fill`.
 #[inline(always)]
 fn filled(rest: &[f64], fill: f64) -> Lanes {
     let mut lanes = [fill; LANES];
@@ -128,7 +128,7 @@ fn filled(rest: &[f64], fill: f64) -> Lanes {
     lanes
 }
 
-/// Moves some residuals and looks at their sums with `up`.
+/// Updates some residuals and takes in their sums with `up`.
 #[inline(always)]
 fn move_lanes(resid: &mut Lanes, [ki, kj, up]: [&Lanes; 3], step: f64, best: &mut Best, start: f64) {
     let mut sum = [0.0; LANES];
@@ -174,13 +174,13 @@ struct First {
     kii: f64,
 }
 
-/// The last values of four arrays, fewer than the lanes, filled up with what is no candidate.
+/// The last values of four arrays, fewer than the lanes, padded with non-candidates.
 #[inline(always)]
 fn filled_four([resid, low, ki, diag]: [&[f64]; 4]) -> [Lanes; 4] {
     [filled(resid, 0.0), filled(low, f64::INFINITY), filled(ki, 0.0), filled(diag, 1.0)]
 }
 
-/// Lowers the minima of `resid + low` and looks at the gains of some second variables, from index `start` on.
+/// Updates the minima of `resid + low` and takes in the gains of some second variables, starting at index `start`.
 #[inline(always)]
 fn gain_lanes([resid, low, ki, diag]: [&Lanes; 4], first: First, bottoms: &mut Lanes, best: &mut Best, start: f64) {
     let mut gains = [0.0; LANES];
@@ -193,7 +193,7 @@ fn gain_lanes([resid, low, ki, diag]: [&Lanes; 4], first: First, bottoms: &mut L
     best.update(&gains, start);
 }
 
-/// The largest gain in a block and the first index that has it; lowers the minima of `resid + low`.
+/// The largest gain in a block and its first index; updates the minima of `resid + low`.
 #[inline(always)]
 fn best_gain(parts: [&[f64]; 4], first: First, bottoms: &mut Lanes) -> Option<(f64, usize)> {
     let [resid, low, ki, diag] = parts;
@@ -214,7 +214,7 @@ fn best_gain(parts: [&[f64]; 4], first: First, bottoms: &mut Lanes) -> Option<(f
     best.first()
 }
 
-/// Whether some gain among these exceeds `best`: `diff^2 / quad > best` without the division; lowers the minima of
+/// Whether some gain among these exceeds `best`: `diff^2 / quad > best` without the division; updates the minima of
 /// `resid + low`, lane by lane.
 #[inline(always)]
 fn exceed_lanes<const N: usize>(parts: [&[f64; N]; 4], first: First, best: f64, bottoms: &mut Lanes) -> bool {
@@ -283,10 +283,10 @@ fn select_body(resid: &[f64], low: &[f64], ki: &[f64], diag: &[f64], top: f64, k
     Second { bottom: min_lane(bottoms), at }
 }
 
-/// The vector width used, found out once per problem.
+/// The vector width in use, detected once per problem.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Width {
-    /// What every machine of the target has.
+    /// The baseline of the target.
     Base,
     /// 256 bits.
     #[cfg(target_arch = "x86_64")]

@@ -12,7 +12,7 @@ use crate::solve::panels::{Half, Panels, room, share, symmetric, together};
 /// `A B` for A of m x k and B of k x n.
 ///
 /// For products that are not symmetric; `H diag(d) H'` costs half as much with [`scaled_square`]. Cost: 2 m k n
-/// operations. Memory: the result, and room for as much as A and B take.
+/// operations. Memory: the result, plus as much as A and B take.
 ///
 /// ```
 /// use multikernel::{Matrix, Pool, solve::product::product};
@@ -23,7 +23,7 @@ use crate::solve::panels::{Half, Panels, room, share, symmetric, together};
 /// ```
 ///
 /// # Errors
-/// Shapes that do not fit, and no memory for the result.
+/// Mismatched shapes, and too little memory for the result.
 pub fn product(a: &Matrix, b: &Matrix, pool: &Pool) -> Result<Matrix> {
     let [m, k, l, n] = [a.n_rows(), a.n_cols(), b.n_rows(), b.n_cols()];
     if k != l {
@@ -50,8 +50,8 @@ pub fn product(a: &Matrix, b: &Matrix, pool: &Pool) -> Result<Matrix> {
 
 /// `H diag(d) H'` for H of n x k and d of length k: symmetric to the last bit.
 ///
-/// For covariances from a factor of theirs; only one half is computed. Cost: n^2 k operations. Memory: the result, and
-/// room for twice as much as H takes. `stop` is asked now and then.
+/// For covariances given by a factor; only one half is computed. Cost: n^2 k operations. Memory: the result, plus twice
+/// as much as H takes. `stop` is polled now and then.
 ///
 /// ```
 /// use multikernel::{Matrix, Pool, solve::product::scaled_square};
@@ -61,8 +61,8 @@ pub fn product(a: &Matrix, b: &Matrix, pool: &Pool) -> Result<Matrix> {
 /// ```
 ///
 /// # Errors
-/// A diagonal of another length than H has columns, no memory for the result, and [`Error::Stopped`] where `stop` says
-/// so.
+/// A diagonal whose length differs from the number of columns of H, too little memory for the result, and
+/// [`Error::Stopped`] if `stop` returned true.
 pub fn scaled_square(h: &Matrix, d: &[f64], pool: &Pool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Matrix> {
     let (n, k) = (h.n_rows(), h.n_cols());
     if d.len() != k {
@@ -76,7 +76,7 @@ pub fn scaled_square(h: &Matrix, d: &[f64], pool: &Pool, stop: &(dyn Fn() -> boo
     })
 }
 
-/// The rows of a matrix in the order in which products read them: for [`Cholesky::of_square`] again and again.
+/// The rows of a matrix in the order in which products read them: for repeated calls of [`Cholesky::of_square`].
 ///
 /// [`Cholesky::of_square`]: crate::solve::cholesky::Cholesky::of_square
 pub(crate) struct PackedRows {

@@ -10,7 +10,7 @@ use crate::simd::Real;
 pub struct Program<'a> {
     /// One number per variable.
     pub cost: &'a [f64],
-    /// One number per variable, none below 0.
+    /// One non-negative number per variable.
     pub curvature: &'a [f64],
     /// The equations, m x n.
     pub rows: &'a Matrix,
@@ -18,20 +18,20 @@ pub struct Program<'a> {
     pub right: &'a [f64],
 }
 
-/// Most iterations: a programme that can be solved takes 10 to 40.
+/// Maximum iterations: a solvable programme takes 10 to 40.
 const MAX_ITERATIONS: usize = 200;
-/// Equations, costs and the duality gap hold to this part of their size.
+/// Relative tolerance of the equations, costs and duality gap.
 const TOLERANCE: f64 = 1e-10;
-/// Accepted where rounding ends the progress earlier.
+/// Accepted if rounding ends the progress earlier.
 const ACCEPTED: f64 = 1e-6;
-/// How far towards the boundary a step goes.
+/// Fraction of the way to the boundary that a step takes.
 const TO_BOUNDARY: f64 = 0.9995;
 
-/// Solves a programme: Mehrotra's predictor and corrector. Cost: 10 to 40 times m^2 n + m^3 / 3.
+/// Solves a programme by Mehrotra's predictor-corrector method. Cost: 10 to 40 times m^2 n + m^3 / 3.
 ///
 /// # Errors
-/// Shapes that do not fit, and programmes without a solution (no feasible point, or a cost that falls for ever), for
-/// which no point within 1e-6 of the optimality conditions is found.
+/// Mismatched shapes, and programmes without a solution (infeasible, or unbounded below), for which no point within
+/// 1e-6 of the optimality conditions is found.
 ///
 /// ```
 /// use multikernel::{Matrix, solve::program::{Program, solve}};
@@ -55,7 +55,7 @@ pub fn solve(program: &Program<'_>) -> Result<Vec<f64>> {
         if residuals.worst < best.0 {
             best = (residuals.worst, point.x.clone());
         }
-        // From here on rounding moves the point, and away.
+        // From here on rounding only moves the point away.
         if best.0 <= TOLERANCE || !residuals.worst.is_finite() || residuals.worst > 1e6 * best.0.max(TOLERANCE) {
             break;
         }
@@ -78,15 +78,15 @@ struct Interior {
     z: Vec<f64>,
 }
 
-/// What is missing at a point.
+/// Residuals of the optimality conditions at a point.
 struct Residuals {
-    /// `rows x - right` with the sign turned.
+    /// `right - rows x`.
     primal: Vec<f64>,
     /// `curvature x + cost - rows'y - z`.
     dual: Vec<f64>,
     /// The mean of `x z`.
     mu: f64,
-    /// The largest of the three, each against its size.
+    /// The largest of the three, each relative to its size.
     worst: f64,
 }
 
@@ -116,7 +116,7 @@ impl Residuals {
 }
 
 impl Interior {
-    /// Mehrotra's start: the least-squares solutions of both sets of equations, shifted inside.
+    /// Mehrotra's starting point: the least-squares solutions of both sets of equations, shifted into the interior.
     fn start(program: &Program<'_>) -> Interior {
         let Program { cost, rows, right, .. } = program;
         let ones = vec![1.0; cost.len()];
@@ -142,7 +142,7 @@ impl Interior {
         Interior { x, y, z }
     }
 
-    /// One predictor and corrector step.
+    /// One predictor-corrector step.
     fn step(&mut self, program: &Program<'_>, residuals: &Residuals) {
         let n = self.x.len();
         let theta: Vec<f64> = (0..n).map(|j| 1.0 / (program.curvature[j] + self.z[j] / self.x[j])).collect();
@@ -159,7 +159,7 @@ impl Interior {
         let (mut to_x, mut to_z) =
             ((TO_BOUNDARY * room(&self.x, &dx)).min(1.0), (TO_BOUNDARY * room(&self.z, &dz)).min(1.0));
         if program.curvature.iter().any(|&d| d != 0.0) {
-            // With a Hessian the two sides are coupled and go together.
+            // With a Hessian the two sides are coupled and take the same step.
             (to_x, to_z) = (to_x.min(to_z), to_x.min(to_z));
         }
         f64::add_scaled(to_x, &dx, &mut self.x);
@@ -191,7 +191,7 @@ impl Interior {
     }
 }
 
-/// How far along a direction all values stay at 0 or above, at most 1.
+/// The largest step along a direction, at most 1, that keeps all values non-negative.
 fn room(values: &[f64], direction: &[f64]) -> f64 {
     values.iter().zip(direction).filter(|(_, d)| **d < 0.0).map(|(v, d)| -v / d).fold(1.0, f64::min)
 }
@@ -212,8 +212,7 @@ fn normal(rows: &Matrix, theta: &[f64]) -> Matrix {
     normal
 }
 
-/// A Cholesky factor that passes over directions in which the matrix is zero up to rounding: equations that say the
-/// same.
+/// A Cholesky factor that skips directions in which the matrix is zero up to rounding: redundant equations.
 struct Factor(Matrix);
 
 impl Factor {
@@ -259,7 +258,7 @@ mod tests {
     use crate::linalg::dot;
     use crate::solve::simplex;
 
-    /// All basic solutions of a small linear programme, tried one by one.
+    /// The best of all basic solutions of a small linear programme, enumerated.
     fn best_vertex(cost: &[f64], rows: &Matrix, right: &[f64]) -> f64 {
         let n = cost.len();
         let mut best = f64::INFINITY;
@@ -283,7 +282,7 @@ mod tests {
             let n = 3 + rng.below(8);
             let cost: Vec<f64> = (0..n).map(|_| rng.uniform()).collect();
             let rows = Matrix::from_fn(2, n, |_, _| rng.uniform() + 0.01);
-            // A feasible point makes the right-hand sides.
+            // The right-hand sides come from a feasible point.
             let inside: Vec<f64> = (0..n).map(|_| rng.uniform()).collect();
             let right: Vec<f64> = rows.rows().map(|row| dot(row, &inside)).collect();
             let x = solve(&Program { cost: &cost, curvature: &vec![0.0; n], rows: &rows, right: &right }).unwrap();

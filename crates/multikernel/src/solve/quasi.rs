@@ -1,26 +1,25 @@
-//! A quasi-Newton model of a function on the simplex and its lowest point there.
+//! A quasi-Newton model of a function on the simplex, and its minimum there.
 
 use super::simplex;
 use crate::linalg::Matrix;
 use crate::simd::Real;
 
-/// Pairs of steps and changes of the gradient that are remembered.
+/// Number of remembered pairs of steps and gradient changes.
 pub(crate) const MEMORY: usize = 10;
-/// Most projections to find the lowest point of a model: they cost nothing beside one SVM.
+/// Maximum projections to find the minimum of a model: their cost is negligible beside one SVM.
 const INNER: usize = 500;
 
 /// The Hessian of L-BFGS in compact form (Byrd, Nocedal, Schnabel 1994): `B = sigma I - Q M^-1 Q'`.
 pub(crate) struct Hessian {
     sigma: f64,
-    /// The columns of Q: steps times sigma, then changes of the gradient.
+    /// The columns of Q: steps times sigma, then gradient changes.
     columns: Vec<Vec<f64>>,
     /// M^-1.
     inverse: Matrix,
 }
 
 impl Hessian {
-    /// From steps `s_i` and changes of the gradient `y_i`, oldest first; `None` where they do not make one that is
-    /// positive definite.
+    /// From steps `s_i` and gradient changes `y_i`, oldest first; `None` if the result would not be positive definite.
     pub(crate) fn new(steps: &[&[f64]], changes: &[&[f64]]) -> Option<Hessian> {
         let k = steps.len();
         let last = k.checked_sub(1)?;
@@ -54,7 +53,7 @@ impl Hessian {
         out
     }
 
-    /// The lowest point of `g'(x - d) + 1/2 (x - d)'B(x - d)` on the simplex, by projected gradients with exact steps.
+    /// The minimiser of `g'(x - d) + 1/2 (x - d)'B(x - d)` on the simplex, by projected gradients with exact steps.
     pub(crate) fn lowest_on_simplex(&self, d: &[f64], gradient: &[f64]) -> Vec<f64> {
         let mut x = d.to_vec();
         let mut slope = gradient.to_vec();
@@ -64,7 +63,7 @@ impl Hessian {
             let target = simplex::project(&ahead);
             let step: Vec<f64> = target.iter().zip(&x).map(|(t, x)| t - x).collect();
             let (square, fall) = (f64::dot(&step, &step), f64::dot(&step, &slope));
-            // The model is no more exact than this.
+            // The model is not accurate beyond this.
             if fall >= 1e-13 * *first.get_or_insert(fall) || fall >= 0.0 {
                 break;
             }
@@ -83,7 +82,7 @@ impl Hessian {
     }
 }
 
-/// The inverse of a small matrix by elimination with the largest pivot; `None` where there is none.
+/// The inverse of a small matrix by elimination with partial pivoting; `None` if it is singular.
 fn inverse(mut a: Matrix) -> Option<Matrix> {
     let n = a.n_rows();
     let mut out = Matrix::from_fn(n, n, |i, j| f64::from(u8::from(i == j)));

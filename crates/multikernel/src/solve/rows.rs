@@ -1,10 +1,10 @@
-//! Kernel rows of a view, as contiguous slices: borrowed where the view allows it, otherwise gathered when first asked
-//! for and kept in a bounded cache.
+//! Kernel rows of a view as contiguous slices: borrowed if the view allows it, otherwise gathered on first use and kept
+//! in a bounded cache.
 
 use crate::linalg::Matrix;
 
-/// Memory for gathered rows. A row that was dropped costs one gather, about as much as one iteration on it, so a tight
-/// bound slows a large problem down by at most a factor of two.
+/// Memory for gathered rows. A dropped row costs one gather, about as much as one iteration on it, so a tight bound
+/// slows a large problem down by at most a factor of two.
 const CACHE_BYTES: usize = 128 << 20;
 /// Marks a row that is not in the cache.
 const ABSENT: usize = usize::MAX;
@@ -19,9 +19,10 @@ pub(super) struct GramRows<'a> {
 
 #[derive(Debug)]
 enum Store {
-    /// `cols` is a run of neighbours: a row is a piece of a row of the Gram matrix.
+    /// `cols` is a contiguous range: a row is a slice of a row of the Gram matrix.
     Borrowed { start: usize },
-    /// Gathered rows; `slot_of[i]` is where row `i` is, `owner[s]` whose row slot `s` holds, `hand` the next to drop.
+    /// Gathered rows; `slot_of[i]` is the slot of row `i`, `owner[s]` the row in slot `s`, `hand` the next slot to
+    /// evict.
     Cached { slots: Vec<Vec<f64>>, slot_of: Vec<usize>, owner: Vec<usize>, hand: usize, n_slots: usize },
 }
 
@@ -52,12 +53,12 @@ impl<'a> GramRows<'a> {
         self.gram
     }
 
-    /// Column of the Gram matrix behind each position.
+    /// Column of the Gram matrix for each position.
     pub(super) fn cols(&self) -> &[usize] {
         &self.cols
     }
 
-    /// Makes row `i` available to [`GramRows::row`], without dropping row `keep`.
+    /// Makes row `i` available to [`GramRows::row`], without evicting row `keep`.
     pub(super) fn fetch(&mut self, i: usize, keep: usize) {
         let Store::Cached { slots, slot_of, owner, hand, n_slots } = &mut self.store else { return };
         if slot_of[i] != ABSENT {
@@ -68,7 +69,7 @@ impl<'a> GramRows<'a> {
             owner.push(i);
             slots.len() - 1
         } else {
-            // Oldest first, passing over the row in use.
+            // Oldest first, skipping the row in use.
             if owner[*hand] == keep {
                 *hand = (*hand + 1) % *n_slots;
             }

@@ -1,6 +1,6 @@
-//! The nearest point of the simplex.
+//! Projection onto the simplex.
 
-/// The point of `{d >= 0, sum d = 1}` nearest to `x`: `d_m = max(x_m - t, 0)` for the one t that makes the sum 1.
+/// The point of `{d >= 0, sum d = 1}` nearest to `x`: `d_m = max(x_m - t, 0)` for the unique t that makes the sum 1.
 /// Entries below t become exactly 0. Cost: P log P.
 ///
 /// ```
@@ -8,7 +8,7 @@
 /// assert_eq!(project(&[0.75, 0.75, -3.0]), [0.5, 0.5, 0.0]);
 /// ```
 pub fn project(x: &[f64]) -> Vec<f64> {
-    // Entries more than 1 below the largest are below t, and most of a large bank's are: they need not be sorted.
+    // Entries more than 1 below the largest are below t, and in a large bank most are: they need not be sorted.
     let largest = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let mut sorted: Vec<f64> = x.iter().copied().filter(|&x| x > largest - 1.0 || x == largest).collect();
     sorted.sort_by(|a, b| b.total_cmp(a));
@@ -38,7 +38,7 @@ mod tests {
                 let x: Vec<f64> = (0..n).map(|_| scale * (rng.uniform() - 0.5)).collect();
                 let d = project(&x);
                 assert!((d.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{d:?}");
-                // x - d is one constant where d > 0, and no larger anywhere else.
+                // x - d is constant where d > 0, and no larger anywhere else.
                 let top = x.iter().zip(&d).filter(|(_, d)| **d > 0.0).map(|(x, d)| x - d).fold(f64::MIN, f64::max);
                 for (x, d) in x.iter().zip(&d) {
                     assert!(if *d > 0.0 { (x - d - top).abs() < 1e-12 * scale.max(1.0) } else { *x <= top + 1e-12 });

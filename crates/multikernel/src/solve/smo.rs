@@ -19,29 +19,28 @@ use super::rows::GramRows;
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, axpy};
 
-/// Iterations between two looks at the caller's wish to stop and at the health of the numbers.
+/// Iterations between two checks for cancellation and for non-finite numbers.
 const POLL: u64 = 256;
-/// Iterations between two tries to set variables aside, or the number of variables where that is less (as LIBSVM).
+/// Iterations between two attempts to set variables aside, or the number of variables if that is less (as LIBSVM).
 const SHRINK_EVERY: usize = 1000;
-/// Setting aside pays for gathering shorter rows only when at most this part of the variables remains.
+/// Setting aside pays for gathering shorter rows only when at most this fraction of the variables remains.
 const SHRINK_TO: f64 = 0.5;
-/// Iterations, as a multiple of the number of variables, after which leaps begin: most problems are solved by then.
+/// Iterations, as a multiple of the number of variables, after which leaps start: most problems are solved by then.
 const LEAP_FROM: u64 = 4;
-/// A start whose two classes differ in weight by no more than this part is put right on single variables, so that
-/// variables at their bounds stay there; beyond it the heavier class is scaled down as a whole.
+/// If the two classes of a start differ in weight by no more than this fraction, single variables are corrected, so
+/// that variables at their bounds stay there; beyond it the heavier class is scaled down as a whole.
 const ROUNDING: f64 = 1e-9;
 
 /// One two-class problem on a view of a Gram matrix: `min 1/2 a'Qa - 1'a`, `Q_ij = y_i y_j K_ij`,
 /// `0 <= a_i <= upper_i`, `y'a = 0`.
 ///
-/// Views cost nothing to make. Rows of a view that is a run of neighbouring rows are read in place; for other views
-/// the rows the solver touches are gathered when first needed, into at most 128 MiB (256 MiB while variables are set
-/// aside).
+/// Views cost nothing to create. Rows of a view that is a contiguous range are read in place; for other views the rows
+/// the solver touches are gathered on first use, into at most 128 MiB (256 MiB while variables are set aside).
 #[derive(Clone, Copy, Debug)]
 pub struct Problem<'a> {
     /// The whole Gram matrix, symmetric (not checked), `n x n`.
     pub gram: &'a Matrix,
-    /// Which rows (and columns) of `gram` make the problem, in any order.
+    /// The rows (and columns) of `gram` in the problem, in any order.
     pub rows: &'a [usize],
     /// For each row of the view: true for the class `y = +1`.
     pub positive: &'a [bool],
@@ -49,18 +48,18 @@ pub struct Problem<'a> {
     pub upper: &'a [f64],
 }
 
-/// How exact and how long.
+/// Accuracy and iteration limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// Stop when the violation `m - M` of the optimality conditions is at most this; LIBSVM's `eps`.
     pub tolerance: f64,
     /// Set variables aside while they are stuck at a bound: faster on large problems, same optimum.
     pub shrinking: bool,
-    /// Where iterations are many, move all variables inside their boxes at once now and then: several times fewer
-    /// iterations where the kernel is of low rank and bounds are high, and other digits beyond the tolerance. For
+    /// If iterations are many, move all variables inside their boxes at once now and then: several times fewer
+    /// iterations if the kernel is of low rank and bounds are high, and different digits beyond the tolerance. For
     /// problems of at most some hundred rows.
     pub leaps: bool,
-    /// Stop after this many iterations in any case.
+    /// Maximum number of iterations.
     pub max_iter: u64,
 }
 
@@ -76,7 +75,7 @@ pub struct SmoSolution {
     /// Dual variables, one per row of the view.
     pub alpha: Vec<f64>,
     /// The constant of `f(x) = sum_i alpha_i y_i k(x_i, x) + bias`: the mean over variables strictly inside their box,
-    /// or the middle of the allowed interval when there are none.
+    /// or the middle of the allowed interval if there are none.
     pub bias: f64,
     /// `1/2 a'Qa - 1'a`.
     pub objective: f64,
@@ -84,26 +83,26 @@ pub struct SmoSolution {
     pub n_iter: u64,
     /// The violation `m - M` of the optimality conditions over all variables, zero where they hold.
     pub gap: f64,
-    /// What the primal objective at `bias` exceeds the dual one by: the optimum is at most so far above `-objective`.
+    /// The primal objective at `bias` minus the dual one: the optimum is at most this far above `-objective`.
     pub duality_gap: f64,
     /// Whether `gap` came within the tolerance.
     pub converged: bool,
 }
 
-/// Solves the problem, from zero or from `start`; `None` when `cancelled` said so.
+/// Solves the problem, from zero or from `start`; `None` if `cancelled` returned true.
 ///
 /// A start need not be feasible: it is clipped to the boxes and its heavier class is lowered until `y'a = 0`. To work
-/// in slices, bound `max_iter` and start again from the `alpha` returned; each start costs one kernel row per non-zero
-/// variable. One iteration costs two passes over the view; `cancelled` is asked every few hundred. The result is the
-/// same on every machine, bit for bit, and runs on the calling thread alone.
+/// in slices, limit `max_iter` and restart from the returned `alpha`; each start costs one kernel row per non-zero
+/// variable. One iteration costs two passes over the view; `cancelled` is polled every few hundred. It runs on the
+/// calling thread alone, and the result is the same on every machine, bit for bit.
 ///
 /// An indefinite matrix is allowed: the objective still falls at every iteration, but the point reached need not be the
 /// global minimum.
 ///
 /// # Errors
-/// Shapes that do not fit, bounds or starts that are negative or not finite, fewer than two classes with a positive
-/// bound, and values of the Gram matrix that are not finite. The last are looked for where the solution depends on
-/// them: on the diagonal and in every kernel row used.
+/// Mismatched shapes, bounds or starts that are negative or not finite, fewer than two classes with a positive bound,
+/// and non-finite values of the Gram matrix. The last are checked where the solution depends on them: on the diagonal
+/// and in every kernel row used.
 ///
 /// ```
 /// use multikernel::Matrix;
@@ -142,7 +141,7 @@ pub fn solve(
     Ok(Some(solver.full.solution(options.tolerance, solver.n_iter)))
 }
 
-/// Refuses what does not fit together.
+/// Rejects inconsistent input.
 fn check(problem: &Problem, options: &Options) -> Result<()> {
     let Problem { gram, rows, positive, upper } = problem;
     if gram.n_rows() != gram.n_cols() {
@@ -205,7 +204,8 @@ fn feasible(problem: &Problem, start: &[f64]) -> Result<Vec<f64>> {
         let factor = plus.min(minus) / plus.max(minus);
         alpha.iter_mut().zip(*positive).filter(|(_, p)| **p == heavy).for_each(|(a, _)| *a *= factor);
     }
-    // What rounding leaves over comes off variables inside their box; off the others only if those do not suffice.
+    // What rounding leaves over is subtracted from variables inside their box, and from the others only if those do not
+    // suffice.
     let (plus, minus) = (weight(&alpha, true), weight(&alpha, false));
     let heavy = plus > minus;
     let mut over = (plus - minus).abs();
@@ -221,7 +221,7 @@ fn feasible(problem: &Problem, start: &[f64]) -> Result<Vec<f64>> {
     Ok(alpha.iter().zip(*positive).map(|(&a, &p)| if p { a } else { -a }).collect())
 }
 
-/// The variables taking part, as parallel arrays: all of the view, or those not set aside.
+/// The active variables, as parallel arrays: all of the view, or those not set aside.
 #[derive(Debug)]
 struct Variables<'a> {
     /// Kernel rows over these variables.
@@ -236,9 +236,9 @@ struct Variables<'a> {
     hi: Vec<f64>,
     /// `y - Kb`.
     resid: Vec<f64>,
-    /// 0 where `b` may go up, else -infinity: added to the residual it leaves only candidates in a maximum.
+    /// 0 if `b` may go up, else -infinity: added to the residual it leaves only candidates in a maximum.
     up: Vec<f64>,
-    /// 0 where `b` may go down, else +infinity.
+    /// 0 if `b` may go down, else +infinity.
     low: Vec<f64>,
     diag: Vec<f64>,
 }
@@ -269,14 +269,14 @@ impl<'a> Variables<'a> {
         Ok(variables)
     }
 
-    /// Sets variable `t` and the masks that follow from it, not the residuals.
+    /// Sets variable `t` and the masks that depend on it, but not the residuals.
     fn set(&mut self, t: usize, beta: f64) {
         self.beta[t] = beta;
         self.up[t] = if beta < self.hi[t] { 0.0 } else { f64::NEG_INFINITY };
         self.low[t] = if beta > self.lo[t] { 0.0 } else { f64::INFINITY };
     }
 
-    /// Sets variable `t` and brings the residuals along.
+    /// Sets variable `t` and updates the residuals.
     fn move_to(&mut self, t: usize, beta: f64) {
         let step = beta - self.beta[t];
         if step != 0.0 {
@@ -293,13 +293,13 @@ impl<'a> Variables<'a> {
     }
 
     /// Moves along the pair `i` up, `j` down to the minimum on that line inside the box; returns the next first
-    /// variable, or `None` when the step is lost in rounding.
+    /// variable, or `None` if the step is lost in rounding.
     fn step(&mut self, width: Width, i: usize, j: usize) -> Option<Peak> {
         self.rows.fetch(j, i);
         let quad = pass::curvature(self.diag[i], self.diag[j], self.rows.row(i)[j]);
         let (room_i, room_j) = (self.hi[i] - self.beta[i], self.beta[j] - self.lo[j]);
         let step = smaller(smaller((self.resid[i] - self.resid[j]) / quad, room_i), room_j);
-        // A bound is reached exactly, and never passed by rounding.
+        // A bound is reached exactly, and never exceeded by rounding.
         let to_i = if step == room_i { self.hi[i] } else { smaller(self.beta[i] + step, self.hi[i]) };
         let to_j = if step == room_j { self.lo[j] } else { larger(self.beta[j] - step, self.lo[j]) };
         if to_i == self.beta[i] && to_j == self.beta[j] {
@@ -311,8 +311,8 @@ impl<'a> Variables<'a> {
         Some(pass::update(width, &mut self.resid, ki, kj, &self.up, step))
     }
 
-    /// Moves all variables inside their boxes to the minimum on the face they are on, or to the bounds on the way
-    /// there, one after the other; false where that cannot be done.
+    /// Moves all variables inside their boxes to the minimum on their face, or to the bounds on the way there, one
+    /// after the other; false if that is impossible.
     fn leap(&mut self) -> bool {
         let mut free: Vec<usize> = (0..self.beta.len()).filter(|&t| self.up[t] == 0.0 && self.low[t] == 0.0).collect();
         if free.len() < 2 || free.len() > leap::MAX_BLOCK {
@@ -376,11 +376,11 @@ impl<'a> Variables<'a> {
         }
     }
 
-    /// Refuses residuals spoilt by the Gram matrix, and names the value that did it; `all` are the problem's rows.
+    /// Rejects residuals spoilt by the Gram matrix, and names the value responsible; `all` are the problem's rows.
     fn check_finite(&self, all: &[usize]) -> Result<()> {
         let Some(t) = self.resid.iter().position(|r| !r.is_finite()) else { return Ok(()) };
         let (gram, cols) = (self.rows.gram(), self.rows.cols());
-        // A step along a spoilt pair spoils residuals of rows that are sound, so all rows are looked at, also those set
+        // A step along a spoilt pair spoils residuals of sound rows, so all rows are checked, including those set
         // aside.
         for &row in all {
             if let Some(&col) = all.iter().find(|&&col| !gram.get(row, col).is_finite()) {
@@ -399,13 +399,13 @@ impl<'a> Variables<'a> {
         let mut gap = 0.0;
         for t in 0..self.beta.len() {
             let (short, bound) = (self.sign[t] * (self.resid[t] - bias), self.hi[t] - self.lo[t]);
-            // b_i (K b)_i = b_i (y_i - r_i), and terms of one row belong together: each is at least 0.
+            // b_i (K b)_i = b_i (y_i - r_i), and terms of one row are combined: each is at least 0.
             gap += bound * short.max(0.0) - self.beta[t] * (self.resid[t] - bias);
         }
         gap.max(0.0)
     }
 
-    /// The solution at the present point; these must be all variables of the problem.
+    /// The solution at the present point; requires all variables of the problem.
     fn solution(&self, tolerance: f64, n_iter: u64) -> SmoSolution {
         let (top, bottom) = self.extremes();
         let gap = (top - bottom).max(0.0);
@@ -433,12 +433,12 @@ impl<'a> Variables<'a> {
 }
 
 /// The descent: `full` holds all variables; while some are set aside, `small` holds the rest and moves alone, and
-/// `full` keeps the point and the residuals of the moment it was left.
+/// `full` keeps the point and the residuals from before.
 #[derive(Debug)]
 struct Solver<'a> {
     full: Variables<'a>,
     small: Option<Variables<'a>>,
-    /// Where `full` has to go when it is taken up again: variables may move in one `small` and be left out of the next.
+    /// Where `full` has to move when it is resumed: variables may move in one `small` and be left out of the next.
     moved: Vec<f64>,
     width: Width,
     n_iter: u64,
@@ -487,7 +487,7 @@ impl Solver<'_> {
                 let variables = self.small.as_mut().unwrap_or(&mut self.full);
                 let leapt = variables.leap();
                 peak = pass::first(&variables.resid, &variables.up);
-                // One that failed will fail again for a while.
+                // A leap that failed will fail again for a while.
                 leap_at = if leapt { self.n_iter + every / 2 } else { 2 * self.n_iter };
             }
             if options.shrinking && self.n_iter >= shrink_at {
@@ -499,7 +499,7 @@ impl Solver<'_> {
         }
     }
 
-    /// Sets aside what is stuck, if that is worth it; returns the first variable to move among the rest.
+    /// Sets stuck variables aside, if that is worthwhile; returns the first variable to move among the rest.
     fn shrink(&mut self) -> Option<Peak> {
         let variables = self.small.as_ref().unwrap_or(&self.full);
         let keep = variables.movable();
@@ -513,7 +513,7 @@ impl Solver<'_> {
         Some(peak)
     }
 
-    /// Writes down where the present variables are.
+    /// Records the values of the present variables.
     fn note_moves(&mut self) {
         match &self.small {
             Some(small) => small.place.iter().zip(&small.beta).for_each(|(&t, &beta)| self.moved[t] = beta),
@@ -521,7 +521,7 @@ impl Solver<'_> {
         }
     }
 
-    /// Takes all variables back: moves `full` to where `small` went.
+    /// Restores all variables: moves `full` to where `small` went.
     fn unshrink(&mut self) {
         self.note_moves();
         if self.small.take().is_some() {
@@ -586,7 +586,7 @@ mod tests {
             (0..alpha.len()).map(|i| alpha[i] * (0.5 * self.y(i) * self.score(alpha, i) - 1.0)).sum()
         }
 
-        /// m - M in the words of the papers: over I_up and I_low of alpha, from scratch.
+        /// m - M as defined in the papers: over I_up and I_low of alpha, from scratch.
         fn violation(&self, alpha: &[f64]) -> f64 {
             let (mut top, mut bottom) = (f64::NEG_INFINITY, f64::INFINITY);
             for (i, &a) in alpha.iter().enumerate() {
@@ -675,7 +675,7 @@ mod tests {
             prop_assert_eq!(at_once.n_iter, 0);
             owned.assert_feasible(&at_once.alpha);
             let (cold, warm) = (owned.solve(&tight()), owned.solve_from(&tight(), &start));
-            // Both are within violation times the sum of the bounds of the minimum.
+            // Both are within the violation times the sum of the bounds of the minimum.
             let allowed = 1e-8 * owned.upper.iter().sum::<f64>();
             prop_assert!((cold.objective - warm.objective).abs() <= allowed);
         }
@@ -803,7 +803,7 @@ mod tests {
     fn doubled_bound_equals_the_sample_twice() {
         let mut twice = random(21, 30, 3, true);
         let mut heavy = twice.clone();
-        // The sample is given a bound it reaches only partly, so that the variables themselves are unique.
+        // The sample gets a bound it reaches only partly, so that the variables themselves are unique.
         heavy.upper[5] = 2.0 * twice.upper[5].max(0.5);
         twice.upper[5] = heavy.upper[5] / 2.0;
         twice.rows.push(5);
@@ -914,7 +914,7 @@ mod tests {
         }
     }
 
-    /// The error text of a problem that must be refused.
+    /// The error text of a problem that must be rejected.
     fn refusal(owned: &Owned, options: &Options, start: Option<&[f64]>) -> String {
         solve(&owned.view(), options, start, &|| false).unwrap_err().to_string()
     }

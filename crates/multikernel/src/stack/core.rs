@@ -1,4 +1,4 @@
-//! What all views of a stack share: the kernels, the points or the values stored in their place.
+//! The state shared by all views of a stack: the kernels, and the points or the values stored in their place.
 
 use std::fmt;
 use std::sync::{Arc, MutexGuard};
@@ -19,25 +19,25 @@ use crate::pool::{Pool, Spare, keep};
 use crate::precision::Precision;
 use crate::simd::{Real, SimdElement, UninitPart, UninitVec, skip_to_line};
 
-/// What all views of a stack share.
+/// State shared by all views of a stack.
 pub(super) struct Core {
     pub(super) layout: Arc<Layout>,
-    /// The shape of the whole.
+    /// The shape of the whole stack.
     pub(super) cut: Cut,
     pub(super) precision: Precision,
     pub(super) store: Store,
-    /// The row points; empty where values are stored.
+    /// The row points; empty if values are stored.
     pub(super) left: Points,
-    /// The column points, where they are others.
+    /// The column points, if they differ from the row points.
     pub(super) right: Option<Points>,
-    /// For each group the value most points have in each column, if they are sparse around it.
+    /// For each group, the most common value in each column if the points are sparse around it.
     pub(super) backgrounds: Vec<Option<Vec<f64>>>,
     pub(super) centring: Vec<Option<Centring>>,
     /// The mean of each row of each centred kernel.
     pub(super) row_means: Vec<Vec<f64>>,
     pub(super) notes: Vec<String>,
     pub(super) memory: Option<u64>,
-    /// The limit that values would have crossed had they been stored.
+    /// The memory limit that storing the values would have exceeded.
     pub(super) crossed: Option<u64>,
     pub(super) spare: Arc<Spare>,
 }
@@ -58,7 +58,7 @@ impl fmt::Debug for Core {
     }
 }
 
-/// Kernel values in memory: block by block, tile by tile, slot by slot, so that a pass reads them from end to end.
+/// Kernel values in memory, ordered by block, tile and slot, so that a pass reads them sequentially.
 pub(super) enum Store {
     Nowhere,
     F64(Vec<f64>),
@@ -103,20 +103,20 @@ impl Element for f32 {
 /// Memory for a store.
 struct Room<T> {
     memory: UninitVec<T>,
-    /// Whether to write past the caches: memory that was used before and is too much for them.
+    /// Whether to bypass the caches: the memory was used before and exceeds their size.
     past: bool,
 }
 
-/// Stores of this many bytes are written past the caches, where memory that is not new takes them: the second-level
-/// cache of most processors is smaller.
+/// Stores of at least this many bytes bypass the caches when written to reused memory: the second-level cache of most
+/// processors is smaller.
 const PAST_BYTES: usize = 4 << 20;
 
-/// Room for `n` values: the memory of an earlier store, cut down where it is much larger, else new.
+/// Room for `n` values: the memory of an earlier store, trimmed if it is much larger, else newly allocated.
 fn room<T: Element>(n: usize, spare: &Spare) -> Option<Room<T>> {
     let mut kept = T::spare(spare);
     if let Some(at) = kept.iter().position(|values| values.capacity() >= n && values.capacity() / 2 < n) {
         let mut values = kept.swap_remove(at);
-        // A sixteenth more is kept: the splits of a cross-validation differ by a row.
+        // Keep a sixteenth more: the splits of a cross-validation differ by a row.
         if values.capacity() - n > n / 16 {
             values.clear();
             values.shrink_to(n);
@@ -127,7 +127,7 @@ fn room<T: Element>(n: usize, spare: &Spare) -> Option<Room<T>> {
     spare.clear();
     let mut memory = UninitVec::new(n)?;
     large_pages(memory.memory());
-    // The system clears new pages when they are first written, which leaves them in the caches.
+    // The system clears new pages on first write, which leaves them in the caches.
     Some(Room { memory, past: false })
 }
 
@@ -162,7 +162,7 @@ impl Core {
         }
     }
 
-    /// The same kernels between other points, dense and with all their views; nothing is stored.
+    /// The same kernels between other points, all dense and with no view missing; nothing is stored.
     pub(super) fn of_points(&self, cut: Cut, left: Points, right: Option<Points>) -> Core {
         let n = self.layout.kernels.len();
         Core {
@@ -186,8 +186,8 @@ impl Core {
         self.right.as_ref().unwrap_or(&self.left)
     }
 
-    /// The values of some points, computed at each pass. `batch_mask` says which groups will be asked for; the others
-    /// cost nothing.
+    /// The values between some points, computed on every pass. `batch_mask` marks the groups that will be requested;
+    /// the others cost nothing.
     pub(super) fn computed<'a, T: Real>(
         &'a self,
         cut: Cut,
@@ -222,7 +222,7 @@ impl Core {
         Source::computed(&self.layout, cut, Computed { sides, gates, centring })
     }
 
-    /// A remark for each group of kernels with unit diagonal that has rows without a direction.
+    /// A note for each group of kernels with unit diagonal that has rows without a direction.
     pub(super) fn zero_rows(&self) -> Vec<String> {
         let note = |(group, background): (&Group, &Option<Vec<f64>>)| {
             let gate = self.left.gate(&group.columns);
@@ -242,7 +242,7 @@ impl Core {
         groups.filter(|(group, _)| may_be_zero(group.base)).filter_map(note).collect()
     }
 
-    /// The mean of each row of kernel `m` over the column points it knows of, before centring.
+    /// The mean of each row of kernel `m`, before centring, over the column points that have the kernel's views.
     pub(super) fn means(&self, m: usize, options: &StackOptions<'_>) -> Result<Vec<f64>> {
         let plain: Vec<Kernel> = vec![self.layout.kernels[m].clone().not_centred()];
         let cut = Cut { symmetric: false, ..self.cut };
@@ -275,7 +275,7 @@ impl Core {
 
     pub(super) fn stored_bytes(&self) -> u64 {
         let size = self.precision.bytes() as u128 * self.layout.slots.len() as u128;
-        // A symmetric shape of more than 2^32 rows is past all memory anyway.
+        // A symmetric shape of more than 2^32 rows exceeds any memory anyway.
         let rows = self.cut.n_rows as u128 * self.cut.n_cols as u128;
         if rows > u128::from(u64::MAX) {
             u64::MAX
@@ -292,10 +292,10 @@ impl Core {
         cost::pays(&self.layout, &of_group, self.precision, need, tile)
     }
 
-    /// Stores the values if that is asked for, allowed and worth it.
+    /// Stores the values if that is requested, allowed and worthwhile.
     pub(super) fn stored(mut self, options: &StackOptions<'_>) -> Result<Core> {
         let need = self.stored_bytes();
-        // Room for one combined kernel beside the stack, which every method needs sooner or later.
+        // Leave room for one combined kernel beside the stack, which every method needs sooner or later.
         let result = (self.cut.n_rows as u64).saturating_mul(self.cut.n_cols as u64).saturating_mul(8);
         let fits = self.memory.is_none_or(|limit| need.saturating_add(result) <= limit);
         let store = match options.storage {
@@ -315,7 +315,7 @@ impl Core {
         Ok(self)
     }
 
-    /// Stores the values of a source of the same shape; false where the system has no memory for them.
+    /// Stores the values of a source of the same shape; false if the system has too little memory.
     pub(super) fn copy<T: Element>(&mut self, source: &Source<'_, T>, pool: &Pool, watch: &Watch<'_>) -> Result<bool> {
         let n_slots = self.layout.slots.len();
         let Some(Room { memory, past }) = room::<T>(self.cut.len() * n_slots + SLACK, &self.spare) else {
@@ -329,7 +329,7 @@ impl Core {
         Ok(true)
     }
 
-    /// The values of a store whose blocks `write` fills; `None` where it left one unfilled.
+    /// The values of a store whose blocks `write` fills; `None` if it left one unfilled.
     fn fill_blocks<T: Element>(
         &self,
         mut memory: UninitVec<T>,
@@ -360,7 +360,7 @@ impl Core {
         let size = (need / T::BYTES as u64) as usize;
         let Some(Room { memory, past }) = room::<T>(size + SLACK, &self.spare) else {
             if options.storage == Storage::Fit {
-                // The system has less than was allowed: compute instead.
+                // The system has less memory than the limit allows: compute instead.
                 self.crossed = Some(options.memory.unwrap_or(0));
                 return Ok(());
             }
@@ -389,14 +389,14 @@ impl Core {
         Error::Memory { what: format!("{what} on {} x {} points", self.cut.n_rows, self.cut.n_cols), need, limit, help }
     }
 
-    /// Gives spare memory back where it and these bytes are more than is allowed.
+    /// Returns spare memory to the system if it and these bytes together exceed the limit.
     fn clear_spare_over(&self, bytes: u64) {
         if self.memory.is_some_and(|limit| bytes.saturating_add(self.spare.bytes()) > limit) {
             self.spare.clear();
         }
     }
 
-    /// Matrices of zeros for the result of an operation, or a refusal before anything is allocated.
+    /// Zero matrices for the result of an operation, or an error before anything is allocated.
     pub(super) fn matrices(&self, what: &str, n: usize, n_rows: usize, n_cols: usize) -> Result<Vec<Matrix>> {
         let each = (n_rows as u64).saturating_mul(n_cols as u64).saturating_mul(8);
         let need = each.saturating_mul(n as u64);
@@ -415,7 +415,7 @@ impl Core {
     }
 }
 
-/// Counts values over all threads and asks whether to go on.
+/// Counts values across all threads and polls whether to continue.
 struct Counter<'a> {
     watch: Option<&'a (dyn Fn(usize, usize) -> bool + Sync)>,
     done: std::sync::atomic::AtomicUsize,
@@ -440,7 +440,7 @@ impl<'a> Counter<'a> {
         self.stop.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// The values, unless counting was stopped on the way.
+    /// The values, unless counting was stopped partway.
     fn result<T>(&self, values: Option<T>) -> Result<T> {
         values.filter(|_| !self.stopped()).ok_or_else(|| {
             Error::Stopped(
@@ -473,7 +473,7 @@ mod tests {
         let left = pool.spare().bytes();
         drop(train(399, None));
         assert_eq!(pool.spare().bytes(), left, "a row less gave memory back");
-        // A chain of ever smaller ones must not carry the first along.
+        // A sequence of ever smaller stores must not carry the first one's memory along.
         for n in [300, 220, 160, 120] {
             let limit = train(n, None).bytes() + 8 * (n * n) as u64 + 1000;
             let stack = train(n, Some(limit));
@@ -497,7 +497,7 @@ mod tests {
             ["gaussian(1)", "gaussian(2)", "gaussian(0.01)", "polynomial(2)", "linear on [0]", "laplacian(1) centred"]
                 .map(|text| text.parse().unwrap())
                 .to_vec();
-        // No whole blocks, tiles or lines; more than goes past the caches, and then half of it.
+        // Not a multiple of a block, tile or cache line; large enough to bypass the caches, then half that.
         let n = if cfg!(miri) { 19 } else { 1901 };
         let points = Matrix::from_fn(n, 3, |i, j| ((i * 7919 + j * 104_729) % 1000) as f64 / 300.0);
         let some: Vec<usize> = (0..n).filter(|i| i % 3 > 0).collect();
@@ -510,7 +510,7 @@ mod tests {
                 (sample(&whole), sample(&part))
             };
             let fresh = build();
-            // What the next stores are written to must not show through.
+            // Old contents of the memory reused by the next stores must not show through.
             pool.spare().wide().iter_mut().for_each(|values| values.fill(f64::NAN));
             pool.spare().narrow().iter_mut().for_each(|values| values.fill(f32::NAN));
             assert!(cfg!(miri) || pool.spare().bytes() as usize >= PAST_BYTES);

@@ -1,38 +1,38 @@
-//! Whether kernels are worth storing: what a pass costs that computes them, beside one that reads them.
+//! Whether kernels are worth storing: the cost of a pass that computes them against one that reads them.
 //!
-//! The results of both have the same bits, so the answer may depend on the machine. Numbers are nanoseconds per entry,
-//! measured with `benches/stack.rs` (`docs/performance.md`); what matters is their ratio.
+//! Both give the same bits, so the answer may depend on the machine. Numbers are nanoseconds per entry, measured with
+//! `benches/stack.rs` (`docs/performance.md`); only their ratio matters.
 
 use super::layout::{Layout, Step};
 use crate::kernel::Base;
 use crate::precision::Precision;
 use crate::simd::{Level, level};
 
-/// Stacks below this are stored: caches hold them, and reading costs next to nothing.
+/// Smaller stacks are always stored: they fit in the caches, and reading costs next to nothing.
 const SMALL: u64 = 64 << 20;
-/// Storing pays if computing costs more than so many times reading: it has to be written first, once, to memory that
-/// the system may have to clear.
+/// Storing pays if computing costs more than this many times reading: the values must first be written once, to memory
+/// that the system may have to clear.
 const PAYS: f64 = 1.8;
 /// Reading one byte from memory.
 const READ_BYTE: f64 = 0.05;
-/// What it takes to begin a group in a tile, however few entries the tile has.
+/// Fixed cost of starting a group in a tile, however few entries the tile has.
 const BEGIN: f64 = 1500.0;
 
-/// Whether to store a stack of so many bytes that fits; `n_columns` is the number of columns of each group, `tile` how
-/// many entries a tile has in the mean.
+/// Whether to store a stack of `bytes` bytes that fits in memory; `n_columns` is the number of columns of each group,
+/// `tile` the mean number of entries per tile.
 pub(super) fn pays(layout: &Layout, n_columns: &[usize], precision: Precision, bytes: u64, tile: f64) -> bool {
     let read = layout.slots.len() as f64 * READ_BYTE * precision.bytes() as f64;
     bytes < SMALL || compute(layout, n_columns, precision, level(), tile) > PAYS * read
 }
 
-/// Computing all kernels of an entry.
+/// Cost of computing all kernels of an entry.
 fn compute(layout: &Layout, n_columns: &[usize], precision: Precision, level: Level, tile: f64) -> f64 {
     let slower = match level {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => 1.0,
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => 2.0,
-        // NEON has two lanes; an old x86 without fused operations is far slower still.
+        // NEON has two lanes; an old x86 without fused multiply-add is far slower still.
         Level::Plain => 4.0,
     };
     let exponential = if precision == Precision::F64 { 0.7 } else { 0.35 };
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use crate::kernel::KernelBank;
 
-    /// What computing costs beside reading, in tiles of so many entries.
+    /// The cost of computing relative to reading, in tiles of this many entries.
     fn cost_in(tile: f64, bank: &str, n_columns: usize, precision: Precision) -> f64 {
         let bank: KernelBank = bank.parse().unwrap();
         let kernels = bank.resolve(&Default::default(), &crate::linalg::Matrix::zeros(2, n_columns).into()).unwrap();

@@ -2,15 +2,16 @@
 
 use std::ops::Range;
 
-/// Rows of a block. Eight `f64` are one line of the cache, so a tile is written across as well as along.
+/// Rows per block. Eight `f64` fill one cache line, so a tile can be written across the diagonal as well as along its
+/// rows.
 pub(super) const BLOCK_ROWS: usize = 8;
-/// Most columns of a tile: a tile of `f64` and the base quantity behind it fit in the first-level cache.
+/// Maximum columns per tile: a tile of `f64` and the base quantity behind it fit in the first-level cache.
 pub(super) const TILE_COLS: usize = 256;
-/// Most blocks of a strip: what is written across then is eight lines long.
+/// Maximum blocks per strip: the runs written across the diagonal are then eight cache lines long.
 const STRIP_BLOCKS: usize = 8;
-/// Least strips of which there are any of several blocks: enough to share out.
+/// Strips have several blocks only if at least this many remain: enough to share out among threads.
 const STRIPS: usize = 32;
-/// Parts a sum over all entries is cut into; each is summed on its own, then they are added in order.
+/// Number of parts a sum over all entries is split into; each is summed separately, then they are added in order.
 const PARTS: usize = 32;
 
 /// The shape of a stack. A symmetric one holds, block by block of [`BLOCK_ROWS`] rows, the columns up to the end of the
@@ -35,7 +36,7 @@ impl Tile {
         self.rows.len() * self.cols.len()
     }
 
-    /// How many of its first columns stand for two entries, (i, j) and (j, i).
+    /// The number of leading columns whose entries stand for two, (i, j) and (j, i).
     pub(super) fn n_mirrored(&self, cut: &Cut) -> usize {
         if cut.symmetric { self.cols.end.min(self.rows.start).saturating_sub(self.cols.start) } else { 0 }
     }
@@ -73,7 +74,7 @@ impl Cut {
     pub(super) fn start(&self, block: usize) -> usize {
         match block.checked_sub(1) {
             None => 0,
-            // All blocks before are whole: 8 * 8 (1 + 2 + ... + block).
+            // All earlier blocks are full: 8 * 8 (1 + 2 + ... + block).
             Some(before) if self.symmetric => {
                 let whole = BLOCK_ROWS * BLOCK_ROWS * (before * block / 2);
                 whole + self.rows(before).len() * self.width(before)
@@ -82,17 +83,17 @@ impl Cut {
         }
     }
 
-    /// All blocks as runs that are worked on together where a whole matrix is written. A symmetric stack of many rows
-    /// has runs of up to [`STRIP_BLOCKS`]: see `StripWriter`.
+    /// All blocks, grouped into runs that are processed together when a whole matrix is written. A symmetric stack with
+    /// many rows has runs of up to [`STRIP_BLOCKS`]: see `StripWriter`.
     pub(super) fn strips(&self) -> Vec<Range<usize>> {
         let n = self.n_blocks();
         let each = if self.symmetric { (n / STRIPS).clamp(1, STRIP_BLOCKS) } else { 1 };
-        // From the top: pages that rows are written to for the first time have just been cleared, in the cache. From
-        // the bottom what is written across would be the first to touch all of them.
+        // Top to bottom: rows then land on pages that were just cleared and are still in the cache. From the bottom,
+        // the writes across the diagonal would be the first to touch all the pages.
         (0..n.div_ceil(each)).map(|strip| strip * each..(strip * each + each).min(n)).collect()
     }
 
-    /// The tiles of a strip from left to right: those with the same columns together, each with its block.
+    /// The tiles of a strip from left to right, each with its block; tiles with the same columns come together.
     pub(super) fn tiles_of_strip(
         &self,
         strip: &Range<usize>,
@@ -105,12 +106,12 @@ impl Cut {
         })
     }
 
-    /// Number of entries held.
+    /// Number of stored entries.
     pub(super) fn len(&self) -> usize {
         self.start(self.n_blocks())
     }
 
-    /// Where entry (row, col) of slot 0 is stored among `n_slots`, and how far apart the slots are there.
+    /// Where entry (row, col) of slot 0 is stored if there are `n_slots`, and the distance between slots there.
     pub(super) fn place(&self, row: usize, col: usize, n_slots: usize) -> (usize, usize) {
         let mirrored = self.symmetric && col >= self.rows(row / BLOCK_ROWS).end;
         let (row, col) = if mirrored { (col, row) } else { (row, col) };
@@ -121,7 +122,7 @@ impl Cut {
         (before + (row - rows.start) * width + (col - first), rows.len() * width)
     }
 
-    /// Runs of blocks with about as many entries each.
+    /// Runs of blocks with about the same number of entries each.
     pub(super) fn parts(&self) -> Vec<Range<usize>> {
         self.parts_up_to(PARTS)
     }

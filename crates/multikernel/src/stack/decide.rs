@@ -1,4 +1,4 @@
-//! Decisions of weighted sums of kernels, without the matrices in between.
+//! Decision values of weighted kernel sums, without forming the matrices.
 
 use super::core::Element;
 use super::cut::{BLOCK_ROWS, TILE_COLS, Tile};
@@ -15,22 +15,22 @@ use crate::precision::Precision;
 use crate::simd::{Buffer, Real, SimdElement};
 
 impl Stack {
-    /// The weighted sums of the kernels, one per column of the P x C weights, ready for use again and again.
+    /// The weighted kernel sums, one per column of the P x C weights, prepared for repeated use.
     pub fn mixture(&self, weights: &Matrix, pool: &Pool) -> Result<Mixture> {
         check("mixture: weights", "rows (one per kernel)", weights.n_rows(), self.n_kernels())?;
         Ok(Mixture::new(&self.core.layout, &self.spread(weights), pool))
     }
 
-    /// The matrices of a mixture: [`Stack::combine`] with weights that were made ready.
+    /// The matrices of a mixture: [`Stack::combine`] with prepared weights.
     pub fn mix(&self, mixture: &Mixture, pool: &Pool) -> Result<Vec<Matrix>> {
         mixture.check(&self.core.layout)?;
         in_precision!(self, mix(self, mixture, pool))
     }
 
-    /// `sum_j coefficients_jc sum_m W_mc k_m(i, j)` for each row point i and column c, without the matrices in between:
-    /// n_rows x C for n_cols x C coefficients. A mixture of fewer columns serves C / columns neighbours with each, so
-    /// that one weighted sum is computed once. Coefficients that are zero cost next to nothing. Each row has the bits
-    /// it has alone.
+    /// `sum_j coefficients_jc sum_m W_mc k_m(i, j)` for each row point i and column c, without forming the matrices:
+    /// n_rows x C for n_cols x C coefficients. If the mixture has fewer columns, each serves C / columns neighbouring
+    /// columns of coefficients, so that a weighted sum is computed only once. Zero coefficients cost next to nothing.
+    /// Each row has the same bits as if it were computed alone.
     pub fn decide(&self, mixture: &Mixture, coefficients: &Matrix, pool: &Pool) -> Result<Matrix> {
         mixture.check(&self.core.layout)?;
         check("decide: coefficients", "rows", coefficients.n_rows(), self.n_cols())?;
@@ -41,7 +41,7 @@ impl Stack {
             )));
         }
         if self.cut().symmetric {
-            // Every entry in its own right: a row is then a row.
+            // Treat every entry separately, so that each row is complete.
             let all: Vec<usize> = (0..self.n_rows()).collect();
             return self.between(&all, &all)?.decide(mixture, coefficients, pool);
         }
@@ -49,11 +49,11 @@ impl Stack {
     }
 }
 
-/// The coefficients of one column that are not zero, tile by tile.
+/// The non-zero coefficients of one column, tile by tile.
 struct Chosen {
-    /// Where the entries of each tile begin; one more for the end.
+    /// Start of each tile's entries, plus the end of the last.
     starts: Vec<usize>,
-    /// Places within their tile.
+    /// Positions within their tile.
     places: Vec<u32>,
     values: Vec<f64>,
 }
@@ -81,17 +81,17 @@ impl Chosen {
     }
 }
 
-/// Buffers of one thread of `decide`.
+/// Per-thread buffers of `decide`.
 #[derive(Default)]
 struct DecideScratch {
     distances: Buffer,
     picked: Buffer,
     values: Buffer,
-    /// Of a tile, for each weighted sum with coefficients in it.
+    /// One per weighted sum that has coefficients in the current tile.
     sums: Vec<Buffer>,
 }
 
-/// The values at some places of every row of a tile, as a table of its own.
+/// Copies the values at some positions of every row of a tile into a table of its own.
 fn pick(values: &[f64], width: usize, places: &[u32], out: &mut Buffer) {
     out.set_len(values.len() / width * places.len());
     for (row, out) in values.chunks_exact(width).zip(out.chunks_exact_mut(places.len())) {
@@ -101,14 +101,14 @@ fn pick(values: &[f64], width: usize, places: &[u32], out: &mut Buffer) {
     }
 }
 
-/// Adds the products of each row of a table with the values to one column of `out`.
+/// Adds the inner product of each row of a table with `values` to one column of `out`.
 fn add_products(table: &[f64], values: &[f64], n_columns: usize, c: usize, out: &mut [f64]) {
     for (row, out) in table.chunks_exact(values.len()).zip(out.chunks_exact_mut(n_columns)) {
         out[c] += f64::dot(row, values);
     }
 }
 
-/// The coefficients of some columns within one tile: the column, the places and the values.
+/// The coefficients of some columns within one tile: the column, the positions and the values.
 type Lists<'a> = Vec<(usize, &'a [u32], &'a [f64])>;
 
 fn lists<'a>(chosen: &[(usize, &'a Chosen)], tile: &Tile) -> Lists<'a> {
@@ -119,15 +119,15 @@ fn lists<'a>(chosen: &[(usize, &'a Chosen)], tile: &Tile) -> Lists<'a> {
     chosen.iter().map(of_tile).filter(|(_, places, _)| !places.is_empty()).collect()
 }
 
-/// One weighted sum and what it is multiplied by within one tile.
+/// One weighted sum and the coefficients it is multiplied by within one tile.
 struct Column<'a> {
     recipe: &'a Recipe,
     lists: Lists<'a>,
 }
 
 impl Column<'_> {
-    /// The coefficients, if there is one column of them and most are zero: functions of distances are worked out for
-    /// these alone.
+    /// The coefficients, if there is only one column of them and it is sparse: functions of distances are then
+    /// evaluated for these alone.
     fn few(&self, width: usize) -> Option<(usize, &[u32], &[f64])> {
         match self.lists[..] {
             [(c, places, values)] if places.len() < width => Some((c, places, values)),
@@ -137,7 +137,7 @@ impl Column<'_> {
 }
 
 impl DecideScratch {
-    /// The decisions of a tile: `each` gives its values; `out` has one row per row of the tile.
+    /// The decision values of a tile: `each` supplies its kernel values; `out` has one row per row of the tile.
     fn add<T: SimdElement>(
         &mut self,
         layout: &Layout,
@@ -149,7 +149,7 @@ impl DecideScratch {
         let (width, n_columns) = (tile.cols.len(), out.len() / tile.rows.len());
         let DecideScratch { distances, picked, values: found, sums } = self;
         sums.resize_with(columns.len().max(sums.len()), Buffer::default);
-        // A column whose every term is worked out where its few coefficients are has no sum.
+        // A column needs no sum if all its terms are evaluated only at its few coefficients.
         let summed = |column: &Column<'_>| column.few(width).is_none() || !column.recipe.slots.is_empty();
         for (column, sum) in columns.iter().zip(sums.iter_mut()) {
             sum.set_len(if summed(column) { tile.len() } else { 0 });
@@ -190,7 +190,7 @@ fn evaluate(profile: &Profile, distances: &[f64], out: &mut Buffer) {
 fn decide<T: Element>(stack: &Stack, mixture: &Mixture, coefficients: &Matrix, pool: &Pool) -> Result<Matrix> {
     let (layout, cut, n_columns) = (&stack.core.layout, stack.cut(), coefficients.n_cols());
     let all: Vec<Chosen> = (0..n_columns).map(|c| Chosen::new(coefficients, c)).collect();
-    // Neighbouring columns of coefficients share a weighted sum.
+    // Neighbouring columns of coefficients share one weighted sum.
     let shared = (n_columns / mixture.n_columns().max(1)).max(1);
     let numbered: Vec<(usize, &Chosen)> = all.iter().enumerate().collect();
     let chosen: Vec<Vec<(usize, &Chosen)>> = numbered.chunks(shared).map(<[_]>::to_vec).collect();

@@ -1,4 +1,4 @@
-//! Squared distances between points, tile by tile: for those who need distances and no kernels.
+//! Squared distances between points, tile by tile: for callers that need distances but no kernels.
 
 use std::ops::Range;
 
@@ -11,8 +11,8 @@ use crate::features::Features;
 use crate::kernel::{Base, Columns};
 use crate::simd::Buffer;
 
-/// Squared distances between all pairs of some points. They are computed when asked for, by the code kernels are
-/// computed with: equal points have the distance 0, and sparse points cost what they keep.
+/// Squared distances between all pairs of a set of points. They are computed on demand by the same code as the kernels:
+/// equal points have distance 0, and sparse points cost only what they store.
 #[derive(Debug)]
 pub(crate) struct Distances {
     sides: Sides,
@@ -20,7 +20,7 @@ pub(crate) struct Distances {
 }
 
 impl Distances {
-    /// Copies the points twice, in the two orders they are read in.
+    /// Copies the points twice, once for each of the two orders in which they are read.
     pub(crate) fn new(points: &Features) -> Distances {
         let columns = Columns::all();
         let background = sparse::backgrounds(points, std::iter::once(&columns)).pop().flatten();
@@ -32,7 +32,7 @@ impl Distances {
         Distances { sides, cut: Cut { n_rows: n, n_cols: n, symmetric: false } }
     }
 
-    /// Number of blocks of rows: what threads should share out.
+    /// Number of row blocks: the unit to share out among threads.
     pub(crate) fn n_blocks(&self) -> usize {
         self.cut.n_blocks()
     }
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn distances_of_dense_and_sparse_points_are_those_of_all_pairs() {
         for (n, d) in [(0, 3), (1, 1), (5, 0), (17, 4), (300, 2), (40, 50)] {
-            // Mostly zeros, and whole numbers: no rounding.
+            // Mostly zeros, and integers, so nothing rounds.
             let value =
                 |i: usize, j: usize| if (i + j).is_multiple_of(5) { ((7 * i + 3 * j) % 11) as f64 } else { 0.0 };
             let points = Matrix::from_fn(n, d, value);

@@ -1,4 +1,4 @@
-//! What is known of points besides their features: Gram matrices that were given, and which views a point has.
+//! What is known about points besides their features: precomputed Gram matrices, and which views each point has.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,22 +9,23 @@ use crate::features::Features;
 use crate::kernel::{Columns, Kernel};
 use crate::linalg::Matrix;
 
-/// The points kernels are between: their features and, where there are any, the Gram matrices they have a row in and
+/// The points between which kernels are evaluated: their features and, if any, the Gram matrices they have a row in and
 /// the views they lack. Cloning is cheap.
 ///
 /// For points that lack views, kernel m becomes `K~_m = S A_m K_m A_m S`: `A_m` is 1 for points that have every view
-/// the kernel looks at, else 0, and `S_ii = (mean_m a_mi)^-1/2`. Every kernel stays positive semidefinite, and the
-/// uniform combination of kernels with unit diagonal has a unit diagonal, whatever is missing. No radial collapse then.
+/// the kernel uses, else 0, and `S_ii = (mean_m a_mi)^-1/2`. Every kernel stays positive semidefinite, and the uniform
+/// combination of kernels with unit diagonal has a unit diagonal, whatever is missing. There is no radial collapse
+/// then.
 #[derive(Clone, Debug, Default)]
 pub struct Points {
     features: Arc<Features>,
     grams: Arc<[Gram]>,
-    /// Which row (and, for training points, column) of the Gram matrices each point is.
+    /// The row (and, for training points, column) of the Gram matrices for each point.
     at: Arc<[usize]>,
     known: Option<Arc<Known>>,
 }
 
-/// Which views points have, and what their kernels are multiplied by.
+/// Which views the points have, and the factors their kernels are multiplied by.
 #[derive(Debug)]
 struct Known {
     presence: Presence,
@@ -51,7 +52,7 @@ impl From<&Points> for Points {
 }
 
 impl Points {
-    /// The same points, of which `at` are the rows of these Gram matrices.
+    /// The same points, as the rows `at` of these Gram matrices.
     pub fn with_grams(mut self, grams: &[Gram], at: &[usize]) -> Result<Points> {
         if at.len() != self.n_points() {
             let (n, found) = (self.n_points(), at.len());
@@ -66,15 +67,15 @@ impl Points {
         Ok(self)
     }
 
-    /// The same points, which lack views. `kernels` are those of the whole bank, over which `S` averages. A point that
-    /// none of them knows anything of has kernels of zero: see [`Points::n_unknown`].
+    /// The same points with some views missing. `kernels` is the whole bank, over which `S` averages. A point for which
+    /// no kernel has all its views has zero kernels: see [`Points::n_unknown`].
     pub fn with_presence(mut self, presence: &Presence, views: &[View], kernels: &[Kernel]) -> Result<Points> {
         let n = self.n_points();
         if presence.n_rows() != n || presence.n_views() != views.len() {
             return Err(Error::input("presence must have one row per point and one column per view"));
         }
         let mut counts = vec![0usize; n];
-        // Kernels of a bank are on few sets of columns.
+        // The kernels of a bank use few distinct sets of columns.
         let mut by_columns: HashMap<&Columns, usize> = HashMap::new();
         kernels.iter().for_each(|kernel| *by_columns.entry(kernel.columns()).or_default() += 1);
         for (columns, kernels) in by_columns {
@@ -82,7 +83,7 @@ impl Points {
                 *count += if has { kernels } else { 0 };
             }
         }
-        // A row of which no kernel knows anything has kernels of zero: S is 0 there, not infinite.
+        // A point without any usable kernel has zero kernels: S is 0 there, not infinite.
         let known = |count: usize| if count == 0 { 0.0 } else { (kernels.len() as f64 / count as f64).sqrt() };
         let scale = counts.iter().map(|&count| known(count)).collect();
         self.known = Some(Arc::new(Known { presence: presence.clone(), views: views.to_vec(), scale }));
@@ -94,7 +95,7 @@ impl Points {
         self.features.n_rows()
     }
 
-    /// Points of which no kernel knows anything, as each looks at a view they lack: only a bias decides on them.
+    /// Number of points without any usable kernel, because each uses a view they lack: only a bias decides on them.
     pub fn n_unknown(&self) -> usize {
         self.known.as_ref().map_or(0, |known| known.scale.iter().filter(|&&scale| scale == 0.0).count())
     }
@@ -122,7 +123,7 @@ impl Points {
         Points { features: Arc::new(features), ..self.clone() }
     }
 
-    /// The same points with all their views, as far as kernels see.
+    /// The same points, treated by kernels as having all their views.
     pub(super) fn ungated(&self) -> Points {
         Points { known: None, ..self.clone() }
     }
@@ -131,7 +132,7 @@ impl Points {
         self.known.is_some()
     }
 
-    /// `S A` of kernels on these columns: one number per point, 0 where it lacks a view they look at.
+    /// `S A` of kernels on these columns: one number per point, 0 if it lacks a view they use.
     pub(super) fn gate(&self, columns: &Columns) -> Vec<f64> {
         match &self.known {
             None => vec![1.0; self.n_points()],
@@ -146,12 +147,12 @@ impl Points {
         self.grams.iter().find(|gram| gram.name() == name)
     }
 
-    /// The rows of Gram matrices the selected points are.
+    /// The rows of the Gram matrices that correspond to the selected points.
     pub(super) fn at(&self, selected: &[usize]) -> Vec<usize> {
         selected.iter().map(|&i| self.at[i]).collect()
     }
 
-    /// Whether the Gram matrices of these kernels are there, with the diagonal they need.
+    /// Checks that the Gram matrices of these kernels are present, with the diagonal they need.
     pub(super) fn check_grams(&self, kernels: &[Kernel], columns: Option<&Points>) -> Result<()> {
         for kernel in kernels {
             let Some(name) = kernel.gram() else { continue };
@@ -184,7 +185,7 @@ impl Points {
     }
 }
 
-/// Whether each point has all views that these columns are in; columns outside all views are always there.
+/// Whether each point has all the views these columns belong to; columns outside every view are always present.
 fn has_all<'a>(presence: &'a Presence, views: &[View], columns: &Columns) -> impl Iterator<Item = bool> + use<'a> {
     let touched: Vec<usize> = (0..views.len()).filter(|&v| touches(columns, &views[v])).collect();
     (0..presence.n_rows()).map(move |i| touched.iter().all(|&v| presence.has(i, v)))

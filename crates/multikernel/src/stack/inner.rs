@@ -1,4 +1,4 @@
-//! Inner products with all kernels, summed up over many calls.
+//! Inner products with all kernels, accumulated over many calls.
 
 use super::layout::Group;
 use super::ops::{Sums, Symmetric, sums};
@@ -10,15 +10,15 @@ use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::precision::Precision;
 
-/// Inner products with all kernels of a stack, summed up over many calls: `<K_m, u v'>` for pairs of points that come
-/// one after the other. Take one from [`Stack::inner`], add with [`Stack::add_inner`], read with
+/// Inner products with all kernels of a stack, accumulated over many calls: `<K_m, u v'>` for pairs of points that
+/// arrive one after the other. Create with [`Stack::inner`], add with [`Stack::add_inner`], read with
 /// [`Stack::inner_products`].
 ///
 /// It holds one number per kernel, or about 40 KB for all radial kernels on the same columns if there are 32 or more.
 #[derive(Clone, Debug)]
 pub struct Inner(Sums);
 
-/// Stored as numbers; [`Stack::check_inner`] says whether they fit.
+/// Stored as numbers; [`Stack::check_inner`] checks that they fit.
 impl Field for Inner {
     fn put(&self, name: &str, record: &mut Record) {
         record.put(&format!("{name}.slots"), &self.0.slots);
@@ -40,12 +40,12 @@ impl Field for Inner {
 }
 
 impl Stack {
-    /// Inner products of nothing yet.
+    /// An empty accumulator of inner products.
     pub fn inner(&self) -> Inner {
         Inner(Sums::new(&self.core.layout))
     }
 
-    /// Adds `<K_m, u v'>` for all kernels, u with one number per row point and v per column point.
+    /// Adds `<K_m, u v'>` for all kernels; u has one number per row point and v one per column point.
     pub fn add_inner(&self, u: &[f64], v: &[f64], inner: &mut Inner, pool: &Pool) -> Result<()> {
         self.check_inner(inner)?;
         let column = |values: &[f64]| Matrix::from_vec(values.len(), 1, values.to_vec());
@@ -58,7 +58,7 @@ impl Stack {
         Ok(())
     }
 
-    /// One number per kernel of the stack (rows) for each sum (columns).
+    /// One number per kernel of the stack (rows) for each accumulator (columns).
     pub fn inner_products(&self, inner: &[&Inner], pool: &Pool) -> Result<Matrix> {
         inner.iter().try_for_each(|inner| self.check_inner(inner))?;
         let layout = &self.core.layout;
@@ -75,7 +75,7 @@ impl Stack {
         Ok(if self.kernels.is_all() { products } else { products.select_rows(&self.kernels.indices()) })
     }
 
-    /// Whether sums that were read from a file are those of these kernels.
+    /// Checks that sums read from a file belong to these kernels.
     pub fn check_inner(&self, inner: &Inner) -> Result<()> {
         let layout = &self.core.layout;
         let fits = |(group, moments): (&Group, &Option<Moments>)| match (&group.radial, moments) {

@@ -1,4 +1,4 @@
-//! What a stack holds: kernels grouped by base quantity, each group as slots in the order they are computed.
+//! The contents of a stack: kernels grouped by base quantity, each group as slots in the order they are computed.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,25 +8,25 @@ use crate::kernel::{Base, Columns, Kernel};
 use crate::precision::Precision;
 use crate::simd::{MAX_RAISES, NARROW_RATES};
 
-/// Radial kernels on the same columns from this many on are one function of the distance.
-/// Below it their exponentials cost about as much as the lookup, and are exact to the last place.
+/// From this many on, radial kernels on the same columns are treated as one function of the distance. Below it their
+/// exponentials cost about as much as the lookup, and are exact to the last place.
 pub(super) const MIN_PROFILE_KERNELS: usize = 32;
 /// Slots computed together: few enough for the second-level cache, enough to share a base quantity.
 const BATCH: usize = 1 + MAX_RAISES;
-/// Slots an operation takes at a time.
+/// Slots an operation processes at a time.
 pub(super) const STREAMS: usize = 8;
 /// Highest power of a fresh exponential that stands for a narrower kernel; its relative error is as many times larger.
 /// In `f32` each kernel of a chain has an exponential of its own, and a chain may be as long as a batch.
 const HIGHEST_POWER: u32 = 16;
 
-/// How the values of a slot are found.
+/// How the values of a slot are computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
-    /// The kernel of its base quantity.
+    /// The kernel, from its base quantity.
     Value,
     /// The square (or, with `true`, the fourth power) of the slot before: the Gaussian of twice (four times) its rate.
     Raise(bool),
-    /// The base quantity itself, for a group that is one function of it.
+    /// The base quantity itself, for a group that is treated as one function of it.
     Base,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Group {
     /// The Gram matrix the base quantity is read from.
     pub(super) gram: Option<String>,
     pub(super) slots: Range<usize>,
-    /// For a group that is one function of the distance: its kernels with their rates, and the segments.
+    /// For a group treated as one function of the distance: its kernels with their rates, and the segments.
     pub(super) radial: Option<Radial>,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Radial {
     pub(super) grid: Grid,
 }
 
-/// Slots that are computed together.
+/// Slots computed together.
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
     pub(super) group: usize,
@@ -72,12 +72,12 @@ pub(super) struct Layout {
     pub(super) groups: Vec<Group>,
     pub(super) slots: Vec<Slot>,
     pub(super) batches: Vec<Batch>,
-    /// Where each kernel is.
+    /// The slot of each kernel.
     pub(super) slot_of: Vec<usize>,
 }
 
 impl Layout {
-    /// `collapse` allows many radial kernels to be one function of the distance.
+    /// `collapse` allows many radial kernels to be treated as one function of the distance.
     pub(super) fn new(kernels: &[Kernel], precision: Precision, collapse: bool) -> Layout {
         let mut layout =
             Layout { kernels: kernels.to_vec(), groups: vec![], slots: vec![], batches: vec![], slot_of: vec![] };
@@ -118,12 +118,12 @@ impl Layout {
         }
     }
 
-    /// A group of kernels with the base quantity of this one.
+    /// Adds a group of kernels with the base quantity of `like`.
     fn push(&mut self, like: &Kernel, slots: Vec<Slot>, radial: Option<Radial>) {
         let (group, first) = (self.groups.len(), self.slots.len());
         let mut begin = 0;
         for end in 1..=slots.len() {
-            // A batch ends where the next slot needs nothing of the one before it.
+            // A batch may end where the next slot does not depend on the one before it.
             let whole = slots.get(end).is_none_or(|slot| !matches!(slot.step, Step::Raise(_)));
             let next = (end + 1..=slots.len())
                 .find(|&e| slots.get(e).is_none_or(|slot| !matches!(slot.step, Step::Raise(_))))
@@ -139,15 +139,15 @@ impl Layout {
         self.groups.push(Group { base, columns, gram, slots: range, radial });
     }
 
-    /// Where a slot is among those of a tile in the store. Eight neighbours are an eighth of the tile apart: an
-    /// operation that takes eight slots at a time then reads eight streams from end to end, which is as fast as memory
-    /// gets.
+    /// The position of a slot among those of a tile in the store. Eight consecutive slots are an eighth of the tile
+    /// apart: an operation that takes eight slots at a time then reads eight sequential streams, which is as fast as
+    /// memory gets.
     pub(super) fn place(&self, slot: usize) -> usize {
         let (n, stream) = (self.slots.len(), slot % STREAMS);
         stream * (n / STREAMS) + stream.min(n % STREAMS) + slot / STREAMS
     }
 
-    /// The groups that have a wanted batch.
+    /// The groups that have a requested batch.
     pub(super) fn groups_of(&self, batch_mask: &[bool]) -> Vec<bool> {
         let mut groups = vec![false; self.groups.len()];
         for (batch, _) in self.batches.iter().zip(batch_mask).filter(|&(_, &batch_mask)| batch_mask) {
@@ -162,12 +162,13 @@ impl Layout {
     }
 }
 
-/// Whether the distances at which a radial kernel falls can be held: those of extreme rates are 0 or infinite in `f32`.
+/// Whether the distances at which a radial kernel falls are representable: for extreme rates they are 0 or infinite in
+/// `f32`.
 fn holds_distances(precision: Precision, kernel: &Kernel) -> bool {
     precision == Precision::F64 || kernel.rate().is_some_and(|rate| NARROW_RATES.contains(&rate))
 }
 
-/// Kernels by base quantity, the first of each and all of them, in the order of the first.
+/// Kernels grouped by base quantity: the first kernel of each group and all its members, in order of the first.
 fn share(kernels: &[Kernel]) -> Vec<(&Kernel, Vec<usize>)> {
     let mut place = HashMap::new();
     let mut groups: Vec<(&Kernel, Vec<usize>)> = vec![];
@@ -181,7 +182,7 @@ fn share(kernels: &[Kernel]) -> Vec<(&Kernel, Vec<usize>)> {
     groups
 }
 
-/// The slots of a group: chains of radial kernels, each begun by its widest, then the other kernels.
+/// The slots of a group: chains of radial kernels, each starting with its widest, then the other kernels.
 fn order(kernels: &[Kernel], precision: Precision, mut radial: Vec<usize>, others: Vec<usize>) -> Vec<Slot> {
     let rate = |m: usize| kernels[m].rate().unwrap_or_default();
     radial.sort_by(|&a, &b| rate(a).total_cmp(&rate(b)).then(a.cmp(&b)));
@@ -205,7 +206,7 @@ fn order(kernels: &[Kernel], precision: Precision, mut radial: Vec<usize>, other
     slots
 }
 
-/// Where the kernel of exactly twice the rate is, or else that of four times the rate.
+/// The position of the kernel with exactly twice the rate, or else of the one with four times the rate.
 fn next(left: &[usize], rate: impl Fn(usize) -> f64, last: usize) -> Option<(usize, bool)> {
     let find = |factor: f64| left.iter().position(|&m| rate(m) == factor * rate(last));
     find(2.0).map(|place| (place, false)).or_else(|| find(4.0).map(|place| (place, true)))

@@ -1,4 +1,4 @@
-//! Kernels weighted point by point: each point has weights of its own for all kernels.
+//! Localised kernel weights: each point has its own weights for all kernels.
 
 use super::core::Element;
 use super::ops::{each_kernel, multiply};
@@ -33,17 +33,17 @@ impl Stack {
         in_precision!(self, combine(self, &weights.transposed(), pool))
     }
 
-    /// `((H H') o K_m) t_m` for all kernels m: o multiplies entry by entry, `t_m` is the m-th column of the n x P
-    /// weights, H is n x r. The result is n x P. It is half the gradient of `<H H', combine_local>` by the weights, and
-    /// linear in them. One pass, three products per value and r per entry.
+    /// `((H H') o K_m) t_m` for all kernels m, where o is the entrywise product, `t_m` is the m-th column of the n x P
+    /// weights, and H is n x r. The result is n x P. It is half the gradient of `<H H', combine_local>` with respect to
+    /// the weights, and linear in them. One pass, three products per value and r per entry.
     pub fn apply_local(&self, weights: &Matrix, h: &Matrix, pool: &Pool) -> Result<Matrix> {
         self.check_local("apply_local", weights)?;
         check("apply_local: H", "rows", h.n_rows(), self.n_rows())?;
         in_precision!(self, apply(self, &weights.transposed(), &h.transposed(), pool))
     }
 
-    /// `k_m(i, i)` of all points (rows) and kernels (columns), of a square stack. Cost: 256 values per point and kernel
-    /// where nothing is stored.
+    /// `k_m(i, i)` of all points (rows) and kernels (columns), for a square stack. Cost: 256 values per point and
+    /// kernel if nothing is stored.
     pub fn diagonals(&self, pool: &Pool) -> Result<Matrix> {
         check("diagonals: the stack", "columns", self.n_cols(), self.n_rows())?;
         in_precision!(self, diagonals(self, pool))
@@ -62,7 +62,8 @@ impl Stack {
 }
 
 dispatched! {
-    /// `out += (weight weights) values`. The product of weights comes first, so that (i, j) and (j, i) are the same.
+    /// `out += (weight weights) values`. The weights are multiplied first, so that (i, j) and (j, i) have the same
+    /// bits.
     fn add_weighted(weight: f64, weights: &[f64], values: &[f64], out: &mut [f64]) {
         for ((out, value), other) in out.iter_mut().zip(values).zip(weights) {
             *out = (weight * other).mul_add(*value, *out);
@@ -78,7 +79,7 @@ dispatched! {
     }
 }
 
-/// Weights, and H below, come transposed: what belongs to one kernel lies side by side.
+/// Weights, and H below, are transposed: the numbers of one kernel are contiguous.
 fn combine<T: Element>(stack: &Stack, weights: &Matrix, pool: &Pool) -> Result<Matrix> {
     let (layout, cut) = (&stack.core.layout, stack.cut());
     let what = format!("the combined kernel of {} x {} points", cut.n_rows, cut.n_cols);
@@ -124,7 +125,7 @@ fn apply<T: Element>(stack: &Stack, weights: &Matrix, h: &Matrix, pool: &Pool) -
     let (batch_mask, kernel_mask, places) = (stack.batch_mask(), stack.kernel_mask(), stack.places());
     let (indices, watch) = (stack.indices(), stack.watch());
     let source: Source<'_, T> = stack.source(&indices, &batch_mask);
-    // As many parts as their partial results leave room for, whatever the number of threads.
+    // As many parts as there is memory for their partial results, whatever the number of threads.
     let parts = cut.parts_up_to((PARTIAL_BYTES / (8 * n * n_kernels).max(1)).max(1));
     let partial = pool.map(parts.len(), |part| {
         let (mut scratch, mut buffers) = (Scratch::default(), <[Buffer; 2]>::default());
@@ -167,7 +168,7 @@ fn diagonals<T: Element>(stack: &Stack, pool: &Pool) -> Result<Matrix> {
         let (mut scratch, mut buffers, mut wide) = (Scratch::default(), <[Buffer; 2]>::default(), Buffer::default());
         let rows = cut.rows(block);
         let mut found = vec![0.0; rows.len() * n_kernels];
-        // The squares on the diagonal are never cut in two: tiles are some blocks wide.
+        // The squares on the diagonal are never split: a tile is a whole number of blocks wide.
         let on_diagonal = cut.tiles(block).find(|tile| tile.cols.contains(&rows.start));
         if let Some(tile) = on_diagonal.filter(|_| watch.go_on()) {
             wide.set_len(tile.len());
@@ -203,7 +204,7 @@ mod tests {
         bank.iter().map(|text| text.parse().unwrap()).collect()
     }
 
-    /// Each kernel written out.
+    /// The full matrix of each kernel.
     fn written(stack: &Stack) -> Vec<Matrix> {
         let all: Vec<usize> = (0..stack.n_rows()).collect();
         (0..stack.n_kernels()).map(|m| stack.block(m, &all, &all).unwrap()).collect()
@@ -243,7 +244,7 @@ mod tests {
                 let options = StackOptions { storage, ..StackOptions::new(&pool) };
                 let stack = Stack::train(&points, kernels, &options).unwrap();
                 check_all(&stack, &pool);
-                // Some kernels, one of them twice, on some points.
+                // Some kernels, one of them twice, on a subset of the points.
                 let part = stack.pick(&[2, 0, 2]).unwrap().view(&(0..n).rev().step_by(2).collect::<Vec<_>>()).unwrap();
                 check_all(&part, &pool);
             }

@@ -1,4 +1,4 @@
-//! Weighted sums of kernels that are used again and again: for learners that meet their points row by row.
+//! Weighted kernel sums for repeated use: for learners that receive their points row by row.
 
 use std::ops::Range;
 
@@ -8,41 +8,41 @@ use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 
-/// Weighted sums of the kernels of a stack, one per column of weights, made ready once: from [`Stack::mixture`], for
+/// Weighted kernel sums of a stack, one per column of weights, prepared once: from [`Stack::mixture`], for
 /// [`Stack::mix`] and [`Stack::decide`] on any stack of the same kernels.
 ///
-/// For 32 or more radial kernels on the same columns it is a table of about 100 KB per column, made with one
-/// exponential per kernel and entry of the table: about a millisecond for 300 kernels.
+/// For 32 or more radial kernels on the same columns it is a table of about 100 KB per column, built with one
+/// exponential per kernel and table entry: about a millisecond for 300 kernels.
 #[derive(Debug)]
 pub struct Mixture {
     pub(super) columns: Vec<Recipe>,
-    /// Batches that any column asks for.
+    /// Batches that any column needs.
     pub(super) batch_mask: Vec<bool>,
     n_slots: usize,
 }
 
-/// What one column of weights asks for.
+/// What one column of weights needs.
 #[derive(Debug, Default)]
 pub(super) struct Recipe {
-    /// For each batch.
+    /// One per batch.
     pub(super) terms: Vec<Term>,
-    /// Slots with a weight that is not zero, in their order.
+    /// Slots with non-zero weight, in order.
     pub(super) slots: Vec<(usize, f64)>,
 }
 
-/// What one column of weights asks of a batch.
+/// What one column of weights needs from a batch.
 #[derive(Debug)]
 pub(super) enum Term {
     /// Nothing: all weights are zero.
     Nothing,
-    /// These of the slots it asks for, which follow those of the batch before.
+    /// This range of `slots`, following that of the previous batch.
     Slots(Range<usize>),
     /// One function of the distance.
     Radial(Profile),
 }
 
 impl Mixture {
-    /// Weights are those of all kernels of the layout.
+    /// `weights` has one row per kernel of the layout.
     pub(super) fn new(layout: &Layout, weights: &Matrix, pool: &Pool) -> Mixture {
         let by_column: Vec<Vec<f64>> = (0..weights.n_cols()).map(|c| weights.column(c)).collect();
         let mut columns: Vec<Recipe> = by_column.iter().map(|_| Recipe::default()).collect();
@@ -78,7 +78,7 @@ impl Mixture {
 }
 
 impl Recipe {
-    /// Slots of the next batch.
+    /// Adds the slots of the next batch.
     fn add(&mut self, slots: impl Iterator<Item = (usize, f64)>) {
         let start = self.slots.len();
         self.slots.extend(slots);
@@ -87,7 +87,7 @@ impl Recipe {
     }
 }
 
-/// What each column asks of kernels that are one function.
+/// What each column needs from kernels that are treated as one function.
 fn radial_terms(radial: &Radial, columns: &[Vec<f64>], pool: &Pool) -> Vec<Term> {
     let picked = |weights: &Vec<f64>| radial.kernels.iter().map(|&m| weights[m]).collect::<Vec<f64>>();
     let columns: Vec<Vec<f64>> = columns.iter().map(picked).collect();

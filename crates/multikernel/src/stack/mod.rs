@@ -1,9 +1,9 @@
-//! The kernel stack: P kernels between row points and column points, touched only through a few operations.
+//! The kernel stack: P kernels between row points and column points, accessed only through a few operations.
 //!
-//! Storage is the stack's own business; a method never knows which it has. Values are stored packed, in `f64` or `f32`,
-//! or computed tile by tile whenever they are needed; both are the same code and give the same bits.
+//! Storage is the stack's own business, invisible to methods. Values are stored packed, in `f64` or `f32`, or computed
+//! tile by tile whenever they are needed; both use the same code and give the same bits.
 
-/// Runs an operation in the precision of a stack.
+/// Runs an operation in the stack's precision.
 macro_rules! in_precision {
     ($stack:expr, $operation:ident($($arg:expr),*)) => {
         match $stack.core.precision {

@@ -1,7 +1,7 @@
 //! The operations, each written once for stored and for computed values.
 //!
-//! Work is cut into blocks of rows and parts by the shape alone, and parts are added in order: the same bits for any
-//! number of threads, and whether a kernel was stored or is computed on the way.
+//! Work is split into row blocks and parts by the shape alone, and parts are added in order: the same bits for any
+//! number of threads, whether kernels are stored or computed on the fly.
 
 use super::core::Element;
 use super::cut::{Cut, Tile};
@@ -20,17 +20,18 @@ use crate::simd::{
     Buffer, Real, SIDE, SimdElement, add_eight, decay_into, dot_eight_with_each, prefetch, spans, transpose,
 };
 
-/// Rows ahead of which a line is asked for while a matrix is read column by column: about as long as memory takes.
+/// Prefetch distance in rows when a matrix is read column by column: about as long as memory latency.
 const PREFETCH_ROWS: usize = 24;
 /// Memory for the partial results of `apply`.
 const PARTIAL_BYTES: usize = 128 << 20;
 
-/// A matrix to project on: dense, or `U V'` of low rank. It counts as its symmetric part where the stack is symmetric.
+/// A matrix to project on: dense, or `U V'` of low rank. If the stack is symmetric, only its symmetric part counts.
 #[derive(Clone, Copy, Debug)]
 pub enum Symmetric<'a> {
     /// The whole matrix.
     Dense(&'a Matrix),
-    /// A symmetric matrix of which only what is on and below the diagonal is read: faster than the whole of it.
+    /// A symmetric matrix of which only the lower triangle, including the diagonal, is read: faster than reading all of
+    /// it.
     Lower(&'a Matrix),
     /// `U V'`, both n x r.
     Factored(&'a Matrix, &'a Matrix),
@@ -38,7 +39,7 @@ pub enum Symmetric<'a> {
 
 impl Stack {
     /// `sum_m W_mc K_m` for each column c of the P x C weights: C matrices of n_rows x n_cols. One pass over the
-    /// kernels with a weight that is not zero, whatever C.
+    /// kernels with a non-zero weight, whatever C.
     pub fn combine(&self, weights: &Matrix, pool: &Pool) -> Result<Vec<Matrix>> {
         check("combine: weights", "rows (one per kernel)", weights.n_rows(), self.n_kernels())?;
         self.mix(&self.mixture(weights, pool)?, pool)
@@ -71,8 +72,8 @@ impl Stack {
         in_precision!(self, apply(self, vectors, pool))
     }
 
-    /// `sum_m K_m G_m` for a matrix G_m of n_cols x r for each kernel, side by side in one of n_cols x P r: n_rows x r,
-    /// the adjoint of [`Stack::apply`]. One pass, r products per entry.
+    /// `sum_m K_m G_m` with one n_cols x r matrix G_m per kernel, given side by side as n_cols x P r. The result is
+    /// n_rows x r; this is the adjoint of [`Stack::apply`]. One pass, r products per entry.
     pub fn collect(&self, vectors: &Matrix, pool: &Pool) -> Result<Matrix> {
         check("collect: vectors", "rows", vectors.n_rows(), self.n_cols())?;
         let (n_kernels, count) = (self.n_kernels(), vectors.n_cols());
@@ -84,29 +85,28 @@ impl Stack {
                 "collect: vectors has {count} columns, the stack needs as many for each of its {n_kernels} kernels"
             )));
         }
-        // One row for each kernel, its vectors one after the other.
+        // One row per kernel, its vectors concatenated.
         let each = count / n_kernels;
         let rows = Matrix::from_vec(n_kernels, each * self.n_cols(), vectors.transposed().into_data())?;
         let all = self.spread(&rows);
         in_precision!(self, collect(self, &all, each, pool))
     }
 
-    /// The piece of kernel `m` between these row and column points of the view.
+    /// The submatrix of kernel `m` between these row and column points of the view.
     pub fn block(&self, m: usize, rows: &[usize], cols: &[usize]) -> Result<Matrix> {
         let piece = self.between(rows, cols)?.pick(&[m])?;
         in_precision!(piece, block(&piece))
     }
 
-    /// All kernels written out one below the other: P n_rows x n_cols, row `m n_rows + i` is that of point i in kernel
-    /// m, with the bits of [`Stack::block`]. One pass, for methods that go over the same few points again and again:
+    /// All kernel matrices stacked vertically: P n_rows x n_cols, row `m n_rows + i` is that of point i in kernel m,
+    /// with the bits of [`Stack::block`]. One pass, for methods that go over the same few points again and again:
     /// nothing is read faster than a row of a matrix.
     pub fn unfold(&self, pool: &Pool) -> Result<Matrix> {
         in_precision!(self, unfold(self, pool))
     }
 }
 
-/// `out += sum of the weighted slots`, in their order, several at a time: more streams from memory, fewer passes over
-/// `out`.
+/// `out += sum of the weighted slots`, in order, several at a time: more memory streams, fewer passes over `out`.
 fn add_slots<T: SimdElement>(slots: &[(usize, f64)], held: &TileValues<'_, T>, out: &mut [f64]) {
     let (eights, rest) = slots.as_chunks::<8>();
     for eight in eights {
@@ -121,8 +121,8 @@ fn add_slots<T: SimdElement>(slots: &[(usize, f64)], held: &TileValues<'_, T>, o
     }
 }
 
-/// [`add_slots`] for each column of weighted slots, with the same bits. Where all have the same slots, they are read
-/// once: a span of eight stays in the first-level cache until every column has it.
+/// [`add_slots`] for each column of weighted slots, with the same bits. If all columns use the same slots, these are
+/// read once: a span of eight stays in the first-level cache until every column has used it.
 fn add_slots_to_each<T: SimdElement>(columns: &[&[(usize, f64)]], held: &TileValues<'_, T>, out: &mut [Buffer]) {
     let Some((first, others)) = columns.split_first() else { return };
     let same = |other: &&[(usize, f64)]| first.iter().map(|of| of.0).eq(other.iter().map(|of| of.0));
@@ -179,8 +179,8 @@ pub(super) fn mix<T: Element>(stack: &Stack, mixture: &Mixture, pool: &Pool) -> 
     result.map(|()| sums)
 }
 
-/// Adds what each column asks of the values at hand, `radial` what it asks of a group that is one function: given the
-/// number of the column, the function, the distances and the sum.
+/// Adds what each column needs from the available values. `radial` handles a group treated as one function; it is given
+/// the column index, the function, the distances and the sum.
 pub(super) fn add_terms<T: SimdElement>(
     layout: &Layout,
     columns: &[&Recipe],
@@ -192,7 +192,7 @@ pub(super) fn add_terms<T: SimdElement>(
     let slots = held.slots();
     let first = layout.batches.partition_point(|batch| batch.slots.end <= slots.start);
     let at_hand = layout.batches.iter().enumerate().skip(first).take_while(|(_, batch)| batch.slots.end <= slots.end);
-    // Slots of neighbouring batches follow one another, and go together.
+    // Slots of consecutive batches are contiguous and are added together.
     let mut open = vec![0..0; columns.len()];
     for (b, batch) in at_hand {
         let values = held.slot(batch.slots.start);
@@ -218,7 +218,7 @@ pub(super) fn add_terms<T: SimdElement>(
     add_slots_to_each(&open, held, out);
 }
 
-/// A symmetric matrix, ready to be read tile by tile.
+/// A symmetric matrix, prepared for reading tile by tile.
 enum Folded<'a> {
     Dense(&'a Matrix),
     Lower(&'a Matrix),
@@ -236,7 +236,7 @@ impl<'a> Folded<'a> {
         }
     }
 
-    /// M at the entries of a tile, with M' added where an entry stands for two.
+    /// M at the entries of a tile, with M' added if an entry stands for two.
     fn tile_into(&self, tile: &Tile, cut: &Cut, out: &mut Buffer) {
         let (width, mirrored) = (tile.cols.len(), tile.n_mirrored(cut));
         let across = tile.cols.start..tile.cols.start + mirrored;
@@ -262,7 +262,7 @@ impl<'a> Folded<'a> {
     }
 }
 
-/// Some columns of a row of a symmetric matrix, known on and below its diagonal, the first of them twice.
+/// Some columns of a row of a symmetric matrix given by its lower triangle; the first `mirrored` of them are doubled.
 fn lower_into(matrix: &Matrix, i: usize, cols: std::ops::Range<usize>, mirrored: usize, row: &mut [f64]) {
     let below = (i + 1).clamp(cols.start, cols.end) - cols.start;
     row[..below].copy_from_slice(&matrix.row(i)[cols.start..cols.start + below]);
@@ -272,7 +272,7 @@ fn lower_into(matrix: &Matrix, i: usize, cols: std::ops::Range<usize>, mirrored:
     row[..mirrored].iter_mut().for_each(|value| *value += *value);
 }
 
-/// Adds the entries across the diagonal from the first columns of a tile, square by square.
+/// Adds the transposed entries for the first columns of a tile, square by square.
 fn add_transposed(matrix: &Matrix, tile: &Tile, mirrored: usize, out: &mut [f64]) {
     let mut square = Buffer::default();
     square.set_len(SIDE * SIDE);
@@ -296,7 +296,7 @@ fn add_transposed(matrix: &Matrix, tile: &Tile, mirrored: usize, out: &mut [f64]
     }
 }
 
-/// Inner products with one matrix: a number per slot, and moments per group that is one function.
+/// Inner products with one matrix: a number per slot, and moments per group treated as one function.
 #[derive(Clone, Debug)]
 pub(super) struct Sums {
     pub(super) slots: Vec<f64>,
@@ -335,7 +335,7 @@ impl Sums {
     }
 }
 
-/// Adds the inner products of the values at hand with each matrix.
+/// Adds the inner products of the available values with each matrix.
 fn add_inner<T: SimdElement>(
     layout: &Layout,
     held: &TileValues<'_, T>,
@@ -345,7 +345,8 @@ fn add_inner<T: SimdElement>(
 ) {
     let slots = held.slots();
     let first = layout.groups.partition_point(|group| group.slots.end <= slots.start);
-    // Slots up to here are done; those before a group that is one function go together, whatever their groups.
+    // Slots before this one are done; those before a group treated as one function are added together, whatever their
+    // groups.
     let mut done = slots.start;
     for (g, group) in layout.groups.iter().enumerate().skip(first).take_while(|(_, g)| g.slots.start < slots.end) {
         let Some(radial) = &group.radial else { continue };
@@ -396,7 +397,7 @@ pub(super) fn project<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], poo
     Ok(Matrix::from_fn(layout.kernels.len(), columns.len(), |m, c| columns[c][m]))
 }
 
-/// The inner products with each matrix, not yet one per kernel.
+/// The inner products with each matrix, not yet reduced to one per kernel.
 pub(super) fn sums<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], pool: &Pool) -> Result<Vec<Sums>> {
     let (layout, cut) = (&stack.core.layout, stack.cut());
     let folded: Vec<Folded<'_>> = matrices.iter().map(Folded::new).collect();
@@ -426,8 +427,8 @@ pub(super) fn sums<T: Element>(stack: &Stack, matrices: &[Symmetric<'_>], pool: 
     Ok(partial.iter().fold(vec![Sums::new(layout); folded.len()], add))
 }
 
-/// `out += K V` for the entries of a tile and, for those that stand for two, their mirror. `columns` are those of V;
-/// `out` has `n_rows` values per column.
+/// `out += K V` for the entries of a tile and, for those that stand for two, their mirror images. `columns` are those
+/// of V; `out` has `n_rows` values per column.
 pub(super) fn multiply<T: Real>(values: &[T], tile: &Tile, cut: &Cut, columns: &[&[f64]], out: &mut [f64]) {
     let mirrored = tile.n_mirrored(cut);
     for (i, row) in tile.rows.clone().zip(values.chunks_exact(tile.cols.len())) {
@@ -440,8 +441,8 @@ pub(super) fn multiply<T: Real>(values: &[T], tile: &Tile, cut: &Cut, columns: &
     }
 }
 
-/// Calls `f` with each kernel of some slots in the mask and its values; kernels of a group that is one function are
-/// computed.
+/// Calls `f` with each kernel of the mask among some slots, and its values; kernels of a group treated as one function
+/// are computed.
 pub(super) fn each_kernel<T: Real>(
     layout: &Layout,
     held: &TileValues<'_, T>,
@@ -492,7 +493,7 @@ pub(super) fn apply<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) ->
     let mut products = stack.core.matrices(&what, n_kernels, cut.n_rows, vectors.n_cols())?;
     let columns: Vec<Vec<f64>> = (0..vectors.n_cols()).map(|r| vectors.column(r)).collect();
     let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
-    // As many parts as their partial results leave room for, whatever the number of threads.
+    // As many parts as there is memory for their partial results, whatever the number of threads.
     let n_parts = (PARTIAL_BYTES / (8 * size * n_kernels).max(1)).max(1);
     let parts = cut.parts_up_to(n_parts);
     let (batch_mask, kernel_mask, places) = (stack.batch_mask(), stack.kernel_mask(), stack.places());
@@ -533,7 +534,7 @@ pub(super) fn apply<T: Element>(stack: &Stack, vectors: &Matrix, pool: &Pool) ->
     Ok(products)
 }
 
-/// The kernels of a batch in the order [`each_kernel`] has them.
+/// The kernels of a batch in the order used by [`each_kernel`].
 fn members(layout: &Layout, batch: usize) -> impl Iterator<Item = usize> + '_ {
     let batch = &layout.batches[batch];
     let radial = layout.groups[batch.group].radial.as_ref();
@@ -544,7 +545,7 @@ fn members(layout: &Layout, batch: usize) -> impl Iterator<Item = usize> + '_ {
     all.into_iter()
 }
 
-/// `vectors` has a row for each kernel, its vectors, `count` of them, one after the other.
+/// `vectors` has one row per kernel: its `count` vectors, concatenated.
 pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, count: usize, pool: &Pool) -> Result<Matrix> {
     let (layout, cut) = (&stack.core.layout, stack.cut());
     let columns: Vec<Vec<&[f64]>> = vectors.rows().map(|row| row.chunks_exact(cut.n_cols.max(1)).collect()).collect();
@@ -576,7 +577,7 @@ pub(super) fn collect<T: Element>(stack: &Stack, vectors: &Matrix, count: usize,
     Ok(Matrix::from_fn(cut.n_rows, count, |i, r| by_vector[r * cut.n_rows + i]))
 }
 
-/// Kernels written out one below the other.
+/// Kernel matrices stacked vertically.
 struct Unfold<'a, T> {
     layout: &'a Layout,
     cut: Cut,
@@ -596,7 +597,7 @@ impl<'a, T: Element> Unfold<'a, T> {
         Unfold { layout, cut, source, batch_mask, kernel_mask, places, pieces, watch }
     }
 
-    /// Writes all kernels at the entries of a block of rows.
+    /// Writes all kernels for a block of rows.
     fn block(&self, block: usize) {
         let (mut scratch, mut buffers, mut wide) = (Scratch::default(), <[Buffer; 2]>::default(), Buffer::default());
         for tile in self.cut.tiles(block).take_while(|_| self.watch.go_on()) {
@@ -635,7 +636,7 @@ pub(super) fn unfold<T: Element>(stack: &Stack, pool: &Pool) -> Result<Matrix> {
     Ok(found)
 }
 
-/// The one kernel of a stack, on the calling thread.
+/// The only kernel of a stack, on the calling thread.
 pub(super) fn block<T: Element>(stack: &Stack) -> Result<Matrix> {
     let cut = stack.cut();
     let what = format!("a piece of {} x {} of one kernel", cut.n_rows, cut.n_cols);

@@ -5,43 +5,43 @@ use std::sync::Arc;
 use crate::pool::Pool;
 use crate::precision::Precision;
 
-/// Where kernel values are between two operations. The results of operations have the same bits for all of them.
+/// Where kernel values are kept between operations. Results have the same bits in every case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Storage {
-    /// Packed in memory where that is allowed and reading is faster than computing by enough, else tiled.
+    /// Packed if memory allows and reading is sufficiently faster than computing, else tiled.
     #[default]
     Fit,
-    /// Packed in memory: each operation reads them. An error where the memory does not suffice.
+    /// Packed in memory: each operation reads them. An error if there is too little memory.
     Packed,
-    /// Nowhere: each operation computes them tile by tile. Right for a single pass.
+    /// Not kept: each operation computes them tile by tile. Right for a single pass.
     Tiled,
 }
 
-/// StopQuery now and then, from any thread: whether to stop.
+/// Polled from any thread; true means stop.
 pub(super) type StopQuery = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// How a stack is built: with which threads, within which memory, and who hears of it.
+/// How a stack is built: threads, memory limit, storage, and callbacks for progress and stopping.
 #[derive(Clone)]
 pub struct StackOptions<'a> {
     /// The threads.
     pub pool: &'a Pool,
-    /// Most bytes the stack, and the result of one operation beside it, may take.
+    /// Memory limit in bytes for the stack together with the result of one operation.
     pub memory: Option<u64>,
-    /// How values are held.
+    /// Precision of the stored values.
     pub precision: Precision,
-    /// Where values are held.
+    /// Where values are kept.
     pub storage: Storage,
-    /// Whether dense points that mostly have one value per column are treated as sparse ones: faster, but which they
-    /// are depends on all column points. Without it a kernel value depends on its two points alone.
+    /// Whether dense points that mostly share one value per column are treated as sparse: faster, but whether they
+    /// qualify depends on all column points. Without it a kernel value depends on its two points alone.
     pub sparse: bool,
-    /// Called with (values done, in all) while values are stored; returning false gives up with [`Error::Stopped`].
+    /// Called with (values done, total) while values are stored; returning false aborts with [`Error::Stopped`].
     pub watch: Option<&'a (dyn Fn(usize, usize) -> bool + Sync)>,
-    /// StopQuery now and then by every operation on the stack; true ends it with [`Error::Stopped`].
+    /// Polled by every operation on the stack; returning true aborts it with [`Error::Stopped`].
     pub stop: Option<StopQuery>,
 }
 
 impl<'a> StackOptions<'a> {
-    /// With these threads, in `f64`, stored, no limit, silently.
+    /// Defaults with these threads: `f64`, stored, no memory limit, no callbacks.
     pub fn new(pool: &'a Pool) -> Self {
         let (precision, storage) = (Precision::default(), Storage::default());
         StackOptions { pool, memory: None, precision, storage, sparse: true, watch: None, stop: None }

@@ -1,4 +1,4 @@
-//! Base quantities between points: what kernels are functions of, computed once for all kernels that share it.
+//! Base quantities between points: the arguments of kernels, computed once for all kernels that share them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::simd::{Accumulate, Buffer, PANEL, ROWS, accumulate, dispatched};
 pub(super) struct Sides {
     base: Base,
     pairs: Pairs,
-    /// What rows and columns are divided by; empty for bases that are not.
+    /// Divisors of rows and columns; empty for bases that have none.
     lengths: (Vec<f64>, Vec<f64>),
     n_zero: usize,
 }
@@ -29,7 +29,7 @@ enum Pairs {
     Given(Given),
 }
 
-/// Rows and columns of a Gram matrix, with the diagonal at them.
+/// Rows and columns of a Gram matrix, with its diagonal at them.
 #[derive(Debug, Default)]
 struct Given {
     values: Arc<Matrix>,
@@ -40,10 +40,10 @@ struct Given {
 
 impl Given {
     fn new(name: &str, (left, rows): (&Points, &[usize]), (right, cols): (&Points, &[usize])) -> Given {
-        // Checked before: a stack is never made without its Gram matrices.
+        // Checked earlier: a stack is never built without its Gram matrices.
         let Some(gram) = left.gram(name) else { return Given::default() };
         let (rows, cols) = (left.at(rows), right.at(cols));
-        // Without a diagonal only raw kernels are made, which do not look at it.
+        // Without a diagonal only raw kernels exist, and they do not use it.
         let pick = |diagonal: &[f64], at: &[usize]| at.iter().filter_map(|&i| diagonal.get(i).copied()).collect();
         let diagonals = [pick(gram.row_diagonal(), &rows), pick(gram.diagonal(), &cols)];
         Given { values: gram.values().clone(), rows, cols, diagonals }
@@ -69,12 +69,12 @@ impl Pairs {
     }
 }
 
-/// Dense points that groups on the same columns share.
+/// Dense points shared by groups on the same columns.
 pub(super) type Shared<'a> = HashMap<&'a Columns, Arc<Dense>>;
 
 impl Sides {
-    /// The selected points on the columns of a group; sparse around a background, if there is one. `shared` are dense
-    /// points of groups between the same points.
+    /// The selected points on the columns of a group; sparse around a background if there is one. `shared` holds dense
+    /// points of other groups between the same points.
     pub(super) fn new<'a>(
         group: &'a Group,
         (left, rows): (&Points, &[usize]),
@@ -102,15 +102,15 @@ impl Sides {
         Sides { base: group.base, pairs, lengths, n_zero }
     }
 
-    /// How many row points are zero.
+    /// Number of row points that are zero.
     pub(super) fn n_zero(&self) -> usize {
         self.n_zero
     }
 
     /// The base quantity of every entry of a tile, row by row.
     ///
-    /// Each entry depends on its two points alone, in a form that is symmetric in them, so neither the order of the
-    /// points nor the cut into tiles changes a bit, and unit diagonals are exact.
+    /// Each entry depends on its two points alone, in a form symmetric in them, so neither the order of the points nor
+    /// the tiling changes a bit, and unit diagonals are exact.
     pub(super) fn base_into(&self, tile: &Tile, out: &mut [f64]) {
         match &self.pairs {
             Pairs::Given(given) => given.tile_into(tile, out),
@@ -147,11 +147,11 @@ pub(super) struct Dense {
     right: Panels<PANEL>,
 }
 
-/// Points side by side, `SIDE` of them a panel, feature by feature; places past the last point are zero.
+/// Points in panels of `SIDE` side by side, feature by feature; positions past the last point are zero.
 #[derive(Debug)]
 struct Panels<const SIDE: usize> {
     values: Buffer,
-    /// |x|^2 of each point, summed in the order inner products are, so that x'x equals it bit for bit.
+    /// |x|^2 of each point, summed in the same order as inner products, so that x'x equals it bit for bit.
     norms: Vec<f64>,
 }
 
@@ -222,12 +222,12 @@ impl Dense {
         Dense { n_features, left, right }
     }
 
-    /// What is summed over the features, for every entry of a tile, which begins with a panel of rows and of columns.
+    /// The sum over features for every entry of a tile, which starts at a panel boundary in rows and columns.
     fn tile_into(&self, base: Base, tile: &Tile, out: &mut [f64]) {
         let what = match base {
             Base::SquaredDistance => Accumulate::SquaredDifference,
             Base::L1Distance => Accumulate::AbsoluteDifference,
-            // Values that were given are never accumulated.
+            // Precomputed values are never accumulated.
             Base::InnerProduct | Base::Cosine | Base::ShiftedCosine | Base::Given | Base::GivenCosine => {
                 Accumulate::Product
             }
@@ -244,11 +244,11 @@ impl Dense {
     }
 }
 
-// Tiles begin with panels.
+// Tiles start at panel boundaries.
 const _: () = assert!(BLOCK_ROWS.is_multiple_of(ROWS) && TILE_COLS.is_multiple_of(PANEL));
 
-/// What two points are divided by is a product of their lengths. Equal points have cosine 1 but for the rounding of the
-/// two square roots, the product and the quotient; what is nearer to 1 than that is 1, so unit diagonals are exact.
+/// The divisor of two points is the product of their lengths. Equal points have cosine 1 up to the rounding of the two
+/// square roots, the product and the quotient; anything closer to 1 than that is set to 1, so unit diagonals are exact.
 const ROUNDED: f64 = 2.0 * f64::EPSILON;
 
 dispatched! {
@@ -301,7 +301,7 @@ mod tests {
         for (n, shift) in LENGTHS.into_iter().flat_map(|n| [(n, 0.0), (n, 1.0)]) {
             let mut lengths: Vec<f64> = (0..n).map(|_| 0.1 + rng.uniform()).collect();
             let mut products = uniform(&mut rng, n);
-            // A zero row, a row that is the same, one that is nearly so, and one that is not.
+            // A zero row, an equal row, a nearly equal one, and a different one.
             for (k, (length, product)) in
                 [(0.0, 0.0), (2.0, 4.0), (2.0, 4f64.next_up()), (2.0, 4.0 + 1e-14)].into_iter().enumerate()
             {

@@ -1,44 +1,45 @@
-//! A weighted sum of radial kernels on the same columns is one function of the distance: piecewise quintic on segments
-//! taken from the top bits of the distance, and the same backwards for inner products with all the kernels.
+//! A weighted sum of radial kernels on the same columns as one function of the distance: piecewise quintic on segments
+//! given by the top bits of the distance; and its transpose, for inner products with all the kernels.
 
 use std::ops::Range;
 
 use crate::pool::Pool;
 use crate::simd::{COEFFICIENTS, LINE, Line, OCTAVE_BITS, Real, add_moments, add_profile, decay_into};
 
-/// In the first segment, from 0, the narrowest kernel falls by at most this exponent: its quintic is exact to 4e-14.
+/// In the first segment, starting at 0, the narrowest kernel falls by at most this exponent: its quintic is exact to
+/// 4e-14.
 const FIRST: f64 = 1.0 / 16.0;
-/// From here on the widest kernel, e^-40 = 4e-18, counts as zero.
+/// From here on the widest kernel, e^-40 = 4e-18, is taken as zero.
 const LAST: f64 = 40.0;
-/// Where segments begin is a normal number, and so is one over it.
+/// Segment starts and their reciprocals are normal numbers.
 const HIGHEST: i32 = 1022;
 /// Segments interpolated together.
 const PIECE: usize = 32;
 const SEGMENTS_PER_OCTAVE: usize = 1 << OCTAVE_BITS;
 
-/// The segments of a set of rates, 16 per octave between where the narrowest kernel begins to fall and where the widest
-/// has ended. Interpolated at Chebyshev nodes a unit kernel is off by at most 5e-12 anywhere: 2 (x/64)^6 e^-x / 6! at x
-/// = 6.
+/// The segments for a set of rates, 16 per octave from where the narrowest kernel starts to fall to where the widest
+/// has vanished. Interpolation at Chebyshev nodes has an error of at most 5e-12 for a unit kernel: 2 (x/64)^6 e^-x / 6!
+/// at x = 6.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Grid {
-    /// The segments between the first and the last begin at 2^low; there are 16 in each of `octaves`.
+    /// The segments between the first and the last start at 2^low; there are 16 in each of `octaves`.
     low: i32,
     octaves: usize,
 }
 
 impl Grid {
-    /// The segments for these rates, all above 0.
+    /// The segments for these rates, all positive.
     pub(super) fn new(rates: &[f64]) -> Grid {
         let narrowest = rates.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         let widest = rates.iter().copied().fold(f64::MAX, f64::min);
         let low = floor_log2(FIRST / narrowest);
-        // 2^1024 is past every number.
+        // 2^1024 exceeds every number.
         let high = if LAST / widest > power_of_two(HIGHEST) { HIGHEST + 2 } else { floor_log2(LAST / widest) + 1 };
         let high = high.max(low + 1);
         Grid { low, octaves: (high - low) as usize }
     }
 
-    /// One from 0, those of the octaves, and one where all is zero.
+    /// One from 0, those of the octaves, and one where everything is zero.
     pub(super) fn n_segments(&self) -> usize {
         1 + self.octaves * SEGMENTS_PER_OCTAVE + 1
     }
@@ -47,12 +48,12 @@ impl Grid {
         power_of_two(self.low).to_bits() >> (52 - OCTAVE_BITS)
     }
 
-    /// One over the end of the first segment.
+    /// Reciprocal of the end of the first segment.
     fn scale(&self) -> f64 {
         power_of_two(-self.low)
     }
 
-    /// The distances at which consecutive segments are interpolated.
+    /// The interpolation nodes of consecutive segments.
     fn nodes(&self, segments: Range<usize>) -> Vec<f64> {
         segments.flat_map(|segment| self.nodes_of(segment)).collect()
     }
@@ -68,7 +69,7 @@ impl Grid {
     }
 }
 
-/// The largest power of two up to a positive number, within the exponents a segment may have.
+/// The exponent of the largest power of two not above a positive number, clamped to the exponents a segment may have.
 fn floor_log2(value: f64) -> i32 {
     // Subnormal numbers have the exponent 0, infinity 2047.
     ((value.to_bits() >> 52) as i32 - 1023).clamp(-HIGHEST, HIGHEST)
@@ -78,14 +79,16 @@ fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((1023 + exponent) as u64) << 52)
 }
 
-/// Zeros of the Chebyshev polynomial of degree 6 on [-1, 1]. Square roots are the same everywhere, cosines are not.
+/// Zeros of the Chebyshev polynomial of degree 6 on [-1, 1]. Square roots are the same on every machine, cosines are
+/// not.
 fn chebyshev() -> [f64; COEFFICIENTS] {
     let (two, six) = (2f64.sqrt(), 6f64.sqrt());
     let (a, b, c) = ((six + two) / 4.0, two / 2.0, (six - two) / 4.0);
     [-a, -b, -c, c, b, a]
 }
 
-/// Extrema of the Chebyshev polynomial of degree 5 on [0, 1]: with both ends, so that the sum at distance 0 is exact.
+/// Extrema of the Chebyshev polynomial of degree 5 on [0, 1]: including both ends, so that the sum at distance 0 is
+/// exact.
 fn first_nodes() -> [f64; COEFFICIENTS] {
     let five = 5f64.sqrt();
     let (a, b) = ((1.0 + five) / 4.0, (five - 1.0) / 4.0);
@@ -98,7 +101,7 @@ fn interpolation(nodes: [f64; COEFFICIENTS]) -> [[f64; COEFFICIENTS]; COEFFICIEN
         let mut poly = [0.0; COEFFICIENTS];
         poly[0] = 1.0;
         for (degree, &node) in nodes.iter().enumerate().filter(|&(i, _)| i != k).map(|(_, node)| node).enumerate() {
-            // Times (r - node) / (node_k - node).
+            // Multiply by (r - node) / (node_k - node).
             for j in (0..=degree + 1).rev() {
                 let below = if j == 0 { 0.0 } else { poly[j - 1] };
                 poly[j] = (below - node * poly[j]) / (nodes[k] - node);
@@ -108,7 +111,7 @@ fn interpolation(nodes: [f64; COEFFICIENTS]) -> [[f64; COEFFICIENTS]; COEFFICIEN
     })
 }
 
-/// The interpolation matrix of a segment, by whether it is the first.
+/// The interpolation matrices of the first and of the other segments.
 struct Interpolation {
     first: [[f64; COEFFICIENTS]; COEFFICIENTS],
     others: [[f64; COEFFICIENTS]; COEFFICIENTS],
@@ -133,8 +136,8 @@ pub(super) struct Profile {
 }
 
 impl Profile {
-    /// One profile for each column of weights. Cost: one exponential per kernel, segment and coefficient, however many
-    /// columns.
+    /// One profile per column of weights. Cost: one exponential per kernel, segment and coefficient, whatever the
+    /// number of columns.
     pub(super) fn several(grid: &Grid, rates: &[f64], columns: &[Vec<f64>], pool: &Pool) -> Vec<Profile> {
         let matrix = Interpolation::new();
         let last = grid.n_segments() - 1;
@@ -173,7 +176,7 @@ impl Profile {
         (0..columns.len()).map(whole).collect()
     }
 
-    /// `out += profile(distance)`, for distances of at least 0.
+    /// `out += profile(distance)`, for non-negative distances.
     pub(super) fn add_into(&self, distances: &[f64], out: &mut [f64]) {
         add_profile(self.first, self.scale, &self.table, distances, out);
     }
@@ -190,7 +193,7 @@ impl Moments {
         Moments { table: vec![Line::default(); grid.n_segments()] }
     }
 
-    /// Adds entries; the grid is the one the moments were made for.
+    /// Adds entries; the grid is the one the moments were built for.
     pub(super) fn add(&mut self, grid: &Grid, distances: &[f64], weights: &[f64]) {
         add_moments(grid.first_bits(), grid.scale(), distances, weights, &mut self.table);
     }
@@ -209,7 +212,7 @@ impl Moments {
         }
     }
 
-    /// `sum over entries of weight exp(-rate d)` for each rate: the moments become weights of the nodes, once for all
+    /// `sum over entries of weight exp(-rate d)` for each rate: the moments are converted to node weights, once for all
     /// rates. Cost: one exponential per kernel, coefficient and segment that holds an entry.
     pub(super) fn inner(&self, grid: &Grid, rates: &[f64], pool: &Pool) -> Vec<f64> {
         Moments::several(&[self], grid, rates, pool).iter().map(|inner| inner[0]).collect()
@@ -237,12 +240,12 @@ impl Moments {
         })
     }
 
-    /// The sums as numbers, segment by segment.
+    /// The sums as plain numbers, segment by segment.
     pub(super) fn to_numbers(&self) -> Vec<f64> {
         self.table.iter().flat_map(|line| line.0).collect()
     }
 
-    /// The moments that were turned into these numbers; none if there are none.
+    /// The inverse of [`Moments::to_numbers`]; `None` if there are none.
     pub(super) fn from_numbers(numbers: &[f64]) -> Option<Moments> {
         let table: Vec<Line> = numbers.as_chunks::<LINE>().0.iter().map(|line| Line(*line)).collect();
         (!table.is_empty()).then_some(Moments { table })

@@ -1,5 +1,5 @@
-//! Where the values of a tile come from: stored, gathered for a view, or computed there and then by the code that fills
-//! the store, so that the bits are the same.
+//! Where the values of a tile come from: stored, gathered for a view, or computed on the fly by the code that fills the
+//! store, so that the bits are the same.
 
 use std::ops::Range;
 
@@ -8,11 +8,11 @@ use super::layout::{Batch, Layout, STREAMS, Step};
 use super::points::Sides;
 use crate::simd::{Buffer, MAX_RAISES, PastCaches, Real, UninitPart, skip_to_line};
 
-/// Bytes of stored values that are handed out together, unless a single batch has more: what an operation with several
-/// results reads again for each of them then still is in the second-level cache.
+/// Bytes of stored values handed out together, unless a single batch has more: an operation with several results, which
+/// reads them once for each, then finds them in the second-level cache.
 const RUN_BYTES: usize = 512 << 10;
 
-/// Values left unused at the beginning or end of a store, so that the rest begins at a line of the cache.
+/// Values left unused at the start or end of a store, so that the rest starts at a cache line.
 pub(super) const SLACK: usize = 16;
 
 /// The values of one view of a stack.
@@ -24,19 +24,19 @@ pub(super) struct Source<'a, T> {
 }
 
 enum Values<'a, T> {
-    /// Stored, and the view is the whole.
+    /// Stored, and the view shows everything.
     Stored(&'a [T]),
-    /// Stored; the rows and columns of the view among those of the store, which has the shape `store`.
+    /// Stored; the rows and columns of the view are indices into the store, which has the shape `store`.
     Gathered { values: &'a [T], store: Cut, rows: &'a [usize], cols: &'a [usize] },
     /// Computed from points, group by group.
     Computed(Computed),
 }
 
-/// What values are computed from.
+/// Inputs from which values are computed.
 pub(super) struct Computed {
     /// The points of each group.
     pub(super) sides: Vec<Option<Sides>>,
-    /// What rows and columns of the kernels of each group are multiplied by, where points lack views.
+    /// Factors for the rows and columns of each group's kernels, if points lack views.
     pub(super) gates: Vec<Option<[Vec<f64>; 2]>>,
     /// The means of each kernel.
     pub(super) centring: Vec<Option<Means>>,
@@ -55,12 +55,12 @@ pub(super) struct TileValues<'a, T> {
     /// Entries of the tile.
     n: usize,
     slots: Range<usize>,
-    /// Where slots are, for values that are those of the whole tile in the store.
+    /// The layout for locating slots, if the values are those of the whole tile in the store.
     spread: Option<&'a Layout>,
 }
 
 impl<'a, T> TileValues<'a, T> {
-    /// Which slots, in their order.
+    /// The range of slots.
     pub(super) fn slots(&self) -> Range<usize> {
         self.slots.clone()
     }
@@ -75,7 +75,7 @@ impl<'a, T> TileValues<'a, T> {
 /// Buffers of one thread.
 #[derive(Default)]
 pub(super) struct Scratch<T> {
-    /// The base quantity of a tile, and of which group and tile it is.
+    /// The base quantity of a tile, and the group and tile it belongs to.
     base: Buffer,
     held: Option<(usize, Tile)>,
     current: Buffer,
@@ -103,8 +103,8 @@ impl<'a, T: Real> Source<'a, T> {
         Source { layout, cut, values: Values::Computed(computed) }
     }
 
-    /// Calls `f` with runs of slots and their values in the tile, in the order of the slots and for all slots of the
-    /// batches in the mask. A run may span batches.
+    /// Calls `f` with runs of slots and their values in the tile, in slot order, for all slots of the batches in the
+    /// mask. A run may span batches.
     pub(super) fn each(
         &self,
         block: usize,
@@ -137,8 +137,8 @@ impl<'a, T: Real> Source<'a, T> {
         }
     }
 
-    /// Where the batches end that are read together with this one: the slots of a run are taken several at a time, so
-    /// one of which none are left over is best.
+    /// The end of the batches that are read together with this one. Slots of a run are taken several at a time, so a
+    /// run that leaves no remainder is best.
     fn run(&self, begin: usize, tile: &Tile, batch_mask: &[bool]) -> usize {
         let (batches, most) = (&self.layout.batches, RUN_BYTES / (tile.len() * T::BYTES).max(1));
         let slots = |end: usize| batches[end - 1].slots.end - batches[begin].slots.start;
@@ -149,11 +149,11 @@ impl<'a, T: Real> Source<'a, T> {
             last = end;
             whole = if slots(end).is_multiple_of(STREAMS) { Some(end) } else { whole };
         }
-        // The last run of all ends where it ends.
+        // The very last run may leave a remainder.
         whole.filter(|_| last < batches.len()).unwrap_or(last)
     }
 
-    /// Keeps the values of all slots of the batches in the mask in the tiles of a block, for [`Source::held`].
+    /// Keeps the values of all slots of the batches in the mask, for the tiles of a block, for [`Source::held`].
     pub(super) fn hold(
         &self,
         block: usize,
@@ -177,7 +177,7 @@ impl<'a, T: Real> Source<'a, T> {
         }
     }
 
-    /// Puts all slots of the batches in the mask in a tile where they lie in a store, `past` the caches or into them.
+    /// Writes all slots of the batches in the mask in a tile, in store order; `past` bypasses the caches.
     fn copy_tile(
         &self,
         block: usize,
@@ -198,7 +198,7 @@ impl<'a, T: Real> Source<'a, T> {
         });
     }
 
-    /// The tiles of a block with what [`Source::hold`] kept of them.
+    /// The tiles of a block with the values kept by [`Source::hold`].
     pub(super) fn held<'k>(
         &'k self,
         tiles: &'k [Tile],
@@ -215,7 +215,7 @@ impl<'a, T: Real> Source<'a, T> {
     /// The values of one batch, gathered or computed.
     fn batch<'s>(&self, tile: &Tile, batch: &Batch, scratch: &'s mut Scratch<T>) -> &'s [T] {
         let size = batch.slots.len() * tile.len();
-        // Taken out, so that the rest of the scratch space can be written beside it.
+        // Taken out, so that the rest of the scratch space can be borrowed mutably.
         let mut values = std::mem::take(&mut scratch.values);
         if values.len() < size + SLACK {
             values.resize(size + SLACK, T::default());
@@ -233,8 +233,8 @@ impl<'a, T: Real> Source<'a, T> {
         &scratch.values[start..start + size]
     }
 
-    /// Fills the store of one block: all slots of its tiles, one tile after the other; `past` the caches or into them.
-    /// `go_on` is asked before each tile.
+    /// Fills the store of one block: all slots of its tiles, one tile after the other; `past` bypasses the caches.
+    /// `go_on` is polled before each tile.
     pub(super) fn fill(
         &self,
         block: usize,
@@ -258,7 +258,7 @@ impl<'a, T: Real> Source<'a, T> {
 }
 
 impl Computed {
-    /// All slots of the batches in the mask in a tile, as they lie in a store.
+    /// All slots of the batches in the mask in a tile, in store order.
     fn tile<T: Real>(
         &self,
         layout: &Layout,
@@ -268,7 +268,7 @@ impl Computed {
         places: &mut [UninitPart<'_, T>],
     ) {
         for (batch, _) in layout.batches.iter().zip(batch_mask).filter(|(_, batch_mask)| **batch_mask) {
-            // Taken out, so that neighbours in the batch lie side by side.
+            // Taken out, so that slots of the batch are contiguous here.
             let at = |slot| std::mem::take(&mut places[layout.place(slot)]);
             let mut out: Vec<UninitPart<'_, T>> = batch.slots.clone().map(at).collect();
             self.batch(layout, tile, batch, scratch, &mut out);
@@ -276,7 +276,7 @@ impl Computed {
         }
     }
 
-    /// The values of one batch, for points that have or lack views.
+    /// The values of one batch, with the factors for missing views applied.
     fn batch<T: Real>(
         &self,
         layout: &Layout,
@@ -296,7 +296,8 @@ impl Computed {
     }
 }
 
-/// The values of a batch of kernels in a tile: the base quantity once, then each kernel from it or from the one before.
+/// The values of a batch of kernels in a tile: the base quantity once, then each kernel from it or from the previous
+/// kernel.
 fn compute<T: Real>(
     layout: &Layout,
     sides: &Sides,
@@ -345,14 +346,14 @@ impl Means {
         for (i, row) in tile.rows.clone().zip(values.chunks_exact_mut(tile.cols.len())) {
             let mean = self.rows[i];
             for (value, other) in row.iter_mut().zip(&self.cols[tile.cols.clone()]) {
-                // The two means first: a sum of two is the same in either order, so symmetry is exact.
+                // Add the two means first: a sum of two is the same in either order, so symmetry is exact.
                 *value = (*value - (mean + other)) + self.grand;
             }
         }
     }
 }
 
-/// The values of a batch at the entries of a view's tile, wherever they are stored.
+/// The values of a batch at the entries of a view's tile, gathered from the store.
 #[allow(clippy::too_many_arguments, reason = "two shapes, and where values go")]
 fn gather<T: Real>(
     values: &[T],

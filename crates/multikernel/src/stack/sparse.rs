@@ -1,9 +1,9 @@
-//! Base quantities between points that keep few of their values: time and memory go with what is kept.
+//! Base quantities between sparse points: time and memory are proportional to the values kept.
 //!
-//! A point is x = b + s, where b is the background all points share and s is zero in most columns. Distances do not see
-//! b; inner products are s's' + s'b + b's' + b'b. One-hot columns are such points too, with the common value of each
-//! column as background, also after standardising. Where a difference of such sums would leave too few digits, it is
-//! summed anew from the points themselves.
+//! A point is x = b + s, where b is the background shared by all points and s is zero in most columns. Distances do not
+//! depend on b; inner products are s's' + s'b + b's' + b'b. One-hot columns are such points too, with the common value
+//! of each column as background, also after standardising. Where a difference of such sums would leave too few digits,
+//! it is recomputed from the points themselves.
 
 use std::cell::{OnceCell, RefCell};
 
@@ -13,19 +13,19 @@ use crate::kernel::{Base, Columns};
 use crate::linalg::Matrix;
 use crate::simd::{LANES, SIDE, dispatched, sparse_overlaps, sparse_products, sum_of_squares, transpose};
 
-/// Fewer columns than this are cheaper as they are.
+/// With fewer columns, dense points are cheaper.
 const MIN_SPARSE_COLUMNS: usize = 33;
 /// At most one value in this many may differ from the background.
 const SPARSITY: usize = 4;
-/// What is left of a difference of sums below this part of them is summed anew from the points: it keeps its digits
+/// If a difference of sums falls below this fraction of them, it is recomputed from the points: it keeps its digits
 /// only down to here.
 const CANCELLED: f64 = 1.0 / 64.0;
 /// Marks a column that no point on the right keeps.
 const ABSENT: u32 = u32::MAX;
 
-/// For each set of columns the background of the points on them, if they are sparse around it.
+/// For each set of columns, the background of the points if they are sparse around it.
 ///
-/// It depends on the column points of a stack alone, so that new points change nothing for one another.
+/// It depends on the column points of a stack alone, so new points do not affect one another.
 pub(super) fn backgrounds<'a>(points: &Features, sets: impl Iterator<Item = &'a Columns>) -> Vec<Option<Vec<f64>>> {
     let usual = OnceCell::new();
     sets.map(|columns| background(points, columns, &usual)).collect()
@@ -42,7 +42,7 @@ fn background(points: &Features, columns: &Columns, usual: &OnceCell<Usual>) -> 
     (n_kept <= n * n_columns / SPARSITY).then(|| picked.iter().map(|&k| usual.values[k]).collect())
 }
 
-/// For each column the value most points have, and how many have another. Columns without such a value have their mean:
+/// For each column the value most points have, and how many have another. Columns without such a value use their mean:
 /// it is near the values, and a background far from them would cost digits.
 struct Usual {
     values: Vec<f64>,
@@ -57,7 +57,7 @@ impl Usual {
             Features::Sparse(sparse) => (sparse.background().to_vec(), vec![0; sparse.n_cols()]),
         };
         let mut rests = vec![0.0; values.len()];
-        // Parts of the mean, not a sum: it cannot overflow.
+        // Accumulate parts of the mean, not a sum: it cannot overflow.
         let mut keep = |k: usize, value: f64| {
             n_kept[k] += 1;
             rests[k] += value / n as f64;
@@ -84,7 +84,8 @@ impl Usual {
     }
 }
 
-/// For each column the value that more than half of the rows have, if there is one (Boyer and Moore's vote), else any.
+/// For each column the value that more than half of the rows have, if there is one (Boyer and Moore's majority vote),
+/// else an arbitrary one.
 fn common_values(matrix: &Matrix) -> Vec<f64> {
     let mut votes = vec![(0.0, 0usize); matrix.n_cols()];
     for row in matrix.rows() {
@@ -98,7 +99,7 @@ fn common_values(matrix: &Matrix) -> Vec<f64> {
     votes.into_iter().map(|(value, _)| value).collect()
 }
 
-/// The value points have in each column they do not keep.
+/// The value of points in each column they do not keep.
 #[derive(Debug)]
 pub(super) struct Background {
     values: Vec<f64>,
@@ -115,13 +116,13 @@ impl Background {
 /// Points of one side of a stack.
 #[derive(Debug)]
 pub(super) struct SparsePoints {
-    /// Where each point begins, and where the last ends.
+    /// Start of each point, plus the end of the last.
     starts: Vec<usize>,
     /// The columns of s, ascending within a point.
     columns: Vec<u32>,
-    /// The same among the columns that points on the right keep.
+    /// The same, numbered among the columns kept by points on the right.
     places: Vec<u32>,
-    /// s, and x as it came: s is rounded.
+    /// s, and x as given: s is rounded.
     values: Vec<f64>,
     whole: Vec<f64>,
     /// Sum of s^2, of |s|, of s b, and |x|^2.
@@ -129,13 +130,13 @@ pub(super) struct SparsePoints {
     sizes: Vec<f64>,
     shifts: Vec<f64>,
     norms: Vec<f64>,
-    /// Whether x is so small beside s and b that inner products have to be summed over all columns.
+    /// Whether x is so small compared with s and b that inner products must be summed over all columns.
     cancelled: Vec<bool>,
     n_places: usize,
 }
 
 impl SparsePoints {
-    /// The selected points; those on the right number the columns they keep, those on the left take over the numbers.
+    /// The selected points; those on the right number the columns they keep, those on the left reuse these numbers.
     pub(super) fn new(
         points: &Features,
         columns: &Columns,
@@ -171,7 +172,7 @@ impl SparsePoints {
         side
     }
 
-    /// A point by its values, in the order of columns; those of the background are left out.
+    /// Appends a point given by its values in column order; background values are skipped.
     fn push(&mut self, background: &[f64], values: impl Iterator<Item = (u32, f64)>) {
         for (k, value) in values.filter(|&(k, value)| value != background[k as usize]) {
             self.columns.push(k);
@@ -184,7 +185,7 @@ impl SparsePoints {
     fn push_sparse(&mut self, points: &Sparse, picked: &[usize], background: &[f64], selected: &[usize]) {
         let mut position = vec![ABSENT; points.n_cols()];
         picked.iter().enumerate().for_each(|(k, &column)| position[column] = k as u32);
-        // Columns with another background than the points have: values that are not stored count there too.
+        // Columns whose background differs from that of the points: values not stored count there too.
         let own = points.background();
         let moved: Vec<u32> =
             picked.iter().zip(background).filter(|&(&k, usual)| own[k] != *usual).map(|(&k, _)| k as u32).collect();
@@ -207,7 +208,7 @@ impl SparsePoints {
         self.starts.len() - 1
     }
 
-    /// The columns of a point that are not those of the background, and x there.
+    /// The columns of a point that differ from the background, and x there.
     fn entries(&self, i: usize) -> (&[u32], &[f64]) {
         let range = self.starts[i]..self.starts[i + 1];
         (&self.columns[range.clone()], &self.whole[range])
@@ -235,7 +236,7 @@ impl SparsePoints {
             let square = sum_of_squares(values);
             let size = values.iter().fold(0.0, |sum, s| sum + s.abs());
             let shift: f64 = columns.iter().zip(values).map(|(&k, s)| s * background[k as usize]).sum();
-            // As inner products are put together, so that x'x equals it bit for bit.
+            // Assembled as inner products are, so that x'x equals it bit for bit.
             let norm = square + ((shift + shift) + constant);
             let cancelled = norm < CANCELLED * (square + constant);
             self.squares.push(square);
@@ -254,11 +255,11 @@ impl SparsePoints {
 }
 
 thread_local! {
-    /// The points of a block column by column; all zero between uses, so that it need not be cleared.
+    /// The points of a block column by column; all zero between uses, so it never needs clearing.
     static PANEL: RefCell<Vec<[f64; LANES]>> = const { RefCell::new(vec![]) };
 }
 
-/// The base quantity of every entry of a tile, row by row, before it is normalised.
+/// The base quantity of every entry of a tile, row by row, before normalisation.
 pub(super) fn base_into(
     base: Base,
     background: &Background,
@@ -307,7 +308,7 @@ pub(super) fn base_into(
     }
 }
 
-/// Sums of [`LANES`] rows side by side become rows, as many as `out` has, of `width`.
+/// Transposes the sums of [`LANES`] rows side by side into rows of `width`, as many as `out` has.
 fn turn(sums: &[f64], width: usize, out: &mut [f64]) {
     let n_rows = out.len() / width;
     let whole = if n_rows == SIDE { width / SIDE * SIDE } else { 0 };
@@ -321,8 +322,8 @@ fn turn(sums: &[f64], width: usize, out: &mut [f64]) {
     }
 }
 
-/// What a point and each of others have, less twice what they share (in `row`): `anew` where that leaves too few
-/// digits.
+/// The quantity of one point plus that of each other, minus twice what they share (in `row`); calls `anew` if that
+/// leaves too few digits.
 fn distances(own: f64, others: &[f64], first: usize, row: &mut [f64], anew: impl Fn(usize) -> f64) {
     if less_shared(own, others, row) {
         return;
@@ -341,7 +342,7 @@ fn keeps_digits(distance: f64, total: f64) -> bool {
 }
 
 dispatched! {
-    /// `row = own + others - 2 row`; whether all keep their digits.
+    /// `row = own + others - 2 row`; returns whether all keep their digits.
     fn less_shared(own: f64, others: &[f64], row: &mut [f64]) -> bool {
         let mut all = true;
         for (value, other) in row.iter_mut().zip(others) {
@@ -374,7 +375,7 @@ fn scatter(left: &SparsePoints, tile: &Tile, mut f: impl FnMut(usize, usize, f64
     }
 }
 
-/// Columns that are not those of the background, ascending, and the values there.
+/// Columns that differ from the background, ascending, and the values there.
 type Entries<'a> = (&'a [u32], &'a [f64]);
 
 /// Calls `f(column, x, y)` with the values of two points at each column that either keeps.

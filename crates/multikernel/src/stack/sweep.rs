@@ -1,4 +1,4 @@
-//! There and back over the kernels between two sets of points, in one pass.
+//! Products with the kernels between two sets of points and with their transposes, in one pass.
 
 use std::ops::Range;
 
@@ -14,18 +14,18 @@ use crate::pool::Pool;
 use crate::precision::Precision;
 use crate::simd::{Buffer, Real};
 
-/// What one pass found.
+/// Result of one pass.
 #[derive(Debug)]
 pub(crate) struct Swept<R> {
-    /// `K_m v` vector by vector, row by row, kernel by kernel.
+    /// `K_m v`, ordered by vector, row and kernel.
     pub(crate) outputs: Vec<f64>,
     /// `sum_m K_m' g_m`, vector by vector.
     pub(crate) collected: Vec<f64>,
-    /// What was made of the outputs, in the order of the rows.
+    /// What `answer` made of the outputs, in row order.
     pub(crate) parts: Vec<R>,
 }
 
-/// Rows, and the outputs at them: vector by vector, row by row, kernel by kernel.
+/// Some rows and the outputs at them, ordered by vector, row and kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct AtRows<'a> {
     pub(crate) rows: Range<usize>,
@@ -33,11 +33,11 @@ pub(crate) struct AtRows<'a> {
 }
 
 impl Stack {
-    /// [`Stack::apply`] to V of n_cols x r, and [`Stack::collect`] of the transposed kernels over what `answer` makes
-    /// of the outputs at each row: it is given some rows at a time, one of the parts begun by `begin` and a place for
-    /// its answer, laid out as the outputs are. Each value is computed once for products, which halves the cost where
-    /// nothing is stored. It is for kernels between two sets of points: half of a symmetric stack stands for rows that
-    /// are not at hand.
+    /// [`Stack::apply`] to V of n_cols x r, then [`Stack::collect`] with the transposed kernels of what `answer`
+    /// returns for the outputs at each row. `answer` is given some rows at a time, one of the parts created by `begin`,
+    /// and a buffer for its answer, laid out like the outputs. Each value is computed once for both products, which
+    /// halves the cost if nothing is stored. Only for kernels between two sets of points: half of a symmetric stack
+    /// stands for rows that are not at hand.
     pub(crate) fn sweep<R: Send>(
         &self,
         vectors: &Matrix,
@@ -56,7 +56,7 @@ impl Stack {
     }
 }
 
-/// What some blocks of rows add up to.
+/// Accumulated result of some blocks of rows.
 struct PartialSweep<R> {
     /// Block by block.
     outputs: Vec<f64>,
@@ -127,11 +127,11 @@ fn sweep<T: Element, R: Send>(
     Ok(swept)
 }
 
-/// Products with the kernels of a tile, in products directions.
+/// Products with the kernels of a tile, in both directions.
 struct TileProducts<'a> {
     layout: &'a Layout,
     kernel_mask: &'a [bool],
-    /// Where each kernel stands among those in the mask.
+    /// The positions of each kernel among those in the mask.
     places: &'a [Vec<usize>],
     n_kernels: usize,
     n_cols: usize,
@@ -234,7 +234,7 @@ mod tests {
         Matrix::from_fn(n_rows, n_cols, |_, _| rng.uniform() - 0.5)
     }
 
-    /// What is answered to an output: nothing linear, and another for each row.
+    /// The answer to an output: nonlinear, and different for each row.
     fn answer_to(row: usize, output: f64) -> f64 {
         (row % 5) as f64 - output * output
     }
@@ -253,7 +253,7 @@ mod tests {
         (found.outputs, found.collected, found.parts.into_iter().flatten().collect())
     }
 
-    /// TileProducts products with the kernels written out.
+    /// Both products, from the full kernel matrices.
     fn expected(stack: &Stack, vectors: &Matrix) -> (Vec<f64>, Vec<f64>) {
         let (n, m) = (stack.n_rows(), stack.n_cols());
         let all = |n: usize| (0..n).collect::<Vec<_>>();
@@ -294,7 +294,7 @@ mod tests {
                     stack.between(&rows, &points).unwrap()
                 };
                 let (tiled, packed) = (of(Storage::Tiled), of(Storage::Packed));
-                // All kernels, and some of them, one twice.
+                // All kernels, then a subset with one of them twice.
                 for pick in [(0..kernels.len()).collect::<Vec<_>>(), vec![2, 0, 2]] {
                     let (tiled, packed) = (tiled.pick(&pick).unwrap(), packed.pick(&pick).unwrap());
                     for count in [1, 3] {

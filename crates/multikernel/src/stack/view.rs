@@ -1,4 +1,4 @@
-//! A stack, and views of it: some of its points, some of its kernels.
+//! A stack, and views of it: subsets of its points and kernels.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::precision::Precision;
 
 /// P kernels between row points and column points.
 ///
-/// [`Stack::train`] makes it over the training points (square, symmetric), [`Stack::cross`] between new and training
-/// points; [`Stack::view`] and [`Stack::between`] restrict it without copying. Cloning is cheap. Memory where stored: 8
-/// (or 4) bytes times P n_rows n_cols, half of it where symmetric; one value per entry instead of P for 32 or more
-/// radial kernels on the same columns, which are one function of the distance (error below 1e-11 of the sum of
+/// [`Stack::train`] builds it over the training points (square, symmetric), [`Stack::cross`] between new and training
+/// points; [`Stack::view`] and [`Stack::between`] restrict it without copying. Cloning is cheap. Memory if stored: 8
+/// (or 4) bytes times P n_rows n_cols, half of it if symmetric; one value per entry instead of P for 32 or more radial
+/// kernels on the same columns, which are treated as one function of the distance (error below 1e-11 of the sum of
 /// weights).
 ///
 /// ```
@@ -38,7 +38,7 @@ pub struct Stack {
     pub(super) core: Arc<Core>,
     rows: Selection,
     cols: Selection,
-    /// Which kernels of the core, in which order.
+    /// Which kernels of the core, and in which order.
     pub(super) kernels: Selection,
     stop: Option<StopQuery>,
 }
@@ -49,7 +49,7 @@ impl fmt::Debug for Stack {
     }
 }
 
-/// Which of the rows or columns a view shows.
+/// The rows or columns a view shows.
 #[derive(Clone, Debug)]
 pub(super) enum Selection {
     All(usize),
@@ -86,7 +86,7 @@ impl Selection {
         matches!(self, Selection::All(_))
     }
 
-    /// Whether two selections are one and the same.
+    /// Whether two selections are the same object.
     fn is(&self, other: &Selection) -> bool {
         match (self, other) {
             (Selection::All(a), Selection::All(b)) => a == b,
@@ -97,9 +97,9 @@ impl Selection {
 }
 
 impl Stack {
-    /// The stack over the training points. Cost where stored: N^2/2 base quantities per column set and N^2/2 P kernel
-    /// values; otherwise next to nothing now, and that at each operation.
-    /// `points` are [`Points`], or [`Features`](crate::data::Features) where nothing else is known of them.
+    /// The stack over the training points. Cost if stored: N^2/2 base quantities per column set and N^2/2 P kernel
+    /// values; otherwise next to nothing now, and that much at each operation. `points` are [`Points`], or
+    /// [`Features`](crate::data::Features) if nothing else is known about them.
     pub fn train(points: impl Into<Points>, kernels: &[Kernel], options: &StackOptions<'_>) -> Result<Stack> {
         let points = points.into();
         points.check_grams(kernels, None)?;
@@ -117,7 +117,7 @@ impl Stack {
         core.notes.extend(unknown);
         for m in (0..kernels.len()).filter(|&m| kernels[m].is_centred()) {
             let means = core.means(m, options)?;
-            // Only points that the kernel knows of count, as in the means of rows.
+            // Only points that have the kernel's views count, as in the row means.
             let gate = core.right().gate(kernels[m].columns());
             let known: Vec<f64> =
                 means.iter().zip(gate).filter(|&(_, gate)| gate > 0.0).map(|(&mean, _)| mean).collect();
@@ -134,8 +134,8 @@ impl Stack {
         Stack { core: Arc::new(core), rows, cols, kernels, stop: options.stop.clone() }
     }
 
-    /// The stack between `new` points (rows) and the training points (columns). `centring` is
-    /// [`Stack::centring`] of the training stack.
+    /// The stack between `new` points (rows) and the training points (columns). `centring` is [`Stack::centring`] of
+    /// the training stack.
     pub fn cross(
         new: impl Into<Points>,
         points: impl Into<Points>,
@@ -154,7 +154,7 @@ impl Stack {
             return Err(Error::input("each centred kernel, and no other, needs the training means of its stack"));
         }
         let cut = Cut { n_rows: new.n_points(), n_cols: points.n_points(), symmetric: false };
-        // Both sides in one form, so that a row has the same kernels whichever way it came.
+        // Both sides in one format, so that a row has the same kernels whichever way it was given.
         let new = new.with_features(new.features().like(points.features())?.into_owned());
         let mut core = Core::new(kernels, cut, new, Some(points), options);
         for (m, centring) in centring.iter().enumerate() {
@@ -169,9 +169,9 @@ impl Stack {
         Ok(Stack::new(core.stored(options)?, options))
     }
 
-    /// The same kernels between other points, for learners whose points come one after the other: `rows` and `columns`,
-    /// or `rows` among themselves. Nothing is stored, and each value depends on its two points alone. An error for
-    /// kernels that need more than that: centred ones, and Gram matrices.
+    /// The same kernels between other points, for learners that receive points one after the other: between `rows` and
+    /// `columns`, or among `rows`. Nothing is stored, and each value depends on its two points alone. An error for
+    /// kernels that need more than that: centred kernels and Gram matrices.
     pub fn of_points(&self, rows: &Matrix, columns: Option<&Points>) -> Result<Stack> {
         let kernels = &self.core.layout.kernels;
         if let Some(kernel) = kernels.iter().find(|kernel| kernel.is_centred() || kernel.gram().is_some()) {
@@ -202,7 +202,7 @@ impl Stack {
         self.kernels.len()
     }
 
-    /// How kernel values are held.
+    /// Precision of the kernel values.
     pub fn precision(&self) -> Precision {
         self.core.precision
     }
@@ -212,13 +212,13 @@ impl Stack {
         self.kernels.indices().iter().map(|&m| &self.core.layout.kernels[m]).collect()
     }
 
-    /// The training means of the `centred` kernels (`None` for the others) of the whole stack; new points are centred
-    /// with them.
+    /// The training means of the `centred` kernels (`None` for the others) of the whole stack, used to centre new
+    /// points.
     pub fn centring(&self) -> &[Option<Centring>] {
         &self.core.centring
     }
 
-    /// Remarks about the points, such as zero rows that give a zero kernel row.
+    /// Notes about the points, such as zero rows that give a zero kernel row.
     pub fn notes(&self) -> &[String] {
         &self.core.notes
     }
@@ -231,12 +231,12 @@ impl Stack {
         }
     }
 
-    /// Whether the kernels are computed at each operation because storing them would have crossed the memory allowed.
+    /// Whether the kernels are computed at each operation because storing them would have exceeded the memory limit.
     pub fn is_limited(&self) -> bool {
         self.core.crossed.is_some()
     }
 
-    /// One line for people: how many kernels, where their values are, and what that costs.
+    /// One-line summary for people: the number of kernels, where their values are, and what that costs.
     pub fn describe(&self) -> String {
         let core = &self.core;
         let (n, precision) = (self.n_kernels(), core.precision.word());
@@ -266,9 +266,9 @@ impl Stack {
         Ok(Stack { rows, cols, ..self.clone() })
     }
 
-    /// The same with the values of a view copied out of the store it looks into: for many passes, which then read them
-    /// in a row and do not look for each. The same stack where nothing is stored, where it shows all points, or where
-    /// memory does not allow as many copies as there are threads, as folds may make them side by side. One pass.
+    /// The same stack with the values of a view copied out of its store: for many passes, which then read them
+    /// sequentially instead of gathering. Returns the stack itself if nothing is stored, if it shows all points, or if
+    /// memory does not allow as many copies as there are threads, since folds may make them concurrently. One pass.
     ///
     /// ```
     /// use multikernel::{Matrix, Pool, stack::{StackOptions, Stack, Storage}};
@@ -289,8 +289,8 @@ impl Stack {
         Ok(copied.map_or_else(|| self.clone(), |core| Stack { core: Arc::new(core), rows, cols, ..self.clone() }))
     }
 
-    /// The stack of some of the kernels, in the given order, without copying: what is not picked costs nothing, but for
-    /// a few kernels that are computed together with one that is.
+    /// The stack of some of the kernels, in the given order, without copying. Unpicked kernels cost nothing, except for
+    /// a few that are computed together with a picked one.
     pub fn pick(&self, kernels: &[usize]) -> Result<Stack> {
         if let Some(&m) = kernels.iter().find(|&&m| m >= self.n_kernels()) {
             return Err(Error::input(format!("kernel {m} is outside the stack's 0..{}", self.n_kernels())));
@@ -304,24 +304,25 @@ impl Stack {
         Ok(Stack { rows, cols, ..self.clone() })
     }
 
-    /// Bytes the result of one operation may take.
+    /// Memory limit in bytes for the result of one operation.
     pub(crate) fn room(&self) -> u64 {
         self.core.memory.map_or(u64::MAX, |limit| limit.saturating_sub(self.bytes()))
     }
 
-    /// The same stack, which nothing stops: for what has to be done after a run was.
+    /// The same stack, never stopped: for work that must finish after a run was stopped.
     #[must_use]
     pub fn unstoppable(&self) -> Stack {
         Stack { stop: None, ..self.clone() }
     }
 
-    /// The same stack, whose operations ask `stop`, and nobody else, whether to end.
+    /// The same stack, whose operations poll `stop` and nothing else.
     #[must_use]
     pub(crate) fn stopped_by(&self, stop: impl Fn() -> bool + Send + Sync + 'static) -> Stack {
         Stack { stop: Some(Arc::new(stop)), ..self.clone() }
     }
 
-    /// Rows for the picked kernels as rows for all of them, zero for the others. A kernel picked twice has the sum.
+    /// Expands rows for the picked kernels to rows for all of them, zero for the others. A kernel picked twice gets the
+    /// sum.
     pub(super) fn spread(&self, rows: &Matrix) -> Matrix {
         if self.kernels.is_all() {
             return rows.clone();
@@ -349,7 +350,7 @@ impl Stack {
         kernel_mask
     }
 
-    /// Where each kernel of the core stands among the picked ones.
+    /// The positions of each kernel of the core among the picked ones.
     pub(super) fn places(&self) -> Vec<Vec<usize>> {
         let mut places = vec![vec![]; self.core.layout.kernels.len()];
         self.kernels.indices().iter().enumerate().for_each(|(place, &m)| places[m].push(place));
@@ -385,7 +386,7 @@ impl Stack {
     }
 }
 
-/// A store of what a view shows, unless memory does not allow it.
+/// A store of the values a view shows; `None` if there is too little memory.
 fn copied<T: Element>(stack: &Stack, pool: &Pool) -> Result<Option<Core>> {
     let (indices, watch) = (stack.indices(), stack.watch());
     let all = vec![true; stack.core.layout.batches.len()];

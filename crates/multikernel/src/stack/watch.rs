@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
 
-/// Asks before each tile whether to go on.
+/// Polls before each tile whether to continue.
 pub(super) struct Watch<'a> {
     ask: Option<&'a (dyn Fn() -> bool + Send + Sync)>,
     stopped: AtomicBool,

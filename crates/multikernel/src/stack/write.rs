@@ -1,5 +1,4 @@
-//! Values written to where they belong in a whole matrix: along its rows and, where an entry stands for two, across its
-//! diagonal.
+//! Writes values to their place in a full matrix: along its rows and, if an entry stands for two, across its diagonal.
 
 use std::ops::Range;
 
@@ -7,7 +6,7 @@ use super::cut::{BLOCK_ROWS, Cut, TILE_COLS, Tile};
 use crate::linalg::Pieces;
 use crate::simd::{Buffer, PastCaches, SIDE, UninitPart, transpose};
 
-/// Writes a tile to its place and, for entries that stand for two, across the diagonal, in the matrix that begins at
+/// Writes a tile to its place and, for entries that stand for two, across the diagonal, in the matrix that starts at
 /// row `top` of the pieces.
 pub(super) fn write(tile: &Tile, cut: &Cut, values: &[f64], pieces: &Pieces<'_>, top: usize) {
     let width = tile.cols.len();
@@ -36,14 +35,14 @@ fn along(tile: &Tile, values: &[f64], pieces: &Pieces<'_>, top: usize) {
     }
 }
 
-/// Writes the tiles of a strip ([`Cut::strips`]) to a matrix. What belongs across the diagonal is turned over in the
-/// cache first and then written past it, a run of all rows of the strip at a time: single lines of a large matrix, each
-/// in another row of it, take several times as long.
+/// Writes the tiles of a strip ([`Cut::strips`]) to a matrix. Entries that belong across the diagonal are first
+/// transposed in the cache and then written past it, a run of all rows of the strip at a time: single cache lines of a
+/// large matrix, each in a different row, take several times as long.
 pub(super) struct StripWriter<'a> {
     cut: &'a Cut,
     pieces: &'a Pieces<'a>,
     rows: Range<usize>,
-    /// For each column of a tile the rows of the strip.
+    /// The rows of the strip for each column of a tile.
     turned: Buffer,
     past: PastCaches,
 }
@@ -54,11 +53,10 @@ impl<'a> StripWriter<'a> {
         StripWriter { cut, pieces, rows, turned: Buffer::default(), past: PastCaches::new() }
     }
 
-    /// Writes a tile; what belongs across the diagonal only once the tiles below it have been put and `finish` was
-    /// called.
+    /// Writes a tile; entries across the diagonal are written only by `finish`, after the tiles below have been put.
     pub(super) fn put(&mut self, tile: &Tile, values: &[f64]) {
         if tile.rows.len() == self.rows.len() {
-            // A strip of one block.
+            // A strip of only one block.
             return write(tile, self.cut, values, self.pieces, 0);
         }
         along(tile, values, self.pieces, 0);
@@ -78,10 +76,10 @@ impl<'a> StripWriter<'a> {
         }
     }
 
-    /// Writes across the diagonal what was put in these columns.
+    /// Writes what was put in these columns across the diagonal.
     pub(super) fn finish(&mut self, cols: Range<usize>) {
         for (j, turned) in cols.zip(self.turned.chunks_exact(self.rows.len())) {
-            // Squares on the diagonal are whole as they are.
+            // Squares on the diagonal are already complete.
             let first = (j / BLOCK_ROWS * BLOCK_ROWS + BLOCK_ROWS).clamp(self.rows.start, self.rows.end);
             // SAFETY: as above: these are the mirrors of entries of this strip.
             let piece = unsafe { self.pieces.piece(j, first..self.rows.end) };
@@ -95,7 +93,7 @@ mod tests {
     use super::*;
     use crate::linalg::Matrix;
 
-    /// A number for each pair of points, whatever their order.
+    /// A number for each unordered pair of points.
     fn value(i: usize, j: usize) -> f64 {
         (i.max(j) * 10_000 + i.min(j)) as f64
     }
@@ -105,7 +103,7 @@ mod tests {
         let mut heights = vec![];
         let square = |n: usize| Cut { n_rows: n, n_cols: n, symmetric: true };
         let other = Cut { n_rows: if cfg!(miri) { 20 } else { 600 }, n_cols: 301, symmetric: false };
-        // Under Miri, where an entry takes a thousand times as long, what has strips of one block and of two.
+        // Under Miri, where an entry takes a thousand times as long, only sizes with strips of one and of two blocks.
         let sizes: &[usize] = if cfg!(miri) { &[1, 9, 523] } else { &[1, 9, 255, 511, 512, 523, 1029, 2055] };
         for cut in sizes.iter().copied().map(square).chain([other]) {
             let mut matrix = Matrix::from_fn(cut.n_rows, cut.n_cols, |_, _| f64::NAN);
@@ -127,7 +125,7 @@ mod tests {
         }
         heights.sort_unstable();
         heights.dedup();
-        // One block, several, as many as there may be, and what is left over of each.
+        // One block, several, the maximum, and the remainders of each.
         assert!(cfg!(miri) || heights == [1, 5, 7, 8, 11, 15, 16, 32, 64]);
     }
 }
