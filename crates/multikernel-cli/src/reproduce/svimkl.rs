@@ -138,8 +138,8 @@ pub(super) fn drawn(set: &str, seed: u64) -> Result<(Dataset, Dataset)> {
     Ok((all.select(&split.train), all.select(&split.test)))
 }
 
-/// Rows whose log odds are a smooth random function of each of four columns, scaled by its strength, and independent of
-/// 40 more columns. All columns are standard normal; the functions, the same for both parts, are sums of 200 waves
+/// Rows whose log odds are a sum of smooth random functions of four columns, scaled by their strengths, and independent
+/// of 40 more columns. All columns are standard normal; the functions, the same for both parts, are sums of 200 waves
 /// whose frequencies are normal with standard deviation 1 / 0.7: draws of a Gaussian process with the kernel of the
 /// table.
 fn noise(seed: u64, part: u64, n: usize) -> Result<Dataset> {
