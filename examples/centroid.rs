@@ -1,6 +1,6 @@
-//! A custom method with the whole command line: the nearest class mean in the space of the average kernel. `cargo run
-//! --release --example centroid -- evaluate ionosphere --method centroid,average` compares it; `cargo test --release
-//! --example centroid` runs the conformance suite on it.
+//! A custom method with the whole command line: the nearest class mean in the space of the average kernel.
+//! `cargo run --release --example centroid -- evaluate ionosphere --method centroid,average` compares it;
+//! `cargo test --release --example centroid` runs the conformance suite on it.
 use multikernel::method::SvmModel;
 use multikernel::plan::Registry;
 use multikernel::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};

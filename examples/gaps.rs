@@ -1,5 +1,5 @@
-//! Views with gaps: 40 mice with genes and lipids, every third of them without lipids. `cargo run --release --example
-//! gaps`
+//! Views with gaps: 40 mice with genes and lipids, every third of them without lipids.
+//! `cargo run --release --example gaps`
 use multikernel::Plan;
 use multikernel::data::{Dataset, Presence, Samples, bundled};
 use multikernel::evaluate::cross_validate;

@@ -1,6 +1,6 @@
-//! A custom kernel with the whole command line: the Cauchy kernel, 1 / (1 + |x-y|^2 / s^2). `cargo run --release
-//! --example own_kernel -- evaluate sonar --kernels "cauchy(median*2^-2..2^2)"` measures it; `cargo test --release
-//! --example own_kernel` runs the conformance suite on it and saves a model.
+//! A custom kernel with the whole command line: the Cauchy kernel, 1 / (1 + |x-y|^2 / s^2).
+//! `cargo run --release --example own_kernel -- evaluate sonar --kernels "cauchy(median*2^-2..2^2)"` measures it;
+//! `cargo test --release --example own_kernel` runs the conformance suite on it and saves a model.
 use multikernel::kernel::{Base, Family, Form, Forms, KernelFunction, KernelParam};
 use multikernel::plan::Registry;
 

@@ -1,5 +1,5 @@
-//! Which kernels matter, and how certain is that? Posterior draws of kernel weights. `cargo run --release --example
-//! posterior`
+//! Which kernels matter, and how certain is that? Posterior draws of kernel weights.
+//! `cargo run --release --example posterior`
 use multikernel::data::{Dataset, Labels, Samples};
 use multikernel::dist::{Rng, normal};
 use multikernel::{Matrix, Plan};

@@ -1,5 +1,5 @@
-//! The library on one page: cross-validate, train with probabilities, save, load, predict. `multikernel datasets write
-//! wdbc --out rows.csv` makes a file for it; `new_rows.csv` has the same columns.
+//! The library on one page: cross-validate, train with probabilities, save, load, predict.
+//! `multikernel datasets write wdbc --out rows.csv` makes a file for it; `new_rows.csv` has the same columns.
 use multikernel::data::{ReadOptions, load};
 use multikernel::evaluate::cross_validate;
 use multikernel::{Model, Plan};

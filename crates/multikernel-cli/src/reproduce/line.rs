@@ -66,8 +66,8 @@ impl Agreement {
 }
 
 impl Published {
-    /// `|ours - paper| <= 2 sqrt(s_paper^2 / 20 + s_ours^2 / n)`, or within .01 of the prototype; for a floor `ours >=
-    /// paper - .001`.
+    /// `|ours - paper| <= 2 sqrt(s_paper^2 / 20 + s_ours^2 / n)`, or within .01 of the prototype; for a floor
+    /// `ours >= paper - .001`.
     fn agreement(&self, ours: Spread, n: usize) -> Option<Agreement> {
         if self.is_floor {
             let floor = self.paper?.accuracy - SLACK;

@@ -254,8 +254,8 @@ fn tie_groups(positive: &[bool], score: &[f64]) -> Option<Vec<TieGroup>> {
 
 /// Brier score: the mean over rows of sum_c (p_c - y_c)^2, where y_c is 1 for the true class and 0 elsewhere.
 ///
-/// One definition for any number of classes: 0 is perfect, 2 is certain and wrong, and k equally likely classes score 1
-/// - 1/k. With two classes it is twice the mean of (p - y)^2 of one of them, which is scikit-learn's default
+/// One definition for any number of classes: 0 is perfect, 2 is certain and wrong, and k equally likely classes score
+/// 1 - 1/k. With two classes it is twice the mean of (p - y)^2 of one of them, which is scikit-learn's default
 /// `brier_score_loss`; with `scale_by_half=False` that equals this one.
 ///
 /// `probabilities` is n_samples x n_classes; a wrong shape, a value outside 0 to 1 or a row that does not sum to 1

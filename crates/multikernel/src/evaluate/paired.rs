@@ -38,9 +38,9 @@ pub struct Paired {
 /// Each interval uses the level of its own step (the failing step for all after it), so it reflects the decision. It is
 /// never narrower than the interval of that pair alone at `level`; simultaneous coverage is not promised.
 ///
-/// Differences within rounding (4 units in the last place of the values) count as 0. If all differences of a pair are
-/// equal, s is 0 and the interval is a single point: not distinguishable (p = 1) if it is 0, else distinguishable (p =
-/// 0).
+/// Differences within rounding (4 units in the last place of the values) count as 0. If all differences of a pair
+/// are equal, s is 0 and the interval is a single point: not distinguishable (p = 1) if it is 0, else distinguishable
+/// (p = 0).
 ///
 /// Errors: mismatched counts, no splits, values that are not finite, sizes that are not positive, a level outside
 /// 0.5..1.

@@ -1,4 +1,4 @@
-//! Progress of a run, and who observes it.
+//! Progress of a run, and its observers.
 
 /// A method's progress after a step.
 #[derive(Clone, Debug, PartialEq)]
