@@ -1,4 +1,4 @@
-//! The sampler of `bm3kl`: what a sweep takes beside the limits of the machine, and what its draws are worth per
+//! The sampler of `bm3kl`: the time of a sweep against the limits of the machine, and what its draws are worth per
 //! second.
 //!
 //! ```text
@@ -7,10 +7,10 @@
 //!
 //! Without a section all are run. `sweep` times the published step (warm-up sweeps, which compute no more than the
 //! chain needs) on synthetic points; its bound is two passes over the packed stack at the bandwidth, and `(4/3) N^3`
-//! operations per function at the speed of fused multiply-adds, both measured in turns with it. `growth` fits the
-//! exponent of the number of kernels. `worth` are effective draws per second of the kernel weight that has the fewest,
-//! `agreement` how many draws it takes until the chains agree on all kernel weights. `benches/bm3kl_numpy.py` does the
-//! sweeps in numpy.
+//! operations per function at the speed of fused multiply-adds, both measured in alternation with it. `growth` fits the
+//! exponent in the number of kernels. `worth` is the effective draws per second of the kernel weight that has the
+//! fewest, `agreement` the number of draws until the chains agree on all kernel weights. `benches/bm3kl_numpy.py` does
+//! the sweeps in numpy.
 
 mod limits;
 
@@ -45,7 +45,7 @@ const PUBLISHED: Settings<'static> = &[
     ("warmup", "1000000"),
 ];
 
-/// Kernels, rows, columns and classes of a problem, and its bank.
+/// A problem's kernels, rows, columns and classes, and its bank.
 type Shape = (usize, usize, usize, usize, &'static str);
 
 const COLUMNS: &str = "gaussian(2^-3..2^6), polynomial(1..3), gaussian(2^-3..2^6) each, polynomial(1..3) each";
@@ -133,7 +133,7 @@ fn method(settings: Settings<'_>) -> Outcome<Bm3kl> {
     Ok(method)
 }
 
-/// A chain that goes on and on.
+/// A chain that runs indefinitely.
 struct Run<'a> {
     task: Task<'a>,
     method: Bm3kl,
@@ -153,7 +153,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Seconds of each of several jobs, sorted, that take turns for so many seconds, at least nine turns.
+/// Sorted seconds of each of several jobs, run in alternation for this many seconds, at least nine turns.
 fn side_by_side(seconds: f64, jobs: &mut [&mut dyn FnMut()]) -> Vec<Vec<f64>> {
     let (mut times, start) = (vec![vec![]; jobs.len()], Instant::now());
     while times[0].len() < 9 || start.elapsed().as_secs_f64() < seconds {
@@ -194,7 +194,7 @@ fn sweep(shape: &Shape, precision: Precision) -> Outcome<Value> {
     let (one, two) = (Pool::new(1)?, Pool::new(2)?);
     let [mut alone, mut both] = [Run::new(&problem, PUBLISHED, &one)?, Run::new(&problem, PUBLISHED, &two)?];
     let size = if precision == Precision::F64 { 8 } else { 4 };
-    // What has to be read: one triangle with its diagonal.
+    // Bytes that must be read: one triangle with its diagonal.
     let bytes = n_kernels * n * (n + 1) / 2 * size;
     let buffer = vec![1.0f64; bytes / 8];
     let turns = side_by_side(
@@ -210,7 +210,7 @@ fn sweep(shape: &Shape, precision: Precision) -> Outcome<Value> {
     );
     let n_functions = if n_classes == 2 { 1 } else { n_classes };
     let (flops, work) = ((n_functions * n.pow(3)) as f64 * 4.0 / 3.0, chains(STEPS).1);
-    // A median beside medians, the least beside the least: what else the machine does slows both sides.
+    // Medians against medians, minima against minima: other load on the machine slows both sides.
     let read = |pick: fn(&[f64]) -> f64| turns[..3].iter().map(|times| pick(times)).fold(f64::INFINITY, f64::min);
     let bound = |pick: fn(&[f64]) -> f64| 2.0 * read(pick) + flops * pick(&turns[3]) / work;
     let first = |times: &[f64]| times[0];
@@ -239,7 +239,7 @@ fn sweep(shape: &Shape, precision: Precision) -> Outcome<Value> {
 fn growth() -> Outcome<()> {
     println!("\n== growth with the number of kernels, N 144, one function, f32, one thread");
     let pool = Pool::new(1)?;
-    // Thirteen kernels on each column, and on all.
+    // Thirteen kernels on each column, and on all columns.
     let shapes = [76, 114, 153, 229].map(|columns| (13 * (columns + 1), 144, columns, 2, COLUMNS));
     let problems = shapes.iter().map(|shape| Problem::random(shape, Precision::F32)).collect::<Outcome<Vec<_>>>()?;
     let mut runs = problems.iter().map(|problem| Run::new(problem, PUBLISHED, &pool)).collect::<Outcome<Vec<_>>>()?;
@@ -256,7 +256,7 @@ fn growth() -> Outcome<()> {
     Ok(())
 }
 
-/// Of the line of least squares.
+/// Slope of the least-squares line.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let n = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
@@ -279,7 +279,7 @@ fn drawn(problem: &Problem, settings: Settings<'_>, pool: &Pool) -> Outcome<(Dra
     Ok((model.draws().ok_or("no draws")?, seconds))
 }
 
-/// Effective draws in all and per second of the kernel weight that has the fewest, and how far the chains agree.
+/// Effective draws, in total and per second, of the kernel weight that has the fewest, and how well the chains agree.
 fn tell_worth(what: &str, (draws, seconds): &(Draws, f64)) -> Outcome<()> {
     let worst = draws.worst().ok_or("no kernel weights")?;
     print!(
@@ -294,7 +294,7 @@ fn tell_worth(what: &str, (draws, seconds): &(Draws, f64)) -> Outcome<()> {
     Ok(())
 }
 
-/// A problem of which the posterior is known by other means: eight rows, three kernels, the published prior.
+/// A problem whose posterior is known by other means: eight rows, three kernels, the published prior.
 fn small_worth() -> Outcome<()> {
     const ROWS: [[f64; 2]; 8] = [
         [0.346, 0.822],

@@ -1,11 +1,11 @@
-//! What factor, inverse, products and systems of symmetric matrices reach, beside the fused multiply-adds of the
-//! machine measured in the same run.
+//! Speed of factors, inverses, products and systems of symmetric matrices, against the machine's fused multiply-adds
+//! measured in the same run.
 //!
 //! ```text
 //! cargo bench -p multikernel --bench cholesky -- [N ...] [--threads 1]
 //! ```
 //!
-//! Gflop/s are of n^3 / 3 operations for the factor, 2 n^3 / 3 for the inverse, 2 n^3 for a product, n^3 for `H diag(d)
+//! Gflop/s count n^3 / 3 operations for the factor, 2 n^3 / 3 for the inverse, 2 n^3 for a product, n^3 for `H diag(d)
 //! H'`, and 2 n^2 for each right-hand side of a system. Times are the best of several repeats.
 
 mod limits;
@@ -68,7 +68,7 @@ fn measure(n: usize, bound: f64, pool: &Pool) -> Outcome<()> {
     Ok(())
 }
 
-/// Best seconds of repeats that last about half a second in all.
+/// Best seconds over repeats that take about half a second in total.
 fn best<S, T>(ready: impl FnMut() -> S, f: impl FnMut(S) -> T) -> f64 {
     limits::best_of(0.5, 5000, ready, f)
 }

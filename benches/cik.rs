@@ -1,14 +1,14 @@
-//! `cik` on more and more rows, and on the ten digits.
+//! `cik` on increasing numbers of rows, and on the ten digits.
 //!
 //! ```text
 //! cargo bench -p multikernel --bench cik -- [growth] [digits] [--rows 10000,100000] [--data-dir DIR] [--threads N]
 //! ```
 //!
-//! Without a section both are run. `growth` trains at the defaults on rows of ten Gaussians in eight columns, three
-//! classes, and fits the exponent of the number of rows; memory is the most the process ever had, so rows go up.
-//! `digits` is the whole run on the training rows of pendigits. What a training step takes beside the limits of the
+//! Without a section both are run. `growth` trains at the defaults on rows from ten Gaussians in eight columns, three
+//! classes, and fits the exponent in the number of rows; memory is the peak of the process, so row counts increase.
+//! `digits` is the whole run on the training rows of pendigits. The time of a training step against the limits of the
 //! processor is printed by `cargo test --release -p multikernel --lib cik::machine::tests::timing -- --ignored
-//! --nocapture --test-threads 1`: the machines are no part of the public interface.
+//! --nocapture --test-threads 1`: the machines are not part of the public interface.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// Rows of ten Gaussians; the class is that of the cluster, or of a curve through it.
+/// Rows from ten Gaussians; the class is that of the cluster, or is decided by a curve through it.
 fn mixture(n: usize) -> Outcome<Dataset> {
     let mut rng = Rng::new(1, 0);
     let means = Matrix::from_fn(CLUSTERS, COLUMNS, |_, _| 3.0 * normal(&mut rng));
@@ -113,7 +113,7 @@ fn exponent(found: &[(f64, f64)]) -> Option<f64> {
     (found.len() > 1).then_some(up / across)
 }
 
-/// The most memory the process had, where the system tells.
+/// Peak memory of the process, if the system reports it.
 fn peak_mib() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status

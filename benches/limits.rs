@@ -1,13 +1,13 @@
-//! Limits of the machine, one thread: what results are compared with, measured in the same run.
+//! Limits of the machine, single-threaded: the reference for results, measured in the same run.
 
-// Each bench has its own copy and uses a part of it.
+// Each bench has its own copy and uses part of it.
 #![allow(dead_code)]
 
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Best seconds of repeats that last about so many seconds in all, seven at least and `most` at most; what is made
-/// ready before each is not timed.
+/// Best seconds over repeats that take about this many seconds in total, at least seven and at most `most`; the setup
+/// before each is not timed.
 pub(crate) fn best_of<S, T>(seconds: f64, most: usize, mut ready: impl FnMut() -> S, mut f: impl FnMut(S) -> T) -> f64 {
     let (mut least, start, mut repeats) = (f64::INFINITY, Instant::now(), 0);
     while repeats < 7 || (start.elapsed().as_secs_f64() < seconds && repeats < most) {
@@ -20,7 +20,7 @@ pub(crate) fn best_of<S, T>(seconds: f64, most: usize, mut ready: impl FnMut() -
     least
 }
 
-/// Sums a buffer as `STREAMS` streams side by side, in vectors as wide as the machine has.
+/// Sums a buffer as `STREAMS` parallel streams, in vectors as wide as the machine has.
 #[inline(always)]
 fn read_streams<const STREAMS: usize>(data: &[f64]) -> f64 {
     let length = data.len() / STREAMS / 8;
@@ -64,7 +64,7 @@ macro_rules! widest {
                 fn avx2($($arg: $type),*) -> $ret { $body }
                 let fused = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
                 if fused && is_x86_feature_detected!("avx512f") {
-                    // SAFETY: found on this processor on the line above.
+                    // SAFETY: detected on this processor in the line above.
                     return unsafe { avx512($($arg),*) };
                 }
                 if fused {

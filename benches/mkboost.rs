@@ -1,4 +1,4 @@
-//! Boosting of kernels, timed: `mkboost-d1` and its kin on half of the rows of a few sets.
+//! Kernel boosting, timed: `mkboost-d1` and its variants on half of the rows of a few data sets.
 //!
 //! ```text
 //! cargo bench -p multikernel --bench mkboost -- --data-dir DIR [--sets sonar,segment] [--methods mkboost-d1] [--splits 3]
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! For each set and method: mean accuracy on the other half, and seconds of training, kernels included, the best of
-//! several repeats of the first split. With `--json` all of it goes to a file, with the training rows of each split, so
-//! that `benches/mkboost_sklearn.py` can do the same. Sets that are not in DIR are left out with a message.
+//! several repeats of the first split. With `--json` everything goes to a file, with the training rows of each split,
+//! so that `benches/mkboost_sklearn.py` can do the same. Sets that are not in DIR are skipped with a message.
 
 use std::error::Error;
 use std::path::PathBuf;

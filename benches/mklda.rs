@@ -1,4 +1,4 @@
-//! Learners of rows, timed: what the number of kernels costs, a whole training run, and growth with the length of a
+//! Online learners, timed: the cost of the number of kernels, a whole training run, and growth with the length of a
 //! stream.
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //! replayed with the same points and coefficients on 300 kernels, on one, and on 300 with an exponential for each:
 //! nanoseconds per pair of a row and a point, one thread. `train`: seconds of training on ijcnn1 with 300 Gaussians,
 //! one and two threads. `growth`: seconds and peak memory of a stream with a budget of 500 and of 2,000 points. Sets
-//! that are not in DIR are left out with a message.
+//! that are not in DIR are skipped with a message.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const BANK: &str = "gaussian(gamma=2^-15..2^15; 300)";
 const BLOCK: usize = 64;
-/// Of the slowest replay only one block in so many is done.
+/// The slowest replay does only one block in this many.
 const SELDOM: usize = 25;
 
 fn main() -> Outcome<()> {
@@ -71,7 +71,7 @@ fn load(dir: &Path, set: &str) -> Outcome<Option<Dataset>> {
     Ok(Some(read(&path, &ReadOptions::default())?.into_dataset()?))
 }
 
-/// A block of rows, and which of them were learned: place, class and rival.
+/// A block of rows, and which of them were learned: position, class and rival.
 struct Block {
     rows: Vec<usize>,
     events: Vec<(usize, usize, usize)>,
@@ -99,7 +99,7 @@ impl Known {
     }
 }
 
-/// What a row costs: decisions on the points, and the kernels among the rows of the block.
+/// The cost of a row: decisions on the points, and the kernels among the rows of the block.
 fn decide(
     stack: &Stack,
     mixture: &Mixture,
@@ -112,7 +112,7 @@ fn decide(
     Ok((scores, stack.view(rows)?.mix(mixture, pool)?))
 }
 
-/// One epoch of the stable variant with even weights.
+/// One epoch of the stable variant with equal weights.
 fn record(stack: &Stack, labels: &Labels, mixture: &Mixture, pool: &Pool) -> Outcome<Vec<Block>> {
     let (n, n_classes) = (labels.n_samples(), labels.n_classes());
     let mut order: Vec<usize> = (0..n).collect();
@@ -140,7 +140,7 @@ fn record(stack: &Stack, labels: &Labels, mixture: &Mixture, pool: &Pool) -> Out
     Ok(blocks)
 }
 
-/// Nanoseconds per pair of one in so many blocks, on all of these stacks of kernels.
+/// Nanoseconds per pair for one in this many blocks, on all of these kernel stacks.
 fn replay(parts: &[(Stack, Mixture)], blocks: &[Block], n_classes: usize, one_in: usize, pool: &Pool) -> Outcome<f64> {
     let (mut known, mut seconds, mut pairs) = (Known::default(), 0.0, 0.0);
     for (b, block) in blocks.iter().enumerate() {
@@ -202,14 +202,14 @@ fn train(data: &Dataset) -> Outcome<()> {
     Ok(())
 }
 
-/// Peak resident memory so far, in MiB; none where the system does not say.
+/// Peak resident memory so far, in MiB; `None` if the system does not report it.
 fn peak() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM"))?;
     Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? / 1024.0)
 }
 
-/// So many rows of six clouds that turn slowly, of three classes.
+/// This many rows from six slowly turning clouds, in three classes.
 fn clouds(rng: &mut Rng, first: usize, n: usize) -> Outcome<(Samples, Vec<String>)> {
     let mut labels = vec![];
     let mut data = vec![];

@@ -1,4 +1,4 @@
-//! Our own pool beside rayon, of which the calling thread is a worker too and which is entered once around the whole
+//! Our own pool against rayon, whose pool includes the calling thread as a worker and is entered once around the whole
 //! job.
 //!
 //! ```text
@@ -6,9 +6,9 @@
 //! ```
 //!
 //! Without a section both are run. `pieces` is sixteen equal pieces of arithmetic after a pause in which threads may
-//! fall asleep; `train` is `bm3kl` on sonar and `evidence` on german.numer (from DIR, left out without it) at their
-//! defaults. Pools take turns, each on a thread of its own; what is printed are medians and the least of all turns.
-//! rayon is asked for pieces of the size of ours, and of its own choice. Models must be the same.
+//! fall asleep; `train` is `bm3kl` on sonar and `evidence` on german.numer (from DIR, skipped without it) at their
+//! defaults. Pools alternate, each on a separate thread; medians and minima over all turns are printed. rayon is run
+//! with pieces of our size, and with its own choice. Models must be the same.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -22,7 +22,7 @@ use multikernel::{Plan, Pool, RayonPieces};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// The pools that take turns.
+/// The pools compared.
 #[derive(Clone, Copy)]
 enum Kind {
     Alone,
@@ -77,8 +77,7 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// What `job` returns with a pool of this kind, on a thread of its own: a thread can be a worker of one pool of rayon
-/// only.
+/// The result of `job` with a pool of this kind, on a separate thread: a thread can be a worker of only one rayon pool.
 fn with_pool<T: Send>(kind: Kind, n_threads: usize, job: impl FnOnce(&Pool) -> T + Send) -> multikernel::Result<T> {
     let inside = || {
         let pool = kind.pool(n_threads)?;
@@ -87,7 +86,7 @@ fn with_pool<T: Send>(kind: Kind, n_threads: usize, job: impl FnOnce(&Pool) -> T
     std::thread::scope(|scope| scope.spawn(inside).join().expect("no panic"))
 }
 
-/// Prints the median and the least of seconds that `of_kinds` holds for each kind.
+/// Prints the median and minimum of the seconds in `of_kinds` for each kind.
 fn tell(of_kinds: &mut [Vec<f64>], unit: (f64, &str)) {
     of_kinds.iter_mut().for_each(|times| times.sort_by(f64::total_cmp));
     let pick = |k: usize| [of_kinds[k][of_kinds[k].len() / 2], of_kinds[k][0]];
@@ -107,7 +106,7 @@ fn tell(of_kinds: &mut [Vec<f64>], unit: (f64, &str)) {
     }
 }
 
-/// A chain of so many multiply-adds.
+/// A chain of this many multiply-adds.
 fn arithmetic(steps: usize) -> f64 {
     (0..steps).fold(black_box(1.0), |x: f64, _| x.mul_add(0.999_999, 1e-6))
 }

@@ -4,9 +4,9 @@
 //! cargo bench -p multikernel --bench rules -- [--data-dir DIR] [--threads 1]
 //! ```
 //!
-//! The factor and the inverse of made-up matrices, as operations per second: the best of several repeats. Then seconds
-//! of training on half of german.numer (from DIR, left out without it) and of sonar: 17 kernels on all columns, and the
-//! same on nine or all single columns beside them.
+//! The factor and the inverse of synthetic matrices, as operations per second: the best of several repeats. Then
+//! seconds of training on half of german.numer (from DIR, skipped without it) and of sonar: 17 kernels on all columns,
+//! and the same on nine or all single columns in addition.
 
 use std::error::Error;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
-//! What side results cost beside the fit: widths and scaling, shares, the map to probabilities, saving.
+//! The cost of side results relative to the fit: widths and scaling, shares, the map to probabilities, saving.
 //!
-//! Every method at its defaults on many classes (26 classes, 1,300 rows) and, for those that take two, on two; seconds
-//! by the phases that an observer hears of. A side result may take a tenth of the fit, or a hundredth of a second.
+//! Every method at its defaults on many classes (26 classes, 1,300 rows) and, for those limited to two, on two; seconds
+//! by observer phase. A side result may take a tenth of the fit, or a hundredth of a second.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -26,7 +26,7 @@ impl Observer for Clock {
     }
 }
 
-/// A normal cluster for each class, by a generator that needs no library.
+/// A normal cluster for each class, from a generator that needs no library.
 fn rows(n_rows: usize, n_classes: usize) -> multikernel::Result<Dataset> {
     let mut state = 1u64;
     let mut uniform = move || {

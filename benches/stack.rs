@@ -1,4 +1,4 @@
-//! What the operations of the kernel stack reach, beside the limits of the machine measured in the same run.
+//! Speed of the kernel stack's operations, against the limits of the machine measured in the same run.
 //!
 //! ```text
 //! cargo bench -p multikernel --bench stack -- [limits] [passes] [radial] [sparse] [bank] [--data-dir DIR] [--json FILE]
@@ -70,12 +70,12 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// Best seconds of repeats that last about a second in all, at least seven.
+/// Best seconds over repeats that take about a second in total, at least seven.
 fn best<T>(mut f: impl FnMut() -> T) -> f64 {
     best_after(|| (), |()| f())
 }
 
-/// [`best`] of a job for which something is made ready before each repeat, not timed.
+/// [`best`] for a job with an untimed setup before each repeat.
 fn best_after<S, T>(ready: impl FnMut() -> S, f: impl FnMut(S) -> T) -> f64 {
     limits::best_of(1.0, 200, ready, f)
 }
@@ -87,7 +87,8 @@ fn seconds<T>(f: impl FnOnce() -> T) -> f64 {
     begin.elapsed().as_secs_f64()
 }
 
-/// Best seconds of each of several jobs, which say what they took, in turns for about six seconds, at least seven.
+/// Best seconds of each of several jobs, which return their own times, run in alternation for about six seconds, at
+/// least seven turns.
 fn side_by_side(jobs: &mut [&mut dyn FnMut() -> f64]) -> Vec<f64> {
     let (mut least, start, mut turns) = (vec![f64::INFINITY; jobs.len()], Instant::now(), 0);
     while turns < 7 || start.elapsed().as_secs_f64() < 6.0 {
@@ -146,12 +147,12 @@ fn passes() -> Outcome<()> {
             let options = StackOptions { storage: Storage::Packed, precision, ..StackOptions::new(&pool) };
             let stack = Stack::train(&rows, &kernels, &options)?;
             let size = if precision == Precision::F64 { 8 } else { 4 };
-            // What has to be read: one triangle with its diagonal.
+            // Bytes that must be read: one triangle with its diagonal.
             let bytes = kernels.len() * n * (n + 1) / 2 * size;
             let weights = Matrix::from_fn(kernels.len(), 1, |m, _| 1.0 / (m + 1) as f64);
             let matrix = Matrix::from_fn(n, n, |i, j| ((i * j) % 7) as f64);
             let buffer = vec![1.0f64; bytes / 8];
-            // In turns: what the machine gives varies from second to second.
+            // In alternation: the machine's speed varies from second to second.
             let turns = side_by_side(&mut [
                 &mut || seconds(|| read_one(&buffer)),
                 &mut || seconds(|| read_four(&buffer)),
@@ -196,13 +197,13 @@ fn radial() -> Outcome<()> {
     let combine = |(stack, weights): &(Stack, Matrix)| seconds(|| stack.combine(weights, &pool));
     let project = |(stack, _): &(Stack, Matrix)| seconds(|| stack.project(&[Symmetric::Dense(&matrix)], &pool));
     let gaussians = kernels(MANY, &rows)?;
-    // In turns: what the machine gives varies from second to second.
+    // In alternation: the machine's speed varies from second to second.
     let turns = side_by_side(&mut [
         &mut || combine(&one),
         &mut || combine(&many),
         &mut || project(&one),
         &mut || project(&many),
-        // A tenth of the pairs, so that a turn is short.
+        // A tenth of the pairs, to keep a turn short.
         &mut || 10.0 * exponentials(&gaussians, N * N / 2 / 10),
     ]);
     let direct = turns[4];
@@ -216,7 +217,7 @@ fn radial() -> Outcome<()> {
     Ok(())
 }
 
-/// Seconds for all kernels of `pairs` distances, kernel by kernel: vectorised exponentials of each, added up in the
+/// Seconds for all kernels of `pairs` distances, kernel by kernel: vectorised exponentials of each, summed in the
 /// cache.
 fn exponentials(kernels: &[Kernel], pairs: usize) -> f64 {
     let mut rng = Rng::new(3, 0);
@@ -235,14 +236,14 @@ fn exponentials(kernels: &[Kernel], pairs: usize) -> f64 {
     begin.elapsed().as_secs_f64()
 }
 
-// ---- real sets
+// ---- real data sets
 
 fn read(dir: &Path, name: &str) -> Outcome<Features> {
     let table = data::read(&dir.join(format!("{name}.csv.gz")), &ReadOptions::default())?;
     Ok(table.samples.features().clone())
 }
 
-/// Every other row to train, the rest to test, standardised by the training rows.
+/// Every other row for training, the rest for testing, standardised by the training rows.
 fn halves(rows: &Features) -> Outcome<(Features, Features)> {
     let pick = |first: usize| (first..rows.n_rows()).step_by(2).collect::<Vec<_>>();
     let (train, test) = (rows.select_rows(&pick(0)), rows.select_rows(&pick(1)));
@@ -252,13 +253,14 @@ fn halves(rows: &Features) -> Outcome<(Features, Features)> {
 
 /// Best seconds for both stacks of the bank.
 struct BankTimes {
-    /// Stored in memory of its own each time.
+    /// Stored in newly allocated memory each time.
     fresh: f64,
-    /// Stored in the memory of the time before.
+    /// Stored in the memory of the previous repeat.
     reused: f64,
-    /// What svm and average do instead: the weighted sum on the way, nothing stored.
+    /// What svm and average do instead: the weighted sum on the fly, nothing stored.
     combined: f64,
-    /// A fixed amount of arithmetic in registers, cut in two: what more threads can gain on this machine at best.
+    /// A fixed amount of arithmetic in registers, split in two: the best possible gain from more threads on this
+    /// machine.
     arithmetic: f64,
 }
 
@@ -305,7 +307,7 @@ fn bank(dir: &Path) -> Outcome<Vec<Value>> {
     Ok(results)
 }
 
-/// The stack of the training rows and that between test and training rows.
+/// The stack of the training rows, and that between test and training rows.
 fn bank_stacks(
     train: &Features,
     test: &Features,
@@ -316,7 +318,7 @@ fn bank_stacks(
     Ok([Stack::train(train, kernels, options)?, Stack::cross(test, train, kernels, &none, options)?])
 }
 
-/// With one thread and with two, in turns: what the machine gives varies from second to second.
+/// With one thread and with two, in alternation: the machine's speed varies from second to second.
 fn bank_times(train: &Features, test: &Features, kernels: &[Kernel], precision: Precision) -> Outcome<[BankTimes; 2]> {
     let pools = [Pool::new(1)?, Pool::new(2)?];
     let packed =
@@ -325,11 +327,11 @@ fn bank_times(train: &Features, test: &Features, kernels: &[Kernel], precision: 
     // Errors would be timed as very fast stacks.
     let build = |options: &StackOptions<'_>| bank_stacks(train, test, kernels, options).expect("both stacks");
     let weights = Matrix::from_fn(kernels.len(), 1, |_, _| 1.0 / kernels.len() as f64);
-    // A pool hands memory on from stack to stack, so a new one has none to hand on. Starting its threads is no part of
-    // it, giving the memory back to the system is.
+    // A pool passes memory on from stack to stack, so a new one has none to pass on. Starting its threads is not timed,
+    // returning the memory to the system is.
     let fresh = |t: usize| {
         let once = |pool: Pool| seconds(|| drop(build(&StackOptions { pool: &pool, ..packed[t].clone() })));
-        // The first finds pages that the system gave away meanwhile, while other jobs had their turns.
+        // The first run pays for pages the system reclaimed while other jobs had their turns.
         once(Pool::new(t + 1).expect("threads"));
         once(Pool::new(t + 1).expect("threads"))
     };
@@ -357,7 +359,7 @@ fn bank_times(train: &Features, test: &Features, kernels: &[Kernel], precision: 
     Ok([of(0), of(1)])
 }
 
-/// Every hundredth row against every hundredth column of each kernel, for others to compare with.
+/// Every hundredth row against every hundredth column of each kernel, for comparison by others.
 fn bank_sample(train: &Features, test: &Features, kernels: &[Kernel], precision: Precision) -> Outcome<Value> {
     const EVERY: usize = 100;
     let pool = Pool::new(1)?;
@@ -378,7 +380,7 @@ fn sparse(dir: &Path) -> Outcome<()> {
     let raw = read(dir, "mushrooms")?;
     let scaled = Scaler::fit(&raw)?.apply(&raw)?;
     for (name, rows) in [("0/1", raw), ("standardised", scaled)] {
-        // What no column has in common is dense: the same numbers, but for the ninth digit.
+        // Columns without a common value are dense: the same numbers, up to the ninth digit.
         let mut rng = Rng::new(1, 0);
         let mut noise = rows.to_dense()?.into_owned();
         noise.data_mut().iter_mut().for_each(|value| *value += 1e-9 * rng.uniform());

@@ -1,13 +1,13 @@
-//! Kernel logistic regression of `svimkl`: a whole fit beside numpy, and landmarks on many rows.
+//! Kernel logistic regression of `svimkl`: a whole fit against numpy, and landmarks on many rows.
 //!
 //! ```text
 //! cargo bench -p multikernel --bench svimkl -- [fit] [landmarks] [--rows FILE.csv] [--json FILE]
 //! ```
 //!
-//! Without a section both are run. `fit` learns 1,000 synthetic rows with 17 kernels on one thread, kernels stored
-//! beforehand, to a change of the bound below 1e-9 of it; `--rows` writes them for `benches/svimkl_numpy.py`, which
-//! does the same in numpy. `landmarks` learns 50,000 rows with 500 landmarks on two threads, kernels computed on the
-//! way or stored, as memory has it.
+//! Without a section both are run. `fit` learns 1,000 synthetic rows with 17 kernels on one thread, kernels
+//! precomputed, to a relative change of the bound below 1e-9; `--rows` writes them for `benches/svimkl_numpy.py`, which
+//! does the same in numpy. `landmarks` learns 50,000 rows with 500 landmarks on two threads, with kernels computed on
+//! the fly or stored, as memory allows.
 
 use std::error::Error;
 use std::fmt::Write as _;

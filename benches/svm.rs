@@ -13,9 +13,9 @@
 //! | training Gram, row by row | f64 | n_train * n_train |
 //! | kernel between test rows and training rows, row by row | f64 | n_test * n_train |
 //!
-//! RESULT is JSON: `seconds` of every repeat, and of the last fit `labels` of the test rows, `decision` (one row per
+//! RESULT is JSON: `seconds` of every repeat, and for the last fit `labels` of the test rows, `decision` (one row per
 //! test row, one column per pair), and for each pair its two classes, `objective`, `gap`, `n_iter`, `converged`.
-//! Without PROBLEM a small made-up problem is fitted and its time printed.
+//! Without PROBLEM a small synthetic problem is fitted and its time printed.
 
 use std::error::Error;
 use std::time::Instant;
@@ -25,7 +25,7 @@ use multikernel::dist::Rng;
 use multikernel::solve::smo::{Options, Problem, SmoSolution, solve};
 use serde_json::json;
 
-/// What the problem file holds.
+/// The content of the problem file.
 struct Task {
     n_classes: usize,
     classes: Vec<usize>,
@@ -33,7 +33,7 @@ struct Task {
     test: Matrix,
 }
 
-/// One pair of classes: its training rows and what the solver found.
+/// One pair of classes: its training rows and the solver's result.
 struct Pair {
     first: usize,
     second: usize,
@@ -155,6 +155,6 @@ fn vote(n_classes: usize, pairs: &[Pair], decision: &[f64]) -> usize {
     for (pair, &f) in pairs.iter().zip(decision) {
         votes[if f > 0.0 { pair.first } else { pair.second }] += 1;
     }
-    // `max_by_key` would give the last of equals.
+    // `max_by_key` would return the last in a tie.
     (0..n_classes).rev().max_by_key(|&class| votes[class]).unwrap_or(0)
 }

@@ -1,11 +1,11 @@
-//! What missing views cost: mfeat (six views of 2,000 digits) with a share of all (sample, view) pairs taken away.
+//! The cost of missing views: mfeat (six views of 2,000 digits) with a share of all (sample, view) pairs removed.
 //!
 //! ```text
 //! cargo bench -p multikernel --bench views -- --data-dir DIR [--share 0.3] [--splits 10]
 //! ```
 //!
-//! The same splits (half to train) four times: all views there; pairs missing and left out (`skip`); only complete rows
-//! trained on (`drop`); means filled in (`impute`). Which pairs are missing is drawn once for each split. Skipped
+//! The same splits (half for training) four times: all views present; missing pairs skipped (`skip`); only complete
+//! rows used for training (`drop`); means imputed (`impute`). The missing pairs are drawn once for each split. Skipped
 //! without the data.
 
 use std::error::Error;
@@ -89,7 +89,7 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// Each (sample, view) pair taken away with this chance; a sample that would lose all keeps one, drawn at random.
+/// Removes each (sample, view) pair with this probability; a sample that would lose all keeps one, drawn at random.
 fn with_holes(set: &Dataset, share: f64, stream: u64) -> Outcome<Dataset> {
     let mut rng = Rng::new(0, (1 << 41) + stream);
     let mut rows = set.samples.features().to_dense()?.into_owned();

@@ -1,4 +1,4 @@
-//! A method of your own with the whole command line: the nearest class mean in the space of the average kernel.
+//! A custom method with the whole command line: the nearest class mean in the space of the average kernel.
 //! `cargo run --release --example centroid -- evaluate ionosphere --method centroid,average` compares it;
 //! `cargo test --release --example centroid` runs the conformance suite on it.
 use multikernel::method::SvmModel;

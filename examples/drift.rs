@@ -1,12 +1,12 @@
-//! A stream whose classes move: six Gaussian clusters in eight dimensions, two for each of three classes, whose centres
-//! turn slowly with the row number. A model that stops learning goes wrong on it.
+//! A drifting stream: six Gaussian clusters in eight dimensions, two for each of three classes, whose centres turn
+//! slowly with the row number. A model that stops learning goes wrong on it.
 //!
 //! ```text
 //! cargo run --release --example drift -- ROWS SEED | multikernel online -
 //! ```
 //!
 //! Writes CSV with the header x1,...,x8,label to standard output. The same ROWS and SEED give the same bytes, and a
-//! shorter stream is the beginning of a longer one.
+//! shorter stream is a prefix of a longer one.
 use std::io::{self, BufWriter, ErrorKind, Write};
 
 use multikernel::dist::{Rng, normal};
@@ -14,12 +14,12 @@ use multikernel::dist::{Rng, normal};
 const N_FEATURES: usize = 8;
 const N_CLUSTERS: usize = 6;
 const CLASSES: [&str; 3] = ["a", "b", "c"];
-/// Distance of the centres from the origin; clusters have the standard deviation 1.
+/// Distance of the centres from the origin; clusters have standard deviation 1.
 const RADIUS: f64 = 4.0;
 /// Rows between two positions of the centres.
 const HELD: u64 = 64;
 /// Radians that a centre then turns in each of the four planes of neighbouring coordinates, at most 1/40 of a standard
-/// deviation: in the first a whole turn takes some 63,000 rows, and it is long before all are back where they were.
+/// deviation: a full turn in the first takes some 63,000 rows, and it is long before all are back where they started.
 const STEPS: [f64; N_FEATURES / 2] = [0.0064, -0.0044, 0.0025, 0.0];
 
 fn main() {
@@ -30,7 +30,7 @@ fn main() {
         std::process::exit(2);
     };
     match write_rows(&mut BufWriter::with_capacity(1 << 16, io::stdout().lock()), *n_rows, *seed) {
-        // Who reads the stream may stop at any time.
+        // The reader of the stream may stop at any time.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             eprintln!("drift: cannot write: {error}");
             std::process::exit(2);
@@ -74,20 +74,20 @@ fn centres(seed: u64) -> [[f64; N_FEATURES]; N_CLUSTERS] {
 /// Turns a point by one step.
 fn turn(point: &mut [f64; N_FEATURES]) {
     for (pair, a) in point.as_chunks_mut::<2>().0.iter_mut().zip(STEPS) {
-        // Series, exact to the last place here: those of the system differ between systems.
+        // Series, exact to the last digit here: library functions differ between systems.
         let (sine, cosine) = (a * (1.0 - a * a / 6.0 * (1.0 - a * a / 20.0)), 1.0 - a * a / 2.0 * (1.0 - a * a / 12.0));
         *pair = [cosine * pair[0] - sine * pair[1], sine * pair[0] + cosine * pair[1]];
     }
 }
 
-/// Writes a number with four decimals, ten times as fast as the general way of writing numbers.
+/// Writes a number with four decimals, ten times as fast as general formatting.
 fn push_number(line: &mut Vec<u8>, x: f64) {
     let scaled = (x * 1e4).round() as i64;
     if scaled < 0 {
         line.push(b'-');
     }
     let (mut digits, mut at, mut left) = ([b'0'; 24], 24, scaled.unsigned_abs());
-    // Four decimals and one digit before them at least.
+    // At least four decimals and one digit before them.
     while left > 0 || at > 19 {
         at -= 1;
         digits[at] = b'0' + (left % 10) as u8;
@@ -149,7 +149,7 @@ mod tests {
             let n = rows.iter().filter(|row| row.1 == class).count() as f64;
             assert!((n - 4000.0).abs() < 5.0 * (12_000.0f64 * 2.0 / 9.0).sqrt(), "{class}: {n}");
         }
-        // Squared lengths have the mean 16 + 8 and the variance 2 * 8 + 4 * 16.
+        // Squared lengths have mean 16 + 8 and variance 2 * 8 + 4 * 16.
         let mean = rows.iter().map(|row| row.0.iter().map(|x| x * x).sum::<f64>()).sum::<f64>() / 12_000.0;
         assert!((mean - 24.0).abs() < 5.0 * (80.0f64 / 12_000.0).sqrt(), "{mean}");
     }

@@ -1,5 +1,5 @@
-//! Views with gaps: 40 mice with genes and lipids, of which every third has no lipids. `cargo run --release --example
-//! gaps`
+//! Views with gaps: 40 mice with genes and lipids, every third of them without lipids.
+//! `cargo run --release --example gaps`
 use multikernel::Plan;
 use multikernel::data::{Dataset, Presence, Samples, bundled};
 use multikernel::evaluate::cross_validate;
@@ -23,8 +23,7 @@ fn main() -> multikernel::Result<()> {
         }
     }
 
-    // Kernels of an absent view are skipped and the others make up for them; or means are filled in; or such rows are
-    // dropped.
+    // Kernels of an absent view are skipped and the others compensate; or means are imputed; or such rows are dropped.
     let plan = Plan::new("average")?.kernels("gaussian(median) each view, linear each view")?;
     for missing in [Missing::Skip, Missing::Impute, Missing::Drop] {
         let found = cross_validate(&data, &[plan.clone().missing(missing)], 5, 0)?;

@@ -10,7 +10,7 @@ const ENGLISH: &str =
 const GERMAN: &str = "das haus garten durch obwohl gedanke welche wetter herbst sommer brot wasser gebirge licht";
 const NEW: [(&str, &str); 4] = [("thoughtful", "en"), ("wasserfall", "de"), ("gartenhaus", "de"), ("watering", "en")];
 
-/// How often each run of `length` letters occurs; the ends of a word count as letters.
+/// How often each substring of `length` letters occurs; the ends of a word count as letters.
 fn runs(word: &str, length: usize) -> BTreeMap<Vec<char>, f64> {
     let letters: Vec<char> = format!("<{word}>").chars().collect();
     let mut counts = BTreeMap::new();
@@ -29,7 +29,7 @@ fn main() -> Result<()> {
     let (n, n_english) = (words.len(), ENGLISH.split(' ').count());
     let labels: Vec<&str> = (0..n).map(|i| if i < n_english { "en" } else { "de" }).collect();
 
-    // To train: each kernel among the training words, n x n.
+    // For training: each kernel among the training words, n x n.
     let square = |name, length| Gram::square(name, Matrix::from_fn(n, n, |i, j| spectrum(words[i], words[j], length)));
     let grams = vec![square("letters", 1)?, square("pairs", 2)?];
     let data = Dataset::new("words", Samples::of_grams(grams)?, Labels::new(&labels)?)?;
@@ -38,7 +38,7 @@ fn main() -> Result<()> {
         println!("{kernel}: {:.0} % of the decision", 100.0 * share);
     }
 
-    // To predict: each kernel between new words (rows) and training words, and k(x, x) of both.
+    // For prediction: each kernel between new words (rows) and training words, and k(x, x) of both.
     let cross = |name: &str, length| {
         let values = Matrix::from_fn(NEW.len(), n, |i, j| spectrum(NEW[i].0, words[j], length));
         let own = NEW.iter().map(|(word, _)| spectrum(word, word, length)).collect();

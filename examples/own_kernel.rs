@@ -1,4 +1,4 @@
-//! A kernel of your own with the whole command line: the Cauchy kernel, 1 / (1 + |x-y|^2 / s^2).
+//! A custom kernel with the whole command line: the Cauchy kernel, 1 / (1 + |x-y|^2 / s^2).
 //! `cargo run --release --example own_kernel -- evaluate sonar --kernels "cauchy(median*2^-2..2^2)"` measures it;
 //! `cargo test --release --example own_kernel` runs the conformance suite on it and saves a model.
 use multikernel::kernel::{Base, Family, Form, Forms, KernelFunction, KernelParam};
@@ -20,7 +20,7 @@ static CAUCHY: Family = Family {
     positive_semidefinite: true,
 };
 
-/// The kernel of each squared distance: called for hundreds of entries at a time.
+/// Maps squared distances to kernel values: called for hundreds of entries at a time.
 fn cauchy(params: &[f64], base: &[f64], out: &mut [f64]) {
     let rate = 1.0 / (params[0] * params[0]);
     for (out, base) in out.iter_mut().zip(base) {

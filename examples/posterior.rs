@@ -1,5 +1,5 @@
-//! Which kernels matter, and how sure is that? Posterior draws of kernel weights. `cargo run --release --example
-//! posterior`
+//! Which kernels matter, and how certain is that? Posterior draws of kernel weights.
+//! `cargo run --release --example posterior`
 use multikernel::data::{Dataset, Labels, Samples};
 use multikernel::dist::{Rng, normal};
 use multikernel::{Matrix, Plan};
@@ -23,7 +23,7 @@ fn main() -> multikernel::Result<()> {
     if let Some(share) = draws.outweighs(0, 2) {
         println!("the first column outweighs the third in {:.0} % of the draws", 100.0 * share);
     }
-    // Chains that disagree make every figure above worthless: always look.
+    // If the chains disagree, every figure above is worthless: always check.
     println!("{}", draws.verdict().unwrap_or_else(|| "the chains agree".into()));
     let probabilities = model.probabilities(&data.samples.select_rows(&[0]))?;
     println!("row 0 is {} with probability {:.2}", model.classes()[0], probabilities.get(0, 0));

@@ -1,4 +1,4 @@
-//! The library in one page: cross-validate, train with probabilities, save, load, predict.
+//! The library on one page: cross-validate, train with probabilities, save, load, predict.
 //! `multikernel datasets write wdbc --out rows.csv` makes a file for it; `new_rows.csv` has the same columns.
 use multikernel::data::{ReadOptions, load};
 use multikernel::evaluate::cross_validate;

@@ -1,5 +1,5 @@
 //! A slow method of 1,000 random steps, to be killed and resumed: a kernel perceptron with random visits.
-//! `crates/multikernel-cli/tests/kill.rs` does that to it, twenty times at random moments.
+//! `crates/multikernel-cli/tests/kill.rs` does that to it twenty times, at random moments.
 use std::time::Duration;
 
 use multikernel::method::SvmModel;

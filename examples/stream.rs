@@ -19,10 +19,10 @@ fn next_rows(rng: &mut Rng, first: usize) -> Result<(Samples, Vec<String>)> {
 fn main() -> Result<()> {
     let (mut rng, pool) = (Rng::new(3, 0), Pool::new(1)?);
     let plan = Plan::new("ufomkl")?.kernels("gaussian(median*2^-2..2^2)")?;
-    // At most 300 points are kept: the oldest go first, which is what a stream that moves wants.
+    // At most 300 points are kept: the oldest go first, which suits a drifting stream.
     let options = OnlineOptions { budget: Some(300), ..OnlineOptions::default() };
 
-    // Scaling and kernel widths come from the first rows and stay as they are.
+    // Scaling and kernel widths come from the first rows and stay fixed.
     let (samples, labels) = next_rows(&mut rng, 0)?;
     let warmup = Dataset::new("stream", samples.clone(), Labels::new(&labels)?)?;
     let mut online = Online::begin(&plan, &warmup, &options, &pool)?;

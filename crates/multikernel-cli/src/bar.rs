@@ -1,4 +1,4 @@
-//! Progress on a terminal: bars with rate and time left; nothing in a pipe.
+//! Progress on a terminal: bars with rate and time left; silent in a pipe.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use multikernel::run::{Observer, Progress, seconds_in_words};
 
 use crate::say;
 
-/// Draws one bar per phase; while splits are counted, the phases of a split stand under their bar.
+/// Draws one bar per phase; while splits are counted, the phases of a split are drawn under their bar.
 pub(crate) struct Bar {
     quiet: bool,
     terminal: bool,
@@ -35,12 +35,12 @@ impl Bar {
         self.above(|| say(text));
     }
 
-    /// Does something that prints while the bars are out of the way.
+    /// Runs something that prints, with the bars hidden.
     pub(crate) fn above<T>(&self, f: impl FnOnce() -> T) -> T {
         self.screen.suspend(f)
     }
 
-    /// Shows one line, in the place of the last: where a stream stands that has no end to measure by.
+    /// Shows one line, replacing the last: the progress of a stream with no known end.
     pub(crate) fn live(&mut self, text: impl FnOnce() -> String) {
         if !self.terminal {
             return;
@@ -54,7 +54,7 @@ impl Bar {
         phase.bar.set_message(text());
     }
 
-    /// Begins a phase: its name and the time it has taken, until it says how far it is.
+    /// Starts a phase: shows its name and elapsed time until it reports progress.
     fn start(&self, name: &str) -> Phase {
         let bar = self.screen.add(ProgressBar::new(1));
         bar.set_style(style("{prefix:>13} {spinner} {elapsed} so far  {msg}"));
@@ -64,10 +64,10 @@ impl Bar {
     }
 }
 
-/// What is being done now.
+/// The current phase.
 struct Phase {
     bar: ProgressBar,
-    /// When it first told how far it was, and how far that was: what was done before a resume is not in its rate.
+    /// When it first reported progress, and how much: work done before a resume does not count towards the rate.
     begun: Option<(Instant, u64)>,
 }
 
@@ -82,7 +82,7 @@ impl Phase {
             progress.total - progress.done.min(progress.total),
             start.elapsed(),
         );
-        // A step that takes long has nothing new to say: the time it has taken is shown until one is done.
+        // During a long step there is nothing new to report: the elapsed time is shown until it is done.
         bar.set_style(style(match pace {
             Some(_) => "{prefix:>13} {bar:24} {human_pos}/{human_len}  {msg}",
             None => "{prefix:>13} {bar:24} {human_pos}/{human_len}  {elapsed} so far  {msg}",
@@ -96,7 +96,7 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-/// Rate and time left of `done` units in this time with `open` more to come; `None` while nothing can be said.
+/// Rate and time left after `done` units in this time, with `open` more to come; `None` while unknown.
 fn pace(done: u64, open: u64, elapsed: Duration) -> Option<String> {
     let seconds = elapsed.as_secs_f64();
     if done == 0 || seconds < 0.2 {

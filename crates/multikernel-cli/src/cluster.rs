@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
         model.save(path)?;
     }
     if let Some(path) = &args.out {
-        // Of training rows the cluster they have, of which a density alone might think otherwise.
+        // Training rows keep their cluster, which the density alone might assign differently.
         let density = clustering.place_in(&rows.samples, &pool)?.density;
         file::write_atomic(path, table(&rows.samples, clusters, density.as_deref()).as_bytes())?;
     }
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
     print(&if args.json { found.json() + "\n" } else { found.text() })
 }
 
-/// Finds out before a long job that its results have no place, or the place of something else.
+/// Checks before a long job that its results can be written and overwrite nothing else.
 fn check_paths(args: &Cluster) -> Result<()> {
     let sources = data::sources(args.data.as_deref(), &args.reading);
     for (flag, path) in [("--out", &args.out), ("--model", &args.model)] {

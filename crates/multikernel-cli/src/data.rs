@@ -15,7 +15,7 @@ use crate::args::{Choices, Columns, Limits, Planning, Reading};
 use crate::flags;
 use crate::say;
 
-/// Reads rows; remarks of the reader go to the observer.
+/// Reads rows; the reader's remarks go to the observer.
 pub(crate) fn read(
     source: Option<&str>,
     reading: &Reading,
@@ -44,7 +44,7 @@ fn table(source: Option<&str>, reading: &Reading, options: &ReadOptions, observe
     Ok(table)
 }
 
-/// Hands on the remarks of the reader.
+/// Passes on the reader's remarks.
 pub(crate) fn tell(table: &Table, observer: &mut dyn Observer) {
     observer.phase("");
     for note in table.notes.iter().map(flags::text) {
@@ -66,7 +66,7 @@ fn options(reading: &Reading, expect: Option<Expect>) -> Result<ReadOptions> {
     Ok(options)
 }
 
-/// What the arguments say about lines and columns.
+/// The arguments' options for lines and columns.
 pub(crate) fn options_of(columns: &Columns, expect: Option<Expect>) -> ReadOptions {
     let mut options = ReadOptions::default();
     options.format = columns.format.as_deref().map(|format| match format {
@@ -87,7 +87,7 @@ pub(crate) fn options_of(columns: &Columns, expect: Option<Expect>) -> ReadOptio
     options
 }
 
-/// The names of a list, in which one with a comma stands in double quotes.
+/// The names in a list, where a name with a comma is in double quotes.
 fn split_names(list: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut is_quoted = false;
@@ -102,7 +102,7 @@ fn split_names(list: &str) -> Vec<String> {
     names
 }
 
-/// One file with all columns, labels from it or from another.
+/// One file with all columns, with labels from it or from another file.
 fn one_file(source: &str, views: &[(String, String)], labels: Option<&str>, options: &ReadOptions) -> Result<Table> {
     let table = match labels {
         Some(labels) if options.expect.is_none() => read_with_labels(source, labels, options)?,
@@ -122,7 +122,7 @@ fn named(texts: &[String], flag: &str) -> Result<Vec<(String, String)>> {
     texts.iter().map(one).collect()
 }
 
-/// A Gram matrix of the arguments: its name, its values, and the diagonal of new rows if one was given.
+/// A Gram matrix from the arguments: its name, its values, and the diagonal of new rows if given.
 type GivenGram = (String, Matrix, Option<Vec<f64>>);
 
 fn grams(reading: &Reading) -> Result<Vec<GivenGram>> {
@@ -140,7 +140,7 @@ fn grams(reading: &Reading) -> Result<Vec<GivenGram>> {
     Ok(found)
 }
 
-/// Gram matrices between the rows that are learned from.
+/// Gram matrices between the training rows.
 fn square_grams(reading: &Reading) -> Result<Vec<Gram>> {
     let mut square = vec![];
     for (name, values, diagonal) in grams(reading)? {
@@ -152,7 +152,7 @@ fn square_grams(reading: &Reading) -> Result<Vec<Gram>> {
     Ok(square)
 }
 
-/// Reads labelled rows: of files, of Gram matrices, or of both.
+/// Reads labelled rows: from files, Gram matrices, or both.
 pub(crate) fn read_labelled(source: Option<&str>, reading: &Reading, observer: &mut dyn Observer) -> Result<Dataset> {
     let square = square_grams(reading)?;
     if source.is_some() || !reading.views.is_empty() {
@@ -167,7 +167,7 @@ pub(crate) fn read_labelled(source: Option<&str>, reading: &Reading, observer: &
     }
 }
 
-/// Reads rows for a plan, and says whether they have labels: those of a method that wants none may be without.
+/// Reads rows for a plan, and returns whether they have labels: unsupervised methods do not need them.
 pub(crate) fn read_for(
     plan: &Plan,
     source: Option<&str>,
@@ -180,7 +180,7 @@ pub(crate) fn read_for(
     }
 }
 
-/// Reads rows for a method that wants no labels: they have some where a column is called so or named, else one class.
+/// Reads rows for an unsupervised method: labels from a column named as one, or by the user, else a single class.
 fn read_any(source: Option<&str>, reading: &Reading, observer: &mut dyn Observer) -> Result<(Dataset, bool)> {
     const ONE_CLASS: &str = "row";
     let square = square_grams(reading)?;
@@ -204,7 +204,7 @@ fn read_any(source: Option<&str>, reading: &Reading, observer: &mut dyn Observer
     Ok((table.into_unlabelled(ONE_CLASS)?, has_labels))
 }
 
-/// Gram matrices have no ids: their rows can only be those of one file, in its order.
+/// Gram matrices have no ids: their rows must be those of one file, in its order.
 fn check_one_order(source: Option<&str>, reading: &Reading, samples: &Samples) -> Result<()> {
     let joined = source.is_none() || reading.labels.is_some();
     if !reading.grams.is_empty() && samples.ids().is_some() && joined {
@@ -239,7 +239,7 @@ pub(crate) fn read_new(
     if reading.labels.is_some() {
         bail!("--labels is for train and evaluate; to be told the accuracy, give rows with a label column");
     }
-    // Files are joined by the column that joined the training files, unless another is named. Every row is predicted.
+    // Files are joined on the column that joined the training files, unless another is named. Every row is predicted.
     let mut reading = reading.clone();
     reading.missing_labels = "refuse".into();
     if source.is_none() {
@@ -251,7 +251,7 @@ pub(crate) fn read_new(
     Ok((samples, table.labels.or(table.some_labels)))
 }
 
-/// All files that are read, for messages about writing over one.
+/// All input files, for messages about overwriting one.
 pub(crate) fn sources(source: Option<&str>, reading: &Reading) -> Vec<String> {
     let of = |texts: &[String]| -> Vec<String> {
         texts.iter().filter_map(|text| Some(text.split_once('=')?.1.split(',').next()?.trim().to_string())).collect()
@@ -263,7 +263,7 @@ pub(crate) fn sources(source: Option<&str>, reading: &Reading) -> Vec<String> {
     sources
 }
 
-/// Refuses to write a result over the file it is made from.
+/// Refuses to overwrite an input file with a result.
 pub(crate) fn check_other_file(flag: &str, path: &Path, source: &str) -> Result<()> {
     if Path::new(source).is_file() && file::is_same(path, Path::new(source)) {
         bail!("{flag} {} would overwrite what is read from it; give another file", path.display());
@@ -278,7 +278,7 @@ pub(crate) fn plans(methods: &[String], planning: &Planning, registry: &Registry
     Ok(plans.into_iter().map(|plan| plan.missing(missing).proba(planning.proba)).collect())
 }
 
-/// [`plans`] of what does not depend on how they are trained.
+/// [`plans`] for the choices that do not depend on how they are trained.
 pub(crate) fn plans_of(methods: &[String], choices: &Choices, registry: &Registry) -> Result<Vec<Plan>> {
     let mut plans = vec![];
     for method in methods {
@@ -324,7 +324,7 @@ fn apply(plans: Vec<Plan>, set: &str) -> Result<Vec<Plan>> {
     }
     let chosen = |plan: &Plan| method.is_none_or(|method| plan.name() == method);
     if !plans.iter().any(|plan| chosen(plan) && plan.params().has(key)) {
-        // The method with the most parameters explains best what it knows.
+        // The method with the most parameters gives the most helpful error.
         let wordy = plans.iter().filter(|plan| chosen(plan)).max_by_key(|plan| plan.params().to_texts().len());
         if let Some(plan) = wordy {
             plan.clone().set(key, value.trim()).with_context(|| format!("--set {set} (method {})", plan.name()))?;
@@ -359,7 +359,8 @@ pub(crate) fn control(limits: &Limits) -> Result<Control> {
     Ok(control)
 }
 
-/// The bytes data, and then kernels, may take: `--memory`, or most of what is free where the system tells.
+/// Memory limit in bytes for data, and then for kernels: `--memory`, or most of the free memory if the system reports
+/// it.
 pub(crate) fn memory(given: Option<&str>) -> Result<Option<u64>> {
     match given {
         Some(text) => match parse_size(text) {

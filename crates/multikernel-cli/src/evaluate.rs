@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     check_paths(args)?;
     let rows = data::read_labelled(args.data.as_deref(), &args.reading, &mut bar)?;
     if args.ablate.is_some() {
-        // `majority` beside a method has no views to lose.
+        // `majority` next to a method has no views to lose.
         let on_kernels: Vec<&Plan> = plans.iter().filter(|plan| plan.uses_kernels()).collect();
         let [plan] = on_kernels.as_slice() else {
             bail!("--ablate views takes one method on kernels; name one with --method")
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     print(&if args.json { evaluation_json(&found) + "\n" } else { evaluation_text_with(&found, &figures) })
 }
 
-/// Tells what a long evaluation will take.
+/// Reports what a long evaluation will take.
 fn foretell(args: &Evaluate, rows: &Dataset, plans: &[Plan], pool: &Pool, control: &Control, bar: &mut Bar) {
     let n = rows.samples.n_samples() as f64;
     let (n_splits, part) = match (&args.test, args.repeats) {
@@ -71,7 +71,7 @@ fn figures(args: &Evaluate) -> Result<Figures> {
     }
 }
 
-/// Finds out before a long job that its results have no place, or the place of something else.
+/// Checks before a long job that its results can be written and overwrite nothing else.
 fn check_paths(args: &Evaluate) -> Result<()> {
     if args.data.as_deref() == Some("-") && args.test.as_deref() == Some("-") {
         bail!("DATA and --test are both standard input; give a file for one of them");
@@ -86,7 +86,7 @@ fn check_paths(args: &Evaluate) -> Result<()> {
 fn protocol(args: &Evaluate, rows: &Dataset, bar: &mut Bar) -> Result<Protocol> {
     Ok(match (&args.test, args.repeats) {
         (Some(test), _) => {
-            // A named label column is found again by its name, whatever the format of the test file.
+            // A named label column is found by its name, whatever the format of the test file.
             let mut reading = args.reading.clone();
             reading.columns.label = reading.columns.label.filter(|_| rows.label_name.is_none());
             if args.data.is_none() || !reading.grams.is_empty() || reading.labels.is_some() {

@@ -1,19 +1,19 @@
-//! What the library advises, as flags that are ready to paste.
+//! The library's advice, as flags ready to paste.
 
 use multikernel::{Error, Message, Remedy};
 
-/// Parameters of the library that are flags of the same name.
+/// Parameters of the library that are flags with the same name.
 const FLAGS: [&str; 7] = ["label", "id", "groups", "ignore", "header", "decimal", "transpose"];
 
-/// A longer list of columns is no use.
+/// A longer list of columns is not useful.
 const LONGEST_LIST: usize = 300;
 
-/// A message of the library as who typed the command reads it.
+/// A library message, worded for the command line.
 pub(crate) fn text(message: &Message) -> String {
     message.render(flag)
 }
 
-/// An error of the library in the same words.
+/// A library error, worded for the command line.
 pub(crate) fn of(error: &Error) -> String {
     match error {
         Error::Param { name, message } if FLAGS.contains(&name.as_str()) => format!("--{name}: {}", text(message)),
@@ -21,13 +21,13 @@ pub(crate) fn of(error: &Error) -> String {
     }
 }
 
-/// An error and all that caused it.
+/// An error and all its causes.
 pub(crate) fn with_causes(error: &anyhow::Error) -> String {
     let cause = |cause: &(dyn std::error::Error + 'static)| cause.downcast_ref().map_or_else(|| cause.to_string(), of);
     error.chain().map(cause).collect::<Vec<_>>().join(": ")
 }
 
-/// The flag for what the library advises; its own words where there is none.
+/// The flag for the library's advice, or the advice itself if there is none.
 fn flag(remedy: &Remedy) -> String {
     let column = |flag: &str, name: &Option<String>| match name {
         Some(name) => format!("{flag} {}", shell_word(name)),
@@ -56,7 +56,7 @@ fn flag(remedy: &Remedy) -> String {
     }
 }
 
-/// Columns as `--ignore` takes them in a shell; those beyond the longest list are counted.
+/// Columns in the form `--ignore` takes in a shell; those beyond the longest list are counted.
 fn columns(names: &[String]) -> String {
     let (mut list, mut rest) = (String::new(), 0);
     for name in names {
@@ -72,7 +72,7 @@ fn columns(names: &[String]) -> String {
     shell_word(&list) + &more
 }
 
-/// A word as a shell takes it: quoted where it has to be.
+/// A shell word: quoted if necessary.
 fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ',' | ':' | '/' | '+' | '@' | '%');
     match () {

@@ -1,18 +1,18 @@
-//! What a long job will take, told before it begins.
+//! What a long job will take, reported before it starts.
 
 use multikernel::data::Dataset;
 use multikernel::plan::Forecast;
 use multikernel::run::{Control, Observer, seconds_in_words};
 use multikernel::{Plan, Pool};
 
-/// Jobs below these are not worth a word.
+/// Jobs below these limits are not worth mentioning.
 const SECONDS: f64 = 20.0;
 const BYTES: u64 = 1 << 30;
 
-/// Time limits below this are not worth a part of them.
+/// Time limits below this are not worth spending on a forecast.
 const MIN_LIMIT: f64 = 10.0;
 
-/// What training will take; an estimate that cannot be made, or would take much of the time allowed, is not missed.
+/// What training will take; no forecast if it cannot be made or would use much of the time allowed.
 pub(crate) fn of(plan: &Plan, rows: &Dataset, n_rows: usize, pool: &Pool, control: &Control) -> Option<Forecast> {
     if control.seconds_left().is_some_and(|left| left < MIN_LIMIT) {
         return None;
@@ -20,7 +20,7 @@ pub(crate) fn of(plan: &Plan, rows: &Dataset, n_rows: usize, pool: &Pool, contro
     plan.forecast(rows, n_rows, pool, control).ok().flatten()
 }
 
-/// Tells what `n_fits` trainings of a method will take, if that is long, large, or more than the time allowed.
+/// Reports what `n_fits` trainings of a method will take, if that is long, large, or more than the time allowed.
 pub(crate) fn tell(forecast: &Forecast, method: &str, n_fits: usize, limit: Option<f64>, observer: &mut dyn Observer) {
     let all = forecast.seconds * n_fits as f64;
     let over = limit.is_some_and(|limit| all > limit);

@@ -1,11 +1,11 @@
-//! What `-h` shows of commands with many options: the ones most people need, a line each. `--help` shows all of it.
+//! What `-h` shows of commands with many options: those most people need, a line each. `--help` shows them all.
 
 use clap::Command;
 
 /// Commands whose `-h` would not fit on a screen.
 const LONG: [&str; 6] = ["train", "predict", "evaluate", "online", "cluster", "picture"];
 
-/// The arguments that `-h` shows, whichever command they belong to; those of other names are left to `--help`.
+/// The arguments that `-h` shows, whichever command they belong to; all others are left to `--help`.
 const SHOWN: [(&str, &str); 23] = [
     ("ablate", "What each view is worth"),
     ("budget", "Most support points to keep"),
@@ -32,7 +32,7 @@ const SHOWN: [(&str, &str); 23] = [
     ("views", "A view: a file, or columns of DATA"),
 ];
 
-/// Cuts `-h` down to the shown arguments of commands that are long; what their help said becomes that of `--help`.
+/// Reduces `-h` of long commands to the shown arguments; their full help moves to `--help`.
 pub(crate) fn shorten(command: Command) -> Command {
     LONG.into_iter().fold(command, |command, name| {
         command.mut_subcommand(name, |command| {

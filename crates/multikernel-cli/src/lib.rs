@@ -1,7 +1,7 @@
-//! The `multikernel` command line: it reads arguments, makes a plan, calls the library and prints the result. The
+//! The `multikernel` command line: it reads arguments, builds a plan, calls the library and prints the result. The
 //! mathematics is in the crate [`multikernel`].
 //!
-//! It is a library of one function so that a program with methods of its own gets the whole command line, help texts
+//! It is a library with one function, so that a program with methods of its own gets the whole command line, help texts
 //! and files included:
 //!
 //! ```no_run
@@ -12,7 +12,7 @@
 //! }
 //! ```
 //!
-//! `examples/centroid.rs` adds a method to it by `Registry::with`.
+//! `examples/centroid.rs` adds a method to it with `Registry::with`.
 
 mod args;
 mod bar;
@@ -72,7 +72,7 @@ fn run(cli: Cli, registry: &Registry) -> Result<()> {
         Command::Datasets(Datasets { command: DatasetsCommand::Write(args) }) => write::run(&args),
         Command::Methods(args) => list::methods(&args, registry),
         Command::Kernels => {
-            // The text is Markdown; its fences mean nothing in a terminal.
+            // The text is Markdown; its fences are noise in a terminal.
             let lines = multikernel::kernel::GRAMMAR.lines().filter(|line| !line.starts_with("```"));
             print(&lines.flat_map(|line| [line, "\n"]).collect::<String>())
         }
@@ -90,7 +90,7 @@ fn print(text: &str) -> Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
 }
 
-/// Writes a line to standard error; one that is closed or full must not cost the result.
+/// Writes a line to standard error; if it is closed or full, that must not cost the result.
 fn say(text: &str) {
     writeln!(std::io::stderr(), "{text}").ok();
 }

@@ -55,7 +55,7 @@ fn card(method: &dyn AnyMethod) -> String {
     card
 }
 
-/// A method's name and summary, broken to lines that fit any terminal.
+/// A method's name and summary, wrapped to fit any terminal.
 fn line(about: About) -> String {
     const INDENT: usize = 12;
     const WIDTH: usize = 80;

@@ -35,7 +35,7 @@ fn check_paths(args: &Picture) -> Result<()> {
     Ok(file::check_writable(&args.out)?)
 }
 
-/// Labelled rows with the columns of the model.
+/// Labelled rows with the model's columns.
 fn rows(source: &str, args: &Picture, model: &Model, observer: &mut dyn Observer) -> Result<Dataset> {
     let mut options = data::options_of(&args.columns, Some(model.input().expect()));
     options.memory = data::memory(None)?;

@@ -48,8 +48,8 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     }
 }
 
-/// How many labelled rows were right, those with a blank label left out; classes are compared as `evaluate --test`
-/// does, so `1.0` is `1`.
+/// How many labelled rows were predicted correctly, leaving out those with a blank label; classes are compared as in
+/// `evaluate --test`, so `1.0` is `1`.
 fn accuracy(truth: &[String], predicted: &[usize], rows: &Samples, model: &Model) -> String {
     let (truth, predicted): (Vec<&String>, Vec<usize>) =
         truth.iter().zip(predicted.iter().copied()).filter(|(label, _)| !label.is_empty()).unzip();
@@ -68,14 +68,14 @@ fn accuracy(truth: &[String], predicted: &[usize], rows: &Samples, model: &Model
     }
 }
 
-/// Whether these are the rows that a model was trained on, all of them, in their order.
+/// Whether these are exactly the rows that a model was trained on, in the same order.
 fn is_trained_on(model: &Model, rows: &Samples, truth: Labels) -> bool {
     let training = model.training();
     training.n_samples() == rows.n_samples()
         && Dataset::new("", rows.clone(), truth).is_ok_and(|rows| rows.fingerprint() == training.fingerprint())
 }
 
-/// Columns beside the label: names and cells.
+/// Columns besides the label: names and cells.
 #[derive(Default)]
 struct Columns(Vec<(String, Vec<String>)>);
 
@@ -95,7 +95,7 @@ impl Columns {
     }
 }
 
-/// The name of the column of ids in a table whose others are called `taken`: its own, where that is known and free.
+/// The name of the id column in a table whose other columns are named `taken`: its own, if known and free.
 pub(crate) fn id_name(rows: &Samples, taken: &[&str]) -> String {
     quoted(rows.id_name().filter(|name| !taken.contains(name)).unwrap_or("id"))
 }
@@ -127,7 +127,7 @@ pub(crate) fn number(value: f64) -> String {
     if value != 0.0 && !(1e-5..1e16).contains(&value.abs()) { format!("{value:e}") } else { value.to_string() }
 }
 
-/// A CSV cell, quoted where it has to be.
+/// A CSV cell, quoted if necessary.
 pub(crate) fn quoted(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_string() }
 }

@@ -12,7 +12,7 @@ use crate::args::Train;
 use crate::bar::Bar;
 use crate::{data, forecast, print};
 
-/// Finds out before a long job that its results have no place, or the place of something else.
+/// Checks before a long job that its results can be written and overwrite nothing else.
 fn check_paths(args: &Train) -> Result<()> {
     let sources = data::sources(args.data.as_deref(), &args.reading);
     sources.iter().try_for_each(|source| data::check_other_file("--out", &args.out, source))?;
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     }
     let (finished, stop) = (model.training().is_finished(), model.training().stop());
     match &args.checkpoint {
-        // The model is safe; a finished run has nothing to go on from.
+        // The model is safe; a finished run has nothing to resume.
         Some(path) if finished && path.exists() => {
             std::fs::remove_file(path).with_context(|| format!("cannot remove the checkpoint {}", path.display()))?
         }

@@ -1,4 +1,4 @@
-//! `datasets write`, and the tables that `datasets make` and it write.
+//! `datasets write`, and the tables written by it and by `datasets make`.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ fn write_views(data: &Dataset, args: &WriteDataset) -> Result<()> {
     Ok(())
 }
 
-/// What reads a file of a set of views.
+/// The option that reads a file of a set of views.
 fn option(name: &str, path: &Path) -> String {
     match name.trim_end_matches(".csv") {
         "labels" => format!("--labels {}", path.display()),
@@ -62,7 +62,7 @@ fn files(data: &Dataset) -> Result<Vec<(String, String)>> {
     let values = data.samples.features().to_dense()?;
     let mut files = vec![];
     for view in data.samples.views() {
-        // Columns of views are called `view:name`, and get their prefix again when the views are joined.
+        // Columns of views are named `view:name`, and get their prefix again when the views are joined.
         let prefix = format!("{}:", view.name);
         let names = data.samples.names()[view.columns.clone()].iter();
         let names: Vec<String> = names.map(|name| quoted(name.strip_prefix(&prefix).unwrap_or(name))).collect();
@@ -90,8 +90,8 @@ pub(crate) enum Ids {
     No,
 }
 
-/// A set as one table. The label stands before the features: of several columns that are called like a label the first
-/// is taken, and `y` is such a name.
+/// A data set as one table. The label comes before the features: of several columns named like a label the first is
+/// used, and `y` is such a name.
 pub(crate) fn table(data: &Dataset, ids: Ids) -> Result<String> {
     let (classes, values) = (data.labels.classes(), data.samples.features().to_dense()?);
     let names: Vec<String> = data.samples.names().iter().map(|name| quoted(name)).collect();

@@ -1,4 +1,4 @@
-//! How far a run is, and what a checkpoint has to know of it.
+//! The progress of a run, and what a checkpoint must record of it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,22 +10,22 @@ use multikernel::plan::{Model, Plan};
 
 use crate::args;
 
-/// What was counted along a stream. It depends on the rows alone, not on how they came in or who was interrupted.
+/// Counts along a stream. They depend on the rows alone, not on how they arrived or on interruptions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counters {
     /// Rows learned.
     pub(super) rows: u64,
-    /// Of them, those predicted right before.
+    /// How many of them were predicted correctly first.
     pub(super) correct: u64,
-    /// Rows the learner refused.
+    /// Rows the learner rejected.
     pub(super) refused: u64,
-    /// The line of the last row, learned or refused.
+    /// The line number of the last row, learned or rejected.
     pub(super) line: u64,
-    /// Both counts at the last line of the table.
+    /// Both counts at the last printed line of the table.
     printed: (u64, u64),
-    /// Changes with every label and value, of refused rows too.
+    /// Hash of every label and value, including those of rejected rows.
     hash: u64,
-    /// Rows that decided about scales, kernels and features; 0 where a model did.
+    /// Number of rows that scales, kernels and features were set from; 0 if they came from a model.
     pub(super) first: u64,
 }
 
@@ -33,7 +33,7 @@ const NAMES: [&str; 8] =
     ["rows", "correct", "refused", "line", "printed_rows", "printed_correct", "rows_hash", "first_rows"];
 
 impl Counters {
-    /// What a memo holds; nothing unless it is that of a run.
+    /// The counters in a memo; `None` unless it is that of a run.
     pub(super) fn from_memo(memo: &BTreeMap<String, u64>) -> Option<Self> {
         let values: Vec<u64> = NAMES.iter().map(|&name| memo.get(name).copied()).collect::<Option<_>>()?;
         let [rows, correct, refused, line, printed_rows, printed_correct, hash, first] = values[..] else {
@@ -49,32 +49,32 @@ impl Counters {
         NAMES.into_iter().map(String::from).zip(values)
     }
 
-    /// Before any row; `first` rows decide about scales, kernels and features.
+    /// Before any row; scales, kernels and features are set from `first` rows.
     pub(super) fn begun_with(first: usize) -> Self {
         Counters { first: first as u64, ..Counters::default() }
     }
 
-    /// How many more rows there are to the next line of the table, which stand at 1, 2, 4, 8, ...; at most `most`.
+    /// Number of rows until the next line of the table, printed after 1, 2, 4, 8, ... rows; at most `most`.
     pub(super) fn until_line(&self, most: usize) -> usize {
         usize::try_from((self.rows + 1).next_power_of_two() - self.rows).unwrap_or(most).min(most)
     }
 
-    /// Whether a line of the table stands here, and has not been printed.
+    /// Whether a line of the table is due here and has not been printed.
     pub(super) fn is_line_due(&self) -> bool {
         self.rows > self.printed.0 && self.rows.is_power_of_two()
     }
 
-    /// Rows since the last line of the table, and those predicted right.
+    /// Rows since the last line of the table, and how many were predicted correctly.
     pub(super) fn since_line(&self) -> (u64, u64) {
         (self.rows - self.printed.0, self.correct - self.printed.1)
     }
 
-    /// A line of the table was printed.
+    /// Records that a line of the table was printed.
     pub(super) fn print_line(&mut self) {
         self.printed = (self.rows, self.correct);
     }
 
-    /// Row `i` of a batch came along.
+    /// Counts row `i` of a batch as seen.
     pub(super) fn see(&mut self, batch: &Batch, i: usize) {
         self.line = batch.lines[i];
         let mut add = |word: u64| self.hash = (self.hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -86,25 +86,25 @@ impl Counters {
         }
     }
 
-    /// It was learned.
+    /// Counts it as learned.
     pub(super) fn learned(&mut self, batch: &Batch, i: usize) {
         self.see(batch, i);
         self.rows += 1;
     }
 
-    /// It was refused.
+    /// Counts it as rejected.
     pub(super) fn refuse(&mut self, batch: &Batch, i: usize) {
         self.see(batch, i);
         self.refused += 1;
     }
 
-    /// What must be the same when the rows come along again.
+    /// What must match when the rows are read again.
     pub(super) fn seen(&self) -> (u64, u64) {
         (self.line, self.hash)
     }
 }
 
-/// How a run was set up: what must be the same when it is resumed.
+/// The setup of a run: what must match when it is resumed.
 pub(super) struct Setup {
     pub(super) plan: Plan,
     pub(super) options: OnlineOptions,
@@ -122,7 +122,7 @@ impl Setup {
         Setup { plan: plan.clone(), options, warmup, has_model }
     }
 
-    /// Options by the names of their flags; 0 for none.
+    /// Options under the names of their flags; 0 for `None`.
     fn numbers(&self) -> [(&'static str, u64); 3] {
         let or_none = |value: Option<usize>| value.unwrap_or(0) as u64;
         [
@@ -137,7 +137,7 @@ impl Setup {
         counters.memo().chain(self.numbers().map(|(name, value)| (name.to_string(), value))).collect()
     }
 
-    /// Whether the numbers of a checkpoint are those of this run.
+    /// Whether the numbers of a checkpoint match this run.
     pub(super) fn check_memo(&self, path: &Path, memo: &BTreeMap<String, u64>) -> Result<()> {
         let word = |value: u64| if value == 0 { "none".to_string() } else { value.to_string() };
         for (name, now) in self.numbers() {
@@ -147,7 +147,7 @@ impl Setup {
         Ok(())
     }
 
-    /// Whether the settings of a checkpoint are those of this run.
+    /// Whether the settings of a checkpoint match this run.
     pub(super) fn check_model(&self, path: &Path, model: &Model) -> Result<()> {
         let settings = self.plan.settings();
         let now = |name: &str| settings.get(name).map_or("none", String::as_str);
@@ -205,7 +205,7 @@ mod tests {
         }
         assert_eq!(printed, [1, 2, 4, 8, 16, 32, 64]);
         assert_eq!(counters.since_line(), (36, 0));
-        // A line printed in between, at a stop, does not move those that come.
+        // A line printed in between, at a stop, does not shift later ones.
         counters.print_line();
         assert_eq!((counters.until_line(1000), counters.until_line(20), counters.is_line_due()), (28, 20, false));
     }

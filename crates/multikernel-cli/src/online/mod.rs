@@ -23,13 +23,13 @@ use counters::{Counters, Setup};
 use predictions::Predictions;
 use source::Source;
 
-/// Most rows learned between two looks at whether to stop.
+/// Maximum number of rows learned between two checks whether to stop.
 const CHUNK: usize = 256;
 
-/// Skipped lines that are told one by one.
+/// Maximum number of skipped lines reported individually.
 const TOLD: u64 = 20;
 
-/// Rows to learn scales and widths from, unless told.
+/// Default number of rows to learn scales and widths from.
 const WARMUP: usize = 1000;
 
 pub(crate) fn run(args: &args::Online, registry: &Registry) -> Result<()> {
@@ -54,10 +54,10 @@ pub(crate) fn run(args: &args::Online, registry: &Registry) -> Result<()> {
     run.through(&mut stream, first)
 }
 
-/// The method, unless another is asked for.
+/// The default method.
 const METHOD: &str = "mklda";
 
-/// What to learn with: as asked for, and where a model is gone on from, as that was learned.
+/// The plan: as requested or, when resuming from a model, the model's own.
 fn plan(args: &args::Online, registry: &Registry) -> Result<Plan> {
     let model = args.model.as_ref().map(|path| Model::load_with(path, registry)).transpose()?;
     if let Some(model) = &model {
@@ -84,10 +84,10 @@ fn plan(args: &args::Online, registry: &Registry) -> Result<Plan> {
     Ok(plan)
 }
 
-/// What a run works with.
+/// The context of a run.
 struct Job<'a> {
     args: &'a args::Online,
-    /// What messages call the stream.
+    /// The stream's name in messages.
     name: &'a str,
     setup: Setup,
     pool: Pool,
@@ -97,13 +97,13 @@ struct Job<'a> {
     spelling: Spelling,
 }
 
-/// What is there before the first row.
+/// What is known before the first row.
 enum Known {
-    /// Nothing: the first rows decide about scales, kernels and features.
+    /// Nothing: scales, kernels and features are set from the first rows.
     Nothing,
-    /// A model to go on from with new rows.
+    /// A model, to continue with new rows.
     Model(Online),
-    /// A run to go on with from where it was stored.
+    /// A stored run, to resume.
     Run(Online, Counters),
 }
 
@@ -121,7 +121,7 @@ impl Known {
 }
 
 impl<'a> Job<'a> {
-    /// The checkpoint if there is one to resume, else the model that was given.
+    /// The checkpoint if there is one to resume, else the given model.
     fn known(&self, registry: &Registry) -> Result<Known> {
         let (args, Setup { plan, options, .. }) = (self.args, &self.setup);
         if let Some(path) = args.checkpoint.as_deref().filter(|path| args.resume && path.exists()) {
@@ -143,7 +143,7 @@ impl<'a> Job<'a> {
         Ok(Known::Model(online))
     }
 
-    /// The stream. Without a model its first rows decide about its columns, when it is resumed as at first.
+    /// Opens the stream. Without a model its first rows determine its columns, on resuming just as at the start.
     fn open(&self, known: &Known) -> Result<RowStream<'a>> {
         let expect = known.online().filter(|_| self.args.model.is_some()).map(Online::expect);
         let mut options = data::options_of(&self.args.columns, expect);
@@ -152,7 +152,7 @@ impl<'a> Job<'a> {
         Ok(RowStream::open(source, self.name, &options).map_err(|error| self.stopped(error))?)
     }
 
-    /// The rows that decide about scales, kernels and features; with a model, those that are there.
+    /// The rows that scales, kernels and features are set from; with a model, those available now.
     fn first_rows(&mut self, stream: &mut RowStream<'_>, known: &Known) -> Result<Batch> {
         let waits = self.args.model.is_none();
         let warmup = self.args.warmup.unwrap_or(WARMUP);
@@ -173,7 +173,7 @@ impl<'a> Job<'a> {
         Ok(batch)
     }
 
-    /// The next rows that are there; `None` at the end and once it is to stop.
+    /// The next available rows; `None` at the end and when asked to stop.
     fn next_rows(&mut self, stream: &mut RowStream<'_>) -> Result<Option<Batch>> {
         match (self.on_error(|on_error| stream.next(CHUNK, on_error)), self.control.stop()) {
             (Err(_), Some(_)) => Ok(None),
@@ -185,9 +185,9 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The rows of a stream that is read again must have the features they had.
+    /// When a stream is read again, its rows must have the same features.
     fn check_features(&self, online: &Online, names: &[String]) -> Result<()> {
-        // A stop may have cut the first rows short.
+        // A stop may have truncated the first rows.
         if self.control.stop().is_some() || online.expect().names == names {
             return Ok(());
         }
@@ -199,12 +199,12 @@ impl<'a> Job<'a> {
         );
     }
 
-    /// What messages call the checkpoint.
+    /// The checkpoint's name in messages.
     fn checkpoint(&self) -> String {
         self.args.checkpoint.as_deref().unwrap_or(Path::new("the checkpoint")).display().to_string()
     }
 
-    /// Reads with what is to become of lines that are no rows.
+    /// Reads with a policy for lines that are not rows.
     fn on_error<T>(&mut self, read: impl FnOnce(OnError<'_>) -> T) -> T {
         let (skipped, bar) = (&mut self.skipped, &mut self.bar);
         if !self.args.skips() {
@@ -225,7 +225,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Numbers the argument parser takes and nothing can be done with.
+/// Rejects numbers that the argument parser accepts but that make no sense.
 fn check_numbers(args: &args::Online) -> Result<()> {
     for (flag, given) in [("warmup", args.warmup), ("update-every", args.update_every), ("budget", args.budget)] {
         if given == Some(0) {
@@ -248,7 +248,7 @@ fn check_numbers(args: &args::Online) -> Result<()> {
     Ok(())
 }
 
-/// Finds out before work begins that results have no place, or the place of something else.
+/// Checks before work starts that results can be written and overwrite nothing else.
 fn check_paths(args: &args::Online) -> Result<()> {
     let outputs = [("--out", &args.out), ("--checkpoint", &args.checkpoint), ("--predictions", &args.predictions)];
     let outputs: Vec<(&str, &Path)> =
@@ -272,18 +272,18 @@ fn check_paths(args: &args::Online) -> Result<()> {
     }
 }
 
-/// Lines that were no rows.
+/// Lines that were not rows.
 #[derive(Default)]
 struct Skipped {
-    /// Those the reader could not read.
+    /// Those that could not be parsed.
     count: u64,
     told: u64,
-    /// Lines up to this one were told by the run that is resumed.
+    /// Lines up to this one were reported by the run being resumed.
     after: u64,
 }
 
 impl Skipped {
-    /// Says where and why, of the first ones.
+    /// Reports where and why, for the first ones.
     fn tell(&mut self, error: &Error, bar: &mut Bar) {
         if matches!(error, Error::Data { place: Place { line: Some(line), .. }, .. } if *line <= self.after) {
             return;
@@ -298,8 +298,8 @@ impl Skipped {
     }
 }
 
-/// One spelling per class: a label that is no class as it is written is matched by its number, so `1.0` is the class
-/// `1`.
+/// One spelling per class: a label that does not match a class literally is matched by its numeric value, so `1.0` is
+/// the class `1`.
 #[derive(Default)]
 struct Spelling {
     known: HashSet<String>,
@@ -329,22 +329,22 @@ impl Spelling {
     }
 }
 
-/// The bits of the number a label is, with one zero.
+/// The bits of a numeric label, with -0 as 0.
 fn number(label: &str) -> Option<u64> {
     label.parse::<f64>().ok().filter(|value| value.is_finite()).map(|value| (value + 0.0).to_bits())
 }
 
-/// A learner on its way through a stream.
+/// A learner working through a stream.
 struct Run<'a> {
     job: Job<'a>,
     online: Online,
     counters: Counters,
-    /// Where the run that is resumed stood; taken once its rows are passed.
+    /// The counters of the run being resumed; taken once its rows have been passed.
     resumed: Option<Counters>,
     predictions: Option<Predictions>,
-    /// Whether the head of the table is printed.
+    /// Whether the header of the table is printed.
     is_headed: bool,
-    /// Whether somebody still reads the table.
+    /// Whether the table still has a reader.
     is_heard: bool,
     /// When the last line was printed, and after how many rows.
     last_line: (Instant, u64),
@@ -383,7 +383,7 @@ impl<'a> Run<'a> {
         Ok(Run {
             job,
             online,
-            // The rows of a resumed run are counted again, to see that they are the same.
+            // The rows of a resumed run are counted again, to verify that they are the same.
             counters: begun,
             resumed,
             predictions,
@@ -399,7 +399,8 @@ impl<'a> Run<'a> {
         match self.learn_all(stream, first) {
             Ok(stop) => self.end(stop),
             Err(error) => {
-                // What was learned before it is not lost. Should that fail too, the first error is what matters.
+                // Keep what was learned before the error. Should that fail too, the first error is the one that
+                // matters.
                 if self.resumed.is_none() && self.job.args.checkpoint.is_some() {
                     self.store().ok();
                 }
@@ -431,7 +432,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Passes over rows that a resumed run has learned already, and learns the others.
+    /// Skips rows that a resumed run has already learned, and learns the others.
     fn take(&mut self, batch: &Batch) -> Result<()> {
         let before = self.resumed.as_ref().map_or(0, |resumed| resumed.line);
         let n_before = batch.lines.iter().take_while(|&&line| line <= before).count();
@@ -451,7 +452,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Learns rows up to each line of the table that falls among them.
+    /// Learns rows, stopping at each table line that falls among them.
     fn learn_chunk(&mut self, batch: &Batch, mut start: usize, end: usize) -> Result<()> {
         while start < end {
             let stop = start + self.counters.until_line(end - start);
@@ -464,7 +465,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Once the rows of a resumed run are passed: they must be those it has learned.
+    /// Once the rows of a resumed run have been passed: they must be those it learned.
     fn pass_resumed(&mut self, at_end: bool) -> Result<()> {
         let Some(resumed) = &self.resumed else { return Ok(()) };
         let (path, name) = (self.job.checkpoint(), self.job.name);
@@ -489,7 +490,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// From here on it is the run that is resumed.
+    /// From here on, this is the resumed run.
     fn go_on(&mut self) {
         if let Some(resumed) = self.resumed.take() {
             self.counters = resumed;
@@ -497,7 +498,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Learns rows that no line of the table falls among. A row that the learner refuses is a line that is no row.
+    /// Learns rows without a table line among them. A row that the learner rejects counts as a line that is not a row.
     fn learn(&mut self, batch: &Batch, start: usize, end: usize) -> Result<()> {
         let rows: Vec<usize> = (start..end).collect();
         let (correct, n_rows) = (self.online.n_correct(), self.online.n_rows());
@@ -554,7 +555,7 @@ impl<'a> Run<'a> {
         self.is_headed = true;
         if self.is_heard {
             match self.job.bar.above(|| print(&text)) {
-                // Who reads no further has what it wanted, but the model is wanted still.
+                // A closed pipe has had all the table it wanted, but the model is still needed.
                 Err(error) if is_closed_pipe(&error) && self.job.args.out.is_some() => self.is_heard = false,
                 printed => printed?,
             }
@@ -564,7 +565,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Where the run stands, on a terminal.
+    /// Shows the run's progress on a terminal.
     fn show(&mut self) {
         let (name, counters) = (self.job.name, &self.counters);
         let accuracy = share(counters.correct, counters.rows).unwrap_or(0.0);
@@ -572,12 +573,12 @@ impl<'a> Run<'a> {
         self.job.bar.live(|| format!("{name}: {} rows, accuracy {accuracy:.4}, support {n_support}", counters.rows));
     }
 
-    /// Writes the checkpoint, after the predictions it counts on.
+    /// Writes the checkpoint, after the predictions it relies on.
     fn store(&mut self) -> Result<()> {
         if let Some(predictions) = &mut self.predictions {
             predictions.sync()?;
         }
-        // Of a single class there is no model yet, and little is lost.
+        // With a single class there is no model yet, and little is lost.
         if let Some(path) = self.job.args.checkpoint.as_ref().filter(|_| self.online.classes().len() > 1) {
             self.online.set_memo(self.job.setup.memo(&self.counters));
             self.online.save(path)?;
@@ -586,9 +587,9 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The last line, the model, and a checkpoint unless there is nothing to go on from.
+    /// Writes the last line, the model, and a checkpoint unless there is nothing to resume.
     fn end(mut self, stop: Stop) -> Result<()> {
-        // Stopped before the rows of a resumed run were passed: it stands where it stood.
+        // Stopped before the rows of a resumed run had been passed: its counters are unchanged.
         self.go_on();
         self.job.bar.clear();
         let skipped = self.job.skipped.count + self.counters.refused;
@@ -621,7 +622,7 @@ impl<'a> Run<'a> {
             self.online.save(out)?;
         }
         match &self.job.args.checkpoint {
-            // The model is safe; a finished run has nothing to go on from.
+            // The model is safe; a finished run has nothing to resume.
             Some(path) if is_done && path.exists() => {
                 std::fs::remove_file(path).map_err(|error| Error::io("remove", path, error))?;
             }

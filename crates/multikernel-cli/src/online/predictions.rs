@@ -1,4 +1,4 @@
-//! The file of predictions, written as rows come.
+//! The file of predictions, written as rows arrive.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -11,7 +11,7 @@ use crate::predict::quoted;
 
 const HEADER: &str = "row,label,predicted\n";
 
-/// A table of rows, labels and predictions that grows.
+/// A growing table of rows, labels and predictions.
 pub(super) struct Predictions {
     path: PathBuf,
     file: BufWriter<File>,
@@ -19,7 +19,7 @@ pub(super) struct Predictions {
 }
 
 impl Predictions {
-    /// An empty table in the place of what was there.
+    /// An empty table, replacing any earlier file.
     pub(super) fn create(path: &Path) -> Result<Self> {
         let file = File::create(path).map_err(|error| Error::io("write", path, error))?;
         let mut predictions = Predictions::on(path, file)?;
@@ -28,8 +28,7 @@ impl Predictions {
         Ok(predictions)
     }
 
-    /// The table cut back to its first `n_rows` rows, which are all that a checkpoint knows of. A pipe has nothing to
-    /// cut.
+    /// The table truncated to its first `n_rows` rows, all that a checkpoint knows of. A pipe cannot be truncated.
     pub(super) fn resume(path: &Path, n_rows: u64) -> Result<Self> {
         let failed = |error| Error::io("write", path, error);
         if !path.exists() {
@@ -59,17 +58,17 @@ impl Predictions {
         Ok(Predictions { path: path.to_path_buf(), file: BufWriter::new(file), is_file })
     }
 
-    /// Adds a row, counted from 1; nothing is predicted while no class is known.
+    /// Adds a row, counted from 1; there is no prediction while no class is known.
     pub(super) fn add(&mut self, row: u64, label: &str, predicted: Option<&str>) -> Result<()> {
         self.write(&format!("{row},{},{}\n", quoted(label), quoted(predicted.unwrap_or(""))))
     }
 
-    /// Lets others see all rows added so far.
+    /// Makes all rows added so far visible to readers.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.file.flush().map_err(|error| Error::io("write", &self.path, error).into())
     }
 
-    /// Makes them survive a power cut, as the checkpoint does that counts on them.
+    /// Makes them survive a power cut, like the checkpoint that relies on them.
     pub(super) fn sync(&mut self) -> Result<()> {
         self.flush()?;
         if self.is_file {
@@ -83,8 +82,8 @@ impl Predictions {
     }
 }
 
-/// The bytes up to the end of row `n_rows`, if there are so many after our header; a line break inside quotes ends no
-/// row.
+/// The number of bytes up to the end of row `n_rows`, if there are that many rows after our header; a line break inside
+/// quotes does not end a row.
 fn end_of_row(mut reader: impl BufRead, n_rows: u64) -> io::Result<Option<u64>> {
     let mut header = vec![];
     reader.by_ref().take(HEADER.len() as u64).read_to_end(&mut header)?;
@@ -132,7 +131,7 @@ mod tests {
         let whole = std::fs::read_to_string(&path).unwrap();
         assert_eq!(whole, "row,label,predicted\n1,a,\n2,\"b,c\",a\n3,d,\"l\nm\"\n4,e,\"q\"\"q\"\n");
         for n in 0..=rows.len() {
-            // Half a row after the end, as a run that was killed leaves it.
+            // Half a row after the end, as left by a run that was killed.
             std::fs::write(&path, format!("{whole}5,f")).unwrap();
             write(&mut Predictions::resume(&path, n as u64).unwrap(), n);
             assert_eq!(std::fs::read_to_string(&path).unwrap(), whole, "{n}");

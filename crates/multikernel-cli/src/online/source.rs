@@ -1,4 +1,4 @@
-//! A source of bytes that can be waited for and given up.
+//! A byte source that can be waited for and abandoned.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,17 +11,17 @@ use anyhow::Result;
 use multikernel::Error;
 use multikernel::run::Control;
 
-/// Bytes asked for at a time.
+/// Bytes requested at a time.
 const PIECE: usize = 1 << 16;
 
 /// Pieces read ahead while rows are learned.
 const AHEAD: usize = 8;
 
-/// How long to wait before looking whether to stop.
+/// How long to wait between checks whether to stop.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Reads in a thread of its own, so that a stop does not have to wait for bytes that may never come. Once it is to
-/// stop, a read is an error.
+/// Reads in a separate thread, so that a stop does not have to wait for bytes that may never arrive. After a stop
+/// request, reads fail.
 pub(super) struct Source {
     pieces: Receiver<io::Result<Vec<u8>>>,
     piece: Vec<u8>,
@@ -43,7 +43,7 @@ impl Source {
     }
 }
 
-/// Hands on what is read, as it comes, until the end, an error, or until nobody listens.
+/// Forwards what is read, as it arrives, until the end, an error, or until the receiver is gone.
 fn forward(mut reader: impl Read, pieces: &SyncSender<io::Result<Vec<u8>>>) {
     let mut room = vec![0; PIECE];
     loop {

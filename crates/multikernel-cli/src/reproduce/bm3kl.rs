@@ -1,5 +1,5 @@
-//! Tables 2 and 3 of Du, Du, Long, Jin and Li (2016), Bayesian maximum margin MKL, its sets of many classes, and what
-//! its probabilities are worth.
+//! Tables 2 and 3 of Du, Du, Long, Jin and Li (2016), Bayesian maximum margin MKL, its data sets with many classes, and
+//! the quality of its probabilities.
 
 use multikernel::kernel::DEFAULT_BANK_OF_VIEWS;
 
@@ -43,8 +43,8 @@ type Settings = &'static [(&'static str, &'static str)];
 
 const UNIFORM: Settings = &[("weights", "uniform")];
 
-/// The sampler and the settings of table 2, but for `tau`, whose meaning is not clear: 200 sweeps, the last 20 kept,
-/// and a smaller step but for sonar.
+/// The sampler and the settings of table 2, except for `tau`, whose meaning is not clear: 200 sweeps, the last 20 kept,
+/// and a smaller step except for sonar.
 const PUBLISHED: Settings = &[
     ("prior", "paper"),
     ("sampler", "paper"),
@@ -96,7 +96,7 @@ fn parts(set: &str) -> Vec<TablePart> {
         said("bemkl", &[], bemkl),
         said("sbemkl", &[], sbemkl),
         Entry::new("average", &[]),
-        // One kernel: its width is the median distance, and how hard it fits is chosen, as the paper's source did.
+        // One kernel: its width is the median distance, and C is chosen, as in the paper's source.
         Entry { own_bank: true, ..said("svm", &[("c", "auto")], svm) },
         said("gpc", &[], gpc),
         said("bsvm", &[], bsvm),
@@ -114,7 +114,7 @@ fn parts(set: &str) -> Vec<TablePart> {
 }
 
 /// Table 3 with standard deviations over its 20 splits: BM3KL, BEMKL, sBEMKL, SimpleMKL, l2-MKL; our prototype of BM3KL
-/// with the paper's prior, the middle of its range, is no figure for the prior gp.
+/// used the paper's prior (the middle of its range), so it is no reference for the prior gp.
 fn columns_parts(set: &str) -> Vec<TablePart> {
     let figures = match set {
         "sonar" => [(84.3, 3.8), (82.8, 4.1), (76.9, 4.0), (83.4, 4.7), (83.3, 3.9)],
@@ -151,7 +151,7 @@ fn classes_parts(set: &str) -> Vec<TablePart> {
     let part = |bank, kernels: fn(usize, u64) -> String, n_rows| {
         let mut entries = vec![Entry::new("bm3kl", &[]), Entry::new("bm3kl", UNIFORM)];
         entries.extend(["average", "evidence"].map(|method| Entry::new(method, &[])));
-        // A round of bemkl on 3,088 kernels and 40 classes takes tens of seconds, and it wants 200.
+        // An iteration of bemkl on 3,088 kernels and 40 classes takes tens of seconds, and it needs 200.
         if n_rows == 200 {
             entries.push(Entry::new("bemkl", &[]));
         }
@@ -183,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// Kernels of a part's bank on so many columns.
+    /// Number of kernels in a part's bank on this many columns.
     fn n_kernels(part: &TablePart, n_columns: usize) -> usize {
         let bank: KernelBank = part.kernels.unwrap()(n_columns, 0).parse().unwrap();
         let rows = Features::Dense(Matrix::zeros(2, n_columns));

@@ -24,24 +24,24 @@ pub(super) const PLANTED: Reproducible = Reproducible {
     layout: PLANTED_LAYOUT,
 };
 
-/// What the set of planted clusters is called; the seed draws it.
+/// The name of the set of planted clusters; it is drawn from the seed.
 pub(super) const PLANTED_SET: &str = "planted";
 
 const WITHOUT_SAY: &[(&str, &str)] = &[("beta", "0")];
 const ONE: &[(&str, &str)] = &[("start", "1"), ("sampler", "fixed")];
 
-/// In percent: CIK, BaNK and UFO-MKL of the paper; of our prototype CIK, without a say of the machines, and one
-/// machine.
+/// In percent: CIK, BaNK and UFO-MKL of the paper; CIK of our prototype, the same without influence of the machines,
+/// and one machine.
 #[rustfmt::skip]
 fn row(set: &str) -> ([Option<f64>; 3], [Option<f64>; 3]) {
     match set {
         "svmguide1" => ([Some(96.14), Some(96.85), Some(96.72)], [Some(96.89), Some(96.75), Some(96.83)]),
         "pendigits" => ([Some(97.54), None, Some(96.37)], [Some(96.95), Some(97.34), Some(98.00)]),
-        // No function of the columns is right on more than 98.97 % of the rows: the 99.97 of the paper is no target.
+        // No function of the columns is right on more than 98.97 % of the rows: the paper's 99.97 is no target.
         "phishing" => ([None, Some(96.67), Some(94.71)], [Some(96.59), Some(96.47), Some(96.02)]),
         "mushrooms" => ([Some(99.94), Some(100.0), Some(100.0)], [Some(100.0), Some(99.96), None]),
         "cod-rna.train" => ([Some(94.28), Some(96.54), Some(95.92)], [None, Some(95.17), Some(94.76)]),
-        // Another part of the data than the paper's.
+        // Different parts of the data from the paper's.
         _ => ([None; 3], [None; 3]),
     }
 }
@@ -93,8 +93,8 @@ fn planted_parts(_: &str) -> Vec<TablePart> {
     vec![TablePart { bank: "each method's own", kernels: None, split, n_seeds: 5, proba: false, entries }]
 }
 
-/// Ten Gaussians in five columns, a class each, 500 rows to learn and 500 to test. Their means come in three bunches,
-/// so that some overlap and rows alone do not tell them apart; covariances are those of a random matrix.
+/// Ten Gaussians in five columns, a class each, 500 training and 500 test rows. Their means come in three groups, so
+/// that some overlap and the rows alone do not separate them; covariances are those of a random matrix.
 pub(super) fn planted(seed: u64) -> Result<(Dataset, Dataset)> {
     const COLUMNS: usize = 5;
     const CLUSTERS: usize = 10;
@@ -116,5 +116,5 @@ pub(super) fn planted(seed: u64) -> Result<(Dataset, Dataset)> {
     Ok((rows(500)?, rows(500)?))
 }
 
-/// Apart from the streams of splits and of methods.
+/// Distinct from the streams of splits and of methods.
 const PLANTED_STREAM: u64 = 1 << 52;

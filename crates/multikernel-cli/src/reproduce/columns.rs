@@ -1,4 +1,4 @@
-//! Where learned weights matter: kernels on single columns, most of them useless, join a sensible bank.
+//! Where learned weights matter: kernels on single columns, most of them useless, added to a sensible bank.
 
 use multikernel::dist::Rng;
 
@@ -14,8 +14,8 @@ pub(super) const TABLE: Reproducible = Reproducible {
     layout: HALVES,
 };
 
-/// With halves a difference has to be above its standard deviation more than twice over to be told from 0, as they
-/// share half of their rows; with more to train, which is what people do, it need not be.
+/// With halves, a difference must exceed twice its standard deviation to be distinguishable from 0, as they share half
+/// of their rows; with larger training parts, which is common practice, it need not.
 pub(super) const LARGER_TRAINING: Reproducible = Reproducible {
     name: "columns-80",
     summary: "17 kernels with 17 more on each of nine random columns, 80 % of the rows to train",
@@ -24,7 +24,7 @@ pub(super) const LARGER_TRAINING: Reproducible = Reproducible {
     layout: COMPARED,
 };
 
-/// The streams of splits and methods are others.
+/// Distinct from the streams of splits and methods.
 const STREAM: u64 = 1 << 50;
 
 /// The bank and its copies on some columns.
@@ -34,7 +34,7 @@ fn with_columns(columns: &[usize]) -> String {
     format!("{BANK}, gaussian(2^-6..2^7) on [{on}] each, polynomial(1..3) on [{on}] each")
 }
 
-/// Nine columns drawn at random, or all where there are fewer.
+/// Nine columns drawn at random, or all if there are fewer.
 fn nine(n_columns: usize, seed: u64) -> String {
     let mut columns: Vec<usize> = (0..n_columns).collect();
     Rng::new(seed, STREAM).shuffle(&mut columns);

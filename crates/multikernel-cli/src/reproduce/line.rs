@@ -9,21 +9,21 @@ use multikernel::{Model, Pool, Result};
 /// Resamples of the test rows behind each interval.
 const N_RESAMPLES: usize = 1000;
 
-/// Most kernels whose weights are kept for each split.
+/// Weights are kept for each split up to this many kernels.
 const MAX_WEIGHTS: usize = 64;
 
-/// A figure that is only to be reached may be so much below the paper's, which has two decimals of a percentage.
+/// A result may fall this far below a paper's figure that is a floor, since that has two decimals of a percentage.
 const SLACK: f64 = 0.001;
 
-/// What a paper and our prototype say.
+/// Published figures: the paper's and our prototype's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Published {
-    /// The paper's figures; `None` where they are no honest target.
+    /// The paper's figures; `None` if they are not a fair target.
     pub(super) paper: Option<PaperFigures>,
-    /// The mean accuracy of our prototype; without one the paper's figure is shown and not judged, because what it was
-    /// measured with is not known well enough.
+    /// The mean accuracy of our prototype; without it the paper's figure is shown but not judged, because its
+    /// experimental setup is not known well enough.
     pub(super) prototype: Option<f64>,
-    /// Whether the paper's accuracy is a floor, and more is as good, instead of a figure to agree with.
+    /// Whether the paper's accuracy is a floor, where more is as good, instead of a figure to agree with.
     pub(super) is_floor: bool,
 }
 
@@ -32,9 +32,9 @@ pub(super) struct Published {
 pub(super) struct PaperFigures {
     /// Mean accuracy.
     pub(super) accuracy: f64,
-    /// Its standard deviation over 20 splits, where it is printed.
+    /// Its standard deviation over 20 splits, if printed.
     pub(super) std: Option<f64>,
-    /// Mean macro F, where it is printed.
+    /// Mean macro F, if printed.
     pub(super) macro_f: Option<f64>,
 }
 
@@ -45,7 +45,7 @@ pub(super) enum Agreement {
     Paper,
     /// Not with the paper, but within one point of the prototype.
     Prototype,
-    /// With neither.
+    /// Agrees with neither.
     Neither,
     /// The paper's figure is a floor, and it was reached to a tenth of a point.
     Reached,
@@ -66,7 +66,7 @@ impl Agreement {
 }
 
 impl Published {
-    /// `|ours - paper| <= 2 sqrt(s_paper^2 / 20 + s_ours^2 / n)`, or within .01 of the prototype; of a floor
+    /// `|ours - paper| <= 2 sqrt(s_paper^2 / 20 + s_ours^2 / n)`, or within .01 of the prototype; for a floor
     /// `ours >= paper - .001`.
     fn agreement(&self, ours: Spread, n: usize) -> Option<Agreement> {
         if self.is_floor {
@@ -75,7 +75,7 @@ impl Published {
         }
         let prototype = self.prototype?;
         let near = |(mean, std): (f64, f64)| {
-            // One split says nothing of its spread: the paper's stands in.
+            // One split has no spread: the paper's stands in.
             let own = ours.std.unwrap_or(std);
             (ours.mean - mean).abs() <= 2.0 * (std * std / 20.0 + own * own / n.max(1) as f64).sqrt()
         };
@@ -97,61 +97,61 @@ pub(super) struct Line {
     pub(super) dataset: String,
     /// The bank in words.
     pub(super) bank: String,
-    /// How rows are dealt to training and test, in words.
+    /// How rows are split into training and test parts, in words.
     pub(super) split: String,
     /// Number of kernels.
     pub(super) n_kernels: usize,
-    /// The method and the settings that are not its defaults.
+    /// The method and its settings that differ from the defaults.
     pub(super) method: String,
-    /// Accuracy on the test rows, of a stream on all rows: one per split, of which a seed has one, or as many
-    /// as it has folds.
+    /// Accuracy on the test rows, for a stream on all rows: one per split. A seed has one split, or as many as it has
+    /// folds.
     pub(super) accuracies: Vec<f64>,
-    /// Macro F on the test rows, one per split; none for streams.
+    /// Macro F on the test rows, one per split; empty for streams.
     pub(super) macro_fs: Vec<f64>,
     /// The 95 % bootstrap interval of each macro F over test rows.
     pub(super) macro_f_intervals: Vec<(f64, f64)>,
-    /// Brier score of the probabilities, one per split; none where they are not judged.
+    /// Brier score of the probabilities, one per split; empty if they are not judged.
     pub(super) briers: Vec<f64>,
     /// Their log-loss.
     pub(super) log_losses: Vec<f64>,
-    /// Seconds to train, kernels included, of a stream to predict and learn all rows; one per seed.
+    /// Seconds to train, kernels included, for a stream to predict and learn all rows; one per seed.
     pub(super) seconds: Vec<f64>,
     /// SVMs solved, for methods that count them; one per seed.
     pub(super) fits: Vec<f64>,
     /// Support vectors at the end of a stream, one per seed.
     pub(super) supports: Vec<f64>,
-    /// Clusters of methods that find some, one number per split, as the next.
+    /// Number of clusters, for methods that find them; one per split, as are the next fields.
     pub(super) n_clusters: Vec<f64>,
-    /// How far the clusters of test rows, told without their classes, agree with these: normalised mutual information.
+    /// Agreement of the clusters of test rows, assigned without their classes, with those classes: normalised mutual
+    /// information.
     pub(super) nmis: Vec<f64>,
-    /// Rand index of the same.
+    /// Their Rand index.
     pub(super) rand_indices: Vec<f64>,
-    /// Purity of the same.
+    /// Their purity.
     pub(super) purities: Vec<f64>,
-    /// Davies-Bouldin index of the clusters of training rows, their columns as in the file; none where it is not
-    /// defined.
+    /// Davies-Bouldin index of the clusters of training rows, with columns as in the file; empty if it is not defined.
     pub(super) davies_bouldins: Vec<f64>,
-    /// Dunn index of the same.
+    /// Their Dunn index.
     pub(super) dunns: Vec<f64>,
-    /// Kernel weights of methods that have some and few kernels, one list per split.
+    /// Kernel weights, for methods that have them and few kernels; one list per split.
     pub(super) weights: Vec<Vec<f64>>,
-    /// What was published.
+    /// The published figures.
     pub(super) published: Option<Published>,
-    /// The difference in accuracy to the first method of the part, on the same splits; none where the splits are no
-    /// random ones.
+    /// The difference in accuracy from the first method of the part, on the same splits; `None` if the splits are not
+    /// random.
     pub(super) difference: Option<Paired>,
     /// The same in the Brier score.
     pub(super) brier_difference: Option<Paired>,
     /// The same in the log-loss.
     pub(super) log_loss_difference: Option<Paired>,
-    /// Seeds under which the model had a warning.
+    /// Number of seeds whose model had a warning.
     pub(super) n_warnings: usize,
-    /// What the models warn of, each text once.
+    /// The models' warnings, each text once.
     pub(super) warnings: BTreeSet<String>,
 }
 
 impl Line {
-    /// A line of nothing yet.
+    /// An empty line.
     pub(super) fn new(dataset: &str, bank: &str, split: String, method: String, published: Option<Published>) -> Line {
         Line {
             dataset: dataset.into(),
@@ -183,7 +183,7 @@ impl Line {
         }
     }
 
-    /// Adds what one seed found.
+    /// Adds the result of one seed.
     pub(super) fn add(&mut self, model: &Model, fold: Fold, seed: u64) -> Result<()> {
         self.n_kernels = model.kernels().len();
         self.accuracies.push(fold.metrics.accuracy);
@@ -200,7 +200,7 @@ impl Line {
         Ok(())
     }
 
-    /// Adds what the clusters of one seed are worth, for methods that find some.
+    /// Adds the cluster indices of one seed, for methods that find clusters.
     pub(super) fn add_clusters(&mut self, model: &Model, train: &Dataset, test: &Dataset, pool: &Pool) -> Result<()> {
         let Some(clustering) = model.clustering() else { return Ok(()) };
         let clusters = clustering.clusters();
@@ -238,8 +238,8 @@ impl Line {
         self.published?.prototype
     }
 
-    /// Mean macro F, and the mean ends of its intervals: the interval of one split, not of the mean, whose splits share
-    /// rows.
+    /// Mean macro F, and the mean endpoints of its intervals: the interval of one split, not of the mean, whose splits
+    /// share rows.
     pub(super) fn macro_f(&self) -> Option<(f64, f64, f64)> {
         let mean = |values: Vec<f64>| Spread::of(&values).map(|spread| spread.mean);
         let (low, high) = self.macro_f_intervals.iter().copied().unzip();
@@ -247,11 +247,11 @@ impl Line {
     }
 }
 
-/// This line minus the first, as the reader of a table wants it, and whether that means anything.
+/// This line minus the first, formatted for a table, and whether the difference is significant.
 pub(super) fn against_first(first_minus_this: Option<&Paired>) -> (String, &'static str) {
     match first_minus_this.map(|paired| (paired, paired.interval)) {
         Some((paired, Some((low, high)))) => {
-            // Plus zero, so that none is printed as -0.
+            // Plus zero, so that nothing is printed as -0.
             let [middle, low, high] = [-paired.difference, -high, -low].map(|value| value + 0.0);
             let difference = format!("{middle:+.4} [{low:+.4}, {high:+.4}]");
             let word = match (paired.distinguishable, paired.difference < 0.0) {
@@ -284,7 +284,7 @@ mod tests {
         let prototype = Published { paper: None, prototype: Some(0.9), is_floor: false };
         assert_eq!(prototype.agreement(ours(0.8899), 20), Some(Agreement::Neither));
         assert_eq!(Published { prototype: None, ..published }.agreement(ours(0.9), 20), None);
-        // Without its spread a paper can only be missed.
+        // A paper's figure without its spread can only be missed.
         let bare = Published { paper: Some(PaperFigures { std: None, ..paper }), ..published };
         assert_eq!(bare.agreement(ours(0.9), 20), Some(Agreement::Neither));
     }

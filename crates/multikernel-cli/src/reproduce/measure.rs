@@ -14,10 +14,10 @@ use super::source::{self, Source, find};
 use super::stream;
 use super::table::{Entry, Reproducible, Split, TablePart};
 
-/// Runs a table again on the sets that are bundled or lie in `data_dir`: as `NAME.csv.gz`, as `NAME.train.csv.gz` and
-/// `NAME.test.csv.gz` where the split is fixed, or as a folder of views. `only` names the sets wanted, all if empty;
-/// `n_seeds` is how many seeds, `None` for the table's own number. Stopped, it gives the sets that were done, and of
-/// the one it was in the seeds that were.
+/// Reruns a table on the data sets that are bundled or in `data_dir`: as `NAME.csv.gz`, as `NAME.train.csv.gz` and
+/// `NAME.test.csv.gz` if the split is fixed, or as a folder of views. `only` names the sets to run, all if empty;
+/// `n_seeds` is the number of seeds, `None` for the table's default. If stopped, returns the finished sets, and the
+/// finished seeds of the current one.
 pub(super) fn reproduce(
     table: &Reproducible,
     data_dir: Option<&Path>,
@@ -64,7 +64,7 @@ pub(super) fn reproduce(
     Ok(Reproduction { table: table.name.into(), lines, left_out, layout: table.layout })
 }
 
-/// What a part finds on one set over its seeds, and how many those are: stopped, they are the ones that were done.
+/// The results of a part on one set over its seeds, and the number of seeds: if stopped, those that were finished.
 fn measure(source: &Source, part: &TablePart, n_seeds: u64, session: &mut Session<'_>) -> Result<(Vec<Line>, u64)> {
     let name = &source.data.name;
     let empty = |entry: &Entry| Line::new(name, part.bank, part.split.words(), entry.title(), entry.published);
@@ -92,8 +92,8 @@ fn measure(source: &Source, part: &TablePart, n_seeds: u64, session: &mut Sessio
     Ok((lines, done))
 }
 
-/// The first line against each of the others on the same splits, in parts of so many rows to train and to test on the
-/// mean; none where not all lines have the figure on every split.
+/// Compares the first line with each of the others on the same splits, with these mean numbers of training and test
+/// rows; empty if not all lines have the figure on every split.
 fn compared(lines: &[Line], values: fn(&Line) -> &[f64], (n_train, n_test): (f64, f64)) -> Result<Vec<Paired>> {
     if lines.iter().any(|line| values(line).is_empty() || values(line).len() != line.accuracies.len()) {
         return Ok(vec![]);
@@ -108,7 +108,7 @@ fn put(lines: &mut [Line], paired: Vec<Paired>, set: fn(&mut Line, Option<Paired
     lines.iter_mut().skip(1).zip(paired).for_each(|(line, paired)| set(line, Some(paired)));
 }
 
-/// Adds one seed to each line; the mean numbers of rows of its random splits to train and to test on, for those that
+/// Adds one seed to each line; returns the mean numbers of training and test rows of its random splits, for those that
 /// can be compared.
 fn one_seed(
     source: &Source,
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
     use crate::reproduce::line::against_first;
 
-    /// Cancels when this method begins for the so-many-th time.
+    /// Cancels when this method starts for the nth time.
     struct StopAt {
         method: &'static str,
         left: usize,
@@ -206,7 +206,7 @@ mod tests {
             let mut observer = StopAt { method: "majority", left, canceller: control.canceller() };
             measure(&source, &part, 4, &mut Session { control, ..Session::new(&pool, &mut observer) })
         };
-        // Stopped in the second method on the second fold of seed 2: seeds 0 and 1 as if no more had been asked for.
+        // Stopped in the second method on the second fold of seed 2: seeds 0 and 1 as if no more had been requested.
         let (lines, done) = until(2 * 3 + 2).unwrap();
         let whole = measure(&source, &part, 2, &mut Session::new(&pool, &mut Silent)).unwrap();
         assert_eq!((done, whole.1), (2, 2));
@@ -216,7 +216,7 @@ mod tests {
             assert_eq!(intervals[0], intervals[1]);
         }
         assert!(lines[1].difference.is_some());
-        // Nothing is made of a seed that is not whole.
+        // An incomplete seed gives no result.
         assert!(matches!(until(2).unwrap_err(), Error::Stopped(_)));
     }
 
@@ -242,7 +242,7 @@ mod tests {
         let predicted = model.predict(&test.samples).unwrap().labels;
         let right = predicted.iter().zip(test.labels.codes()).filter(|(a, b)| a == b).count();
         assert_eq!(lines[0].accuracies, [right as f64 / 88.0; 2]);
-        // A method without randomness: nothing to compare, but each seed draws its own test rows for the interval.
+        // A method without randomness: nothing to compare, but each seed draws its own resamples for the interval.
         assert!(lines[1].difference.is_none());
         assert_eq!(lines[0].macro_fs[0], lines[0].macro_fs[1]);
         assert_ne!(lines[0].macro_f_intervals[0], lines[0].macro_f_intervals[1]);
@@ -275,7 +275,7 @@ mod tests {
             let mut lines = [Line::new("sonar", part.bank, split.words(), "majority".into(), None)];
             let found = one_seed(&source, &part, 3, &mut lines, &mut Session::new(&pool, &mut Silent));
             assert_eq!(found.unwrap(), Some(sizes));
-            // 111 of 208 are of the larger class, and as many of the test rows to one row.
+            // 111 of 208 are of the larger class, as is the same share of the test rows, to within one row.
             assert!((lines[0].accuracies[0] - 111.0 / 208.0).abs() <= 1.0 / sizes.1, "{words}");
             assert_eq!(lines[0].split, words);
         }
@@ -290,7 +290,7 @@ mod tests {
         let paired = lines[1].difference.as_ref().unwrap();
         assert!(lines[0].difference.is_none() && paired.difference > 0.1 && paired.distinguishable);
         assert_eq!(against_first(Some(paired)).1, "below");
-        // The split of a seed is the first of the repeats of that seed.
+        // The split of a seed is the first repeat of that seed.
         let plan = Plan::new("average").unwrap();
         let protocol = Protocol::Repeats { n_repeats: 1, train_fraction: 150.0 / 208.0 };
         let found = evaluate(&source.data, &[plan], &protocol, 2, &mut Session::new(&pool, &mut Silent)).unwrap();
@@ -304,7 +304,7 @@ mod tests {
         let part = part(Split::Folds(4), &["average", "majority"]);
         let (lines, _) = measure(&source, &part, 3, &mut Session::new(&pool, &mut Silent)).unwrap();
         assert_eq!((lines[0].accuracies.len(), lines[0].split.as_str()), (12, "4 folds"));
-        // Each seed is a cross-validation of its own, the same as that of `evaluate`.
+        // Each seed is a separate cross-validation, the same as that of `evaluate`.
         let plan = Plan::new("average").unwrap();
         for seed in 0..3 {
             let (plans, protocol) = (std::slice::from_ref(&plan), Protocol::Folds(4));
@@ -312,7 +312,7 @@ mod tests {
             let expected: Vec<f64> = found.results[0].folds.iter().map(|fold| fold.metrics.accuracy).collect();
             assert_eq!(lines[0].accuracies[4 * seed as usize..][..4], expected);
         }
-        // s sqrt(1/12 + 52/156) on 11 degrees of freedom, whose 97.5 % point is 2.200985.
+        // s sqrt(1/12 + 52/156) with 11 degrees of freedom, whose 97.5 % quantile is 2.200985.
         let paired = lines[1].difference.as_ref().unwrap();
         let apart: Vec<f64> = lines[0].accuracies.iter().zip(&lines[1].accuracies).map(|(a, b)| a - b).collect();
         let spread = Spread::of(&apart).unwrap();

@@ -1,4 +1,4 @@
-//! Tables 2 and 3 of Xia and Hoi (2013): MKBoost and its rivals on ten sets.
+//! Tables 2 and 3 of Xia and Hoi (2013): MKBoost and its competitors on ten data sets.
 
 use super::line::{PaperFigures, Published};
 use super::show::HALVES;
@@ -23,11 +23,11 @@ pub(super) const TABLE: Reproducible = Reproducible {
     layout: HALVES,
 };
 
-/// The bank of the paper.
+/// The paper's bank.
 pub(super) const BANK: &str = "gaussian(2^-6..2^7), polynomial(1..3)";
 
 /// (mean, standard deviation) of the paper and mean of the prototype, for d1, d2, s1, s2; then (mean, standard
-/// deviation) of MKL-SD, MKL-SILP, MKL-Level, Lp-MKL. The paper's glass has the row number as a feature, which tells
+/// deviation) of MKL-SD, MKL-SILP, MKL-Level, Lp-MKL. The paper's glass has the row number as a feature, which reveals
 /// the class: no target. A prototype of 0 was not run.
 type Row = ([(f64, f64, f64); 4], [(f64, f64); 4]);
 

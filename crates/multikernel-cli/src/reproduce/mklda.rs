@@ -1,5 +1,5 @@
-//! Tables 1 and 2 of Nguyen, Le, Nguyen, Nguyen and Phung (2016), MKL with data augmentation, and sets the method's
-//! defaults were not chosen on.
+//! Tables 1 and 2 of Nguyen, Le, Nguyen, Nguyen and Phung (2016), MKL with data augmentation, and data sets that the
+//! method's defaults were not chosen on.
 
 use super::line::{PaperFigures, Published};
 use super::show::{COMPARED, FIGURES, STREAMS};
@@ -32,11 +32,11 @@ pub(super) const ONLINE: Reproducible = Reproducible {
 const PUBLISHED: &[(&str, &str)] = &[("variant", "published")];
 const GIBBS: &[(&str, &str)] = &[("variant", "gibbs")];
 
-/// Gaussians of the paper: rates equispaced in the exponent.
+/// The paper's Gaussians: rates equispaced in the exponent.
 const BANK_200: &str = "gaussian(gamma=2^-15..2^15; 200)";
 const BANK_300: &str = "gaussian(gamma=2^-15..2^15; 300)";
 
-/// Accuracy and macro F of the paper, in percent.
+/// The paper's accuracy and macro F, in percent.
 type Figure = (f64, f64);
 
 /// MKL-DA and UFO-MKL in table 1; our prototype's accuracy for the stable variant, the printed one (last W) and
@@ -62,7 +62,7 @@ fn online_row(set: &str) -> ([f64; 3], [Option<f64>; 2]) {
     }
 }
 
-/// What is said of a method in percent, as shares.
+/// Published percentages as fractions.
 fn said(accuracy: f64, macro_f: Option<f64>, prototype: Option<f64>) -> Published {
     let share = |percent: f64| percent / 100.0;
     let paper = PaperFigures { accuracy: share(accuracy), std: None, macro_f: macro_f.map(share) };

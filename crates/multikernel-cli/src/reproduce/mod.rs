@@ -1,8 +1,7 @@
-//! The papers' tables run again: every method on the same splits, published figures beside ours.
+//! Reruns of the papers' tables: every method on the same splits, published figures next to ours.
 //!
-//! Seed s makes one split, one partition into folds or one order of a stream, and is the seed of
-//! all methods on it; a table has the seeds from 0 on.
-//! Where training and test rows are fixed, it is the seed of the methods alone.
+//! Seed s determines one split, one partition into folds or one order of a stream, and is the seed of all methods on
+//! it; a table uses the seeds from 0 on. With fixed training and test rows, it is the seed of the methods alone.
 
 mod bm3kl;
 mod cik;
@@ -67,7 +66,7 @@ fn tables() -> &'static [Reproducible] {
     ]
 }
 
-/// The table of this name.
+/// The table with this name.
 fn named(name: &str) -> Result<&'static Reproducible> {
     let names: Vec<&str> = tables().iter().map(|table| table.name).collect();
     let unknown = || Error::param("table", format!("`{name}` is unknown; known: {}", names.join(", ")));

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::line::{Agreement, Line, against_first};
 
-/// A title and what stands below it in a line.
+/// A column's title and its cell for a line.
 pub(super) type Column = (&'static str, fn(&Line) -> String);
 
-/// What a table shows of its lines.
+/// The layout of a table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     pub(super) columns: &'static [Column],
-    /// What is said below a table of so many seeds.
+    /// The note below a table of this many seeds.
     pub(super) note: fn(usize) -> String,
 }
 
@@ -58,7 +58,7 @@ pub(super) const WARNINGS: Column = ("warnings", |line| line.n_warnings.to_strin
 
 pub(super) const MEAN_WEIGHTS: Column = ("weights", |line| mean_weights(line));
 
-/// The weight of each kernel, mean over splits, where they are few.
+/// The weight of each kernel, averaged over splits, if there are few.
 fn mean_weights(line: &Line) -> String {
     let of = |m: usize| {
         let values: Vec<f64> = line.weights.iter().filter_map(|weights| weights.get(m).copied()).collect();
@@ -101,7 +101,7 @@ pub(super) const FIGURES: Layout = Layout {
     note: |_| INTERVALS.into(),
 };
 
-/// Sets that no paper has figures of.
+/// Data sets without published figures.
 pub(super) const COMPARED: Layout = Layout {
     columns: &[SET, SPLIT, SEEDS, KERNELS, METHOD, ACCURACY, MACRO_F, MINUS_FIRST, MEANING, TRAIN, WARNINGS],
     note: |_| INTERVALS.into(),
@@ -217,14 +217,14 @@ fn mean_seconds(line: &Line) -> f64 {
     Spread::of(&line.seconds).map_or(f64::NAN, |spread| spread.mean)
 }
 
-/// A table that was run again.
+/// The results of a rerun table.
 #[derive(Clone, Debug)]
 pub(super) struct Reproduction {
     /// Its name.
     pub(super) table: String,
     /// Its lines.
     pub(super) lines: Vec<Line>,
-    /// Sets that were not found, or not reached.
+    /// Data sets that were not found, or not reached.
     pub(super) left_out: Vec<String>,
     pub(super) layout: Layout,
 }
@@ -236,7 +236,7 @@ impl std::fmt::Display for Reproduction {
         for line in &self.lines {
             table.row(self.layout.columns.iter().map(|column| column.1(line)).collect::<Vec<_>>());
         }
-        // Tables of papers are kept in files and read beside the paper: one line for each of theirs.
+        // Tables of papers are kept in files and read next to the paper: one line for each of theirs.
         write!(f, "{}", table.within(usize::MAX))?;
         let n_seeds = self.lines.first().map_or(0, |line| line.accuracies.len());
         writeln!(f, "\n{}", (self.layout.note)(n_seeds))?;

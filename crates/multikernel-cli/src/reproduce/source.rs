@@ -1,4 +1,4 @@
-//! Where the sets of the tables come from.
+//! Where the data sets of the tables come from.
 
 use std::path::{Path, PathBuf};
 
@@ -8,26 +8,26 @@ use multikernel::{Error, Result};
 use super::cik::{PLANTED_SET as PLANTED, planted};
 use super::svimkl;
 
-/// Sets that are a folder with a file for each view.
+/// Data sets that are a folder with a file for each view.
 const OF_VIEWS: &[&str] = &["mfeat"];
 
-/// Sets that a seed draws, beside that of planted clusters.
+/// Data sets drawn from a seed, besides the planted clusters.
 const DRAWN: &[&str] = &["moons", "circles", "separable", "noise"];
 
-/// Rows to learn and to test of a set that the seed draws.
+/// The training and test rows of a set drawn from the seed.
 pub(super) fn drawn(set: &str, seed: u64) -> Result<(Dataset, Dataset)> {
     if set == PLANTED { planted(seed) } else { svimkl::drawn(set, seed) }
 }
 
-/// A set, with its rows to test on if they are fixed.
+/// A data set, with its test rows if they are fixed.
 pub(super) struct Source {
     pub(super) data: Dataset,
     pub(super) test: Option<Dataset>,
 }
 
 /// A bundled set, or one in the folder `dir`: `SET.csv.gz`, or the pair `SET.train.csv.gz` and `SET.test.csv.gz` if the
-/// split is fixed, or the folder `SET` for a set of views. `Err` of a text that says what to give where it is not
-/// there.
+/// split is fixed, or the folder `SET` for a set of views. If it is not found, `Err` with a text that says what to
+/// provide.
 pub(super) fn find(set: &str, is_fixed: bool, dir: Option<&Path>) -> Result<std::result::Result<Source, String>> {
     if set == PLANTED || DRAWN.contains(&set) {
         return Ok(Ok(Source { data: drawn(set, 0)?.0, test: None }));
@@ -54,7 +54,7 @@ fn rows(path: &Path) -> Result<Dataset> {
     read(path, &ReadOptions::default())?.into_dataset()
 }
 
-/// The files `VIEW.csv.gz` of a folder, in the order of their names.
+/// The files `VIEW.csv.gz` of a folder, sorted by name.
 fn views(folder: &Path) -> Result<Dataset> {
     let files = std::fs::read_dir(folder).and_then(|files| files.collect::<std::io::Result<Vec<_>>>());
     let files = files.map_err(|error| Error::input(format!("{}: cannot be listed: {error}", folder.display())))?;

@@ -9,20 +9,20 @@ use multikernel::{Error, Online, OnlineOptions, Plan, Result};
 
 use super::line::Line;
 
-/// The streams of splits, intervals and methods are others.
+/// Distinct from the streams of splits, intervals and methods.
 const STREAM: u64 = 1 << 52;
 
-/// Rows between two looks at the clock.
+/// Rows between two checks of the clock.
 const CHUNK: usize = 500;
 
-/// The rows in an order that `seed` draws.
+/// The rows in an order drawn from `seed`.
 pub(super) fn in_random_order(data: &Dataset, seed: u64) -> Dataset {
     let mut order: Vec<usize> = (0..data.samples.n_samples()).collect();
     Rng::new(seed, STREAM).shuffle(&mut order);
     data.select(&order)
 }
 
-/// Predicts and learns all rows in their order; preprocessing is learned from all of them before the first.
+/// Predicts and learns all rows in order; preprocessing is learned from all of them beforehand.
 pub(super) fn measure(
     data: &Dataset,
     plan: &Plan,
@@ -80,7 +80,7 @@ mod tests {
         let plan = Plan::new("mklda").unwrap().kernels("gaussian(gamma=2^-5..2^5; 40)").unwrap();
         let mut line = Line::new("wisconsin", "bank", "stream".into(), "mklda".into(), None);
         measure(&data, &plan, 100, &mut line, &Session::new(&pool, &mut Silent)).unwrap();
-        // 683 rows in chunks of 500: what is counted is the whole stream, of which the first row cannot be right.
+        // 683 rows in chunks of 500: the whole stream is counted, whose first row cannot be right.
         let right = line.accuracies[0] * 683.0;
         assert!((right - right.round()).abs() < 1e-9 && (600.0..683.0).contains(&right), "{right} rows right");
         assert!(line.n_kernels == 40 && line.supports[0] > 1.0 && line.seconds.len() == 1);

@@ -1,4 +1,4 @@
-//! Table 1 of Adamo and Corneli (2024), SVIMKL; the method on real sets, and on kernels of which most are noise.
+//! Table 1 of Adamo and Corneli (2024), SVIMKL; the method on real data sets, and on kernels that are mostly noise.
 
 use multikernel::data::{Dataset, Labels, Samples, circles, moons, repeats, separable};
 use multikernel::dist::{Rng, normal};
@@ -39,7 +39,7 @@ const PAPER_WEIGHTS: Column = ("paper", paper_weights);
 const RANKS: Column = ("rank correlation", |line| spread_short(&rank_correlations(line), 3));
 const FOUND: Column = ("weight on the 4", |line| spread_short(&found_shares(line), 3));
 
-/// Weights of few kernels beside those of a paper.
+/// Weights of few kernels, next to the paper's.
 const TOYS_LAYOUT: Layout = Layout {
     columns: &[SET, SEEDS, METHOD, ACCURACY, LOG_LOSS, MEAN_WEIGHTS, PAPER_WEIGHTS, TRAIN, WARNINGS],
     note: |_| {
@@ -47,7 +47,7 @@ const TOYS_LAYOUT: Layout = Layout {
     },
 };
 
-/// Weights of many kernels, most of which are noise.
+/// Weights of many kernels, mostly noise.
 const NOISE_LAYOUT: Layout = Layout {
     columns: &[SET, SEEDS, KERNELS, METHOD, ACCURACY, LOG_LOSS, RANKS, FOUND, TRAIN, WARNINGS],
     note: |_| {
@@ -55,10 +55,10 @@ const NOISE_LAYOUT: Layout = Layout {
     },
 };
 
-/// What the set of few columns that matter is called.
+/// The name of the set with few relevant columns.
 const NOISE_SET: &str = "noise";
 const N_NOISE: usize = 40;
-/// Variances of the functions of the columns that matter.
+/// Variances of the functions of the relevant columns.
 const STRENGTHS: [f64; 4] = [4.0, 2.0, 1.0, 0.5];
 
 type Settings = &'static [(&'static str, &'static str)];
@@ -103,7 +103,7 @@ fn toys_parts(_: &str) -> Vec<TablePart> {
         Entry::new("svimkl", SELECTING_CLIPPED),
         Entry::new("mklr", PUBLISHED_RIDGE),
     ];
-    // The width 0.1 of the paper fits best where it is read as the rate of the exponential.
+    // The paper's width 0.1 fits best when read as the rate of the exponential.
     let kernels: fn(usize, u64) -> String =
         |_, _| "linear raw, sigmoid(0.5) raw, gaussian(gamma=0.1), laplacian(0.1)".into();
     let split = Split::Planted;
@@ -126,7 +126,7 @@ fn noise_parts(_: &str) -> Vec<TablePart> {
     vec![TablePart { bank: "one a column", kernels: Some(kernels), split, n_seeds: 20, proba: true, entries }]
 }
 
-/// Rows to learn and to test of a set that the seed draws.
+/// The training and test rows of a set drawn from the seed.
 pub(super) fn drawn(set: &str, seed: u64) -> Result<(Dataset, Dataset)> {
     let all = match set {
         "moons" => moons(200, 0.2, seed)?,
@@ -138,9 +138,9 @@ pub(super) fn drawn(set: &str, seed: u64) -> Result<(Dataset, Dataset)> {
     Ok((all.select(&split.train), all.select(&split.test)))
 }
 
-/// Rows whose log odds are a smooth random function of each of four columns, by its strength, and of 40 more columns
-/// nothing. All columns are standard normal; the functions, the same for both parts, are sums of 200 waves with
-/// frequencies that are normal with standard deviation 1 / 0.7: draws of a Gaussian process with the kernel of the
+/// Rows whose log odds are a sum of smooth random functions of four columns, scaled by their strengths, and independent
+/// of 40 more columns. All columns are standard normal; the functions, the same for both parts, are sums of 200 waves
+/// whose frequencies are normal with standard deviation 1 / 0.7: draws of a Gaussian process with the kernel of the
 /// table.
 fn noise(seed: u64, part: u64, n: usize) -> Result<Dataset> {
     const WAVES: usize = 200;
@@ -157,13 +157,14 @@ fn noise(seed: u64, part: u64, n: usize) -> Result<Dataset> {
             let height: f64 = waves.iter().map(|[frequency, phase]| (frequency * x + phase).cos()).sum();
             odds += (2.0 * strength / (WAVES as f64 * total)).sqrt() * height;
         }
-        // Only whether a draw lies below this is kept, so the last place of a platform's `cos` and `exp` does not show.
+        // Only whether a draw lies below this is kept, so the last digit of a platform's `cos` and `exp` does not
+        // matter.
         labels.push(if rng.uniform() < 1.0 / (1.0 + (-3.0 * odds).exp()) { "yes" } else { "no" });
     }
     Dataset::new(NOISE_SET, Samples::unnamed(points)?, Labels::new(&labels)?)
 }
 
-/// Apart from the streams of splits and of methods.
+/// Distinct from the streams of splits and of methods.
 const STREAM: u64 = 1 << 53;
 
 /// The weights of table 1: linear, sigmoid, Gaussian, Laplacian.
@@ -180,8 +181,7 @@ fn paper_weights(line: &Line) -> String {
     published.into()
 }
 
-/// How kernel weights of each seed follow the strengths of their columns: the rank correlation, ties by their mean
-/// ranks.
+/// For each seed, the rank correlation of the kernel weights with the strengths of their columns; ties get mean ranks.
 fn rank_correlations(line: &Line) -> Vec<f64> {
     let mut truth = STRENGTHS.to_vec();
     truth.resize(4 + N_NOISE, 0.0);
@@ -189,12 +189,12 @@ fn rank_correlations(line: &Line) -> Vec<f64> {
     line.weights.iter().filter_map(of).collect()
 }
 
-/// The part of the weight that lies on the columns that matter.
+/// The fraction of the weight on the relevant columns.
 fn found_shares(line: &Line) -> Vec<f64> {
     line.weights.iter().map(|weights| weights.iter().take(4).sum::<f64>() / weights.iter().sum::<f64>()).collect()
 }
 
-/// Spearman's; `None` where one side is constant.
+/// Spearman's rank correlation; `None` if one side is constant.
 fn rank_correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     let (a, b) = (ranks(a), ranks(b));
     let mean = (a.len() as f64 + 1.0) / 2.0;
@@ -203,7 +203,7 @@ fn rank_correlation(a: &[f64], b: &[f64]) -> Option<f64> {
     (scale > 0.0).then(|| product(&a, &b) / scale)
 }
 
-/// Ranks from 1; equal values share the mean of theirs.
+/// Ranks from 1; ties share their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let below = |value: f64| values.iter().filter(|&&other| other < value).count() as f64;
     let equal = |value: f64| values.iter().filter(|&&other| other == value).count() as f64;
@@ -232,7 +232,7 @@ mod tests {
         }
         let (train, test) = drawn(NOISE_SET, 3).unwrap();
         assert_eq!((train.samples.n_samples(), test.samples.n_samples(), train.samples.n_features()), (200, 1000, 44));
-        // The same functions: what is learned from one part holds for the other.
+        // The same functions: a model learned from one part holds for the other.
         let plan =
             multikernel::Plan::new("average").unwrap().kernels("gaussian(0.7) on [0], gaussian(0.7) on [1]").unwrap();
         let found = plan.train(&train).unwrap().predict(&test.samples).unwrap().labels;

@@ -1,58 +1,59 @@
-//! What a table is: its sets, and the methods, banks and splits that are run on each.
+//! The definition of a table: its data sets, and the methods, banks and splits that are run on each.
 
 use multikernel::{Plan, Result};
 
 use super::line::Published;
 use super::show::Layout;
 
-/// A table that can be run again.
+/// A table that can be rerun.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reproducible {
-    /// What `multikernel reproduce` calls it.
+    /// Its name in `multikernel reproduce`.
     pub(super) name: &'static str,
     /// What it shows.
     pub(super) summary: &'static str,
-    /// The data sets it takes, in order.
+    /// Its data sets, in order.
     pub(super) sets: &'static [&'static str],
     pub(super) parts: fn(&str) -> Vec<TablePart>,
     pub(super) layout: Layout,
 }
 
-/// What is run on one set with one bank.
+/// The runs on one set with one bank.
 pub(super) struct TablePart {
     /// The bank in words.
     pub(super) bank: &'static str,
-    /// The bank for a set of so many columns under a seed; none is each method's own.
+    /// The bank for a set with this many columns and this seed; `None` for each method's own.
     pub(super) kernels: Option<fn(usize, u64) -> String>,
     pub(super) split: Split,
-    /// Seeds, unless the caller wants another number of them.
+    /// Default number of seeds.
     pub(super) n_seeds: u64,
-    /// Whether probabilities are judged too: a method without any of its own learns them on inner folds.
+    /// Whether probabilities are judged too: a method that has none of its own learns them on inner folds.
     pub(super) proba: bool,
     pub(super) entries: Vec<Entry>,
 }
 
 impl TablePart {
-    /// On 20 stratified halves.
+    /// With 20 stratified halves.
     pub(super) fn halves(bank: &'static str, kernels: fn(usize, u64) -> String, entries: Vec<Entry>) -> TablePart {
         TablePart { bank, kernels: Some(kernels), split: Split::Share(0.5), n_seeds: 20, proba: false, entries }
     }
 }
 
-/// Who learns and who is tested.
+/// How rows are split into training and test parts.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Split {
-    /// This share of the rows learns, drawn by the seed class by class.
+    /// This share of the rows for training, stratified by class and drawn from the seed.
     Share(f64),
-    /// So many rows learn, drawn by the seed class by class.
+    /// This many rows for training, stratified by class and drawn from the seed.
     Rows(usize),
-    /// Stratified cross-validation with so many folds, dealt by the seed: as many splits.
+    /// Stratified cross-validation with this many folds, drawn from the seed: one split per fold.
     Folds(usize),
-    /// One file learns, another tests.
+    /// One file for training, another for testing.
     Fixed,
-    /// Rows that the seed draws, to learn and to test.
+    /// Training and test rows drawn from the seed.
     Planted,
-    /// All rows in an order drawn by the seed, each predicted, then learned; weights are learned every so many rows.
+    /// All rows in an order drawn from the seed, each predicted, then learned; weights are updated after this many
+    /// rows.
     Stream { update_every: usize },
 }
 
@@ -70,17 +71,17 @@ impl Split {
     }
 }
 
-/// A method with its settings; the first of a part is what the others are compared with.
+/// A method with its settings; the others of a part are compared with its first.
 pub(super) struct Entry {
     pub(super) method: &'static str,
     pub(super) settings: &'static [(&'static str, &'static str)],
-    /// Whether it takes its own bank and not that of the part, as a method of one kernel must.
+    /// Whether it uses its own bank instead of the part's, as a method with one kernel must.
     pub(super) own_bank: bool,
     pub(super) published: Option<Published>,
 }
 
 impl Entry {
-    /// On the bank of the part, without anything published.
+    /// On the part's bank, without published figures.
     pub(super) fn new(method: &'static str, settings: &'static [(&'static str, &'static str)]) -> Entry {
         Entry { method, settings, own_bank: false, published: None }
     }

@@ -1,18 +1,18 @@
 //! Whether chains agree and how much their draws are worth: rank-normalised split R-hat and effective sample sizes, as
-//! Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021) define them.
+//! defined by Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021).
 //!
-//! Each chain is cut into halves (an odd one loses its middle draw), so that a chain that drifts disagrees with itself.
+//! Each chain is split into halves (an odd one loses its middle draw), so that a drifting chain disagrees with itself.
 //! Effective sizes sum autocorrelations up to Geyer's first pair that is not positive, made monotone; lags beyond are
-//! never computed, which makes chains that mix cheap.
+//! never computed, which makes well-mixing chains cheap.
 
 use crate::dist::normal_quantile;
 
-/// What the draws of one number say, and how well they say it.
+/// The diagnosis of one number: what its draws say, and how reliably.
 ///
-/// A field is NaN where the draws cannot tell: everything if a draw is not finite or there is none; `sd` and `mcse` of
-/// a single draw; `r_hat` and the effective sizes, and with them `mcse`, of chains of fewer than 4 draws and of a
-/// number that never changes (an agreement of constants says nothing of mixing). `ess_tail` is that of the other tail
-/// where one tail is all ties.
+/// A field is NaN if the draws cannot determine it: everything if a draw is not finite or there is none; `sd` and
+/// `mcse` of a single draw; `r_hat` and the effective sizes, and with them `mcse`, of chains of fewer than 4 draws and
+/// of a constant (agreement of constants says nothing about mixing). If one tail is all ties, `ess_tail` is that of the
+/// other tail.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Diagnosis {
     /// Mean over all draws.
@@ -21,21 +21,21 @@ pub struct Diagnosis {
     pub sd: f64,
     /// Monte Carlo standard error of the mean: `sd` over the root of the effective number of draws for the mean.
     pub mcse: f64,
-    /// Rank-normalised split R-hat, the larger of that for location and that for spread: 1 is agreement.
+    /// Rank-normalised split R-hat, the larger of those for location and for spread: 1 is agreement.
     pub r_hat: f64,
     /// Effective number of draws for the middle of the distribution.
     pub ess_bulk: f64,
-    /// Effective number of draws for its 5 % and 95 % points, the lesser of the two.
+    /// Effective number of draws for its 5 % and 95 % quantiles, the smaller of the two.
     pub ess_tail: f64,
     /// The middle 90 % of the draws.
     pub interval: (f64, f64),
 }
 
-/// Diagnoses one number, given its draws chain by chain. Chains of different lengths are cut to the shortest, their
-/// first draws going; one chain is compared with itself, half by half.
+/// Diagnoses one number, given its draws chain by chain. Chains of different lengths are cut to the shortest, dropping
+/// their first draws; a single chain is compared with itself, half by half.
 ///
-/// Costs three sorts of all draws, and a pass over them for each lag until the chains have forgotten: about 0.3 ms for
-/// 4 chains of 500 draws.
+/// Costs three sorts of all draws, and a pass over them for each lag until the autocorrelation dies out: about 0.3 ms
+/// for 4 chains of 500 draws.
 ///
 /// ```
 /// use multikernel::dist::{Rng, normal};
@@ -53,22 +53,22 @@ pub fn diagnose(chains: &[Vec<f64>]) -> Diagnosis {
     Scores::new(chains.len(), shortest).diagnose(&chains)
 }
 
-/// The normal scores of ranks among so many draws: the costly part of ranking, the same for every number of a run.
+/// The normal scores of ranks among this many draws: the costly part of ranking, the same for every number of a run.
 pub(super) struct Scores {
-    /// That of rank 1 + i/2, since ties share the mean of their ranks.
+    /// Score of rank 1 + i/2, since ties share the mean of their ranks.
     of_halves: Vec<f64>,
 }
 
 impl Scores {
-    /// For chains of one length.
+    /// For chains of equal length.
     pub(super) fn new(n_chains: usize, n_draws: usize) -> Scores {
         let n = 2 * (n_draws / 2) * n_chains;
-        // Blom's offset: the expected order statistics of a normal sample, nearly.
+        // Blom's offset: approximately the expected order statistics of a normal sample.
         let score = |i: usize| normal_quantile((1.0 + 0.5 * i as f64 - 0.375) / (n as f64 + 0.25));
         Scores { of_halves: (0..(2 * n).saturating_sub(1)).map(score).collect() }
     }
 
-    /// [`diagnose`] for chains of the length these scores are for.
+    /// [`diagnose`] for chains of the length these scores were made for.
     pub(super) fn diagnose(&self, chains: &[&[f64]]) -> Diagnosis {
         let n = f64::NAN;
         let mut found = Diagnosis { mean: n, sd: n, mcse: n, r_hat: n, ess_bulk: n, ess_tail: n, interval: (n, n) };
@@ -86,7 +86,7 @@ impl Scores {
         let halves = Halves::of(chains);
         let ranked = halves.with(self.of(&halves.values));
         let folded = halves.with(self.of(&folded(&halves.values)));
-        // The maximum of the two as long as one is a number: chains of 0 and 1 have no spread to fold.
+        // The maximum of the two, ignoring one that is NaN: chains of 0 and 1 have no spread to fold.
         found.r_hat = ranked.r_hat().max(folded.r_hat());
         found.ess_bulk = ranked.effective();
         let tail = |end: f64| halves.with(halves.values.iter().map(|&x| f64::from(u8::from(x <= end))).collect());
@@ -111,21 +111,21 @@ impl Scores {
     }
 }
 
-/// Chains of one length, one after the other.
+/// Chains of equal length, one after the other.
 struct Halves {
     values: Vec<f64>,
     length: usize,
 }
 
 impl Halves {
-    /// Each chain as two, without its middle draw if it is odd.
+    /// Each chain split in two, without its middle draw if its length is odd.
     fn of(chains: &[&[f64]]) -> Halves {
         let length = chains[0].len() / 2;
         let halves = |chain: &&[f64]| [&chain[..length], &chain[chain.len() - length..]].concat();
         Halves { values: chains.iter().flat_map(halves).collect(), length }
     }
 
-    /// The same chains of other values.
+    /// The same chains with different values.
     fn with(&self, values: Vec<f64>) -> Halves {
         Halves { values, length: self.length }
     }
@@ -141,7 +141,7 @@ impl Halves {
         self.values.windows(2).all(|pair| pair[0] == pair[1])
     }
 
-    /// How much wider all chains together are than each alone; NaN of constants, infinite if only chains differ.
+    /// How much wider the pooled chains are than each alone; NaN for constants, infinite if only chains differ.
     fn r_hat(&self) -> f64 {
         if self.is_constant() {
             return f64::NAN;
@@ -150,7 +150,7 @@ impl Halves {
         (between / within + (n - 1.0) / n).sqrt()
     }
 
-    /// The number of independent draws whose mean would be known as well; NaN of constants.
+    /// The number of independent draws that would determine the mean equally well; NaN for constants.
     fn effective(&self) -> f64 {
         if self.is_constant() {
             return f64::NAN;
@@ -162,11 +162,11 @@ impl Halves {
         let correlation = |lag: usize| 1.0 - (within - centred.autocovariance(lag)) / total;
         let time = integrated_time(self.length, correlation);
         let size = self.values.len() as f64;
-        // No more is claimed for chains that swing about their mean than this bound on them.
+        // An upper bound on the effective size of antithetic chains.
         size / time.max(1.0 / size.log10())
     }
 
-    /// Each chain less its mean.
+    /// Each chain minus its mean.
     fn centred(&self) -> Halves {
         let centre = |chain: &[f64]| {
             let mean = moments(chain).0;
@@ -182,14 +182,14 @@ impl Halves {
     }
 }
 
-/// One and twice the sum of the autocorrelations from lag 1 on, over Geyer's initial monotone sequence: pairs of
-/// neighbouring lags add up to something positive for a reversible chain, and fall; the first that does not is noise,
-/// and so is what follows. Of that first pair the even lag still counts once where it is positive, which takes the bias
-/// of the cut away.
+/// One plus twice the sum of the autocorrelations from lag 1 on, over Geyer's initial monotone sequence: for a
+/// reversible chain, pairs of neighbouring lags have positive, decreasing sums; the first that does not is noise, and
+/// so is what follows. The even lag of that first pair still counts once if it is positive, which removes the bias of
+/// the truncation.
 fn integrated_time(length: usize, correlation: impl Fn(usize) -> f64) -> f64 {
     let mut pair = (1.0, correlation(1));
     let (mut sum, mut before, mut lag) = (0.0, f64::INFINITY, 0);
-    // The last lags are a few products each.
+    // The last lags have only a few products each.
     while lag + 4 < length && pair.0 + pair.1 > 0.0 {
         before = (pair.0 + pair.1).min(before);
         sum += before;
@@ -205,7 +205,7 @@ fn moments(values: &[f64]) -> (f64, f64) {
     (mean, variance.sqrt())
 }
 
-/// Mean and sample variance; the variance of one value is NaN, that of equal values is 0 exactly, because they are
+/// Mean and sample variance; the variance of one value is NaN, that of equal values is exactly 0, because they are
 /// summed as differences from the first.
 fn variance_of(values: &[f64]) -> (f64, f64) {
     let (n, first) = (values.len() as f64, values.first().copied().unwrap_or(f64::NAN));
@@ -214,7 +214,7 @@ fn variance_of(values: &[f64]) -> (f64, f64) {
     (mean, squares / (n - 1.0))
 }
 
-/// Distances from the median, whose ranks tell chains of different spread apart.
+/// Distances from the median, whose ranks distinguish chains of different spread.
 fn folded(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -222,7 +222,7 @@ fn folded(values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| (value - median).abs()).collect()
 }
 
-/// The value below which the share `p` of sorted values lies, between two of them in proportion.
+/// The `p` quantile of sorted values, linearly interpolated.
 fn quantile(sorted: &[f64], p: f64) -> f64 {
     let place = p * (sorted.len() - 1) as f64;
     let (below, rest) = (place as usize, place.fract());
@@ -249,7 +249,7 @@ mod tests {
         (0..n_chains).map(chain).collect()
     }
 
-    /// The definitions word by word: all lags, ranks by counting, no table of scores.
+    /// The definitions verbatim: all lags, ranks by counting, no table of scores.
     mod plain {
         use super::*;
 
@@ -272,7 +272,7 @@ mod tests {
             values.iter().sum::<f64>() / values.len() as f64
         }
 
-        /// Within, and the pooled estimate of the variance.
+        /// The within-chain variance, and the pooled estimate of the variance.
         fn variances(chains: &[Vec<f64>]) -> (f64, f64) {
             let (m, n) = (chains.len() as f64, chains[0].len() as f64);
             let means: Vec<f64> = chains.iter().map(|chain| mean(chain)).collect();
@@ -369,11 +369,11 @@ mod tests {
             ];
             for (field, found) in fields {
                 match (case["name"].as_str().unwrap(), field) {
-                    // A number that never changes: the reference has all its draws effective, we say nothing.
+                    // A constant: the reference counts all its draws as effective, we report nothing.
                     ("constant", "r_hat" | "ess_bulk" | "ess_tail" | "mcse") => assert!(found.is_nan()),
-                    // The reference wants two chains, we compare the halves of one.
+                    // The reference requires two chains, we compare the halves of one.
                     ("one chain", "r_hat") => assert!((0.99..1.1).contains(&found), "{found}"),
-                    // Nothing varies within a half: the reference divides by a rounding or by zero.
+                    // Nothing varies within a half: the reference divides by a rounding error or by zero.
                     ("constant chains, one different" | "halves that differ", "r_hat") => {
                         assert_eq!(found, f64::INFINITY)
                     }
@@ -398,7 +398,7 @@ mod tests {
             assert!(found.r_hat < 1.01 && found.mean.abs() < 4.0 * found.mcse, "{rho}: {found:?}");
             assert!((found.interval.1 - 1.645).abs() < 0.1 && (found.sd - 1.0).abs() < 0.06);
         }
-        // Alternating chains know their mean better than independent draws.
+        // Alternating chains determine their mean better than independent draws.
         assert!(diagnose(&autoregressive(4, 2000, -0.5, 4)).ess_bulk > 12_000.0);
     }
 

@@ -1,4 +1,4 @@
-//! Draws as a table in a file: one row per draw, one column per number, for the tools that others analyse chains with.
+//! Draws as a table in a file: one row per draw, one column per number, for other tools that analyse chains.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,18 +6,18 @@ use std::path::Path;
 use super::{Draws, Variable};
 use crate::error::{Error, Result};
 
-/// What a file of draws is written as.
+/// The format of a file of draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrawsFormat {
     /// Comma-separated text with one line of column names.
     Csv,
-    /// An Arrow IPC file, whose schema also tells variables, dimensions, coordinates and priors.
+    /// An Arrow IPC file, whose schema also holds variables, dimensions, coordinates and priors.
     Arrow,
 }
 
 impl DrawsFormat {
-    /// The format that a file's ending asks for; `.arrow` is an error in builds without the feature `arrow`. To be
-    /// asked before long work.
+    /// The format for a file's ending; `.arrow` is an error in builds without the feature `arrow`. Check this before
+    /// long work.
     ///
     /// ```
     /// use multikernel::draws::DrawsFormat;
@@ -43,8 +43,8 @@ impl DrawsFormat {
 
 impl Draws {
     /// The draws as the bytes of a file. Columns: `chain` and `draw`, both from 0, then each number under its name,
-    /// such as `weights[gaussian(1)]`; numbers read back exactly. `about` says where the draws come from (method, seed)
-    /// and goes into the schema of an Arrow file.
+    /// such as `weights[gaussian(1)]`; numbers read back exactly. `about` describes where the draws come from (method,
+    /// seed) and goes into the schema of an Arrow file.
     ///
     /// ```
     /// use multikernel::{Matrix, draws::{Draws, DrawsFormat, Variable}};
@@ -61,7 +61,7 @@ impl Draws {
         }
     }
 
-    /// Chain and number of a draw, both from 0.
+    /// The chain and index of a draw, both from 0.
     fn place(&self, row: usize) -> (usize, usize) {
         (row / self.n_draws.max(1), row % self.n_draws.max(1))
     }
@@ -73,7 +73,7 @@ impl Draws {
             let (chain, draw) = self.place(row);
             text += &format!("{chain},{draw}");
             for value in self.variables.iter().flat_map(|variable| variable.values.row(row)) {
-                // As short as it can be read back exactly, with an exponent where zeros would fill the line.
+                // The shortest text that reads back exactly, with an exponent where zeros would fill the line.
                 text += &format!(",{value:?}");
             }
             text.push('\n');
@@ -135,8 +135,7 @@ impl Draws {
     }
 }
 
-/// What the numbers of a variable are called: by their coordinates, or by their position where these are unknown or not
-/// distinct.
+/// The column names of a variable: its coordinates, or positions if these are unknown or not distinct.
 fn columns(variable: &Variable) -> Vec<String> {
     let name = &variable.name;
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
@@ -149,7 +148,7 @@ fn columns(variable: &Variable) -> Vec<String> {
     (0..variable.values.n_cols()).map(column).collect()
 }
 
-/// A CSV cell, quoted where it has to be.
+/// A CSV cell, quoted if necessary.
 fn quoted(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_string() }
 }

@@ -1,4 +1,4 @@
-//! What samplers drew: named numbers, draw by draw and chain by chain. Knows no method.
+//! Samplers' draws: named numbers, by draw and by chain. Independent of any method.
 
 mod diagnose;
 mod export;
@@ -13,22 +13,22 @@ pub use summary::{MEANINGS, Summary, Worst};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 
-/// One quantity that was sampled, for example the kernel weights: one number per draw, or one for each kernel or class.
+/// One sampled quantity, for example the kernel weights: one number per draw, or one for each kernel or class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variable {
     /// One word: `weights`, `log_posterior`.
     pub name: String,
-    /// What its numbers are counted by (`kernel`, `class`); none for a single number.
+    /// What its numbers are indexed by (`kernel`, `class`); `None` for a single number.
     pub dimension: Option<String>,
-    /// The names along that dimension, as many as there are numbers; empty where nobody knows them.
+    /// The names along that dimension, one per number; empty if unknown.
     pub coordinates: Vec<String>,
     /// One row per draw, chain after chain; one column per number.
     pub values: Matrix,
-    /// The middle 90 % of each number before any data were seen, where that is known.
+    /// The middle 90 % of each number under the prior, if known.
     pub prior: Option<(f64, f64)>,
 }
 
-/// All that one run drew.
+/// All draws of one run.
 ///
 /// ```
 /// use multikernel::{Matrix, draws::{Draws, Variable}};
@@ -52,7 +52,7 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Draws of chains of one length: every variable has the same number of rows, a multiple of the number of chains.
+    /// Draws of chains of equal length: every variable has the same number of rows, a multiple of the number of chains.
     pub fn new(n_chains: usize, variables: Vec<Variable>) -> Result<Draws> {
         let rows = variables.first().map_or(0, |variable| variable.values.n_rows());
         let even = variables.iter().all(|variable| variable.values.n_rows() == rows);
@@ -67,22 +67,22 @@ impl Draws {
         self.n_chains
     }
 
-    /// Draws of each chain.
+    /// Draws per chain.
     pub fn n_draws(&self) -> usize {
         self.n_draws
     }
 
-    /// What was sampled.
+    /// The sampled variables.
     pub fn variables(&self) -> &[Variable] {
         &self.variables
     }
 
-    /// What was sampled, to name its coordinates.
+    /// The sampled variables, for naming their coordinates.
     pub(crate) fn variables_mut(&mut self) -> &mut [Variable] {
         &mut self.variables
     }
 
-    /// The variable of this name.
+    /// The variable with this name.
     pub fn variable(&self, name: &str) -> Option<&Variable> {
         self.variables.iter().find(|variable| variable.name == name)
     }

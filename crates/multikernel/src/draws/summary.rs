@@ -1,4 +1,4 @@
-//! What all draws of a run say, and whether they may be believed.
+//! A summary of all draws of a run, and whether they can be trusted.
 
 use super::diagnose::Scores;
 use super::{Diagnosis, Draws, Variable};
@@ -6,11 +6,11 @@ use super::{Diagnosis, Draws, Variable};
 /// The variable that holds the kernel weights.
 const WEIGHTS: &str = "weights";
 
-/// Above it [`Draws::verdict`] warns. For one number 1.01 is the usual limit; the largest of many kernels passes that
-/// by chance, and at 1.05 all chains together are a tenth wider in variance than each alone.
+/// Above this [`Draws::verdict`] warns. For one number 1.01 is the usual limit; the largest of many kernels exceeds
+/// that by chance, and at 1.05 the pooled chains have a tenth more variance than each alone.
 const LARGEST_R_HAT: f64 = 1.05;
 
-/// What each figure means and what to do when it is bad, in the order of the columns that show them.
+/// The meaning of each figure and what to do when it is bad, in the order of the columns that show them.
 pub const MEANINGS: [(&str, &str); 6] = [
     (
         "weight",
@@ -42,50 +42,50 @@ pub const MEANINGS: [(&str, &str); 6] = [
     ),
 ];
 
-/// One number that was drawn, and its diagnosis.
+/// One sampled number, and its diagnosis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// The variable it belongs to.
     pub variable: String,
     /// Which number of the variable, from 0.
     pub index: usize,
-    /// Its name along the variable's dimension; none for a single number, or where nobody knows it.
+    /// Its name along the variable's dimension; `None` for a single number, or if unknown.
     pub coordinate: Option<String>,
-    /// The middle 90 % before any data were seen, where that is known.
+    /// The middle 90 % under the prior, if known.
     pub prior: Option<(f64, f64)>,
-    /// What its draws say.
+    /// The diagnosis of its draws.
     pub diagnosis: Diagnosis,
 }
 
-/// The worst figures over all kernel weights; NaN where no weight has any (see [`Diagnosis`]).
+/// The worst figures over all kernel weights; NaN if no weight has any (see [`Diagnosis`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worst {
     /// The largest R-hat.
     pub r_hat: f64,
-    /// The least effective number of draws for the middle.
+    /// The smallest effective number of draws for the middle.
     pub ess_bulk: f64,
-    /// The least effective number of draws for the tails.
+    /// The smallest effective number of draws for the tails.
     pub ess_tail: f64,
 }
 
 impl Draws {
-    /// Each number of each variable with its diagnosis, in the order they are kept. About 0.3 ms for each number of 4
-    /// chains of 500 draws.
+    /// Each number of each variable with its diagnosis, in stored order. About 0.3 ms for each number of 4 chains of
+    /// 500 draws.
     pub fn summary(&self) -> Vec<Summary> {
         let scores = Scores::new(self.n_chains, self.n_draws);
         self.variables.iter().flat_map(|variable| self.summaries(variable, &scores)).collect()
     }
 
-    /// The worst figures over the kernel weights, `None` without any. Costs what [`Draws::summary`] costs for them.
+    /// The worst figures over the kernel weights, `None` if there are none. Costs what [`Draws::summary`] costs for
+    /// them.
     pub fn worst(&self) -> Option<Worst> {
         let weights = self.variable(WEIGHTS)?;
         let found = self.summaries(weights, &Scores::new(self.n_chains, self.n_draws));
         Worst::of(found.iter().map(|one| &one.diagnosis))
     }
 
-    /// A warning if the draws should not be believed: the chains disagree on a number (R-hat above 1.05), or are too
-    /// short to tell. For a method's `warnings`; costs what [`Draws::summary`] costs. Numbers that never change are
-    /// fine.
+    /// A warning if the draws should not be trusted: the chains disagree on a number (R-hat above 1.05), or are too
+    /// short to tell. For a method's `warnings`; costs what [`Draws::summary`] costs. Constants are fine.
     pub fn verdict(&self) -> Option<String> {
         let found = self.summary();
         let worst = found.iter().filter(|one| !one.diagnosis.r_hat.is_nan());
@@ -109,8 +109,8 @@ impl Draws {
         ))
     }
 
-    /// The share of draws in which kernel `i` weighs more than kernel `j`; ties count for neither. `None` without
-    /// weights of these kernels, or without draws.
+    /// The share of draws in which kernel `i` outweighs kernel `j`; ties count for neither. `None` without weights for
+    /// these kernels, or without draws.
     ///
     /// ```
     /// use multikernel::{Matrix, draws::{Draws, Variable}};
@@ -130,7 +130,7 @@ impl Draws {
 
     /// The numbers of one variable.
     fn summaries(&self, variable: &Variable, scores: &Scores) -> Vec<Summary> {
-        // As columns, or each number would walk over all of them once more.
+        // Transposed: otherwise each number would stride over the whole matrix again.
         let columns = variable.values.transposed();
         let summary = |(index, column): (usize, &[f64])| Summary {
             variable: variable.name.clone(),
@@ -144,7 +144,7 @@ impl Draws {
 }
 
 impl Worst {
-    /// Over some diagnoses, `None` of none; those that could not be made are left out.
+    /// The worst of some diagnoses, `None` if there are none; those that are NaN are left out.
     pub(crate) fn of<'a>(all: impl IntoIterator<Item = &'a Diagnosis>) -> Option<Worst> {
         all.into_iter().fold(None, |worst, one| {
             let worst = worst.unwrap_or(Worst { r_hat: f64::NAN, ess_bulk: f64::NAN, ess_tail: f64::NAN });
@@ -163,7 +163,7 @@ mod tests {
     use crate::dist::{Rng, normal};
     use crate::linalg::Matrix;
 
-    /// Four chains of two weights and one more number; `apart` moves the last chain.
+    /// Four chains of two weights and one more number; `apart` shifts the last chain.
     fn draws(n_draws: usize, apart: f64) -> Draws {
         let mut rng = Rng::new(3, 0);
         let mut weights = Matrix::zeros(4 * n_draws, 2);
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(apart.verdict().unwrap(), expected);
         let short = "chains of 3 draws cannot tell whether they agree; raise draws to 4 at least, better to 100";
         assert_eq!(draws(3, 0.0).verdict().unwrap(), short);
-        // Weights that were never drawn have nothing to disagree on.
+        // Weights that were never sampled have nothing to disagree on.
         let values = Matrix::from_fn(400, 3, |_, _| 1.0 / 3.0);
         let fixed = Variable { values, ..apart.variables()[0].clone() };
         assert_eq!(Draws::new(4, vec![fixed]).unwrap().verdict(), None);

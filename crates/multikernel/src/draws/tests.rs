@@ -1,4 +1,4 @@
-//! Draws in files, read back by the readers of data.
+//! Draws in files, read back by the data readers.
 
 use super::{Draws, DrawsFormat, Variable};
 use crate::data::{ReadOptions, read_from};

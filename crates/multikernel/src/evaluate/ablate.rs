@@ -1,12 +1,13 @@
-//! What a view is worth: the same plan without it, with it alone, and with all views side by side as one.
+//! What a view is worth: the same plan without it, with it alone, and with all views concatenated.
 
 use crate::data::Samples;
 use crate::error::{Error, Result};
 use crate::plan::{Part, Plan};
 
-/// The plan itself, then without each view, then on each view alone, then on all columns side by side: to be evaluated
-/// on the same splits, where differences from the first are what the others lose. Gram matrices count as views. Of two
-/// views, one without the other is one run and not two, unless some kernels are on neither of them alone.
+/// The plan itself, then without each view, then on each view alone, then on all columns concatenated: to be evaluated
+/// on the same splits, where differences from the first are what the others lose. Gram matrices count as views. With
+/// two views, dropping one and keeping only the other is one run, not two, unless some kernels are on neither of them
+/// alone.
 ///
 /// ```
 /// use multikernel::{Plan, data::bundled, evaluate::ablations};
@@ -43,8 +44,8 @@ pub fn ablations(plan: &Plan, samples: &Samples) -> Result<Vec<Plan>> {
     Ok(parts.into_iter().map(|part| plan.clone().part(part)).collect())
 }
 
-/// Whether what is left without a view are the kernels on the other alone: kernels on columns of no view, or on all
-/// columns beside a Gram matrix, are more than that. What cannot be told now is left to the run.
+/// Whether dropping one view leaves exactly the kernels on the other: kernels on columns of no view, or on all columns
+/// beside a Gram matrix, would remain too. Cases that cannot be decided now are left to the run.
 fn is_one_run(plan: &Plan, only: &str, without: &str, samples: &Samples) -> bool {
     let (only, without) = (Part::Only(only.into()), Part::Without(without.into()));
     plan.clone().part(only).has_kernels_of(&plan.clone().part(without), samples).unwrap_or(false)

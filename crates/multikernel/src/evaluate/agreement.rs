@@ -1,17 +1,16 @@
-//! How far two partitions of the same rows agree: a clustering against reference classes, or against another
-//! clustering.
+//! Agreement between two partitions of the same rows: a clustering and reference classes, or two clusterings.
 
 use crate::error::{Error, Result};
 
-/// Normalised mutual information of two partitions: what one tells of the other, divided by the mean of their
-/// entropies.
+/// Normalised mutual information of two partitions: their mutual information divided by the mean of their entropies.
 ///
-/// Use it where partitions of different numbers of clusters are compared. The normalisation is the **arithmetic mean**
-/// of the two entropies, scikit-learn's default (others take the root of their product, the smaller or the larger). It
-/// is 1 for equal partitions whatever their labels and 0 for independent ones; it is not corrected for chance, so many
-/// small clusters score above 0 by luck: see [`adjusted_rand`]. Two partitions of one cluster each agree: 1.
+/// Use it to compare partitions with different numbers of clusters. The normalisation is the **arithmetic mean** of the
+/// two entropies, scikit-learn's default (others take the root of their product, the smaller or the larger). It is 1
+/// for equal partitions whatever their labels and 0 for independent ones; it is not corrected for chance, so many small
+/// clusters score above 0 by luck: see [`adjusted_rand`]. Two partitions of one cluster each agree: 1.
 ///
-/// `clusters` and `reference` have one label per row, any numbers. Unequal lengths and no rows are errors. O(n log n).
+/// `clusters` and `reference` have one label per row, any numbers. Unequal lengths and empty input are errors. O(n log
+/// n).
 ///
 /// ```
 /// use multikernel::evaluate::nmi;
@@ -23,13 +22,13 @@ pub fn nmi(clusters: &[usize], reference: &[usize]) -> Result<f64> {
     Ok(Contingency::new(clusters, reference)?.nmi())
 }
 
-/// Rand index: the share of pairs of rows on which two partitions agree, by having them together in both or apart in
+/// Rand index: the share of pairs of rows on which two partitions agree, putting the pair together in both or apart in
 /// both.
 ///
 /// Use it to compare with published figures; with many clusters most pairs are apart in any two partitions, so it is
-/// near 1 by chance alone, which [`adjusted_rand`] takes off. One row has no pairs: 1.
+/// near 1 by chance alone, which [`adjusted_rand`] corrects for. One row has no pairs: 1.
 ///
-/// Arguments, errors and cost as for [`nmi`]. Exact: pairs are counted in whole numbers.
+/// Arguments, errors and cost as for [`nmi`]. Exact: pairs are counted in integers.
 ///
 /// ```
 /// use multikernel::evaluate::rand_index;
@@ -41,14 +40,13 @@ pub fn rand_index(clusters: &[usize], reference: &[usize]) -> Result<f64> {
     Ok(Contingency::new(clusters, reference)?.rand_index())
 }
 
-/// Adjusted Rand index (Hubert and Arabie 1985): [`rand_index`] less what labels shuffled at random would have, scaled
-/// so that equal partitions have 1.
+/// Adjusted Rand index (Hubert and Arabie 1985): [`rand_index`] minus its expectation under randomly shuffled labels,
+/// scaled so that equal partitions score 1.
 ///
-/// Use it by default: 0 is chance, whatever the numbers of clusters, and values below 0 are worse than chance.
-/// Partitions that are equal have 1, also where chance could not do worse (one cluster each, or as many clusters as
-/// rows).
+/// Use it by default: 0 is chance level, whatever the numbers of clusters, and values below 0 are worse than chance.
+/// Equal partitions score 1, even where chance could do no worse (one cluster each, or as many clusters as rows).
 ///
-/// Arguments, errors and cost as for [`nmi`]. Exact: pairs are counted in whole numbers.
+/// Arguments, errors and cost as for [`nmi`]. Exact: pairs are counted in integers.
 ///
 /// ```
 /// use multikernel::evaluate::adjusted_rand;
@@ -60,11 +58,11 @@ pub fn adjusted_rand(clusters: &[usize], reference: &[usize]) -> Result<f64> {
     Ok(Contingency::new(clusters, reference)?.adjusted_rand())
 }
 
-/// Purity: the share of rows whose reference class is the most frequent one of their cluster.
+/// Purity: the share of rows whose reference class is the most frequent one in their cluster.
 ///
 /// Use it to see how well one class names each cluster: it is the accuracy of that naming. It never falls when clusters
-/// are split, and clusters of one row have 1, so it compares partitions of about as many clusters only. Not symmetric:
-/// the reference comes second.
+/// are split, and clusters of one row score 1, so compare only partitions with similar numbers of clusters. Not
+/// symmetric: the reference comes second.
 ///
 /// Arguments, errors and cost as for [`nmi`].
 ///
@@ -80,12 +78,12 @@ pub fn purity(clusters: &[usize], reference: &[usize]) -> Result<f64> {
 /// A partition with its clusters numbered from 0, in the order of their labels.
 pub(super) struct Partition {
     pub(super) codes: Vec<usize>,
-    /// Rows of each cluster, one at least.
+    /// Rows of each cluster; at least one.
     pub(super) counts: Vec<usize>,
 }
 
 impl Partition {
-    /// By sorting: labels may be any numbers, and no table is as long as the largest of them.
+    /// By sorting: labels may be any numbers, so no table is as long as the largest of them.
     pub(super) fn new(labels: &[usize]) -> Partition {
         let mut known = labels.to_vec();
         known.sort_unstable();
@@ -97,13 +95,13 @@ impl Partition {
     }
 }
 
-/// How many rows each cluster shares with each reference class. Only what is not zero is kept, so that partitions into
-/// as many clusters as rows take no more room than others.
+/// The number of rows each cluster shares with each reference class. Only nonzero counts are stored, so that partitions
+/// into as many clusters as rows take no more memory than others.
 pub(super) struct Contingency {
     n: usize,
     clusters: Vec<usize>,
     reference: Vec<usize>,
-    /// Cluster, class and rows in both, in order.
+    /// Cluster, class and number of rows in both, sorted.
     cells: Vec<(usize, usize, usize)>,
 }
 
@@ -133,12 +131,12 @@ impl Contingency {
         let n = self.n as f64;
         let entropy = |counts: &[usize]| -> f64 { counts.iter().map(|&k| k as f64 / n * (n / k as f64).ln()).sum() };
         let term = |&(a, b, both): &(usize, usize, usize)| {
-            // The quotient of whole numbers is exactly 1 where the two are independent.
+            // The ratio of integers is exactly 1 where the two are independent.
             let (apart, both) = (self.clusters[a] as f64 * self.reference[b] as f64, both as f64);
             both / n * (n * both / apart).ln()
         };
         let information: f64 = self.cells.iter().map(term).sum();
-        // Rounding must not take it out of its range.
+        // Rounding must not push it out of range.
         (information / (0.5 * (entropy(&self.clusters) + entropy(&self.reference)))).clamp(0.0, 1.0)
     }
 
@@ -186,7 +184,7 @@ mod tests {
             .prop_flat_map(|(n, k, l)| (prop::collection::vec(0..k, n), prop::collection::vec(0..l, n)))
     }
 
-    /// Pairs of rows by looking at all: together in both, in one, in the other, in neither.
+    /// Counts of pairs of rows by enumeration: together in both, in one, in the other, in neither.
     fn enumerated(a: &[usize], b: &[usize]) -> [f64; 4] {
         let mut pairs = [0.0; 4];
         for i in 0..a.len() {
@@ -259,7 +257,7 @@ mod tests {
         assert_eq!(all(&one, &each), [0.0, 0.0, 0.0, 1.0 / 6.0]);
         assert_eq!(all(&each, &one), [0.0, 0.0, 0.0, 1.0]);
         assert_eq!(all(&[3], &[9]), [1.0; 4]);
-        // As many clusters as rows take no table of their squares.
+        // As many clusters as rows must not allocate a quadratic table.
         let many: Vec<usize> = (0..200_000).collect();
         assert_eq!(adjusted_rand(&many, &many).unwrap(), 1.0);
     }

@@ -1,25 +1,25 @@
-//! How sure a figure of one test set is: its interval over test rows drawn again.
+//! The uncertainty of a figure on one test set: its interval over resampled test rows.
 
 use super::metrics::Metrics;
 use crate::dist::Rng;
 use crate::error::{Error, Result};
 
-/// The streams of splits, inner folds and methods are others.
+/// Distinct from the streams of splits, inner folds and methods.
 const STREAM: u64 = 1 << 51;
 
 /// More resamples than anyone needs; each keeps one number.
 const MAX_RESAMPLES: usize = 1_000_000;
 
-/// The percentile interval of a figure over test rows drawn again with replacement, as many as there were.
+/// The percentile bootstrap interval of a figure: test rows are resampled with replacement, as many as there were.
 ///
-/// It tells how much a figure hangs on which rows were tested: macro averages with rare classes hang on few of them.
-/// What other training rows would change it does not tell. `figure` is one of those that the confusion matrix decides
-/// (not AUROC, AUPRC or one of probabilities, which are `None` here). A class of which a resample has no row and no
-/// prediction is left out of its macro means, as everywhere. Quantiles are interpolated between neighbours. All
-/// randomness is a stream of its own of `seed`.
+/// It shows how much a figure depends on which rows were tested: macro averages with rare classes depend on few of
+/// them. It does not show the effect of different training rows. `figure` must be determined by the confusion matrix
+/// (not AUROC, AUPRC or a figure of probabilities, which are `None` here). A class with neither rows nor predictions in
+/// a resample is left out of its macro means, as everywhere. Quantiles are interpolated between neighbours. All
+/// randomness comes from a separate stream of `seed`.
 ///
-/// Costs `n_resamples` draws for each row, some nanoseconds each. No resamples or more than a million, or a level that
-/// is not strictly between 0 and 1, are errors.
+/// Costs `n_resamples` draws for each row, a few nanoseconds each. Zero or more than a million resamples, or a level
+/// not strictly between 0 and 1, are errors.
 ///
 /// ```
 /// use multikernel::evaluate::{Metrics, bootstrap};
@@ -46,7 +46,7 @@ pub fn bootstrap(
         ));
     }
     let n_classes = metrics.confusion.len();
-    // One cell of the confusion matrix for each row: all that a figure sees of it.
+    // The confusion-matrix cell of each row: all that a figure sees of it.
     let cells = metrics.confusion.iter().flatten().enumerate();
     let rows: Vec<usize> = cells.flat_map(|(cell, &n)| std::iter::repeat_n(cell, n as usize)).collect();
     let mut rng = Rng::new(seed, STREAM);
@@ -65,7 +65,7 @@ pub fn bootstrap(
     Ok((quantile(&found, tail), quantile(&found, 1.0 - tail)))
 }
 
-/// The quantile of sorted values, at least one, linear between neighbours.
+/// The quantile of sorted values (at least one), linearly interpolated.
 fn quantile(sorted: &[f64], p: f64) -> f64 {
     let place = p * (sorted.len() - 1) as f64;
     let below = (place as usize).min(sorted.len() - 1);
@@ -77,7 +77,7 @@ fn quantile(sorted: &[f64], p: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// `right` of `n` rows right, two classes half and half.
+    /// `right` of `n` rows correct, two equally frequent classes.
     fn metrics(n: u64, right: u64) -> Metrics {
         let (a, b) = (right / 2, right - right / 2);
         Metrics::of_confusion(vec![vec![a, n / 2 - a], vec![n - n / 2 - b, b]])
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn interval_of_few_rows_is_that_of_all_resamples() {
-        // Three rows, two right: the share right of a resample is Binomial(3, 2/3) / 3, quantiles .0 and 1 beyond 1/27.
+        // Three rows, two right: a resample's accuracy is Binomial(3, 2/3) / 3, with quantiles .0 and 1 beyond 1/27.
         let three = metrics(3, 2);
         assert_eq!(bootstrap(&three, |m| m.accuracy, 20_000, 0.95, 0).unwrap(), (0.0, 1.0));
         assert_eq!(bootstrap(&three, |m| m.accuracy, 20_000, 0.90, 0).unwrap(), (1.0 / 3.0, 1.0));

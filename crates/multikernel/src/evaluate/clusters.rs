@@ -1,5 +1,4 @@
-//! How good a clustering is: how compact its clusters are and how far apart, and how far it agrees with reference
-//! classes.
+//! Cluster quality: how compact clusters are and how far apart, and how well they agree with reference classes.
 
 use serde::Serialize;
 
@@ -12,14 +11,14 @@ use crate::pool::Pool;
 use crate::simd::{dispatched, sum_of_squares};
 use crate::stack::Distances;
 
-/// Rows up to which all pairs are compared; of more, this many are drawn.
+/// Up to this many rows, all pairs are compared; of more, this many are sampled.
 const MAX_ROWS: usize = 20_000;
-/// The streams of splits, inner folds, resamples and methods are others.
+/// Distinct from the streams of splits, inner folds, resamples and methods.
 const STREAM: u64 = 1 << 53;
-/// Squared distance of two means, as a part of their squared lengths, up to which they differ by rounding alone.
+/// Squared distance between two means, relative to their squared lengths, below which they differ by rounding alone.
 const SAME: f64 = 1e-24;
 
-/// All indices of one clustering: against a reference partition where there is one, and of the points alone.
+/// All indices of one clustering: against a reference partition, if there is one, and from the points alone.
 ///
 /// ```
 /// use multikernel::{Matrix, Pool, evaluate::ClusterIndices};
@@ -31,9 +30,9 @@ const SAME: f64 = 1e-24;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ClusterIndices {
-    /// Clusters that have rows.
+    /// Number of nonempty clusters.
     pub n_clusters: usize,
-    /// Normalised mutual information, see [`nmi`](super::nmi); `None`, as the next three, without a reference.
+    /// Normalised mutual information, see [`nmi`](super::nmi); `None`, like the next three, without a reference.
     pub nmi: Option<f64>,
     /// Adjusted Rand index, see [`adjusted_rand`](super::adjusted_rand).
     pub adjusted_rand: Option<f64>,
@@ -43,23 +42,23 @@ pub struct ClusterIndices {
     pub purity: Option<f64>,
     /// See [`davies_bouldin`]: smaller is better.
     pub davies_bouldin: Option<f64>,
-    /// See [`dunn`]: larger is better, and 0 means that equal rows lie in different clusters.
+    /// See [`dunn`]: larger is better, and 0 means that there are equal rows in different clusters.
     pub dunn: Option<f64>,
     /// See [`silhouette`]: from -1 to 1, larger is better.
     pub silhouette: Option<f64>,
-    /// How many rows `dunn` and `silhouette` were computed from, where that was a random sample and not all.
+    /// Number of rows that `dunn` and `silhouette` were computed from, if that was a random sample.
     pub sampled: Option<usize>,
 }
 
 impl ClusterIndices {
-    /// The indices of `clusters`, one label per row of `points`, any numbers; `reference` are the classes of the same
+    /// The indices of `clusters`, one label per row of `points`, any numbers; `reference` holds the classes of the same
     /// rows.
     ///
-    /// Give points scaled as the clustering saw them: distances are Euclidean, all columns counting alike. Of more than
-    /// 20,000 rows, `dunn` and `silhouette`, which compare all pairs, are those of 20,000 rows drawn with `seed`: a
-    /// sample's silhouette is near that of all, its Dunn index is never smaller.
+    /// Pass points scaled as the clustering saw them: distances are Euclidean, with all columns weighted equally.
+    /// Beyond 20,000 rows, `dunn` and `silhouette`, which compare all pairs, are computed on 20,000 rows drawn with
+    /// `seed`: a sample's silhouette is close to that of all rows, its Dunn index is never smaller.
     ///
-    /// Cost: min(n, 20,000)^2 distances, n log n, and what [`davies_bouldin`] costs. No rows, unequal lengths and
+    /// Cost: min(n, 20,000)^2 distances, n log n, and that of [`davies_bouldin`]. Empty input, unequal lengths and
     /// values that are not finite are errors.
     pub fn of(
         points: &Features,
@@ -104,7 +103,7 @@ impl ClusterIndices {
         })
     }
 
-    /// What a reader of the figures should know, in sentences: a sample, equal rows in different clusters.
+    /// Remarks for a reader of the figures, in sentences: sampling, equal rows in different clusters.
     pub fn notes(&self) -> Vec<String> {
         let sampled = self.sampled.map(|m| format!("Dunn index and silhouette are those of {m} rows drawn at random"));
         let split = "equal rows lie in different clusters, so the Dunn index is 0, whatever the other rows do";
@@ -113,15 +112,15 @@ impl ClusterIndices {
 }
 
 /// Davies-Bouldin index: for each cluster the worst `(s_i + s_j) / d_ij` over other clusters, averaged. s is the mean
-/// distance of a cluster's rows from their mean, d the distance between two means. Smaller is better, 0 is best.
+/// distance of a cluster's rows from their mean, d the distance between two means. Smaller is better; 0 is best.
 ///
-/// Use it for round clusters of any size; it sees means only, so interlocked or ring-shaped clusters look bad whatever
-/// their gap. As in scikit-learn, clusters with the same mean are left out of each other's worst case; here means that
-/// differ by rounding alone are the same.
+/// Use it for round clusters of any size; it sees only means, so interlocked or ring-shaped clusters look bad whatever
+/// their gap. As in scikit-learn, clusters with the same mean are left out of each other's worst case; here, means that
+/// differ by rounding alone count as the same.
 ///
 /// `clusters` has one label per row of `points`, any numbers. `None` for one cluster, for as many clusters as rows, and
-/// where all means are the same. Cost: n d + K^2 d for n rows of d columns in K clusters; memory: K d numbers. Errors
-/// as for [`ClusterIndices::of`].
+/// if all means are the same. Cost: n d + K^2 d for n rows of d columns in K clusters; memory: K d numbers. Errors as
+/// for [`ClusterIndices::of`].
 ///
 /// ```
 /// use multikernel::{Matrix, Pool, evaluate::davies_bouldin};
@@ -134,14 +133,14 @@ pub fn davies_bouldin(points: &Features, clusters: &[usize], pool: &Pool) -> Res
 }
 
 /// Dunn index: the smallest distance between two rows of different clusters over the largest distance between two rows
-/// of one cluster (single linkage over complete diameter; there are other definitions). Larger is better, above 1 every
-/// row is nearer to all of its cluster than to any other.
+/// of one cluster (single linkage over complete diameter; there are other definitions). Larger is better; above 1,
+/// every row is closer to all rows of its cluster than to any other.
 ///
-/// Use it to compare with published figures: two rows decide it. **Equal rows in different clusters make it 0**, and
-/// that is what 0 means; data with repeated rows tell nothing by it then.
+/// Use it to compare with published figures: it depends on two pairs of rows only. **Equal rows in different clusters
+/// make it 0**, and that is what 0 means; it is then uninformative for data with repeated rows.
 ///
-/// Arguments as for [`davies_bouldin`]. `None` for one cluster, and where no cluster has two different rows. Cost: n^2
-/// distances; [`ClusterIndices::of`] draws a sample of many rows.
+/// Arguments as for [`davies_bouldin`]. `None` for one cluster, and if no cluster has two different rows. Cost: n^2
+/// distances; [`ClusterIndices::of`] draws a sample if there are many rows.
 ///
 /// ```
 /// use multikernel::{Matrix, Pool, evaluate::dunn};
@@ -153,14 +152,14 @@ pub fn dunn(points: &Features, clusters: &[usize], pool: &Pool) -> Result<Option
     Ok(Spread::of(points, &Groups::new(points, clusters)?, pool).as_ref().and_then(Spread::dunn))
 }
 
-/// Mean silhouette: over rows the mean of `(b - a) / max(a, b)`. a is a row's mean distance from the other rows of its
-/// cluster, b that from the rows of the nearest other cluster; a row that is alone in its cluster counts as 0. From -1
-/// to 1; 0 is on the border, below it rows are nearer to another cluster.
+/// Mean silhouette: the mean over rows of `(b - a) / max(a, b)`. a is a row's mean distance from the other rows of its
+/// cluster, b that from the rows of the nearest other cluster; a row alone in its cluster counts as 0. From -1 to 1; 0
+/// is on the border, and rows below it are closer to another cluster.
 ///
 /// Use it to choose a number of clusters. As scikit-learn's `silhouette_score`.
 ///
 /// Arguments as for [`davies_bouldin`]. `None` for one cluster and for as many clusters as rows. Cost: n^2 distances;
-/// [`ClusterIndices::of`] draws a sample of many rows.
+/// [`ClusterIndices::of`] draws a sample if there are many rows.
 ///
 /// ```
 /// use multikernel::{Matrix, Pool, evaluate::silhouette};
@@ -183,10 +182,10 @@ fn sample(n: usize, m: usize, seed: u64) -> Vec<usize> {
     rows
 }
 
-/// Rows in the order of their clusters, so that distances to a cluster lie side by side.
+/// Rows sorted by cluster, so that distances to a cluster are contiguous.
 struct Groups {
     order: Vec<usize>,
-    /// Where each cluster ends in the order.
+    /// End of each cluster in the order.
     ends: Vec<usize>,
 }
 
@@ -223,19 +222,19 @@ impl Groups {
         start..self.ends[cluster]
     }
 
-    /// The cluster of the row at a place in the order.
+    /// The cluster of the row at a position in the order.
     fn cluster_at(&self, place: usize) -> usize {
         self.ends.partition_point(|&end| end <= place)
     }
 
-    /// Whether there is more than one cluster, and one of more than one row.
+    /// Whether there is more than one cluster, and one with more than one row.
     fn are_many(&self) -> bool {
         (2..self.order.len()).contains(&self.ends.len())
     }
 }
 
 dispatched! {
-    /// The sum of the roots of some squares, the smallest and the largest of them, in eight interleaved parts.
+    /// The sum of the square roots of some squares, their minimum and their maximum, in eight interleaved parts.
     fn summary(squares: &[f64]) -> [f64; 3] {
         let (mut sums, mut least, mut most) = ([0.0; 8], [f64::INFINITY; 8], [0.0; 8]);
         let mut add = |l: usize, square: f64| {
@@ -256,10 +255,10 @@ dispatched! {
     }
 }
 
-/// What all pairs of rows tell of a clustering.
+/// Statistics over all pairs of rows.
 struct Spread {
     n: usize,
-    /// Sum of the silhouettes of rows.
+    /// Sum of the rows' silhouettes.
     silhouettes: f64,
     /// The smallest squared distance between clusters and the largest within one.
     between: f64,
@@ -311,7 +310,7 @@ impl Spread {
     }
 
     fn dunn(&self) -> Option<f64> {
-        // Distances past the range of numbers leave nothing to divide.
+        // If distances overflow, there is nothing to divide.
         Some(self.between.sqrt() / self.within.sqrt())
             .filter(|ratio| ratio.is_finite() && self.within > 0.0 && self.within.is_finite())
     }
@@ -331,11 +330,11 @@ fn silhouette_of(sums: &[f64], own: usize, groups: &Groups) -> f64 {
     let others = (0..sums.len()).filter(|&cluster| cluster != own);
     let outside = others.map(|cluster| sums[cluster] / count(cluster) as f64).fold(f64::INFINITY, f64::min);
     let largest = inside.max(outside);
-    // Rows that are equal in both clusters are on the border.
+    // Rows equal to those of both clusters are on the border.
     if largest > 0.0 { (outside - inside) / largest } else { 0.0 }
 }
 
-/// The Davies-Bouldin index, where it is defined.
+/// The Davies-Bouldin index, if defined.
 fn centres_apart(points: &Features, groups: &Groups, pool: &Pool) -> Result<Option<f64>> {
     if !groups.are_many() {
         return Ok(None);
@@ -377,7 +376,7 @@ fn centres(points: &Features, groups: &Groups, pool: &Pool) -> Result<Matrix> {
         let (range, mut row) = (groups.range(cluster), vec![0.0; d]);
         for &i in &groups.order[range.clone()] {
             points.row_into(i, &mut row);
-            // Parts of the mean, not a sum: it cannot overflow.
+            // Accumulated as fractions of the mean, not as a sum: it cannot overflow.
             centre.iter_mut().zip(&row).for_each(|(mean, value)| *mean += value / range.len() as f64);
         }
     });
@@ -453,7 +452,7 @@ mod tests {
         (n_clusters > 1 && n_clusters < n).then(|| (0..n).map(|i| row(i).unwrap_or(0.0)).sum::<f64>() / n as f64)
     }
 
-    /// Points of few values, so that some are equal, and their clusters.
+    /// Points with few distinct values, so that some are equal, and their clusters.
     fn cases() -> impl Strategy<Value = (Matrix, Vec<usize>)> {
         (1usize..40, 1usize..5, 1usize..9).prop_flat_map(|(n, d, k)| {
             let values = prop::collection::vec(0u8..5, n * d);
@@ -537,7 +536,7 @@ mod tests {
     fn summary_of_any_length_is_that_of_its_squares_at_every_level() {
         let mut rng = Rng::new(4, 0);
         for n in LENGTHS {
-            // Roots are whole numbers: no rounding, whatever the order.
+            // The roots are integers: no rounding, whatever the order.
             let roots: Vec<f64> = whole(&mut rng, n).into_iter().map(f64::abs).collect();
             let squares: Vec<f64> = roots.iter().map(|root| root * root).collect();
             let found = at_every_level(|| bits(&summary(&squares)));
@@ -616,7 +615,7 @@ mod tests {
         assert_eq!(of_values(vec![5.0], &[0]), (None, None, None));
         // No cluster has two different rows.
         assert_eq!(of_values(vec![1.0, 1.0, 3.0, 3.0], &[0, 0, 1, 1]), (Some(0.0), None, Some(1.0)));
-        // Squares past the range of numbers.
+        // Squares that overflow.
         let huge = of_values(vec![1e200, -1e200, 0.0, 1.0], &[0, 0, 1, 1]);
         assert!([huge.0, huge.1, huge.2].iter().all(|index| index.is_none_or(f64::is_finite)), "{huge:?}");
         // No columns: all rows are equal.

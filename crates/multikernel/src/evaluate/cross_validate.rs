@@ -10,7 +10,7 @@ use crate::run::Silent;
 
 /// Stratified cross-validation of plans with `n_folds` folds, the same for all plans, with the machine's threads and
 /// silently. Groups of rows ([`Dataset::with_groups`]) stay together. For other protocols, limits, progress or given
-/// threads there is [`evaluate`]; [`evaluation_text`](crate::report::evaluation_text) makes a table of the result.
+/// threads use [`evaluate`]; [`evaluation_text`](crate::report::evaluation_text) formats the result as a table.
 ///
 /// ```
 /// use multikernel::{Plan, data::bundled, evaluate::cross_validate};

@@ -5,13 +5,13 @@ use super::result::{PlanResult, Spread};
 /// One kernel, or one view as the sum of its kernels, over all splits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelSummary {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its weight.
     pub weight: Spread,
     /// Its share of the decisions on the training rows, for methods that have shares.
     pub share: Option<Spread>,
-    /// In which part of the splits its weight was not zero.
+    /// The fraction of splits in which its weight was nonzero.
     pub selected: f64,
 }
 

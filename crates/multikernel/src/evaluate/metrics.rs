@@ -1,4 +1,4 @@
-//! Metrics of one split: what was predicted against what is true.
+//! Metrics of one split: predictions against the truth.
 
 use serde::Serialize;
 
@@ -10,9 +10,9 @@ use crate::linalg::Matrix;
 /// One set of conventions for two classes and for many, those of scikit-learn's macro averages:
 /// - macro means run over the classes that occur in the truth or in the predictions; a ratio 0/0 counts as 0;
 /// - `macro_f` is the mean of the per-class F1, not the F1 of the mean precision and mean recall;
-/// - `auroc` and `auprc` are means over the classes of which the truth holds both members and non-members, the class
-///   against the rest. Rows are ranked by the score column of the class; with two classes by how much its score
-///   exceeds the other, so the two-class AUROC is the usual one whatever the scores have in common.
+/// - `auroc` and `auprc` are means over the classes for which the truth holds both members and non-members, the class
+///   against the rest. Rows are ranked by the score column of the class; with two classes by how much its score exceeds
+///   the other, so the two-class AUROC is the usual one even if the scores share an offset.
 ///
 /// ```
 /// use multikernel::{Matrix, evaluate::Metrics};
@@ -26,19 +26,19 @@ use crate::linalg::Matrix;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Share of rows predicted right.
+    /// Share of rows predicted correctly.
     pub accuracy: f64,
     /// Mean recall over the classes that occur in the truth.
     pub balanced_accuracy: f64,
-    /// Mean over classes of (rows rightly given the class) / (rows given the class).
+    /// Mean over classes of (rows correctly assigned to the class) / (rows assigned to the class).
     pub macro_precision: f64,
-    /// Mean over classes of (rows rightly given the class) / (rows of the class).
+    /// Mean over classes of (rows correctly assigned to the class) / (rows of the class).
     pub macro_recall: f64,
     /// Mean over classes of the harmonic mean of precision and recall.
     pub macro_f: f64,
-    /// Mean over classes of (rows rightly not given the class) / (rows not of the class).
+    /// Mean over classes of (rows correctly not assigned to the class) / (rows not of the class).
     pub macro_specificity: f64,
-    /// Matthews correlation, for many classes Gorodkin's R_K; 0 when truth or predictions are all one class.
+    /// Matthews correlation, for more than two classes Gorodkin's R_K; 0 when truth or predictions are all one class.
     pub mcc: f64,
     /// Mean one-against-rest area under the ROC curve; `None` without scores or when the truth is all one class.
     pub auroc: Option<f64>,
@@ -48,18 +48,18 @@ pub struct Metrics {
     pub brier: Option<f64>,
     /// Mean of -ln of the probability of the true class, see [`log_loss`]; `None` without probabilities.
     pub log_loss: Option<f64>,
-    /// How far the certainty of the likeliest class is from how often it is right, see [`calibration_error`]; `None`
-    /// without probabilities.
+    /// The gap between the confidence in the likeliest class and how often it is right, see [`calibration_error`];
+    /// `None` without probabilities.
     pub calibration_error: Option<f64>,
     /// Row counts by true class, then predicted class (`n_classes` x `n_classes`).
     pub confusion: Vec<Vec<u64>>,
 }
 
 impl Metrics {
-    /// Metrics of `predicted` against `truth`, both class numbers below `n_classes`; `scores`, where the method
-    /// has them, is n_samples x n_classes, larger meaning more of that class (any scale, infinities allowed).
+    /// Metrics of `predicted` against `truth`, both class numbers below `n_classes`; `scores`, if the method has them,
+    /// is n_samples x n_classes, larger meaning more of that class (any scale, infinities allowed).
     ///
-    /// Costs O(n_classes n_samples log n_samples) with scores. No rows, unequal lengths, a label outside the
+    /// Costs O(n_classes n_samples log n_samples) with scores. Empty input, unequal lengths, a label outside the
     /// classes, a wrong shape of `scores` or a NaN in it are errors.
     pub fn new(truth: &[usize], predicted: &[usize], scores: Option<&Matrix>, n_classes: usize) -> Result<Metrics> {
         check_labels(truth, predicted, n_classes)?;
@@ -77,7 +77,7 @@ impl Metrics {
         })
     }
 
-    /// The metrics that row counts by true class, then predicted class, decide; the others are `None`.
+    /// The metrics determined by the confusion counts, `[true][predicted]`; the others are `None`.
     pub(super) fn of_confusion(confusion: Vec<Vec<u64>>) -> Metrics {
         let counts = Counts::of_classes(&confusion);
         let seen: Vec<&Counts> = counts.iter().filter(|c| c.truth + c.predicted > 0).collect();
@@ -99,9 +99,9 @@ impl Metrics {
         }
     }
 
-    /// Adds the three figures of the probabilities (n_samples x n_classes) that were given to the same rows. Costs
-    /// O(n_samples (n_classes + log n_samples)). What is no probability is an error, and so are rows that do not sum to
-    /// 1.
+    /// Adds the three figures of the probabilities (n_samples x n_classes) predicted for the same rows. Costs
+    /// O(n_samples (n_classes + log n_samples)). Values that are not probabilities and rows that do not sum to 1 are
+    /// errors.
     ///
     /// ```
     /// use multikernel::{Matrix, evaluate::Metrics};
@@ -125,9 +125,9 @@ impl Metrics {
 struct Counts {
     /// Rows of the class.
     truth: u64,
-    /// Rows given the class.
+    /// Rows assigned to the class.
     predicted: u64,
-    /// Rows of the class given the class.
+    /// Rows of the class that were assigned to it.
     both: u64,
     /// All rows.
     all: u64,
@@ -180,8 +180,8 @@ fn mcc(counts: &[Counts]) -> f64 {
 
 /// Area under the ROC curve: the chance that a random positive scores above a random negative, ties counting half.
 ///
-/// Exact: pairs are counted in integers over tie groups (midranks), O(n log n). `None` when positives or negatives
-/// are absent, and when the lengths differ or a score is NaN.
+/// Exact: pairs are counted in integers over tie groups (midranks), O(n log n). `None` if positives or negatives are
+/// absent, the lengths differ or a score is NaN.
 ///
 /// ```
 /// use multikernel::evaluate::auroc;
@@ -207,8 +207,8 @@ pub fn auroc(positive: &[bool], score: &[f64]) -> Option<f64> {
 /// Average precision: the sum over distinct thresholds, from the highest, of (R_k - R_{k-1}) P_k, with recall R and
 /// precision P of the rows at or above the threshold; no interpolation, as scikit-learn's `average_precision_score`.
 ///
-/// O(n log n). `None` when positives or negatives are absent (without negatives every order would score 1), and when
-/// the lengths differ or a score is NaN.
+/// O(n log n). `None` if positives or negatives are absent (without negatives every order would score 1), the lengths
+/// differ or a score is NaN.
 ///
 /// ```
 /// use multikernel::evaluate::auprc;
@@ -226,13 +226,13 @@ pub fn auprc(positive: &[bool], score: &[f64]) -> Option<f64> {
     Some(sum / positives as f64)
 }
 
-/// Rows that share one score.
+/// Rows with the same score.
 struct TieGroup {
     positives: u64,
     negatives: u64,
 }
 
-/// Tie groups from the highest score down; `None` when no curve is defined.
+/// Tie groups from the highest score down; `None` if no curve is defined.
 fn tie_groups(positive: &[bool], score: &[f64]) -> Option<Vec<TieGroup>> {
     let n_positives = positive.iter().filter(|&&p| p).count();
     if positive.len() != score.len()
@@ -254,9 +254,9 @@ fn tie_groups(positive: &[bool], score: &[f64]) -> Option<Vec<TieGroup>> {
 
 /// Brier score: the mean over rows of sum_c (p_c - y_c)^2, where y_c is 1 for the true class and 0 elsewhere.
 ///
-/// One definition for any number of classes: 0 is perfect, 2 is certain and wrong, and k equally likely classes have
-/// 1 - 1/k. With two classes it is twice the mean of (p - y)^2 of one of them, which scikit-learn's `brier_score_loss`
-/// gives by default; with `scale_by_half=False` that is this one.
+/// One definition for any number of classes: 0 is perfect, 2 is certain and wrong, and k equally likely classes score
+/// 1 - 1/k. With two classes it is twice the mean of (p - y)^2 of one of them, which is scikit-learn's default
+/// `brier_score_loss`; with `scale_by_half=False` that equals this one.
 ///
 /// `probabilities` is n_samples x n_classes; a wrong shape, a value outside 0 to 1 or a row that does not sum to 1
 /// within 1e-6 is an error. O(n_samples n_classes).
@@ -275,7 +275,7 @@ pub fn brier(truth: &[usize], probabilities: &Matrix) -> Result<f64> {
 }
 
 /// Log-loss: the mean over rows of -ln(p of the true class), in nats. A probability below 2^-52 counts as 2^-52, so
-/// that a row that was held impossible costs 36 and not infinity; this is scikit-learn's `log_loss`, to 2^-52.
+/// that a row deemed impossible costs 36 and not infinity; this is scikit-learn's `log_loss`, to 2^-52.
 ///
 /// `probabilities` as for [`brier`]. O(n_samples n_classes).
 ///
@@ -293,12 +293,12 @@ pub fn log_loss(truth: &[usize], probabilities: &Matrix) -> Result<f64> {
 /// Bins of [`calibration_error`].
 const N_BINS: usize = 15;
 
-/// Expected calibration error of the likeliest class (the first, where several are): rows are put into 15 bins by its
+/// Expected calibration error of the likeliest class (the first, in a tie): rows are put into 15 bins by its
 /// probability, and the error is the mean over bins, weighted by rows, of |mean probability - share of rows where it is
 /// the true class|.
 ///
-/// Bins have equal counts: the row that r of n rows lie strictly below is in bin floor(15 r / n). Rows of one
-/// probability are so in one bin, whatever their order. Small test sets have an error of some percent by chance alone:
+/// Bins have equal counts: a row with r of n rows strictly below it is in bin floor(15 r / n), so rows of equal
+/// probability share a bin, whatever their order. Small test sets have an error of some percent by chance alone:
 /// compare it between methods on the same rows, not with 0.
 ///
 /// `probabilities` as for [`brier`]. O(n_samples (n_classes + log n_samples)).
@@ -314,7 +314,7 @@ pub fn calibration_error(truth: &[usize], probabilities: &Matrix) -> Result<f64>
     check_probabilities(truth, probabilities)?;
     let mut rows: Vec<(f64, bool)> = probabilities.rows().zip(truth).map(|(row, &t)| likeliest(row, t)).collect();
     rows.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    // Sum of probabilities less right rows of each bin.
+    // For each bin, the sum of probabilities minus the number of correct rows.
     let mut excess = [0.0; N_BINS];
     let mut below = 0;
     for ties in rows.chunk_by(|a, b| a.0 == b.0) {
@@ -325,7 +325,7 @@ pub fn calibration_error(truth: &[usize], probabilities: &Matrix) -> Result<f64>
     Ok(excess.iter().map(|excess| excess.abs()).sum::<f64>() / rows.len() as f64)
 }
 
-/// The largest probability of a row, and whether its first holder is the true class.
+/// The largest probability of a row, and whether the first class that has it is the true one.
 fn likeliest(row: &[f64], truth: usize) -> (f64, bool) {
     let largest = row.iter().copied().fold(0.0, f64::max);
     (largest, row.iter().position(|&p| p == largest) == Some(truth))
@@ -333,7 +333,7 @@ fn likeliest(row: &[f64], truth: usize) -> (f64, bool) {
 
 /// Mean of `area` over the classes for which it is defined, class against rest.
 fn one_against_rest(truth: &[usize], scores: &Matrix, area: fn(&[bool], &[f64]) -> Option<f64>) -> Option<f64> {
-    // Two classes are ranked by how much one score exceeds the other, which is what decides between them.
+    // Two classes are ranked by the difference of their scores, which is what decides between them.
     let rank = |i: usize, class: usize| match scores.n_cols() {
         // Both infinite: no order.
         2 if scores.get(i, 0) == scores.get(i, 1) => 0.0,
@@ -342,7 +342,7 @@ fn one_against_rest(truth: &[usize], scores: &Matrix, area: fn(&[bool], &[f64]) 
     };
     let areas = (0..scores.n_cols()).filter_map(|class| {
         let positive: Vec<bool> = truth.iter().map(|&t| t == class).collect();
-        // Most of many classes may be absent from a small test set: no column is copied for those.
+        // With many classes, most may be absent from a small test set: no column is copied for those.
         let ranks = || (0..scores.n_rows()).map(|i| rank(i, class)).collect::<Vec<f64>>();
         if positive.contains(&true) { area(&positive, &ranks()) } else { None }
     });
@@ -398,7 +398,7 @@ fn check_shape(what: &str, values: &Matrix, n_samples: usize, n_classes: usize) 
     )))
 }
 
-/// How far from 1 the probabilities of a row may sum to: what seven printed digits leave.
+/// How far from 1 the probabilities of a row may sum: the rounding error of seven printed digits.
 const SUM_TOLERANCE: f64 = 1e-6;
 
 fn check_probabilities(truth: &[usize], probabilities: &Matrix) -> Result<()> {
@@ -443,7 +443,7 @@ mod tests {
 
     use super::*;
 
-    /// Labels, few enough score levels for many ties, and scores of every class.
+    /// Labels, few enough score levels for many ties, and scores for every class.
     fn cases() -> impl Strategy<Value = (usize, Vec<usize>, Vec<usize>, Vec<u8>)> {
         (2usize..6, 1usize..40).prop_flat_map(|(k, n)| {
             (
@@ -460,7 +460,7 @@ mod tests {
         (truth.iter().map(|&t| t == class).collect(), score)
     }
 
-    /// Probabilities in eighths, for many ties; all equal where the levels are all 0.
+    /// Probabilities in eighths, for many ties; all equal if the levels are all 0.
     fn probabilities(levels: &[u8], k: usize) -> Matrix {
         let one = |row: &[u8]| -> Vec<f64> {
             let sum: f64 = row.iter().map(|&level| f64::from(level)).sum();
@@ -469,7 +469,7 @@ mod tests {
         Matrix::from_vec(levels.len() / k, k, levels.chunks(k).flat_map(one).collect()).unwrap()
     }
 
-    /// Every bin by going through all rows.
+    /// Finds each bin by a pass over all rows.
     fn calibration_error_by_bins(truth: &[usize], p: &Matrix) -> f64 {
         let n = truth.len();
         let largest = |i: usize| p.row(i).iter().copied().fold(0.0, f64::max);

@@ -1,5 +1,5 @@
-//! How good a method is, and whether two methods differ: metrics of one split, paired comparison over many,
-//! indices of clusterings.
+//! How good a method is, and whether two methods differ: metrics of one split, paired comparison over many, clustering
+//! indices.
 
 mod ablate;
 mod agreement;

@@ -15,34 +15,34 @@ pub struct Paired {
     pub b: String,
     /// Mean over the splits of (value of `a` - value of `b`).
     pub difference: f64,
-    /// Interval around `difference` at its Holm step; it leaves 0 out exactly when `distinguishable`. `None` with
-    /// fewer than two splits. In JSON `[low, high]` or `null`.
+    /// Interval around `difference` at its Holm step; it excludes 0 exactly when `distinguishable`. `None` with fewer
+    /// than two splits. In JSON `[low, high]` or `null`.
     pub interval: Option<(f64, f64)>,
     /// Two-sided p-value, Holm-adjusted for all pairs of the call. `None` with fewer than two splits.
     pub p_value: Option<f64>,
-    /// Whether the methods differ at the level asked for; if not, the word is "not distinguishable".
+    /// Whether the methods differ at the requested level; if not, the word is "not distinguishable".
     pub distinguishable: bool,
 }
 
 /// Compares every pair of methods, in the order given: (0, 1), (0, 2), ..., (1, 2), ...
 ///
 /// `values[i][j]` is the metric of method `i` on split `j`, the splits being the same for all; `n_train` and `n_test`
-/// are the mean sizes of the two parts, `level` the confidence, such as 0.95.
+/// are the mean sizes of the two parts, `level` is the confidence level, such as 0.95.
 ///
 /// Training sets of repeated splits overlap, so the plain standard error s/sqrt(J) of J differences is too small; the
 /// corrected one is s sqrt(1/J + n_test/n_train) (Nadeau and Bengio, Machine Learning 52, 2003), and the statistic is
-/// held against Student's t with J - 1 degrees of freedom. Of m pairs the one with the r-th smallest p-value is tested
-/// at (1 - level)/(m - r + 1), until one fails; it and all later ones are "not distinguishable" (Holm, Scand. J.
+/// compared with Student's t with J - 1 degrees of freedom. Among m pairs, the one with the r-th smallest p-value is
+/// tested at (1 - level)/(m - r + 1), until one fails; it and all later ones are "not distinguishable" (Holm, Scand. J.
 /// Statist. 6, 1979). The chance of calling any two equal methods distinguishable is then at most 1 - level.
 ///
-/// Each interval uses the level of its own step (the failing step for all after it), so it shows the decision. It is
-/// never narrower than the interval of that pair alone at `level`; that all intervals hold at once is not promised.
+/// Each interval uses the level of its own step (the failing step for all after it), so it reflects the decision. It is
+/// never narrower than the interval of that pair alone at `level`; simultaneous coverage is not promised.
 ///
-/// Differences within rounding (4 units in the last place of the values) count as 0. When all differences of a pair
-/// are equal, s is 0 and the interval is the one point: not distinguishable (p = 1) if it is 0, else distinguishable
+/// Differences within rounding (4 units in the last place of the values) count as 0. If all differences of a pair
+/// are equal, s is 0 and the interval is a single point: not distinguishable (p = 1) if it is 0, else distinguishable
 /// (p = 0).
 ///
-/// Errors: counts that do not fit, no splits, values that are not finite, sizes that are not positive, a level outside
+/// Errors: mismatched counts, no splits, values that are not finite, sizes that are not positive, a level outside
 /// 0.5..1.
 ///
 /// ```
@@ -60,7 +60,7 @@ pub fn compare(names: &[String], values: &[Vec<f64>], n_train: f64, n_test: f64,
     compare_pairs(pairs, names, values, n_train, n_test, level)
 }
 
-/// [`compare`] of the first method with each of the others, and of no other pairs: what the first loses or gains.
+/// [`compare`] of the first method with each of the others only: what the first loses or gains.
 pub fn compare_with_first(
     names: &[String],
     values: &[Vec<f64>],
@@ -88,11 +88,12 @@ fn compare_pairs(
     decided(chosen.map(pair).collect(), level)
 }
 
-/// The chosen pairs of methods, each over the splits that both of them have; pairs without any are left out.
+/// The chosen pairs of methods, each over the splits that both have; pairs without any are left out.
 ///
-/// `values[i][j]` is the metric of method `i` on split `j`, none where it was not measured; `sizes[j]` the rows to
-/// train and to test of split `j`. Where all have all splits this is [`compare`] with the mean sizes, to the last bit;
-/// else each pair has its own degrees of freedom, and those of one split take no part in Holm's rule.
+/// `values[i][j]` is the metric of method `i` on split `j`, `None` where it was not measured; `sizes[j]` holds the
+/// numbers of training and test rows of split `j`. If all methods have all splits this is [`compare`] with the mean
+/// sizes, to the last bit; otherwise each pair has its own degrees of freedom, and pairs with one split take no part in
+/// Holm's rule.
 pub(super) fn compare_common(
     chosen: impl Iterator<Item = (usize, usize)>,
     names: &[String],
@@ -120,7 +121,7 @@ pub(super) fn compare_common(
     decided(pairs, level)
 }
 
-/// Two methods on the splits they are compared on, and the mean sizes of the training and test parts of those.
+/// Two methods on their common splits, and the mean sizes of the training and test parts of those.
 struct Pair<'a> {
     names: [&'a String; 2],
     values: [Vec<f64>; 2],
@@ -147,7 +148,7 @@ fn decided(pairs: Vec<Pair<'_>>, level: f64) -> Result<Vec<Paired>> {
     Ok(found)
 }
 
-/// A pair that Holm's rule judges: which, its mean difference, the standard error of that and its degrees of freedom.
+/// A pair under Holm's rule: its index, mean difference, standard error and degrees of freedom.
 struct Judged {
     at: usize,
     difference: f64,
@@ -161,7 +162,7 @@ fn decide(pairs: &mut [Paired], judged: &[Judged], alpha: f64) {
     let tail: Vec<f64> = judged.iter().zip(&statistic).map(|(one, t)| student::cdf(-t, one.df)).collect();
     let mut order: Vec<usize> = (0..judged.len()).collect();
     if judged.windows(2).all(|two| two[0].df == two[1].df) {
-        // With one df the largest statistic has the smallest p-value; p-values themselves may tie at 0.
+        // With equal df the largest statistic has the smallest p-value; p-values themselves may tie at 0.
         order.sort_by(|&i, &j| statistic[j].total_cmp(&statistic[i]));
     } else {
         order.sort_by(|&i, &j| tail[i].total_cmp(&tail[j]).then(statistic[j].total_cmp(&statistic[i])));
@@ -173,7 +174,7 @@ fn decide(pairs: &mut [Paired], judged: &[Judged], alpha: f64) {
         let Judged { at, error, df, .. } = judged[i];
         let n_left = (judged.len() - rank) as f64;
         adjusted = adjusted.max((n_left * 2.0 * tail[i]).min(1.0));
-        // The tail of the step that failed is the step of all later ones, each at its own df.
+        // The tail of the step that failed applies to all later ones, each at its own df.
         let step = failed.unwrap_or(0.5 * alpha / n_left);
         let critical = -student::quantile(step, df);
         let pair = &mut pairs[at];
@@ -183,7 +184,7 @@ fn decide(pairs: &mut [Paired], judged: &[Judged], alpha: f64) {
         pair.distinguishable = failed.is_none() && size > half;
         if !pair.distinguishable {
             failed = Some(step);
-            // After a failure only the rounding of statistic and product could still put 0 outside.
+            // After a failure only the rounding of statistic and product could still exclude 0.
             half = half.max(size);
         }
         pair.p_value = Some(adjusted);
@@ -211,8 +212,8 @@ fn moments(a: &[f64], b: &[f64]) -> (f64, f64) {
     (mean, largest * (sum / (n - 1.0)).sqrt())
 }
 
-/// a - b, and 0 where they differ by rounding only: a constant difference of one unit in the last place would
-/// otherwise pass for certainty.
+/// a - b, and 0 if they differ by rounding only: a constant difference of one unit in the last place would otherwise
+/// pass for certainty.
 fn difference(a: f64, b: f64) -> f64 {
     let d = a - b;
     if d.abs() <= 4.0 * f64::EPSILON * a.abs().max(b.abs()) { 0.0 } else { d }
@@ -274,7 +275,7 @@ mod tests {
         pair.interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0)
     }
 
-    /// Raw two-sided p-values, pair by pair, straight from the definition.
+    /// Raw two-sided p-values for each pair, straight from the definition.
     fn raw(values: &[Vec<f64>], n_train: f64, n_test: f64) -> Vec<f64> {
         let j = values[0].len() as f64;
         let mut p = Vec::new();
@@ -289,7 +290,7 @@ mod tests {
         p
     }
 
-    /// Holm's rule is the closed test of Bonferroni: pair i is judged by the worst set of pairs that holds it.
+    /// Holm's rule is the closed test of Bonferroni: pair i is judged by the worst set of pairs that contains it.
     fn closed_test(p: &[f64], i: usize) -> f64 {
         (1u32..1 << p.len())
             .filter(|set| set >> i & 1 == 1)
@@ -300,7 +301,7 @@ mod tests {
             .fold(0.0, f64::max)
     }
 
-    /// Values of 2 to 4 methods on 2 to 8 splits; shifts make some pairs differ plainly.
+    /// Values of 2 to 4 methods on 2 to 8 splits; shifts make some pairs clearly different.
     fn tables() -> impl Strategy<Value = Vec<Vec<f64>>> {
         (2usize..5, 2usize..9).prop_flat_map(|(k, j)| {
             prop::collection::vec(
@@ -395,8 +396,8 @@ mod tests {
 
     #[test]
     fn decide_statistics_tied_up_to_rounding_stand_or_fall_together() {
-        // All statistics are the critical value of the first step but for rounding. If the first pair passes, the
-        // later steps are easier and all pass; if it fails, all fail, whichever side of it rounding puts them.
+        // All statistics equal the critical value of the first step up to rounding. If the first pair passes, the later
+        // steps are easier and all pass; if it fails, all fail, whichever side of it rounding puts them.
         let (df, alpha, n_pairs) = (4.0, 0.05, 6);
         let critical = -student::quantile(0.5 * alpha / f64::from(n_pairs), df);
         let mut n_passed = 0;
@@ -509,8 +510,8 @@ mod tests {
         (-2.0 * (1.0 - rng.uniform()).ln()).sqrt() * (std::f64::consts::TAU * rng.uniform()).cos()
     }
 
-    /// Share of simulated comparisons of equal methods that are rightly called not distinguishable: differences on 10
-    /// splits have variance 1 and correlation `rho`, as overlapping training sets make them.
+    /// Share of simulated comparisons of equal methods that are correctly called not distinguishable: differences on 10
+    /// splits have variance 1 and correlation `rho`, as with overlapping training sets.
     fn coverage(rho: f64, n_test_by_n_train: f64, n_runs: u32, stream: u64) -> f64 {
         let mut rng = Rng::new(11, stream);
         let covered = (0..n_runs).filter(|_| {
@@ -564,7 +565,7 @@ mod tests {
         let found = compare_common(chosen.into_iter(), &names(4), &values, &sizes, 0.95).unwrap();
         let titles: Vec<(&str, &str)> = found.iter().map(|pair| (pair.a.as_str(), pair.b.as_str())).collect();
         assert_eq!(titles, [("m0", "m1"), ("m0", "m2"), ("m1", "m2")], "no split in common, no pair");
-        // One pair of three splits is judged: alone, by the sizes of those three.
+        // Only one pair, with three splits, is judged: alone, by the sizes of those three.
         let plain = |row: &[Option<f64>]| row.iter().take(3).map(|value| value.unwrap()).collect::<Vec<_>>();
         let alone = compare(&names(2), &[plain(&values[0]), plain(&values[1])], 242.0 / 3.0, 58.0 / 3.0, 0.95).unwrap();
         assert_eq!(found[0], alone[0]);
@@ -583,7 +584,7 @@ mod tests {
         ];
         let sizes = vec![(90, 10); 6];
         let found = compare_common([(0, 1), (0, 2)].into_iter(), &names(3), &values, &sizes, 0.95).unwrap();
-        // Two splits have one degree of freedom: a larger statistic may well be the larger p-value.
+        // Two splits have one degree of freedom: a larger statistic may well have the larger p-value.
         let raw = |b: usize, n: usize| {
             let of = |m: usize| values[m].iter().take(n).map(|value| value.unwrap()).collect::<Vec<_>>();
             compare(&names(2), &[of(0), of(b)], 90.0, 10.0, 0.95).unwrap()[0].p_value.unwrap()

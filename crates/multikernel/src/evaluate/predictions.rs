@@ -1,11 +1,11 @@
-//! What each method predicted for the rows it was tested on, and what its models warned of.
+//! Each method's predictions for its test rows, and its models' warnings.
 
 use std::collections::HashSet;
 
 use super::result::Evaluation;
 use super::watch::without_numbers;
 
-/// One row as a model predicted it that had not seen it.
+/// One row, as predicted by a model that had not seen it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutOfFold<'a> {
     /// The method, as in [`PlanResult::method`](super::PlanResult::method).
@@ -14,21 +14,21 @@ pub struct OutOfFold<'a> {
     pub split: usize,
     /// The row, counted from 0.
     pub row: usize,
-    /// Which row of its file it is, counted from 1: another where rows of the file were left out.
+    /// Its row number in its file, counted from 1: differs if rows of the file were left out.
     pub number: usize,
-    /// Its id, where rows have some.
+    /// Its id, if rows have ids.
     pub id: Option<&'a str>,
     /// Its class.
     pub label: &'a str,
-    /// The class it was predicted to have.
+    /// The predicted class.
     pub predicted: &'a str,
-    /// The probability of each class, where the plan asked for probabilities.
+    /// The probability of each class, if the plan requested probabilities.
     pub probabilities: Option<&'a [f64]>,
 }
 
 impl Evaluation {
-    /// The test rows of each method on each split it finished: to look at errors one by one, to stack models, or for
-    /// figures of one's own. With folds each row occurs once for each method, with repeats as often as it was drawn.
+    /// The test rows of each method on each split it finished: to inspect errors one by one, to stack models, or to
+    /// compute other figures. With folds each row occurs once per method, with repeats as often as it was drawn.
     ///
     /// ```
     /// use multikernel::{Plan, Pool, data::bundled, evaluate::{Protocol, evaluate}, method::Session, run::Silent};
@@ -56,10 +56,10 @@ impl Evaluation {
         )
     }
 
-    /// What the models of the splits warn of, each remark once with the methods and the number of splits it is about;
-    /// of remarks that differ in numbers only, the first.
+    /// The warnings of the models of the splits, each once with the methods and the number of splits it concerns; of
+    /// warnings that differ only in numbers, the first.
     pub fn remarks(&self) -> Vec<String> {
-        // (kind, first text, for each method in how many splits)
+        // (kind, first text, number of splits for each method)
         let mut found: Vec<(String, &str, Vec<usize>)> = vec![];
         for (m, result) in self.results.iter().enumerate() {
             for fold in &result.folds {
@@ -80,7 +80,7 @@ impl Evaluation {
         found.iter().map(|(_, text, counts)| format!("{}: {text}", self.about(counts))).collect()
     }
 
-    /// The methods that a remark is about, and in how many of their splits.
+    /// The methods a warning concerns, and in how many of their splits.
     fn about(&self, counts: &[usize]) -> String {
         const MAX_NAMED: usize = 3;
         let all = self.results.iter().zip(counts).filter(|(_, n)| **n > 0);

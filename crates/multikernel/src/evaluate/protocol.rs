@@ -1,4 +1,4 @@
-//! Cross-validation: the same splits for every plan, everything learned on training rows only.
+//! Cross-validation: the same splits for every plan, everything learned from training rows only.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use crate::plan::{Model, Plan, Prepared, Session};
 use crate::pool::Pool;
 use crate::run::{Control, Observer, Progress, seconds_in_words};
 
-/// Level of the paired intervals.
+/// Confidence level of the paired intervals.
 pub const LEVEL: f64 = 0.95;
 
 /// How rows are split into training and test parts.
@@ -24,7 +24,7 @@ pub enum Protocol {
     Folds(usize),
     /// Repeated stratified splits.
     Repeats {
-        /// How many.
+        /// Number of repeats.
         n_repeats: usize,
         /// Share of rows to train on.
         train_fraction: f64,
@@ -33,9 +33,9 @@ pub enum Protocol {
     Test(Box<Dataset>),
 }
 
-/// Evaluates plans on the same splits. All learning, scaling and medians included, sees training rows only. A stop
-/// request keeps every plan on every split that was finished; if that is none at all, it is an error that says how far
-/// the first fit got. A session with a checkpoint is refused: a checkpoint belongs to one run, and this makes many.
+/// Evaluates plans on the same splits. All learning, including scaling and medians, sees training rows only. A stop
+/// request keeps every plan on every split that was finished; if there is none, the error says how far the first fit
+/// got. A session with a checkpoint is rejected: a checkpoint belongs to one run, and this makes many.
 ///
 /// ```
 /// use multikernel::{Plan, Pool, data::bundled, evaluate::{Protocol, evaluate}, method::Session, run::Silent};
@@ -88,7 +88,7 @@ pub fn evaluate(
     })
 }
 
-/// What is known so far: of each plan the splits it finished, and of each split its rows to train and to test.
+/// The results so far: for each plan the splits it finished, and for each split its numbers of training and test rows.
 struct FinishedFits {
     results: Vec<PlanResult>,
     sizes: Vec<(usize, usize)>,
@@ -124,7 +124,7 @@ impl FinishedFits {
     }
 }
 
-/// All plans on one split after another; gives why and where it was stopped, if it was.
+/// Runs all plans on one split after another; returns why and where it was stopped, if it was.
 fn all_splits(
     data: &Dataset,
     plans: &[Plan],
@@ -173,14 +173,13 @@ fn all_splits(
     Ok(None)
 }
 
-/// What helps where not even one fit ends in time.
+/// What to do if not even one fit finishes in time.
 fn advice(control: &Control) -> String {
     let time = control.seconds_left().map_or("give it more time", |_| "raise the time limit");
     format!("{time}, give fewer rows or kernels, or choose a faster method")
 }
 
-/// After the first split: how long all of them will take, where that is long, and whether a time limit leaves room for
-/// it.
+/// After the first split: how long all splits will take, if that is long, and whether the time limit allows for it.
 fn tell_pace(seconds: f64, n_splits: usize, control: &Control, observer: &mut dyn Observer) {
     let all = seconds * n_splits as f64;
     let pace = format!("{n_splits} splits will take about {} at the pace of the first", seconds_in_words(all));
@@ -213,7 +212,7 @@ fn splits(data: &Dataset, protocol: &Protocol, seed: u64) -> Result<(Vec<Split>,
     })
 }
 
-/// Whether rows to test on have the classes of those to learn from.
+/// Whether the test rows have the classes of the training rows.
 fn check_test(train: &Dataset, test: &Dataset) -> Result<()> {
     if test.labels.classes() == train.labels.classes() {
         return Ok(());
@@ -225,7 +224,7 @@ fn check_test(train: &Dataset, test: &Dataset) -> Result<()> {
     )))
 }
 
-/// What a protocol says of groups that stay together.
+/// The protocol's wording for groups that stay together.
 fn by_groups(data: &Dataset) -> String {
     let Some(groups) = &data.groups else { return String::new() };
     let n = groups.iter().collect::<std::collections::BTreeSet<_>>().len();
@@ -234,8 +233,8 @@ fn by_groups(data: &Dataset) -> String {
 }
 
 /// Trains every plan on `train` and tests it on `test`: one split, with the models that [`evaluate`] does not keep.
-/// Classes must be the same on both sides. Plans with the same kernels share them. One entry per plan, in their order;
-/// stopped before the last is done, it is an [`Error::Stopped`].
+/// Classes must be the same on both sides. Plans with the same kernels share them. One entry per plan, in order; if
+/// stopped before the last is done, an [`Error::Stopped`].
 ///
 /// ```
 /// use multikernel::{Plan, Pool, data::{bundled, repeats}, evaluate::train_and_test, plan::Session, run::Silent};
@@ -261,8 +260,8 @@ pub fn train_and_test(
     Ok(found)
 }
 
-/// One plan after another on one split; each is handed over as soon as it is done. A fit that was stopped half-way is
-/// an [`Error::Stopped`] like one that was stopped before it learned anything.
+/// One plan after another on one split; each is handed over as soon as it is done. A fit stopped half-way is an
+/// [`Error::Stopped`], like one stopped before it learned anything.
 fn plan_by_plan(
     split: usize,
     train: &Dataset,
@@ -277,9 +276,9 @@ fn plan_by_plan(
         if let Some(stop) = session.control.stop() {
             return Err(stopped(&stop.to_string()));
         }
-        // Plans with one bank share one stack; each is charged for it, as if it had run alone.
+        // Plans with the same bank share one stack; each is charged for it, as if it had run alone.
         if !prepared.as_ref().is_some_and(|ready| plan.can_use(ready)) {
-            // Gone before the next is made: two stacks at once could be twice the memory allowed.
+            // Dropped before the next is built: two stacks at once could take twice the memory allowed.
             prepared = None;
         }
         let ready = match &prepared {
@@ -359,7 +358,7 @@ mod tests {
         let expected = "5 splits will take about 1 h 23 min at the pace of the first; the time limit ends it after about 4, \
                         with what was measured so far";
         assert_eq!(heard.notes, [expected]);
-        // Long without a limit is told at a terminal; what is short, or one split, is not told at all.
+        // A long run without a limit is reported only at a terminal; a short one, or a single split, not at all.
         tell_pace(1000.0, 5, &Control::default(), &mut heard);
         tell_pace(1.0, 5, &hour, &mut heard);
         tell_pace(9000.0, 1, &hour, &mut heard);

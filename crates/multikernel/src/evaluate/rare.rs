@@ -2,11 +2,11 @@
 
 use crate::data::{Labels, Split};
 
-/// Classes that a remark names.
+/// Maximum number of classes named in a remark.
 const MAX_NAMED: usize = 5;
 
-/// A remark on the classes that are missing from the test or the training rows of a split, if there are any. `n_folds`
-/// is the number of folds where fewer of them could help.
+/// A remark on classes missing from the test or training rows of a split, if there are any. `n_folds` is the number of
+/// folds if fewer could help.
 pub(super) fn rare_classes(labels: &Labels, splits: &[Split], n_folds: Option<usize>) -> Option<String> {
     let counts = labels.counts();
     let (train, test): (Vec<_>, Vec<_>) =
@@ -41,7 +41,7 @@ pub(super) fn rare_classes(labels: &Labels, splits: &[Split], n_folds: Option<us
     ))
 }
 
-/// Which classes the rows have.
+/// Which classes occur in the rows.
 fn present(labels: &Labels, rows: &[usize]) -> Vec<bool> {
     let mut has = vec![false; labels.n_classes()];
     rows.iter().for_each(|&row| has[labels.codes()[row]] = true);

@@ -1,4 +1,4 @@
-//! What an evaluation found.
+//! The results of an evaluation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::run::KernelsOfView;
 /// One plan on one split.
 #[derive(Clone, Debug)]
 pub struct Fold {
-    /// Which split, counted from 0.
+    /// Index of the split, counted from 0.
     pub split: usize,
-    /// How good it was.
+    /// Its metrics.
     pub metrics: Metrics,
     /// Seconds to train, kernels included.
     pub train_seconds: f64,
@@ -25,13 +25,13 @@ pub struct Fold {
     pub weights: Option<Vec<f64>>,
     /// Each kernel's share of the decisions, for methods that have them.
     pub shares: Option<Vec<f64>>,
-    /// What the model warns of.
+    /// The model's warnings.
     pub warnings: Vec<String>,
-    /// The rows it was tested on, by their place in [`Evaluation::test_rows`]; plans on one split share them.
+    /// The rows it was tested on, as indices into [`Evaluation::test_rows`]; plans on one split share them.
     pub rows: Arc<[usize]>,
-    /// The class each of them was predicted to have, as a code; see [`Evaluation::predictions`].
+    /// The predicted class of each, as a code; see [`Evaluation::predictions`].
     pub predicted: Vec<usize>,
-    /// Their probabilities, rows x classes, where the plan asked for them.
+    /// Their probabilities, rows x classes, if the plan requested them.
     pub probabilities: Option<Matrix>,
 }
 
@@ -40,15 +40,15 @@ pub struct Fold {
 pub struct PlanResult {
     /// The method, with the views that take part if not all do.
     pub method: String,
-    /// Everything the plan decided.
+    /// All settings of the plan.
     pub settings: BTreeMap<String, String>,
     /// Number of kernels.
     pub n_kernels: usize,
-    /// What the kernels are called; widths that come from the rows are those of the first split.
+    /// Names of the kernels; widths derived from the rows are those of the first split.
     pub kernel_names: Vec<String>,
-    /// The kernels on each single view; none for data without views.
+    /// The kernels on each single view; empty for data without views.
     pub views: Vec<KernelsOfView>,
-    /// One entry per split that was finished: all of them, unless the evaluation was stopped.
+    /// One entry per finished split: all of them, unless the evaluation was stopped.
     pub folds: Vec<Fold>,
 }
 
@@ -57,12 +57,12 @@ pub struct PlanResult {
 pub struct Spread {
     /// The mean.
     pub mean: f64,
-    /// The sample standard deviation; none of one value.
+    /// The sample standard deviation; `None` for a single value.
     pub std: Option<f64>,
 }
 
 impl Spread {
-    /// Of the values; `None` if there are none.
+    /// Mean and standard deviation of the values; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Spread> {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
@@ -73,7 +73,7 @@ impl Spread {
 }
 
 impl PlanResult {
-    /// Of a plan that has not begun.
+    /// The result of a plan that has not started.
     pub(super) fn of(plan: &Plan) -> PlanResult {
         PlanResult {
             method: plan.title(),
@@ -109,16 +109,16 @@ impl PlanResult {
     }
 }
 
-/// The rows an evaluation tested on: those of the data, or of the test set.
+/// The test rows of an evaluation: those of the data, or of the test set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestRows {
-    /// The code of the true class of each.
+    /// The code of each row's true class.
     pub labels: Vec<usize>,
-    /// Their ids, where they have some.
+    /// Their ids, if they have any.
     pub ids: Option<Vec<String>>,
-    /// The name of the column of ids, where it has one.
+    /// The name of the id column, if it has one.
     pub id_name: Option<String>,
-    /// Which row of its file each is, counted from 1 and without the header.
+    /// The row number of each in its file, counted from 1 and without the header.
     pub numbers: Vec<usize>,
 }
 
@@ -133,7 +133,7 @@ impl TestRows {
     }
 }
 
-/// What an evaluation found.
+/// The results of an evaluation.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
     /// Name of the data.
@@ -142,25 +142,25 @@ pub struct Evaluation {
     pub shape: (usize, usize, usize),
     /// Class names.
     pub classes: Vec<String>,
-    /// The label column: its name, or where it stands in a file without names.
+    /// The label column: its name, or its position in a file without names.
     pub label: Option<String>,
-    /// The protocol in words.
+    /// The protocol, described in words.
     pub protocol: String,
     /// The seed of the splits; each plan has its own, in its settings.
     pub seed: u64,
-    /// Splits asked for; results have fewer when it was stopped.
+    /// Number of splits requested; results have fewer if it was stopped.
     pub n_splits: usize,
-    /// Why and where it was stopped; none if all was done.
+    /// Why and where it was stopped; `None` if it finished.
     pub stopped: Option<String>,
-    /// What is odd about the splits, such as classes with too few rows for them.
+    /// Remarks on the splits, such as classes with too few rows for them.
     pub warnings: Vec<String>,
     /// The rows that were tested on.
     pub test_rows: TestRows,
     /// One entry per plan.
     pub results: Vec<PlanResult>,
-    /// Differences in accuracy of all pairs of plans, or of the first with each of the others if those have other
-    /// views; each over the splits that both finished, pairs without any left out.
+    /// Differences in accuracy for all pairs of plans, or between the first and each of the others if those use
+    /// different views; each over the splits that both finished, pairs without any left out.
     pub paired: Vec<Paired>,
-    /// The same differences in AUROC; none where a split has no AUROC.
+    /// The same differences in AUROC; empty if a split has no AUROC.
     pub paired_auroc: Vec<Paired>,
 }

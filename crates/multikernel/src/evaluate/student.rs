@@ -1,6 +1,6 @@
 //! Student's t distribution: distribution function and quantile, relative error in the lower tail below 1e-12 up to
-//! 1000 degrees of freedom. Beyond, 1 - x = t^2/(df + t^2) is small and the fraction feels the rounding of x: about
-//! 1e-11 at 10^5.
+//! 1000 degrees of freedom. Beyond, 1 - x = t^2/(df + t^2) is small and the fraction is sensitive to the rounding of x:
+//! about 1e-11 at 10^5.
 
 use std::f64::consts::PI;
 
@@ -72,7 +72,7 @@ impl Half {
             high *= 2.0;
         }
         let mut t = 0.5 * (low + high);
-        // A bracket of doubles halves to neighbours within 64 cuts even where no Newton step is taken.
+        // Bisecting a bracket of doubles reaches neighbours within 64 cuts even if no Newton step is taken.
         for _ in 0..64 {
             let tail = self.tail(t);
             if tail > p {
@@ -93,15 +93,15 @@ impl Half {
     }
 }
 
-/// Gamma(a + 1/2) / Gamma(a): Stirling's series of the difference of logarithms, so nothing large cancels.
+/// Gamma(a + 1/2) / Gamma(a): Stirling's series for the difference of logarithms, so nothing large cancels.
 fn gamma_ratio(a: f64) -> f64 {
     let (mut z, mut shift) = (a, 1.0);
-    // From 16 on the first term left out is below 1e-16.
+    // From 16 on the first omitted term is below 1e-16.
     while z < 16.0 {
         shift *= z / (z + 0.5);
         z += 1.0;
     }
-    // DLMF 5.11.8 at h = 1/2 less h = 0: coefficients (2^(1-k) - 2) B_k / (k (k - 1)) of z^(1-k), k = 2, 4, ..., 10.
+    // DLMF 5.11.8 at h = 1/2 minus h = 0: coefficients (2^(1-k) - 2) B_k / (k (k - 1)) of z^(1-k), k = 2, 4, ..., 10.
     let coefficients = [-1.0 / 8.0, 1.0 / 192.0, -1.0 / 640.0, 17.0 / 14336.0, -31.0 / 18432.0];
     let w = 1.0 / (z * z);
     let series = coefficients.iter().rev().fold(0.0, |sum, c| sum * w + c) / z;
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(cdf(f64::INFINITY, 3.0), 1.0);
         assert_eq!(quantile(0.5, 3.0), 0.0);
         assert!(quantile(0.0, 3.0).is_nan() && quantile(1.0, 3.0).is_nan() && cdf(f64::NAN, 3.0).is_nan());
-        // Far beyond the range in which t^2 is finite the Cauchy tail is 1 / (pi t).
+        // Far beyond the range in which t^2 is finite, the Cauchy tail is 1 / (pi t).
         assert_relative(cdf(-1e200, 1.0), 1e-200 / PI, 1e-13, "t 1e200");
     }
 }

@@ -1,11 +1,11 @@
-//! Watches an evaluation: how far the fit that is under way got, and remarks that were made before.
+//! Watches an evaluation: the progress of the current fit, and which remarks were made before.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use crate::run::{Observer, Progress, seconds_in_words};
 
-/// Passes everything on to another observer, remarks only once: splits and methods often have the same to say.
+/// Forwards everything to another observer, but each remark only once: splits and methods often repeat the same ones.
 pub(super) struct Watch<'a> {
     inner: &'a mut dyn Observer,
     phase: String,
@@ -19,12 +19,12 @@ impl<'a> Watch<'a> {
         Watch { inner, phase: String::new(), began: Instant::now(), done: None, said: HashSet::new() }
     }
 
-    /// How far the fit of a method got in the time since it began, and how long it needs where that can be told.
+    /// How far the fit of a method got in the time since it started, and how long it needs, if that can be estimated.
     pub(super) fn far(&self, method: &str, since: Duration) -> String {
         let part = self.done.filter(|&(done, total)| 0 < done && done < total);
         let steps = part.map_or(String::new(), |(done, total)| format!(" ({done} of {total})"));
         let after = seconds_in_words(since.as_secs_f64());
-        // A phase that began before the fit is not of it.
+        // A phase that started before the fit is not part of it.
         let phase = if self.began.elapsed() <= since { self.phase.as_str() } else { "" };
         match (phase, part) {
             (phase, Some((done, total))) if phase == method => {
@@ -45,7 +45,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Whether this is the first remark of its kind: those that differ in numbers only are the same.
+    /// Whether this is the first remark of its kind: remarks that differ only in numbers are of one kind.
     fn is_new(&mut self, text: &str) -> bool {
         self.said.insert(without_numbers(text))
     }
@@ -53,7 +53,7 @@ impl<'a> Watch<'a> {
 
 impl Observer for Watch<'_> {
     fn phase(&mut self, name: &str) {
-        // A fit that was stopped half-way still finds its shares: how far it got is what its steps said.
+        // A fit stopped half-way still computes its shares; its progress is what its steps reported.
         if name != "shares" {
             (self.phase, self.began, self.done) = (name.to_string(), Instant::now(), None);
         }
@@ -78,14 +78,14 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// The text with each number as `#`: what remarks on several splits have in common.
+/// The text with each number as `#`: the common part of remarks on several splits.
 pub(super) fn without_numbers(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {
             '0'..='9' if out.ends_with('#') => {}
             '0'..='9' => out.push('#'),
-            // The point of `1.097`.
+            // The decimal point in `1.097`.
             '.' if out.ends_with('#') => {}
             c => out.push(c),
         }
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(watch.far("svm", Duration::from_millis(1)), "had just begun", "that was the fit before");
         watch.progress(&Progress::of(3, 500));
         watch.phase("shares");
-        // Ten seconds in this phase: 500/3 of them in all.
+        // Ten seconds into this phase: 500/3 of them in all.
         watch.began = Instant::now().checked_sub(Duration::from_secs(10)).unwrap();
         let found = watch.far("svm", watch.began.elapsed() + Duration::from_millis(1));
         assert!(found.starts_with("had done 3 of 500 steps after 10 s, so one split needs up to 27 min 4"), "{found}");

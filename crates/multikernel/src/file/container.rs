@@ -1,4 +1,4 @@
-//! Reading and writing the container, atomically and with every check before anything is believed.
+//! Reading and writing the container, atomically and with every check before any content is trusted.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 use super::record::{Array, Record};
 use crate::error::{Error, Result};
 
-/// Highest version of the layout that is read: a file with a higher one is refused, all lower ones stay readable. A
-/// file is written with the lowest version that can hold it, so that older programs read what they can.
+/// Highest layout version that is read: a file with a higher one is rejected, all lower ones stay readable. A file is
+/// written with the lowest version that can hold it, so that older programs read what they can.
 pub const FORMAT_VERSION: u64 = 4;
 
 /// The metadata key that marks a file as ours.
@@ -22,12 +22,12 @@ const MAGIC: &str = "multikernel";
 /// The field of our JSON text that covers all others and every array.
 const CHECKSUM: &str = "checksum";
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A trained model: predicts.
+    /// A trained model, for prediction.
     Model,
-    /// A state in the middle of a run: resumes.
+    /// A state in the middle of a run, for resuming.
     Checkpoint,
 }
 
@@ -65,9 +65,9 @@ pub fn write(path: &Path, kind: Kind, record: &Record) -> Result<()> {
     write_atomic(path, &content)
 }
 
-/// Writes bytes to `path` through a sibling `.NAME.partial`, flushed to disk before it is renamed over the target.
-/// A run that is killed leaves the old file untouched and at most that one partial file, which the next write reuses.
-/// A link is followed; a pipe or device is written to as it is.
+/// Writes bytes to `path` through a sibling `.NAME.partial`, flushed to disk before it is renamed over the target. A
+/// run that is killed leaves the old file untouched and at most that one partial file, which the next write reuses. A
+/// link is followed; a pipe or device is written to directly.
 pub fn write_atomic(path: &Path, content: &[u8]) -> Result<()> {
     let target = resolved(path);
     if is_special(&target) {
@@ -80,7 +80,7 @@ pub fn write_atomic(path: &Path, content: &[u8]) -> Result<()> {
         file.write_all(content)?;
         file.sync_all()?;
         std::fs::rename(&partial, &target)?;
-        // The rename itself must survive a power cut; not every system lets a folder be synced.
+        // The rename itself must survive a power cut; not every system allows syncing a folder.
         File::open(folder(&target)).and_then(|folder| folder.sync_all()).ok();
         Ok(())
     };
@@ -90,7 +90,7 @@ pub fn write_atomic(path: &Path, content: &[u8]) -> Result<()> {
     })
 }
 
-/// Finds out before a long job whether its result can be written: an error now, not after hours.
+/// Checks before a long job whether its result can be written: an error now, not after hours.
 pub fn check_writable(path: &Path) -> Result<()> {
     let target = resolved(path);
     if target.is_dir() {
@@ -109,7 +109,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
     File::create(&partial).and_then(|_| std::fs::remove_file(&partial)).map_err(|error| Error::io("write", path, error))
 }
 
-/// Refuses to put a model or checkpoint over a file that is neither: a mistyped name must not cost somebody's data.
+/// Refuses to overwrite a file that is neither a model nor a checkpoint: a mistyped name must not cost anyone's data.
 pub fn check_replaceable(path: &Path) -> Result<()> {
     check_writable(path)?;
     let mut head = vec![];
@@ -129,7 +129,7 @@ pub fn check_replaceable(path: &Path) -> Result<()> {
     ))
 }
 
-/// Whether two paths name one file, be it there or not.
+/// Whether two paths name the same file, whether or not it exists.
 pub fn is_same(a: &Path, b: &Path) -> bool {
     let place = |path: &Path| {
         let target = resolved(path);
@@ -151,7 +151,7 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// First bytes that tell a file of ours.
+/// Number of leading bytes that identify a file of ours.
 const HEAD: usize = 512;
 
 /// Whether the first bytes are those of a container with our key.
@@ -167,13 +167,13 @@ fn partial_path(path: &Path) -> Result<PathBuf> {
     Ok(path.with_file_name(format!(".{}.partial", name.to_string_lossy())))
 }
 
-/// Reads a model or checkpoint file; checks that it is ours, of the asked kind, of a known version and undamaged.
+/// Reads a model or checkpoint file; checks that it is ours, of the requested kind, of a known version and undamaged.
 pub fn read(path: &Path, kind: Kind) -> Result<Record> {
     let content = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
     parse(path, &content, kind)
 }
 
-/// [`read`] of bytes that are in memory already; `path` is what messages call them.
+/// [`read`] for bytes already in memory; `path` is their name in messages.
 pub fn parse(path: &Path, content: &[u8], kind: Kind) -> Result<Record> {
     let mut header = header(path, content)?;
     check_header(path, kind, &header)?;
@@ -182,7 +182,7 @@ pub fn parse(path: &Path, content: &[u8], kind: Kind) -> Result<Record> {
     let version = header.get("format_version").and_then(Value::as_u64).unwrap_or(FORMAT_VERSION);
     let stated = header.remove(CHECKSUM);
     let mut header = Value::Object(header);
-    // Random bytes never have the right checksum: a fuzzer would see nothing of what comes after it.
+    // Random bytes never have the right checksum: a fuzzer would never get past it.
     if !cfg!(fuzzing) && stated != Some(json!(checksum(&header, &views))) {
         return Err(damaged(path, "its checksum does not fit its content"));
     }
@@ -211,7 +211,7 @@ fn header(path: &Path, content: &[u8]) -> Result<Map<String, Value>> {
         )
     };
     let Ok((_, metadata)) = SafeTensors::read_metadata(content) else {
-        // A cut container of ours still shows the magic key in its first bytes.
+        // A truncated container of ours still shows the magic key in its first bytes.
         return Err(if has_magic(content) { damaged(path, "it is shorter or longer than it says") } else { foreign() });
     };
     let text = metadata.metadata().as_ref().and_then(|map| map.get(MAGIC)).ok_or_else(foreign)?;

@@ -1,4 +1,4 @@
-//! Named values and named arrays: what a state or a model is made of when it is stored.
+//! Named values and named arrays: the stored form of a state or a model.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::linalg::Matrix;
 use crate::precision::Precision;
 use crate::simd::Buffer;
 
-/// An array with exact bits.
+/// An array, stored bit for bit.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Array {
     F64 { shape: Vec<usize>, data: Vec<f64> },
@@ -31,15 +31,15 @@ pub(crate) enum Array {
 pub struct Record {
     pub(crate) values: Map<String, Value>,
     pub(crate) arrays: BTreeMap<String, Array>,
-    /// The lowest format version whose readers know all of it.
+    /// The lowest format version whose readers understand all of it.
     pub(crate) version: u64,
 }
 
-/// The format version that brought sparse rows and kernels in `f32`.
+/// The format version that added sparse rows and kernels in `f32`.
 const SECOND_VERSION: u64 = 2;
-/// The one that brought preprocessing, missing views, Gram matrices, shares and probabilities.
+/// The one that added preprocessing, missing views, Gram matrices, shares and probabilities.
 const THIRD_VERSION: u64 = 3;
-/// The one that brought coefficients stored decision by decision.
+/// The one that added coefficients stored decision by decision.
 const FOURTH_VERSION: u64 = 4;
 
 impl Default for Record {
@@ -66,23 +66,23 @@ impl Record {
         self.arrays.extend(inner.arrays.into_iter().map(|(key, array)| (format!("{name}.{key}"), array)));
     }
 
-    /// [`Record::put_record`] for what files of the first two versions of the format never have.
+    /// [`Record::put_record`] for fields that files of the first two format versions never have.
     pub fn put_newer(&mut self, name: &str, inner: Record) {
         self.put_record(name, inner);
         self.version = self.version.max(THIRD_VERSION);
     }
 
-    /// Marks the record as one that readers of the first three versions of the format do not know.
+    /// Marks the record as unreadable to readers of the first three format versions.
     pub(crate) fn needs_fourth_version(&mut self) {
         self.version = self.version.max(FOURTH_VERSION);
     }
 
-    /// Whether a value or an array of this name is stored in it.
+    /// Whether it holds a value or an array with this name.
     pub fn has(&self, name: &str) -> bool {
         self.values.contains_key(name) || self.arrays.contains_key(name)
     }
 
-    /// Whether nothing is stored in it.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty() && self.arrays.is_empty()
     }
@@ -97,7 +97,7 @@ impl Record {
         }
     }
 
-    /// The name of an array that holds NaN, if one does.
+    /// The name of an array that contains NaN, if there is one.
     pub(crate) fn nan(&self) -> Option<&str> {
         let holds = |array: &Array| matches!(array, Array::F64 { data, .. } if data.iter().any(|value| value.is_nan()));
         self.arrays.iter().find(|(_, array)| holds(array)).map(|(name, _)| name.as_str())
@@ -148,8 +148,8 @@ pub trait Codec: Sized {
     fn decode(record: &Record) -> Result<Self>;
 }
 
-/// Declares a struct and its [`Codec`](crate::file::Codec): each field is stored under its own name, or under the one
-/// it was first stored under where it was renamed: `log_step as "log_now": f64`.
+/// Declares a struct and its [`Codec`](crate::file::Codec): each field is stored under its own name or, if it was
+/// renamed, under its original one: `log_step as "log_now": f64`.
 ///
 /// ```
 /// use multikernel::{file::{Codec, Record}, record};
@@ -186,10 +186,10 @@ macro_rules! record {
         }
     };
 }
-// By its place in the tree: the crate root, where the macro is exported, stands above all that use it.
+// Imported by path: the crate root, where the macro is exported, sits above every module that uses it.
 pub(crate) use record;
 
-/// Declares an enum that is stored as a number, as are lists of it: the code of each variant stays what it is.
+/// Declares an enum that is stored as a number, as are lists of it: the code of each variant never changes.
 macro_rules! codes {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $code:literal),* $(,)? }) => {
         $(#[$meta])*
@@ -228,7 +228,7 @@ macro_rules! codes {
 }
 pub(crate) use codes;
 
-/// What has fields of its own is a record inside the record.
+/// A struct with fields of its own is a record inside the record.
 impl<T: Codec> Field for T {
     fn put(&self, name: &str, record: &mut Record) {
         record.put_record(name, self.encode());
@@ -239,7 +239,7 @@ impl<T: Codec> Field for T {
     }
 }
 
-/// A field that is computed when needed and never stored: big things a state can rebuild from the data.
+/// A field that is computed when needed and never stored: large data a state can rebuild from its input.
 #[derive(Clone, Debug)]
 pub struct Cache<T>(pub Option<T>);
 
@@ -318,7 +318,7 @@ impl Field for Matrix {
     }
 }
 
-/// Stored as its word, and only if it is not `f64`: files of the first version know nothing else.
+/// Stored as its word, and only if it is not `f64`: files of the first version know only that.
 impl Field for Precision {
     fn put(&self, name: &str, record: &mut Record) {
         if *self != Precision::F64 {
@@ -332,8 +332,7 @@ impl Field for Precision {
     }
 }
 
-/// Dense rows are stored as a matrix is; sparse ones as `NAME.ends`, `NAME.columns`, `NAME.values` and
-/// `NAME.background`.
+/// Dense rows are stored as a matrix, sparse ones as `NAME.ends`, `NAME.columns`, `NAME.values` and `NAME.background`.
 impl Field for Features {
     fn put(&self, name: &str, record: &mut Record) {
         let sparse = match self {
@@ -475,7 +474,7 @@ mod tests {
             record.put("rows", rows);
             assert_eq!(&record.take::<Features>("rows").unwrap(), rows);
             assert_eq!(record.arrays.keys().collect::<Vec<_>>(), names);
-            // What holds it needs the version it needs.
+            // The outer record needs the version of the inner one.
             let mut outer = Record::default();
             outer.put_record("state", record);
             assert_eq!(outer.version, version);

@@ -6,44 +6,45 @@
 //! q_c = exp(z_c) / (exp(z_0) + ... + exp(z_{k-1})),    z_c = slope_c * clamp(m_c) / scale + offset_c,    slope_c > 0
 //! ```
 //!
-//! With two classes and margins (f, -f) this is Platt's sigmoid 1 / (1 + exp(-(A f + B))). Each class has a slope of
-//! its own, because margins of different classes differ in spread. They are learned on held-out rows: margins of rows
-//! that a model was trained on are too good to be true. What is minimised is convex:
+//! With two classes and margins (f, -f) this is Platt's sigmoid 1 / (1 + exp(-(A f + B))). Each class has its own
+//! slope, because margins of different classes differ in spread. Slopes and offsets are learned on held-out rows, since
+//! margins of training rows are too optimistic. The objective is convex:
 //!
 //! ```text
 //! sum_i [ln(sum_c exp(z_ic)) - sum_c t_ic z_ic]  +  sum_c (slope_c - ln slope_c) / 32  +  sum_c offset_c^2 / 2
 //! ```
 //!
 //! - The targets `t` are Platt's: a row of a class with n rows counts as `1 - e` of it and as `e / (k - 1)` of each
-//!   other class, with `e = (2/k) / (n + 2)`: two wrong rows in all, however many classes. So separable rows do not end
-//!   in certainty, and a class without rows keeps a small probability.
-//! - The two penalties weigh as much as a row or less. They keep slopes above 0 and the minimum unique where rows are
-//!   few, and pull towards "one slope for all, offsets 0", where probabilities and margins agree by themselves.
-//! - `scale` is the root mean square of the margins around their row's mean, so factors on the margins change nothing.
-//! - `clamp` keeps margins within those it was learned on: rows far outside are not more certain than any row seen, and
-//!   infinite margins (a class that was not trained) have a place.
+//!   other class, with `e = (2/k) / (n + 2)`: two wrong rows in all, whatever the number of classes. So separable rows
+//!   do not lead to certainty, and a class without rows keeps a small probability.
+//! - The two penalties weigh as much as a row or less. They keep slopes above 0 and the minimum unique with few rows,
+//!   and pull towards "one slope for all, offsets 0", where probabilities and margins agree by themselves.
+//! - `scale` is the root mean square of the margins around their row's mean, so rescaling the margins changes nothing.
+//! - `clamp` keeps margins within the range seen in training: rows far outside are no more certain than any row seen,
+//!   and infinite margins (a class that was not trained) are mapped to a finite value.
 //!
-//! The label has the last word. Offsets may put another class first, on an imbalanced set in many rows. Then the label
-//! and the classes above it share their probabilities evenly (the nearest probabilities, by squares and by divergence,
-//! that do not contradict the label), less a millionth (2^-20) of it for the others, so that the label is the largest
-//! in ties as well. With two classes: p = max(1/2, sigmoid) of the label. Against the free sigmoid that cost at most
-//! 0.001 in Brier score on ten sets, 0.0001 in the mean.
+//! The label has the last word. Offsets may rank another class first, in many rows if the classes are imbalanced. Then
+//! the label and the classes above it share their probabilities evenly (the nearest probabilities, by squares and by
+//! divergence, that do not contradict the label), less a millionth (2^-20) of it for the others, so that the label is
+//! the largest in ties as well. With two classes: p = max(1/2, sigmoid) of the label. Compared with the free sigmoid
+//! this cost at most 0.001 in Brier score on ten sets, 0.0001 in the mean.
 //!
-//! The minimum is found by Newton's method: directions by conjugate gradients, steps halved until the value falls
-//! enough, which converges from anywhere since the objective is strictly convex.
+//! The minimum is found by Newton's method: directions by conjugate gradients, steps halved until the value decreases
+//! enough, which converges from any start since the objective is strictly convex.
 
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::{Matrix, dot};
 use crate::simd::exp;
 
-/// A map from the margins of a method to class probabilities that never contradict the label: the softmax of `slope_c *
-/// margin_c + offset_c`, where classes above the label are brought level with it. How it is learned and why so stands
-/// at the head of `method/calibrate.rs`.
+/// A map from a method's margins to class probabilities that never contradict the label: the softmax of `slope_c *
+/// margin_c + offset_c`, where classes above the label are brought level with it. The head of `plan/calibrate.rs`
+/// describes how it is learned, and why.
 ///
 /// Margins are n_samples x n_classes, larger meaning more of that class, of one kind for all classes: scores of a
 /// one-vs-rest machine, log densities, and for one-vs-one the smallest decision against another class; 0 should mean
-/// something, the border of the class say. Votes work, but they say little: the log-loss is up to 2.5 times as high.
+/// something, such as the border of the class. Votes work, but carry little information: the log-loss is up to 2.5
+/// times as high.
 ///
 /// ```
 /// use multikernel::{Matrix, method::Calibration};
@@ -64,8 +65,8 @@ pub struct Calibration {
     highest: f64,
 }
 
-/// Written out where `record!` would do, because what is read has to fit together: a margin is clamped and looked up
-/// with it.
+/// Written by hand instead of with `record!`, because the parts must be consistent: margins are clamped and indexed
+/// with them.
 impl Codec for Calibration {
     fn encode(&self) -> Record {
         let mut record = Record::default();
@@ -90,26 +91,26 @@ impl Codec for Calibration {
     }
 }
 
-/// Share of its probability by which the label is ahead of a class it was level with: seen in six digits and in `f32`.
+/// Fraction of its probability by which the label leads a class it is level with: visible in six digits and in `f32`.
 const AHEAD: f64 = 1.0 / (1u64 << 20) as f64;
 
-/// Weight of the penalty on slopes, which is least at slope 1; 0.03 to 0.3 differ by less than 0.5 % in log-loss.
+/// Weight of the penalty on slopes, minimal at slope 1; 0.03 to 0.3 differ by less than 0.5 % in log-loss.
 const SLOPE_PENALTY: f64 = 1.0 / 32.0;
 
 /// Weight of the penalty on offsets.
 const OFFSET_PENALTY: f64 = 1.0;
 
-/// The value is within this of the least: parameters are then known to a millionth of their standard error.
+/// The value is within this of the minimum: parameters are then known to a millionth of their standard error.
 const TOLERANCE: f64 = 1e-12;
 
-/// Newton steps; ten is usual.
+/// Maximum number of Newton steps; ten is typical.
 const MAX_STEPS: usize = 100;
 
 impl Calibration {
-    /// Learns the map from margins of rows that were held out (n_samples x n_classes) and their true classes. Infinite
+    /// Learns the map from the margins of held-out rows (n_samples x n_classes) and their true classes. Infinite
     /// margins count as the largest or smallest finite one.
     ///
-    /// A class without rows gets a small probability. Costs O(n_samples n_classes) for each of some ten steps of up to
+    /// A class without rows gets a small probability. Costs O(n_samples n_classes) for each of about ten steps of up to
     /// 4 n_classes parts. Fewer than two classes, no rows, labels outside the classes and NaN are errors.
     pub fn fit(margins: &Matrix, codes: &[usize]) -> Result<Calibration> {
         check_rows(margins, codes, margins.n_cols())?;
@@ -134,8 +135,8 @@ impl Calibration {
         Ok(Calibration { slope: slope.to_vec(), offset: offset.to_vec(), ..map })
     }
 
-    /// Probabilities of rows from their margins and labels: rows sum to 1, and the first largest is the label. The same
-    /// margin is never less likely when it grows and the label stays. O(n_samples n_classes), and more by a sort for a
+    /// Probabilities of rows from their margins and labels: rows sum to 1, and the first largest is the label. With the
+    /// label fixed, raising a class's margin never makes it less likely. O(n_samples n_classes), plus a sort for each
     /// row whose label was not the likeliest.
     pub fn apply(&self, margins: &Matrix, labels: &[usize]) -> Result<Matrix> {
         check_rows(margins, labels, self.slope.len())?;
@@ -151,10 +152,10 @@ impl Calibration {
         Ok(probabilities)
     }
 
-    /// Whether its numbers fit together and the number of classes of the model it was read with.
+    /// Whether its numbers are consistent with each other and with the number of classes of the model it was read with.
     pub fn check(&self, n_classes: usize) -> Result<()> {
         let positive = |value: &f64| value.is_finite() && *value > 0.0;
-        // The ends may be finite and what they are mapped to not.
+        // The ends may be finite while the values they map to are not.
         let mapped = |end: f64| self.slope.iter().zip(&self.offset).map(move |(s, o)| s * (end / self.scale) + o);
         let fits = self.slope.len() == n_classes
             && self.offset.len() == n_classes
@@ -169,9 +170,9 @@ impl Calibration {
         margin.clamp(self.lowest, self.highest) / self.scale
     }
 
-    /// Root mean square of the margins around their row's mean; 1 if they are all the same.
+    /// Root mean square of the margins around their row's mean; 1 if they are all equal.
     fn spread(&self, margins: &Matrix) -> f64 {
-        // In units of the largest margin, so that no square leaves the numbers there are.
+        // In units of the largest margin, so that no square overflows or underflows.
         let unit = self.lowest.abs().max(self.highest.abs());
         let mut sum = 0.0;
         for row in margins.rows() {
@@ -196,7 +197,7 @@ fn softmax(row: &mut [f64]) -> f64 {
     top + sum.ln()
 }
 
-/// Makes the label the likeliest class: those above it give way until all of them are level, up to [`AHEAD`].
+/// Makes the label the likeliest class: classes above it are lowered until all of them are level, up to [`AHEAD`].
 fn give_way(row: &mut [f64], label: usize) {
     let behind = 1.0 - AHEAD;
     if (0..row.len()).all(|c| c == label || row[c] <= behind * row[label]) {
@@ -240,16 +241,16 @@ fn check_rows(margins: &Matrix, labels: &[usize], n_classes: usize) -> Result<()
     }
 }
 
-/// What is minimised over `theta`: slopes, then offsets.
+/// The objective, a function of `theta`: slopes, then offsets.
 struct Objective<'a> {
     /// Scaled margins.
     points: Matrix,
     codes: &'a [usize],
-    /// What a row of each class counts for the other classes together.
+    /// The total target weight that a row of each class gives to the other classes.
     missed: Vec<f64>,
 }
 
-/// A place in the parameters and all that Newton's method wants to know of it.
+/// A point in parameter space with everything Newton's method needs there.
 struct Place {
     theta: Vec<f64>,
     value: f64,
@@ -275,7 +276,7 @@ impl<'a> Objective<'a> {
         let mut place = self.look((0..2 * k).map(|j| if j < k { 1.0 } else { 0.0 }).collect());
         for _ in 0..MAX_STEPS {
             let direction = self.direction(&place);
-            // Half of it is how far the value would fall if the objective were quadratic.
+            // Half of this is how far the value would fall if the objective were quadratic.
             let descent = -dot(&place.gradient, &direction);
             if descent.is_nan() || descent <= TOLERANCE {
                 break;
@@ -318,12 +319,12 @@ impl<'a> Objective<'a> {
         Place { theta, value, gradient, probabilities }
     }
 
-    /// Second derivatives of the penalty of parameter `j`.
+    /// Second derivative of the penalty on parameter `j`.
     fn penalty_curvature(&self, place: &Place, j: usize) -> f64 {
         if j < self.n_classes() { SLOPE_PENALTY / place.theta[j].powi(2) } else { OFFSET_PENALTY }
     }
 
-    /// The matrix of second derivatives times a vector.
+    /// The Hessian times a vector.
     fn curve(&self, place: &Place, vector: &[f64]) -> Vec<f64> {
         let k = self.n_classes();
         let mut product: Vec<f64> =
@@ -340,7 +341,7 @@ impl<'a> Objective<'a> {
         product
     }
 
-    /// The diagonal of the matrix of second derivatives.
+    /// The diagonal of the Hessian.
     fn diagonal(&self, place: &Place) -> Vec<f64> {
         let k = self.n_classes();
         let mut diagonal: Vec<f64> = (0..2 * k).map(|j| self.penalty_curvature(place, j)).collect();
@@ -354,7 +355,8 @@ impl<'a> Objective<'a> {
         diagonal
     }
 
-    /// Newton's direction to a thousandth, by conjugate gradients in units of the diagonal; downhill wherever it ends.
+    /// The Newton direction to a thousandth, by conjugate gradients in units of the diagonal; a descent direction at
+    /// any iteration.
     fn direction(&self, place: &Place) -> Vec<f64> {
         let diagonal = self.diagonal(place);
         let ease = |residual: &[f64]| -> Vec<f64> { residual.iter().zip(&diagonal).map(|(r, d)| r / d).collect() };
@@ -381,7 +383,7 @@ impl<'a> Objective<'a> {
         direction
     }
 
-    /// The first of the halved steps that keeps slopes above 0 and lowers the value by a part of what it promised;
+    /// The first of the halved steps that keeps slopes above 0 and achieves a fraction of the predicted decrease;
     /// `None` when rounding leaves nothing to gain.
     fn step(&self, place: &Place, direction: &[f64], descent: f64) -> Option<Place> {
         let shrink = (0..self.n_classes()).map(|c| -direction[c] / place.theta[c]).fold(0.0, f64::max);
@@ -415,8 +417,8 @@ mod tests {
         margins.rows().map(first_largest).collect()
     }
 
-    /// Margins in few levels, for many ties, of rows to learn from and of new rows that reach further out; labels of
-    /// the new rows that have nothing to do with their margins, as where a vote decided.
+    /// Margins on a few levels, for many ties: rows to learn from, and new rows that reach further out, whose labels
+    /// are unrelated to their margins, as where a vote decided.
     fn cases() -> impl Strategy<Value = (Matrix, Vec<usize>, Matrix, Vec<usize>)> {
         (2usize..6, 1usize..30, 1usize..20).prop_flat_map(|(k, n, m)| {
             let matrix = |rows: usize, levels: std::ops::Range<i32>| {
@@ -427,7 +429,7 @@ mod tests {
         })
     }
 
-    /// Margins with the given spread of each class, and classes drawn from the probabilities `truth` gives to a row.
+    /// Margins with the given spread for each class, and classes drawn from the probabilities `truth` gives each row.
     fn simulated(n: usize, spread: &[f64], truth: impl Fn(&[f64]) -> Vec<f64>, seed: u64) -> (Matrix, Vec<usize>) {
         let mut rng = Rng::new(seed, 0);
         let margins = Matrix::from_fn(n, spread.len(), |_, c| spread[c] * (4.0 * rng.uniform() - 2.0));
@@ -463,7 +465,7 @@ mod tests {
                     prop_assert_eq!(first_largest(row), label, "{:?}", row);
                     prop_assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-12);
                     prop_assert!(row.iter().all(|p| (0.0..=1.0).contains(p)));
-                    // Told apart also by who reads them in single precision.
+                    // Still distinct in single precision.
                     let level = row.iter().filter(|&&other| other as f32 == row[label] as f32).count();
                     prop_assert_eq!(level, 1);
                 }
@@ -507,8 +509,8 @@ mod tests {
             let before: Vec<f64> = levels.iter().map(|&level| f64::from(level) / sum).collect();
             let mut after = before.clone();
             give_way(&mut after, label);
-            // The nearest point of a convex set: no move towards another of its points is a move towards `before`.
-            // Its corners are the label level with any of the other classes, up to the millionth.
+            // The nearest point of a convex set: no move towards another of its points is a move towards `before`. Its
+            // corners have the label level with any subset of the other classes, up to the millionth.
             for members in 0u32..1 << levels.len() {
                 let inside = |c: usize| c == label || members >> c & 1 == 1;
                 let size = (0..levels.len()).filter(|&c| inside(c)).count() as f64;
@@ -570,7 +572,7 @@ mod tests {
         ];
         let margins = Matrix::from_fn(10, 3, |i, c| rows[i][c]);
         let map = Calibration::fit(&margins, &[0, 1, 1, 0, 2, 2, 0, 1, 2, 2]).unwrap();
-        // L-BFGS-B of SciPy 1.17 on the formula of the head of this file, gradient below 1e-10.
+        // L-BFGS-B of SciPy 1.17 on the formula at the head of this file, gradient below 1e-10.
         let expected = [0.733337181, 1.237414273, 1.538142505, -0.14224102, 0.062789149, 0.079451871];
         for (found, expected) in map.slope.iter().chain(&map.offset).zip(expected) {
             assert!((found - expected).abs() < 1e-6, "{found} {expected}");
@@ -601,7 +603,7 @@ mod tests {
             ((information[2] / determinant).sqrt(), (information[0] / determinant).sqrt());
         assert!((slope - a).abs() < 4.0 * slope_error, "{slope} ± {slope_error}");
         assert!((offset - b).abs() < 4.0 * offset_error, "{offset} ± {offset_error}");
-        // Both are known well enough for this to say something.
+        // Both are estimated precisely enough for this to be a real test.
         assert!(slope_error < 0.03 && offset_error < 0.03);
     }
 

@@ -1,4 +1,4 @@
-//! What training will take, before it begins.
+//! The time and memory training will take, before it starts.
 
 use std::time::Instant;
 
@@ -11,36 +11,36 @@ use crate::pool::Pool;
 use crate::run::inner::FOLDS;
 use crate::run::{Control, Observer, Progress};
 
-/// Rows of the two runs a forecast is made from.
+/// Rows of the two trial runs behind a forecast.
 const TRIALS: [usize; 2] = [500, 1000];
-/// Most seconds of each.
+/// Time limit of each, in seconds.
 const TRIAL_SECONDS: f64 = 1.0;
-/// Rows below which training is over before a forecast would be.
+/// With fewer rows, training finishes before a forecast would.
 const MIN_ROWS: usize = 4 * TRIALS[1];
 
-/// What training takes, as far as runs on some of the rows can tell.
+/// What training takes, estimated from runs on some of the rows.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Forecast {
     /// Rows to train on.
     pub n_rows: usize,
-    /// Seconds of one training, parameters that are `auto` and probabilities included.
+    /// Seconds for one training run, including `auto` parameters and probabilities.
     pub seconds: f64,
-    /// Whether it may well be more: the runs on some of the rows were not over in time.
+    /// Whether it may well be more: the trial runs did not finish in time.
     pub at_least: bool,
-    /// Bytes of the matrices between all rows that the method keeps; 0 for methods without.
+    /// Bytes of the matrices between all rows that the method keeps; 0 for methods that keep none.
     pub bytes: u64,
 }
 
-/// Seconds of a training on many rows, and of `n_inner` rounds of inner folds, from those of the two trials. Matrices
-/// between all rows grow with their square whatever small runs say; nothing here grows faster than the cube.
+/// Seconds to train on many rows, and for `n_inner` rounds of inner folds, from those of the two trials. Matrices
+/// between all rows grow quadratically whatever small runs suggest; nothing here grows faster than cubically.
 fn extrapolated([small, large]: [f64; 2], n_rows: usize, has_squares: bool, n_inner: usize) -> f64 {
     let power = (large / small).log2().clamp(if has_squares { 2.0 } else { 1.0 }, 3.0);
     let folds = FOLDS as f64 * (1.0 - 1.0 / FOLDS as f64).powf(power);
     large * (n_rows as f64 / TRIALS[1] as f64).powf(power) * (1.0 + n_inner as f64 * folds)
 }
 
-/// Remembers how far a run came.
+/// Remembers a run's latest progress.
 #[derive(Default)]
 struct Last(Option<Progress>);
 
@@ -55,8 +55,8 @@ impl Observer for Last {
 }
 
 impl Plan {
-    /// What training on `n_rows` rows like these will take, measured on 500 and 1,000 of them: `None` for few rows,
-    /// where it would take longer than training, and where `control` says to stop. Cost: two seconds at most.
+    /// What training on `n_rows` rows like these will take, measured on 500 and 1,000 of them. `None` for few rows,
+    /// where forecasting would take longer than training, and where `control` says to stop. Cost: two seconds at most.
     ///
     /// ```
     /// use multikernel::{Plan, Pool, data::moons, run::Control};
@@ -86,7 +86,7 @@ impl Plan {
         }))
     }
 
-    /// Seconds of training on these rows, and whether they are a guess from a run that was not over in time.
+    /// Seconds to train on these rows, and whether this is extrapolated from a run that did not finish in time.
     fn trial(&self, data: &Dataset, pool: &Pool, control: &Control) -> Result<(f64, bool)> {
         let (start, mut last) = (Instant::now(), Last::default());
         let mut session = Session::new(pool, &mut last);
@@ -101,7 +101,7 @@ impl Plan {
         Ok(if finished { (seconds, false) } else { (seconds / part.min(1.0), true) })
     }
 
-    /// The error of a job that is too large, with what would fit.
+    /// The error for a job that is too large, with suggestions that would fit.
     pub(super) fn with_way_out(&self, error: Error, n_rows: usize) -> Error {
         let Error::Memory { what, need, limit, help } = error else { return error };
         let mut ways = vec![];

@@ -1,5 +1,5 @@
-//! From a method and its settings to a model: the registry of methods, the plan, what is prepared from training rows,
-//! the fitted model, and what surrounds a fit (shares, probabilities, forecasts, streams).
+//! From a method and its settings to a model: the registry of methods, the plan, the preparation of training rows, the
+//! fitted model, and everything around a fit (shares, probabilities, forecasts, streams).
 
 mod calibrate;
 mod forecast;

@@ -1,4 +1,4 @@
-//! Learning from a stream: rows are predicted, then learned, for ever.
+//! Learning from a stream: each row is predicted, then learned, without end.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,17 +16,17 @@ use crate::pool::Pool;
 use crate::run::{Begin, Learner, Stop};
 use crate::stack::{Points, Stack, StackOptions, Storage};
 
-/// More classes than this is a label that is a number or an id.
+/// With more classes than this, the label is a number or an id.
 const MAX_CLASSES: usize = 1000;
 
 /// How a stream is learned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnlineOptions {
-    /// Most points kept; `None` for no limit, in which case memory and the time per row grow with the number of rows
-    /// that were learned from. Beyond the budget the oldest points are forgotten: that costs accuracy where nothing
-    /// drifts, the more the smaller the budget, and helps where something does.
+    /// Maximum number of points kept; `None` for no limit, in which case memory and the time per row grow with the
+    /// number of rows learned. Beyond the budget the oldest points are forgotten: that costs accuracy on stationary
+    /// streams, more so with smaller budgets, and helps on drifting ones.
     pub budget: Option<usize>,
-    /// Rows after which kernel weights are found anew; at the beginning also after 1, 2, 4, 8, 16 and 32.
+    /// Number of rows between updates of the kernel weights; at the start also after 1, 2, 4, 8, 16 and 32.
     pub update_every: usize,
 }
 
@@ -36,13 +36,13 @@ impl Default for OnlineOptions {
     }
 }
 
-/// Learns from rows that come one after the other: each is predicted, then learned.
+/// Learns from rows one at a time: each is predicted, then learned.
 ///
 /// Preprocessing, kernel widths and the order of features are frozen from the first rows ([`Online::begin`]) or taken
 /// from a model ([`Online::from_model`]); new classes may appear at any time. [`Online::model`] is a model like any
-/// other, and a stream can be gone on from it: one stream learned in one go, or in two halves with save and load
-/// between, is the same bit for bit. Cost per row: one kernel value per point kept, whatever the number of Gaussians on
-/// the same columns (from 32 on).
+/// other, and a stream can resume from it: one stream learned in one go, or in two halves with save and load between,
+/// gives the same result bit for bit. Cost per row: one kernel value per point kept, whatever the number of Gaussians
+/// on the same columns (from 32 on).
 ///
 /// ```
 /// use multikernel::{Online, OnlineOptions, Plan, Pool, data::bundled};
@@ -104,7 +104,7 @@ fn learner(plan: &Plan, begin: &Begin<'_>) -> Result<Box<dyn Learner>> {
 
 impl Online {
     /// Freezes preprocessing, kernels and the order of features from the warm-up rows. Nothing is learned from their
-    /// labels: give them to [`Online::learn`] next.
+    /// labels: pass them to [`Online::learn`] next.
     pub fn begin(plan: &Plan, warmup: &Dataset, options: &OnlineOptions, pool: &Pool) -> Result<Online> {
         let samples = &warmup.samples;
         if !samples.views().is_empty() || !samples.grams().is_empty() {
@@ -133,9 +133,9 @@ impl Online {
         Ok(Online { header, preprocessor, sets, learner, n_rows, n_correct, memo, continued, stop })
     }
 
-    /// Goes on from a model: where it was learned online, from where it stands, with the options it was begun with;
-    /// otherwise only its preprocessing, kernels and classes are taken, and [`Online::is_continued`] is false. The
-    /// plan's method and parameters must be those of a model that is gone on from.
+    /// Continues from a model. If the model was learned online, resumes its state, with the options it was started
+    /// with; the plan's method and parameters must then be the model's. Otherwise only its preprocessing, kernels and
+    /// classes are taken, and [`Online::is_continued`] is false.
     pub fn from_model(model: Model, plan: &Plan, options: &OnlineOptions, pool: &Pool) -> Result<Online> {
         let (mut header, stream, points) =
             (model.header.clone(), model.learned.stream.clone(), model.kept.points.features().clone());
@@ -185,14 +185,14 @@ impl Online {
         })
     }
 
-    /// Whether it goes on from a model that was learned online.
+    /// Whether it resumed a model that was learned online.
     pub fn is_continued(&self) -> bool {
         self.continued
     }
 
-    /// Predicts each row, then learns from it, row after row; how rows are cut into calls changes nothing. The
+    /// Predicts each row, then learns from it, row by row; how rows are split into calls changes nothing. Returns the
     /// predicted class of each row, as an index into [`Online::classes`]; `None` while no class is known. Unknown
-    /// labels become new classes. After an error some of the rows may have been learned.
+    /// labels become new classes. After an error, some of the rows may have been learned.
     pub fn learn(&mut self, samples: &Samples, labels: &[String], pool: &Pool) -> Result<Vec<Option<usize>>> {
         if labels.len() != samples.n_samples() {
             let n = samples.n_samples();
@@ -218,7 +218,7 @@ impl Online {
         Ok(predicted)
     }
 
-    /// A row of a class nobody has seen: predicted by the classes known before, then learned.
+    /// A row of a new class: predicted by the classes known before, then learned.
     fn learn_new_class(&mut self, row: &Matrix, label: &str, pool: &Pool) -> Result<Option<usize>> {
         if self.header.classes.len() == MAX_CLASSES {
             let number = MAX_CLASSES + 1;
@@ -250,7 +250,7 @@ impl Online {
         self.n_rows
     }
 
-    /// How many of them were predicted right before they were learned.
+    /// How many of them were predicted correctly before they were learned.
     pub fn n_correct(&self) -> u64 {
         self.n_correct
     }
@@ -270,29 +270,29 @@ impl Online {
         self.learner.weights()
     }
 
-    /// What a reader needs to bring rows into the order of the features.
+    /// What a reader needs to bring rows into the model's order of features.
     pub fn expect(&self) -> Expect {
         let index_base = self.header.index_base.and_then(|base| u8::try_from(base).ok());
         Expect::new(self.header.features.clone(), self.header.label.clone(), index_base)
             .with_classes(self.header.classes.clone())
     }
 
-    /// Numbers that the caller wants to find again after loading: they are stored with the model.
+    /// Numbers the caller wants back after loading: they are stored with the model.
     pub fn memo(&self) -> &BTreeMap<String, u64> {
         &self.memo
     }
 
-    /// Sets them.
+    /// Sets the memo.
     pub fn set_memo(&mut self, memo: BTreeMap<String, u64>) {
         self.memo = memo;
     }
 
-    /// Says why the stream ended, for models made from now on; unless told, it was at its end.
+    /// Sets why the stream ended, for models made from now on; by default, it reached its end.
     pub fn set_stop(&mut self, stop: Stop) {
         self.stop = stop;
     }
 
-    /// The model as it stands: predicts, and can be gone on from. An error before two classes have been seen.
+    /// The current model: predicts, and can be resumed. An error before two classes have been seen.
     pub fn model(&self) -> Result<Model> {
         if self.header.classes.len() < 2 {
             let n = self.n_rows;
@@ -334,7 +334,7 @@ impl Online {
     }
 }
 
-/// What is counted over all runs.
+/// Counters over all runs.
 #[derive(Default)]
 struct Counters {
     n_rows: u64,

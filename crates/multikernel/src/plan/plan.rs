@@ -1,4 +1,5 @@
-//! A plan: method, parameters, bank, scaling and seed; what is trained, cross-validated and written into a model.
+//! A plan: method, parameters, bank, scaling and seed; the unit that is trained, cross-validated and written into a
+//! model.
 
 use std::collections::BTreeMap;
 
@@ -49,12 +50,12 @@ impl std::fmt::Debug for Plan {
 }
 
 impl Plan {
-    /// A method of the standard registry at its defaults.
+    /// A method of the standard registry, with default parameters.
     pub fn new(method: &str) -> Result<Plan> {
         Plan::from_registry(&Registry::standard(), method)
     }
 
-    /// A method with parameters of its type; values out of range are refused.
+    /// A method given by its parameter struct; values out of range are rejected.
     ///
     /// ```
     /// use multikernel::{Plan, method::SimpleMkl};
@@ -73,7 +74,7 @@ impl Plan {
 
     fn with_method(method: Box<dyn AnyMethod>, families: Families) -> Result<Plan> {
         let about = method.about();
-        // The default of the method must be good text even if it is never used.
+        // The method's default bank must parse even if it is never used.
         if about.needs != Needs::Rows {
             families.bank(about.bank)?;
         }
@@ -122,35 +123,35 @@ impl Plan {
         self
     }
 
-    /// Sets all that is done to features before kernels see them.
+    /// Sets all preprocessing of features before the kernels.
     #[must_use]
     pub fn recipe(mut self, recipe: Recipe) -> Plan {
         self.recipe = recipe;
         self
     }
 
-    /// Sets what becomes of rows that lack views.
+    /// Sets how rows that lack views are treated.
     #[must_use]
     pub fn missing(mut self, missing: Missing) -> Plan {
         self.missing = missing;
         self
     }
 
-    /// Asks for class probabilities: five more trainings on inner folds, for methods that have none of their own.
+    /// Requests class probabilities: five more trainings on inner folds, for methods that have none of their own.
     #[must_use]
     pub fn proba(mut self, proba: bool) -> Plan {
         self.proba = proba;
         self
     }
 
-    /// Leaves out, or keeps alone, the kernels of some views.
+    /// Drops the kernels of some views, or keeps only those.
     #[must_use]
     pub fn part(mut self, part: Part) -> Plan {
         self.part = part;
         self
     }
 
-    /// Sets how kernel values are held; recorded in the model, whose predictions hold them the same way.
+    /// Sets how kernel values are stored; recorded in the model, whose predictions store them the same way.
     #[must_use]
     pub fn precision(mut self, precision: Precision) -> Plan {
         self.precision = precision;
@@ -167,13 +168,13 @@ impl Plan {
         self.method().about().needs != Needs::Rows
     }
 
-    /// Whether the method learns from labels; one that does not takes rows of one class.
+    /// Whether the method learns from labels; an unsupervised one accepts rows of a single class.
     pub fn is_supervised(&self) -> bool {
         self.method().is_supervised()
     }
 
-    /// The kernel bank for these samples, for methods that work on kernels: the one that was set, or the method's own,
-    /// which is on each view where there are views and takes all Gram matrices.
+    /// The kernel bank for these samples, for methods that work on kernels: the one that was set, or the method's
+    /// default, which is on each view if there are views and includes all Gram matrices.
     pub fn bank(&self, samples: &Samples) -> Result<Option<KernelBank>> {
         if !self.uses_kernels() {
             return Ok(None);
@@ -199,7 +200,7 @@ impl Plan {
         &self.params
     }
 
-    /// Everything that was decided, as printed at the head of a run and compared when one is resumed.
+    /// All settings, as printed at the head of a run and compared when one is resumed.
     pub fn settings(&self) -> BTreeMap<String, String> {
         let mut settings = BTreeMap::from([
             ("method".to_string(), self.name().to_string()),
@@ -211,7 +212,7 @@ impl Plan {
             settings.insert("kernels".to_string(), bank);
             settings.insert("precision".to_string(), self.precision.word().to_string());
         }
-        // What is as it always was goes without saying.
+        // Settings at their defaults are left out.
         let mut say = |name: &str, value: Option<String>| value.map(|value| settings.insert(name.into(), value));
         say("log", self.recipe.log.word());
         say("top_variance", self.recipe.top_variance.map(|k| k.to_string()));
@@ -222,17 +223,17 @@ impl Plan {
         settings
     }
 
-    /// How the plan is called beside others: its method, and the views if not all take part.
+    /// The plan's name next to others: its method, and the views if not all take part.
     pub fn title(&self) -> String {
         self.part.word().map_or(self.name().to_string(), |part| format!("{}, {part}", self.name()))
     }
 
-    /// Whether the plan can be applied to all rows of a set that is about to be split.
+    /// Whether the plan can be applied to all rows of a data set about to be split.
     pub(crate) fn check(&self, samples: &Samples) -> Result<()> {
         self.recipe.check(samples.features(), samples.names(), samples.views())
     }
 
-    /// Whether probabilities are asked for.
+    /// Whether probabilities are requested.
     pub(crate) fn wants_proba(&self) -> bool {
         self.proba
     }
@@ -247,7 +248,7 @@ impl Plan {
         self.part != Part::All
     }
 
-    /// The plan with parameters that are `auto` at their defaults.
+    /// The plan with `auto` parameters at their defaults.
     pub(super) fn without_autos(mut self) -> Plan {
         self.params = self.params.with_defaults();
         self
@@ -270,13 +271,13 @@ impl Plan {
     /// Trains on all rows in a session; see [`Runner::run`] for what happens when it is stopped.
     pub fn train_in(&self, data: &Dataset, session: &mut Session<'_>) -> Result<Model> {
         if let Some(checkpoint) = &session.checkpoint {
-            // A checkpoint that cannot be used is told before the kernels are computed, not after.
+            // Report an unusable checkpoint before the kernels are computed, not after.
             checkpoint.open(&self.identity(&data.fingerprint()))?;
         }
         let prepared = self.prepare(data, session)?;
         prepared.notes().iter().for_each(|note| session.observer.note(note));
         if let Some(stack) = &prepared.stack {
-            // Who set a limit should hear that it was reached, also in a pipe: it costs time.
+            // Whoever set a limit should know that it was reached, even in a pipe: it costs time.
             if stack.is_limited() {
                 session.observer.note(&stack.describe());
             } else {
@@ -292,23 +293,23 @@ impl Plan {
     }
 
     /// Whether prepared rows are what this plan would prepare: the same preprocessing and, for methods that work on
-    /// kernels, the same bank and precision, stored if the method passes over them again and again.
+    /// kernels, the same bank and precision, and stored kernels if the method passes over them repeatedly.
     pub fn can_use(&self, prepared: &Prepared<'_>) -> bool {
         self.preparation(&prepared.data.samples).is_ok_and(|wanted| prepared.preparation.serves(&wanted))
     }
 
-    /// What decides how rows are prepared.
+    /// The settings that determine how rows are prepared.
     pub(super) fn preparation(&self, samples: &Samples) -> Result<Preparation> {
         let (recipe, part) = (self.recipe.clone(), self.part.clone());
-        // Kernels on all columns know nothing of a row that lacks one view.
+        // Kernels on all columns cannot skip a single missing view.
         let missing = if part == Part::Concatenated { Missing::Impute } else { self.missing };
         let (bank, precision) = (self.bank(samples)?, self.precision);
         let (needs, is_supervised) = (self.method().about().needs, self.is_supervised());
         Ok(Preparation { recipe, missing, part, bank, precision, needs, is_supervised })
     }
 
-    /// Runs the method on prepared rows; see [`Plan::can_use`] for which. Parameters that are `auto` are chosen first,
-    /// and probabilities learned last, both on inner folds.
+    /// Runs the method on prepared rows; see [`Plan::can_use`] for which. `auto` parameters are chosen first, and
+    /// probabilities learned last, both on inner folds.
     pub fn fit(&self, prepared: &Prepared<'_>, session: &mut Session<'_>) -> Result<Model> {
         let n_rows = prepared.data.samples.n_samples();
         self.fit_to(prepared, session).map_err(|error| self.with_way_out(error, n_rows))
@@ -352,8 +353,8 @@ impl Plan {
         Ok(Model { header, kept, learned, predictor: run.model, record: run.record })
     }
 
-    /// The parameters with those that are `auto` chosen, and one line about the choice. Under a time limit it takes no
-    /// more than half of what is left, and the rest is for the model.
+    /// The parameters with `auto` ones chosen, and one line about the choice. Under a time limit this takes at most
+    /// half of the remaining time; the rest is for the model.
     fn chosen(&self, task: &Task<'_>, session: &mut Session<'_>) -> Result<(Params, Option<String>)> {
         let candidates = self.params.candidates();
         if let [only] = candidates.as_slice() {
@@ -380,7 +381,7 @@ impl Plan {
         self.if_time_is_left(session, candidates[tuned.best].clone(), line)
     }
 
-    /// What was chosen, unless somebody wants no model of it any more: then it is told, so that nothing is lost.
+    /// The choice, unless the run has been stopped: then the error reports it, so that nothing is lost.
     fn if_time_is_left(&self, session: &Session<'_>, params: Params, line: String) -> Result<(Params, Option<String>)> {
         match session.control.stop() {
             Some(stop) => Err(Error::Stopped(format!(
@@ -390,8 +391,8 @@ impl Plan {
         }
     }
 
-    /// The map from scores to probabilities, if it was asked for and the method has none of its own. A stop leaves the
-    /// model without one.
+    /// The map from scores to probabilities, if requested and the method has none of its own. If stopped, the model
+    /// goes without one.
     fn calibrated(
         &self,
         task: &Task<'_>,
@@ -411,11 +412,11 @@ impl Plan {
         }
     }
 
-    /// What a stored state must agree with.
+    /// What a stored state must match.
     fn identity(&self, fingerprint: &str) -> BTreeMap<String, String> {
         let mut identity = self.settings();
         identity.insert("data fingerprint".into(), fingerprint.into());
-        // Another version may round in another order, and a resumed run promises the bits of an uninterrupted one.
+        // Another version may round in a different order, and a resumed run promises the bits of an uninterrupted one.
         identity.insert("multikernel version".into(), env!("CARGO_PKG_VERSION").into());
         identity
     }

@@ -1,4 +1,4 @@
-//! Training rows made ready: preprocessed, with their kernels, everything learned from these rows alone.
+//! Prepared training rows: preprocessed, with their kernels, everything learned from these rows alone.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::kernel::{Columns, Kernel, KernelBank, Layout};
 use crate::run::{KernelsOfView, Needs, Predict, Progress};
 use crate::stack::{Points, Precision, Stack, StackOptions, Storage};
 
-/// What decides how rows are prepared.
+/// The settings that determine how rows are prepared.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Preparation {
     pub(super) recipe: Recipe,
@@ -28,7 +28,7 @@ pub(super) struct Preparation {
 }
 
 impl Preparation {
-    /// Whether rows prepared like this will do where `wanted` was asked for.
+    /// Whether rows prepared like this can serve for `wanted`.
     pub(super) fn serves(&self, wanted: &Preparation) -> bool {
         let same_rows = self.recipe == wanted.recipe && self.missing == wanted.missing;
         let same_kernels = self.part == wanted.part && self.bank == wanted.bank && self.precision == wanted.precision;
@@ -36,7 +36,7 @@ impl Preparation {
         same_rows && (wanted.needs == Needs::Rows || same_kernels && stored)
     }
 
-    /// The kernels on these rows, none of them computed.
+    /// The kernels on these rows, not yet computed.
     pub(super) fn kernels(&self, samples: &Samples) -> Result<Vec<Kernel>> {
         let Some(bank) = &self.bank else { return Ok(vec![]) };
         let preprocessor = Preprocessor::fit(&self.recipe, samples.features(), samples.names(), samples.views())?;
@@ -48,7 +48,7 @@ impl Preparation {
     }
 }
 
-/// Training rows made ready: scaled, with their kernels. Several plans with the same bank share one.
+/// Prepared training rows: scaled, with their kernels. Several plans with the same bank share one.
 pub struct Prepared<'a> {
     pub(super) data: Cow<'a, Dataset>,
     pub(super) preparation: Preparation,
@@ -116,12 +116,12 @@ impl<'a> Prepared<'a> {
         })
     }
 
-    /// Seconds of preparation: scaling and, for a method that works on them, kernels.
+    /// Seconds spent on preparation: scaling and, for a method that works on them, kernels.
     pub fn seconds(&self, with_kernels: bool) -> f64 {
         if with_kernels { self.seconds } else { self.scale_seconds }
     }
 
-    /// The rows it was prepared from.
+    /// The rows they were prepared from.
     pub fn data(&self) -> &Dataset {
         &self.data
     }
@@ -131,13 +131,13 @@ impl<'a> Prepared<'a> {
         self.stack.as_ref()
     }
 
-    /// What was filled in and left out while the rows were prepared, for people.
+    /// Human-readable notes on what was filled in and left out during preparation.
     pub fn notes(&self) -> Vec<String> {
         self.preprocessor.notes()
     }
 
-    /// What a model keeps of the training rows: its points, or all of them where a centred kernel averages over all.
-    /// `all` are the kernels of its bank, none for a model of a method on rows.
+    /// What a model keeps of the training rows: its points, or all rows if a centred kernel averages over all of them.
+    /// `all` are the kernels of its bank, empty for methods that work on rows.
     pub(super) fn kept(&self, all: &[Kernel], model: &dyn Predict) -> Kept {
         let used = model.kernels().unwrap_or_else(|| (0..all.len()).collect());
         let kernels: Vec<Kernel> = used.iter().map(|&m| all[m].clone()).collect();
@@ -170,7 +170,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// The rows with views that are absent missing again, so that medians for widths leave them out.
+/// The rows with the values of absent views missing again, so that the medians for widths leave them out.
 fn present<'f>(rows: &'f Features, preprocessor: &Preprocessor, presence: Option<&Presence>) -> Cow<'f, Features> {
     let (Some(presence), Features::Dense(table)) = (presence, rows) else { return Cow::Borrowed(rows) };
     let mut table = table.clone();
@@ -202,7 +202,7 @@ fn build(preparation: &Preparation, points: &Points, kernels: &[Kernel], session
     let stop = session.control.clone();
     let observer = std::sync::Mutex::new(&mut *session.observer);
     let watch = |done: usize, total: usize| {
-        // Whoever finds the observer busy leaves the news to the next block.
+        // If the observer is busy, leave the update to the next block.
         if let Ok(mut observer) = observer.try_lock() {
             observer.progress(&Progress::of(done, total));
         }
@@ -224,7 +224,7 @@ fn build(preparation: &Preparation, points: &Points, kernels: &[Kernel], session
     Ok(stack)
 }
 
-/// More classes than this, and fewer than two rows each, is no classification.
+/// More classes than this, with fewer than two rows each, is not a classification problem.
 const MAX_SPARSE_CLASSES: usize = 10;
 
 fn check_labels(data: &Dataset) -> Result<()> {

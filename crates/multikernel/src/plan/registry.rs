@@ -12,8 +12,8 @@ use crate::method::{
 };
 use crate::run::{AnyMethod, Method};
 
-/// The methods and kernel families known to the command line and to files. A method of your own joins with
-/// [`Registry::with`], a kernel with [`Registry::with_kernel`], and then has everything the built-in ones have.
+/// The methods and kernel families known to the command line and to files. Add your own method with [`Registry::with`],
+/// your own kernel with [`Registry::with_kernel`]; they then have everything the built-in ones have.
 ///
 /// ```
 /// use multikernel::plan::Registry;
@@ -27,7 +27,7 @@ pub struct Registry {
     families: Families,
 }
 
-/// The methods of [`Registry::standard`] that learn from a stream, in words.
+/// The methods of [`Registry::standard`] that learn from a stream, for messages.
 pub(super) const STREAMING_METHODS: &str = "mklda, ufomkl and obscure";
 
 impl Registry {
@@ -79,17 +79,17 @@ impl Registry {
         self
     }
 
-    /// Adds a kernel family; one of the same name is replaced. Plans and models of this registry know its text.
+    /// Adds a kernel family; one of the same name is replaced. Plans and models of this registry understand its text.
     ///
     /// # Panics
-    /// If the declaration is not sound, as [`Families::with`].
+    /// If the declaration is not sound, as for [`Families::with`].
     #[must_use]
     pub fn with_kernel(mut self, family: &'static Family) -> Self {
         self.families = self.families.with(family);
         self
     }
 
-    /// The kernel families, those of the crate and yours.
+    /// The kernel families, built-in and added.
     pub fn families(&self) -> &Families {
         &self.families
     }

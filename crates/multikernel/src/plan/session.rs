@@ -1,19 +1,19 @@
-//! What a run works with besides the data.
+//! A run's environment, apart from the data.
 
 use crate::pool::Pool;
 use crate::run::{Checkpoint, Control, Observer};
 
-/// What a run works with besides the data: threads, limits, who is told, where it is stored.
+/// A run's environment, apart from the data: threads, limits, observer, checkpoint.
 pub struct Session<'a> {
     /// The threads.
     pub pool: &'a Pool,
     /// When to stop.
     pub control: Control,
-    /// Who is told.
+    /// Receives progress and messages.
     pub observer: &'a mut dyn Observer,
-    /// Where the state is stored, if anywhere.
+    /// Where to write checkpoints, if anywhere.
     pub checkpoint: Option<Checkpoint>,
-    /// Most bytes the kernel stack may take, or the dense table of sparse rows for a method that asks for one.
+    /// Memory limit in bytes for the kernel stack, or for the dense table of sparse rows if a method asks for one.
     pub memory: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! How much of a model's decisions each kernel makes.
+//! Each kernel's share of a model's decisions.
 
 use std::time::Duration;
 
@@ -8,16 +8,17 @@ use crate::method::sample::{MAX_ROWS, sample};
 use crate::run::{Control, Predict, Task};
 use crate::stack::Symmetric;
 
-/// How long shares may take where a run was stopped: small sets have theirs, and nobody waits for those of large ones.
+/// Time allowed for shares after a run was stopped: small data sets get theirs, and large ones cause no wait.
 const GRACE: Duration = Duration::from_millis(300);
 
 /// `share_m = sum_p Cov_i(w_m (K_m a_p)_i, f_p(x_i)) / sum_p Var_i(f_p(x_i))` over training rows i and the decisions p
-/// of the model: they add up to 1. A weight says how much a kernel could do, the share how much of what is decided it
-/// does: a kernel that is nearly constant, or that the others contradict, has a weight but no share.
+/// of the model: they add up to 1. The weight is how much a kernel could contribute, the share how much of the
+/// decisions it does contribute: a kernel that is nearly constant, or that the others contradict, has a weight but no
+/// share.
 ///
-/// `None` for models without such decisions, for one kernel, where all decisions are constant, where memory does not
-/// suffice, and where somebody asks to stop. Cost: two passes over the kernels with a weight, of at most a thousand
-/// rows with the points of the model, and that many products with each coefficient that is not zero.
+/// `None` for models without such decisions, for a single kernel, if all decisions are constant, if memory does not
+/// suffice, and if asked to stop. Cost: two passes over the kernels with nonzero weight, between at most a thousand
+/// rows and the points of the model, and that many products with each nonzero coefficient.
 pub(super) fn shares(task: &Task<'_>, model: &dyn Predict, control: &Control) -> Result<Option<Vec<f64>>> {
     match shares_over(MAX_ROWS, task, model, control) {
         Err(Error::Memory { .. } | Error::Stopped(_)) => Ok(None),
@@ -25,7 +26,7 @@ pub(super) fn shares(task: &Task<'_>, model: &dyn Predict, control: &Control) ->
     }
 }
 
-/// [`shares`] over at most so many rows.
+/// [`shares`] over at most this many rows.
 fn shares_over(most: usize, task: &Task<'_>, model: &dyn Predict, control: &Control) -> Result<Option<Vec<f64>>> {
     let (Some(weights), Some(coef), Ok(stack)) = (model.weights(), model.coefficients(), task.stack()) else {
         return Ok(None);
@@ -64,7 +65,7 @@ mod tests {
     use crate::pool::Pool;
     use crate::run::{Canceller, Input, Observer, Runner, Silent};
 
-    /// Four classes in six columns, of which the first two tell them.
+    /// Four classes in six columns, of which only the first two are informative.
     fn rows(n: usize) -> Dataset {
         let mut rng = Rng::new(5, 0);
         let codes: Vec<usize> = (0..n).map(|i| i % 4).collect();
@@ -94,7 +95,7 @@ mod tests {
         }
     }
 
-    /// Cancels when a phase begins.
+    /// Cancels when a phase starts.
     struct CancelAt(&'static str, Canceller);
 
     impl Observer for CancelAt {

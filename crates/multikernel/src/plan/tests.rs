@@ -1,4 +1,4 @@
-//! Inner cross-validation: what `auto` chooses, and what is left when it is stopped.
+//! Inner cross-validation: what `auto` chooses, and what remains when it is stopped.
 
 use crate::data::bundled;
 use crate::plan::{Plan, Session};
@@ -32,7 +32,7 @@ fn held_out_from_setting_to_setting_decides_as_each_begun_anew() {
     }
 }
 
-/// Cancels once so many models of inner folds are done.
+/// Cancels once this many models of inner folds are done.
 struct CancelAfter(u64, crate::run::Canceller);
 
 impl Observer for CancelAfter {

@@ -1,4 +1,4 @@
-//! Views: which of them take part, and what becomes of rows that lack some.
+//! Views: which take part, and how rows that lack some are treated.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -8,16 +8,15 @@ use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::run::KernelsOfView;
 
-/// What becomes of rows that lack views. Single missing values are filled with the training means whatever is chosen.
+/// How rows that lack views are treated. Single missing values are always filled with the training means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
-    /// Kernels on a view are 0 for rows that lack it, and the others make up for them: see
-    /// [`Points`](crate::stack::Points).
+    /// Kernels on a view are 0 for rows that lack it, and the others compensate: see [`Points`](crate::stack::Points).
     #[default]
     Skip,
-    /// The missing view is filled with the means of the training rows.
+    /// The missing view is filled with the training means.
     Impute,
-    /// Rows that lack a view are not trained on; new rows are treated as by `Skip`.
+    /// Rows that lack a view are left out of training; new rows are treated as by `Skip`.
     Drop,
 }
 
@@ -45,24 +44,24 @@ impl FromStr for Missing {
     }
 }
 
-/// Which views take part, by the kernels on them. A Gram matrix counts as a view of its name.
+/// Which views take part, selected by the kernels on them. A Gram matrix counts as a view of its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Part {
     /// All.
     #[default]
     All,
-    /// All but the kernels that look at this view.
+    /// All but the kernels that use this view.
     Without(String),
-    /// Only kernels that look at this view and no other.
+    /// Only kernels that use this view and no other.
     Only(String),
-    /// The same where it leaves out one other view and nothing else: of two views, what is left without the other.
+    /// The same, where this leaves out exactly one other view: with two views, what remains without the other.
     OnlyWithout {
         /// The view that takes part.
         only: String,
         /// The view that does not.
         without: String,
     },
-    /// All columns side by side as one: the bank of data without views.
+    /// All columns concatenated: the bank of data without views.
     Concatenated,
 }
 
@@ -78,7 +77,7 @@ impl Part {
     }
 }
 
-/// Which views the rows have, where some lack one and that is not filled in.
+/// Which views the rows have, if some lack one and it is not imputed.
 pub(super) fn presence(samples: &Samples, missing: Missing) -> Result<Option<Presence>> {
     if missing == Missing::Impute || samples.views().is_empty() {
         return Ok(None);
@@ -92,7 +91,7 @@ pub(super) fn presence(samples: &Samples, missing: Missing) -> Result<Option<Pre
     }
 }
 
-/// What to call a row in a message: by its id if it has one.
+/// A row's name in messages: its id if it has one.
 fn row_name(samples: &Samples, i: usize) -> String {
     match samples.ids() {
         Some(ids) => format!("sample {} (row {})", ids[i], i + 1),
@@ -100,7 +99,7 @@ fn row_name(samples: &Samples, i: usize) -> String {
     }
 }
 
-/// The views of prepared rows, and which kernels look at which.
+/// The views of prepared rows, and which kernels use which.
 pub(super) struct Places<'a> {
     views: &'a [View],
     all_columns: Range<usize>,
@@ -111,16 +110,16 @@ impl<'a> Places<'a> {
         Places { views: preprocessor.views(), all_columns: 0..preprocessor.names().len() }
     }
 
-    /// The columns a kernel looks at; a Gram matrix has none.
+    /// The columns a kernel uses; none for a Gram matrix.
     fn ranges<'s>(&'s self, kernel: &'s Kernel) -> &'s [Range<usize>] {
         match kernel.gram() {
             Some(_) => &[],
-            // A view may be all there is: a kernel on it is then one on all columns.
+            // A view may cover all columns: a kernel on it is then one on all columns.
             None => kernel.columns().ranges().unwrap_or(std::slice::from_ref(&self.all_columns)),
         }
     }
 
-    /// The view a kernel looks at, if it is one and no other; Gram matrices count as views of their name.
+    /// The view a kernel uses, if it uses exactly one; Gram matrices count as views of their name.
     fn view_of<'s>(&'s self, kernel: &'s Kernel) -> Option<&'s str> {
         if let Some(name) = kernel.gram() {
             return Some(name);

@@ -18,7 +18,7 @@ use super::{one_line, width};
 /// );
 /// ```
 pub fn bars(items: &[(String, f64)], width: usize) -> String {
-    // Narrower bars or labels would say nothing: a line may then be longer than asked for.
+    // Narrower bars or labels would be useless: a line may then exceed the requested width.
     const MIN_WIDTH: usize = 8;
     let labels: Vec<String> = items.iter().map(|item| cut(&one_line(&item.0), (width / 2).max(MIN_WIDTH))).collect();
     // Adding 0 turns -0 into 0.
@@ -38,7 +38,7 @@ pub fn bars(items: &[(String, f64)], width: usize) -> String {
     text
 }
 
-/// Part of the longest bar, 0 to 1.
+/// Fraction of the longest bar, 0 to 1.
 fn share(value: f64, largest: f64) -> f64 {
     if value == f64::INFINITY {
         1.0
@@ -55,7 +55,8 @@ fn bar(share: f64, width: usize) -> String {
     "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 
-/// The text in at most `limit` characters; both ends stay, since kernels differ in their parameters and their columns.
+/// The text in at most `limit` characters; both ends are kept, since kernels differ in their parameters and their
+/// columns.
 pub(super) fn cut(text: &str, limit: usize) -> String {
     let n = width(text);
     if n <= limit {

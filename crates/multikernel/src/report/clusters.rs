@@ -1,4 +1,4 @@
-//! A clustering, for people and programs.
+//! A clustering, as text and as JSON.
 
 use serde_json::{Value, json};
 
@@ -9,18 +9,17 @@ use crate::features::Features;
 use crate::linalg::Matrix;
 use crate::plan::{Model, ModelClusters};
 
-/// Clusters and columns that are listed; JSON has them all.
+/// Maximum number of clusters and columns listed; JSON has them all.
 const MAX_CLUSTERS: usize = 20;
 const MAX_COLUMNS: usize = 3;
 const MAX_CLASSES: usize = 3;
 
-/// What was found in the rows of a set: a model that is a clustering, the classes of the rows where they have any, and
-/// how good the clusters are.
+/// A clustering of a data set: the model, the classes of the rows if they have any, and how good the clusters are.
 #[derive(Debug)]
 pub struct Clustering<'a> {
     /// The model, trained on the rows.
     pub model: &'a Model,
-    /// The classes of the rows, where they are known.
+    /// The classes of the rows, if known.
     pub labels: Option<&'a Labels>,
     /// The rows as the model sees them ([`ModelInput::scaled`](crate::plan::ModelInput::scaled)).
     pub points: &'a Features,
@@ -55,7 +54,8 @@ impl Clustering<'_> {
         Some(table)
     }
 
-    /// For each cluster and column by how many standard deviations of all rows its mean is off that of all.
+    /// For each cluster and column, the cluster mean's distance from the overall mean, in standard deviations of all
+    /// rows.
     fn apart(&self) -> Matrix {
         let (sizes, d) = (self.sizes(), self.points.n_cols());
         let (mut sums, mut all, mut squares) = (Matrix::zeros(sizes.len(), d), vec![0.0; d], vec![0.0; d]);
@@ -76,7 +76,7 @@ impl Clustering<'_> {
         })
     }
 
-    /// The indices by name, and what is good.
+    /// The indices by name, and which values are good.
     fn figures(&self) -> [(&'static str, Option<f64>, &'static str); 7] {
         let found = self.indices;
         [
@@ -90,7 +90,7 @@ impl Clustering<'_> {
         ]
     }
 
-    /// As a person reads it.
+    /// As text for a terminal.
     pub fn text(&self) -> String {
         let training = self.model.training();
         let sizes = self.sizes();
@@ -143,8 +143,8 @@ impl Clustering<'_> {
         table
     }
 
-    /// As a program reads it: indices, and of each cluster its size, its classes, what sets it apart (its mean, in
-    /// standard deviations of all rows from theirs) and what its kernel sees.
+    /// As JSON: the indices, and for each cluster its size, its classes, what sets it apart (its mean's distance from
+    /// the overall mean, in standard deviations of all rows) and the columns its kernel depends on.
     pub fn json(&self) -> String {
         let (training, columns) = (self.model.training(), self.model.input().scaled_names());
         let (sizes, classes, relevance) = (self.sizes(), self.classes(), self.relevance());
@@ -187,14 +187,14 @@ impl Clustering<'_> {
     }
 }
 
-/// Clusters, the largest first.
+/// Cluster indices, the largest first.
 fn by_size(sizes: &[usize]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by_key(|&k| std::cmp::Reverse(sizes[k]));
     order
 }
 
-/// The names of the largest values that are not 0, with these.
+/// The names of the largest nonzero values, with those values.
 fn largest(values: &[f64], names: &[String], most: usize, shown: impl Fn(f64) -> String) -> String {
     let mut order: Vec<usize> = (0..values.len()).filter(|&j| values[j] != 0.0).collect();
     order.sort_by(|&a, &b| values[b].abs().total_cmp(&values[a].abs()));

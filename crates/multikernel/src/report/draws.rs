@@ -1,4 +1,4 @@
-//! What a sampler drew, for people and programs.
+//! A sampler's draws, as text and as JSON.
 
 use serde_json::{Map, Value, json};
 
@@ -6,21 +6,21 @@ use super::numbers::{figure, short};
 use super::{TextTable, count, paragraph};
 use crate::draws::{Diagnosis, Draws, MEANINGS, Summary, Variable, Worst};
 
-/// Numbers of a variable that are listed; JSON has them all.
+/// Maximum number of a variable's numbers listed; JSON has them all.
 const MAX_LISTED: usize = 20;
 
-/// Kernels up to which JSON has a table of all pairs.
+/// Up to this many kernels, JSON has a table of all pairs.
 const MAX_PAIRS: usize = 64;
 
-/// The posterior of the kernel weights as a table, largest mean first, and of what else was drawn; then what the
-/// columns mean.
+/// The posterior of the kernel weights as a table, largest mean first, then the other variables, then what the columns
+/// mean.
 pub(super) fn draws_text(draws: &Draws) -> String {
     let found = draws.summary();
     let (weights, others): (Vec<&Summary>, Vec<&Summary>) = found.iter().partition(|one| one.variable == "weights");
     let sizes = format!("{} of {}", count(draws.n_chains(), "chain"), count(draws.n_draws(), "draw"));
     let mut text = String::new();
     if !weights.is_empty() {
-        // A variable has one prior, which needs no column.
+        // A variable has a single prior, which needs no column.
         let prior = weights[0].prior.map_or(String::new(), |prior| format!("; prior {}", interval(prior)));
         let title = format!("Kernel weights, posterior from {sizes}{prior}");
         text += &format!("\n{}{}", paragraph(&title), weights_table(draws, &weights));
@@ -94,7 +94,7 @@ fn whole(x: f64) -> String {
     if x.is_nan() { "-".into() } else { format!("{x:.0}") }
 }
 
-/// The same for all numbers, and for up to 64 kernels how often each outweighs each other.
+/// The same for all numbers, and for up to 64 kernels how often each outweighs each other one.
 pub(super) fn draws_json(draws: &Draws) -> Value {
     let found = draws.summary();
     let of = |variable: &Variable| found.iter().filter(|one| one.variable == variable.name).collect::<Vec<_>>();
@@ -145,7 +145,7 @@ mod tests {
     use crate::dist::{Rng, gamma};
     use crate::linalg::Matrix;
 
-    /// Weights of a Dirichlet distribution with the given shapes, drawn independently, and a number that never changes.
+    /// Independent draws of weights from a Dirichlet distribution with the given shapes, and a constant.
     fn draws(shapes: &[f64], n_chains: usize, n_draws: usize) -> Draws {
         let mut rng = Rng::new(9, 0);
         let rows = n_chains * n_draws;
@@ -204,7 +204,7 @@ mod tests {
         };
         assert_eq!(words(lines[5]), row("gaussian(2.123)", first, &format!("{above:.3}")));
         assert_eq!(words(lines[6]), row("gaussian(1.123)", second, "1.000"));
-        // The least of the weights is shown to two digits, and nothing follows it.
+        // The smallest weight is shown to two digits, and nothing follows it.
         let small = words(lines[7]);
         assert_eq!(
             (small[0].as_str(), small[1].as_str(), small[6].as_str()),

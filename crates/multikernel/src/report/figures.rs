@@ -1,4 +1,4 @@
-//! The figures of an evaluation: what they are called in JSON and in tables, and which of them a table shows.
+//! The figures of an evaluation: their names in JSON and in tables, and which of them a table shows.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use crate::evaluate::{Fold, PlanResult, Spread};
 pub(super) struct Figure {
     /// Its name in JSON and for `--metrics`.
     pub(super) name: &'static str,
-    /// Its name above a column.
+    /// Its column header.
     title: &'static str,
     pub(super) of: fn(&Fold) -> Option<f64>,
     pub(super) kind: MetricKind,
@@ -19,9 +19,9 @@ pub(super) struct Figure {
 pub(super) enum MetricKind {
     /// Every method has it.
     Labels,
-    /// Reported where there are probabilities.
+    /// Reported if there are probabilities.
     Probabilities,
-    /// A time: its spread over splits tells nothing.
+    /// A time: its spread over splits is not informative.
     Seconds,
 }
 
@@ -47,11 +47,11 @@ pub(super) const FIGURES: [Figure; 14] = [
     figure("predict_seconds", "predict s", MetricKind::Seconds, |fold| Some(fold.predict_seconds)),
 ];
 
-/// The figures a table shows if nobody chooses.
+/// The figures a table shows by default.
 const DEFAULT_METRICS: [&str; 5] = ["accuracy", "balanced_accuracy", "auroc", "log_loss", "train_seconds"];
 
-/// Which figures the table of an evaluation shows: a few that fit a terminal by default, all of them, or those named.
-/// Figures of probabilities that no method has are left out unless they are named.
+/// Which figures the table of an evaluation shows: by default a few that fit a terminal, or all of them, or those
+/// named. Figures of probabilities that no method has are left out unless named.
 ///
 /// ```
 /// use multikernel::report::Figures;
@@ -73,12 +73,12 @@ impl Default for Figures {
 }
 
 impl Figures {
-    /// All figures, those of probabilities where there are some.
+    /// All figures, including those of probabilities if there are any.
     pub fn all() -> Figures {
         Figures { names: FIGURES.iter().map(|figure| figure.name).collect(), is_named: false }
     }
 
-    /// The first of them, if they were named, that only plans with probabilities have.
+    /// If figures were named, the first one that only plans with probabilities have.
     pub fn wants_probabilities(&self) -> Option<&str> {
         let named = self.chosen().find(|figure| figure.kind == MetricKind::Probabilities && self.is_named);
         named.map(|figure| figure.name)
@@ -88,7 +88,7 @@ impl Figures {
         self.names.iter().filter_map(|name| FIGURES.iter().find(|figure| figure.name == *name))
     }
 
-    /// The columns of a table: header, and the cell of each result.
+    /// The columns of a table: the header, and the cell of each result.
     pub(super) fn columns(&self, results: &[PlanResult]) -> Vec<(&'static str, Vec<String>)> {
         let any =
             |figure: &Figure| results.iter().flat_map(|result| &result.folds).any(|fold| (figure.of)(fold).is_some());
@@ -132,7 +132,7 @@ fn mean(spread: Spread) -> String {
     format!("{:.4}", spread.mean)
 }
 
-/// Mean and standard deviation, as far as there is one.
+/// Mean and, if there is one, standard deviation.
 pub(super) fn plus_minus(spread: Spread) -> String {
     spread.std.map_or(mean(spread), |std| format!("{:.4} ± {std:.4}", spread.mean))
 }

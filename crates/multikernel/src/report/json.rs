@@ -1,4 +1,4 @@
-//! The JSON of `evaluate --json` and `inspect --json`: of `datasets list` and `methods`: a contract, documented in
+//! The JSON of `evaluate --json`, `inspect --json`, `datasets list` and `methods`: a contract, documented in
 //! `docs/json.md`.
 
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! What people and programs read: tables and bars for a terminal, pictures, JSON for the rest.
+//! Output for people and programs: tables and bars for a terminal, pictures, and JSON.
 
 mod bars;
 mod boundary;
@@ -30,11 +30,11 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Columns of a terminal that nobody has made wider.
+/// Default terminal width in columns.
 const WIDTH: usize = 80;
 
 /// The text in lines of at most `limit` characters, broken at spaces, or inside a word that is longer than a line;
-/// lines after the first begin with `indent` spaces.
+/// lines after the first start with `indent` spaces.
 fn wrap(text: &str, limit: usize, indent: usize) -> Vec<String> {
     let limit = limit.max(1);
     let indent = if limit > 2 * indent { indent } else { 0 };
@@ -57,7 +57,7 @@ fn wrap(text: &str, limit: usize, indent: usize) -> Vec<String> {
     lines
 }
 
-/// [`wrap`] for lists: what stands between two commas stays on one line where it can.
+/// [`wrap`] for lists: text between two commas stays on one line if possible.
 fn wrap_list(text: &str, limit: usize, indent: usize) -> Vec<String> {
     const NO_BREAK_SPACE: &str = "\u{a0}";
     let fits = |part: &str| width(part) + indent < limit;
@@ -66,12 +66,12 @@ fn wrap_list(text: &str, limit: usize, indent: usize) -> Vec<String> {
     wrap(&text, limit, indent).iter().map(|line| line.replace(NO_BREAK_SPACE, " ")).collect()
 }
 
-/// A sentence of a report in lines that fit the terminal.
+/// A sentence of a report, wrapped to fit the terminal.
 fn paragraph(text: &str) -> String {
     wrap(&one_line(text), WIDTH, 2).iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// A list in words, cut after `most`: `a, b and 3 more`.
+/// A list in words, cut after `most` items: `a, b and 3 more`.
 fn some_of(names: &[String], most: usize) -> String {
     match names.len().saturating_sub(most) {
         0 => names.join(", "),

@@ -1,6 +1,6 @@
-//! Numbers at the digits that a reader wants.
+//! Numbers rounded to a readable number of digits.
 
-/// Four digits after the point, or two significant ones where that would leave fewer.
+/// Four decimals, or two significant digits where that would leave fewer.
 pub(super) fn figure(x: f64) -> String {
     if x == 0.0 || x.is_nan() || x.abs() >= 1e-3 { format!("{x:.4}") } else { format!("{x:.1e}") }
 }
@@ -15,7 +15,7 @@ pub(super) fn short(text: &str) -> String {
         out.push_str(before);
         match number.parse::<f64>() {
             Ok(value) if number.contains('.') && number.len() > 7 && value > 0.0 => {
-                // Digits after the point that leave four significant ones.
+                // Decimals that leave four significant digits.
                 let digits = (3 - value.log10().floor() as i32).clamp(0, 12) as usize;
                 out.push_str(&format!("{value:.digits$}"));
             }

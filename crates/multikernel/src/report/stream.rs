@@ -1,4 +1,4 @@
-//! How an endless run goes: a table that grows by a line now and then, and its JSON.
+//! Progress of an endless run: a table that gains a line now and then, and its JSON.
 
 use serde_json::{Value, json};
 
@@ -24,48 +24,48 @@ use super::{one_line, width};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamLine {
-    /// Rows of the stream that were learned.
+    /// Rows of the stream learned so far.
     pub rows: u64,
-    /// The part of them that was predicted right before it was learned.
+    /// The fraction of them predicted correctly before they were learned.
     pub accuracy: f64,
-    /// The same of the rows since the last line, where there are any.
+    /// The same for the rows since the last line, if there are any.
     pub since_last: Option<f64>,
     /// Support vectors.
     pub n_support: usize,
-    /// Rows learned per second since the last line, where the clock has moved.
+    /// Rows learned per second since the last line, if the clock has advanced.
     pub rows_per_second: Option<f64>,
     /// All kernels with their weights.
     pub kernels: Vec<(String, f64)>,
 }
 
-/// What a run ends with besides its last line.
+/// The end of a run, apart from its last line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamEnd {
     /// Why it ended: `finished`, `cancelled`, `time limit reached`.
     pub stop: String,
-    /// Lines that were no rows.
+    /// Lines that were not rows.
     pub skipped: u64,
-    /// The classes, in the order in which they came.
+    /// The classes, in order of appearance.
     pub classes: Vec<String>,
-    /// Rows the model has learned in all, those of earlier runs included.
+    /// Total rows the model has learned, including earlier runs.
     pub total_rows: u64,
 }
 
-/// Kernels shown in a line.
+/// Kernels shown per line.
 const TOP: usize = 3;
 
-/// Characters of a kernel's name that are shown in a line.
+/// Maximum characters of a kernel's name in a line.
 const NAME_WIDTH: usize = 40;
 
 impl StreamLine {
-    /// What stands above the lines: the names of the columns, and a rule.
+    /// The header: the names of the columns, and a rule.
     pub fn header() -> String {
         let names = cells(["rows", "accuracy", "since last", "support", "rows/s"].map(String::from));
         let rule = cells([12, 8, 10, 8, 10].map(|width| "-".repeat(width)));
         format!("{names}  kernels\n{rule}  -------\n")
     }
 
-    /// The kernels of the largest weights, largest first, equal ones in their order.
+    /// The kernels with the largest weights, largest first, ties in their order.
     fn top(&self) -> Vec<&(String, f64)> {
         let mut top: Vec<&(String, f64)> = self.kernels.iter().collect();
         top.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -73,7 +73,7 @@ impl StreamLine {
         top
     }
 
-    /// The line as one line of JSON; the last of a run says how it ended.
+    /// The line as one line of JSON; the last line of a run says how it ended.
     pub fn to_json(&self, end: Option<&StreamEnd>) -> String {
         let kernel = |(name, weight): &(String, f64)| json!({"name": name, "weight": weight});
         let kernels: Vec<Value> = match end {
@@ -115,15 +115,15 @@ impl std::fmt::Display for StreamLine {
     }
 }
 
-/// The columns of numbers: as wide as they may ever get, for the lines to come are not known.
+/// The number columns: as wide as they may ever get, since later lines are not known.
 fn cells([rows, accuracy, since, support, rate]: [String; 5]) -> String {
     format!("{rows:>12}  {accuracy:>8}  {since:>10}  {support:>8}  {rate:>10}")
 }
 
-/// A kernel's name on one line, its numbers in three digits, cut where it is long.
+/// A kernel's name on one line, its numbers to three digits, truncated if long.
 fn short(name: &str) -> String {
     let name = one_line(name);
-    // What a kernel is on has names of its own, which are nobody's to round.
+    // The columns a kernel is on have names of their own, which must not be rounded.
     let (kernel, place) = name.split_at(name.find(" on ").unwrap_or(name.len()));
     let name = rounded(kernel) + place;
     if width(&name) <= NAME_WIDTH {
@@ -132,7 +132,7 @@ fn short(name: &str) -> String {
     name.chars().take(NAME_WIDTH - 3).chain("...".chars()).collect()
 }
 
-/// The text with its decimal fractions in three digits.
+/// The text with its decimal fractions rounded to three digits.
 fn rounded(text: &str) -> String {
     let is_number = |c: char| c.is_ascii_digit() || c == '.';
     let (mut short, mut rest) = (String::new(), text);

@@ -4,16 +4,16 @@ use std::fmt;
 
 use super::{WIDTH, one_line, width, wrap_list};
 
-/// Text columns are not made narrower than this, so that a few words stay on a line; the first, which says what a row
-/// is about, may be.
+/// Text columns are not made narrower than this, so that a few words fit on a line; the first, which identifies the
+/// row, may be.
 const MIN_COLUMN: usize = 24;
 const MIN_FIRST_COLUMN: usize = 14;
 
 /// A plain-text table with aligned columns; printing it gives one line for the header, a rule, and one for each row.
 ///
-/// A column whose cells are all numbers (also `0.91 ± 0.02`, `[-0.1, 0.3]`, `95%`; empty cells and `-` do not count) is
-/// aligned right, any other left. Width is counted in characters. A table wider than 80 of them has its headers and
-/// texts wrapped; what is wider still is printed as several tables, each with the first column.
+/// A column whose cells are all numbers (including `0.91 ± 0.02`, `[-0.1, 0.3]`, `95%`; empty cells and `-` do not
+/// count) is right-aligned, any other left-aligned. Width is counted in characters. In a table wider than 80, headers
+/// and texts are wrapped; if it is still too wide, it is printed as several tables, each with the first column.
 ///
 /// ```
 /// use multikernel::report::TextTable;
@@ -40,7 +40,7 @@ impl TextTable {
         TextTable { header: header.iter().map(|text| one_line(text)).collect(), rows: Vec::new() }
     }
 
-    /// Adds a row. Missing cells stay empty; cells beyond the header get a column without a name.
+    /// Adds a row. Missing cells stay empty; cells beyond the header get an unnamed column.
     pub fn row<T: Into<String>>(&mut self, cells: Vec<T>) -> &mut Self {
         let cells: Vec<String> = cells.into_iter().map(|cell| one_line(&cell.into())).collect();
         if cells.len() > self.header.len() {
@@ -50,7 +50,7 @@ impl TextTable {
         self
     }
 
-    /// The table in lines of at most `limit` characters, where numbers leave room for it.
+    /// The table in lines of at most `limit` characters, as far as numbers leave room.
     ///
     /// ```
     /// let mut table = multikernel::report::TextTable::new(&["meaning", "value"]);
@@ -86,7 +86,7 @@ impl TextTable {
             .collect()
     }
 
-    /// Some columns in the given widths.
+    /// Some of the columns, at the given widths.
     fn block(&self, chosen: &[usize], columns: &[&Column], widths: &[usize]) -> String {
         let mut text = lines(chosen.iter().map(|&j| self.header[j].as_str()), columns, widths, 0);
         let rule: Vec<String> = widths.iter().map(|&width| "-".repeat(width)).collect();
@@ -116,17 +116,17 @@ struct Column {
 }
 
 impl Column {
-    /// Without any wrapping.
+    /// Width without any wrapping.
     fn natural(&self) -> usize {
         self.head.max(self.cells)
     }
 
-    /// With the header wrapped.
+    /// Width with the header wrapped.
     fn tight(&self) -> usize {
         self.word.max(self.cells)
     }
 
-    /// With texts wrapped as well.
+    /// Width with texts wrapped as well.
     fn least(&self) -> usize {
         if self.right { self.tight() } else { self.tight().min(self.least) }
     }
@@ -136,7 +136,7 @@ fn total(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
 }
 
-/// Columns that stand side by side: all of them if they fit, else as many as fit beside the first.
+/// Groups of columns that fit side by side: all of them if possible, else as many as fit beside the first.
 fn blocks(columns: &[Column], limit: usize) -> Vec<Vec<usize>> {
     let mut blocks: Vec<Vec<usize>> = vec![];
     for j in 0..columns.len() {
@@ -153,7 +153,7 @@ fn blocks(columns: &[Column], limit: usize) -> Vec<Vec<usize>> {
     blocks
 }
 
-/// The widths of columns: as they are, or with headers wrapped, or with the widest texts wrapped, whatever fits first.
+/// The column widths: unwrapped, or with headers wrapped, or with the widest texts wrapped, whichever fits first.
 fn fitted(columns: &[&Column], limit: usize) -> Vec<usize> {
     let mut widths: Vec<usize> = columns.iter().map(|column| column.natural()).collect();
     if total(&widths) <= limit {
@@ -168,7 +168,7 @@ fn fitted(columns: &[&Column], limit: usize) -> Vec<usize> {
     widths
 }
 
-/// One row of cells as one line or, where cells are wrapped, as several.
+/// One row of cells as one line, or as several if cells are wrapped.
 fn lines<'c>(cells: impl Iterator<Item = &'c str>, columns: &[&Column], widths: &[usize], indent: usize) -> String {
     let wrapped: Vec<Vec<String>> = cells.zip(widths).map(|(cell, &width)| wrap_list(cell, width, indent)).collect();
     let height = wrapped.iter().map(Vec::len).max().unwrap_or(0).max(1);
@@ -189,7 +189,7 @@ fn is_blank(cell: &str) -> bool {
     matches!(cell.trim(), "" | "-" | "–" | "—")
 }
 
-/// Whether every word of the cell is a number, up to the signs that numbers come in.
+/// Whether every word of the cell is a number, apart from the usual signs around numbers.
 fn is_number(cell: &str) -> bool {
     let is_part = |word: &str| {
         let bare = word.trim_matches(['[', ']', '(', ')', ',', '%', '±']);

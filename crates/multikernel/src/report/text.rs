@@ -1,4 +1,4 @@
-//! Evaluations and models as a person reads them in a terminal.
+//! Evaluations and models as text for a terminal.
 
 use super::bars::cut;
 use super::draws::draws_text;
@@ -9,28 +9,28 @@ use crate::evaluate::{Evaluation, KernelSummary, LEVEL, Paired, PlanResult};
 use crate::plan::Model;
 use crate::run::Intervals;
 
-/// Confusion tables of more classes are left to JSON.
+/// Confusion tables with more classes are left to JSON.
 const MAX_CLASSES: usize = 12;
 
-/// Width of a class above a column of the confusion table.
+/// Width of a class name above a column of the confusion table.
 const CLASS: usize = 12;
 
-/// Classes of a model that are listed.
+/// Maximum number of a model's classes listed.
 const MAX_NAMES: usize = 20;
 
-/// Kernels listed after an evaluation.
+/// Maximum number of kernels listed after an evaluation.
 const MAX_KERNELS: usize = 20;
 
-/// Kernels drawn one by one; the rest are summed up in a line.
+/// Maximum number of kernels drawn individually; the rest are summed up in one line.
 const MAX_BARS: usize = 40;
 
 /// An evaluation as text: one row per method, then paired differences with the better method first, then the confusion
-/// of a lone method. Lines have at most 80 characters.
+/// table if there is a single method. Lines have at most 80 characters.
 pub fn evaluation_text(found: &Evaluation) -> String {
     evaluation_text_with(found, &Figures::default())
 }
 
-/// [`evaluation_text`] with other figures than those that are shown by default.
+/// [`evaluation_text`] with a choice of figures.
 pub fn evaluation_text_with(found: &Evaluation, figures: &Figures) -> String {
     let ablated = ablated(found);
     let mut text = head(found);
@@ -61,7 +61,7 @@ pub fn evaluation_text_with(found: &Evaluation, figures: &Figures) -> String {
     text
 }
 
-/// What was evaluated on what, and how far.
+/// The head of the report: what was evaluated, on which data, and how far it got.
 fn head(found: &Evaluation) -> String {
     let (n_samples, n_features, n_classes) = found.shape;
     let label = found.label.as_ref().map_or(String::new(), |label| format!(" in {}", label_words(label)));
@@ -80,19 +80,19 @@ fn head(found: &Evaluation) -> String {
     text + "\n"
 }
 
-/// A label column in a sentence: by its name, or where it stands (`column 5 (the last)`).
+/// A label column in a sentence: its name, or its position (`column 5 (the last)`).
 pub fn label_words(label: &str) -> String {
     if label.starts_with("column ") && label.ends_with(')') { label.into() } else { format!("column `{label}`") }
 }
 
-/// The method whose views were left out in turn, if that is what was evaluated.
+/// The method under ablation, if views were left out in turn.
 fn ablated(found: &Evaluation) -> Option<&str> {
     let (first, others) = found.results.split_first()?;
     let is_part = |result: &PlanResult| result.method.starts_with(&format!("{}, ", first.method));
     (!others.is_empty() && others.iter().all(is_part)).then_some(&first.method)
 }
 
-/// A result's title; where views are left out of one method, which are left.
+/// A result's title; in an ablation, the views that are left.
 fn title<'t>(title: &'t str, ablated: Option<&str>) -> &'t str {
     match ablated.and_then(|method| title.strip_prefix(method)) {
         Some("") => "all",
@@ -101,7 +101,7 @@ fn title<'t>(title: &'t str, ablated: Option<&str>) -> &'t str {
     }
 }
 
-/// Weights and shares of views and of the kernels that matter most.
+/// Weights and shares of the views and of the most important kernels.
 fn kernels_over_splits(result: &PlanResult) -> String {
     let views = result.view_summaries();
     let mut kernels = result.kernel_summaries();
@@ -149,13 +149,13 @@ fn methods(found: &Evaluation, figures: &Figures, ablated: Option<&str>) -> Text
     table
 }
 
-/// Differences with the better one first, so that they are positive; after an ablation with the whole first, so that
-/// they are what is lost.
+/// Differences with the better one first, so that they are positive; after an ablation with the full plan first, so
+/// that they show what is lost.
 fn paired(pairs: &[Paired], ablated: Option<&str>) -> TextTable {
     let mut table =
         TextTable::new(&[if ablated.is_some() { "all minus" } else { "difference" }, "mean", "interval", ""]);
     for pair in pairs {
-        // What rounds to nothing has no sign.
+        // A difference that rounds to zero has no sign.
         let rounded = if pair.difference.abs() < 5e-5 { 0.0 } else { pair.difference };
         let is_turned = ablated.is_none() && rounded < 0.0;
         let (a, b) = if is_turned { (&pair.b, &pair.a) } else { (&pair.a, &pair.b) };
@@ -188,8 +188,8 @@ fn confusion_table(result: &PlanResult, classes: &[String]) -> TextTable {
     table
 }
 
-/// A model as text: what it is, how it was trained, and its kernel weights: as bars, or with their
-/// intervals and diagnostics where they were drawn.
+/// A model as text: what it is, how it was trained, and its kernel weights: as bars, or with their intervals and
+/// diagnostics if they were sampled.
 pub fn model_text(model: &Model) -> String {
     let (kernels, input, training) = (model.kernels(), model.input(), model.training());
     let params: Vec<String> = training.params().iter().map(|(name, value)| format!("{name} = {value}")).collect();
@@ -230,7 +230,7 @@ pub fn model_text(model: &Model) -> String {
     let draws = model.draws();
     text += &draws.as_ref().map_or(String::new(), draws_text);
     if let Some(weights) = kernels.weights() {
-        // Drawn weights have their table already, and bars would show their means once more.
+        // Sampled weights already have their table; bars would only repeat their means.
         if draws.is_none_or(|draws| draws.variable("weights").is_none()) {
             text += &match kernels.intervals() {
                 Some(intervals) => weights_with(&kernels.names(), weights, &intervals),
@@ -259,7 +259,7 @@ fn listed(facts: &[(String, String)]) -> String {
     text
 }
 
-/// Weights with their intervals, the largest first where there are many.
+/// Weights with their intervals, the largest first if there are many.
 fn weights_with(kernels: &[String], weights: &[f64], intervals: &Intervals) -> String {
     let mut order: Vec<usize> = (0..weights.len().min(intervals.bounds.len())).collect();
     let rest = if order.len() > MAX_BARS {

@@ -1,4 +1,4 @@
-//! Checkpoints: where a run stands, and enough to refuse another run's state.
+//! Checkpoints: the state of a run, with enough context to refuse a state that belongs to another run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,26 +7,26 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Remedy, Result, message};
 use crate::file::{self, Kind, Record};
 
-/// Where and how often a run is stored.
+/// Where and how often to write checkpoints.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     /// The file.
     pub path: PathBuf,
-    /// Least time between two writes; zero stores every step.
+    /// Minimum time between two writes; zero writes after every step.
     pub every: Duration,
-    /// Whether to go on from the file if it is there. Without this, a file that exists is refused, not overwritten.
+    /// Whether to resume from the file if it exists. Without this, an existing file is refused, not overwritten.
     pub resume: bool,
 }
 
 impl Checkpoint {
-    /// Stores at `path` every five seconds at most; does not resume.
+    /// Writes to `path` every five seconds at most; does not resume.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Checkpoint { path: path.into(), every: Duration::from_secs(5), resume: false }
     }
 
-    /// What was stored, if there is a file to go on from.
+    /// The stored state, if there is a file to resume from.
     ///
-    /// `identity` names everything that must be the same for the state to fit: method, parameters, bank, data.
+    /// `identity` lists everything that must match for the state to fit: method, parameters, bank, data.
     pub(crate) fn open(&self, identity: &BTreeMap<String, String>) -> Result<Option<Stored>> {
         if !self.path.exists() {
             return Ok(None);
@@ -51,7 +51,7 @@ impl Checkpoint {
     fn decode(&self, record: &Record, identity: &BTreeMap<String, String>) -> Result<Stored> {
         let stored: BTreeMap<String, String> = record.take("identity")?;
         let value = |map: &BTreeMap<String, String>, name: &str| map.get(name).map_or("nothing".into(), String::clone);
-        // Another method differs in its parameters too: name the cause first.
+        // A different method also means different parameters: report the cause first.
         let method = "method".to_string();
         for name in [&method].into_iter().chain(identity.keys()).chain(stored.keys()) {
             let (then, now) = (value(&stored, name), value(identity, name));
@@ -80,13 +80,13 @@ impl Checkpoint {
     }
 }
 
-/// Where a run stood.
+/// The stored state of a run.
 pub(crate) struct Stored {
     /// Steps done.
     pub(super) steps: u64,
     /// Units of work done.
     pub(super) done: u64,
-    /// Units of work in all.
+    /// Total units of work.
     pub(super) total: u64,
     /// The method's state.
     pub(super) state: Record,

@@ -1,4 +1,4 @@
-//! The coefficients of kernel expansions, decision by decision.
+//! The coefficients of kernel expansions, one decision at a time.
 
 use crate::error::{Error, Result};
 use crate::file::{Field, Record};
@@ -6,11 +6,11 @@ use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::simd::{ROWS_AT_ONCE, expand, spread};
 
-/// The coefficients of decisions `f_p(x) = sum_i coef_ip k(x_i, x) + bias_p`: one row per point and one column per
-/// decision, of which zeros are neither kept nor multiplied.
+/// The coefficients of decision functions `f_p(x) = sum_i coef_ip k(x_i, x) + bias_p`: one row per point, one column
+/// per decision. Zeros are neither stored nor multiplied.
 ///
-/// Of C classes one against one, a point has a coefficient in C - 1 of the C (C - 1) / 2 decisions, so sums over it
-/// cost C operations and not C^2.
+/// With C classes one against one, a point has a coefficient in C - 1 of the C (C - 1) / 2 decisions, so sums over them
+/// cost C operations, not C^2.
 ///
 /// ```
 /// use multikernel::{Matrix, Pool, run::Coefficients};
@@ -22,7 +22,7 @@ use crate::simd::{ROWS_AT_ONCE, expand, spread};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coefficients {
     n_points: usize,
-    /// Where each decision ends among the values of all.
+    /// End offset of each decision in `values`.
     ends: Vec<usize>,
     /// The point of each value, ascending within a decision.
     points: Vec<u32>,
@@ -30,13 +30,13 @@ pub struct Coefficients {
 }
 
 impl Coefficients {
-    /// Coefficients of n_points x n_decisions, at most 2^32 points.
+    /// Coefficients of n_points x n_decisions; at most 2^32 points.
     pub fn new(coef: &Matrix) -> Coefficients {
         let column = |p: usize| (0..coef.n_rows()).map(move |i| (i, coef.get(i, p))).filter(|&(_, value)| value != 0.0);
         Coefficients::of_decisions(coef.n_rows(), (0..coef.n_cols()).map(column))
     }
 
-    /// Coefficients of each decision as (point, value), points ascending.
+    /// Coefficients of each decision as (point, value) pairs, points ascending.
     pub(crate) fn of_decisions<D: Iterator<Item = (usize, f64)>>(
         n_points: usize,
         decisions: impl Iterator<Item = D>,
@@ -62,7 +62,7 @@ impl Coefficients {
         self.ends.len()
     }
 
-    /// The points that have a coefficient in some decision, ascending, and the coefficients of those alone.
+    /// The points with a nonzero coefficient in some decision, ascending, and the coefficients restricted to them.
     pub(crate) fn support(&self) -> (Vec<usize>, Coefficients) {
         let mut place = vec![u32::MAX; self.n_points];
         self.points.iter().for_each(|&point| place[point as usize] = 0);
@@ -73,7 +73,7 @@ impl Coefficients {
         (support.clone(), Coefficients { n_points: support.len(), ends, points, values })
     }
 
-    /// All of them, zeros too: n_points x n_decisions.
+    /// The dense matrix, zeros included: n_points x n_decisions.
     pub fn to_matrix(&self) -> Matrix {
         let mut all = Matrix::zeros(self.n_points(), self.n_decisions());
         for p in 0..self.n_decisions() {
@@ -83,8 +83,8 @@ impl Coefficients {
         all
     }
 
-    /// The decisions (columns) about rows whose kernel with each point is `gram` (n_rows x n_points). Cost: n_rows
-    /// times the coefficients that are not zero; a decision about a row has the same bits whatever rows stand beside
+    /// The decision values (columns) for rows whose kernel with each point is `gram` (n_rows x n_points). Cost: n_rows
+    /// times the number of nonzero coefficients. A row's decision values have the same bits whichever rows accompany
     /// it.
     pub fn decisions(&self, gram: &Matrix, bias: &[f64], pool: &Pool) -> Result<Matrix> {
         fits("the kernels of rows with each point", gram.n_cols(), self.n_points())?;
@@ -102,7 +102,7 @@ impl Coefficients {
         Ok(decisions)
     }
 
-    /// `D C'` for D of n_rows x n_decisions: n_rows x n_points. Cost as of [`Coefficients::decisions`].
+    /// `D C'` for D of n_rows x n_decisions: n_rows x n_points. Cost as for [`Coefficients::decisions`].
     pub(crate) fn spread(&self, decisions: &Matrix, pool: &Pool) -> Result<Matrix> {
         fits("the decisions", decisions.n_cols(), self.n_decisions())?;
         let mut all = room(decisions.n_rows(), self.n_points())?;
@@ -121,14 +121,14 @@ impl Coefficients {
         Ok(all)
     }
 
-    /// The points of a decision and their coefficients.
+    /// The points of a decision, and their coefficients.
     fn decision(&self, p: usize) -> (&[u32], &[f64]) {
         let range = if p == 0 { 0 } else { self.ends[p - 1] }..self.ends[p];
         (&self.points[range.clone()], &self.values[range])
     }
 }
 
-/// The columns of `n` rows of a matrix, zeros in the place of rows that fill no block.
+/// The columns of `n` rows of a matrix, padded with zeros where the rows do not fill a block.
 fn lines_of(matrix: &Matrix, first: usize, n: usize) -> Vec<[f64; ROWS_AT_ONCE]> {
     let mut lines = vec![[0.0; ROWS_AT_ONCE]; matrix.n_cols()];
     for r in 0..n {
@@ -148,12 +148,12 @@ fn fits(what: &str, found: usize, needed: usize) -> Result<()> {
     if found == needed { Ok(()) } else { Err(message()) }
 }
 
-/// Stored as the matrix they are, points x decisions, or decision by decision as sparse rows are, where that takes less
-/// than half.
+/// Stored as a dense points x decisions matrix, or decision by decision like sparse rows where that takes less than
+/// half the space.
 impl Field for Coefficients {
     fn put(&self, name: &str, record: &mut Record) {
         let all = self.n_points.saturating_mul(self.n_decisions());
-        // Sixteen bytes a value: in files points are numbers of eight.
+        // Sixteen bytes per value: files store point indices as eight-byte numbers.
         if 4 * self.values.len() >= all {
             return record.put(name, &self.to_matrix());
         }
@@ -229,7 +229,7 @@ mod tests {
             assert!(record.version == version && record.has(array), "{share}");
             assert_eq!(record.take::<Coefficients>("coef").unwrap(), coef);
         }
-        // Parts that do not fit together are refused, not followed.
+        // Parts that do not fit together are rejected.
         for (part, bad) in [("points", vec![40u64, 0]), ("ends", vec![2, 1]), ("ends", vec![1, 3]), ("points", vec![0])]
         {
             let mut record = Record::default();

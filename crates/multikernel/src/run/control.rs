@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 pub enum Stop {
     /// The method was done.
     Finished,
-    /// Somebody cancelled it (Ctrl-C).
+    /// Someone cancelled it (Ctrl-C).
     Cancelled,
     /// The time limit was reached.
     TimeLimit,
@@ -39,13 +39,13 @@ impl Canceller {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody asked already.
+    /// Whether cancellation has already been requested.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// What a run asks to learn whether it may go on; cheap to clone, all clones stop together.
+/// Tells a run whether it may continue; cheap to clone, and all clones stop together.
 ///
 /// ```
 /// use multikernel::run::{Control, Stop};
@@ -67,12 +67,12 @@ impl Default for Control {
 }
 
 impl Control {
-    /// Ends the run `seconds` from now; a number that is not positive is refused.
+    /// Ends the run `seconds` from now; the number must be positive.
     pub fn with_max_seconds(mut self, seconds: f64) -> Result<Self> {
         if seconds.is_nan() || seconds <= 0.0 {
             return Err(Error::param("max-seconds", format!("must be a positive number of seconds, got {seconds}")));
         }
-        // A limit too long for the clock is none.
+        // A limit too long for the clock is no limit.
         self.deadline = Duration::try_from_secs_f64(seconds).ok().and_then(|limit| Instant::now().checked_add(limit));
         Ok(self)
     }
@@ -82,33 +82,33 @@ impl Control {
         self.cancel.clone()
     }
 
-    /// A control that stops with this one, or when a part of the time that is left has passed: for what must leave time
-    /// for more.
+    /// A control that stops with this one, or once the given fraction of the remaining time has passed: for work that
+    /// must leave time for more.
     pub(crate) fn part(&self, part: f64) -> Control {
         let now = Instant::now();
         let sooner = |deadline: Instant| now + deadline.saturating_duration_since(now).mul_f64(part);
         Control { cancel: self.cancel.clone(), deadline: self.deadline.map(sooner) }
     }
 
-    /// A control that stops with this one, or after so many seconds.
+    /// A control that stops with this one, or after this many seconds.
     pub(crate) fn within(&self, seconds: f64) -> Control {
         let sooner = Instant::now() + Duration::from_secs_f64(seconds);
         Control { deadline: Some(self.deadline.map_or(sooner, |deadline| deadline.min(sooner))), ..self.clone() }
     }
 
-    /// Whether to stop, to be asked from any thread, but not before `grace` has passed from now: for what is done after
-    /// a run was stopped.
+    /// A stop check callable from any thread that stays false until `grace` has passed from now: for work done after a
+    /// run was stopped.
     pub(crate) fn after(&self, grace: Duration) -> impl Fn() -> bool + Send + Sync + 'static {
         let (control, begun) = (self.clone(), Instant::now());
         move || control.stop().is_some() && begun.elapsed() >= grace
     }
 
-    /// Seconds to the time limit, if there is one.
+    /// Seconds until the time limit, if there is one.
     pub fn seconds_left(&self) -> Option<f64> {
         Some(self.deadline?.saturating_duration_since(Instant::now()).as_secs_f64())
     }
 
-    /// Why to stop now, if there is a reason. A step that lasts over a second polls this.
+    /// The reason to stop now, if there is one. A step that lasts over a second polls this.
     pub fn stop(&self) -> Option<Stop> {
         if self.cancel.is_cancelled() {
             Some(Stop::Cancelled)

@@ -1,5 +1,5 @@
 //! Inner cross-validation: scores of training rows by models that did not see them, to choose parameters and to learn
-//! probabilities. Rows, kernels and their scaling are those of the outer training part; nothing is computed anew.
+//! probabilities. Rows, kernels and their scaling are those of the outer training part; nothing is recomputed.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,10 +11,10 @@ use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::simd::ln;
 
-/// Folds of an inner cross-validation; fewer where a class or the groups have fewer rows.
+/// Number of folds in an inner cross-validation; fewer where a class or the groups have fewer rows.
 pub(crate) const FOLDS: usize = 5;
 
-/// What inner folds are dealt for, so that no two jobs share their folds.
+/// The purpose of the inner folds, so that no two purposes share folds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Deal {
     /// To choose parameters.
@@ -27,12 +27,12 @@ pub(crate) enum Deal {
 
 /// The inner folds of a task.
 pub(crate) fn folds(task: &Task<'_>, deal: Deal) -> Result<Vec<Split>> {
-    // Streams far from those of outer splits, which count from 0.
+    // Streams far from those of the outer splits, which count from 0.
     let stream = (1 << 40) + deal as u64;
     inner_folds(task.labels, task.groups, FOLDS, task.seed, stream)
 }
 
-/// What is wanted of the models of inner folds.
+/// Which output of the inner models is needed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Want {
     /// See [`Predict::scores`].
@@ -56,7 +56,7 @@ impl Want {
     }
 }
 
-/// The models of inner folds: what is wanted of them, on which rows.
+/// The models of the inner folds: which output, on which rows.
 pub(crate) struct HeldOut<'a> {
     pub(crate) want: Want,
     pub(crate) task: &'a Task<'a>,
@@ -64,16 +64,16 @@ pub(crate) struct HeldOut<'a> {
     pub(crate) control: &'a Control,
 }
 
-/// What a fold came to: the scores of its rows for each setting it finished, and why it went no further.
+/// The result of one fold: the scores of its rows for each setting it finished, and why it stopped early, if it did.
 struct FoldScores {
     of_settings: Vec<Matrix>,
     stop: Stop,
 }
 
 impl HeldOut<'_> {
-    /// The scores or margins (n_samples x n_classes) of all rows, each by a model trained without its fold, for each of
-    /// some settings of the parameters. A fold goes from one setting to the next from where it stands. `observer` hears
-    /// how many models are done.
+    /// The scores or margins (n_samples x n_classes) of all rows, each by a model trained without its fold, for each
+    /// setting of the parameters. Within a fold, each setting is warm-started from the previous one. `observer`
+    /// receives the number of models finished.
     pub(crate) fn all(&self, settings: &[Params], observer: &mut dyn Observer) -> Result<Vec<Matrix>> {
         let found = self.each_fold(settings, observer)?;
         if let Some(fold) = found.iter().find(|fold| fold.stop != Stop::Finished) {
@@ -95,7 +95,7 @@ impl HeldOut<'_> {
     fn each_fold(&self, settings: &[Params], observer: &mut dyn Observer) -> Result<Vec<FoldScores>> {
         let total = self.folds.len() * settings.len();
         let told = Mutex::new((observer, 0));
-        // Models are done side by side, so that news of one wait for those of another, but not long.
+        // Models run in parallel, so progress on one may wait for another, but not for long.
         let done = || {
             let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
             told.1 += 1;
@@ -113,7 +113,7 @@ impl HeldOut<'_> {
         let inner = Task { labels: &labels, groups: groups.as_deref(), ..*task };
         match task.input {
             Input::Stack(stack) => {
-                // Looking for each value of a view takes longer than most methods take to learn from it.
+                // Indexing every value through a view takes longer than most methods need to learn from it.
                 let part = stack.view(&split.train)?.compact(task.pool);
                 let part = match part {
                     Err(Error::Stopped(_)) => return Ok(FoldScores { of_settings: vec![], stop: self.reason() }),
@@ -140,7 +140,7 @@ impl HeldOut<'_> {
         }
     }
 
-    /// What `f` makes of the model of each setting of the parameters, until somebody asks to stop.
+    /// Applies `f` to the model of each setting in turn, until asked to stop.
     fn each_setting(
         &self,
         settings: &[Params],
@@ -180,34 +180,33 @@ impl HeldOut<'_> {
     }
 }
 
-/// The share of rows whose first largest score is that of their class.
+/// The share of rows whose first largest score is that of their true class.
 pub(crate) fn accuracy(scores: &Matrix, codes: &[usize]) -> f64 {
     let right = scores.rows().zip(codes).filter(|(row, code)| crate::run::first_largest(row) == **code).count();
     right as f64 / codes.len().max(1) as f64
 }
 
-/// The probability that a wrong certainty is taken for, so that one row does not decide over all.
+/// Floor on probabilities, so that one confidently wrong row does not decide the outcome.
 const MIN_PROBABILITY: f64 = 1e-15;
 
-/// Minus the mean logarithm of the probability of the right class.
+/// The mean negative log probability of the true class.
 pub(crate) fn log_loss(probabilities: &Matrix, codes: &[usize]) -> f64 {
     let of = |(row, &code): (&[f64], &usize)| -ln(row[code].max(MIN_PROBABILITY));
     probabilities.rows().zip(codes).map(of).sum::<f64>() / codes.len().max(1) as f64
 }
 
-/// What inner folds say of several settings of the parameters.
+/// The result of comparing several settings on inner folds.
 pub(crate) struct Tuned {
-    /// The best of them, the first of equals.
+    /// The best setting; the first in a tie.
     pub(crate) best: usize,
-    /// The held-out accuracy, or log-loss for methods that say so, of each that was scored.
+    /// The held-out accuracy of each setting that was scored, or its log-loss for methods that tune by it.
     pub(crate) figures: Vec<f64>,
-    /// How many of the rows they were scored on.
+    /// How many rows they were scored on.
     pub(crate) n_scored: usize,
 }
 
-/// The best of several settings of the parameters by held-out accuracy, or log-loss for methods that say so. Where time
-/// runs out first, the best of those that some folds have scored, on the rows of these folds; `None` where there is
-/// none.
+/// The best of several settings by held-out accuracy, or by log-loss for methods that tune by it. If time runs out
+/// first, the best of the settings that some folds have scored, on the rows of those folds; `None` if there is none.
 pub(crate) fn tune(
     candidates: &[Params],
     task: &Task<'_>,

@@ -1,4 +1,4 @@
-//! The points a method is given: kernels between them, or the scaled rows themselves.
+//! A method's input points: kernels between them, or the scaled rows themselves.
 
 use std::sync::OnceLock;
 
@@ -16,8 +16,8 @@ pub enum Input<'a> {
     Rows(&'a Rows<'a>),
 }
 
-/// Scaled points, of which a dense table is made when a method first asks for it: sparse ones that nobody looks at stay
-/// as they are.
+/// Scaled points, converted to a dense table when a method first asks for one: sparse points that are never used in
+/// dense form stay sparse.
 #[derive(Debug)]
 pub struct Rows<'a> {
     features: &'a Features,
@@ -26,23 +26,24 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// The points; `memory` is the most bytes a dense table of sparse ones, and what a method makes of it, may take.
+    /// The points; `memory` limits the bytes taken by a dense copy of sparse points and by what a method derives from
+    /// it.
     pub fn new(features: &'a Features, memory: Option<u64>) -> Self {
         Rows { features, memory, dense: OnceLock::new() }
     }
 
-    /// The points as they are kept.
+    /// The points in their stored form.
     pub fn features(&self) -> &'a Features {
         self.features
     }
 
-    /// Bytes that may be taken beside the dense table.
+    /// Bytes available beyond the dense table.
     pub(crate) fn room(&self) -> u64 {
         let table = (self.features.n_rows() as u64).saturating_mul(self.features.n_cols() as u64).saturating_mul(8);
         self.memory.map_or(u64::MAX, |limit| limit.saturating_sub(table))
     }
 
-    /// The dense table, made once; an error if it takes more memory than it may.
+    /// The dense table, built once; an error if it exceeds the memory limit.
     pub fn dense(&self) -> Result<&Matrix> {
         match (self.features, self.dense.get()) {
             (Features::Dense(matrix), _) | (_, Some(matrix)) => Ok(matrix),
@@ -55,7 +56,7 @@ impl<'a> Rows<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// The stack, for methods that said [`Needs::Stack`](super::Needs) or [`Needs::Pass`](super::Needs).
+    /// The stack, for methods that declared [`Needs::Stack`](super::Needs) or [`Needs::Pass`](super::Needs).
     pub fn stack(self) -> Result<&'a Stack> {
         match self {
             Input::Stack(stack) => Ok(stack),
@@ -63,8 +64,8 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The scaled points, for methods that said [`Needs::Rows`](super::Needs): a dense table, which takes 8 bytes a
-    /// value where the points were sparse.
+    /// The scaled points, for methods that declared [`Needs::Rows`](super::Needs): a dense table, which takes 8 bytes
+    /// per value where the points were sparse.
     pub fn rows(self) -> Result<&'a Matrix> {
         match self {
             Input::Rows(rows) => rows.dense(),
@@ -72,7 +73,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Bytes that a method may take beside the points or their kernels.
+    /// Bytes a method may take beyond the points or their kernels.
     pub(crate) fn room(self) -> u64 {
         match self {
             Input::Stack(stack) => stack.room(),

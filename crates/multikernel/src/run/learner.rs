@@ -1,4 +1,4 @@
-//! Learning from rows that come one after the other and never end.
+//! Learning from an endless stream of rows.
 
 use super::predict::Predict;
 use crate::error::Result;
@@ -7,31 +7,31 @@ use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::stack::Stack;
 
-/// What a learner of a stream is begun with.
+/// What a stream learner starts from.
 #[derive(Clone, Copy, Debug)]
 pub struct Begin<'a> {
-    /// A stack of the kernels, whatever its points.
+    /// A stack of the kernels; its points do not matter.
     pub kernels: &'a Stack,
-    /// Most points kept; `None` for no limit.
+    /// Maximum number of points kept; `None` for no limit.
     pub budget: Option<usize>,
-    /// Rows after which kernel weights are found anew.
+    /// Number of rows between updates of the kernel weights.
     pub update_every: usize,
-    /// Classes known.
+    /// Number of known classes.
     pub n_classes: usize,
-    /// A state from [`Learner::encode`] and the points from [`Learner::points`], to go on from.
+    /// A state from [`Learner::encode`] and the points from [`Learner::points`], to resume from.
     pub stored: Option<(&'a Record, &'a Matrix)>,
 }
 
-/// A learner of rows that come one after the other: the `learn` of a method that has one, see
-/// [`Method::learner`](super::Method::learner). How rows are cut into calls changes no bit of what is learned.
+/// An online learner: learns from rows one at a time. Methods that have one return it from
+/// [`Method::learner`](super::Method::learner). How rows are split into calls changes no bit of the result.
 pub trait Learner: Send {
-    /// Predicts each of the scaled rows, then learns from it. All classes are known. The predicted classes.
+    /// Predicts each of the scaled rows, then learns from it. All classes are known. Returns the predicted classes.
     fn learn(&mut self, rows: &Matrix, classes: &[usize], pool: &Pool) -> Result<Vec<usize>>;
-    /// The predicted class of each row, learning nothing.
+    /// The predicted class of each row, without learning.
     fn predict(&mut self, rows: &Matrix, pool: &Pool) -> Result<Vec<usize>>;
     /// Makes room for one more class.
     fn add_class(&mut self, pool: &Pool) -> Result<()>;
-    /// The points kept, in the order the model has them.
+    /// The points kept, in the model's order.
     fn points(&self) -> Matrix;
     /// Number of points kept.
     fn n_support(&self) -> usize;
@@ -39,6 +39,6 @@ pub trait Learner: Send {
     fn weights(&self) -> Vec<f64>;
     /// The state without its points.
     fn encode(&self) -> Record;
-    /// The model as it stands, and its fields.
+    /// The current model, and its fields.
     fn model(&self) -> Result<(Box<dyn Predict>, Record)>;
 }

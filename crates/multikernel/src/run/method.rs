@@ -1,4 +1,4 @@
-//! What a method is: a state machine over a task, and the model it ends with.
+//! What a method is: a state machine over a task, and the model it produces.
 
 use std::any::Any;
 
@@ -19,15 +19,15 @@ use crate::stack::Stack;
 /// What a method works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// Kernels, through the operations of the [`Stack`], again and again: they are stored where memory allows.
+    /// Kernels, through repeated operations of the [`Stack`]: they are stored where memory allows.
     Stack,
-    /// Kernels, through one or two operations of the [`Stack`] in all: they are computed on the way and never stored.
+    /// Kernels, through one or two operations of the [`Stack`] in total: they are computed on the fly and never stored.
     Pass,
     /// The scaled rows themselves; a kernel bank is then an error.
     Rows,
 }
 
-/// The name card of a method, from which the command line and help texts are made.
+/// A method's description, from which the command line and help texts are built.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
     /// One word: the same in file names, `--method` and reports.
@@ -36,11 +36,11 @@ pub struct About {
     pub summary: &'static str,
     /// What it works on.
     pub needs: Needs,
-    /// The bank it takes when the user gives none; empty for [`Needs::Rows`].
+    /// The default bank, used when the user gives none; empty for [`Needs::Rows`].
     pub bank: &'static str,
 }
 
-/// The kernels that look at one view and no other.
+/// The kernels that use a single view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelsOfView {
     /// The view, or the Gram matrix.
@@ -49,40 +49,40 @@ pub struct KernelsOfView {
     pub kernels: Vec<usize>,
 }
 
-/// Marks the streams of methods; splits take those without the mark.
+/// Marks the random streams of methods; splits use those without the mark.
 const METHOD_STREAMS: u64 = 1 << 63;
 
-/// Everything a method may look at while it learns.
+/// Everything a method may use while it learns.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
     /// The training points.
     pub input: Input<'a>,
     /// Their classes. In a split, a class of the data may have no row.
     pub labels: &'a Labels,
-    /// What rows belong to (patients, batches), where that is known: rows of one group must not be on both sides of an
-    /// inner split.
+    /// The group of each row (patients, batches), where known: rows of one group must not be on both sides of an inner
+    /// split.
     pub groups: Option<&'a [usize]>,
-    /// The kernels on each single view; none for data without views.
+    /// The kernels on each single view; empty for data without views.
     pub views: &'a [KernelsOfView],
-    /// Names all randomness of the run, which comes from [`Task::rng`].
+    /// Seeds all randomness of the run, which comes from [`Task::rng`].
     pub seed: u64,
     /// The threads.
     pub pool: &'a Pool,
 }
 
 impl<'a> Task<'a> {
-    /// The stack, for methods that said [`Needs::Stack`] or [`Needs::Pass`].
+    /// The stack, for methods that declared [`Needs::Stack`] or [`Needs::Pass`].
     pub fn stack(&self) -> Result<&'a Stack> {
         self.input.stack()
     }
 
-    /// The scaled rows, for methods that said [`Needs::Rows`]: see [`Input::rows`].
+    /// The scaled rows, for methods that declared [`Needs::Rows`]: see [`Input::rows`].
     pub fn rows(&self) -> Result<&'a Matrix> {
         self.input.rows()
     }
 
-    /// The generator of one stream (a chain, a class) of the run, at a position from [`Rng::position`]; 0 is its
-    /// beginning. These streams are apart from those that dealt the rows of a split with the same seed.
+    /// The generator for one stream (a chain, a class) of the run, at a position from [`Rng::position`]; 0 is the
+    /// start. These streams are separate from those that dealt the rows of a split with the same seed.
     pub fn rng(&self, stream: u64, position: u64) -> Rng {
         Rng::at(self.seed, stream | METHOD_STREAMS, position)
     }
@@ -93,68 +93,70 @@ impl<'a> Task<'a> {
     }
 }
 
-/// A way to learn: parameters, a name card, and the [`State`] that does the work. Implement this, register it, and it
-/// has progress, Ctrl-C, time limits, checkpoints, cross-validation, a model file and the conformance suite;
-/// `examples/centroid.rs` is one in under 70 lines. The type is the method's parameters: declare it with
+/// A learning method: its parameters, its description, and the [`State`] that does the work. Implement this, register
+/// it, and it gets progress, Ctrl-C, time limits, checkpoints, cross-validation, a model file and the conformance
+/// suite; `examples/centroid.rs` is one in under 70 lines. The type is the method's parameters: declare it with
 /// [`params!`](crate::params).
 pub trait Method: Parameters + Clone + Send + Sync + 'static {
-    /// Where a run stands; holds no data.
+    /// The state of a run; holds no data.
     type State: State<Self>;
 
-    /// The name card.
+    /// The method's description.
     fn about(&self) -> About;
-    /// Whether it learns from labels. One that does not is given rows of any labels, or of one class for want of any.
+    /// Whether it learns from labels. An unsupervised method may be given any labels, or a single class if there are
+    /// none.
     fn is_supervised(&self) -> bool {
         true
     }
-    /// Whether its models are clusterings: they have [`Predict::clustering`].
+    /// Whether its models are clusterings, that is, have [`Predict::clustering`].
     fn finds_clusters(&self) -> bool {
         false
     }
-    /// Whether parameters that are `auto` are chosen by the log-loss of held-out rows, not by accuracy: for methods
-    /// whose models have [`Predict::probabilistic`].
+    /// Whether `auto` parameters are chosen by held-out log-loss instead of accuracy: for methods whose models have
+    /// [`Predict::probabilistic`].
     fn tunes_by_log_loss(&self) -> bool {
         false
     }
-    /// How many matrices between all training rows it keeps at least, beside the kernels: what many rows run into
-    /// first. Asked of methods that work on kernels.
+    /// Minimum number of matrices between all training rows that it keeps in addition to the kernels: the first limit
+    /// reached with many rows. Only used for methods that work on kernels.
     fn n_squares(&self) -> usize {
         1
     }
-    /// A learner of rows that come one after the other; `None` for methods that need all rows at once.
+    /// An online learner; `None` for methods that need all rows at once.
     fn learner(&self, _begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>> {
         Ok(None)
     }
 }
 
-/// Where a run of the method `M` stands, and how it moves on. Methods of one family share a state: it is then
+/// The state of a run of the method `M`, and how it advances. Methods of one family share a state: it is then
 /// implemented for all of them at once.
 ///
-/// `step` must depend on nothing but its arguments, so that a stored state goes on exactly where it was.
+/// `step` must depend on nothing but its arguments, so that a stored state resumes exactly where it was.
 pub trait State<M>: Codec + Send + Sized + 'static {
-    /// What a run ends with.
+    /// The model a run produces.
     type Model: Codec + Predict + 'static;
 
     /// The state before the first step.
     fn init(method: &M, task: &Task<'_>) -> Result<Self>;
-    /// A state for the same task under other parameters, begun from where this run ended: for a row of values of `c`,
-    /// say, whose solutions are near one another. What is learned may differ within the method's tolerance only.
+    /// A state for the same task under different parameters, warm-started from the end of this run: for a grid of
+    /// values of `c`, say, whose solutions are close to one another. The result may differ only within the method's
+    /// tolerance.
     fn again(&self, method: &M, task: &Task<'_>) -> Result<Self> {
         Self::init(method, task)
     }
-    /// Whether a state read from a checkpoint fits the task: the checksum says it was not damaged, not that its arrays
-    /// have the right lengths. Called before the first step of a resumed run.
+    /// Whether a state read from a checkpoint fits the task: the checksum shows that it was not damaged, not that its
+    /// arrays have the right lengths. Called before the first step of a resumed run.
     fn check(&self, _method: &M, _task: &Task<'_>) -> Result<()> {
         Ok(())
     }
-    /// One step. One that lasts over a second polls `control` and, if told to stop, leaves the state as it was and
-    /// returns [`Progress::cancelled`]; so does one that passes on the error of a stack operation that was stopped.
+    /// One step. A step that lasts over a second polls `control` and, when asked to stop, leaves the state unchanged
+    /// and returns [`Progress::cancelled`]; so does a step that propagates the error of a stopped stack operation.
     fn step(&mut self, method: &M, task: &Task<'_>, control: &Control) -> Result<Progress>;
-    /// The model of a state, finished or not.
+    /// The model of a state, whether finished or not.
     fn finish(self, method: &M, task: &Task<'_>) -> Result<Self::Model>;
 }
 
-/// A [`Method`] whose state and model types are hidden, so that many fit in one registry.
+/// A [`Method`] with its state and model types erased, so that many fit in one registry.
 pub trait AnyMethod: Send + Sync {
     /// See [`Method::about`].
     fn about(&self) -> About;
@@ -172,7 +174,7 @@ pub trait AnyMethod: Send + Sync {
     fn boxed(&self) -> Box<dyn AnyMethod>;
     /// A new state, or one decoded from a record.
     fn start<'a>(&'a self, stored: Option<&Record>, task: &Task<'_>) -> Result<Box<dyn AnyState + 'a>>;
-    /// A state begun from where a run of the same method under other parameters ended: see [`State::again`].
+    /// A state warm-started from a run of the same method under different parameters: see [`State::again`].
     fn start_from<'a>(&'a self, earlier: &dyn AnyState, task: &Task<'_>) -> Result<Box<dyn AnyState + 'a>>;
     /// See [`Method::is_supervised`].
     fn is_supervised(&self) -> bool;

@@ -1,6 +1,6 @@
 //! The runner and what it drives: a method is a state machine, and the loop exists once.
 //!
-//! [`Method`] does one step and owns no loop, storage, clock or screen. The [`Runner`] owns progress, stopping,
+//! A [`Method`] does one step and owns no loop, storage, clock or screen. The [`Runner`] owns progress, stopping,
 //! Ctrl-C, time limits and checkpoints, so these work for every method, and `run 100 steps` equals
 //! `run 40, kill, resume, run 60`, bit for bit.
 

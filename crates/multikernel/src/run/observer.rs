@@ -1,26 +1,26 @@
-//! How far a run is, and who is told.
+//! Progress of a run, and its observers.
 
-/// Where a method stands after a step.
+/// A method's progress after a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
     /// Units of work done.
     pub done: u64,
-    /// Units of work in all.
+    /// Total units of work.
     pub total: u64,
-    /// Whether to go on.
+    /// Whether to continue.
     pub status: Status,
     /// Figures worth showing, such as the gap or the objective.
     pub values: Vec<(&'static str, f64)>,
 }
 
-/// What a step ended with.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// There is more to do.
     Running,
-    /// All is done.
+    /// Everything is done.
     Finished,
-    /// The step saw [`Control::stop`](super::Control::stop) and left the state as it was.
+    /// The step saw [`Control::stop`](super::Control::stop) and left the state unchanged.
     Cancelled,
 }
 
@@ -31,7 +31,7 @@ impl Progress {
         Progress { done: done as u64, total: total as u64, status, values: vec![] }
     }
 
-    /// A step given up on request: the state is as it was before.
+    /// A step abandoned on request: the state is unchanged.
     pub fn cancelled() -> Self {
         Progress { done: 0, total: 0, status: Status::Cancelled, values: vec![] }
     }
@@ -44,7 +44,8 @@ impl Progress {
     }
 }
 
-/// A time as people read it: `0.4 s`, `40 s`, `3 min 20 s`, `2 h 5 min`. For progress and forecasts of any length.
+/// A duration in human-readable form: `0.4 s`, `40 s`, `3 min 20 s`, `2 h 5 min`. For progress and forecasts of any
+/// length.
 ///
 /// ```
 /// assert_eq!(multikernel::run::seconds_in_words(200.0), "3 min 20 s");
@@ -61,16 +62,16 @@ pub fn seconds_in_words(seconds: f64) -> String {
     }
 }
 
-/// Hears of a run's progress; the command line draws bars, a library caller may do nothing ([`Silent`]).
+/// Receives a run's progress; the command line draws bars, a library caller may ignore it ([`Silent`]).
 pub trait Observer: Send {
-    /// A phase begins: `preparing`, `kernels`, `inner folds`, the method's name, `shares`, `probabilities`,
+    /// A phase starts: `preparing`, `kernels`, `inner folds`, the method's name, `shares`, `probabilities`,
     /// `predicting`, `splits`. An empty name ends the last.
     fn phase(&mut self, _name: &str) {}
-    /// The phase moved on.
+    /// The phase advanced.
     fn progress(&mut self, _progress: &Progress) {}
-    /// Something a person at a terminal may like to know, and nobody else: what is computed, and where it is kept.
+    /// A message of interest only at a terminal: what is being computed, and where it is kept.
     fn talk(&mut self, _text: &str) {}
-    /// Something a person should read: a warning, a file that was written.
+    /// A message the user should read: a warning, a file that was written.
     fn note(&mut self, _text: &str) {}
 }
 

@@ -1,5 +1,5 @@
-//! Parameters of a method: declared once, with [`params!`](crate::params), as a plain struct from which its default,
-//! checks, text form and help follow.
+//! Parameters of a method: declared once, with [`params!`](crate::params), as a plain struct from which its defaults,
+//! checks, text form and help are derived.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub enum Value {
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // Digits that can be counted.
+            // Scientific notation where there would be too many digits to count.
             Value::Number(value) if *value != 0.0 && value.is_finite() && !(1e-4..1e7).contains(&value.abs()) => {
                 write!(f, "{value:e}")
             }
@@ -31,13 +31,13 @@ impl fmt::Display for Value {
     }
 }
 
-/// What a parameter may be.
+/// The allowed values of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Allowed {
     /// A finite number above zero.
     Positive,
-    /// A finite number above zero, or `auto`: the best of these by inner cross-validation, the first of equals.
+    /// A finite number above zero, or `auto`: the best of these by inner cross-validation, the first in a tie.
     PositiveOrAuto(&'static [f64]),
     /// A number from the first to the second, both included; `inf` where the second is infinite.
     Number(f64, f64),
@@ -47,12 +47,12 @@ pub enum Allowed {
     Whole(u64, u64),
     /// One of these words.
     OneOf(&'static [&'static str]),
-    /// Free text, read by the type of the field; the string says what is meant.
+    /// Free text, parsed by the field's type; the string describes it.
     Text(&'static str),
 }
 
 impl Allowed {
-    /// What `auto` chooses from, for parameters that can be left to inner cross-validation.
+    /// The values `auto` chooses from, for parameters that can be left to inner cross-validation.
     pub fn grid(self) -> Option<&'static [f64]> {
         match self {
             Allowed::PositiveOrAuto(grid) | Allowed::NumberOrAuto(_, _, grid) => Some(grid),
@@ -73,7 +73,7 @@ impl Allowed {
         }
     }
 
-    /// A text as the kind of value that is allowed; `None` where it is no number.
+    /// Parses a text as the kind of value that is allowed; `None` if it is not a number.
     fn read(self, text: &str) -> Option<Value> {
         match self {
             Allowed::Positive | Allowed::PositiveOrAuto(_) | Allowed::Number(..) | Allowed::NumberOrAuto(..) => {
@@ -111,9 +111,9 @@ pub struct Param {
     pub name: &'static str,
     /// The default, in its text form.
     pub default: String,
-    /// What it may be.
+    /// The allowed values.
     pub allowed: Allowed,
-    /// One line of meaning.
+    /// Its meaning, in one line.
     pub help: &'static str,
 }
 
@@ -124,11 +124,11 @@ impl Param {
 }
 
 /// A type that a field of [`params!`](crate::params) may have. Implemented for `f64`, `usize`, `bool` (the words `yes`
-/// and `no`), and by [`choice!`](crate::choice) for enums.
+/// and `no`), and for enums by [`choice!`](crate::choice).
 pub trait Setting: Sized {
     /// The value.
     fn to_value(&self) -> Value;
-    /// The setting of a value; `None` where there is none.
+    /// The setting for a value; `None` if there is none.
     fn from_value(value: &Value) -> Option<Self>;
 }
 
@@ -178,19 +178,19 @@ impl Setting for bool {
 /// # Ok::<(), multikernel::Error>(())
 /// ```
 pub trait Parameters {
-    /// What is declared, in that order.
+    /// The declared parameters, in order of declaration.
     fn params() -> &'static [Param]
     where
         Self: Sized;
 
-    /// The value of a parameter; `None` where none has this name.
+    /// The value of a parameter; `None` if no parameter has this name.
     fn value(&self, name: &str) -> Option<Value>;
 
-    /// Takes a value over, whatever its range; `false` where no parameter has this name or the value is of another
-    /// type.
+    /// Assigns a value without checking its range; `false` if no parameter has this name or the value has another type.
     fn assign(&mut self, name: &str, value: &Value) -> bool;
 
-    /// Sets one parameter from its text; unknown names and values out of range are refused by name, and change nothing.
+    /// Sets one parameter from its text; unknown names and values out of range are rejected by name, and change
+    /// nothing.
     fn set(&mut self, name: &str, text: &str) -> Result<()>
     where
         Self: Sized,
@@ -230,8 +230,8 @@ pub(super) fn find<'a>(known: &'a [Param], name: &str) -> Result<&'a Param> {
 }
 
 /// Declares a method and its parameters: a plain struct with public fields, its `Default`, and
-/// [`Parameters`](crate::run::Parameters). A field has a doc comment, which is its help text, a type
-/// ([`Setting`](crate::run::Setting)), a default and what is [`Allowed`](crate::run::Allowed).
+/// [`Parameters`](crate::run::Parameters). Each field has a doc comment, which is its help text, a type
+/// ([`Setting`](crate::run::Setting)), a default and a range ([`Allowed`](crate::run::Allowed)).
 ///
 /// ```
 /// use multikernel::{params, run::{Allowed, Parameters}};
@@ -306,10 +306,10 @@ macro_rules! params {
     };
 }
 
-// By its place in the tree, as below: the crate root, where macros are exported, stands above all that use them.
+// Imported by path, as below: the crate root, where macros are exported, sits above every module that uses them.
 pub(crate) use params;
 
-/// Declares an enum that a parameter may be, with the word for each variant; `NAME::WORDS` lists them for
+/// Declares an enum parameter type, with the word for each variant; `NAME::WORDS` lists them for
 /// [`Allowed::OneOf`](crate::run::Allowed::OneOf).
 ///
 /// ```

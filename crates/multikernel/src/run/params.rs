@@ -7,7 +7,7 @@ use super::method::AnyMethod;
 use super::param::{Value, find};
 use crate::error::{Error, Result};
 
-/// The word for a parameter that is to be chosen.
+/// The word for a parameter to be chosen by cross-validation.
 const AUTO: &str = "auto";
 
 /// Names of settings that are not parameters of the method.
@@ -47,8 +47,8 @@ impl fmt::Debug for Params {
 }
 
 impl Params {
-    /// A method as it is. Values out of range are refused, and so is a parameter called like one of the other settings
-    /// of a run, which share one list with it in reports and checkpoints.
+    /// A method as it is. Values out of range are rejected, and so is a parameter named like one of the other settings
+    /// of a run, since they share one list in reports and checkpoints.
     pub fn new(method: Box<dyn AnyMethod>) -> Result<Self> {
         if let Some(param) = method.param_list().iter().find(|param| RESERVED.contains(&param.name)) {
             return Err(Error::param(
@@ -60,12 +60,13 @@ impl Params {
         Ok(Params { method, autos: BTreeSet::new() })
     }
 
-    /// The method, with those parameters that are `auto` at their defaults.
+    /// The method, with `auto` parameters at their defaults.
     pub fn method(&self) -> &dyn AnyMethod {
         self.method.as_ref()
     }
 
-    /// Sets one parameter from its text; unknown names and values out of range are refused by name, and change nothing.
+    /// Sets one parameter from its text; unknown names and values out of range are rejected by name, and change
+    /// nothing.
     pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
         let param = find(self.method.param_list(), name)?;
         if text == AUTO && param.allowed.grid().is_some() {
@@ -78,13 +79,13 @@ impl Params {
         Ok(())
     }
 
-    /// Whether the method has a parameter of this name.
+    /// Whether the method has a parameter with this name.
     pub fn has(&self, name: &str) -> bool {
         self.method.param_list().iter().any(|param| param.name == name)
     }
 
-    /// The settings to choose from: one for each value of each parameter that is `auto`, in the order of their lists;
-    /// these parameters themselves where none is.
+    /// The settings to choose from: one for each combination of values of the `auto` parameters, in the order of their
+    /// lists; just these parameters if none is `auto`.
     pub fn candidates(&self) -> Vec<Params> {
         let mut all = vec![self.with_defaults()];
         for param in self.method.param_list().iter().filter(|param| self.autos.contains(param.name)) {
@@ -99,17 +100,17 @@ impl Params {
         all
     }
 
-    /// These parameters with those that are `auto` at their defaults.
+    /// These parameters, with `auto` ones at their defaults.
     pub(crate) fn with_defaults(&self) -> Params {
         Params { method: self.method.boxed(), autos: BTreeSet::new() }
     }
 
-    /// The names of the parameters that are `auto`.
+    /// The names of the `auto` parameters.
     pub fn autos(&self) -> Vec<&'static str> {
         self.autos.iter().copied().collect()
     }
 
-    /// All values as text, the form they are stored and compared in.
+    /// All values as text, the form in which they are stored and compared.
     pub fn to_texts(&self) -> BTreeMap<String, String> {
         let text = |name: &'static str| match self.autos.contains(name) {
             true => AUTO.to_string(),

@@ -1,7 +1,7 @@
-//! What a method ends with: a model that scores points, and what else it may be able to do.
+//! The model a method produces: it scores points, and may have further capabilities.
 //!
-//! [`Predict`] and [`Explain`] are what every model has. [`Probabilistic`] and [`Clusterer`] are for those that can: a
-//! model implements them and says so through [`Predict::probabilistic`] and [`Predict::clustering`].
+//! Every model has [`Predict`] and [`Explain`]. [`Probabilistic`] and [`Clusterer`] are optional: a model that
+//! implements them announces it through [`Predict::probabilistic`] and [`Predict::clustering`].
 
 use super::coefficients::Coefficients;
 use super::input::Input;
@@ -31,70 +31,70 @@ use crate::pool::Pool;
 pub trait Predict: Explain + Send + Sync {
     /// A score for each point (row) and class (column): larger is more likely, and the first largest is the label.
     /// Scores of one class should be comparable between rows, since AUROC and AUPRC rank rows by them (two classes by
-    /// the difference of their scores): log joint densities, say, have to be normalised row by row. The stack given has
-    /// the columns that [`Predict::points`] and the kernels that [`Predict::kernels`] asked for.
+    /// the difference of their scores): log joint densities, say, have to be normalised row by row. The stack has the
+    /// columns requested by [`Predict::points`] and the kernels requested by [`Predict::kernels`].
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix>;
 
     /// A number for each point and class from which probabilities can be learned: larger is more likely, of one kind
-    /// for all classes, and smooth, which votes are not. The scores unless there is something better.
+    /// for all classes, and smooth, which votes are not. Defaults to the scores.
     fn margins(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         self.scores(input, pool)
     }
 
-    /// The rows of the training data the scores are computed from, in the order of the stack's columns.
+    /// The training rows the scores are computed from, in the order of the stack's columns.
     fn points(&self) -> &[usize] {
         &[]
     }
 
-    /// The kernels of the bank the scores are computed from, ascending: the stack handed to [`Predict::scores`] has
-    /// these and no others, so that kernels of weight zero cost nothing. `None` for all.
+    /// The kernels of the bank the scores are computed from, ascending: the stack passed to [`Predict::scores`] has
+    /// only these, so that kernels of weight zero cost nothing. `None` for all.
     fn kernels(&self) -> Option<Vec<usize>> {
         None
     }
 
-    /// Whether its arrays fit together and the numbers of kernels and classes: called when it is read from a file,
-    /// where a checksum says that nothing was damaged, not that all lengths are right.
+    /// Whether its arrays are consistent with each other and with the numbers of kernels and classes: called when it is
+    /// read from a file, where a checksum shows that nothing was damaged, not that all lengths are right.
     fn check(&self, _n_kernels: usize, _n_classes: usize) -> Result<()> {
         Ok(())
     }
 
-    /// The model as one that has class probabilities of its own; `None` where it has scores alone.
+    /// The model as one with class probabilities of its own; `None` if it has only scores.
     fn probabilistic(&self) -> Option<&dyn Probabilistic> {
         None
     }
 
-    /// The model as a clustering; `None` where it is none.
+    /// The model as a clustering; `None` if it is not one.
     fn clustering(&self) -> Option<&dyn Clusterer> {
         None
     }
 }
 
-/// What a model says about itself and its kernels. Nothing has to be said: `impl Explain for MyModel {}` will do.
+/// A model's account of itself and its kernels. Everything is optional: `impl Explain for MyModel {}` will do.
 pub trait Explain {
     /// One weight per kernel of the bank, for models that have them.
     fn weights(&self) -> Option<&[f64]> {
         None
     }
 
-    /// One weight per kernel (rows) and class (columns), for models whose classes weigh kernels each in their own way.
+    /// One weight per kernel (rows) and class (columns), for models with kernel weights per class.
     fn class_weights(&self) -> Option<Matrix> {
         None
     }
 
     /// For models whose decisions are `f_p(x) = sum_i coef_ip sum_m weights_m k_m(x_i, x) + bias_p` over their points:
-    /// the coefficients, from which each kernel's share of the decisions is found.
+    /// the coefficients, from which each kernel's share of the decisions is computed.
     fn coefficients(&self) -> Option<&Coefficients> {
         None
     }
 
-    /// Intervals of the kernel weights, for models that have a distribution for each; those of draws come from
+    /// Intervals of the kernel weights, for models with a distribution for each; those of samplers come from
     /// [`Explain::draws`].
     fn intervals(&self) -> Option<Intervals> {
         None
     }
 
-    /// What was drawn, for models that are a sample of many: a variable `weights` along `kernel`, and what else is
-    /// worth a look. The model that holds this one fills in the names of kernels and classes.
+    /// The draws, for models that are a sample: a variable `weights` along `kernel`, and whatever else is worth
+    /// inspecting. The enclosing model fills in the names of kernels and classes.
     fn draws(&self) -> Option<Draws> {
         None
     }
@@ -104,7 +104,7 @@ pub trait Explain {
         vec![]
     }
 
-    /// What a user should know, such as a solver that did not converge and what to change.
+    /// Warnings for the user, such as a solver that did not converge and what to change.
     fn warnings(&self) -> Vec<String> {
         vec![]
     }
@@ -112,47 +112,46 @@ pub trait Explain {
 
 /// A model with class probabilities of its own.
 pub trait Probabilistic: Predict {
-    /// The probability of each class (columns) for each point (rows); rows add up to 1. The scores unless these are
-    /// something else.
+    /// The probability of each class (columns) for each point (rows); rows add up to 1. Defaults to the scores.
     fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         self.scores(input, pool)
     }
 }
 
-/// A model that puts points into clusters, whatever their class.
+/// A model that assigns points to clusters, regardless of class.
 pub trait Clusterer {
     /// The cluster of each training row.
     fn clusters(&self) -> &[usize];
 
-    /// The clusters of new rows.
+    /// Assigns new rows to clusters.
     fn place(&self, input: Input<'_>, pool: &Pool) -> Result<Placed>;
 
     /// How much each column (columns) matters to the kernel of each cluster (rows), adding up to 1 for each cluster;
-    /// `None` where clusters have no kernels of their own.
+    /// `None` if clusters have no kernels of their own.
     fn relevance(&self) -> Option<Matrix> {
         None
     }
 }
 
-/// Where a clustering puts rows.
+/// The cluster assignment of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
     /// The cluster of each row.
     pub clusters: Vec<usize>,
-    /// ln density of each row, for models that have one.
+    /// Log density of each row, for models that have one.
     pub density: Option<Vec<f64>>,
 }
 
-/// What is known of each kernel weight, for models that have a distribution for it.
+/// Interval estimates of the kernel weights, for models with a distribution for each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Intervals {
-    /// How much of the distribution an interval covers, the rest in equal parts on both sides.
+    /// The probability an interval covers, with equal tails.
     pub level: f64,
     /// The interval of each kernel of the bank.
     pub bounds: Vec<(f64, f64)>,
-    /// That of every kernel before any data.
+    /// The prior interval, the same for every kernel.
     pub prior: (f64, f64),
-    /// What they hold under.
+    /// The assumptions they hold under.
     pub note: String,
 }
 

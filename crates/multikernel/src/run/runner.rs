@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::file::Record;
 use crate::stack::Stack;
 
-/// What a run ended with.
+/// The result of a run.
 pub struct Run {
     /// The model.
     pub model: Box<dyn Predict>,
@@ -20,26 +20,26 @@ pub struct Run {
     pub record: Record,
     /// Why it ended.
     pub stop: Stop,
-    /// Steps done, those before a resume included.
+    /// Steps done, including those before a resume.
     pub steps: u64,
-    /// Where it stood.
+    /// Its final progress.
     pub progress: Progress,
 }
 
-/// Drives a method to its end, or to Ctrl-C or the time limit, with progress and checkpoints.
+/// Drives a method until it finishes, is cancelled (Ctrl-C) or reaches the time limit, with progress and checkpoints.
 pub struct Runner<'a> {
     /// When to stop.
     pub control: &'a Control,
-    /// Who is told.
+    /// Receives progress and messages.
     pub observer: &'a mut dyn Observer,
-    /// Where the state is stored, if anywhere.
+    /// Where to write checkpoints, if anywhere.
     pub checkpoint: Option<&'a Checkpoint>,
-    /// What a stored state must agree with.
+    /// What a stored state must match.
     pub identity: BTreeMap<String, String>,
 }
 
 impl Runner<'_> {
-    /// Runs the method on the task. Stopped before its first step, it gives an [`Error::Stopped`]; after it, a model
+    /// Runs the method on the task. If stopped before the first step, returns an [`Error::Stopped`]; after it, a model
     /// of what was learned so far.
     pub fn run(&mut self, method: &dyn AnyMethod, task: &Task<'_>) -> Result<Run> {
         let stored = self.stored()?;
@@ -48,7 +48,7 @@ impl Runner<'_> {
         self.drive(state, stored, task)?.finish(task)
     }
 
-    /// Moves a state on until it is done or told to stop.
+    /// Advances a state until it is done or asked to stop.
     pub(crate) fn drive<'s>(
         &mut self,
         mut state: Box<dyn AnyState + 's>,
@@ -91,7 +91,7 @@ impl Runner<'_> {
         Ok(Driven { state, stop, steps, progress })
     }
 
-    /// What an earlier run stored, if this one resumes it.
+    /// The state an earlier run stored, if this one resumes it.
     fn stored(&mut self) -> Result<Option<Stored>> {
         let Some(checkpoint) = self.checkpoint else { return Ok(None) };
         let stored = checkpoint.open(&self.identity)?;
@@ -105,7 +105,8 @@ impl Runner<'_> {
         Ok(stored)
     }
 
-    /// Stores the run. A disk that is full for a while must not cost the run: the failure is told, and the run goes on.
+    /// Writes a checkpoint. A temporarily full disk must not cost the run: the failure is reported, and the run
+    /// continues.
     fn store(&mut self, steps: u64, progress: &Progress, state: &dyn AnyState) {
         let Some(checkpoint) = self.checkpoint else { return };
         let (done, total) = (progress.done, progress.total);
@@ -126,7 +127,7 @@ pub(crate) struct Driven<'s> {
 impl Driven<'_> {
     /// The model of the state.
     pub(crate) fn finish(self, task: &Task<'_>) -> Result<Run> {
-        // A run that was stopped is still finished, kernels and all.
+        // A stopped run is still finished properly, including its kernel operations.
         let stack = task.stack().map(Stack::unstoppable).ok();
         let input = stack.as_ref().map_or(task.input, Input::Stack);
         let (model, record) = self.state.finish(&Task { input, ..*task })?;

@@ -38,8 +38,8 @@ impl<'a> ModelClusters<'a> {
         self.clustering.clusters()
     }
 
-    /// The clusters that rows belong to, told without looking at labels, and how dense it is there. Columns are matched
-    /// as by [`Model::predict`], and the machine's threads are used.
+    /// The clusters of rows, assigned without using labels, and the density there. Columns are matched as by
+    /// [`Model::predict`], and the machine's threads are used.
     pub fn place(self, samples: &Samples) -> Result<Placed> {
         self.place_in(samples, &Pool::shared()?)
     }
@@ -57,8 +57,8 @@ impl<'a> ModelClusters<'a> {
         Ok(Placed { clusters, density })
     }
 
-    /// How much each column (columns, as [`ModelInput::scaled_names`](super::ModelInput::scaled_names) calls them)
-    /// matters to the kernel of each cluster (rows), adding up to 1 for each cluster; `None` where clusters have no
+    /// How much each column (columns, named as in [`ModelInput::scaled_names`](super::ModelInput::scaled_names))
+    /// matters to the kernel of each cluster (rows), adding up to 1 for each cluster; `None` if clusters have no
     /// kernels of their own.
     pub fn relevance(self) -> Option<Matrix> {
         self.clustering.relevance()

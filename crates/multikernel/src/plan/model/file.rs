@@ -1,4 +1,4 @@
-//! Models in files: the head, what is kept of the training rows, and the method's own fields.
+//! Models in files: the header, what is kept of the training rows, and the method's own fields.
 
 use std::path::Path;
 
@@ -39,7 +39,7 @@ impl Model {
         file::write(path.as_ref(), Kind::Model, &record)
     }
 
-    /// What models of the first two versions of the format never had.
+    /// Fields that models of the first two format versions never had.
     fn put_newer(&self, record: &mut Record) {
         if self.kept.missing != Missing::Skip {
             record.put_newer("missing", one("mode", &self.kept.missing.word().to_string()));
@@ -102,7 +102,7 @@ impl Model {
     }
 
     fn of(path: &Path, record: &Record, registry: &Registry) -> Result<Model> {
-        // What a checked file lacks is a fault of the file: say which.
+        // Anything missing from a verified file is the file's fault: name the file.
         Model::decode(record, registry).map_err(|error| match error {
             Error::Io { .. } | Error::File { .. } => error,
             other => Error::file(path, format!("cannot be used: {other}")),
@@ -131,7 +131,7 @@ impl Model {
         Ok(model)
     }
 
-    /// Whether the parts of a file fit together.
+    /// Whether the parts of a file are consistent.
     fn check(&self) -> Result<()> {
         let (kept, header) = (&self.kept, &self.header);
         let n_columns = kept.preprocessor.names().len();
@@ -160,7 +160,7 @@ impl Model {
     }
 }
 
-/// What is kept of the training rows; `used` are the kernels the scores are computed from.
+/// What is kept of the training rows; `used` are the kernels that the scores are computed from.
 fn decode_kept(record: &Record, header: &Header, used: Vec<usize>) -> Result<Kept> {
     let preprocessor = match newer(record, "preprocess", |inner| Preprocessor::decode(&inner))? {
         Some(preprocessor) => preprocessor,
@@ -229,7 +229,7 @@ fn one<T: file::Field>(name: &str, field: &T) -> Record {
     record
 }
 
-/// What a newer file may have and an older has not.
+/// A field that newer files may have and older ones lack.
 fn newer<T>(record: &Record, name: &str, read: impl FnOnce(Record) -> Result<T>) -> Result<Option<T>> {
     let inner = record.take_record(name);
     if inner.is_empty() { Ok(None) } else { read(inner).map(Some) }

@@ -1,4 +1,4 @@
-//! The head of a model file, and the texts in it.
+//! The header of a model file, and the texts in it.
 //!
 //! | field | text |
 //! |---|---|
@@ -18,7 +18,7 @@ use crate::kernel::{Families, Kernel};
 use crate::stack::Precision;
 
 record! {
-    /// What a model says about itself.
+    /// A model's description of itself.
     #[derive(Clone, Debug, PartialEq)]
     pub(in crate::plan) struct Header {
         pub(in crate::plan) method: String,
@@ -32,7 +32,7 @@ record! {
         pub(in crate::plan) seed: u64,
         pub(in crate::plan) classes: Vec<String>,
         pub(in crate::plan) features: Vec<String>,
-        /// The views of the columns as they come.
+        /// The views of the input columns.
         pub(in crate::plan) views: Vec<View>,
         pub(in crate::plan) label: Option<String>,
         pub(in crate::plan) index_base: Option<u64>,
@@ -45,7 +45,7 @@ record! {
     }
 }
 
-/// Kernels and their texts. A file has the texts alone: only a registry knows the families they are of.
+/// Kernels and their texts. A file has only the texts: it takes a registry to know their families.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::plan) struct HeaderKernels {
     texts: Vec<String>,
@@ -53,7 +53,7 @@ pub(in crate::plan) struct HeaderKernels {
 }
 
 impl HeaderKernels {
-    /// The kernels of texts from a file.
+    /// Parses the kernels from the texts of a file.
     pub(super) fn read(&mut self, families: &Families) -> Result<()> {
         self.kernels = self.texts.iter().map(|text| families.kernel(text)).collect::<Result<_>>()?;
         Ok(())

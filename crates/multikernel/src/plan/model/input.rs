@@ -1,4 +1,4 @@
-//! What rows a model takes, and what it does to them before kernels see them.
+//! The rows a model accepts, and their preprocessing before the kernels.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::plan::views::Missing;
 
-/// The rows that a [`Model`](super::Model) takes, from [`Model::input`](super::Model::input): the columns it was
-/// trained on, and what is done to them.
+/// The rows that a [`Model`](super::Model) accepts, from [`Model::input`](super::Model::input): the columns it was
+/// trained on, and their preprocessing.
 ///
 /// ```
 /// use multikernel::{Plan, data::{Scale, bundled}};
@@ -29,33 +29,32 @@ pub struct ModelInput<'a> {
 }
 
 impl<'a> ModelInput<'a> {
-    /// Names of the features, in the order the model takes them.
+    /// Names of the features, in the model's order.
     pub fn features(self) -> &'a [String] {
         &self.header.features
     }
 
-    /// The views of these features; none for data without views.
+    /// The views of these features; empty for data without views.
     pub fn views(self) -> &'a [View] {
         &self.header.views
     }
 
-    /// What becomes of rows that lack views.
+    /// How rows that lack views are treated.
     pub fn missing(self) -> Missing {
         self.kept.missing
     }
 
-    /// The label column of the training data: its name, or where it stands in a file without names.
+    /// The label column of the training data: its name, or its position in a file without names.
     pub fn label(self) -> Option<&'a str> {
         self.header.label.as_deref().or(self.kept.label_column.as_deref())
     }
 
-    /// The column of sample ids by which the views of the training data were joined; none for data that were one file.
+    /// The column of sample ids on which the views of the training data were joined; `None` for data from one file.
     pub fn id_name(self) -> Option<&'a str> {
         self.kept.id_name.as_deref()
     }
 
-    /// k(x, x) of all training rows in each Gram matrix the model's kernels need: what new rows of it are checked
-    /// against.
+    /// k(x, x) of all training rows in each Gram matrix the model's kernels need, for checking new rows against.
     pub fn gram_diagonals(self) -> &'a [(String, Vec<f64>)] {
         &self.kept.diagonals
     }
@@ -78,8 +77,8 @@ impl<'a> ModelInput<'a> {
         self.kept.preprocessor.names()
     }
 
-    /// Rows as methods see them: scaled, with missing values filled in, and without the columns that were left out.
-    /// Columns are matched as by [`Model::predict`](super::Model::predict).
+    /// Rows as methods see them: scaled, with missing values filled in, and without dropped columns. Columns are
+    /// matched as by [`Model::predict`](super::Model::predict).
     pub fn scaled(self, samples: &Samples) -> Result<Features> {
         self.kept.preprocessor.apply(self.ordered(samples)?.as_ref())
     }
@@ -90,7 +89,7 @@ impl<'a> ModelInput<'a> {
     }
 }
 
-/// The features in the order of these names: matched by name if the names are the same in another order.
+/// The features in the order of these names: matched by name if the names are the same in a different order.
 pub(in crate::plan) fn ordered<'a>(wanted: &[String], samples: &'a Samples) -> Result<Cow<'a, Features>> {
     let found = samples.names();
     if wanted.len() != found.len() {

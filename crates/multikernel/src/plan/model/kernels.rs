@@ -1,4 +1,4 @@
-//! The kernels of a model: what they are called, and how much each matters.
+//! The kernels of a model: their names, and how much each matters.
 
 use super::header::Header;
 use super::kept::{Kept, Learned};
@@ -8,7 +8,7 @@ use crate::linalg::Matrix;
 use crate::run::{Explain, Intervals, KernelsOfView};
 use crate::stack::Precision;
 
-/// More columns than this are not named one by one.
+/// Beyond this many, columns are not named one by one.
 const MAX_NAMED_COLUMNS: usize = 3;
 
 /// The kernels of a [`Model`](super::Model), from [`Model::kernels`](super::Model::kernels). Weights, shares, names and
@@ -31,7 +31,7 @@ pub struct ModelKernels<'a> {
 }
 
 impl<'a> ModelKernels<'a> {
-    /// How many.
+    /// Number of kernels.
     pub fn len(self) -> usize {
         self.header.kernels.len()
     }
@@ -41,7 +41,7 @@ impl<'a> ModelKernels<'a> {
         self.header.kernels.is_empty()
     }
 
-    /// The text of the bank they come from; `None` for methods that work on rows.
+    /// The text of their bank; `None` for methods that work on rows.
     pub fn bank(self) -> Option<&'a str> {
         self.header.bank.as_deref()
     }
@@ -51,7 +51,7 @@ impl<'a> ModelKernels<'a> {
         &self.header.kernels
     }
 
-    /// The kernels as people know them, where the training data had names: `on gene` for a view, `on NAME` for a
+    /// The kernels under their familiar names, where the training data had names: `on gene` for a view, `on NAME` for a
     /// feature set, `on [radius]` for up to three named columns.
     pub fn names(self) -> Vec<String> {
         self.header.kernels.iter().map(|kernel| self.name(kernel)).collect()
@@ -77,7 +77,7 @@ impl<'a> ModelKernels<'a> {
         kernel.text_on(&format!("[{}]", names.join(", ")))
     }
 
-    /// The kernels on each single view, as positions among all; none for data without views.
+    /// The kernels on each single view, as positions among all; empty for data without views.
     pub fn by_view(self) -> &'a [KernelsOfView] {
         &self.kept.views
     }
@@ -87,25 +87,25 @@ impl<'a> ModelKernels<'a> {
         self.explain.weights()
     }
 
-    /// One weight per kernel (rows) and class (columns), adding up to 1 for each class, where classes weigh kernels
-    /// each in their own way.
+    /// One weight per kernel (rows) and class (columns), adding up to 1 for each class, for methods with kernel weights
+    /// per class.
     pub fn class_weights(self) -> Option<Matrix> {
         self.explain.class_weights()
     }
 
-    /// Intervals of the weights, for methods that have a distribution for each weight; those of samplers come from
+    /// Intervals of the weights, for methods with a distribution for each weight; those of samplers come from
     /// [`Model::draws`](super::Model::draws).
     pub fn intervals(self) -> Option<Intervals> {
         self.explain.intervals()
     }
 
     /// Each kernel's share of the decisions on the training rows; they add up to 1. For models that are weighted sums
-    /// of kernels, of more than one.
+    /// of more than one kernel.
     pub fn shares(self) -> Option<&'a [f64]> {
         self.learned.shares.as_deref()
     }
 
-    /// How kernel values are held, in training and in prediction.
+    /// How kernel values are stored, in training and in prediction.
     pub fn precision(self) -> Precision {
         self.header.precision
     }

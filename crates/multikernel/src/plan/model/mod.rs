@@ -1,4 +1,4 @@
-//! A trained model, one page for each thing people ask of it: predictions, kernels, input, training, clusters, files.
+//! A trained model, one file per topic: predictions, kernels, input, training, clusters, files.
 
 mod clusters;
 mod file;

@@ -1,4 +1,4 @@
-//! A trained model: labels, scores and probabilities of rows.
+//! A trained model: labels, scores and probabilities for rows.
 
 use std::path::Path;
 
@@ -17,9 +17,8 @@ use crate::pool::Pool;
 use crate::run::{Input, Predict, Rows, first_largest};
 use crate::stack::{Points, Stack, StackOptions, Storage};
 
-/// A trained classifier: predicts, saves and loads. What else there is to know has a page of its own:
-/// [`Model::kernels`] (which matter), [`Model::input`] (what rows it takes), [`Model::training`] (how it came about)
-/// and [`Model::clustering`].
+/// A trained classifier: predicts, saves and loads. For everything else see [`Model::kernels`] (which matter),
+/// [`Model::input`] (what rows it accepts), [`Model::training`] (how it was trained) and [`Model::clustering`].
 ///
 /// ```
 /// use multikernel::{Model, Plan, data::bundled};
@@ -40,7 +39,7 @@ pub struct Model {
     pub(in crate::plan) record: Record,
 }
 
-/// What a model says of each row.
+/// A model's predictions for rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
     /// The class of each row, as an index into [`Model::classes`].
@@ -55,7 +54,7 @@ impl std::fmt::Debug for Model {
     }
 }
 
-/// Bytes of kernel values, or of dense rows, held at a time while predicting.
+/// Bytes of kernel values, or of dense rows, held at a time during prediction.
 const BATCH_BYTES: usize = 64 << 20;
 
 impl Model {
@@ -74,7 +73,7 @@ impl Model {
         }
     }
 
-    /// The rows it takes: columns, views, scaling.
+    /// The rows it accepts: columns, views, scaling.
     pub fn input(&self) -> ModelInput<'_> {
         ModelInput { header: &self.header, kept: &self.kept }
     }
@@ -85,14 +84,14 @@ impl Model {
         Training { header, learned, kernels: self.kernels(), explain: self.predictor.as_ref() }
     }
 
-    /// Whether [`Model::probabilities`] has an answer.
+    /// Whether [`Model::probabilities`] is available.
     pub fn has_probabilities(&self) -> bool {
         self.learned.calibration.is_some() || self.predictor.probabilistic().is_some()
     }
 
     /// Labels and scores of rows, with the machine's threads. Columns are matched by name, in any order; rows without
-    /// names of their own ([`Samples::unnamed`]) by position. Cost per row: one kernel value per
-    /// kept training row and kernel whose weight is not zero.
+    /// names of their own ([`Samples::unnamed`]) by position. Cost per row: one kernel value per kept training row and
+    /// kernel of nonzero weight.
     pub fn predict(&self, samples: &Samples) -> Result<Prediction> {
         self.predict_in(samples, &Pool::shared()?)
     }
@@ -102,7 +101,7 @@ impl Model {
         self.predict_until(samples, pool, &|| false)
     }
 
-    /// [`Model::predict_in`] unless `stop`, asked between batches of rows, says so: [`Error::Stopped`].
+    /// [`Model::predict_in`], polling `stop` between batches of rows: [`Error::Stopped`] once it returns true.
     pub(crate) fn predict_until(&self, samples: &Samples, pool: &Pool, stop: &dyn Fn() -> bool) -> Result<Prediction> {
         let scores = self.batches(samples, pool, stop, |input| self.predictor.scores(input, pool))?;
         if let Some(row) = scores.rows().position(|row| row.iter().any(|score| score.is_nan())) {
@@ -116,7 +115,7 @@ impl Model {
     }
 
     /// Class probabilities of rows (n_samples x n_classes), the largest of which is the predicted class; an error for
-    /// models that have none ([`Plan::proba`](crate::Plan::proba) asks for them). Columns are matched as by
+    /// models that have none ([`Plan::proba`](crate::Plan::proba) requests them). Columns are matched as by
     /// [`Model::predict`].
     ///
     /// ```
@@ -136,7 +135,7 @@ impl Model {
         self.probabilities_until(samples, pool, &|| false)
     }
 
-    /// [`Model::probabilities_in`] unless `stop`, asked between batches of rows, says so: [`Error::Stopped`].
+    /// [`Model::probabilities_in`], polling `stop` between batches of rows: [`Error::Stopped`] once it returns true.
     pub(crate) fn probabilities_until(
         &self,
         samples: &Samples,
@@ -162,13 +161,13 @@ impl Model {
         self.batches(samples, pool, &|| false, |input| self.predictor.margins(input, pool))
     }
 
-    /// What was drawn, with the names of kernels and classes, for methods that sample.
+    /// The draws, with the names of kernels and classes, for methods that sample.
     pub fn draws(&self) -> Option<Draws> {
         let mut draws = self.predictor.draws()?;
         for variable in draws.variables_mut() {
             match variable.dimension.as_deref() {
                 Some("kernel") => variable.coordinates = self.kernels().names(),
-                // A method knows its classes by number.
+                // A method knows its classes only by number.
                 Some("class") => variable.coordinates.iter_mut().for_each(|class| {
                     let known = class.parse().ok().and_then(|number: usize| self.classes().get(number));
                     *class = known.cloned().unwrap_or_default();
@@ -179,8 +178,8 @@ impl Model {
         Some(draws)
     }
 
-    /// Writes what was drawn to a file, by its ending `.csv` or, in builds with the feature `arrow`, `.arrow`: one row
-    /// per draw ([`Draws::encode`]). An error for models of methods that do not sample.
+    /// Writes the draws to a file, as CSV or, in builds with the feature `arrow`, as Arrow, by its ending (`.csv`,
+    /// `.arrow`): one row per draw ([`Draws::encode`]). An error for models of methods that do not sample.
     pub fn save_draws(&self, path: &Path) -> Result<()> {
         let format = DrawsFormat::of(path)?;
         let draws = self.draws().ok_or_else(|| {
@@ -196,7 +195,7 @@ impl Model {
         file::write_atomic(path, &draws.encode(format, &about)?)
     }
 
-    /// What `f` makes of the rows, a batch at a time.
+    /// Applies `f` to the rows, a batch at a time.
     fn batches(
         &self,
         samples: &Samples,
@@ -212,8 +211,8 @@ impl Model {
         Matrix::from_vec(n, self.header.classes.len(), data)
     }
 
-    /// Runs `f` on the rows a batch at a time, and tells how many rows there are: they are independent, so the cut
-    /// changes nothing but memory. `stop` is asked before each batch.
+    /// Runs `f` on the rows a batch at a time, and returns the number of rows. Rows are independent, so the batch size
+    /// affects only memory. `stop` is polled before each batch.
     pub(super) fn each_batch(
         &self,
         samples: &Samples,
@@ -239,7 +238,7 @@ impl Model {
         Ok(n)
     }
 
-    /// New rows as the kernels take them.
+    /// New rows in the form the kernels need.
     fn points(&self, samples: &Samples) -> Result<Points> {
         let (kept, header) = (&self.kept, &self.header);
         let features = self.input().ordered(samples)?;
@@ -248,7 +247,7 @@ impl Model {
             return Ok(points);
         }
         let points = points.with_grams(samples.grams(), samples.rows_of_grams())?;
-        // Views are those of training: new rows bring the same columns.
+        // Views are those of training: new rows have the same columns.
         let raw = Samples::new(features.into_owned(), header.features.clone());
         let presence = match raw {
             Ok(raw) if !header.views.is_empty() => presence(&raw.with_views(header.views.clone())?, kept.missing)?,
@@ -282,7 +281,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use std::thread::ThreadId;
 
-    /// Remembers the threads it was asked to work on.
+    /// Records the threads it ran on.
     struct Spy(Arc<Mutex<HashSet<ThreadId>>>);
 
     impl Predict for Spy {
@@ -307,7 +306,7 @@ mod tests {
         for _ in 0..20 {
             model.predict(&data.samples).unwrap();
         }
-        // A pool for each call would have added its threads each time: ids are never used again.
+        // A new pool for each call would have added its threads each time: ids are never reused.
         assert!(seen.lock().unwrap().len() <= Pool::shared().unwrap().n_threads());
     }
 }

@@ -10,7 +10,7 @@ use crate::plan::views::Missing;
 use crate::run::Explain;
 
 /// How a [`Model`](super::Model) was trained, from [`Model::training`](super::Model::training): by which method, on
-/// what, and what it says about the run.
+/// which data, and how the run went.
 ///
 /// ```
 /// use multikernel::{Plan, data::bundled};
@@ -62,12 +62,12 @@ impl<'a> Training<'a> {
         &self.header.fingerprint
     }
 
-    /// Whether the run went to its end.
+    /// Whether the run finished.
     pub fn is_finished(self) -> bool {
         self.header.finished
     }
 
-    /// How the run ended, in words.
+    /// How the run ended, as text.
     pub fn stop(self) -> &'a str {
         &self.header.stop
     }
@@ -78,12 +78,12 @@ impl<'a> Training<'a> {
         self.learned.stream.is_some()
     }
 
-    /// What a user should know, such as a solver that did not converge.
+    /// Warnings for the user, such as a solver that did not converge.
     pub fn warnings(self) -> Vec<String> {
         self.explain.warnings()
     }
 
-    /// Facts of the method about the model: name and value.
+    /// The method's facts about the model: name and value.
     pub fn facts(self) -> Vec<(String, String)> {
         let mut facts = self.explain.facts();
         facts.extend(self.learned.tuned.iter().map(|tuned| ("chosen".to_string(), tuned.clone())));
@@ -102,7 +102,7 @@ impl<'a> Training<'a> {
         facts
     }
 
-    /// For each class the kernels it weighs most, where classes differ in that.
+    /// The kernels with the largest weights for each class, where classes differ.
     fn kernels_of_classes(self) -> Vec<(String, String)> {
         let Some(weights) = self.kernels.class_weights() else { return vec![] };
         let names = self.kernels.names();
@@ -117,7 +117,7 @@ impl<'a> Training<'a> {
     }
 }
 
-/// What is worth telling of a stream.
+/// A summary of a stream.
 fn told_of_stream(stream: &Record) -> String {
     let rows: u64 = stream.take("n_rows").unwrap_or(0);
     let right: u64 = stream.take("n_correct").unwrap_or(0);

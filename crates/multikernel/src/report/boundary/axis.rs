@@ -1,14 +1,14 @@
-//! One column of a picture: from where to where it is drawn, and the ticks beside it.
+//! One column of a picture: its drawn range, and its ticks.
 
 use crate::error::{Error, Result};
 
-/// Room beside the outermost values, as a part of their span.
+/// Margin beyond the outermost values, as a fraction of their span.
 const ROOM: f64 = 0.08;
 
-/// About so many parts between ticks.
+/// Approximate number of intervals between ticks.
 const PARTS: f64 = 5.0;
 
-/// Where a column begins and ends in a picture.
+/// The drawn range of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Axis {
     pub(super) low: f64,
@@ -16,10 +16,10 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// With some room around the values of the column of this name, of which there is one or more.
+    /// The range of the named column's values (at least one), with some margin.
     pub(super) fn around(name: &str, values: impl Iterator<Item = f64>) -> Result<Axis> {
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
-        // A column of one value has a span as well, of the size of that value.
+        // A constant column gets a span too, of the size of its value.
         let room = if high > low { ROOM * (high - low) } else { 0.5 * low.abs().max(1.0) };
         let axis = Axis { low: low - room, high: high + room };
         if (axis.high - axis.low).is_finite() {
@@ -30,12 +30,12 @@ impl Axis {
         )))
     }
 
-    /// Where a value is: 0 at the low end, 1 at the high end.
+    /// The position of a value: 0 at the low end, 1 at the high end.
     pub(super) fn place(&self, value: f64) -> f64 {
         (value - self.low) / (self.high - self.low)
     }
 
-    /// The value at a place.
+    /// The value at a position.
     pub(super) fn value(&self, place: f64) -> f64 {
         self.low + place * (self.high - self.low)
     }
@@ -43,7 +43,7 @@ impl Axis {
     /// Two to six round values inside, with their texts.
     pub(super) fn ticks(&self) -> Vec<(f64, String)> {
         let rough = (self.high - self.low) / PARTS;
-        // By way of decimal text the step is as exact as it can be, and the same on every system.
+        // Via decimal text the step is as exact as possible, and the same on every system.
         let (mantissa, mut exponent) = decimal(rough);
         let factor = match mantissa {
             ..=1.0 => 1,
@@ -65,7 +65,7 @@ impl Axis {
     }
 }
 
-/// A number above 0 as a mantissa from 1 to below 10 and an exponent of ten.
+/// A positive number as a mantissa from 1 to below 10 and a power of ten.
 fn decimal(value: f64) -> (f64, i32) {
     let text = format!("{value:e}");
     let parts = text
@@ -74,12 +74,12 @@ fn decimal(value: f64) -> (f64, i32) {
     parts.unwrap_or((1.0, 0))
 }
 
-/// A multiple of 10^exponent with the digits it has.
+/// A multiple of 10^exponent with exactly its digits.
 fn plain(value: f64, exponent: i32) -> String {
     format!("{value:.*}", (-exponent).max(0) as usize)
 }
 
-/// The same with an exponent: as many digits as tell it from its neighbours.
+/// The same with an exponent: as many digits as distinguish it from its neighbours.
 fn scientific(value: f64, exponent: i32) -> String {
     let digits = (decimal(value.abs()).1 - exponent).clamp(0, 16) as usize;
     if value == 0.0 { "0".into() } else { format!("{value:.digits$e}") }
@@ -107,7 +107,7 @@ mod tests {
             assert!((2..=6).contains(&values.len()), "{span}: {values:?}");
             assert!(values.iter().all(|value| (axis.low..=axis.high).contains(value)));
         }
-        // The ends of what a number can be, where steps round to nothing.
+        // The limits of floating point, where steps round to zero.
         for (low, high) in [(0.0, 5e-324), (1e16, 1e16 + 2.0), (-8e307, 8e307), (1.0, 1.0 + f64::EPSILON)] {
             assert!(!Axis { low, high }.ticks().is_empty());
         }

@@ -3,12 +3,12 @@
 use crate::linalg::Matrix;
 use crate::run::first_largest;
 
-/// A place on the grid, in steps from its upper left corner: to the right, and down.
+/// A position on the grid, in steps from its upper left corner: to the right, and down.
 pub(super) type PlanePoint = [f64; 2];
 
-/// A square grid of nodes with the margins of the classes at each, row by row from the top.
+/// A square grid of nodes with the class margins at each, row by row from the top.
 pub(super) struct Grid<'a> {
-    /// Nodes on a side.
+    /// Nodes per side.
     pub(super) side: usize,
     /// n_nodes x n_classes: larger is more likely, and smooth.
     pub(super) margins: &'a Matrix,
@@ -17,9 +17,9 @@ pub(super) struct Grid<'a> {
 }
 
 impl Grid<'_> {
-    /// Straight pieces of the lines between classes. Between two neighbouring nodes of different classes one piece
-    /// ends, or two where squares of the grid lie on both sides, at the place where both classes have equal margins if
-    /// these run straight from node to node. Three classes or more meet in a point inside a square.
+    /// Line segments between classes. Between two neighbouring nodes of different classes, one segment ends for each
+    /// grid square beside that edge (one or two), at the point where both classes have equal margins, interpolating
+    /// linearly between the nodes. Three or more classes meet in a point inside a square.
     pub(super) fn borders(&self) -> Vec<[PlanePoint; 2]> {
         let mut pieces = vec![];
         for down in 1..self.side {
@@ -31,7 +31,7 @@ impl Grid<'_> {
         pieces
     }
 
-    /// Adds the pieces inside the square of these nodes, which go around it.
+    /// Adds the segments inside the square of these nodes, which are given in cyclic order.
     fn cross(&self, nodes: [usize; 4], pieces: &mut Vec<[PlanePoint; 2]>) {
         let labels = nodes.map(|node| self.labels[node]);
         let ends: [Option<PlanePoint>; 4] = std::array::from_fn(|k| {
@@ -41,7 +41,7 @@ impl Grid<'_> {
         match (found.as_slice(), self.joined(nodes, labels)) {
             ([], _) => {}
             (&[a, b], _) => pieces.push([a, b]),
-            // Two corners across are one region through the middle: each of the others is cut off.
+            // Two opposite corners form one region through the middle: each of the others is cut off.
             (&[a, b, c, d], Some(0)) => pieces.extend([[a, b], [c, d]]),
             (&[a, b, c, d], Some(_)) => pieces.extend([[d, a], [b, c]]),
             (spots, _) => {
@@ -51,8 +51,8 @@ impl Grid<'_> {
         }
     }
 
-    /// Which two corners across from one another (0: the first and the third) have the class of the middle of the
-    /// square, going by the mean margins of its corners.
+    /// Which pair of opposite corners (0: the first and the third) has the class of the middle of the square, judged by
+    /// the mean margins of its corners.
     fn joined(&self, nodes: [usize; 4], labels: [usize; 4]) -> Option<usize> {
         let mean: Vec<f64> = (0..self.margins.n_cols())
             .map(|c| nodes.iter().map(|&node| self.margins.get(node, c) / 4.0).sum())
@@ -61,9 +61,9 @@ impl Grid<'_> {
         (0..2).find(|&k| labels[k] == middle && labels[k + 2] == middle)
     }
 
-    /// Where the classes of two neighbours have equal margins; half way where margins do not say.
+    /// The point where the classes of two neighbours have equal margins; half way if the margins do not determine it.
     fn between(&self, a: usize, b: usize) -> PlanePoint {
-        // From the same end for both squares beside it, so that pieces meet to the last bit.
+        // From the same end for both adjacent squares, so that segments meet to the last bit.
         let (a, b) = (a.min(b), a.max(b));
         let lead = |node: usize| self.margins.get(node, self.labels[a]) - self.margins.get(node, self.labels[b]);
         let part = lead(a) / (lead(a) - lead(b));
@@ -97,7 +97,7 @@ mod tests {
             let (side, mut rng) = (12, Rng::new(seed, 0));
             let margins = Matrix::from_fn(side * side, n_classes, |_, _| rng.uniform());
             let (labels, pieces) = borders(side, &margins);
-            // Ends on the lines of the grid: how many pieces reach each of its edges.
+            // Endpoints on grid lines: the number of segments that reach each grid edge.
             let mut reached = BTreeMap::new();
             for spot in pieces.iter().flatten() {
                 let [x, y] = *spot;
@@ -110,7 +110,7 @@ mod tests {
             let mut expected = BTreeMap::new();
             for node in 0..side * side {
                 let (x, y) = (node % side, node / side);
-                // On the frame one square is beside an edge, else two.
+                // On the frame an edge has one adjacent square, elsewhere two.
                 if x + 1 < side && labels[node] != labels[node + 1] {
                     expected.insert((node, node + 1), if y == 0 || y + 1 == side { 1 } else { 2 });
                 }
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn classes_meet_in_a_point_near_the_place_of_equal_distance() {
-        // The class of the nearest of three places; squared distances differ by straight functions.
+        // The class of the nearest of three points; squared distances differ by linear functions.
         let places = [[1.0, 1.0], [9.0, 2.0], [4.0, 9.0]];
         let margins = at(11, |x, y| places.iter().map(|p| -(p[0] - x).powi(2) - (p[1] - y).powi(2)).collect());
         let (_, pieces) = borders(11, &margins);
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(inner.len(), 3);
         let distances = places.map(|p| (p[0] - inner[0][0]).hypot(p[1] - inner[0][1]));
         assert!(distances.iter().all(|d| (d - distances[0]).abs() < 0.7), "{distances:?}");
-        // The lines stay where two classes are equally near and the third is not nearer.
+        // Lines stay where two classes are equally near and the third is not nearer.
         for spot in pieces.into_iter().flatten().filter(|p| p.iter().any(|c| c.fract() == 0.0)) {
             let mut d = places.map(|p| (p[0] - spot[0]).powi(2) + (p[1] - spot[1]).powi(2));
             d.sort_by(f64::total_cmp);
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn saddles_join_the_class_of_the_middle() {
-        // Class 0 at the upper left and lower right corner; how strong decides whether it is one region.
+        // Class 0 at the upper left and lower right corners; its strength decides whether it is one region.
         let pieces = |strong: f64| {
             let lead = [strong, -1.0, -1.0, strong];
             borders(2, &Matrix::from_fn(4, 2, |i, c| if c == 0 { lead[i] } else { 0.0 })).1

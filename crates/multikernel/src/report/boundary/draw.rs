@@ -8,7 +8,7 @@ use super::axis::Axis;
 use super::{Boundary, LEVELS, PlottedRows, STEPS};
 use crate::report::bars::cut;
 
-/// Colours that people who see no red or no green can tell apart (Okabe and Ito).
+/// Colours distinguishable to people with red-green colour blindness (Okabe and Ito).
 const COLOURS: [[u8; 3]; 8] = [
     [0, 114, 178],
     [213, 94, 0],
@@ -20,14 +20,14 @@ const COLOURS: [[u8; 3]; 8] = [
     [0, 0, 0],
 ];
 
-/// Pixels: the size of the whole, the corner and the side of the square in it, and the column beside it.
+/// Pixels: the overall size, the corner and side of the square in it, and the column beside it.
 const SIZE: [usize; 2] = [770, 580];
 const LEFT: usize = 82;
 const TOP: usize = 40;
 const SIDE: usize = 3 * STEPS;
 const BESIDE: usize = LEFT + SIDE + 20;
 
-/// Classes that are named beside the picture, and the longest name there and elsewhere.
+/// Maximum number of classes named beside the picture, and the longest name there and elsewhere.
 const MAX_CLASSES: usize = 20;
 const MAX_IN_LIST: usize = 18;
 const MAX_IN_TITLE: usize = 64;
@@ -55,7 +55,7 @@ pub(super) fn svg(picture: &Boundary) -> String {
     svg + "</svg>\n"
 }
 
-/// The shades, each as one path of strokes as wide as a row of the grid, and the lines between classes.
+/// The shades, each as one path of strokes as wide as a grid row, and the lines between classes.
 fn ground(picture: &Boundary, svg: &mut String) {
     let mut shades: BTreeMap<(usize, usize), String> = BTreeMap::new();
     for (down, row) in picture.ground.chunks(STEPS + 1).enumerate() {
@@ -66,7 +66,7 @@ fn ground(picture: &Boundary, svg: &mut String) {
             right += run.len();
         }
     }
-    // An inner picture is clipped to its frame, where the outermost cells reach out by half.
+    // A nested picture is clipped to its frame, since the outermost cells extend beyond it by half.
     put(
         svg,
         format_args!(
@@ -104,7 +104,7 @@ fn points(picture: &Boundary, kind: &str, rows: &PlottedRows, svg: &mut String) 
     }
 }
 
-/// How rows of a kind are drawn.
+/// The style of a kind of row.
 fn mark(kind: &str, colour: &str) -> String {
     match kind {
         "training" => format!("fill=\"{colour}\" stroke=\"#fff\" stroke-width=\".8\""),
@@ -137,7 +137,7 @@ fn frame(picture: &Boundary, svg: &mut String) {
     put(svg, format_args!("<text transform=\"translate(18 {y})rotate(-90)\" text-anchor=\"middle\">{up}</text>\n"));
 }
 
-/// What the colours and marks mean.
+/// The legend.
 fn beside(picture: &Boundary, svg: &mut String) {
     let mut y = TOP + 12;
     let mut line = |mark: &str, told: &str| {
@@ -160,7 +160,7 @@ fn beside(picture: &Boundary, svg: &mut String) {
     line("", if picture.has_probabilities { "deeper: more probable" } else { "deeper: leads by more" });
 }
 
-/// The accuracy in the lower right corner, and what is not drawn.
+/// The accuracy in the lower right corner, and remarks on what is not drawn.
 fn remarks(picture: &Boundary, svg: &mut String) {
     if let Some(accuracy) = picture.accuracy {
         let (x, y) = (LEFT + SIDE - 10, TOP + SIDE - 12);
@@ -185,7 +185,7 @@ fn remarks(picture: &Boundary, svg: &mut String) {
     }
 }
 
-/// Red, green and blue of a class, from 0 to 255. After eight classes colours come again, darker.
+/// Red, green and blue of a class, from 0 to 255. After eight classes the colours repeat, darker.
 fn parts(class: usize) -> [f64; 3] {
     let darker = if class < COLOURS.len() { 1.0 } else { 0.6 };
     COLOURS[class % COLOURS.len()].map(|part| darker * f64::from(part))
@@ -195,7 +195,7 @@ fn colour(class: usize) -> String {
     hex(parts(class))
 }
 
-/// Some of the colour of a class, the rest white.
+/// A tint: some of the class's colour, the rest white.
 fn shade(class: usize, level: usize) -> String {
     let share = 0.12 + 0.4 * level as f64 / (LEVELS - 1) as f64;
     hex(parts(class).map(|part| 255.0 + share * (part - 255.0)))
@@ -206,14 +206,14 @@ fn hex(parts: [f64; 3]) -> String {
     format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
-/// A coordinate to a hundredth, without the zeros it does not need.
+/// A coordinate to a hundredth, without trailing zeros.
 fn short(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".into() } else { text.into() }
 }
 
-/// A name on one line, not too long, as XML text: names come from data files.
+/// A name on one line, truncated, as XML text: names come from data files.
 fn text(name: &str, most: usize) -> String {
     let mut safe = String::new();
     for c in cut(&one_line(name), most).chars() {
@@ -222,7 +222,7 @@ fn text(name: &str, most: usize) -> String {
             '<' => safe.push_str("&lt;"),
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
-            // No characters of XML, not even escaped.
+            // Not allowed in XML, not even escaped.
             '\u{fffe}' | '\u{ffff}' => safe.push('\u{fffd}'),
             c => safe.push(c),
         }

@@ -1,4 +1,4 @@
-//! A classifier on two columns as a picture: what it says where, and the rows it says it of.
+//! A picture of a classifier on two columns: its predictions over the plane, and the rows.
 
 mod axis;
 mod contour;
@@ -14,22 +14,22 @@ use crate::linalg::Matrix;
 use crate::plan::Model;
 use crate::pool::Pool;
 
-/// Steps of the grid from side to side: three pixels each.
+/// Grid steps per side: three pixels each.
 const STEPS: usize = 160;
 
-/// Shades of a class.
+/// Number of shades per class.
 const LEVELS: usize = 5;
 
-/// The decision boundary of a model of two feature columns, with the rows around it: a picture for papers and pages, as
+/// The decision boundary of a model on two feature columns, with the rows around it: a picture for papers and pages, as
 /// SVG.
 ///
-/// The ground has the colour of the class that the model predicts there, deeper where it is more probable (five shades,
-/// from as probable as all others to certain) or, for models without probabilities, where it leads the next class by
-/// more. A line is drawn where the class changes. Training rows are discs, held-out rows are rings, each in the colour
-/// of its own class; the accuracy on held-out rows stands in the lower right corner. Rows that lack one of the two
-/// values have no place and are only counted, though their predictions count in the accuracy.
+/// The background has the colour of the class predicted there, deeper where it is more probable (five shades, from as
+/// probable as all others to certain) or, for models without probabilities, where its lead over the next class is
+/// larger. A line is drawn where the class changes. Training rows are discs, held-out rows are rings, each in the
+/// colour of its own class; the accuracy on held-out rows is in the lower right corner. Rows that lack one of the two
+/// values cannot be drawn and are only counted, though their predictions count towards the accuracy.
 ///
-/// Cost: 25,921 predictions. The same bytes for any number of threads; some 10 to 100 kB, and 40 bytes for each row.
+/// Cost: 25,921 predictions. The same bytes for any number of threads; some 10 to 100 kB, plus 40 bytes for each row.
 ///
 /// ```
 /// use multikernel::{Plan, Pool, data::moons, report::Boundary};
@@ -46,7 +46,7 @@ pub struct Boundary {
     columns: [String; 2],
     across: Axis,
     up: Axis,
-    /// Of each node of the grid, row by row from the top, its class and how deep its shade is.
+    /// The class and shade level of each grid node, row by row from the top.
     ground: Vec<(usize, usize)>,
     has_probabilities: bool,
     lines: Vec<[PlanePoint; 2]>,
@@ -58,14 +58,14 @@ pub struct Boundary {
 /// Rows to draw.
 #[derive(Debug)]
 struct PlottedRows {
-    /// Both values and the class of those that have a place.
+    /// Both values and the class of each row that can be drawn.
     points: Vec<([f64; 2], usize)>,
     n_rows: usize,
 }
 
 impl Boundary {
-    /// Whether a model can be drawn: one that looks at exactly two feature columns and at no Gram matrix. To be asked
-    /// before rows are read for it.
+    /// Whether a model can be drawn: it must use exactly two feature columns and no Gram matrix. Check this before
+    /// reading rows for it.
     pub fn check(model: &Model) -> Result<()> {
         let (names, grams) = (model.input().features(), model.input().gram_diagonals());
         let wanted = "a picture needs a model of exactly two feature columns";
@@ -86,8 +86,8 @@ impl Boundary {
         Ok(())
     }
 
-    /// The picture of a model with the rows it was trained on, and others to see how it does on them. Columns are
-    /// matched as by [`Model::predict`]; a label that is no class of the model is an error.
+    /// The picture of a model with its training rows, and optionally held-out rows to show how it does on them. Columns
+    /// are matched as by [`Model::predict`]; a label that is not a class of the model is an error.
     pub fn of(model: &Model, train: &Dataset, held_out: Option<&Dataset>, pool: &Pool) -> Result<Boundary> {
         Boundary::check(model)?;
         let rows = PlottedRows::of(model, train)?;
@@ -101,7 +101,7 @@ impl Boundary {
         let across = Axis::around(&columns[0], all().map(|(point, _)| point[0]))?;
         let up = Axis::around(&columns[1], all().map(|(point, _)| point[1]))?;
         let nodes = nodes(model, across, up)?;
-        // The nodes are nobody's rows: say so, should one of them be refused.
+        // The nodes are not the user's rows: say so if one of them is rejected.
         let of_grid = |error: Error| Error::input(format!("the grid of the picture, {error}"));
         let labels = model.predict_in(&nodes, pool).map_err(of_grid)?.labels;
         let margins = model.margins(&nodes, pool).map_err(of_grid)?;
@@ -128,7 +128,7 @@ impl Boundary {
         })
     }
 
-    /// The picture as the text of an SVG file that needs no other file.
+    /// The picture as the text of a self-contained SVG file.
     pub fn svg(&self) -> String {
         draw::svg(self)
     }
@@ -148,14 +148,14 @@ impl PlottedRows {
     }
 }
 
-/// The class of each row among those of the model.
+/// The class of each row, as an index into the model's classes.
 fn codes(model: &Model, data: &Dataset) -> Result<Vec<usize>> {
     let names = data.labels.classes();
     let labels: Vec<&String> = data.labels.codes().iter().map(|&code| &names[code]).collect();
     Ok(Labels::with_classes(&labels, model.classes())?.codes().to_vec())
 }
 
-/// Share of rows that are predicted right.
+/// Share of rows predicted correctly.
 fn accuracy(model: &Model, data: &Dataset, pool: &Pool) -> Result<f64> {
     let (truth, found) = (codes(model, data)?, model.predict_in(&data.samples, pool)?.labels);
     let right = truth.iter().zip(&found).filter(|(a, b)| a == b).count();
@@ -173,21 +173,21 @@ fn nodes(model: &Model, across: Axis, up: Axis) -> Result<Samples> {
     Samples::new(Matrix::from_fn(side * side, 2, value), model.input().features().to_vec())
 }
 
-/// A shade for a share from 0 to 1.
+/// The shade for a value from 0 to 1.
 fn level(share: f64) -> usize {
-    // What is not a number is 0.
+    // NaN becomes 0.
     ((share * LEVELS as f64) as usize).min(LEVELS - 1)
 }
 
-/// Shades by how much more probable the class is than if all were equally so.
+/// Shades by how far the class's probability exceeds that of equally likely classes.
 fn by_probability(probabilities: &Matrix, labels: &[usize]) -> Vec<usize> {
     let even = 1.0 / probabilities.n_cols() as f64;
     let share = |(row, &label): (&[f64], &usize)| if even < 1.0 { (row[label] - even) / (1.0 - even) } else { 1.0 };
     probabilities.rows().zip(labels).map(|node| level(share(node))).collect()
 }
 
-/// Shades by how far the class leads the next one, relative to a lead that nine tenths of the nodes stay below: the
-/// largest may be far out, where there are no rows.
+/// Shades by how far the class leads the next one, relative to the 90 % quantile of the nodes' leads: the largest may
+/// be far out, where there are no rows.
 fn by_lead(margins: &Matrix, labels: &[usize]) -> Vec<usize> {
     let lead = |(row, &label): (&[f64], &usize)| {
         let next = (0..row.len()).filter(|&c| c != label).map(|c| row[c]).fold(f64::NEG_INFINITY, f64::max);
@@ -197,7 +197,7 @@ fn by_lead(margins: &Matrix, labels: &[usize]) -> Vec<usize> {
     let mut sorted = leads.clone();
     sorted.sort_unstable_by(f64::total_cmp);
     let most = sorted[sorted.len() * 9 / 10];
-    // A class without rivals leads by infinitely much.
+    // A class without rivals has an infinite lead.
     let share = |lead: f64| if most.is_finite() { lead / most } else { 1.0 };
     leads.into_iter().map(|lead| level(share(lead))).collect()
 }

@@ -44,7 +44,7 @@ fn boundary_of_a_linear_machine_is_its_line() {
     for spot in picture.lines.iter().flatten() {
         let x = picture.across.value(spot[0] / STEPS as f64);
         let y = picture.up.value(1.0 - spot[1] / STEPS as f64);
-        // Scores are straight here, so the line is found far inside a cell.
+        // Scores are linear here, so the line is located to a small fraction of a cell.
         let off = (x + 2.0 * y - 1.0).abs() / (step(picture.across) + 2.0 * step(picture.up));
         assert!(off < 0.01, "{x} {y}: {off} cells");
     }
@@ -55,7 +55,7 @@ fn boundary_of_a_linear_machine_is_its_line() {
 
 #[test]
 fn boundaries_of_a_vote_are_as_straight_as_those_of_its_pairs() {
-    // One row of each class: pairs are parted half way between two of them, and all three lines meet in the origin.
+    // One row of each class: each pair is separated half way between the two, and all three lines meet in the origin.
     let places = [[0.0, 1.0], [-0.75f64.sqrt(), -0.5], [0.75f64.sqrt(), -0.5]];
     let data = data(["x", "y"], &[(places[0], "p"), (places[1], "q"), (places[2], "r")]);
     let model = model(Plan::new("svm").unwrap().set("c", "1000").unwrap().set("tol", "1e-9").unwrap(), &data);
@@ -67,7 +67,7 @@ fn boundaries_of_a_vote_are_as_straight_as_those_of_its_pairs() {
         let scores = places.map(|[a, b]| a * x + b * y);
         let least = (0..3).min_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap();
         let [a, b] = [(least + 1) % 3, (least + 2) % 3].map(|c| scores[c]);
-        // Near the origin, where three classes meet, a cell is as good as it gets.
+        // Near the origin, where three classes meet, the accuracy is one cell.
         let allowed = if x.hypot(y) > 2.0 * step { 0.02 * step } else { 2.0 * step };
         assert!((a - b).abs() < allowed, "{x} {y}: {scores:?}");
         reached[least] += 1;
@@ -163,7 +163,7 @@ fn accuracy_is_that_of_held_out_rows() {
 #[test]
 fn classes_and_columns_are_matched_by_name() {
     let (trained, model) = linear();
-    // The columns the other way round, and only the second class.
+    // The columns swapped, and only the second class.
     let others = data(["y", "x"], &[([0.8, 0.4], "q"), ([-0.2, 2.4], "q")]);
     let picture = Boundary::of(&model, &trained, Some(&others), &pool()).unwrap();
     assert_eq!(picture.held_out.as_ref().unwrap().points, [([0.4, 0.8], 1), ([2.4, -0.2], 1)]);
@@ -202,7 +202,7 @@ fn names_are_escaped_and_the_text_is_well_formed() {
     ] {
         assert!(svg.contains(text), "{text}");
     }
-    // The checker sees what is wrong.
+    // The checker detects faults.
     for wrong in [
         "<a><b></a></b>",
         "<a>",
@@ -217,7 +217,7 @@ fn names_are_escaped_and_the_text_is_well_formed() {
     }
 }
 
-/// As much of the rules of XML as these pictures use.
+/// The subset of XML's rules that these pictures use.
 fn check_well_formed(text: &str) -> std::result::Result<(), String> {
     if text.chars().any(|c| c.is_control() && c != '\n') {
         return Err("a control character".into());
@@ -282,7 +282,7 @@ fn pictures_are_small_and_the_same_for_any_number_of_threads() {
     for (data, plan) in [
         (&data, Plan::new("average").unwrap().proba(true)),
         (&data, Plan::new("svm").unwrap()),
-        // Three classes that are dealt at random, learned by heart: as torn a picture as there is.
+        // Three randomly assigned classes, memorised: as ragged a picture as there is.
         (&noise, Plan::new("svm").unwrap().kernels("gaussian(0.05)").unwrap().set("c", "1000").unwrap()),
     ] {
         let model = plan.train(data).unwrap();
