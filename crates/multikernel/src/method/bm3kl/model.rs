@@ -134,7 +134,7 @@ pub(super) struct HeldOut<'a> {
 
 impl HeldOut<'_> {
     /// The weight of each draw for row i: its importance ratio at the row, which turns a draw given all rows into one
-    /// given the others, truncated in terms of the root of the number of draws, so that no draw dominates.
+    /// given the others, truncated at their mean times the root of the number of draws, so that no draw dominates.
     fn shares(&self, i: usize) -> Vec<f64> {
         let log_ratios: Vec<f64> = self.log_ratios.chunks_exact(self.places.len()).map(|draw| draw[i]).collect();
         let most = log_ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max);
