@@ -100,8 +100,8 @@ fn mixed(task: &Task<'_>, lambda: f64) -> Result<Matrix> {
     Ok(gram)
 }
 
-/// The dual of the hard-margin SVM, whose variables are a multiple `t` of gamma: on a ray the dual is `t^2 q(gamma) / 2
-/// - 2 t`, so `t = 2 / q` and the minimum is `-2 / q`, attained where q is smallest.
+/// The dual of the hard-margin SVM, whose variables are a multiple `t` of gamma: along a ray the dual objective is `t^2
+/// q(gamma) / 2 - 2 t`, so `t = 2 / q` and the minimum is `-2 / q`, attained where q is smallest.
 fn nearest(
     gram: &Matrix,
     positive: &[bool],
