@@ -14,19 +14,19 @@ svc_params! {
     /// C-SVC on the nonnegative combination of kernels that is best aligned with the classes (Cortes, Mohri and
     /// Rostamizadeh 2012, "Algorithms for learning kernels based on centered alignment"): with centred kernels `K^c`
     /// and the target `T` of [`Fheuristic`](super::Fheuristic), `v = argmin_{v >= 0} v'Mv - 2 v'a`, `M_kl = <K_k^c,
-    /// K_l^c>`, `a_k = <K_k^c, T>`. Kernels that say the same share nothing: one of them gets the weight. The SVM works
-    /// on the kernels as they are, since its bias takes up what centring would.
+    /// K_l^c>`, `a_k = <K_k^c, T>`. Redundant kernels do not share weight: one of them gets it all. The SVM uses the
+    /// uncentred kernels, since its bias absorbs the effect of centring.
     ///
     /// A kernel so wide that it is nearly constant can get nearly all of the weight, since centring leaves little of it
-    /// and the rest has to be made large. The weights sum to 1, so the combined kernel then hardly varies and `c = 10`
-    /// is too smooth: with such kernels in the bank take `c = auto`, or 1000.
+    /// and what remains must be scaled up. The weights sum to 1, so the combined kernel then hardly varies and `c = 10`
+    /// regularises too strongly: with such kernels in the bank use `c = auto`, or 1000.
     ///
-    /// Cost: P^2 N^2 / 2 products for M, and a small active-set problem; memory for some 3 P^2 numbers.
+    /// Cost: P^2 N^2 / 2 products for M, and a small active-set problem; memory for about 3 P^2 numbers.
     pub struct Alignf {}
 }
 
 record! {
-    /// The rows of `M` so far, from the diagonal on.
+    /// The rows of `M` computed so far, each from the diagonal on.
     #[derive(Clone, Debug, Default)]
     pub struct Products {
         done: usize,
@@ -35,7 +35,7 @@ record! {
 }
 
 impl Products {
-    /// Numbers in the first `rows` rows of an upper triangle.
+    /// Number of entries in the first `rows` rows of an upper triangle.
     fn len(rows: usize, n_kernels: usize) -> usize {
         rows * n_kernels - rows * rows.saturating_sub(1) / 2
     }
@@ -92,7 +92,7 @@ impl Rule for Alignf {
     }
 }
 
-/// A symmetric matrix with the means of its rows and columns taken off.
+/// Centres a symmetric matrix: subtracts its row and column means.
 fn centre(kernel: &mut Matrix, task: &Task<'_>) {
     let n = kernel.n_rows().max(1);
     let means: Vec<f64> = kernel.rows().map(|row| row.iter().sum::<f64>() / n as f64).collect();

@@ -1,4 +1,4 @@
-//! Which kernels are one and the same on the training rows.
+//! Finds kernels that are numerically identical on the training rows.
 
 use crate::dist::Rng;
 use crate::error::Result;
@@ -6,26 +6,26 @@ use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::stack::{Stack, Symmetric};
 
-/// Pairs of random vectors kernels are looked at with.
+/// Pairs of random vectors used to probe the kernels.
 const PROBES: usize = 8;
-/// Kernels whose difference has less than this part of their norm are the same.
+/// Kernels whose difference has less than this fraction of their norm are the same.
 const SAME: f64 = 1e-6;
 
-/// Kernel values that are looked at, about: a tenth of a second, as it is done after a run, stopped or not.
+/// Approximate number of kernel values used: a tenth of a second, as this runs after every run, even a stopped one.
 const VALUES: usize = 20_000_000;
 
-/// For each kernel the first that is numerically the same: `|K_a - K_b|_F < 1e-6 |K_a|_F`, estimated.
+/// For each kernel, the first kernel that is numerically the same: `|K_a - K_b|_F < 1e-6 |K_a|_F`, estimated.
 ///
 /// Very narrow Gaussians are all the identity matrix and very wide ones all ones: which of them a method picks means
-/// nothing, so their weights belong together. Of many rows some are looked at, at equal distances. The square of
-/// `u'Dv`, for vectors of independent entries of mean 0 and variance 1, has the mean `|D|_F^2`; eight such pairs tell
-/// kernels apart whose difference is not just rounding. Cost: one [`Stack::project`].
+/// nothing, so their weights belong together. Large data sets are subsampled at equal spacing. For vectors with
+/// independent entries of mean 0 and variance 1, the square of `u'Dv` has mean `|D|_F^2`; eight such pairs separate
+/// kernels whose difference is not just rounding. Cost: one [`Stack::project`].
 pub(super) fn alike(stack: &Stack, rng: &mut Rng, pool: &Pool) -> Result<Vec<usize>> {
     let n_kernels = stack.n_kernels();
     let n = stack.n_rows().min((VALUES / n_kernels.max(1)).isqrt()).max(1);
     let rows: Vec<usize> = (0..n).map(|k| k * stack.n_rows() / n).collect();
     let stack = if n < stack.n_rows() { stack.view(&rows)? } else { stack.clone() };
-    // Uniform on an interval, not signs: two entries that are swapped would cancel half of the time.
+    // Uniform on an interval, not random signs: with signs, two swapped entries would cancel half of the time.
     let half_width = 3f64.sqrt();
     let mut vector = || Matrix::from_fn(n, 1, |_, _| half_width * (2.0 * rng.uniform() - 1.0));
     let vectors: Vec<[Matrix; 2]> = (0..PROBES).map(|_| [vector(), vector()]).collect();
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn estimate_has_the_mean_of_the_squared_norm() {
-        // Ten times 1e-6 apart is told from a tenth of it, whatever the seed.
+        // Ten times 1e-6 is distinguished from a tenth of it, whatever the seed.
         let near = |part: f64| format!("gaussian({})", 1.0 + part);
         for seed in 0..20 {
             // |K_s - K_1| / |K_1| is about 0.9 (s - 1) on these points.

@@ -1,4 +1,4 @@
-//! `average`: the uniform combination of all kernels and an SVM on it. The bar every learned weighting must clear.
+//! `average`: an SVM on the uniform combination of all kernels. The baseline every learned weighting must beat.
 
 use super::svc::svc_params;
 use super::svm::{FixedWeights, SvmState};

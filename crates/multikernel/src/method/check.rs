@@ -1,4 +1,4 @@
-//! What the tests of methods share.
+//! Helpers shared by the tests of methods.
 
 use crate::data::Labels;
 use crate::kernel::Kernel;
@@ -7,7 +7,7 @@ use crate::pool::Pool;
 use crate::run::{Input, Parameters, Task};
 use crate::stack::{Stack, StackOptions};
 
-/// Labels of these classes.
+/// Labels with these class codes.
 pub(super) fn labels(codes: &[usize]) -> Labels {
     Labels::new(&codes.iter().map(|code| format!("class {code}")).collect::<Vec<_>>()).unwrap()
 }
@@ -21,7 +21,7 @@ pub(super) fn with_task<T>(points: &Matrix, codes: &[usize], kernels: &[&str], f
     f(&Task { input: Input::Stack(&stack), labels: &labels, groups: None, views: &[], seed: 1, pool: &pool })
 }
 
-/// A method at its defaults but for some parameters, given by their texts.
+/// A method at its defaults except for some parameters, given as text.
 pub(crate) fn with<M: Parameters + Default>(settings: &[(&str, &str)]) -> M {
     let mut method = M::default();
     settings.iter().for_each(|(name, text)| method.set(name, text).unwrap());

@@ -12,19 +12,19 @@ use crate::run::{
 };
 
 svc_params! {
-    /// C-SVC on the one kernel of the bank that classifies held-out rows best. What a careful user without MKL would
-    /// do. Cost: five SVMs for each kernel, then one.
+    /// C-SVC on the one kernel of the bank that classifies held-out rows best. This is what a careful user without MKL
+    /// would do. Cost: five SVMs for each kernel, then one.
     pub struct Single {}
 }
 
 svc_params! {
-    /// C-SVC on the uniform combination of the kernels of one view, the view that classifies held-out rows best.
-    /// Whether more than one view is worth having. A Gram matrix is a view of its own. Cost: five SVMs for each view,
+    /// C-SVC on the uniform combination of the kernels of one view, the view that classifies held-out rows best. Shows
+    /// whether more than one view is worth having. A Gram matrix is a view of its own. Cost: five SVMs for each view,
     /// then one.
     pub struct BestView {}
 }
 
-/// A state of a choice: the held-out accuracy of the sets of kernels tried so far, then the SVM on the best.
+/// State of a choice: the held-out accuracy of the kernel sets tried so far, then the SVM on the best.
 #[derive(Clone, Debug)]
 pub struct Choosing {
     accuracies: Vec<f64>,
@@ -49,7 +49,7 @@ impl Codec for Choosing {
     }
 }
 
-/// C-SVC on given kernel weights: what is tried for each set. There is nothing to set from outside.
+/// C-SVC on given kernel weights, trained for each candidate set. It has no parameters of its own.
 #[derive(Clone)]
 struct Fixed {
     weights: Vec<f64>,
@@ -90,13 +90,13 @@ impl FixedWeights for Fixed {
     }
 }
 
-/// A method that tries sets of kernels and takes the best.
+/// A method that tries several sets of kernels and keeps the best.
 pub trait Choice: EndsInSvc {
-    /// The sets.
+    /// The candidate sets.
     fn sets(&self, task: &Task<'_>) -> Result<Vec<Vec<usize>>>;
 }
 
-/// Equal weights on some of the kernels.
+/// Equal weights on the given kernels, zero on the others.
 fn weights(kernels: &[usize], n_kernels: usize) -> Vec<f64> {
     let mut weights = vec![0.0; n_kernels];
     kernels.iter().for_each(|&m| weights[m] = 1.0 / kernels.len() as f64);
@@ -104,7 +104,7 @@ fn weights(kernels: &[usize], n_kernels: usize) -> Vec<f64> {
 }
 
 impl Choosing {
-    /// The first of the best, and its accuracy.
+    /// The best set (the first of equals) and its accuracy.
     fn best(&self) -> (usize, f64) {
         let all = || self.accuracies.iter().copied().enumerate();
         all().rev().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0))

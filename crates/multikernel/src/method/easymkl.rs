@@ -1,4 +1,4 @@
-//! `easymkl`: kernels weighed by how far apart the classes lie under each, seen along the margin of all of them.
+//! `easymkl`: kernels weighted by how far apart they put the classes, along the margin of the mean kernel.
 
 use super::svc::svc_params;
 use super::weighted::{Move, Rule, Weighted, Weights, misfit, signs};
@@ -11,28 +11,28 @@ use crate::solve::smo;
 use crate::stack::Symmetric;
 
 svc_params! {
-    /// C-SVC on kernels weighed by the distance between the classes under each (Aiolli and Donini 2015, "EasyMKL: a
+    /// C-SVC on kernels weighted by the distance between the classes under each (Aiolli and Donini 2015, "EasyMKL: a
     /// scalable multiple kernel learning algorithm"): `gamma`, a distribution over the rows of either class, minimises
     /// `(1 - lambda) gamma'Y K Y gamma + lambda |gamma|^2` for the mean kernel `K`, and `d_m ~ gamma'Y K_m Y gamma`.
-    /// With `lambda` 0 the nearest points of the two classes count, with 1 their means. For more than two classes the
-    /// distances of each class from the rest are added up, so that all machines share one set of weights: that is one
-    /// combined kernel instead of one per class, one model that says which kernels matter, and pairs of classes can be
-    /// told apart as well as classes from the rest. Kernels should have one scale, as those with unit diagonal have.
-    /// Cost: one hard-margin SVM per class, two passes over the kernels.
+    /// With `lambda` 0 the distance is between the nearest points of the two classes' convex hulls, with 1 between
+    /// their means. For more than two classes the distances of each class from the rest are summed, so that all
+    /// machines share one set of weights: one combined kernel instead of one per class, one answer to which kernels
+    /// matter, and one-vs-one works as well as one-vs-rest. Kernels should have the same scale, as unit-diagonal
+    /// kernels do. Cost: one hard-margin SVM per class, two passes over the kernels.
     pub struct EasyMkl {
         /// from the nearest points of the classes (0) to their means (1); auto chooses among 0.01, 0.1, 0.5, 0.9
         lambda: f64 = 0.1, Allowed::NumberOrAuto(1e-6, 1.0, &[0.01, 0.1, 0.5, 0.9]);
     }
 }
 
-/// How exact gamma is, relative to the margin; well below what kernel weights can show.
+/// Accuracy of gamma relative to the margin; well below what kernel weights can show.
 const TOLERANCE: f64 = 1e-5;
-/// Iterations of one step, after which the state can be stored, and of a problem in all, as for the SVM.
+/// Iterations per step, after which the state can be stored, and the iteration limit of a problem, as for the SVM.
 const SLICE: u64 = 50_000;
 const LIMIT: u64 = 10_000_000;
 
 record! {
-    /// The problem at hand (a class against the rest), its dual variables, and the distances added up so far.
+    /// The current problem (a class against the rest), its dual variables, and the distances summed so far.
     #[derive(Clone, Debug, Default)]
     pub struct Margins {
         solved: usize,
@@ -100,8 +100,8 @@ fn mixed(task: &Task<'_>, lambda: f64) -> Result<Matrix> {
     Ok(gram)
 }
 
-/// The dual of the hard-margin SVM, whose variables are a multiple `t` of gamma: on a ray the dual is
-/// `t^2 q(gamma) / 2 - 2 t`, so `t = 2 / q` and the minimum `-2 / q` is where q is least.
+/// The dual of the hard-margin SVM, whose variables are a multiple `t` of gamma: along a ray the dual objective is `t^2
+/// q(gamma) / 2 - 2 t`, so `t = 2 / q` and the minimum is `-2 / q`, attained where q is smallest.
 fn nearest(
     gram: &Matrix,
     positive: &[bool],
@@ -111,7 +111,7 @@ fn nearest(
 ) -> Result<Option<smo::SmoSolution>> {
     let n_positive = positive.iter().filter(|&&positive| positive).count() as f64;
     let n_negative = positive.len() as f64 - n_positive;
-    // Never reached where the kernels are positive semi-definite: q is at least lambda |gamma|^2, and gamma at most 1.
+    // Never active for positive semi-definite kernels: q is at least lambda |gamma|^2, and gamma at most 1.
     let bound = 4.0 / (lambda * (1.0 / n_positive.max(1.0) + 1.0 / n_negative.max(1.0)));
     let (rows, upper): (Vec<usize>, Vec<f64>) = (0..positive.len()).map(|i| (i, bound)).unzip();
     let problem = smo::Problem { gram, rows: &rows, positive, upper: &upper };

@@ -1,4 +1,4 @@
-//! `evidence`: kernel weights as variance components of a Gaussian model of the classes, climbed for a few steps. Ours.
+//! `evidence`: kernel weights as variance components of a Gaussian model of the classes, a few ascent steps. Ours.
 
 use std::collections::HashMap;
 
@@ -13,27 +13,28 @@ use crate::solve::cholesky::Cholesky;
 use crate::stack::Symmetric;
 
 svc_params! {
-    /// C-SVC on kernels weighed by the evidence (marginal likelihood) of a Gaussian model of the classes, `Y ~ N(0,
-    /// sum_m d_m K_m + s I)` for each column of the centred one-hot classes (one column of +-1 for two). A default that
-    /// needs no thought: no cross-validation, no parameter to choose, and it holds where the uniform combination
-    /// collapses under useless kernels.
+    /// C-SVC on kernels weighted by the evidence (marginal likelihood) of a Gaussian model of the classes, `Y ~ N(0,
+    /// sum_m d_m K_m + s I)` for each column of the centred one-hot classes (one column of +-1 for two). A safe
+    /// default: no cross-validation, no parameter to choose, and it holds up where the uniform combination collapses
+    /// under useless kernels.
     ///
     /// An update multiplies each weight by `(<K_m, A A'> / c) / <K_m, H>`, with `H` the inverse of the combined kernel,
     /// `A = H Y` of c columns, and the noise `s` likewise (never below 1e-4). If the evidence would fall, the square
-    /// roots of these factors are taken, with which it provably does not for positive semi-definite kernels (Zhou, Hu,
-    /// Zhou and Lange 2019, "MM algorithms for variance components models"). Ten updates are part of the rule: to stop
-    /// early keeps the weights from following the training rows too far.
+    /// roots of these factors are taken, which provably never lower it for positive semi-definite kernels (Zhou, Hu,
+    /// Zhou and Lange 2019, "MM algorithms for variance components models"). The ten updates are part of the rule:
+    /// stopping early keeps the weights from overfitting the training rows.
     ///
-    /// Kernels of one form (a family, a place among the widths on its columns, a size of its column set to a power of
-    /// two, a view) share one weight until the last two updates, in which each has its own: with single-feature kernels
-    /// on every column, what kind of kernel is learned from all columns together, and which columns from then on.
-    /// Otherwise more kernels than rows are an invitation to pick those that fit by chance. The start gives each form
-    /// the same weight.
+    /// Kernels of one form (same family, same rank among the widths on its columns, same size of column set to a power
+    /// of two, same view) share one weight until the last two updates, in which each has its own: with single-feature
+    /// kernels on every column, the kind of kernel is learned from all columns together, and the choice of columns
+    /// after that. Otherwise a bank with more kernels than rows invites picking those that fit by chance. All forms
+    /// start with the same weight.
     ///
-    /// Kernels that are not positive semi-definite (a Gram matrix that was given, `sigmoid`) may have no evidence: if
-    /// the start has none, those to blame get no weight, with a warning; later on, the climb ends where it would.
+    /// Kernels that are not positive semi-definite (a given Gram matrix, `sigmoid`) may make the evidence undefined: if
+    /// it is undefined at the start, the kernels to blame get no weight, with a warning; later on, the ascent ends
+    /// there.
     ///
-    /// Cost: 10 (N^3 + 3 P N^2), memory for some 6 N^2 numbers beside the kernels: good for some thousand rows.
+    /// Cost: 10 (N^3 + 3 P N^2), memory for about 6 N^2 numbers besides the kernels: good for a few thousand rows.
     pub struct Evidence {
         /// updates of the weights; few regularise, many follow the training rows
         iterations: usize = 10, Allowed::Whole(1, 10_000);
@@ -45,12 +46,12 @@ svc_params! {
 
 /// log(2 pi), the same on every system.
 const LN_TAU: f64 = 1.837_877_066_409_345_5;
-/// The noise at the start, and the least there may be, of a target with variance 1.
+/// The noise at the start, and its minimum, for a target with variance 1.
 const NOISE: f64 = 0.1;
 const MIN_NOISE: f64 = 1e-4;
 
 record! {
-    /// Where the climb stands.
+    /// Progress of the ascent.
     #[derive(Clone, Debug, Default)]
     pub struct Climb {
         weights: Vec<f64>,
@@ -63,7 +64,7 @@ record! {
     }
 }
 
-/// The model at some weights.
+/// The model at given weights.
 #[derive(Clone, Debug)]
 struct Point {
     factor: Cholesky,
@@ -138,7 +139,7 @@ impl Rule for Evidence {
     }
 }
 
-/// The classes as the Gaussian model sees them: centred, of variance 1.
+/// The classes as the Gaussian model sees them: centred, with variance 1.
 fn target(task: &Task<'_>) -> Matrix {
     let mut y = signs(task.labels);
     centre_columns(&mut y);
@@ -149,7 +150,7 @@ fn target(task: &Task<'_>) -> Matrix {
     y
 }
 
-/// The model at some weights; [`Error::NotDefinite`] where it does not exist.
+/// The model at given weights; [`Error::NotDefinite`] where it does not exist.
 fn point(task: &Task<'_>, weights: &[f64], noise: f64, stop: &(dyn Fn() -> bool + Sync)) -> Result<Point> {
     let y = target(task);
     let column = Matrix::from_vec(weights.len(), 1, weights.to_vec())?;
@@ -163,7 +164,8 @@ fn point(task: &Task<'_>, weights: &[f64], noise: f64, stop: &(dyn Fn() -> bool 
     Ok(Point { factor, solved, evidence })
 }
 
-/// The same weight for each form, shared by its kernels; none for kernels without which alone there is evidence.
+/// The same weight for each form, shared by its kernels; zero for kernels that must be dropped for the evidence to
+/// exist.
 fn start(task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() -> bool + Sync)) -> Result<Climb> {
     let mut left_out = vec![];
     let mut weights = even(forms, &left_out);
@@ -185,7 +187,7 @@ fn start(task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() -> bool + Sync)) -> 
     })
 }
 
-/// Weights that sum to 1: the same for each form, and for each of its kernels that is not left out.
+/// Weights that sum to 1: equal over the forms, and within a form over its kernels that are not left out.
 fn even(forms: &[usize], left_out: &[usize]) -> Vec<f64> {
     let mut sizes = vec![0usize; forms.iter().max().map_or(0, |most| most + 1)];
     let taken = |m: &usize| left_out.binary_search(m).is_err();
@@ -195,14 +197,14 @@ fn even(forms: &[usize], left_out: &[usize]) -> Vec<f64> {
     (0..forms.len()).map(weight).collect()
 }
 
-/// The kernels that are not positive definite with the noise of the start on their diagonal. The sum of the others with
-/// weights that sum to 1 is.
+/// The kernels that are not positive definite with the initial noise on their diagonal. Any convex combination of the
+/// others is.
 fn indefinite(task: &Task<'_>, stop: &(dyn Fn() -> bool + Sync)) -> Result<Vec<usize>> {
     let stack = task.stack()?;
     let (mut found, mut m) = (vec![], 0);
     while m < stack.n_kernels() {
         for mut kernel in dense_block(task, stack, m)? {
-            // Half of it, so that rounding in the sum does no harm.
+            // Half of it, so that rounding in the sum is harmless.
             (0..kernel.n_rows()).for_each(|i| kernel.set(i, i, kernel.get(i, i) + 0.5 * NOISE));
             match Cholesky::new(kernel, task.pool, stop) {
                 Err(Error::NotDefinite { .. }) => found.push(m),
@@ -214,8 +216,8 @@ fn indefinite(task: &Task<'_>, stop: &(dyn Fn() -> bool + Sync)) -> Result<Vec<u
     Ok(found)
 }
 
-/// One update, in which kernels of one form go together. The state is changed at the end, when nothing can stop it any
-/// more.
+/// One update, in which kernels of one form move together. The state changes only at the end, once nothing can stop it
+/// any more.
 fn update(state: &mut Climb, task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() -> bool + Sync)) -> Result<()> {
     let (weights, noise) = (&state.weights, state.noise);
     let now = state.point.get_or_make(|| point(task, weights, noise, stop))?;
@@ -240,8 +242,7 @@ fn update(state: &mut Climb, task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() 
     Ok(())
 }
 
-/// What each weight, and the noise, is to be multiplied by: `(<K, A A'> / c) / <K, H>`, of sums over the kernels of a
-/// form.
+/// The factor for each weight, and for the noise: `(<K, A A'> / c) / <K, H>`, with sums over the kernels of a form.
 fn ratios(now: &Point, task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() -> bool + Sync)) -> Result<(Vec<f64>, f64)> {
     let inverse = now.factor.inverse(task.pool, stop)?;
     let columns = now.solved.n_cols() as f64;
@@ -252,16 +253,16 @@ fn ratios(now: &Point, task: &Task<'_>, forms: &[usize], stop: &(dyn Fn() -> boo
         sums[form][0] += row[0] / columns;
         sums[form][1] += row[1];
     }
-    // A kernel of zeros has 0 / 0, one that is not positive semi-definite may have anything: no weight for them.
+    // A zero kernel has 0 / 0, and one that is not positive semi-definite may have anything: they get no weight.
     let ratio = |[fit, size]: [f64; 2]| if fit > 0.0 && size > 0.0 { fit / size } else { 0.0 };
     let trace: f64 = (0..inverse.n_rows()).map(|i| inverse.get(i, i)).sum();
     let noise = ratio([dot(now.solved.data(), now.solved.data()) / columns, trace]);
     Ok((forms.iter().map(|&form| ratio(sums[form])).collect(), noise))
 }
 
-/// The form of each kernel, numbered in the order they come: kernels of one family with the same suffixes, at the same
-/// place among those on their columns from wide to narrow, whose column sets have about as many columns (to a power of
-/// two) in the same view. Gram matrices that were given have a form each.
+/// The form of each kernel, numbered in order of appearance: kernels of one family with the same suffixes, at the same
+/// rank among those on their columns from wide to narrow, whose column sets have about the same number of columns (to a
+/// power of two) in the same view. Each given Gram matrix is a form of its own.
 fn forms(kernels: &[&Kernel], views: &[KernelsOfView]) -> Vec<usize> {
     let mut view = vec![None; kernels.len()];
     for (v, of_view) in views.iter().enumerate() {
@@ -281,7 +282,7 @@ fn forms(kernels: &[&Kernel], views: &[KernelsOfView]) -> Vec<usize> {
     let mut numbers = HashMap::new();
     let mut forms = Vec::with_capacity(kernels.len());
     for ((&kernel, place), view) in kernels.iter().zip(place).zip(view) {
-        // All columns are a size of their own: how many they are is not known here.
+        // "All columns" is a size of its own: their number is not known here.
         let size = kernel.columns().ranges().map(|_| kernel.columns().count(0).max(1).ilog2());
         let next = numbers.len();
         forms.push(*numbers.entry((kind(kernel), place, size, view, kernel.gram())).or_insert(next));

@@ -1,4 +1,4 @@
-//! `fheuristic`: each kernel weighed by how well it agrees with the classes, on its own.
+//! `fheuristic`: each kernel weighted by how well it agrees with the classes, on its own.
 
 use super::svc::svc_params;
 use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs};
@@ -10,16 +10,16 @@ use crate::run::{About, Control, Method, Needs, Task};
 use crate::stack::Symmetric;
 
 svc_params! {
-    /// C-SVC on kernels weighed by their alignment with the classes, `d_m ~ <K_m, T> / (|K_m| |T|)` in the Frobenius
-    /// norm with `T = y y'`, or `Y Y'` over the classes against the rest for more than two (Qiu and Lane 2009, "A
-    /// framework for multiple kernel support vector regression and its applications to siRNA efficacy prediction").
-    /// Nothing is centred; negative alignments count as 0. The cheapest learned weighting, and a weak one where many
-    /// kernels are useless: each still gets the share that chance gives it. Cost: two passes over the kernels.
+    /// C-SVC on kernels weighted by their alignment with the classes, `d_m ~ <K_m, T> / (|K_m| |T|)` in the Frobenius
+    /// norm with `T = y y'`, or one-vs-rest `Y Y'` for more than two classes (Qiu and Lane 2009, "A framework for
+    /// multiple kernel support vector regression and its applications to siRNA efficacy prediction"). Nothing is
+    /// centred; negative alignments count as 0. The cheapest learned weighting, and a weak one where many kernels are
+    /// useless: each still gets the share chance gives it. Cost: two passes over the kernels.
     pub struct Fheuristic {}
 }
 
 record! {
-    /// The squared norms of the kernels so far.
+    /// The squared norms of the kernels computed so far.
     #[derive(Clone, Debug, Default)]
     pub struct Norms {
         squares: Vec<f64>,

@@ -7,10 +7,10 @@ use crate::pool::Pool;
 use crate::run::{Coefficients, Explain, Input, Predict};
 
 record! {
-    /// Kernel weights, and one expansion `f_p(x) = sum_i coef_ip k(x_i, x) + bias_p` per two-class problem p, where
-    /// `k = sum_m weights_m k_m`. Only support points, those with a coefficient that is not zero, are kept.
+    /// Kernel weights, and one expansion `f_p(x) = sum_i coef_ip k(x_i, x) + bias_p` per two-class problem p, where `k
+    /// = sum_m weights_m k_m`. Only support points, those with a nonzero coefficient, are kept.
     ///
-    /// Cost of a score: one kernel value per support point and kernel whose weight is not zero.
+    /// Cost of a score: one kernel value per support point and kernel with nonzero weight.
     #[derive(Clone, Debug)]
     pub struct SvmModel {
         weights: Vec<f64>,
@@ -25,8 +25,8 @@ record! {
     }
 }
 
-/// What a method wants told of its model beside what every machine tells: name and value. Stored only where there is
-/// any, so that files of methods without are what they always were.
+/// Extra facts a method reports about its model, as name and value. Stored only if there are any, so that files of
+/// methods without them are unchanged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Told(pub(super) Vec<(String, String)>);
 
@@ -68,7 +68,7 @@ impl SvmModel {
         SvmModel::of(weights, &Coefficients::new(coef), bias, n_classes, one_vs_one)
     }
 
-    /// A machine of coefficients of all training rows, of which support points are kept.
+    /// A machine from the coefficients of all training rows; only support points are kept.
     pub(super) fn of(
         weights: Vec<f64>,
         coef: &Coefficients,
@@ -91,35 +91,35 @@ impl SvmModel {
         }
     }
 
-    /// Names the problems that were trained; the others take no part in a vote.
+    /// Sets which problems were trained; the others take no part in a vote.
     #[must_use]
     pub fn with_trained(mut self, trained: Vec<usize>) -> SvmModel {
         self.trained = trained;
         self
     }
 
-    /// A machine that was trained on some of the rows, as one of all: `rows` are those it saw.
+    /// Turns a machine trained on a subset, `rows`, into one over all training rows.
     #[must_use]
     pub(super) fn of_rows(mut self, rows: &[usize]) -> SvmModel {
         self.support.iter_mut().for_each(|point| *point = rows[*point]);
         self
     }
 
-    /// Adds facts about how the machine came about.
+    /// Adds facts about how the machine was trained.
     #[must_use]
     pub fn with_facts(mut self, facts: Vec<(String, String)>) -> SvmModel {
         self.told.0.extend(facts);
         self
     }
 
-    /// Adds something the user should know.
+    /// Adds a warning for the user.
     #[must_use]
     pub fn with_warning(mut self, warning: Option<String>) -> SvmModel {
         self.warnings.extend(warning);
         self
     }
 
-    /// Calls `f` with the decisions about each point and its row of the result.
+    /// Calls `f` with the decisions for each point and its row of the result.
     fn decide(&self, input: Input<'_>, pool: &Pool, f: impl Fn(&[bool], &[f64], &mut [f64]) + Sync) -> Result<Matrix> {
         let weights: Vec<f64> = self.weights.iter().copied().filter(|&weight| weight != 0.0).collect();
         let gram = input.stack()?.combine(&Matrix::from_vec(weights.len(), 1, weights)?, pool)?.remove(0);
@@ -133,7 +133,7 @@ impl SvmModel {
         Ok(found)
     }
 
-    /// The scores of one point from the decisions about it.
+    /// The scores of one point from its decisions.
     fn score(&self, trained: &[bool], decisions: &[f64], scores: &mut [f64]) {
         match (self.one_vs_one, self.n_classes) {
             (false, _) => {
@@ -147,8 +147,8 @@ impl SvmModel {
     }
 }
 
-/// The margins of one point from the decisions of all class pairs about it: by how far each class wins, or does not
-/// win, against the class that is hardest for it. Only pairs that were trained count.
+/// The margins of one point from its decisions for all class pairs: by how far each class wins, or loses, against its
+/// hardest opponent. Only pairs that were trained count.
 pub(super) fn margin(n_classes: usize, trained: &[bool], decisions: &[f64], margins: &mut [f64]) {
     margins.fill(f64::INFINITY);
     let mut met = vec![false; n_classes];
@@ -157,12 +157,12 @@ pub(super) fn margin(n_classes: usize, trained: &[bool], decisions: &[f64], marg
         margins[second] = margins[second].min(-decisions[problem]);
         (met[first], met[second]) = (true, true);
     }
-    // A class that was in no training row.
+    // Classes with no training rows.
     margins.iter_mut().zip(met).filter(|(_, met)| !met).for_each(|(margin, _)| *margin = f64::NEG_INFINITY);
 }
 
-/// The scores of one point from the decisions of all class pairs about it, where zeros were: votes of the pairs that
-/// were trained, and a bounded share of the summed decisions to rank within equal votes. Classes tied for most votes
+/// Adds the scores of one point, from its decisions for all class pairs, to `scores`, which must be zero: votes of the
+/// trained pairs, and a bounded share of the summed decisions to rank within equal votes. Classes tied for most votes
 /// get the same score, so the label is the first of them, as in LIBSVM.
 pub(super) fn vote(n_classes: usize, trained: &[bool], decisions: &[f64], scores: &mut [f64]) {
     let mut confidence = vec![0.0; n_classes];
@@ -175,7 +175,7 @@ pub(super) fn vote(n_classes: usize, trained: &[bool], decisions: &[f64], scores
         }
     }
     let top = scores.iter().copied().fold(0.0, f64::max);
-    // At most 1/3, so that no ranking within equal votes ever outweighs a vote.
+    // At most 1/3, so that ranking within equal votes never outweighs a vote.
     let share = |confidence: f64| confidence / (3.0 * (confidence.abs() + 1.0));
     let best = (0..n_classes).filter(|&c| scores[c] == top).map(|c| share(confidence[c])).fold(-1.0, f64::max);
     for (score, confidence) in scores.iter_mut().zip(confidence) {

@@ -1,4 +1,4 @@
-//! `majority`: the most frequent class, whatever the features. The bar under every bar.
+//! `majority`: the most frequent class, whatever the features. The baseline below all baselines.
 
 use crate::error::{Error, Result};
 use crate::file::record;

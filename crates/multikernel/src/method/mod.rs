@@ -1,4 +1,4 @@
-//! The methods: one file or folder each, holding its parameters, state and model.
+//! The methods, one file or folder each, with its parameters, state and model.
 
 mod alignf;
 mod alike;

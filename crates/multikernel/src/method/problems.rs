@@ -1,4 +1,4 @@
-//! The two-class problems a classifier is made of: which rows, which side, which bounds.
+//! The two-class problems a classifier is made of: their rows, sides and bounds.
 
 use super::machine::{SvmModel, pairs};
 use super::svc::{ClassWeights, Multiclass, Svc};
@@ -8,7 +8,7 @@ use crate::linalg::Matrix;
 use crate::run::{Coefficients, Control, Task};
 use crate::solve::smo;
 
-/// One two-class problem: its rows of the training data and which of them are positive.
+/// One two-class problem: its training rows and which of them are positive.
 #[derive(Clone, Debug)]
 pub(super) struct Problem {
     pub(super) rows: Vec<usize>,
@@ -22,12 +22,12 @@ impl Problem {
     }
 }
 
-/// All two-class problems of a task, one-vs-one or one-vs-rest. Their dual variables stand one problem after the other.
+/// All two-class problems of a task, one-vs-one or one-vs-rest. Their dual variables are stored problem by problem.
 pub(super) struct Problems {
     list: Vec<Problem>,
-    /// Where the dual variables of each problem begin, and where the last end.
+    /// Offsets of each problem's dual variables, plus the end of the last.
     starts: Vec<usize>,
-    /// The bound of each row's dual variable.
+    /// The upper bound of each row's dual variable.
     upper: Vec<f64>,
     one_vs_one: bool,
     n_classes: usize,
@@ -50,12 +50,12 @@ impl Problems {
         self.list.len()
     }
 
-    /// Number of dual variables in all.
+    /// Total number of dual variables.
     pub(super) fn size(&self) -> usize {
         self.starts[self.list.len()]
     }
 
-    /// Where the dual variables of a problem are.
+    /// The range of a problem's dual variables.
     pub(super) fn range(&self, p: usize) -> std::ops::Range<usize> {
         self.starts[p]..self.starts[p + 1]
     }
@@ -65,7 +65,7 @@ impl Problems {
         self.list[p].is_trainable()
     }
 
-    /// Solves some of the problems side by side, from the dual variables given; `None` where `control` stopped it.
+    /// Solves some of the problems in parallel, from the given dual variables; `None` if `control` stopped it.
     pub(super) fn solve(
         &self,
         which: &[usize],
@@ -84,7 +84,7 @@ impl Problems {
         solved.into_iter().collect()
     }
 
-    /// `y_i a_i` of each problem.
+    /// `y_i a_i` for each problem.
     pub(super) fn coefficients(&self, alpha: &[f64]) -> Coefficients {
         let problem = |p: usize| {
             let Problem { rows, positive } = &self.list[p];
@@ -95,14 +95,13 @@ impl Problems {
         Coefficients::of_decisions(self.upper.len(), (0..self.len()).map(problem))
     }
 
-    /// The machine of these kernel weights and dual variables.
+    /// The machine with these kernel weights and dual variables.
     pub(super) fn machine(&self, weights: Vec<f64>, alpha: &[f64], bias: Vec<f64>) -> SvmModel {
         SvmModel::of(weights, &self.coefficients(alpha), bias, self.n_classes, self.one_vs_one)
     }
 }
 
-/// The class on the positive side of each problem of one against the rest: the first of two classes, else each that has
-/// rows.
+/// The positive class of each one-vs-rest problem: the first of two classes, else each class that has rows.
 pub(super) fn positive_classes(labels: &Labels) -> Vec<usize> {
     match labels.n_classes() {
         2 => vec![0],
@@ -113,7 +112,7 @@ pub(super) fn positive_classes(labels: &Labels) -> Vec<usize> {
     }
 }
 
-/// +1 for rows of the positive class of each of these problems (columns), -1 for the rest.
+/// +1 for rows of the positive class of each of these problems (columns), -1 for the others.
 pub(super) fn sides(labels: &Labels) -> Matrix {
     let (codes, classes) = (labels.codes(), positive_classes(labels));
     Matrix::from_fn(codes.len(), classes.len(), |i, p| if codes[i] == classes[p] { 1.0 } else { -1.0 })
@@ -142,7 +141,7 @@ pub(super) fn one_vs_one(labels: &Labels) -> Vec<Problem> {
     pairs(labels.n_classes()).map(problem).collect()
 }
 
-/// The factor on `c` of each class.
+/// The factor on `c` for each class.
 fn class_weights(labels: &Labels, weights: &ClassWeights) -> Result<Vec<f64>> {
     let n_classes = labels.n_classes();
     match weights {
@@ -159,7 +158,7 @@ fn class_weights(labels: &Labels, weights: &ClassWeights) -> Result<Vec<f64>> {
     }
 }
 
-/// The weights of classes by name, 1 for classes that are not named; an error is what was found.
+/// The given class weights, 1 for classes not named; the error says what was wrong.
 fn given_weights(labels: &Labels, given: &[(String, f64)]) -> std::result::Result<Vec<f64>, String> {
     let mut weights = vec![None; labels.n_classes()];
     for (class, weight) in given {
@@ -175,7 +174,7 @@ fn given_weights(labels: &Labels, given: &[(String, f64)]) -> std::result::Resul
     Ok(weights.into_iter().map(|weight| weight.unwrap_or(1.0)).collect())
 }
 
-/// The bound of each row's dual variable: c times the weight of its class.
+/// The upper bound of each row's dual variable: c times the weight of its class.
 fn upper(labels: &Labels, svc: &Svc) -> Result<Vec<f64>> {
     let weights = class_weights(labels, &svc.class_weights)?;
     let bounds: Vec<f64> = weights.iter().map(|weight| svc.c * weight).collect();

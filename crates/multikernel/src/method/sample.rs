@@ -1,13 +1,12 @@
-//! Some of the training rows that stand for all of them.
+//! Representative subsets of the training rows.
 
 use crate::data::Labels;
 
-/// Most rows that side results, and what is done after a stop, look at: all of a small set, and of a large one enough
-/// for two digits in a fraction of a second.
+/// Maximum number of rows used for side results and for work after a stop: all of a small set, and enough of a large
+/// one for two digits in a fraction of a second.
 pub(crate) const MAX_ROWS: usize = 1000;
 
-/// All rows, or `most` of them: at equal distances among the rows in the order of their classes, so that each class has
-/// its part.
+/// All rows, or `most` of them: evenly spaced among the rows sorted by class, so that each class has its share.
 pub(crate) fn sample(labels: &Labels, most: usize) -> Vec<usize> {
     let n = labels.n_samples();
     if n <= most {

@@ -1,18 +1,18 @@
-//! What every method takes that ends in a C-SVC: trade-off, tolerance, several classes, class weights.
+//! The parameters of every method that ends in a C-SVC: trade-off, tolerance, multiclass scheme, class weights.
 
 use crate::run::{Method, Setting, Value, choice};
 
 choice! {
-    /// How more than two classes are told apart.
+    /// How more than two classes are handled.
     pub enum Multiclass {
-        /// A vote of class pairs.
+        /// One vs. one: a vote over class pairs.
         Ovo = "ovo",
-        /// Each class against the rest: the largest score.
+        /// One vs. rest: the largest score wins.
         Ovr = "ovr",
     }
 }
 
-/// Factors on `c`, class by class.
+/// Factors on `c`, by class.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ClassWeights {
     /// 1 for every class.
@@ -20,7 +20,7 @@ pub enum ClassWeights {
     None,
     /// `n / (n_classes * count)`: rare classes count as much as frequent ones.
     Balanced,
-    /// Some classes by name; 1 for the others.
+    /// Given for some classes by name; 1 for the others.
     Given(Vec<(String, f64)>),
 }
 
@@ -49,7 +49,7 @@ impl Setting for ClassWeights {
     }
 }
 
-/// What every method takes that ends in a C-SVC.
+/// The parameters of a C-SVC.
 #[derive(Clone, Debug)]
 pub struct Svc {
     pub(super) c: f64,

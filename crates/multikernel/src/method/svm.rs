@@ -1,4 +1,4 @@
-//! `svm`: C-SVC on one kernel, and the state machine that every method with fixed kernel weights shares.
+//! `svm`: C-SVC on one kernel, and the state machine shared by all methods with fixed kernel weights.
 
 use super::machine::SvmModel;
 use super::problems::Problems;
@@ -9,13 +9,13 @@ use crate::linalg::Matrix;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, Setting, State, Task, Value};
 use crate::solve::smo;
 
-/// One kernel of a bank, counted from 0.
+/// One kernel of a bank, numbered from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KernelChoice {
-    /// The one kernel of a bank of one.
+    /// The only kernel of a bank of one.
     #[default]
     Only,
-    /// The kernel of this number.
+    /// The kernel with this number.
     Number(usize),
 }
 
@@ -37,8 +37,8 @@ impl Setting for KernelChoice {
 }
 
 svc_params! {
-    /// C-SVC on one kernel of the bank. Cost: between N^2 and N^3, like every SVM; one-vs-one over C classes solves
-    /// C (C - 1) / 2 problems on two classes each.
+    /// C-SVC on one kernel of the bank. Cost: between N^2 and N^3, like every SVM; one-vs-one over C classes solves C
+    /// (C - 1) / 2 two-class problems.
     pub struct Svm {
         /// which kernel of the bank, counted from 0; `only` takes the one kernel of a bank of one
         kernel: KernelChoice = KernelChoice::Only,
@@ -46,14 +46,15 @@ svc_params! {
     }
 }
 
-/// Iterations of one problem in one step: about a second at ten thousand rows, and then the state can be stored.
+/// Iterations per problem in one step: about a second at ten thousand rows, after which the state can be stored.
 const SLICE: u64 = 50_000;
 
-/// Problems solved side by side in one step. A constant: the cut into steps must not depend on the number of threads.
+/// Problems solved in parallel in one step. A constant: the division into steps must not depend on the number of
+/// threads.
 const SIDE_BY_SIDE: usize = 16;
 
 codes! {
-    /// Where a two-class problem stands.
+    /// Status of a two-class problem.
     enum Status {
         Open = 0,
         Solved = 1,
@@ -116,7 +117,7 @@ impl<M: FixedWeights> State<M> for SvmState {
 }
 
 record! {
-    /// How far the two-class problems are: the dual variables of each, one after the other.
+    /// Progress of the two-class problems, with the dual variables of each, one after the other.
     #[derive(Clone, Debug)]
     pub struct SvmState {
         weights: Vec<f64>,
@@ -144,10 +145,10 @@ impl SvmState {
         })
     }
 
-    /// The same kernel, and the dual variables reached, under other parameters.
+    /// The same kernel, starting from the current dual variables, with other parameters.
     pub(super) fn with(&self, task: &Task<'_>, svc: &Svc) -> Result<SvmState> {
         let mut again = SvmState::new(self.weights.clone(), task, svc)?;
-        // Another scheme for several classes has other problems.
+        // Another multiclass scheme has other problems.
         if again.alpha.len() == self.alpha.len() {
             again.alpha.clone_from(&self.alpha);
         }
@@ -155,7 +156,7 @@ impl SvmState {
         Ok(again)
     }
 
-    /// Moves the first open problems on by one slice each, side by side.
+    /// Advances the first open problems by one slice each, in parallel.
     pub(super) fn advance(&mut self, task: &Task<'_>, svc: &Svc, control: &Control) -> Result<Progress> {
         let problems = Problems::new(task, svc)?;
         let gram = self.gram.get_or_make(|| {
@@ -175,7 +176,7 @@ impl SvmState {
             self.alpha[range].copy_from_slice(&solution.alpha);
             (self.bias[p], self.gap[p]) = (solution.bias, solution.gap);
             self.n_iter[p] += solution.n_iter;
-            // A solver that stopped short of its slice found no step it could still make in f64.
+            // A solver that stopped short of its slice found no further step representable in f64.
             self.status[p] = if solution.converged {
                 Status::Solved
             } else if solution.n_iter < SLICE || self.n_iter[p] >= limit {
@@ -188,7 +189,7 @@ impl SvmState {
         Ok(Progress::of(closed, problems.len()).with("gap", self.worst_gap()))
     }
 
-    /// Whether a step was made.
+    /// Whether any step was made.
     pub(super) fn is_begun(&self) -> bool {
         self.n_iter.iter().any(|&n| n > 0) || self.status.iter().all(|&status| status != Status::Open)
     }
@@ -225,7 +226,7 @@ impl SvmState {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// Whether the arrays of a stored state have the lengths of the task's problems.
+    /// Checks that the arrays of a stored state have the lengths of the task's problems.
     pub(super) fn fits(&self, task: &Task<'_>, svc: &Svc) -> Result<()> {
         let problems = Problems::new(task, svc)?;
         let n = problems.len();

@@ -11,34 +11,34 @@ use crate::linalg::Matrix;
 use crate::run::{Control, Input, Progress, State, Status, Task};
 use crate::stack::Stack;
 
-/// Bytes of kernels that a rule holds as dense matrices at a time, one kernel at least.
+/// Bytes of kernels that a rule holds as dense matrices at a time; at least one kernel is held.
 const BLOCK_BYTES: usize = 64 << 20;
-/// Most kernels held so: beyond it a pass over all kernels is no longer bound by memory.
+/// Maximum number of kernels held this way: beyond it a pass over all kernels is no longer memory-bound.
 const BLOCK_KERNELS: usize = 64;
 
-/// What a step of a rule came to.
+/// The outcome of one step of a rule.
 pub enum Move {
-    /// There is more to do: steps done, steps in all (more than zero), and a figure to show.
+    /// There is more to do: steps done, total steps (more than zero), and a value to show.
     On(usize, usize, Option<(&'static str, f64)>),
-    /// It was asked to stop and left its state alone.
+    /// It was cancelled and left its state unchanged.
     Cancelled,
-    /// The weights, of any scale: they are normalised to sum 1.
+    /// The weights, on any scale: they are normalised to sum to 1.
     Done(Weights),
 }
 
-/// What a rule ends with.
+/// The result of a rule.
 pub struct Weights {
     pub(super) values: Vec<f64>,
-    /// What a user should know of them.
+    /// A warning about them for the user.
     pub(super) warning: Option<String>,
 }
 
 impl Weights {
-    /// Weights from what a rule computed for each kernel: what is not above zero becomes 0, and the rest sums to 1.
-    /// Where nothing is left, because no kernel has anything to do with the classes, all kernels get the same weight.
+    /// Weights from a rule's value for each kernel: values that are not positive become 0, and the rest are normalised
+    /// to sum to 1. If none is left, because no kernel is related to the classes, all kernels get the same weight.
     pub(super) fn new(rule: &str, mut values: Vec<f64>) -> Weights {
         values.iter_mut().filter(|value| !(value.is_finite() && **value > 0.0)).for_each(|value| *value = 0.0);
-        // Twice, as the sum of large values may not be finite.
+        // Normalised twice, as the sum of large values may not be finite.
         let most = values.iter().copied().fold(0.0, f64::max);
         if most > 0.0 {
             values.iter_mut().for_each(|value| *value /= most);
@@ -55,34 +55,34 @@ impl Weights {
     }
 }
 
-/// A method that gets to its weights by a rule. The state of the rule is stored between steps, so a step depends on its
-/// arguments only.
+/// A method that computes its weights by a rule. The state of the rule is stored between steps, so a step depends on
+/// its arguments only.
 pub trait Rule: EndsInSvc {
-    /// Where the rule stands.
+    /// Progress of the rule.
     type Progress: Codec + Default + Send + 'static;
 
-    /// Whether a stored state fits the task.
+    /// Checks that a stored state fits the task.
     fn check_progress(&self, task: &Task<'_>, state: &Self::Progress) -> Result<()>;
 
     /// One step.
     fn advance(&self, task: &Task<'_>, state: &mut Self::Progress, control: &Control) -> Result<Move>;
 
-    /// The weights reached, where a rule that is stopped has any: they sum to 1.
+    /// The weights reached when the rule is stopped, if it has any: they sum to 1.
     fn so_far(&self, _state: &Self::Progress) -> Option<Vec<f64>> {
         None
     }
 
-    /// What the model should tell of it.
+    /// Facts for the model to report.
     fn facts(&self, _state: &Self::Progress) -> Vec<(String, String)> {
         vec![]
     }
 }
 
-/// A state: where the rule stands, then the SVM on its weights.
+/// State: the progress of the rule, then the SVM on its weights.
 #[derive(Clone, Debug)]
 pub struct Weighted<S> {
     rule: S,
-    /// Steps of the rule, as it last said.
+    /// Total steps of the rule, as last reported.
     steps: usize,
     svm: Option<SvmState>,
     warning: Option<String>,
@@ -113,7 +113,7 @@ impl<M: Rule> State<M> for Weighted<M::Progress> {
     type Model = SvmModel;
 
     fn init(method: &M, task: &Task<'_>) -> Result<Self> {
-        // Parameters of the SVM are refused now, not after the rule.
+        // Reject bad SVM parameters now, not after the rule has run.
         SvmState::new(uniform(task)?, task, &method.svc())?;
         Ok(Weighted { rule: M::Progress::default(), steps: 1, svm: None, warning: None })
     }
@@ -162,8 +162,8 @@ impl<M: Rule> State<M> for Weighted<M::Progress> {
     }
 }
 
-/// The SVM of a run that was stopped before its own: weights alone predict nothing, and nobody waits for all rows of a
-/// large set. The machine, and words for how many of the rows it learned from.
+/// The SVM for a run that was stopped before its own: weights alone predict nothing, and nobody wants to wait for all
+/// rows of a large set. Returns the machine, and text saying how many of the rows it was trained on.
 fn on_a_sample(weights: Vec<f64>, task: &Task<'_>, svc: &Svc) -> Result<(SvmModel, String)> {
     let rows = sample(task.labels, MAX_ROWS);
     let (stack, labels) = (task.stack()?.view(&rows)?, task.labels.select(&rows));
@@ -183,8 +183,8 @@ fn uniform(task: &Task<'_>) -> Result<Vec<f64>> {
     Ok(vec![1.0 / n_kernels as f64; n_kernels])
 }
 
-/// What the classes look like to a rule: n_samples x c, a column of +1 (the class) and -1 (the rest) for each class
-/// that has rows; one column for two classes, of which the second is the first turned over.
+/// The classes as a rule sees them: n_samples x c, a column of +1 (the class) and -1 (the rest) for each class that has
+/// rows; a single column for two classes, as the second would be its negative.
 pub(super) fn signs(labels: &Labels) -> Matrix {
     let counts = labels.counts();
     let mut present: Vec<usize> = (0..counts.len()).filter(|&class| counts[class] > 0).collect();
@@ -195,8 +195,8 @@ pub(super) fn signs(labels: &Labels) -> Matrix {
     Matrix::from_fn(codes.len(), present.len(), |i, k| if codes[i] == present[k] { 1.0 } else { -1.0 })
 }
 
-/// The next kernels from `first` on as dense matrices, as many as a rule should hold at a time and memory allows, one
-/// at least.
+/// The kernels from `first` on as dense matrices: as many as a rule should hold at a time and memory allows, at least
+/// one.
 pub(super) fn dense_block(task: &Task<'_>, stack: &Stack, first: usize) -> Result<Vec<Matrix>> {
     let (n, n_kernels) = (stack.n_rows(), stack.n_kernels());
     let room = BLOCK_BYTES.min(usize::try_from(stack.room()).unwrap_or(usize::MAX));
@@ -205,7 +205,7 @@ pub(super) fn dense_block(task: &Task<'_>, stack: &Stack, first: usize) -> Resul
     stack.combine(&Matrix::from_fn(n_kernels, count, |m, k| f64::from(u8::from(m == first + k))), task.pool)
 }
 
-/// Says that a stored state is of other data.
+/// The error for a stored state that belongs to other data.
 pub(super) fn misfit() -> Error {
     Error::input("the checkpoint's arrays do not fit the data; start anew")
 }

@@ -1,13 +1,13 @@
-//! Whether kernel weights are learned: the control of methods that compare with uniform ones.
+//! Whether kernel weights are learned, or uniform as a control.
 
 use crate::run::choice;
 
 choice! {
     /// Whether kernel weights are learned.
     pub enum Weighting {
-        /// They are.
+        /// Learned.
         Learned = "learned",
-        /// All are the same: the control.
+        /// All equal: the control.
         Uniform = "uniform",
     }
 }

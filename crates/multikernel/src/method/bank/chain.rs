@@ -9,17 +9,17 @@ use crate::simd::{dispatched, ln, sin_cos};
 use crate::solve::cholesky::Cholesky;
 use crate::solve::product::PackedRows;
 
-/// The variance of the bias, on the scale of utilities whose noise has a variance of 1.
+/// The variance of the bias, on the scale of utilities with noise variance 1.
 pub(super) const BIAS_VARIANCE: f64 = 4.0;
-/// The variance of the decision function has the inverse gamma distribution of this shape and scale.
+/// The variance of the decision function is inverse gamma with this shape and scale.
 pub(super) const AMPLITUDE: [f64; 2] = [1.0, 5.0];
-/// Up to so many columns clusters of frequencies have a full covariance.
+/// Up to this many columns, clusters of frequencies have a full covariance.
 const MAX_FULL: usize = 20;
-/// Frequencies after which it is asked whether to stop.
+/// Number of frequencies between checks for a stop.
 const FREQUENCIES: usize = 16;
 
-/// What is known of frequencies of d columns before any label: mean 0 and, on average, the covariance I / d, which is
-/// that of a Gaussian kernel of width sqrt(d), about the distance between rows whose columns have a variance of 1.
+/// The prior of frequencies over d columns: mean 0 and expected covariance I / d, that of a Gaussian kernel of width
+/// sqrt(d), about the distance between rows whose columns have variance 1.
 pub(super) fn prior(d: usize, alpha: f64) -> Prior {
     let unit = 1.0 / d.max(1) as f64;
     let (shape, nu, scale) =
@@ -27,8 +27,8 @@ pub(super) fn prior(d: usize, alpha: f64) -> Prior {
     Prior { shape, mean: vec![0.0; d], tau: 1.0, nu, scale: vec![scale; d], alpha }
 }
 
-/// What a chain works on: utilities `u = f(x) + noise` of variance 1, of which the side of 0 is known, and
-/// `f(x) = bias + sum_i a_i cos(w_i'x) + b_i sin(w_i'x)`.
+/// The target of a chain: utilities `u = f(x) + noise` with noise variance 1 and known sign, and `f(x) = bias + sum_i
+/// a_i cos(w_i'x) + b_i sin(w_i'x)`.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
     /// Rows as columns: d x N.
@@ -39,23 +39,23 @@ pub(super) struct Target<'a> {
     pub(super) stop: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// Where a chain stands.
+/// State of a chain.
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
-    /// w, one in each row: D x d.
+    /// w, one per row: D x d.
     pub(super) frequencies: Matrix,
     pub(super) mixture: Mixture,
     /// a, b and the bias: 2 D + 1.
     pub(super) coef: Vec<f64>,
-    /// v: a and b are N(0, v / D), so v is the variance of f but for the bias.
+    /// v: a and b are N(0, v / D), so v is the variance of f without the bias.
     pub(super) amplitude: f64,
-    /// Frequencies that were accepted so far.
+    /// Number of accepted frequencies so far.
     pub(super) accepted: usize,
 }
 
 impl Target<'_> {
-    /// One sweep: utilities; coefficients given them; frequencies one by one, each with its two coefficients integrated
-    /// out; the amplitude; and clusters of frequencies, with their means and covariances integrated out.
+    /// One sweep: utilities; coefficients given the utilities; frequencies one by one, each with its two coefficients
+    /// integrated out; the amplitude; and clusters of frequencies, with their means and covariances integrated out.
     pub(super) fn sweep(&self, chain: &mut Chain, rng: &mut Rng) -> Result<()> {
         let mut waves = self.waves(&chain.frequencies)?;
         let utilities = self.utilities(&decide(&waves, &chain.coef), rng);
@@ -81,7 +81,7 @@ impl Target<'_> {
         Ok(waves)
     }
 
-    /// Cosine and sine of one frequency at all rows.
+    /// Cosine and sine of one frequency for all rows.
     fn wave(&self, frequency: &[f64], angles: &mut [f64], cos: &mut [f64], sin: &mut [f64]) {
         angles.fill(0.0);
         self.columns.rows().zip(frequency).for_each(|(column, w)| axpy(*w, column, angles));
@@ -109,9 +109,9 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// Each frequency given all others: one of its own cluster's distribution is proposed, whose mean and covariance
-    /// were drawn, and accepted by what the utilities say of both with the two coefficients integrated out; then these
-    /// are drawn.
+    /// Each frequency given all others: a frequency is proposed from its own cluster's distribution, whose mean and
+    /// covariance were drawn, and accepted by the likelihood ratio of the utilities with the two coefficients
+    /// integrated out; then these are drawn.
     fn frequencies(&self, chain: &mut Chain, waves: &mut Matrix, utilities: &[f64], rng: &mut Rng) -> Result<()> {
         let (count, n) = (chain.frequencies.n_rows(), utilities.len());
         let distributions = chain.mixture.gaussians(rng);
@@ -156,7 +156,7 @@ impl Chain {
     }
 }
 
-/// The decision function at all rows.
+/// The decision function for all rows.
 pub(super) fn decide(waves: &Matrix, coef: &[f64]) -> Vec<f64> {
     let mut decisions = vec![0.0; waves.n_cols()];
     waves.rows().zip(coef).for_each(|(wave, coef)| axpy(*coef, wave, &mut decisions));
@@ -168,7 +168,7 @@ fn add_wave([a, b]: [f64; 2], cos: &[f64], sin: &[f64], rest: &mut [f64]) {
 }
 
 dispatched! {
-    /// The sums of cos^2, cos sin, sin^2, cos r and sin r, each in eight parts.
+    /// The sums of cos^2, cos sin, sin^2, cos r and sin r, each in eight partial sums.
     pub(super) fn moments(cos: &[f64], sin: &[f64], rest: &[f64]) -> [f64; 5] {
         const LANES: usize = 8;
         let mut sums = [[0.0; LANES]; 5];
@@ -190,7 +190,7 @@ dispatched! {
     }
 }
 
-/// Two coefficients given what they have to explain: precision `M = L L'`, and `h = L^-1 W r`.
+/// Two coefficients given the residuals they have to explain: precision `M = L L'`, and `h = L^-1 W r`.
 pub(super) struct Fit {
     l: [f64; 3],
     h: [f64; 2],
@@ -200,13 +200,13 @@ impl Fit {
     pub(super) fn of([cc, cs, ss, cr, sr]: [f64; 5], precision: f64) -> Fit {
         let first = (cc + precision).sqrt();
         let below = cs / first;
-        // At least the prior's precision, but for roundings.
+        // At least the prior's precision, up to rounding.
         let second = (ss + precision - below * below).max(precision * f64::EPSILON).sqrt();
         let h = cr / first;
         Fit { l: [first, below, second], h: [h, (sr - below * h) / second] }
     }
 
-    /// ln p(r) with the coefficients integrated out, up to what does not depend on the frequency.
+    /// ln p(r) with the coefficients integrated out, up to terms that do not depend on the frequency.
     pub(super) fn ln_evidence(&self) -> f64 {
         0.5 * (self.h[0] * self.h[0] + self.h[1] * self.h[1]) - ln(self.l[0]) - ln(self.l[2])
     }

@@ -1,4 +1,4 @@
-//! The sampler against its own joint distribution (Geweke 2004).
+//! Checks the sampler against its own joint distribution (Geweke 2004).
 
 use super::chain::{AMPLITUDE, BIAS_VARIANCE, Chain, Fit, Target, decide, moments, prior};
 use crate::dist::{Rng, gamma, normal};
@@ -11,7 +11,7 @@ fn go_on() -> bool {
     false
 }
 
-/// Mean and standard error of a sequence that forgets, from the means of 50 parts of it.
+/// Mean and standard error of an autocorrelated sequence, by 50 batch means.
 fn mean_of_parts(values: &[f64]) -> (f64, f64) {
     let parts: Vec<f64> =
         values.chunks_exact(values.len() / 50).map(|part| part.iter().sum::<f64>() / part.len() as f64).collect();
@@ -21,7 +21,8 @@ fn mean_of_parts(values: &[f64]) -> (f64, f64) {
     (mean, (variance / n).sqrt())
 }
 
-/// Everything drawn from its prior: frequencies one after the other, each in the cluster of one before or in a new one.
+/// Draws everything from its prior: frequencies one after the other, each in the cluster of an earlier one or in a new
+/// one.
 fn forward(prior: &Prior, count: usize, rng: &mut Rng) -> Chain {
     let d = prior.mean.len();
     let mut clusters: Vec<usize> = vec![];
@@ -30,8 +31,8 @@ fn forward(prior: &Prior, count: usize, rng: &mut Rng) -> Chain {
         let next = clusters.iter().max().map_or(0, |most| most + 1);
         clusters.push(if new { next } else { clusters[rng.below(i)] });
     }
-    // The distribution of each cluster is one of the prior: that of a mixture of one row, drawn far from what it says,
-    // would not be.
+    // Each cluster's distribution is a draw from the prior: one fitted to a single row drawn far from the prior would
+    // not be.
     let distributions: Vec<(Vec<f64>, Vec<Vec<f64>>)> = (0..count).map(|_| distribution(prior, rng)).collect();
     let mut frequencies = Matrix::zeros(count, d);
     for (i, &k) in clusters.iter().enumerate() {
@@ -49,8 +50,8 @@ fn forward(prior: &Prior, count: usize, rng: &mut Rng) -> Chain {
     Chain { frequencies, mixture, coef, amplitude, accepted: 0 }
 }
 
-/// Mean and rows of a factor of a covariance: inverse Wishart of two columns by its definition, as the inverse of a sum
-/// of outer products of nu normal vectors of covariance 1 / scale (nu is a whole number here).
+/// Mean and rows of a covariance factor: inverse Wishart in two columns by its definition, as the inverse of a sum of
+/// outer products of nu normal vectors with covariance 1 / scale (nu is an integer here).
 fn distribution(prior: &Prior, rng: &mut Rng) -> (Vec<f64>, Vec<Vec<f64>>) {
     let (mut a, mut b, mut c) = (0.0, 0.0, 0.0);
     for _ in 0..prior.nu as usize {
@@ -72,7 +73,7 @@ fn statistics(columns: &Matrix, chain: &Chain, sides: &[f64], utilities: &[f64])
     let count = chain.frequencies.n_rows();
     let w = chain.frequencies.data();
     let mean = |f: &dyn Fn(f64) -> f64| w.iter().map(|&w| f(w)).sum::<f64>() / w.len() as f64;
-    // How far the utilities go along with the first wave.
+    // How strongly the utilities correlate with the first wave.
     let along = |i: usize| utilities[i] * (w[0] * columns.get(0, i) + w[1] * columns.get(1, i)).cos();
     let share: f64 = (0..sides.len()).map(along).sum();
     let together = chain.mixture.clusters()[0] == chain.mixture.clusters()[1];
@@ -105,9 +106,9 @@ fn observe(target: &Target<'_>, chain: &Chain, rng: &mut Rng) -> (Vec<f64>, Vec<
     (utilities.iter().map(|u| u.signum()).collect(), utilities)
 }
 
-/// Worst difference, in standard errors, between draws of the joint distribution made forwards and made by the sampler
-/// with the labels drawn anew in each sweep: the sampler leaves the joint distribution alone if and only if its updates
-/// are right.
+/// Largest difference, in standard errors, between forward draws from the joint distribution and draws by the sampler
+/// with the labels redrawn in each sweep: the sampler leaves the joint distribution invariant if and only if its
+/// updates are right.
 fn geweke(n: usize, sampler_scale: f64) -> (f64, usize) {
     let pool = Pool::new(1).unwrap();
     let columns = Matrix::from_fn(2, 5, |j, i| ((5 * i + 3 * j) % 7) as f64 / 3.0 - 1.0);
@@ -125,7 +126,7 @@ fn geweke(n: usize, sampler_scale: f64) -> (f64, usize) {
     let mut chain = forward(&prior, count, &mut rng);
     let (mut sides, _) = observe(&of, &chain, &mut rng);
     for _ in 0..n {
-        // A sampler with another prior of frequencies, if asked for.
+        // A sampler with a different frequency prior, if requested.
         let wrong = Prior { scale: prior.scale.iter().map(|s| sampler_scale * s).collect(), ..prior.clone() };
         chain.mixture = Mixture::new(wrong, &chain.frequencies, chain.mixture.clusters().to_vec()).unwrap();
         let target = Target { sides: &sides, ..of };
@@ -147,13 +148,13 @@ fn sampler_leaves_its_joint_law_alone() {
     let (worst, accepted) = geweke(60_000, 1.0);
     assert!(worst < 4.0, "{worst} standard errors");
     assert!(accepted > 60_000, "{accepted}");
-    // A prior that is wrong by a factor of 2 is told apart, so this test can fail.
+    // A prior that is wrong by a factor of 2 is detected, so this test can fail.
     let (wrong, _) = geweke(20_000, 2.0);
     assert!(wrong > 6.0, "{wrong} standard errors");
 }
 
-/// Rows left over are N(0, I + W W' / precision) once the coefficients are integrated out, which is what waves are
-/// compared by.
+/// Residuals are N(0, I + W W' / precision) once the coefficients are integrated out; waves are compared by this
+/// density.
 #[test]
 fn evidence_is_the_density_with_coefficients_integrated_out() {
     let (pool, mut rng, n, precision) = (Pool::new(1).unwrap(), Rng::new(4, 0), 11, 0.7);
@@ -173,7 +174,7 @@ fn evidence_is_the_density_with_coefficients_integrated_out() {
     let [found, expected] = [&one, &other].map(|[cos, sin]| Fit::of(moments(cos, sin, &rest), precision).ln_evidence());
     let apart = exact(&one) - exact(&other);
     assert!((found - expected - apart).abs() < 1e-10 && apart.abs() > 0.1, "{} {apart}", found - expected);
-    // Coefficients drawn have the mean and the precision of least squares with a ridge.
+    // Drawn coefficients have the mean and precision of ridge regression.
     let fit = Fit::of(moments(&one[0], &one[1], &rest), precision);
     let sum = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let [cc, cs, ss] = [sum(&one[0], &one[0]) + precision, sum(&one[0], &one[1]), sum(&one[1], &one[1]) + precision];

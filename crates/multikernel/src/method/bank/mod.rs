@@ -21,20 +21,20 @@ use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task, 
 
 params! {
     /// A kernel whose spectrum is learned (Oliva, Dubey, Wilson, Poczos, Schneider and Xing 2016): random Fourier
-    /// frequencies of a Dirichlet-process mixture of Gaussians, and a linear model of two classes on their cosines and
-    /// sines. So the kernel is any that depends on differences of rows, not one of a list.
+    /// frequencies from a Dirichlet-process mixture of Gaussians, and a linear two-class model on their cosines and
+    /// sines. So the kernel can be any stationary kernel, not one from a list.
     ///
-    /// A sweep draws utilities given the labels, coefficients given these, each frequency, and the clusters of
-    /// frequencies. Labels are by a probit with drawn utilities (Albert and Chib 1993), which is our choice: with it
-    /// every step but that of a frequency is an exact draw. A frequency is proposed from the distribution of its own
-    /// cluster, and accepted with its two coefficients integrated out, so that one that has found its coefficients is
-    /// not stuck with them. Priors: frequencies have clusters of mean 0 and an expected covariance of I / d (full up to
-    /// 20 columns, else diagonal), the variance of the decision function is inverse gamma (1, 5), the bias N(0, 4).
+    /// A sweep draws utilities given the labels, coefficients given the utilities, each frequency, and the clusters of
+    /// frequencies. Labels follow a probit with sampled utilities (Albert and Chib 1993), which is our choice: it makes
+    /// every step but the frequency update an exact draw. A frequency is proposed from the distribution of its own
+    /// cluster, and accepted with its two coefficients integrated out, so that a frequency does not get stuck on its
+    /// current coefficients. Priors: frequency clusters have mean 0 and expected covariance I / d (full up to 20
+    /// columns, else diagonal), the variance of the decision function is inverse gamma (1, 5), the bias N(0, 4).
     ///
-    /// Probabilities are the probit's, averaged over the kept draws. More than two classes are refused: take `cik`.
+    /// Probabilities are the probit's, averaged over the kept draws. More than two classes are rejected: use `cik`.
     ///
-    /// Cost of a sweep: 4 N D^2 operations, good for some ten thousand rows. Memory: about 6 N D numbers. A model keeps
-    /// D (d + 2) numbers for each draw.
+    /// Cost of a sweep: 4 N D^2 operations, good for about ten thousand rows. Memory: about 6 N D numbers. A model
+    /// keeps D (d + 2) numbers for each draw.
     pub struct Bank {
         /// number of frequencies D: features are their cosines and sines
         frequencies: usize = 384, Allowed::Whole(1, 10_000);
@@ -50,7 +50,7 @@ params! {
 }
 
 record! {
-    /// Where the chain stands, and the draws kept so far.
+    /// State of the chain, and the draws kept so far.
     #[derive(Clone, Debug)]
     pub struct Waves {
         n_sweeps: usize,
@@ -61,10 +61,10 @@ record! {
         coef: Vec<f64>,
         amplitude: f64,
         accepted: usize,
-        /// Draw after draw, D d frequencies and 2 D + 1 coefficients each; the last sweep alone during the warm-up.
+        /// Draw by draw, D d frequencies and 2 D + 1 coefficients each; only the last sweep during warm-up.
         kept_frequencies: Vec<f64>,
         kept_coef: Vec<f64>,
-        /// The number of clusters of each draw.
+        /// The number of clusters in each draw.
         kept_clusters: Vec<usize>,
         columns: Cache<Matrix>,
     }
@@ -155,13 +155,13 @@ impl State<Bank> for Waves {
 }
 
 impl Waves {
-    /// Puts a sweep in the place of the one before, and keeps its draw if it is its turn.
+    /// Replaces the previous sweep with this one, and keeps its draw if it is due.
     fn take(&mut self, chain: Chain, position: u64, warmup: usize, thin: usize) {
         self.n_sweeps = self.n_sweeps.saturating_add(1);
         self.position = position;
         let after = self.n_sweeps.saturating_sub(warmup);
         if after <= thin {
-            // What the warm-up left is there for a run that is stopped before the first draw.
+            // The warm-up draw is there for runs stopped before the first kept draw.
             (self.kept_frequencies, self.kept_coef, self.kept_clusters) = (vec![], vec![], vec![]);
         }
         if after <= thin || after.is_multiple_of(thin) {

@@ -12,16 +12,16 @@ use crate::run::{Explain, Input, Predict, Probabilistic, Task};
 use crate::simd::sin_cos;
 
 record! {
-    /// The linear models of the kept draws on cosines and sines of their frequencies, whose probabilities are averaged.
+    /// The linear models of the kept draws on cosines and sines of their frequencies; their probabilities are averaged.
     /// Scores are probabilities.
     ///
     /// Cost of a score: D sines and cosines for each draw.
     #[derive(Clone, Debug)]
     pub struct BankModel {
         n_features: usize,
-        /// Frequencies of all draws, one in each row.
+        /// Frequencies of all draws, one per row.
         frequencies: Matrix,
-        /// One draw in each row: coefficients of cosines, of sines, and the bias.
+        /// One draw per row: coefficients of cosines, of sines, and the bias.
         coef: Matrix,
         told: Told,
         warnings: Vec<String>,
@@ -55,7 +55,7 @@ impl BankModel {
         })
     }
 
-    /// The probability that a row is of the first class.
+    /// The probability that a row belongs to the first class.
     fn probability(&self, row: &[f64]) -> f64 {
         let count = self.coef.n_cols() / 2;
         let (mut angles, mut cos, mut sin) = (vec![0.0; count], vec![0.0; count], vec![0.0; count]);
@@ -67,7 +67,7 @@ impl BankModel {
             sum += normal_cdf(dot(&coef[..count], &cos) + dot(&coef[count..2 * count], &sin) + coef[2 * count]);
         }
         let mean = sum / self.coef.n_rows() as f64;
-        // Angles that leave the range of numbers say nothing.
+        // Angles that overflow carry no information.
         if mean.is_nan() { 0.5 } else { mean }
     }
 }

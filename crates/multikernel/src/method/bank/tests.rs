@@ -1,11 +1,11 @@
-//! What is learned, and what is refused.
+//! What is learned, and which inputs are rejected.
 
 use crate::data::{Dataset, Labels, Samples, bundled};
 use crate::dist::{Rng, normal};
 use crate::linalg::Matrix;
 use crate::plan::Plan;
 
-/// Two rings: no line parts them.
+/// Two rings, which are not linearly separable.
 fn rings(n: usize, seed: u64) -> Dataset {
     let mut rng = Rng::new(seed, 0);
     let points = Matrix::from_fn(n, 2, |_, _| normal(&mut rng));

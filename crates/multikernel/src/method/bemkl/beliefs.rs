@@ -1,4 +1,4 @@
-//! Where the inference stands: the distributions that a round of updates begins from, and no others.
+//! State of the inference: only the distributions that a round of updates starts from.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::method::problems::positive_classes;
 use crate::run::Task;
 
 record! {
-    /// The inferred distributions after a round, N rows, P kernels, c two-class problems. Outputs of single kernels are
-    /// not kept: a round begins with them.
+    /// The inferred distributions after a round, for N rows, P kernels and c two-class problems. Outputs of single
+    /// kernels are not kept: a round starts by computing them.
     #[derive(Clone, Debug, Default)]
     pub struct Beliefs {
         /// The lower bound after each round.
@@ -24,7 +24,7 @@ record! {
         /// Means of the c biases, then of the P kernel weights, and their covariance.
         pub(super) weights: Vec<f64>,
         pub(super) covariance: Matrix,
-        /// `sum_m K_m K_m`, of the data alone.
+        /// `sum_m K_m K_m`, which depends on the data alone.
         pub(super) powers: Cache<Arc<Matrix>>,
     }
 }

@@ -1,4 +1,4 @@
-//! The lower bound of the evidence, which every update raises.
+//! The lower bound on the evidence, which every update raises.
 
 use super::posterior::{LN_TAU, Outputs, Precision, Samples, Weights};
 use crate::linalg::dot;
@@ -13,20 +13,20 @@ pub(super) struct Bound<'a> {
 }
 
 impl Bound<'_> {
-    /// `E[ln p] - E[ln q]`; `ln_sides` is the logarithm of the probability of the decisions' sides, summed.
+    /// `E[ln p] - E[ln q]`; `ln_sides` is the summed log probability of the decisions' sides.
     pub(super) fn value(&self, ln_sides: f64) -> f64 {
         let samples: f64 = self.samples.iter().map(samples).sum();
         samples + self.outputs() + self.weights() + ln_sides - 0.5 * self.spread()
     }
 
-    /// Outputs, given sample weights.
+    /// Outputs given sample weights.
     fn outputs(&self) -> f64 {
         let Outputs { means, covariance, ln_determinant } = self.outputs;
         let (n_kernels, rows) = (means.n_rows() as f64, means.n_cols() as f64);
         let entropy = 0.5 * rows * (n_kernels + ln_determinant - n_kernels * ln(self.noise));
         let trace: f64 = (0..means.n_rows()).map(|m| covariance.get(m, m)).sum();
         let size = dot(means.data(), means.data()) + rows * trace;
-        // E|K a|^2 - 2 g'K a, of which the variance of the sample weights is a trace that their precision makes simple.
+        // E|K a|^2 - 2 g'K a; the variance of the sample weights enters as a trace, which their precision simplifies.
         let fit = |samples: &Samples| {
             let of_precision: f64 = samples.precisions.iter().zip(&samples.variances).map(|(p, v)| p.mean() * v).sum();
             let variance = self.noise * (samples.means.len() as f64 - of_precision);

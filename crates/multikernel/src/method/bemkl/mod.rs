@@ -18,23 +18,22 @@ use crate::kernel::DEFAULT_BANK;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task, params};
 
 params! {
-    /// Gaussian kernel weights that are inferred together with everything else, as a distribution; no weight becomes
-    /// zero.
+    /// Normal kernel weights, inferred as a distribution together with everything else; no weight becomes exactly zero.
     ///
-    /// Each kernel makes an output of its own from the same sample weights, `g_m = K_m a + noise`, and the decision is
-    /// `f = sum_m e_m g_m + b + noise`, beyond a margin of 1 on the side of its class. Sample weights, kernel weights
-    /// and bias are normal with precisions that have the prior gamma(1, 1). What is inferred are independent
-    /// distributions of all of these that come nearest to the posterior: updates in turn, each of which raises a lower
-    /// bound of the evidence. More than two classes are one against the rest, with sample weights and a bias each and
-    /// with the same kernel weights.
+    /// Each kernel has its own output from the shared sample weights, `g_m = K_m a + noise`, and the decision is `f =
+    /// sum_m e_m g_m + b + noise`, beyond a margin of 1 on the side of its class. Sample weights, kernel weights and
+    /// bias are normal, with precisions that have a gamma(1, 1) prior. The posterior is approximated by independent
+    /// distributions of all of these (mean field), updated in turn; each update raises a lower bound on the evidence.
+    /// More than two classes are handled one against the rest, each with its own sample weights and bias, all with the
+    /// same kernel weights.
     ///
-    /// **Weights may be negative** and have any scale: a kernel's output may be taken off. Probabilities come with the
-    /// model: the normal distribution of the decision beyond the margin, with the variance that the inferred
-    /// distribution of weights and biases leaves. There is no randomness in it: what the published programme draws to
-    /// begin with is set to its mean.
+    /// **Weights may be negative** and have any scale: a kernel's output may be subtracted. Probabilities come with the
+    /// model: the normal probability of the decision beyond the margin, with the variance implied by the inferred
+    /// distribution of weights and biases. Nothing is random: the random start of the published program is replaced by
+    /// its mean.
     ///
-    /// Cost of an iteration for c problems: c N^3 + 2 P^3 + 1.5 P^2 N c, and 1 + c passes over the kernels; once P N^3
-    /// / 2. Memory: 2 P N c + 3 P^2 + 4 N^2 numbers beside the kernels.
+    /// Cost per iteration for c problems: c N^3 + 2 P^3 + 1.5 P^2 N c, and 1 + c passes over the kernels; P N^3 / 2
+    /// once. Memory: 2 P N c + 3 P^2 + 4 N^2 numbers besides the kernels.
     pub struct Bemkl {
         /// most rounds of updates
         iterations: usize = 200, Allowed::Whole(1, 100_000);
@@ -46,9 +45,8 @@ params! {
 }
 
 params! {
-    /// [`Bemkl`] with a prior that switches kernels off: the precision of each kernel weight has a gamma prior of shape
-    /// 1e-10 and *scale* 1e10, so that weights of kernels that do not help go towards zero (and never are exactly
-    /// zero).
+    /// [`Bemkl`] with a sparse prior: the precision of each kernel weight has a gamma prior of shape 1e-10 and *scale*
+    /// 1e10, so that the weights of kernels that do not help shrink towards zero (but never reach it).
     pub struct Sbemkl {
         /// most rounds of updates
         iterations: usize = 200, Allowed::Whole(1, 100_000);
@@ -68,21 +66,21 @@ struct Prior {
     constant: f64,
 }
 
-/// Wide: of sample weights, biases, and the kernel weights of `bemkl`.
+/// Wide: for sample weights, biases, and the kernel weights of `bemkl`.
 const PLAIN: Prior = Prior { shape: 1.0, scale: 1.0, constant: -0.120_782_237_635_245_22 };
-/// Of the kernel weights of `sbemkl`. Read as a rate, 1e10 would shrink nothing.
+/// For the kernel weights of `sbemkl`. Read as a rate, 1e10 would shrink nothing.
 const SPARSE: Prior = Prior { shape: 1e-10, scale: 1e10, constant: -22.453_485_989_456_97 };
 
-/// What the two methods differ in.
+/// The differences between the two methods.
 trait Variational: Method {
     /// The prior of the precisions of kernel weights.
     const PRIOR: Prior;
 
-    /// Most rounds, the rise of the bound at which they end, and the noise.
+    /// Maximum number of rounds, the increase of the bound at which they end, and the noise.
     fn rounds(&self) -> Rounds;
 }
 
-/// What a run is told.
+/// Settings of a run.
 #[derive(Clone, Copy, Debug)]
 struct Rounds {
     iterations: usize,
@@ -138,7 +136,7 @@ impl<M: Variational> State<M> for Beliefs {
         if self.fits(task)? { Ok(()) } else { Err(misfit()) }
     }
 
-    /// One round of updates. The state is changed at the end, when nothing can stop it any more.
+    /// One round of updates. The state changes only at the end, once nothing can stop it any more.
     fn step(&mut self, method: &M, task: &Task<'_>, control: &Control) -> Result<Progress> {
         let Rounds { iterations, tol, sigma } = method.rounds();
         let stop = || control.stop().is_some();

@@ -1,4 +1,4 @@
-//! What is predicted with: mean weights for labels, and the covariance of the kernel weights for probabilities.
+//! The model: mean weights for labels, and the covariance of the kernel weights for probabilities.
 
 use super::beliefs::Beliefs;
 use super::update::MARGIN;
@@ -13,22 +13,23 @@ use crate::run::{Coefficients, Explain, Input, Predict, Probabilistic, Task};
 use crate::simd::{exp, ln};
 
 record! {
-    /// A [`SvmModel`] of the mean sample weights, kernel weights and biases, and the covariance of biases and kernel
+    /// An [`SvmModel`] with the mean sample weights, kernel weights and biases, and the covariance of biases and kernel
     /// weights.
     ///
-    /// The probability of a class is that of its decision beyond the margin on one side, against the other: a normal
-    /// distribution with the mean the machine decides by and the variance `1 + (1, g)' S (1, g)`, g the outputs of the
-    /// single kernels. With more than two classes the variance is the mean over them, so that the most probable class
-    /// is the label, and the probabilities of one against the rest are divided by their sum. That sample weights are
-    /// uncertain too is left out, as published: it would take N^2 numbers for each class.
+    /// The probability of a class is that of its decision lying beyond the margin on one side rather than the other:
+    /// the decision is normal with the machine's decision as mean and variance `1 + (1, g)' S (1, g)`, where g are the
+    /// outputs of the single kernels. With more than two classes the variance is averaged over them, so that the most
+    /// probable class is the label, and the one-vs-rest probabilities are normalised to sum to one. The uncertainty of
+    /// the sample weights is ignored, as published: it would take N^2 numbers per class.
     ///
-    /// Cost of a score: one kernel value per training row and kernel; of probabilities P^2/2 products per class more.
+    /// Cost of a score: one kernel value per training row and kernel; probabilities take P^2/2 more products per class.
     #[derive(Clone, Debug)]
     pub struct BemklModel {
         machine: SvmModel,
-        /// The class on the positive side of each two-class problem.
+        /// The positive class of each two-class problem.
         problems: Vec<usize>,
-        /// Of the biases of the problems, then the kernel weights: what is on and below the diagonal, row by row.
+        /// Covariance of the biases of the problems, then the kernel weights: the lower triangle with the diagonal, row
+        /// by row.
         covariance: Vec<f64>,
     }
 }
@@ -52,8 +53,8 @@ impl BemklModel {
         Ok(BemklModel { machine, problems, covariance })
     }
 
-    /// The variances of the decisions of all problems about one point, averaged: `outputs` has a row per problem, its 1
-    /// first.
+    /// The mean variance of the decisions for one point over all problems: `outputs` has one row per problem, starting
+    /// with 1.
     fn variance(&self, used: &[usize], outputs: &Matrix) -> f64 {
         let c = self.problems.len();
         let places = |p: usize| std::iter::once(p).chain(used.iter().map(|&m| c + m)).collect::<Vec<usize>>();
@@ -66,11 +67,11 @@ impl BemklModel {
             };
             places.iter().enumerate().map(row).sum::<f64>()
         };
-        // Rounding must not make it negative.
+        // Rounding must not make the variance negative.
         1.0 + (outputs.rows().enumerate().map(quadratic).sum::<f64>() / c as f64).max(0.0)
     }
 
-    /// The probabilities of one point from its scores and the standard deviation of the decisions.
+    /// The probabilities for one point from its scores and the standard deviation of the decisions.
     fn probabilities_of(&self, scores: &[f64], deviation: f64, out: &mut [f64]) {
         let ln_sigmoid = |odds: f64| if odds < 0.0 { odds - ln(1.0 + exp(odds)) } else { -ln(1.0 + exp(-odds)) };
         let ln_odds =
@@ -88,7 +89,7 @@ impl BemklModel {
 fn facts(state: &Beliefs, weights: &[f64]) -> Vec<(String, String)> {
     let (Some(first), Some(last)) = (state.bounds.first(), state.bounds.last()) else { return vec![] };
     let (rounds, n) = (state.bounds.len(), weights.len());
-    // Rounds that are as many as published seldom reach a small tolerance, and labels have long stopped changing: no
+    // The published number of rounds seldom reaches a small tolerance, and labels have long stopped changing: no
     // warning.
     let rise = match state.bounds[..] {
         [.., before, last] => format!(" (the last raised it by {:.1e} of itself)", (last - before) / last.abs()),
@@ -157,7 +158,7 @@ impl Probabilistic for BemklModel {
         let (stack, used) = (input.stack()?, self.kernels().unwrap_or_default());
         let coef = self.coefficients().map(|coef| coef.to_matrix().transposed()).unwrap_or_default();
         let n = stack.n_rows();
-        // Row m n + i is that of point i in the m-th kernel used.
+        // Row m n + i belongs to point i in the m-th kernel used.
         let kernels = stack.unfold(pool)?;
         let mut found = Matrix::zeros(n, scores.n_cols());
         pool.chunks_mut(found.data_mut(), scores.n_cols(), |i, found| {

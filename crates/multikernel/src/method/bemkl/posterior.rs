@@ -1,4 +1,4 @@
-//! The distributions that a round of updates infers.
+//! The distributions inferred in a round of updates.
 
 use super::Prior;
 use crate::linalg::Matrix;
@@ -7,7 +7,7 @@ use crate::simd::ln;
 /// log(2 pi), the same on every system.
 pub(super) const LN_TAU: f64 = 1.837_877_066_409_345_5;
 
-/// The distribution of a precision: gamma, of the prior's shape and a half, and of this scale.
+/// The distribution of a precision: gamma, with the prior's shape plus a half, and this scale.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Precision {
     prior: Prior,
@@ -15,7 +15,7 @@ pub(super) struct Precision {
 }
 
 impl Precision {
-    /// The best one given the mean square of the normal variable it is the precision of.
+    /// The optimal one given the mean square of the normal variable it is the precision of.
     pub(super) fn given(prior: Prior, square: f64) -> Precision {
         Precision { prior, scale: 1.0 / (1.0 / prior.scale + 0.5 * square) }
     }
@@ -24,8 +24,8 @@ impl Precision {
         (self.prior.shape + 0.5) * self.scale
     }
 
-    /// What the precision and the prior of its normal variable, whose mean square is `square` by now, bring to the
-    /// bound.
+    /// The contribution to the bound of the precision and of the prior of its normal variable, whose mean square is now
+    /// `square`.
     pub(super) fn term(&self, square: f64) -> f64 {
         let shape = self.prior.shape + 0.5;
         let rest = 1.0 - self.scale * (1.0 / self.prior.scale + 0.5 * square);
@@ -33,8 +33,8 @@ impl Precision {
     }
 }
 
-/// The outputs of single kernels: means P x c N, problem after problem, and the covariance between kernels, which is
-/// the same for all rows and problems.
+/// The outputs of single kernels: means P x c N, problem by problem, and the covariance between kernels, which is the
+/// same for all rows and problems.
 pub(super) struct Outputs {
     pub(super) means: Matrix,
     pub(super) covariance: Matrix,
@@ -46,7 +46,7 @@ pub(super) struct Weights {
     pub(super) means: Vec<f64>,
     pub(super) covariance: Matrix,
     pub(super) ln_determinant: f64,
-    /// Of the c biases, then of the kernel weights.
+    /// For the c biases, then the kernel weights.
     pub(super) precisions: Vec<Precision>,
 }
 
@@ -56,8 +56,8 @@ pub(super) struct Samples {
     pub(super) variances: Vec<f64>,
     pub(super) ln_determinant: f64,
     pub(super) precisions: Vec<Precision>,
-    /// `sum_m K_m g_m` of the outputs.
+    /// `sum_m K_m g_m` over the outputs.
     pub(super) collected: Vec<f64>,
-    /// `sum_m |K_m a|^2` of the means.
+    /// `sum_m |K_m a|^2` at the means.
     pub(super) power: f64,
 }

@@ -1,4 +1,4 @@
-//! The bound by its definition, that it rises, and what the inferred distributions must be like.
+//! Checks the bound against its definition, that it rises, and the properties of the inferred distributions.
 
 use std::f64::consts::TAU;
 
@@ -43,7 +43,7 @@ fn updates<'a>(task: &'a Task<'a>, prior: Prior) -> Update<'a> {
     Update { task, prior, noise: 0.01, stop: &go_on }
 }
 
-/// Each round raises the bound, to rounding: a wrong update of any of the distributions does not.
+/// Each round raises the bound, up to rounding: a wrong update of any of the distributions would not.
 fn assert_rises(what: &str, bounds: &[f64]) {
     for (round, pair) in bounds.windows(2).enumerate() {
         let rise = pair[1] - pair[0];
@@ -68,7 +68,7 @@ fn bound_rises_in_every_round() {
     }
 }
 
-/// Clouds on a line, told apart by the first column; the others are noise.
+/// Clouds on a line, separated by the first column; the others are noise.
 fn clouds(n_classes: usize) -> Dataset {
     let mut rng = Rng::new(4, n_classes as u64);
     let points = Matrix::from_fn(48, 4, |i, j| {
@@ -89,7 +89,7 @@ fn gamma_functions(shape: f64) -> (f64, f64) {
     }
 }
 
-/// `E[ln p] - E[ln q]` of a precision and `E[ln p]` of its normal variable, term by term.
+/// `E[ln p] - E[ln q]` for a precision and `E[ln p]` for its normal variable, term by term.
 fn precision_by_definition(prior: Prior, scale: f64, square: f64) -> f64 {
     let (shape, rate) = (prior.shape + 0.5, 1.0 / prior.scale);
     let ((ln_gamma, _), (ln_gamma_q, digamma)) = (gamma_functions(prior.shape), gamma_functions(shape));
@@ -116,7 +116,7 @@ fn normal_entropy(covariance: &Matrix) -> f64 {
     0.5 * (covariance.n_rows() as f64 * (1.0 + TAU.ln()) + ln_determinant(covariance))
 }
 
-/// The bound after a round, by the definitions of all expectations, with nothing made simple.
+/// The bound after a round, from the definitions of all expectations, without simplification.
 fn bound_by_definition(update: &Update<'_>, now: &Beliefs) -> (f64, f64) {
     let (task, prior, noise) = (update.task, update.prior, update.noise);
     let stack = task.stack().unwrap();
@@ -162,7 +162,7 @@ fn bound_by_definition(update: &Update<'_>, now: &Beliefs) -> (f64, f64) {
         for i in 0..n {
             let row: Vec<f64> = (0..kernels.len()).map(|m| outputs.means.get(m, p * n + i)).collect();
             let centre = dot(&row, weights_only) + bias;
-            // E[(e'g + b)^2] by all its parts.
+            // E[(e'g + b)^2], term by term.
             let mut square = bias * bias + weights.covariance.get(p, p);
             for (m, output) in row.iter().enumerate() {
                 let cross = weights.means[c + m] * bias + weights.covariance.get(c + m, p);
@@ -173,7 +173,7 @@ fn bound_by_definition(update: &Update<'_>, now: &Beliefs) -> (f64, f64) {
             let of_outputs =
                 Matrix::from_fn(kernels.len(), kernels.len(), |k, l| row[k] * row[l] + outputs.covariance.get(k, l));
             square += trace_of_product(&of_weights, &of_outputs);
-            // A normal distribution of variance 1 around the centre, cut off at the margin: its mean, mean square and
+            // A normal distribution of variance 1 around the centre, truncated at the margin: its mean, mean square and
             // entropy.
             let side = sides.get(i, p);
             let beyond = side * centre - MARGIN;
@@ -223,7 +223,7 @@ fn train(name: &str, data: &Dataset, bank: &str, settings: &[(&str, &str)]) -> c
     plan.train(data).unwrap()
 }
 
-/// The smallest weight as a part of the largest, which is that of the kernel that knows the classes.
+/// The smallest weight relative to the largest, which belongs to the informative kernel.
 fn smallest_part(name: &str, n_classes: usize) -> f64 {
     let bank = "gaussian(1) on [0], gaussian(1) on [1], gaussian(1) on [2], gaussian(1) on [3]";
     let found = train(name, &clouds(n_classes), bank, &[]);
@@ -322,8 +322,8 @@ fn kernels_too_large_for_the_arithmetic_are_refused_with_a_reason() {
     assert!(message.starts_with("kernel values are so large that rounding hides"), "{message}");
 }
 
-/// The mean outputs of a row solve `(I / noise + E[e e']) g = K a / noise + E[e] f - E[e b]`, also where weights and
-/// bias go together, which they hardly do after a run.
+/// The mean outputs of a row solve `(I / noise + E[e e']) g = K a / noise + E[e] f - E[e b]`, also if weights and bias
+/// are correlated, which they hardly are after a run.
 #[test]
 fn outputs_see_that_weights_and_bias_go_together() {
     with_task(&clouds(2), "gaussian(1), linear on [0], gaussian(2) on [2]", |task| {

@@ -1,4 +1,4 @@
-//! A round of updates: each distribution in turn the best one given all others.
+//! A round of updates: each distribution in turn is set to the optimal one given all others.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use crate::run::Task;
 use crate::solve::cholesky::Cholesky;
 use crate::solve::product::{product, scaled_square};
 
-/// How far beyond zero decisions are.
+/// How far beyond zero decisions must lie.
 pub(super) const MARGIN: f64 = 1.0;
-/// The mean of |z| for a standard normal z, which the published programme draws to begin with.
+/// The mean of |z| for a standard normal z, which the published program draws as its start.
 const MEAN_ABSOLUTE: f64 = 0.797_884_560_802_865_4;
 
-/// What a round works with.
+/// The inputs of a round.
 pub(super) struct Update<'a> {
     pub(super) task: &'a Task<'a>,
-    /// Of the kernel weights.
+    /// Prior of the kernel weights.
     pub(super) prior: Prior,
     /// Variance of the noise on each kernel's output.
     pub(super) noise: f64,
     pub(super) stop: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// Decisions: their means, and the logarithm of the probability of their sides, summed.
+/// Decisions: their means, and the summed log probability of their sides.
 pub(super) struct Decisions {
     pub(super) means: Matrix,
     pub(super) ln_sides: f64,
@@ -94,8 +94,8 @@ impl Update<'_> {
         Ok(())
     }
 
-    /// The distributions before the first round: all kernel weights 1, decisions and the outputs of all kernels alike
-    /// on their sides, and sample weights from these.
+    /// The distributions before the first round: all kernel weights 1, decisions and the outputs of all kernels equal
+    /// on their sides, and sample weights computed from these.
     pub(super) fn begin(&self, powers: &Matrix) -> Result<Beliefs> {
         let (task, n_kernels) = (self.task, self.task.stack()?.n_kernels());
         let mut decisions = sides(task.labels);
@@ -168,7 +168,7 @@ impl Update<'_> {
             full.set(p, p, n as f64 + precision.mean());
             right.set(p, 0, target.row(p).iter().sum());
         }
-        // Only what is on and below the diagonal is read.
+        // Only the lower triangle with the diagonal is read.
         for m in 0..size - c {
             let row = full.row_mut(c + m);
             row[c..].copy_from_slice(square.row(m));
@@ -185,7 +185,7 @@ impl Update<'_> {
         })
     }
 
-    /// Normal distributions of variance 1 cut off at the margin.
+    /// Normal distributions of variance 1, truncated at the margin.
     pub(super) fn decisions(&self, outputs: &Outputs, weights: &Weights) -> Decisions {
         let sides = sides(self.task.labels);
         let (n, c) = (sides.n_rows(), sides.n_cols());

@@ -1,4 +1,4 @@
-//! Where the chains stand, and what they drew.
+//! The state of the chains, and their draws.
 
 use super::distinct::Distinct;
 use super::settings::{FunctionPrior, Settings, WeightSampler};
@@ -10,15 +10,14 @@ use crate::simd::{exp, exps, ln};
 use crate::stack::Stack;
 
 record! {
-    /// What a chain moves. One row of a matrix per function: one for two classes, else one per class.
+    /// The variables a chain updates. Matrices have one row per function: one for two classes, else one per class.
     #[derive(Clone, Debug, PartialEq)]
     pub(super) struct Latent {
-        /// Where the chain's generator stands.
+        /// Position of the chain's random number generator.
         pub(super) position: u64,
         /// `log e`; weights are `e / sum e`.
         pub(super) x: Vec<f64>,
-        /// sampler=slice: two normal variates per kernel, whose squares add up to `2 e`; then a third of `log nu`
-        /// (prior=gp).
+        /// sampler=slice: two normal variates per kernel, whose squares sum to `2 e`; then one for `log nu` (prior=gp).
         pub(super) ellipse: Vec<f64>,
         /// sampler=paper: the momentum of each `e`.
         pub(super) momentum: Vec<f64>,
@@ -33,7 +32,7 @@ record! {
 }
 
 record! {
-    /// The step size of a chain, found by dual averaging (Hoffman and Gelman 2014, section 3.2).
+    /// The step size of a chain, tuned by dual averaging (Hoffman and Gelman 2014, section 3.2).
     #[derive(Clone, Debug, PartialEq)]
     pub(super) struct DualAverage {
         log_step as "log_now": f64,
@@ -43,10 +42,10 @@ record! {
     }
 }
 
-/// The step a chain begins with.
+/// The initial step size.
 const FIRST_STEP: f64 = 0.2;
-/// The share of updates that should be accepted while steps are learned. Afterwards it is some tenths more, as the mean
-/// of the steps tried is shorter than most of them.
+/// The target acceptance rate while step sizes are tuned. Afterwards it is some tenths higher, as the averaged step is
+/// shorter than most of those tried.
 const ACCEPTED: f64 = 0.65;
 
 impl Default for DualAverage {
@@ -56,23 +55,23 @@ impl Default for DualAverage {
 }
 
 impl DualAverage {
-    /// A step that is not learned.
+    /// A fixed step.
     #[cfg(test)]
     pub(super) fn of(size: f64) -> DualAverage {
         DualAverage { log_step: ln(size), log_step_adapted: ln(size), hbar: 0.0, count: 0.0 }
     }
 
-    /// The step to take: the one being tried in warm-up, the averaged one afterwards.
+    /// The step to take: the current trial step in warm-up, the averaged one afterwards.
     pub(super) fn size(&self, warm: bool) -> f64 {
         if warm { exp(self.log_step_adapted) } else { exp(self.log_step) }
     }
 
-    /// Learns from the probability with which an update was accepted.
+    /// Updates the step size from the acceptance probability of an update.
     pub(super) fn learn(&mut self, accepted: f64) {
         self.count += 1.0;
         self.hbar += (ACCEPTED - accepted - self.hbar) / (self.count + 10.0);
         self.log_step = ln(10.0 * FIRST_STEP) - self.hbar * self.count.sqrt() / 0.05;
-        // No step of a sensible chain is outside; a few refused updates in a row must not send it there.
+        // No step of a sensible chain is outside; a few rejected updates in a row must not send it there.
         self.log_step = self.log_step.clamp(-12.0, 1.0);
         let share = exp(-0.75 * ln(self.count));
         self.log_step_adapted = share * self.log_step + (1.0 - share) * self.log_step_adapted;
@@ -80,8 +79,8 @@ impl DualAverage {
 }
 
 impl Latent {
-    /// A start drawn from the prior of the weights and near the middle of that of the variances, so that chains begin
-    /// apart.
+    /// An initial state with weights drawn from their prior and variances near the middle of theirs, so that chains
+    /// start apart.
     pub(super) fn begin(settings: &Settings, rng: &mut Rng, n_kernels: usize, n_functions: usize, n: usize) -> Latent {
         let mut x: Vec<f64> = (0..n_kernels).map(|_| ln_gamma(rng, settings.eta)).collect();
         let mut ellipse = vec![];
@@ -163,18 +162,18 @@ pub(super) struct Draw {
     /// `f_c(x) = sum_i coef_ci sum_m weights_m k_m(x_i, x) + bias_c`.
     pub(super) coef: Matrix,
     pub(super) bias: Vec<f64>,
-    /// What each function says of each row that it did not see; empty where nobody asked.
+    /// The prediction of each function for each row without having seen it; empty where not requested.
     pub(super) held_out: Vec<f64>,
-    /// Log importance ratios: minus the log-likelihood of each row given the others. The draw counts for this row by
-    /// its exponential, as the scales of the other rows and the weights have seen it.
+    /// Log importance ratios: minus the log-likelihood of each row given the others. The draw is weighted by its
+    /// exponential for this row, as the scales of the other rows and the weights depend on the row.
     pub(super) log_ratios: Vec<f64>,
-    /// The functions at the training rows: a draw, where `coef` is a mean.
+    /// The functions at the training rows: a draw, whereas `coef` is a mean.
     #[cfg_attr(not(test), allow(dead_code))]
     pub(super) functions: Matrix,
 }
 
 record! {
-    /// What a chain drew: of every sweep the weights, of some what predictions need.
+    /// A chain's record: the weights of every sweep, and for some sweeps the draws that predictions need.
     #[derive(Clone, Debug, Default)]
     pub(super) struct Trace {
         pub(super) weights: Vec<f64>,
@@ -205,11 +204,11 @@ impl Trace {
     }
 }
 
-/// Where a run stands: all chains after so many sweeps.
+/// State of a run: all chains after a number of sweeps.
 #[derive(Clone, Debug)]
 pub struct Bm3klState {
     pub(super) sweeps: usize,
-    /// What all kernels are multiplied by, so that their mean diagonal entry is the mean square of the margins: 1 with
+    /// The factor on all kernels, chosen so that their mean diagonal entry is the mean square of the margins: 1 with
     /// two classes.
     pub(super) scale: f64,
     pub(super) chains: Vec<Latent>,
@@ -217,14 +216,14 @@ pub struct Bm3klState {
     pub(super) ground: Cache<Ground>,
 }
 
-/// What all sweeps stand on.
+/// The fixed inputs shared by all sweeps.
 #[derive(Clone, Debug)]
 pub(super) struct Ground {
-    /// Which rows are which points.
+    /// The mapping of rows to points.
     pub(super) distinct: Distinct,
     /// The kernels between points.
     pub(super) stack: Stack,
-    /// weights=uniform: the one combined kernel there is, between points.
+    /// weights=uniform: the only combined kernel, between points.
     pub(super) fixed: Option<Matrix>,
 }
 

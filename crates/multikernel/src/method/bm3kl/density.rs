@@ -1,10 +1,10 @@
-//! The likelihood of kernel weights and variances with the functions integrated out, and its slopes: for all chains at
-//! once, so that they share each pass over the kernels.
+//! The likelihood of kernel weights and variances with the functions integrated out, and its gradient: for all chains
+//! at once, so that they share each pass over the kernels.
 //!
 //! Given the scales of the loss, `t = delta (1 + lambda)` is normal around the function with variances lambda, so `t ~
 //! N(0, S)` with `S = nu (H + j I) + tau 11' + diag(lambda)` (prior=gp) or `S = H diag(nu) H + tau 11' + diag(lambda)`
-//! (prior=paper), H the combined kernel. Under prior=gp these are matrices of distinct points, which rows share; n of
-//! them, N rows.
+//! (prior=paper), with H the combined kernel. Under prior=gp these matrices are over the n distinct points, which the N
+//! rows share.
 
 use super::chain::Latent;
 use super::distinct::{Distinct, Seen};
@@ -17,12 +17,13 @@ use crate::solve::cholesky::Cholesky;
 use crate::solve::product::{PackedRows, product};
 use crate::stack::{Precision, Stack, Symmetric};
 
-/// What is added to the diagonal of the combined kernel, in units of it: functions of narrow kernels on equal rows stay
-/// functions.
+/// Added to the diagonal of the combined kernel, relative to it: keeps functions of narrow kernels single-valued on
+/// equal rows.
 const JITTER: f64 = 1e-6;
-/// And for each row where kernels are held in `f32`, whose rounding moves eigenvalues by up to as much.
+/// Added in proportion to the number of rows where kernels are stored in `f32`, whose rounding can shift eigenvalues by
+/// as much.
 const JITTER_OF_ROUNDING: f64 = 1e-7;
-/// Functions whose matrices one task adds up: by the shape alone, so threads change no bit.
+/// Functions whose matrices one task sums: set by the shape alone, so the number of threads changes no bit.
 const CHUNK: usize = 4;
 
 /// The data of a run.
@@ -33,20 +34,20 @@ pub(super) struct Problem<'a> {
     pub(super) settings: &'a Settings,
     /// Functions x N: +1 for rows of the function's class, else -1.
     pub(super) sign: Matrix,
-    /// The margin asked for, times the sign; tests take it as data.
+    /// The required margin times the sign; tests treat it as data.
     pub(super) margin: Matrix,
-    /// The mean square of margins, which the scaled kernels have on their diagonals.
+    /// The mean square of the margins, which is the mean diagonal entry of the scaled kernels.
     pub(super) variance: f64,
     /// See [`State`](super::chain::State).
     pub(super) scale: f64,
-    /// Which rows are which points; under prior=paper each has a sample weight of its own, and is one.
+    /// The mapping of rows to points; under prior=paper each row has a sample weight of its own, and is its own point.
     pub(super) distinct: &'a Distinct,
-    /// The combined kernel of uniform weights between points, where they are not learned.
+    /// The combined kernel of uniform weights between points, if weights are not learned.
     pub(super) fixed: Option<&'a Matrix>,
     pub(super) stop: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// Where the likelihood is wanted.
+/// Where to evaluate the likelihood.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub(super) weights: &'a [f64],
@@ -57,9 +58,9 @@ pub(super) struct Place<'a> {
 /// The likelihood at a place.
 pub(super) struct Point {
     pub(super) likelihood: f64,
-    /// Its slope in each kernel weight, as if they were free.
+    /// Its gradient in the kernel weights, as if they were unconstrained.
     pub(super) by_weight: Vec<f64>,
-    /// Its slope in `log nu`, which all functions share.
+    /// Its derivative in `log nu`, which all functions share.
     pub(super) by_log_nu: Vec<f64>,
     /// The combined kernel between points, scaled.
     pub(super) kernel: Matrix,
@@ -71,17 +72,17 @@ pub(super) struct FunctionPosterior {
     pub(super) factor: Cholesky,
     /// `S^-1 t`.
     pub(super) solved: Vec<f64>,
-    /// The diagonal of `S^-1`, where slopes were asked for.
+    /// The diagonal of `S^-1`, if slopes were requested.
     pub(super) diagonal: Vec<f64>,
     likelihood: f64,
     by_log_nu: f64,
 }
 
-/// A combined kernel as its prior needs it.
+/// A combined kernel in the form its prior needs.
 enum Combined<'a> {
     /// prior=gp.
     Plain(&'a Matrix),
-    /// prior=paper: its rows, packed once for the squares of all functions.
+    /// prior=paper: its rows, packed once for the quadratic forms of all functions.
     PackedRows(&'a Matrix, PackedRows),
 }
 
@@ -90,7 +91,7 @@ impl Problem<'_> {
         self.sign.n_cols()
     }
 
-    /// What is added to the diagonal of the combined kernel.
+    /// The value added to the diagonal of the combined kernel.
     pub(super) fn jitter(&self) -> f64 {
         let share = match self.stack.precision() {
             Precision::F64 => JITTER,
@@ -103,24 +104,24 @@ impl Problem<'_> {
         self.sign.n_rows()
     }
 
-    /// `t` of one function.
+    /// `t` for one function.
     pub(super) fn target(&self, latent: &Latent, c: usize) -> Vec<f64> {
         let lambda = latent.lambda.row(c).iter().zip(self.sign.row(c)).map(|(lambda, sign)| sign * lambda);
         self.margin.row(c).iter().zip(lambda).map(|(margin, lambda)| margin + lambda).collect()
     }
 
-    /// What all rows say of one function, point by point.
+    /// The information of all rows about one function, point by point.
     pub(super) fn seen(&self, latent: &Latent, c: usize) -> Seen {
         self.distinct.seen(&self.target(latent, c), latent.lambda.row(c))
     }
 
-    /// The pool for work inside one of `n` tasks that run side by side.
+    /// The pool for work inside one of `n` parallel tasks.
     pub(super) fn inner_pool(&self, n: usize) -> Result<&Pool> {
         if n >= self.pool.n_threads() { Pool::alone() } else { Ok(self.pool) }
     }
 
     /// The likelihood at each place; `None` where a matrix is not positive definite. Two passes over the kernels for
-    /// all places with slopes, one without; n^3 operations per place and function with slopes, a third without
+    /// all places with slopes, one without; n^3 operations per place and function with slopes, a third of that without
     /// (prior=gp).
     pub(super) fn evaluate(&self, places: &[Place<'_>], slopes: bool) -> Result<Vec<Option<Point>>> {
         let kernels = self.combine(places)?;
@@ -268,8 +269,8 @@ impl Problem<'_> {
     }
 }
 
-/// Adds to a sum, which the first matrix begins, what is on and below the diagonal or, of matrices that are not
-/// symmetric, all.
+/// Adds a matrix to a sum, which is started by the first one: the lower triangle with the diagonal or, for nonsymmetric
+/// matrices, everything.
 fn add(sum: &mut Option<Matrix>, matrix: Matrix, prior: FunctionPrior) {
     let Some(sum) = sum else {
         *sum = Some(matrix);
@@ -282,7 +283,7 @@ fn add(sum: &mut Option<Matrix>, matrix: Matrix, prior: FunctionPrior) {
 }
 
 impl FunctionPosterior {
-    /// From S, factored, and t: `log N(t; 0, S)` without its constant, and the rest of the likelihood of what rows say.
+    /// From S, factored, and t: `log N(t; 0, S)` without its constant, plus the rest of the rows' log-likelihood.
     fn new(factor: Cholesky, t: &[f64], rest: f64) -> Result<FunctionPosterior> {
         let solved = factor.solve(&Matrix::from_vec(t.len(), 1, t.to_vec())?)?.into_data();
         let likelihood = -0.5 * (dot(t, &solved) + factor.log_determinant()) + rest;

@@ -1,4 +1,4 @@
-//! Given the kernel weights: the functions, and the scales of the loss given them.
+//! Updates given the kernel weights: the functions, then the scales of the loss.
 
 use super::chain::{Draw, Latent};
 use super::density::{FunctionPosterior, Point, Problem};
@@ -12,13 +12,12 @@ use crate::pool::Pool;
 use crate::simd::{exp, ln};
 use crate::solve::cholesky::Cholesky;
 
-/// The least scale of the loss: below it `S` loses all digits where rows are equal.
+/// Minimum scale of the loss: below it `S` loses all digits where rows are equal.
 const MIN_LAMBDA: f64 = 1e-8;
-/// The least and the largest variance of a sample weight (prior=paper).
+/// Minimum and maximum variance of a sample weight (prior=paper).
 const VARIANCES: (f64, f64) = (1e-30, 1e4);
 
-/// Functions, then scales, of one chain at the point where its weights are. `keep` says that predictions will use the
-/// draw.
+/// Updates the functions, then the scales, of one chain at its current weights. `keep`: predictions will use the draw.
 pub(super) fn update(
     problem: &Problem<'_>,
     latent: &mut Latent,
@@ -60,9 +59,9 @@ pub(super) fn update(
     Ok(draw)
 }
 
-/// The factor of `H + j I`, from which functions of the prior are drawn.
+/// The factor of `H + j I`, used to draw functions from the prior.
 fn root(problem: &Problem<'_>, kernel: &Matrix, pool: &Pool) -> Result<Cholesky> {
-    // Beside the loss a Gram matrix that is a little less than positive semi-definite goes unnoticed; here it does not.
+    // Next to the loss, a Gram matrix that is slightly indefinite goes unnoticed; here it does not.
     for more in [1.0, 10.0, 100.0, 1000.0] {
         let diagonal = vec![more * problem.jitter(); problem.distinct.n()];
         match Cholesky::of_sum(kernel, 1.0, 0.0, &diagonal, pool, problem.stop) {
@@ -73,7 +72,7 @@ fn root(problem: &Problem<'_>, kernel: &Matrix, pool: &Pool) -> Result<Cholesky>
     Err(no_density())
 }
 
-/// The log density of what the chain moves, functions integrated out, without its constant.
+/// The log density of the chain's variables with the functions integrated out, without its constant.
 fn log_posterior(problem: &Problem<'_>, latent: &Latent, point: &Point) -> f64 {
     let settings = problem.settings;
     // nu ~ Gamma(1, vs), vs ~ Gamma(beta, kappa), with vs integrated out.
@@ -83,8 +82,8 @@ fn log_posterior(problem: &Problem<'_>, latent: &Latent, point: &Point) -> f64 {
         + latent.nu.data().iter().map(shrunk).sum::<f64>()
 }
 
-/// What a function says of each row that its `t` has not seen. From all other points, normal with mean `t_i - al_i /
-/// (S^-1)_ii` and variance `1 / (S^-1)_ii - lambda_i`; other rows of the same point come beside.
+/// Leave-one-out predictions of a function. From all other points: normal with mean `t_i - al_i / (S^-1)_ii` and
+/// variance `1 / (S^-1)_ii - lambda_i`; other rows of the same point are then added.
 fn leave_out(
     problem: &Problem<'_>,
     latent: &Latent,
@@ -126,8 +125,8 @@ pub(super) fn ln_expected_loss(mean: f64, variance: f64, s: f64) -> f64 {
     above.max(below) + ln(1.0 + exp(-(above - below).abs()))
 }
 
-/// A function of the posterior from one of the prior, f0 (Matheron's rule): `q = S^-1 (t - f0 - sqrt(lambda) z)`, and
-/// the function at all points, `t - sqrt(lambda) z - lambda q`, in which nothing cancels however small lambda is.
+/// Turns a prior draw f0 of a function into a posterior draw (Matheron's rule): `q = S^-1 (t - f0 - sqrt(lambda) z)`,
+/// and the function at all points, `t - sqrt(lambda) z - lambda q`, which has no cancellation however small lambda is.
 fn correction(
     problem: &Problem<'_>,
     latent: &Latent,
@@ -145,8 +144,8 @@ fn correction(
     Ok((q, f))
 }
 
-/// prior=gp: a draw of `f = g + b` at the training rows. Predictions take the mean given weights and scales instead,
-/// which varies less.
+/// prior=gp: a draw of `f = g + b` at the training rows. Predictions use the mean given weights and scales instead,
+/// which has less variance.
 fn gaussian(
     problem: &Problem<'_>,
     latent: &Latent,
@@ -162,7 +161,7 @@ fn gaussian(
     let bias = tau.sqrt() * normal(rng);
     let f0: Vec<f64> = root.multiply_lower(&z).iter().map(|g| g + bias).collect();
     let (_, f) = correction(problem, latent, part, c, &f0, rng)?;
-    // The first row of a point stands for all.
+    // The first row of a point represents all its rows.
     let row = draw.coef.row_mut(c);
     problem.distinct.first().iter().zip(&part.solved).for_each(|(&i, al)| row[i] = problem.scale * nu * al);
     draw.bias.push(tau * part.solved.iter().sum::<f64>());

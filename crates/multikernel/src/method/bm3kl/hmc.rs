@@ -1,8 +1,8 @@
 //! Hamiltonian moves of kernel weights and variances, with the functions integrated out.
 //!
-//! The position is `log e` for each kernel, e gamma distributed so that its shares are Dirichlet, then `log nu / 0.25`
-//! (prior=gp): unscaled, log nu ruins the mixing. All chains take their steps together, so they share each pass over
-//! the kernels; each has its own step size and its own randomness.
+//! The position is `log e` for each kernel, with e gamma distributed so that its shares are Dirichlet, then `log nu /
+//! 0.25` (prior=gp): unscaled, log nu ruins the mixing. All chains take their steps together, so they share each pass
+//! over the kernels; each has its own step size and random stream.
 
 use super::chain::{Latent, exps_of, weights_of};
 use super::density::{Place, Point, Problem};
@@ -10,21 +10,21 @@ use crate::dist::{Rng, normals};
 use crate::error::{Error, Result};
 use crate::simd::exp;
 
-/// `log nu` in units of the position.
+/// `log nu` per unit of position.
 const UNIT: f64 = 0.25;
 /// The prior standard deviation of `log nu`.
 pub(super) const SPREAD: f64 = 3.0;
 
-/// A position and what is known there.
+/// A position and the density there.
 struct HmcState {
     q: Vec<f64>,
-    /// `None` where there is no density.
+    /// `None` where the density does not exist.
     point: Option<Point>,
     log_density: f64,
     gradient: Vec<f64>,
 }
 
-/// `log e` and `log nu` of a position.
+/// `log e` and `log nu` at a position.
 fn unpack(problem: &Problem<'_>, latent: &Latent, q: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let n_moved = if problem.settings.learned { latent.x.len() } else { 0 };
     let x = if problem.settings.learned { q[..n_moved].to_vec() } else { latent.x.clone() };
@@ -36,12 +36,12 @@ fn pack(problem: &Problem<'_>, latent: &Latent) -> Vec<f64> {
     x.iter().copied().chain(latent.log_nu.iter().map(|nu| nu / UNIT)).collect()
 }
 
-/// The log density at positions of the chains, with its gradient.
+/// The log density at the chains' positions, with its gradient.
 fn evaluate(problem: &Problem<'_>, latents: &[Latent], positions: Vec<Vec<f64>>) -> Result<Vec<HmcState>> {
     let unpacked: Vec<(Vec<f64>, Vec<f64>)> =
         positions.iter().zip(latents).map(|(q, latent)| unpack(problem, latent, q)).collect();
     let weights: Vec<Vec<f64>> = unpacked.iter().map(|(x, _)| weights_of(x)).collect();
-    // A chain that flew off is not looked at any more.
+    // A chain that diverged is no longer evaluated.
     let sane: Vec<usize> = (0..positions.len())
         .filter(|&k| weights[k].iter().all(|w| w.is_finite()) && unpacked[k].1.iter().all(|nu| nu.abs() < 60.0))
         .collect();
@@ -61,7 +61,8 @@ fn evaluate(problem: &Problem<'_>, latents: &[Latent], positions: Vec<Vec<f64>>)
     Ok(states)
 }
 
-/// Without its constant: of `log e`, whose density has a factor e for the change of variable, and of `log nu`.
+/// The log prior without its constant: of `log e`, whose density has a factor e from the change of variable, and of
+/// `log nu`.
 pub(super) fn log_prior(problem: &Problem<'_>, x: &[f64], log_nu: &[f64]) -> f64 {
     let eta = problem.settings.eta;
     let density = || x.iter().zip(exps_of(x)).map(|(x, e)| eta * x - e).sum();
@@ -74,12 +75,12 @@ pub(super) fn gradient(problem: &Problem<'_>, x: &[f64], log_nu: &[f64], weights
     let eta = problem.settings.eta;
     let by_x = exps_of(x).into_iter().zip(weights).zip(&point.by_weight).map(|((e, w), g)| eta - e + w * (g - mean));
     let by_nu = log_nu.iter().zip(&point.by_log_nu).map(|(nu, slope)| UNIT * (slope - nu / (SPREAD * SPREAD)));
-    // Without learned weights there are no slopes in them, and the first part is empty.
+    // If weights are not learned, there are no slopes in them, and the first part is empty.
     by_x.chain(by_nu).collect()
 }
 
-/// One update of each chain: the likelihood where it ends, and the probability that its move was accepted. `warm` says
-/// that step sizes are no longer learned.
+/// One update of each chain: returns the likelihood at its end, and its acceptance probability. `warm` means that step
+/// sizes are no longer tuned.
 pub(super) fn update(
     problem: &Problem<'_>,
     latents: &mut [Latent],
@@ -95,7 +96,7 @@ pub(super) fn update(
     }
     let begun: Vec<Vec<f64>> =
         starts.iter().zip(rngs.iter_mut()).map(|(spot, rng)| normals(rng, spot.q.len())).collect();
-    // Steps of slightly different sizes never come back to where they began.
+    // Randomised step sizes avoid periodic orbits.
     let sizes: Vec<f64> = latents
         .iter()
         .zip(rngs.iter_mut())
@@ -149,7 +150,7 @@ fn leap(
     Ok((states, momenta))
 }
 
-/// Where a chain stands there must be a density.
+/// The error for a chain whose current position has no density.
 pub(super) fn no_density() -> Error {
     Error::input(
         "the combined kernel of a chain is not positive semi-definite, and there is no Gaussian process with it. If a Gram matrix was \

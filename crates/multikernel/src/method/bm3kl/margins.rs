@@ -1,22 +1,22 @@
-//! The margins that rows are held to, for any number of classes.
+//! The margins required of rows, for any number of classes.
 
 use super::settings::{FunctionPrior, Settings};
 use crate::linalg::Matrix;
 use crate::simd::ln;
 
-/// The margins of a function: of rows of its own class, and of all others.
+/// The margins of a function: for rows of its own class, and for all others.
 ///
-/// One function for two classes asks for 1 on both sides, as published. Each of C functions has one row in C on its
-/// side, and the loss has a width of its own, beside which so little passes for noise: functions come out too smooth,
-/// or as constants. So rows of the own class are asked for `A (C - 1)` and all others for A, the code of Lee, Lin and
-/// Wahba (2004), whose functions sum to zero.
+/// With two classes, the one function has margin 1 on both sides, as published. Each of C functions has one row in C on
+/// its positive side, and the loss has a width of its own, next to which so little passes for noise: functions come out
+/// too smooth, or constant. So rows of the own class get the margin `A (C - 1)` and all others A, the code of Lee, Lin
+/// and Wahba (2004), whose functions sum to zero.
 ///
-/// A keeps function and noise in the balance of two classes. A constant function leaves each row of its class `A C`
-/// short of its margin, which costs `u A` per value of a function, u the steep slope of the loss. Functions that tell
-/// every row for itself, as they must where kernels find no two rows alike, pay half the logarithm of their variance,
-/// `A^2 (C - 1)`, per value. So A is such that `u A - ln A - ln(C - 1) / 2` is what it is for C = 2 and A = 1: 2.73 by
-/// default, of which 0.87 go to what is the same for any A and C. With A = 1 and 40 classes it is 0.90, and nothing is
-/// left: chains that met a constant stayed there.
+/// A keeps the balance of function and noise that two classes have. A constant function leaves each row of its class `A
+/// C` short of its margin, which costs `u A` per function value, where u is the steep slope of the loss. Functions that
+/// fit every row separately, as they must where kernels find no two rows similar, pay half the logarithm of their
+/// variance, `A^2 (C - 1)`, per value. So A is chosen such that `u A - ln A - ln(C - 1) / 2` has its value for C = 2
+/// and A = 1: 2.73 by default, of which 0.87 is used up by terms that are the same for any A and C. With A = 1 and 40
+/// classes it is 0.90, and nothing is left: chains that reached a constant stayed there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Margins {
     own: f64,
@@ -30,21 +30,21 @@ impl Margins {
         }
         let (classes, steep) = (n_functions as f64, settings.rate().sqrt() + 1.0);
         let mut other = 1.0;
-        // A fixed point: each round is nearer by the factor 1 / (u A), at most a half.
+        // Fixed-point iteration: each round shrinks the error by 1 / (u A), at most a half.
         for _ in 0..60 {
             other = 1.0 + (ln(other) + 0.5 * ln(classes - 1.0)) / steep;
         }
         Margins { own: other * (classes - 1.0), other }
     }
 
-    /// Times the signs, for each function (rows) and row (columns).
+    /// The margins times the signs, for each function (rows) and row (columns).
     pub(super) fn signed(self, sides: &Matrix) -> Matrix {
         let signed = |c, i| if sides.get(c, i) > 0.0 { self.own } else { -self.other };
         Matrix::from_fn(sides.n_rows(), sides.n_cols(), signed)
     }
 
-    /// Their mean square over all functions and rows, `(own^2 + (C - 1) other^2) / C`: what functions vary by that are
-    /// as large as they are asked to be.
+    /// Their mean square over all functions and rows, `(own^2 + (C - 1) other^2) / C`: the variance of functions that
+    /// just meet their margins.
     pub(super) fn variance(self) -> f64 {
         self.own * self.other
     }

@@ -1,4 +1,4 @@
-//! `bm3kl`: Bayesian max-margin multiple kernel learning (Du et al. 2016), kernel weights with their uncertainty.
+//! `bm3kl`: Bayesian max-margin multiple kernel learning (Du et al. 2016): kernel weights with their uncertainty.
 
 mod chain;
 mod density;
@@ -34,34 +34,35 @@ use crate::method::Weighting;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task, params};
 use crate::stack::{Stack, Symmetric};
 
-/// Most draws that predictions are averaged over, of all chains.
+/// Maximum number of draws that predictions are averaged over, across all chains.
 const MAX_KEPT_DRAWS: usize = 100;
 
 params! {
     /// Bayesian max-margin multiple kernel learning: which kernels matter, and how sure we are.
     ///
-    /// Functions `f_c = g_c + b_c` are Gaussian processes with the combined kernel `H = sum_m w_m K_m` and one variance
-    /// (prior=gp), the kernel weights w have a Dirichlet prior, and rows pull functions towards the margin by the
-    /// pseudo-likelihood `exp(-2 max(1 - delta f, 0))`, normal given one more scale lambda per row; with C > 2 classes,
-    /// for rows of a function's own class A (C - 1) stands in place of the 1 and for others A, somewhat above 1
-    /// (prior=gp). A sweep moves (w, nu) with the functions integrated out, then functions, then scales. Classes share
-    /// the weights; two classes are one function. Several chains run side by side and share each pass over the kernels.
+    /// The functions `f_c = g_c + b_c` are Gaussian processes with the combined kernel `H = sum_m w_m K_m` and one
+    /// shared variance (prior=gp), the kernel weights w have a Dirichlet prior, and rows pull the functions towards the
+    /// margin through the pseudo-likelihood `exp(-2 max(1 - delta f, 0))`, which is normal given an extra scale lambda
+    /// per row; with C > 2 classes, the 1 becomes A (C - 1) for rows of a function's own class and A for the others,
+    /// with A somewhat above 1 (prior=gp). A sweep moves (w, nu) with the functions integrated out, then functions,
+    /// then scales. Classes share the weights; two classes need one function. Several chains run in parallel and share
+    /// each pass over the kernels.
     ///
-    /// What it promises is conditional on the loss, whose width `gamma0` sets: intervals are those of this
-    /// pseudo-posterior, and are always shown beside the prior's. Take it where a few hundred rows have several
-    /// sensible kernels and the weights are the question; with thousands of rows take `evidence`.
+    /// Its uncertainty is conditional on the loss, whose width is set by `gamma0`: intervals are those of this
+    /// pseudo-posterior, and are always shown next to the prior's. Use it where a few hundred rows have several
+    /// sensible kernels and the weights are the question; with thousands of rows use `evidence`.
     ///
-    /// Probabilities are averaged over draws with one temperature, chosen by the log-loss of what the functions say of
-    /// each training row when that row is left out, which needs no inner folds: with `t ~ N(0, S)` it is `t_i - al_i /
-    /// (S^-1)_ii`.
+    /// Probabilities are averaged over draws with one temperature, chosen by the leave-one-out log-loss of the
+    /// functions on the training rows, which needs no inner folds: with `t ~ N(0, S)` the left-out prediction is `t_i -
+    /// al_i / (S^-1)_ii`.
     ///
-    /// `prior=paper sampler=paper gamma0=100` is the published sampler (its `tau` is 1e-4, by the text a variance, by a
-    /// formula a precision; ours is a variance). Its chains do not agree, and a warning says so.
+    /// `prior=paper sampler=paper gamma0=100` is the published sampler (its `tau` is 1e-4, a variance according to the
+    /// text, a precision according to a formula; ours is a variance). Its chains do not agree, and a warning says so.
     ///
-    /// Rows that no kernel tells apart are one point of a function (prior=gp): there are as many rows in its matrices
-    /// as distinct ones.
+    /// Rows that no kernel distinguishes are treated as one point of a function (prior=gp): its matrices have one row
+    /// per distinct point.
     ///
-    /// Cost of a sweep: chains (leapfrog + 1) (2 passes over the kernels shared by all chains, and n^3 operations per
+    /// Cost of a sweep: chains (leapfrog + 1) (2 passes over the kernels, shared by all chains, and n^3 operations per
     /// function for n distinct rows).
     pub struct Bm3kl {
         /// of the functions: gp, a Gaussian process with the combined kernel, or paper, shrinkage on each sample weight
@@ -167,7 +168,7 @@ impl State<Bm3kl> for Bm3klState {
         self.sweeps += 1;
         self.chains = chains;
         for (trace, draw) in self.traces.iter_mut().zip(&draws) {
-            // Of warm-up only the last draw is kept, for runs that are stopped in it.
+            // During warm-up only the last draw is kept, for runs that are stopped in it.
             if self.sweeps <= settings.warmup + 1 {
                 *trace = Trace::default();
             }
@@ -230,7 +231,7 @@ impl State<Bm3kl> for Bm3klState {
     }
 }
 
-/// Which rows are distinct, the kernels between them, and the combined kernel if it is always the same: a pass or two.
+/// The distinct rows, the kernels between them, and the combined kernel if it is fixed: a pass or two.
 fn ground(task: &Task<'_>, settings: &Settings, scale: f64) -> Result<Ground> {
     let stack = task.stack()?;
     let even = Matrix::from_fn(stack.n_kernels(), 1, |_, _| scale / stack.n_kernels() as f64);
@@ -245,7 +246,8 @@ fn ground(task: &Task<'_>, settings: &Settings, scale: f64) -> Result<Ground> {
     Ok(Ground { distinct, stack, fixed })
 }
 
-/// Refuses what would not fit: of each chain the kernel and the factors where a move begins and where it ends.
+/// Rejects runs that would not fit in memory: each chain holds the kernel and its factors at the start and the end of a
+/// move.
 fn check_memory(stack: &Stack, settings: &Settings, n: usize, n_functions: usize) -> Result<()> {
     let need = 8 * (n as u64).pow(2) * settings.chains as u64 * (n_functions as u64 + 4);
     let limit = stack.room();
@@ -265,8 +267,8 @@ fn check_memory(stack: &Stack, settings: &Settings, n: usize, n_functions: usize
     })
 }
 
-/// What all kernels are multiplied by, so that functions of the variance 1 are as large as their margins for kernels of
-/// any size.
+/// The factor on all kernels that makes functions of variance 1 as large as their margins, whatever the scale of the
+/// kernels.
 fn scale(task: &Task<'_>, margins: Margins) -> Result<f64> {
     let stack = task.stack()?;
     let n = stack.n_rows();
@@ -283,7 +285,7 @@ fn scale(task: &Task<'_>, margins: Margins) -> Result<f64> {
     }
 }
 
-/// What the next sweep is, after so many.
+/// The phase of the next sweep, after `sweeps` sweeps.
 fn phase(settings: &Settings, sweeps: usize) -> SweepPhase {
     let warm = sweeps >= settings.warmup;
     let thin = settings.draws.div_ceil((MAX_KEPT_DRAWS / settings.chains).max(1));
@@ -292,7 +294,7 @@ fn phase(settings: &Settings, sweeps: usize) -> SweepPhase {
     SweepPhase { sweep: sweeps + 1, warm, keep: warm && left.is_multiple_of(thin) }
 }
 
-/// Whether what a stored chain drew has the right lengths.
+/// Whether a stored chain's draws have the right lengths.
 fn trace_fits(
     trace: &Trace,
     state: &Bm3klState,

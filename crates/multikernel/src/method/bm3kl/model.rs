@@ -1,4 +1,4 @@
-//! The model: many draws, whose predictions are averaged.
+//! The model: many draws, with averaged predictions.
 
 use super::hmc::SPREAD;
 use crate::dist::beta_quantile;
@@ -12,13 +12,12 @@ use crate::run::{Explain, Input, Predict, Probabilistic};
 use crate::simd::{exp, ln};
 
 record! {
-    /// Draws of kernel weights and functions. A probability is the mean over draws of what each says, softened by one
-    /// temperature for all.
+    /// Draws of kernel weights and functions. A probability is the mean over draws, softened by one common temperature.
     ///
-    /// Cost of a prediction: N P operations per kept draw, of which there are up to 100, and N more per class.
+    /// Cost of a prediction: N P operations per kept draw (up to 100), and N more per class.
     #[derive(Clone, Debug)]
     pub struct Bm3klModel {
-        /// Classes that had rows; one function each, or one for two, positive for the first.
+        /// Classes that have rows; one function each, or one for two classes, positive for the first.
         present: Vec<usize>,
         n_classes: usize,
         points: Vec<usize>,
@@ -28,23 +27,23 @@ record! {
         /// Draws x 1; draws x 0 for prior=paper.
         log_nu: Matrix,
         log_posterior: Vec<f64>,
-        /// Of the draws that predict: kept x kernels, or one row where weights were not learned.
+        /// For the draws used in prediction: kept x kernels, or one row if weights were not learned.
         kept_weights: Matrix,
         /// N x (kept x functions).
         coef: Matrix,
         /// Kept x functions.
         bias: Matrix,
         temperature: f64,
-        /// The mean of the weights.
+        /// The mean weights.
         mean: Vec<f64>,
-        /// Of the Dirichlet prior; 0 where weights were not learned.
+        /// Parameter of the Dirichlet prior; 0 if weights were not learned.
         eta: f64,
         warnings: Vec<String>,
         told: Told,
     }
 }
 
-/// What a model is made of.
+/// The parts of a model.
 pub(super) struct Sample {
     pub(super) present: Vec<usize>,
     pub(super) n_classes: usize,
@@ -63,7 +62,7 @@ impl Bm3klModel {
     pub(super) fn new(sample: Sample, warnings: Vec<String>, facts: Vec<(String, String)>) -> Bm3klModel {
         let n_draws = sample.weights.n_rows().max(1) as f64;
         let mean = (0..sample.weights.n_cols()).map(|m| sample.weights.column(m).iter().sum::<f64>() / n_draws);
-        // Of rows that are one point only the first has coefficients.
+        // Among rows that are one point, only the first has coefficients.
         let counts = |i: &usize| sample.coef.row(*i).iter().any(|&coef| coef != 0.0);
         let points: Vec<usize> = (0..sample.coef.n_rows()).filter(counts).collect();
         let mut sampled = Bm3klModel {
@@ -87,8 +86,8 @@ impl Bm3klModel {
         sampled
     }
 
-    /// Probabilities of the present classes from the decisions of all kept draws, put at their places among all
-    /// classes.
+    /// Probabilities of the present classes from the decisions of all kept draws, scattered to their positions among
+    /// all classes.
     fn average(&self, decisions: &[f64], out: &mut [f64]) {
         let n_functions = self.bias.n_cols();
         let share = 1.0 / self.bias.n_rows() as f64;
@@ -101,7 +100,7 @@ impl Bm3klModel {
     }
 }
 
-/// Adds the probabilities that decisions stand for: `sigmoid(2 f / T)` for two classes, `softmax(f / T)` for more.
+/// Adds the probabilities implied by decisions: `sigmoid(2 f / T)` for two classes, `softmax(f / T)` for more.
 pub(super) fn soften(f: &[f64], temperature: f64, likely: &mut [f64]) {
     if let [f] = f {
         if let [first, second] = likely {
@@ -119,23 +118,23 @@ pub(super) fn soften(f: &[f64], temperature: f64, likely: &mut [f64]) {
     likely.iter_mut().zip(scaled).for_each(|(likely, value)| *likely += value / sum);
 }
 
-/// What functions say of training rows that they did not see.
+/// Leave-one-out decisions for the training rows.
 pub(super) struct HeldOut<'a> {
     /// Draws x functions x N.
     pub(super) decisions: &'a [f64],
     /// Draws x N: see [`Draw`](super::chain::Draw).
     pub(super) log_ratios: &'a [f64],
-    /// The place of each row's class among those present.
+    /// The index of each row's class among those present.
     pub(super) places: &'a [usize],
     pub(super) n_functions: usize,
     pub(super) n_present: usize,
-    /// How large decisions are that are as large as they are asked to be.
+    /// The typical size of decisions that meet their margins.
     pub(super) size: f64,
 }
 
 impl HeldOut<'_> {
-    /// How much each draw counts for row i: its importance ratio at the row, which makes a draw given all rows one
-    /// given the others, cut off at a root of the number of draws, so that no draw counts for all.
+    /// The weight of each draw for row i: its importance ratio at the row, which turns a draw given all rows into one
+    /// given the others, truncated at their mean times the root of the number of draws, so that no draw dominates.
     fn shares(&self, i: usize) -> Vec<f64> {
         let log_ratios: Vec<f64> = self.log_ratios.chunks_exact(self.places.len()).map(|draw| draw[i]).collect();
         let most = log_ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -146,7 +145,7 @@ impl HeldOut<'_> {
         raw.iter().map(|share| share.min(cut) / total).collect()
     }
 
-    /// The log-loss of all rows at a temperature, given what each draw counts for each row.
+    /// The log-loss over all rows at a temperature, given the weight of each draw for each row.
     fn loss(&self, shares: &[Vec<f64>], temperature: f64) -> f64 {
         let n = self.places.len();
         let mut counts = vec![0usize; self.n_present];
@@ -160,8 +159,8 @@ impl HeldOut<'_> {
                 soften(&f, temperature, &mut of_draw);
                 likely.iter_mut().zip(of_draw).for_each(|(sum, p)| *sum += share * p);
             }
-            // A class of n rows that were all told rightly may still be missed once in n + 2 (Laplace's rule, as
-            // Platt's targets have it): otherwise rows that separate would freeze all probabilities to 0 and 1.
+            // A class of n rows that were all classified correctly may still be missed once in n + 2 (Laplace's rule,
+            // as in Platt's targets): otherwise separable rows would push all probabilities to 0 and 1.
             let doubt = 1.0 / (counts[class] as f64 + 2.0);
             for (k, likely) in likely.iter().enumerate() {
                 let target = if k == class { 1.0 - doubt } else { doubt / (self.n_present - 1) as f64 };
@@ -172,20 +171,20 @@ impl HeldOut<'_> {
     }
 }
 
-/// Logarithms of the least and the largest temperature, for decisions of the size 1.
+/// Logarithms of the smallest and largest temperature, for decisions of size 1.
 const RANGE: (f64, f64) = (-4.0, 3.0);
 
-/// Whether a temperature of decisions of this size is no choice but an end of the range.
+/// Whether a temperature for decisions of this size is just an end of the range.
 pub(super) fn at_an_end(temperature: f64, size: f64) -> bool {
     let log = ln(temperature / size);
     log < RANGE.0 + 0.05 || log > RANGE.1 - 0.05
 }
 
-/// The temperature whose averaged probabilities have the least log-loss on rows left out.
+/// The temperature whose averaged probabilities have the smallest leave-one-out log-loss.
 pub(super) fn temperature(held_out: &HeldOut<'_>) -> f64 {
     let shares: Vec<Vec<f64>> = (0..held_out.places.len()).map(|i| held_out.shares(i)).collect();
     let loss = |log_t: f64| held_out.loss(&shares, held_out.size * exp(log_t));
-    // Golden section: the loss has one valley in log T for all we have seen, and any T in it is a proper choice.
+    // Golden section: in all cases we have seen the loss has one valley in log T, and any T in it is a valid choice.
     let ratio = 0.5 * (5f64.sqrt() - 1.0);
     let (mut low, mut high) = RANGE;
     let (mut a, mut b) = (high - ratio * (high - low), low + ratio * (high - low));

@@ -1,6 +1,6 @@
-//! The published step of the kernel weights: one step of a Langevin diffusion with momentum on `e`, its metric
-//! `diag(1/e)`, never refused (equations 7 and 8). Biased by its step size, and it crawls, because sample weights and
-//! kernel weights are tightly coupled; `sampler=collapsed` is what to use.
+//! The published update of the kernel weights: one step of an underdamped Langevin diffusion on `e` with metric
+//! `diag(1/e)`, never rejected (equations 7 and 8). It is biased by its step size and mixes slowly, because sample
+//! weights and kernel weights are tightly coupled; use `sampler=collapsed` instead.
 
 use super::chain::{Draw, Latent, exps_of};
 use super::density::Problem;
@@ -11,8 +11,8 @@ use crate::simd::{exp, lns_of_normal};
 use crate::solve::product::product;
 use crate::stack::Symmetric;
 
-/// Moves the weights of all chains, given the sample weights they just drew: one pass over the kernels. `size` is the
-/// step.
+/// Moves the weights of all chains, given the sample weights just drawn: one pass over the kernels. `size` is the step
+/// size.
 pub(super) fn update(
     problem: &Problem<'_>,
     latents: &mut [Latent],
@@ -20,8 +20,8 @@ pub(super) fn update(
     rngs: &mut [Rng],
     size: f64,
 ) -> Result<()> {
-    // M = R a', R = delta (lambda + zeta) / lambda; a is the coefficient of the scaled kernels, as the slopes are.
-    // Written out: as factors it would cost a product per function for each entry of each tile.
+    // M = R a', R = delta (lambda + zeta) / lambda; a refers to the scaled kernels, as the slopes do. Formed
+    // explicitly: as factors it would cost a product per function for each entry of each tile.
     let slope = |(latent, draw): (&Latent, &Draw)| {
         let coef = draw.coef.select_cols(problem.distinct.first());
         product(&pull(problem, latent, draw).transposed(), &coef, problem.pool)
@@ -35,7 +35,7 @@ pub(super) fn update(
     Ok(())
 }
 
-/// `delta (lambda + zeta) / lambda` for each function (rows) and point (columns), of all rows of the point.
+/// `delta (lambda + zeta) / lambda` for each function (rows) and point (columns), summed over the rows of the point.
 fn pull(problem: &Problem<'_>, latent: &Latent, draw: &Draw) -> Matrix {
     let mut pulls = Matrix::zeros(problem.n_functions(), problem.distinct.n());
     for c in 0..problem.n_functions() {
@@ -57,14 +57,14 @@ fn step(eta: f64, x: &mut [f64], momentum: &mut [f64], slopes: &[f64], size: f64
     let shocks = normals(rng, e.len());
     for ((((x, r), e), g), shock) in x.iter_mut().zip(momentum).zip(e).zip(slopes).zip(shocks) {
         let slope = (eta - 1.0) / e - 1.0 + (g - mean) / total;
-        // Friction as published, 1 - size e, swings ever wider beyond 2 / size: from 1 / size on it is integrated
-        // exactly, and the noise with it.
+        // The published friction, 1 - size e, oscillates with growing amplitude beyond 2 / size: from 1 / size on it is
+        // integrated exactly, and the noise with it.
         let (kept, noise) = match size * e {
             small if small < 1.0 => (1.0 - small, 2.0 * small),
             large => (exp(-large), 1.0 - exp(-2.0 * large)),
         };
         *r = kept * *r + size * e.sqrt() * slope + size / (2.0 * e.sqrt()) + noise.sqrt() * shock;
-        // Far out a step could leave the range of f64, near 0 its logarithm.
+        // Far out a step could overflow f64, near 0 its logarithm could.
         *x = (e + size * e.sqrt() * *r).abs().clamp(1e-300, 1e300);
     }
     lns_of_normal(x);

@@ -6,7 +6,7 @@ use crate::method::Weighting;
 use crate::run::choice;
 
 choice! {
-    /// What the functions are before any data.
+    /// The prior of the functions.
     pub enum FunctionPrior {
         /// A Gaussian process with the combined kernel: `f = g + b`, `g ~ N(0, nu (H + j I))`.
         Gp = "gp",
@@ -16,18 +16,18 @@ choice! {
 }
 
 choice! {
-    /// How kernel weights move.
+    /// How kernel weights are sampled.
     pub enum WeightSampler {
-        /// Hamiltonian, with the functions integrated out.
+        /// Hamiltonian Monte Carlo, with the functions integrated out.
         Collapsed = "collapsed",
-        /// Elliptical slices, to check the other.
+        /// Elliptical slice sampling, to check the other.
         Slice = "slice",
-        /// The published step that is never refused.
+        /// The published step, which is never rejected.
         Paper = "paper",
     }
 }
 
-/// Checked parameters.
+/// Validated parameters.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) prior: FunctionPrior,
@@ -99,7 +99,7 @@ impl Settings {
     pub(super) fn n_leaps(&self, n_kernels: usize) -> usize {
         match (self.leapfrog, self.learned) {
             (0, true) => 6 + (n_kernels / 300).min(2),
-            // Variances alone are easy.
+            // Variances alone are easy to sample.
             (0, false) => 2,
             (n, _) => n,
         }

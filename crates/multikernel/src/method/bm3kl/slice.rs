@@ -1,5 +1,5 @@
 //! Elliptical slice sampling of the kernel weights and variances (Murray, Adams and MacKay 2010): no step size, no
-//! gradient, slow; what the Hamiltonian moves are checked against.
+//! gradient, slow; used to check the Hamiltonian moves.
 //!
 //! With eta = 1 each e is half the sum of two squared normal variates, and log nu is normal: the prior is one normal
 //! distribution.
@@ -19,14 +19,14 @@ struct Ellipse {
     bracket: (f64, f64),
 }
 
-/// `log e` and `log nu` of a place on the ellipse.
+/// `log e` and `log nu` at a point of the ellipse.
 fn unpack(problem: &Problem<'_>, latent: &Latent, z: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let (squares, rest) = z.split_at(2 * latent.x.len());
     let x = if problem.settings.learned { log_squares(squares) } else { latent.x.clone() };
     (x, rest.iter().map(|r| SPREAD * r).collect())
 }
 
-/// Updates in one sweep: each costs a few likelihoods and moves little.
+/// Updates per sweep: each costs a few likelihoods and moves little.
 const UPDATES: usize = 4;
 
 /// A few updates of each chain.
@@ -41,7 +41,7 @@ pub(super) fn update(problem: &Problem<'_>, latents: &mut [Latent], rngs: &mut [
     Ok(points.into_iter().map(|point| (point, 1.0)).collect())
 }
 
-/// One update of each chain; chains shrink their brackets together until the last is done.
+/// One update of each chain; chains shrink their brackets in lockstep until the last is done.
 fn turn_all(problem: &Problem<'_>, latents: &mut [Latent], rngs: &mut [Rng], starts: &[Point]) -> Result<Vec<Point>> {
     let mut ellipses = vec![];
     for (start, (latent, rng)) in starts.iter().zip(latents.iter().zip(rngs.iter_mut())) {
@@ -59,7 +59,7 @@ fn turn_all(problem: &Problem<'_>, latents: &mut [Latent], rngs: &mut [Rng], sta
         let mut left = vec![];
         for ((k, z), point) in open.into_iter().zip(turned).zip(found) {
             let ellipse = &mut ellipses[k];
-            // At angle 0 it is where it was, which is above the least.
+            // Angle 0 is the current point, which is above the slice level.
             let width = ellipse.bracket.1 - ellipse.bracket.0;
             match point.filter(|point| point.likelihood > ellipse.least || width < 1e-12) {
                 Some(point) => {
@@ -85,7 +85,7 @@ fn turn(z: &[f64], ellipse: &Ellipse) -> Vec<f64> {
     z.iter().zip(&ellipse.other).map(|(z, other)| cos * z + sin * other).collect()
 }
 
-/// The likelihood of some chains at places on their ellipses.
+/// The likelihood of some chains at points on their ellipses.
 fn evaluate(problem: &Problem<'_>, latents: &[Latent], which: &[usize], z: &[Vec<f64>]) -> Result<Vec<Option<Point>>> {
     let unpacked: Vec<(Vec<f64>, Vec<f64>)> =
         which.iter().zip(z).map(|(&k, z)| unpack(problem, &latents[k], z)).collect();

@@ -7,19 +7,19 @@ use super::{gibbs, hmc, published, slice};
 use crate::dist::Rng;
 use crate::error::Result;
 
-/// Where a sweep stands in its run.
+/// The position of a sweep within its run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SweepPhase {
     /// Counted from 1.
     pub(super) sweep: usize,
-    /// Whether step sizes are no longer learned.
+    /// Whether step sizes are no longer tuned.
     pub(super) warm: bool,
     /// Whether predictions will use the draws.
     pub(super) keep: bool,
 }
 
-/// Moves all chains on. Weights come first, given the scales of the loss, and functions right after them, as one block:
-/// what is drawn is a draw of the joint distribution only with nothing in between.
+/// Advances all chains. Weights come first, given the scales of the loss, and functions right after them, as one block:
+/// it is a draw from the joint distribution only with nothing in between.
 pub(super) fn sweep(
     problem: &Problem<'_>,
     latents: &mut [Latent],
@@ -51,7 +51,7 @@ pub(super) fn sweep(
     Ok(draws)
 }
 
-/// The likelihood where the chains are.
+/// The likelihood at the chains' current positions.
 fn stay(problem: &Problem<'_>, latents: &[Latent]) -> Result<Vec<(Point, f64)>> {
     let weights: Vec<Vec<f64>> = latents.iter().map(Latent::weights).collect();
     let places = weights.iter().zip(latents).map(|(weights, latent)| Place { weights, log_nu: &latent.log_nu, latent });

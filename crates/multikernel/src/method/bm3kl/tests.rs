@@ -1,4 +1,4 @@
-//! The sampler against brute force, against a reference by other means, and against itself (Geweke 2004).
+//! Checks the sampler against brute force, against an independent reference, and against itself (Geweke 2004).
 
 use super::chain::{Draw, DualAverage, Latent};
 use super::density::{Place, Problem};
@@ -15,7 +15,7 @@ use crate::pool::Pool;
 use crate::solve::cholesky::Cholesky;
 use crate::stack::{Stack, StackOptions};
 
-/// What is added to the diagonal of a combined kernel in `f64`.
+/// Jitter on the diagonal of a combined kernel in `f64`.
 const JITTER: f64 = 1e-6;
 const KERNELS: [&str; 3] = ["gaussian(0.5)", "gaussian(1.5)", "polynomial(2)"];
 /// The rows of the reference problems.
@@ -53,13 +53,13 @@ fn settings(prior: FunctionPrior, sampler: WeightSampler) -> Settings {
     }
 }
 
-/// Makes a problem of so many rows and functions.
+/// Builds a problem with this many rows and functions.
 type Make = fn(usize, usize, Settings) -> World;
 
 /// A problem whose margin can be set.
 struct World {
     stack: Stack,
-    /// Between points.
+    /// Kernels between points.
     between: Stack,
     pool: Pool,
     settings: Settings,
@@ -84,7 +84,7 @@ impl World {
         World { stack, between, pool, settings, margin: sign.clone(), sign, scale: 1.0, distinct }
     }
 
-    /// Rows 3 and 4 are row 1, row 5 is row 0.
+    /// Rows 3 and 4 equal row 1, row 5 equals row 0.
     fn repeated(n: usize, n_functions: usize, settings: Settings) -> World {
         let mut rows = ROWS[..n].to_vec();
         [(3, 1), (4, 1), (5, 0)].into_iter().for_each(|(to, from)| rows[to] = rows[from]);
@@ -141,7 +141,7 @@ impl World {
         let noise = |i: usize, j: usize| if i == j { latent.lambda.get(c, i) } else { 0.0 };
         Matrix::from_fn(n, n, |i, j| {
             let signal = match self.settings.prior {
-                // The jitter belongs to the function, which is the same at equal rows.
+                // The jitter belongs to the function, which is equal at equal rows.
                 FunctionPrior::Gp => log_nu[0].exp() * (h.get(i, j) + if h.row(i) == h.row(j) { JITTER } else { 0.0 }),
                 FunctionPrior::Paper => (0..n).map(|k| h.get(i, k) * latent.nu.get(c, k) * h.get(k, j)).sum(),
             };
@@ -159,7 +159,7 @@ fn times(matrix: &Matrix, vector: &[f64]) -> Vec<f64> {
     matrix.rows().map(|row| dot(row, vector)).collect()
 }
 
-/// The log density that the Hamiltonian moves climb, at `log e` and `log nu`.
+/// The log density targeted by the Hamiltonian moves, at `log e` and `log nu`.
 fn log_density(world: &World, latent: &Latent, x: &[f64], log_nu: &[f64]) -> f64 {
     let problem = world.problem();
     let weights = super::chain::weights_of(x);
@@ -213,7 +213,7 @@ fn likelihood_is_that_of_a_normal_law_and_slopes_are_differences() {
     }
 }
 
-/// Draws of the functions with everything else held, each from the same start.
+/// Draws of the functions with everything else fixed, each from the same start.
 fn functions_drawn(world: &World, latent: &Latent, n_draws: usize) -> (Vec<Vec<f64>>, Draw) {
     let problem = world.problem();
     let weights = latent.weights();
@@ -234,7 +234,7 @@ fn functions_drawn(world: &World, latent: &Latent, n_draws: usize) -> (Vec<Vec<f
 fn functions_are_drawn_from_their_normal_law() {
     let (small, repeated): (Make, Make) = (World::small, World::repeated);
     for (make, prior) in [(small, FunctionPrior::Gp), (small, FunctionPrior::Paper), (repeated, FunctionPrior::Gp)] {
-        // Scales large enough that rows leave the functions to their prior, the bias included.
+        // Scales so large that rows leave the functions to their prior, including the bias.
         let world = make(6, 1, Settings { tau: 5.0, ..settings(prior, WeightSampler::Collapsed) });
         let mut latent = world.odd(&mut Rng::new(2, 0));
         latent.lambda.data_mut().iter_mut().for_each(|lambda| *lambda *= 20.0);
@@ -287,7 +287,7 @@ fn coefficients_are_the_function_and_left_out_rows_are_left_out() {
             // The coefficients are those of unscaled kernels.
             let value = dot(h.row(i), draw.coef.row(0)) / world.scale + draw.bias[0];
             let expected = match prior {
-                // The mean, without the jitter, which is no function of new rows.
+                // The mean, without the jitter, which does not extend to new rows.
                 FunctionPrior::Gp => {
                     let point: f64 = (0..8).filter(|&j| h.row(i) == h.row(j)).map(|j| al[j]).sum();
                     t[i] - latent.lambda.get(0, i) * al[i] - latent.log_nu[0].exp() * JITTER * point
@@ -324,13 +324,13 @@ fn expected_loss_is_an_integral() {
     }
 }
 
-/// Everything from the prior: the weights, log nu, functions, scales, and the margin as data.
+/// Everything drawn from the prior: the weights, log nu, functions, scales, and the margin as data.
 struct Prior0 {
     weights: Vec<f64>,
     log_nu: Vec<f64>,
     functions: Matrix,
     lambda: Matrix,
-    /// The mean of the logarithms of the variances of sample weights.
+    /// The mean log variance of the sample weights.
     log_variance: Option<f64>,
 }
 
@@ -422,9 +422,9 @@ fn statistics(all: &Prior0, margin: &Matrix) -> Vec<f64> {
     values
 }
 
-/// Everything drawn from the prior, margins included, then moved on by ten sweeps in turns with new margins, which must
-/// leave the joint distribution as it was: the largest mean change of a statistic over so many starts, in standard
-/// errors. Starts are independent, so nothing hides in slow mixing, as it can in one long chain.
+/// Draws everything from the prior, margins included, then alternates ten sweeps with redrawing the margins, which must
+/// leave the joint distribution invariant: returns the largest mean change of a statistic over this many starts, in
+/// standard errors. Starts are independent, so slow mixing hides nothing, as it can in one long chain.
 fn geweke(settings: Settings, n_functions: usize, n_starts: usize) -> (f64, Vec<f64>) {
     geweke_of(World::small(6, n_functions, settings), n_starts)
 }
@@ -468,7 +468,7 @@ fn geweke_of(mut world: World, n_starts: usize) -> (f64, Vec<f64>) {
     (z.iter().fold(0.0, |most: f64, z| most.max(z.abs())), z)
 }
 
-/// The mean and its standard error from the means of so many batches.
+/// The mean and its standard error from this many batch means.
 fn mean_and_error(values: impl Iterator<Item = f64>, n_batches: usize) -> (f64, f64) {
     let values: Vec<f64> = values.collect();
     let means: Vec<f64> = values
@@ -513,7 +513,8 @@ fn geweke_finds_nothing_in_slice_moves_under_the_published_prior() {
 
 #[test]
 fn geweke_finds_the_bias_of_the_published_step() {
-    // It is never refused, so its step size shows; half the step is nearer, which tells the bias from a wrong formula.
+    // It is never rejected, so its step size biases the result; half the step is closer, which separates the bias from
+    // a wrong formula.
     let published = |epsilon: f64| {
         let settings = Settings { epsilon, ..settings(FunctionPrior::Paper, WeightSampler::Paper) };
         geweke(settings, 2, 10_000)
@@ -524,8 +525,8 @@ fn geweke_finds_the_bias_of_the_published_step() {
 
 #[test]
 fn scales_of_the_loss_have_the_law_that_makes_the_loss() {
-    // By the rule of tanh-sinh on lambda = exp(sinh u): the integral over lambda of gamma0 exp(-gamma0 lambda) N(zeta +
-    // lambda; 0, lambda) is (gamma0 / s) exp(-zeta - s |zeta|), and the mean of lambda is (1 + s |zeta|) / s^2.
+    // By tanh-sinh quadrature with lambda = exp(sinh u): the integral over lambda of gamma0 exp(-gamma0 lambda) N(zeta
+    // + lambda; 0, lambda) is (gamma0 / s) exp(-zeta - s |zeta|), and the mean of lambda is (1 + s |zeta|) / s^2.
     for (gamma0, zeta) in [(1.0, 0.7), (1.0, -0.7), (100.0, 0.3), (2.0, -2.5), (2.0, 1e-3)] {
         let s2: f64 = Settings { gamma0, ..settings(FunctionPrior::Gp, WeightSampler::Collapsed) }.rate();
         let s = s2.sqrt();
@@ -549,7 +550,7 @@ fn scales_of_the_loss_have_the_law_that_makes_the_loss() {
     }
 }
 
-/// Chains on a problem as users run it; draws of each after warm-up.
+/// Chains on a problem as users run it; returns the draws of each after warm-up.
 fn run(world: &World, n_chains: usize, warmup: usize, draws: usize) -> Vec<Vec<Draw>> {
     let problem = world.problem();
     let mut rngs: Vec<Rng> = (0..n_chains).map(|k| Rng::new(31, k as u64)).collect();
@@ -573,7 +574,7 @@ fn moments(chains: &[Vec<Draw>], of: impl Fn(&Draw) -> f64) -> (f64, f64, f64) {
     (mean, variance.sqrt(), error)
 }
 
-/// Off by less than 0.15 standard deviations, and less than that where the error of the mean allows to see it.
+/// Off by less than 0.15 standard deviations, and less than that if the standard error allows it.
 fn assert_close(found: (f64, f64, f64), expected: (f64, f64), what: &str) {
     let off = (found.0 - expected.0) / expected.1;
     assert!(
@@ -585,8 +586,8 @@ fn assert_close(found: (f64, f64, f64), expected: (f64, f64), what: &str) {
     assert!((found.1 / expected.1 - 1.0).abs() < 0.15, "{what}: spread {} {}", found.1, expected.1);
 }
 
-/// Reference by other means: one-site Gibbs and slice sampling of functions under the closed form of the loss, no
-/// scales, 400 chains of 6,000 draws, the error of every mean below 0.01 standard deviations.
+/// Independent reference: single-site Gibbs and slice sampling of functions under the closed form of the loss, without
+/// scales, 400 chains of 6,000 draws, with the error of every mean below 0.01 standard deviations.
 #[test]
 fn draws_agree_with_an_independent_reference_under_the_gaussian_process() {
     let y = [-1.0, -1.0, -1.0, -1.0, 1.0, 1.0, 1.0, -1.0, -1.0, 1.0, 1.0, 1.0];
@@ -606,8 +607,8 @@ fn draws_agree_with_an_independent_reference_under_the_gaussian_process() {
     }
 }
 
-/// Reference by other means: Metropolis under closed forms of the loss and of the prior of the sample weights, 1,000
-/// chains of 60,000 draws, the error of every mean below 0.003 standard deviations.
+/// Independent reference: Metropolis under closed forms of the loss and of the prior of the sample weights, 1,000
+/// chains of 60,000 draws, with the error of every mean below 0.003 standard deviations.
 #[test]
 fn draws_agree_with_an_independent_reference_under_the_published_prior() {
     let y = [1.0, -1.0, -1.0, -1.0, 1.0, -1.0, 1.0, 1.0];
@@ -655,7 +656,7 @@ fn margins_of_more_than_two_classes_sum_to_zero_and_are_in_the_balance_of_two() 
     }
 }
 
-/// Rows of this many classes far apart, so many of each.
+/// Well-separated rows of this many classes, `n_each` of each.
 fn far_apart(n_classes: usize, n_each: usize, seed: u64) -> Dataset {
     let (mut middles, mut rng) = (Rng::new(3, 0), Rng::new(seed, 1));
     let middle = Matrix::from_fn(n_classes, 10, |_, _| 2.5 * normal(&mut middles));
@@ -676,7 +677,7 @@ fn forty_classes_of_two_rows_are_not_taken_for_noise() {
         let model = plan.train(&train).unwrap();
         let draws = model.draws().unwrap();
         let log_nu = &draws.variables().iter().find(|variable| variable.name == "log_nu").unwrap().values;
-        // Constant functions are near -10, and no chain comes back from there.
+        // Constant functions are near -10, and no chain returns from there.
         assert!(log_nu.data().iter().all(|nu| *nu > -2.0), "{weights}: {:?}", log_nu.data());
         let found = model.predict(&test.samples).unwrap().labels;
         let right = found.iter().zip(test.labels.codes()).filter(|(a, b)| a == b).count();
@@ -740,14 +741,14 @@ fn intervals_cover_what_data_were_drawn_from() {
     let shares: Vec<f64> = covered.iter().map(|&c| f64::from(c) / n_sets as f64).collect();
     let weights = shares[..3].iter().sum::<f64>() / 3.0;
     assert!((weights - 0.9).abs() < 0.04, "weights {weights}, all {shares:?}");
-    // One number on its own is known less well: 0.9 to four standard errors.
+    // A single number is known less well: 0.9 to four standard errors.
     assert!(shares.iter().all(|share| (share - 0.9).abs() < 0.085), "{shares:?}");
 }
 
 #[test]
 fn temperature_of_rows_that_separate_is_no_certainty() {
     use super::model::{HeldOut, at_an_end, temperature};
-    // Every row on its side of the margin, by one draw: 12 of each of two classes, 8 of each of three.
+    // Every row on its side of the margin, in one draw: 12 of each of two classes, 8 of each of three.
     let two: Vec<f64> = (0..24).map(|i| if i < 12 { 1.0 } else { -1.0 }).collect();
     let three: Vec<f64> = (0..3).flat_map(|c| (0..24).map(move |i| if i / 8 == c { 1.0 } else { -1.0 })).collect();
     for (decisions, n_functions, n_present) in [(&two, 1, 2), (&three, 3, 3)] {
@@ -760,7 +761,7 @@ fn temperature_of_rows_that_separate_is_no_certainty() {
         super::model::soften(&decisions.iter().step_by(24).copied().collect::<Vec<_>>(), t, &mut likely);
         assert!((likely[0] - (1.0 - doubt)).abs() < 0.01, "{likely:?} at {t}");
         assert!(!at_an_end(t, 1.0));
-        // Decisions ten times as large are ten times as warm.
+        // Decisions ten times as large get ten times the temperature.
         let large: Vec<f64> = decisions.iter().map(|f| 10.0 * f).collect();
         let of_large = temperature(&HeldOut { decisions: &large, size: 10.0, ..held_out });
         assert!((of_large / t - 10.0).abs() < 1e-9, "{of_large} {t}");
@@ -770,7 +771,7 @@ fn temperature_of_rows_that_separate_is_no_certainty() {
 #[test]
 fn draws_count_for_a_row_by_how_little_they_expected_it() {
     use super::model::{HeldOut, temperature};
-    // The draw that did not expect row 0 tells more of what is said of it by those that have not seen it.
+    // The draw that did not expect row 0 gets more weight in its leave-one-out prediction.
     let decisions = [2.0, -2.0, 0.1, -2.0];
     let places = [0, 1];
     let of = |log_ratios: &[f64]| {

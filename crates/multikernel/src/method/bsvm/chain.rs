@@ -7,26 +7,26 @@ use crate::pool::Pool;
 use crate::simd::{decay_into, exp, ln};
 use crate::solve::cholesky::Cholesky;
 
-/// Rows of a covariance after which a stop is asked for again.
+/// Rows of a covariance between checks for a stop.
 const ROWS_BETWEEN_STOPS: usize = 64;
-/// The part of the kernel that is noise of each row alone, so that equal rows do no harm.
+/// The relative noise variance of each row added to the kernel, so that equal rows do no harm.
 const JITTER: f64 = 1e-6;
 /// The variance of the bias, on the scale of decisions that are about 1.
 pub(super) const BIAS_VARIANCE: f64 = 1.0;
 /// Standard deviations of the logarithms of width and amplitude under their priors.
 pub(super) const WIDTH_DEVIATION: f64 = 1.0;
 pub(super) const AMPLITUDE_DEVIATION: f64 = 3.0;
-/// The least a scale is taken for: below it, a row would have to be met to more digits than there are.
+/// Minimum scale: below it, a row would have to be fitted to more digits than there are.
 const MIN_SCALE: f64 = 1e-8;
-/// The first width of a slice, and how often it may be widened to either side.
+/// Initial width of a slice, and how often it may be widened on either side.
 const SLICE: f64 = 1.0;
 const MAX_SLICES: usize = 8;
-/// How often a bracket may shrink, each time to half of itself or so.
+/// How often a bracket may shrink, by roughly half each time.
 const MAX_SHRINKS: usize = 200;
 
-/// What a chain works on: `f = g + b`, `g ~ N(0, v (K_s + jitter))` with `K_s = exp(-d^2 / (2 s^2))`, `b ~ N(0, 1)`,
-/// and for each row `o ~ N(y f - scale, scale)`, scale ~ Exp(rate). With o = 1 and a rate of 0 the scales integrate out
-/// to the pseudo-likelihood `exp(-2 max(1 - y f, 0))`.
+/// The target of a chain: `f = g + b`, `g ~ N(0, v (K_s + jitter))` with `K_s = exp(-d^2 / (2 s^2))`, `b ~ N(0, 1)`,
+/// and for each row `o ~ N(y f - scale, scale)`, scale ~ Exp(rate). With o = 1 and rate 0 the scales integrate out to
+/// the pseudo-likelihood `exp(-2 max(1 - y f, 0))`.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
     /// Squared distances.
@@ -36,13 +36,13 @@ pub(super) struct Target<'a> {
     /// o.
     pub(super) margins: &'a [f64],
     pub(super) rate: f64,
-    /// The middle of the prior of ln s.
+    /// The prior mean of ln s.
     pub(super) ln_width: f64,
     pub(super) pool: &'a Pool,
     pub(super) stop: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// Where a chain stands.
+/// State of a chain.
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
     pub(super) f: Vec<f64>,
@@ -52,8 +52,8 @@ pub(super) struct Chain {
     pub(super) ln_amplitude: f64,
 }
 
-/// What a sweep leaves for predictions: `f(x) = sum_i coef_i k_s(x_i, x) + bias`, the mean given scales, width and
-/// amplitude.
+/// The result of a sweep used for predictions: `f(x) = sum_i coef_i k_s(x_i, x) + bias`, the mean given scales, width
+/// and amplitude.
 pub(super) struct Mean {
     pub(super) coef: Vec<f64>,
     pub(super) bias: f64,
@@ -66,7 +66,7 @@ impl Target<'_> {
         self.after_scales(chain, &scales, rng)
     }
 
-    /// The sweep but for the scales.
+    /// The sweep except for the scales.
     pub(super) fn after_scales(&self, chain: &mut Chain, scales: &[f64], rng: &mut Rng) -> Result<Mean> {
         self.hyper(chain, scales, rng)?;
         self.function(chain, scales, rng)
@@ -82,14 +82,14 @@ impl Target<'_> {
         f.iter().zip(self.sides).zip(self.margins).map(&mut scale).map(|scale| scale.max(MIN_SCALE)).collect()
     }
 
-    /// `y (o + scale)`, which f is given with the variance of the scale.
+    /// `y (o + scale)`, observations of f with the scale as variance.
     fn targets(&self, scales: &[f64]) -> Vec<f64> {
         let target = |((scale, side), margin): ((&f64, &f64), &f64)| side * (margin + scale);
         scales.iter().zip(self.sides).zip(self.margins).map(target).collect()
     }
 
-    /// The covariance of f on and below the diagonal. The stop is asked for as it grows: many chains make theirs one
-    /// after the other.
+    /// The lower triangle of the covariance of f, with the diagonal. Checks for a stop as it goes: many chains build
+    /// theirs one after the other.
     fn prior(&self, ln_width: f64, ln_amplitude: f64) -> Result<Matrix> {
         let (n, rate, amplitude) = (self.sides.len(), 0.5 * exp(-2.0 * ln_width), exp(ln_amplitude));
         let mut prior = Matrix::zeros(n, n);
@@ -113,7 +113,7 @@ impl Target<'_> {
         Cholesky::new(matrix, self.pool, self.stop)
     }
 
-    /// ln p(targets, width, amplitude | scales) up to a constant; minus infinity where the arithmetic ends.
+    /// ln p(targets, width, amplitude | scales) up to a constant; minus infinity where the factorisation fails.
     fn ln_posterior(&self, ln_width: f64, ln_amplitude: f64, scales: &[f64], targets: &Matrix) -> Result<f64> {
         let factor = match self.factor(ln_width, ln_amplitude, scales) {
             Err(Error::NotDefinite { .. }) => return Ok(f64::NEG_INFINITY),
@@ -125,7 +125,7 @@ impl Target<'_> {
         Ok(-0.5 * (fit + width * width + amplitude * amplitude))
     }
 
-    /// Width and amplitude, by a slice each.
+    /// Width and amplitude, by slice sampling in turn.
     fn hyper(&self, chain: &mut Chain, scales: &[f64], rng: &mut Rng) -> Result<()> {
         let targets = Matrix::from_vec(scales.len(), 1, self.targets(scales))?;
         let amplitude = chain.ln_amplitude;
@@ -135,7 +135,7 @@ impl Target<'_> {
         Ok(())
     }
 
-    /// f given the rest: a draw of the prior, corrected by what the targets say of it.
+    /// f given the rest: a prior draw, corrected by the targets.
     fn function(&self, chain: &mut Chain, scales: &[f64], rng: &mut Rng) -> Result<Mean> {
         let (n, amplitude) = (scales.len(), exp(chain.ln_amplitude));
         let factor = self.factor(chain.ln_width, chain.ln_amplitude, scales)?;
@@ -157,7 +157,7 @@ impl Target<'_> {
     /// A draw of f from its prior.
     pub(super) fn draw(&self, chain: &Chain, rng: &mut Rng) -> Result<Vec<f64>> {
         let n = self.sides.len();
-        // Without the bias, whose part would hide the jitter of a small amplitude.
+        // Without the bias, whose share would swamp the jitter at a small amplitude.
         let mut unit = self.prior(chain.ln_width, 0.0)?;
         (0..n).for_each(|i| unit.row_mut(i)[..=i].iter_mut().for_each(|value| *value -= BIAS_VARIANCE));
         let factor = Cholesky::new(unit, self.pool, self.stop)?;
@@ -168,13 +168,13 @@ impl Target<'_> {
     }
 }
 
-/// A draw from the distribution with the log density `of` that leaves it invariant: a slice under the density at `x`,
-/// found by stepping out and shrinking (Neal 2003).
+/// A draw that leaves the distribution with log density `of` invariant: slice sampling from `x`, by stepping out and
+/// shrinking (Neal 2003).
 pub(super) fn slice(x: f64, rng: &mut Rng, mut of: impl FnMut(f64) -> Result<f64>) -> Result<f64> {
     let level = of(x)? + ln(1.0 - rng.uniform());
     let mut low = x - SLICE * rng.uniform();
     let mut high = low + SLICE;
-    // How many of the steps go down is drawn, or a bounded number of them would not be reversible.
+    // The number of steps downwards is drawn: otherwise a bounded number of steps would not be reversible.
     let down = rng.below(MAX_SLICES + 1);
     for _ in 0..down {
         if of(low)? <= level {
@@ -199,6 +199,6 @@ pub(super) fn slice(x: f64, rng: &mut Rng, mut of: impl FnMut(f64) -> Result<f64
             high = next;
         }
     }
-    // The slice holds x itself, which the bracket has shrunk onto by now.
+    // The slice contains x itself, which the bracket has shrunk onto by now.
     Ok(x)
 }

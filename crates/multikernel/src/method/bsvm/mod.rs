@@ -18,19 +18,21 @@ use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task, 
 use crate::simd::{exp, ln};
 
 params! {
-    /// A support vector machine with one Gaussian kernel on all columns whose width and amplitude are sampled, as is
-    /// the decision function (Polson and Scott 2011; Henao, Yuan and Carin 2014): a Gaussian process prior, and the
-    /// hinge loss as the pseudo-likelihood `exp(-2 max(1 - y f(x), 0))`, which a scale for each row makes Gaussian.
+    /// A support vector machine with one Gaussian kernel on all columns whose width and amplitude are sampled along
+    /// with the decision function (Polson and Scott 2011; Henao, Yuan and Carin 2014): a Gaussian process prior, and
+    /// the hinge loss as the pseudo-likelihood `exp(-2 max(1 - y f(x), 0))`, which becomes Gaussian given a scale for
+    /// each row.
     ///
-    /// A sweep draws the scales given f, width and amplitude with f integrated out (a slice each), and f given these.
-    /// Priors: the logarithm of the width has a mean of that of the median distance of the rows and a standard
-    /// deviation of 1, that of the amplitude (the variance of f) 0 and 3, and the bias is N(0, 1). More than two
-    /// classes are one against the rest, a chain each. Scores are means of f over the kept draws.
+    /// A sweep draws the scales given f, the width and amplitude with f integrated out (slice sampling for each), and f
+    /// given these. Priors: the log width is normal around the log median distance between rows with standard deviation
+    /// 1, the log amplitude (the amplitude is the variance of f) has mean 0 and standard deviation 3, and the bias is
+    /// N(0, 1). More than two classes are handled one against the rest, a chain each. Scores are means of f over the
+    /// kept draws.
     ///
-    /// Hinge losses know no probabilities: those of `--proba` are learned on inner folds, as for the SVM.
+    /// Hinge losses do not define probabilities: those of `--proba` are learned on inner folds, as for the SVM.
     ///
-    /// Cost: some 15 factors of N^3 / 3 for each sweep and class, good for some hundred rows. A model keeps the rows,
-    /// and a number for each row, class and draw.
+    /// Cost: some 15 factorisations of N^3 / 3 per sweep and class, good for some hundred rows. A model keeps the rows,
+    /// and a number per row, class and draw.
     pub struct Bsvm {
         /// sweeps before the first draw that is kept
         warmup: usize = 50, Allowed::Whole(0, 1_000_000);
@@ -41,21 +43,20 @@ params! {
     }
 }
 
-/// Factors of fewer rows are computed by one thread.
+/// Smaller matrices are factored by one thread.
 const SEQUENTIAL_ROWS: usize = 512;
 
 record! {
-    /// Where the chains stand, c of them, and the draws kept so far.
+    /// States of the c chains, and the draws kept so far.
     #[derive(Clone, Debug, Default)]
     pub struct Chains {
         n_sweeps: usize,
         positions: Vec<u64>,
-        /// f of each chain: c x N.
+        /// f for each chain: c x N.
         f: Matrix,
         ln_width: Vec<f64>,
         ln_amplitude: Vec<f64>,
-        /// Draw after draw, c widths, amplitudes, biases and c N coefficients each; the last sweep alone during the
-        /// warm-up.
+        /// Draw by draw, c widths, amplitudes, biases and c N coefficients each; only the last sweep during warm-up.
         widths: Vec<f64>,
         amplitudes: Vec<f64>,
         biases: Vec<f64>,
@@ -108,8 +109,8 @@ impl State<Bsvm> for Chains {
         let (sides, ln_median) = (sides(task.labels).transposed(), ln_median(distances));
         let margins = vec![1.0; rows.n_rows()];
         let classes = positive_classes(task.labels);
-        // Chains share the threads, or large factors do; handing out the pieces of small ones takes longer than they
-        // do.
+        // Threads are split over chains, or over the blocks of large factors; for small factors, dispatching the blocks
+        // takes longer than computing them.
         let own = Pool::new(1)?;
         let pool = if classes.len() > 1 || rows.n_rows() < SEQUENTIAL_ROWS { &own } else { task.pool };
         let swept = task.pool.map(classes.len(), |p| -> Result<(Chain, Mean, u64)> {
@@ -143,7 +144,7 @@ impl State<Bsvm> for Chains {
 }
 
 impl Chains {
-    /// Puts a sweep of all chains in the place of the one before, and keeps its draw if it is its turn.
+    /// Replaces the previous sweep of all chains with this one, and keeps its draw if it is due.
     fn take(&mut self, swept: &[(Chain, Mean, u64)], warmup: usize, thin: usize) -> Result<()> {
         let n = swept.first().map_or(0, |(chain, ..)| chain.f.len());
         self.n_sweeps = self.n_sweeps.saturating_add(1);
@@ -153,7 +154,7 @@ impl Chains {
         self.positions = swept.iter().map(|&(.., position)| position).collect();
         let after = self.n_sweeps.saturating_sub(warmup);
         if after <= thin {
-            // What the warm-up left is there for a run that is stopped before the first draw.
+            // The warm-up draw is there for runs stopped before the first kept draw.
             for list in [&mut self.widths, &mut self.amplitudes, &mut self.biases, &mut self.coef] {
                 list.clear();
             }
@@ -185,7 +186,7 @@ fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
-/// The logarithm of the median distance between rows that differ; 0 where none do.
+/// The logarithm of the median distance between distinct rows; 0 if there are none.
 fn ln_median(distances: &Matrix) -> f64 {
     let mut apart: Vec<f64> =
         distances.rows().enumerate().flat_map(|(i, row)| row[..i].to_vec()).filter(|&square| square > 0.0).collect();

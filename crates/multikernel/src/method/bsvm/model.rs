@@ -12,19 +12,19 @@ use crate::run::{Explain, Input, Predict, Task};
 use crate::simd::exp;
 
 record! {
-    /// The decision functions of the kept draws, which are averaged.
+    /// The decision functions of the kept draws, averaged.
     ///
     /// Cost of a score: one exponential per training row, class and draw.
     #[derive(Clone, Debug)]
     pub struct BsvmModel {
         rows: Matrix,
-        /// The class on the positive side of each problem.
+        /// The positive class of each problem.
         problems: Vec<usize>,
         n_classes: usize,
-        /// Draw after draw, one for each problem.
+        /// Draw by draw, one for each problem.
         widths: Vec<f64>,
         biases: Vec<f64>,
-        /// The same of N coefficients each.
+        /// Likewise, N coefficients each.
         coef: Vec<f64>,
         told: Told,
         warnings: Vec<String>,
@@ -59,7 +59,7 @@ impl BsvmModel {
         })
     }
 
-    /// The averaged decision of each problem about a row.
+    /// The averaged decision of each problem for a row.
     fn decide(&self, row: &[f64]) -> Vec<f64> {
         let (n, c) = (self.rows.n_rows(), self.problems.len());
         let distances: Vec<f64> = self.rows.rows().map(|other| squared_distance(row, other)).collect();
@@ -74,7 +74,7 @@ impl BsvmModel {
     }
 }
 
-/// The median, and where 90 % lie.
+/// The median and the 90 % interval.
 fn quantiles(values: &[f64]) -> String {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

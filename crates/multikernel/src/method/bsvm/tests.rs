@@ -1,4 +1,4 @@
-//! The sampler against its own joint distribution (Geweke 2004), its pseudo-likelihood, and what predictions must be.
+//! Checks the sampler against its own joint distribution (Geweke 2004), its pseudo-likelihood, and the predictions.
 
 use super::chain::{AMPLITUDE_DEVIATION, WIDTH_DEVIATION};
 use super::*;
@@ -10,13 +10,13 @@ fn go_on() -> bool {
     false
 }
 
-/// Rows of a small problem, and which side they are on.
+/// Rows of a small problem, and their sides.
 fn small() -> (Matrix, Vec<f64>) {
     let rows = Matrix::from_fn(6, 2, |i, j| ((5 * i + 3 * j) % 7) as f64 / 3.0);
     (rows, vec![1.0, -1.0, 1.0, 1.0, -1.0, -1.0])
 }
 
-/// Mean and standard error of a sequence that forgets, from the means of 50 parts of it.
+/// Mean and standard error of an autocorrelated sequence, by 50 batch means.
 fn mean_of_parts(values: &[f64]) -> (f64, f64) {
     let parts: Vec<f64> =
         values.chunks_exact(values.len() / 50).map(|part| part.iter().sum::<f64>() / part.len() as f64).collect();
@@ -26,7 +26,7 @@ fn mean_of_parts(values: &[f64]) -> (f64, f64) {
     (mean, (variance / n).sqrt())
 }
 
-/// What is compared of a draw of everything.
+/// The statistics compared for a joint draw.
 fn statistics(chain: &Chain, scales: &[f64], margins: &[f64], sides: &[f64]) -> Vec<f64> {
     let n = scales.len() as f64;
     let mean = |f: &dyn Fn(usize) -> f64| (0..scales.len()).map(f).sum::<f64>() / n;
@@ -61,8 +61,8 @@ fn observe(chain: &Chain, scales: &[f64], sides: &[f64], rng: &mut Rng) -> Vec<f
     (0..sides.len()).map(|i| sides[i] * chain.f[i] - scales[i] + scales[i].sqrt() * normal(rng)).collect()
 }
 
-/// Worst difference, in standard errors, between draws of the joint distribution made forwards and made by the sampler
-/// with the margins drawn anew in each sweep: the sampler leaves the joint distribution alone if and only if its
+/// Largest difference, in standard errors, between forward draws from the joint distribution and draws by the sampler
+/// with the margins redrawn in each sweep: the sampler leaves the joint distribution invariant if and only if its
 /// updates are right.
 fn geweke(n: usize, sampler_rate: f64) -> f64 {
     let ((rows, sides), pool) = (small(), Pool::new(1).unwrap());
@@ -97,7 +97,7 @@ fn geweke(n: usize, sampler_rate: f64) -> f64 {
 fn sampler_leaves_its_joint_law_alone() {
     let worst = geweke(40_000, 2.0);
     assert!(worst < 4.0, "{worst} standard errors");
-    // A wrong rate of the scales by a factor of 2 is told apart, so this test can fail.
+    // A rate of the scales that is wrong by a factor of 2 is detected, so this test can fail.
     let wrong = geweke(5_000, 1.0);
     assert!(wrong > 6.0, "{wrong} standard errors");
 }
@@ -135,7 +135,7 @@ fn scales_have_the_moments_of_the_hinge() {
 fn slices_leave_a_law_alone() {
     let mut rng = Rng::new(6, 0);
     let mut x = 0.3;
-    // A mixture of two normal distributions of different widths.
+    // A mixture of two normal distributions with different widths.
     let of = |x: f64| Ok(((-0.5 * x * x).exp() + (-2.0 * (x - 3.0) * (x - 3.0)).exp()).ln());
     let draws: Vec<f64> = (0..60_000)
         .map(|_| {

@@ -16,20 +16,20 @@ use crate::run::{
 };
 
 clustering_params! {
-    /// A Dirichlet-process mixture of Gaussians: as many clusters as the rows want, with a density. Labels have no say
-    /// in them.
+    /// A Dirichlet-process mixture of Gaussians: as many clusters as the data support, with a density. Labels are not
+    /// used.
     ///
-    /// For finding groups of rows, `multikernel cluster` with or without labels. It starts from clusters of k-means,
+    /// For finding groups of rows: `multikernel cluster`, with or without labels. It starts from k-means clusters,
     /// merged while that raises the joint density of rows and clusters; the clusters are a draw from their posterior
-    /// after `sweeps` sweeps. As a classifier a row has the classes of the training rows of its clusters, one row of
-    /// each class added.
+    /// after `sweeps` sweeps. As a classifier, a row gets the class frequencies of the training rows in its clusters,
+    /// with one pseudo-count per class.
     ///
     /// Cost per sweep: N K d^2, or N K d with diagonal covariances. Memory: rows twice, and 8 bytes for each.
     pub struct Dpm {} {}
 }
 
 record! {
-    /// Where a run stands.
+    /// State of a run.
     #[derive(Clone, Debug)]
     pub struct Sampled {
         n_sweeps: usize,
@@ -44,7 +44,7 @@ record! {
 }
 
 record! {
-    /// Clusters with a density, and the classes of their training rows: of [`Dpm`].
+    /// Clusters with a density, and the classes of their training rows; the model of [`Dpm`].
     #[derive(Clone, Debug)]
     pub struct DpmModel {
         space: Space,
@@ -100,7 +100,7 @@ impl State<Dpm> for Sampled {
         let (rows, stop) = (task.rows()?, || control.stop().is_some());
         let table = self.table.0.take().map_or_else(|| self.space.apply(rows), Ok)?;
         let scene = Scene { rows, table: &table, codes: &[], n_classes: 0, pool: task.pool, stop: &stop };
-        // A sweep that is stopped leaves the state as it was.
+        // A cancelled sweep leaves the state unchanged.
         let mut next = self.clone();
         let done = next.sweep(task, method, &scene);
         if done.is_ok() {
@@ -162,7 +162,7 @@ impl Predict for DpmModel {
         let score = |i: usize, class: usize| {
             let row = joint.row(i);
             let known: f64 = row[..k].iter().zip(&frequencies).map(|(share, of)| share * of[class]).sum();
-            // Roundings may put a certain class above 1.
+            // Rounding may put a certain class above 1.
             (known + row[k] / m as f64).min(1.0)
         };
         Ok(Matrix::from_fn(joint.n_rows(), m, score))

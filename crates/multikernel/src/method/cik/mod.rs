@@ -1,4 +1,4 @@
-//! `cik`: clusters of a Dirichlet-process mixture, a kernel machine of random features for each; and `dpm`, the
+//! `cik`: clusters of a Dirichlet-process mixture with a random-feature kernel machine for each; and `dpm`, the
 //! clusters alone.
 
 mod dpm;
@@ -32,23 +32,23 @@ use crate::mixture::{Mixture, Nothing, Witness};
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 
 clustering_params! {
-    /// Clustering induced kernel learning (Nguyen et al. 2018): a Dirichlet-process mixture of Gaussians gives every
-    /// row a cluster, and each cluster has a kernel machine of its own: random Fourier features whose widths are
-    /// learned, column by column, with the weights, by the multiclass hinge loss. Whether a row belongs to a cluster is
-    /// decided by its density and by how well the cluster's machine classifies it (`beta`). A model is a classifier, a
-    /// clustering and a density.
+    /// Clustering induced kernel learning (Nguyen et al. 2018): a Dirichlet-process mixture of Gaussians assigns every
+    /// row to a cluster, and each cluster has its own kernel machine: random Fourier features whose per-column widths
+    /// are learned along with the weights by the multiclass hinge loss. Cluster membership depends on the row's density
+    /// and on how well the cluster's machine classifies it (`beta`). A model is a classifier, a clustering and a
+    /// density estimate in one.
     ///
-    /// Rounds of one sweep over all rows, a few splits and merges of whole clusters, and one pass of mini-batches for
-    /// each machine; at the end, passes with the clusters as they are, whose second half is averaged. Machines are
-    /// trained to a point, not sampled, and with `beta` above 0 the two halves of a split begin with copies of one
-    /// machine: the clusters are those of a stochastic search, not draws from a posterior (with `beta = 0` they are).
+    /// Training runs in rounds: one sweep over all rows, a few splits and merges of whole clusters, and one mini-batch
+    /// epoch for each machine. It ends with epochs on fixed clusters, the second half of which is averaged. Machines
+    /// are optimised, not sampled, and with `beta` above 0 the two halves of a split start from copies of one machine:
+    /// the clusters are those of a stochastic search, not draws from a posterior (with `beta = 0` they are).
     ///
-    /// For rows that fall into groups which want different kernels, and for finding such groups; where rows do not, one
+    /// For rows that fall into groups which need different kernels, and for finding such groups; where they do not, one
     /// machine (`start=1 sampler=fixed`) or any other method is as good and faster. Works on rows, takes no kernels.
     ///
     /// Cost per round: N K d^2 for densities (N K d if diagonal), and 2 N D (d + classes) per machine that matters for
     /// a row. Memory: rows twice, 4 K + 40 bytes for each row, and three times 8 D (d + 8 classes) for each cluster,
-    /// which is refused where it is more than `--memory` allows; a model keeps a twelfth of the last.
+    /// which is an error if it exceeds `--memory`; a model keeps a twelfth of the latter.
     pub struct Cik {
         /// how much the machine of a cluster has a say in who belongs to it; 0: nothing, as for dpm
         beta: f64 = 1.0, Allowed::Number(0.0, 1e6);
@@ -68,9 +68,9 @@ clustering_params! {
     }
 }
 
-/// Rows of a mini-batch.
+/// Rows per mini-batch.
 const BATCH: usize = 64;
-/// Least mini-batches of a pass: a cluster of a few rows has a machine to train as well.
+/// Minimum number of mini-batches per epoch: small clusters have a machine to train as well.
 const MIN_STEPS: usize = 5;
 
 /// How a machine's scores become the likelihood of a class.
@@ -85,7 +85,8 @@ impl Likelihood {
         Likelihood { beta: method.beta, normalised: method.likelihood == MachineLikelihood::Normalised }
     }
 
-    /// Of this class given the scores of all; never above 0. `room` is as long as the scores.
+    /// The log-likelihood of this class given the scores of all; never above 0. `room` is scratch space as long as the
+    /// scores.
     fn of(&self, scores: &[f64], code: usize, room: &mut [f64]) -> f64 {
         if self.normalised {
             return ln_softmin(scores, code, self.beta, room);
@@ -94,7 +95,7 @@ impl Likelihood {
         -self.beta * room[code]
     }
 
-    /// Of any class for a cluster without a machine, whose scores are all 0.
+    /// The log-likelihood of any class in a cluster without a machine, whose scores are all 0.
     fn fresh(&self, n_classes: usize) -> f64 {
         if self.normalised { -(n_classes as f64).ln() } else { -self.beta }
     }
@@ -114,7 +115,7 @@ impl Codec for Machines {
 
     fn decode(record: &Record) -> Result<Self> {
         let count: usize = record.take("count")?;
-        // Not collected by a count that a file says: the first machine that is missing ends it.
+        // Does not trust a count from the file: the first missing machine ends the list.
         let mut machines = vec![];
         for k in 0..count {
             machines.push(record.take(&k.to_string())?);
@@ -124,19 +125,19 @@ impl Codec for Machines {
 }
 
 record! {
-    /// Where a run stands.
+    /// State of a run.
     #[derive(Clone, Debug)]
     pub struct Search {
-        /// Rounds that are done.
+        /// Number of rounds done.
         n_rounds: usize,
         position: u64,
         space: Space,
         mixture: Mixture,
         machines: Machines,
-        /// After each sweep: clusters, and the logarithm of the joint density of rows and clusters.
+        /// After each sweep: the number of clusters, and the log joint density of rows and clusters.
         n_clusters: Vec<usize>,
         ln_joint: Vec<f64>,
-        /// Splits and merges that were tried, splits and merges that were made.
+        /// Splits and merges tried, splits made, and merges made.
         moves: Vec<usize>,
         table: Cache<Matrix>,
     }
@@ -214,7 +215,7 @@ impl State<Cik> for Search {
             pool: task.pool,
             stop: &stop,
         };
-        // A round that is stopped leaves the search as it was.
+        // A cancelled round leaves the search unchanged.
         let mut next = self.clone();
         let done = next.round(task, method, &scene, sweeps, epochs);
         if done.is_ok() {
@@ -230,7 +231,7 @@ impl State<Cik> for Search {
     }
 }
 
-/// Refuses what would not fit: machines, and what they say of each row.
+/// Rejects runs that would not fit in memory: the machines, and their opinion of each row.
 fn check_memory(task: &Task<'_>, method: &Cik, n_clusters: usize) -> Result<()> {
     let (need, limit) = (needed(task, method, n_clusters)?, task.input.room());
     if need <= limit {
@@ -252,8 +253,8 @@ fn check_memory(task: &Task<'_>, method: &Cik, n_clusters: usize) -> Result<()> 
     })
 }
 
-/// Bytes for so many clusters. Machines are there three times while a sweep hands them on: those of the search, of the
-/// copy that is worked on, and those it will have.
+/// Bytes needed for this many clusters. Machines exist three times while a sweep reassigns them: in the search, in the
+/// working copy, and in the result.
 fn needed(task: &Task<'_>, method: &Cik, n_clusters: usize) -> Result<u64> {
     let (n, d, frequencies) = (task.n_samples() as u64, task.rows()?.n_cols(), method.frequencies);
     let (k, machine) = (n_clusters as u64, Machine::bytes(d, frequencies, task.labels.n_classes()));
@@ -262,21 +263,21 @@ fn needed(task: &Task<'_>, method: &Cik, n_clusters: usize) -> Result<u64> {
     Ok(machine.saturating_mul(3 * k).saturating_add(threads).saturating_add(of_rows))
 }
 
-/// A machine that has learned nothing.
+/// An untrained machine.
 fn fresh(task: &Task<'_>, method: &Cik, rng: &mut Rng) -> Result<Machine> {
     Machine::new(task.rows()?.n_cols(), method.frequencies, task.labels.n_classes(), rng)
 }
 
 impl Search {
-    /// The first round trains the machines of the start, each of the next begins with a sweep, and the last leave the
-    /// clusters as they are.
+    /// The first round trains the initial machines, each of the next starts with a sweep, and the last ones leave the
+    /// clusters fixed.
     fn round(&mut self, task: &Task<'_>, method: &Cik, scene: &Scene<'_>, sweeps: usize, epochs: usize) -> Result<()> {
         let mut rng = task.rng(0, self.position);
         let sampling = Sampling::new(method.sampler, scene.rows.n_rows());
         if (1..=sweeps).contains(&self.n_rounds) && sampling != Sampling::Fixed {
             self.sweep(task, method, scene, sampling, &mut rng)?;
         }
-        // Passes over the last clusters are averaged from the middle on.
+        // Epochs on the final clusters are averaged from the middle on.
         if self.n_rounds == 1 + sweeps + epochs / 2 {
             self.machines.0.iter_mut().for_each(Machine::begin_average);
         }
@@ -286,7 +287,7 @@ impl Search {
         Ok(())
     }
 
-    /// A new cluster for every row, and moves of whole clusters.
+    /// Reassigns every row, then splits and merges whole clusters.
     fn sweep(
         &mut self,
         task: &Task<'_>,
@@ -296,11 +297,11 @@ impl Search {
         rng: &mut Rng,
     ) -> Result<()> {
         let likelihood = Likelihood::new(method);
-        // Without a say nobody has to be asked.
+        // With beta = 0 machines have no say and are not evaluated.
         let asked = likelihood.beta > 0.0;
         let opinions = asked.then(|| Opinions::of(scene, &self.mixture, &self.machines.0, &likelihood)).transpose()?;
         let witness: &dyn Witness = opinions.as_ref().map_or(&Nothing, |opinions| opinions);
-        // Pieces of k-means that fit one cluster and whose machines agree.
+        // Merge pieces of k-means that fit one cluster and whose machines agree.
         let whole: Vec<Option<usize>> = match self.n_rounds {
             1 => self.mixture.condense(scene.table, witness, scene.pool, scene.stop)?.into_iter().map(Some).collect(),
             _ => (0..self.mixture.n_clusters()).map(Some).collect(),
@@ -324,14 +325,14 @@ impl Search {
         Ok(())
     }
 
-    /// One pass of mini-batches for each machine over the rows of its cluster, in a random order; an error leaves some
-    /// of them untrained.
+    /// One mini-batch epoch for each machine over the rows of its cluster, in random order; after an error some of them
+    /// are untrained.
     fn train(&mut self, method: &Cik, scene: &Scene<'_>, seed: u64) -> Result<()> {
         let rates = Rates { lambda: method.lambda, weights: method.rate, sigma: method.kernel_rate, batch: BATCH };
         let members = self.mixture.members();
         let mut results: Vec<Result<()>> = members.iter().map(|_| Ok(())).collect();
         let mut tasks: Vec<_> = self.machines.0.iter_mut().zip(&members).zip(&mut results).enumerate().collect();
-        // The largest first, so that no thread is left with it at the end.
+        // Largest first, so that no thread is left with it at the end.
         tasks.sort_by_key(|(_, ((_, members), _))| std::cmp::Reverse(members.len()));
         let spare = Mutex::new(vec![]);
         scene.pool.each(tasks, |(k, ((machine, members), result))| {
@@ -347,7 +348,7 @@ impl Search {
     }
 }
 
-/// What is behind a lock; a thread that failed with it left only room for steps there.
+/// The value behind a lock, even if poisoned: a thread that panicked left nothing but scratch space there.
 fn lock<T>(spare: &Mutex<T>) -> MutexGuard<'_, T> {
     spare.lock().unwrap_or_else(PoisonError::into_inner)
 }

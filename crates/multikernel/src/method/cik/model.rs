@@ -1,4 +1,4 @@
-//! What `cik` ends with: clusters, and a machine for each.
+//! The model of `cik`: clusters, and a machine for each.
 
 use super::Cik;
 use super::machine::{Machine, softmin};
@@ -12,20 +12,20 @@ use crate::pool::Pool;
 use crate::run::{Clusterer, Explain, Input, Placed, Predict, Probabilistic, Task, first_largest};
 use crate::simd::{exp, ln};
 
-/// Rows that are predicted together.
+/// Rows predicted together.
 const BLOCK: usize = 256;
-/// Nats by which a cluster may be less likely than another and still have a say.
+/// Clusters less likely than the best by more than this many nats are ignored.
 const GAP: f64 = 40.0;
 
 record! {
-    /// Clusters with a density and a kernel machine each: of [`Cik`](super::Cik).
+    /// Clusters, each with a density and a kernel machine; the model of [`Cik`](super::Cik).
     ///
-    /// Scores are probabilities: of each cluster given the row's density, times what its machine makes of the row; the
-    /// share of a cluster nobody has seen goes to all classes alike.
+    /// Scores are probabilities: of each cluster given the row's density, times those of its machine; the share of an
+    /// unseen cluster is spread evenly over all classes.
     #[derive(Clone, Debug)]
     pub struct CikModel {
         n_classes: usize,
-        /// What the losses of machines are multiplied by.
+        /// The factor on the machines' losses.
         beta: f64,
         space: Space,
         mixture: Mixture,
@@ -43,7 +43,7 @@ record! {
         /// After each sweep.
         n_clusters: Vec<usize>,
         ln_joint: Vec<f64>,
-        /// Splits and merges that were tried, splits and merges that were made.
+        /// Splits and merges tried, splits made, and merges made.
         moves: Vec<usize>,
         is_whole: bool,
     }
@@ -81,7 +81,7 @@ impl Told {
         facts
     }
 
-    /// What a user should know of it.
+    /// Warnings for the user.
     pub(super) fn warnings(&self) -> Vec<String> {
         if self.is_whole {
             return vec![];
@@ -103,8 +103,8 @@ pub(super) fn counts(mixture: &Mixture, codes: &[usize], n_classes: usize) -> Ma
     counts
 }
 
-/// Ln density of a row in units of the clusters' columns, and in place the probabilities of the clusters, the last of a
-/// new one.
+/// Log density of a row in units of the clusters' columns; replaces `joint` by the cluster probabilities, the last for
+/// a new cluster.
 pub(super) fn responsibilities(joint: &mut [f64], n_rows: usize, alpha: f64) -> f64 {
     let most = joint.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     joint.iter_mut().for_each(|value| *value = exp(*value - most));
@@ -113,7 +113,7 @@ pub(super) fn responsibilities(joint: &mut [f64], n_rows: usize, alpha: f64) -> 
     most + ln(sum) - ln(n_rows as f64 + alpha)
 }
 
-/// The likeliest cluster of rows that have some, and their density.
+/// The most likely cluster of each row, and the rows' density.
 pub(super) fn place(space: &Space, mixture: &Mixture, input: Input<'_>, pool: &Pool) -> Result<Placed> {
     let mut joint = mixture.ln_joint_densities(&space.apply(input.rows()?)?, pool)?;
     let (n, k, alpha) = (mixture.clusters().len(), mixture.n_clusters(), mixture.prior().alpha);
@@ -135,7 +135,7 @@ impl CikModel {
         }
         Ok(CikModel {
             n_classes,
-            // Machines that had no say in the clusters have one in the classes.
+            // Machines without a say in the clusters still have one in the classes.
             beta: if likelihood.beta > 0.0 { likelihood.beta } else { 1.0 },
             counts: counts(&search.mixture, task.labels.codes(), n_classes),
             space: search.space,
@@ -167,10 +167,10 @@ impl CikModel {
             }
         }
         for (i, out) in found.chunks_exact_mut(m).enumerate() {
-            // Clusters that were not asked and the one that nobody has seen know no class.
+            // Clusters that were not evaluated, and the unseen one, know no class.
             let silent = (0..=k).filter(|&c| c == k || all.get(i, c) <= most[i] - GAP);
             let rest = silent.map(|c| shares.get(i, c)).sum::<f64>() / m as f64;
-            // Roundings may put a certain class above 1.
+            // Rounding may put a certain class above 1.
             out.iter_mut().for_each(|out| *out = (*out + rest).min(1.0));
         }
         Ok(found)

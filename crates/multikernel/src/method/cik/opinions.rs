@@ -1,4 +1,4 @@
-//! What the machines of all clusters say of every row.
+//! The machines' opinions of every row, for all clusters.
 
 use super::Likelihood;
 use super::machine::Machine;
@@ -8,17 +8,17 @@ use crate::mixture::{Mixture, Witness};
 use crate::pool::Pool;
 use crate::run::first_largest;
 
-/// Rows that are judged together.
+/// Rows evaluated together.
 const BLOCK: usize = 512;
 
-/// Nats by which a cluster may be less likely than another before what its machine says no longer matters.
+/// Clusters less likely than the best by more than this many nats are not evaluated.
 const GAP: f64 = 30.0;
 
-/// For each row and cluster the logarithm of how likely the machine of the cluster finds the row's class, and the same
-/// for a cluster that has no machine yet.
+/// For each row and cluster, the log-likelihood of the row's class under the cluster's machine, and the same for a
+/// cluster that has no machine yet.
 pub(super) struct Opinions {
     n_clusters: usize,
-    /// Row by row; a few digits are enough for what is compared with a density.
+    /// Row by row; a few digits are enough for comparison with a density.
     values: Vec<f32>,
     fresh: f64,
 }
@@ -33,11 +33,11 @@ impl Witness for Opinions {
     }
 }
 
-/// The rows and what is known of them.
+/// The rows and their classes.
 pub(super) struct Scene<'a> {
-    /// As machines see them.
+    /// As seen by the machines.
     pub(super) rows: &'a Matrix,
-    /// As clusters see them.
+    /// As seen by the clusters.
     pub(super) table: &'a Matrix,
     pub(super) codes: &'a [usize],
     pub(super) n_classes: usize,
@@ -46,12 +46,12 @@ pub(super) struct Scene<'a> {
 }
 
 impl Opinions {
-    /// Asks the machines. Cost: one product of D x d and one of 2 D x classes for each row and each cluster that is
-    /// within 30 nats of the likeliest; the others are taken for one without a machine.
+    /// Evaluates the machines. Cost: one product of D x d and one of 2 D x classes for each row and each cluster within
+    /// 30 nats of the most likely; the others count as clusters without a machine.
     pub(super) fn of(scene: &Scene<'_>, mixture: &Mixture, machines: &[Machine], how: &Likelihood) -> Result<Opinions> {
         let (n, n_clusters, fresh) = (scene.rows.n_rows(), machines.len(), how.fresh(scene.n_classes));
         let mut values = vec![];
-        // Many clusters of many rows: better an error than a process that is killed.
+        // Many clusters and many rows: better an error than a killed process.
         values.try_reserve_exact(n.saturating_mul(n_clusters)).map_err(|_| {
             Error::input(format!("no memory for what {n_clusters} machines say of {n} rows; start from fewer clusters"))
         })?;
@@ -66,14 +66,13 @@ impl Opinions {
         Ok(Opinions { n_clusters, values, fresh })
     }
 
-    /// The same once clusters stand at other places: `from` says for each where it stood, `None` for one without a
-    /// machine.
+    /// The same after clusters were renumbered: `from` gives the old number of each, `None` for one without a machine.
     pub(super) fn moved<'a>(&'a self, from: &'a [Option<usize>]) -> Moved<'a> {
         Moved { opinions: self, from }
     }
 }
 
-/// Opinions of clusters that have moved.
+/// Opinions of renumbered clusters.
 pub(super) struct Moved<'a> {
     opinions: &'a Opinions,
     from: &'a [Option<usize>],
@@ -116,7 +115,7 @@ fn judge(
         }
         Ok(())
     };
-    // The likeliest cluster of each row first: it says how unlikely others may be, for no opinion is above 0.
+    // The most likely cluster of each row first: it bounds how unlikely others may be, as no opinion is above 0.
     let likeliest: Vec<usize> = densities.rows().map(|row| first_largest(&row[..n_clusters])).collect();
     ask(found, &|place, cluster| likeliest[place] == cluster)?;
     let best = |(place, &cluster): (usize, &usize)| {

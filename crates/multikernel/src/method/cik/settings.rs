@@ -1,4 +1,4 @@
-//! What can be set of `cik` and `dpm`.
+//! Parameters of `cik` and `dpm`.
 
 use crate::run::choice;
 
@@ -11,7 +11,7 @@ choice! {
         Collapsed = "collapsed",
         /// All rows at once, given drawn means and covariances.
         Blocked = "blocked",
-        /// Not at all: clusters stay those of the start.
+        /// Not at all: clusters stay as initialised.
         Fixed = "fixed",
     }
 }
@@ -19,7 +19,7 @@ choice! {
 choice! {
     /// The shape of clusters.
     pub enum Covariance {
-        /// Full where columns are few and rows many, else diagonal.
+        /// Full if there are few columns and many rows, else diagonal.
         Auto = "auto",
         /// Any covariance.
         Full = "full",
@@ -29,16 +29,16 @@ choice! {
 }
 
 choice! {
-    /// What the machine of a cluster says of a row.
+    /// The likelihood of a row under a cluster's machine.
     pub enum MachineLikelihood {
-        /// `exp(-beta loss)` over that of all classes.
+        /// `exp(-beta loss)`, normalised over all classes.
         Normalised = "normalised",
         /// `exp(-beta loss)` alone.
         Published = "published",
     }
 }
 
-/// Where the clustering starts, and its prior.
+/// The start of the clustering, and its prior.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clustering {
     pub(super) start: usize,

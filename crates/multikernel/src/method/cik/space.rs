@@ -1,4 +1,4 @@
-//! The columns that clusters see, and what is believed of clusters before the rows are seen.
+//! The columns used for clustering, and the prior of the clusters.
 
 use super::settings::{Clustering, Covariance};
 use crate::error::{Error, Result};
@@ -6,19 +6,19 @@ use crate::file::record;
 use crate::linalg::Matrix;
 use crate::mixture::{Prior, Shape};
 
-/// Most columns of a full covariance unless it is asked for: a factor has to be solved with for every row and cluster.
+/// Maximum number of columns for an automatic full covariance: it costs a triangular solve for every row and cluster.
 const MAX_FULL: usize = 20;
-/// Least rows for each number of a full covariance, of which there are about as many as the square of the columns,
-/// unless it is asked for: the weak prior believes in the thinnest clusters, and a handful of rows in many columns
-/// always lies in one.
+/// Minimum number of rows per entry of an automatic full covariance, which has about as many entries as the square of
+/// the columns: the weak prior accepts even the thinnest clusters, and a handful of rows in many columns always lies in
+/// one.
 const MIN_ROWS: usize = 5;
 
 record! {
-    /// Which columns clusters are found in, what each is multiplied by, and whether clusters have full covariances.
+    /// The columns used for clustering, their scale factors, and whether clusters have full covariances.
     ///
-    /// Constant columns say nothing and are left out. A column is measured in its standard deviations; where clusters
-    /// are diagonal, one of two values in their difference, so that the columns of a one-hot code keep their common
-    /// unit and a rare value does not count more than a common one.
+    /// Constant columns are left out. A column is measured in its standard deviations; for diagonal clusters, a
+    /// two-valued column is measured in the difference of its values, so that one-hot columns keep their common unit
+    /// and a rare value does not count more than a common one.
     #[derive(Clone, Debug)]
     pub(super) struct Space {
         columns: Vec<usize>,
@@ -27,7 +27,7 @@ record! {
     }
 }
 
-/// Mean, variance, and the difference of the two values of a column that has no more of them.
+/// Mean, variance, and the difference of the two values of a two-valued column.
 struct Column {
     mean: f64,
     variance: f64,
@@ -46,14 +46,14 @@ impl Column {
     }
 
     fn varies(&self) -> bool {
-        // What is left of a constant column are roundings of its mean.
+        // A constant column only has the rounding errors of its mean.
         self.variance > 1e-20 * self.mean * self.mean && self.variance.is_normal()
     }
 }
 
 impl Space {
-    /// The space of training rows; `covariance` is full, diagonal or auto. An error where there are no columns, and
-    /// where squares of a column are past the range of numbers.
+    /// The space of training rows; `covariance` is full, diagonal or auto. Fails if there are no columns, or if the
+    /// squares of a column overflow.
     pub(super) fn new(rows: &Matrix, covariance: Covariance) -> Result<Space> {
         let all: Vec<Column> = (0..rows.n_cols()).map(|j| Column::of(rows, j)).collect();
         if all.is_empty() {
@@ -69,7 +69,7 @@ impl Space {
         }
         let mut columns: Vec<usize> = (0..all.len()).filter(|&j| all[j].varies()).collect();
         if columns.is_empty() {
-            // All rows are equal: one column of equal values stands for them.
+            // All rows are equal: one constant column represents them.
             columns.extend((0..all.len()).take(1));
         }
         let coded = columns.iter().filter(|&&j| all[j].gap.is_some()).count();
@@ -94,17 +94,17 @@ impl Space {
         self.full
     }
 
-    /// Number of columns that clusters see.
+    /// Number of columns used for clustering.
     pub(super) fn n_columns(&self) -> usize {
         self.columns.len()
     }
 
-    /// Whether it can be applied to rows of so many columns.
+    /// Whether it can be applied to rows with this many columns.
     pub(super) fn fits(&self, n_cols: usize) -> bool {
         self.columns.len() == self.factors.len() && self.columns.iter().all(|&j| j < n_cols)
     }
 
-    /// Rows as clusters see them.
+    /// Rows in the clusters' coordinates.
     pub(super) fn apply(&self, rows: &Matrix) -> Result<Matrix> {
         let (n, d) = (rows.n_rows(), self.columns.len());
         if !self.fits(rows.n_cols()) {
@@ -119,12 +119,12 @@ impl Space {
         Ok(table)
     }
 
-    /// The prior for rows as clusters see them.
+    /// The prior, for rows in the clusters' coordinates.
     pub(super) fn prior(&self, table: &Matrix, params: &Clustering) -> Result<Prior> {
         let d = table.n_cols();
         let columns: Vec<Column> = (0..d).map(|j| Column::of(table, j)).collect();
         let mean_variance = columns.iter().map(|column| column.variance).sum::<f64>() / d as f64;
-        // What must be exceeded for a prior covariance to have a mean.
+        // The bound above which a prior covariance has a mean.
         let (own, least) = if self.full { (d as f64 + 2.0, d as f64 + 1.0) } else { (20.0, 2.0) };
         let nu = if params.nu == 0.0 { own } else { params.nu };
         if nu <= least {
@@ -153,7 +153,8 @@ mod tests {
     #[test]
     fn columns_are_measured_in_deviations_and_codes_in_their_gap() {
         let mut rng = Rng::new(1, 0);
-        // A constant, two codes (one rare, one as a scaler leaves it) and two numbers of other sizes.
+        // A constant, two binary codes (one rare, one as a scaler leaves it) and two numeric columns of different
+        // scales.
         let rows = Matrix::from_fn(400, 5, |i, j| match j {
             0 => 7.3,
             1 => f64::from(u8::from(i % 100 == 0)),
@@ -191,7 +192,7 @@ mod tests {
 
     #[test]
     fn spread_is_the_variance_within_clusters_that_the_prior_expects() {
-        // One column, so that moments of the density before any row is seen can be summed over a grid.
+        // One column, so that moments of the prior predictive density can be summed over a grid.
         let mut rng = Rng::new(3, 0);
         let table = Matrix::from_fn(500, 1, |_, _| 5.0 + 3.0 * rng.uniform());
         let Column { mean, variance, .. } = Column::of(&table, 0);
@@ -206,7 +207,7 @@ mod tests {
                 sum += ln_density[1].exp();
                 squares += ln_density[1].exp() * (x[0] - mean).powi(2);
             }
-            // A row lies apart from the mean of its cluster, and that mean, worth tau rows, from the mean of all.
+            // A row deviates from the mean of its cluster, and that mean, worth tau rows, from the overall mean.
             let expected = 0.3 * variance * (1.0 + 1.0 / 0.5);
             assert!((squares / sum / expected - 1.0).abs() < 1e-6, "{covariance}: {} {expected}", squares / sum);
         }
@@ -220,7 +221,7 @@ mod tests {
         for (full, nu) in [(true, 0.0), (true, 9.0), (false, 0.0), (false, 7.0)] {
             let space = Space { columns: vec![0, 1, 2], factors: vec![1.0; 3], full };
             let prior = space.prior(&table, &params(2.0, 0.1, nu)).unwrap();
-            // The mean of an inverse Wishart distribution, or of an inverse gamma distribution of nu/2 and scale/2.
+            // The mean of an inverse Wishart distribution, or of an inverse gamma distribution with nu/2 and scale/2.
             let least = if full { 4.0 } else { 2.0 };
             for scale in &prior.scale {
                 let expected = scale / (prior.nu - least);

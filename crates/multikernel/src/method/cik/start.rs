@@ -1,4 +1,4 @@
-//! What `cik` and `dpm` share: where the clustering starts and how it moves.
+//! Shared by `cik` and `dpm`: the start of the clustering and its moves.
 
 use super::opinions::Scene;
 use super::settings::{ClusterSampler, Clustering};
@@ -9,7 +9,7 @@ use crate::linalg::Matrix;
 use crate::mixture::{Mixture, Witness, k_means};
 use crate::pool::Pool;
 
-/// Most rows of a sweep row by row unless it is asked for.
+/// Maximum number of rows for automatic row-by-row sweeps.
 const MAX_COLLAPSED: usize = 20_000;
 
 /// How clusters are sampled.
@@ -45,7 +45,7 @@ pub(super) fn mixture(
     Mixture::new(space.prior(table, params)?, table, clusters)
 }
 
-/// One sweep; for each cluster afterwards where it stood before.
+/// One sweep; returns the previous number of each cluster.
 pub(super) fn sweep(
     mixture: &mut Mixture,
     sampling: Sampling,
@@ -60,7 +60,8 @@ pub(super) fn sweep(
     }
 }
 
-/// Splits and merges; for each cluster afterwards whose machine it has, and how many were tried, split and merged.
+/// Splits and merges; returns for each new cluster the cluster whose machine it inherits, and how many moves were
+/// tried, split and merged.
 pub(super) fn split_merge(
     mixture: &mut Mixture,
     n_moves: usize,

@@ -8,7 +8,7 @@ use crate::plan::{Model, Plan, Session};
 use crate::pool::Pool;
 use crate::run::{Input, Predict, Rows, Silent};
 
-/// Ten overlapping Gaussians in five columns, in three bunches, a class each.
+/// Ten overlapping Gaussians in five columns, in three groups, one class each.
 fn planted(seed: u64, n: usize) -> Dataset {
     let mut rng = Rng::new(seed, 77);
     let mut normals = |n_rows: usize, n_cols: usize| Matrix::from_fn(n_rows, n_cols, |_, _| normal(&mut rng));
@@ -41,12 +41,12 @@ fn machines_help_to_find_planted_clusters() {
     assert!(with >= 0.95 && without < with - 0.05, "{with} {without}");
 }
 
-/// Which of four places a row of [`apart`] lies around.
+/// Which of four centres a row of [`apart`] belongs to.
 fn place(i: usize) -> usize {
     if i == 103 { 3 } else { i / 50 }
 }
 
-/// Rows of two columns: 50 around one place, 50 around another, three far from both, and one far from all.
+/// Rows with two columns: 50 around one centre, 50 around another, three far from both, and one far from all.
 fn apart() -> Dataset {
     let mut rng = Rng::new(9, 0);
     let values = Matrix::from_fn(104, 2, |i, _| [0.0, 30.0, 400.0, -400.0][place(i)] + normal(&mut rng));
@@ -54,12 +54,12 @@ fn apart() -> Dataset {
     Dataset::new("apart", Samples::unnamed(values).unwrap(), Labels::new(&labels).unwrap()).unwrap()
 }
 
-/// The machine that most rows of each [`GROUPS`] have after a sweep, as its place before it; `None` for a fresh one.
+/// The machine of most rows of each of [`GROUPS`] after a sweep, as its index before it; `None` for a fresh one.
 fn handed(clusters: fn(usize) -> usize, n_rounds: usize, sampling: Sampling, moves: &str) -> [Option<usize>; 5] {
     let (data, pool) = (apart(), Pool::new(1).unwrap());
     let rows = Rows::new(data.samples.features(), None);
     let task = Task { input: Input::Rows(&rows), labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
-    // Narrow clusters, so that rows know where they belong.
+    // Narrow clusters, so that assignments are unambiguous.
     let params: Cik =
         with(&[("frequencies", "2"), ("moves", moves), ("spread", "1e-4"), ("nu", "30"), ("tau", "1e-4")]);
     let mut search = Search::init(&params, &task).unwrap();
@@ -84,21 +84,21 @@ fn handed(clusters: fn(usize) -> usize, n_rounds: usize, sampling: Sampling, mov
     })
 }
 
-/// Rows of one place each, those of the first in two parts.
+/// Rows with the same centre, those of the first in two parts.
 const GROUPS: [std::ops::Range<usize>; 5] = [0..30, 30..50, 50..100, 100..103, 103..104];
 
 #[test]
 fn clusters_keep_their_machines_wherever_they_come_to_stand() {
-    // The only row of the first cluster goes to others of its kind, and the clusters behind it move up. A row that was
-    // alone and is taken out has a new cluster, with a fresh machine, when it is put back.
+    // The only row of the first cluster joins others of its kind, and the clusters behind it move up. A singleton row
+    // that is removed gets a new cluster, with a fresh machine, when it is put back.
     let lost = |i: usize| if i == 49 { 0 } else { 1 + place(i) };
     assert_eq!(handed(lost, 2, Sampling::Collapsed, "0"), [Some(1), Some(1), Some(2), Some(3), None]);
     assert_eq!(handed(lost, 2, Sampling::Blocked, "0"), [1, 1, 2, 3, 4].map(Some));
-    // Pieces that are one cluster become one before the first sweep; it has the machine of the larger.
+    // Pieces of one cluster are merged before the first sweep; the result has the machine of the larger.
     let pieces = |i: usize| if i < 30 { 1 } else { [0, 2, 3, 4][place(i)] };
     assert_eq!(handed(pieces, 1, Sampling::Fixed, "0"), [1, 1, 2, 3, 4].map(Some));
     assert_eq!(handed(pieces, 2, Sampling::Fixed, "0"), [1, 0, 2, 3, 4].map(Some), "later they stay");
-    // Merges and splits after the sweep: one machine for the merged, the same for both halves.
+    // Merges and splits after the sweep: one machine for the merged cluster, the same one for both halves.
     assert_eq!(handed(pieces, 2, Sampling::Fixed, "200"), [1, 1, 2, 3, 4].map(Some));
     let glued = |i: usize| usize::from(i < 100);
     assert_eq!(handed(glued, 2, Sampling::Fixed, "200"), [1, 1, 1, 0, 0].map(Some));
@@ -110,7 +110,7 @@ fn loss(scores: &[f64], y: usize) -> f64 {
     (1.0 + other - scores[y]).max(0.0)
 }
 
-/// A state after some rounds, with what it was made from.
+/// A state after some rounds, with its inputs.
 fn searched(data: &Dataset, settings: &[(&'static str, &str)]) -> (Search, Cik, Matrix) {
     let pool = Pool::new(1).unwrap();
     let params: Cik = with(settings);
@@ -162,7 +162,7 @@ fn opinions_are_those_of_all_machines_where_they_matter() {
                 if (found - exact).abs() < 1e-5 * (1.0 + exact.abs()) {
                     asked += 1;
                 } else {
-                    // One that was not asked can make no difference, whichever of the two it says.
+                    // A cluster that was not evaluated makes no difference, whichever of the two values it has.
                     assert!(density + found.max(*exact) < best - 25.0, "{i} {k} {found} {exact} {density} {best}");
                     spared += 1;
                 }
@@ -219,7 +219,7 @@ fn density_of_new_rows_adds_up_to_one() {
         let model = train(&data, method, &settings.collect::<Vec<_>>());
         let grid = Matrix::from_fn(80_001, 1, |i, _| (i as f64 - 40_000.0) * 0.01);
         let placed = model.clustering().unwrap().place(&Samples::unnamed(grid).unwrap()).unwrap();
-        // In units of the standard deviation, in which clusters see the column.
+        // In units of the standard deviation, as the clusters see the column.
         let sum: f64 = placed.density.unwrap().iter().map(|ln| ln.exp() * 0.01 / spread).sum();
         assert!((sum - 1.0).abs() < 2e-3, "{method}: {sum}");
     }
@@ -231,7 +231,7 @@ fn one_fixed_cluster_is_one_machine() {
     let one = train(&data, "cik", &[&SHORT[..], &[("start", "1"), ("sampler", "fixed")]].concat());
     assert_eq!(one.clustering().unwrap().clusters(), [0; 200]);
     assert_eq!(one.clustering().unwrap().relevance().unwrap().n_rows(), 1);
-    // A pass over the start, three in place of sweeps, two at the end: the machine has no more and no less.
+    // One epoch on the start, three in place of sweeps, two at the end: the machine gets no more and no fewer.
     let again = train(&data, "cik", &[("start", "1"), ("sweeps", "0"), ("frequencies", "16"), ("epochs", "2")]);
     assert_ne!(one.predict(&data.samples).unwrap(), again.predict(&data.samples).unwrap());
 }
@@ -283,7 +283,7 @@ fn odd_rows_are_learned() {
             }
         }
     }
-    // The class that lives in one cluster only is learned there.
+    // The class that occurs in one cluster only is learned there.
     let model = train(&sets[5], "cik", &SHORT);
     let right = model.predict(&sets[5].samples).unwrap().labels;
     assert_eq!(right, sets[5].labels.codes());

@@ -1,5 +1,5 @@
-//! The normal distribution that is nearest to the posterior of one two-class problem at its mode (Laplace's
-//! approximation), with a logistic likelihood.
+//! Laplace's approximation of one two-class problem with a logistic likelihood: the normal distribution that matches
+//! the posterior at its mode.
 
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, dot};
@@ -9,9 +9,9 @@ use crate::solve::cholesky::Cholesky;
 
 /// Newton's iteration ends when it raises the log posterior by less than this.
 const TOLERANCE: f64 = 1e-10;
-/// Most Newton steps; some ten are needed.
+/// Maximum number of Newton steps; about ten are needed.
 const MAX_STEPS: usize = 100;
-/// Most halvings of a step that would go too far.
+/// Maximum number of halvings of a step that overshoots.
 const MAX_HALVINGS: usize = 30;
 
 /// 1 / (1 + e^-x).
@@ -39,11 +39,11 @@ pub(super) struct Problem<'a> {
 
 /// The approximation.
 pub(super) struct Laplace {
-    /// `(v K)^-1 f` at the mode, which is the slope of the log likelihood.
+    /// `(v K)^-1 f` at the mode, which is the gradient of the log likelihood there.
     pub(super) coef: Vec<f64>,
     /// Square roots of the curvature of the negative log likelihood at the mode.
     pub(super) roots: Vec<f64>,
-    /// Of `I + W^(1/2) v K W^(1/2)`, W the curvature.
+    /// Factor of `I + W^(1/2) v K W^(1/2)`, with W the curvature.
     pub(super) factor: Cholesky,
     /// The log evidence.
     pub(super) evidence: f64,
@@ -58,8 +58,8 @@ struct Point {
 }
 
 impl Problem<'_> {
-    /// The approximation; `start` is where the iteration begins, as [`Laplace::coef`], the prior mean if it is empty.
-    /// `None` where the kernel is not positive semi-definite. Cost: some ten times N^3 / 3.
+    /// The approximation; `start` is the initial [`Laplace::coef`] of the iteration, the prior mean if empty. `None` if
+    /// the kernel is not positive semi-definite. Cost: about ten times N^3 / 3.
     pub(super) fn solve(
         &self,
         start: &[f64],
@@ -101,7 +101,7 @@ impl Problem<'_> {
         let n = now.f.len();
         let roots: Vec<f64> = now.f.iter().map(|&f| (sigmoid(f) * sigmoid(-f)).sqrt()).collect();
         let mut matrix = Matrix::zeros(n, n);
-        // What is above the diagonal is not read.
+        // Entries above the diagonal are not read.
         for i in 0..n {
             let (row, left) = (&mut matrix.row_mut(i)[..=i], self.amplitude * roots[i]);
             let entries = self.kernel.row(i).iter().zip(&roots);
@@ -111,7 +111,7 @@ impl Problem<'_> {
         Ok((roots, Cholesky::new(matrix, pool, stop)?))
     }
 
-    /// The point a whole Newton step leads to: `a = b - W^(1/2) B^-1 W^(1/2) v K b` with `b = W f` and the slope.
+    /// The result of a full Newton step: `a = b - W^(1/2) B^-1 W^(1/2) v K b` with `b = W f` plus the gradient.
     fn newton(&self, now: &Point, roots: &[f64], factor: &Cholesky) -> Result<Vec<f64>> {
         let b: Vec<f64> = (0..roots.len())
             .map(|i| roots[i] * roots[i] * now.f[i] + self.sides[i] * sigmoid(-self.sides[i] * now.f[i]))
@@ -121,7 +121,7 @@ impl Problem<'_> {
         Ok(b.iter().zip(solved.data()).zip(roots).map(|((b, solved), root)| b - root * solved).collect())
     }
 
-    /// The point at `next`, or as far on the way to it as the log posterior rises; `None` where it does not.
+    /// The point at `next`, or as far towards it as the log posterior rises; `None` if it does not.
     fn forward(&self, now: &Point, next: Vec<f64>) -> Option<Point> {
         let mut part = 1.0;
         for _ in 0..MAX_HALVINGS {

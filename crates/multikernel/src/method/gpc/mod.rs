@@ -1,4 +1,4 @@
-//! `gpc`: Gaussian process classification by Laplace's approximation, on the one kernel with the most evidence.
+//! `gpc`: Gaussian process classification by Laplace's approximation, on the one kernel with the largest evidence.
 
 mod laplace;
 mod model;
@@ -25,22 +25,23 @@ params! {
     /// 2006, algorithms 3.1 and 3.2).
     ///
     /// For each kernel the evidence is maximised over the amplitude, the variance `v` of the prior `f ~ N(0, v K)`: the
-    /// best of the powers of 4 from 1/16 to 4096, then golden section around it. More than two classes are one against
-    /// the rest with the same kernel and amplitude, and evidence is summed over them. Probabilities are averages of the
-    /// logistic function over the approximated distribution of `f`. There is no bias: the prior mean is an even chance.
+    /// best of the powers of 4 from 1/16 to 4096, then golden section around it. More than two classes are handled one
+    /// against the rest with the same kernel and amplitude, and their evidence is summed. Probabilities are averages of
+    /// the logistic function over the approximate posterior of `f`. There is no bias: the prior mean corresponds to
+    /// even odds.
     ///
-    /// Weights are `v` for the kernel that was taken and 0 for the others. Kernels that are not positive semi-definite
-    /// have no evidence and are left out with a warning.
+    /// Weights are `v` for the chosen kernel and 0 for the others. Kernels that are not positive semi-definite have no
+    /// evidence and are left out with a warning.
     ///
     /// Cost: for each kernel and two-class problem some 20 amplitudes of about 5 N^3 / 3 each. A model keeps N^2 / 2
-    /// numbers per problem, and as many products make a probability.
+    /// numbers per problem, and a probability takes as many products.
     #[derive(Copy)]
     pub struct Gpc {}
 }
 
 record! {
-    /// The kernels that were looked at: log evidence at the best amplitude (minus infinity where there is none), and
-    /// that amplitude.
+    /// The kernels tried so far: log evidence at the best amplitude (minus infinity where there is none), and that
+    /// amplitude.
     #[derive(Clone, Debug, Default)]
     pub struct Search {
         evidence: Vec<f64>,
@@ -48,15 +49,15 @@ record! {
     }
 }
 
-/// Powers of 4 that are tried, the lowest and the highest.
+/// Powers of 4 to try, lowest to highest.
 const POWERS: std::ops::RangeInclusive<i32> = -2..=6;
-/// Golden sections of the two intervals around the best power: what is left is 1 % of an amplitude.
+/// Golden-section steps on the two intervals around the best power: what is left is 1 % of an amplitude.
 const SECTIONS: usize = 12;
-/// Factors of fewer rows are computed by one thread.
+/// Smaller matrices are factored by one thread.
 const SEQUENTIAL_ROWS: usize = 512;
-/// What is added to the diagonal, as a part of it, before a kernel is found not to be positive semi-definite.
+/// Added to the diagonal, relative to it, before a kernel is declared not positive semi-definite.
 const SHIFT: f64 = 1e-4;
-/// What a golden section leaves.
+/// The fraction a golden-section step leaves.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 impl Method for Gpc {
@@ -105,7 +106,7 @@ impl State<Gpc> for Search {
         })?;
         let fit = Fit::new(task, best)?;
         let mut laplace = fit.at(self.amplitude[best], &vec![vec![]; fit.sides.n_rows()], &|| false)?;
-        // At the amplitude found in the search the factor exists.
+        // The factor exists at the amplitude found in the search.
         let laplace = laplace.take().ok_or_else(misfit)?;
         GpcModel::new(task, &self, best, fit.mean_diagonal(), &laplace)
     }
@@ -114,8 +115,7 @@ impl State<Gpc> for Search {
 /// One kernel and all two-class problems.
 struct Fit<'a> {
     task: &'a Task<'a>,
-    /// For factors of few rows, whose pieces take less time than handing them out, and of problems that share the
-    /// threads.
+    /// For small factors, whose blocks take less time than dispatching them, and for problems that share the threads.
     own: Pool,
     kernel: Matrix,
     sides: Matrix,
@@ -124,7 +124,7 @@ struct Fit<'a> {
 impl<'a> Fit<'a> {
     fn new(task: &'a Task<'a>, m: usize) -> Result<Fit<'a>> {
         let one = Matrix::from_vec(1, 1, vec![1.0])?;
-        // What was found is told whatever stopped the run.
+        // The result is reported whatever stopped the run.
         let kernel = task.stack()?.unstoppable().pick(&[m])?.combine(&one, task.pool)?.remove(0);
         Ok(Fit { task, own: Pool::new(1)?, kernel, sides: sides(task.labels).transposed() })
     }
@@ -134,7 +134,7 @@ impl<'a> Fit<'a> {
         (0..n).map(|i| self.kernel.get(i, i)).sum::<f64>() / n.max(1) as f64
     }
 
-    /// Whether the kernel is positive semi-definite, but for rounding: others have something like evidence at small
+    /// Whether the kernel is positive semi-definite up to rounding: others have something like evidence at small
     /// amplitudes, which means nothing.
     fn is_semidefinite(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<bool> {
         let (mut shifted, mean) = (self.kernel.clone(), self.mean_diagonal());
@@ -146,7 +146,7 @@ impl<'a> Fit<'a> {
         }
     }
 
-    /// The approximations of all problems at an amplitude; `None` where one does not exist.
+    /// The approximations for all problems at an amplitude; `None` if one does not exist.
     fn at(&self, amplitude: f64, start: &[Vec<f64>], stop: &(dyn Fn() -> bool + Sync)) -> Result<Option<Vec<Laplace>>> {
         let alone = self.sides.n_rows() == 1 && self.kernel.n_rows() >= SEQUENTIAL_ROWS;
         let pool = if alone { self.task.pool } else { &self.own };
@@ -156,12 +156,12 @@ impl<'a> Fit<'a> {
         found.into_iter().collect()
     }
 
-    /// The best amplitude and its evidence, minus infinity where no amplitude has any.
+    /// The best amplitude and its evidence, minus infinity if no amplitude has any.
     fn best(&self, stop: &(dyn Fn() -> bool + Sync)) -> Result<(f64, f64)> {
         if !self.is_semidefinite(stop)? {
             return Ok((1.0, f64::NEG_INFINITY));
         }
-        // Each search begins at the mode of the one before, which is near.
+        // Each search starts from the previous mode, which is near.
         let mut start = vec![vec![]; self.sides.n_rows()];
         let mut evidence = |ln_amplitude: f64| -> Result<f64> {
             let Some(found) = self.at(exp(ln_amplitude), &start, stop)? else {
@@ -187,7 +187,7 @@ impl<'a> Fit<'a> {
     }
 }
 
-/// Golden section for the maximum of a function within `step` of where it is known; the best point that was looked at.
+/// Golden section for the maximum of a function within `step` of a known point; returns the best point evaluated.
 fn section(known: (f64, f64), step: f64, of: &mut impl FnMut(f64) -> Result<f64>) -> Result<(f64, f64)> {
     let (mut low, mut high) = (known.0 - step, known.0 + step);
     let inner = |low: f64, high: f64| (high - GOLDEN * (high - low), low + GOLDEN * (high - low));

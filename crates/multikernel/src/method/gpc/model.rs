@@ -1,5 +1,5 @@
-//! Predictions: the approximated distribution of the latent function at new points, and the logistic function averaged
-//! over it.
+//! Predictions: the approximate posterior of the latent function at new points, and the logistic function averaged over
+//! it.
 
 use super::Search;
 use super::laplace::Laplace;
@@ -13,10 +13,10 @@ use crate::pool::Pool;
 use crate::run::{Explain, Input, Predict, Probabilistic, Task};
 
 record! {
-    /// Gaussian processes on one kernel, one for each two-class problem. Scores are probabilities.
+    /// Gaussian processes on one kernel, one per two-class problem. Scores are probabilities.
     ///
-    /// The variance of a prediction starts from the kernel between a new point and itself: 1 for kernels of unit
-    /// diagonal, for others the mean over the training rows is taken.
+    /// The variance of a prediction starts from the kernel between a new point and itself: 1 for unit-diagonal kernels,
+    /// the mean over the training rows for others.
     ///
     /// Cost of a score: one kernel value per training row, and N^2 / 2 products per two-class problem.
     #[derive(Clone, Debug)]
@@ -24,14 +24,14 @@ record! {
         weights: Vec<f64>,
         kernel: usize,
         points: Vec<usize>,
-        /// The class on the positive side of each problem.
+        /// The positive class of each problem.
         problems: Vec<usize>,
         n_classes: usize,
         /// Mean functions: N x problems.
         coef: Matrix,
         /// Square roots of curvatures: N x problems.
         roots: Matrix,
-        /// The factors of all problems, on and below the diagonal, row by row.
+        /// The factors of all problems, lower triangles with the diagonal, row by row.
         factors: Vec<f64>,
         /// The kernel between a point and itself.
         diagonal: f64,
@@ -40,7 +40,8 @@ record! {
     }
 }
 
-/// Sums of error functions that make a logistic function (Williams and Barber 1998): widths and coefficients.
+/// The sum of error functions that approximates the logistic function (Williams and Barber 1998): widths and
+/// coefficients.
 const WIDTHS: [f64; 5] = [0.41, 0.4, 0.37, 0.44, 0.39];
 const COEFFICIENTS: [f64; 5] = [-1_854.821_415_1, 3_516.898_936_46, 221.293_467_12, 128.123_238_05, -2_010.494_226_54];
 
@@ -88,7 +89,7 @@ impl GpcModel {
         })
     }
 
-    /// Mean and variance of the latent function of a problem at a point with these kernel values.
+    /// Mean and variance of a problem's latent function at a point with these kernel values.
     fn latent(&self, p: usize, kernels: &[f64]) -> (f64, f64) {
         let (n, amplitude) = (self.points.len(), self.weights[self.kernel]);
         let mean = kernels.iter().zip(self.coef.rows()).map(|(kernel, coef)| amplitude * kernel * coef[p]).sum();
@@ -101,7 +102,7 @@ impl GpcModel {
         (mean, (amplitude * self.diagonal - dot(&solved, &solved)).max(0.0))
     }
 
-    /// The probabilities of one point.
+    /// The probabilities for one point.
     fn decide(&self, kernels: &[f64], out: &mut [f64]) {
         if self.n_classes == 2 {
             let (mean, variance) = self.latent(0, kernels);

@@ -1,4 +1,4 @@
-//! Agreement with scikit-learn, and what the approximation and the search must satisfy.
+//! Agreement with scikit-learn, and properties of the approximation and the search.
 
 use super::laplace::sigmoid;
 use super::model::averaged;
@@ -15,7 +15,7 @@ fn go_on() -> bool {
     false
 }
 
-/// Twenty points on a grid; two classes that are curved apart, three that are bands, each with two rows turned over.
+/// Twenty points on a grid; two classes with a curved boundary, three that are bands, each with two labels flipped.
 fn points() -> Matrix {
     Matrix::from_fn(20, 2, |i, j| ((if j == 0 { 7 } else { 3 } * i) % 20) as f64 / 10.0 - 1.0)
 }
@@ -49,8 +49,8 @@ fn at_three(codes: &[usize]) -> (f64, Matrix) {
     })
 }
 
-/// The constants are by `GaussianProcessClassifier(ConstantKernel(3.0) * RBF(0.7), optimizer=None)` of scikit-learn
-/// 1.9.1, which averages the evidence over the classes where we add it up.
+/// The constants are from `GaussianProcessClassifier(ConstantKernel(3.0) * RBF(0.7), optimizer=None)` of scikit-learn
+/// 1.9.1, which averages the evidence over the classes where we sum it.
 #[test]
 fn evidence_and_probabilities_equal_those_of_scikit_learn() {
     let (evidence, found) = at_three(&TWO);
@@ -65,7 +65,7 @@ fn evidence_and_probabilities_equal_those_of_scikit_learn() {
     }
 }
 
-/// At the mode the slope of the log posterior is zero, and a Newton iteration from anywhere ends there.
+/// At the mode the gradient of the log posterior is zero, and Newton's iteration ends there from any start.
 #[test]
 fn mode_is_where_the_slopes_cancel_whatever_the_start() {
     with_task(&points(), &TWO, &["gaussian(0.3)"], |task| {
@@ -93,7 +93,7 @@ fn mode_is_where_the_slopes_cancel_whatever_the_start() {
     });
 }
 
-/// With one row the evidence is an integral over one variable, near to which the approximation is.
+/// With one row the evidence is an integral over one variable, which the approximation is close to.
 #[test]
 fn averages_and_evidence_of_one_row_are_near_their_integrals() {
     let integral = |mean: f64, variance: f64| {

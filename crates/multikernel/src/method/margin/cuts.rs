@@ -1,7 +1,7 @@
-//! `silp` and `level`: the objective from below by its tangents.
+//! `silp` and `level`: cutting planes, which bound the objective from below by its tangents.
 //!
-//! Every SVM gives a tangent `J(d) >= 1'a - 1/2 s'd` that holds for all d. `silp` goes where the largest of them is
-//! smallest; `level` goes to the nearest point where they allow a good part of the decrease still possible.
+//! Every SVM gives a tangent `J(d) >= 1'a - 1/2 s'd` that holds for all d. `silp` moves to the minimum of their
+//! maximum; `level` moves to the nearest point where they still allow a good part of the possible decrease.
 
 use super::{Descend, Descends, Descent, DescentParams, Objective, Point, descent_params, relative, simplex_params};
 use crate::error::Result;
@@ -13,9 +13,9 @@ use crate::run::{About, Allowed, Method, Needs};
 use crate::solve::program::{self, Program};
 
 simplex_params! {
-    /// The problem of [`SimpleMkl`](super::SimpleMkl) as a semi-infinite linear programme (Sonnenburg et al. 2006):
-    /// each step solves a linear programme over all tangents so far, then the SVMs at its solution. Cost: as
-    /// `simplemkl` for a step, plus the programme; the number of steps grows with the number of kernels.
+    /// The problem of [`SimpleMkl`](super::SimpleMkl) as a semi-infinite linear program (Sonnenburg et al. 2006): each
+    /// step solves a linear program over all tangents so far, then the SVMs at its solution. Cost: as `simplemkl` per
+    /// step, plus the linear program; the number of steps grows with the number of kernels.
     pub struct Silp;
 }
 
@@ -42,8 +42,8 @@ impl Descends for Silp {
 
 simplex_params! {
     /// The problem of [`SimpleMkl`](super::SimpleMkl) by the level method (Xu et al. 2008): tangents as in [`Silp`],
-    /// but the next weights are the nearest to the last at which the tangents allow nine tenths of what is left to
-    /// gain. Cost: as `silp` for a step, and far fewer steps.
+    /// but the next weights are the ones nearest to the last at which the tangents allow nine tenths of the remaining
+    /// gain. Cost: as `silp` per step, with far fewer steps.
     pub struct Level;
 }
 
@@ -68,12 +68,12 @@ impl Descends for Level {
     }
 }
 
-/// The share of what is left to gain that the next weights must not exclude.
+/// The share of the remaining gain that the tangents must allow at the next weights.
 const GAIN: f64 = 0.9;
 
 record! {
-    /// The tangents: `constants - 1/2 slopes d`, one row each, the largest lower bound they gave, and where the last is
-    /// from.
+    /// The tangents: `constants - 1/2 slopes d`, one row each, the best lower bound they gave, and the point of the
+    /// last one.
     #[derive(Clone, Debug, Default)]
     struct Tangents {
         constants: Vec<f64>,
@@ -83,7 +83,7 @@ record! {
     }
 }
 
-/// Tangents and the rule to follow: nearest point on a level (true), or lowest point (false).
+/// Tangents and the rule: nearest point on a level set (true), or minimum (false).
 #[derive(Clone, Debug, Default)]
 pub struct Cuts<const LEVEL: bool>(Tangents);
 
@@ -99,7 +99,7 @@ impl<const LEVEL: bool> Codec for Cuts<LEVEL> {
 
 impl Tangents {
     /// The equations `theta + 1/2 s_k'd - slack_k = constant_k`, `sum d = 1` in the variables (d, theta, slack),
-    /// without theta if it has a value. All divided by `scale`.
+    /// without theta if it is given. Everything is divided by `scale`.
     fn equations(&self, theta: Option<f64>, scale: f64) -> (Matrix, Vec<f64>) {
         let (k, p) = (self.constants.len(), self.last.len());
         let free = usize::from(theta.is_none());
@@ -115,8 +115,7 @@ impl Tangents {
         (rows, right.collect())
     }
 
-    /// The lowest point of the tangents and their height there. The SVMs' objective is never below 0, so neither is
-    /// theta.
+    /// The minimum of the tangents' maximum, and its value. The SVMs' objective is never below 0, so neither is theta.
     fn lowest(&self, scale: f64) -> Result<(Vec<f64>, f64)> {
         let (rows, right) = self.equations(None, scale);
         let (p, n) = (self.last.len(), rows.n_cols());
@@ -126,7 +125,7 @@ impl Tangents {
         Ok((on_simplex(&x[..p]), theta))
     }
 
-    /// The point nearest to the last where no tangent is above the level.
+    /// The point nearest to the last one where no tangent is above the level.
     fn nearest(&self, level: f64, scale: f64) -> Result<Vec<f64>> {
         let (rows, right) = self.equations(Some(level), scale);
         let (p, n) = (self.last.len(), rows.n_cols());
@@ -137,7 +136,7 @@ impl Tangents {
     }
 }
 
-/// The weights of a programme, whose sum is 1 but for its tolerance.
+/// The weights from a program's solution, normalised: their sum is 1 only up to its tolerance.
 fn on_simplex(x: &[f64]) -> Vec<f64> {
     let sum: f64 = x.iter().map(|x| x.max(0.0)).sum();
     x.iter().map(|x| x.max(0.0) / sum).collect()
@@ -170,7 +169,7 @@ impl<const LEVEL: bool> Descend for Cuts<LEVEL> {
         } else {
             lowest
         };
-        // A point seen before tells nothing new.
+        // A repeated point adds no information.
         if weights == self.0.last {
             return Ok(None);
         }

@@ -10,11 +10,11 @@ use crate::run::{About, Allowed, Method, Needs};
 
 descent_params! {
     /// Kernel weights under a p-norm (Kloft et al. 2011): p = 1 is sparse like [`SimpleMkl`](super::SimpleMkl), p = inf
-    /// is [`Average`](crate::method::Average), between them all kernels keep a weight. The ball is scaled so that
-    /// uniform weights 1/P are on its boundary for every p, so that `c` means the same for all of them.
+    /// is [`Average`](crate::method::Average), in between all kernels keep a weight. The ball is scaled so that uniform
+    /// weights 1/P lie on its boundary for every p, so `c` means the same for all p.
     ///
-    /// Cost: each step is two passes over the stack and one SVM, started from the last; ten steps for p = 2, hundreds
-    /// near 1.
+    /// Cost: each step is two passes over the stack and one SVM, warm-started from the last; ten steps for p = 2,
+    /// hundreds near 1.
     pub struct LpMkl {
         /// norm of the kernel weights: 1 is sparse, inf uniform; auto chooses among 1, 1.25, 2, 4, inf
         p: f64 = 2.0, Allowed::NumberOrAuto(1.0, f64::INFINITY, &[1.0, 1.25, 2.0, 4.0, f64::INFINITY]);
@@ -43,7 +43,7 @@ impl Descends for LpMkl {
 }
 
 record! {
-    /// The norm, and by how much the logarithms of the weights move further than the closed form says.
+    /// The norm, and the factor by which log weights move further than the closed form says.
     #[derive(Clone, Debug)]
     pub struct PowerMean {
         p: f64,
@@ -51,13 +51,13 @@ record! {
     }
 }
 
-/// Growth of the stretch after a step that was good, and its limit.
+/// Growth of the stretch factor after a successful step, and its limit.
 const GROWTH: f64 = 1.5;
 const MAX_STRETCH: f64 = 100.0;
 
 impl PowerMean {
-    /// Given the norms `|w_m|^2 = d_m^2 s_m` the best weights are `d_m ~ |w_m|^(2 / (p + 1))`: the logarithms go there,
-    /// or `stretch` times as far, and back to the ball. `None` where all weights would be 0.
+    /// Given the norms `|w_m|^2 = d_m^2 s_m` the optimal weights are `d_m ~ |w_m|^(2 / (p + 1))`: the log weights move
+    /// there, or `stretch` times as far, and are scaled back to the ball. `None` if all weights would be 0.
     fn ahead(&self, best: &Point) -> Option<Vec<f64>> {
         let log = |(d, s): (&f64, &f64)| match (d.ln(), s.max(0.0).ln()) {
             (ln_d, ln_s) if ln_d.is_finite() && ln_s.is_finite() => {
@@ -84,10 +84,10 @@ fn ln_power_mean(p: f64, logs: &[f64]) -> f64 {
 impl Descend for PowerMean {
     const FROM_ANY_WEIGHTS: bool = false;
 
-    /// Over the ball the largest `d's` is `P^(1/p - 1) |s|_q`, 1/p + 1/q = 1: the power mean of the slopes with
+    /// The largest `d's` over the ball is `P^(1/p - 1) |s|_q`, 1/p + 1/q = 1: the power mean of the slopes with
     /// exponent q.
     fn gap(&self, best: &Point) -> f64 {
-        // Where a kernel is not positive semi-definite a slope may be below 0; its weight only falls then.
+        // If a kernel is not positive semi-definite a slope may be below 0; its weight can then only fall.
         let slopes: Vec<f64> = best.slopes.iter().map(|slope| slope.max(0.0)).collect();
         let logs: Vec<f64> = slopes.iter().map(|slope| slope.ln()).collect();
         let q = if self.p == 1.0 { f64::INFINITY } else { 1.0 / (1.0 - 1.0 / self.p) };
@@ -95,8 +95,7 @@ impl Descend for PowerMean {
         relative(0.5 * (most - dot(&best.weights, &slopes)), best)
     }
 
-    /// The closed form cannot raise the objective. It creeps where p is near 1, so steps are stretched while that goes
-    /// well.
+    /// The closed form cannot raise the objective. It is slow for p near 1, so steps are stretched while that succeeds.
     fn next(&mut self, objective: &Objective<'_>, best: &Point) -> Result<Option<Point>> {
         loop {
             let Some(weights) = self.ahead(best) else { return Ok(None) };
@@ -106,7 +105,7 @@ impl Descend for PowerMean {
                 return Ok(Some(next));
             }
             if self.stretch == 1.0 {
-                // The SVMs are the limit.
+                // The accuracy of the SVMs is the limit.
                 return Ok(None);
             }
             self.stretch = (0.3 * self.stretch).max(1.0);

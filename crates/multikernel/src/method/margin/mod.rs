@@ -2,12 +2,12 @@
 //!
 //! All four solve `min over d of J(d)`, where `J(d) = sum_p max_a 1'a - 1/2 b'(sum_m d_m K_m) b` is the sum of the SVM
 //! optima of all two-class problems p (`b = y a`), over the simplex or a p-norm ball. J is convex, and at any d its
-//! derivatives are `-1/2 s_m` with the slopes `s_m = sum_p b_p' K_m b_p`: one `project`. What differs is how the next d
+//! derivatives are `-1/2 s_m` with the slopes `s_m = sum_p b_p' K_m b_p`: one `project`. They differ in how the next d
 //! is found; this file has the rest.
 //!
-//! On the simplex the kernel may be `(1 - v) sum_m K_m / P + v sum_m d_m K_m` with a `sparsity` v below 1: sparse
-//! weights pick by chance among more kernels than rows, uniform ones cannot, and inner folds tell which is the danger.
-//! J stays convex in d.
+//! On the simplex the kernel may be `(1 - v) sum_m K_m / P + v sum_m d_m K_m` with a `sparsity` v below 1: with more
+//! kernels than rows, sparse weights pick by chance and uniform ones cannot pick at all; inner folds decide between the
+//! two. J stays convex in d.
 
 mod cuts;
 mod lpmkl;
@@ -29,7 +29,7 @@ use crate::run::{Control, Progress, State, Status, Task};
 use crate::solve::smo;
 use crate::stack::Symmetric;
 
-/// [`svc_params!`] with the parameters of a descent: `$first` stands before `gap` and `iterations`.
+/// [`svc_params!`] with the parameters of a descent: `$first` comes before `gap` and `iterations`.
 macro_rules! descent_params {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($first:tt)* }) => {
         svc_params! {
@@ -61,19 +61,19 @@ macro_rules! simplex_params {
 }
 use simplex_params;
 
-/// A weight below this part of the largest is noise of a solver that stays inside the simplex, and set to 0.
+/// A weight below this fraction of the largest is noise of a solver that stays inside the simplex, and is set to 0.
 const NEGLIGIBLE: f64 = 1e-6;
 
 record! {
-    /// The SVMs at some kernel weights: dual variables, objective and slopes.
+    /// The SVMs at given kernel weights: dual variables, objective and slopes.
     #[derive(Clone, Debug, Default)]
     pub struct Point {
         weights: Vec<f64>,
         alpha: Vec<f64>,
         bias: Vec<f64>,
-        /// By how much the optimality conditions of each two-class problem are missed.
+        /// How far each two-class problem is from satisfying its optimality conditions.
         missed: Vec<f64>,
-        /// The sum of the SVMs' dual objectives, and by how much J may be above it because they are not exact.
+        /// The sum of the SVMs' dual objectives, and how far J may be above it because they are not exact.
         objective: f64,
         excess: f64,
         slopes: Vec<f64>,
@@ -84,10 +84,10 @@ record! {
 pub struct Objective<'a> {
     task: &'a Task<'a>,
     control: &'a Control,
-    /// How exactly the SVMs are solved.
+    /// Tolerance of the SVMs.
     tolerance: f64,
     sparsity: f64,
-    /// The part of the kernel that is not learned.
+    /// The fixed part of the kernel.
     uniform: Option<Arc<Matrix>>,
     problems: Problems,
     trainable: Vec<usize>,
@@ -101,7 +101,7 @@ impl<'a> Objective<'a> {
         Ok(Objective { task, control, tolerance, sparsity: params.sparsity, uniform, problems, trainable })
     }
 
-    /// The kernel at these weights, and how it changes along each of some directions, in one pass.
+    /// The kernel at these weights, and its change along each of some directions, in one pass.
     fn combine(&self, weights: &[f64], directions: &[&[f64]]) -> Result<(Matrix, Vec<Matrix>)> {
         let columns = [&[weights], directions].concat();
         let all = Matrix::from_fn(weights.len(), columns.len(), |m, c| self.sparsity * columns[c][m]);
@@ -113,7 +113,7 @@ impl<'a> Objective<'a> {
         Ok((gram, sums))
     }
 
-    /// The SVMs on a combined kernel, from the dual variables of another; without slopes.
+    /// The SVMs on a combined kernel, warm-started from other dual variables; without slopes.
     fn solve(&self, weights: Vec<f64>, gram: &Matrix, start: &[f64]) -> Result<Point> {
         let options = smo::Options { tolerance: self.tolerance, ..Default::default() };
         let solved = self.problems.solve(&self.trainable, gram, start, &options, self.task, self.control)?;
@@ -135,7 +135,7 @@ impl<'a> Objective<'a> {
         Ok(point)
     }
 
-    /// `sum_p b_p' K b_p` of one matrix.
+    /// `sum_p b_p' K b_p` for one matrix.
     fn slope(&self, point: &Point, gram: &Matrix) -> Result<f64> {
         let coef = self.problems.coefficients(&point.alpha).to_matrix().transposed();
         let of_row = |i: usize| {
@@ -145,7 +145,7 @@ impl<'a> Objective<'a> {
         Ok(self.task.pool.map(gram.n_rows(), of_row).iter().sum())
     }
 
-    /// The slopes of some of the kernels; those of the others are as they were at another point.
+    /// Computes the slopes of some of the kernels; the others keep their slopes at another point.
     fn with_slopes(&self, mut point: Point, kernels: &[usize], others: &[f64]) -> Result<Point> {
         let coef = self.problems.coefficients(&point.alpha).to_matrix();
         let stack = self.task.stack()?.pick(kernels)?;
@@ -161,47 +161,47 @@ impl<'a> Objective<'a> {
         self.with_slopes(point, &(0..n).collect::<Vec<_>>(), &vec![0.0; n])
     }
 
-    /// The SVMs at these weights, slopes and all.
+    /// The SVMs at these weights, with all slopes.
     fn at(&self, weights: Vec<f64>, start: &[f64]) -> Result<Point> {
         let gram = self.combine(&weights, &[])?.0;
         self.with_all_slopes(self.solve(weights, &gram, start)?)
     }
 }
 
-/// What all four methods are told.
+/// Parameters shared by all four methods.
 pub struct DescentParams {
     svc: Svc,
-    /// Share of the weights that is learned.
+    /// The learned share of the weights.
     sparsity: f64,
     gap: f64,
     iterations: usize,
 }
 
-/// A method of this folder.
+/// A method in this folder.
 pub trait Descends: EndsInSvc {
-    /// How it finds the next weights.
+    /// The solver that finds the next weights.
     type Solver: Descend;
 
-    /// What it was told.
+    /// Its parameters.
     fn descent(&self) -> DescentParams;
-    /// What its solver knows before the first point.
+    /// Its solver before the first point.
     fn solver(&self) -> Self::Solver;
 }
 
-/// How the next weights are found.
+/// A solver that finds the next weights.
 pub trait Descend: Codec + Clone + Send + 'static {
-    /// Whether weights of another run are a good start: not where a weight of 0 stays 0.
+    /// Whether the weights of another run are a good start: not if a weight of 0 stays 0.
     const FROM_ANY_WEIGHTS: bool;
-    /// Looks at a point before its gap is asked for.
+    /// Observes a point before its gap is computed.
     fn see(&mut self, _point: &Point) {}
-    /// `J(d) - J*` at most, as a part of `J(d)`.
+    /// Upper bound on `J(d) - J*`, relative to `J(d)`.
     fn gap(&self, best: &Point) -> f64;
-    /// One more iteration; `None` where no better point can be found in the accuracy of the SVMs.
+    /// One more iteration; `None` if no better point can be found within the accuracy of the SVMs.
     fn next(&mut self, objective: &Objective<'_>, best: &Point) -> Result<Option<Point>>;
 }
 
 codes! {
-    /// Whether a descent goes on, and why not.
+    /// Whether a descent continues, and if not, why.
     enum DescentStatus {
         Running = 0,
         Converged = 1,
@@ -211,12 +211,12 @@ codes! {
 }
 
 record! {
-    /// Where a run stands, whatever its solver.
+    /// The solver-independent state of a run.
     #[derive(Clone, Debug)]
     struct Common {
         best: Point,
         gap: f64,
-        /// How exactly the SVMs are solved now: `tol` at first.
+        /// Current tolerance of the SVMs: `tol` at first.
         tolerance: f64,
         n_steps: usize,
         status: DescentStatus,
@@ -224,7 +224,7 @@ record! {
     }
 }
 
-/// Where a run stands: the best point so far and what its solver knows.
+/// State of a run: the best point so far and the solver's state.
 #[derive(Clone, Debug)]
 pub struct Descent<S> {
     run: Common,
@@ -255,7 +255,7 @@ impl<M: Descends> State<M> for Descent<M::Solver> {
         Ok(Descent { run, solver: method.solver() })
     }
 
-    /// Begun from the weights and dual variables of another run.
+    /// Warm start from the weights and dual variables of another run.
     fn again(&self, method: &M, task: &Task<'_>) -> Result<Self> {
         let mut again = Self::init(method, task)?;
         if self.run.best.alpha.len() == Problems::new(task, &method.svc())?.size() {
@@ -287,7 +287,7 @@ impl<M: Descends> State<M> for Descent<M::Solver> {
 }
 
 impl<S: Descend> Descent<S> {
-    /// The SVMs at uniform weights, or at those of an earlier run, first; then one step of the weights each.
+    /// First the SVMs at uniform weights, or at those of an earlier run; then one step of the weights at a time.
     fn advance(&mut self, task: &Task<'_>, params: &DescentParams, control: &Control) -> Result<Progress> {
         if params.sparsity < 1.0 {
             self.run.uniform.get_or_make(|| uniform(task, params))?;
@@ -320,7 +320,7 @@ impl<S: Descend> Descent<S> {
         if after.run.gap <= wanted {
             after.run.status = DescentStatus::Converged;
         } else if missed > 0.3 * wanted && after.run.gap <= 2.0 * missed && !after.can_sharpen(params) {
-            // What is left to gain is no more than what the SVMs miss.
+            // The remaining gain is no more than the SVMs' own error.
             after.run.status = DescentStatus::Stuck;
         } else if after.run.status == DescentStatus::Running && after.run.n_steps >= params.iterations {
             after.run.status = DescentStatus::OutOfSteps;
@@ -347,7 +347,7 @@ impl<S: Descend> Descent<S> {
         self.run.tolerance > 2e-6 * params.svc.tol
     }
 
-    /// Goes on with more exact SVMs where those of now are the limit, down to a millionth of what was asked for.
+    /// Tightens the SVM tolerance if it is the limit, down to a millionth of the requested one.
     fn sharpen(&mut self, task: &Task<'_>, params: &DescentParams, control: &Control) -> Result<()> {
         if !self.can_sharpen(params) {
             self.run.status = DescentStatus::Stuck;
@@ -375,7 +375,7 @@ impl<S: Descend> Descent<S> {
         let warnings = self.warnings(params);
         let trained = (0..problems.len()).filter(|&p| problems.is_trainable(p)).collect();
         let Point { weights, alpha, bias, objective, excess, .. } = self.run.best;
-        // What J is at most: the dual objective may be below the optimum.
+        // The upper bound on J: the dual objective may be below the optimum.
         let objective = objective + excess;
         let (learned, rest) = (params.sparsity, (1.0 - params.sparsity) / weights.len().max(1) as f64);
         let weights = weights.iter().map(|weight| learned * weight + rest).collect();
@@ -415,7 +415,7 @@ impl<S: Descend> Descent<S> {
     }
 }
 
-/// The part of the kernel that is not learned.
+/// The fixed part of the kernel.
 fn uniform(task: &Task<'_>, params: &DescentParams) -> Result<Arc<Matrix>> {
     let stack = task.stack()?;
     let share = (1.0 - params.sparsity) / stack.n_kernels() as f64;
@@ -423,8 +423,8 @@ fn uniform(task: &Task<'_>, params: &DescentParams) -> Result<Arc<Matrix>> {
     Ok(Arc::new(stack.combine(&weights, task.pool)?.remove(0)))
 }
 
-/// The point without weights that are noise. Each is less than 1e-6 of the largest, so the objective moves by less than
-/// any gap that is asked for, but prediction is spared the kernels.
+/// The point without weights that are noise. Each is less than 1e-6 of the largest, so the objective changes by less
+/// than any requested gap, and prediction need not evaluate these kernels.
 fn polished(objective: &Objective<'_>, best: Point) -> Result<Point> {
     let largest = best.weights.iter().copied().fold(0.0, f64::max);
     let noise = |&weight: &f64| weight > 0.0 && weight < NEGLIGIBLE * largest;
@@ -436,20 +436,20 @@ fn polished(objective: &Objective<'_>, best: Point) -> Result<Point> {
     objective.at(weights.iter().map(|weight| weight * before / after).collect(), &best.alpha)
 }
 
-/// What is left to gain on the simplex: the dual variables at hand bound J from below at every other point.
+/// The duality gap on the simplex: the current dual variables bound J from below at every other point.
 fn simplex_gap(point: &Point) -> f64 {
     let largest = point.slopes.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     relative(0.5 * (largest - crate::linalg::dot(&point.weights, &point.slopes)), point)
 }
 
-/// By how much J at a point may be above its optimum, as a part of J: what is left to gain, and what the SVMs miss. J
-/// is never below 0, so no more than all of it.
+/// How far J at a point may be above its optimum, relative to J: the gap plus the SVMs' own error. J is never below 0,
+/// so the result is at most 1.
 fn relative(gap: f64, point: &Point) -> f64 {
     let gap = gap.max(0.0) + point.excess;
     if gap <= 0.0 { 0.0 } else { (gap / (point.objective + point.excess).abs().max(f64::MIN_POSITIVE)).min(1.0) }
 }
 
-/// A number for people.
+/// Formats a number for display.
 fn figure(value: f64) -> String {
     if value == 0.0 || (1e-3..1e9).contains(&value.abs()) { format!("{value:.6}") } else { format!("{value:.6e}") }
 }

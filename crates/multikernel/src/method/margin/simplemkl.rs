@@ -15,11 +15,11 @@ use crate::solve::simplex;
 simplex_params! {
     /// Sparse kernel weights: the SVM's objective minimised over the simplex (Rakotomamonjy et al. 2008), by projected
     /// quasi-Newton steps with a line search. Most weights of a large bank become exactly 0. The published reduced
-    /// gradient takes one kernel out at a step and knows no curvature; a projection takes out many, and the curvature
-    /// is learned from the last points (Schmidt et al. 2009), so that far fewer SVMs are solved.
+    /// gradient removes one kernel per step and uses no curvature; a projection removes many, and the curvature is
+    /// estimated from the last points (Schmidt et al. 2009), so that far fewer SVMs are solved.
     ///
-    /// Cost: 10 to 100 steps, each a few SVMs started from the last and two passes over the kernels at work: all of a
-    /// small bank; of a large one those with a weight and the most promising, until they are done and all are asked
+    /// Cost: 10 to 100 steps, each a few warm-started SVMs and two passes over the active kernels: all of a small bank;
+    /// for a large one those with a weight and the most promising ones, until they are optimal and all are checked
     /// again. More than two classes share one set of weights, one-vs-one or one-vs-rest.
     pub struct SimpleMkl;
 }
@@ -48,25 +48,25 @@ impl Descends for SimpleMkl {
 }
 
 record! {
-    /// The last steps and what they did to the gradient, oldest first, and the point before the best.
+    /// The last steps and gradient changes, oldest first, and the point before the best.
     #[derive(Clone, Debug)]
     pub struct Newton {
         weights: Vec<f64>,
         slopes: Vec<f64>,
         steps: Vec<f64>,
         changes: Vec<f64>,
-        /// The kernels at work; the others have no weight, and slopes of an earlier point.
+        /// The active kernels; the others have zero weight, and slopes from an earlier point.
         active: Vec<usize>,
-        /// Whether the slopes of the best point are those of all kernels.
+        /// Whether the slopes at the best point are up to date for all kernels.
         whole: bool,
         /// The gap when they last were.
         known: f64,
-        /// The gap that is asked for.
+        /// The requested gap.
         wanted: f64,
     }
 }
 
-/// Kernels at work beside those with a weight. Banks up to twice that are always at work as a whole.
+/// Active kernels besides those with a weight. Banks up to twice this size are always fully active.
 const PROMISING: usize = 64;
 
 impl Descend for Newton {
@@ -83,7 +83,7 @@ impl Descend for Newton {
     }
 
     fn next(&mut self, objective: &Objective<'_>, best: &Point) -> Result<Option<Point>> {
-        // Done where what is left is small beside what is asked for, or what the SVMs miss.
+        // Done if the remaining gap is small compared with the requested one, or with the SVMs' own error.
         let enough = (0.5 * self.wanted).max(2.0 * relative(0.0, best));
         if !self.whole && self.gap_at_work(best) <= enough {
             self.whole = true;
@@ -97,20 +97,20 @@ impl Descend for Newton {
     }
 }
 
-/// Part of the decrease promised by the slope that a step must keep.
+/// Fraction of the decrease predicted by the slope that a step must achieve.
 const ARMIJO: f64 = 1e-4;
-/// Most SVMs along one direction.
+/// Maximum number of SVMs along one direction.
 const TRIES: usize = 20;
 
 impl Newton {
-    /// The gap as far as the kernels at work are concerned.
+    /// The gap restricted to the active kernels.
     fn gap_at_work(&self, best: &Point) -> f64 {
         let (weights, slopes) = (self.at_work(&best.weights), self.at_work(&best.slopes));
         let Point { objective, excess, .. } = *best;
         simplex_gap(&Point { weights, slopes, objective, excess, ..Point::default() })
     }
 
-    /// Puts the most promising kernels to work where the slopes of all are known.
+    /// Activates the most promising kernels if all slopes are known.
     fn choose(&mut self, best: &Point) {
         if !self.whole {
             return;
@@ -123,19 +123,19 @@ impl Newton {
             order[..promising].iter().copied().chain((0..p).filter(|&m| best.weights[m] > 0.0)).collect();
         active.sort_unstable();
         active.dedup();
-        // At the start all have a weight, after the first step of a large bank few.
+        // At the start all have a weight; after the first step of a large bank, few do.
         if active != self.active {
             self.active = active;
             (self.steps, self.changes, self.weights) = (vec![], vec![], vec![]);
         }
     }
 
-    /// Takes in the step from the last point to this one.
+    /// Records the step from the last point to this one.
     fn remember(&mut self, best: &Point) {
         if !self.weights.is_empty() {
             let step: Vec<f64> = best.weights.iter().zip(&self.weights).map(|(a, b)| a - b).collect();
             let change: Vec<f64> = best.slopes.iter().zip(&self.slopes).map(|(a, b)| -0.5 * (a - b)).collect();
-            // A pair without curvature is no news, and would make the model indefinite.
+            // A pair without curvature carries no information, and would make the model indefinite.
             if dot(&step, &change) > 1e-10 * (dot(&step, &step) * dot(&change, &change)).sqrt() {
                 self.steps.extend(step);
                 self.changes.extend(change);
@@ -147,12 +147,12 @@ impl Newton {
         (self.weights, self.slopes) = (best.weights.clone(), best.slopes.clone());
     }
 
-    /// Some numbers per kernel, of those at work.
+    /// Restricts per-kernel values to the active kernels.
     fn at_work(&self, values: &[f64]) -> Vec<f64> {
         self.active.iter().map(|&m| values[m]).collect()
     }
 
-    /// Where the model of the objective is lowest; at first, and where there is no model, one projected gradient step.
+    /// The minimum of the model of the objective; initially, and without a model, one projected gradient step.
     fn target(&self, best: &Point) -> Vec<f64> {
         let pairs = |flat: &[f64]| -> Vec<Vec<f64>> {
             flat.chunks_exact(best.weights.len()).map(|pair| self.at_work(pair)).collect()
@@ -164,7 +164,7 @@ impl Newton {
         let found = match Hessian::new(&steps, &changes) {
             Some(hessian) => hessian.lowest_on_simplex(&weights, &gradient),
             None => {
-                // So far that the largest difference of slopes moves a weight by one.
+                // Scaled so that the largest difference of slopes moves a weight by one.
                 let largest = slopes.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 let spread = largest - slopes.iter().copied().fold(f64::INFINITY, f64::min);
                 let length = 2.0 / spread.max(f64::MIN_POSITIVE);
@@ -176,7 +176,7 @@ impl Newton {
         target
     }
 
-    /// The first point on the way to the target that is better by enough.
+    /// The first point towards the target with sufficient decrease.
     fn search(&self, objective: &Objective<'_>, best: &Point) -> Result<Option<Point>> {
         let target = self.target(best);
         let direction: Vec<f64> = target.iter().zip(&best.weights).map(|(t, d)| t - d).collect();
@@ -198,7 +198,7 @@ impl Newton {
             if point.objective <= best.objective + ARMIJO * part * slope {
                 return objective.with_slopes(point, &self.active, &best.slopes).map(Some);
             }
-            // Where the line through both derivatives is 0, kept inside the interval.
+            // The zero of the line through both derivatives, kept inside the interval.
             let there = -0.5 * objective.slope(&point, &along[0])?;
             let zero = part * slope / (slope - there);
             part = if zero.is_finite() { zero.clamp(0.1 * part, 0.5 * part) } else { 0.5 * part };

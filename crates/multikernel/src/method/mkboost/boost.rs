@@ -1,4 +1,4 @@
-//! The boosting of one pair of classes.
+//! Boosting for one pair of classes.
 
 use super::BoostParams;
 use super::kernels::{Decided, Held};
@@ -9,26 +9,26 @@ use crate::error::Result;
 use crate::run::{Control, Task};
 use crate::simd::exp;
 
-/// Errors are at least this, and at most one less it, where their logarithm is taken: one of 0 would have an infinite
+/// Errors are clamped to this and one minus this where their logarithm is taken: an error of 0 would have an infinite
 /// vote.
 pub(super) const MIN_ERROR: f64 = 1e-10;
 
-/// A pair of classes: its rows of the training data.
+/// A pair of classes and its training rows.
 #[derive(Clone, Debug)]
 pub(super) struct Pair {
-    /// Which pair.
+    /// The index of the pair.
     pub(super) at: usize,
     pub(super) rows: Vec<usize>,
-    /// Whether each row is of the first class.
+    /// Whether each row belongs to the first class.
     pub(super) positive: Vec<bool>,
     /// Whether each row is held out of boosting.
     pub(super) held: Vec<bool>,
-    /// Rows drawn for a trial.
+    /// Rows drawn per trial.
     pub(super) n_drawn: usize,
 }
 
 impl Pair {
-    /// Whether both classes have rows to learn from.
+    /// Whether both classes have rows to train on.
     pub(super) fn is_trainable(&self) -> bool {
         let has =
             |class: bool| self.positive.iter().zip(&self.held).any(|(&positive, &held)| positive == class && !held);
@@ -40,7 +40,7 @@ impl Pair {
     }
 }
 
-/// What all pairs share.
+/// Settings shared by all pairs.
 #[derive(Clone, Copy)]
 pub(super) struct Setting<'a> {
     pub(super) task: &'a Task<'a>,
@@ -48,7 +48,7 @@ pub(super) struct Setting<'a> {
     pub(super) control: &'a Control,
 }
 
-/// Where the boosting of one pair stands.
+/// State of the boosting of one pair.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Boost {
     /// `D`, zero for rows held out.
@@ -57,7 +57,7 @@ pub(super) struct Boost {
     pub(super) votes: Vec<f64>,
     /// `S`.
     pub(super) sampling: Vec<f64>,
-    /// How far the streams that draw rows and kernels are.
+    /// Positions of the random streams that draw rows and kernels.
     pub(super) row_position: u64,
     pub(super) kernel_position: u64,
     /// SVMs fitted, and those that did not converge.
@@ -78,14 +78,14 @@ fn clamped(error: f64) -> f64 {
     error.clamp(MIN_ERROR, 1.0 - MIN_ERROR)
 }
 
-/// What one classifier says of all rows.
+/// One classifier's predictions for all rows.
 struct Said {
     positive: Vec<bool>,
     error: f64,
 }
 
 impl Said {
-    /// The signs of some decisions; zero is positive.
+    /// The signs of decisions; zero is positive.
     fn new(decisions: &[f64], pair: &Pair, weights: &[f64]) -> Said {
         let positive: Vec<bool> = decisions.iter().map(|&decision| decision >= 0.0).collect();
         let wrong = positive.iter().zip(&pair.positive).zip(weights);
@@ -109,7 +109,8 @@ impl Boost {
         }
     }
 
-    /// One trial, added to `trials`; false when cancelled, and then this and `trials` are of no use.
+    /// One trial, added to `trials`; false if cancelled, in which case neither `self` nor `trials` can be used any
+    /// more.
     pub(super) fn trial(&mut self, pair: &Pair, held: &Held, how: Setting<'_>, trials: &mut Trials) -> Result<bool> {
         let params = how.params;
         let drawn = self.draw_rows(pair, how.task);
@@ -144,7 +145,7 @@ impl Boost {
         drawn
     }
 
-    /// The kernels of a trial, never none: one of them has the chance 1.
+    /// The kernels of a trial, never empty: one of them has probability 1.
     fn draw_kernels(&mut self, pair: &Pair, how: Setting<'_>) -> Vec<usize> {
         if !how.params.variant.samples {
             return (0..self.sampling.len()).collect();
@@ -179,7 +180,7 @@ impl Boost {
         Ok(learned)
     }
 
-    /// Kernels that did badly are drawn less from now on; the best of all keeps the chance 1.
+    /// Makes kernels that did badly less likely to be drawn; the best of all keeps probability 1.
     fn decay(&mut self, learned: &[Decided], said: &[Said], decay: f64) {
         let log = -ln_1p((1.0 - decay) / decay);
         for ((weak, _), said) in learned.iter().zip(said) {
@@ -189,7 +190,7 @@ impl Boost {
         self.sampling.iter_mut().for_each(|chance| *chance /= most);
     }
 
-    /// Adds the vote of the trial, and moves the weights to the rows it got wrong.
+    /// Adds the vote of the trial, and shifts the weights to the rows it got wrong.
     fn update(&mut self, said: &Said, pair: &Pair) -> Outcome {
         let odds = clamped(said.error) / (1.0 - clamped(said.error));
         // exp(-a) and exp(a).
@@ -209,14 +210,14 @@ impl Boost {
     }
 }
 
-/// `sums += weight` where positive, `-= weight` elsewhere, as training and prediction both do it.
+/// `sums += weight` where positive, `-= weight` elsewhere; shared by training and prediction.
 pub(super) fn add_signs(weight: f64, positive: &[bool], sums: &mut [f64]) {
     for (sum, &positive) in sums.iter_mut().zip(positive) {
         *sum += if positive { weight } else { -weight };
     }
 }
 
-/// The support points of an SVM as rows of the training data.
+/// The support points of an SVM as training rows.
 fn support(weak: &Weak, trial: &Trial, pair: &Pair) -> Vec<usize> {
     weak.support.iter().map(|&at| pair.rows[trial.rows[at]]).collect()
 }

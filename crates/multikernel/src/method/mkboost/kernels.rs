@@ -1,4 +1,4 @@
-//! The kernels of one pair of classes while it is boosted: written out where that is not too much, else piece by piece.
+//! The kernels of one pair of classes during boosting: stored in full if they fit, else computed piece by piece.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,27 +9,27 @@ use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::stack::Stack;
 
-/// Most bytes of kernels in the hand at a time, over all pairs that are boosted side by side.
+/// Memory limit for kernels held at a time, over all pairs boosted in parallel.
 pub(super) const WORKING: u64 = 512 << 20;
 
 /// The kernels between the rows of one pair.
 #[derive(Clone, Debug)]
 pub(super) enum Held {
-    /// Written out.
+    /// Stored in full.
     Whole(Whole),
-    /// Too large: pieces are asked for at every trial.
+    /// Too large: pieces are computed in every trial.
     Pieces(Stack),
 }
 
-/// Kernels written out one below the other, on the rows of a pair or on more.
+/// Kernels stored one below the other, on the rows of a pair or on more.
 #[derive(Clone, Debug)]
 pub(super) struct Whole {
     pub(super) kernels: Arc<Matrix>,
-    /// Where the rows of the pair are, run by run.
+    /// The positions of the pair's rows, as two runs.
     pub(super) runs: [Range<usize>; 2],
 }
 
-/// An SVM and its decisions about all rows of the pair.
+/// An SVM and its decisions for all rows of the pair.
 pub(super) type Decided = (Weak, Vec<f64>);
 
 /// Bytes of `n_kernels` kernels between points.
@@ -37,12 +37,12 @@ pub(super) fn bytes(n_kernels: usize, n_rows: usize, n_cols: usize) -> u64 {
     [n_kernels, n_rows, n_cols].into_iter().fold(8, |product: u64, n| product.saturating_mul(n as u64))
 }
 
-/// How many pieces of this many bytes may be in the hand at a time.
+/// How many pieces of this many bytes may be held at a time.
 fn at_once(stack: &Stack, piece: u64) -> usize {
     ((WORKING.min(stack.room()) / piece.max(1)) as usize).max(1)
 }
 
-/// The kernels of a stack written out, where that is not too much.
+/// The kernels of a stack stored in full, if they fit.
 pub(super) fn unfold(stack: &Stack, pool: &Pool) -> Result<Option<Arc<Matrix>>> {
     let size = bytes(stack.n_kernels(), stack.n_rows(), stack.n_cols());
     if size > WORKING.min(stack.room()) { Ok(None) } else { Ok(Some(Arc::new(stack.unfold(pool)?))) }
@@ -60,7 +60,7 @@ impl Held {
         })
     }
 
-    /// The SVMs of a trial on some of the kernels, in their order; `None` when cancelled.
+    /// The SVMs of a trial on some of the kernels, in their order; `None` if cancelled.
     pub(super) fn learn(
         &self,
         trial: &Trial,
@@ -88,7 +88,7 @@ impl Held {
 }
 
 impl Whole {
-    /// Where some rows of the pair are.
+    /// The positions of some rows of the pair.
     fn places(&self, rows: &[usize]) -> Vec<usize> {
         let all: Vec<usize> = self.runs.iter().cloned().flatten().collect();
         rows.iter().map(|&i| all[i]).collect()
@@ -115,7 +115,7 @@ impl Whole {
     }
 }
 
-/// The same from two kinds of pieces: between the drawn rows, and between them and some of all rows.
+/// The same from two kinds of pieces: among the drawn rows, and between them and some of all rows.
 fn learn_pieces(
     stack: &Stack,
     trial: &Trial,

@@ -1,7 +1,7 @@
-//! `mkboost-d1`, `mkboost-d2`, `mkboost-s1`, `mkboost-s2`: AdaBoost whose weak learners are SVMs, one for each kernel,
-//! on a few rows drawn by their weights (Xia and Hoi 2013, "MKBoost: A Framework of Multiple Kernel Boosting").
+//! `mkboost-d1`, `mkboost-d2`, `mkboost-s1`, `mkboost-s2`: AdaBoost whose weak learners are SVMs, one per kernel, on a
+//! few rows sampled by their weights (Xia and Hoi 2013, "MKBoost: A Framework of Multiple Kernel Boosting").
 //!
-//! One trial draws rows, fits an SVM on each kernel to them, and lets all rows say which SVMs are good:
+//! One trial draws rows, fits an SVM on each kernel to them, and evaluates the SVMs on all rows:
 //!
 //! ```text
 //! D = 1/N on rows, S = 1 on kernels; `trials` times:
@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Errors are clamped to [1e-10, 1 - 1e-10] where their logarithm is taken. D acts through the draws alone: the SVM
-//! sees a row drawn k times as one row with k times the `c`. More classes are one such run for each pair of them.
+//! sees a row drawn k times as one row with k times the `c`. More than two classes are handled one against one, with
+//! one such run per pair.
 
 mod boost;
 mod kernels;
@@ -32,16 +33,16 @@ use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task, 
 pub use model::MkBoostModel;
 use state::Boosting;
 
-/// What the four methods differ in.
+/// The differences between the four methods.
 #[derive(Clone, Copy, Debug)]
 struct Variant {
-    /// Whether a trial votes with all its SVMs, not with the best one alone.
+    /// Whether a trial votes with all its SVMs, not just the best one.
     combines: bool,
     /// Whether kernels are drawn.
     samples: bool,
 }
 
-/// The parameters of all four methods; `$drawn` stands after `ratio`.
+/// The parameters of all four methods; `$drawn` comes after `ratio`.
 macro_rules! boost_params {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($drawn:tt)* }) => {
         params! {
@@ -66,7 +67,7 @@ macro_rules! boost_params {
         }
 
         impl $name {
-            /// What all four methods are told; kernels that are not drawn do not decay.
+            /// The parameters common to all four methods; without kernel sampling, kernels do not decay.
             fn common(&self, variant: Variant, decay: f64) -> BoostParams {
                 let $name { trials, ratio, c, tol, holdout, patience, .. } = *self;
                 BoostParams { variant, trials, ratio, decay, c, tol, holdout, patience }
@@ -75,7 +76,7 @@ macro_rules! boost_params {
     };
 }
 
-/// [`boost_params!`] of the methods that draw kernels.
+/// [`boost_params!`] for the methods that sample kernels.
 macro_rules! drawn_boost_params {
     ($(#[$meta:meta])* $vis:vis struct $name:ident {}) => {
         boost_params! {
@@ -89,7 +90,7 @@ macro_rules! drawn_boost_params {
     };
 }
 
-/// What a run is told.
+/// Parameters of a run.
 #[derive(Clone, Copy, Debug)]
 struct BoostParams {
     variant: Variant,
@@ -104,7 +105,7 @@ struct BoostParams {
 
 /// One of the four methods.
 trait Boosts: Method {
-    /// What it was told.
+    /// Its parameters.
     fn boost(&self) -> BoostParams;
 }
 
@@ -129,8 +130,8 @@ impl<M: Boosts> State<M> for Boosting {
 }
 
 boost_params! {
-    /// Boosting where each trial votes with the best of one SVM per kernel. Sparse in kernels: a model has one SVM a
-    /// trial. Cost: trials x kernels SVMs on `ratio` of the rows, for each pair of classes.
+    /// Boosting in which each trial votes with the best of one SVM per kernel. Sparse in kernels: a model has one SVM
+    /// per trial. Cost: trials x kernels SVMs on `ratio` of the rows, for each pair of classes.
     ///
     /// ```
     /// use multikernel::{Plan, data::bundled};
@@ -163,8 +164,8 @@ impl Boosts for MkBoostD1 {
 }
 
 boost_params! {
-    /// Boosting where each trial votes with all its SVMs, one per kernel, weighted by their errors. A model has as many
-    /// SVMs as were fitted, and predicts that much slower than one of [`MkBoostD1`].
+    /// Boosting in which each trial votes with all its SVMs, one per kernel, weighted by their errors. A model has as
+    /// many SVMs as were fitted, and prediction is that much slower than with [`MkBoostD1`].
     pub struct MkBoostD2 {}
 }
 
@@ -188,7 +189,7 @@ impl Boosts for MkBoostD2 {
 }
 
 drawn_boost_params! {
-    /// [`MkBoostD1`] on kernels that are drawn: those that did badly come up less and less. About half the cost.
+    /// [`MkBoostD1`] on sampled kernels: those that did badly are drawn less and less. About half the cost.
     pub struct MkBoostS1 {}
 }
 
@@ -212,7 +213,7 @@ impl Boosts for MkBoostS1 {
 }
 
 drawn_boost_params! {
-    /// [`MkBoostD2`] on kernels that are drawn: those that did badly come up less and less. About half the cost.
+    /// [`MkBoostD2`] on sampled kernels: those that did badly are drawn less and less. About half the cost.
     pub struct MkBoostS2 {}
 }
 

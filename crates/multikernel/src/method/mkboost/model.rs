@@ -13,15 +13,14 @@ use crate::method::machine::{margin, vote};
 use crate::pool::Pool;
 use crate::run::{Explain, Input, Predict};
 
-/// Most bytes of kernels held while predicting.
+/// Memory limit for kernels held while predicting.
 const WORKING: u64 = 64 << 20;
-/// Points one task decides about.
+/// Points per prediction task.
 const SLICE: usize = 256;
 
 record! {
     /// Boosted SVMs: `f_p(x) = sum_t a_t h_t(x) / sum_t |a_t|` for each pair p of classes, where h_t is the sign of one
-    /// SVM, or of a weighted vote of several, each on one kernel. Only support points and kernels that are used are
-    /// kept.
+    /// SVM, or of a weighted vote of several, each on one kernel. Only the support points and kernels in use are kept.
     ///
     /// Cost of a score: one kernel value per support point and kernel used, and one product per support point of each
     /// SVM.
@@ -32,17 +31,17 @@ record! {
         n_classes: usize,
         pub(super) trials: Trials,
         n_fits: usize,
-        /// Rows of each pair that were learned from, and held out.
+        /// For each pair, the number of training rows, and of held-out rows.
         n_rows: Vec<usize>,
         n_held: Vec<usize>,
-        /// For each kernel the first that is numerically the same on the training rows.
+        /// For each kernel, the first kernel that is numerically the same on the training rows.
         alike: Vec<usize>,
         warnings: Vec<String>,
     }
 }
 
 impl MkBoostModel {
-    /// Of trials in the order of the pairs, whose support points are rows of the training data.
+    /// From trials in the order of the pairs, whose support points are training rows.
     pub(super) fn new(
         mut trials: Trials,
         n_classes: usize,
@@ -65,7 +64,7 @@ impl MkBoostModel {
         self.n_rows.len()
     }
 
-    /// The decision of each pair (columns) about each point (rows).
+    /// The decision of each pair (columns) for each point (rows).
     pub(super) fn decisions(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         let (stack, n_pairs) = (input.stack()?, self.n_pairs());
         let of_pairs = self.trials.of_pairs(n_pairs);
@@ -76,7 +75,7 @@ impl MkBoostModel {
         let mut data = Vec::with_capacity(all.len() * n_pairs);
         for some in all.chunks((at_once as usize).clamp(1, 16 * SLICE)) {
             let kernels = stack.between(some, &columns)?.unfold(pool)?;
-            // One row per support point, so that its products with many points are one pass over neighbours.
+            // One row per support point, so that its products with many points are one contiguous pass.
             let turned = pool.map(stack.n_kernels(), |k| {
                 Matrix::from_fn(columns.len(), some.len(), |j, i| kernels.get(k * some.len() + i, j))
             });
@@ -94,7 +93,7 @@ impl MkBoostModel {
         Matrix::from_vec(all.len(), n_pairs, data)
     }
 
-    /// The decisions of one pair about some points.
+    /// The decisions of one pair for some points.
     fn decide(&self, trials: Range<usize>, place: &[usize], kernels: &[Matrix], slice: Range<usize>) -> Vec<f64> {
         let n = slice.len();
         let (mut votes, mut sums, mut decisions) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
@@ -126,7 +125,7 @@ impl MkBoostModel {
         votes
     }
 
-    /// Calls `f` with which pairs were trained, the decisions about each point, and its row of the result.
+    /// Calls `f` with the flags of the trained pairs, the decisions for each point, and its row of the result.
     fn each(&self, input: Input<'_>, pool: &Pool, f: impl Fn(&[bool], &[f64], &mut [f64])) -> Result<Matrix> {
         let decisions = self.decisions(input, pool)?;
         let trained: Vec<bool> = self.trials.of_pairs(self.n_pairs()).iter().map(|trials| !trials.is_empty()).collect();
@@ -137,7 +136,7 @@ impl MkBoostModel {
         Ok(found)
     }
 
-    /// The kernels of SVMs that are not constant, ascending.
+    /// The kernels of non-constant SVMs, ascending.
     fn used(&self) -> Vec<usize> {
         let mut used = vec![false; self.weights.len()];
         for trial in 0..self.trials.len() {
@@ -147,14 +146,15 @@ impl MkBoostModel {
         (0..used.len()).filter(|&m| used[m]).collect()
     }
 
-    /// Where each kernel is among those used.
+    /// The position of each kernel among those used.
     fn places(&self) -> Vec<usize> {
         let mut places = vec![0; self.weights.len()];
         self.used().iter().enumerate().for_each(|(place, &m)| places[m] = place);
         places
     }
 
-    /// Accuracy over the rows of all pairs after 1, 2, 5, 10, ... trials; a pair that has fewer counts with its last.
+    /// Accuracy over the rows of all pairs after 1, 2, 5, 10, ... trials; a pair with fewer trials counts with its
+    /// last.
     fn staged(&self, right: &[usize], n_rows: &[usize]) -> String {
         let of_pairs = self.trials.of_pairs(self.n_pairs());
         let longest = of_pairs.iter().map(Range::len).max().unwrap_or(0);
@@ -171,7 +171,7 @@ impl MkBoostModel {
         stages.into_iter().filter(|&stage| stage > 0).map(accuracy).collect::<Vec<_>>().join(", ")
     }
 
-    /// Each group of kernels that are the same, and its share of the votes.
+    /// Each group of identical kernels, and its share of the votes.
     fn groups(&self) -> String {
         let members = |first: usize| (0..self.alike.len()).filter(move |&m| self.alike[m] == first);
         let group = |first: usize| {
@@ -188,7 +188,7 @@ impl MkBoostModel {
     }
 }
 
-/// Ascending numbers, neighbours as a range: `0-3 7`.
+/// Ascending numbers, with consecutive ones as a range: `0-3 7`.
 fn ranges(numbers: &[usize]) -> String {
     let runs = numbers.chunk_by(|a, b| a + 1 == *b);
     let text = |run: &[usize]| match run {
@@ -198,14 +198,14 @@ fn ranges(numbers: &[usize]) -> String {
     runs.map(text).collect::<Vec<_>>().join(" ")
 }
 
-/// Each kernel's share of the votes: of the weight |a_t| of a trial its SVMs have parts in proportion to |a_j|. Every
-/// pair counts the same, and kernels that are the same share alike.
+/// Each kernel's share of the votes: the weight |a_t| of a trial is split among its SVMs in proportion to |a_j|. Every
+/// pair counts the same, and identical kernels share equally.
 fn weights(trials: &Trials, n_pairs: usize, alike: &[usize]) -> Vec<f64> {
     let mut sums = vec![0.0; alike.len()];
     for trials_of_pair in trials.of_pairs(n_pairs) {
         let total: f64 = trials_of_pair.clone().map(|trial| trials.weight[trial].abs()).sum();
         for trial in trials_of_pair.filter(|_| total > 0.0) {
-            // Where rows of one class were drawn there is a constant, to which no kernel contributes.
+            // If only one class was drawn, the classifier is a constant, to which no kernel contributes.
             let with_kernel = || trials.learners(trial).filter(|learner| !learner.support.is_empty());
             let inner: f64 = with_kernel().map(|learner| learner.inner.abs()).sum();
             for learner in with_kernel().filter(|_| inner > 0.0) {

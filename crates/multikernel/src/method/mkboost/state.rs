@@ -1,4 +1,4 @@
-//! The state machine of all four methods: some trials of some pairs a step.
+//! The state machine of all four methods: some trials of some pairs per step.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,19 +17,20 @@ use crate::method::machine::pairs;
 use crate::method::problems::{Problem, one_vs_one};
 use crate::run::{Control, Progress, Task};
 
-/// Kernel values a step may touch, about: SVMs on them and their decisions take a tenth of a second or two.
+/// Approximate number of kernel values a step may touch: their SVMs and decisions take a tenth of a second or two.
 const STEP: u64 = 40_000_000;
-/// Pairs boosted side by side in one step: few, so that what they touch stays in the cache.
+/// Pairs boosted in parallel in one step: few, so that their data stay in the cache.
 const SIDE_BY_SIDE: usize = 4;
-/// Trials of a pair before others have their turn; kernels that are written out for a pair have to be worth it.
+/// Trials of a pair before others get their turn: enough to make storing the kernels of a pair worthwhile.
 const TURN: usize = 10;
-/// The stream that holds rows out and the one that tells kernels apart; pairs have those from 0 on, two each.
+/// The random stream that selects held-out rows, and the one that compares kernels; pairs have those from 0 on, two
+/// each.
 const HOLDOUT_STREAM: u64 = 1 << 40;
 const ALIKE_STREAM: u64 = HOLDOUT_STREAM + 1;
 
 record! {
-    /// How far the pairs of classes are: `D` and `F` of the rows of each, one pair after the other, `S` of the kernels
-    /// of each, and all trials so far.
+    /// Progress of the pairs of classes: `D` and `F` for the rows of each, one pair after the other, `S` for the
+    /// kernels of each, and all trials so far.
     #[derive(Clone, Debug)]
     pub struct Boosting {
         pub(super) weights: Vec<f64>,
@@ -39,7 +40,8 @@ record! {
         kernel_position: Vec<u64>,
         pub(super) n_fits: Vec<usize>,
         n_open: Vec<usize>,
-        /// Trials of each pair so far, and how many of them did best on the rows held out, with how many right.
+        /// Trials of each pair so far, the number of trials that did best on the held-out rows, and how many of these
+        /// were right then.
         n_done: Vec<usize>,
         pub(super) best: Vec<usize>,
         pub(super) best_right: Vec<usize>,
@@ -48,16 +50,16 @@ record! {
     }
 }
 
-/// What a state rebuilds from the data.
+/// The part of the state that is rebuilt from the data.
 #[derive(Clone, Debug)]
 struct Work {
     pairs: Vec<Pair>,
-    /// Where the rows of each pair begin in flat arrays.
+    /// Offsets of each pair's rows in flat arrays.
     starts: Vec<usize>,
-    /// All kernels on the rows of one class after the other, where those are not too many: each pair has two runs of
-    /// them. Nothing yet before the first step.
+    /// All kernels on the rows sorted by class, if they fit: each pair is two runs of these. Unset before the first
+    /// step.
     all: Option<Option<Arc<Matrix>>>,
-    /// The kernels of the pairs that are boosted.
+    /// The kernels of the pairs being boosted.
     held: BTreeMap<usize, Held>,
 }
 
@@ -72,8 +74,7 @@ impl Work {
         Ok(Work { starts: pairs.iter().map(start).collect(), pairs, all: None, held: BTreeMap::new() })
     }
 
-    /// All kernels on the rows of one class after the other; `None` where they are too many, or there are but two
-    /// classes.
+    /// All kernels on the rows sorted by class; `None` if they are too large, or if there are only two classes.
     fn all(&mut self, task: &Task<'_>) -> Result<Option<Arc<Matrix>>> {
         if self.all.is_none() {
             let order = by_class(task.labels);
@@ -87,7 +88,7 @@ impl Work {
         Ok(self.all.clone().flatten())
     }
 
-    /// Sees to it that the kernels of these pairs are at hand, and no others.
+    /// Loads the kernels of these pairs, and drops all others.
     fn hold(&mut self, some: &[usize], task: &Task<'_>) -> Result<()> {
         let all = self.all(task)?;
         let counts = task.labels.counts();
@@ -112,15 +113,15 @@ impl Work {
     }
 }
 
-/// All rows, one class after the other.
+/// All rows, sorted by class.
 fn by_class(labels: &Labels) -> Vec<usize> {
     let mut order: Vec<usize> = (0..labels.n_samples()).collect();
     order.sort_by_key(|&i| labels.codes()[i]);
     order
 }
 
-/// The pairs of classes and their rows, some of them held out. Of more than two classes, the rows of the first class of
-/// a pair come first.
+/// The pairs of classes and their rows, some of them held out. With more than two classes, the rows of the first class
+/// of a pair come first.
 pub(super) fn pairs_of(task: &Task<'_>, params: &BoostParams) -> Result<Vec<Pair>> {
     let mut held = vec![false; task.n_samples()];
     if params.holdout > 0.0 {
@@ -139,7 +140,7 @@ pub(super) fn pairs_of(task: &Task<'_>, params: &BoostParams) -> Result<Vec<Pair
         let of_pair: Vec<bool> = rows.iter().map(|&i| held[i]).collect();
         let mut pair = Pair { at, rows, positive, held: of_pair, n_drawn: 0 };
         if !pair.is_trainable() {
-            // A class whose rows are all held out, because they are one group: this pair does without.
+            // All rows of a class would be held out, because they are one group: hold out none in this pair.
             pair.held.fill(false);
         }
         let n_fit = pair.rows.len() - pair.n_held();
@@ -149,7 +150,7 @@ pub(super) fn pairs_of(task: &Task<'_>, params: &BoostParams) -> Result<Vec<Pair
     Ok(one_vs_one(task.labels).into_iter().enumerate().map(pair).collect())
 }
 
-/// What one pair did in a step.
+/// The result of one pair's step.
 struct Moved {
     boost: Boost,
     trials: Trials,
@@ -205,12 +206,12 @@ impl Boosting {
             && self.n_done.iter().enumerate().all(|(p, &n_done)| n_done == done(p))
             && self.best.iter().zip(&self.n_done).all(|(best, done)| best <= done)
             && self.weights.iter().all(is_chance)
-            // One kernel always has the chance 1, so that a trial is never without.
+            // One kernel always has probability 1, so that a trial always has a kernel.
             && self.sampling.chunks(n_kernels.max(1)).all(|of_pair| of_pair.iter().all(is_chance) && of_pair.contains(&1.0));
         if fits { Ok(()) } else { Err(Error::input("the checkpoint's arrays do not fit the data; start anew")) }
     }
 
-    /// Some trials of the open pairs that had fewest, side by side.
+    /// Runs some trials of the open pairs with the fewest, in parallel.
     pub(super) fn advance(&mut self, task: &Task<'_>, params: &BoostParams, control: &Control) -> Result<Progress> {
         let mut work = match self.work.0.take() {
             Some(work) => work,
@@ -225,7 +226,7 @@ impl Boosting {
         Ok(moved?.map_or_else(Progress::cancelled, |_| progress))
     }
 
-    /// What the open pairs with fewest trials do; `None` when cancelled.
+    /// Advances the open pairs with the fewest trials; `None` if cancelled.
     fn move_on(&self, work: &mut Work, how: Setting<'_>) -> Result<Option<Vec<(usize, Moved)>>> {
         let n_kernels = how.task.stack()?.n_kernels();
         let shared = work.all(how.task)?.is_some();
@@ -235,7 +236,7 @@ impl Boosting {
         let mut active: Vec<usize> = vec![];
         let mut open: Vec<usize> =
             (0..work.pairs.len()).filter(|&p| !self.is_closed(p, &work.pairs[p], how.params)).collect();
-        // In turns, so that a run that is stopped has a vote of all pairs.
+        // In turns, so that a stopped run has votes from all pairs.
         open.sort_by_key(|&p| self.n_done[p] / TURN);
         for p in open {
             if active.len() == SIDE_BY_SIDE || (!active.is_empty() && size(p) > left) {
@@ -270,7 +271,7 @@ impl Boosting {
         Ok(Some(Moved { boost, trials }))
     }
 
-    /// Where one pair stands.
+    /// State of one pair.
     fn boost(&self, p: usize, work: &Work) -> Boost {
         let rows = work.starts[p]..work.starts[p] + work.pairs[p].rows.len();
         let n_kernels = self.sampling.len() / work.pairs.len().max(1);
@@ -321,7 +322,7 @@ impl Boosting {
 
     pub(super) fn model(self, task: &Task<'_>, params: &BoostParams) -> Result<MkBoostModel> {
         let (pairs, stack) = (pairs_of(task, params)?, task.stack()?);
-        // Without rows held out every trial did best.
+        // Without held-out rows all trials are kept.
         let kept: Vec<usize> = pairs
             .iter()
             .map(|pair| if pair.n_held() > 0 { self.best[pair.at] } else { self.n_done[pair.at] })
@@ -347,7 +348,7 @@ impl Boosting {
     }
 }
 
-/// How many trials a pair has had, and after how many it did best on the rows held out.
+/// How many trials a pair has had, and after how many it did best on the held-out rows.
 #[derive(Clone, Copy, Debug)]
 struct At {
     n_done: usize,

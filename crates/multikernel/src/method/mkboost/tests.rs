@@ -1,4 +1,4 @@
-//! What AdaBoost promises of its weights, votes and errors, and what the parts must do at their edges.
+//! AdaBoost's guarantees for its weights, votes and errors, and edge cases of the parts.
 
 use std::sync::Arc;
 
@@ -105,7 +105,7 @@ fn check_identities(name: &str, variant: Variant, task: &Task<'_>) -> usize {
         let total: f64 = boost.weights.iter().sum();
         assert!((total - 1.0).abs() < 1e-12, "{name}: sum of D is {total}");
         assert_eq!(boost.sampling.iter().copied().fold(0.0, f64::max), 1.0);
-        // What the trial said, from its vote.
+        // The predictions of the trial, from its vote.
         let said: Vec<bool> =
             boost.votes.iter().zip(&before.votes).map(|(new, old)| (new - old >= 0.0) == (weight >= 0.0)).collect();
         let mass = |weights: &[f64]| -> f64 {
@@ -211,7 +211,7 @@ fn pieces_of_a_stack_give_the_bits_of_whole_kernels_however_it_is_stored() {
             let stack =
                 Stack::train(&points, &kernels, &StackOptions { precision, storage, ..StackOptions::new(&pool) })
                     .unwrap();
-            // Written out on the points themselves, and on others beside them.
+            // Stored in full on the points themselves, and among other points.
             let order: Vec<usize> = (40..70).chain(0..40).collect();
             let other = Arc::new(stack.view(&order).unwrap().unfold(&pool).unwrap());
             let two_runs = Whole { kernels: other, runs: [30..70, 0..30] };

@@ -1,36 +1,36 @@
-//! What boosting did, trial by trial: the part of a run that its model keeps.
+//! The record of boosting, trial by trial: the part of a run that its model keeps.
 
 use std::ops::Range;
 
 use crate::file::record;
 
 record! {
-    /// Trials one after the other, and flat arrays of their SVMs and of the support points of those.
+    /// Consecutive trials, with flat arrays of their SVMs and of the SVMs' support points.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub(super) struct Trials {
         /// The pair of classes each trial was for.
         pub(super) pair: Vec<usize>,
-        /// `e`, before it was clamped.
+        /// `e`, before clamping.
         pub(super) error: Vec<f64>,
         /// `a`.
         pub(super) weight: Vec<f64>,
-        /// How many of the pair's training rows were right after it, and how many of those held out.
+        /// How many of the pair's training rows were classified correctly after it, and how many of the held-out rows.
         pub(super) right: Vec<usize>,
         pub(super) held_right: Vec<usize>,
-        /// Where the SVMs of each trial end.
+        /// End offset of each trial's SVMs.
         pub(super) ends: Vec<usize>,
-        /// Of each SVM the kernel, its weight `a_j` in the vote of the trial, and its constant.
+        /// For each SVM its kernel, its weight `a_j` in the vote of the trial, and its bias.
         pub(super) kernel: Vec<usize>,
         pub(super) inner: Vec<f64>,
         pub(super) bias: Vec<f64>,
-        /// Where the support points of each SVM end.
+        /// End offset of each SVM's support points.
         pub(super) support_ends: Vec<usize>,
         pub(super) support: Vec<usize>,
         pub(super) coef: Vec<f64>,
     }
 }
 
-/// The figures of one trial.
+/// The statistics of one trial.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outcome {
     pub(super) error: f64,
@@ -49,12 +49,12 @@ pub(super) struct Learner<'a> {
     pub(super) coef: &'a [f64],
 }
 
-/// The run of items before `ends[at]`.
+/// The run of items that ends at `ends[at]`.
 fn run(ends: &[usize], at: usize) -> Range<usize> {
     at.checked_sub(1).map_or(0, |before| ends[before])..ends[at]
 }
 
-/// Whether these are the ends of runs of `n` items.
+/// Whether these are valid end offsets of runs over `n` items.
 fn are_ends(ends: &[usize], n: usize) -> bool {
     ends.is_sorted() && ends.last().copied().unwrap_or(0) == n
 }
@@ -64,7 +64,7 @@ impl Trials {
         self.pair.len()
     }
 
-    /// Adds an SVM to the trial that [`Trials::close`] is about to end.
+    /// Adds an SVM to the trial that the next [`Trials::close`] ends.
     pub(super) fn push(&mut self, learner: Learner<'_>) {
         self.kernel.push(learner.kernel);
         self.inner.push(learner.inner);
@@ -84,7 +84,7 @@ impl Trials {
         self.ends.push(self.kernel.len());
     }
 
-    /// The figures of a trial.
+    /// The statistics of a trial.
     pub(super) fn outcome(&self, trial: usize) -> Outcome {
         let (right, held_right) = (self.right[trial], self.held_right[trial]);
         Outcome { error: self.error[trial], weight: self.weight[trial], right, held_right }
@@ -101,13 +101,13 @@ impl Trials {
         Learner { kernel, inner, bias, support: &self.support[points.clone()], coef: &self.coef[points] }
     }
 
-    /// Adds a trial of another list.
+    /// Appends a trial from another list.
     pub(super) fn copy(&mut self, from: &Trials, trial: usize) {
         from.learners(trial).for_each(|learner| self.push(learner));
         self.close(from.pair[trial], from.outcome(trial));
     }
 
-    /// The trials of each pair together, in the order of the pairs, the first `kept` of each.
+    /// The trials grouped by pair, in the order of the pairs, the first `kept` of each.
     pub(super) fn grouped(&self, kept: &[usize]) -> Trials {
         let mut of_pair = vec![vec![]; kept.len()];
         for (trial, &pair) in self.pair.iter().enumerate() {
@@ -120,13 +120,13 @@ impl Trials {
         grouped
     }
 
-    /// Where the trials of each pair are in a list that is grouped.
+    /// The range of each pair's trials in a grouped list.
     pub(super) fn of_pairs(&self, n_pairs: usize) -> Vec<Range<usize>> {
         let first = |pair: usize| self.pair.partition_point(|&other| other < pair);
         (0..n_pairs).map(|pair| first(pair)..first(pair + 1)).collect()
     }
 
-    /// Whether all arrays fit together and are within these numbers of pairs, kernels and points.
+    /// Whether all arrays are consistent and within these numbers of pairs, kernels and points.
     pub(super) fn fit(&self, n_pairs: usize, n_kernels: usize, n_points: usize) -> bool {
         let (n, n_learners) = (self.pair.len(), self.kernel.len());
         [self.error.len(), self.weight.len(), self.right.len(), self.held_right.len(), self.ends.len()] == [n; 5]

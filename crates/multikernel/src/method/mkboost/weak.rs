@@ -1,4 +1,4 @@
-//! The weak learner: an SVM on the drawn rows of one kernel, and what it says of all rows.
+//! The weak learner: an SVM on the drawn rows of one kernel, and its decisions for all rows.
 
 use std::ops::Range;
 
@@ -8,19 +8,18 @@ use crate::linalg::Matrix;
 use crate::simd::{GATHERED, Places, Real, prefetch};
 use crate::solve::smo;
 
-/// Iterations after which an SVM on a few rows is taken as it is.
+/// Iteration limit, after which an SVM on a few rows is used as it is.
 const MAX_ITERATIONS: u64 = 1_000_000;
-/// Numbers of a line of the cache.
+/// Numbers per cache line.
 const LINE: usize = 8;
-/// Drawn rows from which setting variables aside pays.
+/// Number of drawn rows from which shrinking pays off.
 const SHRINK_FROM: usize = 500;
-/// Kernel values below this count as 0 in the solver: products of them would be subnormal, which processors are slow
-/// at.
+/// Kernel values below this count as 0 in the solver: their products would be subnormal, which is slow.
 const SUBNORMAL_GUARD: f64 = 1e-150;
-/// Rows are hardly alike where other rows add or take away less than this part of what each gives by itself.
+/// Rows are nearly orthogonal if the cross terms between rows are less than this fraction of the diagonal terms.
 const HARDLY: f64 = 0.5;
 
-/// The rows of one trial: each once, ascending, and how often it was drawn.
+/// The rows of one trial: each listed once, ascending, with the number of times it was drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Drawn {
     pub(super) rows: Vec<usize>,
@@ -28,7 +27,7 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    /// `n` rows with replacement, each with a chance in proportion to its weight.
+    /// Draws `n` rows with replacement, with probabilities proportional to the weights.
     pub(super) fn new(weights: &[f64], n: usize, rng: &mut Rng) -> Drawn {
         let mut total = 0.0;
         let sums: Vec<f64> = weights
@@ -38,7 +37,7 @@ impl Drawn {
                 total
             })
             .collect();
-        // The last row with a weight, for a product that rounds up to the total.
+        // The last row with positive weight, in case a product rounds up to the total.
         let last = weights.iter().rposition(|&weight| weight > 0.0).unwrap_or(0);
         let mut counts = vec![0; weights.len()];
         for _ in 0..n {
@@ -50,11 +49,11 @@ impl Drawn {
     }
 }
 
-/// One of several kernels that stand one below the other in a matrix.
+/// One of several kernels stored one below the other in a matrix.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KernelRows<'a> {
     pub(super) matrix: &'a Matrix,
-    /// The row where it begins.
+    /// Its first row.
     pub(super) top: usize,
 }
 
@@ -69,7 +68,7 @@ impl<'a> KernelRows<'a> {
 pub(super) struct Trial {
     /// The drawn rows among those of the pair.
     pub(super) rows: Vec<usize>,
-    /// 0, 1, ..., and for each of them the class and the bound; filled up.
+    /// 0, 1, ..., and for each of them the class and the bound; padded.
     order: Vec<usize>,
     positive: Vec<bool>,
     upper: Vec<f64>,
@@ -79,10 +78,10 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// The drawn rows of a pair whose rows are `positive` or not.
+    /// The drawn rows of a pair, whose rows are `positive` or not.
     pub(super) fn new(drawn: Drawn, positive: &[bool], c: f64, tol: f64) -> Trial {
         let n = drawn.rows.len();
-        // Filled up with variables that cannot move: the solver goes through whole vectors faster.
+        // Padded with variables that cannot move: the solver is faster on whole vectors.
         let size = n.next_multiple_of(GATHERED);
         let mut positive: Vec<bool> = drawn.rows.iter().map(|&i| positive[i]).collect();
         let mut upper: Vec<f64> = drawn.times.iter().map(|&times| c * times as f64).collect();
@@ -97,13 +96,13 @@ impl Trial {
         Trial { rows: drawn.rows, order: (0..size).collect(), positive, upper, between_means, options }
     }
 
-    /// The kernel between the drawn rows, filled up; they are at these rows and columns of `kernel`, in these runs of
+    /// The padded kernel among the drawn rows, which are at these rows and columns of `kernel`, in these runs of
     /// columns.
     pub(super) fn gram_at(&self, kernel: KernelRows<'_>, places: &[usize], runs: &[Range<usize>; 2]) -> Result<Matrix> {
         let (columns, size) = (Places::new(places), self.order.len());
         let mut values = Vec::with_capacity(size * size);
         for (at, &i) in places.iter().enumerate() {
-            // Rows are far apart: the next is on its way while this one is read.
+            // Rows are far apart in memory: prefetch the next while this one is read.
             if let Some(&next) = places.get(at + 1) {
                 let lines = runs.iter().flat_map(|run| kernel.row(next)[run.clone()].chunks(LINE));
                 lines.for_each(|line| prefetch(line.as_ptr()));
@@ -115,15 +114,15 @@ impl Trial {
         Matrix::from_vec(size, size, values)
     }
 
-    /// The class of all drawn rows, if they are of one.
+    /// The class of all drawn rows, if there is only one.
     pub(super) fn only_class(&self) -> Option<bool> {
         let drawn = &self.positive[..self.rows.len()];
         let first = *drawn.first()?;
         drawn.iter().all(|&positive| positive == first).then_some(first)
     }
 
-    /// Where to start, for a kernel to which rows are hardly alike, as to a narrow Gaussian: the best multiple of the
-    /// difference `v` of the class means, `2 / v'Kv`, is then next to the solution.
+    /// A starting point for kernels under which rows are nearly orthogonal, such as a narrow Gaussian: the best
+    /// multiple of the difference `v` of the class means, `2 / v'Kv`, is then close to the solution.
     fn start(&self, gram: &Matrix) -> Option<Vec<f64>> {
         let v = &self.between_means;
         let all: f64 = gram.rows().zip(v).map(|(row, v)| v * f64::dot(row, self.between_means.as_slice())).sum();
@@ -132,7 +131,7 @@ impl Trial {
         hardly_alike.then(|| v.iter().map(|v| v.abs() * 2.0 / all).collect())
     }
 
-    /// The SVM on the drawn rows, whose kernel filled up is `gram`; `None` when cancelled.
+    /// The SVM on the drawn rows, with padded kernel `gram`; `None` if cancelled.
     pub(super) fn solve(
         &self,
         kernel: usize,
@@ -153,7 +152,7 @@ impl Trial {
     }
 }
 
-/// An SVM; support points are places among the drawn rows.
+/// An SVM; its support points are indices into the drawn rows.
 #[derive(Clone, Debug)]
 pub(super) struct Weak {
     pub(super) kernel: usize,
@@ -164,14 +163,14 @@ pub(super) struct Weak {
 }
 
 impl Weak {
-    /// The constant classifier of a class.
+    /// The classifier that always predicts `class`.
     pub(super) fn constant(kernel: usize, class: bool) -> Weak {
         let bias = if class { 1.0 } else { -1.0 };
         Weak { kernel, bias, support: vec![], coef: vec![], converged: true }
     }
 }
 
-/// `out += sum_k coef_k rows_k`, one after the other, as training and prediction both do it: the same sums in the same
+/// `out += sum_k coef_k rows_k`, one after the other; shared by training and prediction, for the same sums in the same
 /// order.
 pub(super) fn add_rows<'a>(coef: &[f64], rows: impl Iterator<Item = &'a [f64]>, out: &mut [f64]) {
     let mut four = [(0.0, &[][..]); 4];

@@ -6,11 +6,11 @@ use crate::linalg::Matrix;
 use crate::mixture;
 use crate::pool::Pool;
 
-/// Starts, of which the best is kept.
+/// Number of starts, the best of which is kept.
 const STARTS: usize = 20;
 
-/// The cluster of each row, numbered from 0 in the order of their first rows: at most `k`, each with a row. `rng` gives
-/// the generator of each start.
+/// The cluster of each row, numbered from 0 in order of first appearance: at most `k`, none empty. `rng` gives the
+/// generator of each start.
 pub(super) fn k_means(
     rows: &Matrix,
     k: usize,
@@ -26,7 +26,7 @@ pub(super) fn k_means(
     Ok(numbered(&found[best.0], k))
 }
 
-/// The sum of squared distances to the means of clusters.
+/// The sum of squared distances to the cluster means.
 fn cost(rows: &Matrix, clusters: &[usize], k: usize) -> f64 {
     let (mut means, mut counts) = (Matrix::zeros(k, rows.n_cols()), vec![0.0; k]);
     clusters.iter().for_each(|&cluster| counts[cluster] += 1.0);
@@ -38,7 +38,7 @@ fn cost(rows: &Matrix, clusters: &[usize], k: usize) -> f64 {
     clusters.iter().zip(rows.rows()).map(of).sum()
 }
 
-/// The same clusters without gaps, in the order of their first rows.
+/// The same clusters renumbered without gaps, in order of first appearance.
 fn numbered(clusters: &[usize], k: usize) -> Vec<usize> {
     let (mut numbers, mut next) = (vec![usize::MAX; k], 0);
     let mut number = |cluster: usize| {

@@ -20,21 +20,20 @@ use crate::solve::eigen::leading;
 use crate::stack::Stack;
 
 params! {
-    /// Clusters of rows under a combined kernel in which every row weighs the kernels in its own way.
+    /// Clusters rows under a combined kernel in which every row has its own kernel weights.
     ///
-    /// The combined kernel is `K(i, j) = sum_m t_im t_jm k_m(i, j)`, the weights of a row being at least 0 and adding
-    /// up to 1. Rows that one kernel describes badly, because a view is noisy there, lean on others. H being k
-    /// orthonormal vectors, the relaxed objective of kernel k-means, `tr K - tr H' K H`, is lowered in turns: by H, the
-    /// leading eigenvectors of K, and by the weights, a convex problem. Each turn lowers it. In the end the rows of H,
-    /// scaled to length 1, are clustered by k-means, the best of 20 starts.
+    /// The combined kernel is `K(i, j) = sum_m t_im t_jm k_m(i, j)`, where the weights of a row are nonnegative and sum
+    /// to 1. Rows that one kernel describes badly, because a view is noisy there, rely on others. The relaxed kernel
+    /// k-means objective, `tr K - tr H' K H` for k orthonormal vectors H, is minimised alternately over H, the leading
+    /// eigenvectors of K, and over the weights, a convex problem; neither step raises it. Finally the rows of H, scaled
+    /// to length 1, are clustered by k-means, keeping the best of 20 starts.
     ///
-    /// Classes are not looked at, but for their number where `clusters` is 0. Kernels are divided by the roots of their
-    /// diagonals, so that a row has the length 1 in each. Give kernels that are centred, as the default bank is: one
-    /// that is nearly constant puts all rows in one place, which is the best of clusters by this objective, and draws
-    /// all weights.
+    /// Classes are ignored, except for their number where `clusters` is 0. Kernels are scaled to unit diagonal. Use
+    /// centred kernels, like the default bank: a nearly constant kernel puts all rows in one place, which is optimal
+    /// for this objective, and attracts all the weight.
     ///
-    /// Cost of a round: up to 12 passes over the kernels, and some products of the N x N kernel with 1.5 k vectors.
-    /// Memory: 8 N^2 bytes beside the kernels. Up to about 5,000 rows.
+    /// Cost per round: up to 12 passes over the kernels, and some products of the N x N kernel with 1.5 k vectors.
+    /// Memory: 8 N^2 bytes besides the kernels. Up to about 5,000 rows.
     pub struct Mkc {
         /// number of clusters; 0 for as many as there are classes, and for 10 where there is one class only
         clusters: usize = 0, Allowed::Whole(0, 200);
@@ -47,12 +46,12 @@ params! {
 }
 
 record! {
-    /// Where the rounds stand.
+    /// State of the rounds.
     #[derive(Clone, Debug)]
     pub struct Rounds {
         /// The weights: N x P.
         weights: Matrix,
-        /// The leading eigenvectors of the combined kernel, and some more to begin the next search with: one per row.
+        /// The leading eigenvectors of the combined kernel, and some more to start the next search from: one per row.
         vectors: Matrix,
         /// The objective after each round.
         objectives: Vec<f64>,
@@ -60,10 +59,10 @@ record! {
     }
 }
 
-/// Clusters where nothing tells how many.
+/// Default number of clusters if nothing determines it.
 const USUAL: usize = 10;
 
-/// How many clusters are asked for.
+/// The number of clusters to find.
 fn n_clusters(labels: &Labels, method: &Mkc) -> usize {
     let n_classes = labels.counts().iter().filter(|&&count| count > 0).count();
     match method.clusters {
@@ -73,7 +72,7 @@ fn n_clusters(labels: &Labels, method: &Mkc) -> usize {
     }
 }
 
-/// Vectors that are searched for: more than are wanted, because those next to them would slow the search down.
+/// Number of vectors to search for: more than wanted, because close neighbours would slow convergence.
 fn n_vectors(n_clusters: usize, n: usize) -> usize {
     (n_clusters + (n_clusters / 2).max(4)).min(n)
 }
@@ -125,7 +124,7 @@ impl State<Mkc> for Rounds {
         if fits { Ok(()) } else { Err(misfit()) }
     }
 
-    /// One round. The state is changed at the end, when nothing can stop it any more.
+    /// One round. The state changes only at the end, once nothing can stop it any more.
     fn step(&mut self, method: &Mkc, task: &Task<'_>, control: &Control) -> Result<Progress> {
         let (stop, tol) = (|| control.stop().is_some(), method.tol);
         let (local, k) = (Local::new(task)?, n_clusters(task.labels, method));
@@ -133,7 +132,8 @@ impl State<Mkc> for Rounds {
         let found = leading(&kernel, k, &self.vectors, task.pool, &stop)?;
         drop(kernel);
         let h = found.vectors.select_rows(&(0..k).collect::<Vec<_>>()).transposed();
-        // A part of the objective itself would never be little where it goes to zero, as with clusters far apart.
+        // A fraction of the objective itself would never be small enough if it goes to zero, as with well-separated
+        // clusters.
         let little = tol * local.scatter();
         let (weights, objective) = local.lowered(&h, self.weights.clone(), 0.1 * little)?;
         self.converged = self.objectives.last().is_some_and(|before| before - objective <= little);
@@ -149,7 +149,8 @@ impl State<Mkc> for Rounds {
     }
 }
 
-/// Refuses what would not fit: the combined kernel, and vectors while eigenvectors and weights are searched for.
+/// Rejects runs that would not fit in memory: the combined kernel, and the vectors used in the search for eigenvectors
+/// and weights.
 fn check_memory(stack: &Stack, n: usize, n_vectors: usize) -> Result<()> {
     // A basis of at most 120 or twice the vectors, with its images and the next block; eight tables of weights.
     let beside = 3 * n_vectors.max(60) * 2 + 8 * stack.n_kernels();

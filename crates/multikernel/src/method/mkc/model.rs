@@ -1,4 +1,4 @@
-//! The clustering that is kept, and where it puts new rows.
+//! The model: the clustering, and the assignment of new rows.
 
 use super::Mkc;
 use super::Rounds;
@@ -13,15 +13,15 @@ use crate::run::{Clusterer, Explain, Input, Placed, Predict, Probabilistic, Task
 use crate::stack::Stack;
 
 record! {
-    /// The clusters of the training rows, and for each the mean weights of its rows.
+    /// The clusters of the training rows, and the mean weights of the rows in each.
     ///
-    /// **New rows** are no part of the published method; here they are put with the nearest mean: the distance to the
-    /// mean of a cluster is taken under the kernel `sum_m w_m^2 k_m` of the cluster's mean weights w, kernels divided
-    /// by their mean diagonal entries, which stand for the kernel between a new row and itself as well. A training row
-    /// need not be put into the cluster it was in.
+    /// **New rows** are not part of the published method; here they go to the nearest mean: the distance to a cluster's
+    /// mean is taken under the kernel `sum_m w_m^2 k_m` with the cluster's mean weights w. Kernels are divided by their
+    /// mean diagonal entries, which also stand in for the kernel between a new row and itself. A training row is not
+    /// necessarily assigned to its own cluster.
     ///
-    /// Scores, for those who compare clusterings as classifiers, are the class frequencies of the row's cluster among
-    /// the training rows, one added to each count. Cost of a row: one kernel value per training row and kernel.
+    /// Scores, for comparing clusterings as classifiers, are the class frequencies among the training rows of the row's
+    /// cluster, with one added to each count. Cost per row: one kernel value per training row and kernel.
     #[derive(Clone, Debug)]
     pub struct MkcModel {
         /// Means over all rows.
@@ -29,11 +29,11 @@ record! {
         /// The cluster of each training row.
         clusters: Vec<usize>,
         points: Vec<usize>,
-        /// Squares of the mean weights of each cluster, over the mean diagonal entries: clusters x P.
+        /// Squared mean weights of each cluster, divided by the mean diagonal entries: clusters x P.
         squares: Matrix,
-        /// What does not depend on the new row in its squared distance from each mean.
+        /// The part of the squared distance from each mean that does not depend on the new row.
         offsets: Vec<f64>,
-        /// Of classes in each cluster: clusters x classes.
+        /// Class frequencies in each cluster: clusters x classes.
         frequencies: Matrix,
         told: Told,
         warnings: Vec<String>,
@@ -78,14 +78,13 @@ impl MkcModel {
         counts
     }
 
-    /// Kernels that some cluster has a weight for.
+    /// Kernels with nonzero weight in some cluster.
     fn used(&self) -> Vec<usize> {
         let in_use = |&m: &usize| self.squares.rows().any(|row| row[m] != 0.0);
         (0..self.squares.n_cols()).filter(in_use).collect()
     }
 
-    /// The mean over the rows of each cluster of the cluster's kernel between them and the points of a stack of the
-    /// used kernels.
+    /// For each cluster, its kernel averaged over its rows, at the points of a stack of the used kernels.
     fn mean_kernels(&self, stack: &Stack, pool: &Pool) -> Result<Matrix> {
         let counts = self.counts();
         let coefficient = |i: usize, cluster: usize| match self.clusters[i] == cluster {
@@ -107,7 +106,7 @@ impl MkcModel {
     }
 }
 
-/// Rows scaled to length 1; rows of zeros stay.
+/// Rows scaled to length 1; zero rows stay zero.
 fn unit_rows(rows: &Matrix) -> Matrix {
     let mut scaled = rows.clone();
     for i in 0..rows.n_rows() {

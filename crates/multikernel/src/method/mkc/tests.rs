@@ -13,7 +13,7 @@ use crate::pool::Pool;
 use crate::run::{Clusterer, Explain, Silent, Status};
 use crate::solve::eigen::jacobi;
 
-/// Three clouds A, B, C in two views of six columns; the first tells A from the others, the second C, so each alone
+/// Three clouds A, B, C in two views of six columns; the first separates A from the others, the second C, so each alone
 /// merges two.
 fn clouds(n: usize) -> (Matrix, Vec<usize>) {
     let mut rng = Rng::new(5, 0);
@@ -42,7 +42,7 @@ const OTHER: &str = "gaussian(2.5) on [6:12]";
 const ONE_CENTRED: &str = "gaussian(2.5) on [0:6] centred";
 const OTHER_CENTRED: &str = "gaussian(2.5) on [6:12] centred";
 
-/// The kernels scaled to diagonal 1, combined with weights: by the definition.
+/// The kernels scaled to unit diagonal, combined with weights, from the definition.
 fn combined(task: &Task<'_>, weights: &Matrix) -> Matrix {
     let n = task.n_samples();
     let all: Vec<usize> = (0..n).collect();
@@ -89,7 +89,7 @@ fn lowered_weights_meet_the_optimality_conditions() {
         let local = Local::new(task).unwrap();
         let all: Vec<usize> = (0..30).collect();
         let h = jacobi(task.stack().unwrap().block(0, &all, &all).unwrap()).vectors.select_rows(&[0, 1]).transposed();
-        // Round after round with the same H, until nothing changes.
+        // Round by round with the same H, until nothing changes.
         let start = local.even();
         let (mut weights, mut value) = (start.clone(), f64::INFINITY);
         for _ in 0..60 {
@@ -159,7 +159,7 @@ fn one_kernel_is_the_relaxation_of_kernel_k_means() {
         assert!(state.weights.data().iter().all(|&weight| weight == 1.0));
         let all: Vec<usize> = (0..70).collect();
         let exact = jacobi(task.stack().unwrap().block(0, &all, &all).unwrap());
-        // The spaces are the same: the projections on both are.
+        // The spaces are the same: so are the projections onto them.
         let projection =
             |vectors: &Matrix, i: usize, j: usize| (0..4).map(|k| vectors.get(k, i) * vectors.get(k, j)).sum::<f64>();
         for (i, j) in (0..70).flat_map(|i| (0..70).map(move |j| (i, j))) {
@@ -213,7 +213,7 @@ fn scatter_is_the_objective_without_clusters() {
 
 #[test]
 fn clusters_far_apart_are_found_in_few_rounds() {
-    // The objective goes to zero: what is left of it is lowered for ever, and no row moves any more.
+    // The objective goes to zero: what is left of it keeps falling for ever, while no row moves any more.
     let mut rng = Rng::new(8, 0);
     let points = Matrix::from_fn(90, 2, |i, j| 30.0 * [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]][i % 3][j] + rng.uniform());
     let codes: Vec<usize> = (0..90).map(|i| i % 3).collect();

@@ -1,4 +1,4 @@
-//! The weights of rows: the combined kernel they make, and the convex problem that is solved for them.
+//! The weights of rows: the combined kernel they define, and the convex problem they solve.
 
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, axpy, dot};
@@ -7,19 +7,18 @@ use crate::run::Task;
 use crate::solve::simplex;
 use crate::stack::Stack;
 
-/// Most steps for the weights in one round: H changes with them, so there is no use in an exact solution for this one.
+/// Maximum number of weight steps per round: H changes with the weights, so an exact solution for this H is pointless.
 const STEPS: usize = 10;
-/// Part of the mean diagonal entry of a kernel below which a row has none: rounding of what was centred.
+/// Fraction of a kernel's mean diagonal entry below which a row's entry counts as zero: rounding left by centring.
 const NOTHING: f64 = 1e-10;
-/// A step is halved at most down to this.
+/// A step is not halved below this.
 const SHORTEST: f64 = 1.0 / 64.0;
 
-/// The kernels, each row with length 1 in each that knows of it.
+/// The kernels scaled to unit diagonal, except at rows with a zero entry.
 pub(super) struct Local<'a> {
     stack: &'a Stack,
     pool: &'a Pool,
-    /// What the weight of a row is multiplied by: 1 over the root of the diagonal, 0 for kernels that know nothing of
-    /// the row.
+    /// The factor on a row's weight: 1 over the root of the diagonal, 0 for kernels that are zero at the row.
     scales: Matrix,
 }
 
@@ -42,7 +41,7 @@ impl<'a> Local<'a> {
         Ok(Local { stack, pool, scales })
     }
 
-    /// The same weight for all kernels that know of a row.
+    /// Equal weights for all kernels that are nonzero at a row.
     pub(super) fn even(&self) -> Matrix {
         let mut weights = Matrix::zeros(self.scales.n_rows(), self.scales.n_cols());
         self.pool.chunks_mut(weights.data_mut(), self.scales.n_cols().max(1), |i, row| self.project(i, row));
@@ -51,7 +50,7 @@ impl<'a> Local<'a> {
 
     /// The objective without clusters: the trace of the combined kernel under [`Local::even`] weights.
     pub(super) fn scatter(&self) -> f64 {
-        // A row that m kernels know of has m weights of 1/m.
+        // A row with m nonzero kernels has m weights of 1/m.
         let known = |row: &[f64]| row.iter().filter(|scale| **scale > 0.0).count();
         self.scales.rows().map(known).filter(|&known| known > 0).map(|known| 1.0 / known as f64).sum()
     }
@@ -72,13 +71,13 @@ impl<'a> Local<'a> {
     fn image(&self, weights: &Matrix, h: &Matrix) -> Result<Matrix> {
         let mut image = self.stack.apply_local(&self.scaled(weights), h, self.pool)?;
         let all = image.data_mut().iter_mut().zip(self.scales.data()).zip(weights.data());
-        // The diagonal is 1 after scaling, and 0 where a kernel knows nothing.
+        // The diagonal is 1 after scaling, and 0 where a kernel is zero.
         all.for_each(|((value, &scale), &weight)| *value = if scale > 0.0 { weight - scale * *value } else { 0.0 });
         Ok(image)
     }
 
-    /// The nearest weights that are allowed: at least 0, adding up to 1, and 0 for kernels that know nothing of the
-    /// row. A row of which none knows anything has the same weight everywhere, which nothing looks at.
+    /// Projects a row's weights onto the feasible set: nonnegative, summing to 1, and 0 for kernels that are zero at
+    /// the row. A row at which all kernels are zero gets equal weights, which are unused.
     fn project(&self, i: usize, row: &mut [f64]) {
         let scales = self.scales.row(i);
         if scales.iter().all(|&scale| scale == 0.0) {
@@ -90,12 +89,12 @@ impl<'a> Local<'a> {
         row.copy_from_slice(&simplex::project(row));
     }
 
-    /// Weights with a lower objective, or the same, and the objective: projected gradient steps with momentum, which is
-    /// given up whenever it leads upwards, until one gains no more than `little`.
+    /// Weights with an objective that is no higher, and the objective: projected gradient steps with momentum, which is
+    /// reset whenever the objective rises, until a step gains no more than `little`.
     ///
-    /// With kernels of diagonal 1 no eigenvalue of `(I - H H') o K_m` exceeds 1 (Schur), so that a step of the whole of
-    /// `image` never leads upwards; for kernels that are not positive semi-definite it is halved where it does. As
-    /// `image` is linear, that of a point with momentum comes from those of two points: each step is one pass over the
+    /// With unit-diagonal kernels no eigenvalue of `(I - H H') o K_m` exceeds 1 (Schur), so a full step of `image`
+    /// never raises the objective; for kernels that are not positive semi-definite it is halved if it does. As `image`
+    /// is linear, its value at a point with momentum follows from those at two points: each step is one pass over the
     /// kernels.
     pub(super) fn lowered(&self, h: &Matrix, weights: Matrix, little: f64) -> Result<(Matrix, f64)> {
         let mut best = Point::new(weights, |weights| self.image(weights, h))?;
@@ -132,7 +131,7 @@ pub(super) fn means(matrix: &Matrix) -> Vec<f64> {
     sums.iter().map(|sum| sum / matrix.n_rows().max(1) as f64).collect()
 }
 
-/// Weights, their image and their objective.
+/// Weights, with their image and objective.
 #[derive(Clone)]
 struct Point {
     weights: Matrix,
@@ -147,7 +146,7 @@ impl Point {
         Ok(Point { weights, image, objective })
     }
 
-    /// The point as far beyond this one as a part of the way from another. Its objective is not looked at.
+    /// Extrapolates beyond this point by a fraction of the step from another. Its objective is unused.
     fn ahead_of(&self, other: &Point, part: f64) -> Point {
         let beyond = |a: &Matrix, b: &Matrix| {
             let mut sum = a.clone();

@@ -1,4 +1,4 @@
-//! Learning from a table: rows in random order, epoch after epoch, through the runner.
+//! Learning from a table: rows in random order, epoch by epoch, through the runner.
 
 use std::sync::Arc;
 
@@ -12,61 +12,60 @@ use crate::run::{Control, Method, Progress, State, Task};
 use crate::solve::cholesky::Cholesky;
 use crate::stack::{Inner, Mixture, Stack};
 
-/// Rows of one step: a state can be stored after it.
+/// Rows per step, after which a state can be stored.
 const STEP: u64 = 1024;
-/// Norms are looked at again once one learned row in this many is new.
+/// Norms are refreshed once one learned row in this many is new.
 const REFRESH: u64 = 64;
-/// Marks a row that is no point yet.
+/// Marks a row that is not a point yet.
 const NOWHERE: u32 = u32::MAX;
 
-/// A method of this folder.
+/// A method in this folder.
 pub trait StreamMethod: Method {
-    /// How many points alone carry coefficients; 0 for none.
+    /// Number of landmarks that carry all coefficients; 0 for no landmarks.
     fn landmarks(&self) -> usize;
 }
 
-/// What distinguishes learners of this folder, as the part of their state that is not coefficients.
+/// The specifics of a learner in this folder: the part of its state that is not coefficients.
 pub trait Rule: Codec + Clone + Send + Sync + 'static {
     /// The method.
     type Method: StreamMethod;
-    /// Whether `c'K_f c` is kept up to date all along, summed over the functions.
+    /// Whether `c'K_f c`, summed over the functions, is kept up to date throughout.
     const NORMS: bool;
 
-    /// Before the first row.
+    /// The rule before the first row.
     fn begin(method: &Self::Method, task: &Task<'_>, n_kernels: usize) -> Result<Self>;
-    /// Whether numbers read from a file fit.
+    /// Checks numbers read from a file.
     fn check(&self, n_kernels: usize, n_functions: usize) -> Result<()>;
-    /// Epochs of the whole run.
+    /// Number of epochs of the whole run.
     fn n_epochs(&self) -> u64;
-    /// Weights of the kernels: P x 1 for all functions, or P x functions.
+    /// Kernel weights: P x 1 for all functions, or P x functions.
     fn weights(&self) -> &Matrix;
     /// The raw margin below which the next row is learned.
     fn threshold(&self) -> f64;
-    /// Rows since the coefficients were begun.
+    /// Rows since the coefficients were last reset.
     fn time(&self) -> u64;
-    /// Goes on by a row: what it adds to the coefficients if it is learned.
+    /// Advances by a row: returns its contribution to the coefficients if it is learned.
     fn next(&mut self, learned: bool) -> f64;
-    /// New weights from `c'K_f c` after a block, for those that keep it.
+    /// New weights from `c'K_f c` after a block, for rules that keep it.
     fn refresh(&mut self, _norms: &Matrix) {}
-    /// After an epoch; `expansion` may be begun anew.
+    /// Called after an epoch; `expansion` may be reset.
     fn turn(&mut self, task: &Task<'_>, epoch: u64, expansion: &mut Expansion) -> Result<()>;
-    /// The model of what was learned so far.
+    /// The model learned so far.
     fn model(&self, task: &Task<'_>, expansion: Expansion) -> Result<StreamModel>;
 }
 
-/// Where a run stands.
+/// State of a run.
 #[derive(Clone)]
 pub struct StreamState<R> {
-    /// Rows seen.
+    /// Rows seen so far.
     seen: u64,
     expansion: Expansion,
-    /// `c'K_f c` over all functions, for rules that ask for it, and how many rows had been learned at the last look at
-    /// it.
+    /// `c'K_f c` over all functions, for rules that need it, and the number of rows learned at its last refresh.
     inner: Option<Inner>,
     learned: u64,
     looked: u64,
     rule: R,
-    /// The weights as the stack takes them, and the factors of the landmarks, until they change.
+    /// The weights in the form the stack uses, and the factors of the landmarks, until they change.
     mixture: Option<Arc<Mixture>>,
     factors: Option<Arc<Vec<Cholesky>>>,
 }
@@ -100,7 +99,7 @@ impl<R: Rule> Codec for StreamState<R> {
 }
 
 impl<R: Rule> StreamState<R> {
-    /// Learns the rows of one block, a part of the order of an epoch.
+    /// Learns the rows of one block, a part of an epoch's order.
     fn block(&mut self, task: &Task<'_>, rows: &[usize], places: &mut [u32]) -> Result<()> {
         let (stack, pool) = (task.stack()?, task.pool);
         let mixture = match &self.mixture {
@@ -139,7 +138,7 @@ impl<R: Rule> StreamState<R> {
         self.refresh(stack, task)
     }
 
-    /// [`StreamState::block`] where landmarks alone carry coefficients.
+    /// [`StreamState::block`] with landmarks.
     fn block_on_landmarks(&mut self, task: &Task<'_>, rows: &[usize], mixture: &Mixture) -> Result<()> {
         let (stack, pool) = (task.stack()?, task.pool);
         let factors = match &self.factors {
@@ -158,7 +157,7 @@ impl<R: Rule> StreamState<R> {
         Ok(())
     }
 
-    /// New weights from `c'K_f c` once it may have changed by more than a little.
+    /// New weights from `c'K_f c` once it may have changed noticeably.
     fn refresh(&mut self, stack: &Stack, task: &Task<'_>) -> Result<()> {
         let Some(inner) = &self.inner else { return Ok(()) };
         if (self.learned - self.looked) * REFRESH > self.looked {
@@ -180,19 +179,19 @@ impl<R: Rule> StreamState<R> {
         &self.rule
     }
 
-    /// The coefficients, and how many rows had been seen.
+    /// The coefficients, and the number of rows seen.
     pub(super) fn looked_at(&self) -> (u64, &Expansion) {
         (self.seen, &self.expansion)
     }
 }
 
-/// The sums over all classes, of which the one function of two stands for both.
+/// The sums over all classes; with two classes the one function stands for both.
 fn pooled(norms: &Matrix) -> Matrix {
     let factor = if norms.n_cols() == 1 { 2.0 } else { 1.0 };
     Matrix::from_fn(norms.n_rows(), 1, |f, _| factor * norms.row(f).iter().sum::<f64>())
 }
 
-/// What a block changes: one row per row of it, one column per function.
+/// The coefficient changes of a block: one row per row of it, one column per function.
 pub(super) fn deltas(events: &[Event], n_rows: usize, n_functions: usize) -> Matrix {
     let mut deltas = Matrix::zeros(n_rows, n_functions);
     for event in events {
@@ -203,7 +202,7 @@ pub(super) fn deltas(events: &[Event], n_rows: usize, n_functions: usize) -> Mat
     deltas
 }
 
-/// The rows in the order of an epoch.
+/// The order of the rows in an epoch.
 fn order(task: &Task<'_>, epoch: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..task.n_samples()).collect();
     task.rng(epoch, 0).shuffle(&mut order);
@@ -259,8 +258,8 @@ impl<R: Rule> State<R::Method> for StreamState<R> {
                 return Ok(Progress::cancelled());
             }
             let first = next.seen - epoch * n;
-            // Weights that follow the norms may change after every block, and kernels among the rows of one are cheap
-            // for a single function only.
+            // Weights that follow the norms may change after every block, and kernels among the rows of a block are
+            // cheap for a single function only.
             let long = !R::NORMS && next.expansion.n_functions() == 1;
             let block_end = block_end(first, long).min(end - epoch * n);
             let rows = &order[first as usize..block_end as usize];

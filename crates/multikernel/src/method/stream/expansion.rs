@@ -1,9 +1,10 @@
-//! Coefficients that all kernels share, and how rows are learned one after the other in blocks.
+//! Coefficients shared by all kernels, and learning rows one after the other in blocks.
 //!
-//! Learners of this folder write their weights as `w_mf = scale_mf sum_n c_nm Phi_f(x_n)`: the coefficients c are the
-//! same for every kernel f, so that a score needs one combined kernel per class instead of F. Rows are taken in blocks.
-//! The decisions of a block on the points known at its beginning are one product, on all threads; what is learned
-//! inside the block is added for its later rows one by one. So a row has the same bits however many rows come with it.
+//! Learners in this folder write their weights as `w_mf = scale_mf sum_n c_nm Phi_f(x_n)`: the coefficients c are the
+//! same for every kernel f, so that a score needs one combined kernel per class instead of F. Rows are processed in
+//! blocks. The scores of a block from the points known at its start are one product, on all threads; updates within the
+//! block are added for its later rows one by one. So results for a row are bit-identical however many rows come with
+//! it.
 
 use crate::error::{Error, Result};
 use crate::file::record;
@@ -12,24 +13,24 @@ use crate::pool::Pool;
 use crate::run::Task;
 use crate::stack::{Inner, Stack, Symmetric};
 
-/// Rows of a block.
+/// Rows per block.
 pub(super) const BLOCK: u64 = 64;
-/// Rows of a long block: packing the points and waking threads are shared by more rows.
+/// Rows per long block: more rows share the cost of packing the points and waking threads.
 const LONG_BLOCK: u64 = 256;
 
-/// Where the block of a table ends that row number `seen` (from 0) is in: early blocks are short, because the first
+/// The end of the block that contains row number `seen` (from 0) of a table: early blocks are short, because the first
 /// rows change most.
 pub(super) fn block_end(seen: u64, long: bool) -> u64 {
     let most = if long { LONG_BLOCK } else { BLOCK };
     if seen < most { (seen + 1).next_power_of_two() } else { (seen / most + 1) * most }
 }
 
-/// Score functions of so many classes: two classes are one function, positive for the second.
+/// Number of score functions for this many classes: two classes need one function, positive for the second.
 pub(super) fn n_functions(n_classes: usize) -> usize {
     if n_classes == 2 { 1 } else { n_classes }
 }
 
-/// One score per class from those of the functions.
+/// One score per class from the functions' scores.
 pub(super) fn class_scores(functions: &[f64]) -> Vec<f64> {
     match functions {
         [one] => vec![-one, *one],
@@ -37,10 +38,10 @@ pub(super) fn class_scores(functions: &[f64]) -> Vec<f64> {
     }
 }
 
-/// A row that was learned: `delta` more for its class, less for the rival.
+/// A learned row: `delta` more for its class, less for the rival.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Event {
-    /// Its place in the block.
+    /// Its position in the block.
     pub(super) row: usize,
     pub(super) class: usize,
     pub(super) rival: usize,
@@ -50,7 +51,7 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// What it adds to the coefficients: function and number.
+    /// Its contributions to the coefficients: function and value.
     pub(super) fn parts(&self, n_functions: usize) -> impl Iterator<Item = (usize, f64)> {
         let sign = if self.class == 1 { self.delta } else { -self.delta };
         let all = match n_functions {
@@ -61,8 +62,8 @@ impl Event {
     }
 }
 
-/// The class other than `class` with the largest score, the first of equals, and how far `class` is above it. None for
-/// a single class.
+/// The highest-scoring class other than `class`, the first of equals, and the margin of `class` over it. None for a
+/// single class.
 pub(super) fn rival(functions: &[f64], class: usize) -> Option<(usize, f64)> {
     if let [one] = functions {
         let sign = if class == 1 { 2.0 } else { -2.0 };
@@ -77,13 +78,13 @@ record! {
     /// Points and their coefficients.
     #[derive(Clone, Debug, Default)]
     pub struct Expansion {
-        /// Which rows of the training data; of a stream, the points kept.
+        /// Indices of training rows; for a stream, of the points kept.
         pub(super) points: Vec<usize>,
         /// One row per point, one column per function.
         pub(super) coefficients: Matrix,
-        /// Sums of time times what was added then, from which averages over all times are found.
+        /// Sums of time times the value added then, from which averages over time are computed.
         pub(super) times: Matrix,
-        /// Whether the points are landmarks, which were there from the beginning.
+        /// Whether the points are landmarks, fixed from the start.
         pub(super) fixed: bool,
     }
 }
@@ -94,13 +95,13 @@ impl Expansion {
         Expansion { points: vec![], coefficients: none.clone(), times: none, fixed: false }
     }
 
-    /// With these points and coefficients of zero.
+    /// An expansion on these points with zero coefficients.
     pub(super) fn on(points: Vec<usize>, n_functions: usize) -> Expansion {
         let none = Matrix::zeros(points.len(), n_functions);
         Expansion { points, coefficients: none.clone(), times: none, fixed: true }
     }
 
-    /// As it was at first.
+    /// The initial state again.
     pub(super) fn begun_anew(&self) -> Expansion {
         if self.fixed {
             Expansion::on(self.points.clone(), self.n_functions())
@@ -113,7 +114,7 @@ impl Expansion {
         self.coefficients.n_cols()
     }
 
-    /// Whether arrays read from a file fit together and the training data.
+    /// Checks that arrays read from a file are consistent with each other and with the training data.
     pub(super) fn check(&self, n_samples: usize, n_functions: usize) -> Result<()> {
         let n = self.points.len();
         let shapes = [&self.coefficients, &self.times].iter().all(|m| m.n_rows() == n && m.n_cols() == n_functions);
@@ -124,7 +125,8 @@ impl Expansion {
         }
     }
 
-    /// Adds what a block learned; its rows differ. `at` says where a row stands among the points, if it does.
+    /// Adds the updates of a block, whose rows are distinct. `at` gives the index of a row among the points, if it is
+    /// one.
     pub(super) fn add(&mut self, events: &[Event], rows: &[usize], at: impl Fn(usize) -> Option<usize>) {
         let n_functions = self.n_functions();
         let mut grown = [&mut self.coefficients, &mut self.times].map(|matrix| std::mem::take(matrix).into_data());
@@ -145,8 +147,8 @@ impl Expansion {
         (self.coefficients, self.times) = (coefficients, times);
     }
 
-    /// The coefficients of the average of the first `n` iterates, the t-th of which, `(1/t) sum c`, has the weight t:
-    /// what was added at time tau (from 0) has the weight `2 (n - tau) / (n (n + 1))`.
+    /// The coefficients of the average of the first `n` iterates, the t-th of which, `(1/t) sum c`, has weight t: a
+    /// value added at time tau (from 0) has weight `2 (n - tau) / (n (n + 1))`.
     pub(super) fn averaged(&self, n: u64) -> Matrix {
         let (n, norm) = (n as f64, 2.0 / (n as f64 * (n as f64 + 1.0)));
         let (c, times) = (&self.coefficients, &self.times);
@@ -166,7 +168,7 @@ impl Expansion {
         Ok(norms)
     }
 
-    /// How far the class of each training row is above its rival, in raw scores under these kernel weights.
+    /// The margin of each training row's class over its rival, in raw scores under these kernel weights.
     pub(super) fn margins(&self, task: &Task<'_>, weights: &Matrix) -> Result<Vec<f64>> {
         let (stack, all) = (task.stack()?, (0..task.n_samples()).collect::<Vec<_>>());
         let mixture = stack.mixture(weights, task.pool)?;
@@ -175,17 +177,17 @@ impl Expansion {
         Ok(task.labels.codes().iter().zip(scores.rows()).map(margin).collect())
     }
 
-    /// Columns with a coefficient that is not zero, and the coefficients.
+    /// Indices of the nonzero coefficients, and the coefficients.
     pub(super) fn used(&self, m: usize) -> (Vec<usize>, Vec<f64>) {
         let column = self.coefficients.rows().enumerate().map(|(i, row)| (i, row[m]));
         column.filter(|&(_, value)| value != 0.0).unzip()
     }
 }
 
-/// Goes through the rows of a block in order. `scores` are their raw scores on what was known before the block;
-/// `own[c]` are the combined kernels among the rows, of one function or of all; `step` is given the raw scores of a
-/// row, as they are when it is reached, and its raw margin (how far its class is above the rival), and says what the
-/// row adds, if it is learned. `after` is told of each event, and may change the scores of the rows after it.
+/// Processes the rows of a block in order. `scores` are their raw scores from before the block; `own[c]` are the
+/// combined kernels among the rows, for one function or for all; `step` is given a row's current raw scores and its raw
+/// margin (of its class over the rival), and returns the row's contribution if it is learned. `after` is called with
+/// each event, and may change the scores of the rows after it.
 pub(super) fn walk(
     scores: &mut Matrix,
     own: &[Matrix],
@@ -207,7 +209,7 @@ pub(super) fn walk(
     events
 }
 
-/// Adds to the scores of one row what an event before it changed; `kernel` is the combined kernel of each function
+/// Adds the effect of an earlier event to the scores of one row; `kernel` is the combined kernel of each function
 /// between the two rows.
 pub(super) fn add_event(event: &Event, kernel: impl Fn(usize) -> f64, scores: &mut [f64]) {
     for (m, delta) in event.parts(scores.len()) {
@@ -215,18 +217,18 @@ pub(super) fn add_event(event: &Event, kernel: impl Fn(usize) -> f64, scores: &m
     }
 }
 
-/// Changes of coefficients at some points: `deltas` has one row per point, one column per function.
+/// Coefficient changes at some points: `deltas` has one row per point, one column per function.
 pub(super) struct Change<'a> {
-    /// Between the points that change (rows) and all points before the change (columns).
+    /// Kernels between the changed points (rows) and all points before the change (columns).
     pub(super) across: &'a Stack,
-    /// Among the points that change.
+    /// Kernels among the changed points.
     pub(super) among: &'a Stack,
     pub(super) deltas: &'a Matrix,
 }
 
 impl Change<'_> {
     /// Keeps `c_m'K_f c_m` up to date for all kernels f: `(c + d)'K(c + d) = c'K c + 2 d'K c + d'K d`. There is one sum
-    /// per function or, if `pooled`, one over all classes, of which the one function of two classes stands for both.
+    /// per function or, if `pooled`, one over all classes; with two classes the one function stands for both.
     pub(super) fn add_to(&self, inner: &mut [Inner], pooled: bool, before: &Expansion, pool: &Pool) -> Result<()> {
         let n_functions = self.deltas.n_cols();
         let factor = if pooled && n_functions == 1 { 2.0 } else { 1.0 };

@@ -1,11 +1,10 @@
-//! A fixed set of points for tables with very many rows: explicit features of the combined kernel.
+//! A fixed set of points for tables with very many rows: explicit (Nyström) features of the combined kernel.
 //!
 //! With landmarks Z the features of a row are `u(x) = L^-1 k_Z(x)`, `K_ZZ + eps I = L L'`, in the combined kernel of
 //! each function. A gradient step adds `u(x)` to the weights, which is `v = (K_ZZ + eps I)^-1 k_Z(x)` for the
-//! coefficients of the landmarks: they are still shared by all kernels, and the model is one of as many points as there
-//! are landmarks. A row costs as many kernel values as there are landmarks, a learned row a system with a factor on
-//! top; neither grows with the number of rows. What is lost is what of the kernel does not lie in the span of the
-//! landmarks: much for narrow kernels.
+//! coefficients of the landmarks: they are still shared by all kernels, and the model has only the landmarks as points.
+//! A row costs one kernel value per landmark, a learned row also a triangular solve; neither grows with the number of
+//! rows. The part of the kernel outside the span of the landmarks is lost: much for narrow kernels.
 
 use std::sync::Arc;
 
@@ -17,14 +16,14 @@ use crate::run::Task;
 use crate::solve::cholesky::Cholesky;
 use crate::stack::{Mixture, Stack};
 
-/// How much is added to the diagonal, relative to it: at first, and times this for each failure.
+/// Added to the diagonal, relative to it: the initial value, and its growth factor after each failure.
 const RIDGE: f64 = 1e-8;
 const RIDGE_GROWTH: f64 = 100.0;
 
-/// The stream of the draw.
+/// The random stream of the draw.
 const DRAW: u64 = 1 << 41;
 
-/// So many rows at random, ascending; all if there are fewer.
+/// This many random rows, ascending; all if there are fewer.
 pub(in crate::method) fn draw(task: &Task<'_>, n: usize) -> Vec<usize> {
     let mut rows: Vec<usize> = (0..task.n_samples()).collect();
     task.rng(DRAW, 0).shuffle(&mut rows);
@@ -51,8 +50,8 @@ pub(super) fn factors(stack: &Stack, mixture: &Mixture, points: &[usize], pool: 
     Ok(Arc::new(kernels.into_iter().map(factor).collect::<Result<_>>()?))
 }
 
-/// Learns the rows of a block, as [`walk`](super::expansion::walk) does: `step` is given the raw margin of a row and
-/// says what it adds, if it is learned. How many were.
+/// Learns the rows of a block, like [`walk`](super::expansion::walk): `step` is given the raw margin of a row and
+/// returns its contribution if it is learned. Returns how many were.
 pub(super) fn walk(
     kernels: &[Matrix],
     factors: &[Cholesky],

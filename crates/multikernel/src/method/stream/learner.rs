@@ -1,8 +1,8 @@
 //! Learning from a stream: the same coefficients as from a table, fed row by row.
 //!
-//! Kernel weights change at certain rows only, all points are then weighed anew, and a budget bounds the number of
-//! points. Rows in between form blocks, whose ends depend on the number of rows seen and on where new classes appear,
-//! never on how rows were cut into calls.
+//! Kernel weights change at certain rows only, which reweights all points, and a budget bounds the number of points.
+//! Rows in between form blocks, whose ends depend on the number of rows seen and on where new classes appear, never on
+//! how rows were split into calls.
 
 use std::sync::Arc;
 
@@ -16,49 +16,49 @@ use crate::pool::Pool;
 use crate::run::{Begin, Explain, Learner, Predict, first_largest};
 use crate::stack::{Inner, Mixture, Points, Stack};
 
-/// What distinguishes learners of a stream.
+/// The specifics of a stream learner.
 pub(super) trait Rule: Codec + Clone + Send + Sync + 'static {
-    /// Whether norms are wanted over all classes together, not one per function.
+    /// Whether norms are pooled over all classes, instead of one per function.
     const POOLED: bool;
     /// The method.
     type Method: StreamMethod;
 
-    /// Before the first row.
+    /// The rule before the first row.
     fn begin(method: &Self::Method, n_kernels: usize) -> Result<Self>;
-    /// Weights of the kernels: P x 1 for all functions, or P x functions.
+    /// Kernel weights: P x 1 for all functions, or P x functions.
     fn weights(&self) -> &Matrix;
     /// The raw margin below which a row is learned.
     fn threshold(&self) -> f64;
-    /// What a learned row adds to the coefficients.
+    /// A learned row's contribution to the coefficients.
     fn delta(&self) -> f64;
-    /// New weights from `c'K_f c` (P x functions, or P x 1 over all classes) after so many rows.
+    /// New weights from `c'K_f c` (P x functions, or P x 1 over all classes) after `seen` rows.
     fn refresh(&mut self, norms: &Matrix, seen: u64);
-    /// Weights for so many functions, for rules that have one column each.
+    /// Extends the weights to this many functions, for rules with one column per function.
     fn extend(&mut self, _n_functions: usize) {}
 }
 
-/// Where a learner of a stream stands.
+/// State of a stream learner.
 pub(super) struct Streamed<R> {
     kernels: Stack,
     rule: R,
-    /// Most points kept.
+    /// Maximum number of points kept.
     budget: Option<u64>,
     update_every: u64,
     n_classes: usize,
-    /// Rows seen.
+    /// Rows seen so far.
     seen: u64,
-    /// What was known when the block began: coefficients, norms, and the points as kernels take them.
+    /// State at the start of the block: coefficients, norms, and the points prepared for kernels.
     expansion: Expansion,
     inner: Vec<Inner>,
     frozen: Points,
-    /// What was learned in the block, and the rows it was learned from: event e is about row e.
+    /// Updates within the block, and the rows they came from: event e belongs to row e.
     pending: Vec<Event>,
     rows: Vec<f64>,
     mixture: Option<Arc<Mixture>>,
 }
 
-/// Where the block ends that row number `seen` (from 0) is in: where weights change, and in between in equal parts of
-/// at most [`BLOCK`] rows.
+/// The end of the block that contains row number `seen` (from 0): where weights change, and in between in equal parts
+/// of at most [`BLOCK`] rows.
 fn block_end(seen: u64, update_every: u64) -> u64 {
     let begun = seen / update_every * update_every;
     let size = update_every.div_ceil(update_every.div_ceil(BLOCK));
@@ -146,7 +146,7 @@ impl<R: Rule> Streamed<R> {
         self.frozen.n_points() + self.pending.len()
     }
 
-    /// All rows that matter in this block, forgotten ones included.
+    /// All rows needed in this block, including forgotten ones.
     fn all_rows(&self) -> Result<Matrix> {
         match self.rows.len().checked_div(self.pending.len()) {
             Some(n_columns) => append(&self.frozen, &self.pending_rows(n_columns)?),
@@ -164,20 +164,19 @@ impl<R: Rule> Streamed<R> {
         Ok(mixture)
     }
 
-    /// Rows learned from in this block, as a table of so many columns.
+    /// Rows learned in this block, as a table with this many columns.
     fn pending_rows(&self, n_columns: usize) -> Result<Matrix> {
         Matrix::from_vec(self.pending.len(), n_columns, self.rows.clone())
     }
 
-    /// How many of the oldest points, those of the block after the others, have been forgotten once the block has
-    /// learned so many rows: one for each row beyond the budget.
+    /// How many of the oldest points, those of the block after the others, are forgotten once the block has learned
+    /// this many rows: one for each row beyond the budget.
     fn n_forgotten(&self, n_pending: usize) -> usize {
         let n = self.frozen.n_points() + n_pending;
         self.budget.map_or(0, |budget| n.saturating_sub(budget as usize))
     }
 
-    /// The combined kernels between rows and the oldest points, as far as those may be forgotten while so many rows are
-    /// learned.
+    /// The combined kernels between rows and the oldest points that may be forgotten while this many rows are learned.
     fn oldest(&self, rows: &Matrix, n_more: usize, pool: &Pool) -> Result<Vec<Matrix>> {
         let n = self.n_forgotten(self.pending.len() + n_more).min(self.frozen.n_points());
         if n == 0 {
@@ -188,8 +187,8 @@ impl<R: Rule> Streamed<R> {
         self.kernels.of_points(rows, Some(&points))?.mix(&mixture, pool)
     }
 
-    /// Takes back from the scores of a row what forgotten point number `k` gave it. `oldest` and `pending` are the
-    /// combined kernels of each function between the row and the oldest points, and the rows learned in the block.
+    /// Subtracts the contribution of forgotten point number `k` from the scores of a row. `oldest` and `pending` are
+    /// the combined kernels of each function between the row and the oldest points, and the rows learned in the block.
     fn forget(
         &self,
         k: usize,
@@ -209,7 +208,7 @@ impl<R: Rule> Streamed<R> {
         }
     }
 
-    /// The raw scores of rows by all that was learned so far.
+    /// The current raw scores of rows.
     fn scores(&mut self, rows: &Matrix, pool: &Pool) -> Result<Matrix> {
         let mixture = self.mixture(pool)?;
         let n_functions = self.expansion.n_functions();
@@ -238,10 +237,10 @@ impl<R: Rule> Streamed<R> {
         Ok(scores)
     }
 
-    /// Learns rows of one block.
+    /// Learns the rows of one block.
     fn block(&mut self, rows: &Matrix, classes: &[usize], pool: &Pool) -> Result<Vec<usize>> {
         if self.n_classes < 2 {
-            // A single class has no rival to be told from.
+            // A single class has no rival.
             self.seen += rows.n_rows() as u64;
             return Ok(vec![0; rows.n_rows()]);
         }
@@ -249,7 +248,7 @@ impl<R: Rule> Streamed<R> {
         let mixture = self.mixture(pool)?;
         let own = self.kernels.of_points(rows, None)?.mix(&mixture, pool)?;
         let (oldest, before) = (self.oldest(rows, rows.n_rows(), pool)?, self.pending.len());
-        // Forgotten rows of the block may have come with calls before this one.
+        // Forgotten rows of the block may come from earlier calls.
         let pending = match self.n_forgotten(before + rows.n_rows()) > self.frozen.n_points() && before > 0 {
             true => {
                 let points = Points::from(&self.pending_rows(rows.n_cols())?);
@@ -287,7 +286,7 @@ impl<R: Rule> Streamed<R> {
         Ok(predicted)
     }
 
-    /// Ends a block: what it learned becomes part of what is known.
+    /// Ends a block: its updates become part of the state.
     fn close(&mut self, pool: &Pool) -> Result<()> {
         if !self.pending.is_empty() {
             let n_columns = self.rows.len() / self.pending.len();
@@ -304,7 +303,7 @@ impl<R: Rule> Streamed<R> {
         Ok(())
     }
 
-    /// Keeps the norms up to date for a change of coefficients at some points.
+    /// Updates the norms for coefficient changes at some points.
     fn change(&mut self, rows: &Matrix, deltas: &Matrix, pool: &Pool) -> Result<()> {
         let across = self.kernels.of_points(rows, Some(&self.frozen))?;
         let among = self.kernels.of_points(rows, None)?;
@@ -330,7 +329,7 @@ impl<R: Rule> Streamed<R> {
         Ok(())
     }
 
-    /// New kernel weights, where they are due.
+    /// Updates the kernel weights when due.
     fn refresh(&mut self, pool: &Pool) -> Result<()> {
         if self.seen < BLOCK || self.seen.is_multiple_of(self.update_every) {
             let inner: Vec<&Inner> = self.inner.iter().collect();
@@ -342,7 +341,7 @@ impl<R: Rule> Streamed<R> {
     }
 }
 
-/// Points with more rows after them.
+/// Points with more rows appended.
 fn append(points: &Points, rows: &Matrix) -> Result<Points> {
     let mut data = points.features().to_dense()?.into_owned().into_data();
     data.extend_from_slice(rows.data());
@@ -378,7 +377,7 @@ impl<R: Rule> Learner for Streamed<R> {
         if after == before {
             return Ok(());
         }
-        // The one function of two classes becomes one each, of opposite signs.
+        // The one function of two classes becomes two, of opposite signs.
         let spread = |c: &Matrix| {
             Matrix::from_fn(c.n_rows(), after, |i, m| match (before, m) {
                 (1, 0) => -c.get(i, 0),
@@ -426,7 +425,7 @@ impl<R: Rule> Learner for Streamed<R> {
         for (k, inner) in self.inner.iter().enumerate() {
             record.put(&format!("inner.{k}"), inner);
         }
-        // Points that the block has forgotten: needed until it ends, and no part of the model.
+        // Points forgotten within the block: needed until it ends, but not part of the model.
         let forgotten: Vec<usize> = (0..self.n_forgotten(self.pending.len())).collect();
         record.put("forgotten", &self.all_rows().map(|rows| rows.select_rows(&forgotten)).unwrap_or_default());
         record

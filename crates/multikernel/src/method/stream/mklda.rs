@@ -1,9 +1,9 @@
 //! `mklda`: max-margin multiple kernel learning by data augmentation (Nguyen, Le, Nguyen, Nguyen and Phung 2016).
 //!
 //! The group elastic net `alpha/2 |w_mf|^2 + beta |w_mf|` on the weights of class m in kernel f is written as a mixture
-//! of ridges `gamma_mf = (alpha + beta^2 / lambda_mf) / N`. Given those the weights are found by stochastic gradient
-//! steps of size `1/(gamma_mf t)`, which start at t = 1, so that `w_mf = (1 / (gamma_mf t)) sum_n c_nm Phi_f(x_n)` with
-//! whole numbers c shared by all kernels; given the norms of the weights come new ridges.
+//! of ridges `gamma_mf = (alpha + beta^2 / lambda_mf) / N`. Given the ridges, the weights are found by stochastic
+//! gradient steps of size `1/(gamma_mf t)`, starting at t = 1, so that `w_mf = (1 / (gamma_mf t)) sum_n c_nm
+//! Phi_f(x_n)` with integers c shared by all kernels; given the norms of the weights, the ridges are updated.
 
 use super::batch::{Rule, StreamMethod, StreamState};
 use super::expansion::{Expansion, n_functions};
@@ -18,32 +18,32 @@ use crate::method::weighted::misfit;
 use crate::run::{About, Allowed, Begin, Learner, Method, Needs, Task, choice, params};
 use crate::simd::{exp, ln};
 
-/// The stream of the samplers, apart from those of the orders of rows.
+/// The samplers' random stream, separate from those of the row orders.
 const SAMPLES: u64 = 1 << 40;
 
 choice! {
-    /// How the ridges are found.
+    /// How the ridges are updated.
     pub enum MklDaVariant {
-        /// From the norms of the weights, their scale fixed.
+        /// From the norms of the weights, at fixed scale.
         Stable = "stable",
-        /// Sampled as printed.
+        /// Sampled as in the paper.
         Published = "published",
-        /// Sampled, with the weights rescaled to the best point of their ray.
+        /// Sampled, with the weights rescaled to the best point on their ray.
         Gibbs = "gibbs",
     }
 }
 
 params! {
     /// Max-margin multiple kernel learning by data augmentation: for many rows, many kernels, and streams. Each class
-    /// has kernel weights of its own; [`ModelKernels::class_weights`](crate::plan::ModelKernels::class_weights) shows
+    /// has its own kernel weights; [`ModelKernels::class_weights`](crate::plan::ModelKernels::class_weights) shows
     /// them.
     ///
-    /// `variant=stable` finds the ridges from the norms of the weights with their scale fixed; `r`, `rho` and the
-    /// number of epochs and loops are fixed defaults, not learned. `published` samples them as printed, which runs
-    /// away: a warning tells how far. `gibbs` samples them with the weights rescaled to the best point of their ray;
-    /// that is a heuristic, not a posterior draw.
+    /// `variant=stable` computes the ridges from the norms of the weights at fixed scale; `r`, `rho` and the number of
+    /// epochs and loops are fixed defaults, not learned. `published` samples them as in the paper, which diverges: a
+    /// warning says how far. `gibbs` samples them with the weights rescaled to the best point on their ray; that is a
+    /// heuristic, not a posterior draw.
     ///
-    /// Cost: loops x epochs x N rows, each one kernel value per point with a coefficient so far (32 and more Gaussians
+    /// Cost: loops x epochs x N rows, each one kernel value per point with a coefficient so far (32 or more Gaussians
     /// on the same columns count as one), and once per loop one per pair of points. Memory: the rows, and one
     /// coefficient per point and class.
     ///
@@ -99,26 +99,26 @@ impl StreamMethod for MklDa {
 }
 
 record! {
-    /// Ridges and how they moved.
+    /// The ridges and their history.
     #[derive(Clone, Debug)]
     pub struct Ridges {
         n_samples: usize,
         rho: f64,
         epochs: u64,
         loops: u64,
-        /// Rows since the coefficients were begun.
+        /// Rows since the coefficients were last reset.
         time: u64,
-        /// `1 / gamma_mf` up to a common factor: the mean over the functions adds up to 1.
+        /// `1 / gamma_mf` up to a common factor: averaged over the functions, they sum to 1.
         weights: Matrix,
-        /// The raw margin below which the first row is learned: one over that factor.
+        /// The raw margin below which the first row is learned: the inverse of that factor.
         unit: f64,
         sampled: bool,
         rescaled: bool,
-        /// The trade-off parameters, where they are sampled.
+        /// The trade-off parameters, if sampled.
         trade: Sampled,
-        /// How far the weights moved in each loop: half the sum of differences, mean over the functions.
+        /// How far the weights moved in each loop: half the sum of absolute differences, averaged over the functions.
         moves: Vec<f64>,
-        /// The loop before, for a run that is stopped early in the next.
+        /// The previous loop, for a run that is stopped early in the next.
         kept: Expansion,
         kept_weights: Matrix,
     }
@@ -130,12 +130,12 @@ impl Ridges {
         &self.kept
     }
 
-    /// Those of the average of all iterates; of the last one as printed.
+    /// The coefficients of the average of all iterates; of the last one for the published variant.
     fn coefficients(&self, expansion: &Expansion) -> Matrix {
         if self.sampled && !self.rescaled { expansion.coefficients.clone() } else { expansion.averaged(self.time) }
     }
 
-    /// New weights of the kernels from `c_m'K_f c_m` (P x functions).
+    /// New kernel weights from `c_m'K_f c_m` (P x functions).
     fn reweigh(&mut self, task: &Task<'_>, expansion: &Expansion) -> Result<()> {
         let norms = expansion.norms(task.stack()?, task.pool)?;
         let weights = match self.sampled {
@@ -167,26 +167,26 @@ impl Ridges {
         Ok(weights)
     }
 
-    /// The logarithm of the factor that brings the weights to the best point of their ray: after so few steps they are
-    /// far too long.
+    /// The log of the factor that brings the weights to the best point on their ray: after so few steps they are far
+    /// too long.
     fn rescale(&self, task: &Task<'_>, expansion: &Expansion, norms: &Matrix) -> Result<f64> {
         let margins = expansion.margins(task, &self.weights)?;
         // With weights of unit scale: sum_mf N gamma_mf |w_mf|^2 = N unit sum_mf weights_mf c_m'K_f c_m.
         let n_classes = task.labels.n_classes() as f64 / norms.n_cols() as f64;
         let squares: f64 = self.weights.data().iter().zip(norms.data()).map(|(w, norm)| w * norm.max(0.0)).sum();
         let q = n_classes * squares * self.n_samples as f64 * self.unit;
-        // Raw scores times this are those of the best point; those of the weights are raw / (unit time).
+        // Raw scores times this are those at the best point; those of the weights are raw / (unit time).
         Ok(best_scale(&margins, q).map_or(0.0, |scale| ln(scale) + ln(self.unit) + ln(self.time as f64)))
     }
 }
 
-/// `e^-scale`, and never 0: a row without a margin is learned at any scale.
+/// `e^-scale`, but never 0: a row without a margin is learned at any scale.
 fn unit(scale: f64) -> f64 {
     exp(-scale).max(f64::MIN_POSITIVE)
 }
 
-/// `q = 1 / (rho + 1/s)` for norms `s_mf = d_mf sqrt(c_m'K_f c_m)` of unit root mean square; d is q with a mean over
-/// the functions that adds up to 1.
+/// `q = 1 / (rho + 1/s)` for norms `s_mf = d_mf sqrt(c_m'K_f c_m)` with unit root mean square; d is q normalised so
+/// that its mean over the functions sums to 1.
 fn stable(d: &Matrix, norms: &Matrix, rho: f64) -> Matrix {
     let s: Vec<f64> = d.data().iter().zip(norms.data()).map(|(d, norm)| d * norm.max(0.0).sqrt()).collect();
     let mean = (s.iter().map(|s| s * s).sum::<f64>() / s.len() as f64).sqrt();
@@ -283,14 +283,14 @@ impl Rule for Ridges {
     }
 
     fn model(&self, _: &Task<'_>, expansion: Expansion) -> Result<StreamModel> {
-        // A loop that was not finished knows less than the one before it.
+        // An unfinished loop knows less than the one before it.
         let (points, mut coefficients, weights) = if self.kept.points.is_empty() {
             (&expansion.points, self.coefficients(&expansion), &self.weights)
         } else {
             (&self.kept.points, self.kept.coefficients.clone(), &self.kept_weights)
         };
         if !self.sampled {
-            // In the scale of its ridges, a margin of 1 is what the learner asked for.
+            // In the scale of its ridges, the learner requires a margin of 1.
             coefficients.data_mut().iter_mut().for_each(|c| *c /= self.unit);
         }
         let model = StreamModel::new(points, &coefficients, weights);
@@ -308,8 +308,8 @@ impl Rule for Ridges {
 }
 
 record! {
-    /// Ridges on a stream, whose length nobody knows: a row is learned below the raw margin at which learning from a
-    /// table ends, `epochs / r`.
+    /// Ridges on a stream of unknown length: a row is learned below the raw margin at which learning from a table ends,
+    /// `epochs / r`.
     #[derive(Clone, Debug)]
     pub(super) struct StreamRidges {
         margin: f64,
@@ -352,7 +352,7 @@ impl learner::Rule for StreamRidges {
         self.weights = stable(&self.weights, norms, self.rho);
     }
 
-    /// A new function begins with the mean of the others.
+    /// A new function starts with the mean of the others.
     fn extend(&mut self, n_functions: usize) {
         let before = &self.weights;
         let weight = |f: usize, m: usize| match before.row(f) {

@@ -1,4 +1,4 @@
-//! Learners that go from row to row: `mklda`, `ufomkl`, `obscure`, from a table or from an endless stream.
+//! Online learners: `mklda`, `ufomkl`, `obscure`, from a table or from an endless stream.
 
 mod batch;
 mod expansion;

@@ -1,5 +1,4 @@
-//! The model of the learners of this folder: kernel weights, for each class its own or for all the same, and
-//! coefficients.
+//! The model of the learners in this folder: kernel weights, per class or common to all, and coefficients.
 
 use super::expansion::{class_scores, n_functions};
 use crate::error::{Error, Result};
@@ -11,16 +10,17 @@ use crate::run::{Explain, Input, Predict};
 
 record! {
     /// `g_m(x) = sum_n coef_nm sum_f weights_fm k_f(x_n, x)`, one function per class, or one for two classes. Only
-    /// points with a coefficient that is not zero are kept.
+    /// points with a nonzero coefficient are kept.
     ///
-    /// Cost of a score: one kernel value per point and kernel; one in all for many radial kernels on the same columns.
+    /// Cost of a score: one kernel value per point and kernel; one in total for many radial kernels on the same
+    /// columns.
     #[derive(Clone, Debug)]
     pub struct StreamModel {
         support: Vec<usize>,
         coef: Matrix,
         /// P x 1 for all functions, or P x functions.
         weights: Matrix,
-        /// The mean of the weights over the functions; they add up to 1.
+        /// The mean of the weights over the functions; they sum to 1.
         overall: Vec<f64>,
         warnings: Vec<String>,
         told: Told,
@@ -28,7 +28,7 @@ record! {
 }
 
 impl StreamModel {
-    /// From all points and their coefficients, of which those that are zero are left out.
+    /// From all points and their coefficients; points with zero coefficients are dropped.
     pub(super) fn new(points: &[usize], coef: &Matrix, weights: &Matrix) -> StreamModel {
         let used: Vec<usize> = (0..points.len()).filter(|&i| coef.row(i).iter().any(|&c| c != 0.0)).collect();
         let points: Vec<usize> = used.iter().map(|&i| points[i]).collect();
@@ -70,7 +70,7 @@ impl StreamModel {
         (&self.coef, &self.weights)
     }
 
-    /// Kernels with a weight.
+    /// Kernels with nonzero weight.
     fn used(&self) -> Vec<usize> {
         (0..self.weights.n_rows()).filter(|&f| self.weights.row(f).iter().any(|&w| w != 0.0)).collect()
     }

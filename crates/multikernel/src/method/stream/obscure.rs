@@ -15,7 +15,7 @@ use crate::run::{About, Allowed, Begin, Learner, Method, Needs, Task, params};
 params! {
     /// Minimises `lambda/2 |w|_{2,p}^2` plus the mean hinge loss, `lambda = 1/(c N)`, in two stages. The first is a
     /// perceptron with a margin and constant steps, which ends after an epoch without a mistake; its objective bounds
-    /// the norm of the optimum. The second takes subgradient steps whose sizes follow from that bound, and never leaves
+    /// the norm of the optimum. The second takes subgradient steps whose sizes follow from that bound, and stays within
     /// it. The weights are `w_f = (1/q) (|theta_f| / |theta|_q)^(q-2) theta_f` with coefficients that all kernels
     /// share, and 1/p + 1/q = 1. Norms are kept up to date as rows are learned, and the kernel weights follow them
     /// after each block of 64 rows in which they may have changed by more than one part in 64. Step sizes are those of
@@ -60,25 +60,25 @@ impl StreamMethod for Obscure {
 }
 
 record! {
-    /// Weights of the kernels, the stage, and the size of steps.
+    /// Kernel weights, stage and step size.
     #[derive(Clone, Debug)]
     pub struct TwoStages {
         lambda: f64,
         q: f64,
         epochs: u64,
-        /// Epochs of the first stage: at most as many as asked for, fewer once one was without a mistake.
+        /// Epochs of the first stage: at most the requested number, fewer once one had no mistake.
         first: u64,
-        /// Whether the second stage has begun, rows of this stage, and rows learned in this epoch.
+        /// Whether the second stage has started, the rows of this stage, and the rows learned in this epoch.
         second: bool,
         time: u64,
         learned: u64,
-        /// theta is this times the coefficients.
+        /// theta is this factor times the coefficients.
         shrink: f64,
-        /// |theta|_q, up to what was learned since the last look at the norms.
+        /// |theta|_q, without what was learned since the norms were last refreshed.
         norm: f64,
-        /// |w|_{2,p} at the last look, without the factor `shrink`.
+        /// |w|_{2,p} at the last refresh, without the factor `shrink`.
         length: f64,
-        /// Bound on the squared norm of the optimum, and the sum of what it adds to the strong convexity.
+        /// Bound on the squared norm of the optimum, and the accumulated extra strong convexity.
         bound: f64,
         tau: f64,
         weights: Matrix,
@@ -107,12 +107,12 @@ impl TwoStages {
         }
     }
 
-    /// The size of steps in the first stage.
+    /// The step size of the first stage.
     fn eta(&self) -> f64 {
         (self.weights.n_rows() as f64).powf(-2.0 / self.q)
     }
 
-    /// Weights of the kernels from `|theta_f|^2` over all classes.
+    /// Kernel weights from `|theta_f|^2` over all classes.
     fn follow(&mut self, norms: &Matrix) {
         let theta: Vec<f64> = norms.data().iter().map(|norm| norm.max(0.0).sqrt()).collect();
         let total = q_norm(&theta, self.q);
@@ -126,7 +126,7 @@ impl TwoStages {
         self.length = q_norm(&lengths, 1.0 / (1.0 - 1.0 / self.q));
     }
 
-    /// Goes on by a row of the second stage.
+    /// Advances by a row of the second stage.
     fn second(&mut self, learned: bool) -> f64 {
         let (lambda, q) = (self.lambda, self.q);
         let n_kernels = self.weights.n_rows() as f64;
@@ -213,7 +213,7 @@ impl Rule for TwoStages {
 }
 
 record! {
-    /// The first stage, which needs no length of the stream.
+    /// The first stage, which does not need the length of the stream.
     #[derive(Clone, Debug)]
     pub(super) struct StreamStage {
         inner: TwoStages,

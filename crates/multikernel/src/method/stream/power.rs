@@ -1,11 +1,12 @@
 //! Norms over the kernels.
 
-/// The power q dual to the p next to 1 at which `|w|_{2,p}^2` is still strongly convex for so many kernels: 2 ln P.
+/// The exponent q dual to the p nearest to 1 at which `|w|_{2,p}^2` is still strongly convex for this many kernels: 2
+/// ln P.
 pub(super) fn dual_power(n_kernels: usize) -> f64 {
     (2.0 * (n_kernels as f64).ln()).max(2.0)
 }
 
-/// `(sum v^q)^(1/q)` of numbers of at least 0, of any size.
+/// `(sum v^q)^(1/q)` for nonnegative numbers of any size.
 pub(super) fn q_norm(v: &[f64], q: f64) -> f64 {
     let largest = v.iter().copied().fold(0.0, f64::max);
     if !(largest > 0.0 && largest.is_finite()) {

@@ -1,7 +1,8 @@
-//! The trade-off parameters of `mklda` as random variables, as printed and as a Gibbs sampler would draw them.
+//! The trade-off parameters of `mklda` as random variables, sampled as in the paper and as in a Gibbs sampler.
 //!
-//! Everything is kept as logarithms: as printed the parameters run away, to 10^-147 on small data after six loops, and
-//! what is asked of them (which rows are learned, which kernels weigh more) does not depend on their scale.
+//! Everything is kept as logarithms: with the published updates the parameters diverge, to 10^-147 on small data after
+//! six loops, and the results that depend on them (which rows are learned, which kernels get more weight) do not depend
+//! on their scale.
 
 use crate::dist::{Rng, ln_gamma, ln_reciprocal_inverse_gaussian, normal};
 use crate::error::Result;
@@ -10,17 +11,17 @@ use crate::linalg::Matrix;
 use crate::method::weighted::misfit;
 use crate::simd::{exp, ln};
 
-/// Below this log10(alpha) a run has run away.
+/// A run has diverged below this log10(alpha).
 const AWAY: f64 = -10.0;
-/// Logarithms of this size and more have too few digits left for what tells kernels apart: nothing is drawn any more.
+/// Logarithms this large have too few digits left to distinguish kernels: sampling stops.
 const LOST: f64 = 1e6;
 
 record! {
-    /// alpha, beta and lambda, and the distributions they are drawn from: alpha is gamma of shape 1 and scale theta,
-    /// beta normal of mean ratio * sigma and deviation sigma.
+    /// alpha, beta and lambda, and the distributions they are drawn from: alpha is gamma with shape 1 and scale theta,
+    /// beta normal with mean ratio * sigma and standard deviation sigma.
     #[derive(Clone, Debug, Default)]
     pub(super) struct Sampled {
-        /// Whether each loop draws from the priors given the weights (gibbs), not from what the loop before left
+        /// Whether each loop draws from the priors given the weights (gibbs), not from the state of the previous loop
         /// (published).
         afresh: bool,
         n_samples: usize,
@@ -31,7 +32,7 @@ record! {
         ln_beta: f64,
         /// ln lambda_mf: P x classes.
         ln_lambda: Matrix,
-        /// Where the generator stands.
+        /// Position of the random number generator.
         position: u64,
         /// log10(alpha) of each loop.
         history: Vec<f64>,
@@ -83,8 +84,8 @@ impl Sampled {
         ln_sum(self.ln_alpha, sparse) - ln(self.n_samples as f64)
     }
 
-    /// `1 / gamma_mf` as weights of the functions (two classes share one, whose coefficients differ in sign only) whose
-    /// mean adds up to 1, and the logarithm of what they were divided by.
+    /// `1 / gamma_mf` as weights of the functions (two classes share one, as their coefficients differ only in sign),
+    /// normalised so that their mean sums to 1, and the log of the normalising factor.
     pub(super) fn weights(&self) -> (Matrix, f64) {
         let (n_kernels, n_classes) = (self.ln_lambda.n_rows(), self.ln_lambda.n_cols());
         let all = (0..n_kernels).flat_map(|f| (0..n_classes).map(move |m| (f, m)));
@@ -124,14 +125,14 @@ impl Sampled {
         self.ln_theta = -ln_sum(-self.ln_theta, ln_w - std::f64::consts::LN_2);
         let ln_factor = 0.5 * ln_sum(0.0, ln_tau + 2.0 * self.ln_sigma);
         self.ln_sigma -= ln_factor;
-        // As printed the mean is divided by the root as the deviation is, which leaves their ratio; it should be by all
-        // of it.
+        // The paper divides the mean by the root, like the deviation, which leaves their ratio unchanged; it should be
+        // divided by all of it.
         if self.afresh {
             self.ratio *= exp(-ln_factor);
         }
     }
 
-    /// What to tell of a run.
+    /// Facts to report about a run.
     pub(super) fn facts(&self) -> Vec<(String, String)> {
         let history: Vec<String> = self.history.iter().map(|alpha| format!("{alpha:.1}")).collect();
         vec![("log10 alpha".into(), history.join(", "))]
@@ -150,10 +151,10 @@ impl Sampled {
 }
 
 /// The factor s >= 0 that minimises `sum_n max(0, 1 - s b_n) + s^2 q / 2`: the best point on the ray of the weights.
-/// None where it is 0.
+/// None if it is 0.
 pub(super) fn best_scale(margins: &[f64], q: f64) -> Option<f64> {
-    // The slope is -sum of the active b_n + q s, and jumps up where a row leaves, at s = 1/b_n: the optimum may be
-    // there.
+    // The slope is -sum of the active b_n + q s, and jumps up where a row becomes inactive, at s = 1/b_n: the optimum
+    // may be there.
     let mut positive: Vec<f64> = margins.iter().copied().filter(|&b| b > 0.0).collect();
     positive.sort_by(|a, b| b.total_cmp(a));
     let (mut active, mut reached) = (margins.iter().sum::<f64>(), 0.0);
@@ -178,7 +179,7 @@ mod tests {
 
     #[test]
     fn beta_given_tau_of_four_has_mean_one_fifth_and_as_printed_its_root() {
-        // mu0 / (1 + tau sigma0^2) = 1/5; as printed 1/sqrt(5) = 0.447. The deviation is 1/sqrt(5) either way.
+        // mu0 / (1 + tau sigma0^2) = 1/5; in the paper 1/sqrt(5) = 0.447. The deviation is 1/sqrt(5) either way.
         for (afresh, expected) in [(true, 0.2), (false, 1.0 / 5f64.sqrt())] {
             let mut sampled = of(afresh);
             sampled.condition(0.0, ln(4.0));
@@ -193,7 +194,7 @@ mod tests {
         let mut sampled = of(true);
         sampled.condition(ln(6.0), 0.0);
         assert!((sampled.ln_theta.exp() - 2.0 / (2.0 + 6.0)).abs() < 1e-12);
-        // Afresh again; as printed it is chained.
+        // Fresh again; in the paper it is chained.
         sampled.condition(ln(6.0), 0.0);
         assert!((sampled.ln_theta.exp() - 0.25).abs() < 1e-12);
         let mut chained = of(false);

@@ -1,4 +1,4 @@
-//! Learners held against bookkeeping that writes out every kernel, class and row.
+//! Checks the learners against naive bookkeeping for every kernel, class and row.
 
 use super::batch::{Rule, StreamState};
 use super::mklda::Ridges;
@@ -17,7 +17,7 @@ use crate::stack::{Stack, StackOptions, Storage};
 struct Problem {
     stack: Stack,
     labels: Labels,
-    /// All kernels, written out.
+    /// All kernels, as dense matrices.
     kernels: Vec<Matrix>,
     pool: Pool,
 }
@@ -49,7 +49,7 @@ impl Problem {
         self.labels.n_samples()
     }
 
-    /// The state after all epochs, and what it looked like after each.
+    /// The method, and the state after each epoch.
     fn run<R: Rule>(&self, settings: &[(&str, &str)]) -> (R::Method, Vec<StreamState<R>>)
     where
         R::Method: Default,
@@ -75,7 +75,7 @@ impl Problem {
 
 const FORTY: &str = "gaussian(gamma=2^-6..2^6; 40)";
 
-/// `w[m][f][n]`: the coefficient of row n in the weights of class m and kernel f, and the same of the average of the
+/// `w[m][f][n]`: the coefficient of row n in the weights of class m and kernel f, and the same for the average of the
 /// iterates, weighted by t.
 struct Naive {
     w: Vec<Vec<Vec<f64>>>,
@@ -83,7 +83,7 @@ struct Naive {
     events: Vec<usize>,
 }
 
-/// Stochastic gradient steps with every weight vector on its own: `w <- (1 - 1/t) w + (1/(gamma t)) (...)`.
+/// Stochastic gradient steps with a separate weight vector each: `w <- (1 - 1/t) w + (1/(gamma t)) (...)`.
 fn naive_descent(problem: &Problem, gamma: &Matrix, epochs: std::ops::Range<u64>) -> Naive {
     let (n, n_classes, n_kernels) = (problem.n(), problem.labels.n_classes(), problem.kernels.len());
     let zeros = || vec![vec![vec![0.0; n]; n_kernels]; n_classes];
@@ -121,7 +121,7 @@ fn quadratic(kernel: &Matrix, c: &[f64]) -> f64 {
     kernel.rows().zip(c).map(|(row, c_i)| c_i * crate::linalg::dot(row, c)).sum()
 }
 
-/// The coefficients of all rows, those that are no points included.
+/// The coefficients of all rows, including those that are not points.
 fn spread(points: &[usize], coefficients: &Matrix, n: usize) -> Matrix {
     let mut all = Matrix::zeros(n, coefficients.n_cols());
     for (&point, row) in points.iter().zip(coefficients.rows()) {
@@ -150,7 +150,7 @@ fn mklda_has_the_weights_and_averages_of_naive_bookkeeping_loop_after_loop() {
                 }
             }
         }
-        // s = |w_mf| over its root mean square, q = 1/(rho + 1/s), gauge: the mean over the classes adds up to 1.
+        // s = |w_mf| over its root mean square, q = 1/(rho + 1/s), gauge: the mean over the classes sums to 1.
         let norm = |f: usize, m: usize| quadratic(&problem.kernels[f], &naive.w[m][f]).sqrt();
         let norms = Matrix::from_fn(n_kernels, 3, norm);
         let mean = (norms.data().iter().map(|s| s * s).sum::<f64>() / norms.data().len() as f64).sqrt();
@@ -214,7 +214,7 @@ fn published_runs_away_with_a_warning_and_without_nan_and_gibbs_does_not() {
     }
 }
 
-/// The least of `lambda/2 |w|^2 + mean_n max(0, 1 - y_n 2 f_n)`, |w|^2 over both classes, by coordinate ascent in the
+/// The minimum of `lambda/2 |w|^2 + mean_n max(0, 1 - y_n 2 f_n)`, |w|^2 over both classes, by coordinate ascent in the
 /// dual.
 fn best_objective(problem: &Problem, kernel: &Matrix, lambda: f64) -> f64 {
     let (n, y) = (problem.n(), problem.labels.codes().iter().map(|&c| 2.0 * c as f64 - 1.0).collect::<Vec<_>>());
@@ -235,7 +235,7 @@ fn best_objective(problem: &Problem, kernel: &Matrix, lambda: f64) -> f64 {
     lambda / 4.0 * norm + loss
 }
 
-/// The objective of a model of two classes whose norm over the kernels is the 2-norm.
+/// The objective of a two-class model whose norm over the kernels is the 2-norm.
 fn objective<R: Rule>(problem: &Problem, settings: &[(&str, &str)], lambda: f64, scale: f64) -> f64
 where
     R::Method: Default,
@@ -300,7 +300,7 @@ fn obscure_stops_its_first_stage_after_an_epoch_without_mistakes_and_bounds_its_
 
 #[test]
 fn all_rows_as_landmarks_are_as_good_as_none() {
-    // The projection on all rows is the identity, up to the ridge.
+    // The projection onto all rows is the identity, up to the ridge.
     let problem = Problem::new(120, 3, "gaussian(gamma=0.5), gaussian(gamma=2), gaussian(gamma=8)");
     let scores = |landmarks: &str| -> Matrix {
         let settings = [("landmarks", landmarks), ("epochs", "2"), ("loops", "2")];
@@ -333,7 +333,7 @@ fn few_landmarks_bound_the_points_and_still_tell_the_classes_apart() {
         let (params, mut states) = problem.run::<R>(&[("landmarks", "25")]);
         let model = states.pop().unwrap().finish(&params, &problem.task()).unwrap();
         assert_eq!(model.points().len(), 25);
-        // Two thirds are what nearest centres reach on clouds that overlap as these do.
+        // Two thirds is what nearest centres reach on clouds with this overlap.
         assert!(right(&model) > 200, "{}: {}", params.about().name, right(&model));
     }
     check::<Ridges>(&problem, &right);

@@ -14,11 +14,11 @@ use crate::run::{About, Allowed, Begin, Learner, Method, Needs, Task, params};
 
 params! {
     /// Minimises `lambda/2 |w|_{2,p}^2 + alpha |w|_{2,1}` plus the mean hinge loss by one subgradient per row, with
-    /// `lambda = 1/(c N)` and p next to 1. With `theta_f = sum_n c_n Phi_f(x_n)`, the sum of all subgradients, and `v_f
-    /// = max(0, |theta_f| - alpha t)`, the weights are `w_f = (v_f / |theta_f|) (v_f / |v|_q)^(q-2) theta_f / (lambda
-    /// t)`: all kernels share the whole-number coefficients c, and all classes the kernel weights. The norms are kept
-    /// up to date as rows are learned, and the weights follow them after each block of 64 rows in which they may have
-    /// changed by more than one part in 64.
+    /// `lambda = 1/(c N)` and p close to 1. With `theta_f = sum_n c_n Phi_f(x_n)`, the sum of all subgradients, and
+    /// `v_f = max(0, |theta_f| - alpha t)`, the weights are `w_f = (v_f / |theta_f|) (v_f / |v|_q)^(q-2) theta_f /
+    /// (lambda t)`: all kernels share the integer coefficients c, and all classes the kernel weights. The norms are
+    /// kept up to date as rows are learned, and the weights follow them after each block of 64 rows in which they may
+    /// have changed by more than one part in 64.
     pub struct UfoMkl {
         /// trade-off: lambda is 1/(c N), on a stream 1/(c t)
         c: f64 = 1.0, Allowed::Number(1e-6, 1e9);
@@ -59,7 +59,7 @@ impl StreamMethod for UfoMkl {
 }
 
 record! {
-    /// Weights of the kernels and what they follow from.
+    /// Kernel weights and the quantities they depend on.
     #[derive(Clone, Debug)]
     pub struct Subgradients {
         lambda: f64,
@@ -85,11 +85,11 @@ impl Subgradients {
         }
     }
 
-    /// Weights of the kernels from `|theta_f|^2` over all classes.
+    /// Kernel weights from `|theta_f|^2` over all classes.
     fn follow(&mut self, norms: &Matrix) {
         let theta: Vec<f64> = norms.data().iter().map(|norm| norm.max(0.0).sqrt()).collect();
         let v: Vec<f64> = theta.iter().map(|norm| (norm - self.alpha * self.time as f64).max(0.0)).collect();
-        // Every kernel may drop out: all rows are then learned, until a norm exceeds alpha t again.
+        // If every kernel drops out, all rows are learned until a norm exceeds alpha t again.
         let total = q_norm(&v, self.q);
         let weight = |f: usize| if v[f] > 0.0 { v[f] / theta[f] * (v[f] / total).powf(self.q - 2.0) } else { 0.0 };
         self.weights = Matrix::from_fn(theta.len(), 1, |f, _| weight(f));
@@ -151,8 +151,8 @@ impl Rule for Subgradients {
 }
 
 record! {
-    /// Subgradients on a stream, whose length nobody knows: `lambda` is `1/(c t)`, so that a row is learned below a
-    /// margin that stays the same.
+    /// Subgradients on a stream of unknown length: `lambda` is `1/(c t)`, so that the margin below which a row is
+    /// learned stays constant.
     #[derive(Clone, Debug)]
     pub(super) struct StreamSubgradients {
         c: f64,

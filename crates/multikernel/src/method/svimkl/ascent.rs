@@ -1,5 +1,5 @@
-//! The published stochastic ascent: kernel weights drawn anew for each step, with the step sizes of Adam (Kingma and Ba
-//! 2015), on all rows or on batches of them.
+//! The published stochastic ascent: kernel weights redrawn for each step, with Adam step sizes (Kingma and Ba 2015), on
+//! all rows or on mini-batches.
 
 use super::objective::{Objective, RowBatch};
 use super::settings::Settings;
@@ -7,16 +7,16 @@ use super::state::Fit;
 use crate::error::Result;
 use crate::run::Task;
 
-/// Decay of the means of gradients and of their squares, and what keeps a quotient finite.
+/// Decay rates of the means of gradients and of their squares, and the term that keeps quotients finite.
 const FIRST: f64 = 0.9;
 const SECOND: f64 = 0.999;
 const SMALL: f64 = 1e-8;
-/// Streams of the batches and of the nodes of each step.
+/// Random streams of the batches and of the nodes of each step.
 const BATCHES: u64 = 3 << 41;
 const DRAWS: u64 = 4 << 41;
 
 impl Objective<'_> {
-    /// The rows of a step: the next ones of an order that is dealt anew when all were seen.
+    /// The rows of a step: the next ones in an order that is reshuffled once all were seen.
     pub(super) fn batch(&self, task: &Task<'_>, size: usize, taken: usize) -> Vec<usize> {
         let n = self.targets.len();
         let steps = n.div_ceil(size);
@@ -63,7 +63,7 @@ impl Objective<'_> {
     }
 }
 
-/// 1 for the first half of the steps, then down to 0.
+/// 1 for the first half of the steps, then decreasing to 0.
 fn cooled(taken: usize, all: usize) -> f64 {
     (2.0 * (1.0 - taken as f64 / all as f64)).clamp(0.0, 1.0)
 }

@@ -1,8 +1,8 @@
-//! Quasi-Newton steps up the bound.
+//! Quasi-Newton ascent of the bound.
 //!
-//! Steps begin with the curvature `K diag(w) K + 2 lambda K` of the sample weights at the mean kernel weights, w the
-//! curvature of the likelihood, found anew now and then. In a prototype that took 42, 67 and 54 steps on sonar,
-//! ionosphere and wdbc where coordinates in which the mean kernel is the identity took 97, 160 and 131.
+//! The initial Hessian is the curvature `K diag(w) K + 2 lambda K` of the sample weights at the mean kernel weights,
+//! with w the curvature of the likelihood, recomputed now and then. In a prototype this took 42, 67 and 54 steps on
+//! sonar, ionosphere and wdbc, against 97, 160 and 131 with coordinates in which the mean kernel is the identity.
 
 use super::objective::{Objective, Prior, RowBatch, Value};
 use super::scale::IDENTITY;
@@ -16,20 +16,18 @@ use crate::solve::lbfgs::{Memory, search};
 use crate::solve::product::scaled_square;
 use crate::stack::Stack;
 
-/// Steps after which the curvature is first found anew, and then again and again.
+/// Steps after which the curvature is first recomputed, and the interval between later recomputations.
 const FIRST: usize = 8;
 const EVERY: usize = 16;
-/// The largest first move of a logarithm of a kernel weight, or of a shape: from far away no gradient leads back to a
-/// weight of 0.
+/// The largest first move of a log kernel weight, or of a shape: from a weight near 0 no gradient leads back.
 const FARTHEST: f64 = 1.0;
-/// How much is added to the diagonal of the curvature, relative to it: at first, and times this for each failure.
+/// Added to the diagonal of the curvature, relative to it: the initial value, and its growth factor after each failure.
 const RIDGE: f64 = 1e-8;
 const RIDGE_GROWTH: f64 = 100.0;
-/// The least curvature of a row, so that rows the functions are sure of still hold their sample weights.
+/// Minimum curvature of a row, so that rows the functions are certain of still constrain their sample weights.
 const MIN_CURVATURE: f64 = 1e-4;
 
-/// A step found: what is added to all that is learned, the outputs and the bound after it, and the curvature if that
-/// was found anew.
+/// A step: the change of all parameters, the outputs and the bound after it, and the curvature if it was recomputed.
 struct Step {
     step: Vec<f64>,
     outputs: Vec<f64>,
@@ -37,7 +35,7 @@ struct Step {
     fresh: Option<Basis>,
 }
 
-/// A point on a line, the outputs and the bound there.
+/// A point on a line, with the outputs and the bound there.
 struct Probe {
     length: f64,
     outputs: Vec<f64>,
@@ -72,7 +70,7 @@ impl Objective<'_> {
         self.value(x, self.all_rows(), outputs, &self.at_points(outputs))
     }
 
-    /// The state before the first step, from somewhere and the outputs there.
+    /// The state before the first step, from a starting point and its outputs.
     pub(super) fn begin(&self, x: Vec<f64>, outputs: Vec<f64>, passes: &Passes) -> Result<Fit> {
         let value = self.value_on_all(&x, &outputs);
         let mut gradient = value.gradient;
@@ -94,7 +92,7 @@ impl Objective<'_> {
         })
     }
 
-    /// One step. The state is changed when nothing can stop it any more.
+    /// One step. The state changes only once nothing can stop it any more.
     pub(super) fn climb(
         &self,
         fit: &mut Fit,
@@ -139,7 +137,7 @@ impl Objective<'_> {
             Ok((last.value.loss, f64::dot(&last.value.gradient, &direction) - pulled))
         })?;
         let Some(length) = found else { return Ok(None) };
-        // The search nearly always ends with the point it looked at last.
+        // The search nearly always ends at the point evaluated last.
         let Probe { outputs, value, .. } =
             if last.length == length { last } else { self.probe(fit, &direction, &along, length) };
         sound(&value)?;
@@ -147,15 +145,15 @@ impl Objective<'_> {
         Ok(Some(Step { step, outputs, value, fresh }))
     }
 
-    /// The point at this length, looked at from how outputs move along a direction.
+    /// The point at this step length, evaluated from the change of the outputs along a direction.
     fn probe(&self, fit: &Fit, direction: &[f64], along: &[f64], length: f64) -> Probe {
         let outputs = moved(&fit.outputs, along, length);
         let value = self.value_on_all(&moved(&fit.x, direction, length), &outputs);
         Probe { length, outputs, value }
     }
 
-    /// How outputs move along a direction, and the first point looked at. With landmarks the pass over the kernels that
-    /// finds the one finds the gradient at the other, too: nearly always it is where the search ends.
+    /// The change of the outputs along a direction, and the first point evaluated. With landmarks the pass over the
+    /// kernels for the one also gives the gradient at the other: nearly always the search ends there.
     fn first_probe(&self, fit: &Fit, direction: &[f64], length: f64, passes: &Passes) -> Result<(Vec<f64>, Probe)> {
         let samples = &direction[self.layout.samples()];
         if self.points.len() == self.targets.len() {
@@ -187,9 +185,9 @@ impl Objective<'_> {
         Ok(())
     }
 
-    /// Kernels that were let go too early under a ridge come back. Near a weight of 0 the slope by its logarithm
-    /// vanishes whatever the slope by the weight is, so that steps seem to have arrived: where Newton's step in the
-    /// weights themselves leads on, it is taken, shorter until the bound rises, and the run goes on from there.
+    /// Restores kernels dropped too early under a ridge. Near a weight of 0 the derivative in its logarithm vanishes
+    /// whatever the derivative in the weight is, so the ascent seems to have converged: if Newton's step in the weights
+    /// themselves helps, it is taken, shortened until the bound rises, and the run continues from there.
     fn bring_back(&self, fit: &mut Fit, ridge: f64, tol: f64, passes: &Passes) -> Result<()> {
         let (means, place) = (self.means(&fit.x), self.layout.means());
         let squares = self.squares(&fit.outputs, &fit.curvature);
@@ -209,7 +207,7 @@ impl Objective<'_> {
             }
             let value = self.value_on_all(&x, &fit.outputs);
             if loss - value.loss > tol * loss.abs().max(1.0) {
-                // The step before is taken already: this pass belongs to it.
+                // The previous step is already taken: this pass belongs to it.
                 let passes = Passes { forward: passes.forward.clone(), backward: passes.backward.unstoppable() };
                 let next = self.begin(x, fit.outputs.clone(), &passes)?;
                 let losses = std::mem::take(&mut fit.losses);
@@ -222,7 +220,7 @@ impl Objective<'_> {
         Ok(())
     }
 
-    /// `sum_i w_i (K_d a)_i^2` of each kernel, over all functions, w the curvature at the rows.
+    /// `sum_i w_i (K_d a)_i^2` for each kernel, over all functions, with w the curvature at the rows.
     fn squares(&self, outputs: &[f64], curvature: &[f64]) -> Vec<f64> {
         let mut squares = vec![0.0; self.layout.n_kernels];
         for (k, outputs) in outputs.chunks_exact(self.layout.n_kernels).enumerate() {
@@ -277,7 +275,7 @@ impl Objective<'_> {
         }
     }
 
-    /// The gradient over the curvature.
+    /// The inverse curvature times the gradient.
     fn precondition(&self, basis: &Basis, gradient: &[f64]) -> Result<Vec<f64>> {
         let samples = self.layout.samples();
         let Some(factor) = &basis.factor.0 else { return Ok(gradient.to_vec()) };
@@ -296,7 +294,7 @@ fn moved(from: &[f64], by: &[f64], length: f64) -> Vec<f64> {
     to
 }
 
-/// Where no step leads further: once more without what is remembered, then it is the end.
+/// No step improves: once more without the history, then stop.
 fn stuck(fit: &mut Fit) {
     fit.converged = fit.memory.steps.is_empty();
     fit.gap = f64::NAN;
@@ -306,8 +304,8 @@ fn stuck(fit: &mut Fit) {
     }
 }
 
-/// A log likelihood, a penalty by a kernel and a divergence from the prior never raise the bound above 0: if it is
-/// there, rounding has made kernels indefinite.
+/// A log likelihood, a kernel penalty and a divergence from the prior keep the bound at or below 0: if it is above,
+/// rounding has made kernels indefinite.
 fn sound(value: &Value) -> Result<()> {
     if value.loss >= -1e-6 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Kernels that are not positive semi-definite: the bound has no maximum with them, so they are refused or clipped.
+//! Kernels that are not positive semi-definite: the bound has no maximum with them, so they are rejected or clipped.
 
 use crate::error::{Error, Result};
 use crate::linalg::{Matrix, axpy, dot};
@@ -6,12 +6,13 @@ use crate::run::Task;
 use crate::solve::cholesky::Cholesky;
 use crate::solve::eigen::jacobi;
 
-/// What may be below zero by rounding, of the kernel or of the file it came from, relative to the largest entry.
+/// Tolerated negative eigenvalue, from rounding of the kernel or of the file it came from, relative to the largest
+/// entry.
 const SHIFT: f64 = 1e-6;
-/// Most rows of which eigenvectors are found: Jacobi's method takes some 60 N^3 operations.
+/// Maximum number of rows for computing eigenvectors: Jacobi's method takes about 60 N^3 operations.
 const MAX_ROWS: usize = 500;
 
-/// Clipped kernels: the eigenvectors of their negative eigenvalues, which are taken out of what they are multiplied by.
+/// Clipped kernels: the eigenvectors of their negative eigenvalues, which are projected out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clip {
     /// Kernel, eigenvectors (rows), and their eigenvalues.
@@ -19,7 +20,7 @@ pub(super) struct Clip {
 }
 
 impl Clip {
-    /// Looks at every kernel of which it is not known that it is positive semi-definite.
+    /// Checks every kernel that is not known to be positive semi-definite.
     pub(super) fn new(task: &Task<'_>, allowed: bool, stop: &(dyn Fn() -> bool + Sync)) -> Result<Clip> {
         let stack = task.stack()?;
         let mut clip = Clip::default();
@@ -57,8 +58,7 @@ impl Clip {
         Ok(clip)
     }
 
-    /// Takes what lies along negative eigenvectors out of numbers laid out function by function, row by row, kernel by
-    /// kernel.
+    /// Projects negative eigenvectors out of values laid out function by function, row by row, kernel by kernel.
     pub(super) fn project(&self, values: &mut [f64], n_rows: usize, n_kernels: usize) {
         for (d, vectors, _) in &self.kernels {
             for function in values.chunks_exact_mut((n_rows * n_kernels).max(1)) {
@@ -76,14 +76,14 @@ impl Clip {
         }
     }
 
-    /// The sample weights of a clipped kernel in place of those of all kernels.
+    /// The sample weights of a clipped kernel, which replace those shared by all kernels.
     pub(super) fn samples(&self, k: usize, samples: &[f64]) -> Vec<f64> {
         let mut own = samples.to_vec();
         self.take_out(&self.kernels[k].1, &mut own);
         own
     }
 
-    /// Adds what clipping changes to a combination of all kernels with these weights.
+    /// Adds the effect of clipping to a combination of all kernels with these weights.
     pub(super) fn mend(&self, weights: &[f64], combined: &mut Matrix) {
         for (d, vectors, values) in &self.kernels {
             for (vector, value) in vectors.rows().zip(values) {

@@ -1,6 +1,6 @@
-//! The distribution of a kernel weight: nodes that stand for it, its entropy, and what it covers.
+//! The distribution of a kernel weight: its nodes, entropy and coverage.
 //!
-//! Every family is a mean times a distribution of mean 1 that one shape bends, so that all of them share one bound and
+//! Every family is a mean times a distribution of mean 1 with one shape parameter, so all of them share one bound and
 //! one gradient.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,26 +10,26 @@ use crate::simd::{exp, ln};
 
 /// Euler's constant: minus the mean logarithm of an exponential variate.
 const EULER: f64 = 0.577_215_664_901_532_9;
-/// From here on entropies of gamma distributions are taken from their expansion: what it leaves out is below 1e-9.
+/// From here on entropies of gamma distributions use their asymptotic expansion: its error is below 1e-9.
 const LARGE: f64 = 9.25;
-/// Shapes of gamma distributions between which nodes are interpolated, by their logarithms: from, to, step.
+/// Log shapes of gamma distributions between which nodes are interpolated: from, to, step.
 const MIN_LOG_SHAPE: f64 = -4.0;
 const MAX_LOG_SHAPE: f64 = 9.25;
 const LOG_SHAPE_STEP: f64 = 0.125;
 
-/// What the distribution of a weight is.
+/// The distribution family of a weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
-    /// All at the mean: no distribution at all.
+    /// A point mass at the mean.
     Point,
     Exponential,
-    /// The shape is the logarithm of the shape of the gamma distribution.
+    /// The shape is the log of the gamma distribution's shape.
     Gamma,
-    /// The shape is the logarithm of the standard deviation of the logarithm.
+    /// The shape is the log of the standard deviation of the logarithm.
     LogNormal,
 }
 
-/// A family, and the levels at which its quantiles are its nodes: the middles of as many equal parts of probability.
+/// A family, and the levels whose quantiles are its nodes: the midpoints of equal parts of probability.
 #[derive(Clone, Debug)]
 pub(super) struct WeightDistribution {
     pub(super) family: Family,
@@ -40,7 +40,7 @@ pub(super) struct WeightDistribution {
 }
 
 impl WeightDistribution {
-    /// A distribution with so many nodes.
+    /// A distribution with this many nodes.
     pub(super) fn new(family: Family, levels: usize) -> WeightDistribution {
         let levels = if family == Family::Point { 1 } else { levels };
         let middle = |s: usize| (s as f64 + 0.5) / levels as f64;
@@ -58,24 +58,25 @@ impl WeightDistribution {
         self.levels
     }
 
-    /// Whether there is a shape to learn.
+    /// Whether there is a shape parameter to learn.
     pub(super) fn has_shape(&self) -> bool {
         matches!(self.family, Family::Gamma | Family::LogNormal)
     }
 
-    /// The shape to begin with: a standard deviation of about 0.22 of the mean. Steps that find the functions first and
-    /// then widen the distributions were a third fewer in a prototype than steps from the prior's width.
+    /// The initial shape: a standard deviation of about 0.22 of the mean. In a prototype, finding the functions first
+    /// and then widening the distributions took a third fewer steps than starting from the prior's width.
     pub(super) fn first_shape(&self) -> f64 {
         if self.family == Family::LogNormal { -1.5 } else { 3.0 }
     }
 
-    /// The curvature of the loss in a shape, at an optimum where the data decide: entropy rises by as much as the
-    /// spread costs.
+    /// The curvature of the loss in a shape, at an optimum determined by the data: the entropy gain balances the cost
+    /// of the spread.
     pub(super) fn shape_curvature(&self) -> f64 {
         if self.family == Family::LogNormal { 2.0 } else { 0.5 }
     }
 
-    /// The nodes of the distribution of mean 1, which have the mean 1 themselves, and their derivatives by the shape.
+    /// The nodes of the distribution of mean 1, normalised to have mean 1 themselves, and their derivatives in the
+    /// shape.
     pub(super) fn nodes(&self, shape: f64, nodes: &mut [f64], slopes: &mut [f64]) {
         for (s, (node, slope)) in nodes.iter_mut().zip(slopes.iter_mut()).enumerate() {
             (*node, *slope) = match (self.family, &self.table) {
@@ -96,12 +97,12 @@ impl WeightDistribution {
         slopes.iter_mut().zip(nodes).for_each(|(slope, node)| *slope = *node * (*slope - mean_slope));
     }
 
-    /// The entropy of the distribution of mean 1, and its derivative by the shape.
+    /// The entropy of the distribution of mean 1, and its derivative in the shape.
     pub(super) fn entropy(&self, shape: f64) -> (f64, f64) {
         match self.family {
             Family::Point => (0.0, 0.0),
             Family::Exponential => (1.0, 0.0),
-            // The terms below cancel; DLMF 5.11 leaves this.
+            // The terms below cancel; this expansion is from DLMF 5.11.
             Family::Gamma if shape > LARGE => {
                 let third = exp(-shape) / 3.0;
                 (0.5 * (1.0 + ln(std::f64::consts::TAU) - shape) - third, third - 0.5)
@@ -118,7 +119,7 @@ impl WeightDistribution {
         }
     }
 
-    /// The mean logarithm under the distribution of mean 1, and its derivative by the shape.
+    /// The mean logarithm under the distribution of mean 1, and its derivative in the shape.
     pub(super) fn mean_ln(&self, shape: f64) -> (f64, f64) {
         match self.family {
             Family::Point => (0.0, 0.0),
@@ -163,16 +164,16 @@ impl WeightDistribution {
     }
 }
 
-/// Logarithms of the quantiles of gamma distributions of mean 1 at some levels, times the square root of the shape:
-/// numbers that hardly change where the shape is large, so that few shapes are enough. Between them cubics with equal
-/// slopes where they meet: a bound needs derivatives that belong to its values, not the last digits of a quantile.
+/// Log quantiles of gamma distributions of mean 1 at some levels, times the square root of the shape: values that
+/// hardly change for large shapes, so that few shapes are enough. In between, cubics with continuous slopes: a bound
+/// needs derivatives consistent with its values, not the last digits of a quantile.
 #[derive(Debug)]
 struct QuantileTable {
-    /// The numbers of each level, shape by shape.
+    /// The values of each level, shape by shape.
     values: Vec<Vec<f64>>,
 }
 
-/// Tables made so far, by their number of levels: a cross-validation asks for the same one again and again.
+/// Tables computed so far, by number of levels: cross-validation needs the same one again and again.
 static QUANTILE_TABLES: Mutex<Vec<Arc<QuantileTable>>> = Mutex::new(vec![]);
 
 impl QuantileTable {
@@ -195,14 +196,14 @@ impl QuantileTable {
         QuantileTable { values: (0..levels).map(|s| (0..count).map(|k| value(s, k)).collect()).collect() }
     }
 
-    /// The logarithm of the quantile at a level, and its derivative by the shape.
+    /// The log quantile at a level, and its derivative in the shape.
     fn at(&self, s: usize, shape: f64) -> (f64, f64) {
         let (value, slope) = self.interpolate(s, shape);
         let scale = exp(-0.5 * shape);
         (scale * value, scale * (slope - 0.5 * value))
     }
 
-    /// Outside the table what is tabulated goes on straight at its lower end and stays what it is at its upper end.
+    /// Outside the table, values are extrapolated linearly at the lower end and held constant at the upper end.
     fn interpolate(&self, s: usize, shape: f64) -> (f64, f64) {
         let values = &self.values[s];
         let last = values.len() - 1;
@@ -278,7 +279,7 @@ mod tests {
                     assert!((found - slope).abs() < 1e-6 * (1.0 + slope.abs()), "{family:?} {shape}: {found} {slope}");
                 }
                 if family == Family::Gamma {
-                    // Both formulas where they meet.
+                    // Both formulas at the crossover.
                     let (below, above) = (distribution.entropy(LARGE - 1e-9), distribution.entropy(LARGE + 1e-9));
                     assert!(
                         (below.0 - above.0).abs() < 1e-7 && (below.1 - above.1).abs() < 1e-6,
@@ -315,7 +316,7 @@ mod tests {
         }
     }
 
-    /// The entropy is minus the mean logarithm of the density, by the middle rule in ln x.
+    /// The entropy is minus the mean log density, by the midpoint rule in ln x.
     #[test]
     fn entropies_are_integrals() {
         let normal = |x: f64| (-0.5 * x * x).exp() / std::f64::consts::TAU.sqrt();

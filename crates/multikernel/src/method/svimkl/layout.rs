@@ -1,9 +1,8 @@
-//! What is learned as one vector: sample weights function by function, intercepts, logarithms of mean kernel weights,
-//! shapes.
+//! All parameters as one vector: sample weights function by function, intercepts, log mean kernel weights, shapes.
 
 use std::ops::Range;
 
-/// Where things stand in the vector.
+/// The layout of the vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     /// Points that carry sample weights.
@@ -14,7 +13,7 @@ pub(super) struct Layout {
     pub(super) intercept: bool,
     /// Whether kernel weights are learned.
     pub(super) weighted: bool,
-    /// Whether their distributions have a shape.
+    /// Whether their distributions have a shape parameter.
     pub(super) shaped: bool,
 }
 
@@ -29,7 +28,7 @@ impl Layout {
         start..start + if self.intercept { self.n_functions } else { 0 }
     }
 
-    /// The logarithms of the mean weights.
+    /// The log mean weights.
     pub(super) fn means(&self) -> Range<usize> {
         let start = self.intercepts().end;
         start..start + if self.weighted { self.n_kernels } else { 0 }

@@ -1,5 +1,5 @@
-//! `svimkl`: kernel logistic regression with kernel weights by stochastic variational inference (Adamo and Corneli
-//! 2024), and `mklr`, the same without distributions.
+//! `svimkl`: kernel logistic regression with kernel weights, by stochastic variational inference (Adamo and Corneli
+//! 2024), and `mklr`, the same with point estimates.
 
 mod ascent;
 mod climb;
@@ -35,31 +35,31 @@ use crate::method::Weighting;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 use crate::simd::ln;
 
-/// Levels among which the nodes of `solver=ascent` are drawn.
+/// Number of levels from which the nodes of `solver=ascent` are drawn.
 const ASCENT_LEVELS: usize = 256;
-/// The stream that arranges nodes.
+/// The random stream for arranging nodes.
 const ARRANGE: u64 = 2 << 41;
 
 logistic_params! {
-    /// Kernel logistic regression whose kernel weights are distributions, learned by variational inference; with
+    /// Kernel logistic regression with distributions over the kernel weights, learned by variational inference; with
     /// probabilities and intervals.
     ///
-    /// The log odds of a row are `sum_d b_d (K_d a)`, the sample weights a cost `lambda a' K a`, and each kernel weight
-    /// has a prior: an exponential distribution of rate `delta`, as published, or a gamma distribution of a shape below
-    /// 1 that selects kernels. What is learned are the sample weights and, for each kernel, the distribution (`q`)
-    /// nearest to the posterior given them. The expected likelihood is a mean over nodes: quantiles of each
-    /// distribution, arranged so that every part of every distribution is met once, each arrangement its own (a Latin
-    /// hypercube). Nodes are scaled to the mean of their distribution, so that the identity `lambda a' E[K] a = delta
-    /// sum E[b] - shape P` holds at the optimum and is told as evidence of convergence. More than two classes are a
-    /// softmax with the same kernel weights.
+    /// The log odds of a row are `sum_d b_d (K_d a)`, the sample weights a have the penalty `lambda a' K a`, and each
+    /// kernel weight has a prior: an exponential distribution with rate `delta`, as published, or a gamma distribution
+    /// with shape below 1, which selects kernels. The method learns the sample weights and, for each kernel, the
+    /// distribution (`q`) nearest to the posterior given them. The expected likelihood is a mean over nodes: quantiles
+    /// of each distribution, arranged so that every part of every distribution is used once, with a separate
+    /// arrangement for each (a Latin hypercube). Nodes are scaled to the mean of their distribution, so that the
+    /// identity `lambda a' E[K] a = delta sum E[b] - shape P` holds at the optimum; it is reported as evidence of
+    /// convergence. More than two classes use a softmax with shared kernel weights.
     ///
-    /// **A useless kernel does not go to zero** under the published prior but to 1/delta: scales of a and b are
-    /// exchanged freely, so the mean weight cannot fall below it. Compare weights with it, or set `shape` below 1.
-    /// Intervals hold given the sample weights.
+    /// **The weight of a useless kernel does not go to zero** under the published prior but to 1/delta: a and b can
+    /// trade scale freely, so the mean weight cannot fall below it. Compare weights with it, or set `shape` below 1.
+    /// Intervals are conditional on the sample weights.
     ///
     /// Cost of a step for c functions: two passes over the kernels with c vectors each, and 6 N P c products for each
-    /// node; N^3 at steps 0, 8, 16, 32, ... Memory: about 6 N^2 numbers beside the kernels, N times the landmarks with
-    /// landmarks.
+    /// node; N^3 at steps 0, 8, 16, 32, ... Memory: about 6 N^2 numbers besides the kernels; with landmarks, N times
+    /// their number.
     pub struct SviMkl {
         /// the distribution that stands for what is known of a kernel weight; exponential is the published one, whose
         /// intervals always span a factor of 146
@@ -87,9 +87,9 @@ logistic_params! {
 }
 
 logistic_params! {
-    /// Kernel logistic regression with kernel weights that maximise the penalised likelihood, their squares penalised
-    /// (`ridge`), or that are all the same (`weights=uniform`): the controls of [`SviMkl`], with probabilities. Cost:
-    /// as there with one node.
+    /// Kernel logistic regression with kernel weights that maximise the penalised likelihood, with a penalty on their
+    /// squares (`ridge`), or that are all equal (`weights=uniform`): the controls for [`SviMkl`], with probabilities.
+    /// Cost: as there with one node.
     pub struct Mklr {
         /// how much wiggly functions cost; auto chooses by the log-loss of held-out rows, which the bound cannot
         lambda: f64 = 0.1, Allowed::PositiveOrAuto(LAMBDAS);
@@ -104,7 +104,7 @@ logistic_params! {
 
 /// One of the two methods.
 trait FitsLogistic: Method {
-    /// What it was told.
+    /// Its settings.
     fn settings(&self) -> Settings;
 }
 
@@ -120,7 +120,7 @@ impl Method for SviMkl {
         }
     }
 
-    // Of many rows some are landmarks unless told otherwise.
+    // With many rows, landmarks are used unless set otherwise.
     fn n_squares(&self) -> usize {
         0
     }
@@ -188,12 +188,12 @@ impl<M: FitsLogistic> State<M> for Fit {
     }
 }
 
-/// Whether rows of fewer than two classes are all there is.
+/// Whether fewer than two classes have rows.
 fn is_trivial(task: &Task<'_>) -> bool {
     task.labels.counts().iter().filter(|&&count| count > 0).count() < 2
 }
 
-/// What is maximised. Nodes are arranged by the seed: each kernel meets all its levels in an order of its own.
+/// The objective to maximise. The seed arranges the nodes: each kernel visits all its levels in its own order.
 fn objective<'a>(task: &Task<'a>, settings: &Settings, clip: Clip) -> Result<Objective<'a>> {
     let stack = task.stack()?;
     let n_kernels = stack.n_kernels();
@@ -239,8 +239,8 @@ fn begin(task: &Task<'_>, settings: &Settings) -> Result<Fit> {
     }
     let objective = objective(task, settings, clip)?;
     let mut x = vec![0.0; objective.layout.size()];
-    // As published, all kernels together begin as their mean; by 1/delta, so that lambda delta alone matters to the way
-    // as well.
+    // As published, the kernels together start as their mean; times 1/delta, so that the path, too, depends on lambda
+    // delta alone.
     let rate = if let Prior::Gamma { rate, .. } = settings.prior { rate } else { 1.0 };
     x[objective.layout.means()].fill(-ln(rate * objective.layout.n_kernels as f64));
     x[objective.layout.shapes()].fill(objective.distribution.first_shape());
@@ -249,8 +249,8 @@ fn begin(task: &Task<'_>, settings: &Settings) -> Result<Fit> {
     objective.begin(x, outputs, &Passes::new(&objective)?)
 }
 
-/// A combined kernel, its square, the curvature and its factor must fit beside the kernels, and what each thread holds
-/// of them in a pass.
+/// Checks memory: a combined kernel, its square, the curvature and its factor must fit besides the kernels, and each
+/// thread's share in a pass.
 fn fits_memory(task: &Task<'_>, settings: &Settings) -> Result<()> {
     let (n, m) = (task.n_samples() as u64, settings.points(task.n_samples()) as u64);
     let stack = task.stack()?;
@@ -269,7 +269,7 @@ fn fits_memory(task: &Task<'_>, settings: &Settings) -> Result<()> {
     })
 }
 
-/// From where a run under other parameters ended.
+/// Warm start from the end of a run with other parameters.
 fn again(task: &Task<'_>, settings: &Settings, earlier: &Fit) -> Result<Fit> {
     let Some(clip) = earlier.clip.0.clone().filter(|_| !settings.ascent) else { return begin(task, settings) };
     let objective = objective(task, settings, clip)?;
@@ -338,7 +338,8 @@ fn finish(task: &Task<'_>, settings: &Settings, state: Fit) -> Result<LogisticMo
         state.outputs.clone()
     };
     let value = objective.value_on_all(&x, &outputs);
-    // Between steps the scale is set right, so that what the last one left says more than where a run was stopped.
+    // The scale is corrected between steps, so the gap after the last step says more than the one where a run was
+    // stopped.
     let gap = if state.gap.is_nan() { objective.identity_gap(&x, &value.lengths) } else { state.gap };
     let model = LogisticModel::new(task, &objective, &x)?;
     Ok(model.with_facts(facts(&objective, taken, value.loss, gap)).with_warning(warning(settings, &state, gap)))

@@ -1,4 +1,4 @@
-//! What is predicted with: functions at the mean kernel weights, and the distribution of each weight.
+//! The model: functions at the mean kernel weights, and the distribution of each weight.
 
 use super::distribution::{Family, WeightDistribution};
 use super::layout::Layout;
@@ -12,27 +12,27 @@ use crate::pool::Pool;
 use crate::run::{Coefficients, Explain, Input, Intervals, Predict, Probabilistic, Task};
 use crate::simd::{exp, ln};
 
-/// What an interval of a kernel weight covers.
+/// Coverage of a kernel weight's interval.
 const LEVEL: f64 = 0.95;
 
 record! {
-    /// Kernel logistic regression: probabilities are the logistic function of one decision, or for more than two
-    /// classes the softmax of one for each, at the mean kernel weights.
+    /// Kernel logistic regression: probabilities are the logistic function of one decision or, for more than two
+    /// classes, the softmax of one decision per class, at the mean kernel weights.
     ///
     /// Cost of a score: one kernel value per point and kernel.
     #[derive(Clone, Debug)]
     pub struct LogisticModel {
         machine: SvmModel,
         intercepts: Vec<f64>,
-        /// Classes of the functions.
+        /// The classes of the functions.
         functions: Vec<usize>,
         n_classes: usize,
-        /// Kernels whose negative eigenvalues were taken away, and their own coefficients: a column for each and each
+        /// Kernels whose negative eigenvalues were clipped, and their own coefficients: a column for each kernel and
         /// function.
         clipped: Vec<usize>,
         own: Matrix,
-        /// The distribution of the kernel weights (`q` of the parameters, or none), their shapes, and shape and rate of
-        /// the prior.
+        /// The distribution of the kernel weights (`q` of the parameters, or none), their shapes, and the prior's shape
+        /// and rate.
         q: String,
         shapes: Vec<f64>,
         prior: Vec<f64>,
@@ -49,7 +49,7 @@ fn family(q: &str) -> Family {
 }
 
 impl LogisticModel {
-    /// The model of what was learned.
+    /// The fitted model.
     pub(super) fn new(task: &Task<'_>, objective: &Objective<'_>, x: &[f64]) -> Result<LogisticModel> {
         let layout = objective.layout;
         let intercepts = if layout.intercept { x[layout.intercepts()].to_vec() } else { vec![0.0; layout.n_functions] };
@@ -73,14 +73,14 @@ impl LogisticModel {
         Ok(model)
     }
 
-    /// A model of rows of one class only: that class, with two classes by Laplace's rule of succession.
+    /// A model for rows of one class only: it predicts that class, with two classes by Laplace's rule of succession.
     pub(super) fn of_one_class(task: &Task<'_>, n_kernels: usize) -> LogisticModel {
         let functions = positive_classes(task.labels);
         let n = task.n_samples();
         let first = task.labels.codes().first() == Some(&0);
         let odds = ln(n as f64 + 1.0) * if first { 1.0 } else { -1.0 };
         let weights = vec![1.0 / n_kernels as f64; n_kernels];
-        // One row has to carry something for the model to have a point.
+        // One row needs a nonzero coefficient for the model to have a point.
         let coef = Matrix::from_fn(n, functions.len(), |i, _| if i == 0 { f64::MIN_POSITIVE } else { 0.0 });
         LogisticModel::plain(task, weights, coef, vec![odds; functions.len()])
     }
@@ -122,7 +122,7 @@ impl LogisticModel {
             .flat_map(|k| (0..layout.n_functions).map(move |c| (k, c)))
             .map(|(k, c)| clip.samples(k, &x[c * layout.n_points..(c + 1) * layout.n_points]))
             .collect();
-        // Coefficients of the machine's points, which are those that are not zero.
+        // Coefficients of the machine's points, which are the nonzero ones.
         self.own = Matrix::from_fn(self.points().len(), columns.len(), |i, k| columns[k][self.points()[i]]);
     }
 
@@ -138,7 +138,7 @@ impl LogisticModel {
         self
     }
 
-    /// The decisions about each point: for two classes one and its negative.
+    /// The decisions for each point: for two classes one and its negative.
     fn decisions(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         if self.clipped.is_empty() {
             return self.machine.scores(input, pool);
@@ -171,7 +171,7 @@ impl LogisticModel {
     }
 }
 
-/// ln of the softmax of a row.
+/// Log softmax of a row.
 fn normalise(row: &mut [f64]) {
     let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = row.iter().map(|&value| exp(value - most)).sum();

@@ -1,8 +1,8 @@
 //! The bound and its gradient.
 //!
-//! With outputs `G_d = K_d a` of all kernels known, the bound costs no pass over the kernels: at node s the function is
-//! `sum_d m_d e_ds G_d`, m the mean weights and e nodes of mean 1. Along a line the outputs are linear, so a search
-//! costs one `apply` for its direction and, at its end, one `collect` for the gradient of the sample weights.
+//! Given the outputs `G_d = K_d a` of all kernels, the bound costs no pass over the kernels: at node s the function is
+//! `sum_d m_d e_ds G_d`, with m the mean weights and e nodes of mean 1. Outputs are linear along a line, so a line
+//! search costs one `apply` for its direction and, at its end, one `collect` for the gradient of the sample weights.
 
 use std::ops::Range;
 
@@ -15,31 +15,31 @@ use crate::pool::Pool;
 use crate::simd::{Real, decay_into, exp, exps, ln};
 use crate::stack::{AtRows, Stack};
 
-/// Rows handed to a thread at a time.
+/// Rows per thread task.
 const ROWS: usize = 64;
-/// Factors multiplied before a logarithm is taken: as many as cannot overflow, whatever the number of classes.
+/// Factors multiplied before taking a logarithm: as many as cannot overflow, whatever the number of classes.
 const FACTORS: usize = 16;
 
-/// What is assumed of the kernel weights before any data.
+/// The prior of the kernel weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Prior {
-    /// A gamma distribution of this shape and rate; shape 1 is the published exponential distribution.
+    /// A gamma distribution with this shape and rate; shape 1 is the published exponential distribution.
     Gamma { shape: f64, rate: f64 },
-    /// A penalty of so many times the square of the weight.
+    /// A penalty of this factor times the squared weight.
     Ridge(f64),
     /// Weights are not learned.
     Fixed,
 }
 
-/// What is maximised.
+/// The objective to maximise.
 #[derive(Debug)]
 pub(super) struct Objective<'a> {
     pub(super) layout: Layout,
     pub(super) distribution: WeightDistribution,
     pub(super) prior: Prior,
-    /// The ridge scalar.
+    /// The ridge parameter.
     pub(super) lambda: f64,
-    /// The function each row belongs to; `n_functions` for none of them: the other one of two classes.
+    /// The function each row belongs to; `n_functions` for none of them, as for the second of two classes.
     pub(super) targets: Vec<usize>,
     /// The rows that carry sample weights.
     pub(super) points: Vec<usize>,
@@ -50,7 +50,7 @@ pub(super) struct Objective<'a> {
     pub(super) pool: &'a Pool,
 }
 
-/// Kernel weights at the nodes, kernel by kernel, their derivatives by the shapes, and the intercepts, the same at all
+/// Kernel weights at the nodes, kernel by kernel, their derivatives in the shapes, and the intercepts, the same at all
 /// nodes.
 struct Nodes {
     weights: Vec<f64>,
@@ -58,15 +58,15 @@ struct Nodes {
     intercepts: Vec<f64>,
 }
 
-/// The bound at a point and what its gradient is made of.
+/// The bound at a point and the parts of its gradient.
 #[derive(Clone, Debug)]
 pub(super) struct Value {
     /// Minus the bound.
     pub(super) loss: f64,
-    /// The gradient of the loss but for what `output_gradients` mean for the sample weights.
+    /// The gradient of the loss, without the contribution of `output_gradients` to the sample weights.
     pub(super) gradient: Vec<f64>,
-    /// What each output of a row is pulled by: minus the derivative of the loss, laid out as outputs are. `None` where
-    /// the gradient is whole.
+    /// Minus the derivative of the loss in each output of a row, laid out like the outputs. `None` if the gradient is
+    /// complete.
     pub(super) output_gradients: Option<Vec<f64>>,
     /// The mean curvature of the loss in the functions at each row.
     pub(super) curvature: Vec<f64>,
@@ -74,16 +74,16 @@ pub(super) struct Value {
     pub(super) lengths: Vec<f64>,
 }
 
-/// Rows of some data: which, and how much each counts.
+/// A set of rows and the factor they count with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowBatch<'a> {
     /// The function of each row.
     pub(super) targets: &'a [usize],
-    /// How often each counts: above 1 for a batch that stands for more.
+    /// The factor on each row: above 1 for a batch that stands for more rows.
     pub(super) factor: f64,
 }
 
-/// What some rows add.
+/// The contributions of some rows.
 #[derive(Clone, Debug)]
 struct RowSums {
     loss: f64,
@@ -95,7 +95,7 @@ struct RowSums {
 }
 
 impl Objective<'_> {
-    /// The mean weights of a point.
+    /// The mean weights at a point.
     pub(super) fn means(&self, x: &[f64]) -> Vec<f64> {
         match self.layout.weighted {
             true => x[self.layout.means()].iter().map(|&value| exp(value)).collect(),
@@ -121,8 +121,8 @@ impl Objective<'_> {
         nodes
     }
 
-    /// The outputs of the kernels at some rows, function by function, row by row, kernel by kernel: `stack` is between
-    /// the rows and the points.
+    /// The kernels' outputs at some rows, function by function, row by row, kernel by kernel: `stack` is between the
+    /// rows and the points.
     pub(super) fn outputs(&self, samples: &[f64], stack: &Stack) -> Result<Vec<f64>> {
         let Layout { n_points, n_functions, n_kernels, .. } = self.layout;
         let columns = Matrix::from_fn(n_points, n_functions, |i, c| samples[c * n_points + i]);
@@ -138,8 +138,8 @@ impl Objective<'_> {
         Ok(outputs)
     }
 
-    /// Adds to the gradient of the loss what `output_gradients` at some rows mean for the sample weights: `stack` is
-    /// between the points and the rows.
+    /// Adds the contribution of `output_gradients` at some rows to the gradient of the loss in the sample weights:
+    /// `stack` is between the points and the rows.
     pub(super) fn add_output_gradients(
         &self,
         output_gradients: &[f64],
@@ -161,7 +161,7 @@ impl Objective<'_> {
         Ok(())
     }
 
-    /// The outputs at the points, of outputs at all rows.
+    /// The outputs at the points, from those at all rows.
     pub(super) fn at_points(&self, outputs: &[f64]) -> Vec<f64> {
         let (n_kernels, n_rows) = (self.layout.n_kernels, self.targets.len());
         let row = |c: usize, i: usize| &outputs[(c * n_rows + i) * n_kernels..][..n_kernels];
@@ -193,9 +193,9 @@ impl Objective<'_> {
         Value { output_gradients: Some(output_gradients), ..self.sum(x, &nodes, rows.factor, all, at_points) }
     }
 
-    /// From outputs at all rows so far to a new point and the outputs there, which move by so many times `direction`,
-    /// in one pass over the kernels: how outputs move along the direction, outputs at the new point, and the bound with
-    /// its whole gradient.
+    /// Moves from the current outputs at all rows to a new point, a multiple of `direction` away, in one pass over the
+    /// kernels: returns the change of the outputs along the direction, the outputs at the new point, and the bound with
+    /// its full gradient.
     pub(super) fn pass(
         &self,
         x: &[f64],
@@ -229,7 +229,7 @@ impl Objective<'_> {
         Ok((swept.outputs, moved, value))
     }
 
-    /// The bound of what rows add up to, its gradient without output_gradients.
+    /// The bound from the summed contributions of rows, with its gradient except for output_gradients.
     fn sum(&self, x: &[f64], nodes: &Nodes, factor: f64, all: RowSums, at_points: &[f64]) -> Value {
         let (layout, means) = (self.layout, self.means(x));
         let mut gradient = vec![0.0; layout.size()];
@@ -256,8 +256,7 @@ impl Objective<'_> {
         Value { loss, gradient, output_gradients: None, curvature: all.curvature, lengths }
     }
 
-    /// The squared length of the functions in each kernel, whose penalty is added to the gradient of the sample
-    /// weights.
+    /// The squared length of the functions in each kernel; adds its penalty to the gradient of the sample weights.
     pub(super) fn lengths(&self, x: &[f64], means: &[f64], at_points: &[f64], gradient: &mut [f64]) -> Vec<f64> {
         let mut lengths = vec![0.0; means.len()];
         for ((&sample, gradient), outputs) in
@@ -269,7 +268,7 @@ impl Objective<'_> {
         lengths
     }
 
-    /// What the prior and the entropy of the distributions add to the loss and its gradient.
+    /// The contribution of the prior and the entropy of the distributions to the loss; adds theirs to the gradient.
     fn prior(&self, x: &[f64], means: &[f64], gradient: &mut [f64]) -> f64 {
         let layout = self.layout;
         let mut loss = 0.0;
@@ -304,8 +303,8 @@ impl Objective<'_> {
         }
     }
 
-    /// Adds a range of the rows whose targets and outputs are given; `output_gradients` are laid out as outputs are, of
-    /// the range alone.
+    /// Adds a range of the rows whose targets and outputs are given; `output_gradients` are laid out like the outputs,
+    /// for the range alone.
     fn add_rows(
         &self,
         nodes: &Nodes,
@@ -352,7 +351,7 @@ impl Objective<'_> {
 }
 
 impl RowSums {
-    /// Adds the rows that come next.
+    /// Adds the following rows.
     fn add(&mut self, next: RowSums) {
         self.loss += next.loss;
         self.curvature.extend(next.curvature);
@@ -361,13 +360,13 @@ impl RowSums {
     }
 }
 
-/// `sum ln x` of numbers from 1 on.
+/// `sum ln x` for numbers of at least 1.
 fn sum_of_ln(values: &[f64]) -> f64 {
     values.chunks(FACTORS).map(|few| ln(few.iter().product())).sum()
 }
 
-/// The mean loss of a row over the nodes and its mean curvature; functions at the nodes become residuals over their
-/// number.
+/// The mean loss of a row over the nodes and its mean curvature; replaces the functions at the nodes by residuals
+/// divided by the number of nodes.
 fn logistic(functions: &mut [f64], positive: bool, scratch: &mut [f64]) -> (f64, f64) {
     let n_nodes = functions.len();
     let (sizes, decays) = scratch.split_at_mut(n_nodes);
@@ -378,7 +377,7 @@ fn logistic(functions: &mut [f64], positive: bool, scratch: &mut [f64]) -> (f64,
     for ((f, size), decay) in functions.iter_mut().zip(sizes.iter_mut()).zip(decays.iter()) {
         let margin = sign * *f;
         loss += (-margin).max(0.0);
-        // 1 - p of the right class.
+        // 1 - p of the correct class.
         let miss = if margin >= 0.0 { decay / (1.0 + decay) } else { 1.0 / (1.0 + decay) };
         curvature += decay / ((1.0 + decay) * (1.0 + decay));
         *f = sign * miss / n_nodes as f64;
@@ -387,7 +386,7 @@ fn logistic(functions: &mut [f64], positive: bool, scratch: &mut [f64]) -> (f64,
     ((loss + sum_of_ln(sizes)) / n_nodes as f64, curvature / n_nodes as f64)
 }
 
-/// [`logistic`] for several functions, one after the other, of which the row belongs to one.
+/// [`logistic`] for several functions, one after the other; the row belongs to one of them.
 fn softmax(functions: &mut [f64], target: usize, n_nodes: usize, scratch: &mut [f64]) -> (f64, f64) {
     let (most, sums) = scratch.split_at_mut(n_nodes);
     most.fill(f64::NEG_INFINITY);

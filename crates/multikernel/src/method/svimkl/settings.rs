@@ -6,42 +6,42 @@ use super::{Mklr, SviMkl};
 use crate::method::Weighting;
 use crate::run::choice;
 
-/// From smooth to wiggly, so that the first of equals is the smoothest.
+/// From smooth to wiggly, so that ties go to the smoothest.
 pub(super) const LAMBDAS: &[f64] = &[1.0, 0.1, 0.01, 0.001, 0.0001];
 
 choice! {
-    /// The distribution that stands for what is known of a kernel weight.
+    /// The distribution family for a kernel weight.
     pub enum WeightFamily {
-        /// Gamma, with a mean and a shape to learn.
+        /// Gamma, with learned mean and shape.
         Gamma = "gamma",
-        /// Exponential, as published: a mean to learn.
+        /// Exponential, as published, with learned mean.
         Exponential = "exponential",
-        /// Log-normal, with a mean and a width to learn.
+        /// Log-normal, with learned mean and width.
         LogNormal = "lognormal",
     }
 }
 
 choice! {
-    /// How the bound is climbed.
+    /// How the bound is maximised.
     pub enum BoundSolver {
         /// Quasi-Newton steps on fixed nodes.
         Lbfgs = "lbfgs",
-        /// Stochastic steps as published, with Adam's step sizes.
+        /// Stochastic steps as published, with Adam step sizes.
         Ascent = "ascent",
     }
 }
 
 choice! {
-    /// What becomes of a kernel that has negative eigenvalues.
+    /// How to treat a kernel with negative eigenvalues.
     pub enum Indefinite {
-        /// It is refused.
+        /// Reject it.
         Refuse = "refuse",
-        /// They are taken away.
+        /// Remove them.
         Clip = "clip",
     }
 }
 
-/// [`params!`] with the parameters that both methods have: some in front of `intercept`, some behind `iterations`.
+/// [`params!`] with the parameters common to both methods: some come before `intercept`, some after `iterations`.
 macro_rules! logistic_params {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($own:tt)* } { $($solver:tt)* } { $($rest:tt)* }) => {
         $crate::run::params! {
@@ -69,11 +69,11 @@ macro_rules! logistic_params {
 }
 pub(super) use logistic_params;
 
-/// Rows up to which all of them carry sample weights by default, and how many do beyond.
+/// Number of rows up to which all of them carry sample weights by default, and how many do beyond.
 const ALL_UP_TO: usize = 4000;
 const BEYOND: usize = 1000;
 
-/// What the parameters say.
+/// The settings derived from the parameters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub(super) family: Family,
@@ -132,7 +132,7 @@ impl Settings {
         }
     }
 
-    /// How many of so many rows carry sample weights.
+    /// How many of `n_rows` rows carry sample weights.
     pub(super) fn points(&self, n_rows: usize) -> usize {
         match self.landmarks {
             0 if n_rows > ALL_UP_TO => BEYOND,

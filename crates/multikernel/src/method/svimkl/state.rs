@@ -1,4 +1,4 @@
-//! Where a run stands.
+//! The state of a run.
 
 use crate::error::Result;
 use crate::file::{Cache, Codec, Record, record};
@@ -9,12 +9,12 @@ use crate::solve::lbfgs::Memory;
 use super::clip::Clip;
 
 record! {
-    /// What was learned so far, and what the next step needs to know of the last ones.
+    /// The parameters learned so far, and the history the next step needs.
     #[derive(Clone, Debug)]
     pub struct Fit {
-        /// All that is learned, as `Layout` has it.
+        /// All parameters, in the order of `Layout`.
         pub(super) x: Vec<f64>,
-        /// The outputs of all kernels at the training rows; zeros under `solver=ascent`, which computes those it needs.
+        /// The outputs of all kernels at the training rows; zeros with `solver=ascent`, which computes those it needs.
         pub(super) outputs: Vec<f64>,
         /// Minus the bound after each step.
         pub(super) losses: Vec<f64>,
@@ -23,27 +23,27 @@ record! {
         /// The curvature of the loss at the training rows.
         pub(super) curvature: Vec<f64>,
         pub(super) basis: Basis,
-        /// Of Adam, one after the other: means of gradients, of their squares, of iterates.
+        /// Adam's moments, one after the other: means of gradients, of their squares, of iterates.
         pub(super) moments: Vec<f64>,
         pub(super) converged: bool,
-        /// By how much the scale identity was off after the last step; not a number where the state itself tells.
+        /// Error of the scale identity after the last step; NaN if it is to be computed from the state.
         pub(super) gap: f64,
-        /// Kernels that are clipped, found anew in a run that goes on.
+        /// The clipped kernels, recomputed when a run resumes.
         pub(super) clip: Cache<Clip>,
     }
 }
 
 record! {
-    /// Where the curvature was taken that quasi-Newton steps begin with.
+    /// The point at which the initial curvature of quasi-Newton steps was taken.
     #[derive(Clone, Debug, Default)]
     pub(super) struct Basis {
         /// Mean kernel weights.
         pub(super) means: Vec<f64>,
         /// Curvature at the training rows.
         pub(super) curvature: Vec<f64>,
-        /// Curvature in what is no sample weight.
+        /// Curvature in the parameters other than sample weights.
         pub(super) others: Vec<f64>,
-        /// The factor of the curvature in the sample weights, computed anew in a run that goes on.
+        /// The factor of the curvature in the sample weights, recomputed when a run resumes.
         pub(super) factor: Cache<Cholesky>,
     }
 }

@@ -1,4 +1,4 @@
-//! Gradients, identities, an independent sampler, and what odd data must do.
+//! Gradients, identities, an independent sampler, and odd data.
 
 use super::objective::RowBatch;
 use super::*;
@@ -33,7 +33,7 @@ fn random_points(n: usize, d: usize) -> Matrix {
     Matrix::from_fn(n, d, |_, _| normal(&mut rng))
 }
 
-/// Two circles with noise, as the toy set has them.
+/// Two noisy circles, as in the toy set.
 fn circles() -> (Matrix, Vec<usize>) {
     let mut rng = Rng::new(7, 0);
     let codes: Vec<usize> = (0..100).map(|i| i % 2).collect();
@@ -44,7 +44,7 @@ fn circles() -> (Matrix, Vec<usize>) {
     (points, codes)
 }
 
-/// The loss and its whole gradient, all from the kernels.
+/// The loss and its full gradient, computed from the kernels.
 fn whole(objective: &Objective<'_>, x: &[f64]) -> (f64, Vec<f64>) {
     let passes = Passes::new(objective).unwrap();
     let outputs = objective.outputs(&x[objective.layout.samples()], &passes.forward).unwrap();
@@ -70,7 +70,7 @@ fn fit(task: &Task<'_>, settings: &Settings) -> Fit {
     state
 }
 
-/// All that a weight can be, with priors that are not 1.
+/// All weight distributions, with priors that are not 1.
 const DISTRIBUTIONS: [(Family, Prior); 5] = [
     (Family::Exponential, Prior::Gamma { shape: 1.0, rate: 1.7 }),
     (Family::Gamma, Prior::Gamma { shape: 0.2, rate: 1.7 }),
@@ -87,7 +87,7 @@ fn gradients_are_those_of_differences() {
     let codes = |classes: usize| (0..26).map(|i| (i * i + i / 3) % classes).collect::<Vec<_>>();
     for (family, prior) in DISTRIBUTIONS {
         for (classes, landmarks) in [(2, 0), (3, 0), (4, 0), (2, 9), (3, 9)] {
-            // Clipping is for all rows.
+            // Clipping needs all rows.
             let kernels = if landmarks == 0 { &KERNELS[..] } else { &KERNELS[..2] };
             with_task(&points, &codes(classes), kernels, |task| {
                 let settings = Settings { family, prior, landmarks, ..SETTINGS };
@@ -104,7 +104,7 @@ fn gradients_are_those_of_differences() {
                         whole(&objective, &moved).0
                     };
                     let h = 1e-4;
-                    // Richardson: the error is of the fourth power of h.
+                    // Richardson extrapolation: the error is of fourth order in h.
                     let slope = (8.0 * (at(h) - at(-h)) - (at(2.0 * h) - at(-2.0 * h))) / (12.0 * h);
                     let off = (slope - gradient[k]).abs();
                     assert!(
@@ -194,8 +194,8 @@ fn scale_identity_holds_at_the_optimum_of_every_law() {
     }
 }
 
-/// Loss and gradient at the best scale are those found from the kernels, and the scale identity holds there whatever
-/// the rest is.
+/// Loss and gradient at the optimal scale agree with those computed from the kernels, and the scale identity holds
+/// there whatever the rest is.
 #[test]
 fn best_scale_is_where_its_identity_holds() {
     let points = random_points(26, 3);
@@ -247,8 +247,8 @@ fn sample_weights_of_uniform_kernels_are_residuals() {
     });
 }
 
-/// A ridge has one best weight for each kernel, `lambda a' K_d a / (2 ridge)`, also where steps began with next to none
-/// of it.
+/// A ridge has one optimal weight for each kernel, `lambda a' K_d a / (2 ridge)`, also if the ascent started from next
+/// to none of it.
 #[test]
 fn kernels_let_go_under_a_ridge_come_back() {
     let (points, codes) = circles();
@@ -288,8 +288,8 @@ fn kernels_let_go_under_a_ridge_come_back() {
     }
 }
 
-/// The best distributions at fixed sample weights, by quasi-Newton steps in means and shapes alone; the loss there and
-/// all that is learned.
+/// The optimal distributions at fixed sample weights, by quasi-Newton steps in means and shapes alone; returns the loss
+/// there and all parameters.
 fn best_laws(objective: &Objective<'_>, x: &[f64], outputs: &[f64]) -> (f64, Vec<f64>) {
     let free = objective.layout.means().start..objective.layout.size();
     let mut x = x.to_vec();
@@ -330,8 +330,7 @@ fn gamma_laws_bound_no_less_than_exponential_ones_at_the_same_sample_weights() {
         let state = fit(task, &of(Family::Exponential));
         let narrow = objective(task, &of(Family::Exponential), Clip::default()).unwrap();
         let wide = objective(task, &of(Family::Gamma), Clip::default()).unwrap();
-        // Shape 1 is the exponential distribution, whose nodes the table of gamma distributions has up to its
-        // interpolation.
+        // Shape 1 is the exponential distribution, whose nodes match the gamma table up to interpolation.
         let mut x = state.x.clone();
         x.resize(wide.layout.size(), 0.0);
         let (exponential, as_gamma) =
@@ -343,8 +342,8 @@ fn gamma_laws_bound_no_less_than_exponential_ones_at_the_same_sample_weights() {
     });
 }
 
-/// Random-walk Metropolis in the logarithms of the kernel weights at fixed sample weights: mean and standard deviation
-/// of each weight.
+/// Random-walk Metropolis in the log kernel weights at fixed sample weights: mean and standard deviation of each
+/// weight.
 fn sampled(outputs: &[f64], lengths: &[f64], codes: &[usize], start: &[f64], draws: usize) -> Vec<(f64, f64)> {
     let d = lengths.len();
     let ln_density = |ln_weights: &[f64]| {
@@ -383,8 +382,8 @@ fn sampled(outputs: &[f64], lengths: &[f64], codes: &[usize], start: &[f64], dra
     sums.into_iter().map(|(sum, squares)| (sum / n, (squares / n - (sum / n).powi(2)).sqrt())).collect()
 }
 
-/// Of the distributions at fixed sample weights gamma comes near to the posterior: mean within 5 %, standard deviation
-/// within 15 %.
+/// Among the distributions at fixed sample weights, gamma comes close to the posterior: mean within 5 %, standard
+/// deviation within 15 %.
 #[test]
 fn gamma_intervals_agree_with_a_long_chain_at_the_same_sample_weights() {
     let (points, codes) = circles();
@@ -470,7 +469,7 @@ fn ascent_ends_near_the_optimum() {
             let x = &state.moments[2 * state.x.len()..];
             let (loss, best) = (whole(&objective, x).0, *best.losses.last().unwrap());
             let begun = state.losses[0];
-            // Steps in single sample weights are slow; a wrong sign or scale anywhere ends above where it began.
+            // Steps in single sample weights are slow; a wrong sign or scale anywhere would end above the start.
             assert!(loss - best < 0.2 * (begun - best), "{family:?}: {loss}, best {best}, begun at {begun}");
         }
     });
@@ -508,8 +507,7 @@ fn indefinite_kernel_is_refused_or_clipped() {
     assert!(right >= 95, "{right}");
 }
 
-/// A clipped kernel is the same as the Gram matrix with its negative eigenvalues taken away, given as it is, on
-/// training rows.
+/// On training rows, a clipped kernel is the same as a given Gram matrix with its negative eigenvalues removed.
 #[test]
 fn clipped_kernel_is_that_of_its_positive_part() {
     let (points, codes) = circles();
@@ -550,7 +548,7 @@ fn odd_data_train_and_predict() {
             for ((row, label), class) in probabilities.rows().zip(&found.labels).zip(&known) {
                 assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-12 && known.contains(label), "{method} {rows:?}");
                 assert!((0..5).all(|class| known.contains(&class) || row[class] == 0.0), "{method}: {row:?}");
-                // Where every row is of a class of its own nothing contradicts it.
+                // If every row has its own class, nothing contradicts it.
                 assert!(rows.len() > 3 || label == class, "{method} {rows:?}");
             }
         }
@@ -564,7 +562,7 @@ fn odd_data_train_and_predict() {
     }
 }
 
-/// Plans refuse rows of one class; inner folds may still have them.
+/// Plans reject rows of one class; inner folds may still have them.
 #[test]
 fn one_class_is_predicted_with_the_rule_of_succession() {
     let (points, _) = circles();
@@ -591,7 +589,7 @@ fn one_class_is_predicted_with_the_rule_of_succession() {
 #[test]
 fn lambda_is_chosen_by_log_loss() {
     let (points, codes) = circles();
-    // Rows turned over, so that functions that follow every row are punished.
+    // Flipped labels, so that functions that follow every row are penalised.
     let codes: Vec<usize> =
         codes.iter().enumerate().map(|(i, &code)| if i % 6 == 0 { 1 - code } else { code }).collect();
     let data = toys(&points, &codes);
@@ -606,7 +604,7 @@ fn lambda_is_chosen_by_log_loss() {
     assert!(figures[4] > figures[best] + 0.1, "{line}");
 }
 
-/// Two columns that matter and ten that do not: a prior of small shape takes weight from the ten, the published one
+/// Two relevant columns and ten irrelevant ones: a prior of small shape takes weight from the ten, the published one
 /// does not.
 #[test]
 fn small_shape_selects_kernels() {

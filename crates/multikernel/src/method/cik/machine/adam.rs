@@ -1,31 +1,31 @@
-//! Steps of their own length for every number that is learned (Kingma and Ba 2015).
+//! Adam: an adaptive step for every parameter (Kingma and Ba 2015).
 
 use crate::simd::dispatched;
 
-/// How fast the running means of gradients and of their squares forget.
+/// Decay rates of the running means of gradients and of their squares.
 const FORGET: [f64; 2] = [0.9, 0.999];
-/// Added to what is divided by.
+/// Added to the denominator.
 const SMALL: f64 = 1e-8;
 
-/// One step for all numbers: its factors, once the means are freed of where they began.
+/// One step for all parameters: its factors, with the bias correction of the means.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     rate: f64,
     root: f64,
-    /// The gradient is `scale` times the sum that is given, and `decay` times the number itself.
+    /// The gradient is `scale` times the given sum, plus `decay` times the parameter itself.
     scale: f64,
     decay: f64,
 }
 
 impl Step {
-    /// The step of this number, from 1.
+    /// The step with this number, from 1.
     pub(super) fn new(number: usize, rate: f64, scale: f64, decay: f64) -> Step {
         let [first, second] = FORGET.map(|forget| 1.0 - power(forget, number));
         Step { rate: rate / first, root: 1.0 / second.sqrt(), scale, decay }
     }
 }
 
-/// By squaring: the same bits everywhere.
+/// By repeated squaring: bit-identical everywhere.
 fn power(base: f64, mut exponent: usize) -> f64 {
     let (mut power, mut square) = (1.0, base);
     while exponent > 0 {
@@ -38,8 +38,8 @@ fn power(base: f64, mut exponent: usize) -> f64 {
     power
 }
 
-/// 1/x for x far from the ends of the numbers, to two units in the last place: a guess by the bits and three steps that
-/// cube its error of an eighth, which takes half the time of a division.
+/// 1/x for x far from overflow and underflow, to two units in the last place: an initial guess from the bits and three
+/// steps that cube its error of an eighth, in half the time of a division.
 #[inline(always)]
 fn inverse(x: f64) -> f64 {
     let mut inverse = f64::from_bits(0x7fde_6238_22fc_16e6u64.wrapping_sub(x.to_bits()));
@@ -51,7 +51,7 @@ fn inverse(x: f64) -> f64 {
 }
 
 dispatched! {
-    /// Moves `values` against their gradient, the means of which it brings up to date.
+    /// Moves `values` against their gradient, and updates the running means.
     pub(super) fn descend(step: Step, sums: &[f64], values: &mut [f64], means: &mut [f64], squares: &mut [f64]) {
         for (((sum, value), mean), square) in sums.iter().zip(values).zip(means).zip(squares) {
             let gradient = step.decay.mul_add(*value, step.scale * sum);
@@ -63,7 +63,7 @@ dispatched! {
 }
 
 dispatched! {
-    /// Takes `values` into the mean of `count` of them, these the last.
+    /// Updates the mean of `count` values, `values` being the latest.
     pub(super) fn average(count: usize, values: &[f64], means: &mut [f64]) {
         let share = 1.0 / count as f64;
         for (value, mean) in values.iter().zip(means) {

@@ -1,8 +1,8 @@
-//! Losses of scores, and what they say of labels.
+//! Losses from scores, and the label probabilities they imply.
 
 use crate::simd::{exp, ln};
 
-/// The best class but `y` (the first of equals) where it comes too close: `None` where the margin is kept, or where
+/// The best class other than `y` (the first of equals) if it violates the margin: `None` if the margin is kept, or if
 /// there is no other class.
 pub(super) fn rival(scores: &[f64], y: usize) -> Option<usize> {
     let others = scores.iter().enumerate().filter(|(m, _)| *m != y);
@@ -12,10 +12,10 @@ pub(super) fn rival(scores: &[f64], y: usize) -> Option<usize> {
 
 /// The Crammer-Singer hinge loss of each label y given the scores of a row: `max(0, 1 + max_{m != y} f_m - f_y)`.
 ///
-/// Zeros where there is one class only. Cost: linear in the classes.
+/// Zeros if there is only one class. Cost: linear in the classes.
 ///
 /// # Panics
-/// If `losses` has another length than `scores`.
+/// If `losses` and `scores` differ in length.
 pub(crate) fn losses(scores: &[f64], losses: &mut [f64]) {
     assert_eq!(scores.len(), losses.len(), "a loss for each class");
     let (mut best, mut second, mut at) = (f64::NEG_INFINITY, f64::NEG_INFINITY, 0);
@@ -32,8 +32,8 @@ pub(crate) fn losses(scores: &[f64], losses: &mut [f64]) {
     }
 }
 
-/// ln of the probability of the label y given the scores of a row, `exp(-beta l_y) / sum_m exp(-beta l_m)` of
-/// [`losses`] l, which it writes to `room`.
+/// Log probability of the label y given the scores of a row, `exp(-beta l_y) / sum_m exp(-beta l_m)` for [`losses`] l,
+/// which it writes to `room`.
 pub(crate) fn ln_softmin(scores: &[f64], y: usize, beta: f64, room: &mut [f64]) -> f64 {
     losses(scores, room);
     let least = room.iter().copied().fold(f64::INFINITY, f64::min);

@@ -1,10 +1,9 @@
-//! The kernel machine of one cluster: random Fourier features whose scales are learned, and a linear classifier on
-//! them.
+//! The kernel machine of one cluster: random Fourier features with learned scales, and a linear classifier on them.
 //!
 //! Frequencies are `omega_i = sigma (.) noise_i` with standard normal noise, D of them; features of a row x are `D^-1/2
 //! [cos(omega_i'x), sin(omega_i'x)]`, and their inner products tend to the Gaussian kernel `exp(-1/2 sum_j sigma_j^2
-//! (x_j - y_j)^2)`. Scores are `f = W features`, a row of W for each class. Training goes down `lambda/2 |W|^2 +` the
-//! mean Crammer-Singer hinge loss of mini-batches, in W and sigma.
+//! (x_j - y_j)^2)`. Scores are `f = W features`, with a row of W for each class. Training minimises `lambda/2 |W|^2 +`
+//! the mean Crammer-Singer hinge loss over W and sigma, by mini-batches.
 
 mod adam;
 mod hinge;
@@ -23,16 +22,16 @@ use crate::file::record;
 use crate::linalg::Matrix;
 use crate::simd::{Buffer, Lines};
 
-/// How a machine learns.
+/// Training settings of a machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rates {
-    /// Weight of `|W|^2 / 2` beside the mean loss.
+    /// Weight of `|W|^2 / 2` relative to the mean loss.
     pub(crate) lambda: f64,
-    /// Length of the steps of W.
+    /// Step size for W.
     pub(crate) weights: f64,
-    /// Length of the steps of sigma.
+    /// Step size for sigma.
     pub(crate) sigma: f64,
-    /// Rows of a mini-batch.
+    /// Rows per mini-batch.
     pub(crate) batch: usize,
 }
 
@@ -42,8 +41,8 @@ impl Default for Rates {
     }
 }
 
-/// What a machine learns from: `n_steps` mini-batches of `members`, which are rows, taken in this order and from the
-/// beginning again: who calls shuffles them. A batch has no row twice unless `members` has.
+/// Training data: `n_steps` mini-batches of `members`, which are rows, taken in this order and cyclically: the caller
+/// shuffles them. A batch has no row twice unless `members` does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lesson<'a> {
     pub(crate) rows: &'a Matrix,
@@ -54,26 +53,26 @@ pub(crate) struct Lesson<'a> {
 }
 
 record! {
-    /// A kernel machine: frequencies, and what was learned so far.
+    /// A kernel machine: its frequencies, and its learned parameters.
     ///
-    /// Frequencies are kept in strips of 24; the last is filled up with zeros, whose weights stay zero.
+    /// Frequencies are stored in strips of 24; the last is padded with zeros, whose weights stay zero.
     #[derive(Clone, Debug)]
     pub(crate) struct Machine {
         n_features: usize,
         n_frequencies: usize,
         n_classes: usize,
-        /// Strip after strip, a line of its frequencies for each column.
+        /// Strip by strip, with one line of frequencies for each column.
         noise: Buffer,
         learned: Learned,
     }
 }
 
 record! {
-    /// What changes in training.
+    /// The state that changes in training.
     #[derive(Clone, Debug, Default)]
     struct Learned {
         sigma: Buffer,
-        /// W: strip after strip, class after class, the factors of cosines, then those of sines.
+        /// W: strip by strip, class by class, the factors of cosines, then those of sines.
         weights: Buffer,
         /// Running means of gradients and of their squares.
         sigma_means: Buffer,
@@ -81,22 +80,22 @@ record! {
         weight_means: Buffer,
         weight_squares: Buffer,
         n_steps: usize,
-        /// Means of sigma and W over the last steps, so many; empty where nobody asked for them.
+        /// Averages of sigma and W over the latest steps, and their count; empty unless requested.
         average_sigma: Buffer,
         average_weights: Buffer,
         n_averaged: usize,
     }
 }
 
-/// Groups of rows whose scores are added up at a time: with ten classes what they need still leaves half of the nearest
-/// cache to the features that are made.
+/// Groups of rows whose scores are summed at a time: with ten classes their data still leave half of the L1 cache to
+/// the features being computed.
 const GROUPS: usize = 2;
 
 impl Machine {
-    /// A machine that knows nothing: W = 0, sigma = d^-1/2, fresh noise.
+    /// An untrained machine: W = 0, sigma = d^-1/2, fresh noise.
     ///
     /// # Errors
-    /// No memory for it.
+    /// Out of memory.
     pub(crate) fn new(n_features: usize, n_frequencies: usize, n_classes: usize, rng: &mut Rng) -> Result<Machine> {
         let n_strips = n_frequencies.div_ceil(STRIP);
         let mut noise = zeros(&[n_strips, n_features, STRIP])?;
@@ -123,12 +122,12 @@ impl Machine {
     /// Bytes of a machine in training, with its averages.
     pub(crate) fn bytes(n_features: usize, n_frequencies: usize, n_classes: usize) -> u64 {
         let [d, frequencies, m] = [n_features, n_frequencies.div_ceil(STRIP) * STRIP, n_classes].map(|n| n as u64);
-        // Noise; weights, means, squares and averages of a cosine and a sine for each class; the same of sigma.
+        // Noise; weights, means, squares and averages of a cosine and a sine for each class; the same for sigma.
         let of_frequency = d.saturating_add(m.saturating_mul(4 * 2));
         of_frequency.saturating_mul(frequencies).saturating_add(d.saturating_mul(4)).saturating_mul(8)
     }
 
-    /// Whether it is a machine for rows of so many columns and for so many classes: for those read from files.
+    /// Checks a machine read from a file: it must fit this many columns and classes.
     pub(crate) fn check(&self, n_features: usize, n_classes: usize) -> Result<()> {
         let learned = &self.learned;
         let n_strips = self.n_frequencies.div_ceil(STRIP);
@@ -153,13 +152,13 @@ impl Machine {
         if fits { Ok(()) } else { Err(Error::input("the arrays of a kernel machine do not fit together")) }
     }
 
-    /// Makes the steps of a lesson.
+    /// Runs the steps of a lesson.
     ///
     /// Cost: some `D (4 d + 4 M)` operations and a sine and a cosine for each row of a batch and frequency; rows that
-    /// keep the margin cost half of that. A step has the same bits everywhere, whatever `work` was used for before.
+    /// keep the margin cost half of that. A step is bit-identical everywhere, whatever `work` was used for before.
     ///
     /// # Errors
-    /// It was stopped, after some of the steps; no memory, before the first.
+    /// Stopped, after some of the steps; or out of memory, before the first.
     pub(crate) fn train(
         &mut self,
         lesson: &Lesson<'_>,
@@ -181,7 +180,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Begins to average sigma and W over the steps from here on.
+    /// Starts averaging sigma and W over the steps from here on.
     pub(crate) fn begin_average(&mut self) {
         let learned = &mut self.learned;
         (learned.average_sigma, learned.average_weights) = (learned.sigma.clone(), learned.weights.clone());
@@ -203,12 +202,12 @@ impl Machine {
         !self.learned.weight_means.is_empty()
     }
 
-    /// Whether all it learned are numbers.
+    /// Whether all learned parameters are finite.
     pub(crate) fn is_finite(&self) -> bool {
         self.learned.sigma.iter().chain(self.learned.weights.iter()).all(|value| value.is_finite())
     }
 
-    /// Ends training: averages take the place of sigma and W, and what only training needs is dropped.
+    /// Ends training: averages replace sigma and W, and training-only state is dropped.
     pub(crate) fn settle(&mut self) {
         self.take_average();
         let learned = &mut self.learned;
@@ -222,7 +221,7 @@ impl Machine {
         }
     }
 
-    /// Puts the averages in place of sigma and W, and ends averaging; does nothing where it was not begun.
+    /// Replaces sigma and W by their averages, and ends averaging; does nothing if it was not started.
     pub(crate) fn take_average(&mut self) {
         let learned = &mut self.learned;
         let averages = (std::mem::take(&mut learned.average_sigma), std::mem::take(&mut learned.average_weights));
@@ -231,13 +230,13 @@ impl Machine {
         }
     }
 
-    /// The scores of the rows `which`, one for each class, row after row.
+    /// The scores of the rows `which`, one for each class, row by row.
     ///
-    /// Scores of a row are the same bits in any block. Cost: `D (2 d + 4 M)` operations and a sine and a cosine for
-    /// each row and frequency; a call makes some small buffers, so blocks of some hundred rows are best.
+    /// Scores of a row are bit-identical in any block. Cost: `D (2 d + 4 M)` operations and a sine and a cosine for
+    /// each row and frequency; a call allocates some small buffers, so blocks of some hundred rows are best.
     ///
     /// # Panics
-    /// If `out` has not room for them.
+    /// If `out` is too short.
     pub(crate) fn scores(&self, rows: &Matrix, which: &[usize], out: &mut [f64]) -> Result<()> {
         self.score(which.len(), |i| rows.row(which[i]), out)
     }
@@ -263,7 +262,7 @@ impl Machine {
         Ok(())
     }
 
-    /// How much each column counts: `|sigma_j|`, the inverse width of the kernel along it.
+    /// The relevance of each column: `|sigma_j|`, the inverse width of the kernel along it.
     pub(crate) fn relevance(&self) -> Vec<f64> {
         self.learned.sigma.iter().map(|sigma| sigma.abs()).collect()
     }
@@ -272,14 +271,14 @@ impl Machine {
         self.n_frequencies.div_ceil(STRIP)
     }
 
-    /// Puts a row, scaled, into a column of the points.
+    /// Writes a row, scaled, into a column of the points.
     fn put_point(&self, row: &[f64], points: &mut [f64], stride: usize) {
         for (j, (x, sigma)) in row.iter().zip(self.learned.sigma.iter()).enumerate() {
             points[j * stride] = x * sigma;
         }
     }
 
-    /// The features of groups of points on a strip.
+    /// The features of groups of points for a strip.
     fn features(&self, strip: usize, points: Lines<'_>, out: &mut [f64]) {
         let noise = &self.noise[strip * self.n_features * STRIP..];
         for (g, out) in out.chunks_exact_mut(FEATURES).enumerate() {
@@ -293,7 +292,7 @@ impl Machine {
         &self.learned.weights[strip * size..(strip + 1) * size]
     }
 
-    /// Adds partial sums up to scores, row after row.
+    /// Reduces partial sums to scores, row by row.
     fn put_scores(&self, partial: &[f64], out: &mut [f64]) {
         let groups = partial.chunks_exact((self.n_classes * PARTIAL).max(1));
         for (partial, out) in groups.zip(out.chunks_mut((self.n_classes * GROUP).max(1))) {
@@ -307,14 +306,14 @@ impl Machine {
     }
 }
 
-/// A buffer of as many zeros as the product of the sizes says.
+/// A buffer of zeros whose length is the product of the sizes.
 fn zeros(sizes: &[usize]) -> Result<Buffer> {
     let mut buffer = Buffer::default();
     fit(&mut buffer, sizes)?;
     Ok(buffer)
 }
 
-/// Makes a buffer as long as the product of the sizes says; some numbers are in it.
+/// Resizes a buffer to the product of the sizes; its contents are unspecified.
 fn fit(buffer: &mut Buffer, sizes: &[usize]) -> Result<()> {
     let size = sizes.iter().try_fold(1usize, |size, n| size.checked_mul(*n));
     size.and_then(|size| buffer.try_set_len(size)).ok_or_else(|| {

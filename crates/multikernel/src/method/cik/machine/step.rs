@@ -1,4 +1,4 @@
-//! One step of training.
+//! One training step.
 
 use super::adam::{Step, average, descend};
 use super::hinge::rival;
@@ -10,40 +10,40 @@ use crate::error::Result;
 use crate::linalg::Matrix;
 use crate::simd::{Buffer, Lines, Tile, VECTOR, sums};
 
-/// What steps work with: to be kept from one machine to the next, for making it takes as long as a step.
+/// Workspace for steps, kept from one machine to the next, because allocating it takes as long as a step.
 #[derive(Default)]
 pub(crate) struct Work {
-    /// Rows of a batch, and as many more as fill the last group.
+    /// Rows of a batch, padded to whole groups.
     padded: usize,
-    /// Columns, and as many more as the last tile has.
+    /// Columns, padded to the last tile.
     n_columns: usize,
     /// The rows of the batch.
     pub(super) batch: Vec<usize>,
-    /// The same, scaled: a line for each column.
+    /// The same, scaled: one line per column.
     points: Buffer,
-    /// Strip after strip, group after group.
+    /// Strip by strip, group by group.
     features: Buffer,
     partial: Buffer,
     scores: Buffer,
     misses: Vec<Miss>,
     ballots: Ballots,
-    /// The rows of the misses, as they are.
+    /// The rows that miss the margin, unscaled.
     missed: Buffer,
     slopes: Buffer,
-    /// Gradients of one strip, and of sigma in partial sums.
+    /// Gradients for one strip, and those of sigma in partial sums.
     gradient: Buffer,
     sigma: Buffer,
 }
 
 impl Work {
-    /// Bytes for batches of `size` rows but for what is small beside them: features.
+    /// Bytes for batches of `size` rows, counting only the features, which dominate.
     pub(crate) fn bytes(n_frequencies: usize, size: usize) -> u64 {
         let groups = n_frequencies.div_ceil(STRIP) as u64 * size.div_ceil(GROUP) as u64;
         groups.saturating_mul(8 * FEATURES as u64)
     }
 
-    /// Makes room for batches of `size` rows. What another machine left there is written over before it is read, but
-    /// for the points that fill the last group, which must be numbers of a common size.
+    /// Makes room for batches of `size` rows. Data left by another machine are overwritten before they are read, except
+    /// for the points that pad the last group, which must be ordinary numbers.
     pub(super) fn fit(&mut self, machine: &Machine, size: usize) -> Result<()> {
         let (d, m) = (machine.n_features, machine.n_classes);
         self.padded = size.next_multiple_of(GROUP);
@@ -106,7 +106,7 @@ impl Work {
         self.ballots.set(&self.misses, m);
     }
 
-    /// The step of W, strip by strip, and the partial sums of the gradient of sigma, for which W must be what it was.
+    /// The step of W, strip by strip, and the partial sums of the gradient of sigma, which needs W before the step.
     fn learn_weights(&mut self, machine: &mut Machine, step: Step) {
         let (n_strips, n_frequencies) = (machine.n_strips(), machine.n_frequencies);
         let (d, n_groups, factors) = (machine.n_features, self.padded / GROUP, machine.n_classes * FACTORS);
@@ -120,7 +120,7 @@ impl Work {
             self.add_sigma(&machine.noise[s * d * STRIP..], d);
             let frequencies = n_frequencies - s * STRIP;
             if frequencies < STRIP {
-                // Cosines of what fills up the strip are not zero.
+                // Cosines of the padding are not zero.
                 self.gradient.chunks_exact_mut(STRIP).for_each(|line| line[frequencies..].fill(0.0));
             }
             let weights = &mut learned.weights[here.clone()];
@@ -145,8 +145,8 @@ impl Work {
         }
     }
 
-    /// Adds what a strip of noise, a line for each of d columns, gives to the gradient of sigma:
-    /// `sum_i noise_ji sum_n x_nj slope_ni`.
+    /// Adds a strip of noise's contribution to the gradient of sigma, one line for each of d columns: `sum_i noise_ji
+    /// sum_n x_nj slope_ni`.
     fn add_sigma(&mut self, noise: &[f64], d: usize) {
         let mut tile: Tile = [[0.0; STRIP]; GROUP];
         for j in (0..d).step_by(GROUP) {
@@ -159,7 +159,7 @@ impl Work {
     }
 }
 
-/// Columns of tiles of 8, and of one of 1, 2, 4 or 8 for the rest.
+/// Columns in tiles of 8, and one of 1, 2, 4 or 8 for the rest.
 fn columns_of(n_features: usize) -> usize {
     let rest = n_features % GROUP;
     n_features - rest + if rest == 0 { 0 } else { rest.next_power_of_two() }

@@ -1,31 +1,30 @@
-//! The loops of a machine, over one strip of frequencies each: what they read and write stays in the cache nearest to
-//! the processor.
+//! The inner loops of a machine, each over one strip of frequencies, so that their data stay in the L1 cache.
 //!
-//! Rows are taken in groups of [`GROUP`]. The features of a group on a strip are a tile of cosines, row after row, and
-//! one of sines. Every sum is fused and in a fixed order, so the bits depend neither on the instruction set nor on the
-//! group.
+//! Rows are taken in groups of [`GROUP`]. The features of a group on a strip are a tile of cosines, row by row, and one
+//! of sines. Every sum uses fused multiply-add in a fixed order, so the bits depend neither on the instruction set nor
+//! on the group.
 
 use crate::simd::{Lines, NARROW, Tile, VECTOR, WIDE, dispatched, sin_cos, sums, transpose};
 
-/// Frequencies of a strip.
+/// Frequencies per strip.
 pub(super) const STRIP: usize = WIDE;
-/// Rows of a group.
+/// Rows per group.
 pub(super) const GROUP: usize = NARROW;
-/// Numbers of a tile.
+/// Numbers per tile.
 const TILE: usize = STRIP * GROUP;
 /// Cosines and sines of a group on a strip.
 pub(super) const FEATURES: usize = 2 * TILE;
-/// Factors of the cosines and sines of a strip for one class.
+/// Weights of the cosines and sines of a strip for one class.
 pub(super) const FACTORS: usize = 2 * STRIP;
 /// Partial sums of a group for one class: a vector for each row.
 pub(super) const PARTIAL: usize = GROUP * VECTOR;
-/// Vectors of a line of a strip.
+/// Vectors per line of a strip.
 const VECTORS: usize = STRIP / VECTOR;
-/// Rows whose scores are added up together: so many vectors times two classes leave registers for what is multiplied.
+/// Rows whose scores are summed together: this many vectors times two classes leave registers for the multiplicands.
 const QUAD: usize = 4;
 
-/// The features of a group of rows on a strip: `points` has a line for each column with the rows side by side, `noise`
-/// one with the frequencies side by side.
+/// The features of a group of rows on a strip: `points` has a line for each column with the rows contiguous, `noise`
+/// one with the frequencies contiguous.
 pub(super) fn features(points: Lines<'_>, noise: &[f64], n_features: usize, out: &mut [f64]) {
     let mut tile: Tile = [[0.0; STRIP]; GROUP];
     sums(points, GROUP, Lines::new(noise, STRIP), STRIP, n_features, &mut tile);
@@ -34,11 +33,11 @@ pub(super) fn features(points: Lines<'_>, noise: &[f64], n_features: usize, out:
 }
 
 dispatched! {
-    /// Adds what a strip gives to the scores of some groups of rows, in [`PARTIAL`] sums for each group and class.
+    /// Adds a strip's contribution to the scores of some groups of rows, in [`PARTIAL`] sums for each group and class.
     pub(super) fn add_scores(features: &[f64], weights: &[f64], partial: &mut [f64]) {
         let (features, n_classes) = (features.as_chunks::<FEATURES>().0, weights.len() / FACTORS);
         let weights = weights.as_chunks::<VECTOR>().0.as_chunks::<{ 2 * VECTORS }>().0;
-        // Two classes at a time, whose weights stay in registers while the groups go by.
+        // Two classes at a time, whose weights stay in registers while looping over the groups.
         let (pairs, last) = weights.as_chunks::<2>();
         for (p, [first, second]) in pairs.iter().enumerate() {
             for (features, partial) in features.iter().zip(partial.chunks_exact_mut(n_classes * PARTIAL)) {
@@ -59,7 +58,7 @@ dispatched! {
     }
 }
 
-/// [`add_scores`] of four rows, the first of `features`, and some classes.
+/// [`add_scores`] for four rows, the first of `features`, and some classes.
 #[inline(always)]
 fn add_quad<const C: usize>(
     weights: [&[[f64; VECTOR]; 2 * VECTORS]; C],
@@ -91,10 +90,10 @@ pub(super) fn across(v: &[f64; VECTOR]) -> f64 {
 }
 
 dispatched! {
-    /// Adds the partial sums of a group up to scores, `scale` times [`across`], row after row.
+    /// Reduces the partial sums of a group to scores, `scale` times [`across`], row by row.
     pub(super) fn put_scores(scale: f64, partial: &[f64], n_classes: usize, out: &mut [f64]) {
         for (m, partial) in partial.as_chunks::<PARTIAL>().0.iter().enumerate() {
-            // Turned over, the vectors of eight rows are added up side by side.
+            // Transposed, so that the vectors of eight rows are summed side by side.
             let mut lanes = [[0.0; GROUP]; VECTOR];
             transpose(partial, VECTOR, lanes.as_flattened_mut(), GROUP);
             let mut sums = [0.0; GROUP];
@@ -108,7 +107,7 @@ dispatched! {
     }
 }
 
-/// A row that misses the margin: its place in the batch, its label, and the class that comes too close.
+/// A row that misses the margin: its position in the batch, its label, and the rival class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Miss {
     pub(super) row: usize,
@@ -116,7 +115,7 @@ pub(super) struct Miss {
     pub(super) rival: usize,
 }
 
-/// The cosines and sines of a row on a strip, of all groups' features there.
+/// The cosines and sines of a row on a strip, from the features of all groups there.
 #[inline(always)]
 fn of_row(features: &[f64], row: usize) -> (&[f64; STRIP], &[f64; STRIP]) {
     let lines = features.as_chunks::<STRIP>().0;
@@ -125,7 +124,7 @@ fn of_row(features: &[f64], row: usize) -> (&[f64; STRIP], &[f64; STRIP]) {
 }
 
 dispatched! {
-    /// How the losses of the rows that miss the margin change with the phases of a strip, a line for each:
+    /// The derivatives of the losses of the rows that miss the margin in the phases of a strip, a line for each:
     /// `(v_rival - v_label) cos - (u_rival - u_label) sin` for factors u of cosines and v of sines.
     pub(super) fn slopes(features: &[f64], weights: &[f64], misses: &[Miss], out: &mut [f64]) {
         let (weights, out) = (weights.as_chunks::<STRIP>().0, out.as_chunks_mut::<STRIP>().0);
@@ -140,7 +139,8 @@ dispatched! {
     }
 }
 
-/// Rows that misses add to or take from the gradient of each class, class after class: place in the batch, and sign.
+/// Rows that misses add to or subtract from the gradient of each class, class by class: position in the batch, and
+/// sign.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ballots {
     ends: Vec<usize>,
@@ -148,7 +148,7 @@ pub(super) struct Ballots {
 }
 
 impl Ballots {
-    /// Sorts the misses by class; those of a class stay in their order.
+    /// Sorts the misses by class, keeping their order within a class.
     pub(super) fn set(&mut self, misses: &[Miss], n_classes: usize) {
         self.ends.clear();
         self.ends.resize(n_classes, 0);
@@ -159,7 +159,7 @@ impl Ballots {
         for end in &mut self.ends {
             (*end, begin) = (begin, begin + *end);
         }
-        // Beginnings become ends as the places are filled.
+        // Starts become ends as the slots are filled.
         self.ballots.resize(2 * misses.len(), (0, 0.0));
         for miss in misses {
             for (class, sign) in [(miss.rival, 1.0), (miss.label, -1.0)] {
@@ -171,7 +171,7 @@ impl Ballots {
 }
 
 dispatched! {
-    /// The sums of features by which the losses grow with the factors of a strip, class after class.
+    /// The gradient of the losses in the weights of a strip: sums of features, class by class.
     pub(super) fn class_sums(features: &[f64], ballots: &Ballots, out: &mut [f64]) {
         let mut begin = 0;
         for (&end, out) in ballots.ends.iter().zip(out.as_chunks_mut::<FACTORS>().0) {
@@ -190,7 +190,8 @@ dispatched! {
 }
 
 dispatched! {
-    /// Adds `sum_i noise_ji by_ji` of some columns j and a strip of frequencies i to the partial sums of the columns.
+    /// Adds `sum_i noise_ji by_ji`, for some columns j and a strip of frequencies i, to the partial sums of the
+    /// columns.
     pub(super) fn add_weighted(noise: &[f64], by: &[[f64; STRIP]], partial: &mut [f64]) {
         let (noise, partial) = (noise.as_chunks::<STRIP>().0, partial.as_chunks_mut::<VECTOR>().0);
         for ((noise, by), partial) in noise.iter().zip(by).zip(partial) {

@@ -8,14 +8,14 @@ mod timing;
 
 const NEVER: &(dyn Fn() -> bool + Sync) = &|| false;
 
-/// Rows of normal numbers with random labels.
+/// Rows of normal variates with random labels.
 fn problem(n: usize, d: usize, n_classes: usize, seed: u64) -> (Matrix, Vec<usize>) {
     let mut rng = Rng::new(seed, 1);
     let rows = Matrix::from_fn(n, d, |_, _| normal(&mut rng));
     (rows, (0..n).map(|_| rng.below(n_classes)).collect())
 }
 
-/// A machine with weights of either sign and sigma around their first values.
+/// A machine with weights of either sign and sigma near its initial values.
 fn some_machine(d: usize, n_frequencies: usize, n_classes: usize, seed: u64) -> Machine {
     let mut rng = Rng::new(seed, 2);
     let mut machine = Machine::new(d, n_frequencies, n_classes, &mut rng).unwrap();
@@ -28,13 +28,13 @@ fn some_machine(d: usize, n_frequencies: usize, n_classes: usize, seed: u64) -> 
 }
 
 impl Machine {
-    /// Where the factor of feature i (cosines first) for class m is among the weights.
+    /// The index of the factor of feature i (cosines first) for class m among the weights.
     fn place(&self, i: usize, m: usize) -> usize {
         let (half, i) = (i / self.n_frequencies, i % self.n_frequencies);
         (i / STRIP * self.n_classes + m) * FACTORS + half * STRIP + i % STRIP
     }
 
-    /// W: classes x features, of something kept like the weights.
+    /// W: classes x features, from a buffer laid out like the weights.
     fn dense(&self, weights: &[f64]) -> Matrix {
         Matrix::from_fn(self.n_classes, 2 * self.n_frequencies, |m, i| weights[self.place(i, m)])
     }
@@ -47,13 +47,13 @@ impl Machine {
     }
 }
 
-/// Trains with room for steps of its own.
+/// Trains with its own workspace.
 fn train(machine: &mut Machine, (rows, codes): (&Matrix, &[usize]), members: &[usize], n_steps: usize, rates: &Rates) {
     let lesson = Lesson { rows, codes, members, n_steps };
     machine.train(&lesson, rates, &mut Work::default(), NEVER).unwrap();
 }
 
-/// The same machine as its definition has it.
+/// The same machine, straight from its definition.
 struct Plain {
     omega_noise: Matrix,
     sigma: [Vec<f64>; 3],
@@ -85,7 +85,7 @@ impl Plain {
         self.weights[0].rows().map(|w| w.iter().zip(&features).map(|(w, f)| w * f).sum()).collect()
     }
 
-    /// The loss of a row and the class that comes closest.
+    /// The loss of a row and its rival class.
     fn loss(&self, x: &[f64], y: usize) -> (f64, usize) {
         let scores = self.scores(x);
         let others = (0..scores.len()).filter(|&m| m != y);
@@ -159,7 +159,7 @@ fn assert_same(machine: &Machine, plain: &Plain, within: f64) {
     assert!(n_zero >= l.weights.len() - n_kept, "weights beyond the last frequency were learned");
 }
 
-/// Columns, frequencies, classes and rows of a batch: full and broken strips, groups, tiles and pairs of classes.
+/// Columns, frequencies, classes and rows of a batch: full and partial strips, groups, tiles and pairs of classes.
 const SHAPES: [(usize, usize, usize, usize); 7] =
     [(4, 48, 2, 64), (1, 7, 2, 5), (3, 24, 3, 8), (8, 100, 10, 33), (13, 30, 5, 17), (20, 25, 1, 9), (68, 49, 4, 70)];
 
@@ -177,7 +177,7 @@ fn training_steps_are_those_of_the_definition() {
             plain.step(&rows, &codes, &members[..batch], &rates);
             assert_same(&machine, &plain, 1e-12 * f64::from(steps));
         }
-        // Batch after batch, around the end.
+        // Batch by batch, wrapping around the end.
         train(&mut machine, (&rows, &codes), &members, 3, &rates);
         for _ in 0..3 {
             let batch: Vec<usize> = next.by_ref().take(batch).collect();
@@ -193,7 +193,7 @@ fn gradients_are_the_slopes_of_the_objective() {
     let batch: Vec<usize> = (0..40).collect();
     let rates = Rates { lambda: 0.01, ..Rates::default() };
     let mut plain = Plain::new(&machine);
-    // No row so near a kink that a small move goes across it.
+    // No row is so near a kink that a small move crosses it.
     for &n in &batch {
         let mut scores = plain.scores(rows.row(n));
         let y = scores.swap_remove(codes[n]);
@@ -261,7 +261,7 @@ fn training_and_scores_have_the_same_bits_at_every_level() {
     }
 }
 
-/// Root mean square difference of the kernel of `n_frequencies`, whole strips, from the Gaussian one.
+/// Root mean square difference between the kernel with `n_frequencies`, in whole strips, and the Gaussian one.
 fn kernel_error(n_frequencies: usize, seed: u64) -> f64 {
     let mut rng = Rng::new(seed, 4);
     let mut machine = Machine::new(3, n_frequencies, 1, &mut rng).unwrap();
@@ -321,7 +321,7 @@ fn accuracy(machine: &Machine, rows: &Matrix, codes: &[usize]) -> f64 {
     right.count() as f64 / codes.len() as f64
 }
 
-/// Passes over shuffled members, the second half of them averaged.
+/// Epochs over shuffled members, the second half of them averaged.
 fn trained(rows: &Matrix, codes: &[usize], n_classes: usize, n_passes: usize, members: &[usize]) -> Machine {
     let mut rng = Rng::new(1, 6);
     let mut machine = Machine::new(rows.n_cols(), 384, n_classes, &mut rng).unwrap();
@@ -342,7 +342,7 @@ fn a_machine_learns_a_ring() {
     let (rows, codes) = ring(1000, 1);
     let members: Vec<usize> = (0..1000).collect();
     let (others, labels) = ring(1000, 2);
-    // A class that nobody has changes nothing.
+    // A class without rows changes nothing.
     for n_classes in [2, 3] {
         let machine = trained(&rows, &codes, n_classes, 20, &members);
         let accuracy = accuracy(&machine, &others, &labels);
@@ -408,7 +408,7 @@ fn what_another_machine_left_in_the_room_for_steps_changes_nothing() {
         machine.train(&lesson, &rates, &mut work, NEVER).unwrap();
         train(&mut alone, (&rows, &codes), &members, 3, &rates);
         assert_eq!(machine.all_bits(), alone.all_bits());
-        // What it leaves are no numbers.
+        // Leaves NaNs behind in the workspace.
         rows.data_mut().fill(f64::NAN);
         let lesson = Lesson { rows: &rows, codes: &codes, members: &members, n_steps: 1 };
         machine.train(&lesson, &rates, &mut work, NEVER).unwrap();
@@ -441,7 +441,7 @@ fn averages_are_means_of_the_iterates() {
     machine.take_average();
     assert_near(&machine.learned.sigma, &sigma, 1e-14, "sigma");
     assert_near(&machine.learned.weights, &weights, 1e-14, "W");
-    // Begun and taken without a step between: nothing was averaged, nothing changes.
+    // Averaging started and taken without a step in between: nothing was averaged, nothing changes.
     let before = machine.all_bits();
     machine.begin_average();
     machine.take_average();
@@ -520,7 +520,7 @@ fn losses_and_softmin_are_those_of_the_definition() {
             }
         }
     }
-    // Far apart: no probability is lost, and none is more than 1.
+    // Far apart: no probability is lost, and none is above 1.
     let mut found = [0.0; 3];
     assert_eq!(ln_softmin(&[2000.0, 0.0, -1000.0], 2, 1.0, &mut found), -3001.0);
     softmin(&[2000.0, 0.0, -1000.0], 1.0, &mut found);

@@ -1,4 +1,4 @@
-//! What training and scores take beside the limits of the machine. One thread:
+//! Time of training and scoring compared with the limits of the hardware. One thread:
 //!
 //! ```text
 //! cargo test --release -p multikernel --lib cik::machine::tests::timing -- --ignored --nocapture --test-threads 1
@@ -12,7 +12,7 @@ mod limits;
 
 use limits::{best_of, chains};
 
-/// Seconds of an operation, and of a sine with its cosine.
+/// Seconds per operation, and per sine with its cosine.
 struct Limits {
     operation: f64,
     phase: f64,
@@ -49,13 +49,13 @@ fn training_and_scores_beside_their_bounds() {
         let (rows, codes) = problem(320, d, m, 1);
         let members: Vec<usize> = (0..320).collect();
         let mut machine = Machine::new(d, 384, m, &mut Rng::new(1, 0)).unwrap();
-        // Labels mean nothing and lambda is large: nearly all rows miss the margin all along.
+        // Labels are meaningless and lambda is large: nearly all rows miss the margin throughout.
         let rates = Rates { lambda: 1.0, ..Rates::default() };
         let mut work = Work::default();
         let lesson = Lesson { rows: &rows, codes: &codes, members: &members, n_steps: 5 };
         let mut step = || machine.train(&lesson, &rates, &mut work, NEVER).unwrap();
         let seconds = best_of(0.5, 2000, || (), |()| step()) / 5.0;
-        // Phases and their slopes, 2 d each; scores, 4 M; gradients of two classes a row, 4.
+        // Phases and their slopes, 2 d each; scores, 4 M; gradients of two classes per row, 4.
         limits.tell("training", shape, 64 * 384, 4 * d + 4 * m + 4, seconds);
         let mut out = vec![0.0; 320 * m];
         let seconds =
