@@ -38,7 +38,7 @@ pub(super) struct Problem<'a> {
     pub(super) margin: Matrix,
     /// The mean square of the margins, which is the mean diagonal entry of the scaled kernels.
     pub(super) variance: f64,
-    /// See [`State`](super::chain::State).
+    /// See [`Bm3klState`](super::chain::Bm3klState).
     pub(super) scale: f64,
     /// The mapping of rows to points; under prior=paper each row has a sample weight of its own, and is its own point.
     pub(super) distinct: &'a Distinct,
