@@ -177,17 +177,17 @@ fn mkc_passes_the_conformance_suite() {
 }
 
 /// Few sweeps: the defaults take seconds for each of its many runs.
-const FEW: [(&str, &str); 3] = [("chains", "2"), ("warmup", "6"), ("draws", "9")];
+const SHORT_RUN: [(&str, &str); 3] = [("chains", "2"), ("warmup", "6"), ("draws", "9")];
 
 #[test]
 fn bm3kl_passes_the_conformance_suite() {
-    check_method_with(Bm3kl::default(), &FEW).unwrap();
+    check_method_with(Bm3kl::default(), &SHORT_RUN).unwrap();
 }
 
 #[test]
 fn bm3kl_as_published_passes_the_conformance_suite() {
     let published = [("prior", "paper"), ("sampler", "paper"), ("gamma0", "100")];
-    check_method_with(Bm3kl::default(), &[FEW.as_slice(), &published].concat()).unwrap();
+    check_method_with(Bm3kl::default(), &[SHORT_RUN.as_slice(), &published].concat()).unwrap();
 }
 
 /// Few rounds and frequencies, as above.

@@ -6,7 +6,7 @@ use multikernel::plan::Registry;
 use multikernel::{Matrix, Model, Online, OnlineOptions, Plan, Pool};
 
 const FORTY: &str = "gaussian(gamma=2^-6..2^3; 40)";
-const FEW: &str = "gaussian(gamma=2^-5..2^0), linear, polynomial(2)";
+const SMALL_BANK: &str = "gaussian(gamma=2^-5..2^0), linear, polynomial(2)";
 
 struct Stream {
     data: Dataset,
@@ -61,10 +61,10 @@ fn plan(method: &str, bank: &str) -> Plan {
 fn stream_is_the_same_however_it_is_cut_saved_loaded_and_threaded() {
     for (method, bank, set, budget, update_every) in [
         ("mklda", FORTY, "vehicle", None, 100),
-        ("mklda", FEW, "wdbc", Some(40), 30),
+        ("mklda", SMALL_BANK, "wdbc", Some(40), 30),
         ("mklda", FORTY, "glass6", Some(60), 7),
         ("ufomkl", FORTY, "vehicle", Some(100), 100),
-        ("ufomkl", FEW, "wdbc", None, 130),
+        ("ufomkl", SMALL_BANK, "wdbc", None, 130),
         ("ufomkl", FORTY, "wdbc", Some(2), 130),
         ("mklda", FORTY, "vehicle", Some(5), 1000),
         ("obscure", FORTY, "glass6", None, 50),
