@@ -1,7 +1,11 @@
 //! A custom method with the whole command line: the nearest class mean in the space of the average kernel.
 //! `cargo run --release --example centroid -- evaluate ionosphere --method centroid,average` compares it;
 //! `cargo test --release --example centroid` runs the conformance suite on it.
+#[cfg(test)]
+use multikernel::data::{Dataset, Labels, Samples, Scale};
 use multikernel::method::SvmModel;
+#[cfg(test)]
+use multikernel::plan::Plan;
 use multikernel::plan::Registry;
 use multikernel::run::{About, Allowed, Control, Method, Needs, Progress, State, Task};
 use multikernel::{Matrix, Result, params, record};
@@ -69,4 +73,19 @@ fn main() -> std::process::ExitCode {
 #[test]
 fn centroid_passes_the_conformance_suite() {
     multikernel::testing::check_method(Centroid::default()).unwrap();
+}
+
+#[test]
+fn linear_kernel_gives_the_nearest_class_mean() -> Result<()> {
+    let rows = Matrix::from_vec(5, 2, vec![0.0, 0.0, 2.0, 1.0, 1.0, 2.0, 6.0, 5.0, 8.0, 9.0])?;
+    let labels = Labels::new(&["a", "a", "a", "b", "b"])?;
+    let data = Dataset::new("clouds", Samples::unnamed(rows)?, labels)?;
+    let plan = Plan::of(Centroid { shrink: 0.5 })?.kernels("linear raw")?.scale(Scale::None);
+    let new = Matrix::from_fn(40, 2, |i, j| (7 * i % (11 + j)) as f64);
+    let predicted = plan.train(&data)?.predict(&Samples::unnamed(new.clone())?)?;
+    // Halfway from the class means (1, 1) and (7, 7) to the mean of all rows, (3.4, 3.4).
+    let apart = |x: &[f64], mean: f64| (x[0] - mean).powi(2) + (x[1] - mean).powi(2);
+    let nearest: Vec<usize> = new.rows().map(|x| usize::from(apart(x, 5.2) < apart(x, 2.2))).collect();
+    assert_eq!(predicted.labels, nearest);
+    Ok(())
 }

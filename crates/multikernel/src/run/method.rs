@@ -95,7 +95,7 @@ impl<'a> Task<'a> {
 
 /// A learning method: its parameters, its description, and the [`State`] that does the work. Implement this, register
 /// it, and it gets progress, Ctrl-C, time limits, checkpoints, cross-validation, a model file and the conformance
-/// suite; `examples/centroid.rs` is one in under 70 lines. The type is the method's parameters: declare it with
+/// suite; `examples/centroid.rs` is one in one page. The type is the method's parameters: declare it with
 /// [`params!`](crate::params).
 pub trait Method: Parameters + Clone + Send + Sync + 'static {
     /// The state of a run; holds no data.
