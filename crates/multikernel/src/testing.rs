@@ -5,7 +5,7 @@
 //! ```
 //! use multikernel::{method::Average, testing};
 //! testing::check_kernel(&"gaussian(0.5)".parse()?)?;
-//! testing::check_method(Average)?;
+//! testing::check_method(Average::default())?;
 //! # Ok::<(), multikernel::Error>(())
 //! ```
 

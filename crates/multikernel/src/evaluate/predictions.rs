@@ -31,7 +31,7 @@ impl Evaluation {
     /// compute other figures. With folds each row occurs once per method, with repeats as often as it was drawn.
     ///
     /// ```
-    /// use multikernel::{Plan, Pool, data::bundled, evaluate::{Protocol, evaluate}, method::Session, run::Silent};
+    /// use multikernel::{Plan, Pool, data::bundled, evaluate::{Protocol, evaluate}, plan::Session, run::Silent};
     /// let (pool, data) = (Pool::new(1)?, bundled("glass")?);
     /// let found = evaluate(&data, &[Plan::new("svm")?], &Protocol::Folds(3), 0, &mut Session::new(&pool, &mut Silent))?;
     /// let wrong = found.predictions().filter(|one| one.predicted != one.label).count();

@@ -38,7 +38,7 @@ pub enum Protocol {
 /// got. A session with a checkpoint is rejected: a checkpoint belongs to one run, and this makes many.
 ///
 /// ```
-/// use multikernel::{Plan, Pool, data::bundled, evaluate::{Protocol, evaluate}, method::Session, run::Silent};
+/// use multikernel::{Plan, Pool, data::bundled, evaluate::{Protocol, evaluate}, plan::Session, run::Silent};
 /// let data = bundled("sonar")?;
 /// let plans = [Plan::new("majority")?, Plan::new("svm")?];
 /// let pool = Pool::new(1)?;

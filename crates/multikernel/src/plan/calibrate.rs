@@ -47,7 +47,7 @@ use crate::simd::exp;
 /// times as high.
 ///
 /// ```
-/// use multikernel::{Matrix, method::Calibration};
+/// use multikernel::{Matrix, plan::Calibration};
 /// let held_out = Matrix::from_fn(40, 2, |i, c| (i as f64 - 19.5) * if c == 1 { 0.1 } else { -0.1 });
 /// let codes: Vec<usize> = (0..40).map(|i| usize::from(i > 22 || i == 12)).collect();
 /// let calibration = Calibration::fit(&held_out, &codes)?;

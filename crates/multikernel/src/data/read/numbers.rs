@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 /// ```
 /// use multikernel::data::{Decimal, ReadOptions, read_from};
 /// let text = "a;label\n1,234;p\n2,500;q\n".as_bytes();
-/// assert!(read_from(text, "rows.csv", &ReadOptions::default()).unwrap_err().to_string().contains("--decimal"));
+/// assert!(read_from(text, "rows.csv", &ReadOptions::default()).unwrap_err().to_string().contains("ReadOptions::decimal"));
 /// let mut options = ReadOptions::default();
 /// options.decimal = Some(Decimal::Comma);
 /// assert_eq!(read_from(text, "rows.csv", &options)?.samples.features().to_dense()?.data(), [1.234, 2.5]);
