@@ -57,7 +57,7 @@ impl Drop for PastCaches {
     /// Makes the writes visible to threads that synchronise with this one later, as plain stores are. It takes as long
     /// as copying 1 KB.
     fn drop(&mut self) {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
         // SAFETY: an instruction of every x86-64.
         unsafe {
             std::arch::x86_64::_mm_sfence();
