@@ -138,7 +138,7 @@ fn train(method: &str, data: &Dataset, n_threads: usize, turns: usize) -> Outcom
         let begin = Instant::now();
         let model = plan.train_in(data, &mut Session::new(pool, &mut Silent))?;
         let seconds = begin.elapsed().as_secs_f64();
-        Ok((model.weights().map(<[f64]>::to_vec), seconds))
+        Ok((model.kernels().weights().map(<[f64]>::to_vec), seconds))
     };
     let (mut times, mut weights) = (vec![vec![]; KINDS.len()], None);
     for _ in 0..turns {

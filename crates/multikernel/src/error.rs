@@ -242,7 +242,8 @@ impl From<Remedy> for Message {
 
 impl PartialEq<&str> for Message {
     fn eq(&self, other: &&str) -> bool {
-        self.to_string() == *other
+        let text: String = self.render(Remedy::to_string);
+        text.as_str() == *other
     }
 }
 

@@ -142,7 +142,7 @@ pub fn check_method_with(method: impl Method, settings: &[(&str, &str)]) -> Resu
 }
 
 /// [`check_method_with`] for two-class methods: passes on two classes and refuses more.
-pub fn check_two_class_method_with(method: impl Method + Clone, settings: &[(&str, &str)]) -> Result<()> {
+pub fn check_two_class_method_with(method: impl Method, settings: &[(&str, &str)]) -> Result<()> {
     check_on(method.clone(), settings, &[every_third("ionosphere")?])?;
     let name = Method::about(&method).name;
     let registry = Registry::standard().with(method);

@@ -319,16 +319,13 @@ impl<'a> Body<'a> {
             if texts.is_some() { column.take_texts() } else { column.take_count(n_rows).unwrap_or_default() },
         );
         let shown = self.roles.shown(j);
-        self.roles.notes.push(
-            match texts {
-                Some(_) => format!("ids: column {shown}, the first, whose texts all differ").into(),
-                None => message![
-                    format!("ids: column {shown}, which counts the rows; if it is a feature, say "),
-                    Remedy::Id(Some("none".into()))
-                ],
-            }
-            .into(),
-        );
+        self.roles.notes.push(match texts {
+            Some(_) => format!("ids: column {shown}, the first, whose texts all differ").into(),
+            None => message![
+                format!("ids: column {shown}, which counts the rows; if it is a feature, say "),
+                Remedy::Id(Some("none".into()))
+            ],
+        });
         self.ids = Some((ids, self.roles.name_of(Some(j))));
     }
 
