@@ -8,8 +8,9 @@ use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 
-/// Weighted kernel sums of a stack, one per column of weights, prepared once: from [`Stack::mixture`], for
-/// [`Stack::mix`] and [`Stack::decide`] on any stack of the same kernels.
+/// Weighted kernel sums of a stack, one per column of weights, prepared once: from
+/// [`Stack::mixture`](super::Stack::mixture), for [`Stack::mix`](super::Stack::mix) and
+/// [`Stack::decide`](super::Stack::decide) on any stack of the same kernels.
 ///
 /// For 32 or more radial kernels on the same columns it is a table of about 100 KB per column, built with one
 /// exponential per kernel and table entry: about a millisecond for 300 kernels.

@@ -34,9 +34,9 @@ pub struct StackOptions<'a> {
     /// Whether dense points that mostly share one value per column are treated as sparse: faster, but whether they
     /// qualify depends on all column points. Without it a kernel value depends on its two points alone.
     pub sparse: bool,
-    /// Called with (values done, total) while values are stored; returning false aborts with [`Error::Stopped`].
+    /// Called with (values done, total) while values are stored; returning false aborts with [`Error::Stopped`](crate::Error::Stopped).
     pub watch: Option<&'a (dyn Fn(usize, usize) -> bool + Sync)>,
-    /// Polled by every operation on the stack; returning true aborts it with [`Error::Stopped`].
+    /// Polled by every operation on the stack; returning true aborts it with [`Error::Stopped`](crate::Error::Stopped).
     pub stop: Option<StopQuery>,
 }
 

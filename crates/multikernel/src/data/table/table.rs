@@ -23,7 +23,7 @@ pub struct Table {
     pub label_name: Option<String>,
     /// The position of the label column if it has no name, such as `column 5 (the last)`.
     pub label_column: Option<String>,
-    /// The group of each row, if [`ReadOptions::groups`] named a column.
+    /// The group of each row, if [`ReadOptions::groups`](crate::data::ReadOptions::groups) named a column.
     pub groups: Option<Vec<String>>,
     /// The name of the groups column, if it has one.
     pub group_name: Option<String>,
