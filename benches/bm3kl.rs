@@ -2,14 +2,16 @@
 //! second.
 //!
 //! ```text
-//! cargo bench -p multikernel --bench bm3kl -- [sweep] [growth] [worth] [agreement] [--shapes 793,144] [--json FILE]
+//! cargo bench -p multikernel --bench bm3kl -- [sweep] [growth] [worth] [agreement] [mixing]
+//!     [--shapes 793,144] [--leaps 2,3] [--draws 100] [--json FILE]
 //! ```
 //!
 //! Without a section all are run. `sweep` times the published step (warm-up sweeps, which compute no more than the
 //! chain needs) on synthetic points; its bound is two passes over the packed stack at the bandwidth, and `(4/3) N^3`
 //! operations per function at the speed of fused multiply-adds, both measured in alternation with it. `growth` fits the
 //! exponent in the number of kernels. `worth` is the effective draws per second of the kernel weight that has the
-//! fewest, `agreement` the number of draws until the chains agree on all kernel weights. `benches/bm3kl_numpy.py` does
+//! fewest, `agreement` the number of draws until the chains agree on all kernel weights. `mixing` compares
+//! sampler=collapsed with sampler=split (`--leaps`: its gradients per update) sweep by sweep in alternation. `benches/bm3kl_numpy.py` does
 //! the sweeps in numpy.
 
 mod limits;
@@ -20,7 +22,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use multikernel::data::{Features, Labels, Scaler, bundled, repeats};
-use multikernel::dist::Rng;
+use multikernel::dist::{Rng, normal};
 use multikernel::draws::{Draws, diagnose};
 use multikernel::kernel::KernelBank;
 use multikernel::method::Bm3kl;
@@ -57,6 +59,7 @@ const SHAPES: [Shape; 3] = [
 
 fn main() -> Outcome<()> {
     let (mut sections, mut shapes, mut out) = (vec![], vec![], None);
+    let (mut leaps, mut n_draws) = (vec!["0".to_string()], "100".to_string());
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -68,10 +71,15 @@ fn main() -> Outcome<()> {
                     .map(str::parse)
                     .collect::<Result<_, _>>()?
             }
+            "--leaps" => {
+                let list = words.next().ok_or("--leaps needs numbers of gradients")?;
+                leaps = list.split(',').map(str::to_string).collect();
+            }
+            "--draws" => n_draws = words.next().ok_or("--draws needs a number")?,
             "--json" => out = Some(PathBuf::from(words.next().ok_or("--json needs a file")?)),
             // Cargo adds these.
             "--bench" | "--test" => {}
-            "sweep" | "growth" | "worth" | "agreement" => sections.push(word),
+            "sweep" | "growth" | "worth" | "agreement" | "mixing" => sections.push(word),
             _ => return Err(format!("unknown word {word}").into()),
         }
     }
@@ -91,6 +99,9 @@ fn main() -> Outcome<()> {
     }
     if wants("agreement") {
         agreement()?;
+    }
+    if wants("mixing") {
+        mixing(&shapes, &leaps, &n_draws)?;
     }
     if let Some(path) = out {
         std::fs::write(path, Value::from(results).to_string())?;
@@ -339,10 +350,7 @@ fn small_worth() -> Outcome<()> {
 /// Sonar with 13 kernels on all columns and on each, 70 % of the rows.
 fn sonar_worth() -> Outcome<()> {
     println!("\n== worth of draws: sonar, 793 kernels, f32, one thread");
-    let (data, pool) = (bundled("sonar")?, Pool::new(1)?);
-    let train = data.select(&repeats(&data.labels, 1, 0.7, 0)?[0].train);
-    let rows = Scaler::fit(train.samples.features())?.apply(train.samples.features())?;
-    let problem = Problem::new(&rows, train.labels.codes().to_vec(), COLUMNS, Precision::F32)?;
+    let (problem, pool) = (part("sonar", COLUMNS)?, Pool::new(1)?);
     let of = |prior, sampler, gamma0, epsilon, warmup, draws| {
         let settings = [
             ("prior", prior),
@@ -384,4 +392,113 @@ fn agreement() -> Outcome<()> {
     }
     println!("not reached with {MOST} draws");
     Ok(())
+}
+
+// ---- mixing
+
+/// Seconds of processor time of this thread; NaN where Linux does not say.
+fn processor_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split(' ').next().and_then(|word| word.parse().ok()).map_or(f64::NAN, |nanoseconds: f64| 1e-9 * nanoseconds)
+}
+
+/// 70 % of the rows of a set.
+fn part(set: &str, bank: &str) -> Outcome<Problem> {
+    let data = bundled(set)?;
+    let train = data.select(&repeats(&data.labels, 1, 0.7, 0)?[0].train);
+    let rows = Scaler::fit(train.samples.features())?.apply(train.samples.features())?;
+    Problem::new(&rows, train.labels.codes().to_vec(), bank, Precision::F32)
+}
+
+/// 144 rows of 229 columns, two of which decide the class: 2,990 kernels.
+fn planted() -> Outcome<Problem> {
+    let mut rng = Rng::new(0, 0);
+    let rows = Matrix::from_fn(144, 229, |_, _| normal(&mut rng));
+    let class = |row: &[f64]| usize::from((2.0 * row[3]).sin() + row[7] > 0.0);
+    let codes = rows.rows().map(class).collect();
+    Problem::new(&rows.into(), codes, COLUMNS, Precision::F32)
+}
+
+/// A sampler, its run, and seconds by the clock and of the processor.
+struct Rival<'a> {
+    name: String,
+    run: Run<'a>,
+    clock: f64,
+    processor: f64,
+}
+
+/// All samplers on all problems, four chains each, beside what as many independent draws have.
+fn mixing(shapes: &[usize], leaps: &[String], n_draws: &str) -> Outcome<()> {
+    let pool = Pool::new(1)?;
+    for n_kernels in [16, 126, 793, 2990] {
+        if !shapes.is_empty() && !shapes.contains(&n_kernels) {
+            continue;
+        }
+        let problem = match n_kernels {
+            16 => part("sonar", "gaussian(2^-6..2^6), polynomial(1..3)")?,
+            126 => part("glass6", "gaussian(2^-6..2^7) each")?,
+            793 => part("sonar", COLUMNS)?,
+            _ => planted()?,
+        };
+        assert_eq!(problem.stack.n_kernels(), n_kernels);
+        println!("\n== mixing: {n_kernels} kernels, {} rows, one thread", problem.stack.n_rows());
+        let samplers = std::iter::once(("collapsed", "0")).chain(leaps.iter().map(|leaps| ("split", leaps.as_str())));
+        let mut rivals = vec![];
+        for (sampler, leaps) in samplers {
+            let settings = [("warmup", "50"), ("draws", n_draws), ("sampler", sampler), ("leapfrog", leaps)];
+            let name = format!("{sampler}, leapfrog={leaps}");
+            rivals.push(Rival { name, run: Run::new(&problem, &settings, &pool)?, clock: 0.0, processor: 0.0 });
+        }
+        race(&mut rivals);
+        rivals.into_iter().try_for_each(tell_mixing)?;
+        let (n_draws, mut rng) = (n_draws.parse()?, Rng::new(1, 0));
+        let mut chain = || (0..n_draws).map(|_| normal(&mut rng)).collect::<Vec<f64>>();
+        let independent: Vec<Vec<Vec<f64>>> = (0..n_kernels).map(|_| (0..4).map(|_| chain()).collect()).collect();
+        println!("independent: R-hat by draws{}", agreement_by_draws(&independent));
+    }
+    Ok(())
+}
+
+/// Sweeps in alternation, so that other work on the machine slows all alike; warm-up is not timed.
+fn race(rivals: &mut [Rival<'_>]) {
+    let Bm3kl { warmup, draws, .. } = rivals[0].run.method;
+    for sweep in 0..warmup + draws {
+        for rival in &mut *rivals {
+            let (clock, processor) = (Instant::now(), processor_seconds());
+            rival.run.step();
+            if sweep >= warmup {
+                rival.clock += clock.elapsed().as_secs_f64();
+                rival.processor += processor_seconds() - processor;
+            }
+        }
+    }
+}
+
+fn tell_mixing(Rival { name, run, clock, processor }: Rival<'_>) -> Outcome<()> {
+    let model = run.state.finish(&run.method, &run.task)?;
+    let worth = (model.draws().ok_or("no draws")?, clock);
+    tell_worth(&name, &worth)?;
+    let (draws, n_kernels) = (worth.0, run.task.stack()?.n_kernels());
+    let (worst, log_nu) = (draws.worst().ok_or("no kernel weights")?, diagnose(&draws.chains("log_nu", 0)?));
+    println!(
+        "; processor {processor:.2} s, {:.2} a second; log nu ESS {:.0}, R-hat {:.3}",
+        worst.ess_bulk / processor,
+        log_nu.ess_bulk,
+        log_nu.r_hat
+    );
+    let facts = model.facts();
+    let accepted = facts.iter().find(|(name, _)| name == "accepted").map_or("", |(_, text)| text);
+    let weights = (0..n_kernels).map(|m| draws.chains("weights", m)).collect::<Result<Vec<_>, _>>()?;
+    println!("    accepted {accepted}; R-hat by draws{}", agreement_by_draws(&weights));
+    Ok(())
+}
+
+/// The largest R-hat of all variables after each fifty draws.
+fn agreement_by_draws(variables: &[Vec<Vec<f64>>]) -> String {
+    let n_draws = variables[0][0].len();
+    let worst = |n: usize| {
+        let first = |chains: &Vec<Vec<f64>>| chains.iter().map(|chain| chain[..n].to_vec()).collect::<Vec<_>>();
+        variables.iter().map(|chains| diagnose(&first(chains)).r_hat).fold(0.0, f64::max)
+    };
+    (50..=n_draws).step_by(50).map(|n| format!(" {n} {:.3}", worst(n))).collect()
 }

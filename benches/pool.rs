@@ -1,14 +1,12 @@
-//! Our own pool against rayon, whose pool includes the calling thread as a worker and is entered once around the whole
-//! job.
+//! What threads gain: pieces of arithmetic, and training, on one thread and on several in turns.
 //!
 //! ```text
-//! cargo bench -p multikernel --features rayon-bench --bench pool -- [pieces] [train] [--data-dir DIR] [--threads 2] [--turns 9] [--quick]
+//! cargo bench -p multikernel --bench pool -- [pieces] [train] [--data-dir DIR] [--threads 2] [--turns 9] [--quick]
 //! ```
 //!
 //! Without a section both are run. `pieces` is sixteen equal pieces of arithmetic after a pause in which threads may
 //! fall asleep; `train` is `bm3kl` on sonar and `evidence` on german.numer (from DIR, skipped without it) at their
-//! defaults. Pools alternate, each on a separate thread; medians and minima over all turns are printed. rayon is run
-//! with pieces of our size, and with its own choice. Models must be the same.
+//! defaults. Medians and minima over all turns are printed. Models must be the same.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -18,34 +16,9 @@ use std::time::{Duration, Instant};
 use multikernel::data::{Dataset, ReadOptions, bundled, read};
 use multikernel::plan::Session;
 use multikernel::run::Silent;
-use multikernel::{Plan, Pool, RayonPieces};
+use multikernel::{Plan, Pool};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
-
-/// The pools compared.
-#[derive(Clone, Copy)]
-enum Kind {
-    Alone,
-    Ours,
-    Rayon(RayonPieces),
-}
-
-const KINDS: [(&str, Kind); 4] = [
-    ("one thread", Kind::Alone),
-    ("ours", Kind::Ours),
-    ("rayon, pieces as ours", Kind::Rayon(RayonPieces::Same)),
-    ("rayon, its own pieces", Kind::Rayon(RayonPieces::Rayon)),
-];
-
-impl Kind {
-    fn pool(self, n_threads: usize) -> multikernel::Result<Pool> {
-        match self {
-            Kind::Alone => Pool::new(1),
-            Kind::Ours => Pool::new(n_threads),
-            Kind::Rayon(pieces) => Pool::rayon(n_threads, pieces),
-        }
-    }
-}
 
 fn main() -> Outcome<()> {
     let (mut sections, mut dir, mut n_threads, mut turns) = (vec![], None, 2, 9);
@@ -77,33 +50,20 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// The result of `job` with a pool of this kind, on a separate thread: a thread can be a worker of only one rayon pool.
-fn with_pool<T: Send>(kind: Kind, n_threads: usize, job: impl FnOnce(&Pool) -> T + Send) -> multikernel::Result<T> {
-    let inside = || {
-        let pool = kind.pool(n_threads)?;
-        Ok(pool.install(|| job(&pool)))
-    };
-    std::thread::scope(|scope| scope.spawn(inside).join().expect("no panic"))
-}
-
-/// Prints the median and minimum of the seconds in `of_kinds` for each kind.
-fn tell(of_kinds: &mut [Vec<f64>], unit: (f64, &str)) {
-    of_kinds.iter_mut().for_each(|times| times.sort_by(f64::total_cmp));
-    let pick = |k: usize| [of_kinds[k][of_kinds[k].len() / 2], of_kinds[k][0]];
-    let (alone, ours) = (pick(0), pick(1));
-    for (k, (name, _)) in KINDS.iter().enumerate() {
-        let [median, least] = pick(k);
-        println!(
-            "  {name:<22} {:>9.3} {unit} ({:.3}), {:.2} ({:.2}) times one thread, takes {:.3} ({:.3}) times as long as ours",
-            unit.0 * median,
-            unit.0 * least,
-            alone[0] / median,
-            alone[1] / least,
-            median / ours[0],
-            least / ours[1],
-            unit = unit.1,
-        );
-    }
+/// Prints the median and minimum of the seconds on one thread and on several.
+fn tell(times: &mut [Vec<f64>; 2], unit: (f64, &str)) {
+    times.iter_mut().for_each(|times| times.sort_by(f64::total_cmp));
+    let [one, several] = [0, 1].map(|k| [times[k][times[k].len() / 2], times[k][0]].map(|time| unit.0 * time));
+    println!(
+        "  one thread {:.3} {unit} ({:.3}), several {:.3} ({:.3}): {:.2} ({:.2}) times as fast",
+        one[0],
+        one[1],
+        several[0],
+        several[1],
+        one[0] / several[0],
+        one[1] / several[1],
+        unit = unit.1,
+    );
 }
 
 /// A chain of this many multiply-adds.
@@ -124,8 +84,9 @@ fn pieces(n_threads: usize, turns: usize) -> Outcome<()> {
             black_box(pool.map(PIECES, |_| arithmetic(steps)));
             begin.elapsed().as_secs_f64()
         };
-        let run = |(_, kind): (_, Kind)| with_pool(kind, n_threads, |pool| (0..turns).map(|_| once(pool)).collect());
-        let mut times = KINDS.map(run).into_iter().collect::<multikernel::Result<Vec<Vec<f64>>>>()?;
+        let pools = [Pool::new(1)?, Pool::new(n_threads)?];
+        let mut times = [vec![], vec![]];
+        (0..turns).for_each(|_| times.iter_mut().zip(&pools).for_each(|(times, pool)| times.push(once(pool))));
         println!("\n{PIECES} pieces of {steps} steps, {n_threads} threads, {pause} us after the last");
         tell(&mut times, (1e6, "us"));
     }
@@ -140,13 +101,14 @@ fn train(method: &str, data: &Dataset, n_threads: usize, turns: usize) -> Outcom
         let seconds = begin.elapsed().as_secs_f64();
         Ok((model.kernels().weights().map(<[f64]>::to_vec), seconds))
     };
-    let (mut times, mut weights) = (vec![vec![]; KINDS.len()], None);
+    let pools = [Pool::new(1)?, Pool::new(n_threads)?];
+    let (mut times, mut weights) = ([vec![], vec![]], None);
     for _ in 0..turns {
-        for (times, (name, kind)) in times.iter_mut().zip(KINDS) {
-            let (found, seconds) = with_pool(kind, n_threads, once)?.map_err(|error: multikernel::Error| error)?;
+        for (times, pool) in times.iter_mut().zip(&pools) {
+            let (found, seconds) = once(pool).map_err(|error: multikernel::Error| error)?;
             times.push(seconds);
             if *weights.get_or_insert_with(|| found.clone()) != found {
-                return Err(format!("{method}: {name} gave other weights").into());
+                return Err(format!("{method}: {} threads gave other weights", pool.n_threads()).into());
             }
         }
     }

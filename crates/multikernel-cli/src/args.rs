@@ -77,7 +77,8 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<String>,
     /// A Gram matrix (.npy, or CSV without a header): n x n to train and evaluate, new x trained rows to predict, then
-    /// with the new rows' own k(x, x) as DIAGONAL unless the kernel is raw. The bank calls it precomputed(NAME)
+    /// with the new rows' own k(x, x) as DIAGONAL unless the kernel is raw. The bank calls it precomputed(NAME), or
+    /// distance(median) on NAME where it holds distances
     #[arg(long = "gram", value_name = "NAME=FILE[,DIAGONAL]")]
     pub(crate) grams: Vec<String>,
     /// A column of what rows belong to (patients, batches): no group is on both sides of a split
@@ -431,6 +432,10 @@ pub(crate) struct Reproduce {
     /// where that would take long)
     #[arg(long, value_name = "R")]
     pub(crate) repeats: Option<u64>,
+    /// For a table that varies a parameter: draw the accuracy by it into this file, .svg; bars are standard errors over
+    /// splits
+    #[arg(long, value_name = "FILE")]
+    pub(crate) picture: Option<std::path::PathBuf>,
     /// Print JSON, every split included
     #[arg(long)]
     pub(crate) json: bool,

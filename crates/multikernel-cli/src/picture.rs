@@ -1,5 +1,7 @@
 //! `picture`.
 
+use std::path::Path;
+
 use anyhow::{Result, bail};
 use multikernel::data::{Dataset, load};
 use multikernel::plan::{Model, Registry};
@@ -29,10 +31,15 @@ fn check_paths(args: &Picture) -> Result<()> {
     let model = args.model.display().to_string();
     let read = [&model, &args.data].into_iter().chain(&args.test);
     read.into_iter().try_for_each(|source| data::check_other_file("--out", &args.out, source))?;
-    if args.out.extension().is_none_or(|ending| ending != "svg") {
-        bail!("--out {}: a picture is written as .svg; give a name that ends so", args.out.display());
+    check_out("--out", &args.out)
+}
+
+/// Refuses a file that cannot hold a picture, before hours of work.
+pub(crate) fn check_out(flag: &str, path: &Path) -> Result<()> {
+    if path.extension().is_none_or(|ending| ending != "svg") {
+        bail!("{flag} {}: a picture is written as .svg; give a name that ends so", path.display());
     }
-    Ok(file::check_writable(&args.out)?)
+    Ok(file::check_writable(path)?)
 }
 
 /// Labelled rows with the model's columns.

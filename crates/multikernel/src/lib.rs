@@ -110,6 +110,3 @@ pub use error::{Error, Message, Place, Remedy, Result};
 pub use linalg::Matrix;
 pub use plan::{Model, Online, OnlineOptions, Plan};
 pub use pool::Pool;
-#[cfg(feature = "rayon-bench")]
-#[doc(hidden)]
-pub use pool::RayonPieces;

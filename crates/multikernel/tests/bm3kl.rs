@@ -36,21 +36,31 @@ fn train(plan: &Plan, data: &Dataset, n_threads: usize, memory: Option<u64>) -> 
 }
 
 /// Every way to sample.
-const WAYS: [&[(&str, &str)]; 7] = [
+const WAYS: [&[(&str, &str)]; 9] = [
     &[],
+    &[("sampler", "split")],
     &[("sampler", "slice")],
     &[("weights", "uniform")],
     &[("prior", "paper")],
     &[("prior", "paper"), ("sampler", "slice")],
+    &[("prior", "paper"), ("sampler", "split"), ("eta", "0.5")],
     &[("prior", "paper"), ("sampler", "paper"), ("gamma0", "100")],
     &[("prior", "paper"), ("sampler", "paper"), ("weights", "uniform"), ("decay", "yes")],
+];
+
+/// The ways that are for two classes.
+const OF_TWO_CLASSES: [&[(&str, &str)]; 3] = [
+    &[("likelihood", "logit")],
+    &[("likelihood", "logit"), ("sampler", "slice")],
+    &[("likelihood", "logit"), ("weights", "uniform")],
 ];
 
 #[test]
 fn every_way_to_sample_predicts_and_tells_what_it_drew() {
     for (set, step) in [("sonar", 3), ("glass6", 3)] {
         let data = some(set, step);
-        for settings in WAYS {
+        let of_two: &[_] = if set == "sonar" { &OF_TWO_CLASSES } else { &[] };
+        for settings in WAYS.iter().chain(of_two).copied() {
             let model = train(&plan(settings), &data, 2, None);
             let weights = model.kernels().weights().unwrap();
             assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{settings:?}");
@@ -95,6 +105,24 @@ fn bits_are_the_same_for_any_number_of_threads_and_any_storage() {
     }
 }
 
+#[test]
+fn likelihood_of_labels_has_the_same_bits_for_any_number_of_threads_and_from_a_file() {
+    let (data, folder) = (some("sonar", 3), tempfile::tempdir().unwrap());
+    for settings in OF_TWO_CLASSES {
+        let model = train(&plan(settings), &data, 1, None);
+        assert!(saved(&train(&plan(settings), &data, 3, None)) == saved(&model), "{settings:?}: 3 threads");
+        let path = folder.path().join("model");
+        model.save(&path).unwrap();
+        let read = Model::load(&path).unwrap();
+        let rows = bundled("sonar").unwrap().samples;
+        let found = read.probabilities(&rows).unwrap();
+        assert_eq!(found.data(), model.probabilities(&rows).unwrap().data(), "{settings:?}");
+        // One row alone has the probabilities it has among others.
+        let one = read.probabilities(&rows.select_rows(&[5])).unwrap();
+        assert_eq!(one.data(), found.row(5), "{settings:?}");
+    }
+}
+
 /// Cancels after so many steps of the method.
 struct StopAfter(Canceller, usize);
 
@@ -111,7 +139,7 @@ impl Observer for StopAfter {
 fn run_cut_in_warm_up_and_among_draws_is_a_model_and_resumes_bit_identical() {
     let folder = tempfile::tempdir().unwrap();
     let data = some("sonar", 2);
-    for (way, settings) in WAYS.into_iter().enumerate() {
+    for (way, settings) in WAYS.into_iter().chain(OF_TWO_CLASSES).enumerate() {
         let plan = plan(settings);
         let whole = saved(&train(&plan, &data, 2, None));
         for cut in [7, 20, 33] {
@@ -196,6 +224,8 @@ fn settings_that_do_not_go_together_are_refused_with_what_does() {
     let refused = |settings: &[(&str, &str)]| plan(settings).train(&data).err().unwrap().to_string();
     let text = refused(&[("sampler", "paper")]);
     assert!(text.starts_with("parameter sampler: `paper`") && text.contains("set prior=paper too"), "{text}");
+    let text = refused(&[("sampler", "published")]);
+    assert!(text.starts_with("parameter sampler: `published`") && text.contains("set prior=paper too"), "{text}");
     let text = refused(&[("sampler", "slice"), ("eta", "2")]);
     assert_eq!(text, "parameter sampler: `slice` needs eta=1, got eta=2; take sampler=collapsed");
 }

@@ -53,8 +53,14 @@ fn bytes(online: &Online, name: &str) -> Vec<u8> {
     bytes
 }
 
+/// `mklda` as published.
+const PUBLISHED: &str = "published";
+
 fn plan(method: &str, bank: &str) -> Plan {
-    Plan::new(method).unwrap().kernels(bank).unwrap()
+    match method {
+        PUBLISHED => Plan::new("mklda").unwrap().kernels(bank).unwrap().set("variant", "published").unwrap(),
+        _ => Plan::new(method).unwrap().kernels(bank).unwrap(),
+    }
 }
 
 #[test]
@@ -68,6 +74,9 @@ fn stream_is_the_same_however_it_is_cut_saved_loaded_and_threaded() {
         ("ufomkl", FORTY, "wdbc", Some(2), 130),
         ("mklda", FORTY, "vehicle", Some(5), 1000),
         ("obscure", FORTY, "glass6", None, 50),
+        (PUBLISHED, FORTY, "vehicle", None, 50),
+        (PUBLISHED, SMALL_BANK, "wdbc", Some(9), 30),
+        (PUBLISHED, FORTY, "glass6", Some(60), 7),
     ] {
         let (stream, plan) = (Stream::new(set), plan(method, bank));
         let (one, two) = (Pool::new(1).unwrap(), Pool::new(2).unwrap());
@@ -103,9 +112,14 @@ fn stream_is_the_same_however_it_is_cut_saved_loaded_and_threaded() {
 #[test]
 fn model_of_a_stream_predicts_what_the_stream_would() {
     let (stream, pool) = (Stream::new("vehicle"), Pool::new(2).unwrap());
-    for (method, budget) in
-        [("mklda", None), ("ufomkl", None), ("obscure", None), ("mklda", Some(40)), ("ufomkl", Some(3))]
-    {
+    for (method, budget) in [
+        ("mklda", None),
+        ("ufomkl", None),
+        ("obscure", None),
+        ("mklda", Some(40)),
+        ("ufomkl", Some(3)),
+        (PUBLISHED, None),
+    ] {
         let plan = plan(method, FORTY);
         let mut online = stream.begin(&plan, &OnlineOptions { budget, ..OnlineOptions::default() }, &pool);
         stream.learn(&mut online, 0..700, &pool);
@@ -219,6 +233,37 @@ fn budget_bounds_the_points_and_streams_that_drift_are_followed() {
 }
 
 #[test]
+fn published_forgets_what_came_first_and_stable_does_not() {
+    // Two clouds of two overlapping classes each, side by side the other way round in the second: rows of the first cloud
+    // come first, and never again.
+    let (mut rng, pool) = (Rng::new(4, 0), Pool::new(1).unwrap());
+    let (n_first, n) = (300, 1500);
+    let rows = Matrix::from_fn(n, 2, |i, j| {
+        let (side, cloud) = (if i % 2 == 0 { 1.0 } else { -1.0 }, if i < n_first { 1.0 } else { -1.0 });
+        let centre = if j == 0 { 0.7 * side * cloud } else { 3.0 * cloud };
+        centre + (0..4).map(|_| rng.uniform()).sum::<f64>() - 2.0
+    });
+    let names: Vec<String> = (0..n).map(|i| if i % 2 == 0 { "a" } else { "b" }.to_string()).collect();
+    let labels = multikernel::data::Labels::new(&names).unwrap();
+    let stream = Stream::of(Dataset::new("two", Samples::unnamed(rows).unwrap(), labels).unwrap());
+    let first: Vec<usize> = (0..n_first).collect();
+    let remembered = |method: &str| {
+        let begin = plan(method, "gaussian(gamma=2^-3..2^3)");
+        let mut online = Online::begin(&begin, &stream.data, &OnlineOptions::default(), &pool).unwrap();
+        stream.learn(&mut online, 0..n, &pool);
+        let model = online.model().unwrap();
+        let found = model.predict(&stream.data.samples.select_rows(&first)).unwrap().labels;
+        let right = first.iter().filter(|&&i| model.classes()[found[i]] == stream.labels[i]).count();
+        (right as f64 / n_first as f64, model.training().warnings())
+    };
+    let (stable, none) = remembered("mklda");
+    assert!(stable > 0.8 && none.is_empty(), "{stable}");
+    let (published, warnings) = remembered(PUBLISHED);
+    assert!(published < 0.6, "{published}");
+    assert!(warnings[0].contains("forgets on a stream") && warnings[0].contains("use variant=stable"), "{warnings:?}");
+}
+
+#[test]
 fn what_cannot_be_a_stream_is_refused() {
     let (stream, pool) = (Stream::new("wdbc"), Pool::new(1).unwrap());
     let warmup = stream.data.select(&(0..50).collect::<Vec<_>>());
@@ -233,8 +278,10 @@ fn what_cannot_be_a_stream_is_refused() {
         let begun = Plan::new(method).and_then(|plan| Online::begin(&plan, &warmup, &plain, &pool));
         assert_eq!(begun.is_ok(), ["mklda", "ufomkl", "obscure"].contains(&method), "{method}");
     }
-    let published = plan("mklda", FORTY).set("variant", "published").unwrap();
-    assert!(refuse(&published, &plain).starts_with("parameter variant: published forgets"));
+    let gibbs = plan("mklda", FORTY).set("variant", "gibbs").unwrap();
+    assert!(refuse(&gibbs, &plain).starts_with("parameter variant: gibbs needs all rows at once"));
+    let drawn = plan("mklda", FORTY).set("replacement", "yes").unwrap();
+    assert!(refuse(&drawn, &plain).starts_with("parameter replacement: must be no for a stream"));
     assert!(
         refuse(&plan("mklda", "gaussian(1) centred"), &plain)
             .starts_with("parameter kernels: gaussian(1) centred depends")

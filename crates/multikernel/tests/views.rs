@@ -241,6 +241,81 @@ fn gram_matrices_train_and_predict_like_the_kernel_they_are() {
 }
 
 #[test]
+fn distances_train_and_predict_like_the_gram_matrix_of_their_exponentials() {
+    let (set, new) = (views(60, 4), views(25, 5));
+    let rows = |set: &Dataset| set.samples.features().to_dense().unwrap().into_owned();
+    let apart = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum::<f64>();
+    let between = |a: &Matrix, b: &Matrix| Matrix::from_fn(a.n_rows(), b.n_rows(), |i, j| apart(a.row(i), b.row(j)));
+    let (square, cross) = (between(&rows(&set), &rows(&set)), between(&rows(&new), &rows(&set)));
+    let of = |square: Matrix| {
+        let samples = Samples::of_grams(vec![Gram::square("d", square).unwrap()]).unwrap();
+        Dataset { samples, ..set.clone() }
+    };
+    // Half of the rows, so that the median is that of rows trained on.
+    let half: Vec<usize> = (0..60).filter(|i| i % 4 < 2).collect();
+    let plan = Plan::new("average").unwrap().kernels("distance(median*2^-1..2^1) on d").unwrap();
+    let model = saved(&plan.train(&of(square.clone()).select(&half)).unwrap());
+    let mut apart: Vec<f64> = half
+        .iter()
+        .flat_map(|&i| half.iter().filter(move |&&j| j < i).map(move |&j| (i, j)))
+        .map(|(i, j)| square.get(i, j))
+        .collect();
+    apart.sort_by(f64::total_cmp);
+    let median = 0.5 * (apart[(apart.len() - 1) / 2] + apart[apart.len() / 2]);
+    let widths = [0.5 * median, median, 2.0 * median];
+    let names = widths.map(|width| Kernel::distance("d", width).unwrap().to_string());
+    assert_eq!(model.kernels().names(), names);
+    assert!(names[0].ends_with(") on d"), "{names:?}");
+    let found =
+        model.predict(&Samples::of_grams(vec![Gram::cross("d", cross.clone(), None, &[0.0; 60]).unwrap()]).unwrap());
+    // The same three kernels as Gram matrices.
+    let exponential = |matrix: &Matrix, width: f64| {
+        Matrix::from_fn(matrix.n_rows(), matrix.n_cols(), |i, j| (-matrix.get(i, j) / width).exp())
+    };
+    let square_of = |(k, width): (usize, f64)| Gram::square(&format!("g{k}"), exponential(&square, width)).unwrap();
+    let cross_of = |(k, width): (usize, f64)| {
+        Gram::cross(&format!("g{k}"), exponential(&cross, width), Some(vec![1.0; 25]), &[1.0; 60]).unwrap()
+    };
+    let grams: Vec<Gram> = widths.into_iter().enumerate().map(square_of).collect();
+    let given = Dataset { samples: Samples::of_grams(grams).unwrap(), ..set.clone() }.select(&half);
+    let precomputed = Plan::new("average").unwrap().train(&given).unwrap();
+    let crosses: Vec<Gram> = widths.into_iter().enumerate().map(cross_of).collect();
+    let expected = precomputed.predict(&Samples::of_grams(crosses).unwrap()).unwrap();
+    for (a, b) in found.unwrap().scores.data().iter().zip(expected.scores.data()) {
+        assert!((a - b).abs() < 1e-6, "{a} {b}");
+    }
+}
+
+#[test]
+fn what_is_no_distance_is_refused_with_its_row_and_column() {
+    let set = views(6, 4);
+    let square = |i: usize, j: usize, value: f64| {
+        let mut matrix = Matrix::from_fn(6, 6, |i, j| i.abs_diff(j) as f64);
+        matrix.set(i, j, value);
+        matrix.set(j, i, value);
+        let samples = Samples::of_grams(vec![Gram::square("d", matrix).unwrap()]).unwrap();
+        Dataset { samples, ..set.clone() }
+    };
+    let plan = Plan::new("average").unwrap().kernels("distance(median) on d").unwrap();
+    let refused = |data: &Dataset| plan.train(data).unwrap_err().to_string();
+    let found = refused(&square(4, 1, -2.0));
+    assert!(found.contains("`d` holds -2 in row 2, column 5;") && found.contains("none below 0"), "{found}");
+    let found = refused(&square(3, 3, 0.5));
+    assert!(found.contains("`d` holds 0.5 in row 4, column 4;") && found.contains("none from itself"), "{found}");
+    let found = refused(&set);
+    assert!(found.contains("on d needs a Gram matrix that is not there"), "{found}");
+    let model = plan.train(&square(0, 1, 1.0)).unwrap();
+    let new = |value: f64| {
+        let cross =
+            Gram::cross("d", Matrix::from_fn(2, 6, |i, j| if (i, j) == (1, 3) { value } else { 1.0 }), None, &[0.0; 6]);
+        model.predict(&Samples::of_grams(vec![cross.unwrap()]).unwrap())
+    };
+    assert!(new(0.0).is_ok());
+    let found = new(-1.0).unwrap_err().to_string();
+    assert!(found.contains("holds -1 in row 2, column 4;"), "{found}");
+}
+
+#[test]
 fn auto_takes_the_best_of_its_list_and_says_so() {
     let set = bundled("glass").unwrap();
     let model = Plan::new("average").unwrap().set("c", "auto").unwrap().train(&set).unwrap();

@@ -598,9 +598,14 @@ impl<'a> Run<'a> {
             skipped,
             classes: self.online.classes().to_vec(),
             total_rows: self.online.n_rows(),
+            // Without two classes there is no model yet, and nothing to warn of.
+            warnings: self.online.model().map_or_else(|_| vec![], |model| model.training().warnings()),
         };
         if self.job.args.json || self.counters.since_line().0 > 0 || !self.is_headed {
             self.print_line(Some(&end))?;
+        }
+        for warning in &end.warnings {
+            self.job.bar.note(&format!("warning: {warning}"));
         }
         if skipped > 0 {
             self.job.bar.note(&format!("{} skipped in all", count(skipped as usize, "line")));

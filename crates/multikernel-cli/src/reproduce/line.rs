@@ -6,25 +6,22 @@ use multikernel::data::Dataset;
 use multikernel::evaluate::{ClusterIndices, Fold, LEVEL, Paired, Spread, bootstrap, nmi, purity, rand_index};
 use multikernel::{Model, Pool, Result};
 
+use super::coverage::Calibration;
+use super::verdict::{Figure, Judged, judge};
+use super::{cik, svimkl};
+
 /// Resamples of the test rows behind each interval.
 const N_RESAMPLES: usize = 1000;
 
 /// Weights are kept for each split up to this many kernels.
 const MAX_WEIGHTS: usize = 64;
 
-/// A result may fall this far below a paper's figure that is a floor, since that has two decimals of a percentage.
-const SLACK: f64 = 0.001;
-
 /// Published figures: the paper's and our prototype's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Published {
-    /// The paper's figures; `None` if they are not a fair target.
     pub(super) paper: Option<PaperFigures>,
-    /// The mean accuracy of our prototype; without it the paper's figure is shown but not judged, because its
-    /// experimental setup is not known well enough.
+    /// The mean accuracy of our prototype, shown beside the paper's.
     pub(super) prototype: Option<f64>,
-    /// Whether the paper's accuracy is a floor, where more is as good, instead of a figure to agree with.
-    pub(super) is_floor: bool,
 }
 
 /// Figures of a paper.
@@ -32,62 +29,23 @@ pub(super) struct Published {
 pub(super) struct PaperFigures {
     /// Mean accuracy.
     pub(super) accuracy: f64,
-    /// Its standard deviation over 20 splits, if printed.
+    /// Its standard deviation over splits, if printed.
     pub(super) std: Option<f64>,
     /// Mean macro F, if printed.
     pub(super) macro_f: Option<f64>,
+    /// Number of splits behind the means.
+    pub(super) n_splits: usize,
+    /// Why the figures are of another experiment than ours, if they are.
+    pub(super) caveat: Option<&'static str>,
 }
 
-/// Whether a figure agrees with a published one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Agreement {
-    /// Within two standard errors of the difference of the means.
-    Paper,
-    /// Not with the paper, but within one point of the prototype.
-    Prototype,
-    /// Agrees with neither.
-    Neither,
-    /// The paper's figure is a floor, and it was reached to a tenth of a point.
-    Reached,
-    /// The paper's figure is a floor, and it was not reached.
-    Below,
-}
-
-impl Agreement {
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Agreement::Paper => "paper",
-            Agreement::Prototype => "prototype",
-            Agreement::Neither => "NEITHER",
-            Agreement::Reached => "reached",
-            Agreement::Below => "BELOW",
-        }
-    }
-}
-
-impl Published {
-    /// `|ours - paper| <= 2 sqrt(s_paper^2 / 20 + s_ours^2 / n)`, or within .01 of the prototype; for a floor
-    /// `ours >= paper - .001`.
-    fn agreement(&self, ours: Spread, n: usize) -> Option<Agreement> {
-        if self.is_floor {
-            let floor = self.paper?.accuracy - SLACK;
-            return Some(if ours.mean >= floor { Agreement::Reached } else { Agreement::Below });
-        }
-        let prototype = self.prototype?;
-        let near = |(mean, std): (f64, f64)| {
-            // One split has no spread: the paper's stands in.
-            let own = ours.std.unwrap_or(std);
-            (ours.mean - mean).abs() <= 2.0 * (std * std / 20.0 + own * own / n.max(1) as f64).sqrt()
-        };
-        let paper = self.paper.and_then(|paper| Some((paper.accuracy, paper.std?)));
-        Some(if paper.is_some_and(near) {
-            Agreement::Paper
-        } else if (ours.mean - prototype).abs() <= 0.01 {
-            Agreement::Prototype
-        } else {
-            Agreement::Neither
-        })
-    }
+/// Other figures of a paper, beside its accuracy; `None` where it prints none.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Printed {
+    /// Macro averages.
+    pub(super) precision: Option<f64>,
+    pub(super) recall: Option<f64>,
+    pub(super) specificity: Option<f64>,
 }
 
 /// One method on one set with one bank, over all seeds.
@@ -108,6 +66,10 @@ pub(super) struct Line {
     pub(super) accuracies: Vec<f64>,
     /// Macro F on the test rows, one per split; empty for streams.
     pub(super) macro_fs: Vec<f64>,
+    /// Macro averages of precision, recall and specificity, like macro F.
+    pub(super) precisions: Vec<f64>,
+    pub(super) recalls: Vec<f64>,
+    pub(super) specificities: Vec<f64>,
     /// The 95 % bootstrap interval of each macro F over test rows.
     pub(super) macro_f_intervals: Vec<(f64, f64)>,
     /// Brier score of the probabilities, one per split; empty if they are not judged.
@@ -135,8 +97,12 @@ pub(super) struct Line {
     pub(super) dunns: Vec<f64>,
     /// Kernel weights, for methods that have them and few kernels; one list per split.
     pub(super) weights: Vec<Vec<f64>>,
+    /// For sets drawn from a prior: whether the method knew what from.
+    pub(super) calibration: Calibration,
     /// The published figures.
     pub(super) published: Option<Published>,
+    /// Other figures of the paper.
+    pub(super) printed: Printed,
     /// The difference in accuracy from the first method of the part, on the same splits; `None` if the splits are not
     /// random.
     pub(super) difference: Option<Paired>,
@@ -161,6 +127,10 @@ impl Line {
             method,
             accuracies: vec![],
             macro_fs: vec![],
+            precisions: vec![],
+            recalls: vec![],
+            specificities: vec![],
+            printed: Printed::default(),
             macro_f_intervals: vec![],
             briers: vec![],
             log_losses: vec![],
@@ -174,6 +144,7 @@ impl Line {
             davies_bouldins: vec![],
             dunns: vec![],
             weights: vec![],
+            calibration: Calibration::default(),
             published,
             difference: None,
             brier_difference: None,
@@ -188,6 +159,9 @@ impl Line {
         self.n_kernels = model.kernels().len();
         self.accuracies.push(fold.metrics.accuracy);
         self.macro_fs.push(fold.metrics.macro_f);
+        self.precisions.push(fold.metrics.macro_precision);
+        self.recalls.push(fold.metrics.macro_recall);
+        self.specificities.push(fold.metrics.macro_specificity);
         self.macro_f_intervals.push(bootstrap(&fold.metrics, |metrics| metrics.macro_f, N_RESAMPLES, LEVEL, seed)?);
         self.briers.extend(fold.metrics.brier);
         self.log_losses.extend(fold.metrics.log_loss);
@@ -226,8 +200,21 @@ impl Line {
         Spread::of(&self.accuracies).unwrap_or(Spread { mean: f64::NAN, std: None })
     }
 
-    pub(super) fn agreement(&self) -> Option<Agreement> {
-        self.published?.agreement(self.accuracy(), self.accuracies.len())
+    /// The accuracy beside that of the paper.
+    pub(super) fn judged(&self) -> Option<Judged> {
+        let PaperFigures { accuracy: mean, std, n_splits, .. } = self.paper()?;
+        judge("accuracy", &self.accuracies, Figure { mean, std, n_splits })
+    }
+
+    /// The macro F beside that of the paper.
+    pub(super) fn judged_f(&self) -> Option<Judged> {
+        let PaperFigures { macro_f, n_splits, .. } = self.paper()?;
+        judge("macro F", &self.macro_fs, Figure { mean: macro_f?, std: None, n_splits })
+    }
+
+    /// What else the paper prints, beside ours: indices of clusters, weights of kernels.
+    pub(super) fn judged_others(&self) -> Vec<Judged> {
+        [cik::judged(self), svimkl::judged(self)].concat()
     }
 
     pub(super) fn paper(&self) -> Option<PaperFigures> {
@@ -268,35 +255,22 @@ pub(super) fn against_first(first_minus_this: Option<&Paired>) -> (String, &'sta
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn ours(mean: f64) -> Spread {
-        Spread { mean, std: Some(0.02) }
-    }
+    use crate::reproduce::verdict::Verdict;
 
     #[test]
-    fn agreement_is_with_the_paper_first_then_with_the_prototype() {
-        let paper = PaperFigures { accuracy: 0.90, std: Some(0.02), macro_f: None };
-        let published = Published { paper: Some(paper), prototype: Some(0.95), is_floor: false };
-        // 2 sqrt(2 * .0004 / 20) = .01265.
-        assert_eq!(published.agreement(ours(0.9126), 20), Some(Agreement::Paper));
-        assert_eq!(published.agreement(ours(0.9127), 20), Some(Agreement::Neither));
-        assert_eq!(published.agreement(ours(0.9401), 20), Some(Agreement::Prototype));
-        let prototype = Published { paper: None, prototype: Some(0.9), is_floor: false };
-        assert_eq!(prototype.agreement(ours(0.8899), 20), Some(Agreement::Neither));
-        assert_eq!(Published { prototype: None, ..published }.agreement(ours(0.9), 20), None);
-        // A paper's figure without its spread can only be missed.
-        let bare = Published { paper: Some(PaperFigures { std: None, ..paper }), ..published };
-        assert_eq!(bare.agreement(ours(0.9), 20), Some(Agreement::Neither));
-    }
-
-    #[test]
-    fn floor_is_reached_to_a_tenth_of_a_point() {
-        let paper = PaperFigures { accuracy: 0.90, std: None, macro_f: None };
-        let floor = Published { paper: Some(paper), prototype: Some(0.5), is_floor: true };
-        assert_eq!(floor.agreement(ours(0.99), 5), Some(Agreement::Reached));
-        assert_eq!(floor.agreement(ours(0.8991), 5), Some(Agreement::Reached));
-        assert_eq!(floor.agreement(ours(0.8989), 5), Some(Agreement::Below));
-        assert_eq!(Published { paper: None, ..floor }.agreement(ours(0.99), 5), None);
+    fn figures_of_a_paper_are_judged_with_its_number_of_splits() {
+        let paper = PaperFigures { accuracy: 0.9, std: Some(0.02), macro_f: Some(0.5), n_splits: 20, caveat: None };
+        let published = Published { paper: Some(paper), prototype: Some(0.1) };
+        let mut line = Line::new("set", "bank", "split".into(), "method".into(), Some(published));
+        assert_eq!((line.judged(), line.judged_f()), (None, None));
+        (line.accuracies, line.macro_fs) = (vec![0.95], vec![0.5, 0.75]);
+        // One split: the paper's spread, 2.093024 * .02 * sqrt(1 + 1/20) = .042893.
+        let found = line.judged().unwrap();
+        assert_eq!((found.verdict, found.paper.n_splits), (Verdict::Above, 20));
+        assert!((found.interval.unwrap().0 - 0.007_107).abs() < 1e-5, "{found:?}");
+        // Two splits: ours, 12.7062 * .176777 * sqrt(1/2 + 1/20) = 1.6658.
+        let (low, high) = line.judged_f().unwrap().interval.unwrap();
+        assert!((high - low - 2.0 * 1.665_8).abs() < 1e-3, "{low} {high}");
     }
 
     #[test]

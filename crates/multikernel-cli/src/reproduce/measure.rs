@@ -67,7 +67,10 @@ pub(super) fn reproduce(
 /// The results of a part on one set over its seeds, and the number of seeds: if stopped, those that were finished.
 fn measure(source: &Source, part: &TablePart, n_seeds: u64, session: &mut Session<'_>) -> Result<(Vec<Line>, u64)> {
     let name = &source.data.name;
-    let empty = |entry: &Entry| Line::new(name, part.bank, part.split.words(), entry.title(), entry.published);
+    let empty = |entry: &Entry| Line {
+        printed: entry.printed,
+        ..Line::new(name, part.bank, part.split.words(), entry.title(), entry.published)
+    };
     let mut lines: Vec<Line> = part.entries.iter().map(empty).collect();
     let (mut sizes, mut done) = (None, 0);
     while done < n_seeds {
@@ -165,6 +168,7 @@ fn add(
     for (line, (model, fold)) in lines.iter_mut().zip(found) {
         line.add(&model, fold, seed)?;
         line.add_clusters(&model, train, test, session.pool)?;
+        line.add_calibration(&model, seed)?;
     }
     Ok(())
 }

@@ -4,8 +4,10 @@
 //! it; a table uses the seeds from 0 on. With fixed training and test rows, it is the seed of the methods alone.
 
 mod bm3kl;
+mod chart;
 mod cik;
 mod columns;
+mod coverage;
 mod line;
 mod measure;
 mod mkboost;
@@ -13,8 +15,10 @@ mod mklda;
 mod show;
 mod source;
 mod stream;
+mod studies;
 mod svimkl;
 mod table;
+mod verdict;
 
 use anyhow::bail;
 use multikernel::plan::Session;
@@ -35,6 +39,9 @@ pub(crate) fn run(args: &Reproduce) -> anyhow::Result<()> {
     if args.repeats == Some(0) {
         bail!("--repeats 0: must be 1 or more");
     }
+    if let Some(picture) = &args.picture {
+        crate::picture::check_out("--picture", picture)?;
+    }
     let mut bar = Bar::new(args.limits.quiet);
     let pool = Pool::new(args.limits.threads)?;
     let mut session = Session::new(&pool, &mut bar);
@@ -42,6 +49,9 @@ pub(crate) fn run(args: &Reproduce) -> anyhow::Result<()> {
     session.memory = data::memory(None)?;
     let found = reproduce(named(name)?, args.data_dir.as_deref(), &args.only, args.repeats, &mut session)?;
     bar.clear();
+    if let Some(picture) = &args.picture {
+        multikernel::file::write_atomic(picture, chart::svg(&found.table, &found.lines)?.as_bytes())?;
+    }
     print(&if args.json { format!("{:#}\n", found.to_json()) } else { found.to_string() })
 }
 
@@ -49,16 +59,23 @@ pub(crate) fn run(args: &Reproduce) -> anyhow::Result<()> {
 fn tables() -> &'static [Reproducible] {
     &[
         mkboost::TABLE,
+        studies::TRIALS,
+        studies::SAMPLING,
+        studies::DECAY,
         columns::TABLE,
         columns::LARGER_TRAINING,
         mklda::TABLE,
+        mklda::BEMKL,
         mklda::CONFIRM,
         mklda::ONLINE,
         bm3kl::TABLE,
         bm3kl::COLUMNS,
         bm3kl::CLASSES,
         bm3kl::BRIER,
+        studies::SWEEPS,
+        coverage::TABLE,
         cik::TABLE,
+        cik::RIVALS,
         cik::PLANTED,
         svimkl::TABLE,
         svimkl::TOYS,
@@ -96,8 +113,9 @@ mod tests {
     fn unknown_tables_and_sets_are_answered_with_the_known() {
         assert_eq!(
             named("mkbost").unwrap_err().to_string(),
-            "parameter table: `mkbost` is unknown; known: mkboost, columns, columns-80, mklda, mklda-confirm, \
-             mklda-online, bm3kl, bm3kl-columns, bm3kl-classes, bm3kl-brier, cik, cik-planted, svimkl, svimkl-toys, svimkl-noise"
+            "parameter table: `mkbost` is unknown; known: mkboost, mkboost-trials, mkboost-sampling, \
+             mkboost-decay, columns, columns-80, mklda, mklda-bemkl, mklda-confirm, mklda-online, bm3kl, bm3kl-columns, bm3kl-classes, \
+             bm3kl-brier, bm3kl-sweeps, coverage, cik, cik-rivals, cik-planted, svimkl, svimkl-toys, svimkl-noise"
         );
         let (pool, table, only) = (Pool::new(1).unwrap(), named("columns").unwrap(), ["iris".to_string()]);
         let error = reproduce(table, None, &only, Some(1), &mut Session::new(&pool, &mut Silent)).unwrap_err();

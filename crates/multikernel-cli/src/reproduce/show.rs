@@ -1,10 +1,13 @@
 //! Tables as text and JSON.
 
+use std::collections::BTreeSet;
+
 use multikernel::evaluate::Spread;
 use multikernel::report::{TextTable, count};
 use serde_json::{Value, json};
 
-use super::line::{Agreement, Line, against_first};
+use super::line::{Line, against_first};
+use super::verdict::{Judged, RULE};
 
 /// A column's title and its cell for a line.
 pub(super) type Column = (&'static str, fn(&Line) -> String);
@@ -33,9 +36,21 @@ const MACRO_F: Column = ("macro F", |line| {
 });
 const PAPER: Column = ("paper", |line| line.paper().map_or(String::new(), |paper| with_std(paper.accuracy, paper.std)));
 const PAPER_F: Column = ("paper F", |line| short(line.paper().and_then(|paper| paper.macro_f)));
+const PRECISION: Column = ("precision", |line| mean_of(&line.precisions));
+const PAPER_PRECISION: Column = ("paper", |line| short(line.printed.precision));
+const RECALL: Column = ("recall", |line| mean_of(&line.recalls));
+const PAPER_RECALL: Column = ("paper", |line| short(line.printed.recall));
+const SPECIFICITY: Column = ("specificity", |line| mean_of(&line.specificities));
+const PAPER_SPECIFICITY: Column = ("paper", |line| short(line.printed.specificity));
 const PROTOTYPE: Column = ("prototype", |line| short(line.prototype()));
-const AGREES: Column = ("agrees with", |line| line.agreement().map_or("", Agreement::word).into());
-const JUDGED: Column = ("paper or prototype", AGREES.1);
+const MINUS_PAPER: Column =
+    ("minus the paper", |line| line.judged().map_or(String::new(), |one| one.difference_text()));
+const VERDICT: Column = ("verdict", |line| verdict(line, line.judged()));
+const VERDICT_F: Column = ("F verdict", |line| verdict(line, line.judged_f()));
+pub(super) const OTHERS: Column = ("verdicts of the others", |line| {
+    let one = |judged: &Judged| format!("{} {}", judged.of, judged.verdict.word());
+    line.judged_others().iter().map(one).collect::<Vec<_>>().join(", ")
+});
 const MINUS_FIRST: Column = ("minus the first", |line| against_first(line.difference.as_ref()).0);
 const MEANING: Column = ("", |line| against_first(line.difference.as_ref()).1.into());
 const BRIER: Column = ("Brier", |line| spread(&line.briers));
@@ -57,6 +72,12 @@ const SECONDS: Column = ("seconds", TRAIN.1);
 pub(super) const WARNINGS: Column = ("warnings", |line| line.n_warnings.to_string());
 
 pub(super) const MEAN_WEIGHTS: Column = ("weights", |line| mean_weights(line));
+
+/// The verdict, with a star where the paper's figure is of another experiment.
+fn verdict(line: &Line, judged: Option<Judged>) -> String {
+    let star = if line.paper().is_some_and(|paper| paper.caveat.is_some()) { "*" } else { "" };
+    judged.map_or(String::new(), |judged| format!("{}{star}", judged.verdict.word()))
+}
 
 /// The weight of each kernel, averaged over splits, if there are few.
 fn mean_weights(line: &Line) -> String {
@@ -89,14 +110,54 @@ pub(super) const LOGISTIC: Layout = Layout {
 
 /// Many methods on the same halves.
 pub(super) const HALVES: Layout = Layout {
-    columns: &[SET, BANK, KERNELS, METHOD, ACCURACY, PAPER, PROTOTYPE, AGREES, MINUS_FIRST, MEANING, FITS, TRAIN],
+    columns: &[
+        SET,
+        BANK,
+        KERNELS,
+        METHOD,
+        ACCURACY,
+        PAPER,
+        MINUS_PAPER,
+        VERDICT,
+        PROTOTYPE,
+        MINUS_FIRST,
+        MEANING,
+        FITS,
+        TRAIN,
+    ],
     note: |n_seeds| format!("Stratified halves, {}; ± standard deviation", count(n_seeds, "seed")),
+};
+
+/// Methods that differ by a parameter.
+pub(super) const STUDY: Layout = Layout {
+    columns: &[SET, SPLIT, SPLITS, KERNELS, METHOD, ACCURACY, MINUS_FIRST, MEANING, FITS, TRAIN],
+    note: |_| CORRECTED.into(),
 };
 
 /// A paper's splits and figures.
 pub(super) const FIGURES: Layout = Layout {
     columns: &[
-        SET, SPLIT, SEEDS, KERNELS, METHOD, ACCURACY, MACRO_F, PAPER, PAPER_F, PROTOTYPE, JUDGED, TRAIN, WARNINGS,
+        SET,
+        SPLIT,
+        SEEDS,
+        KERNELS,
+        METHOD,
+        ACCURACY,
+        PAPER,
+        MINUS_PAPER,
+        VERDICT,
+        MACRO_F,
+        PAPER_F,
+        VERDICT_F,
+        PROTOTYPE,
+        PRECISION,
+        PAPER_PRECISION,
+        RECALL,
+        PAPER_RECALL,
+        SPECIFICITY,
+        PAPER_SPECIFICITY,
+        TRAIN,
+        WARNINGS,
     ],
     note: |_| INTERVALS.into(),
 };
@@ -117,8 +178,9 @@ pub(super) const PAIRED: Layout = Layout {
         METHOD,
         ACCURACY,
         PAPER,
+        MINUS_PAPER,
+        VERDICT,
         PROTOTYPE,
-        JUDGED,
         MINUS_FIRST,
         MEANING,
         TRAIN,
@@ -157,12 +219,15 @@ pub(super) const CLUSTERED: Layout = Layout {
         METHOD,
         ACCURACY,
         PAPER,
+        MINUS_PAPER,
+        VERDICT,
         PROTOTYPE,
         MINUS_FIRST,
         MEANING,
         CLUSTERS,
         DAVIES_BOULDIN,
         DUNN,
+        OTHERS,
         TRAIN,
         WARNINGS,
     ],
@@ -173,7 +238,7 @@ pub(super) const CLUSTERED: Layout = Layout {
 
 /// Clusters of rows whose classes are planted.
 pub(super) const PLANTED: Layout = Layout {
-    columns: &[SET, SEEDS, METHOD, NMI, RAND, PURITY, CLUSTERS, ACCURACY, TRAIN],
+    columns: &[SET, SEEDS, METHOD, NMI, RAND, PURITY, OTHERS, CLUSTERS, ACCURACY, TRAIN],
     note: |_| {
         "± standard deviation over seeds; NMI, Rand index and purity of test rows, placed by density alone".into()
     },
@@ -181,7 +246,21 @@ pub(super) const PLANTED: Layout = Layout {
 
 /// Streams.
 pub(super) const STREAMS: Layout = Layout {
-    columns: &[SET, SPLIT, SEEDS, KERNELS, METHOD, ACCURACY, PAPER, PROTOTYPE, JUDGED, SUPPORT, SECONDS, WARNINGS],
+    columns: &[
+        SET,
+        SPLIT,
+        SEEDS,
+        KERNELS,
+        METHOD,
+        ACCURACY,
+        PAPER,
+        MINUS_PAPER,
+        VERDICT,
+        PROTOTYPE,
+        SUPPORT,
+        SECONDS,
+        WARNINGS,
+    ],
     note: |_| "Each row is predicted, then learned; accuracy over all rows, ± standard deviation over orders".into(),
 };
 
@@ -206,7 +285,15 @@ pub(super) fn spread_short(values: &[f64], digits: usize) -> String {
 }
 
 fn short(value: Option<f64>) -> String {
-    value.map_or(String::new(), |value| format!("{value:.4}"))
+    fixed(value, 4)
+}
+
+fn fixed(value: Option<f64>, digits: usize) -> String {
+    value.map_or(String::new(), |value| format!("{value:.digits$}"))
+}
+
+fn mean_of(values: &[f64]) -> String {
+    short(Spread::of(values).map(|spread| spread.mean))
 }
 
 fn whole(values: &[f64]) -> String {
@@ -240,6 +327,13 @@ impl std::fmt::Display for Reproduction {
         write!(f, "{}", table.within(usize::MAX))?;
         let n_seeds = self.lines.first().map_or(0, |line| line.accuracies.len());
         writeln!(f, "\n{}", (self.layout.note)(n_seeds))?;
+        if self.lines.iter().any(|line| line.paper().is_some() || !line.judged_others().is_empty()) {
+            writeln!(f, "{RULE}")?;
+        }
+        let caveats: BTreeSet<&str> = self.lines.iter().filter_map(|line| line.paper()?.caveat).collect();
+        for caveat in caveats {
+            writeln!(f, "* another experiment: {caveat}")?;
+        }
         for line in self.lines.iter().filter(|line| line.n_warnings > 0) {
             writeln!(f, "{} on {}: warnings on {} splits", line.method, line.dataset, line.n_warnings)?;
         }
@@ -254,13 +348,16 @@ impl Reproduction {
     /// The table as JSON, every seed included.
     pub(super) fn to_json(&self) -> Value {
         let lines: Vec<Value> = self.lines.iter().map(line_json).collect();
-        json!({ "table": self.table, "lines": lines, "left_out": self.left_out })
+        json!({ "table": self.table, "rule": RULE, "lines": lines, "left_out": self.left_out })
     }
 }
 
 fn line_json(line: &Line) -> Value {
     let accuracy = line.accuracy();
     let paper = line.paper().map(|paper| json!({ "mean": paper.accuracy, "std": paper.std, "macro_f": paper.macro_f }));
+    let caveat = line.paper().and_then(|paper| paper.caveat);
+    let published = line.judged().into_iter().chain(line.judged_f()).chain(line.judged_others());
+    let published: Vec<Value> = published.map(|judged| judged.to_json()).collect();
     let macro_f = line.macro_f().map(|(mean, low, high)| json!({ "mean": mean, "interval": [low, high] }));
     json!({
         "dataset": line.dataset,
@@ -273,6 +370,14 @@ fn line_json(line: &Line) -> Value {
         "macro_f": macro_f,
         "macro_fs": line.macro_fs,
         "macro_f_intervals": line.macro_f_intervals,
+        "macro_precisions": line.precisions,
+        "macro_recalls": line.recalls,
+        "macro_specificities": line.specificities,
+        "printed": {
+            "precision": line.printed.precision,
+            "recall": line.printed.recall,
+            "specificity": line.printed.specificity,
+        },
         "briers": line.briers,
         "log_losses": line.log_losses,
         "train_seconds": { "mean": mean_seconds(line) },
@@ -286,9 +391,13 @@ fn line_json(line: &Line) -> Value {
         "davies_bouldins": line.davies_bouldins,
         "dunns": line.dunns,
         "weights": line.weights,
+        "covered": line.calibration.covered,
+        "ranks": line.calibration.ranks,
+        "p_of_ranks": line.calibration.uniformity(),
         "paper": paper,
         "prototype": line.prototype(),
-        "agrees_with": line.agreement().map(Agreement::word),
+        "published": published,
+        "caveat": caveat,
         "first_minus_this": line.difference,
         "first_minus_this_brier": line.brier_difference,
         "first_minus_this_log_loss": line.log_loss_difference,
@@ -302,16 +411,21 @@ mod tests {
     use multikernel::evaluate::compare_with_first;
 
     use super::*;
-    use crate::reproduce::line::{PaperFigures, Published};
+    use crate::reproduce::line::{PaperFigures, Printed, Published};
 
     fn line() -> Line {
-        let paper = PaperFigures { accuracy: 0.9, std: None, macro_f: Some(0.8) };
-        let published = Published { paper: Some(paper), prototype: Some(0.75), is_floor: true };
+        let paper =
+            PaperFigures { accuracy: 0.9, std: None, macro_f: Some(0.8), n_splits: 5, caveat: Some("other rows") };
+        let published = Published { paper: Some(paper), prototype: Some(0.75) };
         Line {
             n_kernels: 300,
             accuracies: vec![0.75, 0.5],
             macro_fs: vec![0.5, 0.75],
             macro_f_intervals: vec![(0.25, 0.75), (0.5, 1.0)],
+            precisions: vec![0.25, 0.5],
+            recalls: vec![0.5, 1.0],
+            specificities: vec![0.75, 1.0],
+            printed: Printed { precision: Some(0.7), specificity: Some(0.6), ..Printed::default() },
             seconds: vec![1.0, 2.0],
             n_warnings: 1,
             warnings: ["alpha ran away".to_string()].into(),
@@ -325,15 +439,17 @@ mod tests {
 
     #[test]
     fn figures_stand_beside_those_of_the_paper() {
-        let expected = "\
-set     split              seeds    P  method         accuracy                  macro F   paper  paper F  prototype  paper or prototype  train s  warnings
-------  -----------------  -----  ---  ------  ---------------  -----------------------  ------  -------  ---------  ------------------  -------  --------
-german  800 rows to train      2  300  mklda   0.6250 ± 0.1768  0.6250 [0.3750, 0.8750]  0.9000   0.8000     0.7500  BELOW                 1.500         1
+        let expected = format!("\
+set     split              seeds    P  method         accuracy   paper             minus the paper  verdict                               macro F  paper F  F verdict             prototype  precision   paper  recall  paper  specificity   paper  train s  warnings
+------  -----------------  -----  ---  ------  ---------------  ------  --------------------------  --------------------  -----------------------  -------  --------------------  ---------  ---------  ------  ------  -----  -----------  ------  -------  --------
+german  800 rows to train      2  300  mklda   0.6250 ± 0.1768  0.9000  -0.2750 [-2.1543, +1.6043]  not distinguishable*  0.6250 [0.3750, 0.8750]   0.8000  not distinguishable*     0.7500     0.3750  0.7000  0.7500              0.8750  0.6000    1.500         1
 
 ± standard deviation over seeds; macro F with the 95 % bootstrap interval of one split's test rows, mean over seeds
+{RULE}
+* another experiment: other rows
 mklda on german: warnings on 1 splits
 left out: shuttle (lost)
-";
+");
         assert_eq!(reproduction(FIGURES).to_string(), expected);
     }
 
@@ -349,8 +465,9 @@ left out: shuttle (lost)
             "method",
             "accuracy",
             "paper",
+            "minus the paper",
+            "verdict",
             "prototype",
-            "agrees with",
             "minus the first",
             "SVM fits",
             "train s",
@@ -404,7 +521,14 @@ left out: shuttle (lost)
         assert_eq!(line["macro_f_intervals"], json!([[0.25, 0.75], [0.5, 1.0]]));
         assert_eq!(line["seconds"], json!([1.0, 2.0]));
         assert_eq!(line["paper"], json!({ "mean": 0.9, "std": null, "macro_f": 0.8 }));
-        assert_eq!(line["agrees_with"], "BELOW");
+        // 12.7062 * .176777 * sqrt(1/2 + 1/5) = 1.8793 around -.275 and -.175.
+        let published = line["published"].as_array().unwrap();
+        assert_eq!((&published[0]["of"], &published[1]["of"]), (&json!("accuracy"), &json!("macro F")));
+        assert_eq!(published[0]["verdict"], "not distinguishable");
+        assert!((published[0]["interval"][0].as_f64().unwrap() + 0.275 + 1.8793).abs() < 1e-3);
+        assert!((published[1]["interval"][1].as_f64().unwrap() + 0.175 - 1.8793).abs() < 1e-3);
+        assert_eq!((&published[0]["n_splits"], &line["caveat"]), (&json!(5), &json!("other rows")));
+        assert_eq!(json["rule"], RULE);
         assert_eq!(line["warnings"], json!(["alpha ran away"]));
         assert_eq!(line["split"], "800 rows to train");
         assert_eq!(json["left_out"], json!(["shuttle (lost)"]));

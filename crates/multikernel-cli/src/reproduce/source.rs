@@ -6,7 +6,7 @@ use multikernel::data::{Dataset, ReadOptions, ViewSource, bundled, bundled_sets,
 use multikernel::{Error, Result};
 
 use super::cik::{PLANTED_SET as PLANTED, planted};
-use super::svimkl;
+use super::{coverage, svimkl};
 
 /// Data sets that are a folder with a file for each view.
 const OF_VIEWS: &[&str] = &["mfeat"];
@@ -16,7 +16,10 @@ const DRAWN: &[&str] = &["moons", "circles", "separable", "noise"];
 
 /// The training and test rows of a set drawn from the seed.
 pub(super) fn drawn(set: &str, seed: u64) -> Result<(Dataset, Dataset)> {
-    if set == PLANTED { planted(seed) } else { svimkl::drawn(set, seed) }
+    if set == PLANTED {
+        return planted(seed);
+    }
+    coverage::drawn(set, seed)?.map_or_else(|| svimkl::drawn(set, seed), |truth| Ok(truth.into_sets()))
 }
 
 /// A data set, with its test rows if they are fixed.
@@ -29,7 +32,7 @@ pub(super) struct Source {
 /// split is fixed, or the folder `SET` for a set of views. If it is not found, `Err` with a text that says what to
 /// provide.
 pub(super) fn find(set: &str, is_fixed: bool, dir: Option<&Path>) -> Result<std::result::Result<Source, String>> {
-    if set == PLANTED || DRAWN.contains(&set) {
+    if set == PLANTED || DRAWN.contains(&set) || coverage::TABLE.sets.contains(&set) {
         return Ok(Ok(Source { data: drawn(set, 0)?.0, test: None }));
     }
     if !is_fixed && bundled_sets().iter().any(|known| known.name == set) {

@@ -46,6 +46,7 @@ pub(super) fn measure(
     line.n_kernels = online.kernel_names().len();
     line.accuracies.push(online.n_correct() as f64 / online.n_rows() as f64);
     line.supports.push(online.n_support() as f64);
+    line.warn(online.model()?.training().warnings());
     Ok(())
 }
 

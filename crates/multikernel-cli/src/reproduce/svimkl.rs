@@ -6,10 +6,11 @@ use multikernel::{Matrix, Result};
 
 use super::line::Line;
 use super::show::{
-    ACCURACY, Column, KERNELS, LOG_LOSS, LOGISTIC, Layout, MEAN_WEIGHTS, METHOD, SEEDS, SET, TRAIN, WARNINGS,
+    ACCURACY, Column, KERNELS, LOG_LOSS, LOGISTIC, Layout, MEAN_WEIGHTS, METHOD, OTHERS, SEEDS, SET, TRAIN, WARNINGS,
     spread_short,
 };
 use super::table::{Entry, Reproducible, Split, TablePart};
+use super::verdict::{Figure, Judged, judge};
 
 pub(super) const TABLE: Reproducible = Reproducible {
     name: "svimkl",
@@ -41,9 +42,9 @@ const FOUND: Column = ("weight on the 4", |line| spread_short(&found_shares(line
 
 /// Weights of few kernels, next to the paper's.
 const TOYS_LAYOUT: Layout = Layout {
-    columns: &[SET, SEEDS, METHOD, ACCURACY, LOG_LOSS, MEAN_WEIGHTS, PAPER_WEIGHTS, TRAIN, WARNINGS],
+    columns: &[SET, SEEDS, METHOD, ACCURACY, LOG_LOSS, MEAN_WEIGHTS, PAPER_WEIGHTS, OTHERS, TRAIN, WARNINGS],
     note: |_| {
-        "± standard deviation over seeds, each of which draws 100 rows to train and 100 to test; weights are means over seeds".into()
+        "± standard deviation over seeds, each of which draws 100 rows to train and 100 to test; weights are means over seeds; verdicts are on shares of their sum".into()
     },
 };
 
@@ -93,12 +94,32 @@ fn parts(set: &str) -> Vec<TablePart> {
 
 const CLIPPED: Settings = &[("indefinite", "clip")];
 const PUBLISHED: Settings = &[("q", "exponential"), ("intercept", "no"), ("indefinite", "clip")];
+/// Algorithm 1 as printed but for its step of 1: with that weights collapse.
+const PLAIN: Settings = &[
+    ("q", "exponential"),
+    ("intercept", "no"),
+    ("solver", "plain"),
+    ("nodes", "1"),
+    ("rate", "0.01"),
+    ("iterations", "2000"),
+    ("indefinite", "clip"),
+];
+const PLAIN_AS_PRINTED: Settings = &[
+    ("q", "exponential"),
+    ("intercept", "no"),
+    ("solver", "plain"),
+    ("nodes", "1"),
+    ("rate", "1"),
+    ("indefinite", "clip"),
+];
 const PUBLISHED_RIDGE: Settings = &[("intercept", "no"), ("indefinite", "clip")];
 const SELECTING_CLIPPED: Settings = &[("shape", "0.1"), ("indefinite", "clip")];
 
 fn toys_parts(_: &str) -> Vec<TablePart> {
     let entries = vec![
         Entry::new("svimkl", PUBLISHED),
+        Entry::new("svimkl", PLAIN),
+        Entry::new("svimkl", PLAIN_AS_PRINTED),
         Entry::new("svimkl", CLIPPED),
         Entry::new("svimkl", SELECTING_CLIPPED),
         Entry::new("mklr", PUBLISHED_RIDGE),
@@ -167,18 +188,42 @@ fn noise(seed: u64, part: u64, n: usize) -> Result<Dataset> {
 /// Distinct from the streams of splits and of methods.
 const STREAM: u64 = 1 << 53;
 
-/// The weights of table 1: linear, sigmoid, Gaussian, Laplacian.
+/// The weights of table 1, of the published distribution and of the ridge.
+fn printed_weights(line: &Line) -> Option<[f64; 4]> {
+    let is_ridge = line.method.starts_with("mklr");
+    if !is_ridge && !line.method.contains("q=exponential") {
+        return None;
+    }
+    match (line.dataset.as_str(), is_ridge) {
+        ("moons", false) => Some([0.0338, 0.0899, 0.2191, 0.6546]),
+        ("moons", true) => Some([1.0244, 0.2397, 1.1187, 3.7014]),
+        ("circles", false) => Some([0.0964, 0.0272, 0.1329, 0.8220]),
+        ("circles", true) => Some([0.0277, 0.0605, 1.4507, 5.7608]),
+        ("separable", false) => Some([0.2948, 0.0853, 0.2520, 0.1871]),
+        ("separable", true) => Some([1.1034, 0.1429, 0.8841, 2.0121]),
+        _ => None,
+    }
+}
+
 fn paper_weights(line: &Line) -> String {
-    let published = match (line.dataset.as_str(), line.method.starts_with("mklr")) {
-        ("moons", false) => "0.0338 / 0.0899 / 0.2191 / 0.6546",
-        ("moons", true) => "1.0244 / 0.2397 / 1.1187 / 3.7014",
-        ("circles", false) => "0.0964 / 0.0272 / 0.1329 / 0.8220",
-        ("circles", true) => "0.0277 / 0.0605 / 1.4507 / 5.7608",
-        ("separable", false) => "0.2948 / 0.0853 / 0.2520 / 0.1871",
-        ("separable", true) => "1.1034 / 0.1429 / 0.8841 / 2.0121",
-        _ => "",
+    let shown = |weights: [f64; 4]| weights.map(|weight| format!("{weight:.4}")).join(" / ");
+    printed_weights(line).map_or(String::new(), shown)
+}
+
+/// Shares of the weights beside those of the paper, which printed one run on rows of its own.
+pub(super) fn judged(line: &Line) -> Vec<Judged> {
+    const NAMES: [&str; 4] = ["linear", "sigmoid", "gaussian", "laplacian"];
+    let Some(printed) = printed_weights(line) else { return vec![] };
+    let total: f64 = printed.iter().sum();
+    let share = |m: usize| {
+        let of = |weights: &Vec<f64>| weights.get(m).map(|weight| weight / weights.iter().sum::<f64>());
+        line.weights.iter().filter_map(of).collect::<Vec<_>>()
     };
-    published.into()
+    let one = |m: usize| {
+        let paper = Figure { mean: printed[m] / total, std: None, n_splits: 1 };
+        judge(&format!("share of {}", NAMES[m]), &share(m), paper)
+    };
+    (0..4).filter_map(one).collect()
 }
 
 /// For each seed, the rank correlation of the kernel weights with the strengths of their columns; ties get mean ranks.
@@ -222,6 +267,22 @@ mod tests {
         // scipy.stats.spearmanr gives the same.
         let found = rank_correlation(&[0.1, 0.4, 0.2, 0.9], &[0.0, 0.0, 1.0, 3.0]).unwrap();
         assert!((found - 0.632_455_532_033_675_9).abs() < 1e-12, "{found}");
+    }
+
+    #[test]
+    fn printed_weights_are_judged_as_shares() {
+        let line = |method: &str, weights: Vec<Vec<f64>>| Line {
+            weights,
+            ..Line::new("moons", "4 kernels", "split".into(), method.into(), None)
+        };
+        let found = judged(&line("svimkl q=exponential", vec![vec![1.0, 2.0, 3.0, 4.0], vec![2.0, 4.0, 6.0, 8.0]]));
+        let apart: Vec<f64> = found.iter().map(|one| one.difference).collect();
+        // Shares .1 to .4 on both seeds, against .0338 / .9974 and so on.
+        for (apart, (ours, paper)) in apart.iter().zip([(0.1, 0.0338), (0.2, 0.0899), (0.3, 0.2191), (0.4, 0.6546)]) {
+            assert!((apart - (ours - paper / 0.9974)).abs() < 1e-12, "{found:?}");
+        }
+        assert_eq!((found[3].of.as_str(), found[3].verdict.word()), ("share of laplacian", "below"));
+        assert!(judged(&line("svimkl shape=0.1", vec![vec![1.0; 4]])).is_empty());
     }
 
     #[test]

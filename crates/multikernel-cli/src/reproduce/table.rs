@@ -2,7 +2,7 @@
 
 use multikernel::{Plan, Result};
 
-use super::line::Published;
+use super::line::{Printed, Published};
 use super::show::Layout;
 
 /// A table that can be rerun.
@@ -78,12 +78,13 @@ pub(super) struct Entry {
     /// Whether it uses its own bank instead of the part's, as a method with one kernel must.
     pub(super) own_bank: bool,
     pub(super) published: Option<Published>,
+    pub(super) printed: Printed,
 }
 
 impl Entry {
     /// On the part's bank, without published figures.
     pub(super) fn new(method: &'static str, settings: &'static [(&'static str, &'static str)]) -> Entry {
-        Entry { method, settings, own_bank: false, published: None }
+        Entry { method, settings, own_bank: false, published: None, printed: Printed::default() }
     }
 
     pub(super) fn title(&self) -> String {

@@ -47,6 +47,11 @@ fn ln_both(shape: f64, ln_x: f64) -> (f64, f64) {
     (rest(above), above)
 }
 
+/// The probability that a chi-square variate with this many degrees of freedom (at least one) is above x.
+pub(crate) fn chi_square_above(x: f64, degrees: usize) -> f64 {
+    if x > 0.0 { exp(ln_both(0.5 * degrees as f64, ln(0.5 * x)).1) } else { 1.0 }
+}
+
 /// ln of the quantile at `p` of the gamma distribution with this shape (positive) and scale 1; the logarithm, because
 /// quantiles of small shapes underflow.
 ///
@@ -88,6 +93,23 @@ fn start(p: f64, shape: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn chi_square_tails_are_sums_of_poisson_probabilities() {
+        for (x, degrees) in [(0.3, 2), (5.0, 4), (30.0, 18), (3.0, 18), (120.0, 18)] {
+            let (mut term, mut sum) = (1.0, 0.0);
+            for k in 0..degrees / 2 {
+                sum += term;
+                term *= 0.5 * x / (k + 1) as f64;
+            }
+            let expected = (-0.5 * x).exp() * sum;
+            let found = chi_square_above(x, degrees);
+            assert!((found / expected - 1.0).abs() < 1e-11, "{x} {degrees}: {found} {expected}");
+        }
+        // One degree: 2 P(Z > 1.96).
+        assert!((chi_square_above(1.96 * 1.96, 1) - 0.049_995_790_296_440_9).abs() < 1e-12);
+        assert_eq!(chi_square_above(0.0, 3), 1.0);
+    }
 
     #[test]
     fn quantiles_of_known_laws() {

@@ -2,12 +2,14 @@
 
 mod diagnose;
 mod export;
+mod ranks;
 mod summary;
 #[cfg(test)]
 mod tests;
 
 pub use diagnose::{Diagnosis, diagnose};
 pub use export::DrawsFormat;
+pub use ranks::{rank, rank_uniformity};
 pub use summary::{MEANINGS, Summary, Worst};
 
 use crate::error::{Error, Result};

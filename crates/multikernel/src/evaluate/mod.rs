@@ -27,3 +27,4 @@ pub use paired::{Paired, compare, compare_with_first};
 pub use predictions::OutOfFold;
 pub use protocol::{LEVEL, Protocol, evaluate, train_and_test};
 pub use result::{Evaluation, Fold, PlanResult, Spread, TestRows};
+pub use student::quantile as student_quantile;

@@ -11,8 +11,9 @@ pub(crate) fn cdf(t: f64, df: f64) -> f64 {
     if t <= 0.0 { Half::new(df).tail(-t) } else { 1.0 - Half::new(df).tail(t) }
 }
 
-/// The t with P(T <= t) = p, for `p` strictly between 0 and 1; NaN outside.
-pub(crate) fn quantile(p: f64, df: f64) -> f64 {
+/// Student's t distribution with `df > 0` degrees of freedom: the t with P(T <= t) = p, for `p` strictly between 0 and 1;
+/// NaN outside.
+pub fn quantile(p: f64, df: f64) -> f64 {
     if !(p > 0.0 && p < 1.0) {
         f64::NAN
     } else if p == 0.5 {

@@ -43,12 +43,17 @@ impl Kind {
 /// Writes a record as a model or checkpoint file: a reader sees the whole new file or the old one, never a part.
 /// Equal records give equal bytes.
 pub fn write(path: &Path, kind: Kind, record: &Record) -> Result<()> {
+    write_atomic(path, &bytes(kind, record).map_err(|error| Error::file(path, error.to_string()))?)
+}
+
+/// The bytes of a model or checkpoint file.
+pub fn bytes(kind: Kind, record: &Record) -> Result<Vec<u8>> {
     let bytes: Vec<Vec<u8>> = record.arrays.values().map(raw).collect();
     let mut views = BTreeMap::new();
     for ((name, array), bytes) in record.arrays.iter().zip(&bytes) {
         let (dtype, shape) = kind_of(array);
         let view = TensorView::new(dtype, shape.to_vec(), bytes)
-            .map_err(|error| Error::file(path, format!("array `{name}` cannot be stored: {error}")))?;
+            .map_err(|error| Error::input(format!("array `{name}` cannot be stored: {error}")))?;
         views.insert(name.clone(), view);
     }
     let mut header = json!({
@@ -60,9 +65,7 @@ pub fn write(path: &Path, kind: Kind, record: &Record) -> Result<()> {
     header[CHECKSUM] = json!(checksum(&header, &views));
     // One metadata key: the container keeps metadata in a hash map, and several keys would be written in random order.
     let metadata = HashMap::from([(MAGIC.to_string(), header.to_string())]);
-    let content = safetensors::serialize(views, Some(metadata))
-        .map_err(|error| Error::file(path, format!("cannot be stored: {error}")))?;
-    write_atomic(path, &content)
+    safetensors::serialize(views, Some(metadata)).map_err(|error| Error::input(format!("cannot be stored: {error}")))
 }
 
 /// Writes bytes to `path` through a sibling `.NAME.partial`, flushed to disk before it is renamed over the target. A

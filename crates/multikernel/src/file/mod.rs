@@ -9,7 +9,7 @@ mod container;
 mod record;
 
 pub use container::{
-    FORMAT_VERSION, Kind, check_replaceable, check_writable, is_same, parse, read, write, write_atomic,
+    FORMAT_VERSION, Kind, bytes, check_replaceable, check_writable, is_same, parse, read, write, write_atomic,
 };
 pub use record::{Cache, Codec, Field, Record};
 pub(crate) use record::{codes, record};

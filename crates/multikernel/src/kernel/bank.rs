@@ -12,11 +12,11 @@ use super::columns::Columns;
 use super::concrete::Kernel;
 use super::family::Families;
 use super::grammar::parse;
-use super::median::median_distance;
+use super::median::{median_distance, median_given};
 use super::term::{Each, MAX_KERNELS, Pick, Selector, Term, check_repeats, too_many};
 use super::text::{At, Fault, Name, Parsed};
 use crate::closest::closest;
-use crate::data::{FeatureSets, View};
+use crate::data::{FeatureSets, Gram, View};
 use crate::error::{Error, Result};
 use crate::features::Features;
 
@@ -44,6 +44,9 @@ pub struct Layout<'a> {
     pub names: &'a [String],
     /// Views with the columns they hold.
     pub views: &'a [View],
+    /// The median of each matrix of distances between the training rows, by name: see
+    /// [`KernelBank::medians`](KernelBank::medians).
+    pub medians: &'a [(String, f64)],
 }
 
 /// A bank of kernels as text: see the [grammar](crate::kernel).
@@ -106,6 +109,14 @@ impl KernelBank {
         names
     }
 
+    /// The median of each given matrix that a term needs it of, over the pairs of up to 1000 of these rows, evenly
+    /// spaced if there are more, excluding zeros; 1 if no distance is positive.
+    pub fn medians(&self, grams: &[Gram], rows: &[usize]) -> Vec<(String, f64)> {
+        let needed = self.terms.iter().filter(|term| term.needs_median()).filter_map(Term::gram);
+        let found = needed.filter_map(|name| grams.iter().find(|gram| gram.name() == name));
+        found.map(|gram| (gram.name().to_string(), median_given(gram.values(), rows))).collect()
+    }
+
     fn kernels(&self, layout: &Layout<'_>, features: &Features) -> Parsed<Resolved> {
         let lookup = Lookup::new(layout, features.n_cols());
         let mut total = 0usize;
@@ -122,7 +133,11 @@ impl KernelBank {
         let mut resolved = Resolved { kernels: Vec::with_capacity(total), sets: vec![], notes: lookup.notes.take() };
         for (term, sets) in self.terms.iter().zip(places) {
             for ColumnSet { name, columns } in sets {
-                let median = if term.needs_median() {
+                // Without the matrix, the stack says what is missing.
+                let given = |name: &str| layout.medians.iter().find(|(of, _)| of == name).map_or(1.0, |&(_, at)| at);
+                let median = if let Some(name) = term.gram() {
+                    given(name)
+                } else if term.needs_median() {
                     *medians.entry(columns.clone()).or_insert_with(|| median_distance(features, &columns))
                 } else {
                     1.0
@@ -157,7 +172,7 @@ struct ColumnSet {
 }
 
 fn check_layout(layout: &Layout<'_>, n_features: usize) -> Result<()> {
-    let Layout { names, views } = layout;
+    let Layout { names, views, .. } = layout;
     if n_features == 0 {
         return Err(Error::input("the rows have no columns, kernels need at least one"));
     }
@@ -443,7 +458,7 @@ mod tests {
         std::fs::write(&file, "ONE\t-\tb\ta\tnowhere\nNONE\t-\tzzz\nTWO\t-\tc\n").unwrap();
         let names = names(&["rna:a", "rna:b", "meth:c", "meth:a"]);
         let views = [view("rna", 0..2), view("meth", 2..4)];
-        let layout = Layout { names: &names, views: &views };
+        let layout = Layout { names: &names, views: &views, ..Layout::default() };
         let resolve = |text: &str| bank(text).resolve_named(&layout, &rows(9, 4)).unwrap();
         assert_eq!(printed(&resolve("linear each view").kernels), ["linear on [0:2]", "linear on [2:4]"]);
         // Members are found by their names within the view, in any order; sets without any are dropped.
@@ -483,6 +498,8 @@ mod tests {
             "linear each view",
             "precomputed(NAME)",
             "precomputed(\"a (b)\") raw",
+            "distance(median*2^-5..2^5; 200) on shape",
+            "distance(0.1, 3) on \"a b\" centred",
             "gaussian(0.10, 1e-3, 2^-6..2^7) each on [0, 3, 5:9] raw centred, linear raw",
         ] {
             assert_eq!(bank(text).to_string(), text);
@@ -544,7 +561,7 @@ mod tests {
     fn resolve_names_views_and_positions_of_one_set_compare_equal() {
         let names = names(&["a", "b", "c d", "1"]);
         let views = [view("left", 0..2), view("all", 0..4)];
-        let layout = Layout { names: &names, views: &views };
+        let layout = Layout { names: &names, views: &views, ..Layout::default() };
         let text = "linear on left, linear on [b, a], linear on [0:2], linear on [1, 0], linear on all, linear on \
                     [\"c d\", \"1\", left, 0]";
         let features = rows(5, 4);
@@ -590,7 +607,7 @@ mod tests {
     fn resolve_of_a_misfit_points_at_the_character() {
         let names = names(&["gene1", "gene2", "odd, name", "twice", "twice", "6", "7", "8", "9", "10"]);
         let views = [view("rna", 0..6), view("protein", 6..10), view("void", 3..3)];
-        let layout = Layout { names: &names, views: &views };
+        let layout = Layout { names: &names, views: &views, ..Layout::default() };
         let features = rows(4, 10);
         let all_views = "(the data has 3 views: rna, protein, void)";
         let all_columns =
@@ -630,7 +647,7 @@ mod tests {
     fn resolve_with_a_layout_of_another_shape_is_an_error() {
         let two = names(&["a", "b"]);
         let views = [view("v", 1..4)];
-        for layout in [Layout { names: &two, views: &[] }, Layout { names: &[], views: &views }] {
+        for layout in [Layout { names: &two, ..Layout::default() }, Layout { views: &views, ..Layout::default() }] {
             assert!(matches!(bank("linear").resolve(&layout, &rows(2, 3)), Err(Error::Input(_))));
         }
         assert!(bank("linear").resolve(&Layout::default(), &rows(2, 0)).is_err());

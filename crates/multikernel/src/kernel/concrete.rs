@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::base::Base;
 use super::columns::Columns;
 use super::declaration::{Family, Forms, KernelFunction, MAX_KERNEL_PARAMS};
-use super::text::{Decimal, Enclosed};
+use super::text::{Decimal, Enclosed, Name};
 use crate::error::{Error, Result};
 use crate::simd::decay_into;
 
@@ -54,7 +54,8 @@ impl Kernel {
     pub fn new(family: &'static Family, values: &[f64]) -> Result<Self> {
         let name = family.name;
         if family.takes_gram() {
-            return Err(Error::input(format!("a {name} kernel needs the name of its Gram matrix")));
+            let matrix = if family.takes_distances() { "distance" } else { "Gram" };
+            return Err(Error::input(format!("a {name} kernel needs the name of its {matrix} matrix")));
         }
         if values.len() > family.params.len() || family.params.len() > MAX_KERNEL_PARAMS {
             let n_most = family.params.len().min(MAX_KERNEL_PARAMS);
@@ -77,12 +78,14 @@ impl Kernel {
         Kernel { family, params, columns: Columns::all(), gram: None, raw, centred: false }
     }
 
-    /// A kernel of a Gram-matrix family, on the matrix with this name.
-    pub(super) fn of_gram(family: &'static Family, name: &str) -> Self {
-        Kernel { gram: Some(name.into()), ..Kernel::unchecked(family, [0.0; MAX_KERNEL_PARAMS]) }
+    /// A kernel of a Gram-matrix family, on the matrix with this name; the first parameter if it has one.
+    pub(super) fn of_gram(family: &'static Family, name: &str, first: f64) -> Self {
+        let mut params = [0.0; MAX_KERNEL_PARAMS];
+        params[0] = first;
+        Kernel { gram: Some(name.into()), ..Kernel::unchecked(family, params) }
     }
 
-    /// The name of the Gram matrix of a precomputed kernel.
+    /// The name of the given matrix of a `precomputed` or `distance` kernel.
     pub fn gram(&self) -> Option<&str> {
         self.gram.as_deref()
     }
@@ -232,8 +235,10 @@ impl Kernel {
             }
         }
         f.write_str(if self.family.params.is_empty() { "" } else { ")" })?;
-        if let Some(name) = &self.gram {
-            write!(f, "{}", Enclosed(name))?;
+        match &self.gram {
+            Some(name) if self.family.takes_distances() => write!(f, " on {}", Name(name))?,
+            Some(name) => write!(f, "{}", Enclosed(name))?,
+            None => {}
         }
         f.write_str(place)?;
         f.write_str(if self.raw { " raw" } else { "" })?;

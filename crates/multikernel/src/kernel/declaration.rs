@@ -145,9 +145,15 @@ impl Family {
         matches!(self.forms, Forms::Raw(_))
     }
 
-    /// Whether it is a function of a Gram matrix, whose name goes in the parentheses.
+    /// Whether it is a function of a given matrix, whose name goes in the parentheses or, if these hold values, after
+    /// `on`.
     pub fn takes_gram(&self) -> bool {
         matches!(self.form(false).base, Base::Given | Base::GivenCosine)
+    }
+
+    /// Whether the given matrix holds distances.
+    pub(crate) fn takes_distances(&self) -> bool {
+        self.takes_gram() && !self.params.is_empty()
     }
 }
 

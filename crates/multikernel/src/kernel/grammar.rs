@@ -141,7 +141,16 @@ impl Parser<'_> {
             let message = format!("{name} needs `raw`: it has no unit diagonal; write {written} raw");
             return Err(Fault::new(at, message));
         }
-        if family.takes_gram() && (term.each.is_some() || term.on.is_some()) {
+        if family.takes_distances() {
+            match (term.each.take(), term.on.take()) {
+                (None, Some(Selector::View(_, name))) => term.gram = Some(name),
+                _ => {
+                    let message =
+                        format!("{name} needs the name of its matrix; write {} for one called shape", family.example);
+                    return Err(Fault::new(at, message));
+                }
+            }
+        } else if family.takes_gram() && (term.each.is_some() || term.on.is_some()) {
             let message = format!("a Gram matrix has no columns; write {name}(NAME) without `each` and `on`");
             return Err(Fault::new(at, message));
         }
@@ -151,7 +160,7 @@ impl Parser<'_> {
     /// The parenthesised arguments after the name of a family, if any.
     fn arguments(&mut self, term: &mut Term) -> Parsed<()> {
         let (family, wants) = (term.family, self.families.wants(term.family));
-        if family.takes_gram() {
+        if family.takes_gram() && !family.takes_distances() {
             if !self.eat('(') {
                 return self.expected(&format!("`(` and {wants}"));
             }
@@ -718,6 +727,9 @@ mod tests {
             ("precomputed", 11, "expected `(` and the name of a Gram matrix, as in precomputed(shape), found the end of the text"),
             ("precomputed()", 12, "expected the name of a Gram matrix, as in precomputed(shape), found `)`"),
             ("precomputed(a b)", 14, "expected `)`, found `b`"),
+            ("distance(1)", 0, "distance needs the name of its matrix; write distance(1) on shape for one called shape"),
+            ("distance(1) on [0:3]", 0, "distance needs the name of its matrix; write distance(1) on shape for one called shape"),
+            ("distance(1) on d each", 0, "distance needs the name of its matrix; write distance(1) on shape for one called shape"),
             ("precomputed(a) each", 0, "a Gram matrix has no columns; write precomputed(NAME) without `each` and `on`"),
             ("linear each set", 15, "expected `(` and a file of feature sets, as in each set(pathways.gmt), found the end of the text"),
             ("linear each set()", 16, "expected a file of feature sets, as in each set(pathways.gmt), found `)`"),

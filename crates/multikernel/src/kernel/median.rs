@@ -43,6 +43,23 @@ pub(super) fn median_distance(features: &Features, columns: &Columns) -> f64 {
     median.unwrap_or(1.0)
 }
 
+/// The median of a given matrix of distances over pairs of these rows, thinned as above.
+pub(super) fn median_given(distances: &Matrix, rows: &[usize]) -> f64 {
+    let (n, most) = (rows.len(), rows.len().min(MAX_ROWS));
+    let rows: Vec<usize> = (0..most).map(|i| rows[i * n / most]).collect();
+    let pairs = rows.iter().enumerate().flat_map(|(i, &a)| rows[..i].iter().map(move |&b| (a, b)));
+    let within = |&(a, b): &(usize, usize)| a < distances.n_rows() && b < distances.n_cols();
+    let mut values: Vec<f64> = pairs.filter(within).map(|(a, b)| distances.get(a, b)).collect();
+    values.retain(|value| *value > 0.0 && value.is_finite());
+    values.sort_unstable_by(f64::total_cmp);
+    let half = values.len() / 2;
+    match values.len() % 2 {
+        _ if values.is_empty() => 1.0,
+        0 => 0.5 * (values[half - 1] + values[half]),
+        _ => values[half],
+    }
+}
+
 /// The values of rows at the columns, one row after the other.
 fn gather(features: &Matrix, rows: &[usize], columns: &Columns) -> Vec<f64> {
     let mut values = Vec::with_capacity(rows.len() * columns.count(features.n_cols()));

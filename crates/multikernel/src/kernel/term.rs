@@ -264,8 +264,8 @@ impl Term {
 
     /// The kernels on all columns, for the given median distance, in the order of the values.
     pub(super) fn kernels(&self, median: f64) -> Parsed<Vec<Kernel>> {
-        if let Some(name) = &self.gram {
-            return Ok(vec![self.switched(Kernel::of_gram(self.family, name))]);
+        if let Some(name) = self.gram.as_ref().filter(|_| self.values.is_empty()) {
+            return Ok(vec![self.switched(Kernel::of_gram(self.family, name, 0.0))]);
         }
         let mut params = self.params();
         let Some(first) = self.family.params.first().filter(|_| !self.values.is_empty()) else {
@@ -277,7 +277,10 @@ impl Term {
             for number in value.factor().map_or(vec![1.0], Factor::numbers) {
                 params[0] = scale * number;
                 check_range(first, params[0], value.at(), Decimal(params[0]))?;
-                kernels.push(self.switched(Kernel::unchecked(self.family, params)));
+                kernels.push(self.switched(match &self.gram {
+                    Some(name) => Kernel::of_gram(self.family, name, params[0]),
+                    None => Kernel::unchecked(self.family, params),
+                }));
             }
         }
         Ok(kernels)
@@ -447,8 +450,10 @@ impl fmt::Display for Term {
             write!(f, ", {}={number}", self.family.params[*k].name)?;
         }
         f.write_str(if self.values.is_empty() { "" } else { ")" })?;
-        if let Some(name) = &self.gram {
-            write!(f, "{}", Enclosed(name))?;
+        match &self.gram {
+            Some(name) if self.family.takes_distances() => write!(f, " on {}", Name(name))?,
+            Some(name) => write!(f, "{}", Enclosed(name))?,
+            None => {}
         }
         match self.each() {
             None => {}

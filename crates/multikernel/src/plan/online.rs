@@ -87,7 +87,7 @@ fn kernels_alone(plan: &Plan, kernels: &[Kernel], n_columns: usize, pool: &Pool)
         return Err(Error::param(
             "kernels",
             format!(
-                "{kernel} depends on all training rows, which a stream has not; leave out `centred` and `precomputed`"
+                "{kernel} depends on all training rows, which a stream has not; leave out `centred`, `precomputed` and `distance`"
             ),
         ));
     }
@@ -114,7 +114,7 @@ impl Online {
         let preprocessor =
             Preprocessor::fit(&preparation.recipe, samples.features(), samples.names(), samples.views())?;
         let scaled = preprocessor.apply(samples.features())?;
-        let layout = Layout { names: preprocessor.names(), views: preprocessor.views() };
+        let layout = Layout { names: preprocessor.names(), views: preprocessor.views(), ..Layout::default() };
         let resolved = preparation.bank.as_ref().map(|bank| bank.resolve_named(&layout, &scaled)).transpose()?;
         let (kernels, sets) = resolved.map_or_else(Default::default, |resolved| (resolved.kernels, resolved.sets));
         let mut header = plan.header(warmup, preparation.bank.as_ref(), &kernels, plan.params(), warmup.fingerprint());
@@ -125,6 +125,7 @@ impl Online {
             budget: options.budget,
             update_every: options.update_every,
             n_classes: 0,
+            seed: header.seed,
             stored: None,
         };
         let learner = learner(plan, &begin)?;
@@ -145,7 +146,13 @@ impl Online {
             ));
         }
         let (found, wanted) = (plan.params().to_texts(), &header.params);
-        if stream.is_some() && (plan.name() != header.method || found != *wanted) {
+        // Parameters that are newer than the model were at their defaults.
+        let param = |name: &str| plan.method().param_list().iter().find(|param| param.name == name).cloned();
+        let same = |(name, value): (&String, &String)| match wanted.get(name) {
+            Some(text) => text == value,
+            None => param(name).is_some_and(|param| param.default == *value),
+        };
+        if stream.is_some() && (plan.name() != header.method || !found.iter().all(same)) {
             let settings: Vec<String> = wanted.iter().map(|(name, value)| format!("{name}={value}")).collect();
             return Err(Error::param(
                 "method",
@@ -164,6 +171,7 @@ impl Online {
             budget: options.budget,
             update_every: options.update_every,
             n_classes: header.classes.len(),
+            seed: header.seed,
             stored: stream.as_ref().map(|stream| (stream, &*stored)),
         };
         let learner = learner(plan, &begin)?;

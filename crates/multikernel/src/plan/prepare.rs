@@ -42,7 +42,8 @@ impl Preparation {
         let preprocessor = Preprocessor::fit(&self.recipe, samples.features(), samples.names(), samples.views())?;
         let rows = preprocessor.apply(samples.features())?;
         let presence = presence(samples, self.missing)?;
-        let layout = Layout { names: preprocessor.names(), views: preprocessor.views() };
+        let medians = bank.medians(samples.grams(), samples.rows_of_grams());
+        let layout = Layout { names: preprocessor.names(), views: preprocessor.views(), medians: &medians };
         let resolved = bank.resolve_named(&layout, &present(&rows, &preprocessor, presence.as_ref()))?;
         Places::of(&preprocessor).part(resolved.kernels, &self.part)
     }
@@ -87,7 +88,8 @@ impl<'a> Prepared<'a> {
         let mut prepared = (vec![], vec![]);
         if let Some(bank) = &preparation.bank {
             points = points.with_grams(samples.grams(), samples.rows_of_grams())?;
-            let layout = Layout { names: preprocessor.names(), views: preprocessor.views() };
+            let medians = bank.medians(samples.grams(), samples.rows_of_grams());
+            let layout = Layout { names: preprocessor.names(), views: preprocessor.views(), medians: &medians };
             let resolved =
                 bank.resolve_named(&layout, &present(points.features(), &preprocessor, presence.as_ref()))?;
             resolved.notes.iter().for_each(|note| session.observer.note(note));

@@ -1,20 +1,12 @@
-//! Our own thread pool: results never depend on the number of threads.
+//! The thread pool: results never depend on the number of threads.
 
-mod cells;
-mod engine;
-mod sync;
-mod team;
 #[cfg(test)]
 mod tests;
+mod threads;
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use cells::Cells;
-use engine::Engine;
-#[cfg(feature = "rayon-bench")]
-#[doc(hidden)]
-pub use engine::RayonPieces;
-use team::Team;
+use threads::Threads;
 
 use crate::error::{Error, Result};
 
@@ -35,7 +27,7 @@ const MAX_THREADS: usize = 1024;
 /// system takes longer than filling them. It is released with the pool.
 #[derive(Debug)]
 pub struct Pool {
-    engine: Engine,
+    threads: Arc<Threads>,
     spare: Arc<Spare>,
 }
 
@@ -52,13 +44,12 @@ const MAX_SPARE_STORES: usize = 2;
 impl Spare {
     /// Memory of earlier stores of `f64`.
     pub(crate) fn wide(&self) -> MutexGuard<'_, Vec<Vec<f64>>> {
-        // A vector is always in a valid state, so a thread that panicked left nothing half-done.
-        self.wide.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.wide)
     }
 
     /// The same for `f32`.
     pub(crate) fn narrow(&self) -> MutexGuard<'_, Vec<Vec<f32>>> {
-        self.narrow.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.narrow)
     }
 
     /// Bytes kept.
@@ -82,6 +73,11 @@ pub(crate) fn keep<T>(mut kept: MutexGuard<'_, Vec<Vec<T>>>, values: Vec<T>) {
     kept.drain(..surplus);
 }
 
+/// What these locks hold is always in a valid state, so a thread that panicked left nothing half-done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Pool {
     /// A pool of `n_threads`; 0 means as many as the machine has, more than 1024 is an error.
     pub fn new(n_threads: usize) -> Result<Self> {
@@ -93,48 +89,28 @@ impl Pool {
         }
         let machine = || std::thread::available_parallelism().map_or(1, usize::from);
         let n_threads = if n_threads == 0 { machine().min(MAX_THREADS) } else { n_threads };
-        let team = Team::new(n_threads - 1)
+        let threads = Threads::new(n_threads)
             .map_err(|error| Error::param("threads", format!("cannot start {n_threads} threads: {error}")))?;
-        Ok(Pool { engine: Engine::Team(Arc::new(team)), spare: Arc::default() })
-    }
-
-    /// A pool that schedules with rayon and includes the calling thread, for comparison with [`Pool::new`].
-    #[cfg(feature = "rayon-bench")]
-    #[doc(hidden)]
-    pub fn rayon(n_threads: usize, pieces: RayonPieces) -> Result<Self> {
-        let threads = rayon::ThreadPoolBuilder::new().num_threads(n_threads).use_current_thread().build();
-        let threads =
-            threads.map_err(|error| Error::param("threads", format!("cannot start {n_threads} threads: {error}")))?;
-        Ok(Pool { engine: Engine::Rayon(Arc::new(threads), pieces), spare: Arc::default() })
-    }
-
-    /// Runs `work` inside the pool, so that its calls to rayon need not enter it again.
-    #[cfg(feature = "rayon-bench")]
-    #[doc(hidden)]
-    pub fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        match &self.engine {
-            Engine::Team(_) => work(),
-            Engine::Rayon(threads, _) => threads.install(work),
-        }
+        Ok(Pool { threads: Arc::new(threads), spare: Arc::default() })
     }
 
     /// A pool of all the machine's threads, started once and shared by all such pools; memory is per pool. For calls
     /// that are given no pool: a model that predicts row by row would spend its time starting threads.
     pub(crate) fn shared() -> Result<Self> {
-        static SHARED: OnceLock<(u32, Engine)> = OnceLock::new();
+        static SHARED: OnceLock<(u32, Arc<Threads>)> = OnceLock::new();
         let process = std::process::id();
-        let (owner, engine) = match SHARED.get() {
+        let (owner, threads) = match SHARED.get() {
             Some(shared) => shared,
             None => {
-                let engine = Pool::new(0)?.engine;
-                SHARED.get_or_init(|| (process, engine))
+                let threads = Pool::new(0)?.threads;
+                SHARED.get_or_init(|| (process, threads))
             }
         };
         // A forked process does not inherit the threads.
         if *owner != process {
             return Pool::new(0);
         }
-        Ok(Pool { engine: engine.clone(), spare: Arc::default() })
+        Ok(Pool { threads: threads.clone(), spare: Arc::default() })
     }
 
     /// A shared pool of one thread: for work inside tasks that already run concurrently.
@@ -154,7 +130,7 @@ impl Pool {
 
     /// Number of threads, including the calling one.
     pub fn n_threads(&self) -> usize {
-        self.engine.n_threads()
+        self.threads.n()
     }
 
     /// Whether this many pieces are as well done by the calling thread alone: handing over small pieces takes longer
@@ -168,10 +144,12 @@ impl Pool {
         if self.is_plain(n) {
             return (0..n).map(f).collect();
         }
-        let cells: Cells<T> = Cells::new((0..n).map(|_| None));
-        // SAFETY: this is the thread that works on the item.
-        self.engine.run(n, self.grain(n), &|i| *unsafe { cells.at(i) } = Some(f(i)));
-        cells.into_iter().collect()
+        let cells: Vec<Mutex<Option<T>>> = (0..n).map(|_| Mutex::new(None)).collect();
+        self.threads.run(n, self.grain(n), &|i| {
+            let value = f(i);
+            *lock(&cells[i]) = Some(value);
+        });
+        cells.into_iter().filter_map(|cell| cell.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
     }
 
     /// Calls `f(i, chunk)` for the consecutive chunks of length `size` of `data` (the last may be shorter).
@@ -194,9 +172,11 @@ impl Pool {
         if self.is_plain(n) {
             return items.for_each(f);
         }
-        let cells = Cells::new(items.map(Some));
-        // SAFETY: this is the thread that works on the item.
-        self.engine.run(n, grain, &|i| unsafe { cells.at(i) }.take().into_iter().for_each(&f));
+        let cells: Vec<Mutex<Option<T>>> = items.map(|item| Mutex::new(Some(item))).collect();
+        self.threads.run(n, grain, &|i| {
+            let item = lock(&cells[i]).take();
+            item.into_iter().for_each(&f);
+        });
     }
 
     /// Items handed out together if they may be many and small: few enough that no thread is left with much at the end.
@@ -207,11 +187,10 @@ impl Pool {
     /// [`Pool::each`] with scratch space that is reused from item to item: `f` must not rely on its contents.
     pub(crate) fn each_with<S: Default + Send, T: Send>(&self, items: Vec<T>, f: impl Fn(&mut S, T) + Sync + Send) {
         let spare: Mutex<Vec<S>> = Mutex::default();
-        let lock = || spare.lock().unwrap_or_else(PoisonError::into_inner);
         self.each(items, |item| {
-            let mut space = lock().pop().unwrap_or_default();
+            let mut space = lock(&spare).pop().unwrap_or_default();
             f(&mut space, item);
-            lock().push(space);
+            lock(&spare).push(space);
         });
     }
 }

@@ -3,18 +3,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::engine::Engine;
-use super::sync::WATCH;
-use super::team::Team;
+use super::threads::Threads;
 use super::{MAX_THREADS, Pool, keep};
-
-fn team(pool: &Pool) -> &Arc<Team> {
-    match &pool.engine {
-        Engine::Team(team) => team,
-        #[cfg(feature = "rayon-bench")]
-        Engine::Rayon(..) => panic!("a pool of rayon"),
-    }
-}
 
 /// Fewer under Miri, where each step takes a thousand times as long.
 fn fewer(n: usize, under_miri: usize) -> usize {
@@ -48,7 +38,7 @@ fn shared_pools_have_the_same_threads_and_memory_of_their_own() {
         asked.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     for pool in &pools {
-        assert!(Arc::ptr_eq(team(pool), team(&pools[0])));
+        assert!(Arc::ptr_eq(&pool.threads, &pools[0].threads));
         assert_eq!(pool.map(100, |i| i), (0..100).collect::<Vec<_>>());
     }
     keep(pools[0].spare().wide(), vec![0.0; 8]);
@@ -58,32 +48,32 @@ fn shared_pools_have_the_same_threads_and_memory_of_their_own() {
 }
 
 #[test]
-fn every_item_is_worked_on_once_for_any_team_and_grain() {
-    for (n_helpers, n, grain) in [(0, 5, 1), (1, 1, 1), (1, 1000, 1), (3, 1000, 7), (5, 3, 1), (2, 64, 64)] {
-        let team = Team::new(n_helpers).unwrap();
-        // Many in a row: helpers come late, stay awake or go to sleep in between.
+fn every_item_is_worked_on_once_for_any_threads_and_grain() {
+    for (n_threads, n, grain) in [(1, 5, 1), (2, 1, 1), (2, 1000, 1), (4, 1000, 7), (6, 3, 1), (3, 64, 64)] {
+        let threads = Threads::new(n_threads).unwrap();
+        // Many in a row: workers come late, stay awake or go to sleep in between.
         let n = fewer(n, 20);
         for round in 0..fewer(200, 4) {
             let counts: Vec<AtomicUsize> = (0..n).map(|_| AtomicUsize::new(0)).collect();
-            team.run(n, grain, &|i| {
+            threads.run(n, grain, &|i| {
                 counts[i].fetch_add(1, Ordering::Relaxed);
             });
-            assert!(counts.into_iter().all(|count| count.into_inner() == 1), "{n_helpers} {n} {grain}");
+            assert!(counts.into_iter().all(|count| count.into_inner() == 1), "{n_threads} {n} {grain}");
             if round % fewer(50, 2) == 0 {
-                std::thread::sleep(2 * WATCH);
+                std::thread::sleep(Duration::from_micros(100));
             }
         }
     }
 }
 
 #[test]
-fn helpers_work_beside_the_one_that_asks() {
-    let team = Team::new(2).unwrap();
+fn workers_work_beside_the_one_that_asks() {
+    let threads = Threads::new(3).unwrap();
     for pause in [0, 1, 5] {
         std::thread::sleep(Duration::from_millis(pause));
         // Each of three items waits until the other two have started: with fewer than three threads that never happens.
         let (begun, met) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        team.run(3, 1, &|_| {
+        threads.run(3, 1, &|_| {
             begun.fetch_add(1, Ordering::Relaxed);
             let begin = Instant::now();
             while begun.load(Ordering::Relaxed) < 3 && begin.elapsed() < Duration::from_secs(20) {
@@ -97,21 +87,21 @@ fn helpers_work_beside_the_one_that_asks() {
 
 #[test]
 fn items_may_ask_for_work_themselves_from_any_thread() {
-    let team = Team::new(2).unwrap();
+    let threads = Threads::new(3).unwrap();
     let sum = AtomicUsize::new(0);
     let ask = || {
-        team.run(6, 1, &|i| team.run(10, 3, &|j| _ = sum.fetch_add(10 * i + j, Ordering::Relaxed)));
+        threads.run(6, 1, &|i| threads.run(10, 3, &|j| _ = sum.fetch_add(10 * i + j, Ordering::Relaxed)));
     };
     std::thread::scope(|scope| (0..3).for_each(|_| _ = scope.spawn(ask)));
     assert_eq!(sum.into_inner(), 3 * (0..60).sum::<usize>());
 }
 
 #[test]
-fn a_panic_reaches_the_one_that_asked_and_leaves_the_team_at_work() {
-    let team = Team::new(1).unwrap();
+fn a_panic_reaches_the_one_that_asked_and_leaves_the_pool_at_work() {
+    let threads = Threads::new(2).unwrap();
     for bad in [0, 7, 99] {
         let result = catch_unwind(AssertUnwindSafe(|| {
-            team.run(100, 1, &|i| {
+            threads.run(100, 1, &|i| {
                 std::thread::sleep(Duration::from_micros(20));
                 assert!(i != bad, "item {i}");
             });
@@ -120,19 +110,17 @@ fn a_panic_reaches_the_one_that_asked_and_leaves_the_team_at_work() {
         assert_eq!(*said, format!("item {bad}"));
     }
     let met = AtomicBool::new(false);
-    team.run(1, 1, &|_| met.store(true, Ordering::Relaxed));
+    threads.run(1, 1, &|_| met.store(true, Ordering::Relaxed));
     assert!(met.into_inner());
 }
 
+/// A child of `fork` has the calling thread alone: everything is done by it.
 #[test]
-fn helpers_end_with_their_team() {
-    let team = Team::new(3).unwrap();
-    let board = Arc::downgrade(&team.board);
-    team.run(30, 1, &|_| ());
-    drop(team);
-    let begin = Instant::now();
-    while board.strong_count() > 0 {
-        assert!(begin.elapsed() < Duration::from_secs(60), "threads are still there");
-        std::thread::yield_now();
-    }
+fn a_process_without_the_workers_does_the_work_itself() {
+    let threads = Threads { process: std::process::id() + 1, ..Threads::new(3).unwrap() };
+    let here = std::thread::current().id();
+    let elsewhere = AtomicUsize::new(0);
+    threads
+        .run(100, 1, &|_| _ = elsewhere.fetch_add(usize::from(std::thread::current().id() != here), Ordering::Relaxed));
+    assert_eq!(elsewhere.into_inner(), 0);
 }

@@ -49,6 +49,8 @@ pub struct StreamEnd {
     pub classes: Vec<String>,
     /// Total rows the model has learned, including earlier runs.
     pub total_rows: u64,
+    /// The model's warnings.
+    pub warnings: Vec<String>,
 }
 
 /// Kernels shown per line.
@@ -94,6 +96,9 @@ impl StreamLine {
             line["skipped"] = json!(end.skipped);
             line["classes"] = json!(end.classes);
             line["total_rows"] = json!(end.total_rows);
+            if !end.warnings.is_empty() {
+                line["warnings"] = json!(end.warnings);
+            }
         }
         line.to_string()
     }
@@ -217,7 +222,7 @@ mod tests {
              \"final\":false}"
         );
         let classes = vec!["q".to_string(), "p".to_string()];
-        let end = StreamEnd { stop: "finished".into(), skipped: 4, classes, total_rows: 9 };
+        let end = StreamEnd { stop: "finished".into(), skipped: 4, classes, total_rows: 9, warnings: vec![] };
         let found: Value = serde_json::from_str(&line().to_json(Some(&end))).unwrap();
         assert_eq!(found["kernels"].as_array().unwrap().len(), 5);
         assert_eq!(

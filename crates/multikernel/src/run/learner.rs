@@ -18,6 +18,8 @@ pub struct Begin<'a> {
     pub update_every: usize,
     /// Number of known classes.
     pub n_classes: usize,
+    /// Seeds all randomness, as in [`Task`](super::Task).
+    pub seed: u64,
     /// A state from [`Learner::encode`] and the points from [`Learner::points`], to resume from.
     pub stored: Option<(&'a Record, &'a Matrix)>,
 }

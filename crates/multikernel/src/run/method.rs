@@ -52,6 +52,11 @@ pub struct KernelsOfView {
 /// Marks the random streams of methods; splits use those without the mark.
 const METHOD_STREAMS: u64 = 1 << 63;
 
+/// [`Task::rng`] of a run with this seed.
+pub(crate) fn method_rng(seed: u64, stream: u64, position: u64) -> Rng {
+    Rng::at(seed, stream | METHOD_STREAMS, position)
+}
+
 /// Everything a method may use while it learns.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
@@ -84,7 +89,7 @@ impl<'a> Task<'a> {
     /// The generator for one stream (a chain, a class) of the run, at a position from [`Rng::position`]; 0 is the
     /// start. These streams are separate from those that dealt the rows of a split with the same seed.
     pub fn rng(&self, stream: u64, position: u64) -> Rng {
-        Rng::at(self.seed, stream | METHOD_STREAMS, position)
+        method_rng(self.seed, stream, position)
     }
 
     /// Number of training points.

@@ -22,6 +22,7 @@ pub use coefficients::Coefficients;
 pub use control::{Canceller, Control, Stop};
 pub use input::{Input, Rows};
 pub use learner::{Begin, Learner};
+pub(crate) use method::method_rng;
 pub use method::{About, AnyMethod, AnyState, KernelsOfView, Method, Needs, State, Task};
 pub use observer::{Observer, Progress, Silent, Status, seconds_in_words};
 pub use param::{Allowed, Param, Parameters, Setting, Value};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::data::{Gram, Presence, View};
 use crate::error::{Error, Remedy, Result, message};
 use crate::features::Features;
-use crate::kernel::{Columns, Kernel};
+use crate::kernel::{Base, Columns, Kernel};
 use crate::linalg::Matrix;
 
 /// The points between which kernels are evaluated: their features and, if any, the Gram matrices they have a row in and
@@ -154,6 +154,7 @@ impl Points {
 
     /// Checks that the Gram matrices of these kernels are present, with the diagonal they need.
     pub(super) fn check_grams(&self, kernels: &[Kernel], columns: Option<&Points>) -> Result<()> {
+        let mut checked: Vec<&str> = vec![];
         for kernel in kernels {
             let Some(name) = kernel.gram() else { continue };
             let Some(gram) = self.gram(name) else {
@@ -165,7 +166,7 @@ impl Points {
                     Remedy::Gram(name.into())
                 ]));
             };
-            if gram.row_diagonal().is_empty() && !kernel.is_raw() {
+            if gram.row_diagonal().is_empty() && kernel.base() == Base::GivenCosine {
                 return Err(gram.refuse(message![
                     format!("comes without the diagonal k(x, x) of its rows, which {kernel} divides by; give it with "),
                     Remedy::GramDiagonal(name.into()),
@@ -179,6 +180,30 @@ impl Points {
             if most.is_some_and(|most| most >= gram.n_cols()) {
                 let (found, needed) = (gram.n_cols(), most.unwrap_or(0) + 1);
                 return Err(gram.refuse(format!("has {found} columns; the training data needs {needed}")));
+            }
+            let new = checked.iter().all(|known| *known != name);
+            if new && kernel.family().takes_distances() {
+                self.check_distances(kernel, gram, columns)?;
+                checked.push(name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a matrix holds distances between these points and the columns: none below 0, and between a point and
+    /// itself 0.
+    fn check_distances(&self, kernel: &Kernel, gram: &Gram, columns: Option<&Points>) -> Result<()> {
+        let place =
+            |i: usize, j: usize| format!("holds {} in row {}, column {}", gram.values().get(i, j), i + 1, j + 1);
+        for &i in self.at.iter() {
+            if columns.is_none() && gram.values().get(i, i) != 0.0 {
+                let what = place(i, i);
+                return Err(gram.refuse(format!("{what}; {kernel} needs distances, and a row has none from itself")));
+            }
+            for &j in columns.map_or(&self.at, |columns| &columns.at).iter() {
+                if gram.values().get(i, j) < 0.0 {
+                    return Err(gram.refuse(format!("{}; {kernel} needs distances, none below 0", place(i, j))));
+                }
             }
         }
         Ok(())

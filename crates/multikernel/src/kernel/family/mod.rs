@@ -26,6 +26,7 @@ families! {
     sigmoid,
     rational_quadratic,
     precomputed,
+    distance,
 }
 
 /// The families a bank may use: those of this crate, and your own.

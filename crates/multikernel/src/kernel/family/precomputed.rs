@@ -27,6 +27,6 @@ pub static FAMILY: Family = Family {
 impl Kernel {
     /// The kernel whose values are those of the Gram matrix with this name, normalised to unit diagonal unless `raw`.
     pub fn precomputed(name: &str) -> Kernel {
-        Kernel::of_gram(&FAMILY, name)
+        Kernel::of_gram(&FAMILY, name, 0.0)
     }
 }

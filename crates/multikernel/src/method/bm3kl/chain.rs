@@ -2,9 +2,10 @@
 
 use super::distinct::Distinct;
 use super::settings::{FunctionPrior, Settings, WeightSampler};
+use super::split::NormalPrior;
 use crate::dist::{Rng, ln_gamma, normal};
 use crate::error::Result;
-use crate::file::{Cache, Codec, Record, record};
+use crate::file::{Cache, Codec, Field, Record, record};
 use crate::linalg::Matrix;
 use crate::simd::{exp, exps, ln};
 use crate::stack::Stack;
@@ -18,8 +19,9 @@ record! {
         /// `log e`; weights are `e / sum e`.
         pub(super) x: Vec<f64>,
         /// sampler=slice: two normal variates per kernel, whose squares sum to `2 e`; then one for `log nu` (prior=gp).
+        /// sampler=split: one normal variate per kernel, see `split`.
         pub(super) ellipse: Vec<f64>,
-        /// sampler=paper: the momentum of each `e`.
+        /// sampler=paper, sampler=published: the momentum of each `e`.
         pub(super) momentum: Vec<f64>,
         /// The scales of the loss.
         pub(super) lambda: Matrix,
@@ -66,13 +68,13 @@ impl DualAverage {
         if warm { exp(self.log_step_adapted) } else { exp(self.log_step) }
     }
 
-    /// Updates the step size from the acceptance probability of an update.
-    pub(super) fn learn(&mut self, accepted: f64) {
+    /// Updates the step size from the acceptance probability of an update; it stays below `longest`.
+    pub(super) fn learn(&mut self, accepted: f64, longest: f64) {
         self.count += 1.0;
         self.hbar += (ACCEPTED - accepted - self.hbar) / (self.count + 10.0);
         self.log_step = ln(10.0 * FIRST_STEP) - self.hbar * self.count.sqrt() / 0.05;
         // No step of a sensible chain is outside; a few rejected updates in a row must not send it there.
-        self.log_step = self.log_step.clamp(-12.0, 1.0);
+        self.log_step = self.log_step.clamp(-12.0, ln(longest).clamp(-12.0, 1.0));
         let share = exp(-0.75 * ln(self.count));
         self.log_step_adapted = share * self.log_step + (1.0 - share) * self.log_step_adapted;
     }
@@ -93,10 +95,15 @@ impl Latent {
             x = log_squares(&ellipse);
             ellipse.extend(log_nu.iter().map(|value| value / 3.0));
         }
+        if settings.sampler == WeightSampler::Split {
+            let normal_prior = NormalPrior::new(settings.eta);
+            ellipse = (0..n_kernels).map(|_| normal(rng)).collect();
+            x = ellipse.iter().map(|&z| normal_prior.at(z).x).collect();
+        }
         if !settings.learned {
             x = vec![0.0; n_kernels];
         }
-        let published = settings.sampler == WeightSampler::Paper;
+        let published = settings.steps_as_published();
         let momentum = if published { (0..n_kernels).map(|_| normal(rng)).collect() } else { vec![] };
         let variances = if settings.prior == FunctionPrior::Paper { (n_functions, n) } else { (0, 0) };
         Latent {
@@ -104,7 +111,8 @@ impl Latent {
             x,
             ellipse,
             momentum,
-            lambda: Matrix::from_fn(n_functions, n, |_, _| 1.0),
+            // Under likelihood=logit, as of a function that is 0.
+            lambda: Matrix::from_fn(n_functions, n, |_, _| if settings.is_logit() { 4.0 } else { 1.0 }),
             log_nu,
             nu: Matrix::from_fn(variances.0, variances.1, |_, _| 1.0),
             step: DualAverage::default(),
@@ -119,9 +127,12 @@ impl Latent {
     pub(super) fn fits(&self, settings: &Settings, n_kernels: usize, n_functions: usize, n: usize) -> bool {
         let gp = settings.prior == FunctionPrior::Gp;
         let shape = |matrix: &Matrix| (matrix.n_rows(), matrix.n_cols());
-        let slice = settings.sampler == WeightSampler::Slice;
-        let published = settings.sampler == WeightSampler::Paper;
-        let ellipse = if slice { 2 * n_kernels + usize::from(gp) } else { 0 };
+        let published = settings.steps_as_published();
+        let ellipse = match settings.sampler {
+            WeightSampler::Slice => 2 * n_kernels + usize::from(gp),
+            WeightSampler::Split => n_kernels,
+            WeightSampler::Collapsed | WeightSampler::Paper | WeightSampler::Published => 0,
+        };
         self.x.len() == n_kernels
             && self.ellipse.len() == ellipse
             && self.momentum.len() == if published { n_kernels } else { 0 }
@@ -167,6 +178,8 @@ pub(super) struct Draw {
     /// Log importance ratios: minus the log-likelihood of each row given the others. The draw is weighted by its
     /// exponential for this row, as the scales of the other rows and the weights depend on the row.
     pub(super) log_ratios: Vec<f64>,
+    /// likelihood=logit: the packed factor of S of each function; empty where not requested.
+    pub(super) factors: Vec<f64>,
     /// The functions at the training rows: a draw, whereas `coef` is a mean.
     #[cfg_attr(not(test), allow(dead_code))]
     pub(super) functions: Matrix,
@@ -185,11 +198,30 @@ record! {
         pub(super) bias: Vec<f64>,
         pub(super) held_out: Vec<f64>,
         pub(super) log_ratios as "surprise": Vec<f64>,
+        /// likelihood=logit: the packed factors of S of the kept draws, and `scale nu` of each.
+        pub(super) factors: Extra,
+        pub(super) amplitudes: Extra,
+    }
+}
+
+/// Numbers that only likelihood=logit has: stored if there are any, so that files of other runs are unchanged.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Extra(pub(super) Vec<f64>);
+
+impl Field for Extra {
+    fn put(&self, name: &str, record: &mut Record) {
+        if !self.0.is_empty() {
+            record.put(name, &self.0);
+        }
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        if record.has(name) { Ok(Extra(record.take(name)?)) } else { Ok(Extra::default()) }
     }
 }
 
 impl Trace {
-    pub(super) fn push(&mut self, draw: &Draw, keep: bool) {
+    pub(super) fn push(&mut self, draw: &Draw, scale: f64, keep: bool) {
         self.weights.extend_from_slice(&draw.weights);
         self.log_nu.extend_from_slice(&draw.log_nu);
         self.log_posterior.push(draw.log_posterior);
@@ -200,6 +232,10 @@ impl Trace {
             self.bias.extend_from_slice(&draw.bias);
             self.held_out.extend_from_slice(&draw.held_out);
             self.log_ratios.extend_from_slice(&draw.log_ratios);
+            if !draw.factors.is_empty() {
+                self.factors.0.extend_from_slice(&draw.factors);
+                self.amplitudes.0.extend(draw.log_nu.iter().map(|log_nu| scale * exp(*log_nu)));
+            }
         }
     }
 }

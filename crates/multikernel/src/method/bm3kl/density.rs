@@ -5,6 +5,9 @@
 //! N(0, S)` with `S = nu (H + j I) + tau 11' + diag(lambda)` (prior=gp) or `S = H diag(nu) H + tau 11' + diag(lambda)`
 //! (prior=paper), with H the combined kernel. Under prior=gp these matrices are over the n distinct points, which the N
 //! rows share.
+//!
+//! Under likelihood=logit, `1 / (1 + exp(-delta f)) = E exp(delta f / 2 - omega f^2 / 2) / 2` with omega ~ PG(1, 0), so
+//! given omega a row is an observation `t = delta lambda / 2` of the function with variance `lambda = 1 / omega`.
 
 use super::chain::Latent;
 use super::distinct::{Distinct, Seen};
@@ -106,6 +109,9 @@ impl Problem<'_> {
 
     /// `t` for one function.
     pub(super) fn target(&self, latent: &Latent, c: usize) -> Vec<f64> {
+        if self.settings.is_logit() {
+            return latent.lambda.row(c).iter().zip(self.sign.row(c)).map(|(l, sign)| 0.5 * sign * l).collect();
+        }
         let lambda = latent.lambda.row(c).iter().zip(self.sign.row(c)).map(|(lambda, sign)| sign * lambda);
         self.margin.row(c).iter().zip(lambda).map(|(margin, lambda)| margin + lambda).collect()
     }

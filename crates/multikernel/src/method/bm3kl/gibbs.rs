@@ -4,18 +4,14 @@ use super::chain::{Draw, Latent};
 use super::density::{FunctionPosterior, Point, Problem};
 use super::distinct::Seen;
 use super::hmc::{log_prior, no_density};
-use super::settings::FunctionPrior;
+use super::logit;
+use super::settings::{FunctionPrior, MIN_LAMBDA};
 use crate::dist::{Rng, gamma, half_gig, ln_normal_cdf, normal, normals};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::simd::{exp, ln};
 use crate::solve::cholesky::Cholesky;
-
-/// Minimum scale of the loss: below it `S` loses all digits where rows are equal.
-const MIN_LAMBDA: f64 = 1e-8;
-/// Minimum and maximum variance of a sample weight (prior=paper).
-const VARIANCES: (f64, f64) = (1e-30, 1e4);
 
 /// Updates the functions, then the scales, of one chain at its current weights. `keep`: predictions will use the draw.
 pub(super) fn update(
@@ -35,26 +31,37 @@ pub(super) fn update(
         bias: vec![],
         held_out: vec![],
         log_ratios: vec![],
+        factors: vec![],
         functions: Matrix::zeros(problem.n_functions(), problem.n()),
     };
     let root = match problem.settings.prior {
         FunctionPrior::Gp => Some(root(problem, &point.kernel, pool)?),
         FunctionPrior::Paper => None,
     };
+    let mut biases = vec![];
     for (c, part) in point.parts.iter().enumerate() {
-        if keep {
+        if keep && problem.settings.is_logit() {
+            draw.factors.extend(logit::packed(&part.factor));
+        } else if keep {
             leave_out(problem, latent, part, c, pool, &mut draw)?;
         }
-        let f = match &root {
+        let (f, bias) = match &root {
             Some(root) => gaussian(problem, latent, part, c, root, rng, &mut draw)?,
             None => shrunk(problem, latent, point, c, rng, &mut draw)?,
         };
-        let rate = problem.settings.rate();
+        draw.functions.row_mut(c).copy_from_slice(&f);
+        biases.push(bias);
+        if problem.settings.is_logit() {
+            continue;
+        }
+        let (rate, (least, _)) = (problem.settings.rate(), problem.settings.bounds());
         let margins = problem.margin.row(c).iter().zip(&f);
         for (lambda, (margin, f)) in latent.lambda.row_mut(c).iter_mut().zip(margins) {
-            *lambda = half_gig(rng, rate, (margin - f) * (margin - f)).max(MIN_LAMBDA);
+            *lambda = half_gig(rng, rate, (margin - f) * (margin - f)).max(least);
         }
-        draw.functions.row_mut(c).copy_from_slice(&f);
+    }
+    if problem.settings.is_logit() {
+        logit::update(problem, latent, &mut draw.functions, &biases, rng)?;
     }
     Ok(draw)
 }
@@ -77,8 +84,15 @@ fn log_posterior(problem: &Problem<'_>, latent: &Latent, point: &Point) -> f64 {
     let settings = problem.settings;
     // nu ~ Gamma(1, vs), vs ~ Gamma(beta, kappa), with vs integrated out.
     let shrunk = |nu: &f64| -(settings.beta + 1.0) * ln(nu + settings.kappa);
-    point.likelihood + log_prior(problem, &latent.x, &latent.log_nu)
-        - settings.gamma0 * latent.lambda.data().iter().sum::<f64>()
+    let lambda = latent.lambda.data();
+    let scales = if settings.is_logit() {
+        lambda.iter().map(|&lambda| logit::log_scale(lambda)).sum::<f64>()
+    } else {
+        -settings.gamma0 * lambda.iter().sum::<f64>()
+    };
+    point.likelihood
+        + log_prior(problem, &latent.x, &latent.log_nu)
+        + scales
         + latent.nu.data().iter().map(shrunk).sum::<f64>()
 }
 
@@ -144,7 +158,7 @@ fn correction(
     Ok((q, f))
 }
 
-/// prior=gp: a draw of `f = g + b` at the training rows. Predictions use the mean given weights and scales instead,
+/// prior=gp: a draw of `f = g + b` at the training rows, and of b. Predictions use the mean given weights and scales instead,
 /// which has less variance.
 fn gaussian(
     problem: &Problem<'_>,
@@ -154,21 +168,21 @@ fn gaussian(
     root: &Cholesky,
     rng: &mut Rng,
     draw: &mut Draw,
-) -> Result<Vec<f64>> {
+) -> Result<(Vec<f64>, f64)> {
     let (n, tau) = (problem.distinct.n(), problem.settings.tau);
     let nu = exp(latent.log_nu[0]);
     let z: Vec<f64> = normals(rng, n).iter().map(|z| nu.sqrt() * z).collect();
     let bias = tau.sqrt() * normal(rng);
     let f0: Vec<f64> = root.multiply_lower(&z).iter().map(|g| g + bias).collect();
-    let (_, f) = correction(problem, latent, part, c, &f0, rng)?;
+    let (q, f) = correction(problem, latent, part, c, &f0, rng)?;
     // The first row of a point represents all its rows.
     let row = draw.coef.row_mut(c);
     problem.distinct.first().iter().zip(&part.solved).for_each(|(&i, al)| row[i] = problem.scale * nu * al);
     draw.bias.push(tau * part.solved.iter().sum::<f64>());
-    Ok(problem.distinct.at_rows(f))
+    Ok((problem.distinct.at_rows(f), bias + tau * q.iter().sum::<f64>()))
 }
 
-/// prior=paper: a draw of `(a, b)`, then of the variances of a.
+/// prior=paper: a draw of the function and of b by one of `(a, b)`, then of the variances of a.
 fn shrunk(
     problem: &Problem<'_>,
     latent: &mut Latent,
@@ -176,7 +190,7 @@ fn shrunk(
     c: usize,
     rng: &mut Rng,
     draw: &mut Draw,
-) -> Result<Vec<f64>> {
+) -> Result<(Vec<f64>, f64)> {
     let (settings, kernel) = (problem.settings, &point.kernel);
     let nu = latent.nu.row(c);
     let a0: Vec<f64> = nu.iter().zip(normals(rng, nu.len())).map(|(nu, z)| nu.sqrt() * z).collect();
@@ -186,11 +200,12 @@ fn shrunk(
     let pulled = kernel.times(&q);
     let a: Vec<f64> = a0.iter().zip(nu).zip(pulled).map(|((a0, nu), pulled)| a0 + nu * pulled).collect();
     let bias = bias + settings.tau * q.iter().sum::<f64>();
+    let (_, (least, most)) = settings.bounds();
     for (nu, a) in latent.nu.row_mut(c).iter_mut().zip(&a) {
         let rate = gamma(rng, 1.0 + settings.beta, 1.0 / (*nu + settings.kappa));
-        *nu = half_gig(rng, 2.0 * rate, a * a).clamp(VARIANCES.0, VARIANCES.1);
+        *nu = half_gig(rng, 2.0 * rate, a * a).clamp(least, most);
     }
     draw.coef.row_mut(c).iter_mut().zip(&a).for_each(|(out, a)| *out = problem.scale * a);
     draw.bias.push(bias);
-    Ok(f)
+    Ok((f, bias))
 }

@@ -5,23 +5,27 @@ mod density;
 mod distinct;
 mod gibbs;
 mod hmc;
+mod logit;
 mod margins;
 mod model;
 mod published;
 mod settings;
 mod slice;
+mod split;
+mod spread;
 mod sweep;
 #[cfg(test)]
 mod tests;
 
-use chain::{Bm3klState, Ground, Latent, Trace};
+use chain::{Bm3klState, Extra, Ground, Latent, Trace};
 use density::Problem;
 use distinct::Distinct;
 use margins::Margins;
 pub use model::Bm3klModel;
 use model::{HeldOut, Sample};
 use settings::Settings;
-pub use settings::{FunctionPrior, WeightSampler};
+pub use settings::{FunctionPrior, Likelihood, WeightSampler};
+use spread::Spread;
 use sweep::{SweepPhase, sweep};
 
 use super::weighted::{misfit, signs};
@@ -31,11 +35,15 @@ use crate::file::Cache;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::Matrix;
 use crate::method::Weighting;
+use crate::pool::Pool;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task, params};
 use crate::stack::{Stack, Symmetric};
 
 /// Maximum number of draws that predictions are averaged over, across all chains.
 const MAX_KEPT_DRAWS: usize = 100;
+/// likelihood=logit: maximum number of values of the factors that predictions need, 128 MiB. A factor of 1,000 rows has
+/// half a million, so 33 draws of them are kept; at least one of each chain always is.
+const MAX_FACTOR_VALUES: usize = 1 << 24;
 
 params! {
     /// Bayesian max-margin multiple kernel learning: which kernels matter, and how sure we are.
@@ -56,8 +64,19 @@ params! {
     /// functions on the training rows, which needs no inner folds: with `t ~ N(0, S)` the left-out prediction is `t_i -
     /// al_i / (S^-1)_ii`.
     ///
-    /// `prior=paper sampler=paper gamma0=100` is the published sampler (its `tau` is 1e-4, a variance according to the
-    /// text, a precision according to a formula; ours is a variance). Its chains do not agree, and a warning says so.
+    /// `likelihood=logit` is a likelihood of labels: `1 / (1 + exp(-delta f))`, which is normal given a Polya-Gamma scale
+    /// per row (Polson, Scott and Windle 2013), in the same sampler. Its intervals are those of a posterior, and hold
+    /// what they promise where functions come from the prior. Its probabilities need no temperature: each draw averages
+    /// the logistic function over the distribution of the function at the new row, for which a model holds an N x N
+    /// factor of each of up to 100 draws (up to 128 MiB in all). The variance of a function at a new row starts from
+    /// the kernel between the row and itself: 1 for unit-diagonal kernels, the mean over the training rows for others.
+    /// Two classes only: a row of C classes would count as C answers, yes for its own class and no for the others, as
+    /// if they were independent, and intervals of the shared kernel weights would be too narrow.
+    ///
+    /// `prior=paper sampler=published gamma0=100 tau=1e-4 chains=1 warmup=180 draws=20` is the published sampler (its
+    /// `tau` is a variance according to the text, a precision according to a formula; ours is a variance, so tau=1e4 is
+    /// the other reading). `sampler=paper` is the same with large friction integrated exactly and with bounds on scales
+    /// and variances. Their chains do not agree, and a warning says so.
     ///
     /// Rows that no kernel distinguishes are treated as one point of a function (prior=gp): its matrices have one row
     /// per distinct point.
@@ -68,9 +87,14 @@ params! {
         /// of the functions: gp, a Gaussian process with the combined kernel, or paper, shrinkage on each sample weight
         /// as published, whose chains seldom agree
         prior: FunctionPrior = FunctionPrior::Gp, Allowed::OneOf(FunctionPrior::WORDS);
-        /// of the kernel weights: collapsed, Hamiltonian with the functions integrated out; slice, elliptical slice, to
-        /// check it; paper, the published step that is never refused (prior=paper only)
+        /// of the kernel weights: collapsed, Hamiltonian with the functions integrated out; split, the same in
+        /// coordinates in which the prior is normal, for many kernels; slice, elliptical slice, to check them;
+        /// published, the published step as printed, which is never refused and may diverge, an error then; paper, the
+        /// same made stable, which never diverges (both prior=paper only)
         sampler: WeightSampler = WeightSampler::Collapsed, Allowed::OneOf(WeightSampler::WORDS);
+        /// margin, a pseudo-likelihood that holds functions to the margin; or logit, the likelihood of labels of logistic
+        /// regression (two classes, prior=gp), which takes no gamma0
+        likelihood: Likelihood = Likelihood::Margin, Allowed::OneOf(Likelihood::WORDS);
         /// kernel weights are learned, or all the same: the control
         weights: Weighting = Weighting::Learned, Allowed::OneOf(Weighting::WORDS);
         /// independent chains; from two on their agreement is checked
@@ -79,7 +103,7 @@ params! {
         warmup: usize = 75, Allowed::Whole(1, 1_000_000);
         /// sweeps of each chain that are kept; raise it where R-hat is above 1.01; predictions use up to 100 of all
         draws: usize = 125, Allowed::Whole(1, 1_000_000);
-        /// gradients per update of the kernel weights; 0 for 6, and up to 8 with many kernels
+        /// gradients per update of the kernel weights; 0 for 6, and up to 8 with many kernels; with sampler=split for 3
         leapfrog: usize = 0, Allowed::Whole(0, 1000);
         /// how hard the loss holds decisions to the margin from both sides, and with it how narrow intervals are; 0 is
         /// the hinge alone (published: 100 or 500)
@@ -92,9 +116,9 @@ params! {
         beta: f64 = 0.1, Allowed::Number(1e-6, 1e6);
         /// prior=paper: rate of the shrinkage
         kappa: f64 = 1e-10, Allowed::Number(1e-100, 1e6);
-        /// sampler=paper: step size
+        /// sampler=paper, sampler=published: step size
         epsilon: f64 = 0.1, Allowed::Number(1e-9, 1.0);
-        /// sampler=paper: whether the step size is divided by the number of the sweep
+        /// sampler=paper, sampler=published: whether the step size is divided by the number of the sweep
         decay: bool = false, Allowed::OneOf(&["no", "yes"]);
     }
 }
@@ -120,6 +144,12 @@ impl State<Bm3kl> for Bm3klState {
         let stack = task.stack()?;
         let sides = signs(task.labels);
         let (n, n_functions) = (sides.n_rows(), sides.n_cols());
+        if settings.is_logit() && n_functions > 1 {
+            return Err(Error::param(
+                "likelihood",
+                format!("`logit` is a likelihood of two classes, and there are {n_functions}; take likelihood=margin"),
+            ));
+        }
         check_memory(stack, &settings, n, n_functions)?;
         let begin = |k: usize| Latent::begin(&settings, &mut task.rng(k as u64, 0), stack.n_kernels(), n_functions, n);
         Ok(Bm3klState {
@@ -145,7 +175,7 @@ impl State<Bm3kl> for Bm3klState {
     fn step(&mut self, method: &Bm3kl, task: &Task<'_>, control: &Control) -> Result<Progress> {
         let settings = Settings::new(method)?;
         let stop = || control.stop().is_some();
-        let ground = self.ground.get_or_make(|| ground(task, &settings, self.scale))?;
+        let ground = self.ground.get_or_make(|| ground(task.stack()?, task.pool, &settings, self.scale))?;
         let sides = signs(task.labels).transposed();
         let margins = Margins::new(sides.n_rows(), &settings);
         let problem = Problem {
@@ -163,20 +193,23 @@ impl State<Bm3kl> for Bm3klState {
         let mut chains = self.chains.clone();
         let mut rngs: Vec<Rng> =
             chains.iter().enumerate().map(|(k, chain)| task.rng(k as u64, chain.position)).collect();
-        let phase = phase(&settings, self.sweeps);
+        let phase = phase(&settings, task.n_samples(), self.sweeps);
+        // In warm-up only the last draw is kept, for runs that are stopped in it.
+        let in_warmup = self.sweeps < settings.warmup;
+        let keep = phase.keep || in_warmup;
+        let phase = SweepPhase { keep: phase.keep || in_warmup && settings.is_logit(), ..phase };
         let draws = sweep(&problem, &mut chains, &mut rngs, phase)?;
         self.sweeps += 1;
         self.chains = chains;
         for (trace, draw) in self.traces.iter_mut().zip(&draws) {
-            // During warm-up only the last draw is kept, for runs that are stopped in it.
             if self.sweeps <= settings.warmup + 1 {
                 *trace = Trace::default();
             }
-            trace.push(draw, phase.keep || self.sweeps <= settings.warmup);
+            trace.push(draw, self.scale, keep);
         }
         let accepted = draws.iter().map(|draw| draw.accepted).sum::<f64>() / draws.len() as f64;
         let progress = Progress::of(self.sweeps, settings.warmup + settings.draws);
-        Ok(if settings.sampler == WeightSampler::Collapsed { progress.with("accepted", accepted) } else { progress })
+        Ok(if settings.is_hamiltonian() { progress.with("accepted", accepted) } else { progress })
     }
 
     fn finish(self, method: &Bm3kl, task: &Task<'_>) -> Result<Bm3klModel> {
@@ -201,6 +234,7 @@ impl State<Bm3kl> for Bm3klState {
         };
         let places: Vec<usize> =
             task.labels.codes().iter().map(|code| present.partition_point(|class| class < code)).collect();
+        let spread = if settings.is_logit() { Some(self.spread(&settings, task, &kept_weights)?) } else { None };
         let log_ratios = of(|trace| &trace.log_ratios);
         let held_out = HeldOut {
             decisions: &held_out,
@@ -210,7 +244,9 @@ impl State<Bm3kl> for Bm3klState {
             n_present: present.len(),
             size: Margins::new(n_functions, &settings).variance().sqrt(),
         };
-        let known = !log_ratios.is_empty() && present.len() > 1;
+        // As published, probabilities are the softmax itself.
+        let chosen = settings.sampler != WeightSampler::Published;
+        let known = chosen && !log_ratios.is_empty() && present.len() > 1;
         let sample = Sample {
             n_classes: counts.len(),
             n_chains: settings.chains,
@@ -223,6 +259,7 @@ impl State<Bm3kl> for Bm3klState {
             temperature: if known { model::temperature(&held_out) } else { 1.0 },
             eta: if settings.learned { settings.eta } else { 0.0 },
             present,
+            spread,
         };
         let at_an_end = model::at_an_end(sample.temperature, held_out.size);
         let facts = facts(&settings, &self, sample.temperature, at_an_end);
@@ -231,17 +268,33 @@ impl State<Bm3kl> for Bm3klState {
     }
 }
 
+impl Bm3klState {
+    /// likelihood=logit: the rows of the factors, and what the variances of predictions need. The run may have been
+    /// stopped, so nothing here may be.
+    fn spread(&self, settings: &Settings, task: &Task<'_>, weights: &Matrix) -> Result<(Vec<usize>, Spread)> {
+        let stack = task.stack()?.unstoppable();
+        let points = match &self.ground.0 {
+            Some(ground) => ground.distinct.first().to_vec(),
+            None => ground(&stack, task.pool, settings, self.scale)?.distinct.first().to_vec(),
+        };
+        let of = |field: fn(&Trace) -> &Extra| self.traces.iter().flat_map(|trace| field(trace).0.clone()).collect();
+        let (amplitudes, factors) = (of(|trace| &trace.amplitudes), of(|trace| &trace.factors));
+        let spread = Spread::new(&stack, task.pool, settings.tau, weights, amplitudes, factors)?;
+        let kept = self.traces.iter().map(|trace| trace.bias.len()).sum();
+        if spread.fits(kept, points.len()) { Ok((points, spread)) } else { Err(misfit()) }
+    }
+}
+
 /// The distinct rows, the kernels between them, and the combined kernel if it is fixed: a pass or two.
-fn ground(task: &Task<'_>, settings: &Settings, scale: f64) -> Result<Ground> {
-    let stack = task.stack()?;
+fn ground(stack: &Stack, pool: &Pool, settings: &Settings, scale: f64) -> Result<Ground> {
     let even = Matrix::from_fn(stack.n_kernels(), 1, |_, _| scale / stack.n_kernels() as f64);
-    let mean = |stack: &Stack| Ok::<_, Error>(stack.combine(&even, task.pool)?.remove(0));
+    let mean = |stack: &Stack| Ok::<_, Error>(stack.combine(&even, pool)?.remove(0));
     let distinct = match settings.prior {
         FunctionPrior::Gp => Distinct::of(&mean(stack)?),
         FunctionPrior::Paper => Distinct::each(stack.n_rows()),
     };
     let of_points = distinct.n() < stack.n_rows();
-    let stack = if of_points { stack.view(distinct.first())?.compact(task.pool)? } else { stack.clone() };
+    let stack = if of_points { stack.view(distinct.first())?.compact(pool)? } else { stack.clone() };
     let fixed = if settings.learned { None } else { Some(mean(&stack)?) };
     Ok(Ground { distinct, stack, fixed })
 }
@@ -249,7 +302,8 @@ fn ground(task: &Task<'_>, settings: &Settings, scale: f64) -> Result<Ground> {
 /// Rejects runs that would not fit in memory: each chain holds the kernel and its factors at the start and the end of a
 /// move.
 fn check_memory(stack: &Stack, settings: &Settings, n: usize, n_functions: usize) -> Result<()> {
-    let need = 8 * (n as u64).pow(2) * settings.chains as u64 * (n_functions as u64 + 4);
+    let factors = if settings.is_logit() { most_kept(settings, n).max(settings.chains) as u64 / 2 } else { 0 };
+    let need = 8 * (n as u64).pow(2) * (settings.chains as u64 * (n_functions as u64 + 4) + factors);
     let limit = stack.room();
     if need <= limit {
         return Ok(());
@@ -285,10 +339,16 @@ fn scale(task: &Task<'_>, margins: Margins) -> Result<f64> {
     }
 }
 
+/// Maximum number of draws that predictions use, for n training rows.
+fn most_kept(settings: &Settings, n: usize) -> usize {
+    let factor = n.saturating_mul(n + 1) / 2;
+    if settings.is_logit() { MAX_KEPT_DRAWS.min(MAX_FACTOR_VALUES / factor.max(1)) } else { MAX_KEPT_DRAWS }
+}
+
 /// The phase of the next sweep, after `sweeps` sweeps.
-fn phase(settings: &Settings, sweeps: usize) -> SweepPhase {
+fn phase(settings: &Settings, n: usize, sweeps: usize) -> SweepPhase {
     let warm = sweeps >= settings.warmup;
-    let thin = settings.draws.div_ceil((MAX_KEPT_DRAWS / settings.chains).max(1));
+    let thin = settings.draws.div_ceil((most_kept(settings, n) / settings.chains).max(1));
     // Counted from the end, so that the last draw is always kept.
     let left = (settings.warmup + settings.draws).saturating_sub(sweeps + 1);
     SweepPhase { sweep: sweeps + 1, warm, keep: warm && left.is_multiple_of(thin) }
@@ -305,12 +365,19 @@ fn trace_fits(
 ) -> bool {
     let drawn = if state.sweeps > settings.warmup { state.sweeps - settings.warmup } else { state.sweeps.min(1) };
     let kept = if state.sweeps > settings.warmup {
-        (settings.warmup..state.sweeps).filter(|&sweep| phase(settings, sweep).keep).count()
+        (settings.warmup..state.sweeps).filter(|&sweep| phase(settings, n, sweep).keep).count()
     } else {
         drawn
     };
     let variances = usize::from(settings.prior == FunctionPrior::Gp);
-    let left_out = if state.sweeps > settings.warmup { kept } else { 0 };
+    let left_out = if state.sweeps > settings.warmup && !settings.is_logit() { kept } else { 0 };
+    let (factors, amplitudes) = (trace.factors.0.len(), trace.amplitudes.0.len());
+    let with_factors = if settings.is_logit() {
+        let triangle = |values: usize| logit::side(values).is_some_and(|side| (1..=n).contains(&side));
+        amplitudes == kept && (kept == 0 && factors == 0 || factors.is_multiple_of(kept) && triangle(factors / kept))
+    } else {
+        factors == 0 && amplitudes == 0
+    };
     trace.weights.len() == drawn * n_kernels
         && trace.log_nu.len() == drawn * variances
         && trace.log_posterior.len() == drawn
@@ -320,6 +387,7 @@ fn trace_fits(
         && trace.bias.len() == kept * n_functions
         && trace.held_out.len() == left_out * n_functions * n
         && trace.log_ratios.len() == left_out * n
+        && with_factors
 }
 
 fn warnings(settings: &Settings, state: &Bm3klState) -> Vec<String> {
@@ -346,7 +414,7 @@ fn facts(settings: &Settings, state: &Bm3klState, temperature: f64, at_an_end: b
         format!("{chains}, the last of {} sweeps of warm-up", state.sweeps)
     };
     let mut facts = vec![("sampling".to_string(), sampling)];
-    if settings.sampler == WeightSampler::Collapsed && (settings.learned || settings.prior == FunctionPrior::Gp) {
+    if settings.is_hamiltonian() && (settings.learned || settings.prior == FunctionPrior::Gp) {
         let accepted: Vec<f64> = state.traces.iter().flat_map(|trace| trace.accepted.iter().copied()).collect();
         let mean = accepted.iter().sum::<f64>() / accepted.len().max(1) as f64;
         let sizes: Vec<String> = state.chains.iter().map(|chain| format!("{:.3}", chain.step.size(true))).collect();
@@ -355,7 +423,13 @@ fn facts(settings: &Settings, state: &Bm3klState, temperature: f64, at_an_end: b
             format!("{:.0} % of moves, steps {} (far below 60 %, raise warmup)", 100.0 * mean, sizes.join(", ")),
         ));
     }
+    if settings.is_logit() {
+        let how = "of the posterior: each draw averages over the function at a row, no temperature";
+        facts.push(("probabilities".into(), how.into()));
+        return facts;
+    }
     let chosen = match (warm, at_an_end) {
+        _ if settings.sampler == WeightSampler::Published => "as published",
         (false, _) => "not chosen in warm-up",
         (true, false) => "by the log-loss of training rows left out",
         (true, true) => "the end of its range: training rows left out do not tell it, probabilities are rough",

@@ -1,6 +1,7 @@
 //! The model: many draws, with averaged predictions.
 
 use super::hmc::SPREAD;
+use super::spread::Spread;
 use crate::dist::beta_quantile;
 use crate::draws::{Draws, Variable};
 use crate::error::{Error, Result};
@@ -12,9 +13,11 @@ use crate::run::{Explain, Input, Predict, Probabilistic};
 use crate::simd::{exp, ln};
 
 record! {
-    /// Draws of kernel weights and functions. A probability is the mean over draws, softened by one common temperature.
+    /// Draws of kernel weights and functions. A probability is the mean over draws, softened by one common temperature;
+    /// under likelihood=logit, averaged over the distribution of the function at the row instead.
     ///
-    /// Cost of a prediction: N P operations per kept draw (up to 100), and N more per class.
+    /// Cost of a prediction: N P operations per kept draw (up to 100), and N more per class, or N^2 / 2 more under
+    /// likelihood=logit.
     #[derive(Clone, Debug)]
     pub struct Bm3klModel {
         /// Classes that have rows; one function each, or one for two classes, positive for the first.
@@ -40,6 +43,8 @@ record! {
         eta: f64,
         warnings: Vec<String>,
         told: Told,
+        /// likelihood=logit: what variances at new rows need.
+        spread: Option<Spread>,
     }
 }
 
@@ -56,6 +61,8 @@ pub(super) struct Sample {
     pub(super) bias: Matrix,
     pub(super) temperature: f64,
     pub(super) eta: f64,
+    /// likelihood=logit: the rows of the factors, and these.
+    pub(super) spread: Option<(Vec<usize>, Spread)>,
 }
 
 impl Bm3klModel {
@@ -64,7 +71,10 @@ impl Bm3klModel {
         let mean = (0..sample.weights.n_cols()).map(|m| sample.weights.column(m).iter().sum::<f64>() / n_draws);
         // Among rows that are one point, only the first has coefficients.
         let counts = |i: &usize| sample.coef.row(*i).iter().any(|&coef| coef != 0.0);
-        let points: Vec<usize> = (0..sample.coef.n_rows()).filter(counts).collect();
+        let (points, spread) = match sample.spread {
+            Some((points, spread)) => (points, Some(spread)),
+            None => ((0..sample.coef.n_rows()).filter(counts).collect::<Vec<usize>>(), None),
+        };
         let mut sampled = Bm3klModel {
             present: sample.present,
             n_classes: sample.n_classes,
@@ -81,6 +91,7 @@ impl Bm3klModel {
             eta: sample.eta,
             warnings,
             told: Told(facts),
+            spread,
         };
         sampled.warnings.extend(sampled.draws().and_then(|draws| draws.verdict()));
         sampled
@@ -209,7 +220,20 @@ impl Predict for Bm3klModel {
         let mixture = stack.mixture(&self.kept_weights.transposed(), pool)?;
         let decisions = stack.decide(&mixture, &self.coef, pool)?;
         let mut scores = Matrix::zeros(stack.n_rows(), self.n_classes);
-        pool.chunks_mut(scores.data_mut(), self.n_classes, |i, out| self.average(decisions.row(i), out));
+        let Some(spread) = &self.spread else {
+            pool.chunks_mut(scores.data_mut(), self.n_classes, |i, out| self.average(decisions.row(i), out));
+            return Ok(scores);
+        };
+        let first = spread.probabilities(stack, &self.kept_weights, &decisions, self.bias.data(), pool)?;
+        for (i, p) in first.into_iter().enumerate() {
+            match self.present[..] {
+                [first, second] => {
+                    scores.set(i, first, p);
+                    scores.set(i, second, 1.0 - p);
+                }
+                _ => scores.set(i, self.present[0], 1.0),
+            }
+        }
         Ok(scores)
     }
 
@@ -236,6 +260,7 @@ impl Predict for Bm3klModel {
             && self.bias.n_cols() == n_functions
             && self.coef.n_cols() == kept * n_functions
             && self.coef.n_rows() == self.points.len()
+            && self.spread.as_ref().is_none_or(|spread| n_functions == 1 && spread.fits(kept, self.points.len()))
             && self.temperature > 0.0
             && self.eta >= 0.0;
         if fits {

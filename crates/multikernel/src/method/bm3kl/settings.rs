@@ -20,18 +20,40 @@ choice! {
     pub enum WeightSampler {
         /// Hamiltonian Monte Carlo, with the functions integrated out.
         Collapsed = "collapsed",
+        /// The same where the prior of the weights is normal, whose motion is exact.
+        Split = "split",
         /// Elliptical slice sampling, to check the other.
         Slice = "slice",
-        /// The published step, which is never rejected.
+        /// The published step, which is never rejected, made stable.
         Paper = "paper",
+        /// The published step as printed; a chain that diverges is an error.
+        Published = "published",
     }
 }
+
+choice! {
+    /// What labels say about functions.
+    pub enum Likelihood {
+        /// The pseudo-likelihood of a margin: `exp(-2 max(1 - delta f, 0))`, and a scale lambda for each row.
+        Margin = "margin",
+        /// The likelihood `1 / (1 + exp(-delta f))` of two classes, and a Polya-Gamma scale for each row.
+        Logit = "logit",
+    }
+}
+
+/// Minimum scale of the loss: below it `S` loses all digits where rows are equal.
+pub(super) const MIN_LAMBDA: f64 = 1e-8;
+/// Minimum and maximum variance of a sample weight (prior=paper).
+const VARIANCES: (f64, f64) = (1e-30, 1e4);
+/// sampler=split: gradients per update of the kernel weights.
+const SPLIT_LEAPS: usize = 3;
 
 /// Validated parameters.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) prior: FunctionPrior,
     pub(super) sampler: WeightSampler,
+    pub(super) likelihood: Likelihood,
     /// Whether kernel weights are learned.
     pub(super) learned: bool,
     pub(super) chains: usize,
@@ -52,6 +74,7 @@ impl Settings {
         let Bm3kl {
             prior,
             sampler,
+            likelihood,
             chains,
             warmup,
             draws,
@@ -69,6 +92,7 @@ impl Settings {
         let settings = Settings {
             prior,
             sampler,
+            likelihood,
             learned,
             chains,
             warmup,
@@ -82,27 +106,65 @@ impl Settings {
             epsilon,
             decay,
         };
-        if settings.sampler == WeightSampler::Paper && settings.prior == FunctionPrior::Gp {
+        if settings.steps_as_published() && settings.prior == FunctionPrior::Gp {
+            let sampler = settings.sampler.word();
             return Err(Error::param(
                 "sampler",
-                "`paper` moves weights given sample weights, which prior=gp does not have; set prior=paper too, or take sampler=collapsed",
+                format!(
+                    "`{sampler}` moves weights given sample weights, which prior=gp does not have; set prior=paper too, or take \
+                     sampler=collapsed"
+                ),
             ));
         }
         if settings.sampler == WeightSampler::Slice && settings.eta != 1.0 {
             let eta = settings.eta;
             return Err(Error::param("sampler", format!("`slice` needs eta=1, got eta={eta}; take sampler=collapsed")));
         }
+        if settings.is_logit() && settings.prior == FunctionPrior::Paper {
+            return Err(Error::param(
+                "likelihood",
+                "`logit` is for functions that are Gaussian processes; take prior=gp and sampler=collapsed or slice",
+            ));
+        }
         Ok(settings)
+    }
+
+    pub(super) fn is_logit(&self) -> bool {
+        self.likelihood == Likelihood::Logit
     }
 
     /// Gradients per update of the kernel weights.
     pub(super) fn n_leaps(&self, n_kernels: usize) -> usize {
         match (self.leapfrog, self.learned) {
+            (0, true) if self.sampler == WeightSampler::Split => SPLIT_LEAPS,
             (0, true) => 6 + (n_kernels / 300).min(2),
             // Variances alone are easy to sample.
             (0, false) => 2,
             (n, _) => n,
         }
+    }
+
+    /// Whether kernel weights move by the published step, given sample weights and with a momentum of their own.
+    pub(super) fn steps_as_published(&self) -> bool {
+        matches!(self.sampler, WeightSampler::Paper | WeightSampler::Published)
+    }
+
+    /// The minimum scale of the loss, and the minimum and maximum variance of a sample weight. As printed there are none.
+    pub(super) fn bounds(&self) -> (f64, (f64, f64)) {
+        match self.sampler {
+            WeightSampler::Published => (0.0, (0.0, f64::INFINITY)),
+            _ => (MIN_LAMBDA, VARIANCES),
+        }
+    }
+
+    /// Whether moves have the acceptance probability and the step size of Hamiltonian ones.
+    pub(super) fn is_hamiltonian(&self) -> bool {
+        matches!(self.sampler, WeightSampler::Collapsed | WeightSampler::Split)
+    }
+
+    /// Whether kernel weights move in the coordinates in which their prior is normal.
+    pub(super) fn is_split(&self) -> bool {
+        self.sampler == WeightSampler::Split && self.learned
     }
 
     /// `1 + 2 gamma0`, the first argument of the distribution of the scales lambda.

@@ -27,9 +27,9 @@ pub(super) fn sweep(
     phase: SweepPhase,
 ) -> Result<Vec<Draw>> {
     let points = match problem.settings.sampler {
-        WeightSampler::Collapsed => hmc::update(problem, latents, rngs, phase.warm)?,
+        WeightSampler::Collapsed | WeightSampler::Split => hmc::update(problem, latents, rngs, phase.warm)?,
         WeightSampler::Slice => slice::update(problem, latents, rngs)?,
-        WeightSampler::Paper => stay(problem, latents)?,
+        WeightSampler::Paper | WeightSampler::Published => stay(problem, latents)?,
     };
     let pool = problem.inner_pool(latents.len())?;
     let moved = problem.pool.map(latents.len(), |k| {
@@ -43,9 +43,8 @@ pub(super) fn sweep(
         (latents[k], rngs[k]) = (latent, rng);
         draws.push(draw);
     }
-    if problem.settings.sampler == WeightSampler::Paper && problem.settings.learned {
-        let step = problem.settings.epsilon / if problem.settings.decay { phase.sweep as f64 } else { 1.0 };
-        published::update(problem, latents, &draws, rngs, step)?;
+    if problem.settings.steps_as_published() && problem.settings.learned {
+        published::update(problem, latents, &draws, rngs, phase.sweep)?;
     }
     latents.iter_mut().zip(rngs).for_each(|(latent, rng)| latent.position = rng.position());
     Ok(draws)

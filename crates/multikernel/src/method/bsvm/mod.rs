@@ -5,6 +5,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
+pub(super) use chain::slice;
 use chain::{Chain, Mean, Target};
 pub use model::BsvmModel;
 
@@ -23,15 +24,16 @@ params! {
     /// the hinge loss as the pseudo-likelihood `exp(-2 max(1 - y f(x), 0))`, which becomes Gaussian given a scale for
     /// each row.
     ///
-    /// A sweep draws the scales given f, the width and amplitude with f integrated out (slice sampling for each), and f
-    /// given these. Priors: the log width is normal around the log median distance between rows with standard deviation
+    /// A sweep draws the scales given f, the width and amplitude with f integrated out (slice sampling for each), f
+    /// given these, and f, width and amplitude once more with the scales integrated out, without which the amplitude
+    /// needs thousands of sweeps. Priors: the log width is normal around the log median distance between rows with standard deviation
     /// 1, the log amplitude (the amplitude is the variance of f) has mean 0 and standard deviation 3, and the bias is
     /// N(0, 1). More than two classes are handled one against the rest, a chain each. Scores are means of f over the
     /// kept draws.
     ///
     /// Hinge losses do not define probabilities: those of `--proba` are learned on inner folds, as for the SVM.
     ///
-    /// Cost: some 15 factorisations of N^3 / 3 per sweep and class, good for some hundred rows. A model keeps the rows,
+    /// Cost: some 25 factorisations of N^3 / 3 per sweep and class, good for some hundred rows. A model keeps the rows,
     /// and a number per row, class and draw.
     pub struct Bsvm {
         /// sweeps before the first draw that is kept

@@ -17,7 +17,7 @@ pub use model::CikModel;
 use machine::{Lesson, Machine, Rates, Work, ln_softmin, losses};
 use opinions::{Opinions, Scene};
 use settings::clustering_params;
-pub use settings::{ClusterSampler, Covariance, MachineLikelihood};
+pub use settings::{ClusterSampler, Covariance, MachineLikelihood, Optimiser};
 use space::Space;
 use start::Sampling;
 
@@ -59,6 +59,9 @@ clustering_params! {
         frequencies: usize = 384, Allowed::Whole(1, 100_000);
         /// penalty on the weights of machines, per row
         lambda: f64 = 1e-4, Allowed::Number(0.0, 1e3);
+        /// steps of machines: adam, sized for every parameter, or sgd, the gradient times a learning rate, as published,
+        /// which needs rates of its own
+        optimiser: Optimiser = Optimiser::Adam, Allowed::OneOf(Optimiser::WORDS);
         /// learning rate of the weights of machines
         rate: f64 = 0.01, Allowed::Number(1e-12, 1.0);
         /// learning rate of the widths of kernels; 0 leaves them at 1/sqrt(columns)
@@ -328,7 +331,13 @@ impl Search {
     /// One mini-batch epoch for each machine over the rows of its cluster, in random order; after an error some of them
     /// are untrained.
     fn train(&mut self, method: &Cik, scene: &Scene<'_>, seed: u64) -> Result<()> {
-        let rates = Rates { lambda: method.lambda, weights: method.rate, sigma: method.kernel_rate, batch: BATCH };
+        let rates = Rates {
+            lambda: method.lambda,
+            weights: method.rate,
+            sigma: method.kernel_rate,
+            batch: BATCH,
+            plain: method.optimiser == Optimiser::Sgd,
+        };
         let members = self.mixture.members();
         let mut results: Vec<Result<()>> = members.iter().map(|_| Ok(())).collect();
         let mut tasks: Vec<_> = self.machines.0.iter_mut().zip(&members).zip(&mut results).enumerate().collect();

@@ -38,6 +38,16 @@ choice! {
     }
 }
 
+choice! {
+    /// How the steps of machines are sized.
+    pub enum Optimiser {
+        /// Adam: a size of its own for every parameter.
+        Adam = "adam",
+        /// Plain stochastic gradient descent, as published: one learning rate.
+        Sgd = "sgd",
+    }
+}
+
 /// The start of the clustering, and its prior.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clustering {

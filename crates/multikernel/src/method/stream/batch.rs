@@ -23,6 +23,10 @@ const NOWHERE: u32 = u32::MAX;
 pub trait StreamMethod: Method {
     /// Number of landmarks that carry all coefficients; 0 for no landmarks.
     fn landmarks(&self) -> usize;
+    /// Whether the rows of an epoch are drawn with replacement.
+    fn replacement(&self) -> bool {
+        false
+    }
 }
 
 /// The specifics of a learner in this folder: the part of its state that is not coefficients.
@@ -202,10 +206,14 @@ pub(super) fn deltas(events: &[Event], n_rows: usize, n_functions: usize) -> Mat
     deltas
 }
 
-/// The order of the rows in an epoch.
-fn order(task: &Task<'_>, epoch: u64) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..task.n_samples()).collect();
-    task.rng(epoch, 0).shuffle(&mut order);
+/// The rows of an epoch in their order: each once, or drawn with replacement.
+fn order(task: &Task<'_>, epoch: u64, replacement: bool) -> Vec<usize> {
+    let (n, mut rng) = (task.n_samples(), task.rng(epoch, 0));
+    if replacement {
+        return (0..n).map(|_| rng.below(n)).collect();
+    }
+    let mut order: Vec<usize> = (0..n).collect();
+    rng.shuffle(&mut order);
     order
 }
 
@@ -241,13 +249,13 @@ impl<R: Rule> State<R::Method> for StreamState<R> {
         self.rule.check(stack.n_kernels(), n_functions)
     }
 
-    fn step(&mut self, _: &R::Method, task: &Task<'_>, control: &Control) -> Result<Progress> {
+    fn step(&mut self, method: &R::Method, task: &Task<'_>, control: &Control) -> Result<Progress> {
         let n = task.n_samples() as u64;
         let total = self.rule.n_epochs() * n;
         let progress = |seen: u64| Progress::of(seen as usize, total as usize);
         let mut next = self.clone();
         let epoch = next.seen / n;
-        let order = order(task, epoch);
+        let order = order(task, epoch, method.replacement());
         let mut places = vec![NOWHERE; order.len()];
         for (place, &row) in next.expansion.points.iter().enumerate() {
             places[row] = place as u32;

@@ -125,14 +125,16 @@ impl Expansion {
         }
     }
 
-    /// Adds the updates of a block, whose rows are distinct. `at` gives the index of a row among the points, if it is
-    /// one.
+    /// Adds the updates of a block. `at` gives the index of a row among the points from before the block, if it is one.
     pub(super) fn add(&mut self, events: &[Event], rows: &[usize], at: impl Fn(usize) -> Option<usize>) {
         let n_functions = self.n_functions();
         let mut grown = [&mut self.coefficients, &mut self.times].map(|matrix| std::mem::take(matrix).into_data());
+        let before = self.points.len();
         for event in events {
             let row = rows[event.row];
-            let place = at(row).unwrap_or_else(|| {
+            // Rows drawn with replacement may be learned twice in a block.
+            let new = |points: &[usize]| points[before..].iter().position(|&p| p == row).map(|place| before + place);
+            let place = at(row).or_else(|| new(&self.points)).unwrap_or_else(|| {
                 self.points.push(row);
                 grown.iter_mut().for_each(|values| values.resize(values.len() + n_functions, 0.0));
                 self.points.len() - 1

@@ -66,23 +66,26 @@ fn block_end(seen: u64, update_every: u64) -> u64 {
     if seen < BLOCK { end.min((seen + 1).next_power_of_two()) } else { end }
 }
 
+/// Checks the options of a stream.
+pub(super) fn check(method: &impl StreamMethod, begin: &Begin<'_>) -> Result<()> {
+    if begin.update_every == 0 {
+        return Err(Error::param("update-every", "must be a number of rows of at least 1, got 0"));
+    }
+    if method.landmarks() > 0 {
+        return Err(Error::param("landmarks", "must be 0 for a stream, whose rows are not known before; use a budget"));
+    }
+    if let Some(budget) = begin.budget.filter(|&budget| budget < 2) {
+        return Err(Error::param("budget", format!("must be at least 2 points, got {budget}")));
+    }
+    Ok(())
+}
+
 impl<R: Rule> Streamed<R> {
     pub(super) fn begin(method: &R::Method, begin: &Begin<'_>) -> Result<Self> {
         let n_columns = begin.stored.map_or(0, |(_, points)| points.n_cols());
         let empty = Matrix::zeros(0, n_columns);
         let kernels = begin.kernels.of_points(&empty, None)?;
-        if begin.update_every == 0 {
-            return Err(Error::param("update-every", "must be a number of rows of at least 1, got 0"));
-        }
-        if method.landmarks() > 0 {
-            return Err(Error::param(
-                "landmarks",
-                "must be 0 for a stream, whose rows are not known before; use a budget",
-            ));
-        }
-        if let Some(budget) = begin.budget.filter(|&budget| budget < 2) {
-            return Err(Error::param("budget", format!("must be at least 2 points, got {budget}")));
-        }
+        check(method, begin)?;
         let n_functions = n_functions(begin.n_classes.max(2));
         let mut rule = R::begin(method, kernels.n_kernels())?;
         rule.extend(n_functions);
@@ -342,7 +345,7 @@ impl<R: Rule> Streamed<R> {
 }
 
 /// Points with more rows appended.
-fn append(points: &Points, rows: &Matrix) -> Result<Points> {
+pub(super) fn append(points: &Points, rows: &Matrix) -> Result<Points> {
     let mut data = points.features().to_dense()?.into_owned().into_data();
     data.extend_from_slice(rows.data());
     Ok(Points::from(&Matrix::from_vec(points.n_points() + rows.n_rows(), rows.n_cols(), data)?))

@@ -9,7 +9,8 @@ use super::batch::{Rule, StreamMethod, StreamState};
 use super::expansion::{Expansion, n_functions};
 use super::learner::{self, Streamed};
 use super::model::StreamModel;
-use super::sampled::{Sampled, best_scale};
+use super::published::Published;
+use super::sampled::{Priors, Sampled, best_scale};
 use crate::error::{Error, Result};
 use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
@@ -19,7 +20,7 @@ use crate::run::{About, Allowed, Begin, Learner, Method, Needs, Task, choice, pa
 use crate::simd::{exp, ln};
 
 /// The samplers' random stream, separate from those of the row orders.
-const SAMPLES: u64 = 1 << 40;
+pub(super) const SAMPLES: u64 = 1 << 40;
 
 choice! {
     /// How the ridges are updated.
@@ -42,6 +43,10 @@ params! {
     /// epochs and loops are fixed defaults, not learned. `published` samples them as in the paper, which diverges: a
     /// warning says how far. `gibbs` samples them with the weights rescaled to the best point on their ray; that is a
     /// heuristic, not a posterior draw.
+    ///
+    /// On a stream, `published` is algorithm 2 of the paper: a row keeps the ridges of its time, and as they diverge, a
+    /// few updates later newer rows outweigh it so far that nothing is left of it. It is there to show that; a warning
+    /// says how many of the learned rows still count. `stable` gives all rows the current ridges and forgets nothing.
     ///
     /// Cost: loops x epochs x N rows, each one kernel value per point with a coefficient so far (32 or more Gaussians
     /// on the same columns count as one), and once per loop one per pair of points. Memory: the rows, and one
@@ -68,6 +73,22 @@ params! {
         loops: usize = 5, Allowed::Whole(1, 1000);
         /// for very many rows: points drawn at random that alone carry coefficients; 0 for none, which is exact
         landmarks: usize = 0, Allowed::Whole(0, 20_000);
+        /// whether rows are drawn with replacement, as published, instead of each once in an epoch; not on streams
+        replacement: bool = false, Allowed::OneOf(&["no", "yes"]);
+        /// published, gibbs: shape of the gamma prior of alpha, the ridge common to all kernels
+        kappa0: f64 = 1.0, Allowed::Number(1e-6, 1e6);
+        /// published, gibbs: scale of the gamma prior of alpha
+        theta0: f64 = 1.0, Allowed::Number(1e-9, 1e9);
+        /// published, gibbs: mean of the normal prior of beta, the weight of the group norm
+        mu0: f64 = 1.0, Allowed::Number(-1e9, 1e9);
+        /// published, gibbs: standard deviation of the normal prior of beta
+        sigma0: f64 = 1.0, Allowed::Number(1e-9, 1e9);
+    }
+}
+
+impl MklDa {
+    pub(super) fn priors(&self) -> Priors {
+        Priors { kappa0: self.kappa0, theta0: self.theta0, mu0: self.mu0, sigma0: self.sigma0 }
     }
 }
 
@@ -88,13 +109,23 @@ impl Method for MklDa {
     }
 
     fn learner(&self, begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>> {
-        Ok(Some(Box::new(Streamed::<StreamRidges>::begin(self, begin)?)))
+        if self.replacement {
+            return Err(Error::param("replacement", "must be no for a stream, whose rows come one after the other"));
+        }
+        match self.variant {
+            MklDaVariant::Published => Ok(Some(Box::new(Published::begin(self, begin)?))),
+            _ => Ok(Some(Box::new(Streamed::<StreamRidges>::begin(self, begin)?))),
+        }
     }
 }
 
 impl StreamMethod for MklDa {
     fn landmarks(&self) -> usize {
         self.landmarks
+    }
+
+    fn replacement(&self) -> bool {
+        self.replacement
     }
 }
 
@@ -181,7 +212,7 @@ impl Ridges {
 }
 
 /// `e^-scale`, but never 0: a row without a margin is learned at any scale.
-fn unit(scale: f64) -> f64 {
+pub(super) fn unit(scale: f64) -> f64 {
     exp(-scale).max(f64::MIN_POSITIVE)
 }
 
@@ -208,7 +239,7 @@ impl Rule for Ridges {
         let (sampled, rescaled) = (method.variant != MklDaVariant::Stable, method.variant == MklDaVariant::Gibbs);
         let even = Matrix::from_fn(n_kernels, n_functions, |_, _| 1.0 / n_kernels as f64);
         let trade = if sampled {
-            Sampled::begin(rescaled, n, n_kernels, n_classes, task.rng(SAMPLES, 0))
+            Sampled::begin(rescaled, n, n_kernels, n_classes, method.priors(), task.rng(SAMPLES, 0))
         } else {
             Sampled::default()
         };
@@ -324,11 +355,10 @@ impl learner::Rule for StreamRidges {
     const POOLED: bool = false;
 
     fn begin(method: &MklDa, n_kernels: usize) -> Result<Self> {
-        if method.variant != MklDaVariant::Stable {
-            let variant = method.variant.word();
+        if method.variant == MklDaVariant::Gibbs {
             return Err(Error::param(
                 "variant",
-                format!("{variant} forgets what it learned whenever it samples on a stream; use variant=stable"),
+                "gibbs needs all rows at once, to rescale its weights; use variant=stable on a stream",
             ));
         }
         let weights = Matrix::from_fn(n_kernels, 1, |_, _| 1.0 / n_kernels as f64);

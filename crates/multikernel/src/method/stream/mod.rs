@@ -8,6 +8,7 @@ mod mklda;
 mod model;
 mod obscure;
 mod power;
+mod published;
 mod sampled;
 #[cfg(test)]
 mod tests;

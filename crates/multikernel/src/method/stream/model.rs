@@ -2,11 +2,29 @@
 
 use super::expansion::{class_scores, n_functions};
 use crate::error::{Error, Result};
-use crate::file::record;
+use crate::file::{Field, Record, record};
 use crate::linalg::Matrix;
 use crate::method::machine::Told;
 use crate::pool::Pool;
 use crate::run::{Explain, Input, Predict};
+use crate::stack::Stack;
+
+/// Where the points of each segment end, for models whose points do not share their kernel weights. Stored only if
+/// there are several segments.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Ends(Vec<usize>);
+
+impl Field for Ends {
+    fn put(&self, name: &str, record: &mut Record) {
+        if !self.0.is_empty() {
+            record.put(name, &self.0);
+        }
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        if record.has(name) { record.take(name).map(Ends) } else { Ok(Ends::default()) }
+    }
+}
 
 record! {
     /// `g_m(x) = sum_n coef_nm sum_f weights_fm k_f(x_n, x)`, one function per class, or one for two classes. Only
@@ -18,8 +36,9 @@ record! {
     pub struct StreamModel {
         support: Vec<usize>,
         coef: Matrix,
-        /// P x 1 for all functions, or P x functions.
+        /// P x 1 for all functions, or P x functions; those of several segments of points side by side.
         weights: Matrix,
+        ends: Ends,
         /// The mean of the weights over the functions; they sum to 1.
         overall: Vec<f64>,
         warnings: Vec<String>,
@@ -49,10 +68,62 @@ impl StreamModel {
             support: points.to_vec(),
             coef: coef.clone(),
             weights: weights.clone(),
+            ends: Ends::default(),
             overall: overall.iter().map(|w| w / total).collect(),
             warnings: vec![],
             told: Told::default(),
         }
+    }
+
+    /// Segments of points with weights of their own, P x functions each; the last weights are the current ones.
+    pub(super) fn segmented(coef: &Matrix, segments: &[(usize, Matrix)]) -> StreamModel {
+        let points: Vec<usize> = (0..coef.n_rows()).collect();
+        let Some((_, current)) = segments.last() else { return StreamModel::new(&[], coef, &Matrix::zeros(0, 1)) };
+        let model = StreamModel::whole(&points, coef, current);
+        if segments.len() == 1 {
+            return model;
+        }
+        let n_functions = current.n_cols();
+        let weight = |f: usize, column: usize| segments[column / n_functions].1.get(f, column % n_functions);
+        StreamModel {
+            weights: Matrix::from_fn(current.n_rows(), n_functions * segments.len(), weight),
+            ends: Ends(segments.iter().map(|(end, _)| *end).collect()),
+            ..model
+        }
+    }
+
+    /// The weights of one segment: a part of the columns.
+    fn weights_of(&self, segment: usize) -> Matrix {
+        let n_functions = self.weights.n_cols() / self.n_segments();
+        let first = segment * n_functions;
+        Matrix::from_fn(self.weights.n_rows(), n_functions, |f, m| self.weights.get(f, first + m))
+    }
+
+    fn n_segments(&self) -> usize {
+        self.ends.0.len().max(1)
+    }
+
+    /// Scores of the functions: the sum over the segments, each with its own weights.
+    fn functions(&self, stack: &Stack, pool: &Pool) -> Result<Matrix> {
+        let used = self.used();
+        if self.ends.0.is_empty() {
+            let mixture = stack.mixture(&self.weights.select_rows(&used), pool)?;
+            return stack.decide(&mixture, &self.coef, pool);
+        }
+        let mut functions = Matrix::zeros(stack.n_rows(), self.coef.n_cols());
+        let all: Vec<usize> = (0..stack.n_rows()).collect();
+        let mut first = 0;
+        for (segment, &end) in self.ends.0.iter().enumerate() {
+            let points: Vec<usize> = (first..end).collect();
+            first = end;
+            if points.is_empty() {
+                continue;
+            }
+            let mixture = stack.mixture(&self.weights_of(segment).select_rows(&used), pool)?;
+            let part = stack.between(&all, &points)?.decide(&mixture, &self.coef.select_rows(&points), pool)?;
+            functions.data_mut().iter_mut().zip(part.data()).for_each(|(sum, part)| *sum += part);
+        }
+        Ok(functions)
     }
 
     pub(super) fn with_facts(mut self, facts: Vec<(String, String)>) -> StreamModel {
@@ -78,9 +149,7 @@ impl StreamModel {
 
 impl Predict for StreamModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
-        let stack = input.stack()?;
-        let mixture = stack.mixture(&self.weights.select_rows(&self.used()), pool)?;
-        let functions = stack.decide(&mixture, &self.coef, pool)?;
+        let functions = self.functions(input.stack()?, pool)?;
         let data: Vec<f64> = functions.rows().flat_map(class_scores).collect();
         let n_classes = if functions.n_cols() == 1 { 2 } else { functions.n_cols() };
         Matrix::from_vec(functions.n_rows(), n_classes, data)
@@ -99,7 +168,10 @@ impl Predict for StreamModel {
         let fits = self.coef.n_rows() == self.support.len()
             && self.coef.n_cols() == n_functions
             && self.weights.n_rows() == n_kernels
-            && [1, n_functions].contains(&self.weights.n_cols())
+            && (self.weights.n_cols() == n_functions * self.n_segments()
+                || self.ends.0.is_empty() && self.weights.n_cols() == 1)
+            && self.ends.0.is_sorted()
+            && self.ends.0.last().is_none_or(|&end| end == self.support.len())
             && self.overall.len() == n_kernels;
         if fits {
             Ok(())
@@ -115,12 +187,13 @@ impl Explain for StreamModel {
     }
 
     fn class_weights(&self) -> Option<Matrix> {
-        if self.weights.n_cols() == 1 {
+        let weights = self.weights_of(self.n_segments() - 1);
+        if weights.n_cols() == 1 {
             return None;
         }
-        let totals: Vec<f64> = (0..self.weights.n_cols()).map(|m| self.weights.column(m).iter().sum()).collect();
-        let share = |f: usize, m: usize| if totals[m] > 0.0 { self.weights.get(f, m) / totals[m] } else { 0.0 };
-        Some(Matrix::from_fn(self.weights.n_rows(), self.weights.n_cols(), share))
+        let totals: Vec<f64> = (0..weights.n_cols()).map(|m| weights.column(m).iter().sum()).collect();
+        let share = |f: usize, m: usize| if totals[m] > 0.0 { weights.get(f, m) / totals[m] } else { 0.0 };
+        Some(Matrix::from_fn(weights.n_rows(), weights.n_cols(), share))
     }
 
     fn facts(&self) -> Vec<(String, String)> {

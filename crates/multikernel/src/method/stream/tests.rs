@@ -85,12 +85,17 @@ struct Naive {
 
 /// Stochastic gradient steps with a separate weight vector each: `w <- (1 - 1/t) w + (1/(gamma t)) (...)`.
 fn naive_descent(problem: &Problem, gamma: &Matrix, epochs: std::ops::Range<u64>) -> Naive {
+    let rows: Vec<usize> = epochs.flat_map(|epoch| problem.order(epoch)).collect();
+    naive_descent_on(problem, gamma, &rows)
+}
+
+/// [`naive_descent`] on these rows.
+fn naive_descent_on(problem: &Problem, gamma: &Matrix, rows: &[usize]) -> Naive {
     let (n, n_classes, n_kernels) = (problem.n(), problem.labels.n_classes(), problem.kernels.len());
     let zeros = || vec![vec![vec![0.0; n]; n_kernels]; n_classes];
     let (mut w, mut average, mut events) = (zeros(), zeros(), vec![]);
-    let rows: Vec<usize> = epochs.flat_map(|epoch| problem.order(epoch)).collect();
     let total = (rows.len() * (rows.len() + 1)) as f64 / 2.0;
-    for (t, &row) in (1..).zip(&rows) {
+    for (t, &row) in (1..).zip(rows) {
         let score = |m: usize| -> f64 {
             (0..n_kernels).map(|f| crate::linalg::dot(&w[m][f], problem.kernels[f].row(row))).sum()
         };
@@ -181,6 +186,43 @@ fn mklda_of_two_classes_is_one_function_with_the_same_events() {
         }
     }
     assert_eq!(naive.events.iter().filter(|&&i| found.get(i, 0) == 0.0).count(), 0);
+}
+
+#[test]
+fn rows_drawn_with_replacement_are_learned_like_naive_bookkeeping_does() {
+    let problem = Problem::new(90, 3, "gaussian(gamma=0.5), gaussian(gamma=2)");
+    let settings = [("variant", "published"), ("replacement", "yes"), ("epochs", "2"), ("loops", "1")];
+    let (_, states) = problem.run::<Ridges>(&settings);
+    let drawn = |epoch: u64| {
+        let mut rng = problem.task().rng(epoch, 0);
+        (0..90).map(|_| rng.below(90)).collect::<Vec<usize>>()
+    };
+    let rows: Vec<usize> = (0..2).flat_map(drawn).collect();
+    // Some rows are drawn several times, some never.
+    let mut distinct = rows[..90].to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    assert!((45..70).contains(&distinct.len()), "{}", distinct.len());
+    let begun = StreamState::<Ridges>::init(&with(&settings), &problem.task()).unwrap();
+    let (weights, unit) = (begun.rule().weights().clone(), begun.rule().threshold());
+    let gamma = Matrix::from_fn(2, 3, |f, m| unit / weights.get(f, m));
+    let naive = naive_descent_on(&problem, &gamma, &rows);
+    let kept = states.last().unwrap().rule().kept();
+    let found = spread(&kept.points, &kept.coefficients, 90);
+    for m in 0..3 {
+        for f in 0..2 {
+            for i in 0..90 {
+                let (found, expected) = (found.get(i, m) / gamma.get(f, m) / 180.0, naive.w[m][f][i]);
+                assert!((found - expected).abs() <= 1e-9 * expected.abs().max(1e-6), "{found} {expected}");
+            }
+        }
+    }
+    // A row is one point, however often it was learned.
+    let mut points = kept.points.clone();
+    points.sort_unstable();
+    points.dedup();
+    assert_eq!(points.len(), kept.points.len());
+    assert!(kept.coefficients.data().iter().any(|c| c.abs() > 1.0));
 }
 
 #[test]

@@ -1,11 +1,12 @@
-//! The published stochastic ascent: kernel weights redrawn for each step, with Adam step sizes (Kingma and Ba 2015), on
-//! all rows or on mini-batches.
+//! The published stochastic ascent: kernel weights redrawn for each step, with Adam step sizes (Kingma and Ba 2015) or
+//! with the gradient itself as printed (`solver=plain`, Algorithm 1), on all rows or on mini-batches.
 
 use super::objective::{Objective, RowBatch};
 use super::settings::Settings;
 use super::state::Fit;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::run::Task;
+use crate::simd::Real;
 
 /// Decay rates of the means of gradients and of their squares, and the term that keeps quotients finite.
 const FIRST: f64 = 0.9;
@@ -56,8 +57,18 @@ impl Objective<'_> {
         if let Some(output_gradients) = &value.output_gradients {
             self.add_output_gradients(output_gradients, &self.stack.between(&self.points, &rows)?, &mut gradient)?;
         }
-        let rate = settings.rate * cooled(taken, settings.iterations);
-        adam(fit, &gradient, rate, taken, settings.iterations);
+        if settings.plain {
+            // Algorithm 1: the gradient itself, one step size for all parameters and steps.
+            f64::add_scaled(-settings.rate, &gradient, &mut fit.x);
+        } else {
+            let rate = settings.rate * cooled(taken, settings.iterations);
+            adam(fit, &gradient, rate, taken, settings.iterations);
+        }
+        if !fit.x.iter().all(|value| value.is_finite()) {
+            let message =
+                format!("the ascent left the range of numbers in step {}; lower it, or use solver=lbfgs", taken + 1);
+            return Err(Error::param("rate", message));
+        }
         fit.losses.push(value.loss);
         Ok(())
     }

@@ -72,16 +72,18 @@ logistic_params! {
         /// useless kernel stays at 1/delta; below 1, 0.1 say, it goes to shape/delta, so that kernels are selected;
         /// there may then be several optima
         shape: f64 = 1.0, Allowed::Number(0.01, 1e3);
-        /// points at which the distributions of all kernel weights are looked at together; solver=ascent draws so many
-        /// anew for each step (published: 1)
+        /// points at which the distributions of all kernel weights are looked at together; solver=ascent and plain draw
+        /// so many anew for each step (published: 1)
         nodes: usize = 32, Allowed::Whole(1, 4096);
     } {
-        /// lbfgs, quasi-Newton steps on fixed nodes, or ascent, stochastic steps as published (with Adam's step sizes)
+        /// lbfgs, quasi-Newton steps on fixed nodes; ascent, stochastic steps as published, with Adam's step sizes;
+        /// plain, steps of `rate` times the gradient at freshly drawn nodes: Algorithm 1 as printed with nodes=1 rate=1
+        /// (and q=exponential intercept=no), which seldom converges
         solver: BoundSolver = BoundSolver::Lbfgs, Allowed::OneOf(BoundSolver::WORDS);
     } {
-        /// ascent: length of its steps, which shrinks over the second half of them
+        /// ascent: length of its steps, which shrinks over the second half of them; plain: that of all steps
         rate: f64 = 0.01, Allowed::Number(1e-6, 1.0);
-        /// ascent: rows looked at in a step, drawn without replacement; 0 for all
+        /// ascent, plain: rows looked at in a step, drawn without replacement; 0 for all
         batch: usize = 0, Allowed::Whole(0, 1_000_000_000);
     }
 }
@@ -327,7 +329,7 @@ fn finish(task: &Task<'_>, settings: &Settings, state: Fit) -> Result<LogisticMo
     let mut objective = objective(task, settings, state.clip.0.clone().unwrap_or_default())?;
     let taken = state.losses.len() - 1;
     let size = objective.layout.size();
-    let averaged = settings.ascent && taken > settings.iterations - settings.iterations / 4;
+    let averaged = settings.ascent && !settings.plain && taken > settings.iterations - settings.iterations / 4;
     let x = if averaged { state.moments[2 * size..].to_vec() } else { state.x.clone() };
     let outputs = if settings.ascent {
         objective.draw_places(task, ASCENT_LEVELS, settings.iterations);

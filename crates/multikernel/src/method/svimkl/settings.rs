@@ -28,6 +28,8 @@ choice! {
         Lbfgs = "lbfgs",
         /// Stochastic steps as published, with Adam step sizes.
         Ascent = "ascent",
+        /// Stochastic steps of one length, as printed.
+        Plain = "plain",
     }
 }
 
@@ -52,7 +54,7 @@ macro_rules! logistic_params {
                 /// unequal size suffer
                 intercept: bool = true, $crate::run::Allowed::OneOf(&["yes", "no"]);
                 $($solver)*
-                /// most steps; ascent goes through all of them
+                /// most steps; ascent and plain go through all of them
                 iterations: usize = 1000, $crate::run::Allowed::Whole(1, 10_000_000);
                 /// lbfgs: stop when a step raises the bound by less than this part of it
                 tol: f64 = 1e-8, $crate::run::Allowed::Number(0.0, 1.0);
@@ -82,6 +84,8 @@ pub(super) struct Settings {
     pub(super) nodes: usize,
     pub(super) intercept: bool,
     pub(super) ascent: bool,
+    /// The ascent takes plain gradient steps, as printed.
+    pub(super) plain: bool,
     pub(super) iterations: usize,
     pub(super) tol: f64,
     pub(super) rate: f64,
@@ -102,7 +106,8 @@ impl Settings {
             lambda: method.lambda,
             nodes: method.nodes,
             intercept: method.intercept,
-            ascent: method.solver == BoundSolver::Ascent,
+            ascent: method.solver != BoundSolver::Lbfgs,
+            plain: method.solver == BoundSolver::Plain,
             iterations: method.iterations,
             tol: method.tol,
             rate: method.rate,
@@ -123,6 +128,7 @@ impl Settings {
             nodes: 1,
             intercept: method.intercept,
             ascent: false,
+            plain: false,
             iterations: method.iterations,
             tol: method.tol,
             rate: 0.0,

@@ -20,6 +20,7 @@ const SETTINGS: Settings = Settings {
     nodes: 16,
     intercept: true,
     ascent: false,
+    plain: false,
     iterations: 500,
     tol: 1e-12,
     rate: 0.01,
@@ -472,6 +473,106 @@ fn ascent_ends_near_the_optimum() {
             // Steps in single sample weights are slow; a wrong sign or scale anywhere would end above the start.
             assert!(loss - best < 0.2 * (begun - best), "{family:?}: {loss}, best {best}, begun at {begun}");
         }
+    });
+}
+
+/// Through the steps that are run: two plain steps on half the rows each, short enough to be taken from one place, go
+/// twice as far as the whole gradient does.
+#[test]
+fn steps_on_batches_go_as_far_as_steps_on_all_rows() {
+    let (points, codes) = circles();
+    with_task(&points, &codes, &["gaussian(0.5)", "laplacian(1)"], |task| {
+        let (family, prior) = (Family::Point, Prior::Ridge(0.3));
+        let settings =
+            Settings { family, prior, nodes: 1, ascent: true, plain: true, rate: 1e-6, batch: 50, ..SETTINGS };
+        let mut state = begin(task, &settings).unwrap();
+        let objective = objective(task, &settings, Clip::default()).unwrap();
+        state.x = random_x(&objective);
+        let (from, gradient) = (state.x.clone(), whole(&objective, &state.x).1);
+        (0..2).for_each(|_| drop(step(task, &settings, &mut state, &Control::default()).unwrap()));
+        let size = f64::dot(&gradient, &gradient).sqrt();
+        for ((x, from), gradient) in state.x.iter().zip(&from).zip(&gradient) {
+            let gone = (from - x) / 1e-6;
+            assert!((gone - 2.0 * gradient).abs() < 1e-3 * size, "{gone} {gradient}");
+        }
+    });
+}
+
+/// Algorithm 1 draws a weight for each kernel on its own. Losses and slopes of drawn nodes have the means that they have
+/// over all pairs of levels; with one draw shared by the kernels both would be off, as kernels then go up and down
+/// together.
+#[test]
+fn nodes_of_the_ascent_are_drawn_for_each_kernel_on_its_own() {
+    let points = random_points(8, 2);
+    let codes: Vec<usize> = (0..8).map(|i| i % 2).collect();
+    // Kernels of different traces.
+    with_task(&points, &codes, &["gaussian(1)", "polynomial(2) raw"], |task| {
+        let settings = Settings { family: Family::Exponential, ascent: true, ..SETTINGS };
+        let mut objective = objective(task, &settings, Clip::default()).unwrap();
+        let slopes = objective.layout.means();
+        // Both kernels lift all rows, half of which belong below: the loss is even in the function, and its mean rises
+        // with the variance of the sum of both weights.
+        let mut x = vec![0.0; objective.layout.size()];
+        x[objective.layout.samples()].fill(0.15);
+        x[slopes.end - 1] = -1.5;
+        let mut at = |places: Option<Vec<usize>>, taken: usize| {
+            match places {
+                Some(places) => objective.places = places,
+                None => objective.draw_places(task, 64, taken),
+            }
+            let (loss, gradient) = whole(&objective, &x);
+            let mut values = vec![loss];
+            values.extend_from_slice(&gradient[slopes.clone()]);
+            values
+        };
+        // Kernel by kernel, all pairs of levels and all levels shared.
+        let all = 0..ASCENT_LEVELS * ASCENT_LEVELS;
+        let exact = at(Some(all.clone().map(|k| k / ASCENT_LEVELS).chain(all.map(|k| k % ASCENT_LEVELS)).collect()), 0);
+        let shared = at(Some((0..ASCENT_LEVELS).chain(0..ASCENT_LEVELS).collect()), 0);
+        let drawn: Vec<Vec<f64>> = (0..400).map(|taken| at(None, taken)).collect();
+        for k in 0..3 {
+            let n = drawn.len() as f64;
+            let mean = drawn.iter().map(|values| values[k]).sum::<f64>() / n;
+            let variance = drawn.iter().map(|values| (values[k] - mean).powi(2)).sum::<f64>() / (n - 1.0);
+            let error = (variance / n).sqrt();
+            assert!((mean - exact[k]).abs() < 4.0 * error, "{k}: {mean} +- {error} against {}", exact[k]);
+            let told = (shared[k] - exact[k]).abs() / error;
+            assert!(k > 0 || told > 8.0, "{k}: a shared draw would be off by {told} errors only");
+        }
+    });
+}
+
+#[test]
+fn plain_steps_are_the_gradient_and_leave_no_range_without_a_word() {
+    let (points, codes) = circles();
+    with_task(&points, &codes, &TOYS, |task| {
+        let settings = Settings {
+            family: Family::Exponential,
+            ascent: true,
+            plain: true,
+            nodes: 1,
+            rate: 1e-3,
+            intercept: false,
+            iterations: 3,
+            ..SETTINGS
+        };
+        let mut state = begin(task, &settings).unwrap();
+        for taken in 0..3 {
+            let mut objective = objective(task, &settings, Clip::default()).unwrap();
+            objective.draw_places(task, 1, taken);
+            let expected: Vec<f64> =
+                state.x.iter().zip(whole(&objective, &state.x).1).map(|(x, g)| x - 1e-3 * g).collect();
+            step(task, &settings, &mut state, &Control::default()).unwrap();
+            let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-12 * (1.0 + b.abs());
+            assert!(state.x.iter().zip(&expected).all(near), "step {taken}");
+        }
+        // No iterates are averaged.
+        assert!(state.moments.is_empty());
+        assert!(finish(task, &settings, state.clone()).is_ok());
+        // Sample weights out of range, as after steps that were too long.
+        state.x.fill(1e300);
+        let message = step(task, &settings, &mut state, &Control::default()).unwrap_err().to_string();
+        assert!(message.starts_with("parameter rate: the ascent left the range of numbers in step 4"), "{message}");
     });
 }
 

@@ -18,6 +18,15 @@ use crate::stack::{Centring, Points};
 impl Model {
     /// Writes the model to a file, atomically. Equal models give equal bytes.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        file::write(path.as_ref(), Kind::Model, &self.to_record())
+    }
+
+    /// The bytes of the model's file, as [`Model::save`] writes them and [`Model::from_bytes`] reads them.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        file::bytes(Kind::Model, &self.to_record())
+    }
+
+    fn to_record(&self) -> Record {
         let mut record = self.header.encode();
         match self.kept.preprocessor.as_scaler() {
             Some(scaler) => {
@@ -36,7 +45,7 @@ impl Model {
             }
         }
         record.put_record("model", self.record.clone());
-        file::write(path.as_ref(), Kind::Model, &record)
+        record
     }
 
     /// Fields that models of the first two format versions never had.

@@ -72,6 +72,11 @@ impl<'a> Training<'a> {
         &self.header.stop
     }
 
+    /// Steps of the run, including those before a resume; rows learned from a stream.
+    pub fn steps(self) -> u64 {
+        self.header.steps
+    }
+
     /// Whether the model was learned from a stream, and can learn more: see
     /// [`Online::from_model`](crate::plan::Online::from_model).
     pub fn is_online(self) -> bool {

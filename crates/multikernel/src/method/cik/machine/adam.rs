@@ -1,4 +1,4 @@
-//! Adam: an adaptive step for every parameter (Kingma and Ba 2015).
+//! Adam: an adaptive step for every parameter (Kingma and Ba 2015); and plain steps.
 
 use crate::simd::dispatched;
 
@@ -15,13 +15,20 @@ pub(super) struct Step {
     /// The gradient is `scale` times the given sum, plus `decay` times the parameter itself.
     scale: f64,
     decay: f64,
+    /// The step is the gradient times the rate.
+    pub(super) is_plain: bool,
 }
 
 impl Step {
     /// The step with this number, from 1.
     pub(super) fn new(number: usize, rate: f64, scale: f64, decay: f64) -> Step {
         let [first, second] = FORGET.map(|forget| 1.0 - power(forget, number));
-        Step { rate: rate / first, root: 1.0 / second.sqrt(), scale, decay }
+        Step { rate: rate / first, root: 1.0 / second.sqrt(), scale, decay, is_plain: false }
+    }
+
+    /// A step of plain gradient descent, the same whatever its number.
+    pub(super) fn plain(rate: f64, scale: f64, decay: f64) -> Step {
+        Step { rate, root: 0.0, scale, decay, is_plain: true }
     }
 }
 
@@ -58,6 +65,15 @@ dispatched! {
             *mean = FORGET[0].mul_add(*mean, (1.0 - FORGET[0]) * gradient);
             *square = FORGET[1].mul_add(*square, (1.0 - FORGET[1]) * (gradient * gradient));
             *value -= step.rate * *mean * inverse(square.sqrt().mul_add(step.root, SMALL));
+        }
+    }
+}
+
+dispatched! {
+    /// Moves `values` against their gradient by the rate alone, as published.
+    pub(super) fn descend_plainly(step: Step, sums: &[f64], values: &mut [f64]) {
+        for (sum, value) in sums.iter().zip(values) {
+            *value -= step.rate * step.decay.mul_add(*value, step.scale * sum);
         }
     }
 }

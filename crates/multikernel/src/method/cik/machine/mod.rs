@@ -33,11 +33,13 @@ pub(crate) struct Rates {
     pub(crate) sigma: f64,
     /// Rows per mini-batch.
     pub(crate) batch: usize,
+    /// Plain gradient steps in place of Adam's.
+    pub(crate) plain: bool,
 }
 
 impl Default for Rates {
     fn default() -> Self {
-        Rates { lambda: 1e-4, weights: 1e-2, sigma: 1e-3, batch: 64 }
+        Rates { lambda: 1e-4, weights: 1e-2, sigma: 1e-3, batch: 64, plain: false }
     }
 }
 
@@ -74,7 +76,7 @@ record! {
         sigma: Buffer,
         /// W: strip by strip, class by class, the factors of cosines, then those of sines.
         weights: Buffer,
-        /// Running means of gradients and of their squares.
+        /// Running means of gradients and of their squares; zero for plain steps.
         sigma_means: Buffer,
         sigma_squares: Buffer,
         weight_means: Buffer,

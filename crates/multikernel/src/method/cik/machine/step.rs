@@ -1,6 +1,6 @@
 //! One training step.
 
-use super::adam::{Step, average, descend};
+use super::adam::{Step, average, descend, descend_plainly};
 use super::hinge::rival;
 use super::strips::{
     Ballots, FACTORS, FEATURES, GROUP, Miss, PARTIAL, STRIP, across, add_scores, add_weighted, class_sums, slopes,
@@ -70,8 +70,11 @@ impl Work {
         learned.n_steps += 1;
         learned.n_averaged += usize::from(!learned.average_sigma.is_empty());
         let (number, scale) = (learned.n_steps, machine.scale() / self.batch.len() as f64);
-        self.learn_weights(machine, Step::new(number, rates.weights, scale, rates.lambda));
-        self.learn_sigma(&mut machine.learned, Step::new(number, rates.sigma, scale, 0.0));
+        let step = |rate: f64, decay: f64| {
+            if rates.plain { Step::plain(rate, scale, decay) } else { Step::new(number, rate, scale, decay) }
+        };
+        self.learn_weights(machine, step(rates.weights, rates.lambda));
+        self.learn_sigma(&mut machine.learned, step(rates.sigma, 0.0));
     }
 
     /// Features and scores of the batch.
@@ -125,7 +128,11 @@ impl Work {
             }
             let weights = &mut learned.weights[here.clone()];
             let (means, squares) = (&mut learned.weight_means[here.clone()], &mut learned.weight_squares[here.clone()]);
-            descend(step, &self.gradient, weights, means, squares);
+            if step.is_plain {
+                descend_plainly(step, &self.gradient, weights);
+            } else {
+                descend(step, &self.gradient, weights, means, squares);
+            }
             if learned.n_averaged > 0 {
                 average(learned.n_averaged, weights, &mut learned.average_weights[here]);
             }
@@ -139,7 +146,11 @@ impl Work {
             self.sigma[j] = across(&self.sigma.as_chunks::<VECTOR>().0[j]);
         }
         let gradient = &self.sigma[..d];
-        descend(step, gradient, &mut learned.sigma, &mut learned.sigma_means, &mut learned.sigma_squares);
+        if step.is_plain {
+            descend_plainly(step, gradient, &mut learned.sigma);
+        } else {
+            descend(step, gradient, &mut learned.sigma, &mut learned.sigma_means, &mut learned.sigma_squares);
+        }
         if learned.n_averaged > 0 {
             average(learned.n_averaged, &learned.sigma, &mut learned.average_sigma);
         }

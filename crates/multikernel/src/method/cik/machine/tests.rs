@@ -122,6 +122,16 @@ impl Plain {
             }
         }
         self.n_steps += 1;
+        if rates.plain {
+            let descend = |w: &mut f64, g: f64, rate: f64| *w -= rate * g;
+            self.weights[0]
+                .data_mut()
+                .iter_mut()
+                .zip(by_weights.data())
+                .for_each(|(w, g)| descend(w, *g, rates.weights));
+            self.sigma[0].iter_mut().zip(by_sigma).for_each(|(w, g)| descend(w, g, rates.sigma));
+            return;
+        }
         let [w, m, v] = &mut self.weights;
         adam(rates.weights, self.n_steps, by_weights.data(), [w.data_mut(), m.data_mut(), v.data_mut()]);
         let [w, m, v] = &mut self.sigma;
@@ -166,25 +176,30 @@ const SHAPES: [(usize, usize, usize, usize); 7] =
 #[test]
 fn training_steps_are_those_of_the_definition() {
     for (seed, (d, n_frequencies, n_classes, batch)) in SHAPES.into_iter().enumerate() {
-        let (rows, codes) = problem(100, d, n_classes, seed as u64);
-        let mut machine = some_machine(d, n_frequencies, n_classes, seed as u64);
-        let mut plain = Plain::new(&machine);
-        let rates = Rates { batch, ..Rates::default() };
-        let members: Vec<usize> = (0..90).map(|i| (7 * i) % 100).collect();
-        let mut next = members.iter().copied().cycle();
-        for steps in 1..=4 {
-            train(&mut machine, (&rows, &codes), &members, 1, &rates);
-            plain.step(&rows, &codes, &members[..batch], &rates);
-            assert_same(&machine, &plain, 1e-12 * f64::from(steps));
-        }
-        // Batch by batch, wrapping around the end.
-        train(&mut machine, (&rows, &codes), &members, 3, &rates);
-        for _ in 0..3 {
-            let batch: Vec<usize> = next.by_ref().take(batch).collect();
-            plain.step(&rows, &codes, &batch, &rates);
-        }
-        assert_same(&machine, &plain, 1e-11);
+        check_steps(seed, (d, n_frequencies, n_classes, batch), Rates { batch, ..Rates::default() });
+        let plain = Rates { batch, plain: true, lambda: 0.03, weights: 0.5, sigma: 0.02 };
+        check_steps(seed, (d, n_frequencies, n_classes, batch), plain);
     }
+}
+
+fn check_steps(seed: usize, (d, n_frequencies, n_classes, batch): (usize, usize, usize, usize), rates: Rates) {
+    let (rows, codes) = problem(100, d, n_classes, seed as u64);
+    let mut machine = some_machine(d, n_frequencies, n_classes, seed as u64);
+    let mut plain = Plain::new(&machine);
+    let members: Vec<usize> = (0..90).map(|i| (7 * i) % 100).collect();
+    let mut next = members.iter().copied().cycle();
+    for steps in 1..=4 {
+        train(&mut machine, (&rows, &codes), &members, 1, &rates);
+        plain.step(&rows, &codes, &members[..batch], &rates);
+        assert_same(&machine, &plain, 1e-12 * f64::from(steps));
+    }
+    // Batch by batch, wrapping around the end.
+    train(&mut machine, (&rows, &codes), &members, 3, &rates);
+    for _ in 0..3 {
+        let batch: Vec<usize> = next.by_ref().take(batch).collect();
+        plain.step(&rows, &codes, &batch, &rates);
+    }
+    assert_same(&machine, &plain, 1e-11);
 }
 
 #[test]

@@ -1,0 +1,55 @@
+//! Cross-validation of several methods on the same splits.
+
+use multikernel::evaluate::{Protocol, ablations};
+use multikernel::report::{evaluation_json, evaluation_text};
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+
+use crate::error::raise;
+use crate::job;
+use crate::plan::{Limits, Plan, dataset};
+use crate::rows::Rows;
+
+/// Evaluates plans on the same splits: by folds, or by repeated splits if `n_repeats` is given. Returns JSON, text and
+/// the exception that ended it early, if any.
+#[pyfunction]
+#[pyo3(signature = (plans, rows, classes, codes, limits, *, folds=5, n_repeats=None, train_fraction=0.5, ablate=false, seed=0, groups=None, name="data", on_progress=None))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn evaluate(
+    py: Python<'_>,
+    plans: Vec<PyRef<'_, Plan>>,
+    rows: &Rows,
+    classes: Vec<String>,
+    codes: PyReadonlyArray1<'_, i64>,
+    limits: Limits,
+    folds: usize,
+    n_repeats: Option<usize>,
+    train_fraction: f64,
+    ablate: bool,
+    seed: u64,
+    groups: Option<Vec<String>>,
+    name: &str,
+    on_progress: Option<Py<PyAny>>,
+) -> PyResult<(String, String, Option<PyErr>)> {
+    let data = dataset(rows, &classes, Some(&codes.as_array().to_vec()), groups.as_deref(), (name, None))?;
+    let mut plans: Vec<multikernel::Plan> = plans.iter().map(|plan| plan.0.clone()).collect();
+    if ablate && let Some(plan) = plans.first() {
+        plans = ablations(plan, &data.samples).map_err(raise)?;
+    }
+    let protocol = match n_repeats {
+        Some(n_repeats) => Protocol::Repeats { n_repeats, train_fraction },
+        None => Protocol::Folds(folds),
+    };
+    let control = limits.control()?;
+    let done = job::run(py, &control, on_progress.as_ref(), |observer| {
+        limits.session(&control, observer, |session| {
+            let found = multikernel::evaluate::evaluate(&data, &plans, &protocol, seed, session)?;
+            Ok((evaluation_json(&found), evaluation_text(&found)))
+        })
+    })?;
+    match (done.result, done.interrupt) {
+        (Ok((json, text)), interrupt) => Ok((json, text, interrupt)),
+        (Err(_), Some(interrupt)) => Err(interrupt),
+        (Err(error), None) => Err(raise(error)),
+    }
+}

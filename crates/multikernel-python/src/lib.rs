@@ -1,0 +1,37 @@
+//! The extension module `multikernel._core`: rows, fits and models for the Python package, which adds scikit-learn's
+//! interface. All algorithms are in the library.
+
+mod error;
+mod evaluate;
+mod job;
+mod list;
+mod model;
+mod online;
+mod plan;
+mod rows;
+
+use pyo3::prelude::*;
+
+/// The library under the estimators; see the package's documentation for what to use.
+#[pymodule(gil_used = false)]
+mod _core {
+    #[pymodule_export]
+    use super::evaluate::evaluate;
+    #[pymodule_export]
+    use super::list::{datasets, kernels, load_dataset, methods};
+    #[pymodule_export]
+    use super::model::Model;
+    #[pymodule_export]
+    use super::online::Online;
+    #[pymodule_export]
+    use super::plan::{Plan, fit};
+    #[pymodule_export]
+    use super::rows::Rows;
+
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,299 @@
+//! Models.
+
+use multikernel::data::{Features, Samples};
+use multikernel::run::{Control, Intervals};
+use multikernel::stack::{Stack, StackOptions, Storage};
+use multikernel::{Error, Matrix, Model as LibraryModel, Pool, report};
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::error::raise;
+use crate::job;
+use crate::rows::Rows;
+
+/// A trained model.
+#[pyclass(frozen, module = "multikernel._core")]
+pub(crate) struct Model(pub(crate) LibraryModel);
+
+impl From<LibraryModel> for Model {
+    fn from(model: LibraryModel) -> Model {
+        Model(model)
+    }
+}
+
+/// A matrix as an array, without copying its values.
+pub(crate) fn array<'py>(py: Python<'py>, matrix: Matrix) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let shape = [matrix.n_rows(), matrix.n_cols()];
+    PyArray1::from_vec(py, matrix.into_data()).reshape(shape)
+}
+
+fn codes<'py>(py: Python<'py>, codes: &[usize]) -> Bound<'py, PyArray1<i64>> {
+    PyArray1::from_iter(py, codes.iter().map(|&code| code as i64))
+}
+
+/// Few rows are predicted on the calling thread: starting another one takes longer.
+const MAX_ROWS_AT_ONCE: usize = 256;
+
+impl Model {
+    /// Calls `work` with threads, without the interpreter; Ctrl-C stops waiting for it.
+    fn with_pool<T: Send>(
+        &self,
+        py: Python<'_>,
+        rows: &Rows,
+        threads: usize,
+        work: impl Fn(&Samples, &Pool) -> multikernel::Result<T> + Send + Sync,
+    ) -> PyResult<T> {
+        if rows.0.n_samples() <= MAX_ROWS_AT_ONCE {
+            return py.detach(|| work(&rows.0, &Pool::new(1)?)).map_err(raise);
+        }
+        let done = job::run(py, &Control::default(), None, |_| work(&rows.0, &Pool::new(threads)?))?;
+        match done.interrupt {
+            Some(interrupt) => Err(interrupt),
+            None => done.result.map_err(raise),
+        }
+    }
+}
+
+#[pymethods]
+impl Model {
+    #[staticmethod]
+    fn load(path: std::path::PathBuf) -> PyResult<Model> {
+        LibraryModel::load(path).map(Model).map_err(raise)
+    }
+
+    #[staticmethod]
+    fn from_bytes(content: &[u8]) -> PyResult<Model> {
+        LibraryModel::from_bytes(content).map(Model).map_err(raise)
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.0.to_bytes().map_err(raise)?))
+    }
+
+    fn save(&self, path: std::path::PathBuf) -> PyResult<()> {
+        self.0.save(path).map_err(raise)
+    }
+
+    /// Everything about the model, as JSON.
+    fn json(&self) -> String {
+        report::model_json(&self.0)
+    }
+
+    /// Everything about the model, as text.
+    fn text(&self) -> String {
+        report::model_text(&self.0)
+    }
+
+    #[getter]
+    fn method(&self) -> &str {
+        self.0.training().method()
+    }
+
+    #[getter]
+    fn params(&self) -> Vec<(String, String)> {
+        self.0.training().params().clone().into_iter().collect()
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.0.training().seed()
+    }
+
+    #[getter]
+    fn stop(&self) -> &str {
+        self.0.training().stop()
+    }
+
+    #[getter]
+    fn steps(&self) -> u64 {
+        self.0.training().steps()
+    }
+
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.0.training().warnings()
+    }
+
+    #[getter]
+    fn facts(&self) -> Vec<(String, String)> {
+        self.0.training().facts()
+    }
+
+    #[getter]
+    fn is_online(&self) -> bool {
+        self.0.training().is_online()
+    }
+
+    #[getter]
+    fn classes(&self) -> Vec<String> {
+        self.0.classes().to_vec()
+    }
+
+    #[getter]
+    fn features(&self) -> Vec<String> {
+        self.0.input().features().to_vec()
+    }
+
+    /// Views as (name, first column, one past the last).
+    #[getter]
+    fn views(&self) -> Vec<(String, usize, usize)> {
+        self.0.input().views().iter().map(|view| (view.name.clone(), view.columns.start, view.columns.end)).collect()
+    }
+
+    /// Names of the Gram matrices it was trained on, and their diagonals.
+    #[getter]
+    fn gram_diagonals(&self) -> Vec<(String, Vec<f64>)> {
+        self.0.input().gram_diagonals().to_vec()
+    }
+
+    #[getter]
+    fn has_probabilities(&self) -> bool {
+        self.0.has_probabilities()
+    }
+
+    #[getter]
+    fn bank(&self) -> Option<&str> {
+        self.0.kernels().bank()
+    }
+
+    #[getter]
+    fn kernels(&self) -> Vec<String> {
+        self.0.kernels().names()
+    }
+
+    #[getter]
+    fn weights<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        self.0.kernels().weights().map(|weights| PyArray1::from_slice(py, weights))
+    }
+
+    #[getter]
+    fn shares<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        self.0.kernels().shares().map(|shares| PyArray1::from_slice(py, shares))
+    }
+
+    /// Weights of each class (rows: kernels).
+    #[getter]
+    fn class_weights<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        self.0.kernels().class_weights().map(|weights| array(py, weights)).transpose()
+    }
+
+    /// Views with the indices of their kernels.
+    #[getter]
+    fn kernels_of_views(&self) -> Vec<(String, Vec<usize>)> {
+        self.0.kernels().by_view().iter().map(|view| (view.name.clone(), view.kernels.clone())).collect()
+    }
+
+    /// Level, bounds (one pair per kernel), the prior's bounds and what they hold under.
+    #[getter]
+    fn intervals<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(intervals) = self.0.kernels().intervals().or_else(|| self.intervals_of_draws()) else {
+            return Ok(None);
+        };
+        let side = |(low, high): (f64, f64), j: usize| if j == 0 { low } else { high };
+        let bounds = Matrix::from_fn(intervals.bounds.len(), 2, |i, j| side(intervals.bounds[i], j));
+        let dict = PyDict::new(py);
+        dict.set_item("level", intervals.level)?;
+        dict.set_item("bounds", array(py, bounds)?)?;
+        dict.set_item("prior", intervals.prior)?;
+        dict.set_item("note", intervals.note)?;
+        Ok(Some(dict))
+    }
+
+    /// Codes of the predicted classes, and scores (n_rows x n_classes).
+    #[pyo3(signature = (rows, threads=0))]
+    #[allow(clippy::type_complexity)]
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        threads: usize,
+    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<f64>>)> {
+        let found = self.with_pool(py, rows, threads, |samples, pool| self.0.predict_in(samples, pool))?;
+        Ok((codes(py, &found.labels), array(py, found.scores)?))
+    }
+
+    #[pyo3(signature = (rows, threads=0))]
+    fn probabilities<'py>(&self, py: Python<'py>, rows: &Rows, threads: usize) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        array(py, self.with_pool(py, rows, threads, |samples, pool| self.0.probabilities_in(samples, pool))?)
+    }
+
+    /// The cluster of each training row; `None` if the model is no clustering.
+    #[getter]
+    fn clusters<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<i64>>> {
+        self.0.clustering().map(|clustering| codes(py, clustering.clusters()))
+    }
+
+    /// The clusters of rows, and their log density if the model has one.
+    #[pyo3(signature = (rows, threads=0))]
+    #[allow(clippy::type_complexity)]
+    fn place<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        threads: usize,
+    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Option<Bound<'py, PyArray1<f64>>>)> {
+        let placed = self.with_pool(py, rows, threads, |samples, pool| match self.0.clustering() {
+            Some(clustering) => clustering.place_in(samples, pool),
+            None => Err(Error::input("the model is no clustering")),
+        })?;
+        Ok((codes(py, &placed.clusters), placed.density.map(|density| PyArray1::from_vec(py, density))))
+    }
+
+    /// Posterior draws: the number of chains, and for each variable its name, dimension, coordinates, values (one row
+    /// per draw, chain after chain) and prior bounds.
+    #[allow(clippy::type_complexity)]
+    fn draws<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<
+        Option<(usize, Vec<(String, Option<String>, Vec<String>, Bound<'py, PyArray2<f64>>, Option<(f64, f64)>)>)>,
+    > {
+        let Some(draws) = self.0.draws() else { return Ok(None) };
+        let one = |variable: &multikernel::draws::Variable| {
+            let values = array(py, variable.values.clone())?;
+            let (name, dimension) = (variable.name.clone(), variable.dimension.clone());
+            Ok((name, dimension, variable.coordinates.clone(), values, variable.prior))
+        };
+        let variables = draws.variables().iter().map(one).collect::<PyResult<_>>()?;
+        Ok(Some((draws.n_chains(), variables)))
+    }
+
+    /// `sum_m w_m k_m` between `rows` and `trained`, all rows the model was trained on.
+    #[pyo3(signature = (rows, trained, threads=0))]
+    fn combined<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        trained: &Rows,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let found = self.with_pool(py, rows, threads, |samples, pool| self.combine(samples, &trained.0, pool))?;
+        array(py, found)
+    }
+}
+
+impl Model {
+    /// The 90 % intervals of sampled weights.
+    fn intervals_of_draws(&self) -> Option<Intervals> {
+        let summaries = self.0.draws()?.summary();
+        let of_weights: Vec<_> = summaries.into_iter().filter(|one| one.variable == "weights").collect();
+        let prior = of_weights.first()?.prior?;
+        let bounds = of_weights.iter().map(|one| one.diagnosis.interval).collect();
+        Some(Intervals { level: 0.9, bounds, prior, note: "equal tails of the draws of all chains".into() })
+    }
+
+    fn combine(&self, samples: &Samples, trained: &Samples, pool: &Pool) -> multikernel::Result<Matrix> {
+        let kernels = self.0.kernels();
+        let Some(weights) = kernels.weights() else {
+            return Err(Error::input("the method has no kernel weights; take one that has, such as evidence"));
+        };
+        let scaled = |samples: &Samples| -> multikernel::Result<Features> { self.0.input().scaled(samples) };
+        let weights = Matrix::from_vec(weights.len(), 1, weights.to_vec())?;
+        let options = StackOptions { storage: Storage::Tiled, ..StackOptions::new(pool) };
+        let columns = scaled(trained)?;
+        let among = Stack::train(&columns, kernels.as_slice(), &options)?;
+        let stack = Stack::cross(&scaled(samples)?, &columns, kernels.as_slice(), among.centring(), &options)?;
+        Ok(stack.combine(&weights, pool)?.remove(0))
+    }
+}

@@ -1,0 +1,142 @@
+//! What to train, and training.
+
+use multikernel::data::{Dataset, Labels};
+use multikernel::plan::Session;
+use multikernel::run::{Control, Observer};
+use multikernel::{Plan as LibraryPlan, Pool};
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+
+use crate::error::raise;
+use crate::job;
+use crate::model::Model;
+use crate::rows::{Rows, labels};
+
+/// A method with its settings.
+#[pyclass(frozen, module = "multikernel._core")]
+pub(crate) struct Plan(pub(crate) LibraryPlan);
+
+#[pymethods]
+impl Plan {
+    /// Parameters are given as texts, as on the command line.
+    #[new]
+    #[pyo3(signature = (method, *, kernels=None, params=vec![], seed=0, scale="standard", missing="skip", proba=false, precision="f64"))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        method: &str,
+        kernels: Option<&str>,
+        params: Vec<(String, String)>,
+        seed: u64,
+        scale: &str,
+        missing: &str,
+        proba: bool,
+        precision: &str,
+    ) -> PyResult<Plan> {
+        let build = || {
+            let plan =
+                LibraryPlan::new(method)?.seed(seed).scale(scale.parse()?).missing(missing.parse()?).proba(proba);
+            let plan = plan.precision(precision.parse()?);
+            let plan = kernels.into_iter().try_fold(plan, LibraryPlan::kernels)?;
+            params.iter().try_fold(plan, |plan, (name, value)| plan.set(name, value))
+        };
+        build().map(Plan).map_err(raise)
+    }
+
+    #[getter]
+    fn uses_kernels(&self) -> bool {
+        self.0.uses_kernels()
+    }
+
+    #[getter]
+    fn is_supervised(&self) -> bool {
+        self.0.is_supervised()
+    }
+
+    /// All settings as texts.
+    fn settings(&self) -> Vec<(String, String)> {
+        self.0.settings().into_iter().collect()
+    }
+}
+
+/// Threads, time and memory of a job.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Limits {
+    threads: usize,
+    max_seconds: Option<f64>,
+    memory: Option<u64>,
+}
+
+impl Limits {
+    pub(crate) fn control(&self) -> PyResult<Control> {
+        let control = Control::default();
+        match self.max_seconds {
+            Some(seconds) => control.with_max_seconds(seconds).map_err(raise),
+            None => Ok(control),
+        }
+    }
+
+    /// Calls `work` with a session within the limits.
+    pub(crate) fn session<T>(
+        &self,
+        control: &Control,
+        observer: &mut dyn Observer,
+        work: impl FnOnce(&mut Session<'_>) -> multikernel::Result<T>,
+    ) -> multikernel::Result<T> {
+        let pool = Pool::new(self.threads)?;
+        let mut session = Session::new(&pool, observer);
+        session.control = control.clone();
+        session.memory = self.memory;
+        work(&mut session)
+    }
+}
+
+/// The table of rows with labels; without, all rows have the same.
+pub(crate) fn dataset(
+    rows: &Rows,
+    classes: &[String],
+    codes: Option<&[i64]>,
+    groups: Option<&[String]>,
+    (name, label): (&str, Option<String>),
+) -> PyResult<Dataset> {
+    let labels = match codes {
+        Some(codes) => labels(classes, codes)?,
+        None => Labels::from_parts(vec!["none".into()], vec![0; rows.0.n_samples()]).map_err(raise)?,
+    };
+    let mut data = Dataset::new(name, rows.0.clone(), labels).map_err(raise)?;
+    data.label_name = label;
+    match groups {
+        Some(groups) => data.with_groups(groups, None).map_err(raise),
+        None => Ok(data),
+    }
+}
+
+/// Trains. Returns the model, the messages of the run, and the exception that ended it early, if any.
+#[pyfunction]
+#[pyo3(signature = (plan, rows, classes, codes, limits, *, groups=None, name="data", label=None, on_progress=None))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn fit(
+    py: Python<'_>,
+    plan: &Plan,
+    rows: &Rows,
+    classes: Vec<String>,
+    codes: Option<PyReadonlyArray1<'_, i64>>,
+    limits: Limits,
+    groups: Option<Vec<String>>,
+    name: &str,
+    label: Option<String>,
+    on_progress: Option<Py<PyAny>>,
+) -> PyResult<(Model, Vec<String>, Option<PyErr>)> {
+    let codes = codes.map(|codes| codes.as_array().to_vec());
+    let data = dataset(rows, &classes, codes.as_deref(), groups.as_deref(), (name, label))?;
+    let control = limits.control()?;
+    let done = job::run(py, &control, on_progress.as_ref(), |observer| {
+        limits.session(&control, observer, |session| plan.0.train_in(&data, session))
+    })?;
+    match (done.result, done.interrupt) {
+        (Ok(model), interrupt) => Ok((Model::from(model), done.notes, interrupt)),
+        // Interrupted before anything was learned.
+        (Err(_), Some(interrupt)) => Err(interrupt),
+        (Err(error), None) => Err(raise(error)),
+    }
+}

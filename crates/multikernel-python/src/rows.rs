@@ -1,0 +1,123 @@
+//! Rows from arrays.
+
+use multikernel::Matrix;
+use multikernel::data::{Features, Gram, Labels, Samples, Sparse, View};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::error::raise;
+
+/// Rows of a table, Gram matrices, or both.
+#[pyclass(frozen, module = "multikernel._core")]
+pub(crate) struct Rows(pub(crate) Samples);
+
+type Views = Vec<(String, usize, usize)>;
+
+fn finish(features: Features, names: Option<Vec<String>>, views: Views, ids: Option<Vec<String>>) -> PyResult<Rows> {
+    let build = || {
+        let samples = match names {
+            Some(names) => Samples::new(features, names)?,
+            None => Samples::unnamed(features)?,
+        };
+        let view = |(name, start, end)| View { name, columns: start..end };
+        let samples = samples.with_views(views.into_iter().map(view).collect())?;
+        match ids {
+            Some(ids) => samples.with_ids(ids),
+            None => Ok(samples),
+        }
+    };
+    build().map(Rows).map_err(raise)
+}
+
+fn matrix(values: &PyReadonlyArray2<'_, f64>) -> PyResult<Matrix> {
+    let (n_rows, n_cols) = (values.shape()[0], values.shape()[1]);
+    let slice = values.as_slice().map_err(|_| PyValueError::new_err("the array must be C-ordered"))?;
+    Matrix::from_vec(n_rows, n_cols, slice.to_vec()).map_err(raise)
+}
+
+#[pymethods]
+impl Rows {
+    /// Rows of a C-ordered float64 array; NaN is a missing value. Views are (name, first column, one past the last).
+    #[staticmethod]
+    #[pyo3(signature = (values, names=None, views=vec![], ids=None))]
+    fn dense(
+        values: PyReadonlyArray2<'_, f64>,
+        names: Option<Vec<String>>,
+        views: Views,
+        ids: Option<Vec<String>>,
+    ) -> PyResult<Rows> {
+        finish(matrix(&values)?.into(), names, views, ids)
+    }
+
+    /// Rows of a CSR matrix with sorted column indices; zeros are not missing.
+    #[staticmethod]
+    #[pyo3(signature = (indptr, indices, data, n_cols, names=None, views=vec![], ids=None))]
+    fn sparse(
+        indptr: PyReadonlyArray1<'_, i64>,
+        indices: PyReadonlyArray1<'_, i64>,
+        data: PyReadonlyArray1<'_, f64>,
+        n_cols: usize,
+        names: Option<Vec<String>>,
+        views: Views,
+        ids: Option<Vec<String>>,
+    ) -> PyResult<Rows> {
+        let wrong = || PyValueError::new_err("the sparse matrix has indices outside its shape");
+        let ends = indptr
+            .as_array()
+            .iter()
+            .skip(1)
+            .map(|&end| usize::try_from(end).map_err(|_| wrong()))
+            .collect::<PyResult<_>>()?;
+        let columns =
+            indices.as_array().iter().map(|&j| u32::try_from(j).map_err(|_| wrong())).collect::<PyResult<_>>()?;
+        let sparse = Sparse::from_parts(ends, columns, data.as_array().to_vec(), vec![0.0; n_cols]).map_err(raise)?;
+        finish(sparse.into(), names, views, ids)
+    }
+
+    /// Rows known by their values of kernels: among themselves, or (`trained` given: the diagonals of the model's
+    /// matrices) with the rows a model was trained on.
+    #[staticmethod]
+    #[pyo3(signature = (grams, trained=None))]
+    fn grams(grams: Vec<(String, PyReadonlyArray2<'_, f64>)>, trained: Option<Vec<Vec<f64>>>) -> PyResult<Rows> {
+        let one = |(k, (name, values)): (usize, &(String, PyReadonlyArray2<'_, f64>))| {
+            let values = matrix(values)?;
+            match &trained {
+                Some(trained) => {
+                    let diagonal =
+                        trained.get(k).ok_or_else(|| PyValueError::new_err("more kernels than the model has"))?;
+                    Gram::cross(name, values, None, diagonal).map_err(raise)
+                }
+                None => Gram::square(name, values).map_err(raise),
+            }
+        };
+        let grams = grams.iter().enumerate().map(one).collect::<PyResult<Vec<_>>>()?;
+        Samples::of_grams(grams).map(Rows).map_err(raise)
+    }
+
+    #[getter]
+    fn n_rows(&self) -> usize {
+        self.0.n_samples()
+    }
+
+    #[getter]
+    fn n_features(&self) -> usize {
+        self.0.n_features()
+    }
+
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.0.names().to_vec()
+    }
+}
+
+/// The text of each row's class.
+pub(crate) fn texts(classes: &[String], codes: &[i64]) -> PyResult<Vec<String>> {
+    let text = |&code: &i64| usize::try_from(code).ok().and_then(|code| classes.get(code)).cloned();
+    codes.iter().map(text).collect::<Option<_>>().ok_or_else(|| PyValueError::new_err("a code is none of the classes"))
+}
+
+/// Labels from the texts of classes and a code for each row.
+pub(crate) fn labels(classes: &[String], codes: &[i64]) -> PyResult<Labels> {
+    Labels::new(&texts(classes, codes)?).map_err(raise)
+}

@@ -1,0 +1,38 @@
+"""Multiple Kernel Learning: classifiers that learn from many kernels at once, with scikit-learn's interface.
+
+>>> import multikernel as mk
+>>> X, y = mk.datasets.load_sonar(return_X_y=True)
+>>> clf = mk.MKLClassifier("evidence").fit(X, y)
+>>> clf.weights_.shape == (len(clf.kernels_),)
+True
+"""
+
+from . import datasets, plot
+from ._core import __version__
+from ._data import Views, stack
+from ._estimators import CombinedKernel, MKLClassifier, MKLClusterer, OnlineMKLClassifier
+from ._evaluate import Evaluation, evaluate
+from ._files import load, save
+from ._info import kernels, methods, show_versions
+from ._methods import *  # noqa: F403
+from ._methods import __all__ as _all_methods
+
+__all__ = [
+    "CombinedKernel",
+    "Evaluation",
+    "MKLClassifier",
+    "MKLClusterer",
+    "OnlineMKLClassifier",
+    "Views",
+    "__version__",
+    "datasets",
+    "evaluate",
+    "kernels",
+    "load",
+    "methods",
+    "plot",
+    "save",
+    "show_versions",
+    "stack",
+    *_all_methods,
+]

@@ -1,0 +1,120 @@
+"""Bad input: a clear exception, and the process goes on."""
+
+import multikernel as mk
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+
+X = np.random.default_rng(0).normal(size=(20, 3))
+y = np.array([0, 1] * 10)
+K = X @ X.T
+frame = pd.DataFrame(X, columns=list("abc"))
+
+
+def fitted(**settings):
+    return mk.MKLClassifier("average", **settings).fit(X, y)
+
+
+def grams():
+    return mk.MKLClassifier("average", "precomputed").fit(mk.stack(K, K + 1), y)
+
+
+CASES = {
+    "one dimension": (lambda: fitted().predict(X[0]), "Reshape your data"),
+    "no rows": (lambda: mk.MKLClassifier().fit(X[:0], y[:0]), "0 sample"),
+    "no columns": (lambda: mk.MKLClassifier().fit(X[:, :0], y), "0 feature"),
+    "fewer labels": (lambda: mk.MKLClassifier().fit(X, y[:-1]), "inconsistent numbers of samples"),
+    "labels in two columns": (lambda: mk.MKLClassifier().fit(X, np.c_[y, y]), "y should be a 1d array"),
+    "no labels": (lambda: mk.MKLClassifier().fit(X, None), "y"),
+    "one class": (lambda: mk.MKLClassifier().fit(X, np.zeros(20)), "class"),
+    "continuous labels": (lambda: mk.MKLClassifier().fit(X, y + 0.5 * np.arange(20)), "Unknown label type"),
+    "label NaN": (lambda: mk.MKLClassifier().fit(X, np.where(y, np.nan, 1.0)), "NaN"),
+    "complex": (lambda: mk.MKLClassifier().fit(X + 1j, y), "Complex data"),
+    "infinite": (lambda: mk.MKLClassifier().fit(np.where(X > 1, np.inf, X), y), "inf"),
+    "infinite at predict": (lambda: fitted().predict(np.full((1, 3), np.inf)), "inf"),
+    "text": (lambda: mk.MKLClassifier().fit(np.array([["a"] * 3] * 20), y), "a"),
+    "objects": (lambda: mk.MKLClassifier().fit(np.array([[{}] * 3] * 20, dtype=object), y), "dict"),
+    "text column": (lambda: mk.MKLClassifier().fit(frame.assign(town="Ulm"), y), "Ulm"),
+    "ragged": (lambda: mk.MKLClassifier().fit([[1, 2], [3]], [0, 1]), "inhomogeneous"),
+    "other number of columns": (lambda: fitted().predict(X[:, :2]), "2 features"),
+    "other names": (
+        lambda: mk.MKLClassifier().fit(frame, y).predict(frame.rename(columns={"a": "z"})),
+        "feature names should match",
+    ),
+    "names in another order": (
+        lambda: mk.MKLClassifier().fit(frame, y).predict(frame[["c", "b", "a"]]),
+        "feature names",
+    ),
+    "unknown method": (lambda: mk.MKLClassifier("simplemlk").fit(X, y), "simplemkl"),
+    "unknown parameter": (lambda: mk.MKLClassifier(params={"C": 1}).fit(X, y), "c"),
+    "parameter out of range": (lambda: mk.SimpleMKL(c=-1.0).fit(X, y), "c"),
+    "parameter of another type": (lambda: mk.SimpleMKL(c="much").fit(X, y), "much"),
+    "unknown kernel": (lambda: mk.MKLClassifier(kernels="gausian(1)").fit(X, y), "gaussian"),
+    "kernels cut off": (lambda: mk.MKLClassifier(kernels="gaussian(").fit(X, y), "gaussian"),
+    "kernels for a method of rows": (lambda: mk.MKLClassifier("majority", "linear").fit(X, y), "kernels"),
+    "unknown scale": (lambda: mk.MKLClassifier(scale="big").fit(X, y), "scale"),
+    "unknown missing": (lambda: mk.MKLClassifier(missing="ignore").fit(X, y), "missing"),
+    "unknown precision": (lambda: mk.MKLClassifier(precision="f16").fit(X, y), "precision"),
+    "negative seed": (lambda: mk.MKLClassifier(random_state=-1).fit(X, y), "random_state"),
+    "negative time": (lambda: mk.MKLClassifier(max_seconds=-1).fit(X, y), "second"),
+    "Gram not square": (lambda: mk.MKLClassifier(kernels="precomputed").fit(mk.stack(K[:, :5]), y), "square"),
+    "Gram not symmetric": (
+        lambda: mk.MKLClassifier(kernels="precomputed").fit(mk.stack(K + np.triu(K)), y),
+        "symmetric",
+    ),
+    "Gram with NaN": (
+        lambda: mk.MKLClassifier(kernels="precomputed").fit(mk.stack(np.where(K > 1, np.nan, K)), y),
+        "NaN",
+    ),
+    "Grams of other rows": (lambda: grams().predict(mk.stack(K[:2, :5], K[:2, :5])), "20"),
+    "fewer Grams": (lambda: grams().predict(mk.stack(K)), "kernels"),
+    "shapes of Grams differ": (lambda: mk.stack(K, K[:5]), "shape"),
+    "view without columns": (lambda: mk.MKLClassifier(views={"a": []}).fit(X, y), "no columns"),
+    "view of an absent column": (lambda: mk.MKLClassifier(views={"v": ["z"]}).fit(frame, y), "'z'"),
+    "column in two views": (lambda: mk.MKLClassifier(views={"v": ["a"], "w": ["a"]}).fit(frame, y), "another view"),
+    "unknown view": (
+        lambda: mk.MKLClassifier().fit(mk.Views(a=X, b=X), y).predict(mk.Views(c=X)),
+        "unknown to the model",
+    ),
+    "views of other lengths": (lambda: mk.Views(a=X, b=X[:5]), "as many rows"),
+    "index twice": (lambda: mk.Views(a=frame.set_axis(["s"] * 20)), "same index"),
+    "new class in a stream": (
+        lambda: mk.OnlineMKLClassifier().partial_fit(X, y, classes=[0, 1]).partial_fit(X, y + 1),
+        "classes",
+    ),
+    "stream by a method of all rows": (lambda: mk.OnlineMKLClassifier("evidence").partial_fit(X, y), "stream"),
+    "sparse with NaN": (lambda: mk.MKLClassifier().fit(sp.csr_matrix(np.where(X > 1, np.nan, X)), y), "missing"),
+    "clusters of a classifier": (lambda: mk.MKLClusterer("svm").fit(X), "class|cluster"),
+    "unknown data set": (lambda: mk.datasets.load("iris2"), "iris2"),
+    "posterior of a method without": (lambda: fitted().posterior_dict(), "posterior"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bad_input_is_refused_with_its_reason(name):
+    call, reason = CASES[name]
+    with pytest.raises((ValueError, TypeError), match=f"(?i){reason}"):
+        call()
+    # The process goes on.
+    assert fitted().score(X, y) > 0.5
+
+
+@pytest.mark.parametrize("call", ["predict", "decision_function", "predict_proba"])
+def test_unfitted(call):
+    with pytest.raises(NotFittedError):
+        getattr(mk.MKLClassifier(proba=True), call)(X)
+
+
+@pytest.mark.parametrize("name", ["weights_", "kernels_", "shares_", "n_iter_", "stopped_"])
+def test_unfitted_attributes(name):
+    with pytest.raises(NotFittedError):
+        getattr(mk.MKLClassifier(), name)
+    assert not hasattr(mk.MKLClassifier(), "classes_")
+
+
+def test_too_little_memory_is_an_exception():
+    big = np.random.default_rng(0).normal(size=(3000, 2))
+    with pytest.raises(MemoryError):
+        mk.BM3KL(memory=1_000_000).fit(big, np.arange(3000) % 2)

@@ -1,0 +1,61 @@
+"""scikit-learn's own checks on every class."""
+
+import multikernel as mk
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+#: Quick settings for methods that sample or take many steps.
+QUICK = {
+    "BM3KL": {"chains": 2, "warmup": 5, "draws": 5},
+    "BSVM": {"warmup": 5, "draws": 5},
+    "BankMKL": {},
+    "CIK": {},
+    "DPM": {"sweeps": 3},
+    "BEMKL": {},
+    "SBEMKL": {},
+    "BestView": {"views": {"first": slice(0, 1), "rest": slice(1, None)}},
+}
+
+
+def estimators():
+    yield mk.MKLClassifier()
+    yield mk.MKLClassifier("evidence", proba=True)
+    yield mk.MKLClassifier(kernels="precomputed")
+    yield mk.MKLClusterer("dpm", params={"sweeps": 3})
+    yield mk.OnlineMKLClassifier()
+    yield mk.CombinedKernel()
+    for name in mk._methods.__all__:
+        cls = getattr(mk, name)
+        known = cls._get_param_names()
+        yield cls(**{key: value for key, value in QUICK.get(name, {}).items() if key in known})
+
+
+def expected(estimator):
+    """Checks that cannot pass, each with the reason."""
+    failed = {}
+    if getattr(estimator, "method", None) == "majority":
+        failed["check_classifiers_train"] = "the most frequent class is right for a third of the rows"
+        failed["check_classifiers_classes"] = "it predicts one class only"
+        failed["check_classifiers_regression_target"] = "it predicts one class only"
+    if getattr(estimator, "kernels", None) == "precomputed":
+        failed["check_positive_only_tag_during_fit"] = "a Gram matrix has no negative number on its diagonal"
+    if getattr(estimator, "method", None) == "bestview":
+        failed["check_fit2d_1feature"] = "it chooses among views, and one column makes one view"
+    return failed
+
+
+@parametrize_with_checks(list(estimators()), expected_failed_checks=expected)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def test_every_method_has_a_class():
+    assert sorted(getattr(mk, name).method for name in mk._methods.__all__) == sorted(m["name"] for m in mk.methods())
+
+
+@pytest.mark.parametrize("name", mk._methods.__all__)
+def test_defaults_are_the_library_s(name):
+    cls = getattr(mk, name)
+    settings = dict(cls()._plan().settings())
+    plain = dict(mk._core.Plan(cls.method).settings())
+    assert settings == plain

@@ -1,0 +1,94 @@
+"""Evaluation, posterior, plots, lists, clusters."""
+
+import multikernel as mk
+import numpy as np
+import pytest
+
+
+def test_evaluate(sonar):
+    X, y = sonar
+    found = mk.evaluate(X, y, ["majority", mk.MKLClassifier("average", params={"c": 50})], folds=3)
+    assert [row["method"] for row in found.results] == ["majority", "average"]
+    assert found.paired and "average" in repr(found)
+    assert len(found.to_frame()) == 2
+    assert "<pre>" in found._repr_html_()
+
+
+def test_evaluate_keeps_groups_together(three):
+    X, y = three
+    groups = np.arange(90) // 3
+    found = mk.evaluate(X, y, ["average"], folds=3, groups=groups)
+    assert len(found.results) == 1
+
+
+def test_evaluate_views(sonar):
+    X, y = sonar
+    found = mk.evaluate(mk.Views(low=X[:, :30], high=X[:, 30:]), y, ["average"], folds=3, ablate="views")
+    assert len(found.results) >= 3
+
+
+def test_posterior(sonar):
+    X, y = sonar
+    clf = mk.BM3KL(draws=10, warmup=5, chains=2, kernels="gaussian(1..3)").fit(X, y)
+    draws = clf.posterior_dict()
+    dims, values = draws["posterior"]["weights"]
+    assert dims[:2] == ("chain", "draw") and values.shape == (2, 10, 3)
+    assert np.allclose(values.sum(axis=-1), 1)
+    assert np.allclose(values.mean(axis=(0, 1)), clf.weights_, atol=1e-6)
+    level, bounds = clf.intervals_["level"], clf.intervals_["bounds"]
+    assert 0 < level < 1 and (bounds[:, 0] <= bounds[:, 1]).all()
+
+
+def test_datatree(sonar):
+    pytest.importorskip("arviz_base")
+    X, y = sonar
+    tree = mk.BM3KL(draws=10, warmup=5, chains=2, kernels="gaussian(1..3)").fit(X, y).posterior()
+    assert tree["posterior"]["weights"].shape == (2, 10, 3)
+
+
+def test_plots(sonar, three):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("agg")
+    X, y = sonar
+    clf = mk.EvidenceMKL(proba=True, views={"low": slice(0, 30), "high": slice(30, 60)}).fit(X, y)
+    for ax in (
+        mk.plot.weights(clf),
+        mk.plot.weights(mk.BM3KL(draws=5, warmup=5).fit(X, y)),
+        mk.plot.shares(clf),
+        mk.plot.shares(clf, by="kernel"),
+        mk.plot.calibration(clf, X, y),
+        mk.plot.paired(mk.evaluate(X, y, ["majority", "average"], folds=3)),
+        mk.plot.boundary(mk.AverageMKL().fit(three[0][:, :2], three[1]), three[0][:, :2], three[1], resolution=20),
+    ):
+        assert ax.figure is not None
+    plt.close("all")
+
+
+def test_clusters(three):
+    X, y = three
+    found = mk.MKLClusterer("dpm").fit(X)
+    assert found.labels_.shape == y.shape and found.n_clusters_ >= 2
+    assert (found.predict(X) == found.labels_).mean() > 0.9
+    far = found.score_samples(np.full((1, 4), 100.0))
+    assert far[0] < found.score_samples(X).min()
+    assert (mk.DPM().fit_predict(X) == found.labels_).all()
+
+
+def test_lists(capsys):
+    assert len(mk.methods()) == 31 and "bm3kl" in repr(mk.methods())
+    assert any(kernel["name"] == "gaussian" for kernel in mk.kernels())
+    mk.show_versions()
+    assert "multikernel" in capsys.readouterr().out
+    assert set(mk.datasets.names()) >= {"sonar", "wdbc", "ionosphere"}
+
+
+def test_generated_classes_are_in_step():
+    import importlib.util
+    import pathlib
+
+    tool = pathlib.Path(__file__).parents[1] / "tools" / "methods.py"
+    spec = importlib.util.spec_from_file_location("tool", tool)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    source = (pathlib.Path(mk.__file__).parent / "_methods.py").read_text()
+    assert source == module.main(), "run python python/tools/methods.py > python/multikernel/_methods.py"
