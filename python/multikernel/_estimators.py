@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -19,17 +18,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from . import _core
 from ._data import Array, Views, is_table, rows_of, stack, table_values
-
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # scikit-learn < 1.9
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in where scikit-learn has no callbacks."""
-
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-        return method
-
+from ._progress import CallbackSupportMixin, FitProgress, Stop, with_callbacks
 
 #: Methods whose models have probabilities of their own.
 PROBABILISTIC = frozenset({"majority", "bm3kl", "bemkl", "sbemkl", "gpc", "bsvm", "svimkl", "mklr", "cik", "bank"})
@@ -282,24 +271,18 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             )
         return values
 
-    def _progress(self) -> Callable[[str, int, int], None] | None:
-        if not self.verbose:
-            return None
-        seen: list[str] = []
-
-        def tell(phase: str, done: int, total: int) -> None:
-            line = f"[{type(self).__name__}] {phase}" + (f" {done}/{total}" if total else "")
-            if not seen or seen[-1] != line:
-                seen.append(line)
-                print(line, file=sys.stderr, flush=True)
-
-        return tell
+    def _end(self, progress: FitProgress, notes: list[str], interrupt: BaseException | None) -> None:
+        """After a fit: passes Ctrl-C on and says what the run said."""
+        if interrupt is not None and not isinstance(interrupt, Stop):
+            raise interrupt
+        progress.finish()
+        self._warn(notes)
 
     def _warn(self, notes: list[str]) -> None:
         for note in notes:
-            warnings.warn(note.removeprefix("warning: "), UserWarning, stacklevel=4)
+            warnings.warn(note.removeprefix("warning: "), UserWarning, stacklevel=5)
         for warning in self.model_.warnings:
-            warnings.warn(warning, ConvergenceWarning, stacklevel=4)
+            warnings.warn(warning, ConvergenceWarning, stacklevel=5)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -379,6 +362,7 @@ class _Classifier(ClassifierMixin, _Base):  # type: ignore[misc]
         names = [self.kernel_names[m] if self.kernel_names else f"K{m + 1}" for m in range(_depth(X))]
         plan = self._plan(names)
         groups = None if groups is None else [str(group) for group in np.asarray(groups).tolist()]
+        progress = FitProgress(self, X, y)
         self.model_, notes, interrupt = _core.fit(
             plan,
             rows,
@@ -388,11 +372,9 @@ class _Classifier(ClassifierMixin, _Base):  # type: ignore[misc]
             groups=groups,
             name=_name_of(X),
             label=label if isinstance(label, str) else None,
-            on_progress=self._progress(),
+            on_progress=progress.hook,
         )
-        if interrupt is not None:
-            raise interrupt
-        self._warn(notes)
+        self._end(progress, notes, interrupt)
         return self
 
     def _order(self) -> list[int]:
@@ -559,16 +541,15 @@ class _Clusterer(ClusterMixin, _Base):  # type: ignore[misc]
         """Finds clusters of rows X; y is ignored."""
         rows, _ = self._rows(X, reset=True)
         names = [self.kernel_names[m] if self.kernel_names else f"K{m + 1}" for m in range(_depth(X))]
+        progress = FitProgress(self, X, None)
         self.model_, notes, interrupt = _core.fit(
-            self._plan(names), rows, [], None, self._limits(), name=_name_of(X), on_progress=self._progress()
+            self._plan(names), rows, [], None, self._limits(), name=_name_of(X), on_progress=progress.hook
         )
         clusters = self.model_.clusters
         if clusters is None:
             raise ValueError(f"the method {self.method} finds no clusters; take dpm, mkc or cik")
         self.labels_ = clusters
-        if interrupt is not None:
-            raise interrupt
-        self._warn(notes)
+        self._end(progress, notes, interrupt)
         return self
 
     @property

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from . import _core
 from ._estimators import MKLClassifier, class_texts
+from ._progress import printer
 
 
 class Evaluation:
@@ -117,7 +118,7 @@ def evaluate(
         ablate=ablate is not None,
         seed=random_state,
         groups=None if groups is None else [str(group) for group in np.asarray(groups).tolist()],
-        on_progress=host._progress(),
+        on_progress=printer("evaluate") if verbose else None,
     )
     if interrupt is not None:
         raise interrupt

@@ -1201,6 +1201,18 @@ class MKLDA(MethodClassifier):
     landmarks : int, default=0
         for very many rows: points drawn at random that alone carry coefficients; 0 for none, which is exact (a whole
         number from 0 to 20000)
+    replacement : bool, default=False
+        whether rows are drawn with replacement, as published, instead of each once in an epoch; not on streams (one
+        of no, yes)
+    kappa0 : float, default=1.0
+        published, gibbs: shape of the gamma prior of alpha, the ridge common to all kernels (a number from 1e-6 to
+        1000000)
+    theta0 : float, default=1.0
+        published, gibbs: scale of the gamma prior of alpha (a number from 1e-9 to 1e9)
+    mu0 : float, default=1.0
+        published, gibbs: mean of the normal prior of beta, the weight of the group norm (a number from -1e9 to 1e9)
+    sigma0 : float, default=1.0
+        published, gibbs: standard deviation of the normal prior of beta (a number from 1e-9 to 1e9)
     kernels, views, scale, ...
         As in `MKLClassifier`.
     """
@@ -1216,6 +1228,11 @@ class MKLDA(MethodClassifier):
         epochs: int = 3,
         loops: int = 5,
         landmarks: int = 0,
+        replacement: bool = False,
+        kappa0: float = 1.0,
+        theta0: float = 1.0,
+        mu0: float = 1.0,
+        sigma0: float = 1.0,
         kernels: str | None = None,
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
@@ -1235,6 +1252,11 @@ class MKLDA(MethodClassifier):
         self.epochs = epochs
         self.loops = loops
         self.landmarks = landmarks
+        self.replacement = replacement
+        self.kappa0 = kappa0
+        self.theta0 = theta0
+        self.mu0 = mu0
+        self.sigma0 = sigma0
         self.kernels = kernels
         self.views = views
         self.kernel_names = kernel_names
@@ -1380,8 +1402,13 @@ class BM3KL(MethodClassifier):
         of the functions: gp, a Gaussian process with the combined kernel, or paper, shrinkage on each sample weight
         as published, whose chains seldom agree (one of gp, paper)
     sampler : str, default="collapsed"
-        of the kernel weights: collapsed, Hamiltonian with the functions integrated out; slice, elliptical slice, to
-        check it; paper, the published step that is never refused (prior=paper only) (one of collapsed, slice, paper)
+        of the kernel weights: collapsed, Hamiltonian with the functions integrated out; split, the same in
+        coordinates in which the prior is normal, for many kernels; slice, elliptical slice, to check them; published,
+        the published step as printed, which is never refused and may diverge, an error then; paper, the same made
+        stable, which never diverges (both prior=paper only) (one of collapsed, split, slice, paper, published)
+    likelihood : str, default="margin"
+        margin, a pseudo-likelihood that holds functions to the margin; or logit, the likelihood of labels of logistic
+        regression (two classes, prior=gp), which takes no gamma0 (one of margin, logit)
     weights : str, default="learned"
         kernel weights are learned, or all the same: the control (one of learned, uniform)
     chains : int, default=4
@@ -1392,8 +1419,8 @@ class BM3KL(MethodClassifier):
         sweeps of each chain that are kept; raise it where R-hat is above 1.01; predictions use up to 100 of all (a
         whole number from 1 to 1000000)
     leapfrog : int, default=0
-        gradients per update of the kernel weights; 0 for 6, and up to 8 with many kernels (a whole number from 0 to
-        1000)
+        gradients per update of the kernel weights; 0 for 6, and up to 8 with many kernels; with sampler=split for 3
+        (a whole number from 0 to 1000)
     gamma0 : float, default=1.0
         how hard the loss holds decisions to the margin from both sides, and with it how narrow intervals are; 0 is
         the hinge alone (published: 100 or 500) (a number from 0 to 1e9)
@@ -1407,9 +1434,9 @@ class BM3KL(MethodClassifier):
     kappa : float, default=1e-10
         prior=paper: rate of the shrinkage (a number from 1e-100 to 1000000)
     epsilon : float, default=0.1
-        sampler=paper: step size (a number from 1e-9 to 1)
+        sampler=paper, sampler=published: step size (a number from 1e-9 to 1)
     decay : bool, default=False
-        sampler=paper: whether the step size is divided by the number of the sweep (one of no, yes)
+        sampler=paper, sampler=published: whether the step size is divided by the number of the sweep (one of no, yes)
     kernels, views, scale, ...
         As in `MKLClassifier`.
     """
@@ -1421,6 +1448,7 @@ class BM3KL(MethodClassifier):
         *,
         prior: str = "gp",
         sampler: str = "collapsed",
+        likelihood: str = "margin",
         weights: str = "learned",
         chains: int = 4,
         warmup: int = 75,
@@ -1448,6 +1476,7 @@ class BM3KL(MethodClassifier):
     ) -> None:
         self.prior = prior
         self.sampler = sampler
+        self.likelihood = likelihood
         self.weights = weights
         self.chains = chains
         self.warmup = warmup
@@ -1728,6 +1757,9 @@ class CIK(MethodClassifier):
         100000)
     lambda_ : float, default=0.0001
         penalty on the weights of machines, per row (a number from 0 to 1000)
+    optimiser : str, default="adam"
+        steps of machines: adam, sized for every parameter, or sgd, the gradient times a learning rate, as published,
+        which needs rates of its own (one of adam, sgd)
     rate : float, default=0.01
         learning rate of the weights of machines (a number from 1e-12 to 1)
     kernel_rate : float, default=0.001
@@ -1758,6 +1790,7 @@ class CIK(MethodClassifier):
         likelihood: str = "normalised",
         frequencies: int = 384,
         lambda_: float = 0.0001,
+        optimiser: str = "adam",
         rate: float = 0.01,
         kernel_rate: float = 0.001,
         epochs: int = 10,
@@ -1787,6 +1820,7 @@ class CIK(MethodClassifier):
         self.likelihood = likelihood
         self.frequencies = frequencies
         self.lambda_ = lambda_
+        self.optimiser = optimiser
         self.rate = rate
         self.kernel_rate = kernel_rate
         self.epochs = epochs
@@ -2028,22 +2062,25 @@ class SVIMKL(MethodClassifier):
         useless kernel stays at 1/delta; below 1, 0.1 say, it goes to shape/delta, so that kernels are selected; there
         may then be several optima (a number from 0.01 to 1000)
     nodes : int, default=32
-        points at which the distributions of all kernel weights are looked at together; solver=ascent draws so many
-        anew for each step (published: 1) (a whole number from 1 to 4096)
+        points at which the distributions of all kernel weights are looked at together; solver=ascent and plain draw
+        so many anew for each step (published: 1) (a whole number from 1 to 4096)
     intercept : str, default="yes"
         a constant that costs nothing is added to each function; published is none, with which classes of unequal size
         suffer (one of yes, no)
     solver : str, default="lbfgs"
-        lbfgs, quasi-Newton steps on fixed nodes, or ascent, stochastic steps as published (with Adam's step sizes)
-        (one of lbfgs, ascent)
+        lbfgs, quasi-Newton steps on fixed nodes; ascent, stochastic steps as published, with Adam's step sizes;
+        plain, steps of `rate` times the gradient at freshly drawn nodes: Algorithm 1 as printed with nodes=1 rate=1
+        (and q=exponential intercept=no), which seldom converges (one of lbfgs, ascent, plain)
     iterations : int, default=1000
-        most steps; ascent goes through all of them (a whole number from 1 to 10000000)
+        most steps; ascent and plain go through all of them (a whole number from 1 to 10000000)
     tol : float, default=1e-08
         lbfgs: stop when a step raises the bound by less than this part of it (a number from 0 to 1)
     rate : float, default=0.01
-        ascent: length of its steps, which shrinks over the second half of them (a number from 1e-6 to 1)
+        ascent: length of its steps, which shrinks over the second half of them; plain: that of all steps (a number
+        from 1e-6 to 1)
     batch : int, default=0
-        ascent: rows looked at in a step, drawn without replacement; 0 for all (a whole number from 0 to 1000000000)
+        ascent, plain: rows looked at in a step, drawn without replacement; 0 for all (a whole number from 0 to
+        1000000000)
     landmarks : int, default=0
         rows drawn at random that alone carry sample weights; 0 for all rows up to 4000 of them, else for 1000 (a
         whole number from 0 to 20000)
@@ -2130,7 +2167,7 @@ class MKLR(MethodClassifier):
         a constant that costs nothing is added to each function; published is none, with which classes of unequal size
         suffer (one of yes, no)
     iterations : int, default=1000
-        most steps; ascent goes through all of them (a whole number from 1 to 10000000)
+        most steps; ascent and plain go through all of them (a whole number from 1 to 10000000)
     tol : float, default=1e-08
         lbfgs: stop when a step raises the bound by less than this part of it (a number from 0 to 1)
     landmarks : int, default=0

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "python" / "examples").glob("*.py"))
-PAGES = sorted([*(ROOT / "docs" / "python").glob("*.md"), ROOT / "python" / "README.md"])
+PAGES = sorted([*(ROOT / "docs" / "python").glob("*.md"), ROOT / "python" / "README.md", ROOT / "README.md"])
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -139,6 +139,8 @@ fn check_page(page: &str) -> (tempfile::TempDir, Vec<String>) {
             "rust" => check_rust(&block),
             "toml" => check_manifest(&block),
             "rust,ignore" => {}
+            // python/tests/test_examples.py runs them.
+            "python" => {}
             other => panic!("{}: a block of the kind `{other}` is not tested", block.place),
         }
         kinds.push(block.kind);

@@ -84,6 +84,10 @@ pub(crate) fn run<T: Send>(
                     interrupt = Some(error);
                 }
             }
+            // What came after the last look, for runs of less than a slice too.
+            if interrupt.is_none() {
+                interrupt = Python::attach(|py| look(py, &latest, on_progress)).err();
+            }
             (worker.join(), interrupt)
         })
     });

@@ -1,8 +1,10 @@
 //! Rows from arrays.
 
+use std::sync::Arc;
+
 use multikernel::Matrix;
 use multikernel::data::{Features, Gram, Labels, Samples, Sparse, View};
-use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -30,10 +32,34 @@ fn finish(features: Features, names: Option<Vec<String>>, views: Views, ids: Opt
     build().map(Rows).map_err(raise)
 }
 
+/// The values of an array that stays where it is.
+struct Borrowed {
+    values: *const f64,
+    length: usize,
+    /// Keeps the memory alive.
+    _array: Py<PyArray2<f64>>,
+}
+
+// SAFETY: the values are only read. A script that writes to the array from another thread while a fit reads it gets
+// numbers of both, as from any function of NumPy that releases the interpreter.
+unsafe impl Send for Borrowed {}
+// SAFETY: as above.
+unsafe impl Sync for Borrowed {}
+
+impl AsRef<[f64]> for Borrowed {
+    fn as_ref(&self) -> &[f64] {
+        // SAFETY: pointer and length are those of a slice of the array, which is alive as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.values, self.length) }
+    }
+}
+
+/// The matrix of a C-ordered array, whose values are not copied.
 fn matrix(values: &PyReadonlyArray2<'_, f64>) -> PyResult<Matrix> {
     let (n_rows, n_cols) = (values.shape()[0], values.shape()[1]);
     let slice = values.as_slice().map_err(|_| PyValueError::new_err("the array must be C-ordered"))?;
-    Matrix::from_vec(n_rows, n_cols, slice.to_vec()).map_err(raise)
+    let array = (**values).clone().unbind();
+    let borrowed = Borrowed { values: slice.as_ptr(), length: slice.len(), _array: array };
+    Matrix::shared(n_rows, n_cols, Arc::new(borrowed)).map_err(raise)
 }
 
 #[pymethods]

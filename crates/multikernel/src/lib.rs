@@ -107,6 +107,6 @@ pub mod stack;
 pub mod testing;
 
 pub use error::{Error, Message, Place, Remedy, Result};
-pub use linalg::Matrix;
+pub use linalg::{Matrix, SharedValues};
 pub use plan::{Model, Online, OnlineOptions, Plan};
 pub use pool::Pool;

@@ -1,5 +1,9 @@
 //! Our own dense matrices and the few operations on them; a linear-algebra crate, if ever needed, is named only here.
 
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
 use crate::error::{Error, Result};
 use crate::simd::{Real, SIDE, transpose_raw};
 
@@ -15,29 +19,108 @@ use crate::simd::{Real, SIDE, transpose_raw};
 pub struct Matrix {
     n_rows: usize,
     n_cols: usize,
-    data: Vec<f64>,
+    data: Values,
+}
+
+/// Values that several owners read: an array of another language, a mapped file. See [`Matrix::shared`].
+pub type SharedValues = Arc<dyn AsRef<[f64]> + Send + Sync>;
+
+/// The values of a matrix: its own, or shared until somebody writes to them.
+#[derive(Clone)]
+enum Values {
+    Own(Vec<f64>),
+    Shared(SharedValues),
+}
+
+impl Values {
+    /// The values to write to; shared ones are copied first.
+    fn own(&mut self) -> &mut Vec<f64> {
+        if let Values::Shared(shared) = self {
+            *self = Values::Own((**shared).as_ref().to_vec());
+        }
+        match self {
+            Values::Own(own) => own,
+            Values::Shared(_) => unreachable!("copied above"),
+        }
+    }
+}
+
+impl Deref for Values {
+    type Target = [f64];
+
+    fn deref(&self) -> &[f64] {
+        match self {
+            Values::Own(own) => own,
+            Values::Shared(shared) => (**shared).as_ref(),
+        }
+    }
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        Values::Own(vec![])
+    }
+}
+
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl PartialEq for Values {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl From<Vec<f64>> for Values {
+    fn from(values: Vec<f64>) -> Self {
+        Values::Own(values)
+    }
+}
+
+fn check_length(n_rows: usize, n_cols: usize, length: usize) -> Result<()> {
+    if n_rows.checked_mul(n_cols) == Some(length) {
+        return Ok(());
+    }
+    Err(Error::input(format!("a {n_rows} x {n_cols} matrix needs {n_rows} * {n_cols} values, got {length}")))
 }
 
 impl Matrix {
     /// A matrix of zeros.
     pub fn zeros(n_rows: usize, n_cols: usize) -> Self {
-        Matrix { n_rows, n_cols, data: vec![0.0; n_rows * n_cols] }
+        Matrix { n_rows, n_cols, data: vec![0.0; n_rows * n_cols].into() }
     }
 
     /// A matrix of zeros, or `None` if there is too little memory.
     pub(crate) fn try_zeros(n_rows: usize, n_cols: usize) -> Option<Self> {
-        Some(Matrix { n_rows, n_cols, data: zeroed(n_rows.checked_mul(n_cols)?)? })
+        Some(Matrix { n_rows, n_cols, data: zeroed(n_rows.checked_mul(n_cols)?)?.into() })
     }
 
     /// A matrix over row-major `data` of length `n_rows * n_cols`; any other length is an error.
     pub fn from_vec(n_rows: usize, n_cols: usize, data: Vec<f64>) -> Result<Self> {
-        if n_rows.checked_mul(n_cols) != Some(data.len()) {
-            return Err(Error::input(format!(
-                "a {n_rows} x {n_cols} matrix needs {n_rows} * {n_cols} values, got {}",
-                data.len()
-            )));
-        }
-        Ok(Matrix { n_rows, n_cols, data })
+        check_length(n_rows, n_cols, data.len())?;
+        Ok(Matrix { n_rows, n_cols, data: data.into() })
+    }
+
+    /// A matrix over row-major values that others hold too, of length `n_rows * n_cols`; any other length is an error.
+    /// Use it for arrays of another language, which stay where they are. They are copied once somebody writes to the
+    /// matrix.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use multikernel::Matrix;
+    /// let values = Arc::new(vec![1.0, 2.0]);
+    /// let mut m = Matrix::shared(1, 2, values.clone())?;
+    /// assert_eq!(m.data().as_ptr(), values.as_ptr());
+    /// m.set(0, 0, 5.0);
+    /// assert_eq!((m.row(0), values[0]), (&[5.0, 2.0][..], 1.0));
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn shared(n_rows: usize, n_cols: usize, values: SharedValues) -> Result<Self> {
+        check_length(n_rows, n_cols, (*values).as_ref().len())?;
+        Ok(Matrix { n_rows, n_cols, data: Values::Shared(values) })
     }
 
     /// A matrix with entry `f(i, j)` at row `i`, column `j`.
@@ -48,7 +131,7 @@ impl Matrix {
                 data.push(f(i, j));
             }
         }
-        Matrix { n_rows, n_cols, data }
+        Matrix { n_rows, n_cols, data: data.into() }
     }
 
     /// Number of rows.
@@ -78,7 +161,7 @@ impl Matrix {
 
     /// Row `i`, to write.
     pub fn row_mut(&mut self, i: usize) -> &mut [f64] {
-        &mut self.data[i * self.n_cols..(i + 1) * self.n_cols]
+        &mut self.data.own()[i * self.n_cols..(i + 1) * self.n_cols]
     }
 
     /// Address of an entry, possibly out of range: for prefetching only, not for reading.
@@ -103,12 +186,12 @@ impl Matrix {
 
     /// The values, row by row, to write.
     pub fn data_mut(&mut self) -> &mut [f64] {
-        &mut self.data
+        self.data.own()
     }
 
     /// The values, row by row, taken out.
-    pub fn into_data(self) -> Vec<f64> {
-        self.data
+    pub fn into_data(mut self) -> Vec<f64> {
+        std::mem::take(self.data.own())
     }
 
     /// The product with a vector; an entry depends on its row alone.
@@ -131,7 +214,7 @@ impl Matrix {
         for &i in rows {
             data.extend_from_slice(self.row(i));
         }
-        Matrix { n_rows: rows.len(), n_cols: self.n_cols, data }
+        Matrix { n_rows: rows.len(), n_cols: self.n_cols, data: data.into() }
     }
 
     /// The given columns, in the given order, copied.
@@ -186,7 +269,7 @@ unsafe impl Sync for Pieces<'_> {}
 impl<'a> Pieces<'a> {
     pub(crate) fn new(matrix: &'a mut Matrix) -> Self {
         let (n_rows, n_cols) = (matrix.n_rows, matrix.n_cols);
-        Pieces { data: matrix.data.as_mut_ptr(), n_rows, n_cols, matrix: std::marker::PhantomData }
+        Pieces { data: matrix.data.own().as_mut_ptr(), n_rows, n_cols, matrix: std::marker::PhantomData }
     }
 
     /// Number of rows of the matrix.
