@@ -9,10 +9,11 @@ __version__: str
 _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
 _Spans = list[tuple[str, int, int]]
+_Ids = tuple[list[str], str | None]
 
 class Rows:
     @staticmethod
-    def dense(values: _Floats, names: list[str] | None = ..., views: _Spans = ..., ids: list[str] | None = ...) -> Rows: ...
+    def dense(values: _Floats, names: list[str] | None = ..., views: _Spans = ..., ids: _Ids | None = ...) -> Rows: ...
     @staticmethod
     def sparse(
         indptr: _Ints,
@@ -21,7 +22,7 @@ class Rows:
         n_cols: int,
         names: list[str] | None = ...,
         views: _Spans = ...,
-        ids: list[str] | None = ...,
+        ids: _Ids | None = ...,
     ) -> Rows: ...
     @staticmethod
     def grams(grams: list[tuple[str, _Floats]], trained: list[list[float]] | None = ...) -> Rows: ...
@@ -41,6 +42,8 @@ class Plan:
         params: list[tuple[str, str]] = ...,
         seed: int = ...,
         scale: str = ...,
+        log: list[str] = ...,
+        top_variance: int | None = ...,
         missing: str = ...,
         proba: bool = ...,
         precision: str = ...,

@@ -40,16 +40,18 @@ class Views:
         if not tables:
             raise ValueError("Views needs at least one table: Views(rna=df1, meth=df2)")
         parts = {name: _view(name, table) for name, table in tables.items()}
+        self._id_name = _id_name(tables) if any(index is not None for _, _, index in parts.values()) else None
         self.index = _joined_index(parts, how)
-        self.columns: dict[str, list[str]] = {}
-        blocks, spans, at = [], [], 0
-        for name, (values, columns, index) in parts.items():
-            blocks.append(_placed(values, index, self.index))
-            self.columns[name] = columns
-            spans.append((name, at, at + len(columns)))
-            at += len(columns)
+        self.columns: dict[str, list[str]] = {name: columns for name, (_, columns, _) in parts.items()}
+        blocks = [_placed(values, index, self.index) for values, _, index in parts.values()]
         self.values: Array = np.ascontiguousarray(np.hstack(blocks))
-        self._spans = spans
+
+    @classmethod
+    def _of(cls, values: Array, columns: dict[str, list[str]]) -> Views:
+        """Views of one array, whose columns are those of the views in order."""
+        whole = object.__new__(cls)
+        whole.values, whole.columns, whole.index, whole._id_name = values, columns, np.arange(len(values)), None
+        return whole
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -65,17 +67,19 @@ class Views:
 
     @property
     def names(self) -> list[str]:
-        """Column names: those of the tables, with the view in front where two views share one."""
-        flat = [(view, column) for view, columns in self.columns.items() for column in columns]
-        counts: dict[str, int] = {}
-        for _, column in flat:
-            counts[column] = counts.get(column, 0) + 1
-        return [column if counts[column] == 1 else f"{view}:{column}" for view, column in flat]
+        """Column names, with the view in front."""
+        return [f"{view}:{column}" for view, columns in self.columns.items() for column in columns]
+
+    @property
+    def ids(self) -> tuple[list[str], str | None] | None:
+        """The samples' ids and what they are called; None for views joined by position."""
+        return None if self._id_name is None else ([str(key) for key in self.index.tolist()], self._id_name)
 
     @property
     def spans(self) -> list[tuple[str, int, int]]:
         """Name, first column and one past the last column of each view."""
-        return list(self._spans)
+        ends = np.cumsum([len(columns) for columns in self.columns.values()]).tolist()
+        return [(view, end - len(columns), end) for (view, columns), end in zip(self.columns.items(), ends, strict=True)]
 
     def __len__(self) -> int:
         return len(self.values)
@@ -90,16 +94,19 @@ class Views:
                 raise IndexError("Views are sliced by rows: X[rows]")
             key = key[0]
         rows = np.atleast_1d(np.arange(len(self))[key])
-        part = object.__new__(Views)
-        part.index, part.columns, part._spans = self.index[rows], self.columns, self._spans
-        part.values = self.values[rows]
+        part = Views._of(self.values[rows], self.columns)
+        part.index, part._id_name = self.index[rows], self._id_name
         return part
+
+    def copy(self) -> Views:
+        """The same with values of its own."""
+        return self[:]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return self.values.astype(dtype, copy=False) if dtype is not None else self.values
 
     def __repr__(self) -> str:
-        views = ", ".join(f"{name}: {end - start} columns" for name, start, end in self._spans)
+        views = ", ".join(f"{name}: {len(columns)} columns" for name, columns in self.columns.items())
         return f"Views({len(self)} samples; {views})"
 
 
@@ -115,6 +122,12 @@ def _view(name: str, table: Any) -> tuple[Array, list[str], npt.NDArray[Any] | N
     if len(set(index.tolist())) != len(index):
         raise ValueError(f"view {name!r}: two rows have the same index; tables are joined by it, so make it unique")
     return values, columns, index
+
+
+def _id_name(tables: Mapping[str, Any]) -> str:
+    """What the tables call their index."""
+    names = (getattr(getattr(table, "index", None), "name", None) for table in tables.values())
+    return next((name for name in names if isinstance(name, str)), "id")
 
 
 def _joined_index(parts: Mapping[str, tuple[Array, list[str], Any]], how: str) -> npt.NDArray[Any]:
@@ -221,23 +234,22 @@ def _numbers_of_objects(values: npt.NDArray[Any], what: str) -> Array:
 def rows_of(X: Any, names: list[str] | None, views: ViewColumns | None) -> _core.Rows:
     """Rows for the library. `names`: the columns' names, None for x1, x2, ..."""
     if isinstance(X, Views):
-        return _core.Rows.dense(X.values, X.names, X.spans, None)
+        return _core.Rows.dense(X.values, X.names, X.spans, X.ids)
     import scipy.sparse as sp
 
+    spans: list[tuple[str, int, int]] = []
+    if views is not None:
+        X, names, spans = _grouped(X, names, views)
     if sp.issparse(X):
         csr = X.tocsr()
         csr.sum_duplicates()
         csr.sort_indices()
         indptr, indices = csr.indptr.astype(np.int64), csr.indices.astype(np.int64)
-        return _core.Rows.sparse(indptr, indices, csr.data.astype(np.float64), csr.shape[1], names)
-    values = X
-    spans: list[tuple[str, int, int]] = []
-    if views is not None:
-        values, names, spans = _grouped(values, names, views)
-    return _core.Rows.dense(values, names, spans, None)
+        return _core.Rows.sparse(indptr, indices, csr.data.astype(np.float64), csr.shape[1], names, spans)
+    return _core.Rows.dense(np.ascontiguousarray(X), names, spans, None)
 
 
-def _grouped(values: Array, names: list[str] | None, views: ViewColumns) -> tuple[Array, list[str], list[tuple[str, int, int]]]:
+def _grouped(values: Any, names: list[str] | None, views: ViewColumns) -> tuple[Any, list[str], list[tuple[str, int, int]]]:
     """Columns in the order of their views; those of no view come last."""
     names = names or [f"x{j + 1}" for j in range(values.shape[1])]
     order: list[int] = []
@@ -250,7 +262,7 @@ def _grouped(values: Array, names: list[str] | None, views: ViewColumns) -> tupl
         spans.append((view, len(order), len(order) + len(picked)))
         order += picked
     order += [j for j in range(len(names)) if j not in set(order)]
-    return np.ascontiguousarray(values[:, order]), [names[j] for j in order], spans
+    return values[:, order], [names[j] for j in order], spans
 
 
 def _positions(columns: Any, names: list[str], view: str) -> list[int]:

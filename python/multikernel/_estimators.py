@@ -21,7 +21,11 @@ from ._data import Array, Views, is_table, rows_of, stack, table_values
 from ._progress import CallbackSupportMixin, FitProgress, Stop, with_callbacks
 
 #: Methods whose models have probabilities of their own.
-PROBABILISTIC = frozenset({"majority", "bm3kl", "bemkl", "sbemkl", "gpc", "bsvm", "svimkl", "mklr", "cik", "bank"})
+PROBABILISTIC = frozenset({"majority", "bm3kl", "bemkl", "sbemkl", "gpc", "svimkl", "mklr", "cik", "bank"})
+#: Methods for two classes only.
+TWO_CLASSES = frozenset({"bank"})
+#: Clusterings with a density of rows.
+DENSITIES = frozenset({"dpm", "cik"})
 
 
 class _Fitted:
@@ -97,8 +101,12 @@ class _Fitted:
         return to_dict(self._model())
 
     def _model(self) -> _core.Model:
-        check_is_fitted(self, "model_")
+        check_is_fitted(self)
         return self.model_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # Parameters such as lambda_ end in an underscore too.
+        return "model_" in self.__dict__
 
     def _by_class(self, columns: Array) -> Array:
         return columns
@@ -121,6 +129,8 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     views: Mapping[str, Any] | None
     kernel_names: list[str] | None
     scale: str
+    log: str | list[str] | None
+    top_variance: int | None
     missing: str
     proba: bool
     precision: str
@@ -151,10 +161,19 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             params=params,
             seed=self._seed(),
             scale=self.scale,
+            log=[self.log] if isinstance(self.log, str) else list(self.log or []),
+            top_variance=self._top_variance(),
             missing=self.missing,
             proba=bool(getattr(self, "proba", False)),
             precision=self.precision,
         )
+
+    def _top_variance(self) -> int | None:
+        if self.top_variance is None:
+            return None
+        if self.top_variance < 1:
+            raise ValueError(f"top_variance must be 1 or more, got {self.top_variance}")
+        return int(self.top_variance)
 
     def _threads(self) -> int:
         if self.n_jobs is None:
@@ -337,7 +356,7 @@ class _Classifier(ClassifierMixin, _Base):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self.method != "bank"
+        tags.classifier_tags.multi_class = self.method not in TWO_CLASSES
         return tags
 
     @with_callbacks
@@ -359,6 +378,8 @@ class _Classifier(ClassifierMixin, _Base):  # type: ignore[misc]
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"a classifier needs rows of at least two classes; y has one class, {self.classes_[0]!r}")
+        if len(self.classes_) > 2 and self.method in TWO_CLASSES:
+            raise ValueError(f"Only binary classification is supported. y has {len(self.classes_)} classes; take CIK")
         names = [self.kernel_names[m] if self.kernel_names else f"K{m + 1}" for m in range(_depth(X))]
         plan = self._plan(names)
         groups = None if groups is None else [str(group) for group in np.asarray(groups).tolist()]
@@ -429,7 +450,20 @@ def _depth(X: Any) -> int:
     return int(shape[2]) if len(shape) == 3 else 1
 
 
+def _copied(X: Any) -> Any:
+    """Rows that nobody else writes to."""
+    if hasattr(X, "copy"):
+        return X.copy()
+    # Tables without it, of polars and Arrow, are not written to in place.
+    return X if is_table(X) else np.array(X)
+
+
 def _name_of(X: Any) -> str:
+    """The data set's name in the model: that of the frame, or of the views."""
+    if isinstance(X, Mapping):
+        return "+".join(X)
+    if isinstance(X, Views):
+        return "+".join(X.columns)
     attrs = getattr(X, "attrs", None)
     name = attrs.get("name") if isinstance(attrs, dict) else None
     return name if isinstance(name, str) and name else "data"
@@ -451,8 +485,12 @@ class MKLClassifier(_Classifier):
         Parameters of the method: ``{"c": 10}``.
     kernel_names : list of str, optional
         Names of precomputed kernels.
-    scale : {"standard", "none", ...}
-        How columns are scaled.
+    scale : {"standard", "none"}
+        How columns are scaled, learned on training rows.
+    log : str or list of str, optional
+        Views whose columns become ``ln(1 + x)`` before they are scaled; "all" for all columns.
+    top_variance : int, optional
+        Columns kept of each view (or of all): those that vary most over the training rows.
     missing : {"skip", "impute", "drop"}
         What is done about rows that lack a view.
     proba : bool
@@ -487,6 +525,8 @@ class MKLClassifier(_Classifier):
         params: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -502,6 +542,8 @@ class MKLClassifier(_Classifier):
         self.params = params
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -514,7 +556,7 @@ class MKLClassifier(_Classifier):
 
 #: Parameters of every method class, beside the method's own.
 SHARED = (
-    "kernels", "views", "kernel_names", "scale", "missing", "proba", "precision", "memory", "max_seconds", "n_jobs",
+    "kernels", "views", "kernel_names", "scale", "log", "top_variance", "missing", "proba", "precision", "memory", "max_seconds", "n_jobs",
     "random_state", "verbose",
 )  # fmt: skip
 
@@ -555,7 +597,7 @@ class _Clusterer(ClusterMixin, _Base):  # type: ignore[misc]
     @property
     def n_clusters_(self) -> int:
         """Number of clusters found."""
-        check_is_fitted(self, "model_")
+        check_is_fitted(self)
         return int(self.labels_.max()) + 1
 
     def _place(self, X: Any) -> tuple[npt.NDArray[np.int64], Array | None]:
@@ -567,11 +609,17 @@ class _Clusterer(ClusterMixin, _Base):  # type: ignore[misc]
         """Clusters of rows."""
         return self._place(X)[0]
 
+    def _has_density(self) -> bool:
+        if self.method in DENSITIES:
+            return True
+        raise AttributeError(f"the method {self.method} has no density; take dpm")
+
+    @available_if(_has_density)
     def score_samples(self, X: Any) -> Array:
         """Log densities of rows: low for outliers."""
         density = self._place(X)[1]
         if density is None:
-            raise ValueError(f"the method {self.method} has no density; take dpm or cik")
+            raise ValueError(f"this model of {self.method} has no density")
         return density
 
 
@@ -597,6 +645,8 @@ class MKLClusterer(_Clusterer):
         params: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         precision: str = "f64",
         memory: int | None = None,
@@ -611,6 +661,8 @@ class MKLClusterer(_Clusterer):
         self.params = params
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.precision = precision
         self.memory = memory
@@ -648,6 +700,8 @@ class CombinedKernel(TransformerMixin, _Classifier):  # type: ignore[misc]
         views: Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         precision: str = "f64",
         memory: int | None = None,
         max_seconds: float | None = None,
@@ -660,6 +714,8 @@ class CombinedKernel(TransformerMixin, _Classifier):  # type: ignore[misc]
         self.views = views
         self.params = params
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.precision = precision
         self.memory = memory
         self.max_seconds = max_seconds
@@ -676,7 +732,7 @@ class CombinedKernel(TransformerMixin, _Classifier):  # type: ignore[misc]
         if self._is_precomputed():
             raise ValueError("CombinedKernel works on rows; combine given matrices with weights_ of a classifier")
         super().fit(X, y, groups=groups)
-        self._train_rows = X.copy() if hasattr(X, "copy") else X[:]
+        self._train_rows = _copied(X)
         return self
 
     def transform(self, X: Any) -> Array:
@@ -688,7 +744,7 @@ class CombinedKernel(TransformerMixin, _Classifier):  # type: ignore[misc]
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """One name for each training row."""
-        check_is_fitted(self, "model_")
+        check_is_fitted(self)
         return np.array([f"row{i}" for i in range(len(self._train_rows))], dtype=object)
 
 
@@ -726,6 +782,8 @@ class OnlineMKLClassifier(_Classifier):
         budget: int | None = None,
         update_every: int = 100,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         precision: str = "f64",
         n_jobs: int | None = None,
         random_state: Any = 0,
@@ -736,6 +794,8 @@ class OnlineMKLClassifier(_Classifier):
         self.budget = budget
         self.update_every = update_every
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.precision = precision
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -786,8 +846,11 @@ class OnlineMKLClassifier(_Classifier):
             self._online = online
         return online
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return "classes_" in self.__dict__
+
     def _model(self) -> _core.Model:
-        check_is_fitted(self, "classes_")
+        check_is_fitted(self)
         if "model_" not in self.__dict__:
             self.model_ = self._online.model()
         return self.model_

@@ -62,6 +62,8 @@ class Majority(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -75,6 +77,8 @@ class Majority(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -123,6 +127,8 @@ class KernelSVM(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -141,6 +147,8 @@ class KernelSVM(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -185,6 +193,8 @@ class AverageMKL(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -202,6 +212,8 @@ class AverageMKL(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -246,6 +258,8 @@ class SingleKernel(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -263,6 +277,8 @@ class SingleKernel(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -307,6 +323,8 @@ class BestView(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -324,6 +342,8 @@ class BestView(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -368,6 +388,8 @@ class FHeuristic(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -385,6 +407,8 @@ class FHeuristic(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -429,6 +453,8 @@ class AlignF(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -446,6 +472,8 @@ class AlignF(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -495,6 +523,8 @@ class EasyMKL(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -513,6 +543,8 @@ class EasyMKL(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -564,6 +596,8 @@ class EvidenceMKL(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -583,6 +617,8 @@ class EvidenceMKL(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -637,6 +673,8 @@ class SimpleMKL(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -657,6 +695,8 @@ class SimpleMKL(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -711,6 +751,8 @@ class SILP(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -731,6 +773,8 @@ class SILP(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -785,6 +829,8 @@ class LevelMKL(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -805,6 +851,8 @@ class LevelMKL(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -859,6 +907,8 @@ class LpMKL(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -879,6 +929,8 @@ class LpMKL(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -930,6 +982,8 @@ class MKBoostD1(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -949,6 +1003,8 @@ class MKBoostD1(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -1000,6 +1056,8 @@ class MKBoostD2(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -1019,6 +1077,8 @@ class MKBoostD2(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -1074,6 +1134,8 @@ class MKBoostS1(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -1094,6 +1156,8 @@ class MKBoostS1(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -1149,6 +1213,8 @@ class MKBoostS2(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -1169,6 +1235,8 @@ class MKBoostS2(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -1237,6 +1305,8 @@ class MKLDA(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -1261,6 +1331,8 @@ class MKLDA(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -1304,6 +1376,8 @@ class UFOMKL(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -1321,6 +1395,8 @@ class UFOMKL(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -1364,6 +1440,8 @@ class Obscure(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -1381,6 +1459,8 @@ class Obscure(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -1465,6 +1545,8 @@ class BM3KL(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -1493,6 +1575,8 @@ class BM3KL(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -1533,6 +1617,8 @@ class BEMKL(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -1549,6 +1635,8 @@ class BEMKL(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -1589,6 +1677,8 @@ class SBEMKL(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -1605,6 +1695,8 @@ class SBEMKL(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -1635,6 +1727,8 @@ class GPC(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -1648,6 +1742,8 @@ class GPC(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -1688,6 +1784,8 @@ class BSVM(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -1704,6 +1802,8 @@ class BSVM(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -1798,6 +1898,8 @@ class CIK(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -1828,6 +1930,8 @@ class CIK(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -1892,6 +1996,8 @@ class DPM(MethodClusterer):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         precision: str = "f64",
         memory: int | None = None,
@@ -1913,6 +2019,8 @@ class DPM(MethodClusterer):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.precision = precision
         self.memory = memory
@@ -1953,6 +2061,8 @@ class MKC(MethodClusterer):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         precision: str = "f64",
         memory: int | None = None,
@@ -1968,6 +2078,8 @@ class MKC(MethodClusterer):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.precision = precision
         self.memory = memory
@@ -2013,6 +2125,8 @@ class BankMKL(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -2031,6 +2145,8 @@ class BankMKL(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -2064,7 +2180,7 @@ class SVIMKL(MethodClassifier):
     nodes : int, default=32
         points at which the distributions of all kernel weights are looked at together; solver=ascent and plain draw
         so many anew for each step (published: 1) (a whole number from 1 to 4096)
-    intercept : str, default="yes"
+    intercept : bool, default=True
         a constant that costs nothing is added to each function; published is none, with which classes of unequal size
         suffer (one of yes, no)
     solver : str, default="lbfgs"
@@ -2101,7 +2217,7 @@ class SVIMKL(MethodClassifier):
         delta: float = 1.0,
         shape: float = 1.0,
         nodes: int = 32,
-        intercept: str = "yes",
+        intercept: bool = True,
         solver: str = "lbfgs",
         iterations: int = 1000,
         tol: float = 1e-08,
@@ -2113,6 +2229,8 @@ class SVIMKL(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -2139,6 +2257,8 @@ class SVIMKL(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision
@@ -2163,7 +2283,7 @@ class MKLR(MethodClassifier):
         how much the square of a kernel weight costs (a number above 0)
     weights : str, default="learned"
         kernel weights are learned, or all 1/P: the control (one of learned, uniform)
-    intercept : str, default="yes"
+    intercept : bool, default=True
         a constant that costs nothing is added to each function; published is none, with which classes of unequal size
         suffer (one of yes, no)
     iterations : int, default=1000
@@ -2188,7 +2308,7 @@ class MKLR(MethodClassifier):
         lambda_: float | str = 0.1,
         ridge: float = 0.1,
         weights: str = "learned",
-        intercept: str = "yes",
+        intercept: bool = True,
         iterations: int = 1000,
         tol: float = 1e-08,
         landmarks: int = 0,
@@ -2197,6 +2317,8 @@ class MKLR(MethodClassifier):
         views: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
+        log: str | list[str] | None = None,
+        top_variance: int | None = None,
         missing: str = "skip",
         proba: bool = False,
         precision: str = "f64",
@@ -2218,6 +2340,8 @@ class MKLR(MethodClassifier):
         self.views = views
         self.kernel_names = kernel_names
         self.scale = scale
+        self.log = log
+        self.top_variance = top_variance
         self.missing = missing
         self.proba = proba
         self.precision = precision

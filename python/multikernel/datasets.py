@@ -38,7 +38,7 @@ def load(name: str, *, return_X_y: bool = False, as_frame: bool = False) -> Any:
         X.attrs["name"] = name
         y = pd.Series(y, name=label or "label")
     elif spans:
-        X = Views(**{view: _frame(values[:, start:end], columns[start:end]) for view, start, end in spans})
+        X = Views._of(values, {view: [_bare(name, view) for name in columns[start:end]] for view, start, end in spans})
     if return_X_y:
         return X, y
     row = next(row for row in _core.datasets() if row[0] == name)
@@ -46,14 +46,9 @@ def load(name: str, *, return_X_y: bool = False, as_frame: bool = False) -> Any:
     return Bunch(data=X, target=y, feature_names=columns, target_names=np.array(classes), views=spans, DESCR=description)
 
 
-class _frame:
-    """An array with column names, for `Views`."""
-
-    def __init__(self, values: Any, columns: list[str]) -> None:
-        self.values, self.columns = values, columns
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return self.values
+def _bare(name: str, view: str) -> str:
+    """A column's name without the view in front."""
+    return name.removeprefix(f"{view}:")
 
 
 def __getattr__(name: str) -> Any:

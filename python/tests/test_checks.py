@@ -7,12 +7,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 #: Quick settings for methods that sample or take many steps.
 QUICK = {
     "BM3KL": {"chains": 2, "warmup": 5, "draws": 5},
-    "BSVM": {"warmup": 5, "draws": 5},
-    "BankMKL": {},
-    "CIK": {},
+    "BSVM": {"warmup": 5, "sweeps": 5},
+    "MKC": {"clusters": 3},
     "DPM": {"sweeps": 3},
-    "BEMKL": {},
-    "SBEMKL": {},
     "BestView": {"views": {"first": slice(0, 1), "rest": slice(1, None)}},
 }
 
@@ -41,6 +38,7 @@ def expected(estimator):
         failed["check_positive_only_tag_during_fit"] = "a Gram matrix has no negative number on its diagonal"
     if getattr(estimator, "method", None) == "bestview":
         failed["check_fit2d_1feature"] = "it chooses among views, and one column makes one view"
+        failed["check_classifiers_train"] = "it decides by one view, here one column of two"
     return failed
 
 

@@ -13,10 +13,12 @@ import pandas as pd
 import pytest
 
 COMMAND = os.environ.get("MULTIKERNEL") or shutil.which("multikernel")
-CLASSIFIERS = [m["name"] for m in mk.methods() if m["is_supervised"]]
+# bestview needs views and has a test of its own.
+CLASSIFIERS = [m["name"] for m in mk.methods() if m["is_supervised"] and m["name"] != "bestview"]
+NEEDS_COMMAND = pytest.mark.skipif(COMMAND is None, reason="no command line: set MULTIKERNEL or install it")
 QUICK = {
     "bm3kl": {"draws": 4, "warmup": 3, "chains": 2},
-    "bsvm": {"draws": 4, "warmup": 3},
+    "bsvm": {"sweeps": 4, "warmup": 3},
 }
 
 
@@ -31,32 +33,59 @@ def table(tmp_path_factory):
     return frame, y.rename("label"), path
 
 
-@pytest.mark.skipif(COMMAND is None, reason="no command line: set MULTIKERNEL or install it")
+def command(*words):
+    subprocess.run([COMMAND, *map(str, words), "--seed", "3"], check=True, capture_output=True)
+
+
+@NEEDS_COMMAND
 @pytest.mark.parametrize("method", CLASSIFIERS)
 def test_python_and_the_command_line_write_the_same_bytes(method, table, tmp_path):
     frame, y, path = table
-    known = {param["name"] for m in mk.methods() if m["name"] == method for param in m["params"]}
-    params = {key: value for key, value in QUICK.get(method, {}).items() if key in known}
+    params = QUICK.get(method, {})
     out = tmp_path / "cli.multikernel"
     sets = [word for key, value in params.items() for word in ("--set", f"{key}={value}")]
-    command = [
-        COMMAND,
-        "train",
-        str(path),
-        "--method",
-        method,
-        "--out",
-        str(out),
-        "--label",
-        "label",
-        "--seed",
-        "3",
-        *sets,
-    ]
-    subprocess.run(command, check=True, capture_output=True)
+    command("train", path, "--method", method, "--out", out, "--label", "label", *sets)
     clf = mk.MKLClassifier(method, params=params, random_state=3).fit(frame, y)
     assert clf.model_.to_bytes() == out.read_bytes()
     assert (mk.load(out).predict(frame) == clf.predict(frame)).all()
+
+
+@NEEDS_COMMAND
+@pytest.mark.parametrize("method", ["bestview", "evidence", "simplemkl"])
+def test_views_have_the_same_bytes(method, table, tmp_path):
+    frame, y, _ = table
+    index = pd.Index([f"s{i}" for i in range(len(frame))], name="id")
+    first, second, labels = (part.set_axis(index) for part in (frame.iloc[:, :3], frame.iloc[:, 3:], y))
+    for name, part in {"first": first, "second": second, "labels": labels}.items():
+        part.to_csv(tmp_path / f"{name}.csv")
+    out = tmp_path / "cli.multikernel"
+    files = [word for name in ("first", "second") for word in ("--view", f"{name}={tmp_path / name}.csv")]
+    command("train", *files, "--labels", tmp_path / "labels.csv", "--method", method, "--out", out)
+    X = mk.Views(first=first, second=second)
+    clf = mk.MKLClassifier(method, random_state=3).fit(X, labels)
+    assert clf.model_.to_bytes() == out.read_bytes()
+    assert (mk.load(out).predict(X) == clf.predict(X)).all()
+
+
+@NEEDS_COMMAND
+@pytest.mark.parametrize("method", ["dpm", "mkc"])
+def test_clusterings_have_the_same_bytes(method, table, tmp_path):
+    frame, _, _ = table
+    frame.to_csv(tmp_path / "part.csv", index=False)
+    out = tmp_path / "cli.multikernel"
+    command("cluster", tmp_path / "part.csv", "--method", method, "--model", out, "--out", tmp_path / "clusters.csv")
+    found = mk.MKLClusterer(method, random_state=3).fit(frame)
+    assert found.model_.to_bytes() == out.read_bytes()
+    assert (mk.load(out).predict(frame) == found.predict(frame)).all()
+
+
+@NEEDS_COMMAND
+def test_the_command_line_predicts_with_models_of_python(table, tmp_path):
+    frame, y, path = table
+    clf = mk.SimpleMKL(log="all", top_variance=5, scale="none").fit(frame, y)
+    clf.save(tmp_path / "m.multikernel")
+    subprocess.run([COMMAND, "predict", tmp_path / "m.multikernel", path, "--out", tmp_path / "p.csv"], check=True)
+    assert pd.read_csv(tmp_path / "p.csv").iloc[:, -1].tolist() == clf.predict(frame).tolist()
 
 
 def test_saved_and_loaded_predict_alike(table, tmp_path):

@@ -29,6 +29,8 @@ SHARED = [
     ("views", "Mapping[str, Any] | None", "None"),
     ("kernel_names", "list[str] | None", "None"),
     ("scale", "str", '"standard"'),
+    ("log", "str | list[str] | None", "None"),
+    ("top_variance", "int | None", "None"),
     ("missing", "str", '"skip"'),
     ("proba", "bool", "False"),
     ("precision", "str", '"f64"'),

@@ -16,7 +16,7 @@ fn kind(allowed: Allowed) -> &'static str {
         Allowed::Positive | Allowed::Number(..) => "float",
         Allowed::PositiveOrAuto(_) | Allowed::NumberOrAuto(..) => "float | auto",
         Allowed::Whole(..) => "int",
-        Allowed::OneOf(["no", "yes"]) => "bool",
+        Allowed::OneOf(["no", "yes"] | ["yes", "no"]) => "bool",
         Allowed::OneOf(_) => "choice",
         _ => "str",
     }

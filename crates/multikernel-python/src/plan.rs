@@ -1,6 +1,8 @@
 //! What to train, and training.
 
-use multikernel::data::{Dataset, Labels};
+use std::num::NonZeroUsize;
+
+use multikernel::data::{Dataset, Labels, LogChoice, Recipe};
 use multikernel::plan::Session;
 use multikernel::run::{Control, Observer};
 use multikernel::{Plan as LibraryPlan, Pool};
@@ -20,7 +22,7 @@ pub(crate) struct Plan(pub(crate) LibraryPlan);
 impl Plan {
     /// Parameters are given as texts, as on the command line.
     #[new]
-    #[pyo3(signature = (method, *, kernels=None, params=vec![], seed=0, scale="standard", missing="skip", proba=false, precision="f64"))]
+    #[pyo3(signature = (method, *, kernels=None, params=vec![], seed=0, scale="standard", log=vec![], top_variance=None, missing="skip", proba=false, precision="f64"))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         method: &str,
@@ -28,13 +30,20 @@ impl Plan {
         params: Vec<(String, String)>,
         seed: u64,
         scale: &str,
+        log: Vec<String>,
+        top_variance: Option<NonZeroUsize>,
         missing: &str,
         proba: bool,
         precision: &str,
     ) -> PyResult<Plan> {
+        let log = match log.as_slice() {
+            [] => LogChoice::None,
+            [all] if all == "all" => LogChoice::All,
+            _ => LogChoice::Views(log),
+        };
         let build = || {
-            let plan =
-                LibraryPlan::new(method)?.seed(seed).scale(scale.parse()?).missing(missing.parse()?).proba(proba);
+            let recipe = Recipe { scale: scale.parse()?, log, top_variance: top_variance.map(NonZeroUsize::get) };
+            let plan = LibraryPlan::new(method)?.seed(seed).recipe(recipe).missing(missing.parse()?).proba(proba);
             let plan = plan.precision(precision.parse()?);
             let plan = kernels.into_iter().try_fold(plan, LibraryPlan::kernels)?;
             params.iter().try_fold(plan, |plan, (name, value)| plan.set(name, value))
@@ -101,7 +110,7 @@ pub(crate) fn dataset(
 ) -> PyResult<Dataset> {
     let labels = match codes {
         Some(codes) => labels(classes, codes)?,
-        None => Labels::from_parts(vec!["none".into()], vec![0; rows.0.n_samples()]).map_err(raise)?,
+        None => Labels::from_parts(vec!["row".into()], vec![0; rows.0.n_samples()]).map_err(raise)?,
     };
     let mut data = Dataset::new(name, rows.0.clone(), labels).map_err(raise)?;
     data.label_name = label;

@@ -15,8 +15,10 @@ use crate::error::raise;
 pub(crate) struct Rows(pub(crate) Samples);
 
 type Views = Vec<(String, usize, usize)>;
+/// Ids of rows, and the name of their column.
+type Ids = (Vec<String>, Option<String>);
 
-fn finish(features: Features, names: Option<Vec<String>>, views: Views, ids: Option<Vec<String>>) -> PyResult<Rows> {
+fn finish(features: Features, names: Option<Vec<String>>, views: Views, ids: Option<Ids>) -> PyResult<Rows> {
     let build = || {
         let samples = match names {
             Some(names) => Samples::new(features, names)?,
@@ -25,7 +27,7 @@ fn finish(features: Features, names: Option<Vec<String>>, views: Views, ids: Opt
         let view = |(name, start, end)| View { name, columns: start..end };
         let samples = samples.with_views(views.into_iter().map(view).collect())?;
         match ids {
-            Some(ids) => samples.with_ids(ids),
+            Some((ids, name)) => Ok(samples.with_ids(ids)?.with_id_name(name)),
             None => Ok(samples),
         }
     };
@@ -71,7 +73,7 @@ impl Rows {
         values: PyReadonlyArray2<'_, f64>,
         names: Option<Vec<String>>,
         views: Views,
-        ids: Option<Vec<String>>,
+        ids: Option<Ids>,
     ) -> PyResult<Rows> {
         finish(matrix(&values)?.into(), names, views, ids)
     }
@@ -86,7 +88,7 @@ impl Rows {
         n_cols: usize,
         names: Option<Vec<String>>,
         views: Views,
-        ids: Option<Vec<String>>,
+        ids: Option<Ids>,
     ) -> PyResult<Rows> {
         let wrong = || PyValueError::new_err("the sparse matrix has indices outside its shape");
         let ends = indptr

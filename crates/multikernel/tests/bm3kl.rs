@@ -123,13 +123,13 @@ fn likelihood_of_labels_has_the_same_bits_for_any_number_of_threads_and_from_a_f
     }
 }
 
-/// Cancels after so many steps of the method.
-struct StopAfter(Canceller, usize);
+/// Cancels after so many steps of the method, out of all.
+struct StopAfter(Canceller, u64, u64);
 
 impl Observer for StopAfter {
     fn progress(&mut self, progress: &Progress) {
         // Kernels and other phases have other totals.
-        if progress.total == 40 && progress.done as usize == self.1 {
+        if (progress.done, progress.total) == (self.1, self.2) {
             self.0.cancel();
         }
     }
@@ -145,7 +145,7 @@ fn run_cut_in_warm_up_and_among_draws_is_a_model_and_resumes_bit_identical() {
         for cut in [7, 20, 33] {
             let checkpoint = Checkpoint::new(folder.path().join(format!("{way} {cut}")));
             let (pool, control) = (Pool::new(2).unwrap(), Control::default());
-            let mut observer = StopAfter(control.canceller(), cut);
+            let mut observer = StopAfter(control.canceller(), cut, 40);
             let mut session = Session::new(&pool, &mut observer);
             (session.control, session.checkpoint) = (control, Some(checkpoint.clone()));
             let part = plan.train_in(&data, &mut session).unwrap();
@@ -158,6 +158,36 @@ fn run_cut_in_warm_up_and_among_draws_is_a_model_and_resumes_bit_identical() {
             session.checkpoint = Some(Checkpoint { resume: true, ..checkpoint });
             assert!(saved(&plan.train_in(&data, &mut session).unwrap()) == whole, "{settings:?} cut at {cut}");
         }
+    }
+}
+
+#[test]
+fn run_cut_before_the_first_draw_kept_for_good_is_a_model() {
+    let (data, folder) = (some("sonar", 3), tempfile::tempdir().unwrap());
+    for (way, settings) in [&[] as &[(&str, &str)], OF_TWO_CLASSES[0]].into_iter().enumerate() {
+        // Of so many draws one in some hundred is kept, and none of the first five.
+        let plan = plan(settings).set("draws", "100000").unwrap();
+        let checkpoint = Checkpoint::new(folder.path().join(way.to_string()));
+        let mut files = vec![];
+        for cut in [25, 27] {
+            let (pool, control) = (Pool::new(2).unwrap(), Control::default());
+            let mut observer = StopAfter(control.canceller(), cut, 100_020);
+            let mut session = Session::new(&pool, &mut observer);
+            (session.control, session.checkpoint) =
+                (control, Some(Checkpoint { resume: cut > 25, ..checkpoint.clone() }));
+            let part = plan.train_in(&data, &mut session).unwrap();
+            let scores = part.predict(&data.samples).unwrap().scores;
+            assert!(scores.data().iter().all(|score| score.is_finite()), "{settings:?}");
+            files.push(saved(&part));
+        }
+        let (pool, control) = (Pool::new(1).unwrap(), Control::default());
+        let mut observer = StopAfter(control.canceller(), 27, 100_020);
+        let mut session = Session::new(&pool, &mut observer);
+        session.control = control;
+        assert!(
+            saved(&plan.train_in(&data, &mut session).unwrap()) == files[1],
+            "{settings:?}: not resumed bit-identical"
+        );
     }
 }
 

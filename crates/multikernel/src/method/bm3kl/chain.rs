@@ -221,6 +221,14 @@ impl Field for Extra {
 }
 
 impl Trace {
+    /// Forgets what predictions are made of; the draws of weights and scales stay.
+    pub(super) fn forget_kept(&mut self) {
+        let weights = std::mem::take(&mut self.weights);
+        let log_nu = std::mem::take(&mut self.log_nu);
+        let (log_posterior, accepted) = (std::mem::take(&mut self.log_posterior), std::mem::take(&mut self.accepted));
+        *self = Trace { weights, log_nu, log_posterior, accepted, ..Trace::default() };
+    }
+
     pub(super) fn push(&mut self, draw: &Draw, scale: f64, keep: bool) {
         self.weights.extend_from_slice(&draw.weights);
         self.log_nu.extend_from_slice(&draw.log_nu);

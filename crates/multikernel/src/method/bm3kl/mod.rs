@@ -194,16 +194,19 @@ impl State<Bm3kl> for Bm3klState {
         let mut rngs: Vec<Rng> =
             chains.iter().enumerate().map(|(k, chain)| task.rng(k as u64, chain.position)).collect();
         let phase = phase(&settings, task.n_samples(), self.sweeps);
-        // In warm-up only the last draw is kept, for runs that are stopped in it.
-        let in_warmup = self.sweeps < settings.warmup;
-        let keep = phase.keep || in_warmup;
-        let phase = SweepPhase { keep: phase.keep || in_warmup && settings.is_logit(), ..phase };
+        // Until the first draw is kept for good the last one is, for runs that are stopped before.
+        let first_kept = first_kept(&settings, task.n_samples());
+        let for_now = self.sweeps < first_kept;
+        let keep = phase.keep || for_now;
+        let phase = SweepPhase { keep: phase.keep || for_now && settings.is_logit(), ..phase };
         let draws = sweep(&problem, &mut chains, &mut rngs, phase)?;
         self.sweeps += 1;
         self.chains = chains;
         for (trace, draw) in self.traces.iter_mut().zip(&draws) {
             if self.sweeps <= settings.warmup + 1 {
                 *trace = Trace::default();
+            } else if self.sweeps <= first_kept + 1 {
+                trace.forget_kept();
             }
             trace.push(draw, self.scale, keep);
         }
@@ -348,10 +351,20 @@ fn most_kept(settings: &Settings, n: usize) -> usize {
 /// The phase of the next sweep, after `sweeps` sweeps.
 fn phase(settings: &Settings, n: usize, sweeps: usize) -> SweepPhase {
     let warm = sweeps >= settings.warmup;
-    let thin = settings.draws.div_ceil((most_kept(settings, n) / settings.chains).max(1));
+    let thin = thin(settings, n);
     // Counted from the end, so that the last draw is always kept.
     let left = (settings.warmup + settings.draws).saturating_sub(sweeps + 1);
     SweepPhase { sweep: sweeps + 1, warm, keep: warm && left.is_multiple_of(thin) }
+}
+
+/// One draw in so many is kept.
+fn thin(settings: &Settings, n: usize) -> usize {
+    settings.draws.div_ceil((most_kept(settings, n) / settings.chains).max(1))
+}
+
+/// The sweep whose draw is the first that is kept for good.
+fn first_kept(settings: &Settings, n: usize) -> usize {
+    settings.warmup + settings.draws.saturating_sub(1) % thin(settings, n).max(1)
 }
 
 /// Whether a stored chain's draws have the right lengths.
@@ -364,13 +377,14 @@ fn trace_fits(
     n: usize,
 ) -> bool {
     let drawn = if state.sweeps > settings.warmup { state.sweeps - settings.warmup } else { state.sweeps.min(1) };
-    let kept = if state.sweeps > settings.warmup {
+    let for_good = state.sweeps > first_kept(settings, n);
+    let kept = if for_good {
         (settings.warmup..state.sweeps).filter(|&sweep| phase(settings, n, sweep).keep).count()
     } else {
-        drawn
+        state.sweeps.min(1)
     };
     let variances = usize::from(settings.prior == FunctionPrior::Gp);
-    let left_out = if state.sweeps > settings.warmup && !settings.is_logit() { kept } else { 0 };
+    let left_out = if for_good && !settings.is_logit() { kept } else { 0 };
     let (factors, amplitudes) = (trace.factors.0.len(), trace.amplitudes.0.len());
     let with_factors = if settings.is_logit() {
         let triangle = |values: usize| logit::side(values).is_some_and(|side| (1..=n).contains(&side));
