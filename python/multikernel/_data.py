@@ -55,7 +55,7 @@ class Views:
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.values.shape  # type: ignore[return-value]
+        return self.values.shape
 
     @property
     def ndim(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from . import _core
 from ._data import Array, Views, is_table, rows_of, stack, table_values
 from ._progress import CallbackSupportMixin, FitProgress, Stop, with_callbacks
+
+T = TypeVar("T")
 
 #: Methods whose models have probabilities of their own.
 PROBABILISTIC = frozenset({"majority", "bm3kl", "bemkl", "sbemkl", "gpc", "svimkl", "mklr", "cik", "bank"})
@@ -39,31 +41,30 @@ class _Fitted:
         return self._model().kernels
 
     @property
-    def weights_(self) -> Array | None:
-        """One weight per kernel; None for methods without."""
-        return self._model().weights
+    def weights_(self) -> Array:
+        """One weight per kernel; there is no such attribute for methods that have none."""
+        return self._present(self._model().weights, "kernel weights")
 
     @property
-    def shares_(self) -> Array | None:
+    def shares_(self) -> Array:
         """How much of the decision each kernel carries; they add up to 1."""
-        return self._model().shares
+        return self._present(self._model().shares, "shares of the decision")
 
     @property
     def view_shares_(self) -> dict[str, float]:
         """The shares summed by view."""
-        shares = self.shares_
+        shares = self._model().shares
         return {} if shares is None else {name: float(shares[at].sum()) for name, at in self._model().kernels_of_views}
 
     @property
-    def class_weights_(self) -> Array | None:
-        """Weights of each class (columns) for methods that learn them."""
-        weights = self._model().class_weights
-        return None if weights is None else self._by_class(weights)
+    def class_weights_(self) -> Array:
+        """Weights of each class (columns), of methods that learn them."""
+        return self._by_class(self._present(self._model().class_weights, "weights of classes"))
 
     @property
-    def intervals_(self) -> dict[str, Any] | None:
+    def intervals_(self) -> dict[str, Any]:
         """Credible intervals of the weights: level, bounds, the prior's bounds, and what they hold under."""
-        return self._model().intervals
+        return self._present(self._model().intervals, "intervals of weights")
 
     @property
     def n_iter_(self) -> int:
@@ -108,6 +109,11 @@ class _Fitted:
         # Parameters such as lambda_ end in an underscore too.
         return "model_" in self.__dict__
 
+    def _present(self, value: T | None, what: str) -> T:
+        if value is None:
+            raise AttributeError(f"a model of the method {self._model().method} has no {what}")
+        return value
+
     def _by_class(self, columns: Array) -> Array:
         return columns
 
@@ -121,7 +127,7 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
-class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):
     """Parameters and input shared by all estimators."""
 
     method: str
@@ -227,7 +233,7 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("requires y to be passed, but the target y is None")
         y = column_or_1d(np.asarray(y), warn=True)
         check_consistent_length(np.empty(n), y)
-        return y  # type: ignore[no-any-return]
+        return y
 
     def _gram_rows(self, X: Any, *, reset: bool) -> _core.Rows:
         is_stack = getattr(X, "ndim", 2) == 3
@@ -349,7 +355,7 @@ def class_texts(classes: npt.NDArray[Any]) -> list[str]:
     return texts
 
 
-class _Classifier(ClassifierMixin, _Base):  # type: ignore[misc]
+class _Classifier(ClassifierMixin, _Base):
     """Classifiers: what they share, whatever the method."""
 
     classes_: npt.NDArray[Any]
@@ -446,7 +452,7 @@ class _Classifier(ClassifierMixin, _Base):  # type: ignore[misc]
 
 
 def _depth(X: Any) -> int:
-    shape = getattr(X, "shape", ())
+    shape: tuple[int, ...] = getattr(X, "shape", ())
     return int(shape[2]) if len(shape) == 3 else 1
 
 
@@ -556,26 +562,26 @@ class MKLClassifier(_Classifier):
 
 #: Parameters of every method class, beside the method's own.
 SHARED = (
-    "kernels", "views", "kernel_names", "scale", "log", "top_variance", "missing", "proba", "precision", "memory", "max_seconds", "n_jobs",
-    "random_state", "verbose",
+    "kernels", "views", "kernel_names", "scale", "log", "top_variance", "missing", "proba", "precision", "memory",
+    "max_seconds", "n_jobs", "random_state", "verbose",
 )  # fmt: skip
 
 
-class _MethodParams:
+class _MethodParams(BaseEstimator):
     """Takes the method's parameters from the estimator's own attributes."""
 
     _renamed: Mapping[str, str] = {}
 
     def _method_params(self) -> dict[str, Any]:
-        own = [name for name in self._get_param_names() if name not in SHARED]  # type: ignore[attr-defined]
+        own = [name for name in self._get_param_names() if name not in SHARED]
         return {self._renamed.get(name, name): getattr(self, name) for name in own}
 
 
-class MethodClassifier(_MethodParams, _Classifier):  # type: ignore[misc]
+class MethodClassifier(_MethodParams, _Classifier):
     """Base of the classes of single methods."""
 
 
-class _Clusterer(ClusterMixin, _Base):  # type: ignore[misc]
+class _Clusterer(ClusterMixin, _Base):
     labels_: npt.NDArray[np.int64]
 
     @with_callbacks
@@ -672,11 +678,11 @@ class MKLClusterer(_Clusterer):
         self.verbose = verbose
 
 
-class MethodClusterer(_MethodParams, _Clusterer):  # type: ignore[misc]
+class MethodClusterer(_MethodParams, _Clusterer):
     """Base of the classes of single methods that find clusters."""
 
 
-class CombinedKernel(TransformerMixin, _Classifier):  # type: ignore[misc]
+class CombinedKernel(TransformerMixin, _Classifier):
     """The learned kernel as a transformer: rows to the matrix of ``sum_m w_m k_m`` with the training rows.
 
     Any estimator that takes a precomputed kernel can follow it, such as ``SVC(kernel="precomputed")``. Parameters are
@@ -837,7 +843,7 @@ class OnlineMKLClassifier(_Classifier):
     def _learner(self, rows: _core.Rows) -> _core.Online:
         online: _core.Online | None = getattr(self, "_online", None)
         if online is None:
-            options = {"budget": self.budget, "update_every": self.update_every, "threads": self._threads()}
+            options: dict[str, Any] = {"budget": self.budget, "update_every": self.update_every, "threads": self._threads()}
             stored = getattr(self, "_stored", None)
             if stored is not None:
                 online = _core.Online.resume(stored, self._plan(), **options)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from . import _core
-from ._estimators import MKLClassifier, class_texts
+from ._estimators import MKLClassifier, _depth, class_texts
 from ._progress import printer
 
 
@@ -104,8 +104,7 @@ def evaluate(
     rows, y = host._rows(X, y, reset=True, with_y=True)
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
-    shape = getattr(X, "shape", ())
-    names = [f"K{m + 1}" for m in range(shape[2] if len(shape) == 3 else 1)]
+    names = [f"K{m + 1}" for m in range(_depth(X))]
     found, text, interrupt = _core.evaluate(
         [estimator._plan(names) for estimator in estimators],
         rows,

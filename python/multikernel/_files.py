@@ -59,7 +59,7 @@ def load(path: Any) -> MKLClassifier | MKLClusterer | OnlineMKLClassifier:
         estimator.n_features_in_ = len(model.features)
         if model.features != [f"x{j + 1}" for j in range(len(model.features))] and not model.views:
             estimator.feature_names_in_ = np.array(model.features, dtype=object)
-    return estimator  # type: ignore[no-any-return]
+    return estimator
 
 
 def _classes(texts: list[str]) -> Any:

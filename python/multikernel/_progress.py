@@ -33,13 +33,14 @@ class Stop(Exception):
 
 def printer(name: str) -> OnProgress:
     """Writes a line when a phase begins, and one a second while it lasts."""
-    shown = {"phase": "", "at": 0.0}
+    shown, at = "", 0.0
 
     def tell(phase: str, done: int, total: int) -> None:
+        nonlocal shown, at
         now = time.monotonic()
-        if phase == shown["phase"] and now - shown["at"] < 1.0:
+        if phase == shown and now - at < 1.0:
             return
-        shown.update(phase=phase, at=now)
+        shown, at = phase, now
         print(f"[{name}] {phase}" + (f" {done}/{total}" if total else ""), file=sys.stderr, flush=True)
 
     return tell
@@ -52,7 +53,7 @@ class FitProgress:
         self._estimator = estimator
         self._print = printer(type(estimator).__name__) if estimator.verbose else None
         init = getattr(estimator, "_init_callback_context", None)
-        self._root = None if init is None else init(max_subtasks=None)
+        self._root: Any = None if init is None else init(max_subtasks=None)
         self._heard = self._root is not None and bool(getattr(estimator, "_skl_callbacks", None))
         if self._root is not None:
             self._root.call_on_fit_task_begin(estimator=estimator, X=X, y=y)

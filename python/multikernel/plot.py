@@ -18,13 +18,11 @@ def _axes(ax: Any) -> Any:
 def weights(estimator: Any, *, top: int = 20, ax: Any = None) -> Any:
     """Kernel weights, largest first, with their intervals where the method has them."""
     values = estimator.weights_
-    if values is None:
-        raise ValueError(f"the method {estimator.method} has no kernel weights")
     order = np.argsort(-values)[:top][::-1]
     ax = _axes(ax)
     at = np.arange(len(order))
     ax.barh(at, values[order], color="0.75")
-    intervals = estimator.intervals_
+    intervals = getattr(estimator, "intervals_", None)
     if intervals is not None:
         low, high = intervals["bounds"][order].T
         ax.hlines(at, low, high, color="k")
@@ -39,10 +37,7 @@ def shares(estimator: Any, *, by: str = "view", top: int = 20, ax: Any = None) -
     """Shares of the decision, by view or by kernel."""
     if by not in ("view", "kernel"):
         raise ValueError(f"by must be 'view' or 'kernel', got {by!r}")
-    found = estimator.shares_
-    if found is None:
-        raise ValueError(f"the method {estimator.method} has no shares")
-    named = dict(zip(estimator.kernels_, found, strict=True))
+    named = dict(zip(estimator.kernels_, estimator.shares_, strict=True))
     if by == "view" and estimator.view_shares_:
         named = estimator.view_shares_
     pairs = sorted(named.items(), key=lambda pair: -pair[1])[:top][::-1]

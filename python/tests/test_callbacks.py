@@ -46,7 +46,7 @@ def test_a_fit_is_a_tree_of_tasks():
 
 def test_a_callback_can_end_a_fit():
     seen = Recorder(most=2)
-    clf = mk.BM3KL(draws=100000).set_callbacks(seen)
+    clf = mk.BM3KL(draws=2000).set_callbacks(seen)
     clf.fit(*rows())
     assert clf.stopped_ != "finished" and clf.predict(rows()[0][:2]).shape == (2,)
     assert seen.names[-1] == "teardown"

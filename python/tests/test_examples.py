@@ -1,6 +1,7 @@
 """Examples and documents run as they stand."""
 
 import doctest
+import os
 import pathlib
 import re
 import runpy
@@ -18,7 +19,10 @@ PAGES = sorted([*(ROOT / "docs" / "python").glob("*.md"), ROOT / "python" / "REA
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples(path, capsys):
     runpy.run_path(str(path), run_name="__main__")
-    assert capsys.readouterr().out
+    said, stored = capsys.readouterr().out, path.with_suffix(".txt")
+    if os.environ.get("EXAMPLES") == "overwrite":
+        stored.write_text(said)
+    assert said == stored.read_text(), f"{stored.name}: EXAMPLES=overwrite writes it anew"
 
 
 def blocks():

@@ -1,5 +1,8 @@
 """Evaluation, posterior, plots, lists, clusters."""
 
+import importlib.util
+import pathlib
+
 import multikernel as mk
 import numpy as np
 import pytest
@@ -82,13 +85,12 @@ def test_lists(capsys):
     assert set(mk.datasets.names()) >= {"sonar", "wdbc", "ionosphere"}
 
 
-def test_generated_classes_are_in_step():
-    import importlib.util
-    import pathlib
-
-    tool = pathlib.Path(__file__).parents[1] / "tools" / "methods.py"
-    spec = importlib.util.spec_from_file_location("tool", tool)
+@pytest.mark.parametrize(
+    "tool, page", [("methods", "python/multikernel/_methods.py"), ("api", "docs/python/api.md")], ids=["methods", "api"]
+)
+def test_generated_files_are_in_step(tool, page):
+    root = pathlib.Path(__file__).parents[2]
+    spec = importlib.util.spec_from_file_location(tool, root / "python" / "tools" / f"{tool}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    source = (pathlib.Path(mk.__file__).parent / "_methods.py").read_text()
-    assert source == module.main(), "run python python/tools/methods.py > python/multikernel/_methods.py"
+    assert (root / page).read_text() == module.main(), f"run python python/tools/{tool}.py > {page}"

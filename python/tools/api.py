@@ -92,7 +92,9 @@ def main() -> str:
             if inspect.isclass(thing) and name != "Views":
                 page.append("\n".join(["| member | what |", "|---|---|", *members(thing)]))
     page.append("## One class for each method")
-    page.append("Parameters of the method are the class's own, so that grid search tunes them; the others are those of `MKLClassifier`.")
+    page.append(
+        "Parameters of the method are the class's own, so that grid search tunes them; the others are those of `MKLClassifier`."
+    )
     rows = ["| class | method | parameters |", "|---|---|---|"]
     for name in mk._methods.__all__:
         cls = getattr(mk, name)
