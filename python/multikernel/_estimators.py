@@ -466,7 +466,7 @@ def _copied(X: Any) -> Any:
 
 def _name_of(X: Any) -> str:
     """The data set's name in the model: that of the frame, or of the views."""
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not issparse(X):
         return "+".join(X)
     if isinstance(X, Views):
         return "+".join(X.columns)
