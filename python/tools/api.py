@@ -70,12 +70,10 @@ def parameter_list(lines: list[str]) -> Iterator[str]:
 
 
 def members(cls: type) -> Iterator[str]:
-    """Public methods and fitted attributes, a line each."""
-    base = {name for name in dir(mk._estimators.BaseEstimator)}
-    for name in sorted(dir(cls)):
+    """Public methods and fitted attributes of our own, a line each; scikit-learn's are not repeated."""
+    ours = {name for base in cls.__mro__ if base.__module__.startswith("multikernel") for name in vars(base)}
+    for name in sorted(name for name in ours if not name.startswith("_")):
         member = inspect.getattr_static(cls, name)
-        if name.startswith("_") or name in base or name in ("set_callbacks", "set_output", "set_fit_request"):
-            continue
         doc = inspect.getdoc(getattr(cls, name) if not isinstance(member, property) else member)
         if doc and (callable(member) or isinstance(member, property) or hasattr(member, "fn")):
             call = f"`{name}`" if isinstance(member, property) else f"`{name}()`"
