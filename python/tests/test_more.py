@@ -86,7 +86,7 @@ def test_lists(capsys):
 
 
 @pytest.mark.parametrize(
-    "tool, page", [("methods", "python/multikernel/_methods.py"), ("api", "docs/python/api.md")], ids=["methods", "api"]
+    "tool, page", [("methods", "python/multikernel/_methods.pyi"), ("api", "docs/python/api.md")], ids=["methods", "api"]
 )
 def test_generated_files_are_in_step(tool, page):
     root = pathlib.Path(__file__).parents[2]
