@@ -27,6 +27,9 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
         };
         plans = ablations(plan, &rows.samples)?;
     }
+    let mut remarks: Vec<String> = plans.iter().flat_map(|plan| plan.remarks(&rows.samples)).collect();
+    remarks.dedup();
+    remarks.iter().for_each(|remark| bar.note(remark));
     let protocol = protocol(args, &rows, &mut bar)?;
     let pool = Pool::new(args.limits.threads)?;
     let control = data::control(&args.limits)?;

@@ -4,10 +4,12 @@
 mod arrow;
 mod binary;
 mod classes;
+pub(super) mod dates;
 mod delimited;
 mod dispatch;
 mod format;
 mod gmt;
+pub(super) mod kinds;
 mod libsvm;
 mod matrix;
 mod memory;
