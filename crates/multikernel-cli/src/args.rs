@@ -286,8 +286,9 @@ pub(crate) struct Evaluate {
     /// With --repeats: share of rows to train on
     #[arg(long, value_name = "F", default_value_t = 0.5, requires = "repeats")]
     pub(crate) train_fraction: f64,
-    /// Train on all rows of DATA, test on the rows of this file, instead of folds
-    #[arg(long, value_name = "FILE")]
+    /// Train on all rows of DATA, test on the rows of this file, instead of folds; for rows in several views,
+    /// NAME=FILE for each, with commas between
+    #[arg(long, value_name = "FILE|NAME=FILE,...")]
     pub(crate) test: Option<String>,
     /// What each view is worth: the method without it, on it alone, and on all columns side by side
     #[arg(long, value_name = "WHAT", value_parser = ["views"])]

@@ -79,7 +79,8 @@ fn columns(names: &[String]) -> String {
 
 /// A shell word: quoted if necessary.
 fn shell_word(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ',' | ':' | '/' | '+' | '@' | '%' | '=');
+    let is_plain =
+        |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ',' | ':' | '/' | '+' | '@' | '%' | '=');
     match () {
         () if !word.is_empty() && word.chars().all(is_plain) => word.to_string(),
         () if !word.contains(['"', '$', '`', '\\', '!']) => format!("\"{word}\""),

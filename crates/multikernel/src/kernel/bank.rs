@@ -505,7 +505,10 @@ fn raw_columns(
         }
     };
     if columns.is_empty() {
-        return Err(Fault::new(0usize, "the data has no column of the kind that this kernel takes; name columns after `on`"));
+        return Err(Fault::new(
+            0usize,
+            "the data has no column of the kind that this kernel takes; name columns after `on`",
+        ));
     }
     columns.sort_unstable();
     columns.dedup();
@@ -532,9 +535,11 @@ fn named_columns(layout: &EncodedLayout<'_>, at: At, name: &str) -> Parsed<Vec<u
 }
 
 fn raw_column(layout: &EncodedLayout<'_>, at: At, name: &str) -> Parsed<usize> {
-    layout.names.iter().position(|known| known == name).ok_or_else(|| {
-        Fault::new(at, unknown("column", name, None, layout.names.iter().map(String::as_str)))
-    })
+    layout
+        .names
+        .iter()
+        .position(|known| known == name)
+        .ok_or_else(|| Fault::new(at, unknown("column", name, None, layout.names.iter().map(String::as_str))))
 }
 
 /// "unknown view x; did you mean y? (the data has 3 views: ...)".

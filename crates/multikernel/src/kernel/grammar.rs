@@ -1098,12 +1098,28 @@ mod tests {
         let of_columns = (any_values(), each, on, any::<bool>(), any::<bool>()).prop_map(
             |((family, values, options), each, on, raw, centred)| {
                 let (each, raw) = (each.map(|each| (At(0), each)), raw || family.needs_raw());
-                Term { at: At(0), family, values, options, gram: None, each, on, raw, centred }
+                let (encodings, head, revcomp) = (vec![], None, false);
+                Term {
+                    at: At(0),
+                    family,
+                    values,
+                    options,
+                    gram: None,
+                    each,
+                    on,
+                    raw,
+                    centred,
+                    encodings,
+                    head,
+                    revcomp,
+                }
             },
         );
         let given = (any_name(), any::<bool>(), any::<bool>()).prop_map(|(name, raw, centred)| {
             let (family, values, gram) = (&precomputed::FAMILY, vec![], Some(name));
-            Term { at: At(0), family, values, options: vec![], gram, each: None, on: None, raw, centred }
+            let (options, each, on, encodings, head) = (vec![], None, None, vec![], None);
+            let revcomp = false;
+            Term { at: At(0), family, values, options, gram, each, on, raw, centred, encodings, head, revcomp }
         });
         prop_oneof![4 => of_columns, 1 => given]
     }

@@ -22,7 +22,8 @@ pub(super) fn bank_by_kind(own: &str, samples: &Samples) -> (String, Vec<String>
         return (bank, remarks);
     }
     let mut terms: Vec<String> = vec![];
-    let mut add = |kernels: &[&str], suffix: &str| terms.extend(kernels.iter().map(|kernel| format!("{kernel}{suffix}")));
+    let mut add =
+        |kernels: &[&str], suffix: &str| terms.extend(kernels.iter().map(|kernel| format!("{kernel}{suffix}")));
     match (numbers, categories, samples.views().is_empty()) {
         (_, _, false) if numbers || categories => {
             if categories {
@@ -70,11 +71,12 @@ fn of_texts(samples: &Samples, has_others: bool, remarks: &mut Vec<String>) -> V
             terms.push(format!("linear on words({column}; 1..2)"));
             continue;
         }
-        terms.push(format!("spectrum(3..6) on [{column}]"));
-        // Positions mean the same in all sequences only if they are aligned.
+        // Positions mean the same in all sequences only if these are equally long.
         if lengths.iter().min() == lengths.iter().max() {
-            terms.push(format!("degree(4; shift=1) on [{column}]"));
-            terms.push(format!("degree(6) on [{column}]"));
+            let kernels = ["spectrum(4)", "spectrum(6)", "degree(2; shift=1)", "degree(4)", "degree(6)"];
+            terms.extend(kernels.map(|kernel| format!("{kernel} on [{column}]")));
+        } else {
+            terms.push(format!("spectrum(3..6) on [{column}]"));
         }
     }
     terms

@@ -49,10 +49,8 @@ impl Preparation {
         let rows = preprocessor.apply_samples(samples)?;
         let presence = presence(samples, self.missing)?;
         let medians = bank.medians(samples.grams(), samples.rows_of_grams());
-        let resolved = bank.resolve_named(
-            &layout(&preprocessor, &medians),
-            &present(&rows, &preprocessor, presence.as_ref()),
-        )?;
+        let resolved =
+            bank.resolve_named(&layout(&preprocessor, &medians), &present(&rows, &preprocessor, presence.as_ref()))?;
         Places::of(&preprocessor).part(resolved.kernels, &self.part)
     }
 }

@@ -348,7 +348,9 @@ impl Preprocessor {
             && [fill.len(), scaler.mean().len()] == [n; 2]
             && fill.iter().all(|fill| fill.is_finite())
             && ends.len() == 2 * names.len()
-            && ends.chunks_exact(2).all(|ends| (ends[0] < ends[1] || has_encoder && ends[0] == ends[1]) && ends[1] <= n);
+            && ends
+                .chunks_exact(2)
+                .all(|ends| (ends[0] < ends[1] || has_encoder && ends[0] == ends[1]) && ends[1] <= n);
         if !fits {
             return Err(Error::input("its preprocessing does not fit together"));
         }

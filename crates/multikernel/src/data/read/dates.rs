@@ -112,7 +112,17 @@ fn day(text: &str, order: Order) -> Option<f64> {
 /// The month of an English name or its first three letters.
 fn month(text: &str) -> Option<u32> {
     const NAMES: [&str; 12] = [
-        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
         "december",
     ];
     let text = text.to_ascii_lowercase();
@@ -172,7 +182,17 @@ mod tests {
 
     #[test]
     fn what_is_no_date() {
-        for text in ["2021-02-30", "2021-13-01", "2021-02", "2021-2-3-4", "21-02-03", "2021-02/03", "24:00", "soon", "2021-02-03T"] {
+        for text in [
+            "2021-02-30",
+            "2021-13-01",
+            "2021-02",
+            "2021-2-3-4",
+            "21-02-03",
+            "2021-02/03",
+            "24:00",
+            "soon",
+            "2021-02-03T",
+        ] {
             assert_eq!(parse(text, Order::Ymd), None, "{text}");
         }
         assert_eq!(parse("31.02.2021", Order::Dmy), None);

@@ -75,9 +75,14 @@ pub(in crate::data) enum Guess {
     /// It is left out: what it is, and why.
     LeftOut(&'static str, String),
     /// Nearly all cells are dates, but not this one.
-    NoDate { text: String, n: usize },
+    NoDate {
+        text: String,
+        n: usize,
+    },
     /// Day and month may be either.
-    DayOrMonth { text: String },
+    DayOrMonth {
+        text: String,
+    },
 }
 
 /// What a column of texts holds, in a table of so many rows.
@@ -118,7 +123,8 @@ fn guess_dates(column: &Interned) -> Option<Guess> {
     let fits = |order: Order| column.holding(|text| dates::parse(text, order).is_some());
     let all: Vec<Order> = Order::ALL.into_iter().filter(|&order| fits(order).0 == n_cells).collect();
     let told = |order: Order| {
-        let is_told = column.texts.iter().all(|text| Order::ALL.iter().all(|&order| dates::parse(text, order).is_some()));
+        let is_told =
+            column.texts.iter().all(|text| Order::ALL.iter().all(|&order| dates::parse(text, order).is_some()));
         let words = if is_told { vec![] } else { vec![order.word().to_string()] };
         Some(Guess::Is(ToldKind { kind: Kind::Date, words }))
     };
@@ -140,7 +146,8 @@ fn is_sequence(column: &Interned) -> bool {
     let length = column.mean(str::len);
     let all = |is: fn(u8) -> bool| column.texts.iter().all(|text| text.bytes().all(is));
     let is_bases = || all(|byte| b"ACGTUNRYSWKMBDHVacgtunryswkmbdhv-.".contains(&byte));
-    let n_bases: usize = column.texts.iter().map(|text| text.bytes().filter(|byte| b"ACGTUacgtu".contains(byte)).count()).sum();
+    let n_bases: usize =
+        column.texts.iter().map(|text| text.bytes().filter(|byte| b"ACGTUacgtu".contains(byte)).count()).sum();
     let n_letters: usize = column.texts.iter().map(String::len).sum();
     if column.texts.len() < 2 || length < DNA_LENGTH as f64 {
         return false;
@@ -149,7 +156,8 @@ fn is_sequence(column: &Interned) -> bool {
     if is_bases() && 10 * n_bases >= 9 * n_letters {
         return true;
     }
-    length >= PROTEIN_LENGTH as f64 && all(|byte| byte.is_ascii_uppercase() && byte != b'J' || byte == b'*' || byte == b'-')
+    length >= PROTEIN_LENGTH as f64
+        && all(|byte| byte.is_ascii_uppercase() && byte != b'J' || byte == b'*' || byte == b'-')
 }
 
 /// The levels of an ordered column, the lowest first: those of a well-known scale, or those that begin with numbers.
@@ -162,19 +170,18 @@ pub(in crate::data) fn ladder(texts: &[String]) -> Option<Vec<String>> {
         &["bad", "poor", "fair", "good", "very good", "excellent"],
         &["i", "ii", "iii", "iv", "v", "vi"],
     ];
-    let rank = |scale: &[&str], text: &str| scale.iter().position(|level| text.eq_ignore_ascii_case(level)).map(|k| k as f64);
+    let rank =
+        |scale: &[&str], text: &str| scale.iter().position(|level| text.eq_ignore_ascii_case(level)).map(|k| k as f64);
     let by = |of: &dyn Fn(&str) -> Option<f64>| -> Option<Vec<String>> {
-        let mut ranked: Vec<(f64, &String)> = texts.iter().map(|text| Some((of(text)?, text))).collect::<Option<_>>()?;
+        let mut ranked: Vec<(f64, &String)> =
+            texts.iter().map(|text| Some((of(text)?, text))).collect::<Option<_>>()?;
         ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(b.1)));
         let is_clear = ranked.windows(2).all(|pair| pair[0].0 < pair[1].0);
         is_clear.then(|| ranked.into_iter().map(|(_, text)| text.clone()).collect())
     };
     let number = |text: &str| {
-        let digits: String = text
-            .chars()
-            .skip_while(|c| !c.is_ascii_digit())
-            .take_while(|c| c.is_ascii_digit() || *c == '.')
-            .collect();
+        let digits: String =
+            text.chars().skip_while(|c| !c.is_ascii_digit()).take_while(|c| c.is_ascii_digit() || *c == '.').collect();
         let below = text.trim_start().starts_with(['<', '-']);
         digits.trim_end_matches('.').parse::<f64>().ok().map(|value| if below { value - 1e-9 } else { value })
     };
@@ -187,7 +194,7 @@ mod tests {
 
     fn interned(texts: &[&str], times: usize) -> Interned {
         let mut column = Interned::default();
-        (0..times).for_each(|_| texts.iter().for_each(|text| drop(column.code(text))));
+        (0..times).for_each(|_| texts.iter().for_each(|text| _ = column.code(text)));
         column
     }
 
@@ -225,13 +232,18 @@ mod tests {
         assert_eq!(word(&["02/13/2021", "01/02/2021"], 1), "date(mdy)");
         assert_eq!(word(&["03.02.2021", "01.02.2021"], 1), "date(dmy)");
         assert_eq!(word(&["03/02/2021", "01/02/2021"], 1), "day or month 03/02/2021");
-        assert_eq!(word(&["2021-02-03", "2021-02-04", "2021-02-05", "2021-02-06", "2021-02-30"], 3), "no date 2021-02-30 3");
+        assert_eq!(
+            word(&["2021-02-03", "2021-02-04", "2021-02-05", "2021-02-06", "2021-02-30"], 3),
+            "no date 2021-02-30 3"
+        );
         assert_eq!(word(&["3 Feb 2021", "4 Mar 2021"], 1), "date");
     }
 
     #[test]
     fn ladders_of_known_scales_and_of_numbers() {
-        let ladder = |texts: &[&str]| super::ladder(&texts.iter().map(|text| text.to_string()).collect::<Vec<_>>()).map(|levels| levels.join(" "));
+        let ladder = |texts: &[&str]| {
+            super::ladder(&texts.iter().map(|text| text.to_string()).collect::<Vec<_>>()).map(|levels| levels.join(" "))
+        };
         assert_eq!(ladder(&["high", "Low", "medium"]).unwrap(), "Low medium high");
         assert_eq!(ladder(&["10-20", "0-9", "<0", "21+"]).unwrap(), "<0 0-9 10-20 21+");
         assert_eq!(ladder(&["red", "green"]), None);

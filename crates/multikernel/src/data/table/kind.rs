@@ -167,7 +167,9 @@ mod tests {
 
     #[test]
     fn told_kinds_print_as_they_are_read_and_faults_are_named() {
-        for text in ["number", "yesno", "category", "ordered", "date", "text", "sequence", "date(dmy)", "ordered(a<b c)"] {
+        for text in
+            ["number", "yesno", "category", "ordered", "date", "text", "sequence", "date(dmy)", "ordered(a<b c)"]
+        {
             assert_eq!(text.parse::<ToldKind>().unwrap().to_string(), text);
         }
         for (text, part) in [

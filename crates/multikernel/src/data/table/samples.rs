@@ -365,7 +365,12 @@ impl PartialEq for Samples {
             (a, b) => a == b,
         };
         let grams = self.grams == other.grams && (self.grams.is_empty() || self.at == other.at);
-        values && self.names == other.names && self.codings == other.codings && self.views == other.views && self.ids == other.ids && grams
+        values
+            && self.names == other.names
+            && self.codings == other.codings
+            && self.views == other.views
+            && self.ids == other.ids
+            && grams
     }
 }
 

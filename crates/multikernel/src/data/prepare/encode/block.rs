@@ -73,7 +73,9 @@ impl Source<'_> {
     pub(super) fn column(&self, j: usize) -> Vec<f64> {
         match self.features {
             Features::Dense(matrix) => matrix.column(j),
-            Features::Sparse(_) => self.features.select_cols(&[j]).to_dense().map_or(vec![], |column| column.data().to_vec()),
+            Features::Sparse(_) => {
+                self.features.select_cols(&[j]).to_dense().map_or(vec![], |column| column.data().to_vec())
+            }
         }
     }
 
@@ -170,9 +172,9 @@ impl Block {
     pub(super) fn fit(encoded: &Encoded, source: &Source<'_>) -> Result<Block> {
         let encoding = encoded.encoding;
         let state = match encoding {
-            Encoding::Overlap => {
-                State::Levels(encoded.columns.iter().map(|&j| Levels::fit(&source.column(j), source.texts(j))).collect())
-            }
+            Encoding::Overlap => State::Levels(
+                encoded.columns.iter().map(|&j| Levels::fit(&source.column(j), source.texts(j))).collect(),
+            ),
             Encoding::Clinical => State::Ranges(encoded.columns.iter().map(|&j| range(source, j)).collect()),
             Encoding::Period(_) => State::Nothing,
             _ => {
@@ -181,7 +183,9 @@ impl Block {
                 let terms =
                     if is_text { Terms::of_texts(encoding, &texts) } else { Terms::of_sequences(encoding, &texts) };
                 if terms.words.len() > MAX_TERMS {
-                    return Err(Error::input(format!("{encoding} has more than {MAX_TERMS} features; choose fewer letters")));
+                    return Err(Error::input(format!(
+                        "{encoding} has more than {MAX_TERMS} features; choose fewer letters"
+                    )));
                 }
                 State::Terms(terms)
             }
@@ -323,12 +327,17 @@ impl Block {
         record.put("columns", &self.encoded.columns);
         match &self.state {
             State::Levels(columns) => {
-                columns.iter().enumerate().for_each(|(k, levels)| record.put_record(&format!("levels.{k}"), levels.encode()));
+                columns
+                    .iter()
+                    .enumerate()
+                    .for_each(|(k, levels)| record.put_record(&format!("levels.{k}"), levels.encode()));
             }
             State::Ranges(columns) => {
                 for (k, range) in columns.iter().enumerate() {
                     match range {
-                        Range::Number { low, range, mean } => record.put(&format!("range.{k}"), &vec![*low, *range, *mean]),
+                        Range::Number { low, range, mean } => {
+                            record.put(&format!("range.{k}"), &vec![*low, *range, *mean])
+                        }
                         Range::Levels(levels) => record.put_record(&format!("levels.{k}"), levels.encode()),
                     }
                 }

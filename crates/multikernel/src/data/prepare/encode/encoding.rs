@@ -138,11 +138,17 @@ impl Encoding {
         match self {
             Encoding::Overlap | Encoding::Clinical | Encoding::Period(_) => None,
             Encoding::Words { low, high } => between("words", low, 1, high).or(between("words", high, low, 5)),
-            Encoding::Chars { low, high } => between("characters", low, 1, high).or(between("characters", high, low, 12)),
+            Encoding::Chars { low, high } => {
+                between("characters", low, 1, high).or(between("characters", high, low, 12))
+            }
             Encoding::Spectrum { k, .. } => between("letters", k, 1, 32),
             Encoding::Mismatch { k, m, .. } => between("letters", k, 1, 12).or(between("mismatches", m, 0, k.min(4))),
-            Encoding::Gapped { length, k, .. } => between("the window", length, 1, 12).or(between("letters", k, 1, length)),
-            Encoding::Degree { degree, shift } => between("the degree", degree, 1, 32).or(between("shift", shift, 0, 32)),
+            Encoding::Gapped { length, k, .. } => {
+                between("the window", length, 1, 12).or(between("letters", k, 1, length))
+            }
+            Encoding::Degree { degree, shift } => {
+                between("the degree", degree, 1, 32).or(between("shift", shift, 0, 32))
+            }
         }
     }
 }
@@ -171,7 +177,8 @@ impl FromStr for Encoding {
     fn from_str(text: &str) -> Result<Self> {
         let refuse = || Error::input(format!("`{text}` is no encoding of columns"));
         let (rest, revcomp) = text.strip_suffix(" revcomp").map_or((text, false), |rest| (rest, true));
-        let (name, inside) = rest.split_once('(').map_or((rest, ""), |(name, inside)| (name, inside.trim_end_matches(')')));
+        let (name, inside) =
+            rest.split_once('(').map_or((rest, ""), |(name, inside)| (name, inside.trim_end_matches(')')));
         let parts: Vec<&str> = inside.split([',', ';']).map(|part| part.trim().trim_start_matches("shift=")).collect();
         let number = |at: usize| parts.get(at).and_then(|part| part.parse::<usize>().ok()).ok_or_else(refuse);
         let encoding = match name {

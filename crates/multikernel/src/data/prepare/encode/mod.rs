@@ -127,7 +127,8 @@ impl Encoder {
             self.spans.push(start..self.out_names.len());
         }
         let at = |j: usize| self.spans.get(j).map_or(self.out_names.len(), |span| span.start);
-        let view = |view: &View| View { name: view.name.clone(), columns: at(view.columns.start)..at(view.columns.end) };
+        let view =
+            |view: &View| View { name: view.name.clone(), columns: at(view.columns.start)..at(view.columns.end) };
         self.out_views = self.raw_views.iter().map(view).collect();
         self.ranges.clear();
         for block in &self.blocks {
@@ -179,7 +180,8 @@ impl Encoder {
                     rows.iter_mut().enumerate().for_each(|(i, row)| row.push((start, numbers.get(i, at))));
                 }
                 (None, Kind::Category) => {
-                    self.levels[j].each(&source.column(j), source.texts(j), |i, level| rows[i].push((start + level, 1.0)));
+                    self.levels[j]
+                        .each(&source.column(j), source.texts(j), |i, level| rows[i].push((start + level, 1.0)));
                 }
                 _ => {}
             }
@@ -275,7 +277,8 @@ impl Encoder {
     /// `n_numbers` is how many columns of numbers are kept.
     pub(super) fn decode(record: &Record, n_numbers: usize) -> Result<Encoder> {
         let names: Vec<String> = record.take("names")?;
-        let told = record.take::<Vec<String>>("kinds")?.iter().map(|text| text.parse()).collect::<Result<Vec<ToldKind>>>()?;
+        let told =
+            record.take::<Vec<String>>("kinds")?.iter().map(|text| text.parse()).collect::<Result<Vec<ToldKind>>>()?;
         let kinds: Vec<Kind> = told.iter().map(|told| told.kind).collect();
         let (views, ends): (Vec<String>, Vec<usize>) = (record.take("views")?, record.take("ends")?);
         let numbers: Vec<Option<usize>> =

@@ -247,7 +247,8 @@ mod tests {
     /// All words over an alphabet.
     fn all_words(alphabet: &[u8], k: usize) -> Vec<Vec<u8>> {
         (0..k).fold(vec![vec![]], |words, _| {
-            let longer = |word: &Vec<u8>| alphabet.iter().map(|&letter| [&word[..], &[letter]].concat()).collect::<Vec<_>>();
+            let longer =
+                |word: &Vec<u8>| alphabet.iter().map(|&letter| [&word[..], &[letter]].concat()).collect::<Vec<_>>();
             words.iter().flat_map(longer).collect()
         })
     }
@@ -290,7 +291,8 @@ mod tests {
                 continue;
             }
             let features = all_words(&alphabet, k);
-            let near = |text: &str, word: &Vec<u8>| windows(text, k).iter().filter(|u| differ(u, word) <= m).count() as f64;
+            let near =
+                |text: &str, word: &Vec<u8>| windows(text, k).iter().filter(|u| differ(u, word) <= m).count() as f64;
             let expected: f64 = features.iter().map(|word| near(&a, word) * near(&b, word)).sum();
             check(Encoding::Mismatch { k, m, revcomp: false }, &alphabet, (&a, &b), expected);
             // With reverse complements a feature is a word and the one that pairs with it.

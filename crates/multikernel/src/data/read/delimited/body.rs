@@ -518,7 +518,9 @@ impl<'a> Body<'a> {
             Kind::Number | Kind::YesNo | Kind::Date => {
                 let values = self.data.iter().skip(k).step_by(self.columns.len()).copied();
                 let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-                values.filter(|value| !value.is_nan()).for_each(|value| (low, high) = (low.min(value), high.max(value)));
+                values
+                    .filter(|value| !value.is_nan())
+                    .for_each(|value| (low, high) = (low.min(value), high.max(value)));
                 match low <= high {
                     true => format!("{low} to {high}"),
                     false => "no value".into(),
@@ -669,7 +671,8 @@ impl<'a> Body<'a> {
         let mut texts =
             [labels, self.roles.groups.map(|_| self.groups)].map(|texts| texts.map(|texts| without(texts, dropped)));
         let samples = Samples::new(Matrix::from_vec(n_rows - dropped.len(), names.len(), self.data)?, names)?;
-        let samples = samples.with_codings(codings).with_row_numbers((!dropped.is_empty()).then(|| left(n_rows, dropped)));
+        let samples =
+            samples.with_codings(codings).with_row_numbers((!dropped.is_empty()).then(|| left(n_rows, dropped)));
         let samples = match self.ids {
             Some((ids, name)) => samples.with_ids(without(ids, dropped))?.with_id_name(name),
             None => samples,

@@ -46,6 +46,8 @@ struct Odd {
     seen: Option<HashSet<u64>>,
     /// Whether all are text, none a number in any format.
     is_text: bool,
+    /// Whether one is a number that is not finite: no text, but a mistake.
+    has_infinite: bool,
     /// Rows and values, while all cells belong to one pair of words for 1 and 0.
     truths: Option<Vec<(usize, f64)>>,
     truth: Option<Truth>,
@@ -156,7 +158,18 @@ pub(super) struct Written {
 impl Odd {
     fn new() -> Self {
         let (seen, truths) = (Some(HashSet::new()), Some(vec![]));
-        Odd { cells: vec![], words: Words::default(), n: 0, n_marks: 0, first_bad: None, seen, is_text: true, truths, truth: None }
+        Odd {
+            cells: vec![],
+            words: Words::default(),
+            n: 0,
+            n_marks: 0,
+            first_bad: None,
+            seen,
+            is_text: true,
+            has_infinite: false,
+            truths,
+            truth: None,
+        }
     }
 
     /// Takes a cell; returns how many bytes of it are kept.
@@ -165,6 +178,7 @@ impl Odd {
         let (mark, readable) = (is_mark(text), is_readable(text));
         self.n_marks += usize::from(mark);
         self.is_text &= !mark && !readable && text.len() <= LONG;
+        self.has_infinite |= !readable && text.parse::<f64>().is_ok();
         if !mark && !readable && self.first_bad.is_none() {
             self.first_bad = Some((line, text.to_string()));
         }
@@ -352,7 +366,12 @@ impl Column {
         if let Some(odd) = &self.odd {
             if let Some((line, text)) = odd.first_bad.clone() {
                 let all_differ = self.is_unique_text(n_rows);
-                return Err(self.problem(line, text, odd.n - odd.n_marks + self.nones.len(), Kind::Word { all_differ }));
+                return Err(self.problem(
+                    line,
+                    text,
+                    odd.n - odd.n_marks + self.nones.len(),
+                    Kind::Word { all_differ },
+                ));
             }
             written.marks = odd.n_marks > 0;
         }
@@ -390,8 +409,9 @@ impl Column {
 
     /// Rows and values of a column that holds only one pair of words for 1 and 0, and missing values.
     fn take_truths(&mut self, n_rows: usize) -> Option<(Truth, Vec<(usize, f64)>)> {
-        let odd =
-            self.odd.take_if(|odd| odd.truths.is_some() && odd.n + self.n_missing == n_rows && self.nones.is_empty())?;
+        let odd = self
+            .odd
+            .take_if(|odd| odd.truths.is_some() && odd.n + self.n_missing == n_rows && self.nones.is_empty())?;
         Some((odd.truth?, odd.truths?))
     }
 
@@ -404,7 +424,7 @@ impl Column {
     /// Whether more cells are texts than numbers, so that the column is one of texts.
     pub(super) fn is_mostly_text(&self, n_rows: usize) -> bool {
         let n_present = n_rows - self.n_missing;
-        self.odd.as_ref().is_some_and(|odd| 2 * (odd.n - odd.n_marks) > n_present)
+        self.odd.as_ref().is_some_and(|odd| !odd.has_infinite && 2 * (odd.n - odd.n_marks) > n_present)
     }
 
     /// All cells that are neither plain numbers nor missing, as texts; the word `None` is one of them.
