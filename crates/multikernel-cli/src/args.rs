@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Picture(Picture),
     /// Run a table of a paper again, published figures beside ours
     Reproduce(Reproduce),
+    /// Show what the columns of a file hold, before anything is learned
+    Columns(ColumnsCommand),
     /// The data sets that come with the program, and toy sets
     Datasets(Datasets),
     /// The methods and their parameters
@@ -116,10 +118,13 @@ pub(crate) struct Columns {
     /// Whether the first line names the columns [default: yes if a cell outside the label column is not a number]
     #[arg(long, value_name = "yes|no", value_parser = ["yes", "no"])]
     pub(crate) header: Option<String>,
-    /// Columns to leave out, by name or position, with commas between; all others but label, ids and groups must be
-    /// numbers
+    /// Columns to leave out, by name or position, with commas between
     #[arg(long, value_name = "COLUMN,...", allow_hyphen_values = true)]
     pub(crate) ignore: Vec<String>,
+    /// What columns hold, where the cells would say otherwise (`multikernel columns` shows it), with commas between:
+    /// number, yesno, category, ordered, ordered(low<mid<high), date, date(dmy), text, sequence
+    #[arg(long, value_name = "COLUMN=KIND,...", allow_hyphen_values = true)]
+    pub(crate) kinds: Vec<String>,
     /// How decimals are written where it could be read both ways, as in 1,234 [default: as the rest of the file says]
     #[arg(long, value_name = "MARK", value_parser = ["point", "comma"])]
     pub(crate) decimal: Option<String>,
@@ -281,8 +286,9 @@ pub(crate) struct Evaluate {
     /// With --repeats: share of rows to train on
     #[arg(long, value_name = "F", default_value_t = 0.5, requires = "repeats")]
     pub(crate) train_fraction: f64,
-    /// Train on all rows of DATA, test on the rows of this file, instead of folds
-    #[arg(long, value_name = "FILE")]
+    /// Train on all rows of DATA, test on the rows of this file, instead of folds; for rows in several views,
+    /// NAME=FILE for each, with commas between
+    #[arg(long, value_name = "FILE|NAME=FILE,...")]
     pub(crate) test: Option<String>,
     /// What each view is worth: the method without it, on it alone, and on all columns side by side
     #[arg(long, value_name = "WHAT", value_parser = ["views"])]
@@ -441,6 +447,23 @@ pub(crate) struct Reproduce {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) limits: Limits,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "Examples:
+  multikernel columns rows.csv
+  multikernel columns rows.csv --kinds \"stage=ordered(I<II<III),zip=category\"")]
+pub(crate) struct ColumnsCommand {
+    /// File with rows, or `-`
+    pub(crate) data: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No remarks
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
 }
 
 #[derive(Debug, Args)]

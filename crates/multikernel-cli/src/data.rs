@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use multikernel::data::{
     Dataset, Decimal, Expect, Format, Gram, Labels, LogChoice, MissingLabels, ReadOptions, Recipe, Samples, Table,
-    ViewSource, group_columns, labelled, load, read_matrix, read_views, read_with_labels,
+    ToldKind, ViewSource, group_columns, labelled, load, read_matrix, read_views, read_with_labels,
 };
 use multikernel::plan::{Model, Plan, Registry};
 use multikernel::run::{Control, Observer};
@@ -56,7 +56,7 @@ pub(crate) fn tell(table: &Table, observer: &mut dyn Observer) {
 }
 
 fn options(reading: &Reading, expect: Option<Expect>) -> Result<ReadOptions> {
-    let mut options = options_of(&reading.columns, expect);
+    let mut options = options_of(&reading.columns, expect)?;
     options.groups = reading.groups.clone();
     options.transpose = reading.transpose;
     if reading.missing_labels == "drop" {
@@ -67,7 +67,7 @@ fn options(reading: &Reading, expect: Option<Expect>) -> Result<ReadOptions> {
 }
 
 /// The arguments' options for lines and columns.
-pub(crate) fn options_of(columns: &Columns, expect: Option<Expect>) -> ReadOptions {
+pub(crate) fn options_of(columns: &Columns, expect: Option<Expect>) -> Result<ReadOptions> {
     let mut options = ReadOptions::default();
     options.format = columns.format.as_deref().map(|format| match format {
         "libsvm" => Format::Libsvm,
@@ -79,12 +79,33 @@ pub(crate) fn options_of(columns: &Columns, expect: Option<Expect>) -> ReadOptio
     options.id = columns.id.clone();
     options.expect = expect;
     options.ignore = columns.ignore.iter().flat_map(|names| split_names(names)).collect();
+    options.kinds = kinds(&columns.kinds)?;
     options.decimal = match columns.decimal.as_deref() {
         Some("comma") => Some(Decimal::Comma),
         Some(_) => Some(Decimal::Point),
         None => None,
     };
-    options
+    Ok(options)
+}
+
+/// The kinds of columns, from COLUMN=KIND texts with commas between.
+fn kinds(texts: &[String]) -> Result<Vec<(String, ToldKind)>> {
+    let mut kinds = vec![];
+    for text in texts.iter().flat_map(|texts| split_names(texts)) {
+        // A name may hold an equals sign; a kind does not.
+        let Some((name, kind)) = text.rsplit_once('=') else {
+            bail!("--kinds {text}: must be COLUMN=KIND, such as --kinds age=number,sex=category");
+        };
+        kinds.push((name.trim().to_string(), kind.trim().parse()?));
+    }
+    Ok(kinds)
+}
+
+/// Reads a file to show its columns.
+pub(crate) fn read_columns(source: Option<&str>, reading: &Reading, observer: &mut dyn Observer) -> Result<Table> {
+    let mut options = options(reading, None)?;
+    options.label_optional = true;
+    table(source, reading, &options, observer)
 }
 
 /// The names in a list, where a name with a comma is in double quotes.

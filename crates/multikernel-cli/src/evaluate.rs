@@ -27,6 +27,9 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
         };
         plans = ablations(plan, &rows.samples)?;
     }
+    let mut remarks: Vec<String> = plans.iter().flat_map(|plan| plan.remarks(&rows.samples)).collect();
+    remarks.dedup();
+    remarks.iter().for_each(|remark| bar.note(remark));
     let protocol = protocol(args, &rows, &mut bar)?;
     let pool = Pool::new(args.limits.threads)?;
     let control = data::control(&args.limits)?;
@@ -89,11 +92,19 @@ fn protocol(args: &Evaluate, rows: &Dataset, bar: &mut Bar) -> Result<Protocol> 
             // A named label column is found by its name, whatever the format of the test file.
             let mut reading = args.reading.clone();
             reading.columns.label = reading.columns.label.filter(|_| rows.label_name.is_none());
-            if args.data.is_none() || !reading.grams.is_empty() || reading.labels.is_some() {
-                bail!("--test is one file, for DATA that is one file with its labels; use folds or repeats instead");
+            if !reading.grams.is_empty() || reading.labels.is_some() {
+                bail!(
+                    "--test is for rows in files with their labels, not for --gram or --labels; use folds or repeats"
+                );
             }
-            reading.views.clear();
-            let test = data::read(Some(test), &reading, Some(rows.expect()), bar)?;
+            // Rows of several files are tested on as many; columns of one file that are views are known by name.
+            let several = args.data.is_none();
+            if several && !test.contains('=') {
+                bail!("--test {test}: must be NAME=FILE for each view, with commas between, as the rows come in views");
+            }
+            reading.views = if several { test.split(',').map(str::to_string).collect() } else { vec![] };
+            let source = (!several).then_some(test.as_str());
+            let test = data::read(source, &reading, Some(rows.expect()), bar)?;
             Protocol::Test(Box::new(test.into_test_set(rows.labels.classes())?))
         }
         (None, Some(n_repeats)) => Protocol::Repeats { n_repeats, train_fraction: args.train_fraction },

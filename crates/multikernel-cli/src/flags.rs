@@ -3,7 +3,7 @@
 use multikernel::{Error, Message, Remedy};
 
 /// Parameters of the library that are flags with the same name.
-const FLAGS: [&str; 7] = ["label", "id", "groups", "ignore", "header", "decimal", "transpose"];
+const FLAGS: [&str; 8] = ["label", "id", "groups", "ignore", "kinds", "header", "decimal", "transpose"];
 
 /// A longer list of columns is not useful.
 const LONGEST_LIST: usize = 300;
@@ -39,6 +39,11 @@ fn flag(remedy: &Remedy) -> String {
         Remedy::Groups(name) => column("--groups", name),
         Remedy::Ignore(names) if names.is_empty() => "--ignore".into(),
         Remedy::Ignore(names) => format!("--ignore {}", columns(names)),
+        Remedy::Kinds(None) => "--kinds COLUMN=KIND".into(),
+        Remedy::Kinds(Some((name, kind))) => {
+            let name = if name.contains([',', '=']) { format!("\"{name}\"") } else { name.clone() };
+            format!("--kinds {}", shell_word(&format!("{name}={kind}")))
+        }
         Remedy::Header(is_there) => format!("--header {}", if *is_there { "yes" } else { "no" }),
         Remedy::Transpose => "--transpose".into(),
         Remedy::DecimalComma => "--decimal comma".into(),
@@ -74,7 +79,8 @@ fn columns(names: &[String]) -> String {
 
 /// A shell word: quoted if necessary.
 fn shell_word(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ',' | ':' | '/' | '+' | '@' | '%');
+    let is_plain =
+        |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ',' | ':' | '/' | '+' | '@' | '%' | '=');
     match () {
         () if !word.is_empty() && word.chars().all(is_plain) => word.to_string(),
         () if !word.contains(['"', '$', '`', '\\', '!']) => format!("\"{word}\""),

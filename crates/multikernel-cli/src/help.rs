@@ -3,10 +3,10 @@
 use clap::Command;
 
 /// Commands whose `-h` would not fit on a screen.
-const LONG: [&str; 6] = ["train", "predict", "evaluate", "online", "cluster", "picture"];
+const LONG: [&str; 7] = ["train", "predict", "evaluate", "online", "cluster", "picture", "columns"];
 
 /// The arguments that `-h` shows, whichever command they belong to; all others are left to `--help`.
-const SHOWN: [(&str, &str); 23] = [
+const SHOWN: [(&str, &str); 24] = [
     ("ablate", "What each view is worth"),
     ("budget", "Most support points to keep"),
     ("checkpoint", "File to store the run in, to go on after a stop"),
@@ -18,6 +18,7 @@ const SHOWN: [(&str, &str); 23] = [
     ("ignore", "Columns to leave out"),
     ("json", "Print JSON"),
     ("kernels", "Kernel bank; see `multikernel kernels`"),
+    ("kinds", "What columns hold, where it is guessed wrong"),
     ("label", "Label column, by name or position"),
     ("labels", "File with the labels of views"),
     ("method", "See `multikernel methods`"),

@@ -17,6 +17,7 @@
 mod args;
 mod bar;
 mod cluster;
+mod columns;
 mod data;
 mod draws;
 mod evaluate;
@@ -63,6 +64,7 @@ fn run(cli: Cli, registry: &Registry) -> Result<()> {
         Command::Evaluate(args) => evaluate::run(&args, registry),
         Command::Online(args) => online::run(&args, registry),
         Command::Cluster(args) => cluster::run(&args, registry),
+        Command::Columns(args) => columns::run(&args),
         Command::Inspect(args) => inspect::run(&args, registry),
         Command::Draws(args) => draws::run(&args, registry),
         Command::Picture(args) => picture::run(&args, registry),

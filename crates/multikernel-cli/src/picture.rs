@@ -44,7 +44,7 @@ pub(crate) fn check_out(flag: &str, path: &Path) -> Result<()> {
 
 /// Labelled rows with the model's columns.
 fn rows(source: &str, args: &Picture, model: &Model, observer: &mut dyn Observer) -> Result<Dataset> {
-    let mut options = data::options_of(&args.columns, Some(model.input().expect()));
+    let mut options = data::options_of(&args.columns, Some(model.input().expect()))?;
     options.memory = data::memory(None)?;
     let table = load(source, &options)?;
     data::tell(&table, observer);

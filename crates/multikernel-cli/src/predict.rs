@@ -21,6 +21,7 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     let model = Model::load_with(&args.model, registry)?;
     let (rows, truth) = data::read_new(args.data.as_deref(), &args.reading, &model, &mut bar)?;
     let pool = Pool::new(args.threads)?;
+    model.input().unseen(&rows)?.iter().for_each(|note| bar.note(note));
     bar.phase("predicting");
     let prediction = model.predict_in(&rows, &pool)?;
     let mut columns = Columns::default();

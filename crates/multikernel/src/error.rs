@@ -72,6 +72,8 @@ pub enum Remedy {
     Groups(Option<String>),
     /// Leave out these columns, by name or position; empty when the choice is up to the user.
     Ignore(Vec<String>),
+    /// Say what a column holds: its name or position, and the kind.
+    Kinds(Option<(String, &'static str)>),
     /// Say whether the first line holds column names.
     Header(bool),
     /// Say that samples are columns.
@@ -110,6 +112,7 @@ impl Remedy {
             Remedy::Id(Some(name())),
             Remedy::Groups(Some(name())),
             Remedy::Ignore(vec![name()]),
+            Remedy::Kinds(Some((name(), "category"))),
             Remedy::Header(false),
             Remedy::Transpose,
             Remedy::DecimalComma,
@@ -144,6 +147,8 @@ impl fmt::Display for Remedy {
                 let more = if more > 0 { format!(", .. {more} more") } else { String::new() };
                 format!("ReadOptions::ignore = [{}{more}]", shown.join(", "))
             }
+            Remedy::Kinds(None) => "ReadOptions::kinds".into(),
+            Remedy::Kinds(Some((name, kind))) => format!("ReadOptions::kinds = [({name:?}, {kind:?})]"),
             Remedy::Header(is_there) => format!("ReadOptions::header = {is_there}"),
             Remedy::Transpose => "ReadOptions::transpose".into(),
             Remedy::DecimalComma => "ReadOptions::decimal = Comma".into(),
@@ -432,6 +437,7 @@ mod tests {
             Remedy::Id(_) => 1,
             Remedy::Groups(_) => 2,
             Remedy::Ignore(_) => 3,
+            Remedy::Kinds(_) => 17,
             Remedy::Header(_) => 4,
             Remedy::Transpose => 5,
             Remedy::DecimalComma => 6,

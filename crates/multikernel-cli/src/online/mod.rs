@@ -146,7 +146,7 @@ impl<'a> Job<'a> {
     /// Opens the stream. Without a model its first rows determine its columns, on resuming just as at the start.
     fn open(&self, known: &Known) -> Result<RowStream<'a>> {
         let expect = known.online().filter(|_| self.args.model.is_some()).map(Online::expect);
-        let mut options = data::options_of(&self.args.columns, expect);
+        let mut options = data::options_of(&self.args.columns, expect)?;
         options.memory = data::memory(None)?;
         let source = Source::open(&self.args.stream, self.control.clone())?;
         Ok(RowStream::open(source, self.name, &options).map_err(|error| self.stopped(error))?)

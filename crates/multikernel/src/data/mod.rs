@@ -25,11 +25,14 @@ mod table;
 pub use crate::features::{Features, Sparse};
 pub use join::{ViewSource, labelled, read_views, read_with_labels};
 pub(crate) use prepare::ln_1p;
-pub use prepare::{LogChoice, Preprocessor, Recipe, Scale, Scaler};
+pub use prepare::{Encoded, EncodedLayout, Encoding, LogChoice, Period, Preprocessor, Recipe, Scale, Scaler};
 pub use read::{
-    Batch, Decimal, FeatureSet, FeatureSets, Format, MissingLabels, OnError, ReadOptions, RowStream, read, read_from,
-    read_matrix,
+    Batch, Column, Decimal, FeatureSet, FeatureSets, Format, MissingLabels, OnError, ReadOptions, RowStream, read,
+    read_from, read_matrix, samples_of_columns,
 };
 pub use sets::{BundledSet, bundled, bundled_sets, circles, load, moons, separable};
 pub use split::{Split, folds, folds_by_group, inner_folds, repeats, repeats_by_group};
-pub use table::{Dataset, Expect, Gram, Labels, Presence, Samples, Table, View, group_columns, is_numbered};
+pub use table::{
+    ColumnNote, Dataset, Expect, Gram, Kind, Labels, Presence, Samples, Table, ToldKind, View, group_columns,
+    is_numbered,
+};

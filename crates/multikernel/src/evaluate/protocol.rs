@@ -323,6 +323,7 @@ fn test_fold(
         predict_seconds,
         weights: model.kernels().weights().map(<[f64]>::to_vec),
         shares: model.kernels().shares().map(<[f64]>::to_vec),
+        chosen: model.training().chosen().map(str::to_string),
         warnings: model.training().warnings(),
         rows: (0..test.samples.n_samples()).collect(),
         predicted: prediction.labels,

@@ -25,6 +25,8 @@ pub struct Fold {
     pub weights: Option<Vec<f64>>,
     /// Each kernel's share of the decisions, for methods that have them.
     pub shares: Option<Vec<f64>>,
+    /// Which parameters that were `auto` were chosen, and from which values.
+    pub chosen: Option<String>,
     /// The model's warnings.
     pub warnings: Vec<String>,
     /// The rows it was tested on, as indices into [`Evaluation::test_rows`]; plans on one split share them.

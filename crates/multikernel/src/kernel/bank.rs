@@ -14,9 +14,9 @@ use super::family::Families;
 use super::grammar::parse;
 use super::median::{median_distance, median_given};
 use super::term::{Each, MAX_KERNELS, Pick, Selector, Term, check_repeats, too_many};
-use super::text::{At, Fault, Name, Parsed};
+use super::text::{At, Fault, Name, Parsed, quoted_name};
 use crate::closest::closest;
-use crate::data::{FeatureSets, Gram, View};
+use crate::data::{Encoded, EncodedLayout, Encoding, FeatureSets, Gram, Kind, Samples, View};
 use crate::error::{Error, Result};
 use crate::features::Features;
 
@@ -47,6 +47,8 @@ pub struct Layout<'a> {
     /// The median of each matrix of distances between the training rows, by name: see
     /// [`KernelBank::medians`](KernelBank::medians).
     pub medians: &'a [(String, f64)],
+    /// Where the columns of a table that is not all numbers went.
+    pub encoded: Option<EncodedLayout<'a>>,
 }
 
 /// A bank of kernels as text: see the [grammar](crate::kernel).
@@ -98,6 +100,26 @@ impl KernelBank {
         self.kernels(layout, features).map_err(|fault| fault.within(&self.text))
     }
 
+    /// The features that the kernels need besides the columns of these samples, without repeats, for
+    /// [`Preprocessor::fit_samples`](crate::data::Preprocessor::fit_samples).
+    ///
+    /// # Errors
+    /// [`Error::Bank`] at the character of an unknown column or one of another kind.
+    pub fn encoded(&self, samples: &Samples) -> Result<Vec<Encoded>> {
+        let kinds: Vec<Kind> = (0..samples.n_features()).map(|j| samples.kind(j)).collect();
+        let (names, views) = (samples.names(), samples.views());
+        let layout = EncodedLayout { names, kinds: &kinds, views, spans: &[], blocks: &[] };
+        let mut found: Vec<Encoded> = vec![];
+        for term in self.terms.iter().filter(|term| !term.encodings.is_empty()) {
+            for (_, encoded) in encoded_sets(&layout, term).map_err(|fault| fault.within(&self.text))? {
+                if !found.contains(&encoded) {
+                    found.push(encoded);
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// The names of the Gram matrices the bank needs, without repeats.
     pub fn grams(&self) -> Vec<&str> {
         let mut names: Vec<&str> = vec![];
@@ -123,7 +145,7 @@ impl KernelBank {
         let mut places = Vec::with_capacity(self.terms.len());
         for term in &self.terms {
             let sets = lookup.column_sets(term)?;
-            total = total.saturating_add(term.n_values().saturating_mul(sets.len()));
+            total = total.saturating_add(term.n_kernels().saturating_mul(sets.len()));
             if total > MAX_KERNELS {
                 return Err(Fault::new(term.at, too_many()));
             }
@@ -218,6 +240,12 @@ impl<'a> Lookup<'a> {
         }
         let n = self.n_features;
         let plain = |columns: Columns| ColumnSet { name: None, columns: columns.within(n) };
+        if !term.encodings.is_empty() {
+            return self.block_sets(term);
+        }
+        if let Some(layout) = self.layout.encoded.as_ref().filter(|_| !matches!(term.each(), Some(Each::View))) {
+            return self.span_sets(layout, term);
+        }
         let ranges = self.ranges(term.selector())?;
         Ok(match term.each() {
             None => vec![plain(Columns::from_ranges(ranges))],
@@ -229,9 +257,61 @@ impl<'a> Lookup<'a> {
                 return Err(Fault::new(term.at, "`each view` needs data with views; the data has none"));
             }
             Some(Each::View) => {
-                self.layout.views.iter().map(|view| plain(Columns::from_ranges([view.columns.clone()]))).collect()
+                let views = self.layout.views.iter().filter(|view| !view.columns.is_empty());
+                views.map(|view| plain(Columns::from_ranges([view.columns.clone()]))).collect()
             }
             Some(Each::Set(file)) => self.feature_sets(term.at, file, &ranges)?,
+        })
+    }
+
+    /// The features of each encoding of a term, under the name of its kernel.
+    fn block_sets(&self, term: &Term) -> Parsed<Vec<ColumnSet>> {
+        let Some(layout) = &self.layout.encoded else {
+            return Err(Fault::new(term.at, "the rows were prepared without the features of this kernel"));
+        };
+        let mut sets = vec![];
+        for (name, encoded) in encoded_sets(layout, term)? {
+            let block = layout.blocks.iter().find(|(known, _)| *known == encoded);
+            let Some((_, range)) = block.filter(|(_, range)| !range.is_empty()) else {
+                let message = "no training row has a feature for this kernel: its texts are empty; leave it out";
+                return Err(Fault::new(term.at, message));
+            };
+            // A kernel that is named by its features goes by that name alone.
+            let name = if term.head.is_some() { format!("={name}") } else { name };
+            sets.push(ColumnSet { name: Some(name), columns: Columns::from_ranges([range.clone()]) });
+        }
+        Ok(sets)
+    }
+
+    /// The columns of a term in a table that is not all numbers, where a category is several features.
+    fn span_sets(&self, layout: &EncodedLayout<'_>, term: &Term) -> Parsed<Vec<ColumnSet>> {
+        let columns = raw_columns(layout, term.selector(), |kind| !matches!(kind, Kind::Text | Kind::Sequence))?;
+        let spans = || columns.iter().map(|&j| (j, layout.spans[j].clone())).filter(|(_, span)| !span.is_empty());
+        if spans().next().is_none() {
+            let hint = columns.first().map_or(String::new(), |&j| match layout.kinds[j] {
+                Kind::Text => format!("; for its words write on words({})", Name(&layout.names[j])),
+                Kind::Sequence => format!("; for its letters write spectrum(3) on [{}]", Name(&layout.names[j])),
+                _ => String::new(),
+            });
+            return Err(Fault::new(term.at, format!("its columns hold no numbers and no categories{hint}")));
+        }
+        let shown = |names: &[&str]| format!("[{}]", names.join(", "));
+        Ok(match term.each() {
+            None => {
+                let set = Columns::from_ranges(spans().map(|(_, span)| span)).within(self.n_features);
+                let name = term.selector().map(|selector| selector.to_string());
+                vec![ColumnSet { name: name.filter(|_| !set.is_all()), columns: set }]
+            }
+            Some(Each::Set(file)) => {
+                let ranges: Vec<Range<usize>> = spans().map(|(_, span)| span).collect();
+                self.feature_sets(term.at, file, &ranges)?
+            }
+            Some(Each::Column | Each::View) => spans()
+                .map(|(j, span)| {
+                    let name = shown(&[&Name(&layout.names[j]).to_string()]);
+                    ColumnSet { name: Some(name), columns: Columns::from_ranges([span]).within(self.n_features) }
+                })
+                .collect(),
         })
     }
 
@@ -350,6 +430,116 @@ impl<'a> Lookup<'a> {
             }
         }
     }
+}
+
+/// The encodings of a term with the names of their kernels: one for each encoding, with `each` also for each column.
+fn encoded_sets(layout: &EncodedLayout<'_>, term: &Term) -> Parsed<Vec<(String, Encoded)>> {
+    let takes = |encoding: Encoding, kind: Kind| match encoding {
+        Encoding::Overlap => kind == Kind::Category,
+        Encoding::Clinical => !matches!(kind, Kind::Text | Kind::Sequence),
+        Encoding::Period(_) => kind == Kind::Date,
+        Encoding::Words { .. } | Encoding::Chars { .. } => kind == Kind::Text,
+        _ => kind == Kind::Sequence,
+    };
+    let mut sets = vec![];
+    for &encoding in &term.encodings {
+        let columns = raw_columns(layout, term.selector(), |kind| takes(encoding, kind))?;
+        for &j in &columns {
+            let kind = layout.kinds[j];
+            let fits = match encoding {
+                Encoding::Overlap | Encoding::Clinical => !matches!(kind, Kind::Text | Kind::Sequence),
+                Encoding::Period(_) => kind == Kind::Date,
+                _ => kind.is_text() && kind != Kind::Ordered,
+            };
+            if !fits {
+                let name = Name(&layout.names[j]);
+                let what = if encoding.takes_texts() { "texts or sequences" } else { "numbers or categories" };
+                let message = format!("column {name} holds a {kind}, and this kernel takes {what}");
+                return Err(Fault::new(term.at, message));
+            }
+        }
+        let groups: Vec<Vec<usize>> = match term.each() {
+            None => vec![columns],
+            Some(Each::Column) => columns.into_iter().map(|j| vec![j]).collect(),
+            Some(_) => return Err(Fault::new(term.at, "this kernel takes `each` column, not views or sets")),
+        };
+        for columns in groups {
+            let names: Vec<String> = columns.iter().map(|&j| quoted_name(&layout.names[j])).collect();
+            let name = match (term.selector(), term.each(), names.as_slice()) {
+                (_, _, [only]) if encoding.is_selector() => encoding.on(only),
+                (_, _, names) if encoding.is_selector() => encoding.on(&names.join(", ")),
+                (None, None, _) => encoding.to_string(),
+                (Some(selector), None, _) => encoding.on(&selector.to_string()),
+                (_, _, names) => encoding.on(&format!("[{}]", names.join(", "))),
+            };
+            sets.push((name, Encoded { encoding, columns }));
+        }
+    }
+    Ok(sets)
+}
+
+/// The columns of a table that a selector means, ascending; without one, all of the kinds that `takes` allows.
+fn raw_columns(
+    layout: &EncodedLayout<'_>,
+    selector: Option<&Selector>,
+    takes: impl Fn(Kind) -> bool,
+) -> Parsed<Vec<usize>> {
+    let n = layout.names.len();
+    let mut columns: Vec<usize> = match selector {
+        None => (0..n).filter(|&j| takes(layout.kinds[j])).collect(),
+        Some(Selector::View(at, name)) => named_columns(layout, *at, name)?,
+        Some(Selector::Items(items)) => {
+            let mut columns = vec![];
+            for item in items {
+                match &item.pick {
+                    Pick::Name(name) => columns.push(raw_column(layout, item.at, name)?),
+                    Pick::Range(range) if range.end <= n => columns.extend(range.clone()),
+                    Pick::Range(range) => {
+                        let missing = range.start.max(n);
+                        let message = format!("column {missing} does not exist; the data has columns 0 to {}", n - 1);
+                        return Err(Fault::new(item.at, message));
+                    }
+                }
+            }
+            columns
+        }
+    };
+    if columns.is_empty() {
+        return Err(Fault::new(
+            0usize,
+            "the data has no column of the kind that this kernel takes; name columns after `on`",
+        ));
+    }
+    columns.sort_unstable();
+    columns.dedup();
+    Ok(columns)
+}
+
+/// The columns of a view, or of all columns of a kind: numbers, categories, texts, sequences.
+fn named_columns(layout: &EncodedLayout<'_>, at: At, name: &str) -> Parsed<Vec<usize>> {
+    if let Some(view) = layout.views.iter().find(|view| view.name == name) {
+        return Ok(view.columns.clone().collect());
+    }
+    let kinds = ["numbers", "categories", "texts", "sequences"];
+    if !kinds.contains(&name) {
+        let column = layout.names.iter().any(|column| column == name).then(|| format!("on [{}]", Name(name)));
+        let views: Vec<&str> = layout.views.iter().map(|view| view.name.as_str()).collect();
+        let all: Vec<&str> = kinds.into_iter().chain(views).collect();
+        return Err(Fault::new(at, unknown("view or kind", name, column, all.into_iter())));
+    }
+    let found: Vec<usize> = (0..layout.names.len()).filter(|&j| layout.kinds[j].plural() == name).collect();
+    match found.is_empty() {
+        true => Err(Fault::new(at, format!("the data has no {name}"))),
+        false => Ok(found),
+    }
+}
+
+fn raw_column(layout: &EncodedLayout<'_>, at: At, name: &str) -> Parsed<usize> {
+    layout
+        .names
+        .iter()
+        .position(|known| known == name)
+        .ok_or_else(|| Fault::new(at, unknown("column", name, None, layout.names.iter().map(String::as_str))))
 }
 
 /// "unknown view x; did you mean y? (the data has 3 views: ...)".

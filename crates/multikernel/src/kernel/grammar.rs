@@ -4,12 +4,13 @@ use std::str::FromStr;
 
 use super::concrete::Kernel;
 use super::declaration::{Family, KernelParam};
-use super::family::Families;
+use super::family::{Families, clinical, linear};
 use super::term::{
     Each, Factor, Item, MAX_KERNELS, Number, Pick, Selector, Term, Value, check_range, check_repeats, exp2, too_many,
 };
 use super::text::{At, Fault, Parsed, is_bare};
 use crate::closest::closest;
+use crate::data::{Encoding, Period};
 use crate::error::{Error, Result};
 
 impl Families {
@@ -52,6 +53,28 @@ pub(super) fn parse(text: &str, families: &Families) -> Parsed<Vec<Term>> {
             return Ok(terms);
         }
     }
+}
+
+/// Kernels that are named by the features they take, besides `clinical`, which is a family.
+const ENCODED: [&str; 5] = ["overlap", "spectrum", "mismatch", "gapped", "degree"];
+
+/// Makes a feature and its reverse complement one, where a term says so.
+fn pair_strands(term: &mut Term) -> Parsed<()> {
+    if !term.revcomp {
+        return Ok(());
+    }
+    for encoding in &mut term.encodings {
+        match encoding {
+            Encoding::Spectrum { revcomp, .. }
+            | Encoding::Mismatch { revcomp, .. }
+            | Encoding::Gapped { revcomp, .. } => *revcomp = true,
+            _ => {
+                let message = "`revcomp` is for spectrum, mismatch and gapped: positions have no reverse; leave it out";
+                return Err(Fault::new(term.at, message));
+            }
+        }
+    }
+    Ok(())
 }
 
 struct Parser<'a> {
@@ -120,7 +143,13 @@ impl Parser<'_> {
 
     fn term(&mut self, after_comma: bool) -> Parsed<Term> {
         let at = At(self.at);
-        let family = self.family(after_comma)?;
+        let encoded = self.encoded_head()?;
+        let family = match &encoded {
+            Some((_, encodings)) if encodings.contains(&Encoding::Clinical) => &clinical::FAMILY,
+            Some(_) => &linear::FAMILY,
+            None => self.family(after_comma)?,
+        };
+        let (head, encodings) = encoded.map_or((None, vec![]), |(head, encodings)| (Some(head), encodings));
         let mut term = Term {
             at,
             family,
@@ -131,10 +160,16 @@ impl Parser<'_> {
             on: None,
             raw: false,
             centred: false,
+            encodings,
+            head,
+            revcomp: false,
         };
         self.skip_space();
-        self.arguments(&mut term)?;
+        if term.encodings.is_empty() {
+            self.arguments(&mut term)?;
+        }
         self.suffixes(&mut term)?;
+        pair_strands(&mut term)?;
         let name = family.name;
         if family.needs_raw() && !term.raw {
             let written = if family.params.is_empty() { name.to_string() } else { format!("{name}(...)") };
@@ -155,6 +190,172 @@ impl Parser<'_> {
             return Err(Fault::new(at, message));
         }
         Ok(term)
+    }
+
+    /// A kernel that is named by the features it takes, as in `spectrum(3..6)`: its canonical text and its encodings;
+    /// `None` for other kernels.
+    fn encoded_head(&mut self) -> Parsed<Option<(String, Vec<Encoding>)>> {
+        let start = self.at;
+        let word = self.word();
+        let encodings: Vec<Encoding> = match word.as_str() {
+            "overlap" => vec![Encoding::Overlap],
+            "clinical" => vec![Encoding::Clinical],
+            "spectrum" => {
+                let numbers = self.wholes("letters, as in spectrum(3..6)")?;
+                numbers.into_iter().map(|k| Encoding::Spectrum { k, revcomp: false }).collect()
+            }
+            "mismatch" => match self.wholes("letters and mismatches, as in mismatch(5, 1)")?.as_slice() {
+                &[k, m] => vec![Encoding::Mismatch { k, m, revcomp: false }],
+                _ => return Err(Fault::new(start, "mismatch takes letters and mismatches, as in mismatch(5, 1)")),
+            },
+            "gapped" => match self.wholes("a window and its letters, as in gapped(6, 3)")?.as_slice() {
+                &[length, k] => vec![Encoding::Gapped { length, k, revcomp: false }],
+                _ => return Err(Fault::new(start, "gapped takes a window and its letters, as in gapped(6, 3)")),
+            },
+            "degree" => self.degrees(start)?,
+            _ => {
+                self.at = start;
+                return Ok(None);
+            }
+        };
+        if let Some(fault) = encodings.iter().find_map(|encoding| encoding.fault()) {
+            return Err(Fault::new(start, format!("{word}: {fault}")));
+        }
+        let text: String = self.chars[start..self.at].iter().filter(|c| !c.is_whitespace()).collect();
+        Ok(Some((text.replace(',', ", ").replace(';', "; "), encodings)))
+    }
+
+    /// `(6)`, `(4, 6)` or `(6; shift=2)` after `degree`.
+    fn degrees(&mut self, start: usize) -> Parsed<Vec<Encoding>> {
+        let wants = "letters, as in degree(6; shift=2)";
+        self.skip_space();
+        if !self.eat('(') {
+            return self.expected(&format!("`(` and {wants}"));
+        }
+        let numbers = self.whole_list(wants)?;
+        let mut shift = 0;
+        if self.eat(';') {
+            self.skip_space();
+            let at = self.at;
+            if self.word() != "shift" || !self.eat('=') {
+                self.at = at;
+                return self.expected("shift=NUMBER, as in degree(6; shift=2)");
+            }
+            shift = self.whole("a whole number after shift=")?;
+        }
+        self.skip_space();
+        if !self.eat(')') {
+            return self.expected("`)`");
+        }
+        if numbers.is_empty() {
+            return Err(Fault::new(start, format!("degree takes {wants}")));
+        }
+        Ok(numbers.into_iter().map(|degree| Encoding::Degree { degree, shift }).collect())
+    }
+
+    /// Whole numbers in parentheses.
+    fn wholes(&mut self, wants: &str) -> Parsed<Vec<usize>> {
+        self.skip_space();
+        if !self.eat('(') {
+            return self.expected(&format!("`(` and {wants}"));
+        }
+        let numbers = self.whole_list(wants)?;
+        if !self.eat(')') {
+            return self.expected("`,` or `)`");
+        }
+        Ok(numbers)
+    }
+
+    /// Whole numbers and ranges of them with commas between.
+    fn whole_list(&mut self, wants: &str) -> Parsed<Vec<usize>> {
+        let mut numbers = vec![];
+        loop {
+            let at = self.at;
+            let low = self.whole(wants)?;
+            self.skip_space();
+            let high = if self.eat_range_dots() { self.whole(wants)? } else { low };
+            if high < low || high - low > 64 {
+                return Err(Fault::new(at, format!("the range {low}..{high} must ascend and be short")));
+            }
+            numbers.extend(low..=high);
+            self.skip_space();
+            if !self.eat(',') {
+                return Ok(numbers);
+            }
+        }
+    }
+
+    fn whole(&mut self, wants: &str) -> Parsed<usize> {
+        self.skip_space();
+        let digits = self.take_while(|c| c.is_ascii_digit());
+        match digits.parse() {
+            Ok(number) if digits.len() < 4 => Ok(number),
+            _ => self.expected(wants),
+        }
+    }
+
+    /// `words(NAME, ...)`, `chars(NAME; 3..5)` or `period(NAME; year)` after `on`; `None` if something else comes next.
+    fn encoded_selector(&mut self) -> Parsed<Option<(Encoding, Selector)>> {
+        let start = self.at;
+        let word = self.word();
+        if !matches!(word.as_str(), "words" | "chars" | "period") || !self.eat('(') {
+            self.at = start;
+            return Ok(None);
+        }
+        let mut items = vec![];
+        loop {
+            self.skip_space();
+            let at = At(self.at);
+            let (name, quoted) = match self.peek() {
+                Some('"') => self.name()?,
+                _ => {
+                    let name = self.take_while(|c| !matches!(c, ',' | ';' | ')'));
+                    (name.trim().to_string(), false)
+                }
+            };
+            if name.is_empty() && !quoted {
+                return self.expected(&format!("the name of a column, as in {word}(NAME)"));
+            }
+            items.push(Item { at, pick: Pick::Name(name) });
+            self.skip_space();
+            if !self.eat(',') {
+                break;
+            }
+        }
+        let encoding = self.selector_arguments(&word)?;
+        self.skip_space();
+        if !self.eat(')') {
+            return self.expected("`,`, `;` or `)`");
+        }
+        match encoding.fault() {
+            Some(fault) => Err(Fault::new(start, format!("{word}: {fault}"))),
+            None => Ok(Some((encoding, Selector::Items(items)))),
+        }
+    }
+
+    /// What follows the columns of `words`, `chars` or `period`.
+    fn selector_arguments(&mut self, word: &str) -> Parsed<Encoding> {
+        let has_more = self.eat(';');
+        if word == "period" {
+            self.skip_space();
+            let at = self.at;
+            let found = self.word();
+            let period = Period::ALL.into_iter().find(|period| period.word() == found);
+            return match period.filter(|_| has_more) {
+                Some(period) => Ok(Encoding::Period(period)),
+                None => Err(Fault::new(at, "period takes year, week or day, as in period(NAME; year)")),
+            };
+        }
+        let default = if word == "words" { (1, 1) } else { (3, 5) };
+        let (low, high) = match has_more {
+            true => {
+                let low = self.whole("how many, as in 1..2")?;
+                let high = if self.eat_range_dots() { self.whole("how many, as in 1..2")? } else { low };
+                (low, high)
+            }
+            false => default,
+        };
+        Ok(if word == "words" { Encoding::Words { low, high } } else { Encoding::Chars { low, high } })
     }
 
     /// The parenthesised arguments after the name of a family, if any.
@@ -215,6 +416,7 @@ impl Parser<'_> {
         if let Some(family) = families.find(&word, None) {
             return Ok(family);
         }
+        let names: Vec<&str> = names.into_iter().chain(ENCODED).collect();
         let lower = word.to_lowercase();
         let mut known_as = families.iter().flat_map(|family| family.also);
         let other = known_as.find(|(other, _)| *other == lower).map(|(_, ours)| *ours);
@@ -456,11 +658,23 @@ impl Parser<'_> {
                 }
                 "on" => {
                     let again = term.on.is_some();
-                    term.on = Some(self.selector()?);
+                    self.skip_space();
+                    match self.encoded_selector()? {
+                        Some((encoding, selector)) if term.encodings.is_empty() => {
+                            term.encodings = vec![encoding];
+                            term.on = Some(selector);
+                        }
+                        Some(_) => {
+                            let message = "takes features of its own; name columns after `on`";
+                            return Err(Fault::new(at, format!("{} {message}", term.head.as_deref().unwrap_or("it"))));
+                        }
+                        None => term.on = Some(self.selector()?),
+                    }
                     again
                 }
                 "raw" => std::mem::replace(&mut term.raw, true),
                 "centred" => std::mem::replace(&mut term.centred, true),
+                "revcomp" if term.head.is_some() => std::mem::replace(&mut term.revcomp, true),
                 _ => return Err(self.no_suffix(at, &word)),
             };
             if again {
@@ -884,12 +1098,28 @@ mod tests {
         let of_columns = (any_values(), each, on, any::<bool>(), any::<bool>()).prop_map(
             |((family, values, options), each, on, raw, centred)| {
                 let (each, raw) = (each.map(|each| (At(0), each)), raw || family.needs_raw());
-                Term { at: At(0), family, values, options, gram: None, each, on, raw, centred }
+                let (encodings, head, revcomp) = (vec![], None, false);
+                Term {
+                    at: At(0),
+                    family,
+                    values,
+                    options,
+                    gram: None,
+                    each,
+                    on,
+                    raw,
+                    centred,
+                    encodings,
+                    head,
+                    revcomp,
+                }
             },
         );
         let given = (any_name(), any::<bool>(), any::<bool>()).prop_map(|(name, raw, centred)| {
             let (family, values, gram) = (&precomputed::FAMILY, vec![], Some(name));
-            Term { at: At(0), family, values, options: vec![], gram, each: None, on: None, raw, centred }
+            let (options, each, on, encodings, head) = (vec![], None, None, vec![], None);
+            let revcomp = false;
+            Term { at: At(0), family, values, options, gram, each, on, raw, centred, encodings, head, revcomp }
         });
         prop_oneof![4 => of_columns, 1 => given]
     }

@@ -44,3 +44,4 @@ pub use concrete::Kernel;
 pub use declaration::{Family, Form, Forms, KernelFunction, KernelParam, MAX_KERNEL_PARAMS, ParamRange};
 pub use family::Families;
 pub use term::{MAX_KERNELS, Term};
+pub use text::quoted_name;

@@ -6,7 +6,8 @@ use std::ops::Range;
 use super::columns::Columns;
 use super::concrete::Kernel;
 use super::declaration::{Family, KernelParam, MAX_KERNEL_PARAMS, ParamRange};
-use super::text::{At, Decimal, Enclosed, Fault, Name, Parsed};
+use super::text::{At, Decimal, Enclosed, Fault, Name, Parsed, quoted_name};
+use crate::data::Encoding;
 
 /// The maximum number of kernels in a resolved bank; larger banks are refused before anything is allocated.
 pub const MAX_KERNELS: usize = 1_000_000;
@@ -221,6 +222,11 @@ pub struct Term {
     pub(super) on: Option<Selector>,
     pub(super) raw: bool,
     pub(super) centred: bool,
+    /// The features its columns become, one kernel for each; empty if they are taken as they are.
+    pub(super) encodings: Vec<Encoding>,
+    /// Its beginning as written, if it is named by its encoding: `spectrum(3..6)`.
+    pub(super) head: Option<String>,
+    pub(super) revcomp: bool,
 }
 
 impl Term {
@@ -232,6 +238,11 @@ impl Term {
     /// How many kernels the term gives on one set of columns; with `each`, multiply by the number of columns, views or
     /// sets.
     pub fn n_values(&self) -> usize {
+        self.n_kernels().saturating_mul(self.encodings.len().max(1))
+    }
+
+    /// The same with a single encoding.
+    pub(super) fn n_kernels(&self) -> usize {
         if self.values.is_empty() { 1 } else { self.count().min(usize::MAX as f64) as usize }
     }
 
@@ -299,7 +310,9 @@ impl Term {
     }
 
     fn switched(&self, kernel: Kernel) -> Kernel {
-        let kernel = if self.raw { kernel.raw() } else { kernel };
+        // The features of `overlap` have the length they should have.
+        let raw = self.raw || self.encodings.contains(&Encoding::Overlap);
+        let kernel = if raw { kernel.raw() } else { kernel };
         if self.centred { kernel.centred() } else { kernel }
     }
 
@@ -417,6 +430,18 @@ impl fmt::Display for Value {
     }
 }
 
+impl Selector {
+    /// Its names with commas between, as `words(...)` takes them.
+    fn inside(&self) -> String {
+        let Selector::Items(items) = self else { return self.to_string() };
+        let name = |item: &Item| match &item.pick {
+            Pick::Name(name) => quoted_name(name),
+            Pick::Range(range) => format!("{}:{}", range.start, range.end),
+        };
+        items.iter().map(name).collect::<Vec<_>>().join(", ")
+    }
+}
+
 impl fmt::Display for Selector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let items = match self {
@@ -438,7 +463,7 @@ impl fmt::Display for Selector {
 impl fmt::Display for Term {
     /// The canonical text: suffixes in the order `each`, `on`, `raw`, `centred`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.family.name)?;
+        f.write_str(self.head.as_deref().unwrap_or(self.family.name))?;
         for (i, value) in self.values.iter().enumerate() {
             match (i, self.family.key) {
                 (0, Some(key)) => write!(f, "({key}={value}")?,
@@ -461,9 +486,14 @@ impl fmt::Display for Term {
             Some(Each::View) => f.write_str(" each view")?,
             Some(Each::Set(file)) => write!(f, " each set{}", Enclosed(file))?,
         }
-        if let Some(selector) = &self.on {
-            write!(f, " on {selector}")?;
+        match (&self.on, self.encodings.first().filter(|encoding| encoding.is_selector())) {
+            (Some(selector), Some(encoding)) => {
+                write!(f, " on {}", encoding.on(&selector.inside()))?;
+            }
+            (Some(selector), None) => write!(f, " on {selector}")?,
+            (None, _) => {}
         }
+        f.write_str(if self.revcomp { " revcomp" } else { "" })?;
         f.write_str(if self.raw { " raw" } else { "" })?;
         f.write_str(if self.centred { " centred" } else { "" })
     }

@@ -78,3 +78,15 @@ impl fmt::Display for Enclosed<'_> {
         if bare { write!(f, "({})", self.0) } else { write!(f, "(\"{}\")", self.0.replace('"', "\"\"")) }
     }
 }
+
+/// A column name as banks write it: in double quotes, unless it is a plain word.
+///
+/// ```
+/// assert_eq!(multikernel::kernel::quoted_name("age"), "age");
+/// assert_eq!(multikernel::kernel::quoted_name("Body Mass (g)"), "\"Body Mass (g)\"");
+/// ```
+pub fn quoted_name(name: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let is_word = name.chars().all(is_plain) && name.chars().any(|c| !c.is_ascii_digit());
+    if is_word { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}

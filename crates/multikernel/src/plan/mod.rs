@@ -1,6 +1,7 @@
 //! From a method and its settings to a model: the registry of methods, the plan, the preparation of training rows, the
 //! fitted model, and everything around a fit (shares, probabilities, forecasts, streams).
 
+mod by_kind;
 mod calibrate;
 mod forecast;
 mod model;

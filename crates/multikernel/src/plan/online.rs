@@ -5,12 +5,13 @@ use std::path::Path;
 
 use super::model::{Header, Kept, Learned, Model, ordered};
 use super::plan::Plan;
+use super::prepare::layout;
 
 use super::registry::STREAMING_METHODS;
 use crate::data::{Dataset, Expect, Preprocessor, Samples};
 use crate::error::{Error, Place, Remedy, Result, message};
 use crate::file::Record;
-use crate::kernel::{Columns, Kernel, Layout};
+use crate::kernel::{Columns, Kernel};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
 use crate::run::{Begin, Learner, Stop};
@@ -111,10 +112,9 @@ impl Online {
             return Err(Error::input("a stream is one table: views and Gram matrices cannot be learned online"));
         }
         let preparation = plan.preparation(samples)?;
-        let preprocessor =
-            Preprocessor::fit(&preparation.recipe, samples.features(), samples.names(), samples.views())?;
-        let scaled = preprocessor.apply(samples.features())?;
-        let layout = Layout { names: preprocessor.names(), views: preprocessor.views(), ..Layout::default() };
+        let preprocessor = preparation.preprocessor(samples)?;
+        let scaled = preprocessor.apply_samples(samples)?;
+        let layout = layout(&preprocessor, &[]);
         let resolved = preparation.bank.as_ref().map(|bank| bank.resolve_named(&layout, &scaled)).transpose()?;
         let (kernels, sets) = resolved.map_or_else(Default::default, |resolved| (resolved.kernels, resolved.sets));
         let mut header = plan.header(warmup, preparation.bank.as_ref(), &kernels, plan.params(), warmup.fingerprint());
@@ -206,8 +206,8 @@ impl Online {
             let n = samples.n_samples();
             return Err(Error::input(format!("{n} rows but {} labels; give one each", labels.len())));
         }
-        let features = ordered(&self.header.features, samples)?;
-        let rows = self.preprocessor.apply(&features)?.to_dense()?.into_owned();
+        let samples = ordered(&self.header.features, samples)?;
+        let rows = self.preprocessor.apply_samples(&samples)?.to_dense()?.into_owned();
         let mut predicted = vec![];
         while predicted.len() < labels.len() {
             let first = predicted.len();

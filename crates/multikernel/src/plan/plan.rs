@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::by_kind::bank_by_kind;
 use super::calibrate::Calibration;
 use super::model::{Header, Learned, Model};
 use super::prepare::{Preparation, Prepared};
@@ -10,7 +11,7 @@ use super::registry::Registry;
 use super::session::Session;
 use super::share::shares;
 use super::views::{Missing, Part};
-use crate::data::{Dataset, Recipe, Samples, Scale};
+use crate::data::{Dataset, Preprocessor, Recipe, Samples, Scale};
 use crate::error::{Error, Result};
 use crate::kernel::{
     CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, Families, Kernel, KernelBank,
@@ -185,7 +186,9 @@ impl Plan {
         if self.bank.is_some() {
             return Ok(self.bank.clone());
         }
+        let by_kind = (!samples.is_numeric()).then(|| bank_by_kind(self.method().about().bank, samples).0);
         let own = match self.method().about().bank {
+            _ if by_kind.is_some() => by_kind.as_deref().unwrap_or_default(),
             DEFAULT_BANK if !samples.views().is_empty() => DEFAULT_BANK_OF_VIEWS,
             CENTRED_BANK if !samples.views().is_empty() => CENTRED_BANK_OF_VIEWS,
             bank => bank,
@@ -193,6 +196,14 @@ impl Plan {
         let own = (samples.n_features() > 0).then(|| own.to_string());
         let grams = samples.grams().iter().map(|gram| Kernel::precomputed(gram.name()).to_string());
         self.families.bank(&own.into_iter().chain(grams).collect::<Vec<_>>().join(", ")).map(Some)
+    }
+
+    /// Remarks on the default bank for these samples: columns that no kernel is on.
+    pub fn remarks(&self, samples: &Samples) -> Vec<String> {
+        match self.uses_kernels() && self.bank.is_none() && !samples.is_numeric() {
+            true => bank_by_kind(self.method().about().bank, samples).1,
+            false => vec![],
+        }
     }
 
     /// The parameters.
@@ -230,7 +241,11 @@ impl Plan {
 
     /// Whether the plan can be applied to all rows of a data set about to be split.
     pub(crate) fn check(&self, samples: &Samples) -> Result<()> {
-        self.recipe.check(samples.features(), samples.names(), samples.views())
+        if samples.is_numeric() {
+            return self.recipe.check(samples.features(), samples.names(), samples.views());
+        }
+        // Only numbers have logarithms.
+        Preprocessor::fit_samples(&self.recipe, samples, &[], false).map(|_| ())
     }
 
     /// Whether probabilities are requested.
@@ -275,6 +290,7 @@ impl Plan {
             checkpoint.open(&self.identity(&data.fingerprint()))?;
         }
         let prepared = self.prepare(data, session)?;
+        self.remarks(&data.samples).iter().for_each(|note| session.observer.note(note));
         prepared.notes().iter().for_each(|note| session.observer.note(note));
         if let Some(stack) = &prepared.stack {
             // Whoever set a limit should know that it was reached, even in a pipe: it costs time.

@@ -36,15 +36,21 @@ impl Preparation {
         same_rows && (wanted.needs == Needs::Rows || same_kernels && stored)
     }
 
+    /// Preprocessing learned on these rows. Methods that work on rows need them dense.
+    pub(super) fn preprocessor(&self, samples: &Samples) -> Result<Preprocessor> {
+        let encoded = self.bank.as_ref().map_or(Ok(vec![]), |bank| bank.encoded(samples))?;
+        Preprocessor::fit_samples(&self.recipe, samples, &encoded, self.needs == Needs::Rows)
+    }
+
     /// The kernels on these rows, not yet computed.
     pub(super) fn kernels(&self, samples: &Samples) -> Result<Vec<Kernel>> {
         let Some(bank) = &self.bank else { return Ok(vec![]) };
-        let preprocessor = Preprocessor::fit(&self.recipe, samples.features(), samples.names(), samples.views())?;
-        let rows = preprocessor.apply(samples.features())?;
+        let preprocessor = self.preprocessor(samples)?;
+        let rows = preprocessor.apply_samples(samples)?;
         let presence = presence(samples, self.missing)?;
         let medians = bank.medians(samples.grams(), samples.rows_of_grams());
-        let layout = Layout { names: preprocessor.names(), views: preprocessor.views(), medians: &medians };
-        let resolved = bank.resolve_named(&layout, &present(&rows, &preprocessor, presence.as_ref()))?;
+        let resolved =
+            bank.resolve_named(&layout(&preprocessor, &medians), &present(&rows, &preprocessor, presence.as_ref()))?;
         Places::of(&preprocessor).part(resolved.kernels, &self.part)
     }
 }
@@ -79,9 +85,8 @@ impl<'a> Prepared<'a> {
             check_labels(&data)?;
         }
         let samples = &data.samples;
-        let preprocessor =
-            Preprocessor::fit(&preparation.recipe, samples.features(), samples.names(), samples.views())?;
-        let mut points = Points::from(&preprocessor.apply(samples.features())?);
+        let preprocessor = preparation.preprocessor(samples)?;
+        let mut points = Points::from(&preprocessor.apply_samples(samples)?);
         let presence = presence(samples, preparation.missing)?;
         let scale_seconds = start.elapsed().as_secs_f64();
         let places = Places::of(&preprocessor);
@@ -89,9 +94,8 @@ impl<'a> Prepared<'a> {
         if let Some(bank) = &preparation.bank {
             points = points.with_grams(samples.grams(), samples.rows_of_grams())?;
             let medians = bank.medians(samples.grams(), samples.rows_of_grams());
-            let layout = Layout { names: preprocessor.names(), views: preprocessor.views(), medians: &medians };
-            let resolved =
-                bank.resolve_named(&layout, &present(points.features(), &preprocessor, presence.as_ref()))?;
+            let present = present(points.features(), &preprocessor, presence.as_ref());
+            let resolved = bank.resolve_named(&layout(&preprocessor, &medians), &present)?;
             resolved.notes.iter().for_each(|note| session.observer.note(note));
             prepared = (places.part(resolved.kernels, &preparation.part)?, resolved.sets);
             if let Some(presence) = &presence {
@@ -170,6 +174,12 @@ impl<'a> Prepared<'a> {
             id_name: samples.id_name().filter(|_| samples.views().len() > 1).map(str::to_string),
         }
     }
+}
+
+/// The names that the selectors of kernels refer to.
+pub(super) fn layout<'a>(preprocessor: &'a Preprocessor, medians: &'a [(String, f64)]) -> Layout<'a> {
+    let (names, views) = (preprocessor.names(), preprocessor.views());
+    Layout { names, views, medians, encoded: preprocessor.layout() }
 }
 
 /// The rows with the values of absent views missing again, so that the medians for widths leave them out.

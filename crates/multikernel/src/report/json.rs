@@ -65,6 +65,9 @@ fn fold(fold: &Fold) -> Value {
     object.insert("confusion".into(), json!(fold.metrics.confusion));
     object.insert("weights".into(), json!(fold.weights));
     object.insert("shares".into(), json!(fold.shares));
+    if let Some(chosen) = &fold.chosen {
+        object.insert("chosen".into(), json!(chosen));
+    }
     object.insert("warnings".into(), json!(fold.warnings));
     Value::Object(object)
 }

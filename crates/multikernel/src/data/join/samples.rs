@@ -7,7 +7,7 @@ use super::label_file::{LabelFile, LabelRows, Wanted, no_ids};
 use super::view_file::ViewFile;
 use crate::data::read::{MissingLabels, ReadOptions, check_classes, check_memory, check_sparse_memory, out_of_memory};
 use crate::data::table::words::{is_missing_label, quoted};
-use crate::data::table::{Samples, Table, View};
+use crate::data::table::{Coding, Samples, Table, View};
 use crate::error::{Error, Message, Place, Remedy, Result, message};
 use crate::features::{Features, Sparse};
 use crate::linalg::Matrix;
@@ -16,6 +16,21 @@ use crate::linalg::Matrix;
 fn row_numbers(rows: &[Vec<Option<usize>>]) -> Option<Vec<usize>> {
     let rows = rows.iter().find(|rows| !rows.is_empty())?;
     rows.iter().map(|row| row.map(|row| row + 1)).collect()
+}
+
+/// What the columns of all files hold; those of a view that is not given, what the model says.
+fn codings(files: &[ViewFile], options: &ReadOptions) -> Vec<Coding> {
+    let mut codings: Vec<Coding> = vec![];
+    for file in files {
+        let own = file.table.as_ref().map_or(&[][..], |table| table.samples.codings());
+        for k in 0..file.names.len() {
+            let expected = || options.expect.as_ref()?.kinds.get(codings.len()).cloned();
+            let from_model = || Coding { told: expected().unwrap_or_default(), ..Coding::default() };
+            let coding = own.get(k).cloned().unwrap_or_else(from_model);
+            codings.push(coding);
+        }
+    }
+    codings
 }
 
 /// The samples of the table, their rows in the files, and their metadata.
@@ -276,10 +291,11 @@ impl Join {
             names.extend_from_slice(&file.names);
         }
         notes.append(&mut self.notes);
+        let codings = codings(&files, options);
         let features = self.features(files, &source, &views, options)?;
         // The model may list them in a different order.
         let views = options.expect.as_ref().map_or(views, |expect| expect.views.clone());
-        let samples = Samples::new(features, names)?.with_views(views)?;
+        let samples = Samples::new(features, names)?.with_codings(codings).with_views(views)?;
         let empty = samples.empty_rows();
         let drops = options.missing_labels == MissingLabels::Drop && empty.len() < self.n_samples;
         if let Some(&i) = empty.first().filter(|_| !drops) {
@@ -315,6 +331,7 @@ impl Join {
             some_labels: None,
             told: vec![],
             index_base: None,
+            columns: vec![],
             notes,
         };
         check_classes(&mut table, options)?;

@@ -57,6 +57,8 @@ pub(super) fn slots_of_model<'a>(views: &'a [ViewSource], expect: &'a Expect) ->
         let given = views.iter().find(|given| given.name == view.name);
         let expected =
             Expect::new(bare, expect.label_name.clone(), Some(index_base)).with_classes(expect.classes.clone());
+        let kinds = expect.kinds.get(view.columns.clone()).map_or(vec![], <[_]>::to_vec);
+        let expected = expected.with_kinds(kinds);
         Slot { name: &view.name, source: given.map(|given| given.source.as_str()), expect: Some((names, expected)) }
     };
     Ok(in_order.into_iter().map(slot).collect())

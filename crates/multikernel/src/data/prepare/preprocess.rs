@@ -2,10 +2,11 @@
 
 use std::str::FromStr;
 
+use super::encode::{Encoded, EncodedLayout, Encoder, numbers_of, views_among};
 use super::log::ln_1p;
 use super::scale::{Scaler, moments, sparse_moments};
 use crate::data::table::words::{list, quoted};
-use crate::data::table::{Presence, View};
+use crate::data::table::{Presence, Samples, ToldKind, View};
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::file::Record;
@@ -135,6 +136,9 @@ pub struct Preprocessor {
     fill: Vec<f64>,
     scaler: Scaler,
     notes: Vec<String>,
+    /// For tables that are not all numbers, or whose kernels need other features: the fields above then describe their
+    /// numbers.
+    encoder: Option<Box<Encoder>>,
 }
 
 /// Statistics of a column.
@@ -173,7 +177,71 @@ impl Preprocessor {
         let notes = notes(&columns, &kept, names, views, recipe.top_variance);
         let (names_kept, views_kept) = placed(&kept, names, views);
         let incoming = names.to_vec();
-        Ok(Preprocessor { incoming, log, kept, names: names_kept, views: views_kept, fill, scaler, notes })
+        let encoder = None;
+        Ok(Preprocessor { incoming, log, kept, names: names_kept, views: views_kept, fill, scaler, notes, encoder })
+    }
+
+    /// [`Preprocessor::fit`] for a table of any kinds, with the features that kernels ask for besides its own. Numbers
+    /// are treated as there; categories become one column for each level, 0 or 1, which are not scaled.
+    ///
+    /// ```
+    /// use multikernel::data::{Preprocessor, ReadOptions, Recipe, read_from};
+    /// let text = "age,sex,y\n30,f,a\n40,m,b\n35,f,a\n";
+    /// let samples = read_from(text.as_bytes(), "t.csv", &ReadOptions::default())?.samples;
+    /// let fitted = Preprocessor::fit_samples(&Recipe::default(), &samples, &[], false)?;
+    /// assert_eq!(fitted.names(), ["age", "sex=f", "sex=m"]);
+    /// assert_eq!(fitted.apply_samples(&samples)?.to_dense()?.row(1)[1..], [0.0, 1.0]);
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Preprocessor::fit`]. With `is_dense` the rows are dense, however many features they have.
+    pub fn fit_samples(recipe: &Recipe, samples: &Samples, wanted: &[Encoded], is_dense: bool) -> Result<Self> {
+        if samples.is_numeric() && wanted.is_empty() {
+            return Preprocessor::fit(recipe, samples.features(), samples.names(), samples.views());
+        }
+        let numbers = numbers_of(samples);
+        let names: Vec<String> = numbers.iter().map(|&j| samples.names()[j].clone()).collect();
+        let views = views_among(samples.views(), &numbers);
+        let fitted = Preprocessor::fit(recipe, &samples.features().select_cols(&numbers), &names, &views)?;
+        let encoder = Encoder::fit(samples, wanted, &fitted.kept, is_dense)?;
+        Ok(Preprocessor { encoder: Some(Box::new(encoder)), ..fitted })
+    }
+
+    /// [`Preprocessor::apply`] for rows of any kinds, with the same columns as the training rows.
+    pub fn apply_samples(&self, samples: &Samples) -> Result<Features> {
+        let Some(encoder) = &self.encoder else {
+            if let Some(j) = (0..samples.n_features()).find(|&j| samples.kind(j).is_text()) {
+                let message = format!("column {} holds texts, numbers in training", quoted(&samples.names()[j]));
+                return Err(Error::input(message));
+            }
+            return self.apply(samples.features());
+        };
+        if samples.n_features() != encoder.names().len() {
+            let (found, wanted) = (samples.n_features(), encoder.names().len());
+            return Err(Error::input(format!("the rows have {found} columns, those of training {wanted}")));
+        }
+        let numbers: Vec<usize> = numbers_of(samples);
+        if numbers.len() == self.incoming.len() {
+            return encoder.apply(samples, &self.apply(&samples.features().select_cols(&numbers))?);
+        }
+        // Says which column differs.
+        encoder.apply(samples, &Features::default())
+    }
+
+    /// Where the columns of the table went; `None` if each is a feature.
+    pub fn layout(&self) -> Option<EncodedLayout<'_>> {
+        self.encoder.as_ref().map(|encoder| encoder.layout())
+    }
+
+    /// The kind of each column of the table; empty if all are numbers.
+    pub fn kinds(&self) -> &[ToldKind] {
+        self.encoder.as_ref().map_or(&[], |encoder| encoder.told())
+    }
+
+    /// What rows hold that no training row did, such as new levels of categories, one line each.
+    pub fn unseen(&self, samples: &Samples) -> Vec<String> {
+        self.encoder.as_ref().map_or(vec![], |encoder| encoder.unseen(samples))
     }
 
     /// A plain scaler, as stored in files of the first versions.
@@ -183,12 +251,13 @@ impl Preprocessor {
         }
         let (fill, kept) = (scaler.mean().to_vec(), (0..names.len()).collect());
         let (incoming, names, views) = (names.to_vec(), names.to_vec(), views.to_vec());
-        Ok(Preprocessor { incoming, log: vec![], kept, names, views, fill, scaler, notes: vec![] })
+        Ok(Preprocessor { incoming, log: vec![], kept, names, views, fill, scaler, notes: vec![], encoder: None })
     }
 
     /// The scaler, if there is nothing else.
     pub(crate) fn as_scaler(&self) -> Option<&Scaler> {
-        let plain = self.log.is_empty()
+        let plain = self.encoder.is_none()
+            && self.log.is_empty()
             && self.notes.is_empty()
             && self.kept.len() == self.incoming.len()
             && self.fill == self.scaler.mean();
@@ -197,22 +266,22 @@ impl Preprocessor {
 
     /// Number of input columns.
     pub fn n_features(&self) -> usize {
-        self.incoming.len()
+        self.encoder.as_ref().map_or(self.incoming.len(), |encoder| encoder.names().len())
     }
 
-    /// Positions of the columns that are kept, ascending.
+    /// Positions of the columns that are kept, ascending, among those that are numbers.
     pub fn kept(&self) -> &[usize] {
         &self.kept
     }
 
     /// Names of the columns that are kept.
     pub fn names(&self) -> &[String] {
-        &self.names
+        self.encoder.as_ref().map_or(&self.names, |encoder| &encoder.out_names)
     }
 
     /// The views, as ranges of the columns that are kept.
     pub fn views(&self) -> &[View] {
-        &self.views
+        self.encoder.as_ref().map_or(&self.views, |encoder| &encoder.out_views)
     }
 
     /// Notes for the user: how many values were missing, how many columns were kept.
@@ -258,6 +327,9 @@ impl Preprocessor {
         record.put("mean", &self.scaler.mean().to_vec());
         record.put("scale", &self.scaler.scale().to_vec());
         record.put("notes", &self.notes);
+        if let Some(encoder) = &self.encoder {
+            record.put_record("encoder", encoder.encode());
+        }
         record
     }
 
@@ -268,20 +340,25 @@ impl Preprocessor {
         let (names, ends): (Vec<String>, Vec<usize>) = (record.take("views")?, record.take("ends")?);
         let scaler = Scaler::from_parts(record.take("mean")?, record.take("scale")?)?;
         let n = kept.len();
+        let encoder = record.take_record("encoder");
+        let has_encoder = !encoder.is_empty();
         let fits = (log.is_empty() || log.len() == incoming.len())
             && kept.windows(2).all(|pair| pair[0] < pair[1])
             && kept.last().is_none_or(|&last| last < incoming.len())
             && [fill.len(), scaler.mean().len()] == [n; 2]
             && fill.iter().all(|fill| fill.is_finite())
             && ends.len() == 2 * names.len()
-            && ends.chunks_exact(2).all(|ends| ends[0] < ends[1] && ends[1] <= n);
+            && ends
+                .chunks_exact(2)
+                .all(|ends| (ends[0] < ends[1] || has_encoder && ends[0] == ends[1]) && ends[1] <= n);
         if !fits {
             return Err(Error::input("its preprocessing does not fit together"));
         }
         let view = |(name, ends): (String, &[usize])| View { name, columns: ends[0]..ends[1] };
         let views = names.into_iter().zip(ends.chunks_exact(2)).map(view).collect();
         let names = kept.iter().map(|&column| incoming[column].clone()).collect();
-        Ok(Preprocessor { incoming, log, kept, names, views, fill, scaler, notes: record.take("notes")? })
+        let encoder = has_encoder.then(|| Encoder::decode(&encoder, n).map(Box::new)).transpose()?;
+        Ok(Preprocessor { incoming, log, kept, names, views, fill, scaler, notes: record.take("notes")?, encoder })
     }
 }
 

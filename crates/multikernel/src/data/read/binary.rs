@@ -122,6 +122,7 @@ pub(super) fn table(
         some_labels: None,
         told: roles.told,
         index_base: None,
+        columns: vec![],
         notes: roles.notes,
     })
 }

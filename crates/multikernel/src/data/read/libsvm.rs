@@ -237,6 +237,7 @@ impl SparseRows {
             some_labels: None,
             told: vec![],
             index_base: Some(base),
+            columns: vec![],
             notes,
         })
     }

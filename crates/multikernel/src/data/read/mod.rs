@@ -4,10 +4,13 @@
 mod arrow;
 mod binary;
 mod classes;
+mod columns;
+pub(super) mod dates;
 mod delimited;
 mod dispatch;
 mod format;
 mod gmt;
+pub(super) mod kinds;
 mod libsvm;
 mod matrix;
 mod memory;
@@ -23,6 +26,7 @@ mod tests;
 mod text;
 
 pub(super) use classes::check_classes;
+pub use columns::{Column, samples_of_columns};
 pub(super) use delimited::{Cells, MissingLabel, labels_missing};
 pub(super) use dispatch::read_cells;
 pub use dispatch::{read, read_from};

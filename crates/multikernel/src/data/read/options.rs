@@ -1,7 +1,7 @@
 //! Options for reading a table.
 
 use super::numbers::Decimal;
-use crate::data::table::{Expect, Samples};
+use crate::data::table::{Expect, Samples, ToldKind};
 use crate::error::Result;
 
 /// Larger tables are refused unless [`ReadOptions::memory`] allows them.
@@ -77,6 +77,10 @@ pub struct ReadOptions {
     pub ignore: Vec<String>,
     /// The treatment of rows without a label, or without any value.
     pub missing_labels: MissingLabels,
+    /// What columns of delimited text hold, where the cells would say otherwise: the name or position of each, as for
+    /// `label`, and its kind. By default a column is numbers if its cells are; else dates, a sequence, text or
+    /// categories, as its texts look; columns of ids or of one text are left out.
+    pub kinds: Vec<(String, ToldKind)>,
     /// The decimal separator, for cells that could be read in two ways, such as `1,234`; by default detected from the
     /// file.
     pub decimal: Option<Decimal>,
@@ -119,7 +123,8 @@ impl ReadOptions {
     pub(in crate::data) fn told(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let one = [("label", self.label.as_ref()), ("id", self.id_column()), ("groups", self.groups.as_ref())];
         let ignored = self.ignore.iter().map(|wanted| ("ignore", wanted.as_str()));
-        one.into_iter().filter_map(|(option, wanted)| Some((option, wanted?.as_str()))).chain(ignored)
+        let kinds = self.kinds.iter().map(|(wanted, _)| ("kinds", wanted.as_str()));
+        one.into_iter().filter_map(|(option, wanted)| Some((option, wanted?.as_str()))).chain(ignored).chain(kinds)
     }
 
     /// Whether the last column is taken as the label if none is named so.

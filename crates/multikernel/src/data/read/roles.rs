@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::options::ReadOptions;
 use crate::closest::closest;
 use crate::data::table::words::{columns, list, quoted};
-use crate::data::table::{Expect, Told, by_name, numbered};
+use crate::data::table::{Expect, Told, ToldKind, by_name, numbered};
 use crate::error::{Error, Message, Place, Remedy, Result, message};
 
 /// The roles of the columns.
@@ -25,6 +25,8 @@ pub(super) struct Roles {
     pub(super) by_value: ByValue,
     pub(super) groups: Option<usize>,
     pub(super) group_name: Option<String>,
+    /// Columns whose kind is known, and the kind.
+    pub(super) kinds: Vec<(usize, ToldKind)>,
     /// The names of all columns, if the file has names.
     pub(super) all_names: Option<Vec<String>>,
     /// Rows without names have more columns than features and label: values decide which are features.
@@ -156,11 +158,16 @@ pub(super) fn of_columns(file: &str, n: usize, names: Option<Vec<String>>, optio
     let columns = Columns { file, n, names, options };
     let told = options.told().filter(|(option, wanted)| columns.sought(option, wanted).is_ok());
     let told = told.map(|(option, wanted)| (option, wanted.to_string())).collect();
+    let mut kinds = columns.told_kinds()?;
     let roles = match &options.expect {
         Some(expect) => columns.expected(expect),
         None => columns.in_training(),
     }?;
-    Ok(Roles { told, ..roles })
+    for (name, kind) in options.expect.iter().flat_map(|expect| expect.names.iter().zip(&expect.kinds)) {
+        let place = roles.names.iter().position(|known| known == name);
+        kinds.extend(place.and_then(|k| roles.features.get(k)).map(|&j| (j, kind.clone())));
+    }
+    Ok(Roles { told, kinds, ..roles })
 }
 
 /// The columns of a file before roles are assigned.
@@ -242,6 +249,17 @@ impl Columns<'_> {
         } else {
             columns.collect()
         }
+    }
+
+    /// The columns whose kind an option says. In one of several joined files they need not be present.
+    fn told_kinds(&self) -> Result<Vec<(usize, ToldKind)>> {
+        // The kinds of new rows are those of the model.
+        if self.options.expect.is_some() {
+            return Ok(vec![]);
+        }
+        let found = |(wanted, kind): &(String, ToldKind)| Ok((self.sought("kinds", wanted)?, kind.clone()));
+        let columns = self.options.kinds.iter().map(found);
+        if self.options.part.is_some() { Ok(columns.flatten().collect()) } else { columns.collect() }
     }
 
     /// The column with exactly that name.
@@ -412,6 +430,7 @@ impl Columns<'_> {
             by_value: ByValue::None,
             groups,
             group_name: self.name_of(groups),
+            kinds: vec![],
             all_names: self.names,
             is_undecided: false,
             told: vec![],
@@ -593,6 +612,7 @@ fn told_by(option: &str) -> Remedy {
         "label" => Remedy::Label(None),
         "id" => Remedy::Id(None),
         "groups" => Remedy::Groups(None),
+        "kinds" => Remedy::Kinds(None),
         _ => Remedy::Ignore(vec![]),
     }
 }

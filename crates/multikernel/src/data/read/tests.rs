@@ -6,7 +6,7 @@ use super::format::{by_ending, by_magic, sniff};
 use super::text::Source;
 use super::*;
 use crate::data::Features;
-use crate::data::table::{Expect, Samples, Table};
+use crate::data::table::{Expect, Kind, Samples, Table};
 use crate::linalg::Matrix;
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -291,7 +291,7 @@ proptest! {
             prop::collection::vec(prop::sample::select(b"01-:,;|%*\t \n\r\"#.eaN\xe9".to_vec()), 0..80),
         ],
         kind in 0usize..4, header in 0usize..3, label in 0usize..4, expecting: bool, unlabelled: bool, part: bool,
-        label_optional: bool, transpose: bool, drop: bool, comma: bool,
+        label_optional: bool, transpose: bool, drop: bool, comma: bool, told in 0usize..8,
     ) {
         let options = ReadOptions {
             format: [None, Some(Format::Libsvm), Some(Format::Csv), Some(Format::Tsv)][kind],
@@ -304,8 +304,10 @@ proptest! {
             ignore: [vec![], vec!["0".to_string()], vec!["a".to_string()]][header].clone(),
             expect: expecting.then(|| {
                 Expect::new(vec!["x1".into(), "a".into()], Some("e".into()), None).with_classes(vec!["0".into(), "e".into()])
+                    .with_kinds(Kind::ALL.get(told).map_or(vec![], |&kind| vec![kind.into(), Kind::Number.into()]))
             }),
             memory: Some(1 << 22),
+            kinds: Kind::ALL.get(told).map(|&kind| ("a".to_string(), kind.into())).into_iter().collect(),
             missing_labels: if drop { MissingLabels::Drop } else { MissingLabels::Refuse },
             decimal: comma.then_some(Decimal::Comma),
             transpose,

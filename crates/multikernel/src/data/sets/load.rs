@@ -79,6 +79,7 @@ fn bundled_table(set: Dataset, label: &str, options: &ReadOptions) -> Result<Tab
         group_name: None,
         told,
         index_base: None,
+        columns: vec![],
         notes,
     })
 }

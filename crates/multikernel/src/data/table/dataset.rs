@@ -105,6 +105,7 @@ impl Dataset {
         Expect::new(self.samples.names().to_vec(), self.label_name.clone(), self.index_base)
             .with_views(self.samples.views().to_vec())
             .with_classes(self.labels.classes().to_vec())
+            .with_kinds(self.samples.told_kinds())
     }
 
     /// 64 hexadecimal digits that change when any value, name, view, class, label, group or the order of rows changes.
@@ -112,8 +113,8 @@ impl Dataset {
     /// It is the BLAKE3 hash of: the text `multikernel dataset 1\n`; `n_samples`, `n_features`; all values row by row
     /// as the bits of an `f64` (so `0` and `-0` differ, and a missing value is always 0x7ff8000000000000); the number
     /// of column names and each name; the number of views and each view's name, first column and end; the number of
-    /// classes and each class; the code of each row; and, where there are groups, the group of each row; and, for each
-    /// Gram matrix, its name and its values between the rows. Counts and codes are 64-bit, a text is its length in
+    /// classes and each class; the code of each row; and, where there are groups, the group of each row; where not all
+    /// columns are numbers, the kind of each column and the number and text of each of its texts; and, for each Gram matrix, its name and its values between the rows. Counts and codes are 64-bit, a text is its length in
     /// bytes and its UTF-8 bytes, and all numbers are little-endian.
     ///
     /// The name of the set is excluded: the same data under another file name are the same data. So are the sample ids:
@@ -141,6 +142,11 @@ impl Dataset {
         // Groups affect splits inside a run; without any, the bytes are those of sets that never had them.
         for &group in self.groups.iter().flatten() {
             hash.count(group);
+        }
+        // So do kinds and texts, which tables of numbers alone lack.
+        for coding in self.samples.codings() {
+            hash.text(&coding.told.to_string());
+            hash.texts(&coding.texts);
         }
         // So do Gram matrices: the entries between the rows, in their order.
         for gram in self.samples.grams() {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::kind::ToldKind;
 use super::samples::{View, is_numbered};
 use super::words::{finite, list};
 use crate::error::{Error, Place, Result};
@@ -20,12 +21,14 @@ pub struct Expect {
     pub views: Vec<View>,
     /// The classes of the model: in rows without column names, a column is the label only if it holds nothing else.
     pub classes: Vec<String>,
+    /// The kind of each feature; empty if all are numbers.
+    pub kinds: Vec<ToldKind>,
 }
 
 impl Expect {
     /// The features, label column and first index of a model.
     pub fn new(names: Vec<String>, label_name: Option<String>, index_base: Option<u8>) -> Self {
-        Expect { names, label_name, index_base, views: Vec::new(), classes: Vec::new() }
+        Expect { names, label_name, index_base, views: Vec::new(), classes: Vec::new(), kinds: Vec::new() }
     }
 
     /// The same with the views of the model, so that [`read_views`](crate::data::read_views) can tell its files apart.
@@ -36,6 +39,11 @@ impl Expect {
     /// The same with the classes of the model, which identify a label column without a name.
     pub fn with_classes(self, classes: Vec<String>) -> Self {
         Expect { classes, ..self }
+    }
+
+    /// The same with the kind of each feature.
+    pub fn with_kinds(self, kinds: Vec<ToldKind>) -> Self {
+        Expect { kinds, ..self }
     }
 
     /// Whether a label is one of the classes, as written or by its numeric value.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::gram::Gram;
+use super::kind::{Coding, Kind, ToldKind};
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::linalg::Matrix;
@@ -32,6 +33,8 @@ pub struct View {
 pub struct Samples {
     features: Features,
     names: Vec<String>,
+    /// One per column; empty if all columns are numbers.
+    codings: Vec<Coding>,
     views: Vec<View>,
     ids: Option<Vec<String>>,
     /// The column the ids came from.
@@ -72,7 +75,7 @@ impl Samples {
         }
         let at = (0..features.n_rows()).collect();
         let (views, ids, id_name, row_numbers, grams) = (vec![], None, None, None, vec![]);
-        Ok(Samples { features, names, views, ids, id_name, row_numbers, grams, at })
+        Ok(Samples { features, names, codings: vec![], views, ids, id_name, row_numbers, grams, at })
     }
 
     /// Samples known only by their rows in Gram matrices, at least one matrix (see [`Samples::with_grams`]).
@@ -83,7 +86,9 @@ impl Samples {
         let (features, n) = (Features::from(Matrix::zeros(first.n_rows(), 0)), first.n_rows());
         let (names, views, ids) = (vec![], vec![], None);
         let at = (0..n).collect();
-        Samples { features, names, views, ids, id_name: None, row_numbers: None, grams: vec![], at }.with_grams(grams)
+        let codings = vec![];
+        Samples { features, names, codings, views, ids, id_name: None, row_numbers: None, grams: vec![], at }
+            .with_grams(grams)
     }
 
     /// Samples with columns named `x1`, `x2`, ...
@@ -157,6 +162,55 @@ impl Samples {
         let all: Vec<usize> = (0..self.n_features()).collect();
         check_names(&names)?;
         Ok(Samples { names, ..self.select_columns(&all) })
+    }
+
+    /// The same samples with the kind of each column, the values of texts being positions among its texts; no codings
+    /// if all columns are plain numbers.
+    pub(in crate::data) fn with_codings(mut self, codings: Vec<Coding>) -> Self {
+        let is_plain = |coding: &Coding| matches!(coding.kind(), Kind::Number | Kind::YesNo);
+        self.codings = if codings.iter().all(is_plain) { vec![] } else { codings };
+        self
+    }
+
+    /// What the columns hold; empty if all are numbers.
+    pub(crate) fn codings(&self) -> &[Coding] {
+        &self.codings
+    }
+
+    /// Whether all columns are numbers.
+    pub fn is_numeric(&self) -> bool {
+        self.codings.is_empty()
+    }
+
+    /// The kind of a column; panics on a column out of range, as slices do.
+    ///
+    /// ```
+    /// use multikernel::data::{Kind, ReadOptions, read_from};
+    /// let text = "age,sex,y\n31,f,a\n40,m,b\n38,f,a\n";
+    /// let samples = read_from(text.as_bytes(), "t.csv", &ReadOptions::default())?.samples;
+    /// assert_eq!([samples.kind(0), samples.kind(1)], [Kind::Number, Kind::Category]);
+    /// assert_eq!(samples.text(1, 1), Some("m"));
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn kind(&self, column: usize) -> Kind {
+        if self.codings.is_empty() && column < self.n_features() {
+            return Kind::Number;
+        }
+        self.codings[column].kind()
+    }
+
+    /// The text of a cell in a column of texts; `None` where it is missing or a number.
+    pub fn text(&self, row: usize, column: usize) -> Option<&str> {
+        let coding = self.codings.get(column).filter(|coding| coding.kind().is_text())?;
+        match &self.features {
+            Features::Dense(matrix) => coding.text(matrix.get(row, column)),
+            Features::Sparse(_) => None,
+        }
+    }
+
+    /// The kinds with what was said about them, one per column; empty if all columns are numbers.
+    pub(in crate::data) fn told_kinds(&self) -> Vec<ToldKind> {
+        self.codings.iter().map(|coding| coding.told.clone()).collect()
     }
 
     /// The same samples with their row numbers, counted from 1, in a source from which some rows were left out.
@@ -245,8 +299,12 @@ impl Samples {
         }
     }
 
-    /// The first row all of whose values are missing.
+    /// The first row all of whose values are missing. In a table with categories, where a missing one is a level of its
+    /// own, there is none.
     pub(in crate::data) fn first_empty_row(&self) -> Option<usize> {
+        if self.codings.iter().any(|coding| coding.kind() == Kind::Category) {
+            return None;
+        }
         match &self.features {
             Features::Dense(matrix) => matrix.rows().position(|row| row.iter().all(|value| value.is_nan())),
             Features::Sparse(_) => None,
@@ -265,10 +323,11 @@ impl Samples {
     }
 
     /// The given columns, in the given order, copied, without views; panics on a column out of range, as slices do.
-    pub(super) fn select_columns(&self, columns: &[usize]) -> Samples {
+    pub(crate) fn select_columns(&self, columns: &[usize]) -> Samples {
         Samples {
             features: self.features.select_cols(columns),
             names: columns.iter().map(|&j| self.names[j].clone()).collect(),
+            codings: columns.iter().filter_map(|&j| self.codings.get(j).cloned()).collect(),
             views: Vec::new(),
             ids: self.ids.clone(),
             id_name: self.id_name.clone(),
@@ -284,6 +343,7 @@ impl Samples {
         Samples {
             features: self.features.select_rows(rows),
             names: self.names.clone(),
+            codings: self.codings.clone(),
             views: self.views.clone(),
             ids: self.ids.as_ref().map(|ids| rows.iter().map(|&i| ids[i].clone()).collect()),
             id_name: self.id_name.clone(),
@@ -305,7 +365,12 @@ impl PartialEq for Samples {
             (a, b) => a == b,
         };
         let grams = self.grams == other.grams && (self.grams.is_empty() || self.at == other.at);
-        values && self.names == other.names && self.views == other.views && self.ids == other.ids && grams
+        values
+            && self.names == other.names
+            && self.codings == other.codings
+            && self.views == other.views
+            && self.ids == other.ids
+            && grams
     }
 }
 

@@ -31,8 +31,26 @@ pub struct Table {
     pub(in crate::data) told: Vec<Told>,
     /// The first index of LIBSVM text (0 or 1).
     pub index_base: Option<u8>,
+    /// What each column of the file is taken for; empty for formats that hold numbers alone.
+    pub columns: Vec<ColumnNote>,
     /// Notes for the user: guesses made, columns ignored.
     pub notes: Vec<Message>,
+}
+
+/// What a column of a file is taken for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ColumnNote {
+    /// Its name, or its position from 0.
+    pub name: String,
+    /// Its kind for features; else `label`, `groups`, `id`, `constant` or `ignored`.
+    pub kind: String,
+    /// What it holds, or why it is left out.
+    pub about: String,
+    /// How many cells are missing.
+    pub n_missing: usize,
+    /// Whether it is a feature.
+    pub is_feature: bool,
 }
 
 impl Table {

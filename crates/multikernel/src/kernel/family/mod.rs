@@ -25,6 +25,7 @@ families! {
     polynomial,
     sigmoid,
     rational_quadratic,
+    clinical,
     precomputed,
     distance,
 }

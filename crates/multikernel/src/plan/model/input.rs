@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::header::Header;
 use super::kept::Kept;
-use crate::data::{Expect, Samples, Scale, View, is_numbered};
+use crate::data::{Expect, Kind, Samples, Scale, View, is_numbered};
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::plan::views::Missing;
@@ -65,6 +65,20 @@ impl<'a> ModelInput<'a> {
         Expect::new(self.header.features.clone(), self.header.label.clone(), index_base)
             .with_views(self.header.views.clone())
             .with_classes(self.header.classes.clone())
+            .with_kinds(self.kept.preprocessor.kinds().to_vec())
+    }
+
+    /// What the features hold, in the model's order.
+    pub fn kinds(self) -> Vec<Kind> {
+        match self.kept.preprocessor.kinds() {
+            [] => vec![Kind::Number; self.header.features.len()],
+            kinds => kinds.iter().map(|told| told.kind).collect(),
+        }
+    }
+
+    /// What rows hold that no training row did, such as new levels of categories and new words, one line each.
+    pub fn unseen(self, samples: &Samples) -> Result<Vec<String>> {
+        Ok(self.kept.preprocessor.unseen(self.ordered(samples)?.as_ref()))
     }
 
     /// How features are scaled.
@@ -80,17 +94,17 @@ impl<'a> ModelInput<'a> {
     /// Rows as methods see them: scaled, with missing values filled in, and without dropped columns. Columns are
     /// matched as by [`Model::predict`](super::Model::predict).
     pub fn scaled(self, samples: &Samples) -> Result<Features> {
-        self.kept.preprocessor.apply(self.ordered(samples)?.as_ref())
+        self.kept.preprocessor.apply_samples(self.ordered(samples)?.as_ref())
     }
 
-    /// The features in the model's order.
-    pub(crate) fn ordered<'s>(self, samples: &'s Samples) -> Result<Cow<'s, Features>> {
+    /// The rows with their features in the model's order.
+    pub(crate) fn ordered<'s>(self, samples: &'s Samples) -> Result<Cow<'s, Samples>> {
         ordered(&self.header.features, samples)
     }
 }
 
-/// The features in the order of these names: matched by name if the names are the same in a different order.
-pub(in crate::plan) fn ordered<'a>(wanted: &[String], samples: &'a Samples) -> Result<Cow<'a, Features>> {
+/// The rows with features in the order of these names: matched by name if the names are the same in a different order.
+pub(in crate::plan) fn ordered<'a>(wanted: &[String], samples: &'a Samples) -> Result<Cow<'a, Samples>> {
     let found = samples.names();
     if wanted.len() != found.len() {
         return Err(Error::input(format!(
@@ -100,12 +114,12 @@ pub(in crate::plan) fn ordered<'a>(wanted: &[String], samples: &'a Samples) -> R
         )));
     }
     if wanted == found {
-        return Ok(Cow::Borrowed(samples.features()));
+        return Ok(Cow::Borrowed(samples));
     }
     let place: BTreeMap<&str, usize> = found.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
     match wanted.iter().map(|name| place.get(name.as_str()).copied()).collect::<Option<Vec<usize>>>() {
-        Some(order) => Ok(Cow::Owned(samples.features().select_cols(&order))),
-        None if is_numbered(found) => Ok(Cow::Borrowed(samples.features())),
+        Some(order) => Ok(Cow::Owned(samples.select_columns(&order))),
+        None if is_numbered(found) => Ok(Cow::Borrowed(samples)),
         None => {
             let missing: Vec<&str> =
                 wanted.iter().map(String::as_str).filter(|name| !place.contains_key(name)).take(5).collect();

@@ -63,7 +63,7 @@ impl<'a> ModelKernels<'a> {
             return kernel.to_string();
         }
         if let Some((set, _)) = self.kept.sets.iter().find(|(_, of_set)| of_set == columns) {
-            return kernel.text_on(set);
+            return set.strip_prefix('=').map_or_else(|| kernel.text_on(set), str::to_string);
         }
         let whole = |view: &&View| Columns::from_ranges([view.columns.clone()]) == *columns;
         if let Some(view) = preprocessor.views().iter().find(whole) {

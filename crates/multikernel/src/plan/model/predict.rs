@@ -241,14 +241,14 @@ impl Model {
     /// New rows in the form the kernels need.
     fn points(&self, samples: &Samples) -> Result<Points> {
         let (kept, header) = (&self.kept, &self.header);
-        let features = self.input().ordered(samples)?;
-        let points = Points::from(&kept.preprocessor.apply(&features)?);
+        let ordered = self.input().ordered(samples)?;
+        let points = Points::from(&kept.preprocessor.apply_samples(&ordered)?);
         if header.bank.is_none() {
             return Ok(points);
         }
         let points = points.with_grams(samples.grams(), samples.rows_of_grams())?;
         // Views are those of training: new rows have the same columns.
-        let raw = Samples::new(features.into_owned(), header.features.clone());
+        let raw = Samples::new(ordered.features().clone(), header.features.clone());
         let presence = match raw {
             Ok(raw) if !header.views.is_empty() => presence(&raw.with_views(header.views.clone())?, kept.missing)?,
             _ => None,

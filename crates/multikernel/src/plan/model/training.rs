@@ -83,6 +83,11 @@ impl<'a> Training<'a> {
         self.learned.stream.is_some()
     }
 
+    /// Which parameters that were `auto` were chosen, and from which values.
+    pub fn chosen(self) -> Option<&'a str> {
+        self.learned.tuned.as_deref()
+    }
+
     /// Warnings for the user, such as a solver that did not converge.
     pub fn warnings(self) -> Vec<String> {
         self.explain.warnings()

@@ -139,7 +139,7 @@ impl PlottedRows {
         let (values, codes) = (model.input().ordered(&data.samples)?, codes(model, data)?);
         let (mut points, mut row) = (vec![], [0.0; 2]);
         for (i, code) in codes.into_iter().enumerate() {
-            values.row_into(i, &mut row);
+            values.features().row_into(i, &mut row);
             if row.iter().all(|value| !value.is_nan()) {
                 points.push((row, code));
             }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::cells::Cells;
+use super::coded::{Coded, code};
 use super::column::{Column, Fit, Set, Written, usual};
 use super::kept::Kept;
 use super::leave_out::{left, missing_in, rows_of, squeeze, without};
@@ -12,7 +13,7 @@ use crate::data::read::numbers::Truth;
 use crate::data::read::options::{MissingLabels, ReadOptions};
 use crate::data::read::roles::{ByValue, Roles, decide, place_of};
 use crate::data::table::words::{has_words, is_missing, is_none, list, missing_note, quoted};
-use crate::data::table::{Samples, Table};
+use crate::data::table::{Coding, ColumnNote, Kind, Samples, Table, ToldKind};
 use crate::error::{Error, Message, Place, Remedy, Result, message};
 use crate::linalg::Matrix;
 
@@ -31,6 +32,10 @@ pub(super) struct Body<'a> {
     columns: Vec<Column>,
     /// Which of the columns turned out not to be features.
     is_aside: Vec<bool>,
+    /// What they hold.
+    codings: Vec<Coding>,
+    /// Why columns were set aside, by their position in the file: what they are, and the reason.
+    left_out: Vec<(usize, &'static str, String)>,
     data: Vec<f64>,
     /// Bytes of cells that are not plain numbers.
     bytes: usize,
@@ -49,10 +54,9 @@ pub(super) struct Body<'a> {
 
 impl<'a> Body<'a> {
     pub(super) fn new(name: &'a str, n_columns: usize, roles: Roles, options: &'a ReadOptions) -> Self {
-        let (counts, texts) = (roles.by_value == ByValue::All || roles.is_undecided, roles.by_value != ByValue::None);
+        let counts = roles.by_value == ByValue::All || roles.is_undecided;
         let columns = roles.features.iter().zip(&roles.names);
-        let columns: Vec<Column> =
-            columns.map(|(&j, name)| Column::new(j, name.clone(), counts, texts && j == 0)).collect();
+        let columns: Vec<Column> = columns.map(|(&j, name)| Column::new(j, name.clone(), counts)).collect();
         let mut kept: Vec<Kept> = roles.id.iter().map(|&j| Kept::new(j, true, false)).collect();
         kept.extend(roles.maybe_ids.iter().map(|&j| Kept::new(j, false, false)));
         if let (true, [first, .., last]) = (roles.is_undecided, roles.features.as_slice()) {
@@ -65,6 +69,8 @@ impl<'a> Body<'a> {
             options,
             n_columns,
             is_aside: vec![false; columns.len()],
+            codings: vec![Coding::default(); columns.len()],
+            left_out: vec![],
             columns,
             roles,
             data: vec![],
@@ -135,6 +141,9 @@ impl<'a> Body<'a> {
         }
         self.settle_nones();
         self.read_numbers();
+        if self.n_features() == 0 && self.problems.columns.is_empty() {
+            return Err(Error::data(Place::file(self.name), self.nothing_left()));
+        }
         let dropped = self.look_at_rows();
         let advice = Advice {
             file: self.name,
@@ -156,6 +165,7 @@ impl<'a> Body<'a> {
             return Err(error);
         }
         self.warn_of_ids(&repeating);
+        self.tell_kinds();
         self.finish(&dropped)
     }
 
@@ -306,7 +316,8 @@ impl<'a> Body<'a> {
             .columns
             .iter()
             .position(|column| column.at == 0)
-            .filter(|&k| !self.is_aside[k] && n_rows >= SOME_ROWS && self.columns[k].is_unique_text(n_rows));
+            .filter(|&k| !self.is_aside[k] && n_rows >= SOME_ROWS && self.columns[k].is_unique_text(n_rows))
+            .filter(|&k| !self.columns[k].is_no_id(n_rows));
         let counts = || {
             let is_count = |k: &usize| !self.is_aside[*k] && self.columns[*k].counts(n_rows) && n_rows >= MIN_ID_ROWS;
             (0..self.columns.len()).find(|k| self.roles.by_value == ByValue::All && is_count(k))
@@ -338,6 +349,11 @@ impl<'a> Body<'a> {
         let features: Vec<usize> = features().collect();
         let mut written: Vec<(String, Written)> = vec![];
         for k in features {
+            let told = self.roles.kinds.iter().find(|(j, _)| *j == self.columns[k].at).map(|(_, told)| told.clone());
+            if self.is_coded(k, told.as_ref()) {
+                self.code_column(k, told.as_ref());
+                continue;
+            }
             let data = &mut self.data;
             let set = |row: usize, set: Set| {
                 let value = &mut data[row * n_cols + k];
@@ -349,7 +365,12 @@ impl<'a> Body<'a> {
                 };
             };
             match self.columns[k].settle(n_rows, fits[k], default, set) {
-                Ok(how) if how != Written::default() => written.push((self.columns[k].name.clone(), how)),
+                Ok(how) if how != Written::default() => {
+                    if how.truth.is_some() {
+                        self.codings[k].told.kind = Kind::YesNo;
+                    }
+                    written.push((self.columns[k].name.clone(), how));
+                }
                 Ok(_) => (),
                 Err(problem) => self.problems.columns.push(problem),
             }
@@ -375,6 +396,139 @@ impl<'a> Body<'a> {
         }
     }
 
+    /// Whether a column is read as texts: as its kind says, or because it holds more words than numbers.
+    fn is_coded(&self, k: usize, told: Option<&ToldKind>) -> bool {
+        match told.map(|told| told.kind) {
+            Some(Kind::Number | Kind::YesNo) => false,
+            Some(_) => true,
+            // A model without kinds has numbers alone.
+            None if self.options.expect.is_some() => false,
+            None => self.columns[k].is_mostly_text(self.n_rows) && !self.columns[k].is_truth(self.n_rows),
+        }
+    }
+
+    /// Reads a column of texts.
+    fn code_column(&mut self, k: usize, told: Option<&ToldKind>) {
+        let n_cols = self.columns.len();
+        let mut values: Vec<f64> = self.data.iter().skip(k).step_by(n_cols).copied().collect();
+        let is_new = self.options.expect.is_some();
+        match code(&mut self.columns[k], told, is_new, &mut values) {
+            Ok(Coded::Feature(coding, n_unknown)) => {
+                if n_unknown > 0 {
+                    let name = quoted(&self.columns[k].name);
+                    let what = if coding.kind() == Kind::Date { "no dates" } else { "levels the model does not know" };
+                    let note = format!("warning: column {name}: {n_unknown} cells are {what}, taken as missing");
+                    self.roles.notes.push(note.into());
+                }
+                for (row, value) in values.into_iter().enumerate() {
+                    self.data[row * n_cols + k] = value;
+                }
+                self.codings[k] = coding;
+            }
+            Ok(Coded::LeftOut(what, why)) => {
+                self.is_aside[k] = true;
+                self.left_out.push((self.columns[k].at, what, why));
+            }
+            Err(problem) => self.problems.columns.push(problem),
+        }
+    }
+
+    /// Why no feature is left, where all columns were left out.
+    fn nothing_left(&self) -> Message {
+        let column = |(at, _, why): &(usize, &str, String)| format!("{}: {why}", self.roles.shown(*at));
+        let why: Vec<String> = self.left_out.iter().take(5).map(column).collect();
+        message![
+            format!("no column is left for features ({}); say what they hold with ", why.join("; ")),
+            Remedy::Kinds(None)
+        ]
+    }
+
+    /// One line for each kind that was found, and for each column left out.
+    fn tell_kinds(&mut self) {
+        let is_new = self.options.expect.is_some();
+        for (at, what, why) in &self.left_out {
+            let name = self.roles.name_of(Some(*at)).unwrap_or_else(|| at.to_string());
+            let shown = self.roles.shown(*at);
+            self.roles.notes.push(message![
+                format!("column {shown} left out as {what}: {why}; to use it, say "),
+                Remedy::Kinds(Some((name, "category")))
+            ]);
+        }
+        if is_new {
+            return;
+        }
+        let told = |k: usize| self.roles.kinds.iter().any(|(j, _)| *j == self.columns[k].at);
+        let mut notes: Vec<Message> = vec![];
+        for kind in [Kind::Category, Kind::Ordered, Kind::Date, Kind::Text, Kind::Sequence] {
+            let is = |k: &usize| !self.is_aside[*k] && self.codings[*k].kind() == kind && !told(*k);
+            let found: Vec<usize> = (0..self.columns.len()).filter(is).collect();
+            let shown = |&k: &usize| match kind {
+                Kind::Category => format!("{} ({})", self.columns[k].name, self.codings[k].texts.len()),
+                _ => self.columns[k].name.clone(),
+            };
+            let names: Vec<String> = found.iter().map(shown).collect();
+            if let Some(&first) = found.first() {
+                let what = match kind {
+                    Kind::Category => "taken as categories (how many): ",
+                    Kind::Ordered => "taken as ordered categories: ",
+                    Kind::Date => "taken as dates: ",
+                    Kind::Text => "taken as text: ",
+                    _ => "taken as sequences: ",
+                };
+                let other = if kind == Kind::Category { "text" } else { "category" };
+                notes.push(message![
+                    format!("{what}{}; if not, say ", list(&names, 8)),
+                    Remedy::Kinds(Some((self.word(first), other)))
+                ]);
+            }
+        }
+        self.roles.notes.extend(notes);
+    }
+
+    /// What every column of the file is taken for, in the order of the file.
+    fn column_notes(&self) -> Vec<ColumnNote> {
+        let mut notes = vec![];
+        for j in 0..self.n_columns {
+            let at = self.columns.iter().position(|column| column.at == j);
+            let is_feature = at.is_some_and(|k| !self.is_aside[k]);
+            let left = self.left_out.iter().find(|(at, ..)| *at == j);
+            let (kind, about) = match (at, left) {
+                (Some(k), _) if is_feature => (self.codings[k].kind().word(), self.about(k)),
+                (_, Some((_, what, why))) => (*what, format!("left out: {why}")),
+                _ if self.roles.label == Some(j) => ("label", String::new()),
+                _ if self.roles.groups == Some(j) => ("groups", String::new()),
+                _ if self.roles.id == Some(j) || at.is_some() => ("id", "left out".into()),
+                _ => ("ignored", "left out".into()),
+            };
+            let name = self.roles.name_of(Some(j)).unwrap_or_else(|| j.to_string());
+            let n_missing = at.map_or(0, |k| self.columns[k].n_missing);
+            notes.push(ColumnNote { name, kind: kind.into(), about, n_missing, is_feature });
+        }
+        notes
+    }
+
+    /// What a feature holds, in short.
+    fn about(&self, k: usize) -> String {
+        let coding = &self.codings[k];
+        let texts: Vec<String> = coding.texts.iter().take(4).map(|text| quoted(text)).collect();
+        match coding.kind() {
+            Kind::Category => format!("{} levels: {}", coding.texts.len(), list(&texts, 4)),
+            Kind::Ordered => coding.texts.join(" < "),
+            Kind::Text | Kind::Sequence => format!("such as {}", texts.first().map_or("", String::as_str)),
+            Kind::Number | Kind::YesNo | Kind::Date => {
+                let values = self.data.iter().skip(k).step_by(self.columns.len()).copied();
+                let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+                values
+                    .filter(|value| !value.is_nan())
+                    .for_each(|value| (low, high) = (low.min(value), high.max(value)));
+                match low <= high {
+                    true => format!("{low} to {high}"),
+                    false => "no value".into(),
+                }
+            }
+        }
+    }
+
     /// The rows to leave out, ascending; other incomplete rows become problems.
     fn look_at_rows(&mut self) -> Vec<usize> {
         if self.options.part.is_some() {
@@ -390,8 +544,9 @@ impl<'a> Body<'a> {
             row.iter().zip(&self.is_aside).all(|(value, is_aside)| *is_aside || value.is_nan())
         };
         let mut empty: Vec<(usize, u64)> = self.suspects.iter().copied().filter(|&(row, _)| is_missing(row)).collect();
-        if !self.problems.columns.is_empty() {
-            // The text in such a row may be the cell that is not a number.
+        let is_category = |k: usize| !self.is_aside[k] && self.codings[k].kind() == Kind::Category;
+        if !self.problems.columns.is_empty() || (0..n_cols).any(is_category) {
+            // A missing category is a level of its own. The text in such a row may be the cell that is not a number.
             empty.clear();
         }
         let is_empty: HashSet<usize> = empty.iter().map(|&(row, _)| row).collect();
@@ -479,7 +634,8 @@ impl<'a> Body<'a> {
     /// Whether the values of a column are distinct whole numbers.
     fn all_differ(&self, k: usize) -> bool {
         let mut seen = HashSet::new();
-        self.columns[k].is_whole()
+        !self.codings[k].kind().is_text()
+            && self.columns[k].is_whole()
             && self.data.iter().skip(k).step_by(self.columns.len()).all(|value| seen.insert(value.to_bits()))
     }
 
@@ -501,7 +657,9 @@ impl<'a> Body<'a> {
             };
             self.roles.notes.push(format!("{some}: rows read as unlabelled").into());
         }
+        let columns = self.column_notes();
         let features: Vec<usize> = (0..self.columns.len()).filter(|&k| !self.is_aside[k]).collect();
+        let codings = features.iter().map(|&k| self.codings[k].clone()).collect();
         let names: Vec<String> = features.iter().map(|&k| self.columns[k].name.clone()).collect();
         let (n_rows, n_cols) = (self.n_rows, self.columns.len());
         squeeze(&mut self.data, n_cols, &features, dropped);
@@ -513,7 +671,8 @@ impl<'a> Body<'a> {
         let mut texts =
             [labels, self.roles.groups.map(|_| self.groups)].map(|texts| texts.map(|texts| without(texts, dropped)));
         let samples = Samples::new(Matrix::from_vec(n_rows - dropped.len(), names.len(), self.data)?, names)?;
-        let samples = samples.with_row_numbers((!dropped.is_empty()).then(|| left(n_rows, dropped)));
+        let samples =
+            samples.with_codings(codings).with_row_numbers((!dropped.is_empty()).then(|| left(n_rows, dropped)));
         let samples = match self.ids {
             Some((ids, name)) => samples.with_ids(without(ids, dropped))?.with_id_name(name),
             None => samples,
@@ -531,6 +690,7 @@ impl<'a> Body<'a> {
             some_labels,
             told: self.roles.told,
             index_base: None,
+            columns,
             notes: self.roles.notes,
         })
     }

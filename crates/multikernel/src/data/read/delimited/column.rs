@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::data::read::kinds::{Guess, Interned, guess};
 use crate::data::read::numbers::{Decimal, Truth, before_percent, is_mark, is_maybe_thousands, is_readable};
+use crate::data::table;
 use crate::data::table::words::{finite, is_missing, is_none};
 
 /// Longer texts are not ids.
@@ -31,8 +33,10 @@ struct Cell {
 /// The cells of a column that are neither plain numbers nor missing.
 #[derive(Debug)]
 struct Odd {
-    /// Their texts, while they may be numbers or ids.
+    /// Their texts, while they may be numbers.
     cells: Vec<Cell>,
+    /// Their texts, once one of them is no number in any format.
+    words: Words,
     n: usize,
     /// How many are marks that may stand for a missing value.
     n_marks: usize,
@@ -42,9 +46,34 @@ struct Odd {
     seen: Option<HashSet<u64>>,
     /// Whether all are text, none a number in any format.
     is_text: bool,
+    /// Whether one is a number that is not finite: no text, but a mistake.
+    has_infinite: bool,
     /// Rows and values, while all cells belong to one pair of words for 1 and 0.
     truths: Option<Vec<(usize, f64)>>,
     truth: Option<Truth>,
+}
+
+/// The texts of a column, as positions among those that differ.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    pub(super) interned: Interned,
+    /// Row and position of each cell.
+    pub(super) codes: Vec<(usize, usize)>,
+    /// The line on which each text comes first.
+    pub(super) lines: Vec<u64>,
+}
+
+impl Words {
+    /// Takes a cell; returns how many bytes of it are kept.
+    pub(super) fn add(&mut self, row: usize, line: u64, text: &str) -> usize {
+        let code = self.interned.code(text);
+        self.codes.push((row, code));
+        if code < self.lines.len() {
+            return size_of::<(usize, usize)>();
+        }
+        self.lines.push(line);
+        size_of::<(usize, usize)>() + 2 * (text.len() + 40)
+    }
 }
 
 /// A row counter that the column may turn out to be.
@@ -63,16 +92,14 @@ pub(super) struct Column {
     pub(super) name: String,
     /// How many values are missing.
     pub(super) n_missing: usize,
-    /// How many of them are the word `None`, which is a word among words.
-    n_none: usize,
+    /// Row, line and text of those that are the word `None`, which is a word among words.
+    nones: Vec<(usize, u64, Box<str>)>,
     points: Points,
     /// Rows of plain numbers such as `1.000`, whose value does not reveal the point.
     round: Vec<usize>,
     is_whole: bool,
     count: Option<Count>,
     odd: Option<Box<Odd>>,
-    /// Whether distinct texts are to be kept as ids.
-    keeps_texts: bool,
 }
 
 /// A cell that cannot be read as a number.
@@ -93,6 +120,14 @@ pub(super) struct Problem {
 pub(in crate::data::read) enum Kind {
     /// It is not a number in any format; whether all cells of the column are distinct texts.
     Word { all_differ: bool },
+    /// The other cells of its column are dates.
+    NoDate,
+    /// Day and month may be either.
+    DayOrMonth,
+    /// It is no level of an ordered column, or the order of the levels is unknown.
+    NoLevel,
+    /// It is no letter sequence.
+    NoSequence,
     /// Its format differs from that of the other cells.
     Mixed,
     /// Its comma may be a decimal or a thousands separator, and nothing decides which.
@@ -123,15 +158,27 @@ pub(super) struct Written {
 impl Odd {
     fn new() -> Self {
         let (seen, truths) = (Some(HashSet::new()), Some(vec![]));
-        Odd { cells: vec![], n: 0, n_marks: 0, first_bad: None, seen, is_text: true, truths, truth: None }
+        Odd {
+            cells: vec![],
+            words: Words::default(),
+            n: 0,
+            n_marks: 0,
+            first_bad: None,
+            seen,
+            is_text: true,
+            has_infinite: false,
+            truths,
+            truth: None,
+        }
     }
 
     /// Takes a cell; returns how many bytes of it are kept.
-    fn add(&mut self, text: &str, row: usize, line: u64, keeps_texts: bool) -> usize {
+    fn add(&mut self, text: &str, row: usize, line: u64) -> usize {
         self.n += 1;
         let (mark, readable) = (is_mark(text), is_readable(text));
         self.n_marks += usize::from(mark);
         self.is_text &= !mark && !readable && text.len() <= LONG;
+        self.has_infinite |= !readable && text.parse::<f64>().is_ok();
         if !mark && !readable && self.first_bad.is_none() {
             self.first_bad = Some((line, text.to_string()));
         }
@@ -143,13 +190,19 @@ impl Odd {
             }
         }
         let truths = self.add_truth(text, row);
-        let may_be_ids = keeps_texts && self.is_text && self.seen.is_some();
-        if self.first_bad.is_some() && !may_be_ids {
-            self.cells = vec![];
-            return truths;
+        if self.first_bad.is_some() {
+            self.move_cells();
+            return self.words.add(row, line, text) + truths;
         }
         self.cells.push(Cell { row, line, text: text.into() });
         size_of::<Cell>() + text.len() + 16 + truths
+    }
+
+    /// Cells that were kept as numbers become texts.
+    fn move_cells(&mut self) {
+        for cell in std::mem::take(&mut self.cells) {
+            self.words.add(cell.row, cell.line, &cell.text);
+        }
     }
 
     /// Takes a cell of a column that may consist of two words; returns how many bytes of it are kept.
@@ -170,19 +223,18 @@ impl Odd {
 }
 
 impl Column {
-    /// An empty column; `counts` if it may turn out to count the rows, `keeps_texts` if its texts may be ids.
-    pub(super) fn new(at: usize, name: String, counts: bool, keeps_texts: bool) -> Self {
+    /// An empty column; `counts` if it may turn out to count the rows.
+    pub(super) fn new(at: usize, name: String, counts: bool) -> Self {
         Column {
             at,
             name,
             n_missing: 0,
-            n_none: 0,
+            nones: vec![],
             points: Points::None,
             round: vec![],
             is_whole: true,
             count: counts.then(|| Count { next: None, texts: vec![] }),
             odd: None,
-            keeps_texts,
         }
     }
 
@@ -214,10 +266,13 @@ impl Column {
         self.count = None;
         if is_missing(cell) {
             self.n_missing += 1;
-            self.n_none += usize::from(is_none(cell));
+            if is_none(cell) {
+                self.nones.push((row, line, cell.into()));
+                *bytes += size_of::<(usize, u64, Box<str>)>() + cell.len();
+            }
         } else {
             let odd = self.odd.get_or_insert_with(|| Box::new(Odd::new()));
-            *bytes += odd.add(cell, row, line, self.keeps_texts);
+            *bytes += odd.add(cell, row, line);
         }
     }
 
@@ -243,6 +298,16 @@ impl Column {
         self.count.as_ref().is_some_and(|count| count.texts.len() == n_rows)
     }
 
+    /// Whether its texts are rather dates, sequences or sentences than ids.
+    pub(super) fn is_no_id(&self, n_rows: usize) -> bool {
+        let Some(odd) = &self.odd else { return false };
+        match guess(&odd.words.interned, n_rows) {
+            Guess::Is(told) => !matches!(told.kind, table::Kind::Category | table::Kind::Text),
+            Guess::LeftOut(..) | Guess::NoDate { .. } => false,
+            Guess::DayOrMonth { .. } => true,
+        }
+    }
+
     /// Whether every cell is text and all are distinct.
     pub(super) fn is_unique_text(&self, n_rows: usize) -> bool {
         self.odd.as_ref().is_some_and(|odd| odd.n == n_rows && odd.is_text && odd.seen.is_some())
@@ -250,7 +315,8 @@ impl Column {
 
     /// The texts of a column of distinct texts.
     pub(super) fn take_texts(&mut self) -> Vec<String> {
-        self.odd.take().map_or(vec![], |odd| odd.cells.into_iter().map(|cell| cell.text.into()).collect())
+        // All of them differ, so each position is a row.
+        self.odd.take().map_or(vec![], |odd| odd.words.interned.texts)
     }
 
     /// Whether all values are whole numbers.
@@ -300,7 +366,12 @@ impl Column {
         if let Some(odd) = &self.odd {
             if let Some((line, text)) = odd.first_bad.clone() {
                 let all_differ = self.is_unique_text(n_rows);
-                return Err(self.problem(line, text, odd.n - odd.n_marks + self.n_none, Kind::Word { all_differ }));
+                return Err(self.problem(
+                    line,
+                    text,
+                    odd.n - odd.n_marks + self.nones.len(),
+                    Kind::Word { all_differ },
+                ));
             }
             written.marks = odd.n_marks > 0;
         }
@@ -338,9 +409,38 @@ impl Column {
 
     /// Rows and values of a column that holds only one pair of words for 1 and 0, and missing values.
     fn take_truths(&mut self, n_rows: usize) -> Option<(Truth, Vec<(usize, f64)>)> {
-        let odd =
-            self.odd.take_if(|odd| odd.truths.is_some() && odd.n + self.n_missing == n_rows && self.n_none == 0)?;
+        let odd = self
+            .odd
+            .take_if(|odd| odd.truths.is_some() && odd.n + self.n_missing == n_rows && self.nones.is_empty())?;
         Some((odd.truth?, odd.truths?))
+    }
+
+    /// Whether all cells belong to one pair of words for 1 and 0, or are missing.
+    pub(super) fn is_truth(&self, n_rows: usize) -> bool {
+        let all = |odd: &Odd| odd.truths.is_some() && odd.n + self.n_missing == n_rows && self.nones.is_empty();
+        self.odd.as_deref().is_some_and(all)
+    }
+
+    /// Whether more cells are texts than numbers, so that the column is one of texts.
+    pub(super) fn is_mostly_text(&self, n_rows: usize) -> bool {
+        let n_present = n_rows - self.n_missing;
+        self.odd.as_ref().is_some_and(|odd| !odd.has_infinite && 2 * (odd.n - odd.n_marks) > n_present)
+    }
+
+    /// All cells that are neither plain numbers nor missing, as texts; the word `None` is one of them.
+    pub(super) fn take_words(&mut self) -> Words {
+        let mut words = match self.odd.take() {
+            Some(mut odd) => {
+                odd.move_cells();
+                odd.words
+            }
+            None => Words::default(),
+        };
+        for (row, line, text) in std::mem::take(&mut self.nones) {
+            words.add(row, line, &text);
+            self.n_missing -= 1;
+        }
+        words
     }
 
     fn problem(&self, line: u64, text: String, n: usize, kind: Kind) -> Problem {

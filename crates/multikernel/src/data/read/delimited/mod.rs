@@ -2,6 +2,7 @@
 
 mod body;
 mod cells;
+mod coded;
 mod column;
 mod features;
 mod header;

@@ -100,6 +100,18 @@ impl Problems {
             };
             let act = match only.kind {
                 Kind::Ambiguous => message!["say ", Remedy::DecimalComma, " or ", Remedy::DecimalPoint],
+                Kind::DayOrMonth => {
+                    let say = |order| Remedy::Kinds(Some((advice.position_or_name(only), order)));
+                    message!["say ", say("date(dmy)"), " or ", say("date(mdy)")]
+                }
+                Kind::NoLevel if !advice.is_new => {
+                    let say = Remedy::Kinds(Some((advice.position_or_name(only), "ordered(LOW<...<HIGH)")));
+                    message!["name all levels, the lowest first, with ", say]
+                }
+                Kind::NoDate | Kind::NoSequence if !advice.is_new => {
+                    let say = Remedy::Kinds(Some((advice.position_or_name(only), "category")));
+                    message!["correct it, or say ", say]
+                }
                 _ if is_header => "is the first line a header?".into(),
                 _ if advice.is_new => "correct it".into(),
                 _ if advice.n_features == 1 => self.mend(advice, "correct it").into(),
@@ -122,6 +134,9 @@ impl Problems {
         for column in self.columns.iter().take(most) {
             let detail = match column.kind {
                 Kind::Word { .. } => Message::default(),
+                Kind::NoDate | Kind::NoLevel | Kind::NoSequence | Kind::DayOrMonth => {
+                    format!(": it {}", why(column)).into()
+                }
                 Kind::Mixed => format!(": it {}", why(column)).into(),
                 Kind::Ambiguous => message![
                     format!(": it {} (say ", why(column)),
@@ -260,6 +275,10 @@ impl Advice<'_> {
 
 fn why(column: &Problem) -> &'static str {
     match column.kind {
+        Kind::NoDate => "is no date, though others of its column are",
+        Kind::DayOrMonth => "may have the day first or the month, and no other cell says which",
+        Kind::NoLevel => "has no known place in the order of its column's levels",
+        Kind::NoSequence => "is no sequence of letters",
         Kind::Ambiguous => "has a comma that may mark decimals or thousands, and no other cell says which",
         Kind::Mixed if is_readable(&column.text) => "is not written as the other numbers of its column or file are",
         _ => not_finite(&column.text),

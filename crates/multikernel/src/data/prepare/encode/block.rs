@@ -1,0 +1,431 @@
+//! The features of one encoding of some columns, with everything learned from training rows.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use super::encoding::Encoding;
+use super::levels::Levels;
+use super::terms::{each_term, sequence_terms, spelled};
+use crate::data::table::{Coding, Kind};
+use crate::error::{Error, Result};
+use crate::features::Features;
+use crate::file::Record;
+
+/// Features of texts: more than this would not fit anywhere.
+const MAX_TERMS: usize = 50_000_000;
+
+/// Columns and the features a kernel takes of them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Encoded {
+    /// How the columns become features.
+    pub encoding: Encoding,
+    /// The columns of the table, ascending.
+    pub columns: Vec<usize>,
+}
+
+/// What was learned about the columns of a block.
+#[derive(Clone, Debug, PartialEq)]
+enum State {
+    /// Levels of each column.
+    Levels(Vec<Levels>),
+    /// Numbers by their lowest value and their range, or levels.
+    Ranges(Vec<Range>),
+    /// Terms of texts with their weights.
+    Terms(Terms),
+    /// Nothing.
+    Nothing,
+}
+
+/// One column of the clinical kernel.
+#[derive(Clone, Debug, PartialEq)]
+enum Range {
+    Number { low: f64, range: f64, mean: f64 },
+    Levels(Levels),
+}
+
+/// A vocabulary.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Terms {
+    words: Vec<String>,
+    /// The weight of each word; empty for sequences, where all count alike.
+    weights: Vec<f64>,
+    /// The letters of all training sequences.
+    alphabet: Vec<u8>,
+    index: FxHashMap<String, u32>,
+}
+
+/// The features of [`Encoded`] columns.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Block {
+    pub(super) encoded: Encoded,
+    state: State,
+}
+
+/// The columns of rows, by which a block reads its own.
+pub(super) struct Source<'a> {
+    pub(super) features: &'a Features,
+    pub(super) codings: &'a [Coding],
+}
+
+impl Source<'_> {
+    /// All values of a column.
+    pub(super) fn column(&self, j: usize) -> Vec<f64> {
+        match self.features {
+            Features::Dense(matrix) => matrix.column(j),
+            Features::Sparse(_) => {
+                self.features.select_cols(&[j]).to_dense().map_or(vec![], |column| column.data().to_vec())
+            }
+        }
+    }
+
+    /// The texts that the values of a column are positions in; none for numbers.
+    pub(super) fn texts(&self, j: usize) -> &[String] {
+        self.codings.get(j).filter(|coding| coding.kind() != Kind::Ordered).map_or(&[], |coding| &coding.texts)
+    }
+}
+
+impl Terms {
+    fn new(words: Vec<String>, weights: Vec<f64>, alphabet: Vec<u8>) -> Terms {
+        let index = words.iter().enumerate().map(|(k, word)| (word.clone(), k as u32)).collect();
+        Terms { words, weights, alphabet, index }
+    }
+
+    /// Counts in how many texts each term of `words` or `chars` occurs, each text as often as rows hold it.
+    fn of_texts(encoding: Encoding, texts: &[(&str, usize)]) -> Terms {
+        // The number of texts that hold a term, and the last of them.
+        let mut seen: FxHashMap<String, (usize, usize)> = FxHashMap::default();
+        for (t, (text, times)) in texts.iter().enumerate() {
+            each_term(text, encoding, |term| match seen.get_mut(term) {
+                Some((_, last)) if *last == t => {}
+                Some((count, last)) => (*count, *last) = (*count + times, t),
+                None => drop(seen.insert(term.to_string(), (*times, t))),
+            });
+        }
+        let n: usize = texts.iter().map(|(_, times)| times).sum();
+        let sorted: BTreeMap<String, usize> = seen.into_iter().map(|(term, (count, _))| (term, count)).collect();
+        let weight = |&count: &usize| ((1 + n) as f64 / (1 + count) as f64).ln() + 1.0;
+        let weights = sorted.values().map(weight).collect();
+        Terms::new(sorted.into_keys().collect(), weights, vec![])
+    }
+
+    fn of_sequences(encoding: Encoding, texts: &[(&str, usize)]) -> Terms {
+        let mut alphabet: Vec<u8> = texts.iter().flat_map(|(text, _)| spelled(text, encoding).into_bytes()).collect();
+        alphabet.sort_unstable();
+        alphabet.dedup();
+        let mut words: Vec<String> = vec![];
+        for (text, _) in texts {
+            words.extend(sequence_terms(text, encoding, &alphabet).into_iter().map(|(term, _)| term));
+            if words.len() > 1 << 20 {
+                words.sort_unstable();
+                words.dedup();
+            }
+        }
+        words.sort_unstable();
+        words.dedup();
+        Terms::new(words, vec![], alphabet)
+    }
+
+    /// Positions and values of a text's features, ascending, and how many of its terms are unknown.
+    fn features(&self, encoding: Encoding, text: &str) -> (Vec<(u32, f64)>, usize) {
+        let mut n_unknown = 0;
+        if !self.weights.is_empty() {
+            let mut counts: FxHashMap<u32, f64> = FxHashMap::default();
+            each_term(text, encoding, |term| match self.index.get(term) {
+                Some(&at) => *counts.entry(at).or_default() += 1.0,
+                None => n_unknown += 1,
+            });
+            let mut found: Vec<(u32, f64)> =
+                counts.into_iter().map(|(at, count)| (at, (1.0 + count.ln()) * self.weights[at as usize])).collect();
+            found.sort_unstable_by_key(|&(at, _)| at);
+            let length = found.iter().map(|(_, value)| value * value).sum::<f64>().sqrt();
+            found.iter_mut().for_each(|(_, value)| *value /= length);
+            return (found, n_unknown);
+        }
+        let (mut found, mut rest) = (vec![], 0.0);
+        for (term, value) in sequence_terms(text, encoding, &self.alphabet) {
+            match self.index.get(&term) {
+                Some(&at) => found.push((at, value)),
+                None => {
+                    n_unknown += 1;
+                    rest += value * value;
+                }
+            }
+        }
+        // Terms that no training row has count in the length of a row, as in the kernel itself.
+        if rest > 0.0 {
+            found.push((self.words.len() as u32, rest.sqrt()));
+        }
+        found.sort_unstable_by_key(|&(at, _)| at);
+        (found, n_unknown)
+    }
+
+    /// How many features there are: sequences have one more, for terms that no training row has.
+    fn width(&self, encoding: Encoding) -> usize {
+        let is_sequence = !matches!(encoding, Encoding::Words { .. } | Encoding::Chars { .. });
+        self.words.len() + usize::from(is_sequence)
+    }
+}
+
+impl Block {
+    /// Learns from training rows.
+    pub(super) fn fit(encoded: &Encoded, source: &Source<'_>) -> Result<Block> {
+        let encoding = encoded.encoding;
+        let state = match encoding {
+            Encoding::Overlap => State::Levels(
+                encoded.columns.iter().map(|&j| Levels::fit(&source.column(j), source.texts(j))).collect(),
+            ),
+            Encoding::Clinical => State::Ranges(encoded.columns.iter().map(|&j| range(source, j)).collect()),
+            Encoding::Period(_) => State::Nothing,
+            _ => {
+                let texts = used_texts(source, &encoded.columns);
+                let is_text = matches!(encoding, Encoding::Words { .. } | Encoding::Chars { .. });
+                let terms =
+                    if is_text { Terms::of_texts(encoding, &texts) } else { Terms::of_sequences(encoding, &texts) };
+                if terms.words.len() > MAX_TERMS {
+                    return Err(Error::input(format!(
+                        "{encoding} has more than {MAX_TERMS} features; choose fewer letters"
+                    )));
+                }
+                State::Terms(terms)
+            }
+        };
+        Ok(Block { encoded: encoded.clone(), state })
+    }
+
+    /// Number of features.
+    pub(super) fn width(&self) -> usize {
+        match &self.state {
+            State::Levels(columns) => columns.iter().map(Levels::width).sum(),
+            State::Ranges(columns) => columns
+                .iter()
+                .map(|range| match range {
+                    Range::Number { .. } => 1,
+                    Range::Levels(levels) => levels.width(),
+                })
+                .sum(),
+            State::Terms(terms) => terms.width(self.encoded.encoding),
+            State::Nothing => 2 * self.encoded.columns.len(),
+        }
+    }
+
+    /// The features of each row, positions ascending.
+    pub(super) fn apply(&self, source: &Source<'_>) -> Vec<Vec<(u32, f64)>> {
+        let n = source.features.n_rows();
+        let mut rows: Vec<Vec<(u32, f64)>> = vec![vec![]; n];
+        let share = 1.0 / self.encoded.columns.len().max(1) as f64;
+        let mut start = 0u32;
+        for (at, &j) in self.encoded.columns.iter().enumerate() {
+            let values = source.column(j);
+            match &self.state {
+                State::Levels(columns) => {
+                    columns[at].each(&values, source.texts(j), |i, level| rows[i].push((start + level, share.sqrt())));
+                    start += columns[at].width() as u32;
+                }
+                State::Ranges(columns) => match &columns[at] {
+                    Range::Number { low, range, mean } => {
+                        for (row, value) in rows.iter_mut().zip(values) {
+                            let value = if value.is_nan() { *mean } else { value };
+                            // Beyond the range nothing is further apart than its ends.
+                            let place = ((value - low) / range).clamp(0.0, 1.0);
+                            row.push((start, place * share));
+                        }
+                        start += 1;
+                    }
+                    Range::Levels(levels) => {
+                        levels.each(&values, source.texts(j), |i, level| rows[i].push((start + level, share / 2.0)));
+                        start += levels.width() as u32;
+                    }
+                },
+                State::Terms(terms) => {
+                    let texts = source.texts(j);
+                    let of_text = self.of_texts(terms, texts, &values);
+                    for (row, value) in rows.iter_mut().zip(&values).filter(|(_, value)| !value.is_nan()) {
+                        if let Some(found) = of_text.get(*value as usize) {
+                            add(row, found);
+                        }
+                    }
+                }
+                State::Nothing => {
+                    let Encoding::Period(period) = self.encoded.encoding else { continue };
+                    for (row, value) in rows.iter_mut().zip(values).filter(|(_, value)| !value.is_nan()) {
+                        let angle = (value / period.days()).fract() * std::f64::consts::TAU;
+                        row.extend([(start, angle.sin()), (start + 1, angle.cos())]);
+                    }
+                    start += 2;
+                }
+            }
+        }
+        rows
+    }
+
+    /// The features of each text that a value refers to.
+    fn of_texts(&self, terms: &Terms, texts: &[String], values: &[f64]) -> Vec<Vec<(u32, f64)>> {
+        let mut is_used = vec![false; texts.len()];
+        values.iter().filter(|value| !value.is_nan()).for_each(|&value| is_used[value as usize] = true);
+        let one = |(text, is_used): (&String, bool)| match is_used {
+            true => terms.features(self.encoded.encoding, text).0,
+            false => vec![],
+        };
+        texts.iter().zip(is_used).map(one).collect()
+    }
+
+    /// The names of the features.
+    pub(super) fn names(&self, columns: &[String]) -> Vec<String> {
+        let mut names = vec![];
+        let name = self.encoded.encoding.to_string();
+        match &self.state {
+            State::Levels(levels) => {
+                for (levels, &j) in levels.iter().zip(&self.encoded.columns) {
+                    names.extend(levels.names(&columns[j]).into_iter().map(|level| format!("{name}:{level}")));
+                }
+            }
+            State::Ranges(ranges) => {
+                for (range, &j) in ranges.iter().zip(&self.encoded.columns) {
+                    match range {
+                        Range::Number { .. } => names.push(format!("{name}:{}", columns[j])),
+                        Range::Levels(levels) => {
+                            names.extend(levels.names(&columns[j]).into_iter().map(|level| format!("{name}:{level}")));
+                        }
+                    }
+                }
+            }
+            State::Terms(terms) => {
+                let of: Vec<&str> = self.encoded.columns.iter().map(|&j| columns[j].as_str()).collect();
+                let prefix = format!("{}:", self.encoded.encoding.on(&of.join(", ")));
+                names.extend(terms.words.iter().map(|word| format!("{prefix}{word}")));
+                names.extend((terms.words.len()..self.width()).map(|_| format!("{prefix}others")));
+            }
+            State::Nothing => {
+                for &j in &self.encoded.columns {
+                    names.extend(["sin", "cos"].map(|part| format!("{name}:{}:{part}", columns[j])));
+                }
+            }
+        }
+        names
+    }
+
+    /// How many of all terms in the texts of these rows are unknown; `None` for blocks without terms.
+    pub(super) fn unknown_terms(&self, source: &Source<'_>) -> Option<(usize, usize)> {
+        let State::Terms(terms) = &self.state else { return None };
+        let (mut unknown, mut all) = (0, 0);
+        for (text, times) in used_texts(source, &self.encoded.columns) {
+            let (_, n) = terms.features(self.encoded.encoding, text);
+            let mut count = 0;
+            match terms.weights.is_empty() {
+                true => count = sequence_terms(text, self.encoded.encoding, &terms.alphabet).len(),
+                false => each_term(text, self.encoded.encoding, |_| count += 1),
+            }
+            (unknown, all) = (unknown + times * n, all + times * count);
+        }
+        Some((unknown, all))
+    }
+
+    pub(super) fn encode(&self) -> Record {
+        let mut record = Record::default();
+        record.put("encoding", &self.encoded.encoding.to_string());
+        record.put("columns", &self.encoded.columns);
+        match &self.state {
+            State::Levels(columns) => {
+                columns
+                    .iter()
+                    .enumerate()
+                    .for_each(|(k, levels)| record.put_record(&format!("levels.{k}"), levels.encode()));
+            }
+            State::Ranges(columns) => {
+                for (k, range) in columns.iter().enumerate() {
+                    match range {
+                        Range::Number { low, range, mean } => {
+                            record.put(&format!("range.{k}"), &vec![*low, *range, *mean])
+                        }
+                        Range::Levels(levels) => record.put_record(&format!("levels.{k}"), levels.encode()),
+                    }
+                }
+            }
+            State::Terms(terms) => {
+                record.put("words", &terms.words);
+                record.put("weights", &terms.weights);
+                record.put("alphabet", &String::from_utf8_lossy(&terms.alphabet).into_owned());
+            }
+            State::Nothing => {}
+        }
+        record
+    }
+
+    pub(super) fn decode(record: &Record, n_columns: usize) -> Result<Block> {
+        let (encoding, columns): (String, Vec<usize>) = (record.take("encoding")?, record.take("columns")?);
+        let encoding: Encoding = encoding.parse()?;
+        if columns.is_empty() || columns.iter().any(|&j| j >= n_columns) {
+            return Err(Error::input("its encoded columns do not fit its number of features"));
+        }
+        let levels = |k: usize| Levels::decode(&record.take_record(&format!("levels.{k}")));
+        let state = match encoding {
+            Encoding::Overlap => State::Levels((0..columns.len()).map(levels).collect::<Result<_>>()?),
+            Encoding::Clinical => {
+                let one = |k: usize| match record.take::<Vec<f64>>(&format!("range.{k}")).as_deref() {
+                    Ok(&[low, range, mean]) if low.is_finite() && range > 0.0 && mean.is_finite() => {
+                        Ok(Range::Number { low, range, mean })
+                    }
+                    Ok(_) => Err(Error::input("a range of its encoding is no range")),
+                    Err(_) => levels(k).map(Range::Levels),
+                };
+                State::Ranges((0..columns.len()).map(one).collect::<Result<_>>()?)
+            }
+            Encoding::Period(_) => State::Nothing,
+            _ => {
+                let (words, weights): (Vec<String>, Vec<f64>) = (record.take("words")?, record.take("weights")?);
+                let is_text = matches!(encoding, Encoding::Words { .. } | Encoding::Chars { .. });
+                let is_sound = weights.len() == if is_text { words.len() } else { 0 };
+                if !is_sound || weights.iter().any(|weight| !weight.is_finite()) {
+                    return Err(Error::input("the weights of its words do not fit"));
+                }
+                State::Terms(Terms::new(words, weights, record.take::<String>("alphabet")?.into_bytes()))
+            }
+        };
+        Ok(Block { encoded: Encoded { encoding, columns }, state })
+    }
+}
+
+/// Adds features to those of a row, both ascending.
+fn add(row: &mut Vec<(u32, f64)>, more: &[(u32, f64)]) {
+    if row.is_empty() {
+        row.extend_from_slice(more);
+        return;
+    }
+    let mut sums: BTreeMap<u32, f64> = row.iter().copied().collect();
+    more.iter().for_each(|&(at, value)| *sums.entry(at).or_default() += value);
+    *row = sums.into_iter().collect();
+}
+
+/// The texts of these columns that rows hold, and how many do.
+fn used_texts<'a>(source: &'a Source<'_>, columns: &[usize]) -> Vec<(&'a str, usize)> {
+    let mut found = vec![];
+    for &j in columns {
+        let texts = source.texts(j);
+        let mut times = vec![0; texts.len()];
+        for value in source.column(j).into_iter().filter(|value| !value.is_nan()) {
+            if let Some(times) = times.get_mut(value as usize) {
+                *times += 1;
+            }
+        }
+        let used = texts.iter().map(String::as_str).zip(times);
+        found.extend(used.filter(|(_, times)| *times > 0));
+    }
+    found
+}
+
+/// What the clinical kernel needs of a column.
+fn range(source: &Source<'_>, j: usize) -> Range {
+    let (values, texts) = (source.column(j), source.texts(j));
+    if !texts.is_empty() {
+        return Range::Levels(Levels::fit(&values, texts));
+    }
+    let present: Vec<f64> = values.into_iter().filter(|value| !value.is_nan()).collect();
+    let low = present.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = present.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if present.is_empty() {
+        return Range::Number { low: 0.0, range: 1.0, mean: 0.0 };
+    }
+    let range = if high > low { high - low } else { 1.0 };
+    Range::Number { low, range, mean: present.iter().map(|value| value / present.len() as f64).sum() }
+}
