@@ -164,7 +164,14 @@ fn add(
     seed: u64,
     session: &mut Session<'_>,
 ) -> Result<()> {
-    let found = train_and_test(train, test, plans, session)?;
+    let found = match (train_and_test(train, test, plans, session), &mut *lines) {
+        // Alone, a method that fails is a result; beside others it would spoil every comparison.
+        (Err(error), [line]) if !matches!(error, Error::Stopped(_)) => {
+            line.fail(&error);
+            return Ok(());
+        }
+        (found, _) => found?,
+    };
     for (line, (model, fold)) in lines.iter_mut().zip(found) {
         line.add(&model, fold, seed)?;
         line.add_clusters(&model, train, test, session.pool)?;
