@@ -1429,8 +1429,9 @@ class BM3KL(MethodClassifier):
     eta : float, default=1.0
         of the Dirichlet prior of the kernel weights; below 1 for few kernels, above for even weights (a number from
         0.001 to 1000000)
-    beta : float, default=0.1
-        prior=paper: shape of the shrinkage of sample weights (a number from 1e-6 to 1000000)
+    beta : float | str, default=0.1
+        prior=paper: shape of the shrinkage of sample weights; auto chooses among 1, 2, 3, as published (a number from
+        1e-6 to 1000000, or auto)
     kappa : float, default=1e-10
         prior=paper: rate of the shrinkage (a number from 1e-100 to 1000000)
     epsilon : float, default=0.1
@@ -1457,7 +1458,7 @@ class BM3KL(MethodClassifier):
         gamma0: float = 1.0,
         tau: float = 100.0,
         eta: float = 1.0,
-        beta: float = 0.1,
+        beta: float | str = 0.1,
         kappa: float = 1e-10,
         epsilon: float = 0.1,
         decay: bool = False,
