@@ -36,7 +36,7 @@ fn train(plan: &Plan, data: &Dataset, n_threads: usize, memory: Option<u64>) -> 
 }
 
 /// Every way to sample.
-const WAYS: [&[(&str, &str)]; 9] = [
+const WAYS: [&[(&str, &str)]; 10] = [
     &[],
     &[("sampler", "split")],
     &[("sampler", "slice")],
@@ -46,6 +46,7 @@ const WAYS: [&[(&str, &str)]; 9] = [
     &[("prior", "paper"), ("sampler", "split"), ("eta", "0.5")],
     &[("prior", "paper"), ("sampler", "paper"), ("gamma0", "100")],
     &[("prior", "paper"), ("sampler", "paper"), ("weights", "uniform"), ("decay", "yes")],
+    &[("prior", "paper"), ("sampler", "published"), ("gamma0", "100"), ("epsilon", "0.001")],
 ];
 
 /// The ways that are for two classes.

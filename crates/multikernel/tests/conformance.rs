@@ -133,6 +133,9 @@ fn mkboost_s2_passes_the_conformance_suite() {
 #[test]
 fn mklda_passes_the_conformance_suite() {
     check_method(MklDa::default()).unwrap();
+    for variant in ["published", "gibbs"] {
+        check_method_with(MklDa::default(), &[("variant", variant)]).unwrap();
+    }
 }
 
 #[test]
@@ -190,6 +193,13 @@ fn bm3kl_as_published_passes_the_conformance_suite() {
     check_method_with(Bm3kl::default(), &[SHORT_RUN.as_slice(), &published].concat()).unwrap();
 }
 
+/// The step that diverges in few sweeps is the paper's of .1.
+#[test]
+fn bm3kl_with_the_printed_step_passes_the_conformance_suite() {
+    let published = [("prior", "paper"), ("sampler", "published"), ("gamma0", "100"), ("epsilon", "0.001")];
+    check_method_with(Bm3kl::default(), &[SHORT_RUN.as_slice(), &published].concat()).unwrap();
+}
+
 /// Few rounds and frequencies, as above.
 const SHORT: [(&str, &str); 4] = [("sweeps", "2"), ("frequencies", "12"), ("epochs", "2"), ("start", "5")];
 
@@ -198,6 +208,7 @@ fn cik_passes_the_conformance_suite() {
     check_method_with(Cik::default(), &SHORT).unwrap();
     check_method_with(Cik::default(), &[&SHORT[..], &[("sampler", "blocked"), ("likelihood", "published")]].concat())
         .unwrap();
+    check_method_with(Cik::default(), &[&SHORT[..], &[("optimiser", "sgd")]].concat()).unwrap();
 }
 
 #[test]
@@ -209,6 +220,9 @@ fn dpm_passes_the_conformance_suite() {
 #[test]
 fn svimkl_passes_the_conformance_suite() {
     check_method(SviMkl::default()).unwrap();
+    for solver in ["ascent", "plain"] {
+        check_method_with(SviMkl::default(), &[("solver", solver), ("iterations", "40")]).unwrap();
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use multikernel::data::Dataset;
 use multikernel::evaluate::{ClusterIndices, Fold, LEVEL, Paired, Spread, bootstrap, nmi, purity, rand_index};
-use multikernel::{Model, Pool, Result};
+use multikernel::{Error, Model, Pool, Result};
 
 use super::coverage::Calibration;
 use super::verdict::{Figure, Judged, judge};
@@ -110,6 +110,8 @@ pub(super) struct Line {
     pub(super) brier_difference: Option<Paired>,
     /// The same in the log-loss.
     pub(super) log_loss_difference: Option<Paired>,
+    /// Number of splits on which training failed, for tables of one method: they are no part of the other figures.
+    pub(super) n_failed: usize,
     /// Number of seeds whose model had a warning.
     pub(super) n_warnings: usize,
     /// The models' warnings, each text once.
@@ -149,6 +151,7 @@ impl Line {
             difference: None,
             brier_difference: None,
             log_loss_difference: None,
+            n_failed: 0,
             n_warnings: 0,
             warnings: BTreeSet::new(),
         }
@@ -188,6 +191,12 @@ impl Line {
         self.rand_indices.push(rand_index(&placed, classes)?);
         self.purities.push(purity(&placed, classes)?);
         Ok(())
+    }
+
+    /// Counts a split on which training failed.
+    pub(super) fn fail(&mut self, error: &Error) {
+        self.n_failed += 1;
+        self.warnings.insert(error.to_string());
     }
 
     /// Counts the warnings of one seed.

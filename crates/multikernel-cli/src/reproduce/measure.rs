@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use multikernel::data::{self, Dataset, folds, repeats};
-use multikernel::evaluate::{LEVEL, Paired, compare_with_first, train_and_test};
+use multikernel::evaluate::{Fold, LEVEL, Paired, compare_with_first, train_and_test};
 use multikernel::plan::Session;
 use multikernel::run::Progress;
-use multikernel::{Error, Plan, Result};
+use multikernel::{Error, Model, Plan, Result};
 
 use super::line::Line;
 use super::show::Reproduction;
@@ -135,12 +135,14 @@ fn one_seed(
         }
         Split::Fixed => {
             let Some(test) = &source.test else { return Ok(None) };
-            add(lines, data, test, &plans, seed, session)?;
+            let found = train_and_test(data, test, &plans, session)?;
+            add(lines, found, (data, test), seed, session)?;
             return Ok(None);
         }
         Split::Planted => {
             let (train, test) = source::drawn(&data.name, seed)?;
-            add(lines, &train, &test, &plans, seed, session)?;
+            let found = train_and_test(&train, &test, &plans, session)?;
+            add(lines, found, (&train, &test), seed, session)?;
             return Ok(None);
         }
         Split::Share(share) => drawn(share)?,
@@ -149,7 +151,11 @@ fn one_seed(
     };
     for split in &splits {
         let (train, test) = (data.select(&split.train), data.select(&split.test));
-        add(lines, &train, &test, &plans, seed, session)?;
+        match (train_and_test(&train, &test, &plans, session), &mut *lines) {
+            // Alone, a method that fails on some splits is a result; beside others it would spoil every comparison.
+            (Err(error), [line]) if !matches!(error, Error::Stopped(_)) => line.fail(&error),
+            (found, _) => add(lines, found?, (&train, &test), seed, session)?,
+        }
     }
     let mean = |of: fn(&data::Split) -> usize| splits.iter().map(of).sum::<usize>() as f64 / splits.len() as f64;
     Ok(Some((mean(|split| split.train.len()), mean(|split| split.test.len()))))
@@ -158,13 +164,11 @@ fn one_seed(
 /// Adds one split to each line.
 fn add(
     lines: &mut [Line],
-    train: &Dataset,
-    test: &Dataset,
-    plans: &[Plan],
+    found: Vec<(Model, Fold)>,
+    (train, test): (&Dataset, &Dataset),
     seed: u64,
-    session: &mut Session<'_>,
+    session: &Session<'_>,
 ) -> Result<()> {
-    let found = train_and_test(train, test, plans, session)?;
     for (line, (model, fold)) in lines.iter_mut().zip(found) {
         line.add(&model, fold, seed)?;
         line.add_clusters(&model, train, test, session.pool)?;
@@ -264,6 +268,22 @@ mod tests {
             error.starts_with("the test data have the classes ") && error.contains(", the training data "),
             "{error}"
         );
+    }
+
+    #[test]
+    fn splits_on_which_a_method_alone_fails_are_counted() {
+        let pool = Pool::new(1).unwrap();
+        let source = Source { data: sonar(0..60), test: None };
+        // A step so long that the printed sampler diverges at once.
+        let settings = &[("prior", "paper"), ("sampler", "published"), ("epsilon", "1"), ("chains", "1")];
+        let fails = || Entry::new("bm3kl", settings);
+        let part = |entries| TablePart { entries, ..part(Split::Folds(2), &[]) };
+        let found = measure(&source, &part(vec![fails()]), 1, &mut Session::new(&pool, &mut Silent));
+        let line = &found.unwrap().0[0];
+        assert!(line.n_failed > 0 && line.n_failed + line.accuracies.len() == 2, "{line:?}");
+        assert!(line.warnings.iter().any(|warning| warning.contains("diverged")), "{:?}", line.warnings);
+        let both = part(vec![Entry::new("majority", &[]), fails()]);
+        assert!(measure(&source, &both, 1, &mut Session::new(&pool, &mut Silent)).is_err());
     }
 
     #[test]

@@ -70,6 +70,8 @@ fn tables() -> &'static [Reproducible] {
         mklda::ONLINE,
         bm3kl::TABLE,
         bm3kl::COLUMNS,
+        bm3kl::NORMS,
+        bm3kl::AS_PRINTED,
         bm3kl::CLASSES,
         bm3kl::BRIER,
         studies::SWEEPS,
@@ -114,7 +116,7 @@ mod tests {
         assert_eq!(
             named("mkbost").unwrap_err().to_string(),
             "parameter table: `mkbost` is unknown; known: mkboost, mkboost-trials, mkboost-sampling, \
-             mkboost-decay, columns, columns-80, mklda, mklda-bemkl, mklda-confirm, mklda-online, bm3kl, bm3kl-columns, bm3kl-classes, \
+             mkboost-decay, columns, columns-80, mklda, mklda-bemkl, mklda-confirm, mklda-online, bm3kl, bm3kl-columns, bm3kl-norms, bm3kl-printed, bm3kl-classes, \
              bm3kl-brier, bm3kl-sweeps, coverage, cik, cik-rivals, cik-planted, svimkl, svimkl-toys, svimkl-noise"
         );
         let (pool, table, only) = (Pool::new(1).unwrap(), named("columns").unwrap(), ["iris".to_string()]);

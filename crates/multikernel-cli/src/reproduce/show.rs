@@ -69,6 +69,7 @@ const DUNN: Column = ("Dunn", |line| spread_short(&line.dunns, 4));
 const SUPPORT: Column = ("support", |line| whole(&line.supports));
 pub(super) const TRAIN: Column = ("train s", |line| format!("{:.3}", mean_seconds(line)));
 const SECONDS: Column = ("seconds", TRAIN.1);
+const FAILED: Column = ("failed", |line| line.n_failed.to_string());
 pub(super) const WARNINGS: Column = ("warnings", |line| line.n_warnings.to_string());
 
 pub(super) const MEAN_WEIGHTS: Column = ("weights", |line| mean_weights(line));
@@ -187,6 +188,26 @@ pub(super) const PAIRED: Layout = Layout {
         WARNINGS,
     ],
     note: |_| CORRECTED.into(),
+};
+
+/// A method that fails on some splits beside a paper's figures.
+pub(super) const PRINTED: Layout = Layout {
+    columns: &[
+        SET,
+        BANK,
+        SPLIT,
+        SPLITS,
+        KERNELS,
+        METHOD,
+        ACCURACY,
+        PAPER,
+        MINUS_PAPER,
+        VERDICT,
+        FAILED,
+        TRAIN,
+        WARNINGS,
+    ],
+    note: |_| "± standard deviation over the splits that did not fail".into(),
 };
 
 /// Probabilities, every method against the first.
@@ -334,6 +355,9 @@ impl std::fmt::Display for Reproduction {
         for caveat in caveats {
             writeln!(f, "* another experiment: {caveat}")?;
         }
+        for line in self.lines.iter().filter(|line| line.n_failed > 0) {
+            writeln!(f, "{} on {}: failed on {} splits", line.method, line.dataset, line.n_failed)?;
+        }
         for line in self.lines.iter().filter(|line| line.n_warnings > 0) {
             writeln!(f, "{} on {}: warnings on {} splits", line.method, line.dataset, line.n_warnings)?;
         }
@@ -391,6 +415,7 @@ fn line_json(line: &Line) -> Value {
         "davies_bouldins": line.davies_bouldins,
         "dunns": line.dunns,
         "weights": line.weights,
+        "level": line.calibration.level,
         "covered": line.calibration.covered,
         "ranks": line.calibration.ranks,
         "p_of_ranks": line.calibration.uniformity(),
@@ -401,6 +426,7 @@ fn line_json(line: &Line) -> Value {
         "first_minus_this": line.difference,
         "first_minus_this_brier": line.brier_difference,
         "first_minus_this_log_loss": line.log_loss_difference,
+        "n_failed": line.n_failed,
         "n_warnings": line.n_warnings,
         "warnings": line.warnings,
     })

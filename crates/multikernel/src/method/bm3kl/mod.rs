@@ -112,8 +112,8 @@ params! {
         tau: f64 = 100.0, Allowed::Number(1e-9, 1e9);
         /// of the Dirichlet prior of the kernel weights; below 1 for few kernels, above for even weights
         eta: f64 = 1.0, Allowed::Number(0.001, 1e6);
-        /// prior=paper: shape of the shrinkage of sample weights
-        beta: f64 = 0.1, Allowed::Number(1e-6, 1e6);
+        /// prior=paper: shape of the shrinkage of sample weights; auto chooses among 1, 2, 3, as published
+        beta: f64 = 0.1, Allowed::NumberOrAuto(1e-6, 1e6, &[1.0, 2.0, 3.0]);
         /// prior=paper: rate of the shrinkage
         kappa: f64 = 1e-10, Allowed::Number(1e-100, 1e6);
         /// sampler=paper, sampler=published: step size

@@ -1,9 +1,10 @@
 //! Predictions averaged over draws.
 
-use super::Bsvm;
-use super::{Chains, squared_distance};
+use super::chain::{AMPLITUDE_DEVIATION, WIDTH_DEVIATION};
+use super::{Bsvm, Chains, squared_distance};
+use crate::draws::{Draws, Variable};
 use crate::error::{Error, Result};
-use crate::file::record;
+use crate::file::{Field, Record, record};
 use crate::linalg::Matrix;
 use crate::method::machine::Told;
 use crate::method::problems::positive_classes;
@@ -23,6 +24,7 @@ record! {
         n_classes: usize,
         /// Draw by draw, one for each problem.
         widths: Vec<f64>,
+        amplitudes: Amplitudes,
         biases: Vec<f64>,
         /// Likewise, N coefficients each.
         coef: Vec<f64>,
@@ -31,31 +33,80 @@ record! {
     }
 }
 
+/// Draws of the amplitude, which older files lack: predictions do without.
+#[derive(Clone, Debug)]
+struct Amplitudes(Vec<f64>);
+
+impl Field for Amplitudes {
+    fn put(&self, name: &str, record: &mut Record) {
+        record.put(name, &self.0);
+    }
+
+    fn take(name: &str, record: &Record) -> Result<Self> {
+        Ok(Amplitudes(if record.has(name) { record.take(name)? } else { vec![] }))
+    }
+}
+
+/// Above this the halves of a chain are said to disagree: [`Draws::verdict`] has the same.
+const LARGEST_R_HAT: f64 = 1.05;
+
 impl BsvmModel {
     pub(super) fn new(task: &Task<'_>, method: &Bsvm, state: Chains) -> Result<BsvmModel> {
         let problems = positive_classes(task.labels);
         let draws = state.widths.len() / problems.len().max(1);
         let warmup = method.warmup;
-        let early = state.n_sweeps < warmup + method.thin;
-        let warning = format!(
-            "stopped after {} sweeps, before the first draw that is kept: only the last sweep is predicted with; give it more \
-             time",
-            state.n_sweeps
-        );
+        let early = (state.n_sweeps < warmup + method.thin).then(|| {
+            format!(
+                "stopped after {} sweeps, before the first draw that is kept: only the last sweep is predicted with; give it \
+                 more time",
+                state.n_sweeps
+            )
+        });
         let told = vec![
             ("draws".into(), format!("{draws} of {} sweeps after {warmup}", state.n_sweeps.saturating_sub(warmup))),
             ("width".into(), quantiles(&state.widths)),
             ("amplitude".into(), quantiles(&state.amplitudes)),
         ];
-        Ok(BsvmModel {
+        let mut model = BsvmModel {
             rows: task.rows()?.clone(),
             problems,
             n_classes: task.labels.n_classes(),
             widths: state.widths,
+            amplitudes: Amplitudes(state.amplitudes),
             biases: state.biases,
             coef: state.coef,
             told: Told(told),
-            warnings: if early { vec![warning] } else { vec![] },
+            warnings: early.into_iter().collect(),
+        };
+        if let Some(worst) = model.largest_r_hat() {
+            model.told.0.push(("R-hat".into(), format!("{worst:.3}, the largest of width and amplitude")));
+            if worst > LARGEST_R_HAT {
+                model.warnings.push(format!(
+                    "the two halves of the chain disagree on width or amplitude (largest R-hat {worst:.3}, {LARGEST_R_HAT} is the \
+                     most that is fine): their intervals are not to be trusted; raise warmup and sweeps"
+                ));
+            }
+        }
+        Ok(model)
+    }
+
+    /// The largest R-hat of the halves of the chains; `None` if there are too few draws to tell.
+    fn largest_r_hat(&self) -> Option<f64> {
+        let found = self.draws()?.summary().into_iter().map(|one| one.diagnosis.r_hat).filter(|r_hat| !r_hat.is_nan());
+        found.reduce(f64::max)
+    }
+
+    /// A variable with a number for each problem; the prior is that of its logarithm.
+    fn variable(&self, name: &str, values: &[f64], (mean, deviation): (f64, f64)) -> Option<Variable> {
+        let c = self.problems.len();
+        let ends = [-MIDDLE, MIDDLE].map(|end| exp(mean + end * deviation));
+        let classes = self.problems.iter().map(usize::to_string);
+        Some(Variable {
+            name: name.into(),
+            dimension: (c > 1).then(|| "class".into()),
+            coordinates: if c > 1 { classes.collect() } else { vec![] },
+            values: Matrix::from_vec(values.len() / c, c, values.to_vec()).ok()?,
+            prior: Some(ends.into()),
         })
     }
 
@@ -73,6 +124,9 @@ impl BsvmModel {
         sums.iter().map(|sum| sum / draws).collect()
     }
 }
+
+/// The middle 90 % of a standard normal distribution end here.
+const MIDDLE: f64 = 1.644_853_626_951_472_6;
 
 /// The median and the 90 % interval.
 fn quantiles(values: &[f64]) -> String {
@@ -108,12 +162,22 @@ impl Predict for BsvmModel {
             && !self.widths.is_empty()
             && self.widths.len().is_multiple_of(c)
             && self.biases.len() == self.widths.len()
+            && [0, self.widths.len()].contains(&self.amplitudes.0.len())
             && self.widths.len().checked_mul(n) == Some(self.coef.len());
         if fits { Ok(()) } else { Err(Error::input("its arrays do not fit together")) }
     }
 }
 
 impl Explain for BsvmModel {
+    fn draws(&self) -> Option<Draws> {
+        let of_width = (super::ln_median(&super::distances(&self.rows, &Pool::new(1).ok()?).ok()?), WIDTH_DEVIATION);
+        let mut variables = vec![self.variable("width", &self.widths, of_width)?];
+        if !self.amplitudes.0.is_empty() {
+            variables.push(self.variable("amplitude", &self.amplitudes.0, (0.0, AMPLITUDE_DEVIATION))?);
+        }
+        Draws::new(1, variables).ok()
+    }
+
     fn facts(&self) -> Vec<(String, String)> {
         self.told.0.clone()
     }

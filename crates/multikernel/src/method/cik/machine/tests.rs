@@ -4,8 +4,6 @@ use crate::file::Codec;
 use crate::simd::at_every_level;
 use crate::simd::check::{bits, uniform};
 
-mod timing;
-
 const NEVER: &(dyn Fn() -> bool + Sync) = &|| false;
 
 /// Rows of normal variates with random labels.
