@@ -224,6 +224,66 @@ def table_values(X: Any, what: str = "X") -> tuple[Array, list[str] | None]:
     return values, [str(name) for name in frame.columns]
 
 
+def columns_of(X: Any, kinds: Mapping[str, str], *, trained: bool = False) -> list[tuple[str, str | None, Any]] | None:
+    """The columns of a table that is not all numbers: name, kind if it is known, values. None for numbers alone.
+
+    `trained`: the kinds are those of a model, whose columns are compared elsewhere.
+    """
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(X, eager_only=True)
+    unknown = [name for name in kinds if name not in frame.columns]
+    if unknown and not trained:
+        raise ValueError(f"kinds names columns {unknown} that X does not have; its columns are {frame.columns[:10]}")
+    numbers = all(dtype.is_numeric() or dtype == nw.Boolean for dtype in frame.schema.values())
+    if numbers and not any(kind != "number" for kind in kinds.values()):
+        return None
+    return [(str(name), *_column(frame[name], str(name), kinds.get(name))) for name in frame.columns]
+
+
+def _column(series: Any, name: str, kind: str | None) -> tuple[str | None, Any]:
+    """The kind of a column, if it is known, and its values: numbers, or texts with None where missing."""
+    import narwhals.stable.v2 as nw
+
+    dtype = series.dtype
+    if (dtype.is_numeric() or dtype == nw.Boolean) and kind in (None, "number"):
+        return "number", np.ascontiguousarray(series.cast(nw.Float64).fill_null(np.nan).to_numpy(), dtype=np.float64)
+    if dtype in (nw.Date, nw.Datetime):
+        texts = series.dt.to_string("%Y-%m-%d" if dtype == nw.Date else "%Y-%m-%d %H:%M:%S").to_list()
+        return kind or "date(ymd)", [None if _is_missing(text) else str(text) for text in texts]
+    values = series.to_list()
+    if kind is None and dtype in (nw.Categorical, nw.Enum):
+        kind = _category(series)
+    texts = [None if _is_missing(value) else _text(value, name) for value in values]
+    if kind == "number":
+        return kind, np.array([np.nan if text is None else float(text) for text in texts])
+    return kind, texts
+
+
+def _category(series: Any) -> str:
+    """Categories have an order if pandas says so."""
+    native = series.to_native()
+    levels = [str(level) for level in getattr(getattr(native, "cat", None), "categories", [])]
+    ordered = getattr(getattr(native, "dtype", None), "ordered", False) and levels
+    if ordered and not any(mark in level for level in levels for mark in "<>(),"):
+        return f"ordered({'<'.join(levels)})"
+    return "category"
+
+
+def _is_missing(value: Any) -> bool:
+    # NaN, NaT and pandas.NA are not equal to themselves, or not to be asked.
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
+
+
+def _text(value: Any, name: str) -> str:
+    if isinstance(value, (str, bool, int, float, np.generic)):
+        return str(value)
+    raise ValueError(f"column {name!r} has a value of the type {type(value).__name__}; a column holds numbers or texts")
+
+
 def _numbers_of_objects(values: npt.NDArray[Any], what: str) -> Array:
     try:
         return values.astype(np.float64)

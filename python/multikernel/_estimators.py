@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping
 from typing import Any, Self, TypeVar
@@ -17,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from . import _core
-from ._data import Array, Views, is_table, rows_of, stack, table_values
+from ._data import Array, Views, columns_of, is_table, rows_of, stack, table_values
 from ._progress import CallbackSupportMixin, FitProgress, Stop, with_callbacks
 
 T = TypeVar("T")
@@ -77,6 +78,12 @@ class _Fitted:
         return self._model().stop
 
     @property
+    def kinds_(self) -> dict[str, str]:
+        """What each column holds: number, category, text, ..."""
+        model = self._model()
+        return dict(zip(model.features, model.kinds, strict=True))
+
+    @property
     def facts_(self) -> dict[str, str]:
         """What the method says about the model."""
         return dict(self._model().facts)
@@ -133,6 +140,7 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):
     method: str
     kernels: str | None
     views: Mapping[str, Any] | None
+    kinds: Mapping[str, str] | None
     kernel_names: list[str] | None
     scale: str
     log: str | list[str] | None
@@ -206,6 +214,11 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):
         if isinstance(X, Views):
             rows = self._view_rows(X, reset=reset)
             return rows, self._targets(y, rows.n_rows) if with_y else None
+        if is_table(X) and (reset or self._has_texts()):
+            columns = columns_of(X, self.kinds or {}) if reset else columns_of(X, self.kinds_, trained=True)
+            if columns is not None:
+                rows = self._mixed_rows(columns, reset=reset)
+                return rows, self._targets(y, rows.n_rows) if with_y else None
         if is_table(X) and not hasattr(X, "iloc"):
             X = self._other_table(X, reset=reset)
             names: list[str] | None = list(self.feature_names_in_)
@@ -234,6 +247,41 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):
         y = column_or_1d(np.asarray(y), warn=True)
         check_consistent_length(np.empty(n), y)
         return y
+
+    def _has_texts(self) -> bool:
+        return any(kind != "number" for kind in self.model_.kinds)
+
+    def _mixed_rows(self, columns: list[tuple[str, str | None, Any]], *, reset: bool) -> _core.Rows:
+        """Rows of a table that is not all numbers."""
+        if self.views is not None:
+            raise ValueError("views are for tables of numbers; X has columns of other kinds")
+        names = [name for name, _, _ in columns]
+        if reset:
+            rows, notes = _core.Rows.table(columns)
+            if rows.n_rows < 2:
+                raise ValueError(f"Found array with {rows.n_rows} sample(s) while a minimum of 2 is required.")
+            self.n_features_in_, self.feature_names_in_ = len(names), np.array(names, dtype=object)
+            self._told_columns(notes)
+            return rows
+        if list(self.feature_names_in_) != names:
+            raise ValueError(
+                "The feature names should match those that were passed during fit.\n"
+                f"Expected {list(self.feature_names_in_)[:10]}, got {names[:10]}"
+            )
+        # Columns that were left out in training do not count.
+        used = set(self.model_.features)
+        rows, _ = _core.Rows.table([column for column in columns if column[0] in used])
+        for line in self.model_.unseen(rows):
+            warnings.warn(line, UserWarning, stacklevel=5)
+        return rows
+
+    def _told_columns(self, notes: list[str]) -> None:
+        """What was guessed is told if asked for; what was left out always is."""
+        for note in notes:
+            if "left out" in note:
+                warnings.warn(note, UserWarning, stacklevel=6)
+            elif self.verbose:
+                print(f"[{type(self).__name__}] {note}", file=sys.stderr, flush=True)
 
     def _gram_rows(self, X: Any, *, reset: bool) -> _core.Rows:
         is_stack = getattr(X, "ndim", 2) == 3
@@ -487,6 +535,8 @@ class MKLClassifier(_Classifier):
         matrices. None: the method's own bank.
     views : mapping, optional
         Columns of each view: ``{"rna": ["g1", "g2"], "clinic": slice(2, 9)}``.
+    kinds : mapping, optional
+        Kinds of columns of a table, where they are not to be guessed: ``{"zip": "category", "size": "ordered(S<M<L)"}``.
     params : mapping, optional
         Parameters of the method: ``{"c": 10}``.
     kernel_names : list of str, optional
@@ -528,6 +578,7 @@ class MKLClassifier(_Classifier):
         kernels: str | None = None,
         *,
         views: Mapping[str, Any] | None = None,
+        kinds: Mapping[str, str] | None = None,
         params: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
@@ -545,6 +596,7 @@ class MKLClassifier(_Classifier):
         self.method = method
         self.kernels = kernels
         self.views = views
+        self.kinds = kinds
         self.params = params
         self.kernel_names = kernel_names
         self.scale = scale
@@ -562,7 +614,7 @@ class MKLClassifier(_Classifier):
 
 #: Parameters of every method class, beside the method's own.
 SHARED = (
-    "kernels", "views", "kernel_names", "scale", "log", "top_variance", "missing", "proba", "precision", "memory",
+    "kernels", "views", "kinds", "kernel_names", "scale", "log", "top_variance", "missing", "proba", "precision", "memory",
     "max_seconds", "n_jobs", "random_state", "verbose",
 )  # fmt: skip
 
@@ -648,6 +700,7 @@ class MKLClusterer(_Clusterer):
         kernels: str | None = None,
         *,
         views: Mapping[str, Any] | None = None,
+        kinds: Mapping[str, str] | None = None,
         params: Mapping[str, Any] | None = None,
         kernel_names: list[str] | None = None,
         scale: str = "standard",
@@ -664,6 +717,7 @@ class MKLClusterer(_Clusterer):
         self.method = method
         self.kernels = kernels
         self.views = views
+        self.kinds = kinds
         self.params = params
         self.kernel_names = kernel_names
         self.scale = scale
@@ -704,6 +758,7 @@ class CombinedKernel(TransformerMixin, _Classifier):
         kernels: str | None = None,
         *,
         views: Mapping[str, Any] | None = None,
+        kinds: Mapping[str, str] | None = None,
         params: Mapping[str, Any] | None = None,
         scale: str = "standard",
         log: str | list[str] | None = None,
@@ -718,6 +773,7 @@ class CombinedKernel(TransformerMixin, _Classifier):
         self.method = method
         self.kernels = kernels
         self.views = views
+        self.kinds = kinds
         self.params = params
         self.scale = scale
         self.log = log
@@ -807,6 +863,7 @@ class OnlineMKLClassifier(_Classifier):
         self.random_state = random_state
 
     views = None
+    kinds = None
     kernel_names = None
     missing = "skip"
     proba = False

@@ -43,6 +43,7 @@ __all__ = [  # noqa: RUF022
 class Shared(TypedDict, total=False):
     kernels: str | None
     views: Mapping[str, Any] | None
+    kinds: Mapping[str, str] | None
     kernel_names: list[str] | None
     scale: str
     log: str | list[str] | None
@@ -321,7 +322,7 @@ class BM3KL(MethodClassifier):
         gamma0: float = ...,
         tau: float = ...,
         eta: float = ...,
-        beta: float = ...,
+        beta: float | str = ...,
         kappa: float = ...,
         epsilon: float = ...,
         decay: bool = ...,

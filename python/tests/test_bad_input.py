@@ -36,7 +36,7 @@ CASES = {
     "infinite at predict": (lambda: fitted().predict(np.full((1, 3), np.inf)), "inf"),
     "text": (lambda: mk.MKLClassifier().fit(np.array([["a"] * 3] * 20), y), "a"),
     "objects": (lambda: mk.MKLClassifier().fit(np.array([[{}] * 3] * 20, dtype=object), y), "dict"),
-    "text column": (lambda: mk.MKLClassifier().fit(frame.assign(town="Ulm"), y), "Ulm"),
+    "text column": (lambda: mk.MKLClassifier().fit(frame.assign(town=[["Ulm"]] * len(frame)), y), "list"),
     "ragged": (lambda: mk.MKLClassifier().fit([[1, 2], [3]], [0, 1]), "inhomogeneous"),
     "other number of columns": (lambda: fitted().predict(X[:, :2]), "2 features"),
     "other names": (

@@ -27,6 +27,7 @@ __all__ = [  # noqa: RUF022
 class Shared(TypedDict, total=False):
     kernels: str | None
     views: Mapping[str, Any] | None
+    kinds: Mapping[str, str] | None
     kernel_names: list[str] | None
     scale: str
     log: str | list[str] | None

@@ -135,6 +135,17 @@ impl Model {
         self.0.input().features().to_vec()
     }
 
+    /// What the features hold, as `kinds` writes it.
+    #[getter]
+    fn kinds(&self) -> Vec<String> {
+        self.0.input().told_kinds().iter().map(ToString::to_string).collect()
+    }
+
+    /// What rows hold that no training row did: new levels, new words.
+    fn unseen(&self, rows: &Rows) -> PyResult<Vec<String>> {
+        self.0.input().unseen(&rows.0).map_err(raise)
+    }
+
     /// Views as (name, first column, one past the last).
     #[getter]
     fn views(&self) -> Vec<(String, usize, usize)> {

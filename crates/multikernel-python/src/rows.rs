@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use multikernel::Matrix;
-use multikernel::data::{Features, Gram, Labels, Samples, Sparse, View};
+use multikernel::data::{Column, Features, Gram, Labels, Samples, Sparse, View, samples_of_columns};
 use numpy::{PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -19,11 +19,15 @@ type Views = Vec<(String, usize, usize)>;
 type Ids = (Vec<String>, Option<String>);
 
 fn finish(features: Features, names: Option<Vec<String>>, views: Views, ids: Option<Ids>) -> PyResult<Rows> {
+    let samples = match names {
+        Some(names) => Samples::new(features, names),
+        None => Samples::unnamed(features),
+    };
+    with_views(samples.map_err(raise)?, views, ids)
+}
+
+fn with_views(samples: Samples, views: Views, ids: Option<Ids>) -> PyResult<Rows> {
     let build = || {
-        let samples = match names {
-            Some(names) => Samples::new(features, names)?,
-            None => Samples::unnamed(features)?,
-        };
         let view = |(name, start, end)| View { name, columns: start..end };
         let samples = samples.with_views(views.into_iter().map(view).collect())?;
         match ids {
@@ -101,6 +105,26 @@ impl Rows {
             indices.as_array().iter().map(|&j| u32::try_from(j).map_err(|_| wrong())).collect::<PyResult<_>>()?;
         let sparse = Sparse::from_parts(ends, columns, data.as_array().to_vec(), vec![0.0; n_cols]).map_err(raise)?;
         finish(sparse.into(), names, views, ids)
+    }
+
+    /// Rows of named columns, and what was guessed or left out: a float64 array, or texts (None where missing) of the
+    /// kind that is given, or else found.
+    #[staticmethod]
+    fn table(columns: Vec<(String, Option<String>, Bound<'_, PyAny>)>) -> PyResult<(Rows, Vec<String>)> {
+        let column = |(name, kind, values): (String, Option<String>, Bound<'_, PyAny>)| {
+            if let Ok(numbers) = values.extract::<PyReadonlyArray1<'_, f64>>() {
+                return Ok((name, Column::Number(numbers.as_array().to_vec())));
+            }
+            let texts: Vec<Option<String>> = values.extract()?;
+            let column = match kind {
+                Some(kind) => Column::Known(kind.parse().map_err(raise)?, texts),
+                None => Column::Text(texts),
+            };
+            Ok((name, column))
+        };
+        let columns = columns.into_iter().map(column).collect::<PyResult<Vec<_>>>()?;
+        let (samples, notes) = samples_of_columns(columns).map_err(raise)?;
+        Ok((with_views(samples, vec![], None)?, notes))
     }
 
     /// Rows known by their values of kernels: among themselves, or (`trained` given: the diagonals of the model's

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::header::Header;
 use super::kept::Kept;
-use crate::data::{Expect, Kind, Samples, Scale, View, is_numbered};
+use crate::data::{Expect, Kind, Samples, Scale, ToldKind, View, is_numbered};
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::plan::views::Missing;
@@ -70,9 +70,15 @@ impl<'a> ModelInput<'a> {
 
     /// What the features hold, in the model's order.
     pub fn kinds(self) -> Vec<Kind> {
+        self.told_kinds().iter().map(|told| told.kind).collect()
+    }
+
+    /// What the features hold, in the model's order, with what was said about it: levels in their order, how dates are
+    /// written.
+    pub fn told_kinds(self) -> Vec<ToldKind> {
         match self.kept.preprocessor.kinds() {
-            [] => vec![Kind::Number; self.header.features.len()],
-            kinds => kinds.iter().map(|told| told.kind).collect(),
+            [] => vec![Kind::Number.into(); self.header.features.len()],
+            kinds => kinds.to_vec(),
         }
     }
 
