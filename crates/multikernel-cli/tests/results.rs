@@ -65,12 +65,12 @@ fn trimmed(value: &Value) -> Option<Value> {
         Value::Object(fields) => {
             let n_kernels = fields.get("n_kernels").and_then(Value::as_u64).unwrap_or(0) as usize;
             let is_of_sets = fields.get("covered").and_then(Value::as_array).is_some_and(|sets| !sets.is_empty());
-            let is_kept = |name: &str| {
-                !DROPPED.contains(&name)
-                    && !(is_of_sets && DROPPED_OF_SETS.contains(&name))
-                    && (name != "weights" || n_kernels <= MAX_WEIGHTS)
+            let is_dropped = |name: &str| {
+                DROPPED.contains(&name)
+                    || (is_of_sets && DROPPED_OF_SETS.contains(&name))
+                    || (name == "weights" && n_kernels > MAX_WEIGHTS)
             };
-            let kept = fields.iter().filter(|(name, _)| is_kept(name));
+            let kept = fields.iter().filter(|(name, _)| !is_dropped(name));
             let kept: Map<String, Value> =
                 kept.filter_map(|(name, value)| Some((name.clone(), trimmed(value)?))).collect();
             Some(Value::Object(kept))
