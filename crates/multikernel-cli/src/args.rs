@@ -288,7 +288,7 @@ pub(crate) struct Evaluate {
     pub(crate) train_fraction: f64,
     /// Train on all rows of DATA, test on the rows of this file, instead of folds; for rows in several views,
     /// NAME=FILE for each, with commas between
-    #[arg(long, value_name = "FILE|NAME=FILE,...")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) test: Option<String>,
     /// What each view is worth: the method without it, on it alone, and on all columns side by side
     #[arg(long, value_name = "WHAT", value_parser = ["views"])]

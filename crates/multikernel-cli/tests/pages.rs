@@ -182,6 +182,7 @@ macro_rules! guide {
 guide! {
     first_model: "first-model.md",
     your_data: "your-data.md",
+    mixed_tables: "mixed-tables.md",
     choosing_kernels: "choosing-kernels.md",
     choosing_a_method: "choosing-a-method.md",
     several_views: "several-views.md",

@@ -299,7 +299,8 @@ impl<'a> Lookup<'a> {
         Ok(match term.each() {
             None => {
                 let set = Columns::from_ranges(spans().map(|(_, span)| span)).within(self.n_features);
-                let name = term.selector().map(|selector| selector.to_string());
+                let name = term.selector().map_or("numbers and categories".into(), |selector| selector.to_string());
+                let name = Some(name);
                 vec![ColumnSet { name: name.filter(|_| !set.is_all()), columns: set }]
             }
             Some(Each::Set(file)) => {

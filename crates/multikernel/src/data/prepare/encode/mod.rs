@@ -214,7 +214,7 @@ impl Encoder {
     fn check(&self, samples: &Samples) -> Result<()> {
         for (j, kind) in self.kinds.iter().enumerate() {
             let found = samples.kind(j);
-            if kind.is_text() != found.is_text() {
+            if kind.is_text() != found.is_text() || (*kind == Kind::Ordered) != (found == Kind::Ordered) {
                 return Err(Error::input(format!(
                     "column {} holds {} in the rows, {} in training; read the rows for the model, or give the same kind",
                     quoted(&self.names[j]),

@@ -317,7 +317,8 @@ impl<'a> Body<'a> {
             .iter()
             .position(|column| column.at == 0)
             .filter(|&k| !self.is_aside[k] && n_rows >= SOME_ROWS && self.columns[k].is_unique_text(n_rows))
-            .filter(|&k| !self.columns[k].is_no_id(n_rows));
+            .filter(|&k| !self.columns[k].is_no_id(n_rows))
+            .filter(|&k| self.roles.kinds.iter().all(|(j, _)| *j != self.columns[k].at));
         let counts = || {
             let is_count = |k: &usize| !self.is_aside[*k] && self.columns[*k].counts(n_rows) && n_rows >= MIN_ID_ROWS;
             (0..self.columns.len()).find(|k| self.roles.by_value == ByValue::All && is_count(k))
@@ -403,6 +404,8 @@ impl<'a> Body<'a> {
             Some(_) => true,
             // A model without kinds has numbers alone.
             None if self.options.expect.is_some() => false,
+            // Ids that repeat are rather a mistake.
+            None if self.problems.repeating.contains(&self.columns[k].at) => false,
             None => self.columns[k].is_mostly_text(self.n_rows) && !self.columns[k].is_truth(self.n_rows),
         }
     }

@@ -40,6 +40,8 @@ struct Odd {
     n: usize,
     /// How many are marks that may stand for a missing value.
     n_marks: usize,
+    /// How many are neither marks nor numbers in any format.
+    n_bad: usize,
     /// The line and text of the first that is not a number in any format.
     first_bad: Option<(u64, String)>,
     /// Hashes of the texts, while they all differ.
@@ -163,6 +165,7 @@ impl Odd {
             words: Words::default(),
             n: 0,
             n_marks: 0,
+            n_bad: 0,
             first_bad: None,
             seen,
             is_text: true,
@@ -177,6 +180,7 @@ impl Odd {
         self.n += 1;
         let (mark, readable) = (is_mark(text), is_readable(text));
         self.n_marks += usize::from(mark);
+        self.n_bad += usize::from(!mark && !readable);
         self.is_text &= !mark && !readable && text.len() <= LONG;
         self.has_infinite |= !readable && text.parse::<f64>().is_ok();
         if !mark && !readable && self.first_bad.is_none() {
@@ -303,8 +307,8 @@ impl Column {
         let Some(odd) = &self.odd else { return false };
         match guess(&odd.words.interned, n_rows) {
             Guess::Is(told) => !matches!(told.kind, table::Kind::Category | table::Kind::Text),
-            Guess::LeftOut(..) | Guess::NoDate { .. } => false,
-            Guess::DayOrMonth { .. } => true,
+            Guess::LeftOut(..) => false,
+            Guess::NoDate { .. } | Guess::DayOrMonth { .. } => true,
         }
     }
 
@@ -424,7 +428,7 @@ impl Column {
     /// Whether more cells are texts than numbers, so that the column is one of texts.
     pub(super) fn is_mostly_text(&self, n_rows: usize) -> bool {
         let n_present = n_rows - self.n_missing;
-        self.odd.as_ref().is_some_and(|odd| !odd.has_infinite && 2 * (odd.n - odd.n_marks) > n_present)
+        self.odd.as_ref().is_some_and(|odd| !odd.has_infinite && 2 * odd.n_bad > n_present)
     }
 
     /// All cells that are neither plain numbers nor missing, as texts; the word `None` is one of them.

@@ -169,7 +169,7 @@ impl Problems {
         if 2 * n < self.columns.len() || is_new_or_short || !self.turned(advice).is_empty() {
             return correct;
         }
-        "write categories as one column of 0/1 for each value (one-hot)"
+        "correct the cells, or say that they are categories"
     }
 
     /// The advice to transpose, if samples appear to be columns: nearly all columns are numeric except for the same
@@ -219,10 +219,7 @@ impl Problems {
         let guess = advice.guess.filter(|_| is_first);
         let guess = guess.map_or(Message::default(), |guess| message![" (", guess.clone(), ")"]);
         match self.columns.len() == advice.n_features && !advice.is_new && advice.n_rows > 2 {
-            true => message![
-                "; no column of numbers is left without them, and multikernel reads no texts and categories yet",
-                guess
-            ],
+            true => message!["; no column is left without them", guess],
             false => guess,
         }
     }
