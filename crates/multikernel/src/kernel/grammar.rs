@@ -403,7 +403,8 @@ impl Parser<'_> {
     }
 
     fn family(&mut self, after_comma: bool) -> Parsed<&'static Family> {
-        let (families, names) = (self.families, self.families.names());
+        let families = self.families;
+        let names: Vec<&str> = families.names().into_iter().chain(ENCODED).collect();
         let at = self.at;
         let word = self.word();
         if word.is_empty() && !after_comma && self.peek().is_none() {
@@ -416,7 +417,6 @@ impl Parser<'_> {
         if let Some(family) = families.find(&word, None) {
             return Ok(family);
         }
-        let names: Vec<&str> = names.into_iter().chain(ENCODED).collect();
         let lower = word.to_lowercase();
         let mut known_as = families.iter().flat_map(|family| family.also);
         let other = known_as.find(|(other, _)| *other == lower).map(|(_, ours)| *ours);
@@ -950,7 +950,7 @@ mod tests {
             ("linéar, gaussian(0)", 0, "unknown kernel `linéar`; did you mean linear? (known: NAMES)"),
             ("gaussian(1) on \"gène\", linear(2)", 29, "linear takes no values; write linear without parentheses"),
         ];
-        let names = Families::standard().names().join(", ");
+        let names = Families::standard().names().into_iter().chain(ENCODED).collect::<Vec<_>>().join(", ");
         for &(text, at, message) in table {
             assert_eq!(fault::<KernelBank>(text), (at, message.replace("NAMES", &names)), "{text}");
         }

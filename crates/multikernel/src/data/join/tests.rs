@@ -522,7 +522,7 @@ fn malformed_studies_refused_with_what_to_do() {
         ("p\nq\n", &["p=plain.csv"], Some("x.csv"), &[], by_row("x.csv", 2)),
         ("p\nq\np\nq\nq\n", &["p=plain.csv"], Some("x.csv"), &[], by_row("x.csv", 5)),
         (
-            "c,who\n1,s1\n",
+            "c,who\n1,s1\n2,3\n3,4\n",
             with,
             None,
             &[],
@@ -531,7 +531,7 @@ fn malformed_studies_refused_with_what_to_do() {
                 .into(),
         ),
         (
-            "c,who\n1,s1\n",
+            "c,who\n1,s1\n2,3\n3,4\n",
             with,
             Some("labels.csv"),
             grade,
@@ -540,7 +540,7 @@ fn malformed_studies_refused_with_what_to_do() {
                 .into(),
         ),
         (
-            "c,who\n1,s1\n",
+            "c,who\n1,s1\n2,3\n3,4\n",
             with,
             None,
             &["id=patinet"],

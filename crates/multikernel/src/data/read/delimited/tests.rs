@@ -77,12 +77,12 @@ fn malformed_text_refused_with_place() {
         ),
         (
             &plain,
-            "a,b,y\n1,red,p\n",
+            "a,b,y\n1,red,p\n2,3,p\n",
             "f:2:2: 'red' in column 'b' is not a number; correct it, or leave the column out with `ReadOptions::ignore = [\"b\"]`",
         ),
         (
             &plain,
-            "a,b,y\n1,0x1F,p\n",
+            "a,b,y\n1,0x1F,p\n2,3,p\n",
             "f:2:2: '0x1F' in column 'b' is not a number; correct it, or leave the column out with `ReadOptions::ignore = [\"b\"]`",
         ),
         (&bare, "a,b,y\n1,2,p\n", "f:1:1: 'a' in column 'x1' is not a number; is the first line a header?"),
@@ -108,7 +108,7 @@ fn malformed_text_refused_with_place() {
             "f:7:2: 'bad' in column 'b' is not a number; correct it, or leave the column out with `ReadOptions::ignore = [\"b\"]`",
         ),
         // A cell after a quoted line break is on the later line.
-        (&plain, "y,a\n\"p\nq\",bad\n", "f:3:2: 'bad' in column 'a' is not a number; correct it"),
+        (&plain, "y,a\n\"p\nq\",bad\nq,2\n", "f:3:2: 'bad' in column 'a' is not a number; correct it"),
         (&plain, "\"a\nb\",c,y\n1,2,p\n1,2\n", "f:4: found 2 columns, the first line has 3; give every row the same"),
     ] {
         assert_eq!(message(text, options), expected, "{text:?}");
@@ -419,7 +419,7 @@ fn groups_are_a_column_of_texts_that_is_no_feature() {
 
 #[test]
 fn first_row_that_does_not_fit_names_the_guess() {
-    let message = message("diagnosis,a,b\nM,1,2\n", &csv());
+    let message = message("diagnosis,a,b\nM,1,2\n3,1,2\n", &csv());
     assert!(
         message.ends_with("(the last column, 'b', was taken as the label: name another with `ReadOptions::label`)"),
         "{message}"

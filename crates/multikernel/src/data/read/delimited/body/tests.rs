@@ -96,7 +96,8 @@ fn none_is_a_class_among_words_and_missing_among_numbers() {
     assert!(of(&["Mild", "None"]).contains("1 of 5 labels are missing"), "{}", of(&["Mild", "None"]));
     assert!(of(&["Mild", "Bad"]).contains("3 of 5 labels are missing"), "{}", of(&["Mild", "Bad"]));
     // Among the words of a feature it is one more word.
-    assert!(message("a,b,label\n1,x,p\n2,None,q\n3,y,p\n", &plain()).contains("like 2 more cells"));
+    let found = table("a,b,label\n1,x,p\n2,None,q\n3,y,p\n", &plain()).samples;
+    assert_eq!([0, 1, 2].map(|i| found.text(i, 1).unwrap()), ["x", "None", "y"]);
 }
 
 #[test]
@@ -134,7 +135,8 @@ fn pairs_of_words_are_read_as_1_and_0() {
     assert_eq!(values(&table("d,a\n1,true\n2,false\n", &expecting(&["a", "d"], &["p"]))), [1.0, 1.0, 0.0, 2.0]);
     for column in ["yes\nmaybe\nno\nno", "True\nno\nTrue", "True\n1\nFalse"] {
         let rows: String = column.lines().map(|cell| format!("{cell},1,p\n")).collect();
-        assert!(message(&format!("a,b,label\n{rows}"), &plain()).contains("is not a number"), "{column}");
+        // No such pair, so categories.
+        assert_eq!(table(&format!("a,b,label\n{rows}"), &plain()).samples.kind(0), Kind::Category, "{column}");
     }
 }
 
@@ -159,17 +161,15 @@ fn tables_that_look_turned_are_refused_with_the_advice_to_turn_them() {
 }
 
 #[test]
-fn words_are_to_be_written_as_0_and_1_or_left_out_with_what_is_left_out_already() {
+fn words_are_categories_and_columns_of_one_word_are_left_out() {
     let text = "a,b,c,\"x,y\",label\n1,u,v,w,p\n2,u,v,w,q\n3,z,v,k,p\n";
     let ignore = ReadOptions { ignore: vec!["x,y".into()], ..plain() };
-    let start = "f.csv:2:2: 2 columns have cells that are not numbers; write categories as one column of 0/1 for each \
-                 value (one-hot), or leave them out with `ReadOptions::ignore = [\"x,y\", \"b\", \"c\"]`\n";
-    assert!(message(text, &ignore).starts_with(start), "{}", message(text, &ignore));
-    let many = rows(&(1..=99).map(|j| format!("column{j},")).collect::<String>(), 0, |_| String::new());
-    let row = "w,".repeat(99) + "1,p\n";
-    let refused = message(&format!("{many}n,label\n{row}{row}{row}"), &plain());
-    assert!(refused.lines().next().unwrap().ends_with("\"column20\", .. 79 more]`"), "{refused}");
-    assert!(!message("a,b,label\nu,v,p\nu,w,q\nu,v,q\n", &plain()).contains("ReadOptions::ignore"));
+    let found = table(text, &ignore);
+    assert_eq!((found.samples.names().join(" "), found.samples.kind(1)), ("a b".into(), Kind::Category));
+    assert_eq!([0, 1, 2].map(|i| found.samples.text(i, 1).unwrap()), ["u", "u", "z"]);
+    let notes = texts(&found.notes);
+    assert!(notes.contains("column 'c' left out as constant: it is 'v' in every row"), "{notes}");
+    assert!(notes.contains("taken as categories (how many): b (2)"), "{notes}");
 }
 
 #[test]
@@ -313,13 +313,11 @@ fn ids_known_by_their_values() {
     let (ids, names, notes) = found(&rows("name,a,label\n", 3, |i| format!("n{i},{i},{}", i % 2)), &plain());
     assert_eq!((ids.as_deref(), names.as_str()), (Some("n2"), "a"));
     assert_eq!(notes, "ids: column 'name', the first, whose texts all differ");
-    let other = message(&rows("a,name,label\n", 3, |i| format!("{i},n{i},{}", i % 2)), &plain());
-    assert!(
-        other.ends_with(
-            "`ReadOptions::ignore = [\"name\"]` (all different: if they are ids, say `ReadOptions::id = \"name\"`)"
-        ),
-        "{other}"
-    );
+    // A later one is a category while there are few rows, and no feature once there are many.
+    let few = found(&rows("a,name,label\n", 3, |i| format!("{i},n{i},{}", i % 2)), &plain());
+    assert!(few.1 == "a name" && few.2.contains("taken as categories (how many): name (3)"), "{few:?}");
+    let many = found(&rows("a,name,label\n", 40, |i| format!("{}.5,n{i},{}", i % 7, i % 2)), &plain());
+    assert!(many.1 == "a" && many.2.contains("column 'name' left out as id: all its texts differ"), "{many:?}");
 }
 
 #[test]
@@ -355,16 +353,15 @@ fn all_problems_of_a_file_are_told_at_once() {
     let text = "id,name,sex,age,fare,class\n1,Ann,f,30,7,p\n2,\"Bob, B\",m,?,x,q\n3,Cyd,f,20,9,\n4,Dan,m,1,2,\n";
     assert_eq!(
         message(text, &plain()),
-        "f.csv:2:2: 3 columns have cells that are not numbers; write categories as one column of 0/1 for each value (one-hot), or leave them out with `ReadOptions::ignore = [\"name\", \"sex\", \"fare\"]`\
-         \n  'name': 'Ann' in line 2, 4 of 4 cells\
-         \n  'sex': 'f' in line 2, 4 of 4 cells\
-         \n  'fare': 'x' in line 3, 1 of 4 cells\
+        "f.csv:3:5: 'x' in column 'fare' is not a number; correct it, or leave the column out with `ReadOptions::ignore = [\"fare\"]`\
          \n  also f.csv:4:6: the label is missing (and in 1 more row); fill it in, or leave such rows out with \
          `ReadOptions::missing_labels = Drop`"
     );
     let words = |n: usize| {
         let (names, cells): (Vec<String>, Vec<String>) = (0..n).map(|k| (format!("w {k}"), "red".to_string())).unzip();
-        format!("{},b,label\n{c},1,p\n{c},2,q\n", names.join(","), c = cells.join(","))
+        // Words among numbers, which are no categories.
+        let numbers = vec!["7"; n].join(",");
+        format!("{},b,label\n{},1,p\n{numbers},2,q\n", names.join(","), cells.join(","))
     };
     let many = message(&words(30), &plain());
     assert!(
@@ -373,7 +370,7 @@ fn all_problems_of_a_file_are_told_at_once() {
     );
     assert!(many.ends_with("\n  and 10 more columns"), "{many}");
     // A name with a comma in it is left out by its position.
-    let comma = message("\"a,b\",c,label\nred,1,p\nred,2,q\n", &plain());
+    let comma = message("\"a,b\",c,label\nred,1,p\n7,2,q\n", &plain());
     assert!(comma.contains("with `ReadOptions::ignore = [\"0\"]`"), "{comma}");
 }
 
