@@ -18,7 +18,6 @@ const SHOWN: [(&str, &str); 24] = [
     ("ignore", "Columns to leave out"),
     ("json", "Print JSON"),
     ("kernels", "Kernel bank; see `multikernel kernels`"),
-    ("kinds", "What columns hold, where it is guessed wrong"),
     ("label", "Label column, by name or position"),
     ("labels", "File with the labels of views"),
     ("method", "See `multikernel methods`"),

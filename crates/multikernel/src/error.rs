@@ -173,14 +173,14 @@ impl fmt::Display for Remedy {
 ///
 /// ```
 /// use multikernel::data::{ReadOptions, read_from};
-/// let text = "age,city,class\n31,Bonn,p\n52,Ulm,q\n";
+/// let text = "age,size,class\n31,7,p\n52,six,q\n";
 /// let error = read_from(text.as_bytes(), "people.csv", &ReadOptions::default()).unwrap_err();
-/// assert!(error.to_string().ends_with(r#"leave the column out with `ReadOptions::ignore = ["city"]`"#));
+/// assert!(error.to_string().ends_with(r#"leave the column out with `ReadOptions::ignore = ["size"]`"#));
 /// let other = error.message().render(|remedy| match remedy {
 ///     multikernel::Remedy::Ignore(names) => format!("the box \"leave out\" beside {}", names.join(", ")),
 ///     other => other.to_string(),
 /// });
-/// assert!(other.ends_with(r#"leave the column out with the box "leave out" beside city"#));
+/// assert!(other.ends_with(r#"leave the column out with the box "leave out" beside size"#));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message(Vec<Part>);
@@ -437,20 +437,20 @@ mod tests {
             Remedy::Id(_) => 1,
             Remedy::Groups(_) => 2,
             Remedy::Ignore(_) => 3,
-            Remedy::Kinds(_) => 17,
-            Remedy::Header(_) => 4,
-            Remedy::Transpose => 5,
-            Remedy::DecimalComma => 6,
-            Remedy::DecimalPoint => 7,
-            Remedy::DropUnlabelled => 8,
-            Remedy::LabelsFile => 9,
-            Remedy::Gram(_) => 10,
-            Remedy::GramDiagonal(_) => 11,
-            Remedy::Memory => 12,
-            Remedy::Set(..) => 13,
-            Remedy::Probabilities => 14,
-            Remedy::Scores => 15,
-            Remedy::Resume => 16,
+            Remedy::Kinds(_) => 4,
+            Remedy::Header(_) => 5,
+            Remedy::Transpose => 6,
+            Remedy::DecimalComma => 7,
+            Remedy::DecimalPoint => 8,
+            Remedy::DropUnlabelled => 9,
+            Remedy::LabelsFile => 10,
+            Remedy::Gram(_) => 11,
+            Remedy::GramDiagonal(_) => 12,
+            Remedy::Memory => 13,
+            Remedy::Set(..) => 14,
+            Remedy::Probabilities => 15,
+            Remedy::Scores => 16,
+            Remedy::Resume => 17,
         }
     }
 

@@ -15,7 +15,8 @@ use multikernel::{Model, Plan};
 fn every_kernel_passes_the_conformance_suite() {
     let suffixes =
         [" raw", " raw centred", " on [3] raw", "", " centred", " on [3]", " on [0:4, 7]", " on [2, 9] centred"];
-    for family in FAMILIES.iter().filter(|family| !family.takes_gram()) {
+    // The columns of `clinical` come scaled by its encoding; tests/mixed.rs has it.
+    for family in FAMILIES.iter().filter(|family| !family.takes_gram() && family.name != "clinical") {
         let example = family.example.trim_end_matches(" raw");
         // Some have no unit diagonal: the first three are for all.
         let n_suffixes = if matches!(family.forms, Forms::Raw(_)) { 3 } else { suffixes.len() };
