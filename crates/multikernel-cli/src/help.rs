@@ -6,7 +6,7 @@ use clap::Command;
 const LONG: [&str; 7] = ["train", "predict", "evaluate", "online", "cluster", "picture", "columns"];
 
 /// The arguments that `-h` shows, whichever command they belong to; all others are left to `--help`.
-const SHOWN: [(&str, &str); 24] = [
+const SHOWN: [(&str, &str); 23] = [
     ("ablate", "What each view is worth"),
     ("budget", "Most support points to keep"),
     ("checkpoint", "File to store the run in, to go on after a stop"),
