@@ -45,7 +45,7 @@ def import_seconds(code):
 
 def two_fits(together):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 20))
+    X = rng.normal(size=(1200, 20))
     y = (X[:, 0] > 0).astype(int)
 
     def fit():
