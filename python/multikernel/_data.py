@@ -232,13 +232,14 @@ def columns_of(X: Any, kinds: Mapping[str, str], *, trained: bool = False) -> li
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(X, eager_only=True)
-    unknown = [name for name in kinds if name not in frame.columns]
+    names = [str(name) for name in frame.columns]
+    unknown = [name for name in kinds if name not in names]
     if unknown and not trained:
-        raise ValueError(f"kinds names columns {unknown} that X does not have; its columns are {frame.columns[:10]}")
+        raise ValueError(f"kinds names columns {unknown} that X does not have; its columns are {names[:10]}")
     numbers = all(dtype.is_numeric() or dtype == nw.Boolean for dtype in frame.schema.values())
     if numbers and not any(kind != "number" for kind in kinds.values()):
         return None
-    return [(str(name), *_column(frame[name], str(name), kinds.get(name))) for name in frame.columns]
+    return [(str(name), *_column(frame.get_column(name), str(name), kinds.get(str(name)))) for name in frame.columns]
 
 
 def _column(series: Any, name: str, kind: str | None) -> tuple[str | None, Any]:

@@ -216,9 +216,17 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):
             return rows, self._targets(y, rows.n_rows) if with_y else None
         if is_table(X) and (reset or self._has_texts()):
             columns = columns_of(X, self.kinds or {}) if reset else columns_of(X, self.kinds_, trained=True)
+            if reset:
+                self._mixed = columns is not None
             if columns is not None:
                 rows = self._mixed_rows(columns, reset=reset)
                 return rows, self._targets(y, rows.n_rows) if with_y else None
+        elif reset:
+            self._mixed = False
+            if self.kinds:
+                raise ValueError("kinds are for tables with named columns; give a DataFrame")
+        elif self._has_texts():
+            raise ValueError("the model was trained on columns that are not all numbers; give a table with the same columns")
         if is_table(X) and not hasattr(X, "iloc"):
             X = self._other_table(X, reset=reset)
             names: list[str] | None = list(self.feature_names_in_)
@@ -249,7 +257,9 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):
         return y
 
     def _has_texts(self) -> bool:
-        return any(kind != "number" for kind in self.model_.kinds)
+        # Known from the fit, or from a model that was loaded.
+        mixed: bool | None = self.__dict__.get("_mixed")
+        return any(kind != "number" for kind in self._model().kinds) if mixed is None else mixed
 
     def _mixed_rows(self, columns: list[tuple[str, str | None, Any]], *, reset: bool) -> _core.Rows:
         """Rows of a table that is not all numbers."""
@@ -269,9 +279,10 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):
                 f"Expected {list(self.feature_names_in_)[:10]}, got {names[:10]}"
             )
         # Columns that were left out in training do not count.
-        used = set(self.model_.features)
+        model = self._model()
+        used = set(model.features)
         rows, _ = _core.Rows.table([column for column in columns if column[0] in used])
-        for line in self.model_.unseen(rows):
+        for line in model.unseen(rows):
             warnings.warn(line, UserWarning, stacklevel=5)
         return rows
 

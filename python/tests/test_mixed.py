@@ -110,6 +110,33 @@ def test_other_columns_and_objects_are_refused(people):
         mk.AverageMKL().fit(frame[["age"]].assign(odd=[[1]] * len(y)), y)
 
 
+def test_columns_called_by_numbers(people):
+    frame, y = people
+    numbered = frame[["age", "colour"]].set_axis([0, 1], axis=1)
+    clf = mk.AverageMKL(kinds={"1": "category"}).fit(numbered, y)
+    assert clf.kinds_ == {"0": "number", "1": "category"} and clf.predict(numbered).shape == y.shape
+
+
+def test_arrays_have_no_kinds(people):
+    frame, y = people
+    with pytest.raises(ValueError, match="DataFrame"):
+        mk.AverageMKL(kinds={"x1": "category"}).fit(frame[["age"]].to_numpy(), y)
+    with pytest.raises(ValueError, match="give a table"):
+        mk.AverageMKL().fit(frame[["age", "colour"]], y).predict(frame[["age", "colour"]].to_numpy())
+
+
+@pytest.mark.parametrize("columns", [["age", "member"], ["age", "colour"]])
+def test_a_stream_of_tables(people, columns):
+    frame, y = people
+    online = mk.OnlineMKLClassifier().partial_fit(frame[columns][:60], y[:60])
+    # The levels of a batch come in another order, and one batch lacks some.
+    online.partial_fit(frame[columns][60:90], y[60:90]).partial_fit(frame[columns][90:91], y[90:91])
+    again = pickle.loads(pickle.dumps(online))
+    assert (again.predict(frame[columns]) == online.predict(frame[columns])).all()
+    if "colour" in columns:
+        assert online.score(frame[columns], y) > 0.85
+
+
 @pytest.mark.skipif(COMMAND is None, reason="no command line: set MULTIKERNEL or install it")
 def test_a_model_of_the_command_line_predicts_the_same_here(people, tmp_path):
     frame, y = people
