@@ -1,9 +1,9 @@
 //! Methods that compute kernel weights by a rule: their formulas, written out.
 
-use multikernel::data::{Gram, Labels, bundled, moons, separable};
+use multikernel::data::{Gram, Labels, Target, bundled, moons, separable};
 use multikernel::dist::Rng;
 use multikernel::kernel::Kernel;
-use multikernel::method::{Alignf, EasyMkl, Evidence, Fheuristic, SvmModel};
+use multikernel::method::{Alignf, EasyMkl, EndModel, Evidence, Fheuristic};
 use multikernel::plan::{Plan, Registry, Session};
 use multikernel::run::{
     Canceller, Control, Explain, Input, Method, Observer, Parameters, Progress, State, Status, Task,
@@ -76,13 +76,21 @@ impl Case {
     }
 
     /// The model and the values of `figure` that the steps showed.
-    fn run<M>(&self, mut method: M, set: &[(&str, &str)], figure: &str) -> (SvmModel, Vec<f64>)
+    fn run<M>(&self, mut method: M, set: &[(&str, &str)], figure: &str) -> (EndModel, Vec<f64>)
     where
-        M: Method<State: State<M, Model = SvmModel>>,
+        M: Method<State: State<M, Model = EndModel>>,
     {
         set.iter().for_each(|(name, value)| Parameters::set(&mut method, name, value).unwrap());
         let input = Input::Stack(&self.stack);
-        let task = Task { input, labels: &self.labels, groups: None, views: &[], seed: 1, pool: &self.pool };
+        let task = Task {
+            input,
+            labels: &self.labels,
+            target: &Target::Classes,
+            groups: None,
+            views: &[],
+            seed: 1,
+            pool: &self.pool,
+        };
         let mut state = M::State::init(&method, &task).unwrap();
         let mut shown = vec![];
         for step in 0.. {
@@ -98,7 +106,7 @@ impl Case {
 
     fn weights<M>(&self, method: M, set: &[(&str, &str)]) -> Vec<f64>
     where
-        M: Method<State: State<M, Model = SvmModel>>,
+        M: Method<State: State<M, Model = EndModel>>,
     {
         self.run(method, set, "").0.weights().unwrap().to_vec()
     }

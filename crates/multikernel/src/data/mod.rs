@@ -32,7 +32,8 @@ pub use read::{
 };
 pub use sets::{BundledSet, bundled, bundled_sets, circles, load, moons, separable};
 pub use split::{Split, folds, folds_by_group, inner_folds, repeats, repeats_by_group};
+pub(crate) use table::Standard;
 pub use table::{
-    ColumnNote, Dataset, Expect, Gram, Kind, Labels, Presence, Samples, Table, ToldKind, View, group_columns,
-    is_numbered,
+    ColumnNote, Dataset, Expect, Gram, Kind, Labels, Numbers, Presence, Samples, Table, Target, TargetKind, Times,
+    ToldKind, View, group_columns, is_numbered,
 };

@@ -26,7 +26,55 @@ pub struct OutOfFold<'a> {
     pub probabilities: Option<&'a [f64]>,
 }
 
+/// One row's number, as predicted by a model that had not seen it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutOfFoldNumber<'a> {
+    /// The method, as in [`PlanResult::method`](super::PlanResult::method).
+    pub method: &'a str,
+    /// The split, counted from 0.
+    pub split: usize,
+    /// Its row number in its file, counted from 1.
+    pub number: usize,
+    /// Its id, if rows have ids.
+    pub id: Option<&'a str>,
+    /// The name of the number.
+    pub name: &'a str,
+    /// The number.
+    pub truth: f64,
+    /// The predicted number.
+    pub predicted: f64,
+    /// Its standard deviation, for methods that have one.
+    pub deviation: Option<f64>,
+}
+
 impl Evaluation {
+    /// The test rows of each method on each split it finished, where numbers are predicted: one entry for each number
+    /// of a row; none where classes are.
+    pub fn number_predictions(&self) -> Vec<OutOfFoldNumber<'_>> {
+        let rows = &self.test_rows;
+        let Some(truth) = rows.target.numbers() else { return vec![] };
+        let mut all = vec![];
+        for (result, fold) in self.results.iter().flat_map(|result| result.folds.iter().map(move |fold| (result, fold)))
+        {
+            let Some(found) = &fold.numbers else { continue };
+            for (at, &row) in fold.rows.iter().enumerate() {
+                for (t, name) in truth.names().iter().enumerate() {
+                    all.push(OutOfFoldNumber {
+                        method: &result.method,
+                        split: fold.split,
+                        number: rows.numbers[row],
+                        id: rows.ids.as_ref().map(|ids| ids[row].as_str()),
+                        name,
+                        truth: truth.values().get(row, t),
+                        predicted: found.predicted.get(at, t),
+                        deviation: found.deviations.as_ref().map(|deviations| deviations.get(at, t)),
+                    });
+                }
+            }
+        }
+        all
+    }
+
     /// The test rows of each method on each split it finished: to inspect errors one by one, to stack models, or to
     /// compute other figures. With folds each row occurs once per method, with repeats as often as it was drawn.
     ///

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::metrics::Metrics;
+use super::numbers::NumberMetrics;
 use super::paired::{Paired, compare_common};
 use super::rare::rare_classes;
-use super::result::{Evaluation, Fold, PlanResult, TestRows};
+use super::result::{Evaluation, Fold, NumberFold, PlanResult, TestRows};
 use super::watch::Watch;
-use crate::data::{Dataset, Split, folds_by_group, repeats_by_group};
+use crate::data::{Dataset, Numbers, Samples, Split, Target, TargetKind, folds_by_group, repeats_by_group};
 use crate::error::{Error, Result};
 use crate::plan::{Model, Plan, Prepared, Session};
 use crate::pool::Pool;
@@ -61,6 +62,7 @@ pub fn evaluate(
     plans.iter().try_for_each(|plan| plan.check(&data.samples))?;
     let (splits, words) = splits(data, protocol, seed)?;
     let rare = match protocol {
+        _ if data.target != Target::Classes => None,
         Protocol::Folds(k) => rare_classes(&data.labels, &splits, Some(*k)),
         Protocol::Repeats { .. } => rare_classes(&data.labels, &splits, None),
         Protocol::Test(_) => None,
@@ -71,10 +73,11 @@ pub fn evaluate(
     let stopped = all_splits(data, plans, protocol, &splits, session, &mut found)?;
     session.observer.phase("");
     let (paired, paired_auroc) = found.compared(plans)?;
+    let classes = if data.target == Target::Classes { data.labels.classes().to_vec() } else { vec![] };
     Ok(Evaluation {
         dataset: data.name.clone(),
-        shape: (data.samples.n_samples(), data.samples.n_features(), data.labels.n_classes()),
-        classes: data.labels.classes().to_vec(),
+        shape: (data.samples.n_samples(), data.samples.n_features(), classes.len()),
+        classes,
         label: data.label_name.clone().or_else(|| data.label_column.clone()),
         protocol: words,
         seed,
@@ -104,7 +107,7 @@ impl FinishedFits {
         result.folds.push(fold);
     }
 
-    /// Paired differences in accuracy and in AUROC.
+    /// Paired differences in accuracy (R2 for numbers) and in AUROC.
     fn compared(&self, plans: &[Plan]) -> Result<(Vec<Paired>, Vec<Paired>)> {
         let names: Vec<String> = self.results.iter().map(|result| result.method.clone()).collect();
         let values = |figure: fn(&Fold) -> Option<f64>| -> Vec<Vec<Option<f64>>> {
@@ -120,7 +123,7 @@ impl FinishedFits {
         let compared = |figure| compare_common(pairs(), &names, &values(figure), &self.sizes, LEVEL);
         let has_auroc = self.results.iter().flat_map(|result| &result.folds).all(|fold| fold.metrics.auroc.is_some());
         let in_auroc = if has_auroc { compared(|fold| fold.metrics.auroc)? } else { vec![] };
-        Ok((compared(|fold| Some(fold.metrics.accuracy))?, in_auroc))
+        Ok((compared(|fold| Some(fold.score()))?, in_auroc))
     }
 }
 
@@ -197,12 +200,13 @@ fn splits(data: &Dataset, protocol: &Protocol, seed: u64) -> Result<(Vec<Split>,
     Ok(match protocol {
         Protocol::Folds(k) => {
             let splits = folds_by_group(&data.labels, data.groups.as_deref(), *k, seed)?;
-            (splits, format!("{k}-fold stratified cross-validation{}", by_groups(data)))
+            (splits, format!("{k}-fold {}cross-validation{}", stratified(data), by_groups(data)))
         }
         Protocol::Repeats { n_repeats, train_fraction } => {
             let splits = repeats_by_group(&data.labels, data.groups.as_deref(), *n_repeats, *train_fraction, seed)?;
             let (train, test) = splits.first().map_or((0, 0), |split| (split.train.len(), split.test.len()));
-            let words = format!("{n_repeats} stratified splits, {train} rows to train and {test} to test");
+            let kind = stratified(data);
+            let words = format!("{n_repeats} {kind}splits, {train} rows to train and {test} to test");
             (splits, words + &by_groups(data))
         }
         Protocol::Test(test) => {
@@ -212,8 +216,29 @@ fn splits(data: &Dataset, protocol: &Protocol, seed: u64) -> Result<(Vec<Split>,
     })
 }
 
-/// Whether the test rows have the classes of the training rows.
+/// How rows are dealt to splits.
+fn stratified(data: &Dataset) -> &'static str {
+    match data.target.kind() {
+        TargetKind::Classes | TargetKind::Times => "stratified ",
+        // Quantiles of the numbers are dealt evenly, which is a random split to most readers.
+        TargetKind::Numbers => "",
+    }
+}
+
+/// Whether the test rows have the classes of the training rows, or the same numbers.
 fn check_test(train: &Dataset, test: &Dataset) -> Result<()> {
+    let names = |data: &Dataset| data.target.numbers().map(|numbers| numbers.names().join(", "));
+    if train.target.kind() != test.target.kind() || names(train) != names(test) {
+        let shown = |data: &Dataset| names(data).unwrap_or_else(|| data.target.kind().to_string());
+        return Err(Error::input(format!(
+            "the test data are of {}, the training data of {}; they must be the same",
+            shown(test),
+            shown(train)
+        )));
+    }
+    if train.target != Target::Classes {
+        return Ok(());
+    }
     if test.labels.classes() == train.labels.classes() {
         return Ok(());
     }
@@ -313,12 +338,22 @@ fn test_fold(
     stop: &dyn Fn() -> bool,
 ) -> Result<Fold> {
     let start = Instant::now();
-    let prediction = model.predict_until(&test.samples, pool, stop)?;
+    let numbers =
+        test.target.numbers().map(|truth| number_fold(model, &test.samples, truth, pool, stop)).transpose()?;
+    let (metrics, predicted) = match &numbers {
+        Some(_) => (Metrics::of_confusion(vec![]), vec![]),
+        None => {
+            let prediction = model.predict_until(&test.samples, pool, stop)?;
+            let (truth, n_classes) = (test.labels.codes(), test.labels.n_classes());
+            let metrics = Metrics::new(truth, &prediction.labels, Some(&prediction.scores), n_classes)?;
+            (metrics, prediction.labels)
+        }
+    };
     let predict_seconds = start.elapsed().as_secs_f64();
-    let (truth, n_classes) = (test.labels.codes(), test.labels.n_classes());
     Ok(Fold {
         split,
-        metrics: Metrics::new(truth, &prediction.labels, Some(&prediction.scores), n_classes)?,
+        metrics,
+        numbers,
         train_seconds,
         predict_seconds,
         weights: model.kernels().weights().map(<[f64]>::to_vec),
@@ -326,9 +361,24 @@ fn test_fold(
         chosen: model.training().chosen().map(str::to_string),
         warnings: model.training().warnings(),
         rows: (0..test.samples.n_samples()).collect(),
-        predicted: prediction.labels,
+        predicted,
         probabilities: None,
     })
+}
+
+fn number_fold(
+    model: &Model,
+    samples: &Samples,
+    truth: &Numbers,
+    pool: &Pool,
+    stop: &dyn Fn() -> bool,
+) -> Result<NumberFold> {
+    let numbers =
+        model.numbers().ok_or_else(|| Error::input("the model predicts classes, the test rows have numbers"))?;
+    let predicted = numbers.predict_until(samples, pool, stop)?;
+    let deviations = numbers.deviations_until(samples, pool, stop)?;
+    let metrics = NumberMetrics::new(truth.values(), &predicted, deviations.as_ref())?;
+    Ok(NumberFold { metrics, predicted, deviations })
 }
 
 #[cfg(test)]

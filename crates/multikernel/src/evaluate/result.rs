@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::metrics::Metrics;
+use super::numbers::NumberMetrics;
 use super::paired::Paired;
-use crate::data::Dataset;
+use crate::data::{Dataset, Target, TargetKind};
 use crate::linalg::Matrix;
 use crate::plan::Plan;
 use crate::run::KernelsOfView;
@@ -15,8 +16,10 @@ use crate::run::KernelsOfView;
 pub struct Fold {
     /// Index of the split, counted from 0.
     pub split: usize,
-    /// Its metrics.
+    /// Its metrics of classes; all zero where numbers are predicted.
     pub metrics: Metrics,
+    /// The numbers it predicted, if numbers are predicted.
+    pub numbers: Option<NumberFold>,
     /// Seconds to train, kernels included.
     pub train_seconds: f64,
     /// Seconds to predict the test rows.
@@ -35,6 +38,29 @@ pub struct Fold {
     pub predicted: Vec<usize>,
     /// Their probabilities, rows x classes, if the plan requested them.
     pub probabilities: Option<Matrix>,
+}
+
+/// The predicted numbers of a split.
+#[derive(Clone, Debug)]
+pub struct NumberFold {
+    /// Their metrics.
+    pub metrics: NumberMetrics,
+    /// The prediction for each test row and number.
+    pub predicted: Matrix,
+    /// Its standard deviation, for methods that have one.
+    pub deviations: Option<Matrix>,
+}
+
+impl Fold {
+    /// The metrics of classes, if classes are predicted.
+    pub fn classes(&self) -> Option<&Metrics> {
+        self.numbers.is_none().then_some(&self.metrics)
+    }
+
+    /// The figure that methods are compared by: accuracy for classes, R2 for numbers.
+    pub fn score(&self) -> f64 {
+        self.numbers.as_ref().map_or(self.metrics.accuracy, |numbers| numbers.metrics.r2)
+    }
 }
 
 /// One plan on the splits it finished.
@@ -105,17 +131,19 @@ impl PlanResult {
         sum
     }
 
-    /// The mean accuracy over splits; NaN if there are none.
+    /// The mean accuracy over splits; NaN if there are none, or numbers are predicted.
     pub fn accuracy(&self) -> f64 {
-        self.spread(|fold| Some(fold.metrics.accuracy)).map_or(f64::NAN, |spread| spread.mean)
+        self.spread(|fold| Some(fold.classes()?.accuracy)).map_or(f64::NAN, |spread| spread.mean)
     }
 }
 
 /// The test rows of an evaluation: those of the data, or of the test set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestRows {
-    /// The code of each row's true class.
+    /// The code of each row's true class; of its stratum where numbers are predicted.
     pub labels: Vec<usize>,
+    /// What is predicted, with the true numbers.
+    pub target: Target,
     /// Their ids, if they have any.
     pub ids: Option<Vec<String>>,
     /// The name of the id column, if it has one.
@@ -128,6 +156,7 @@ impl TestRows {
     pub(super) fn of(data: &Dataset) -> TestRows {
         TestRows {
             labels: data.labels.codes().to_vec(),
+            target: data.target.clone(),
             ids: data.samples.ids().map(<[String]>::to_vec),
             id_name: data.samples.id_name().map(str::to_string),
             numbers: (0..data.samples.n_samples()).map(|row| data.samples.row_number(row)).collect(),
@@ -140,9 +169,9 @@ impl TestRows {
 pub struct Evaluation {
     /// Name of the data.
     pub dataset: String,
-    /// Rows, features, classes.
+    /// Rows, features, classes (0 where numbers are predicted).
     pub shape: (usize, usize, usize),
-    /// Class names.
+    /// Class names; none where numbers are predicted.
     pub classes: Vec<String>,
     /// The label column: its name, or its position in a file without names.
     pub label: Option<String>,
@@ -160,9 +189,25 @@ pub struct Evaluation {
     pub test_rows: TestRows,
     /// One entry per plan.
     pub results: Vec<PlanResult>,
-    /// Differences in accuracy for all pairs of plans, or between the first and each of the others if those use
+    /// Differences in accuracy (R2 for numbers) for all pairs of plans, or between the first and each of the others if those use
     /// different views; each over the splits that both finished, pairs without any left out.
     pub paired: Vec<Paired>,
     /// The same differences in AUROC; empty if a split has no AUROC.
     pub paired_auroc: Vec<Paired>,
+}
+
+impl Evaluation {
+    /// What was predicted.
+    pub fn target(&self) -> TargetKind {
+        self.test_rows.target.kind()
+    }
+
+    /// The figure that methods are compared by.
+    pub fn score_name(&self) -> &'static str {
+        match self.target() {
+            TargetKind::Classes => "accuracy",
+            TargetKind::Numbers => "R2",
+            TargetKind::Times => "concordance",
+        }
+    }
 }

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 
 /// Highest layout version that is read: a file with a higher one is rejected, all lower ones stay readable. A file is
 /// written with the lowest version that can hold it, so that older programs read what they can.
-pub const FORMAT_VERSION: u64 = 4;
+pub const FORMAT_VERSION: u64 = 5;
 
 /// The metadata key that marks a file as ours.
 const MAGIC: &str = "multikernel";

@@ -41,6 +41,8 @@ const SECOND_VERSION: u64 = 2;
 const THIRD_VERSION: u64 = 3;
 /// The one that added coefficients stored decision by decision.
 const FOURTH_VERSION: u64 = 4;
+/// The version of models of numbers.
+const FIFTH_VERSION: u64 = 5;
 
 impl Default for Record {
     fn default() -> Self {
@@ -75,6 +77,11 @@ impl Record {
     /// Marks the record as unreadable to readers of the first three format versions.
     pub(crate) fn needs_fourth_version(&mut self) {
         self.version = self.version.max(FOURTH_VERSION);
+    }
+
+    /// Marks the record as unreadable to readers of the first four format versions.
+    pub(crate) fn needs_fifth_version(&mut self) {
+        self.version = self.version.max(FIFTH_VERSION);
     }
 
     /// Whether it holds a value or an array with this name.

@@ -1,7 +1,9 @@
 //! `alignf`: the combination of kernels that is best aligned with the classes.
 
+use super::ends::TARGETS;
 use super::svc::svc_params;
-use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs};
+use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, outcome};
+use crate::data::TargetKind;
 use crate::error::{Error, Result};
 use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
@@ -85,7 +87,7 @@ impl Rule for Alignf {
             state.done += kernels.len();
             return Ok(Move::On(state.done, n_kernels + 1, None));
         }
-        let mut y = signs(task.labels);
+        let mut y = outcome(task);
         centre_columns(&mut y);
         let agreement = stack.project(&[Symmetric::Factored(&y, &y)], task.pool)?.column(0);
         Ok(Move::Done(Weights::new("alignf", nnls::solve(&state.matrix(n_kernels)?, &agreement)?.x)))
@@ -114,5 +116,9 @@ impl Method for Alignf {
             needs: Needs::Stack,
             bank: DEFAULT_BANK,
         }
+    }
+
+    fn targets(&self) -> &'static [TargetKind] {
+        TARGETS
     }
 }

@@ -1,7 +1,9 @@
 //! `average`: an SVM on the uniform combination of all kernels. The baseline every learned weighting must beat.
 
+use super::ends::{EndState, TARGETS};
 use super::svc::svc_params;
-use super::svm::{FixedWeights, SvmState};
+use super::svm::FixedWeights;
+use crate::data::TargetKind;
 use crate::error::Result;
 use crate::kernel::DEFAULT_BANK;
 use crate::run::{About, Method, Needs, Task};
@@ -13,7 +15,7 @@ svc_params! {
 }
 
 impl Method for Average {
-    type State = SvmState;
+    type State = EndState;
 
     fn about(&self) -> About {
         About {
@@ -22,6 +24,10 @@ impl Method for Average {
             needs: Needs::Pass,
             bank: DEFAULT_BANK,
         }
+    }
+
+    fn targets(&self) -> &'static [TargetKind] {
+        TARGETS
     }
 }
 

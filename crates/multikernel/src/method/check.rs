@@ -1,6 +1,6 @@
 //! Helpers shared by the tests of methods.
 
-use crate::data::Labels;
+use crate::data::{Labels, Target};
 use crate::kernel::Kernel;
 use crate::linalg::Matrix;
 use crate::pool::Pool;
@@ -18,7 +18,15 @@ pub(super) fn with_task<T>(points: &Matrix, codes: &[usize], kernels: &[&str], f
     let kernels: Vec<Kernel> = kernels.iter().map(|text| text.parse().unwrap()).collect();
     let stack = Stack::train(points, &kernels, &StackOptions::new(&pool)).unwrap();
     let labels = labels(codes);
-    f(&Task { input: Input::Stack(&stack), labels: &labels, groups: None, views: &[], seed: 1, pool: &pool })
+    f(&Task {
+        input: Input::Stack(&stack),
+        labels: &labels,
+        target: &Target::Classes,
+        groups: None,
+        views: &[],
+        seed: 1,
+        pool: &pool,
+    })
 }
 
 /// A method at its defaults except for some parameters, given as text.

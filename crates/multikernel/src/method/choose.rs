@@ -1,5 +1,6 @@
 //! `single` and `bestview`: the one kernel, or the one view, that does best in inner cross-validation.
 
+use super::ends::EndState;
 use super::machine::SvmModel;
 use super::svc::{EndsInSvc, Svc, svc_params};
 use super::svm::{FixedWeights, SvmState};
@@ -71,7 +72,7 @@ impl Parameters for Fixed {
 }
 
 impl Method for Fixed {
-    type State = SvmState;
+    type State = EndState;
 
     fn about(&self) -> About {
         About { name: "svm", summary: "", needs: Needs::Pass, bank: DEFAULT_BANK }

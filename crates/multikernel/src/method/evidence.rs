@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::ends::TARGETS;
 use super::svc::svc_params;
-use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs};
+use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, outcome};
+use crate::data::TargetKind;
 use crate::error::{Error, Result};
 use crate::file::{Cache, record};
 use crate::kernel::{DEFAULT_BANK, Kernel};
@@ -141,7 +143,7 @@ impl Rule for Evidence {
 
 /// The classes as the Gaussian model sees them: centred, with variance 1.
 fn target(task: &Task<'_>) -> Matrix {
-    let mut y = signs(task.labels);
+    let mut y = outcome(task);
     centre_columns(&mut y);
     let square = dot(y.data(), y.data()) / y.data().len().max(1) as f64;
     if square > 0.0 {
@@ -300,6 +302,10 @@ impl Method for Evidence {
             needs: Needs::Stack,
             bank: DEFAULT_BANK,
         }
+    }
+
+    fn targets(&self) -> &'static [TargetKind] {
+        TARGETS
     }
 }
 

@@ -1,7 +1,9 @@
 //! `fheuristic`: each kernel weighted by how well it agrees with the classes, on its own.
 
+use super::ends::TARGETS;
 use super::svc::svc_params;
-use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, signs};
+use super::weighted::{Move, Rule, Weighted, Weights, dense_block, misfit, outcome};
+use crate::data::TargetKind;
 use crate::error::Result;
 use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
@@ -41,7 +43,7 @@ impl Rule for Fheuristic {
             state.squares.extend(task.pool.map(kernels.len(), |k| square(&kernels[k])));
             return Ok(Move::On(state.squares.len(), n_kernels + 1, None));
         }
-        let y = signs(task.labels);
+        let y = outcome(task);
         let agreement = stack.project(&[Symmetric::Factored(&y, &y)], task.pool)?;
         let weight = |m: usize| agreement.get(m, 0) / state.squares[m].sqrt();
         Ok(Move::Done(Weights::new("fheuristic", (0..n_kernels).map(weight).collect())))
@@ -63,5 +65,9 @@ impl Method for Fheuristic {
             needs: Needs::Pass,
             bank: DEFAULT_BANK,
         }
+    }
+
+    fn targets(&self) -> &'static [TargetKind] {
+        TARGETS
     }
 }

@@ -1,12 +1,14 @@
 //! `svm`: C-SVC on one kernel, and the state machine shared by all methods with fixed kernel weights.
 
+use super::ends::{EndState, TARGETS};
 use super::machine::SvmModel;
 use super::problems::Problems;
 use super::svc::{EndsInSvc, Svc, svc_params};
+use crate::data::TargetKind;
 use crate::error::{Error, Result};
 use crate::file::{Cache, codes, record};
 use crate::linalg::Matrix;
-use crate::run::{About, Allowed, Control, Method, Needs, Progress, Setting, State, Task, Value};
+use crate::run::{About, Allowed, Control, Method, Needs, Progress, Setting, Task, Value};
 use crate::solve::smo;
 
 /// One kernel of a bank, numbered from 0.
@@ -62,17 +64,21 @@ codes! {
     }
 }
 
-/// A C-SVC whose kernel weights are known from the start.
+/// A machine whose kernel weights are known from the start.
 pub trait FixedWeights: EndsInSvc {
     /// The weights.
     fn weights(&self, task: &Task<'_>) -> Result<Vec<f64>>;
 }
 
 impl Method for Svm {
-    type State = SvmState;
+    type State = EndState;
 
     fn about(&self) -> About {
         About { name: "svm", summary: "SVM on one kernel", needs: Needs::Pass, bank: "gaussian(median)" }
+    }
+
+    fn targets(&self) -> &'static [TargetKind] {
+        TARGETS
     }
 }
 
@@ -89,30 +95,6 @@ impl FixedWeights for Svm {
             Error::param("kernel", format!("is `{found}`, the number of kernels in the bank is {n_kernels}; {help}"))
         })?;
         Ok((0..n_kernels).map(|m| f64::from(u8::from(m == kernel))).collect())
-    }
-}
-
-impl<M: FixedWeights> State<M> for SvmState {
-    type Model = SvmModel;
-
-    fn init(method: &M, task: &Task<'_>) -> Result<SvmState> {
-        SvmState::new(method.weights(task)?, task, &method.svc())
-    }
-
-    fn again(&self, method: &M, task: &Task<'_>) -> Result<SvmState> {
-        self.with(task, &method.svc())
-    }
-
-    fn check(&self, method: &M, task: &Task<'_>) -> Result<()> {
-        self.fits(task, &method.svc())
-    }
-
-    fn step(&mut self, method: &M, task: &Task<'_>, control: &Control) -> Result<Progress> {
-        self.advance(task, &method.svc(), control)
-    }
-
-    fn finish(self, method: &M, task: &Task<'_>) -> Result<SvmModel> {
-        self.model(task, &method.svc())
     }
 }
 

@@ -1,9 +1,8 @@
-//! Weights first, then one SVM: the state machine of every method that computes kernel weights by a rule.
+//! Weights first, then one machine on them: the state machine of every method that computes kernel weights by a rule.
 
-use super::machine::SvmModel;
+use super::ends::{EndModel, EndState};
 use super::sample::{MAX_ROWS, sample};
 use super::svc::{EndsInSvc, Svc};
-use super::svm::SvmState;
 use crate::data::Labels;
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
@@ -48,7 +47,7 @@ impl Weights {
         }
         let n = values.len();
         let warning = format!(
-            "{rule} found no kernel that has anything to do with the classes; every kernel has the weight 1/{n}, as with \
+            "{rule} found no kernel that has anything to do with what is predicted; every kernel has the weight 1/{n}, as with \
              the method average"
         );
         Weights { values: vec![1.0 / n as f64; n], warning: Some(warning) }
@@ -78,13 +77,13 @@ pub trait Rule: EndsInSvc {
     }
 }
 
-/// State: the progress of the rule, then the SVM on its weights.
+/// State: the progress of the rule, then the machine on its weights.
 #[derive(Clone, Debug)]
 pub struct Weighted<S> {
     rule: S,
     /// Total steps of the rule, as last reported.
     steps: usize,
-    svm: Option<SvmState>,
+    svm: Option<EndState>,
     warning: Option<String>,
 }
 
@@ -103,18 +102,18 @@ impl<S: Codec> Codec for Weighted<S> {
 
     fn decode(record: &Record) -> Result<Self> {
         let weighted: bool = record.take("weighted")?;
-        let svm = if weighted { Some(SvmState::decode(&record.take_record("svm"))?) } else { None };
+        let svm = if weighted { Some(EndState::decode(&record.take_record("svm"))?) } else { None };
         let rule = S::decode(&record.take_record("rule"))?;
         Ok(Weighted { rule, steps: record.take("steps")?, svm, warning: record.take("warning")? })
     }
 }
 
 impl<M: Rule> State<M> for Weighted<M::Progress> {
-    type Model = SvmModel;
+    type Model = EndModel;
 
     fn init(method: &M, task: &Task<'_>) -> Result<Self> {
         // Reject bad SVM parameters now, not after the rule has run.
-        SvmState::new(uniform(task)?, task, &method.svc())?;
+        EndState::new(uniform(task)?, task, &method.svc())?;
         Ok(Weighted { rule: M::Progress::default(), steps: 1, svm: None, warning: None })
     }
 
@@ -140,15 +139,15 @@ impl<M: Rule> State<M> for Weighted<M::Progress> {
                 Ok(value.into_iter().fold(progress, |progress, (name, value)| progress.with(name, value)))
             }
             Move::Done(weights) => {
-                self.svm = Some(SvmState::new(weights.values, task, &method.svc())?);
+                self.svm = Some(EndState::new(weights.values, task, &method.svc())?);
                 self.warning = weights.warning;
                 Ok(Progress::of(self.steps, self.steps + 1))
             }
         }
     }
 
-    fn finish(self, method: &M, task: &Task<'_>) -> Result<SvmModel> {
-        if let Some(svm) = self.svm.filter(SvmState::is_begun) {
+    fn finish(self, method: &M, task: &Task<'_>) -> Result<EndModel> {
+        if let Some(svm) = self.svm.filter(EndState::is_begun) {
             let model = svm.model(task, &method.svc())?;
             return Ok(model.with_warning(self.warning).with_facts(method.facts(&self.rule)));
         }
@@ -164,11 +163,12 @@ impl<M: Rule> State<M> for Weighted<M::Progress> {
 
 /// The SVM for a run that was stopped before its own: weights alone predict nothing, and nobody wants to wait for all
 /// rows of a large set. Returns the machine, and text saying how many of the rows it was trained on.
-fn on_a_sample(weights: Vec<f64>, task: &Task<'_>, svc: &Svc) -> Result<(SvmModel, String)> {
+fn on_a_sample(weights: Vec<f64>, task: &Task<'_>, svc: &Svc) -> Result<(EndModel, String)> {
     let rows = sample(task.labels, MAX_ROWS);
-    let (stack, labels) = (task.stack()?.view(&rows)?, task.labels.select(&rows));
-    let part = Task { input: Input::Stack(&stack), labels: &labels, groups: None, ..*task };
-    let mut svm = SvmState::new(weights, &part, svc)?;
+    let (labels, target) = (task.labels.select(&rows), task.target.select(&rows));
+    let stack = task.stack()?.view(&rows)?;
+    let part = Task { input: Input::Stack(&stack), labels: &labels, target: &target, groups: None, ..*task };
+    let mut svm = EndState::new(weights, &part, svc)?;
     while svm.advance(&part, svc, &Control::default())?.status == Status::Running {}
     let (n, all) = (rows.len(), task.n_samples());
     let words = if n < all { format!(", and the SVM saw {n} of {all} rows") } else { String::new() };
@@ -193,6 +193,11 @@ pub(super) fn signs(labels: &Labels) -> Matrix {
     }
     let codes = labels.codes();
     Matrix::from_fn(codes.len(), present.len(), |i, k| if codes[i] == present[k] { 1.0 } else { -1.0 })
+}
+
+/// What is predicted, as a rule sees it: n_samples x c, the classes as [`signs`] or the numbers.
+pub(super) fn outcome(task: &Task<'_>) -> Matrix {
+    task.target.numbers().map_or_else(|| signs(task.labels), |numbers| numbers.values().clone())
 }
 
 /// The kernels from `first` on as dense matrices: as many as a rule should hold at a time and memory allows, at least

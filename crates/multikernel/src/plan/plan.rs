@@ -1,17 +1,18 @@
 //! A plan: method, parameters, bank, scaling and seed; the unit that is trained, cross-validated and written into a
 //! model.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::by_kind::bank_by_kind;
 use super::calibrate::Calibration;
-use super::model::{Header, Learned, Model};
+use super::model::{Header, Learned, Model, Units};
 use super::prepare::{Preparation, Prepared};
 use super::registry::Registry;
 use super::session::Session;
 use super::share::shares;
 use super::views::{Missing, Part};
-use crate::data::{Dataset, Preprocessor, Recipe, Samples, Scale};
+use crate::data::{Dataset, Preprocessor, Recipe, Samples, Scale, Target, TargetKind};
 use crate::error::{Error, Result};
 use crate::kernel::{
     CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, Families, Kernel, KernelBank,
@@ -305,7 +306,30 @@ impl Plan {
 
     /// Scales the rows and computes the kernels. Cost: see [`Stack::train`](crate::stack::Stack::train).
     pub fn prepare<'a>(&self, data: &'a Dataset, session: &mut Session<'_>) -> Result<Prepared<'a>> {
+        self.check_target(data)?;
         Prepared::new(self.preparation(&data.samples)?, data, session)
+    }
+
+    /// Whether the method predicts what the data ask for.
+    fn check_target(&self, data: &Dataset) -> Result<()> {
+        let (kind, name) = (data.target.kind(), self.name());
+        if !self.method().targets().contains(&kind) {
+            let registry = Registry::standard();
+            let able: Vec<&str> =
+                registry.iter().filter(|method| method.targets().contains(&kind)).map(|m| m.about().name).collect();
+            let able = if able.is_empty() { "no method does".into() } else { format!("use {}", able.join(", ")) };
+            return Err(Error::input(format!("the method {name} does not predict {kind}; {able}")));
+        }
+        if kind != TargetKind::Classes && self.proba {
+            return Err(Error::param("proba", "probabilities are those of classes; numbers have intervals instead"));
+        }
+        match self.params.autos().first() {
+            Some(auto) if kind != TargetKind::Classes => Err(Error::param(
+                *auto,
+                format!("auto is for classes; {name} chooses the noise of {kind} by the evidence: leave it out"),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Whether prepared rows are what this plan would prepare: the same preprocessing and, for methods that work on
@@ -340,8 +364,17 @@ impl Plan {
             Some(stack) if self.uses_kernels() => Input::Stack(stack),
             _ => Input::Rows(&rows),
         };
-        let (labels, groups) = (&prepared.data.labels, prepared.data.groups.as_deref());
-        let task = Task { input, labels, groups, views: &prepared.views, seed: self.seed, pool: session.pool };
+        self.check_target(&prepared.data)?;
+        let (target, units) = standardised(&prepared.data.target);
+        let task = Task {
+            input,
+            labels: &prepared.data.labels,
+            target: &target,
+            groups: prepared.data.groups.as_deref(),
+            views: &prepared.views,
+            seed: self.seed,
+            pool: session.pool,
+        };
         let (params, tuned) = self.chosen(&task, session)?;
         let fingerprint = prepared.data.fingerprint();
         let identity = self.identity(&fingerprint);
@@ -352,7 +385,7 @@ impl Plan {
         let shares = shares(&task, run.model.as_ref(), &session.control)?;
         let calibration = self.calibrated(&task, &params, &run, session)?;
         let wants_more = self.proba && calibration.is_none() && run.model.probabilistic().is_none();
-        let learned = Learned { shares, calibration, tuned, stream: None };
+        let learned = Learned { shares, calibration, units, tuned, stream: None };
         let (bank, kernels) = (prepared.preparation.bank.as_ref(), &prepared.kernels);
         let mut header = self.header(&prepared.data, bank, kernels, &params, fingerprint);
         header.stop = match run.stop {
@@ -455,7 +488,7 @@ impl Plan {
             scale: self.recipe.scale,
             precision: self.precision,
             seed: self.seed,
-            classes: data.labels.classes().to_vec(),
+            classes: if data.target == Target::Classes { data.labels.classes().to_vec() } else { vec![] },
             features: samples.names().to_vec(),
             views: samples.views().to_vec(),
             label: data.label_name.clone(),
@@ -467,5 +500,17 @@ impl Plan {
             finished: true,
             steps: 0,
         }
+    }
+}
+
+/// The target as methods see it, and the units of its numbers.
+fn standardised(target: &Target) -> (Cow<'_, Target>, Option<Units>) {
+    match target {
+        Target::Numbers(numbers) => {
+            let (standard, units) = numbers.standardised();
+            let units = Units { names: numbers.names().to_vec(), standard: units };
+            (Cow::Owned(Target::Numbers(standard)), Some(units))
+        }
+        other => (Cow::Borrowed(other), None),
     }
 }

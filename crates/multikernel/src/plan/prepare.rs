@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::model::Kept;
 use super::session::Session;
 use super::views::{Missing, Part, Places, presence};
-use crate::data::{Dataset, Preprocessor, Presence, Recipe, Samples};
+use crate::data::{Dataset, Preprocessor, Presence, Recipe, Samples, Target};
 use crate::error::{Error, Message, Place, Remedy, Result, message};
 use crate::features::Features;
 use crate::kernel::{Columns, Kernel, KernelBank, Layout};
@@ -81,7 +81,7 @@ impl<'a> Prepared<'a> {
             let n = data.samples.n_samples();
             session.observer.talk(&format!("trained on the {n} of {n_all} rows that have all views"));
         }
-        if preparation.is_supervised {
+        if preparation.is_supervised && data.target == Target::Classes {
             check_labels(&data)?;
         }
         let samples = &data.samples;

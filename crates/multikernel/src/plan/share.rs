@@ -59,7 +59,7 @@ fn shares_over(most: usize, task: &Task<'_>, model: &dyn Predict, control: &Cont
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Dataset, Samples, bundled};
+    use crate::data::{Dataset, Samples, Target, bundled};
     use crate::dist::Rng;
     use crate::plan::{Plan, Session};
     use crate::pool::Pool;
@@ -81,7 +81,15 @@ mod tests {
         let plan = Plan::new("average").unwrap().kernels("gaussian(1) on [0:2], gaussian(1) on [2:6], linear").unwrap();
         let prepared = plan.prepare(&data, &mut Session::new(&pool, &mut Silent)).unwrap();
         let input = Input::Stack(prepared.stack().unwrap());
-        let task = Task { input, labels: &data.labels, groups: None, views: &[], seed: 0, pool: &pool };
+        let task = Task {
+            input,
+            labels: &data.labels,
+            target: &Target::Classes,
+            groups: None,
+            views: &[],
+            seed: 0,
+            pool: &pool,
+        };
         let control = Control::default();
         let mut runner =
             Runner { control: &control, observer: &mut Silent, checkpoint: None, identity: Default::default() };

@@ -1,6 +1,6 @@
 //! Inner cross-validation: what `auto` chooses, and what remains when it is stopped.
 
-use crate::data::bundled;
+use crate::data::{Target, bundled};
 use crate::plan::{Plan, Session};
 use crate::pool::Pool;
 use crate::run::inner::*;
@@ -14,7 +14,15 @@ fn held_out_from_setting_to_setting_decides_as_each_begun_anew() {
         let plan = Plan::new(method).unwrap().set("c", "auto").unwrap().set(tight, "1e-5").unwrap();
         let prepared = plan.prepare(&data, &mut Session::new(&pool, &mut Silent)).unwrap();
         let input = Input::Stack(prepared.stack().unwrap());
-        let task = Task { input, labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
+        let task = Task {
+            input,
+            labels: &data.labels,
+            target: &Target::Classes,
+            groups: None,
+            views: &[],
+            seed: 1,
+            pool: &pool,
+        };
         let (candidates, folds) = (plan.params().candidates(), folds(&task, Deal::Tune).unwrap());
         let scores = |settings: &[Params]| {
             let (want, control) = (Want::Scores, Control::default());
@@ -49,7 +57,8 @@ fn tune_that_is_stopped_compares_what_was_scored_on_the_same_rows() {
     let plan = Plan::new("average").unwrap().set("c", "auto").unwrap();
     let prepared = plan.prepare(&data, &mut Session::new(&pool, &mut Silent)).unwrap();
     let input = Input::Stack(prepared.stack().unwrap());
-    let task = Task { input, labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
+    let task =
+        Task { input, labels: &data.labels, target: &Target::Classes, groups: None, views: &[], seed: 1, pool: &pool };
     let candidates = plan.params().candidates();
     let tuned = |n_done| {
         let control = Control::default();

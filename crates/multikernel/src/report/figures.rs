@@ -17,8 +17,10 @@ pub(super) struct Figure {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MetricKind {
-    /// Every method has it.
+    /// Every method for classes has it.
     Labels,
+    /// Every method for numbers has it.
+    Numbers,
     /// Reported if there are probabilities.
     Probabilities,
     /// A time: its spread over splits is not informative.
@@ -30,25 +32,31 @@ const fn figure(name: &'static str, title: &'static str, kind: MetricKind, of: f
 }
 
 /// All of them, in the order of JSON.
-pub(super) const FIGURES: [Figure; 14] = [
-    figure("accuracy", "accuracy", MetricKind::Labels, |fold| Some(fold.metrics.accuracy)),
-    figure("balanced_accuracy", "balanced", MetricKind::Labels, |fold| Some(fold.metrics.balanced_accuracy)),
-    figure("macro_precision", "precision", MetricKind::Labels, |fold| Some(fold.metrics.macro_precision)),
-    figure("macro_recall", "recall", MetricKind::Labels, |fold| Some(fold.metrics.macro_recall)),
-    figure("macro_f", "macro F", MetricKind::Labels, |fold| Some(fold.metrics.macro_f)),
-    figure("macro_specificity", "specificity", MetricKind::Labels, |fold| Some(fold.metrics.macro_specificity)),
-    figure("mcc", "MCC", MetricKind::Labels, |fold| Some(fold.metrics.mcc)),
+pub(super) const FIGURES: [Figure; 19] = [
+    figure("accuracy", "accuracy", MetricKind::Labels, |fold| Some(fold.classes()?.accuracy)),
+    figure("balanced_accuracy", "balanced", MetricKind::Labels, |fold| Some(fold.classes()?.balanced_accuracy)),
+    figure("macro_precision", "precision", MetricKind::Labels, |fold| Some(fold.classes()?.macro_precision)),
+    figure("macro_recall", "recall", MetricKind::Labels, |fold| Some(fold.classes()?.macro_recall)),
+    figure("macro_f", "macro F", MetricKind::Labels, |fold| Some(fold.classes()?.macro_f)),
+    figure("macro_specificity", "specificity", MetricKind::Labels, |fold| Some(fold.classes()?.macro_specificity)),
+    figure("mcc", "MCC", MetricKind::Labels, |fold| Some(fold.classes()?.mcc)),
     figure("auroc", "AUROC", MetricKind::Labels, |fold| fold.metrics.auroc),
     figure("auprc", "AUPRC", MetricKind::Labels, |fold| fold.metrics.auprc),
     figure("brier", "Brier", MetricKind::Probabilities, |fold| fold.metrics.brier),
     figure("log_loss", "log-loss", MetricKind::Probabilities, |fold| fold.metrics.log_loss),
     figure("calibration_error", "calibration", MetricKind::Probabilities, |fold| fold.metrics.calibration_error),
+    figure("r2", "R2", MetricKind::Numbers, |fold| Some(fold.numbers.as_ref()?.metrics.r2)),
+    figure("rmse", "RMSE", MetricKind::Numbers, |fold| Some(fold.numbers.as_ref()?.metrics.rmse)),
+    figure("mae", "MAE", MetricKind::Numbers, |fold| Some(fold.numbers.as_ref()?.metrics.mae)),
+    figure("crps", "CRPS", MetricKind::Numbers, |fold| fold.numbers.as_ref()?.metrics.crps),
+    figure("coverage", "in 90 %", MetricKind::Numbers, |fold| fold.numbers.as_ref()?.metrics.coverage),
     figure("train_seconds", "train s", MetricKind::Seconds, |fold| Some(fold.train_seconds)),
     figure("predict_seconds", "predict s", MetricKind::Seconds, |fold| Some(fold.predict_seconds)),
 ];
 
 /// The figures a table shows by default.
-const DEFAULT_METRICS: [&str; 5] = ["accuracy", "balanced_accuracy", "auroc", "log_loss", "train_seconds"];
+const DEFAULT_METRICS: [&str; 10] =
+    ["accuracy", "balanced_accuracy", "auroc", "log_loss", "r2", "rmse", "mae", "crps", "coverage", "train_seconds"];
 
 /// Which figures the table of an evaluation shows: by default a few that fit a terminal, or all of them, or those
 /// named. Figures of probabilities that no method has are left out unless named.
@@ -92,9 +100,18 @@ impl Figures {
     pub(super) fn columns(&self, results: &[PlanResult]) -> Vec<(&'static str, Vec<String>)> {
         let any =
             |figure: &Figure| results.iter().flat_map(|result| &result.folds).any(|fold| (figure.of)(fold).is_some());
-        let shown = |figure: &&Figure| self.is_named || figure.kind != MetricKind::Probabilities || any(figure);
+        let is_numbers = results.iter().flat_map(|result| &result.folds).any(|fold| fold.numbers.is_some());
+        let shown = |figure: &&Figure| {
+            self.is_named
+                || match figure.kind {
+                    MetricKind::Labels => !is_numbers,
+                    MetricKind::Numbers | MetricKind::Probabilities => any(figure),
+                    MetricKind::Seconds => true,
+                }
+        };
         let cell = |result: &PlanResult, figure: &Figure| {
-            let with_std = figure.name == "accuracy" || self.is_named && figure.kind != MetricKind::Seconds;
+            let with_std =
+                ["accuracy", "r2"].contains(&figure.name) || self.is_named && figure.kind != MetricKind::Seconds;
             result
                 .spread(figure.of)
                 .map_or("-".into(), |spread| if with_std { plus_minus(spread) } else { mean(spread) })
@@ -129,7 +146,8 @@ impl FromStr for Figures {
 }
 
 fn mean(spread: Spread) -> String {
-    format!("{:.4}", spread.mean)
+    // Errors are in the units of the number, which may be large.
+    if spread.mean.abs() >= 1000.0 { format!("{:.1}", spread.mean) } else { format!("{:.4}", spread.mean) }
 }
 
 /// Mean and, if there is one, standard deviation.

@@ -15,7 +15,7 @@ use crate::run::{AnyMethod, Param};
 pub fn evaluation_json(found: &Evaluation) -> String {
     let (n_samples, n_features, n_classes) = found.shape;
     let n_kernels = found.results.iter().map(|result| result.n_kernels).max().unwrap_or(0);
-    pretty(&json!({
+    let mut all = json!({
         "dataset": found.dataset,
         "n_samples": n_samples,
         "n_features": n_features,
@@ -31,7 +31,13 @@ pub fn evaluation_json(found: &Evaluation) -> String {
         "results": found.results.iter().map(result).collect::<Vec<_>>(),
         "paired": found.paired,
         "paired_auroc": found.paired_auroc,
-    }))
+    });
+    // Absent where classes are predicted, as before numbers could be.
+    if let Some(numbers) = found.test_rows.target.numbers() {
+        all["target"] = json!(found.target().word());
+        all["numbers"] = json!(numbers.names());
+    }
+    pretty(&all)
 }
 
 fn result(result: &PlanResult) -> Value {
@@ -40,9 +46,10 @@ fn result(result: &PlanResult) -> Value {
     object.insert("settings".into(), json!(result.settings));
     object.insert("n_kernels".into(), json!(result.n_kernels));
     object.insert("n_splits".into(), json!(result.folds.len()));
+    let is_numbers = result.folds.iter().any(|fold| fold.numbers.is_some());
     for figure in &FIGURES {
         let found = result.spread(figure.of);
-        if found.is_some() || figure.kind != MetricKind::Probabilities {
+        if found.is_some() || figure.kind == MetricKind::Labels && !is_numbers {
             object.insert(figure.name.into(), spread(found));
         }
     }
@@ -58,7 +65,7 @@ fn fold(fold: &Fold) -> Value {
     object.insert("split".into(), json!(fold.split));
     for figure in &FIGURES {
         let found = (figure.of)(fold);
-        if found.is_some() || figure.kind != MetricKind::Probabilities {
+        if found.is_some() || figure.kind == MetricKind::Labels && fold.numbers.is_none() {
             object.insert(figure.name.into(), json!(found));
         }
     }

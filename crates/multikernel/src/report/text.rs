@@ -5,6 +5,7 @@ use super::draws::draws_text;
 use super::figures::plus_minus;
 use super::numbers::{figure, short};
 use super::{Figures, TextTable, WIDTH, bars, count, one_line, paragraph, some_of, width, wrap_list};
+use crate::data::TargetKind;
 use crate::evaluate::{Evaluation, KernelSummary, LEVEL, Paired, PlanResult};
 use crate::plan::Model;
 use crate::run::Intervals;
@@ -45,7 +46,8 @@ pub fn evaluation_text_with(found: &Evaluation, figures: &Figures) -> String {
     if !found.paired.is_empty() {
         let interval = format!(", {:.0} % intervals (corrected for overlapping splits, Holm)", 100.0 * LEVEL);
         let interval = if n_most > 1 { interval.as_str() } else { "" };
-        text += &format!("\nDifferences in accuracy{interval}\n{}", paired(&found.paired, ablated));
+        let score = found.score_name();
+        text += &format!("\nDifferences in {score}{interval}\n{}", paired(&found.paired, ablated));
     }
     if !found.paired_auroc.is_empty() && ablated.is_some() {
         text += &format!("\nThe same in AUROC\n{}", paired(&found.paired_auroc, ablated));
@@ -54,7 +56,7 @@ pub fn evaluation_text_with(found: &Evaluation, figures: &Figures) -> String {
         text += &kernels_over_splits(first);
     }
     if let [result] = found.results.as_slice()
-        && found.shape.2 <= MAX_CLASSES
+        && (1..=MAX_CLASSES).contains(&found.shape.2)
     {
         text += &format!("\nConfusion over all splits (rows: true class)\n{}", confusion_table(result, &found.classes));
     }
@@ -65,8 +67,13 @@ pub fn evaluation_text_with(found: &Evaluation, figures: &Figures) -> String {
 fn head(found: &Evaluation) -> String {
     let (n_samples, n_features, n_classes) = found.shape;
     let label = found.label.as_ref().map_or(String::new(), |label| format!(" in {}", label_words(label)));
+    let target = match found.target() {
+        TargetKind::Classes => format!("{n_classes} classes{label}"),
+        TargetKind::Numbers => format!("numbers{label}"),
+        TargetKind::Times => "times to an event".into(),
+    };
     let mut text = paragraph(&format!(
-        "{}: {}, {}, {n_classes} classes{label}",
+        "{}: {}, {}, {target}",
         found.dataset,
         count(n_samples, "row"),
         count(n_features, "feature"),
@@ -209,14 +216,18 @@ pub fn model_text(model: &Model) -> String {
             ),
         ),
         ("fingerprint".into(), training.fingerprint().chars().take(16).collect()),
-        ("classes".into(), classes),
+        match model.numbers() {
+            Some(numbers) => ("numbers".into(), some_of(numbers.names(), MAX_NAMES)),
+            None => ("classes".into(), classes),
+        },
         ("scale".into(), input.scale().word().into()),
         ("seed".into(), training.seed().to_string()),
         ("ended".into(), training.stop().into()),
     ];
     if let Some(label) = input.label() {
-        let at = facts.iter().position(|(name, _)| name == "classes").unwrap_or(0);
-        facts.insert(at, ("label".into(), label.into()));
+        let at = facts.iter().position(|(name, _)| name == "classes");
+        // Numbers are listed by the names of their columns.
+        at.into_iter().for_each(|at| facts.insert(at, ("label".into(), label.into())));
     }
     facts.extend(training.facts());
     if let Some(bank) = kernels.bank() {

@@ -83,7 +83,7 @@ impl HeldOut<'_> {
                 fold.stop
             )));
         }
-        let mut scores = vec![Matrix::zeros(self.task.n_samples(), self.task.labels.n_classes()); settings.len()];
+        let mut scores = vec![Matrix::zeros(self.task.n_samples(), self.task.n_outputs()); settings.len()];
         for (fold, found) in self.folds.iter().zip(found) {
             for (scores, found) in scores.iter_mut().zip(found.of_settings) {
                 fold.test.iter().zip(found.rows()).for_each(|(&i, row)| scores.row_mut(i).copy_from_slice(row));
@@ -108,9 +108,9 @@ impl HeldOut<'_> {
 
     fn one_fold(&self, split: &Split, settings: &[Params], done: &(dyn Fn() + Sync)) -> Result<FoldScores> {
         let task = self.task;
-        let labels = task.labels.select(&split.train);
+        let (labels, target) = (task.labels.select(&split.train), task.target.select(&split.train));
         let groups = task.groups.map(|groups| split.train.iter().map(|&i| groups[i]).collect::<Vec<_>>());
-        let inner = Task { labels: &labels, groups: groups.as_deref(), ..*task };
+        let inner = Task { labels: &labels, target: &target, groups: groups.as_deref(), ..*task };
         match task.input {
             Input::Stack(stack) => {
                 // Indexing every value through a view takes longer than most methods need to learn from it.

@@ -8,7 +8,7 @@ use super::learner::{Begin, Learner};
 use super::observer::Progress;
 use super::param::{Param, Parameters, Value};
 use super::predict::Predict;
-use crate::data::Labels;
+use crate::data::{Labels, Target, TargetKind};
 use crate::dist::Rng;
 use crate::error::Result;
 use crate::file::{Codec, Record};
@@ -62,8 +62,11 @@ pub(crate) fn method_rng(seed: u64, stream: u64, position: u64) -> Rng {
 pub struct Task<'a> {
     /// The training points.
     pub input: Input<'a>,
-    /// Their classes. In a split, a class of the data may have no row.
+    /// Their classes. In a split, a class of the data may have no row. Where numbers or times are predicted, these are
+    /// strata, by which folds are dealt.
     pub labels: &'a Labels,
+    /// What is predicted: the labels, or numbers with mean 0 and standard deviation 1 in each column, or times.
+    pub target: &'a Target,
     /// The group of each row (patients, batches), where known: rows of one group must not be on both sides of an inner
     /// split.
     pub groups: Option<&'a [usize]>,
@@ -92,6 +95,15 @@ impl<'a> Task<'a> {
         method_rng(self.seed, stream, position)
     }
 
+    /// The number of scores a model has for a point: classes, or numbers to predict.
+    pub(crate) fn n_outputs(&self) -> usize {
+        match self.target {
+            Target::Classes => self.labels.n_classes(),
+            Target::Numbers(numbers) => numbers.n_targets(),
+            Target::Times(_) => 1,
+        }
+    }
+
     /// Number of training points.
     pub fn n_samples(&self) -> usize {
         self.input.n_samples()
@@ -112,6 +124,10 @@ pub trait Method: Parameters + Clone + Send + Sync + 'static {
     /// none.
     fn is_supervised(&self) -> bool {
         true
+    }
+    /// The kinds of targets it predicts.
+    fn targets(&self) -> &'static [TargetKind] {
+        &[TargetKind::Classes]
     }
     /// Whether its models are clusterings, that is, have [`Predict::clustering`].
     fn finds_clusters(&self) -> bool {
@@ -183,6 +199,8 @@ pub trait AnyMethod: Send + Sync {
     fn start_from<'a>(&'a self, earlier: &dyn AnyState, task: &Task<'_>) -> Result<Box<dyn AnyState + 'a>>;
     /// See [`Method::is_supervised`].
     fn is_supervised(&self) -> bool;
+    /// See [`Method::targets`].
+    fn targets(&self) -> &'static [TargetKind];
     /// See [`Method::finds_clusters`].
     fn finds_clusters(&self) -> bool;
     /// See [`Method::tunes_by_log_loss`].
@@ -263,6 +281,10 @@ impl<M: Method> AnyMethod for M {
 
     fn is_supervised(&self) -> bool {
         Method::is_supervised(self)
+    }
+
+    fn targets(&self) -> &'static [TargetKind] {
+        Method::targets(self)
     }
 
     fn finds_clusters(&self) -> bool {

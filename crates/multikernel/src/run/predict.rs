@@ -1,7 +1,8 @@
 //! The model a method produces: it scores points, and may have further capabilities.
 //!
-//! Every model has [`Predict`] and [`Explain`]. [`Probabilistic`] and [`Clusterer`] are optional: a model that
-//! implements them announces it through [`Predict::probabilistic`] and [`Predict::clustering`].
+//! Every model has [`Predict`] and [`Explain`]. [`Probabilistic`], [`Regressor`] and [`Clusterer`] are optional: a model
+//! that implements them announces it through [`Predict::probabilistic`], [`Predict::regressor`] and
+//! [`Predict::clustering`].
 
 use super::coefficients::Coefficients;
 use super::input::Input;
@@ -52,7 +53,8 @@ pub trait Predict: Explain + Send + Sync {
         None
     }
 
-    /// Whether its arrays are consistent with each other and with the numbers of kernels and classes: called when it is
+    /// Whether its arrays are consistent with each other and with the numbers of kernels and of scores (classes, or
+    /// numbers to predict): called when it is
     /// read from a file, where a checksum shows that nothing was damaged, not that all lengths are right.
     fn check(&self, _n_kernels: usize, _n_classes: usize) -> Result<()> {
         Ok(())
@@ -60,6 +62,11 @@ pub trait Predict: Explain + Send + Sync {
 
     /// The model as one with class probabilities of its own; `None` if it has only scores.
     fn probabilistic(&self) -> Option<&dyn Probabilistic> {
+        None
+    }
+
+    /// The model as one of numbers; `None` if it predicts classes.
+    fn regressor(&self) -> Option<&dyn Regressor> {
         None
     }
 
@@ -115,6 +122,15 @@ pub trait Probabilistic: Predict {
     /// The probability of each class (columns) for each point (rows); rows add up to 1. Defaults to the scores.
     fn probabilities(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         self.scores(input, pool)
+    }
+}
+
+/// A model of numbers: its [`Predict::scores`] are the predicted means, a column for each number.
+pub trait Regressor: Predict {
+    /// The variance of each number, noise included, for normal predictive distributions; `None` for models that have
+    /// no distribution.
+    fn variances(&self, _input: Input<'_>, _pool: &Pool) -> Result<Option<Matrix>> {
+        Ok(None)
     }
 }
 

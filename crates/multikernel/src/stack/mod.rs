@@ -27,6 +27,7 @@ mod ops;
 mod options;
 mod points;
 mod profile;
+mod selves;
 mod source;
 mod sparse;
 mod sweep;

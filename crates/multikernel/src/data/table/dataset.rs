@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use super::expect::Expect;
 use super::labels::Labels;
 use super::samples::Samples;
+use super::target::{Numbers, Target, Times};
 use crate::error::{Error, Result};
 use crate::features::Features;
 
-/// Samples with their classes: the input of every method.
+/// Samples with what is predicted for them: the input of every method.
 ///
 /// ```
 /// let sonar = multikernel::data::bundled("sonar")?;
@@ -23,8 +24,10 @@ pub struct Dataset {
     pub name: String,
     /// The rows.
     pub samples: Samples,
-    /// The class of each row.
+    /// The class of each row; where numbers or times are predicted, its stratum, by which splits are dealt.
     pub labels: Labels,
+    /// What is predicted.
+    pub target: Target,
     /// The name of the label column in the file, if it has one.
     pub label_name: Option<String>,
     /// The position of the label column if it has no name, such as `column 5 (the last)`.
@@ -50,7 +53,32 @@ impl Dataset {
             )));
         }
         let (label_name, label_column, groups, group_name) = (None, None, None, None);
-        Ok(Dataset { name, samples, labels, label_name, label_column, groups, group_name, index_base: None })
+        let (target, index_base) = (Target::Classes, None);
+        Ok(Dataset { name, samples, labels, target, label_name, label_column, groups, group_name, index_base })
+    }
+
+    /// A set of rows with numbers to predict.
+    ///
+    /// ```
+    /// use multikernel::{Matrix, Plan, data::{Dataset, Numbers, Samples}};
+    /// let x = Matrix::from_fn(60, 1, |i, _| i as f64 / 10.0);
+    /// let y: Vec<f64> = x.data().iter().map(|x| x.sin()).collect();
+    /// let data = Dataset::of_numbers("sine", Samples::unnamed(x)?, Numbers::one("y", y)?)?;
+    /// let model = Plan::new("evidence")?.train(&data)?;
+    /// let found = model.numbers().expect("numbers were trained on").predict(&data.samples)?;
+    /// assert!((found.get(15, 0) - 1.5f64.sin()).abs() < 0.05);
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn of_numbers(name: impl Into<String>, samples: Samples, numbers: Numbers) -> Result<Self> {
+        let set = Dataset::new(name, samples, numbers.strata()?)?;
+        let label_name = Some(numbers.names().join(", "));
+        Ok(Dataset { target: Target::Numbers(numbers), label_name, ..set })
+    }
+
+    /// A set of rows with times to an event to predict.
+    pub fn of_times(name: impl Into<String>, samples: Samples, times: Times) -> Result<Self> {
+        let set = Dataset::new(name, samples, times.strata()?)?;
+        Ok(Dataset { target: Target::Times(times), ..set })
     }
 
     /// The same set with the group of each row as text, coded in order of first appearance; `name` is their name in
@@ -91,6 +119,7 @@ impl Dataset {
             name: self.name.clone(),
             samples,
             labels,
+            target: self.target.select(rows),
             label_name: self.label_name.clone(),
             label_column: self.label_column.clone(),
             groups: self.groups.as_ref().map(|groups| rows.iter().map(|&i| groups[i]).collect()),
@@ -104,7 +133,7 @@ impl Dataset {
     pub fn expect(&self) -> Expect {
         Expect::new(self.samples.names().to_vec(), self.label_name.clone(), self.index_base)
             .with_views(self.samples.views().to_vec())
-            .with_classes(self.labels.classes().to_vec())
+            .with_classes(if self.target == Target::Classes { self.labels.classes().to_vec() } else { vec![] })
             .with_kinds(self.samples.told_kinds())
     }
 
@@ -113,7 +142,8 @@ impl Dataset {
     /// It is the BLAKE3 hash of: the text `multikernel dataset 1\n`; `n_samples`, `n_features`; all values row by row
     /// as the bits of an `f64` (so `0` and `-0` differ, and a missing value is always 0x7ff8000000000000); the number
     /// of column names and each name; the number of views and each view's name, first column and end; the number of
-    /// classes and each class; the code of each row; and, where there are groups, the group of each row; where not all
+    /// classes and each class; the code of each row; where numbers or times are predicted, their
+    /// names and values; and, where there are groups, the group of each row; where not all
     /// columns are numbers, the kind of each column and the number and text of each of its texts; and, for each Gram matrix, its name and its values between the rows. Counts and codes are 64-bit, a text is its length in
     /// bytes and its UTF-8 bytes, and all numbers are little-endian.
     ///
@@ -138,6 +168,18 @@ impl Dataset {
         hash.texts(self.labels.classes());
         for &code in self.labels.codes() {
             hash.count(code);
+        }
+        // Numbers and times to predict, which sets of classes lack.
+        match &self.target {
+            Target::Classes => {}
+            Target::Numbers(numbers) => {
+                hash.texts(numbers.names());
+                numbers.values().data().iter().for_each(|value| hash.bits(*value));
+            }
+            Target::Times(times) => {
+                hash.text("time");
+                times.time().iter().for_each(|time| hash.bits(*time));
+            }
         }
         // Groups affect splits inside a run; without any, the bytes are those of sets that never had them.
         for &group in self.groups.iter().flatten() {
@@ -195,6 +237,10 @@ impl Canon {
                 }
             }
         }
+    }
+
+    fn bits(&mut self, value: f64) {
+        self.0.update(&bits(value).to_le_bytes());
     }
 
     fn text(&mut self, text: &str) {

@@ -11,6 +11,7 @@ mod presence;
 mod samples;
 #[expect(clippy::module_inception)]
 mod table;
+mod target;
 pub(super) mod words;
 
 pub use dataset::Dataset;
@@ -27,3 +28,5 @@ pub(super) use samples::numbered;
 pub use samples::{Samples, View, is_numbered};
 pub use table::{ColumnNote, Table};
 pub(super) use table::{Told, within};
+pub(crate) use target::Standard;
+pub use target::{Numbers, Target, TargetKind, Times};

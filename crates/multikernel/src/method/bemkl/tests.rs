@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use super::bound::Bound;
 use super::update::MARGIN;
 use super::*;
-use crate::data::{Dataset, Labels, Samples, bundled};
+use crate::data::{Dataset, Labels, Samples, Target, bundled};
 use crate::dist::{Rng, inverse_mills, normal, normal_cdf};
 use crate::linalg::{Matrix, dot};
 use crate::method::check::with;
@@ -36,7 +36,7 @@ fn with_task<T>(data: &Dataset, bank: &str, f: impl FnOnce(&Task<'_>) -> T) -> T
     let prepared = plan.prepare(data, &mut Session::new(&pool, &mut silent)).unwrap();
     let input = Input::Stack(prepared.stack().unwrap());
     let labels = &prepared.data().labels;
-    f(&Task { input, labels, groups: None, views: &[], seed: 7, pool: &pool })
+    f(&Task { input, labels, target: &Target::Classes, groups: None, views: &[], seed: 7, pool: &pool })
 }
 
 fn updates<'a>(task: &'a Task<'a>, prior: Prior) -> Update<'a> {

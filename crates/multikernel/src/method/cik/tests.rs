@@ -1,5 +1,5 @@
 use super::*;
-use crate::data::{Dataset, Labels, Samples, bundled};
+use crate::data::{Dataset, Labels, Samples, Target, bundled};
 use crate::dist::{Rng, normal};
 use crate::evaluate::nmi;
 use crate::method::check::with;
@@ -58,7 +58,15 @@ fn apart() -> Dataset {
 fn handed(clusters: fn(usize) -> usize, n_rounds: usize, sampling: Sampling, moves: &str) -> [Option<usize>; 5] {
     let (data, pool) = (apart(), Pool::new(1).unwrap());
     let rows = Rows::new(data.samples.features(), None);
-    let task = Task { input: Input::Rows(&rows), labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
+    let task = Task {
+        input: Input::Rows(&rows),
+        labels: &data.labels,
+        target: &Target::Classes,
+        groups: None,
+        views: &[],
+        seed: 1,
+        pool: &pool,
+    };
     // Narrow clusters, so that assignments are unambiguous.
     let params: Cik =
         with(&[("frequencies", "2"), ("moves", moves), ("spread", "1e-4"), ("nu", "30"), ("tau", "1e-4")]);
@@ -115,7 +123,15 @@ fn searched(data: &Dataset, settings: &[(&'static str, &str)]) -> (Search, Cik, 
     let pool = Pool::new(1).unwrap();
     let params: Cik = with(settings);
     let rows = Rows::new(data.samples.features(), None);
-    let task = Task { input: Input::Rows(&rows), labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
+    let task = Task {
+        input: Input::Rows(&rows),
+        labels: &data.labels,
+        target: &Target::Classes,
+        groups: None,
+        views: &[],
+        seed: 1,
+        pool: &pool,
+    };
     let mut search = Search::init(&params, &task).unwrap();
     for _ in 0..3 {
         search.step(&params, &task, &Control::default()).unwrap();
@@ -178,7 +194,15 @@ fn probabilities_are_the_sum_over_clusters() {
     let pool = Pool::new(1).unwrap();
     let (search, params, table) = searched(&data, &[("frequencies", "8"), ("start", "6"), ("alpha", "2")]);
     let rows = Rows::new(data.samples.features(), None);
-    let task = Task { input: Input::Rows(&rows), labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
+    let task = Task {
+        input: Input::Rows(&rows),
+        labels: &data.labels,
+        target: &Target::Classes,
+        groups: None,
+        views: &[],
+        seed: 1,
+        pool: &pool,
+    };
     let model = search.clone().finish(&params, &task).unwrap();
     let found = model.scores(Input::Rows(&rows), &pool).unwrap();
     let joint = search.mixture.ln_joint_densities(&table, &pool).unwrap();
@@ -315,7 +339,15 @@ fn machines_of_clusters_that_are_born_are_refused_where_there_is_no_memory_for_t
     let run = |memory: Option<u64>| {
         let rows = Rows::new(data.samples.features(), memory);
         let input = Input::Rows(&rows);
-        let task = Task { input, labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
+        let task = Task {
+            input,
+            labels: &data.labels,
+            target: &Target::Classes,
+            groups: None,
+            views: &[],
+            seed: 1,
+            pool: &pool,
+        };
         let mut search = Search::init(&params, &task)?;
         (0..3).try_for_each(|_| search.step(&params, &task, &Control::default()).map(|_| ()))?;
         Ok((search.mixture.n_clusters(), needed(&task, &params, 1)?))
@@ -341,7 +373,15 @@ fn models_with_arrays_that_do_not_fit_are_refused() {
     let (search, params, _) = searched(&data, &[("frequencies", "4"), ("start", "3")]);
     let pool = Pool::new(1).unwrap();
     let rows = Rows::new(data.samples.features(), None);
-    let task = Task { input: Input::Rows(&rows), labels: &data.labels, groups: None, views: &[], seed: 1, pool: &pool };
+    let task = Task {
+        input: Input::Rows(&rows),
+        labels: &data.labels,
+        target: &Target::Classes,
+        groups: None,
+        views: &[],
+        seed: 1,
+        pool: &pool,
+    };
     let model = search.clone().finish(&params, &task).unwrap();
     assert!(model.check(0, 10).is_ok() && search.check(&params, &task).is_ok());
     assert!(model.check(0, 9).is_err());

@@ -8,7 +8,7 @@ use super::state::{Boosting, pairs_of};
 use super::trials::Trials;
 use super::weak::{Drawn, Trial};
 use super::*;
-use crate::data::{Dataset, Gram, Labels, Samples, bundled};
+use crate::data::{Dataset, Gram, Labels, Samples, Target, bundled};
 use crate::dist::Rng;
 use crate::file::Codec;
 use crate::kernel::Kernel;
@@ -46,7 +46,15 @@ fn with_task<T>(data: &Dataset, bank: &str, n_threads: usize, f: impl FnOnce(&Ta
     let prepared = plan.prepare(data, &mut Session::new(&pool, &mut silent)).unwrap();
     let input = Input::Stack(prepared.stack().unwrap());
     let labels = &prepared.data().labels;
-    f(&Task { input, labels, groups: data.groups.as_deref(), views: &[], seed: 7, pool: &pool })
+    f(&Task {
+        input,
+        labels,
+        target: &Target::Classes,
+        groups: data.groups.as_deref(),
+        views: &[],
+        seed: 7,
+        pool: &pool,
+    })
 }
 
 /// Runs to the end.

@@ -4,7 +4,7 @@ use super::batch::{Rule, StreamState};
 use super::mklda::Ridges;
 use super::obscure::TwoStages;
 use super::ufomkl::Subgradients;
-use crate::data::Labels;
+use crate::data::{Labels, Target};
 use crate::dist::Rng;
 use crate::kernel::KernelBank;
 use crate::linalg::Matrix;
@@ -42,7 +42,15 @@ impl Problem {
 
     fn task(&self) -> Task<'_> {
         let input = Input::Stack(&self.stack);
-        Task { input, labels: &self.labels, groups: None, views: &[], seed: 7, pool: &self.pool }
+        Task {
+            input,
+            labels: &self.labels,
+            target: &Target::Classes,
+            groups: None,
+            views: &[],
+            seed: 7,
+            pool: &self.pool,
+        }
     }
 
     fn n(&self) -> usize {

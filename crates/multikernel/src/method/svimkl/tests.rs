@@ -2,7 +2,7 @@
 
 use super::objective::RowBatch;
 use super::*;
-use crate::data::{Dataset, Samples, Scale, bundled};
+use crate::data::{Dataset, Samples, Scale, Target, bundled};
 use crate::dist::{Rng, normal};
 use crate::linalg::Matrix;
 use crate::method::check::{labels, with_task};
@@ -675,7 +675,15 @@ fn one_class_is_predicted_with_the_rule_of_succession() {
         let kernels = ["gaussian(1)".parse().unwrap()];
         let stack = Stack::train(some.samples.features(), &kernels, &StackOptions::new(&pool)).unwrap();
         let input = Input::Stack(&stack);
-        let task = Task { input, labels: &some.labels, groups: None, views: &[], seed: 1, pool: &pool };
+        let task = Task {
+            input,
+            labels: &some.labels,
+            target: &Target::Classes,
+            groups: None,
+            views: &[],
+            seed: 1,
+            pool: &pool,
+        };
         let mut state = begin(&task, &SETTINGS).unwrap();
         step(&task, &SETTINGS, &mut state, &Control::default()).unwrap();
         let model = finish(&task, &SETTINGS, state).unwrap();

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::header::Header;
 use super::kept::{Kept, Learned};
+use super::numbers::Units;
 use super::predict::Model;
 use crate::data::{Preprocessor, Presence, Scaler};
 use crate::error::{Error, Result};
@@ -88,6 +89,10 @@ impl Model {
         if let Some(calibration) = &self.learned.calibration {
             record.put_newer("calibration", calibration.encode());
         }
+        if let Some(units) = &self.learned.units {
+            record.put_newer("numbers", units.encode());
+            record.needs_fifth_version();
+        }
         if let Some(stream) = &self.learned.stream {
             record.put_newer("stream", stream.clone());
         }
@@ -126,8 +131,15 @@ impl Model {
         }
         let method = record.take_record("model");
         let predictor = registry.get(&header.method)?.decode(&method)?;
-        predictor.check(header.kernels.len(), header.classes.len())?;
+        let units = newer(record, "numbers", |inner| Units::decode(&inner))?;
+        units.as_ref().map_or(Ok(()), Units::check)?;
+        let n_outputs = units.as_ref().map_or(header.classes.len(), |units| units.names.len());
+        predictor.check(header.kernels.len(), n_outputs)?;
+        if units.is_some() != predictor.regressor().is_some() {
+            return Err(Error::input("it predicts numbers but lacks their units, or has units but predicts classes"));
+        }
         let learned = Learned {
+            units,
             shares: newer(record, "shares", |inner| inner.take("values"))?,
             tuned: newer(record, "tuned", |inner| inner.take("line"))?,
             calibration: newer(record, "calibration", |inner| Calibration::decode(&inner))?,

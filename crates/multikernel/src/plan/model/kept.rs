@@ -1,5 +1,6 @@
 //! What a model keeps besides the method's own fields.
 
+use super::numbers::Units;
 use crate::data::{Preprocessor, Presence};
 use crate::file::Record;
 use crate::kernel::{Columns, Kernel};
@@ -39,6 +40,8 @@ pub(in crate::plan) struct Kept {
 pub(in crate::plan) struct Learned {
     pub(in crate::plan) shares: Option<Vec<f64>>,
     pub(in crate::plan) calibration: Option<Calibration>,
+    /// The units of the numbers it predicts; `None` for classes.
+    pub(in crate::plan) units: Option<Units>,
     /// Which parameters were chosen, and from which values.
     pub(in crate::plan) tuned: Option<String>,
     /// The state of the online learner.

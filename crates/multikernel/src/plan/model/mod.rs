@@ -1,4 +1,4 @@
-//! A trained model, one file per topic: predictions, kernels, input, training, clusters, files.
+//! A trained model, one file per topic: predictions, numbers, kernels, input, training, clusters, files.
 
 mod clusters;
 mod file;
@@ -6,6 +6,7 @@ mod header;
 mod input;
 mod kept;
 mod kernels;
+mod numbers;
 mod predict;
 mod training;
 
@@ -15,5 +16,7 @@ pub use input::ModelInput;
 pub(super) use input::ordered;
 pub(super) use kept::{Kept, Learned};
 pub use kernels::ModelKernels;
+pub use numbers::ModelNumbers;
+pub(super) use numbers::Units;
 pub use predict::{Model, Prediction};
 pub use training::Training;

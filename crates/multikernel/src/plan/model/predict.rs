@@ -17,8 +17,9 @@ use crate::pool::Pool;
 use crate::run::{Input, Predict, Rows, first_largest};
 use crate::stack::{Points, Stack, StackOptions, Storage};
 
-/// A trained classifier: predicts, saves and loads. For everything else see [`Model::kernels`] (which matter),
-/// [`Model::input`] (what rows it accepts), [`Model::training`] (how it was trained) and [`Model::clustering`].
+/// A trained model: predicts classes, saves and loads. For everything else see [`Model::numbers`] (predicted numbers),
+/// [`Model::kernels`] (which matter), [`Model::input`] (what rows it accepts), [`Model::training`] (how it was trained)
+/// and [`Model::clustering`].
 ///
 /// ```
 /// use multikernel::{Model, Plan, data::bundled};
@@ -103,6 +104,15 @@ impl Model {
 
     /// [`Model::predict_in`], polling `stop` between batches of rows: [`Error::Stopped`] once it returns true.
     pub(crate) fn predict_until(&self, samples: &Samples, pool: &Pool, stop: &dyn Fn() -> bool) -> Result<Prediction> {
+        if self.learned.units.is_some() {
+            return Err(Error::input("the model predicts numbers, not classes; ask it for numbers (`Model::numbers`)"));
+        }
+        let scores = self.scores_until(samples, pool, stop)?;
+        Ok(Prediction { labels: scores.rows().map(first_largest).collect(), scores })
+    }
+
+    /// The scores of rows, all of them numbers.
+    pub(super) fn scores_until(&self, samples: &Samples, pool: &Pool, stop: &dyn Fn() -> bool) -> Result<Matrix> {
         let scores = self.batches(samples, pool, stop, |input| self.predictor.scores(input, pool))?;
         if let Some(row) = scores.rows().position(|row| row.iter().any(|score| score.is_nan())) {
             return Err(Error::input(format!(
@@ -111,7 +121,7 @@ impl Model {
                 row + 1
             )));
         }
-        Ok(Prediction { labels: scores.rows().map(first_largest).collect(), scores })
+        Ok(scores)
     }
 
     /// Class probabilities of rows (n_samples x n_classes), the largest of which is the predicted class; an error for
@@ -208,7 +218,8 @@ impl Model {
             data.extend_from_slice(f(input)?.data());
             Ok(())
         })?;
-        Matrix::from_vec(n, self.header.classes.len(), data)
+        let n_outputs = self.learned.units.as_ref().map_or(self.header.classes.len(), |units| units.names.len());
+        Matrix::from_vec(n, n_outputs, data)
     }
 
     /// Runs `f` on the rows a batch at a time, and returns the number of rows. Rows are independent, so the batch size

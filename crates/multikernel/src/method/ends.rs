@@ -1,0 +1,226 @@
+//! What a method with one set of kernel weights ends in: a C-SVC for classes, kernel ridge regression for numbers.
+
+use super::machine::SvmModel;
+use super::ridge::{RidgeModel, RidgeState};
+use super::svc::Svc;
+use super::svm::{FixedWeights, SvmState};
+use crate::data::{Target, TargetKind};
+use crate::error::{Error, Result};
+use crate::file::{Codec, Record};
+use crate::linalg::Matrix;
+use crate::pool::Pool;
+use crate::run::{Coefficients, Control, Explain, Input, Predict, Progress, Regressor, State, Task};
+
+/// The targets of a method that ends so.
+pub(super) const TARGETS: &[TargetKind] = &[TargetKind::Classes, TargetKind::Numbers];
+
+/// The state of the machine at the end.
+#[derive(Clone, Debug)]
+pub enum EndState {
+    /// Classes.
+    Svm(SvmState),
+    /// Numbers.
+    Ridge(RidgeState),
+}
+
+impl EndState {
+    /// The machine on these weights, for the task's target.
+    pub(super) fn new(weights: Vec<f64>, task: &Task<'_>, svc: &Svc) -> Result<EndState> {
+        match task.target {
+            Target::Classes => SvmState::new(weights, task, svc).map(EndState::Svm),
+            Target::Numbers(_) => RidgeState::new(weights, task).map(EndState::Ridge),
+            Target::Times(_) => Err(Error::input("this method does not predict times")),
+        }
+    }
+
+    pub(super) fn advance(&mut self, task: &Task<'_>, svc: &Svc, control: &Control) -> Result<Progress> {
+        match self {
+            EndState::Svm(svm) => svm.advance(task, svc, control),
+            EndState::Ridge(ridge) => ridge.advance(task, control),
+        }
+    }
+
+    /// Whether any step was made.
+    pub(super) fn is_begun(&self) -> bool {
+        match self {
+            EndState::Svm(svm) => svm.is_begun(),
+            EndState::Ridge(ridge) => ridge.is_begun(),
+        }
+    }
+
+    /// Checks that the arrays of a stored state fit the task.
+    pub(super) fn fits(&self, task: &Task<'_>, svc: &Svc) -> Result<()> {
+        match (self, task.target) {
+            (EndState::Svm(svm), Target::Classes) => svm.fits(task, svc),
+            (EndState::Ridge(ridge), Target::Numbers(_)) => ridge.fits(task),
+            _ => Err(Error::input("the checkpoint is of another target; start anew")),
+        }
+    }
+
+    pub(super) fn model(self, task: &Task<'_>, svc: &Svc) -> Result<EndModel> {
+        match self {
+            EndState::Svm(svm) => svm.model(task, svc).map(EndModel::Svm),
+            EndState::Ridge(ridge) => ridge.model(task).map(EndModel::Ridge),
+        }
+    }
+}
+
+/// The part of a record that holds numbers.
+const RIDGE: &str = "ridge";
+
+impl Codec for EndState {
+    fn encode(&self) -> Record {
+        match self {
+            EndState::Svm(svm) => svm.encode(),
+            EndState::Ridge(ridge) => inside(ridge.encode()),
+        }
+    }
+
+    fn decode(record: &Record) -> Result<Self> {
+        let ridge = record.take_record(RIDGE);
+        match ridge.is_empty() {
+            true => SvmState::decode(record).map(EndState::Svm),
+            false => RidgeState::decode(&ridge).map(EndState::Ridge),
+        }
+    }
+}
+
+impl<M: FixedWeights> State<M> for EndState {
+    type Model = EndModel;
+
+    fn init(method: &M, task: &Task<'_>) -> Result<EndState> {
+        EndState::new(method.weights(task)?, task, &method.svc())
+    }
+
+    fn again(&self, method: &M, task: &Task<'_>) -> Result<EndState> {
+        match self {
+            EndState::Svm(svm) => svm.with(task, &method.svc()).map(EndState::Svm),
+            EndState::Ridge(_) => Self::init(method, task),
+        }
+    }
+
+    fn check(&self, method: &M, task: &Task<'_>) -> Result<()> {
+        self.fits(task, &method.svc())
+    }
+
+    fn step(&mut self, method: &M, task: &Task<'_>, control: &Control) -> Result<Progress> {
+        self.advance(task, &method.svc(), control)
+    }
+
+    fn finish(self, method: &M, task: &Task<'_>) -> Result<EndModel> {
+        self.model(task, &method.svc())
+    }
+}
+
+/// The machine at the end.
+#[derive(Clone, Debug)]
+pub enum EndModel {
+    /// Classes.
+    Svm(SvmModel),
+    /// Numbers.
+    Ridge(RidgeModel),
+}
+
+impl EndModel {
+    /// Adds a warning for the user.
+    #[must_use]
+    pub(super) fn with_warning(self, warning: Option<String>) -> EndModel {
+        match self {
+            EndModel::Svm(svm) => EndModel::Svm(svm.with_warning(warning)),
+            EndModel::Ridge(ridge) => EndModel::Ridge(ridge.with_warning(warning)),
+        }
+    }
+
+    /// Adds facts about how it was trained.
+    #[must_use]
+    pub(super) fn with_facts(self, facts: Vec<(String, String)>) -> EndModel {
+        match self {
+            EndModel::Svm(svm) => EndModel::Svm(svm.with_facts(facts)),
+            EndModel::Ridge(ridge) => EndModel::Ridge(ridge.with_facts(facts)),
+        }
+    }
+
+    /// Turns a machine trained on a subset, `rows`, into one over all training rows.
+    #[must_use]
+    pub(super) fn of_rows(self, rows: &[usize]) -> EndModel {
+        match self {
+            EndModel::Svm(svm) => EndModel::Svm(svm.of_rows(rows)),
+            EndModel::Ridge(ridge) => EndModel::Ridge(ridge.of_rows(rows)),
+        }
+    }
+
+    fn inner(&self) -> &dyn Predict {
+        match self {
+            EndModel::Svm(svm) => svm,
+            EndModel::Ridge(ridge) => ridge,
+        }
+    }
+}
+
+impl Codec for EndModel {
+    fn encode(&self) -> Record {
+        match self {
+            EndModel::Svm(svm) => svm.encode(),
+            EndModel::Ridge(ridge) => inside(ridge.encode()),
+        }
+    }
+
+    fn decode(record: &Record) -> Result<Self> {
+        let ridge = record.take_record(RIDGE);
+        match ridge.is_empty() {
+            true => SvmModel::decode(record).map(EndModel::Svm),
+            false => RidgeModel::decode(&ridge).map(EndModel::Ridge),
+        }
+    }
+}
+
+/// The fields of a machine for numbers, under a name that machines for classes lack.
+fn inside(fields: Record) -> Record {
+    let mut record = Record::default();
+    record.put_record(RIDGE, fields);
+    record
+}
+
+impl Predict for EndModel {
+    fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
+        self.inner().scores(input, pool)
+    }
+
+    fn margins(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
+        self.inner().margins(input, pool)
+    }
+
+    fn points(&self) -> &[usize] {
+        self.inner().points()
+    }
+
+    fn kernels(&self) -> Option<Vec<usize>> {
+        self.inner().kernels()
+    }
+
+    fn check(&self, n_kernels: usize, n_outputs: usize) -> Result<()> {
+        self.inner().check(n_kernels, n_outputs)
+    }
+
+    fn regressor(&self) -> Option<&dyn Regressor> {
+        self.inner().regressor()
+    }
+}
+
+impl Explain for EndModel {
+    fn weights(&self) -> Option<&[f64]> {
+        self.inner().weights()
+    }
+
+    fn coefficients(&self) -> Option<&Coefficients> {
+        self.inner().coefficients()
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        self.inner().facts()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.inner().warnings()
+    }
+}
