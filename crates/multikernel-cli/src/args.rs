@@ -83,6 +83,9 @@ pub(crate) struct Reading {
     /// distance(median) on NAME where it holds distances
     #[arg(long = "gram", value_name = "NAME=FILE[,DIAGONAL]")]
     pub(crate) grams: Vec<String>,
+    /// The column of numbers to predict, instead of classes; several with commas between
+    #[arg(long, value_name = "COLUMN,...", allow_hyphen_values = true, conflicts_with = "label")]
+    pub(crate) target: Option<String>,
     /// A column of what rows belong to (patients, batches): no group is on both sides of a split
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub(crate) groups: Option<String>,
@@ -226,15 +229,16 @@ pub(crate) struct Train {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "Columns are matched by name where the file has names. Prints a table with the
-column `label`.
+column `label`, or one for each number.
 
 Examples:
   multikernel predict m.multikernel new.csv
+  multikernel predict prices.multikernel new.csv --interval 0.9
   multikernel predict m.multikernel new.svm --scores --out scores.csv")]
 pub(crate) struct Predict {
     /// Model written by `multikernel train`
     pub(crate) model: PathBuf,
-    /// File with rows (labels are not needed; if they are there, accuracy is reported), `-`, or a bundled set; or give
+    /// File with rows (labels are not needed; if they are there, accuracy, or R2 for numbers, is reported), `-`, or a bundled set; or give
     /// --view NAME=FILE or --gram NAME=FILE
     pub(crate) data: Option<String>,
     /// Add a column of class probability for each class (models trained with --proba, or of methods that have them)
@@ -246,6 +250,10 @@ pub(crate) struct Predict {
     /// Add a column of score for each class: larger is more likely
     #[arg(long, conflicts_with = "proba")]
     pub(crate) scores: bool,
+    /// Add two columns with the bounds of an interval that holds the number with this probability, such as 0.9 (models
+    /// of numbers)
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) interval: Option<f64>,
     /// File to write to [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
@@ -627,7 +635,7 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
     let command = Cli::command()
         .mut_subcommand("predict", |command| {
             let hidden = |command: clap::Command, name: &'static str| command.mut_arg(name, |arg| arg.hide(true));
-            ["missing_labels", "groups", "labels"]
+            ["missing_labels", "groups", "labels", "target"]
                 .into_iter()
                 .fold(command.mut_arg("label", |arg| arg.help(label)), hidden)
         })

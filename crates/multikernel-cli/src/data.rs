@@ -58,6 +58,7 @@ pub(crate) fn tell(table: &Table, observer: &mut dyn Observer) {
 fn options(reading: &Reading, expect: Option<Expect>) -> Result<ReadOptions> {
     let mut options = options_of(&reading.columns, expect)?;
     options.groups = reading.groups.clone();
+    options.target = targets(reading);
     options.transpose = reading.transpose;
     if reading.missing_labels == "drop" {
         options.missing_labels = MissingLabels::Drop;
@@ -86,6 +87,11 @@ pub(crate) fn options_of(columns: &Columns, expect: Option<Expect>) -> Result<Re
         None => None,
     };
     Ok(options)
+}
+
+/// The columns of numbers to predict.
+pub(crate) fn targets(reading: &Reading) -> Vec<String> {
+    reading.target.iter().flat_map(|names| split_names(names)).map(|name| name.trim().to_string()).collect()
 }
 
 /// The kinds of columns, from COLUMN=KIND texts with commas between.
@@ -176,8 +182,15 @@ fn square_grams(reading: &Reading) -> Result<Vec<Gram>> {
 /// Reads labelled rows: from files, Gram matrices, or both.
 pub(crate) fn read_labelled(source: Option<&str>, reading: &Reading, observer: &mut dyn Observer) -> Result<Dataset> {
     let square = square_grams(reading)?;
+    if reading.target.is_some() && reading.labels.is_some() {
+        bail!("--target names a column of DATA or of a view, so there is no file of labels; give the file as a view");
+    }
     if source.is_some() || !reading.views.is_empty() {
-        let set = read(source, reading, None, observer)?.into_dataset()?;
+        let table = read(source, reading, None, observer)?;
+        let set = match targets(reading).as_slice() {
+            [] => table.into_dataset()?,
+            targets => table.into_numbers(targets)?,
+        };
         check_one_order(source, reading, &set.samples)?;
         let samples = if square.is_empty() { set.samples } else { set.samples.with_grams(square)? };
         return Ok(Dataset { samples, ..set });

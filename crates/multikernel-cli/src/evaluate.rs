@@ -1,7 +1,7 @@
 //! `evaluate`.
 
 use anyhow::{Result, bail};
-use multikernel::data::Dataset;
+use multikernel::data::{Dataset, TargetKind};
 use multikernel::evaluate::{Evaluation, Protocol, ablations, evaluate};
 use multikernel::plan::{Plan, Registry, Session};
 use multikernel::report::{Figures, evaluation_json, evaluation_text_with};
@@ -92,6 +92,8 @@ fn protocol(args: &Evaluate, rows: &Dataset, bar: &mut Bar) -> Result<Protocol> 
             // A named label column is found by its name, whatever the format of the test file.
             let mut reading = args.reading.clone();
             reading.columns.label = reading.columns.label.filter(|_| rows.label_name.is_none());
+            // So are numbers.
+            reading.target = None;
             if !reading.grams.is_empty() || reading.labels.is_some() {
                 bail!(
                     "--test is for rows in files with their labels, not for --gram or --labels; use folds or repeats"
@@ -105,7 +107,10 @@ fn protocol(args: &Evaluate, rows: &Dataset, bar: &mut Bar) -> Result<Protocol> 
             reading.views = if several { test.split(',').map(str::to_string).collect() } else { vec![] };
             let source = (!several).then_some(test.as_str());
             let test = data::read(source, &reading, Some(rows.expect()), bar)?;
-            Protocol::Test(Box::new(test.into_test_set(rows.labels.classes())?))
+            Protocol::Test(Box::new(match rows.target.numbers() {
+                Some(numbers) => test.into_numbers(numbers.names())?,
+                None => test.into_test_set(rows.labels.classes())?,
+            }))
         }
         (None, Some(n_repeats)) => Protocol::Repeats { n_repeats, train_fraction: args.train_fraction },
         (None, None) => Protocol::Folds(args.folds),
@@ -114,6 +119,9 @@ fn protocol(args: &Evaluate, rows: &Dataset, bar: &mut Bar) -> Result<Protocol> 
 
 /// The predictions of all test rows as a table.
 fn predictions(found: &Evaluation) -> String {
+    if found.target() == TargetKind::Numbers {
+        return number_predictions(found);
+    }
     let rows = &found.test_rows;
     let id = rows.ids.as_ref().map_or("row", |_| rows.id_name.as_deref().unwrap_or("id"));
     let mut text = format!("{},method,split,label,predicted", quoted(id));
@@ -130,6 +138,21 @@ fn predictions(found: &Evaluation) -> String {
             text += &one.probabilities.map_or(String::new(), |values| number(values[class]));
         }
         text.push('\n');
+    }
+    text
+}
+
+/// The predicted numbers of all test rows as a table.
+fn number_predictions(found: &Evaluation) -> String {
+    let rows = &found.test_rows;
+    let id = rows.ids.as_ref().map_or("row", |_| rows.id_name.as_deref().unwrap_or("id"));
+    let mut text = format!("{},method,split,target,truth,predicted,deviation\n", quoted(id));
+    for one in found.number_predictions() {
+        let id = one.id.map_or(one.number.to_string(), quoted);
+        let [method, name] = [one.method, one.name].map(quoted);
+        let [truth, predicted] = [one.truth, one.predicted].map(number);
+        let deviation = one.deviation.map_or(String::new(), number);
+        text += &format!("{id},{method},{},{name},{truth},{predicted},{deviation}\n", one.split + 1);
     }
     text
 }

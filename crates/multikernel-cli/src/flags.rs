@@ -3,7 +3,7 @@
 use multikernel::{Error, Message, Remedy};
 
 /// Parameters of the library that are flags with the same name.
-const FLAGS: [&str; 8] = ["label", "id", "groups", "ignore", "kinds", "header", "decimal", "transpose"];
+const FLAGS: [&str; 9] = ["label", "target", "id", "groups", "ignore", "kinds", "header", "decimal", "transpose"];
 
 /// A longer list of columns is not useful.
 const LONGEST_LIST: usize = 300;
@@ -35,6 +35,7 @@ fn flag(remedy: &Remedy) -> String {
     };
     match remedy {
         Remedy::Label(name) => column("--label", name),
+        Remedy::Target(name) => column("--target", name),
         Remedy::Id(name) => column("--id", name),
         Remedy::Groups(name) => column("--groups", name),
         Remedy::Ignore(names) if names.is_empty() => "--ignore".into(),

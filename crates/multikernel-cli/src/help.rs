@@ -6,7 +6,7 @@ use clap::Command;
 const LONG: [&str; 7] = ["train", "predict", "evaluate", "online", "cluster", "picture", "columns"];
 
 /// The arguments that `-h` shows, whichever command they belong to; all others are left to `--help`.
-const SHOWN: [(&str, &str); 23] = [
+const SHOWN: [(&str, &str); 25] = [
     ("ablate", "What each view is worth"),
     ("budget", "Most support points to keep"),
     ("checkpoint", "File to store the run in, to go on after a stop"),
@@ -16,6 +16,7 @@ const SHOWN: [(&str, &str); 23] = [
     ("groups", "Column of groups that stay together"),
     ("id", "Column of sample ids"),
     ("ignore", "Columns to leave out"),
+    ("interval", "Bounds that hold a number so often"),
     ("json", "Print JSON"),
     ("kernels", "Kernel bank; see `multikernel kernels`"),
     ("label", "Label column, by name or position"),
@@ -28,6 +29,7 @@ const SHOWN: [(&str, &str); 23] = [
     ("resume", "Go on from the checkpoint"),
     ("set", "Set a parameter of the method"),
     ("stream", "File with labelled rows, or `-`"),
+    ("target", "Column of numbers to predict"),
     ("test", "File with rows to test on"),
     ("views", "A view: a file, or columns of DATA"),
 ];

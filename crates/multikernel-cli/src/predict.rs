@@ -2,7 +2,8 @@
 
 use anyhow::{Result, bail};
 use multikernel::data::{Dataset, Labels, Samples};
-use multikernel::plan::{Model, Registry};
+use multikernel::evaluate::NumberMetrics;
+use multikernel::plan::{Model, ModelNumbers, Registry};
 use multikernel::run::{Observer, Placed};
 use multikernel::{Matrix, Pool, file};
 
@@ -23,8 +24,22 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     let pool = Pool::new(args.threads)?;
     model.input().unseen(&rows)?.iter().for_each(|note| bar.note(note));
     bar.phase("predicting");
-    let prediction = model.predict_in(&rows, &pool)?;
     let mut columns = Columns::default();
+    if let Some(numbers) = model.numbers() {
+        if args.proba || args.scores || args.clusters {
+            bail!("the model predicts numbers: it has no classes and no clusters; --interval 0.9 adds intervals");
+        }
+        let found = add_numbers(&mut columns, numbers, &rows, args.interval, &pool)?;
+        bar.clear();
+        if let Some(truth) = &truth {
+            bar.note(&number_accuracy(truth, &found));
+        }
+        return write(args, &table(&rows, None, &columns));
+    }
+    if args.interval.is_some() {
+        bail!("--interval is for models of numbers; this one predicts classes: use --proba");
+    }
+    let prediction = model.predict_in(&rows, &pool)?;
     if args.clusters {
         let Some(clustering) = model.clustering() else {
             let method = model.training().method();
@@ -42,10 +57,57 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     if let Some(truth) = &truth {
         bar.note(&accuracy(truth, &prediction.labels, &rows, &model));
     }
-    let text = table(&rows, &labels, &columns);
+    write(args, &table(&rows, Some(&labels), &columns))
+}
+
+fn write(args: &Predict, text: &str) -> Result<()> {
     match &args.out {
         Some(path) => Ok(file::write_atomic(path, text.as_bytes())?),
-        None => print(&text),
+        None => print(text),
+    }
+}
+
+/// Adds a column for each number, and two for the bounds of its interval if they are wanted; returns the numbers.
+fn add_numbers(
+    columns: &mut Columns,
+    numbers: ModelNumbers<'_>,
+    rows: &Samples,
+    level: Option<f64>,
+    pool: &Pool,
+) -> Result<Matrix> {
+    let bounds = match level {
+        Some(level) if !(level > 0.0 && level < 1.0) => {
+            bail!("--interval {level}: must lie between 0 and 1, such as 0.9")
+        }
+        Some(level) => Some(numbers.intervals_in(rows, level, pool)?),
+        None => None,
+    };
+    let found = numbers.predict_in(rows, pool)?;
+    for (t, name) in numbers.names().iter().enumerate() {
+        let cells = |values: &Matrix| values.column(t).into_iter().map(number).collect();
+        columns.0.push((name.clone(), cells(&found)));
+        if let Some([low, high]) = &bounds {
+            columns.0.push((format!("low:{name}"), cells(low)));
+            columns.0.push((format!("high:{name}"), cells(high)));
+        }
+    }
+    Ok(found)
+}
+
+/// How close the predictions of the first number come to the truth, leaving out rows without it.
+fn number_accuracy(truth: &[String], found: &Matrix) -> String {
+    let known: Vec<(f64, f64)> = truth
+        .iter()
+        .zip(found.column(0))
+        .filter_map(|(text, predicted)| Some((text.parse().ok().filter(|value: &f64| value.is_finite())?, predicted)))
+        .collect();
+    let column = |values: Vec<f64>| Matrix::from_vec(values.len(), 1, values);
+    let (truth, predicted): (Vec<f64>, Vec<f64>) = known.into_iter().unzip();
+    let n = truth.len();
+    let metrics = column(truth).and_then(|truth| NumberMetrics::new(&truth, &column(predicted)?, None));
+    match metrics {
+        Ok(found) => format!("R2 {:.4}, RMSE {:.6} on {n} rows with the number", found.r2, found.rmse),
+        Err(_) => "no row has a number to compare with".into(),
     }
 }
 
@@ -101,23 +163,15 @@ pub(crate) fn id_name(rows: &Samples, taken: &[&str]) -> String {
     quoted(rows.id_name().filter(|name| !taken.contains(name)).unwrap_or("id"))
 }
 
-fn table(rows: &Samples, labels: &[&str], columns: &Columns) -> String {
-    let ids = rows.ids();
-    let taken: Vec<&str> = columns.0.iter().map(|(name, _)| name.as_str()).chain(["label"]).collect();
-    let mut text = String::new();
-    if ids.is_some() {
-        text = id_name(rows, &taken) + ",";
-    }
-    text += "label";
-    text.extend(columns.0.iter().map(|(name, _)| format!(",{}", quoted(name))));
-    text.push('\n');
-    for (i, label) in labels.iter().enumerate() {
-        if let Some(ids) = ids {
-            text.push_str(&quoted(&ids[i]));
-            text.push(',');
-        }
-        text.push_str(&quoted(label));
-        text.extend(columns.0.iter().map(|(_, cells)| format!(",{}", cells[i])));
+fn table(rows: &Samples, labels: Option<&[&str]>, columns: &Columns) -> String {
+    let (ids, label) = (rows.ids(), labels.map(|_| "label"));
+    let taken: Vec<&str> = columns.0.iter().map(|(name, _)| name.as_str()).chain(label).collect();
+    let head = ids.map(|_| id_name(rows, &taken)).into_iter().chain(label.map(str::to_string));
+    let mut text = head.chain(columns.0.iter().map(|(name, _)| quoted(name))).collect::<Vec<_>>().join(",") + "\n";
+    for i in 0..rows.n_samples() {
+        let id = ids.map(|ids| quoted(&ids[i]));
+        let line = id.into_iter().chain(labels.map(|labels| quoted(labels[i])));
+        text += &line.chain(columns.0.iter().map(|(_, cells)| cells[i].clone())).collect::<Vec<_>>().join(",");
         text.push('\n');
     }
     text

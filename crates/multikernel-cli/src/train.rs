@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use multikernel::data::TargetKind;
 use multikernel::plan::{Registry, Session};
 use multikernel::report::{count, label_words};
 use multikernel::run::{Checkpoint, Observer};
@@ -43,7 +44,12 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     let (rows, has_labels) = data::read_for(&plan, args.data.as_deref(), &args.reading, &mut bar)?;
     let label = rows.label_name.as_ref().or(rows.label_column.as_ref()).filter(|_| has_labels);
     let label = label.map_or(String::new(), |label| format!(" in {}", label_words(label)));
-    let classes = if has_labels { format!("{} classes{label}", rows.labels.n_classes()) } else { "no labels".into() };
+    let classes = match rows.target.kind() {
+        TargetKind::Classes if has_labels => format!("{} classes{label}", rows.labels.n_classes()),
+        TargetKind::Classes => "no labels".into(),
+        TargetKind::Numbers => format!("numbers{label}"),
+        TargetKind::Times => "times to an event".into(),
+    };
     let settings: Vec<String> = plan.settings().iter().map(|(name, value)| format!("{name} = {value}")).collect();
     bar.talk(&format!(
         "{}: {}, {}, {classes}\n{}",

@@ -24,6 +24,7 @@ pub(crate) fn text(message: &Message) -> String {
 fn words(remedy: &Remedy) -> String {
     match remedy {
         Remedy::Label(_) => "the argument `y`".into(),
+        Remedy::Target(_) => "`MKLRegressor`".into(),
         Remedy::Id(_) => "the index of the table".into(),
         Remedy::Groups(_) => "the argument `groups`".into(),
         Remedy::Ignore(names) if names.is_empty() => "`X.drop(columns=[...])`".into(),

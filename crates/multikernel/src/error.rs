@@ -66,6 +66,8 @@ const MAX_NAMES: usize = 20;
 pub enum Remedy {
     /// Name the label column.
     Label(Option<String>),
+    /// Name the column of numbers to predict.
+    Target(Option<String>),
     /// Name the id column; `none` says that there is none.
     Id(Option<String>),
     /// Name the column that says which rows belong together.
@@ -109,6 +111,7 @@ impl Remedy {
         let name = || "a".to_string();
         vec![
             Remedy::Label(Some(name())),
+            Remedy::Target(Some(name())),
             Remedy::Id(Some(name())),
             Remedy::Groups(Some(name())),
             Remedy::Ignore(vec![name()]),
@@ -138,6 +141,8 @@ impl fmt::Display for Remedy {
         };
         let code = match self {
             Remedy::Label(name) => column("label", name),
+            Remedy::Target(Some(name)) => format!("ReadOptions::target = [{name:?}]"),
+            Remedy::Target(None) => "ReadOptions::target".into(),
             Remedy::Id(name) => column("id", name),
             Remedy::Groups(name) => column("groups", name),
             Remedy::Ignore(names) if names.is_empty() => "ReadOptions::ignore".into(),
@@ -434,23 +439,24 @@ mod tests {
     fn place(remedy: &Remedy) -> usize {
         match remedy {
             Remedy::Label(_) => 0,
-            Remedy::Id(_) => 1,
-            Remedy::Groups(_) => 2,
-            Remedy::Ignore(_) => 3,
-            Remedy::Kinds(_) => 4,
-            Remedy::Header(_) => 5,
-            Remedy::Transpose => 6,
-            Remedy::DecimalComma => 7,
-            Remedy::DecimalPoint => 8,
-            Remedy::DropUnlabelled => 9,
-            Remedy::LabelsFile => 10,
-            Remedy::Gram(_) => 11,
-            Remedy::GramDiagonal(_) => 12,
-            Remedy::Memory => 13,
-            Remedy::Set(..) => 14,
-            Remedy::Probabilities => 15,
-            Remedy::Scores => 16,
-            Remedy::Resume => 17,
+            Remedy::Target(_) => 1,
+            Remedy::Id(_) => 2,
+            Remedy::Groups(_) => 3,
+            Remedy::Ignore(_) => 4,
+            Remedy::Kinds(_) => 5,
+            Remedy::Header(_) => 6,
+            Remedy::Transpose => 7,
+            Remedy::DecimalComma => 8,
+            Remedy::DecimalPoint => 9,
+            Remedy::DropUnlabelled => 10,
+            Remedy::LabelsFile => 11,
+            Remedy::Gram(_) => 12,
+            Remedy::GramDiagonal(_) => 13,
+            Remedy::Memory => 14,
+            Remedy::Set(..) => 15,
+            Remedy::Probabilities => 16,
+            Remedy::Scores => 17,
+            Remedy::Resume => 18,
         }
     }
 

@@ -59,7 +59,7 @@ impl Join {
             (Some(first), None) => Join::by_id(files, first, labels, options)?,
             (None, first) => Join::by_position(files, first, labels, options)?,
         };
-        if labels.is_none() && !options.unlabelled {
+        if labels.is_none() && !options.has_no_label() {
             join.labels_of_views(files, options)?;
         }
         if options.missing_labels == MissingLabels::Drop {

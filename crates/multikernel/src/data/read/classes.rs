@@ -18,7 +18,11 @@ const MIN_NUMERIC_CLASSES: usize = 10;
 
 /// Warns about labels that look like a numeric target, and refuses them if hardly any two rows have the same.
 pub(in crate::data) fn check_classes(table: &mut Table, options: &ReadOptions) -> Result<()> {
-    let Some(labels) = table.labels.as_ref().filter(|_| options.expect.is_none() && !options.label_optional) else {
+    let Some(labels) = table
+        .labels
+        .as_ref()
+        .filter(|_| options.expect.is_none() && !options.label_optional && options.target.is_empty())
+    else {
         return Ok(());
     };
     let classes: HashSet<&str> = labels.iter().map(String::as_str).collect();
@@ -44,11 +48,11 @@ pub(in crate::data) fn check_classes(table: &mut Table, options: &ReadOptions) -
     } else {
         Message::default()
     };
-    let why = format!(
-        "{column} has {n} different numbers in {n_rows} rows and reads as a number to predict, but multikernel predicts \
-         classes, each value a class of its own; put the values into a few bins, or name another column with "
-    );
-    let message = message![why, Remedy::Label(None), turned];
+    let why =
+        format!("{column} has {n} different numbers in {n_rows} rows and reads as a number to predict: say so with ");
+    let classes =
+        "; if each number is a class of its own, put them into a few bins; else name the column of classes with ";
+    let message = message![why, Remedy::Target(table.label_name.clone()), classes, Remedy::Label(None), turned];
     match () {
         () if is_own => return Err(Error::data(Place::file(&table.source), message)),
         () if is_code => {}

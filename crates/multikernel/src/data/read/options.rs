@@ -70,6 +70,10 @@ pub struct ReadOptions {
     pub groups: Option<String>,
     /// All columns except ids and groups are features; labels of LIBSVM rows are ignored.
     pub unlabelled: bool,
+    /// The columns of numbers to predict (or of a time and an event), given as for `label`: they are numbers, whatever
+    /// they look like, and there is no label column. [`Table::into_numbers`](crate::data::Table::into_numbers) takes
+    /// them out of the features.
+    pub target: Vec<String>,
     /// Labels are optional: a column of delimited text is a label only if it is named `label`, `class` or `target` in
     /// any case, or given by `label`.
     pub label_optional: bool,
@@ -124,12 +128,19 @@ impl ReadOptions {
         let one = [("label", self.label.as_ref()), ("id", self.id_column()), ("groups", self.groups.as_ref())];
         let ignored = self.ignore.iter().map(|wanted| ("ignore", wanted.as_str()));
         let kinds = self.kinds.iter().map(|(wanted, _)| ("kinds", wanted.as_str()));
-        one.into_iter().filter_map(|(option, wanted)| Some((option, wanted?.as_str()))).chain(ignored).chain(kinds)
+        let targets = self.target.iter().map(|wanted| ("target", wanted.as_str()));
+        let one = one.into_iter().filter_map(|(option, wanted)| Some((option, wanted?.as_str())));
+        one.chain(ignored).chain(kinds).chain(targets)
     }
 
     /// Whether the last column is taken as the label if none is named so.
     pub(super) fn takes_last(&self) -> bool {
         self.part.is_none() && !self.label_optional
+    }
+
+    /// Whether no column is a label.
+    pub(in crate::data) fn has_no_label(&self) -> bool {
+        self.unlabelled || !self.target.is_empty()
     }
 
     /// The column given as ids.

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::options::ReadOptions;
 use crate::closest::closest;
-use crate::data::table::words::{columns, list, quoted};
-use crate::data::table::{Expect, Told, ToldKind, by_name, numbered};
+use crate::data::table::words::{columns, list, position, quoted};
+use crate::data::table::{Expect, Kind, Told, ToldKind, by_name, numbered};
 use crate::error::{Error, Message, Place, Remedy, Result, message};
 
 /// The roles of the columns.
@@ -145,14 +145,6 @@ pub(in crate::data) fn is_name(cell: &str) -> bool {
     is_one_of(cell, &ID_NAMES) || is_one_of(cell, &LABEL_NAMES[..3])
 }
 
-/// The column at a position counted from 0, or backwards from -1.
-pub(in crate::data) fn position(wanted: &str, n: usize) -> Option<usize> {
-    let n = i64::try_from(n).ok()?;
-    let at = wanted.parse::<i64>().ok()?;
-    let column = if at < 0 { n.checked_add(at)? } else { at };
-    (0..n).contains(&column).then_some(column as usize)
-}
-
 /// The role of each of `n` columns, from their names, if any, and the options.
 pub(super) fn of_columns(file: &str, n: usize, names: Option<Vec<String>>, options: &ReadOptions) -> Result<Roles> {
     let columns = Columns { file, n, names, options };
@@ -258,7 +250,8 @@ impl Columns<'_> {
             return Ok(vec![]);
         }
         let found = |(wanted, kind): &(String, ToldKind)| Ok((self.sought("kinds", wanted)?, kind.clone()));
-        let columns = self.options.kinds.iter().map(found);
+        let target = |wanted: &String| Ok((self.sought("target", wanted)?, Kind::Number.into()));
+        let columns = self.options.kinds.iter().map(found).chain(self.options.target.iter().map(target));
         if self.options.part.is_some() { Ok(columns.flatten().collect()) } else { columns.collect() }
     }
 
@@ -378,12 +371,12 @@ impl Columns<'_> {
     fn in_training(self) -> Result<Roles> {
         let options = self.options;
         let ignored = self.ignored()?;
-        let told = if options.unlabelled { None } else { self.asked("label", options.label.as_ref())? };
+        let told = if options.has_no_label() { None } else { self.asked("label", options.label.as_ref())? };
         let mut aside = self.aside(told, |j| !ignored.contains(&j))?;
         let mut notes = std::mem::take(&mut aside.notes);
         let mut guess = options.part.as_ref().map(|_| self.hint());
         let label = match told {
-            _ if options.unlabelled => None,
+            _ if options.has_no_label() => None,
             Some(j) => Some(j),
             None => self.guessed_label(&aside, &ignored, &mut notes, &mut guess),
         };
@@ -462,7 +455,9 @@ impl Columns<'_> {
             Some((option, wanted)) => {
                 message![format!("it has no column {}, which ", quoted(wanted)), told_by(option), " asks for"]
             }
-            None if self.options.unlabelled => message!["name it with ", Remedy::Id(None), " if it holds sample ids"],
+            None if self.options.has_no_label() => {
+                message!["name it with ", Remedy::Id(None), " if it holds sample ids"]
+            }
             None => message![
                 "name it with ",
                 Remedy::Id(None),
@@ -541,7 +536,7 @@ impl Columns<'_> {
         }
         let told = self.asked("label", options.label.as_ref())?;
         let label = match (told, &expect.label_name) {
-            _ if options.unlabelled => None,
+            _ if options.has_no_label() => None,
             (Some(j), _) => Some(j),
             (None, Some(known)) => self.called(known).filter(|&j| is_free(j)),
             (None, None) => self.known_label(is_free),
@@ -585,13 +580,13 @@ impl Columns<'_> {
         let label = told.or_else(|| {
             let same = || expect.label_name.as_ref().and_then(|name| self.called(name)).filter(|&j| is_free(j));
             // As many columns as features: none of them is a label.
-            if n != d && !options.unlabelled { same().or_else(|| self.known_label(is_free)) } else { None }
+            if n != d && !options.has_no_label() { same().or_else(|| self.known_label(is_free)) } else { None }
         });
         let features: Vec<usize> = (0..self.n).filter(|&j| is_free(j) && Some(j) != label).collect();
         // One extra column may be ids or the label, two may be both.
         let most = d
             + usize::from(aside.id.is_none() && options.wants_ids())
-            + usize::from(label.is_none() && !options.unlabelled && options.part.is_none());
+            + usize::from(label.is_none() && !options.has_no_label() && options.part.is_none());
         if !(d..=most).contains(&features.len()) {
             let besides = if n < self.n { " besides ids, groups and those left out" } else { "" };
             return Err(miscounted(self.file, n, besides, d, options, ""));
@@ -629,7 +624,7 @@ pub(super) fn place_of(j: usize, n: usize) -> String {
 
 /// The error for unnamed rows with a different number of columns than features; `why` they cannot be told apart.
 fn miscounted(file: &str, n: usize, besides: &str, d: usize, options: &ReadOptions, why: &str) -> Error {
-    let or = if options.unlabelled { String::new() } else { format!(" (or {} with a label)", d + 1) };
+    let or = if options.has_no_label() { String::new() } else { format!(" (or {} with a label)", d + 1) };
     let advice = if n > d {
         message![
             "say what the others are with ",
@@ -673,7 +668,7 @@ pub(in crate::data) fn decide(
     let (n, last) = (columns.len(), columns.len() - 1);
     let [first, end] = ends;
     let refused = |why: &str| Err(miscounted(file, n, "", d, options, why));
-    let may_label = !has_label && !options.unlabelled && options.part.is_none();
+    let may_label = !has_label && !options.has_no_label() && options.part.is_none();
     if n == d + 2 {
         let fits = first.is_id && end.is_classes && may_label;
         return if fits { Ok((Some(last), Some(0))) } else { refused("") };

@@ -337,6 +337,20 @@ impl Samples {
         }
     }
 
+    /// The samples without some columns; a view keeps what is left of it, and one that loses all its columns is gone.
+    pub(in crate::data) fn without_columns(&self, columns: &[usize]) -> Result<Samples> {
+        let kept: Vec<usize> = (0..self.n_features()).filter(|column| !columns.contains(column)).collect();
+        let before = |end: usize| kept.iter().filter(|&&column| column < end).count();
+        let of = |view: &View| View {
+            name: view.name.clone(),
+            columns: before(view.columns.start)..before(view.columns.end),
+        };
+        let views = self.views.iter().map(of).filter(|view| !view.columns.is_empty()).collect();
+        let left = self.select_columns(&kept);
+        let codings = left.codings.clone();
+        left.with_codings(codings).with_views(views)
+    }
+
     /// The given rows, in the given order, copied; panics on a row out of range, as slices do. A row taken twice keeps
     /// its id both times.
     pub fn select_rows(&self, rows: &[usize]) -> Samples {

@@ -1,8 +1,11 @@
 //! The contents of a file, before they become a data set to learn from.
 
 use super::dataset::Dataset;
+use super::kind::Kind;
 use super::labels::Labels;
 use super::samples::Samples;
+use super::target::{Numbers, Target};
+use super::words::{finite, list, position};
 use crate::error::{Error, Message, Place, Remedy, Result, message};
 
 /// The contents of a file.
@@ -77,12 +80,8 @@ impl Table {
         if let (None, Some(class)) = (&self.labels, class) {
             self.labels = Some(vec![class.to_string(); self.samples.n_samples()]);
         }
-        if let Some(row) = self.samples.first_empty_row() {
-            let message =
-                format!("row {} has no value at all; remove it, or fill values in", self.samples.row_number(row));
-            return Err(Error::data(Place::file(self.source), message));
-        }
-        let Some(labels) = self.labels else {
+        self.check_rows()?;
+        let Some(labels) = self.labels.take() else {
             return Err(Error::data(
                 Place::file(self.source),
                 message![
@@ -92,6 +91,18 @@ impl Table {
             ));
         };
         let labels = Labels::new(&labels).map_err(|error| within(&self.source, error))?;
+        self.into_set(labels)
+    }
+
+    /// Whether every row has a value.
+    fn check_rows(&self) -> Result<()> {
+        let Some(row) = self.samples.first_empty_row() else { return Ok(()) };
+        let message = format!("row {} has no value at all; remove it, or fill values in", self.samples.row_number(row));
+        Err(Error::data(Place::file(&self.source), message))
+    }
+
+    /// The rows with these labels, ids, views and groups.
+    fn into_set(self, labels: Labels) -> Result<Dataset> {
         let set = Dataset::new(self.name, self.samples, labels)?;
         let (label_name, label_column) = (self.label_name, self.label_column);
         let set = Dataset { label_name, label_column, index_base: self.index_base, ..set };
@@ -99,6 +110,85 @@ impl Table {
             Some(groups) => set.with_groups(groups, self.group_name).map_err(|error| within(&self.source, error)),
             None => Ok(set),
         }
+    }
+
+    /// The rows with numbers to predict: the columns `names`, which are taken out of the features, or the labels, where
+    /// the format or a file of labels gives them. A missing number is an error that names its row.
+    ///
+    /// ```
+    /// use multikernel::data::{ReadOptions, read_from};
+    /// let options = { let mut options = ReadOptions::default(); options.target = vec!["price".into()]; options };
+    /// let text = "rooms,city,price\n3,Oslo,310\n2,Rome,225.5\n4,Oslo,402\n";
+    /// let data = read_from(text.as_bytes(), "houses.csv", &options)?.into_numbers(&["price".into()])?;
+    /// assert_eq!(data.samples.names(), ["rooms", "city"]);
+    /// assert_eq!(data.target.numbers().unwrap().values().data(), [310.0, 225.5, 402.0]);
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn into_numbers(mut self, names: &[String]) -> Result<Dataset> {
+        let source = self.source.clone();
+        let (numbers, label_column) = match self.labels.take() {
+            Some(labels) => (self.numbers_of(&labels, names)?, self.label_column.take()),
+            None => (self.take_columns("target", names)?, None),
+        };
+        let numbers = numbers.map_err(|error| within(&source, error))?;
+        let label_name = Some(numbers.names().join(", "));
+        let strata = numbers.strata().map_err(|error| within(&source, error))?;
+        self.check_rows()?;
+        let set = self.into_set(strata)?;
+        Ok(Dataset { target: Target::Numbers(numbers), label_name, label_column, ..set })
+    }
+
+    /// Labels as numbers.
+    fn numbers_of(&self, labels: &[String], names: &[String]) -> Result<Result<Numbers>> {
+        let [name] = names else {
+            let message = "the labels are one number for each row; name one target";
+            return Err(Error::param("target", message));
+        };
+        let mut values = Vec::with_capacity(labels.len());
+        for (row, label) in labels.iter().enumerate() {
+            let Some(value) = finite(label) else {
+                let row = self.samples.row_number(row);
+                let message = format!("row {row}: the target '{name}' is '{label}', not a number; correct it");
+                return Err(Error::data(Place::file(&self.source), message));
+            };
+            values.push(value);
+        }
+        Ok(Numbers::one(self.label_name.clone().unwrap_or_else(|| name.clone()), values))
+    }
+
+    /// Takes columns of numbers out of the features.
+    fn take_columns(&mut self, option: &str, names: &[String]) -> Result<Result<Numbers>> {
+        let known = self.samples.names();
+        let mut at = vec![];
+        for wanted in names {
+            let place = known.iter().position(|name| name == wanted).or_else(|| position(wanted, known.len()));
+            let Some(column) = place.filter(|column| !at.contains(column)) else {
+                let message = format!(
+                    "{} has no column '{wanted}' of numbers, or it is named twice; it has {}",
+                    self.source,
+                    list(known, 8)
+                );
+                return Err(Error::param(option, message));
+            };
+            at.push(column);
+        }
+        if at.len() == known.len() {
+            return Err(Error::param(option, format!("{}: no column is left to predict from", self.source)));
+        }
+        let taken = self.samples.select_columns(&at);
+        if let Some(column) = (0..at.len()).find(|&column| taken.kind(column) != Kind::Number) {
+            let (name, kind) = (&taken.names()[column], taken.kind(column));
+            let message = format!("the column '{name}' is a {kind}, and numbers are needed; name a column of numbers");
+            return Err(Error::data(Place::file(&self.source), message));
+        }
+        let values = taken.features().to_dense()?.into_owned();
+        if let Some(row) = values.rows().position(|row| row.iter().any(|value| !value.is_finite())) {
+            let (row, name) = (self.samples.row_number(row), list(taken.names(), 3));
+            let message = format!("row {row}: the target {name} is missing; remove the row, or fill it in");
+            return Err(Error::data(Place::file(&self.source), message));
+        }
+        self.samples = self.samples.without_columns(&at)?;
+        Ok(Numbers::new(taken.names().to_vec(), values))
     }
 
     /// The rows with their labels as a test set for these classes; a label outside them is an error.

@@ -5,6 +5,14 @@ pub(in crate::data) fn finite(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
+/// The column at a position counted from 0, or backwards from -1.
+pub(in crate::data) fn position(wanted: &str, n: usize) -> Option<usize> {
+    let n = i64::try_from(n).ok()?;
+    let at = wanted.parse::<i64>().ok()?;
+    let column = if at < 0 { n.checked_add(at)? } else { at };
+    (0..n).contains(&column).then_some(column as usize)
+}
+
 /// Whether a cell marks its value as missing.
 pub(in crate::data) fn is_missing(cell: &str) -> bool {
     const WORDS: [&str; 16] = [

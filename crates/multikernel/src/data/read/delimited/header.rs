@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::cells::Cells;
 use crate::data::read::options::ReadOptions;
-use crate::data::read::roles::{LABEL_NAMES, Roles, is_one_of, label_names, no_names, of_columns, position};
+use crate::data::read::roles::{LABEL_NAMES, Roles, is_one_of, label_names, no_names, of_columns};
+use crate::data::table::words::position;
 use crate::data::table::words::{is_word, quoted};
 use crate::error::{Error, Message, Result, message};
 
@@ -28,7 +29,7 @@ pub(super) fn is_header(first: &Cells, options: &ReadOptions) -> bool {
     let told = |wanted: Option<&String>| wanted.and_then(|wanted| position(wanted, n));
     let aside = [told(options.id_column()), told(options.groups.as_ref())];
     let is_free = |j: usize| !aside.contains(&Some(j));
-    let label = if options.unlabelled {
+    let label = if options.has_no_label() {
         None
     } else {
         let known = || (0..n).find(|&j| is_one_of(first.cell(j), label_names(options)));
