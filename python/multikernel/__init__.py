@@ -1,4 +1,4 @@
-"""Multiple Kernel Learning: classifiers that learn from many kernels at once, with scikit-learn's interface.
+"""Multiple Kernel Learning: classifiers and regressors that learn from many kernels at once, with scikit-learn's interface.
 
 >>> import multikernel as mk
 >>> X, y = mk.datasets.load_sonar(return_X_y=True)
@@ -10,7 +10,15 @@ True
 from . import datasets, plot
 from ._core import __version__
 from ._data import Views, stack
-from ._estimators import CombinedKernel, MKLClassifier, MKLClusterer, OnlineMKLClassifier
+from ._estimators import (
+    CombinedKernel,
+    MKLClassifier,
+    MKLClusterer,
+    MKLRegressor,
+    MKLSurvival,
+    OnlineMKLClassifier,
+    survival_target,
+)
 from ._evaluate import Evaluation, evaluate
 from ._files import load, save
 from ._info import kernels, methods, show_versions
@@ -22,6 +30,8 @@ __all__ = [
     "Evaluation",
     "MKLClassifier",
     "MKLClusterer",
+    "MKLRegressor",
+    "MKLSurvival",
     "OnlineMKLClassifier",
     "Views",
     "__version__",
@@ -34,5 +44,6 @@ __all__ = [
     "save",
     "show_versions",
     "stack",
+    "survival_target",
     *_all_methods,
 ]

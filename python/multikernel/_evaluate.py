@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from . import _core
-from ._estimators import MKLClassifier, _depth, class_texts
+from ._estimators import MKLClassifier, MKLRegressor, _depth, class_texts, default_names, target_names
 from ._progress import printer
 
 
@@ -36,7 +36,7 @@ class Evaluation:
         """The figures as a pandas DataFrame, one row for each method."""
         import pandas as pd
 
-        figures = ("accuracy", "balanced_accuracy", "macro_f", "mcc", "auroc", "brier", "log_loss", "train_seconds")
+        figures = ("accuracy", "balanced_accuracy", "macro_f", "mcc", "auroc", "brier", "log_loss", "r2", "rmse", "mae", "crps", "coverage", "train_seconds")
         means = [{name: (row.get(name) or {}).get("mean") for name in figures} for row in self.results]
         frame = pd.DataFrame(means, index=pd.Index([row["method"] for row in self.results], name="method"))
         return frame.dropna(axis=1, how="all")
@@ -53,7 +53,7 @@ class Evaluation:
 def evaluate(
     X: Any,
     y: Any,
-    methods: Sequence[str | MKLClassifier] = ("majority", "average", "evidence"),
+    methods: Sequence[str | MKLClassifier | MKLRegressor] | None = None,
     *,
     kernels: str | None = None,
     views: Mapping[str, Any] | None = None,
@@ -62,6 +62,7 @@ def evaluate(
     train_fraction: float = 0.5,
     groups: Any = None,
     ablate: str | None = None,
+    target: str | None = None,
     proba: bool = False,
     max_seconds: float | None = None,
     n_jobs: int | None = None,
@@ -72,12 +73,16 @@ def evaluate(
 
     Parameters
     ----------
-    methods : sequence of str or MKLClassifier
-        Names of methods, or estimators with their parameters.
+    y : array
+        Classes, or numbers.
+    methods : sequence of str, MKLClassifier or MKLRegressor, optional
+        Names of methods, or estimators with their parameters. None: average and evidence, and majority for classes.
     folds, repeats, train_fraction
         Stratified folds, or so many repeated splits with this share of rows to train on.
     groups : array, optional
         Rows of a group are never split.
+    target : {"classes", "numbers"}, optional
+        What y holds. None: numbers if some have a fraction or a method is an `MKLRegressor`, else classes.
     ablate : {"views"}, optional
         The one method given, with all views, without each of them and with each alone.
 
@@ -91,26 +96,44 @@ def evaluate(
     """
     if ablate not in (None, "views"):
         raise ValueError(f"ablate must be None or 'views', got {ablate!r}")
-    if isinstance(methods, (str, MKLClassifier)):
+    if isinstance(methods, (str, MKLClassifier, MKLRegressor)):
         methods = [methods]
-    shared: dict[str, Any] = {"views": views, "proba": proba, "random_state": random_state}
-    estimators = [_estimator(method, kernels, shared) for method in methods]
+    if target not in (None, "classes", "numbers"):
+        raise ValueError(f"target must be None, 'classes' or 'numbers', got {target!r}")
+    guess = any(isinstance(method, MKLRegressor) for method in methods or []) or _is_continuous(y)
+    of_numbers = guess if target is None else target == "numbers"
+    if methods is None:
+        methods = ("average", "evidence") if of_numbers else ("majority", "average", "evidence")
+    shared: dict[str, Any] = {"views": views, "random_state": random_state}
+    if not of_numbers:
+        shared["proba"] = proba
+    kind: Any = MKLRegressor if of_numbers else MKLClassifier
+    estimators = [_estimator(method, kernels, kind, shared) for method in methods]
     if not estimators:
         raise ValueError("evaluate needs at least one method")
-    host = MKLClassifier(
+    host = kind(
         kernels="precomputed" if kernels == "precomputed" else None,
         views=views, max_seconds=max_seconds, n_jobs=n_jobs, verbose=verbose,
     )  # fmt: skip
+    called = target_names(y)
     rows, y = host._rows(X, y, reset=True, with_y=True)
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    given: dict[str, Any] = {}
+    classes, codes = [], None
+    if of_numbers:
+        values = np.ascontiguousarray(np.asarray(y, dtype=np.float64).reshape(len(y), -1))
+        given["numbers"] = (called or default_names(values), values)
+    else:
+        check_classification_targets(y)
+        found_classes, found_codes = np.unique(y, return_inverse=True)
+        classes, codes = class_texts(found_classes), found_codes.astype(np.int64)
     names = [f"K{m + 1}" for m in range(_depth(X))]
     found, text, interrupt = _core.evaluate(
         [estimator._plan(names) for estimator in estimators],
         rows,
-        class_texts(classes),
-        codes.astype(np.int64),
+        classes,
+        codes,
         host._limits(),
+        **given,
         folds=folds,
         n_repeats=repeats,
         train_fraction=train_fraction,
@@ -124,8 +147,16 @@ def evaluate(
     return Evaluation(json.loads(found), text)
 
 
-def _estimator(method: Any, kernels: str | None, shared: dict[str, Any]) -> Any:
+def _is_continuous(y: Any) -> bool:
+    """Whether y holds numbers that are no classes: fractions, or several columns of them."""
+    try:
+        return type_of_target(np.asarray(y)) in ("continuous", "continuous-multioutput")
+    except ValueError:
+        return False
+
+
+def _estimator(method: Any, kernels: str | None, kind: Any, shared: dict[str, Any]) -> Any:
     if not isinstance(method, str):
         return method
     takes = _core.Plan(method).uses_kernels
-    return MKLClassifier(method, kernels if takes else None, **shared)
+    return kind(method, kernels if takes else None, **shared)

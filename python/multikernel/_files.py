@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._estimators import MKLClassifier, MKLClusterer, OnlineMKLClassifier, _Base
+from ._estimators import MKLClassifier, MKLClusterer, MKLRegressor, MKLSurvival, OnlineMKLClassifier, _Base
 
 
 def save(estimator: _Base, path: Any) -> None:
@@ -18,7 +18,7 @@ def save(estimator: _Base, path: Any) -> None:
     estimator.save(path)
 
 
-def load(path: Any) -> MKLClassifier | MKLClusterer | OnlineMKLClassifier:
+def load(path: Any) -> MKLClassifier | MKLClusterer | MKLRegressor | MKLSurvival | OnlineMKLClassifier:
     """Reads a model file, whether Python or the command line wrote it.
 
     Loading runs no code of the file. Classes are numbers if all of them are written as numbers, else texts.
@@ -48,10 +48,14 @@ def load(path: Any) -> MKLClassifier | MKLClusterer | OnlineMKLClassifier:
     elif model.clusters is not None and len(model.classes) < 2:
         estimator = MKLClusterer(**shared, kernel_names=grams or None)
         estimator.labels_ = model.clusters
+    elif model.numbers:
+        estimator = MKLRegressor(**shared, kernel_names=grams or None)
+    elif model.event_times is not None:
+        estimator = MKLSurvival(**shared, kernel_names=grams or None)
     else:
         estimator = MKLClassifier(**shared, kernel_names=grams or None, proba=model.has_probabilities)
     estimator.model_ = model
-    if not isinstance(estimator, MKLClusterer):
+    if not isinstance(estimator, (MKLClusterer, MKLRegressor, MKLSurvival)):
         estimator.classes_ = _classes(model.classes)
     if grams:
         estimator.n_features_in_ = len(model.gram_diagonals[0][1])

@@ -15,7 +15,7 @@ from typing import Any
 import multikernel as mk
 
 SECTIONS = [
-    ("Estimators", ["MKLClassifier", "OnlineMKLClassifier", "MKLClusterer", "CombinedKernel"]),
+    ("Estimators", ["MKLClassifier", "MKLRegressor", "MKLSurvival", "OnlineMKLClassifier", "MKLClusterer", "CombinedKernel"]),
     ("Data", ["Views", "stack", "datasets.load", "datasets.names"]),
     ("Functions", ["evaluate", "load", "save", "methods", "kernels", "show_versions"]),
     ("Pictures", ["plot.weights", "plot.shares", "plot.paired", "plot.calibration", "plot.boundary"]),

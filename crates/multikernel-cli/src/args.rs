@@ -86,6 +86,12 @@ pub(crate) struct Reading {
     /// The column of numbers to predict, instead of classes; several with commas between
     #[arg(long, value_name = "COLUMN,...", allow_hyphen_values = true, conflicts_with = "label")]
     pub(crate) target: Option<String>,
+    /// The column of times to an event, or until a row was last seen; needs --event
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, conflicts_with_all = ["label", "target"], requires = "event")]
+    pub(crate) time: Option<String>,
+    /// The column that says whether the event happened at that time: 1 or 0, yes or no
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, requires = "time")]
+    pub(crate) event: Option<String>,
     /// A column of what rows belong to (patients, batches): no group is on both sides of a split
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true)]
     pub(crate) groups: Option<String>,
@@ -229,7 +235,7 @@ pub(crate) struct Train {
 
 #[derive(Debug, Args)]
 #[command(after_long_help = "Columns are matched by name where the file has names. Prints a table with the
-column `label`, or one for each number.
+column `label`, one for each number, or the log `risk` of an event.
 
 Examples:
   multikernel predict m.multikernel new.csv
@@ -254,6 +260,9 @@ pub(crate) struct Predict {
     /// of numbers)
     #[arg(long, value_name = "LEVEL")]
     pub(crate) interval: Option<f64>,
+    /// Add a column for each of these times with the probability to be without the event by then (models of times)
+    #[arg(long, value_name = "TIME,...", value_delimiter = ',')]
+    pub(crate) at: Vec<f64>,
     /// File to write to [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
@@ -635,7 +644,7 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
     let command = Cli::command()
         .mut_subcommand("predict", |command| {
             let hidden = |command: clap::Command, name: &'static str| command.mut_arg(name, |arg| arg.hide(true));
-            ["missing_labels", "groups", "labels", "target"]
+            ["missing_labels", "groups", "labels", "target", "time", "event"]
                 .into_iter()
                 .fold(command.mut_arg("label", |arg| arg.help(label)), hidden)
         })

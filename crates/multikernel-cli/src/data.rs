@@ -59,6 +59,8 @@ fn options(reading: &Reading, expect: Option<Expect>) -> Result<ReadOptions> {
     let mut options = options_of(&reading.columns, expect)?;
     options.groups = reading.groups.clone();
     options.target = targets(reading);
+    options.target.extend(reading.time.clone());
+    options.event.clone_from(&reading.event);
     options.transpose = reading.transpose;
     if reading.missing_labels == "drop" {
         options.missing_labels = MissingLabels::Drop;
@@ -182,14 +184,17 @@ fn square_grams(reading: &Reading) -> Result<Vec<Gram>> {
 /// Reads labelled rows: from files, Gram matrices, or both.
 pub(crate) fn read_labelled(source: Option<&str>, reading: &Reading, observer: &mut dyn Observer) -> Result<Dataset> {
     let square = square_grams(reading)?;
-    if reading.target.is_some() && reading.labels.is_some() {
-        bail!("--target names a column of DATA or of a view, so there is no file of labels; give the file as a view");
+    if (reading.target.is_some() || reading.time.is_some()) && reading.labels.is_some() {
+        bail!(
+            "--target and --time name columns of DATA or of a view, not of a file of labels; give that file as a view"
+        );
     }
     if source.is_some() || !reading.views.is_empty() {
         let table = read(source, reading, None, observer)?;
-        let set = match targets(reading).as_slice() {
-            [] => table.into_dataset()?,
-            targets => table.into_numbers(targets)?,
+        let set = match (targets(reading).as_slice(), &reading.time, &reading.event) {
+            ([], Some(time), Some(event)) => table.into_times(time, event)?,
+            ([], ..) => table.into_dataset()?,
+            (targets, ..) => table.into_numbers(targets)?,
         };
         check_one_order(source, reading, &set.samples)?;
         let samples = if square.is_empty() { set.samples } else { set.samples.with_grams(square)? };

@@ -92,8 +92,11 @@ fn protocol(args: &Evaluate, rows: &Dataset, bar: &mut Bar) -> Result<Protocol> 
             // A named label column is found by its name, whatever the format of the test file.
             let mut reading = args.reading.clone();
             reading.columns.label = reading.columns.label.filter(|_| rows.label_name.is_none());
-            // So are numbers.
+            // So are numbers. Times are two columns.
             reading.target = None;
+            if rows.target.kind() == TargetKind::Times {
+                bail!("--test is not there yet for times to an event; use folds or repeats");
+            }
             if !reading.grams.is_empty() || reading.labels.is_some() {
                 bail!(
                     "--test is for rows in files with their labels, not for --gram or --labels; use folds or repeats"
@@ -119,8 +122,10 @@ fn protocol(args: &Evaluate, rows: &Dataset, bar: &mut Bar) -> Result<Protocol> 
 
 /// The predictions of all test rows as a table.
 fn predictions(found: &Evaluation) -> String {
-    if found.target() == TargetKind::Numbers {
-        return number_predictions(found);
+    match found.target() {
+        TargetKind::Classes => {}
+        TargetKind::Numbers => return number_predictions(found),
+        TargetKind::Times => return time_predictions(found),
     }
     let rows = &found.test_rows;
     let id = rows.ids.as_ref().map_or("row", |_| rows.id_name.as_deref().unwrap_or("id"));
@@ -153,6 +158,25 @@ fn number_predictions(found: &Evaluation) -> String {
         let [truth, predicted] = [one.truth, one.predicted].map(number);
         let deviation = one.deviation.map_or(String::new(), number);
         text += &format!("{id},{method},{},{name},{truth},{predicted},{deviation}\n", one.split + 1);
+    }
+    text
+}
+
+/// The predicted risks of all test rows as a table.
+fn time_predictions(found: &Evaluation) -> String {
+    let rows = &found.test_rows;
+    let id = rows.ids.as_ref().map_or("row", |_| rows.id_name.as_deref().unwrap_or("id"));
+    let mut text = format!("{},method,split,time,event,risk\n", quoted(id));
+    let Some(truth) = rows.target.times() else { return text };
+    for result in &found.results {
+        for (fold, times) in result.folds.iter().filter_map(|fold| Some((fold, fold.times.as_ref()?))) {
+            for (&row, &risk) in fold.rows.iter().zip(&times.risks) {
+                let id = rows.ids.as_ref().map_or(rows.numbers[row].to_string(), |ids| quoted(&ids[row]));
+                let (method, event) = (quoted(&result.method), u8::from(truth.event()[row]));
+                let [time, risk] = [truth.time()[row], risk].map(number);
+                text += &format!("{id},{method},{},{time},{event},{risk}\n", fold.split + 1);
+            }
+        }
     }
     text
 }

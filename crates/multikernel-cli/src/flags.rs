@@ -3,7 +3,8 @@
 use multikernel::{Error, Message, Remedy};
 
 /// Parameters of the library that are flags with the same name.
-const FLAGS: [&str; 9] = ["label", "target", "id", "groups", "ignore", "kinds", "header", "decimal", "transpose"];
+const FLAGS: [&str; 11] =
+    ["label", "target", "time", "event", "id", "groups", "ignore", "kinds", "header", "decimal", "transpose"];
 
 /// A longer list of columns is not useful.
 const LONGEST_LIST: usize = 300;

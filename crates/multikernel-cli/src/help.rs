@@ -6,12 +6,14 @@ use clap::Command;
 const LONG: [&str; 7] = ["train", "predict", "evaluate", "online", "cluster", "picture", "columns"];
 
 /// The arguments that `-h` shows, whichever command they belong to; all others are left to `--help`.
-const SHOWN: [(&str, &str); 25] = [
+const SHOWN: [(&str, &str); 28] = [
     ("ablate", "What each view is worth"),
+    ("at", "Probabilities to survive these times"),
     ("budget", "Most support points to keep"),
     ("checkpoint", "File to store the run in, to go on after a stop"),
     ("clusters", "Add the cluster of each row"),
     ("data", "File with rows, `-`, or a bundled set"),
+    ("event", "Column of whether the event happened"),
     ("folds", "Cross-validation with K folds"),
     ("groups", "Column of groups that stay together"),
     ("id", "Column of sample ids"),
@@ -31,6 +33,7 @@ const SHOWN: [(&str, &str); 25] = [
     ("stream", "File with labelled rows, or `-`"),
     ("target", "Column of numbers to predict"),
     ("test", "File with rows to test on"),
+    ("time", "Column of times to an event"),
     ("views", "A view: a file, or columns of DATA"),
 ];
 

@@ -36,6 +36,24 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
         }
         return write(args, &table(&rows, None, &columns));
     }
+    if let Some(times) = model.times() {
+        if args.proba || args.scores || args.clusters || args.interval.is_some() {
+            bail!(
+                "the model predicts times to an event: risks, and with --at TIME the probability to be without it by then"
+            );
+        }
+        let risks = times.risks_in(&rows, &pool)?;
+        columns.0.push(("risk".into(), risks.into_iter().map(number).collect()));
+        let survival = times.survival_in(&rows, &args.at, &pool)?;
+        for (t, time) in args.at.iter().enumerate() {
+            columns.0.push((format!("s:{time}"), survival.column(t).into_iter().map(number).collect()));
+        }
+        bar.clear();
+        return write(args, &table(&rows, None, &columns));
+    }
+    if !args.at.is_empty() {
+        bail!("--at is for models of times to an event; this one predicts classes");
+    }
     if args.interval.is_some() {
         bail!("--interval is for models of numbers; this one predicts classes: use --proba");
     }

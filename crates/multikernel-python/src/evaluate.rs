@@ -7,20 +7,20 @@ use pyo3::prelude::*;
 
 use crate::error::raise;
 use crate::job;
-use crate::plan::{Limits, Plan, dataset};
+use crate::plan::{GivenNumbers, GivenTimes, Limits, Plan, dataset, number_dataset, times as times_of};
 use crate::rows::Rows;
 
 /// Evaluates plans on the same splits: by folds, or by repeated splits if `n_repeats` is given. Returns JSON, text and
 /// the exception that ended it early, if any.
 #[pyfunction]
-#[pyo3(signature = (plans, rows, classes, codes, limits, *, folds=5, n_repeats=None, train_fraction=0.5, ablate=false, seed=0, groups=None, name="data", on_progress=None))]
+#[pyo3(signature = (plans, rows, classes, codes, limits, *, folds=5, n_repeats=None, train_fraction=0.5, ablate=false, seed=0, groups=None, name="data", numbers=None, on_progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn evaluate(
     py: Python<'_>,
     plans: Vec<PyRef<'_, Plan>>,
     rows: &Rows,
     classes: Vec<String>,
-    codes: PyReadonlyArray1<'_, i64>,
+    codes: Option<PyReadonlyArray1<'_, i64>>,
     limits: Limits,
     folds: usize,
     n_repeats: Option<usize>,
@@ -29,9 +29,14 @@ pub(crate) fn evaluate(
     seed: u64,
     groups: Option<Vec<String>>,
     name: &str,
+    numbers: Option<GivenNumbers<'_>>,
     on_progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String, Option<PyErr>)> {
-    let data = dataset(rows, &classes, Some(&codes.as_array().to_vec()), groups.as_deref(), (name, None))?;
+    let codes = codes.map(|codes| codes.as_array().to_vec());
+    let data = match numbers {
+        Some(numbers) => number_dataset(rows, numbers, groups.as_deref(), name)?,
+        None => dataset(rows, &classes, codes.as_deref(), groups.as_deref(), (name, None))?,
+    };
     let mut plans: Vec<multikernel::Plan> = plans.iter().map(|plan| plan.0.clone()).collect();
     if ablate && let Some(plan) = plans.first() {
         plans = ablations(plan, &data.samples).map_err(raise)?;
@@ -52,4 +57,14 @@ pub(crate) fn evaluate(
         (Err(_), Some(interrupt)) => Err(interrupt),
         (Err(error), None) => Err(raise(error)),
     }
+}
+
+/// Harrell's concordance of risks with times; NaN where no pair of rows can be compared.
+#[pyfunction]
+pub(crate) fn concordance(times: GivenTimes<'_>, risks: PyReadonlyArray1<'_, f64>) -> PyResult<f64> {
+    let (times, risks) = (times_of(&times)?, risks.as_array().to_vec());
+    if times.n_samples() != risks.len() {
+        return Err(raise(multikernel::Error::input("there must be one risk for each time")));
+    }
+    Ok(multikernel::evaluate::concordance(&times, &risks).unwrap_or(f64::NAN))
 }

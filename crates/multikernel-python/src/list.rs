@@ -43,6 +43,8 @@ pub(crate) fn methods<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         dict.set_item("kernels", about.bank)?;
         dict.set_item("is_supervised", method.is_supervised())?;
         dict.set_item("finds_clusters", method.finds_clusters())?;
+        let targets: Vec<&str> = method.targets().iter().map(|target| target.word()).collect();
+        dict.set_item("targets", targets)?;
         let params = method.param_list().iter().map(|param| of_param(py, param)).collect::<PyResult<Vec<_>>>()?;
         dict.set_item("params", params)?;
         Ok(dict)

@@ -1,6 +1,7 @@
 //! Models.
 
 use multikernel::data::{Features, Samples};
+use multikernel::plan::{ModelNumbers, ModelTimes};
 use multikernel::run::{Control, Intervals};
 use multikernel::stack::{Stack, StackOptions, Storage};
 use multikernel::{Error, Matrix, Model as LibraryModel, Pool, report};
@@ -229,6 +230,61 @@ impl Model {
         array(py, self.with_pool(py, rows, threads, |samples, pool| self.0.probabilities_in(samples, pool))?)
     }
 
+    /// The names of the numbers it predicts; none if it predicts classes.
+    #[getter]
+    fn numbers(&self) -> Vec<String> {
+        self.0.numbers().map_or_else(Vec::new, |numbers| numbers.names().to_vec())
+    }
+
+    /// Predicted numbers (n_rows x n_numbers).
+    #[pyo3(signature = (rows, threads=0))]
+    fn predict_numbers<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        array(py, self.with_pool(py, rows, threads, |samples, pool| self.of_numbers()?.predict_in(samples, pool))?)
+    }
+
+    /// Their standard deviations; `None` if the model has none.
+    #[pyo3(signature = (rows, threads=0))]
+    fn deviations<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        threads: usize,
+    ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let work = |samples: &Samples, pool: &Pool| self.of_numbers()?.deviations_in(samples, pool);
+        self.with_pool(py, rows, threads, work)?.map(|found| array(py, found)).transpose()
+    }
+
+    /// The times of events in training; `None` if it predicts something else.
+    #[getter]
+    fn event_times<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        self.0.times().map(|times| PyArray1::from_slice(py, times.baseline().0))
+    }
+
+    /// Log risks of an event.
+    #[pyo3(signature = (rows, threads=0))]
+    fn risks<'py>(&self, py: Python<'py>, rows: &Rows, threads: usize) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let work = |samples: &Samples, pool: &Pool| self.of_times()?.risks_in(samples, pool);
+        Ok(PyArray1::from_vec(py, self.with_pool(py, rows, threads, work)?))
+    }
+
+    /// Probabilities to be without the event after each time (n_rows x n_times).
+    #[pyo3(signature = (rows, times, threads=0))]
+    fn survival<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        times: Vec<f64>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let work = |samples: &Samples, pool: &Pool| self.of_times()?.survival_in(samples, &times, pool);
+        array(py, self.with_pool(py, rows, threads, work)?)
+    }
+
     /// The cluster of each training row; `None` if the model is no clustering.
     #[getter]
     fn clusters<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<i64>>> {
@@ -285,6 +341,14 @@ impl Model {
 }
 
 impl Model {
+    fn of_numbers(&self) -> multikernel::Result<ModelNumbers<'_>> {
+        self.0.numbers().ok_or_else(|| Error::input("the model predicts classes, not numbers"))
+    }
+
+    fn of_times(&self) -> multikernel::Result<ModelTimes<'_>> {
+        self.0.times().ok_or_else(|| Error::input("the model predicts no times to an event"))
+    }
+
     /// The 90 % intervals of sampled weights.
     fn intervals_of_draws(&self) -> Option<Intervals> {
         let summaries = self.0.draws()?.summary();

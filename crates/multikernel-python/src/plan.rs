@@ -2,11 +2,11 @@
 
 use std::num::NonZeroUsize;
 
-use multikernel::data::{Dataset, Labels, LogChoice, Recipe};
+use multikernel::data::{Dataset, Labels, LogChoice, Numbers, Recipe, Times};
 use multikernel::plan::Session;
 use multikernel::run::{Control, Observer};
-use multikernel::{Plan as LibraryPlan, Pool};
-use numpy::PyReadonlyArray1;
+use multikernel::{Matrix, Plan as LibraryPlan, Pool};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use crate::error::raise;
@@ -120,9 +120,39 @@ pub(crate) fn dataset(
     }
 }
 
+/// Numbers to predict: their names, and an array of rows x numbers.
+pub(crate) type GivenNumbers<'py> = (Vec<String>, PyReadonlyArray2<'py, f64>);
+
+/// The table of rows with numbers to predict.
+pub(crate) fn number_dataset(
+    rows: &Rows,
+    (names, values): GivenNumbers<'_>,
+    groups: Option<&[String]>,
+    name: &str,
+) -> PyResult<Dataset> {
+    let values = values.as_array();
+    let build = || {
+        let matrix = Matrix::from_vec(values.nrows(), values.ncols(), values.iter().copied().collect())?;
+        let data = Dataset::of_numbers(name, rows.0.clone(), Numbers::new(names, matrix)?)?;
+        match groups {
+            Some(groups) => data.with_groups(groups, None),
+            None => Ok(data),
+        }
+    };
+    build().map_err(raise)
+}
+
+/// Times to an event, and whether it happened.
+pub(crate) type GivenTimes<'py> = (PyReadonlyArray1<'py, f64>, PyReadonlyArray1<'py, bool>);
+
+/// [`Times`] of arrays.
+pub(crate) fn times((time, event): &GivenTimes<'_>) -> PyResult<Times> {
+    Times::new(time.as_array().to_vec(), event.as_array().to_vec()).map_err(raise)
+}
+
 /// Trains. Returns the model, the messages of the run, and the exception that ended it early, if any.
 #[pyfunction]
-#[pyo3(signature = (plan, rows, classes, codes, limits, *, groups=None, name="data", label=None, on_progress=None))]
+#[pyo3(signature = (plan, rows, classes, codes, limits, *, groups=None, name="data", label=None, numbers=None, times=None, on_progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn fit(
     py: Python<'_>,
@@ -134,10 +164,16 @@ pub(crate) fn fit(
     groups: Option<Vec<String>>,
     name: &str,
     label: Option<String>,
+    numbers: Option<GivenNumbers<'_>>,
+    times: Option<GivenTimes<'_>>,
     on_progress: Option<Py<PyAny>>,
 ) -> PyResult<(Model, Vec<String>, Option<PyErr>)> {
     let codes = codes.map(|codes| codes.as_array().to_vec());
-    let data = dataset(rows, &classes, codes.as_deref(), groups.as_deref(), (name, label))?;
+    let data = match (numbers, times) {
+        (Some(numbers), _) => number_dataset(rows, numbers, groups.as_deref(), name)?,
+        (None, Some(given)) => Dataset::of_times(name, rows.0.clone(), self::times(&given)?).map_err(raise)?,
+        (None, None) => dataset(rows, &classes, codes.as_deref(), groups.as_deref(), (name, label))?,
+    };
     let control = limits.control()?;
     let done = job::run(py, &control, on_progress.as_ref(), |observer| {
         limits.session(&control, observer, |session| plan.0.train_in(&data, session))

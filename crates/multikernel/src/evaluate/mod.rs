@@ -15,6 +15,7 @@ mod protocol;
 mod rare;
 mod result;
 mod student;
+mod times;
 mod watch;
 
 pub use ablate::ablations;
@@ -28,5 +29,6 @@ pub use numbers::NumberMetrics;
 pub use paired::{Paired, compare, compare_with_first};
 pub use predictions::{OutOfFold, OutOfFoldNumber};
 pub use protocol::{LEVEL, Protocol, evaluate, train_and_test};
-pub use result::{Evaluation, Fold, NumberFold, PlanResult, Spread, TestRows};
+pub use result::{Evaluation, Fold, NumberFold, PlanResult, Spread, TestRows, TimeFold};
 pub use student::quantile as student_quantile;
+pub use times::{TimeMetrics, concordance, integrated_brier};

@@ -7,9 +7,10 @@ use super::metrics::Metrics;
 use super::numbers::NumberMetrics;
 use super::paired::{Paired, compare_common};
 use super::rare::rare_classes;
-use super::result::{Evaluation, Fold, NumberFold, PlanResult, TestRows};
+use super::result::{Evaluation, Fold, NumberFold, PlanResult, TestRows, TimeFold};
+use super::times::{TimeMetrics, concordance, grid, integrated_brier};
 use super::watch::Watch;
-use crate::data::{Dataset, Numbers, Samples, Split, Target, TargetKind, folds_by_group, repeats_by_group};
+use crate::data::{Dataset, Numbers, Samples, Split, Target, TargetKind, Times, folds_by_group, repeats_by_group};
 use crate::error::{Error, Result};
 use crate::plan::{Model, Plan, Prepared, Session};
 use crate::pool::Pool;
@@ -318,7 +319,7 @@ fn plan_by_plan(
         let train_seconds = ready.seconds(plan.uses_kernels()) + start.elapsed().as_secs_f64();
         session.observer.phase("predicting");
         let stop = || session.control.stop().is_some();
-        let mut fold = test_fold(split, &model, train_seconds, test, session.pool, &stop)?;
+        let mut fold = test_fold(split, &model, train_seconds, (train, test), session.pool, &stop)?;
         if plan.wants_proba() {
             let probabilities = model.probabilities_until(&test.samples, session.pool, &stop)?;
             fold.metrics = fold.metrics.with_probabilities(test.labels.codes(), &probabilities)?;
@@ -333,16 +334,20 @@ fn test_fold(
     split: usize,
     model: &Model,
     train_seconds: f64,
-    test: &Dataset,
+    (train, test): (&Dataset, &Dataset),
     pool: &Pool,
     stop: &dyn Fn() -> bool,
 ) -> Result<Fold> {
     let start = Instant::now();
     let numbers =
         test.target.numbers().map(|truth| number_fold(model, &test.samples, truth, pool, stop)).transpose()?;
-    let (metrics, predicted) = match &numbers {
-        Some(_) => (Metrics::of_confusion(vec![]), vec![]),
-        None => {
+    let times = match (train.target.times(), test.target.times()) {
+        (Some(known), Some(truth)) => Some(time_fold(model, known, &test.samples, truth, pool, stop)?),
+        _ => None,
+    };
+    let (metrics, predicted) = match test.target {
+        Target::Numbers(_) | Target::Times(_) => (Metrics::of_confusion(vec![]), vec![]),
+        Target::Classes => {
             let prediction = model.predict_until(&test.samples, pool, stop)?;
             let (truth, n_classes) = (test.labels.codes(), test.labels.n_classes());
             let metrics = Metrics::new(truth, &prediction.labels, Some(&prediction.scores), n_classes)?;
@@ -354,6 +359,7 @@ fn test_fold(
         split,
         metrics,
         numbers,
+        times,
         train_seconds,
         predict_seconds,
         weights: model.kernels().weights().map(<[f64]>::to_vec),
@@ -364,6 +370,25 @@ fn test_fold(
         predicted,
         probabilities: None,
     })
+}
+
+fn time_fold(
+    model: &Model,
+    known: &Times,
+    samples: &Samples,
+    truth: &Times,
+    pool: &Pool,
+    stop: &dyn Fn() -> bool,
+) -> Result<TimeFold> {
+    let times = model.times().ok_or_else(|| Error::input("the model predicts no times, which the test rows have"))?;
+    let risks = times.risks_until(samples, pool, stop)?;
+    let grid = grid(truth);
+    let survival = times.survival_of(&risks, &grid)?;
+    let metrics = TimeMetrics {
+        concordance: concordance(truth, &risks).unwrap_or(f64::NAN),
+        integrated_brier: integrated_brier(known, truth, &survival, &grid)?,
+    };
+    Ok(TimeFold { metrics, risks })
 }
 
 fn number_fold(

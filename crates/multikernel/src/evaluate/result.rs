@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::metrics::Metrics;
 use super::numbers::NumberMetrics;
 use super::paired::Paired;
+use super::times::TimeMetrics;
 use crate::data::{Dataset, Target, TargetKind};
 use crate::linalg::Matrix;
 use crate::plan::Plan;
@@ -16,10 +17,12 @@ use crate::run::KernelsOfView;
 pub struct Fold {
     /// Index of the split, counted from 0.
     pub split: usize,
-    /// Its metrics of classes; all zero where numbers are predicted.
+    /// Its metrics of classes; all zero where something else is predicted.
     pub metrics: Metrics,
     /// The numbers it predicted, if numbers are predicted.
     pub numbers: Option<NumberFold>,
+    /// The risks it predicted, if times are predicted.
+    pub times: Option<TimeFold>,
     /// Seconds to train, kernels included.
     pub train_seconds: f64,
     /// Seconds to predict the test rows.
@@ -51,15 +54,28 @@ pub struct NumberFold {
     pub deviations: Option<Matrix>,
 }
 
+/// The predicted risks of a split.
+#[derive(Clone, Debug)]
+pub struct TimeFold {
+    /// Their metrics.
+    pub metrics: TimeMetrics,
+    /// The log risk of each test row.
+    pub risks: Vec<f64>,
+}
+
 impl Fold {
     /// The metrics of classes, if classes are predicted.
     pub fn classes(&self) -> Option<&Metrics> {
-        self.numbers.is_none().then_some(&self.metrics)
+        (self.numbers.is_none() && self.times.is_none()).then_some(&self.metrics)
     }
 
-    /// The figure that methods are compared by: accuracy for classes, R2 for numbers.
+    /// The figure that methods are compared by: accuracy for classes, R2 for numbers, concordance for times.
     pub fn score(&self) -> f64 {
-        self.numbers.as_ref().map_or(self.metrics.accuracy, |numbers| numbers.metrics.r2)
+        match (&self.numbers, &self.times) {
+            (Some(numbers), _) => numbers.metrics.r2,
+            (_, Some(times)) => times.metrics.concordance,
+            _ => self.metrics.accuracy,
+        }
     }
 }
 

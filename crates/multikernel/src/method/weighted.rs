@@ -1,9 +1,9 @@
 //! Weights first, then one machine on them: the state machine of every method that computes kernel weights by a rule.
 
-use super::ends::{EndModel, EndState};
+use super::ends::{EndModel, EndState, residuals};
 use super::sample::{MAX_ROWS, sample};
 use super::svc::{EndsInSvc, Svc};
-use crate::data::Labels;
+use crate::data::{Labels, Target};
 use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
@@ -195,9 +195,14 @@ pub(super) fn signs(labels: &Labels) -> Matrix {
     Matrix::from_fn(codes.len(), present.len(), |i, k| if codes[i] == present[k] { 1.0 } else { -1.0 })
 }
 
-/// What is predicted, as a rule sees it: n_samples x c, the classes as [`signs`] or the numbers.
+/// What is predicted, as a rule sees it: n_samples x c, the classes as [`signs`], the numbers, or the [`residuals`] of
+/// times.
 pub(super) fn outcome(task: &Task<'_>) -> Matrix {
-    task.target.numbers().map_or_else(|| signs(task.labels), |numbers| numbers.values().clone())
+    match task.target {
+        Target::Classes => signs(task.labels),
+        Target::Numbers(numbers) => numbers.values().clone(),
+        Target::Times(times) => residuals(times),
+    }
 }
 
 /// The kernels from `first` on as dense matrices: as many as a rule should hold at a time and memory allows, at least

@@ -256,7 +256,9 @@ fn check_labels(data: &Dataset) -> Result<()> {
                 data.label_name.as_ref().map_or("the label".into(), |name| format!("the label column '{name}'"));
             message![
                 format!("{column} has {n_classes} different values in {n} rows: a number or an id is no class; "),
-                "choose the class column with ",
+                "predict numbers with ",
+                Remedy::Target(None),
+                ", or choose the class column with ",
                 Remedy::Label(None)
             ]
         }

@@ -19,7 +19,7 @@ pub(super) struct Figure {
 pub(super) enum MetricKind {
     /// Every method for classes has it.
     Labels,
-    /// Every method for numbers has it.
+    /// Every method for numbers, or for times, has it.
     Numbers,
     /// Reported if there are probabilities.
     Probabilities,
@@ -32,7 +32,7 @@ const fn figure(name: &'static str, title: &'static str, kind: MetricKind, of: f
 }
 
 /// All of them, in the order of JSON.
-pub(super) const FIGURES: [Figure; 19] = [
+pub(super) const FIGURES: [Figure; 21] = [
     figure("accuracy", "accuracy", MetricKind::Labels, |fold| Some(fold.classes()?.accuracy)),
     figure("balanced_accuracy", "balanced", MetricKind::Labels, |fold| Some(fold.classes()?.balanced_accuracy)),
     figure("macro_precision", "precision", MetricKind::Labels, |fold| Some(fold.classes()?.macro_precision)),
@@ -50,13 +50,29 @@ pub(super) const FIGURES: [Figure; 19] = [
     figure("mae", "MAE", MetricKind::Numbers, |fold| Some(fold.numbers.as_ref()?.metrics.mae)),
     figure("crps", "CRPS", MetricKind::Numbers, |fold| fold.numbers.as_ref()?.metrics.crps),
     figure("coverage", "in 90 %", MetricKind::Numbers, |fold| fold.numbers.as_ref()?.metrics.coverage),
+    figure("concordance", "concordance", MetricKind::Numbers, |fold| Some(fold.times.as_ref()?.metrics.concordance)),
+    figure("integrated_brier", "Brier over time", MetricKind::Numbers, |fold| {
+        fold.times.as_ref()?.metrics.integrated_brier
+    }),
     figure("train_seconds", "train s", MetricKind::Seconds, |fold| Some(fold.train_seconds)),
     figure("predict_seconds", "predict s", MetricKind::Seconds, |fold| Some(fold.predict_seconds)),
 ];
 
 /// The figures a table shows by default.
-const DEFAULT_METRICS: [&str; 10] =
-    ["accuracy", "balanced_accuracy", "auroc", "log_loss", "r2", "rmse", "mae", "crps", "coverage", "train_seconds"];
+const DEFAULT_METRICS: [&str; 12] = [
+    "accuracy",
+    "balanced_accuracy",
+    "auroc",
+    "log_loss",
+    "r2",
+    "rmse",
+    "mae",
+    "crps",
+    "coverage",
+    "concordance",
+    "integrated_brier",
+    "train_seconds",
+];
 
 /// Which figures the table of an evaluation shows: by default a few that fit a terminal, or all of them, or those
 /// named. Figures of probabilities that no method has are left out unless named.
@@ -100,18 +116,18 @@ impl Figures {
     pub(super) fn columns(&self, results: &[PlanResult]) -> Vec<(&'static str, Vec<String>)> {
         let any =
             |figure: &Figure| results.iter().flat_map(|result| &result.folds).any(|fold| (figure.of)(fold).is_some());
-        let is_numbers = results.iter().flat_map(|result| &result.folds).any(|fold| fold.numbers.is_some());
+        let is_other = results.iter().flat_map(|result| &result.folds).any(|fold| fold.classes().is_none());
         let shown = |figure: &&Figure| {
             self.is_named
                 || match figure.kind {
-                    MetricKind::Labels => !is_numbers,
+                    MetricKind::Labels => !is_other,
                     MetricKind::Numbers | MetricKind::Probabilities => any(figure),
                     MetricKind::Seconds => true,
                 }
         };
         let cell = |result: &PlanResult, figure: &Figure| {
-            let with_std =
-                ["accuracy", "r2"].contains(&figure.name) || self.is_named && figure.kind != MetricKind::Seconds;
+            let with_std = ["accuracy", "r2", "concordance"].contains(&figure.name)
+                || self.is_named && figure.kind != MetricKind::Seconds;
             result
                 .spread(figure.of)
                 .map_or("-".into(), |spread| if with_std { plus_minus(spread) } else { mean(spread) })

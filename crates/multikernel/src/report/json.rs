@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::draws::draws_json;
 use super::figures::{FIGURES, MetricKind};
-use crate::data::{BundledSet, bundled_sets};
+use crate::data::{BundledSet, TargetKind, bundled_sets};
 use crate::evaluate::{Evaluation, Fold, KernelSummary, PlanResult, Spread};
 use crate::linalg::Matrix;
 use crate::plan::Model;
@@ -33,8 +33,10 @@ pub fn evaluation_json(found: &Evaluation) -> String {
         "paired_auroc": found.paired_auroc,
     });
     // Absent where classes are predicted, as before numbers could be.
-    if let Some(numbers) = found.test_rows.target.numbers() {
+    if found.target() != TargetKind::Classes {
         all["target"] = json!(found.target().word());
+    }
+    if let Some(numbers) = found.test_rows.target.numbers() {
         all["numbers"] = json!(numbers.names());
     }
     pretty(&all)
@@ -46,10 +48,10 @@ fn result(result: &PlanResult) -> Value {
     object.insert("settings".into(), json!(result.settings));
     object.insert("n_kernels".into(), json!(result.n_kernels));
     object.insert("n_splits".into(), json!(result.folds.len()));
-    let is_numbers = result.folds.iter().any(|fold| fold.numbers.is_some());
+    let is_other = result.folds.iter().any(|fold| fold.classes().is_none());
     for figure in &FIGURES {
         let found = result.spread(figure.of);
-        if found.is_some() || figure.kind == MetricKind::Labels && !is_numbers {
+        if found.is_some() || figure.kind == MetricKind::Labels && !is_other {
             object.insert(figure.name.into(), spread(found));
         }
     }
@@ -65,7 +67,7 @@ fn fold(fold: &Fold) -> Value {
     object.insert("split".into(), json!(fold.split));
     for figure in &FIGURES {
         let found = (figure.of)(fold);
-        if found.is_some() || figure.kind == MetricKind::Labels && fold.numbers.is_none() {
+        if found.is_some() || figure.kind == MetricKind::Labels && fold.classes().is_some() {
             object.insert(figure.name.into(), json!(found));
         }
     }
@@ -174,6 +176,7 @@ pub fn methods_json<'a>(methods: impl IntoIterator<Item = &'a dyn AnyMethod>) ->
             "name": about.name,
             "summary": about.summary,
             "bank": about.bank,
+            "targets": method.targets().iter().map(|target| target.word()).collect::<Vec<_>>(),
             "params": method.param_list().iter().map(param).collect::<Vec<_>>(),
         })
     };

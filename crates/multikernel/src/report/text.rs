@@ -218,6 +218,7 @@ pub fn model_text(model: &Model) -> String {
         ("fingerprint".into(), training.fingerprint().chars().take(16).collect()),
         match model.numbers() {
             Some(numbers) => ("numbers".into(), some_of(numbers.names(), MAX_NAMES)),
+            None if model.times().is_some() => ("predicts".into(), "times to an event".into()),
             None => ("classes".into(), classes),
         },
         ("scale".into(), input.scale().word().into()),

@@ -1,8 +1,8 @@
 //! The model a method produces: it scores points, and may have further capabilities.
 //!
-//! Every model has [`Predict`] and [`Explain`]. [`Probabilistic`], [`Regressor`] and [`Clusterer`] are optional: a model
-//! that implements them announces it through [`Predict::probabilistic`], [`Predict::regressor`] and
-//! [`Predict::clustering`].
+//! Every model has [`Predict`] and [`Explain`]. [`Probabilistic`], [`Regressor`], [`Survival`] and [`Clusterer`] are
+//! optional: a model that implements them announces it through [`Predict::probabilistic`], [`Predict::regressor`],
+//! [`Predict::survival`] and [`Predict::clustering`].
 
 use super::coefficients::Coefficients;
 use super::input::Input;
@@ -70,6 +70,11 @@ pub trait Predict: Explain + Send + Sync {
         None
     }
 
+    /// The model as one of times; `None` if it predicts something else.
+    fn survival(&self) -> Option<&dyn Survival> {
+        None
+    }
+
     /// The model as a clustering; `None` if it is not one.
     fn clustering(&self) -> Option<&dyn Clusterer> {
         None
@@ -132,6 +137,13 @@ pub trait Regressor: Predict {
     fn variances(&self, _input: Input<'_>, _pool: &Pool) -> Result<Option<Matrix>> {
         Ok(None)
     }
+}
+
+/// A model of times to an event with proportional hazards: its [`Predict::scores`] are log risks, in one column.
+pub trait Survival: Predict {
+    /// The times of events in the training rows, ascending, and the baseline hazard cumulated up to each: a row with
+    /// log risk f survives time t with the probability `exp(-H(t) exp(f))`.
+    fn baseline(&self) -> (&[f64], &[f64]);
 }
 
 /// A model that assigns points to clusters, regardless of class.

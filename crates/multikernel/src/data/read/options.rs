@@ -74,6 +74,9 @@ pub struct ReadOptions {
     /// they look like, and there is no label column. [`Table::into_numbers`](crate::data::Table::into_numbers) takes
     /// them out of the features.
     pub target: Vec<String>,
+    /// The column that says whether a row has the event (1, yes) or was last seen without it (0, no), where `target`
+    /// is the time of an event.
+    pub event: Option<String>,
     /// Labels are optional: a column of delimited text is a label only if it is named `label`, `class` or `target` in
     /// any case, or given by `label`.
     pub label_optional: bool,
@@ -125,7 +128,12 @@ impl ReadOptions {
 
     /// The options that name a column, and the column.
     pub(in crate::data) fn told(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let one = [("label", self.label.as_ref()), ("id", self.id_column()), ("groups", self.groups.as_ref())];
+        let one = [
+            ("label", self.label.as_ref()),
+            ("id", self.id_column()),
+            ("groups", self.groups.as_ref()),
+            ("event", self.event.as_ref()),
+        ];
         let ignored = self.ignore.iter().map(|wanted| ("ignore", wanted.as_str()));
         let kinds = self.kinds.iter().map(|(wanted, _)| ("kinds", wanted.as_str()));
         let targets = self.target.iter().map(|wanted| ("target", wanted.as_str()));

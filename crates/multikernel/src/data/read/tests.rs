@@ -300,6 +300,8 @@ proptest! {
             id: [None, Some("0"), None, Some("a")][label].map(str::to_string),
             groups: [None, None, Some("1"), None][label].map(str::to_string),
             unlabelled,
+            target: [vec![], vec!["-1".to_string()], vec!["a".to_string()], vec!["0".to_string()]][label].clone(),
+            event: [None, Some("1"), None][header].map(str::to_string),
             label_optional,
             ignore: [vec![], vec!["0".to_string()], vec!["a".to_string()]][header].clone(),
             expect: expecting.then(|| {

@@ -4,7 +4,7 @@ use super::dataset::Dataset;
 use super::kind::Kind;
 use super::labels::Labels;
 use super::samples::Samples;
-use super::target::{Numbers, Target};
+use super::target::{Numbers, Target, Times};
 use super::words::{finite, list, position};
 use crate::error::{Error, Message, Place, Remedy, Result, message};
 
@@ -138,6 +138,36 @@ impl Table {
         Ok(Dataset { target: Target::Numbers(numbers), label_name, label_column, ..set })
     }
 
+    /// The rows with times to an event: the columns `time` and `event`, which are taken out of the features. An event is
+    /// 1 or yes, 0 or no where a row was last seen without it.
+    ///
+    /// ```
+    /// use multikernel::data::{ReadOptions, read_from};
+    /// let mut options = ReadOptions::default();
+    /// (options.target, options.event) = (vec!["days".into()], Some("died".into()));
+    /// let text = "age,days,died\n61,310,yes\n52,225,no\n70,102,yes\n";
+    /// let data = read_from(text.as_bytes(), "study.csv", &options)?.into_times("days", "died")?;
+    /// assert_eq!((data.samples.names(), data.target.times().unwrap().n_events()), (&["age".to_string()][..], 2));
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    pub fn into_times(mut self, time: &str, event: &str) -> Result<Dataset> {
+        let source = self.source.clone();
+        let taken = self.take_columns("time", &[time.to_string(), event.to_string()])?;
+        let taken = taken.map_err(|error| within(&source, error))?;
+        let events = taken.values().column(1);
+        if let Some(row) = events.iter().position(|&value| value != 0.0 && value != 1.0) {
+            let (row, found) = (self.samples.row_number(row), events[row]);
+            let message = format!("row {row}: the event '{event}' is {found}; write 1 for an event, 0 for none");
+            return Err(Error::data(Place::file(source), message));
+        }
+        let times = Times::new(taken.values().column(0), events.iter().map(|&value| value == 1.0).collect());
+        let times = times.map_err(|error| within(&source, error))?;
+        let strata = times.strata().map_err(|error| within(&source, error))?;
+        self.check_rows()?;
+        let set = self.into_set(strata)?;
+        Ok(Dataset { target: Target::Times(times), label_name: Some(taken.names().join(", ")), ..set })
+    }
+
     /// Labels as numbers.
     fn numbers_of(&self, labels: &[String], names: &[String]) -> Result<Result<Numbers>> {
         let [name] = names else {
@@ -176,7 +206,7 @@ impl Table {
             return Err(Error::param(option, format!("{}: no column is left to predict from", self.source)));
         }
         let taken = self.samples.select_columns(&at);
-        if let Some(column) = (0..at.len()).find(|&column| taken.kind(column) != Kind::Number) {
+        if let Some(column) = (0..at.len()).find(|&column| !matches!(taken.kind(column), Kind::Number | Kind::YesNo)) {
             let (name, kind) = (&taken.names()[column], taken.kind(column));
             let message = format!("the column '{name}' is a {kind}, and numbers are needed; name a column of numbers");
             return Err(Error::data(Place::file(&self.source), message));

@@ -89,6 +89,9 @@ impl Model {
         if let Some(calibration) = &self.learned.calibration {
             record.put_newer("calibration", calibration.encode());
         }
+        if self.predictor.survival().is_some() {
+            record.needs_fifth_version();
+        }
         if let Some(units) = &self.learned.units {
             record.put_newer("numbers", units.encode());
             record.needs_fifth_version();
@@ -133,7 +136,11 @@ impl Model {
         let predictor = registry.get(&header.method)?.decode(&method)?;
         let units = newer(record, "numbers", |inner| Units::decode(&inner))?;
         units.as_ref().map_or(Ok(()), Units::check)?;
-        let n_outputs = units.as_ref().map_or(header.classes.len(), |units| units.names.len());
+        let n_outputs = match &units {
+            Some(units) => units.names.len(),
+            None if predictor.survival().is_some() => 1,
+            None => header.classes.len(),
+        };
         predictor.check(header.kernels.len(), n_outputs)?;
         if units.is_some() != predictor.regressor().is_some() {
             return Err(Error::input("it predicts numbers but lacks their units, or has units but predicts classes"));

@@ -1,4 +1,4 @@
-//! A trained model, one file per topic: predictions, numbers, kernels, input, training, clusters, files.
+//! A trained model, one file per topic: predictions, numbers, times, kernels, input, training, clusters, files.
 
 mod clusters;
 mod file;
@@ -8,6 +8,7 @@ mod kept;
 mod kernels;
 mod numbers;
 mod predict;
+mod times;
 mod training;
 
 pub use clusters::ModelClusters;
@@ -19,4 +20,5 @@ pub use kernels::ModelKernels;
 pub use numbers::ModelNumbers;
 pub(super) use numbers::Units;
 pub use predict::{Model, Prediction};
+pub use times::ModelTimes;
 pub use training::Training;

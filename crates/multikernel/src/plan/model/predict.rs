@@ -17,7 +17,7 @@ use crate::pool::Pool;
 use crate::run::{Input, Predict, Rows, first_largest};
 use crate::stack::{Points, Stack, StackOptions, Storage};
 
-/// A trained model: predicts classes, saves and loads. For everything else see [`Model::numbers`] (predicted numbers),
+/// A trained model: predicts classes, saves and loads. For everything else see [`Model::numbers`] and [`Model::times`] (other targets),
 /// [`Model::kernels`] (which matter), [`Model::input`] (what rows it accepts), [`Model::training`] (how it was trained)
 /// and [`Model::clustering`].
 ///
@@ -104,8 +104,10 @@ impl Model {
 
     /// [`Model::predict_in`], polling `stop` between batches of rows: [`Error::Stopped`] once it returns true.
     pub(crate) fn predict_until(&self, samples: &Samples, pool: &Pool, stop: &dyn Fn() -> bool) -> Result<Prediction> {
-        if self.learned.units.is_some() {
-            return Err(Error::input("the model predicts numbers, not classes; ask it for numbers (`Model::numbers`)"));
+        if self.learned.units.is_some() || self.predictor.survival().is_some() {
+            let found =
+                "the model predicts numbers or times, not classes; ask for them (`Model::numbers`, `Model::times`)";
+            return Err(Error::input(found));
         }
         let scores = self.scores_until(samples, pool, stop)?;
         Ok(Prediction { labels: scores.rows().map(first_largest).collect(), scores })
@@ -218,7 +220,11 @@ impl Model {
             data.extend_from_slice(f(input)?.data());
             Ok(())
         })?;
-        let n_outputs = self.learned.units.as_ref().map_or(self.header.classes.len(), |units| units.names.len());
+        let n_outputs = match &self.learned.units {
+            Some(units) => units.names.len(),
+            None if self.predictor.survival().is_some() => 1,
+            None => self.header.classes.len(),
+        };
         Matrix::from_vec(n, n_outputs, data)
     }
 

@@ -326,8 +326,8 @@ fn labels_that_are_numbers_to_predict_are_told_or_refused() {
         let text = rows("a,y\n", n, |i| format!("0.{},{}", i % 7, label(i)));
         read(&text, &plain()).map(|table| texts(&table.notes)).map_err(|error| error.to_string())
     };
-    let reads = "reads as a number to predict, but multikernel predicts classes, each value a class of its own; put the values \
-                 into a few bins, or name another column with `ReadOptions::label`";
+    let reads = "reads as a number to predict: say so with `ReadOptions::target = [\"y\"]`; if each number is a class of its \
+                 own, put them into a few bins; else name the column of classes with `ReadOptions::label`";
     assert_eq!(
         label(770, |i| format!("{}.5", i % 77)).unwrap(),
         format!("warning: the label column 'y' has 77 different numbers in 770 rows and {reads}")

@@ -1,7 +1,17 @@
-//! What a method with one set of kernel weights ends in: a C-SVC for classes, kernel ridge regression for numbers.
+//! What a method with one set of kernel weights ends in: a C-SVC for classes, kernel ridge regression for numbers, Cox's
+//! model for times.
+
+mod cox;
+mod ridge;
+mod search;
+
+pub use cox::CoxModel;
+use cox::CoxState;
+pub(super) use cox::residuals;
+pub use ridge::RidgeModel;
+use ridge::RidgeState;
 
 use super::machine::SvmModel;
-use super::ridge::{RidgeModel, RidgeState};
 use super::svc::Svc;
 use super::svm::{FixedWeights, SvmState};
 use crate::data::{Target, TargetKind};
@@ -9,10 +19,10 @@ use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::run::{Coefficients, Control, Explain, Input, Predict, Progress, Regressor, State, Task};
+use crate::run::{Coefficients, Control, Explain, Input, Predict, Progress, Regressor, State, Survival, Task};
 
 /// The targets of a method that ends so.
-pub(super) const TARGETS: &[TargetKind] = &[TargetKind::Classes, TargetKind::Numbers];
+pub(super) const TARGETS: &[TargetKind] = &[TargetKind::Classes, TargetKind::Numbers, TargetKind::Times];
 
 /// The state of the machine at the end.
 #[derive(Clone, Debug)]
@@ -21,6 +31,8 @@ pub enum EndState {
     Svm(SvmState),
     /// Numbers.
     Ridge(RidgeState),
+    /// Times.
+    Cox(CoxState),
 }
 
 impl EndState {
@@ -29,7 +41,7 @@ impl EndState {
         match task.target {
             Target::Classes => SvmState::new(weights, task, svc).map(EndState::Svm),
             Target::Numbers(_) => RidgeState::new(weights, task).map(EndState::Ridge),
-            Target::Times(_) => Err(Error::input("this method does not predict times")),
+            Target::Times(_) => CoxState::new(weights, task).map(EndState::Cox),
         }
     }
 
@@ -37,6 +49,7 @@ impl EndState {
         match self {
             EndState::Svm(svm) => svm.advance(task, svc, control),
             EndState::Ridge(ridge) => ridge.advance(task, control),
+            EndState::Cox(cox) => cox.advance(task, control),
         }
     }
 
@@ -45,6 +58,7 @@ impl EndState {
         match self {
             EndState::Svm(svm) => svm.is_begun(),
             EndState::Ridge(ridge) => ridge.is_begun(),
+            EndState::Cox(cox) => cox.is_begun(),
         }
     }
 
@@ -53,6 +67,7 @@ impl EndState {
         match (self, task.target) {
             (EndState::Svm(svm), Target::Classes) => svm.fits(task, svc),
             (EndState::Ridge(ridge), Target::Numbers(_)) => ridge.fits(task),
+            (EndState::Cox(cox), Target::Times(_)) => cox.fits(task),
             _ => Err(Error::input("the checkpoint is of another target; start anew")),
         }
     }
@@ -61,26 +76,30 @@ impl EndState {
         match self {
             EndState::Svm(svm) => svm.model(task, svc).map(EndModel::Svm),
             EndState::Ridge(ridge) => ridge.model(task).map(EndModel::Ridge),
+            EndState::Cox(cox) => cox.model(task).map(EndModel::Cox),
         }
     }
 }
 
-/// The part of a record that holds numbers.
+/// The parts of a record that hold machines for numbers and for times.
 const RIDGE: &str = "ridge";
+const COX: &str = "cox";
 
 impl Codec for EndState {
     fn encode(&self) -> Record {
         match self {
             EndState::Svm(svm) => svm.encode(),
-            EndState::Ridge(ridge) => inside(ridge.encode()),
+            EndState::Ridge(ridge) => inside(RIDGE, ridge.encode()),
+            EndState::Cox(cox) => inside(COX, cox.encode()),
         }
     }
 
     fn decode(record: &Record) -> Result<Self> {
-        let ridge = record.take_record(RIDGE);
-        match ridge.is_empty() {
-            true => SvmState::decode(record).map(EndState::Svm),
-            false => RidgeState::decode(&ridge).map(EndState::Ridge),
+        let (ridge, cox) = (record.take_record(RIDGE), record.take_record(COX));
+        match (ridge.is_empty(), cox.is_empty()) {
+            (true, true) => SvmState::decode(record).map(EndState::Svm),
+            (false, _) => RidgeState::decode(&ridge).map(EndState::Ridge),
+            (true, false) => CoxState::decode(&cox).map(EndState::Cox),
         }
     }
 }
@@ -95,7 +114,7 @@ impl<M: FixedWeights> State<M> for EndState {
     fn again(&self, method: &M, task: &Task<'_>) -> Result<EndState> {
         match self {
             EndState::Svm(svm) => svm.with(task, &method.svc()).map(EndState::Svm),
-            EndState::Ridge(_) => Self::init(method, task),
+            EndState::Ridge(_) | EndState::Cox(_) => Self::init(method, task),
         }
     }
 
@@ -119,6 +138,8 @@ pub enum EndModel {
     Svm(SvmModel),
     /// Numbers.
     Ridge(RidgeModel),
+    /// Times.
+    Cox(CoxModel),
 }
 
 impl EndModel {
@@ -128,6 +149,7 @@ impl EndModel {
         match self {
             EndModel::Svm(svm) => EndModel::Svm(svm.with_warning(warning)),
             EndModel::Ridge(ridge) => EndModel::Ridge(ridge.with_warning(warning)),
+            EndModel::Cox(cox) => EndModel::Cox(cox.with_warning(warning)),
         }
     }
 
@@ -137,6 +159,7 @@ impl EndModel {
         match self {
             EndModel::Svm(svm) => EndModel::Svm(svm.with_facts(facts)),
             EndModel::Ridge(ridge) => EndModel::Ridge(ridge.with_facts(facts)),
+            EndModel::Cox(cox) => EndModel::Cox(cox.with_facts(facts)),
         }
     }
 
@@ -146,6 +169,7 @@ impl EndModel {
         match self {
             EndModel::Svm(svm) => EndModel::Svm(svm.of_rows(rows)),
             EndModel::Ridge(ridge) => EndModel::Ridge(ridge.of_rows(rows)),
+            EndModel::Cox(cox) => EndModel::Cox(cox.of_rows(rows)),
         }
     }
 
@@ -153,6 +177,7 @@ impl EndModel {
         match self {
             EndModel::Svm(svm) => svm,
             EndModel::Ridge(ridge) => ridge,
+            EndModel::Cox(cox) => cox,
         }
     }
 }
@@ -161,23 +186,25 @@ impl Codec for EndModel {
     fn encode(&self) -> Record {
         match self {
             EndModel::Svm(svm) => svm.encode(),
-            EndModel::Ridge(ridge) => inside(ridge.encode()),
+            EndModel::Ridge(ridge) => inside(RIDGE, ridge.encode()),
+            EndModel::Cox(cox) => inside(COX, cox.encode()),
         }
     }
 
     fn decode(record: &Record) -> Result<Self> {
-        let ridge = record.take_record(RIDGE);
-        match ridge.is_empty() {
-            true => SvmModel::decode(record).map(EndModel::Svm),
-            false => RidgeModel::decode(&ridge).map(EndModel::Ridge),
+        let (ridge, cox) = (record.take_record(RIDGE), record.take_record(COX));
+        match (ridge.is_empty(), cox.is_empty()) {
+            (true, true) => SvmModel::decode(record).map(EndModel::Svm),
+            (false, _) => RidgeModel::decode(&ridge).map(EndModel::Ridge),
+            (true, false) => CoxModel::decode(&cox).map(EndModel::Cox),
         }
     }
 }
 
-/// The fields of a machine for numbers, under a name that machines for classes lack.
-fn inside(fields: Record) -> Record {
+/// The fields of a machine, under a name that machines for classes lack.
+fn inside(name: &str, fields: Record) -> Record {
     let mut record = Record::default();
-    record.put_record(RIDGE, fields);
+    record.put_record(name, fields);
     record
 }
 
@@ -204,6 +231,10 @@ impl Predict for EndModel {
 
     fn regressor(&self) -> Option<&dyn Regressor> {
         self.inner().regressor()
+    }
+
+    fn survival(&self) -> Option<&dyn Survival> {
+        self.inner().survival()
     }
 }
 

@@ -11,6 +11,7 @@ mod tests;
 
 pub use model::RidgeModel;
 
+use super::search::{Search, best};
 use crate::data::Numbers;
 use crate::error::{Error, Result};
 use crate::file::{Cache, record};
@@ -31,58 +32,50 @@ record! {
     }
 }
 
-/// The grid of `ln r`: from noise that is a millionth of the signal to a signal that is a thousandth of the noise.
-const GRID: [f64; 7] = [-13.8, -10.35, -6.9, -3.45, 0.0, 3.45, 6.9];
-/// Evaluations in total; the last ones narrow the bracket to a few percent of r, where the evidence is flat.
-const EVALUATIONS: usize = 17;
-/// Brackets narrower than this are narrow enough.
-const WIDTH: f64 = 0.05;
-/// Where a new point goes in the larger side of a bracket: the golden section.
-const GOLDEN: f64 = 0.381_966_011_250_105_1;
+/// The search for `ln r`: from noise that is a millionth of the signal to a signal that is a thousandth of the noise. In
+/// the end the bracket is a few percent of r wide, where the evidence is flat.
+const SEARCH: Search = Search { grid: &[-13.8, -10.35, -6.9, -3.45, 0.0, 3.45, 6.9], evaluations: 17, width: 0.05 };
 /// The ratio of a run that was stopped before the first evaluation.
 const DEFAULT: f64 = -2.3;
 
 /// The Gaussian process at one ratio.
-pub(super) struct Fit {
-    pub(super) factor: Cholesky,
+struct Fit {
+    factor: Cholesky,
     /// `(K + r I)^-1 Y`.
-    pub(super) solved: Matrix,
-    pub(super) amplitudes: Vec<f64>,
-    pub(super) ratio: f64,
-    pub(super) evidence: f64,
+    solved: Matrix,
+    amplitudes: Vec<f64>,
+    ratio: f64,
+    evidence: f64,
 }
 
 /// log(2 pi), the same on every system.
 const LN_TAU: f64 = 1.837_877_066_409_345_5;
 
 /// The numbers to predict.
-pub(super) fn numbers<'a>(task: &Task<'a>) -> Result<&'a Numbers> {
+pub(in crate::method) fn numbers<'a>(task: &Task<'a>) -> Result<&'a Numbers> {
     task.target.numbers().ok_or_else(|| Error::input("the rows have no numbers to predict"))
 }
 
 impl RidgeState {
-    pub(super) fn new(weights: Vec<f64>, task: &Task<'_>) -> Result<RidgeState> {
+    pub(in crate::method) fn new(weights: Vec<f64>, task: &Task<'_>) -> Result<RidgeState> {
         numbers(task)?;
         Ok(RidgeState { weights, tried: vec![], evidence: vec![], gram: Cache::default() })
     }
 
     /// Whether any ratio was tried.
-    pub(super) fn is_begun(&self) -> bool {
+    pub(in crate::method) fn is_begun(&self) -> bool {
         !self.tried.is_empty()
     }
 
     /// Checks that the arrays of a stored state fit the task.
-    pub(super) fn fits(&self, task: &Task<'_>) -> Result<()> {
-        let fits = self.weights.len() == task.stack()?.n_kernels()
-            && self.tried.len() == self.evidence.len()
-            && self.tried.len() <= EVALUATIONS
-            && self.tried.iter().all(|x| x.is_finite());
+    pub(in crate::method) fn fits(&self, task: &Task<'_>) -> Result<()> {
+        let fits = self.weights.len() == task.stack()?.n_kernels() && SEARCH.fits(&self.tried, &self.evidence);
         if fits { Ok(()) } else { Err(Error::input("the checkpoint's arrays do not fit the data; start anew")) }
     }
 
     /// Tries one ratio.
-    pub(super) fn advance(&mut self, task: &Task<'_>, control: &Control) -> Result<Progress> {
-        let Some(next) = next(&self.tried, &self.evidence) else { return Ok(Progress::of(1, 1)) };
+    pub(in crate::method) fn advance(&mut self, task: &Task<'_>, control: &Control) -> Result<Progress> {
+        let Some(next) = SEARCH.next(&self.tried, &self.evidence) else { return Ok(Progress::of(1, 1)) };
         let weights = &self.weights;
         let gram = self.gram.get_or_make(|| combined(weights, task))?;
         let evidence = match fit(gram, next, task, &|| control.stop().is_some()) {
@@ -94,13 +87,13 @@ impl RidgeState {
         self.tried.push(next);
         self.evidence.push(evidence);
         let done = self.tried.len();
-        let total = if self::next(&self.tried, &self.evidence).is_none() { done } else { EVALUATIONS };
+        let total = if SEARCH.next(&self.tried, &self.evidence).is_none() { done } else { SEARCH.evaluations };
         Ok(Progress::of(done, total.max(done)).with("evidence", self.evidence[best(&self.evidence)]))
     }
 
     /// The model at the best ratio.
-    pub(super) fn model(mut self, task: &Task<'_>) -> Result<RidgeModel> {
-        let finished = next(&self.tried, &self.evidence).is_none();
+    pub(in crate::method) fn model(mut self, task: &Task<'_>) -> Result<RidgeModel> {
+        let finished = SEARCH.next(&self.tried, &self.evidence).is_none();
         let at = if self.tried.is_empty() { DEFAULT } else { self.tried[best(&self.evidence)] };
         let weights = &self.weights;
         let gram = self.gram.get_or_make(|| combined(weights, task))?;
@@ -112,8 +105,10 @@ impl RidgeState {
             other => other,
         })?;
         let warning = (!finished).then(|| {
-            let n = self.tried.len();
-            format!("stopped after {n} of {EVALUATIONS} noise levels were tried: the best of these was taken; give it more time")
+            let (n, most) = (self.tried.len(), SEARCH.evaluations);
+            format!(
+                "stopped after {n} of {most} noise levels were tried: the best of these was taken; give it more time"
+            )
         });
         RidgeModel::new(self.weights, fit, task, warning)
     }
@@ -140,29 +135,4 @@ fn fit(gram: &Matrix, ln_ratio: f64, task: &Task<'_>, stop: &(dyn Fn() -> bool +
     let each = |&amplitude: &f64| -0.5 * (n as f64 * (LN_TAU + ln(amplitude) + 1.0) + factor.log_determinant());
     let evidence = amplitudes.iter().map(each).sum();
     Ok(Fit { factor, solved, amplitudes, ratio, evidence })
-}
-
-/// The first largest.
-fn best(evidence: &[f64]) -> usize {
-    (0..evidence.len()).rev().max_by(|&a, &b| evidence[a].total_cmp(&evidence[b])).unwrap_or(0)
-}
-
-/// The next `ln r` to try: the grid, then the golden section of the larger side of the bracket around the best. `None`
-/// once the bracket is narrow.
-fn next(tried: &[f64], evidence: &[f64]) -> Option<f64> {
-    if tried.len() < GRID.len() {
-        return Some(GRID[tried.len()]);
-    }
-    if tried.len() >= EVALUATIONS {
-        return None;
-    }
-    let at = tried[best(evidence)];
-    let below = tried.iter().copied().filter(|&x| x < at).fold(f64::NEG_INFINITY, f64::max);
-    let above = tried.iter().copied().filter(|&x| x > at).fold(f64::INFINITY, f64::min);
-    // At an end of the grid the bracket has one side.
-    let sides = [at - below, above - at].map(|side| if side.is_finite() { side } else { 0.0 });
-    if sides[0].max(sides[1]) < WIDTH {
-        return None;
-    }
-    Some(if sides[0] > sides[1] { at - GOLDEN * sides[0] } else { at + GOLDEN * sides[1] })
 }

@@ -37,7 +37,7 @@ impl RidgeModel {
         let noise: Vec<String> = fit.amplitudes.iter().map(|a| format!("{:.4}", (a * fit.ratio).sqrt())).collect();
         let told = vec![
             ("log evidence of the numbers".into(), format!("{:.2}", fit.evidence)),
-            ("noise".into(), format!("{} standard deviations of the target", noise.join(", "))),
+            ("noise of the numbers".into(), format!("{} standard deviations of the target", noise.join(", "))),
             ("leave-one-out R2".into(), held_out.r2.iter().map(|r2| format!("{r2:.4}")).collect::<Vec<_>>().join(", ")),
             ("leave-one-out 90 % intervals".into(), format!("hold {:.1} % of the rows", 100.0 * held_out.coverage)),
         ];

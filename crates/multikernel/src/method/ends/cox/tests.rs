@@ -1,0 +1,140 @@
+use super::likelihood::Slope;
+use super::*;
+use crate::data::{Dataset, Samples};
+use crate::dist::{Rng, normal};
+use crate::evaluate::concordance;
+use crate::plan::Plan;
+use crate::pool::Pool;
+
+/// Rows with ties in time, censored and not.
+fn tied(n: usize, seed: u64) -> (Times, Vec<f64>) {
+    let mut rng = Rng::new(seed, 0);
+    let time = (0..n).map(|_| (8.0 * rng.uniform()).ceil()).collect();
+    let event = (0..n).map(|_| rng.uniform() < 0.6).collect();
+    let f = (0..n).map(|_| normal(&mut rng)).collect();
+    (Times::new(time, event).unwrap(), f)
+}
+
+/// Efron's partial likelihood as it is written.
+fn brute(times: &Times, f: &[f64]) -> f64 {
+    let (time, event) = (times.time(), times.event());
+    let mut distinct: Vec<f64> = (0..f.len()).filter(|&i| event[i]).map(|i| time[i]).collect();
+    distinct.sort_by(f64::total_cmp);
+    distinct.dedup();
+    let mut value = 0.0;
+    for t in distinct {
+        let at_risk: f64 = (0..f.len()).filter(|&i| time[i] >= t).map(|i| f[i].exp()).sum();
+        let own: Vec<usize> = (0..f.len()).filter(|&i| time[i] == t && event[i]).collect();
+        let tied: f64 = own.iter().map(|&i| f[i].exp()).sum();
+        for (l, &i) in own.iter().enumerate() {
+            value += f[i] - (at_risk - l as f64 / own.len() as f64 * tied).ln();
+        }
+    }
+    value
+}
+
+#[test]
+fn likelihood_is_efrons_and_its_slope_and_curvature_are_differences() {
+    let pool = Pool::new(2).unwrap();
+    for seed in 0..4 {
+        let (times, f) = tied(23, seed);
+        let likelihood = PartialLikelihood::new(&times);
+        let Slope { value, gradient } = likelihood.slope(&f);
+        assert!((value - brute(&times, &f)).abs() < 1e-10);
+        let curvature = likelihood.curvature(&f, &pool, &|| false).unwrap();
+        let moved = |j: usize, by: f64| {
+            let mut f = f.clone();
+            f[j] += by;
+            f
+        };
+        for j in 0..23 {
+            let slope = (brute(&times, &moved(j, 1e-5)) - brute(&times, &moved(j, -1e-5))) / 2e-5;
+            assert!((slope - gradient[j]).abs() < 1e-7, "{slope} {}", gradient[j]);
+            let (up, down) = (likelihood.slope(&moved(j, 1e-5)).gradient, likelihood.slope(&moved(j, -1e-5)).gradient);
+            for i in 0..23 {
+                assert!(((down[i] - up[i]) / 2e-5 - curvature.get(i, j)).abs() < 1e-6);
+            }
+        }
+    }
+}
+
+/// Two columns, the second useless; times are exponential with rate exp(1.2 x).
+fn study(n: usize, seed: u64) -> Dataset {
+    let mut rng = Rng::new(seed, 1);
+    let x = Matrix::from_fn(n, 2, |_, _| normal(&mut rng));
+    let mut time = vec![];
+    let mut event = vec![];
+    for i in 0..n {
+        let own = -rng.uniform().ln() / (1.2 * x.get(i, 0)).exp();
+        let censored = -rng.uniform().ln() / 0.5;
+        time.push(own.min(censored));
+        event.push(own <= censored);
+    }
+    Dataset::of_times("study", Samples::unnamed(x).unwrap(), Times::new(time, event).unwrap()).unwrap()
+}
+
+#[test]
+fn fit_is_the_maximum_of_the_penalised_likelihood() {
+    let data = study(40, 3);
+    let pool = Pool::new(2).unwrap();
+    let kernels = ["gaussian(1)".parse().unwrap()];
+    let options = crate::stack::StackOptions::new(&pool);
+    let stack = crate::stack::Stack::train(data.samples.features(), &kernels, &options).unwrap();
+    let task = Task {
+        input: crate::run::Input::Stack(&stack),
+        labels: &data.labels,
+        target: &data.target,
+        groups: None,
+        views: &[],
+        seed: 1,
+        pool: &pool,
+    };
+    let gram = combined(&[1.0], &task).unwrap();
+    for ln_amplitude in [-3.0, 0.0, 2.0] {
+        let found = fit(&gram, ln_amplitude, &[], &task, &|| false).unwrap();
+        assert!(found.converged);
+        // At the maximum of l(f) - f' (a K)^-1 f / 2 the prior's pull (a K)^-1 f = b is the slope of the likelihood.
+        let likelihood = PartialLikelihood::new(data.target.times().unwrap());
+        let slope = likelihood.slope(&found.risks).gradient;
+        assert!(found.slope.iter().zip(&slope).all(|(a, b)| (a - b).abs() < 1e-9));
+        let objective = |b: &[f64]| {
+            let along = gram.times(b);
+            let f: Vec<f64> = along.iter().map(|value| found.amplitude * value).collect();
+            brute(data.target.times().unwrap(), &f) - 0.5 * found.amplitude * dot(b, &along)
+        };
+        let mut rng = Rng::new(9, 0);
+        for _ in 0..20 {
+            let other: Vec<f64> = found.slope.iter().map(|b| b + 0.01 * normal(&mut rng)).collect();
+            assert!(objective(&other) < objective(&found.slope));
+        }
+    }
+}
+
+#[test]
+fn risks_order_new_rows_and_the_useful_column_carries_the_decision() {
+    let data = study(260, 5);
+    let (train, test) = (data.select(&(0..160).collect::<Vec<_>>()), data.select(&(160..260).collect::<Vec<_>>()));
+    let plan = Plan::new("evidence").unwrap().kernels("gaussian(1..4) on [x1], gaussian(1..4) on [x2]").unwrap();
+    let model = plan.train(&train).unwrap();
+    let times = model.times().unwrap();
+    let risks = times.risks(&test.samples).unwrap();
+    let truth: Vec<f64> = (0..100).map(|i| test.samples.features().to_dense().unwrap().get(i, 0)).collect();
+    let rows = test.target.times().unwrap();
+    let (found, best) = (concordance(rows, &risks).unwrap(), concordance(rows, &truth).unwrap());
+    assert!(found > best - 0.02, "{found} {best}");
+    let weights = model.kernels().weights().unwrap();
+    let half = weights.len() / 2;
+    assert!(weights[..half].iter().sum::<f64>() > 0.8, "{weights:?}");
+}
+
+#[test]
+fn survival_of_equal_risks_is_the_estimate_without_columns() {
+    // A constant column: the curve is exp(-Nelson-Aalen).
+    let time = vec![1.0, 2.0, 3.0, 4.0, 5.0];
+    let data = Times::new(time.clone(), vec![true, false, true, true, false]).unwrap();
+    let (at, hazard) = PartialLikelihood::new(&data).baseline(&[0.0; 5]);
+    assert_eq!(at, [1.0, 3.0, 4.0]);
+    for (found, expected) in hazard.iter().zip([0.2, 0.2 + 1.0 / 3.0, 0.2 + 1.0 / 3.0 + 0.5]) {
+        assert!((found - expected).abs() < 1e-15);
+    }
+}
