@@ -21,6 +21,8 @@ def estimators():
     yield mk.MKLClusterer("dpm", params={"sweeps": 3})
     yield mk.OnlineMKLClassifier()
     yield mk.CombinedKernel()
+    yield mk.MKLRegressor()
+    yield mk.MKLRegressor("average", kernels="gaussian(1), linear")
     for name in mk._methods.__all__:
         cls = getattr(mk, name)
         known = cls._get_param_names()

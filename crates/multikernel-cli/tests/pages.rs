@@ -183,6 +183,7 @@ guide! {
     first_model: "first-model.md",
     your_data: "your-data.md",
     mixed_tables: "mixed-tables.md",
+    numbers_and_times: "numbers-and-times.md",
     choosing_kernels: "choosing-kernels.md",
     choosing_a_method: "choosing-a-method.md",
     several_views: "several-views.md",

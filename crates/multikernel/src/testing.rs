@@ -11,7 +11,7 @@
 
 use std::path::PathBuf;
 
-use crate::data::{Dataset, Labels, Samples, bundled};
+use crate::data::{Dataset, Labels, Numbers, Samples, Target, Times, bundled};
 use crate::dist::Rng;
 use crate::error::{Error, Result};
 use crate::features::Features;
@@ -131,7 +131,8 @@ fn is_positive_semidefinite(matrix: &Matrix, shift: f64) -> bool {
 
 /// Checks a method on two, six and eight classes: bit-identical results on 1, 2 and 4 threads; permuted rows give
 /// permuted results; a saved and reloaded model is equal; a run stopped anywhere and resumed is equal; and bad input is
-/// refused. A method that needs no labels must accept a single class.
+/// refused. A method that needs no labels must accept a single class. The same for numbers and for times, if the method
+/// predicts them; if not, it must refuse them.
 pub fn check_method(method: impl Method) -> Result<()> {
     check_method_with(method, &[])
 }
@@ -151,12 +152,17 @@ pub fn check_two_class_method_with(method: impl Method, settings: &[(&str, &str)
 }
 
 fn check_on(method: impl Method, settings: &[(&str, &str)], sets: &[Dataset]) -> Result<()> {
-    let name = Method::about(&method).name;
+    let (name, targets) = (Method::about(&method).name, Method::targets(&method));
     let registry = Registry::standard().with(method);
     let plan = Plan::from_registry(&registry, name)?.seed(5);
     let plan = settings.iter().try_fold(plan, |plan, (name, value)| plan.set(name, value))?;
     let folder = Scratch::new()?;
-    for data in sets {
+    let others = [some_numbers()?, some_times()?];
+    let (able, unable): (Vec<&Dataset>, _) = others.iter().partition(|data| targets.contains(&data.target.kind()));
+    for data in unable {
+        ensure(train(&plan, data, 1).is_err(), || format!("{name} on {}: was accepted", data.name))?;
+    }
+    for data in sets.iter().chain(able) {
         let fault = |error: Error| Error::input(format!("{name} on {}: {error}", data.name));
         check_equalities(&plan, &registry, data, &folder).map_err(fault)?;
         check_resume(&plan, data, &folder).map_err(fault)?;
@@ -183,6 +189,45 @@ fn many_classes() -> Result<Dataset> {
     Dataset::new("eight clouds", Samples::unnamed(points)?, Labels::new(&labels)?)
 }
 
+/// Two numbers that follow from four columns, with noise.
+fn some_numbers() -> Result<Dataset> {
+    let mut rng = Rng::new(13, 0);
+    let points = Matrix::from_fn(60, 4, |_, _| rng.uniform() - 0.5);
+    let values = Matrix::from_fn(60, 2, |i, t| {
+        let row = points.row(i);
+        50.0 + [4.0 * row[0] * row[1] + row[2], 30.0 * row[3]][t] + 0.1 * rng.uniform()
+    });
+    Dataset::of_numbers("two numbers", Samples::unnamed(points)?, Numbers::new(vec!["a".into(), "b".into()], values)?)
+}
+
+/// Times with ties, a third of them censored, that are shorter where the first column is large.
+fn some_times() -> Result<Dataset> {
+    let mut rng = Rng::new(14, 0);
+    let points = Matrix::from_fn(60, 3, |_, _| rng.uniform() - 0.5);
+    let time = (0..60).map(|i| (10.0 * (rng.uniform() - points.get(i, 0) + 0.6)).ceil()).collect();
+    let event = (0..60).map(|i| i % 3 > 0).collect();
+    Dataset::of_times("times", Samples::unnamed(points)?, Times::new(time, event)?)
+}
+
+/// Everything a model predicts, a row for each sample: labels and scores; numbers and deviations; risks and survival.
+fn predicted(model: &Model, samples: &Samples, pool: &Pool) -> Result<(Vec<usize>, Matrix)> {
+    let beside = |a: &Matrix, b: &Matrix| {
+        let at = |i: usize, j: usize| if j < a.n_cols() { a.get(i, j) } else { b.get(i, j - a.n_cols()) };
+        Matrix::from_fn(a.n_rows(), a.n_cols() + b.n_cols(), at)
+    };
+    if let Some(numbers) = model.numbers() {
+        let found = numbers.predict_in(samples, pool)?;
+        let deviations = numbers.deviations_in(samples, pool)?;
+        return Ok((vec![], deviations.map_or_else(|| found.clone(), |deviations| beside(&found, &deviations))));
+    }
+    if let Some(times) = model.times() {
+        let risks = times.risks_in(samples, pool)?;
+        let survival = times.survival_in(samples, &[2.0, 7.0], pool)?;
+        return Ok((vec![], beside(&Matrix::from_vec(risks.len(), 1, risks)?, &survival)));
+    }
+    model.predict_in(samples, pool).map(|found| (found.labels, found.scores))
+}
+
 fn train(plan: &Plan, data: &Dataset, n_threads: usize) -> Result<Model> {
     plan.train_in(data, &mut Session::new(&Pool::new(n_threads)?, &mut Silent))
 }
@@ -195,31 +240,29 @@ fn bytes(model: &Model, path: &PathBuf) -> Result<Vec<u8>> {
 fn check_equalities(plan: &Plan, registry: &Registry, data: &Dataset, folder: &Scratch) -> Result<()> {
     let path = folder.path("model");
     let model = train(plan, data, 1)?;
-    let (saved, one) = (bytes(&model, &path)?, model.predict_in(&data.samples, &Pool::new(1)?)?);
+    let (saved, one) = (bytes(&model, &path)?, predicted(&model, &data.samples, &Pool::new(1)?)?);
     for n_threads in [2, 4] {
         let again = train(plan, data, n_threads)?;
         ensure(bytes(&again, &path)? == saved, || {
             format!("the model on {n_threads} threads differs from the one on 1")
         })?;
-        let many = again.predict_in(&data.samples, &Pool::new(n_threads)?)?;
+        let many = predicted(&again, &data.samples, &Pool::new(n_threads)?)?;
         ensure(many == one, || format!("predictions on {n_threads} threads differ from those on 1"))?;
     }
     let n = data.samples.n_samples();
     let mut order: Vec<usize> = (0..n).collect();
     Rng::new(3, 0).shuffle(&mut order);
-    let permuted = model.predict_in(&data.samples.select_rows(&order), &Pool::new(2)?)?;
-    let expected: Vec<usize> = order.iter().map(|&i| one.labels[i]).collect();
-    let holds = permuted.labels == expected && permuted.scores == one.scores.select_rows(&order);
+    let permuted = predicted(&model, &data.samples.select_rows(&order), &Pool::new(2)?)?;
+    let expected: Vec<usize> = order.iter().filter_map(|&i| one.0.get(i).copied()).collect();
+    let holds = permuted.0 == expected && permuted.1 == one.1.select_rows(&order);
     ensure(holds, || "permuted rows do not give permuted predictions".into())?;
     for i in [0, n / 2, n - 1] {
-        let single = model.predict_in(&data.samples.select_rows(&[i]), &Pool::new(1)?)?;
-        ensure(single.scores.row(0) == one.scores.row(i), || {
-            format!("row {i} alone gets other scores than among others")
-        })?;
+        let single = predicted(&model, &data.samples.select_rows(&[i]), &Pool::new(1)?)?;
+        ensure(single.1.row(0) == one.1.row(i), || format!("row {i} alone gets other scores than among others"))?;
     }
     std::fs::write(&path, &saved).map_err(|error| Error::io("write", &path, error))?;
     let loaded = Model::load_with(&path, registry)?;
-    ensure(loaded.predict_in(&data.samples, &Pool::new(2)?)? == one, || "a loaded model predicts otherwise".into())?;
+    ensure(predicted(&loaded, &data.samples, &Pool::new(2)?)? == one, || "a loaded model predicts otherwise".into())?;
     ensure(bytes(&loaded, &path)? == saved, || "a loaded model saves other bytes".into())
 }
 
@@ -280,7 +323,9 @@ fn check_refusals(plan: &Plan, data: &Dataset) -> Result<()> {
     let refused = |what: &str, result: Result<Model>| ensure(result.is_err(), || format!("{what} was accepted"));
     let first = data.labels.codes()[0];
     let one_class: Vec<usize> = (0..data.samples.n_samples()).filter(|&i| data.labels.codes()[i] == first).collect();
-    if plan.is_supervised() {
+    if data.target != Target::Classes {
+        // There is no class to lack.
+    } else if plan.is_supervised() {
         refused("a single class", train(plan, &data.select(&one_class), 1))?;
         refused("a single row", train(plan, &data.select(&[0]), 1))?;
     } else {
@@ -292,7 +337,7 @@ fn check_refusals(plan: &Plan, data: &Dataset) -> Result<()> {
     let model = train(plan, data, 1)?;
     let fewer: Vec<usize> = (1..data.samples.n_features()).collect();
     let fewer = Samples::unnamed(data.samples.features().select_cols(&fewer))?;
-    ensure(model.predict(&fewer).is_err(), || "rows with a feature too few were accepted".into())
+    ensure(predicted(&model, &fewer, &Pool::new(1)?).is_err(), || "rows with a feature too few were accepted".into())
 }
 
 /// A folder that is removed when dropped.

@@ -128,6 +128,19 @@ mod tests {
         Times::new(time.to_vec(), event.iter().map(|&event| event == 1).collect()).unwrap()
     }
 
+    /// scikit-survival 0.28 on the same numbers.
+    #[test]
+    fn concordance_and_brier_are_those_of_scikit_survival() {
+        let rows =
+            times(&[5.0, 3.0, 9.0, 1.0, 4.0, 4.0, 7.0, 2.0, 6.0, 3.0, 8.0, 5.0], &[1, 0, 1, 1, 1, 0, 1, 1, 0, 1, 0, 1]);
+        let risks = [0.3, -0.2, -1.1, 2.0, 0.3, 0.1, -0.5, 1.2, 0.0, 0.7, -0.9, 0.25];
+        assert!((concordance(&rows, &risks).unwrap() - 0.989_361_702_127_659_6).abs() < 1e-15);
+        let at = [2.5, 3.5, 4.5, 5.5, 6.5, 7.5];
+        let survival = Matrix::from_fn(12, 6, |i, t| (-risks[i].exp() * at[t] / 8.0).exp());
+        let found = integrated_brier(&rows, &rows, &survival, &at).unwrap().unwrap();
+        assert!((found - 0.105_597_671_977_062_57).abs() < 1e-12, "{found}");
+    }
+
     #[test]
     fn censoring_is_the_kaplan_meier_estimate_of_it() {
         // By hand: at 2 the row with the event leaves first, so one of three is censored; at 4 the last one is.

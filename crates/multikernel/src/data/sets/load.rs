@@ -54,7 +54,7 @@ fn bundled_table(set: Dataset, label: &str, options: &ReadOptions) -> Result<Tab
         }
     }
     let (classes, codes) = (set.labels.classes(), set.labels.codes());
-    let labels = (!options.unlabelled).then(|| codes.iter().map(|&code| classes[code].clone()).collect());
+    let labels = (!options.has_no_label()).then(|| codes.iter().map(|&code| classes[code].clone()).collect());
     let (mut samples, mut notes) = (set.samples, Vec::new());
     if let Some(expected) = &options.expect {
         let found = by_name(&set.name, samples.names(), &[], expected)?;
@@ -66,7 +66,7 @@ fn bundled_table(set: Dataset, label: &str, options: &ReadOptions) -> Result<Tab
     let samples = with_views_of(samples, options)?;
     let told = options.told().filter(|told| *told == ("label", label)).map(|(option, wanted)| (option, wanted.into()));
     let told = told.collect();
-    let label_name = (!options.unlabelled).then(|| label.to_string());
+    let label_name = (!options.has_no_label()).then(|| label.to_string());
     Ok(Table {
         name: set.name.clone(),
         source: set.name,

@@ -138,3 +138,42 @@ fn survival_of_equal_risks_is_the_estimate_without_columns() {
         assert!((found - expected).abs() < 1e-15);
     }
 }
+
+/// `CoxPHSurvivalAnalysis(alpha=1, ties="efron")` of scikit-survival 0.28, whose penalty is `alpha |beta|^2 / 2`: the prior of a
+/// linear kernel with amplitude 1.
+#[test]
+fn linear_kernel_has_the_coefficients_and_the_hazard_of_scikit_survival() {
+    let time = vec![5.0, 3.0, 9.0, 1.0, 4.0, 4.0, 7.0, 2.0, 6.0, 3.0, 8.0, 5.0];
+    let event = [1, 0, 1, 1, 1, 0, 1, 1, 0, 1, 0, 1].map(|event| event == 1).to_vec();
+    let first = [0.3, -0.2, -1.1, 2.0, 0.3, 0.1, -0.5, 1.2, 0.0, 0.7, -0.9, 0.25];
+    let shift = [0.1, 0.5, -0.3, 0.2, -0.4, 0.6, -0.1, 0.3, 0.2, -0.6, 0.4, -0.2];
+    let x = Matrix::from_fn(12, 2, |i, j| if j == 0 { first[i] + shift[i] } else { (i as f64).cos() });
+    let data =
+        Dataset::of_times("twelve", Samples::unnamed(x.clone()).unwrap(), Times::new(time, event).unwrap()).unwrap();
+    let pool = Pool::new(1).unwrap();
+    let kernels = ["linear raw".parse().unwrap()];
+    let options = crate::stack::StackOptions::new(&pool);
+    let stack = crate::stack::Stack::train(data.samples.features(), &kernels, &options).unwrap();
+    let task = Task {
+        input: crate::run::Input::Stack(&stack),
+        labels: &data.labels,
+        target: &data.target,
+        groups: None,
+        views: &[],
+        seed: 1,
+        pool: &pool,
+    };
+    let gram = combined(&[1.0], &task).unwrap();
+    let size = (0..12).map(|i| gram.get(i, i)).sum::<f64>() / 12.0;
+    let found = fit(&gram, size.ln(), &[], &task, &|| false).unwrap();
+    assert!((found.amplitude - 1.0).abs() < 1e-12);
+    let beta: Vec<f64> = (0..2).map(|j| dot(&found.slope, &x.column(j))).collect();
+    for (found, expected) in beta.iter().zip([1.419_591_630_278_617_8, -0.147_172_461_917_945_6]) {
+        assert!((found - expected).abs() < 1e-6, "{beta:?}");
+    }
+    let (_, hazard) = PartialLikelihood::new(data.target.times().unwrap()).baseline(&found.risks);
+    let expected = [0.022_168_19, 0.075_275_35, 0.163_744_87, 0.280_410_56, 0.678_386_54, 1.610_769_66, 8.474_032_27];
+    for (found, expected) in hazard.iter().zip(expected) {
+        assert!((found - expected).abs() < 1e-6, "{hazard:?}");
+    }
+}

@@ -1,0 +1,151 @@
+"""Numbers and times to predict."""
+
+import os
+import pickle
+import shutil
+import subprocess
+
+import multikernel as mk
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+COMMAND = os.environ.get("MULTIKERNEL") or shutil.which("multikernel")
+X, y = load_diabetes(return_X_y=True)
+
+
+def test_mean_deviation_and_evidence_are_those_of_scikit_learn():
+    width = 2.5
+    ours = mk.MKLRegressor("svm", f"gaussian({width})", scale="none").fit(20 * X[:200], y[:200])
+    facts = ours.facts_
+    center, spread = y[:200].mean(), y[:200].std()
+    noise = float(facts["noise of the numbers"].split()[0]) ** 2
+    # The amplitude is found from the variance far away from all training rows.
+    far = np.full((1, X.shape[1]), 1e3)
+    amplitude = (ours.predict(far, return_std=True)[1][0] / spread) ** 2 - noise
+    assert np.isclose(ours.predict(far)[0], center)
+    kernel = ConstantKernel(amplitude, "fixed") * RBF(width, "fixed") + WhiteKernel(noise, "fixed")
+    theirs = GaussianProcessRegressor(kernel, alpha=0).fit(20 * X[:200], (y[:200] - center) / spread)
+    mean, deviation = theirs.predict(20 * X[200:], return_std=True)
+    found, wide = ours.predict(20 * X[200:], return_std=True)
+    # The noise is printed with four digits.
+    assert np.allclose(found, center + spread * mean, rtol=0, atol=2e-2)
+    assert np.allclose(wide, spread * deviation, rtol=1e-3)
+    assert abs(theirs.log_marginal_likelihood_value_ - float(facts["log evidence of the numbers"])) < 0.02
+
+
+def test_regression_works_with_the_tools_of_scikit_learn():
+    scores = cross_val_score(mk.MKLRegressor(), X, y, cv=3)
+    assert scores.min() > 0.4
+    search = GridSearchCV(mk.MKLRegressor(), {"method": ["average", "evidence"]}, cv=2).fit(X, y)
+    assert search.best_score_ > 0.4
+    reg = mk.MKLRegressor().fit(X[:300], y[:300])
+    assert np.isclose(reg.score(X[300:], y[300:]), r2_score(y[300:], reg.predict(X[300:])))
+    assert np.array_equal(pickle.loads(pickle.dumps(reg)).predict(X), reg.predict(X))
+
+
+def test_intervals_hold_what_they_say_and_shapes_follow_y():
+    reg = mk.MKLRegressor().fit(X[:300], y[:300])
+    bounds = reg.predict_interval(X[300:], 0.9)
+    assert bounds.shape == (142, 2)
+    inside = (bounds[:, 0] <= y[300:]) & (y[300:] <= bounds[:, 1])
+    assert 0.82 < inside.mean() < 0.97
+    both = mk.MKLRegressor().fit(X[:, 1:], np.c_[y, X[:, 0]])
+    assert both.predict(X[:5, 1:]).shape == (5, 2)
+    assert both.predict_interval(X[:5, 1:]).shape == (5, 2, 2)
+    column = mk.MKLRegressor().fit(X, y[:, None])
+    assert column.predict(X[:5]).shape == (5, 1)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        reg.predict_interval(X, 1.5)
+
+
+@pytest.mark.skipif(COMMAND is None, reason="no command line: set MULTIKERNEL or install it")
+def test_tables_name_the_target_and_models_are_those_of_the_command_line(tmp_path):
+    frame, target = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    reg = mk.MKLRegressor("evidence").fit(frame, target)
+    assert reg.model_.numbers == ["target"]
+    table, model = tmp_path / "data.csv", tmp_path / "m.multikernel"
+    pd.concat([frame, target], axis=1).to_csv(table, index=False)
+    words = ["train", table, "--target", "target", "--method", "evidence", "--out", model]
+    subprocess.run([COMMAND, *map(str, words)], check=True, capture_output=True)
+    loaded = mk.load(model)
+    assert isinstance(loaded, mk.MKLRegressor)
+    assert np.array_equal(loaded.predict(frame), reg.predict(frame))
+
+
+def test_evaluate_takes_numbers():
+    found = mk.evaluate(X, y, [mk.MKLRegressor("average"), mk.MKLRegressor("evidence")], folds=3)
+    assert all(row["r2"]["mean"] > 0.4 and 0.8 < row["coverage"]["mean"] <= 1 for row in found.results)
+    assert "r2" in found.to_frame() and "accuracy" not in found.to_frame()
+    assert found.raw["target"] == "numbers"
+    fractions = mk.evaluate(X, y + 0.5, folds=3)
+    assert [row["method"] for row in fractions.results] == ["average", "evidence"]
+    assert mk.evaluate(X, y, ["average"], target="numbers", folds=3).results[0]["r2"]["mean"] > 0.4
+    with pytest.raises(ValueError, match="MKLRegressor"):
+        mk.evaluate(X, y, ["average"], folds=3)
+
+
+def test_methods_say_what_they_predict_and_refuse_the_rest():
+    takes = {method["name"]: method["targets"] for method in mk.methods()}
+    assert takes["evidence"] == ["classes", "numbers", "times"] and takes["bm3kl"] == ["classes"]
+    with pytest.raises(ValueError, match="bm3kl does not predict numbers; use .*evidence"):
+        mk.MKLRegressor("bm3kl").fit(X, y)
+    with pytest.raises(ValueError, match="NaN"):
+        mk.MKLRegressor().fit(X, np.where(np.arange(len(y)) == 3, np.nan, y))
+
+
+def study(n, seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n, 4))
+    own = rng.exponential(np.exp(-rows[:, 0] - 0.7 * rows[:, 1]))
+    censored = rng.exponential(3.0, size=n)
+    return rows, mk.survival_target(np.minimum(own, censored), own <= censored)
+
+
+def test_survival_orders_new_rows_and_curves_fall():
+    rows, target = study(300, 0)
+    est = mk.MKLSurvival().fit(rows[:200], target[:200])
+    truth = mk.MKLSurvival("svm", "linear raw", scale="none").fit(rows[:200], target[:200])
+    assert est.score(rows[200:], target[200:]) > 0.7
+    assert abs(est.score(rows[200:], target[200:]) - truth.score(rows[200:], target[200:])) < 0.05
+    curves = est.predict_survival_function(rows[200:], times=[0.2, 1.0, 5.0])
+    assert curves.shape == (100, 3) and (np.diff(curves, axis=1) <= 0).all() and (curves <= 1).all()
+    assert est.predict_survival_function(rows[:2]).shape == (2, len(est.event_times_))
+    first, last = np.argsort(est.predict(rows[200:]))[[0, -1]]
+    assert curves[first, 1] > curves[last, 1]
+    assert np.array_equal(pickle.loads(pickle.dumps(est)).predict(rows), est.predict(rows))
+
+
+def test_linear_kernel_has_the_coefficients_of_ridge_cox():
+    """At the chosen amplitude a, a linear kernel is Cox's model with the penalty |beta|^2 / (2 a)."""
+    rows, target = study(80, 1)
+    est = mk.MKLSurvival("svm", "linear raw", scale="none").fit(rows, target)
+    beta = est.predict(np.eye(4))
+    order = np.argsort(-target["time"])
+    x, event = rows[order], target["event"][order]
+
+    def slope(beta):
+        risk = np.exp(x @ beta)
+        sums, weighted = np.cumsum(risk), np.cumsum(risk[:, None] * x, axis=0)
+        return ((x - weighted / sums[:, None])[event]).sum(axis=0)
+
+    # At the penalised maximum the slope of the partial likelihood is beta / a, with the same a for all columns.
+    ratio = slope(beta) / beta
+    assert np.ptp(ratio) < 1e-6 * abs(ratio.mean())
+
+
+def test_survival_targets_that_are_none_are_refused():
+    rows, target = study(20, 2)
+    with pytest.raises(ValueError, match="survival_target"):
+        mk.MKLSurvival().fit(rows, target["time"])
+    with pytest.raises(ValueError, match="20 rows, y 19"):
+        mk.MKLSurvival().fit(rows, target[:19])
+    with pytest.raises(ValueError, match="booleans"):
+        mk.survival_target([1.0, 2.0], [0, 2])
+    with pytest.raises(ValueError, match="no training row has an event"):
+        mk.MKLSurvival().fit(rows, mk.survival_target(target["time"], np.zeros(20, dtype=bool)))
