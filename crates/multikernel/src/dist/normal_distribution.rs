@@ -25,10 +25,8 @@ const GRID: [f64; 11] = [
 ];
 /// Terms of the series: within a quarter of a node the omitted terms are below a rounding.
 const TERMS: u32 = 17;
-/// Terms of the continued fraction, enough from the last grid node on; farther out fewer are.
+/// Terms of the continued fraction, enough from the last grid node on.
 const LEVELS: u32 = 40;
-const FEW_LEVELS: u32 = 14;
-const FAR: f64 = 12.0;
 
 /// P(Z <= z) of the standard normal distribution, with a relative error of a few roundings in both tails; 0 below
 /// -37.6, where [`ln_normal_cdf`] is still accurate.
@@ -92,8 +90,7 @@ fn density(z: f64) -> f64 {
 fn tail_over_density(x: f64) -> f64 {
     let node = (2.0 * x + 0.5) as usize;
     if node >= GRID.len() {
-        let levels = if x < FAR { LEVELS } else { FEW_LEVELS };
-        return 1.0 / (1..levels).rev().fold(x, |below, k| x + f64::from(k) / below);
+        return 1.0 / (1..LEVELS).rev().fold(x, |below, k| x + f64::from(k) / below);
     }
     // R' = x R - 1, so each derivative follows from the two before it: R_(k+1) = x R_k + k R_(k-1). Here they are
     // divided by their factorials.

@@ -22,9 +22,6 @@ pub(super) const WIDTH_DEVIATION: f64 = 1.0;
 pub(super) const AMPLITUDE_DEVIATION: f64 = 3.0;
 /// Minimum scale: below it, a row would have to be fitted to more digits than there are.
 const MIN_SCALE: f64 = 1e-8;
-/// Widths of the brackets of log width and log amplitude: several standard deviations of most posteriors.
-const WIDTH_BRACKET: f64 = 2.0;
-const AMPLITUDE_BRACKET: f64 = 6.0;
 /// Initial width of a slice, and how often it may be widened on either side.
 const SLICE: f64 = 1.0;
 const MAX_SLICES: usize = 8;
@@ -73,12 +70,6 @@ pub(super) struct Mean {
     pub(super) bias: f64,
 }
 
-/// The places of all rows, and the logarithm of the product of the masses of their laws.
-pub(super) struct Placed {
-    pub(super) places: Vec<Place>,
-    pub(super) ln_mass: f64,
-}
-
 impl Target<'_> {
     /// One sweep: rounds of f given scales, then f, width and amplitude with the scales integrated out; at last, f given
     /// scales once more, which is what predictions are made of.
@@ -108,9 +99,9 @@ impl Target<'_> {
         rng: &mut Rng,
     ) -> Result<Cholesky> {
         (0..TURNS).for_each(|_| self.turn(chain, bias, &factor, rng));
-        let mut placed = self.places(chain, bias, &factor)?;
-        let factor = self.rewiden(chain, bias, &mut placed, factor, rng)?;
-        self.rescale(chain, bias, &placed, &factor, rng)?;
+        let places = self.places(chain, bias, &factor)?;
+        let factor = self.rewiden(chain, bias, &places, factor, rng)?;
+        self.rescale(chain, bias, &places, &factor, rng)?;
         Ok(factor)
     }
 
@@ -217,21 +208,17 @@ impl Target<'_> {
         Margin::new(self.sides[i] * mean, deviation, self.margins[i], self.root())
     }
 
-    /// The place of each row in its law given b and the rows before it, and what [`Target::placed`] says of them.
-    pub(super) fn places(&self, chain: &Chain, bias: f64, factor: &Cholesky) -> Result<Placed> {
+    /// The place of each row in its law given b and the rows before it.
+    pub(super) fn places(&self, chain: &Chain, bias: f64, factor: &Cholesky) -> Result<Vec<Place>> {
         let root = exp(0.5 * chain.ln_amplitude);
         let h = Matrix::from_fn(chain.f.len(), 1, |i, _| (chain.f[i] - bias) / root);
         let z = factor.half_solve(&h)?.into_data();
-        let mut ln_mass = 0.0;
         let rows = factor.lower().rows().enumerate();
         let place = |(i, row): (usize, &[f64])| {
             let mean = bias + root * dot(&row[..i], &z[..i]);
-            let law = self.margin(i, mean, root * row[i]);
-            ln_mass += law.ln_mass;
-            law.place(self.sides[i] * chain.f[i])
+            self.margin(i, mean, root * row[i]).place(self.sides[i] * chain.f[i])
         };
-        let places = rows.map(place).collect();
-        Ok(Placed { places, ln_mass })
+        Ok(rows.map(place).collect())
     }
 
     /// f with the rows at these places, and the logarithm of the ratio of `p(f | b, width, amplitude) p(o | f)` to the
@@ -254,35 +241,47 @@ impl Target<'_> {
         &self,
         chain: &mut Chain,
         bias: f64,
-        placed: &mut Placed,
+        places: &[Place],
         factor: Cholesky,
         rng: &mut Rng,
     ) -> Result<Cholesky> {
         let (now, ln_amplitude) = (chain.ln_width, chain.ln_amplitude);
-        let prior = |x: f64| -0.5 * ((x - self.ln_width) / WIDTH_DEVIATION).powi(2);
-        let taken = shrink(now, placed.ln_mass + prior(now), WIDTH_BRACKET, rng, |x| {
+        let mut last = None;
+        let next = slice(now, rng, |x| {
+            let width = (x - self.ln_width) / WIDTH_DEVIATION;
+            let prior = -0.5 * width * width;
+            if x == now {
+                return Ok(prior + self.placed(places, bias, ln_amplitude, &factor).0);
+            }
             let factor = match self.unit(x) {
-                Err(Error::NotDefinite { .. }) => return Ok(None),
+                Err(Error::NotDefinite { .. }) => return Ok(f64::NEG_INFINITY),
                 factor => factor?,
             };
-            let (ln_mass, f) = self.placed(&placed.places, bias, ln_amplitude, &factor);
-            Ok(Some((ln_mass + prior(x), (ln_mass, f, factor))))
+            let (ln_mass, f) = self.placed(places, bias, ln_amplitude, &factor);
+            last = Some((x, f, factor));
+            Ok(prior + ln_mass)
         })?;
-        let Some((x, (ln_mass, f, factor))) = taken else { return Ok(factor) };
-        (chain.ln_width, chain.f, placed.ln_mass) = (x, f, ln_mass);
-        Ok(factor)
+        // The width that was taken is the last one tried, unless the bracket shrank to nothing.
+        match last {
+            Some((x, f, factor)) if x == next => {
+                (chain.ln_width, chain.f) = (x, f);
+                Ok(factor)
+            }
+            _ => Ok(factor),
+        }
     }
 
     /// The amplitude and f together, with b and the places fixed. Cost: N^2 per density.
-    fn rescale(&self, chain: &mut Chain, bias: f64, placed: &Placed, factor: &Cholesky, rng: &mut Rng) -> Result<()> {
-        let now = chain.ln_amplitude;
-        let prior = |x: f64| -0.5 * (x / AMPLITUDE_DEVIATION).powi(2);
-        let taken = shrink(now, placed.ln_mass + prior(now), AMPLITUDE_BRACKET, rng, |x| {
-            let (ln_mass, f) = self.placed(&placed.places, bias, x, factor);
-            Ok(Some((ln_mass + prior(x), f)))
+    fn rescale(&self, chain: &mut Chain, bias: f64, places: &[Place], factor: &Cholesky, rng: &mut Rng) -> Result<()> {
+        let mut last = (chain.ln_amplitude, chain.f.clone());
+        let next = slice(chain.ln_amplitude, rng, |x| {
+            let amplitude = x / AMPLITUDE_DEVIATION;
+            let (ln_mass, f) = self.placed(places, bias, x, factor);
+            last = (x, f);
+            Ok(ln_mass - 0.5 * amplitude * amplitude)
         })?;
-        if let Some(taken) = taken {
-            (chain.ln_amplitude, chain.f) = taken;
+        if next == last.0 {
+            (chain.ln_amplitude, chain.f) = last;
         }
         Ok(())
     }
@@ -306,30 +305,6 @@ impl Target<'_> {
 /// `b + sqrt(v) L z`.
 fn along(factor: &Cholesky, bias: f64, root: f64, z: &[f64]) -> Vec<f64> {
     factor.lower().rows().enumerate().map(|(i, row)| bias + root * dot(&row[..=i], &z[..=i])).collect()
-}
-
-/// A draw that leaves the distribution with log density `of` invariant: slice sampling from `x`, of log density `at`, by
-/// shrinking a bracket around it of the given width (Neal 2003). `of` returns what comes with a value, too, or `None`
-/// where there is no density. `None` if the bracket has shrunk onto x.
-fn shrink<T>(
-    x: f64,
-    at: f64,
-    width: f64,
-    rng: &mut Rng,
-    mut of: impl FnMut(f64) -> Result<Option<(f64, T)>>,
-) -> Result<Option<(f64, T)>> {
-    let level = at + ln(1.0 - rng.uniform());
-    let mut low = x - width * rng.uniform();
-    let mut high = low + width;
-    for _ in 0..MAX_SHRINKS {
-        let next = low + (high - low) * rng.uniform();
-        match of(next)? {
-            Some((density, with)) if density > level => return Ok(Some((next, with))),
-            _ if next < x => low = next,
-            _ => high = next,
-        }
-    }
-    Ok(None)
 }
 
 /// A draw that leaves the distribution with log density `of` invariant: slice sampling from `x`, by stepping out and

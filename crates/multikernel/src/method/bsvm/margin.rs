@@ -1,6 +1,6 @@
 //! The normal distribution times the loss of one row.
 
-use crate::dist::{exponential_of_normal, ln_normal_cdf, normal_quantile_of_ln};
+use crate::dist::{inverse_mills, ln_normal_cdf, normal_quantile_of_ln};
 use crate::simd::{exp, ln};
 
 /// ln sqrt(2 pi).
@@ -67,14 +67,14 @@ impl Margin {
 impl Side {
     fn new(mean: f64, deviation: f64, slope: f64) -> Side {
         let x = slope * deviation - mean / deviation;
-        let (e, hazard) = exponential_of_normal(x);
+        let ln_beyond = ln_normal_cdf(-x);
         // exp(slope (slope s^2 / 2 - m)) P(Z > x); where both factors are extreme, in terms of their ratio.
         let ln_mass = if x >= 0.0 {
-            -0.5 * (mean / deviation) * (mean / deviation) - LN_ROOT_TAU - ln(hazard)
+            -0.5 * (mean / deviation) * (mean / deviation) - LN_ROOT_TAU - ln(inverse_mills(-x))
         } else {
-            slope * (0.5 * slope * deviation * deviation - mean) - e
+            slope * (0.5 * slope * deviation * deviation - mean) + ln_beyond
         };
-        Side { x, deviation, ln_beyond: -e, ln_mass }
+        Side { x, deviation, ln_beyond, ln_mass }
     }
 
     /// ln P(T > t).

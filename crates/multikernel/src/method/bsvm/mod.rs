@@ -37,7 +37,7 @@ params! {
     ///
     /// Hinge losses do not define probabilities: those of `--proba` are learned on inner folds, as for the SVM.
     ///
-    /// Cost: some 25 factorisations of N^3 / 3 per sweep and class, good for some hundred rows. A model keeps the rows, and
+    /// Cost: some 35 factorisations of N^3 / 3 per sweep and class, good for some hundred rows. A model keeps the rows, and
     /// a number per row, class and draw.
     pub struct Bsvm {
         /// sweeps before the first draw that is kept
