@@ -32,7 +32,7 @@ pub(crate) use normal::normals;
 pub(crate) use normal_above::normal_above;
 pub(crate) use normal_distribution::exponential_of_normal;
 pub use normal_distribution::{inverse_mills, ln_normal_cdf, normal_cdf};
-pub(crate) use normal_quantile::normal_quantile;
+pub(crate) use normal_quantile::{normal_quantile, normal_quantile_of_ln};
 pub(crate) use polya_gamma::ln_polya_gamma_density;
 pub use polya_gamma::polya_gamma;
 pub use rng::Rng;

@@ -9,10 +9,12 @@ use crate::pool::Pool;
 use crate::simd::{decay_into, exp, ln};
 use crate::solve::cholesky::Cholesky;
 
+use super::margin::{Margin, Place};
+
 /// Rows of a covariance between checks for a stop.
 const ROWS_BETWEEN_STOPS: usize = 64;
 /// The relative noise variance of each row added to the kernel, so that equal rows do no harm.
-const JITTER: f64 = 1e-6;
+pub(super) const JITTER: f64 = 1e-6;
 /// The variance of the bias, on the scale of decisions that are about 1.
 pub(super) const BIAS_VARIANCE: f64 = 1.0;
 /// Standard deviations of the logarithms of width and amplitude under their priors.
@@ -23,9 +25,11 @@ const MIN_SCALE: f64 = 1e-8;
 /// Initial width of a slice, and how often it may be widened on either side.
 const SLICE: f64 = 1.0;
 const MAX_SLICES: usize = 8;
-/// Updates of f alone with the scales integrated out, per sweep: together they cost less than a factorisation does for
+/// Rounds of updates per sweep: as many as make chains of the default length agree, whatever they start from.
+const ROUNDS: usize = 5;
+/// Updates of f alone with the scales integrated out, per round: together they cost less than a factorisation does for
 /// a few hundred rows.
-const TURNS: usize = 50;
+const TURNS: usize = 20;
 /// How often a bracket may shrink, by roughly half each time.
 const MAX_SHRINKS: usize = 200;
 
@@ -36,6 +40,8 @@ const MAX_SHRINKS: usize = 200;
 pub(super) struct Target<'a> {
     /// Squared distances.
     pub(super) distances: &'a Matrix,
+    /// The row of the distances for each row of the chain.
+    pub(super) order: &'a [usize],
     /// y: +1 or -1.
     pub(super) sides: &'a [f64],
     /// o.
@@ -65,30 +71,38 @@ pub(super) struct Mean {
 }
 
 impl Target<'_> {
-    /// One sweep: scales, then width and amplitude with f integrated out, then f, then f, width and amplitude with the
-    /// scales integrated out.
-    ///
-    /// The second update is interweaving (Yu and Meng 2011). Given the scales, which say how large f is at every row,
-    /// all take small steps only; the hinge alone does not see rows beyond their margin.
+    /// One sweep: rounds of f given scales, then f, width and amplitude with the scales integrated out; at last, f given
+    /// scales once more, which is what predictions are made of.
     pub(super) fn sweep(&self, chain: &mut Chain, rng: &mut Rng) -> Result<Mean> {
+        let mut factor = self.unit(chain.ln_width)?;
+        for _ in 0..ROUNDS {
+            let scales = self.scales(&chain.f, rng);
+            let (_, bias) = self.function(chain, &factor, &scales, rng)?;
+            factor = self.without_scales(chain, bias, factor, rng)?;
+        }
         let scales = self.scales(&chain.f, rng);
-        self.after_scales(chain, &scales, rng)
+        Ok(self.function(chain, &factor, &scales, rng)?.0)
     }
 
-    /// The sweep except for the scales.
-    pub(super) fn after_scales(&self, chain: &mut Chain, scales: &[f64], rng: &mut Rng) -> Result<Mean> {
-        self.hyper(chain, scales, rng)?;
-        let (mean, bias) = self.function(chain, scales, rng)?;
-        self.without_scales(chain, bias, rng)?;
-        Ok(mean)
-    }
-
-    /// The part of a sweep with the scales integrated out, which must be drawn next.
-    pub(super) fn without_scales(&self, chain: &mut Chain, bias: f64, rng: &mut Rng) -> Result<()> {
-        let factor = self.unit(chain.ln_width)?;
+    /// The part of a round with the scales integrated out, which must be drawn next. The factor is that of the width,
+    /// before and after.
+    ///
+    /// Width and amplitude move with the places of the rows held fixed: each row's place in the law of f there given
+    /// the rows before it and its own loss (the transformation of Genz 1992). Wherever they move, rows stay on their side,
+    /// whereas given f, the scales, or the normal variates behind f, there is hardly room to move: their margins hold
+    /// hundreds of rows at once.
+    pub(super) fn without_scales(
+        &self,
+        chain: &mut Chain,
+        bias: f64,
+        factor: Cholesky,
+        rng: &mut Rng,
+    ) -> Result<Cholesky> {
         (0..TURNS).for_each(|_| self.turn(chain, bias, &factor, rng));
-        self.rewiden(chain, bias, &factor, rng)?;
-        self.rescale(chain, bias, rng)
+        let places = self.places(chain, bias, &factor)?;
+        let factor = self.rewiden(chain, bias, &places, factor, rng)?;
+        self.rescale(chain, bias, &places, &factor, rng)?;
+        Ok(factor)
     }
 
     /// `scale ~ GIG(1/2, 1 + 2 rate, (o - y f)^2)`.
@@ -112,59 +126,40 @@ impl Target<'_> {
     fn prior(&self, ln_width: f64, ln_amplitude: f64) -> Result<Matrix> {
         let (n, rate, amplitude) = (self.sides.len(), 0.5 * exp(-2.0 * ln_width), exp(ln_amplitude));
         let mut prior = Matrix::zeros(n, n);
+        let mut from = vec![0.0; n];
         for i in 0..n {
             if i % ROWS_BETWEEN_STOPS == 0 && (self.stop)() {
                 return Err(Error::Stopped("stopped while covariances were computed".into()));
             }
-            let from = &self.distances.row(i)[..=i];
+            let distances = self.distances.row(self.order[i]);
+            from[..=i].iter_mut().zip(self.order).for_each(|(from, &j)| *from = distances[j]);
             let row = &mut prior.row_mut(i)[..=i];
-            decay_into(rate, from, row);
+            decay_into(rate, &from[..=i], row);
             row.iter_mut().for_each(|k| *k = amplitude * *k + BIAS_VARIANCE);
             row[i] += amplitude * JITTER;
         }
         Ok(prior)
     }
 
-    /// The factor of the covariance of the targets.
-    fn factor(&self, ln_width: f64, ln_amplitude: f64, scales: &[f64]) -> Result<Cholesky> {
-        let mut matrix = self.prior(ln_width, ln_amplitude)?;
-        scales.iter().enumerate().for_each(|(i, scale)| matrix.set(i, i, matrix.get(i, i) + scale));
-        Cholesky::new(matrix, self.pool, self.stop)
-    }
-
-    /// ln p(targets, width, amplitude | scales) up to a constant; minus infinity where the factorisation fails.
-    fn ln_posterior(&self, ln_width: f64, ln_amplitude: f64, scales: &[f64], targets: &Matrix) -> Result<f64> {
-        let factor = match self.factor(ln_width, ln_amplitude, scales) {
-            Err(Error::NotDefinite { .. }) => return Ok(f64::NEG_INFINITY),
-            factor => factor?,
-        };
-        let fit = dot(factor.solve(targets)?.data(), targets.data()) + factor.log_determinant();
-        let width = (ln_width - self.ln_width) / WIDTH_DEVIATION;
-        let amplitude = ln_amplitude / AMPLITUDE_DEVIATION;
-        Ok(-0.5 * (fit + width * width + amplitude * amplitude))
-    }
-
-    /// Width and amplitude, by slice sampling in turn.
-    pub(super) fn hyper(&self, chain: &mut Chain, scales: &[f64], rng: &mut Rng) -> Result<()> {
-        let targets = Matrix::from_vec(scales.len(), 1, self.targets(scales))?;
-        let amplitude = chain.ln_amplitude;
-        chain.ln_width = slice(chain.ln_width, rng, |x| self.ln_posterior(x, amplitude, scales, &targets))?;
-        let width = chain.ln_width;
-        chain.ln_amplitude = slice(amplitude, rng, |x| self.ln_posterior(width, x, scales, &targets))?;
-        Ok(())
-    }
-
-    /// f given the rest: a prior draw, corrected by the targets. Also returns its b.
-    pub(super) fn function(&self, chain: &mut Chain, scales: &[f64], rng: &mut Rng) -> Result<(Mean, f64)> {
+    /// f given the rest: a prior draw, corrected by the targets. Also returns its b. The factor is [`Target::unit`]'s.
+    pub(super) fn function(
+        &self,
+        chain: &mut Chain,
+        unit: &Cholesky,
+        scales: &[f64],
+        rng: &mut Rng,
+    ) -> Result<(Mean, f64)> {
         let (n, amplitude) = (scales.len(), exp(chain.ln_amplitude));
-        let factor = self.factor(chain.ln_width, chain.ln_amplitude, scales)?;
-        let (drawn, bias) = self.draw(chain, rng)?;
+        let prior = self.prior(chain.ln_width, chain.ln_amplitude)?;
+        let mut with_scales = prior.clone();
+        scales.iter().enumerate().for_each(|(i, scale)| with_scales.set(i, i, prior.get(i, i) + scale));
+        let factor = Cholesky::new(with_scales, self.pool, self.stop)?;
+        let (drawn, bias) = self.draw(chain, unit, rng);
         let targets = self.targets(scales);
         let miss: Vec<f64> = (0..n).map(|i| targets[i] - drawn[i] - scales[i].sqrt() * normal(rng)).collect();
         let right = Matrix::from_fn(n, 2, |i, k| if k == 0 { miss[i] } else { targets[i] });
         let solved = factor.solve(&right)?;
         let (q, mean) = (solved.column(0), solved.column(1));
-        let prior = self.prior(chain.ln_width, chain.ln_amplitude)?;
         let corrected = |i: usize| drawn[i] + (0..n).map(|j| prior.get(i.max(j), i.min(j)) * q[j]).sum::<f64>();
         chain.f = (0..n).map(corrected).collect();
         let mean = Mean {
@@ -174,10 +169,14 @@ impl Target<'_> {
         Ok((mean, bias + BIAS_VARIANCE * q.iter().sum::<f64>()))
     }
 
+    fn root(&self) -> f64 {
+        (1.0 + 2.0 * self.rate).sqrt()
+    }
+
     /// ln p(o | f) up to a constant, with the scales integrated out: `-zeta - s |zeta|`, `zeta = o - y f`, `s^2 = 1 + 2
     /// rate`.
     fn ln_likelihood(&self, f: impl Iterator<Item = f64>) -> f64 {
-        let s = (1.0 + 2.0 * self.rate).sqrt();
+        let s = self.root();
         let rows = f.zip(self.sides).zip(self.margins);
         -rows.map(|((f, side), margin)| margin - side * f).map(|z| z + s * z.abs()).sum::<f64>()
     }
@@ -204,57 +203,102 @@ impl Target<'_> {
         }
     }
 
-    /// The width and f together, with b and the normal variates behind f fixed: `f = b + sqrt(v) L_s z`, where `L_s`
-    /// factors the kernel.
-    fn rewiden(&self, chain: &mut Chain, bias: f64, factor: &Cholesky, rng: &mut Rng) -> Result<()> {
+    /// The law of a row given the rows before it: of `y f`, times its loss. `mean` is that of f.
+    fn margin(&self, i: usize, mean: f64, deviation: f64) -> Margin {
+        Margin::new(self.sides[i] * mean, deviation, self.margins[i], self.root())
+    }
+
+    /// The place of each row in its law given b and the rows before it.
+    pub(super) fn places(&self, chain: &Chain, bias: f64, factor: &Cholesky) -> Result<Vec<Place>> {
         let root = exp(0.5 * chain.ln_amplitude);
         let h = Matrix::from_fn(chain.f.len(), 1, |i, _| (chain.f[i] - bias) / root);
         let z = factor.half_solve(&h)?.into_data();
-        let mut last = (chain.ln_width, chain.f.clone());
-        let next = slice(chain.ln_width, rng, |x| {
+        let rows = factor.lower().rows().enumerate();
+        let place = |(i, row): (usize, &[f64])| {
+            let mean = bias + root * dot(&row[..i], &z[..i]);
+            self.margin(i, mean, root * row[i]).place(self.sides[i] * chain.f[i])
+        };
+        Ok(rows.map(place).collect())
+    }
+
+    /// f with the rows at these places, and the logarithm of the ratio of `p(f | b, width, amplitude) p(o | f)` to the
+    /// density of f if places are uniform: the product of the masses of all laws. Cost: N^2.
+    pub(super) fn placed(&self, places: &[Place], bias: f64, ln_amplitude: f64, factor: &Cholesky) -> (f64, Vec<f64>) {
+        let (root, n) = (exp(0.5 * ln_amplitude), places.len());
+        let (mut f, mut z, mut ln_mass) = (vec![0.0; n], vec![0.0; n], 0.0);
+        for (i, row) in factor.lower().rows().enumerate() {
+            let mean = bias + root * dot(&row[..i], &z[..i]);
+            let law = self.margin(i, mean, root * row[i]);
+            f[i] = self.sides[i] * law.at(places[i]);
+            z[i] = (f[i] - mean) / (root * row[i]);
+            ln_mass += law.ln_mass;
+        }
+        (ln_mass, f)
+    }
+
+    /// The width and f together, with b and the places fixed. Returns the factor of the new width.
+    fn rewiden(
+        &self,
+        chain: &mut Chain,
+        bias: f64,
+        places: &[Place],
+        factor: Cholesky,
+        rng: &mut Rng,
+    ) -> Result<Cholesky> {
+        let (now, ln_amplitude) = (chain.ln_width, chain.ln_amplitude);
+        let mut last = None;
+        let next = slice(now, rng, |x| {
+            let width = (x - self.ln_width) / WIDTH_DEVIATION;
+            let prior = -0.5 * width * width;
+            if x == now {
+                return Ok(prior + self.placed(places, bias, ln_amplitude, &factor).0);
+            }
             let factor = match self.unit(x) {
                 Err(Error::NotDefinite { .. }) => return Ok(f64::NEG_INFINITY),
                 factor => factor?,
             };
-            last = (x, along(&factor, bias, root, &z));
-            let width = (x - self.ln_width) / WIDTH_DEVIATION;
-            Ok(self.ln_likelihood(last.1.iter().copied()) - 0.5 * width * width)
+            let (ln_mass, f) = self.placed(places, bias, ln_amplitude, &factor);
+            last = Some((x, f, factor));
+            Ok(prior + ln_mass)
         })?;
         // The width that was taken is the last one tried, unless the bracket shrank to nothing.
+        match last {
+            Some((x, f, factor)) if x == next => {
+                (chain.ln_width, chain.f) = (x, f);
+                Ok(factor)
+            }
+            _ => Ok(factor),
+        }
+    }
+
+    /// The amplitude and f together, with b and the places fixed. Cost: N^2 per density.
+    fn rescale(&self, chain: &mut Chain, bias: f64, places: &[Place], factor: &Cholesky, rng: &mut Rng) -> Result<()> {
+        let mut last = (chain.ln_amplitude, chain.f.clone());
+        let next = slice(chain.ln_amplitude, rng, |x| {
+            let amplitude = x / AMPLITUDE_DEVIATION;
+            let (ln_mass, f) = self.placed(places, bias, x, factor);
+            last = (x, f);
+            Ok(ln_mass - 0.5 * amplitude * amplitude)
+        })?;
         if next == last.0 {
-            (chain.ln_width, chain.f) = last;
+            (chain.ln_amplitude, chain.f) = last;
         }
         Ok(())
     }
 
-    /// The amplitude and f together, with `(f - b) / sqrt(v)` and b fixed. Cost: N operations per density.
-    fn rescale(&self, chain: &mut Chain, bias: f64, rng: &mut Rng) -> Result<()> {
-        let now = chain.ln_amplitude;
-        let at = |x: f64, f: f64| bias + exp(0.5 * (x - now)) * (f - bias);
-        let ln_posterior = |x: f64| {
-            let amplitude = x / AMPLITUDE_DEVIATION;
-            Ok(self.ln_likelihood(chain.f.iter().map(|f| at(x, *f))) - 0.5 * amplitude * amplitude)
-        };
-        let next = slice(now, rng, ln_posterior)?;
-        chain.f.iter_mut().for_each(|f| *f = at(next, *f));
-        chain.ln_amplitude = next;
-        Ok(())
-    }
-
     /// The factor of the kernel, without amplitude and bias, whose share would swamp the jitter at a small amplitude.
-    fn unit(&self, ln_width: f64) -> Result<Cholesky> {
+    pub(super) fn unit(&self, ln_width: f64) -> Result<Cholesky> {
         let mut unit = self.prior(ln_width, 0.0)?;
         let rows = 0..self.sides.len();
         rows.for_each(|i| unit.row_mut(i)[..=i].iter_mut().for_each(|value| *value -= BIAS_VARIANCE));
         Cholesky::new(unit, self.pool, self.stop)
     }
 
-    /// A draw of f from its prior, and its b.
-    pub(super) fn draw(&self, chain: &Chain, rng: &mut Rng) -> Result<(Vec<f64>, f64)> {
-        let factor = self.unit(chain.ln_width)?;
+    /// A draw of f from its prior, and its b. The factor is [`Target::unit`]'s.
+    pub(super) fn draw(&self, chain: &Chain, factor: &Cholesky, rng: &mut Rng) -> (Vec<f64>, f64) {
         let bias = BIAS_VARIANCE.sqrt() * normal(rng);
         let z = normals(rng, self.sides.len());
-        Ok((along(&factor, bias, exp(0.5 * chain.ln_amplitude), &z), bias))
+        (along(factor, bias, exp(0.5 * chain.ln_amplitude), &z), bias)
     }
 }
 

@@ -1,13 +1,16 @@
 //! `bsvm`: the Bayesian nonlinear support vector machine, by Gibbs sampling.
 
 mod chain;
+mod margin;
 mod model;
+mod order;
 #[cfg(test)]
 mod tests;
 
 pub(super) use chain::slice;
 use chain::{Chain, Mean, Target};
 pub use model::BsvmModel;
+use order::order;
 
 use super::problems::{positive_classes, sides};
 use super::weighted::misfit;
@@ -24,17 +27,18 @@ params! {
     /// the hinge loss as the pseudo-likelihood `exp(-2 max(1 - y f(x), 0))`, which becomes Gaussian given a scale for
     /// each row.
     ///
-    /// A sweep draws the scales given f, the width and amplitude with f integrated out (slice sampling for each), f
-    /// given these, and f, width and amplitude once more with the scales integrated out, without which the amplitude
-    /// needs thousands of sweeps. Priors: the log width is normal around the log median distance between rows with standard deviation
-    /// 1, the log amplitude (the amplitude is the variance of f) has mean 0 and standard deviation 3, and the bias is
+    /// A sweep has five rounds. Each draws the scales given f and f given the scales, and then, with the scales integrated
+    /// out, f (elliptical slices), the width and the amplitude (slices). These two move f along: each row keeps its place
+    /// in the law of f there given the rows before it and its loss (Genz 1992), so that rows stay on their side of the
+    /// margin and chains forget where they began within a few sweeps. Priors: the log width is normal around the log
+    /// median distance between rows with standard deviation 1, the log amplitude (the amplitude is the variance of f) has mean 0 and standard deviation 3, and the bias is
     /// N(0, 1). More than two classes are handled one against the rest, a chain each. Scores are means of f over the
     /// kept draws.
     ///
     /// Hinge losses do not define probabilities: those of `--proba` are learned on inner folds, as for the SVM.
     ///
-    /// Cost: some 25 factorisations of N^3 / 3 per sweep and class, good for some hundred rows. A model keeps the rows,
-    /// and a number per row, class and draw.
+    /// Cost: some 35 factorisations of N^3 / 3 per sweep and class, good for some hundred rows. A model keeps the rows, and
+    /// a number per row, class and draw.
     pub struct Bsvm {
         /// sweeps before the first draw that is kept
         warmup: usize = 50, Allowed::Whole(0, 1_000_000);
@@ -64,6 +68,8 @@ record! {
         biases: Vec<f64>,
         coef: Vec<f64>,
         distances: Cache<Matrix>,
+        /// The order of the rows in each chain.
+        orders: Cache<Vec<Vec<usize>>>,
     }
 }
 
@@ -111,14 +117,21 @@ impl State<Bsvm> for Chains {
         let (sides, ln_median) = (sides(task.labels).transposed(), ln_median(distances));
         let margins = vec![1.0; rows.n_rows()];
         let classes = positive_classes(task.labels);
+        let orders = self.orders.get_or_make(|| {
+            let found = task.pool.map(classes.len(), |p| order(distances, sides.row(p), ln_median, &stop));
+            found.into_iter().collect()
+        })?;
         // Threads are split over chains, or over the blocks of large factors; for small factors, dispatching the blocks
         // takes longer than computing them.
         let own = Pool::new(1)?;
         let pool = if classes.len() > 1 || rows.n_rows() < SEQUENTIAL_ROWS { &own } else { task.pool };
         let swept = task.pool.map(classes.len(), |p| -> Result<(Chain, Mean, u64)> {
+            let order = &orders[p][..];
+            let ordered: Vec<f64> = order.iter().map(|&i| sides.row(p)[i]).collect();
             let target = Target {
                 distances,
-                sides: sides.row(p),
+                order,
+                sides: &ordered,
                 margins: &margins,
                 rate: 0.0,
                 ln_width: ln_median,
@@ -128,10 +141,12 @@ impl State<Bsvm> for Chains {
             let mut chain = if self.n_sweeps == 0 {
                 Chain { f: vec![0.0; rows.n_rows()], ln_width: ln_median, ln_amplitude: 0.0 }
             } else {
-                Chain { f: self.f.row(p).to_vec(), ln_width: self.ln_width[p], ln_amplitude: self.ln_amplitude[p] }
+                let f = order.iter().map(|&i| self.f.get(p, i)).collect();
+                Chain { f, ln_width: self.ln_width[p], ln_amplitude: self.ln_amplitude[p] }
             };
             let mut rng = task.rng(classes[p] as u64, self.positions[p]);
-            let mean = target.sweep(&mut chain, &mut rng)?;
+            let mut mean = target.sweep(&mut chain, &mut rng)?;
+            (chain.f, mean.coef) = (given_back(order, &chain.f), given_back(order, &mean.coef));
             Ok((chain, mean, rng.position()))
         });
         let swept = swept.into_iter().collect::<Result<Vec<_>>>()?;
@@ -171,6 +186,13 @@ impl Chains {
         }
         Ok(())
     }
+}
+
+/// Numbers of rows in this order, in the order of the data.
+fn given_back(order: &[usize], ordered: &[f64]) -> Vec<f64> {
+    let mut found = vec![0.0; ordered.len()];
+    order.iter().zip(ordered).for_each(|(&i, value)| found[i] = *value);
+    found
 }
 
 /// Squared distances between rows: N x N.
