@@ -283,6 +283,7 @@ impl Online {
         let index_base = self.header.index_base.and_then(|base| u8::try_from(base).ok());
         Expect::new(self.header.features.clone(), self.header.label.clone(), index_base)
             .with_classes(self.header.classes.clone())
+            .with_kinds(self.preprocessor.kinds().to_vec())
     }
 
     /// Numbers the caller wants back after loading: they are stored with the model.
