@@ -3,6 +3,7 @@
 use anyhow::Result;
 use multikernel::data::Table;
 use multikernel::report::TextTable;
+use multikernel::run::Observer;
 use serde_json::json;
 
 use crate::args::ColumnsCommand;
