@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::model::{Header, Kept, Learned, Model, ordered};
+use super::model::{Header, Kept, Learned, Model, kernel_name, ordered};
 use super::plan::Plan;
 use super::prepare::layout;
 
@@ -268,9 +268,9 @@ impl Online {
         self.learner.n_support()
     }
 
-    /// The kernels, each as its text, in the order of the weights.
+    /// The kernels under their familiar names, in the order of the weights.
     pub fn kernel_names(&self) -> Vec<String> {
-        self.header.kernels.iter().map(Kernel::to_string).collect()
+        self.header.kernels.iter().map(|kernel| kernel_name(kernel, &self.preprocessor, &self.sets)).collect()
     }
 
     /// One weight per kernel; they add up to 1.

@@ -25,7 +25,11 @@ pub(super) struct Source<'a> {
 impl<'a> Source<'a> {
     /// Examines the first bytes: gzip is decompressed whatever the name, binary files are refused with their kind.
     pub(super) fn open(reader: impl Read + 'a, name: &'a str) -> Result<Self> {
-        Source::open_as(reader, name, "data are read as LIBSVM, CSV or TSV text, plain or gzip, or as .npy or .npz")
+        Source::open_as(
+            reader,
+            name,
+            "data are read as LIBSVM, CSV or TSV text, plain or gzip, or as .xlsx, .npy or .npz",
+        )
     }
 
     /// [`Source::open`] for a text that is not a table; `allowed` names the supported input, for messages.

@@ -15,5 +15,6 @@ pub use input::ModelInput;
 pub(super) use input::ordered;
 pub(super) use kept::{Kept, Learned};
 pub use kernels::ModelKernels;
+pub(super) use kernels::kernel_name;
 pub use predict::{Model, Prediction};
 pub use training::Training;
