@@ -53,8 +53,8 @@ pub struct Batch {
 /// missing values and messages are the same, except for the requirements of an endless text:
 /// - A row is one line: a quote has to close on its line, and a line has at most 64 MiB.
 /// - Every row has a label. Ids are dropped unread.
-/// - What the columns hold ([`ReadOptions::kinds`]) is found from the rows of a first [`RowStream::gather`], and stays;
-///   without one, or before a model is known to expect other kinds, columns are numbers unless told.
+/// - What the columns hold ([`ReadOptions::kinds`]) is found from the rows of a first [`RowStream::gather`], and stays.
+///   Without one, columns are numbers unless options or a model say otherwise.
 /// - The features of LIBSVM text are those of [`ReadOptions::expect`], or end with the largest index of the first
 ///   batch; a larger index later is an error of its line.
 ///

@@ -329,7 +329,7 @@ mod tests {
         assert_eq!((book.samples.n_samples(), book.samples.names()[0].as_str()), (5, "age"));
         assert!(book.source.ends_with("patients.xlsx#Lower right"), "{}", book.source);
         let note = "sheet 'Lower right': the table begins in column B, where columns are counted from";
-        assert!(book.notes.iter().any(|found| found.to_string() == note), "{:?}", book.notes);
+        assert!(book.notes.iter().any(|found| *found == note), "{:?}", book.notes);
     }
 
     #[cfg(feature = "xlsx")]
