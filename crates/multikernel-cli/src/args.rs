@@ -29,8 +29,8 @@ const EXAMPLES: &str = "Examples:
   multikernel evaluate --view rna=rna.csv --view meth=meth.csv \\
       --labels patients.csv --ablate views
 
-DATA is a file (LIBSVM, CSV or TSV, also gzip'd; .npy, .npz), `-` for standard
-input, or the name of a bundled set; or, instead of DATA, several files of the
+DATA is a file (LIBSVM, CSV, TSV or FASTA, also gzip'd; .xlsx, .npy, .npz), `-`
+for standard input, or the name of a bundled set; or, instead of DATA, several files of the
 same samples, each with --view NAME=FILE, or Gram matrices with --gram NAME=FILE.
 Results go to standard output, remarks and progress to standard error. Exit
 status: 0, also for a job that was stopped and gave a result; 2 after an error.";
@@ -307,6 +307,9 @@ pub(crate) struct Evaluate {
     /// NAME=FILE for each, with commas between
     #[arg(long, value_name = "FILE")]
     pub(crate) test: Option<String>,
+    /// With --test: file with the labels of the rows to test on, as --labels
+    #[arg(long, value_name = "FILE", requires = "test")]
+    pub(crate) test_labels: Option<String>,
     /// What each view is worth: the method without it, on it alone, and on all columns side by side
     #[arg(long, value_name = "WHAT", value_parser = ["views"])]
     pub(crate) ablate: Option<String>,

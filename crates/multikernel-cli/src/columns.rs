@@ -1,7 +1,9 @@
 //! `columns`.
 
 use anyhow::Result;
+use multikernel::data::Table;
 use multikernel::report::TextTable;
+use multikernel::run::Observer;
 use serde_json::json;
 
 use crate::args::ColumnsCommand;
@@ -11,6 +13,9 @@ use crate::{data, print};
 pub(crate) fn run(args: &ColumnsCommand) -> Result<()> {
     let mut bar = Bar::new(args.quiet);
     let table = data::read_columns(args.data.as_deref(), &args.reading, &mut bar)?;
+    if let Some(column) = likely_label(&table).filter(|_| args.reading.columns.label.is_none()) {
+        bar.note(&format!("{}: column '{column}' is likely the label; say --label {column}", table.name));
+    }
     if args.json {
         let column = |column: &multikernel::data::ColumnNote| {
             json!({
@@ -31,4 +36,10 @@ pub(crate) fn run(args: &ColumnsCommand) -> Result<()> {
         text.row(vec![column.name.clone(), column.kind.clone(), missing, column.about.clone()]);
     }
     print(&text.to_string())
+}
+
+/// The column that is called like a label, as files for training are read.
+fn likely_label(table: &Table) -> Option<&str> {
+    let called = |name: &str| table.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name));
+    ["label", "class", "target", "y"].into_iter().find_map(called).map(|column| column.name.as_str())
 }

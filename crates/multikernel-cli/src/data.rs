@@ -134,8 +134,8 @@ fn split_names(list: &str) -> Vec<String> {
 /// One file with all columns, with labels from it or from another file.
 fn one_file(source: &str, views: &[(String, String)], labels: Option<&str>, options: &ReadOptions) -> Result<Table> {
     let table = match labels {
-        Some(labels) if options.expect.is_none() => read_with_labels(source, labels, options)?,
-        _ => load(source, options)?,
+        Some(labels) => read_with_labels(source, labels, options)?,
+        None => load(source, options)?,
     };
     if views.is_empty() { Ok(table) } else { Ok(group_columns(table, views)?) }
 }

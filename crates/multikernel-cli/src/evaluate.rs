@@ -81,7 +81,7 @@ fn check_paths(args: &Evaluate) -> Result<()> {
     }
     let Some(path) = &args.predictions else { return Ok(()) };
     let mut sources = data::sources(args.data.as_deref(), &args.reading);
-    sources.extend(args.test.clone());
+    sources.extend(args.test.iter().chain(&args.test_labels).cloned());
     sources.iter().try_for_each(|source| data::check_other_file("--predictions", path, source))?;
     Ok(file::check_writable(path)?)
 }
@@ -97,11 +97,13 @@ fn protocol(args: &Evaluate, rows: &Dataset, bar: &mut Bar) -> Result<Protocol> 
             if rows.target.kind() == TargetKind::Times {
                 bail!("--test is not there yet for times to an event; use folds or repeats");
             }
-            if !reading.grams.is_empty() || reading.labels.is_some() {
-                bail!(
-                    "--test is for rows in files with their labels, not for --gram or --labels; use folds or repeats"
-                );
+            if !reading.grams.is_empty() {
+                bail!("--test is for rows in files, not for --gram; use folds or repeats");
             }
+            if reading.labels.is_some() && args.test_labels.is_none() {
+                bail!("--test {test}: the labels of these rows are needed too; give them with --test-labels FILE");
+            }
+            reading.labels.clone_from(&args.test_labels);
             // Rows of several files are tested on as many; columns of one file that are views are known by name.
             let several = args.data.is_none();
             if several && !test.contains('=') {

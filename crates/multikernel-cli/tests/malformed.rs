@@ -3,7 +3,7 @@
 //!
 //! A case is a line `# what is wrong`, then `file NAME: CONTENT` (with \n, \t, \r, \\ and \xNN), `copy NAME: PATH` with
 //! `cut N` or `flip N` after it (a file of `testdata`, its first N bytes, or with byte N turned over), `run: ARGUMENTS`
-//! as a shell would split them, and `says: MESSAGE`, continued on lines that begin with `    | `; `[..]` in it stands
+//! as a shell would split them (`more NAME N: CONTENT` appends the content N times to a file), and `says: MESSAGE`, continued on lines that begin with `    | `; `[..]` in it stands
 //! for anything. `MALFORMED=overwrite cargo test --release --test malformed` writes the messages anew: read the
 //! difference.
 
@@ -38,7 +38,8 @@ fn cases(text: &str) -> Vec<Case> {
         } else if let Some(more) = line.strip_prefix("    | ") {
             case.says += &format!("\n{more}");
         } else {
-            assert!(line.starts_with("file ") || line.starts_with("copy "), "what is this: {line}");
+            let is_setup = ["file ", "more ", "copy "].into_iter().any(|word| line.starts_with(word));
+            assert!(is_setup, "what is this: {line}");
             case.setup.push(line.into());
         }
     }
@@ -93,6 +94,13 @@ fn words(text: &str) -> Vec<String> {
 fn set_up(case: &Case, dir: &Path) {
     for line in &case.setup {
         let (name, content) = line[5..].split_once(": ").expect("NAME: CONTENT");
+        if line.starts_with("more ") {
+            let (name, n) = name.split_once(' ').expect("NAME N");
+            let mut bytes = std::fs::read(dir.join(name)).expect("a file before `more`");
+            bytes.extend(unescape(content).repeat(n.parse().expect("a number")));
+            std::fs::write(dir.join(name), bytes).expect("a file to read");
+            continue;
+        }
         let bytes = if line.starts_with("file ") {
             unescape(content)
         } else {

@@ -252,6 +252,51 @@ fn model_of_a_stream_predicts_and_goes_on_where_it_stands() {
     }
 }
 
+/// Rows of a category, a date, words and a number, each of which says something about the class.
+fn mixed(n: usize) -> Vec<String> {
+    let mut rng = Rng::new(3, 0);
+    let row = |i: usize| {
+        let class = usize::from(rng.uniform() < 0.5);
+        let mut pick = |words: [&'static str; 2]| words[if rng.uniform() < 0.85 { class } else { 1 - class }];
+        let colour = if i % 17 == 5 { "" } else { pick(["red", "blue"]) };
+        let words = pick(["it went very well today", "so much pain at night"]);
+        let (day, size) = (1 + (rng.uniform() * 28.0) as usize, rng.uniform() + class as f64 / 2.0);
+        format!("{colour},2021-03-{day:02},{words} {i},{size:.3},{}\n", ["no", "yes"][class])
+    };
+    (0..n).map(row).collect()
+}
+
+#[test]
+fn columns_of_all_kinds_are_learned_and_gone_on_with() {
+    let bench = Bench::new();
+    let rows = mixed(400);
+    let write = |name: &str, rows: &[String]| {
+        std::fs::write(bench.path(name), format!("colour,seen,note,size,class\n{}", rows.concat())).unwrap();
+    };
+    write("mixed.csv", &rows);
+    write("one.csv", &rows[..150]);
+    write("two.csv", &rows[150..]);
+    let output = bench.run("mixed.csv --warmup 50 --predictions whole.csv --out whole");
+    let told = text(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("mixed.csv: taken as categories: colour; if not, say --kinds colour=text\n"), "{told}");
+    assert!(told.contains("taken as dates: seen;") && told.contains("taken as text: note;"), "{told}");
+    let found = predictions(&bench.text("whole.csv"));
+    assert!(accuracy(&found) > 0.8, "{}", accuracy(&found));
+    bench.good("one.csv --warmup 50 --predictions one.out --out m");
+    bench.good("two.csv --model m --predictions two.out --out m2");
+    let halves = [predictions(&bench.text("one.out")), predictions(&bench.text("two.out"))].concat();
+    assert_eq!(halves, found);
+    // A kind that is told holds: without the words and the colour there is less to learn from.
+    bench.good("mixed.csv --warmup 50 --kinds note=category,colour=text --ignore size --predictions told.csv");
+    assert_ne!(predictions(&bench.text("told.csv")), found);
+    let mut predict = Command::new(MULTIKERNEL);
+    let predicted =
+        predict.args(["predict", "m2", "mixed.csv", "--quiet"]).current_dir(bench.path("")).output().unwrap();
+    assert!(predicted.status.success(), "{}", text(&predicted.stderr));
+    assert_eq!(text(&predicted.stdout).lines().count(), 401);
+}
+
 #[test]
 fn model_that_is_gone_on_from_says_how() {
     let bench = Bench::new();

@@ -252,6 +252,7 @@ impl Sparse {
     }
 
     /// The stored values of row `i` and their columns, ascending; panics on a row out of range, as slices do.
+    #[inline]
     pub fn entries(&self, i: usize) -> (&[u32], &[f64]) {
         let range = if i == 0 { 0 } else { self.ends[i - 1] }..self.ends[i];
         (&self.columns[range.clone()], &self.values[range])

@@ -1,9 +1,10 @@
 //! Tables of several kinds, from the file to the prediction: what is learned comes from training rows alone.
 
 use multikernel::data::{
-    Column, Dataset, Kind, Labels, Preprocessor, ReadOptions, Recipe, Samples, read_from, samples_of_columns,
+    Column, Dataset, Kind, Labels, Preprocessor, ReadOptions, Recipe, Samples, View, read_from, samples_of_columns,
 };
 use multikernel::dist::Rng;
+use multikernel::evaluate::ablations;
 use multikernel::kernel::KernelBank;
 use multikernel::{Model, Plan};
 
@@ -62,6 +63,27 @@ fn every_kind_is_found_and_a_model_of_all_of_them_comes_back_from_its_file() {
         let right =
             found.labels.iter().zip(new.labels.unwrap()).filter(|(code, label)| loaded.classes()[**code] == *label);
         assert!(right.count() >= 24);
+    }
+}
+
+#[test]
+fn kernels_on_words_and_sequences_belong_to_the_view_of_their_column() {
+    let data = read(&table(60, 3));
+    let views = [("clin", 0..5), ("text", 5..6), ("seq", 6..7)];
+    let views = views.map(|(name, columns)| View { name: name.into(), columns }).to_vec();
+    let data = Dataset { samples: data.samples.clone().with_views(views).unwrap(), ..data };
+    let bank =
+        "gaussian(1) on clin, linear on clin, linear on words(note), linear on chars(note; 2), spectrum(2) on [dna]";
+    let plan = Plan::new("average").unwrap().kernels(bank).unwrap();
+    let model = plan.train(&data).unwrap();
+    let by_view = model.kernels().by_view().iter().map(|view| format!("{} {:?}", view.name, view.kernels));
+    assert_eq!(by_view.collect::<Vec<_>>(), ["clin [0, 1]", "text [2, 3]", "seq [4]"]);
+    let parts = ablations(&plan, &data.samples).unwrap();
+    for (part, n_kernels) in
+        [("without clin", 3), ("without text", 3), ("without seq", 4), ("only text", 2), ("only seq", 1)]
+    {
+        let plan = parts.iter().find(|plan| plan.title().contains(part)).unwrap();
+        assert_eq!(plan.train(&data).unwrap().kernels().names().len(), n_kernels, "{part}");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::model::{Header, Kept, Learned, Model, ordered};
+use super::model::{Header, Kept, Learned, Model, kernel_name, ordered};
 use super::plan::Plan;
 use super::prepare::layout;
 
@@ -268,9 +268,9 @@ impl Online {
         self.learner.n_support()
     }
 
-    /// The kernels, each as its text, in the order of the weights.
+    /// The kernels under their familiar names, in the order of the weights.
     pub fn kernel_names(&self) -> Vec<String> {
-        self.header.kernels.iter().map(Kernel::to_string).collect()
+        self.header.kernels.iter().map(|kernel| kernel_name(kernel, &self.preprocessor, &self.sets)).collect()
     }
 
     /// One weight per kernel; they add up to 1.
@@ -283,6 +283,7 @@ impl Online {
         let index_base = self.header.index_base.and_then(|base| u8::try_from(base).ok());
         Expect::new(self.header.features.clone(), self.header.label.clone(), index_base)
             .with_classes(self.header.classes.clone())
+            .with_kinds(self.preprocessor.kinds().to_vec())
     }
 
     /// Numbers the caller wants back after loading: they are stored with the model.

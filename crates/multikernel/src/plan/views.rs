@@ -99,15 +99,39 @@ fn row_name(samples: &Samples, i: usize) -> String {
     }
 }
 
+/// Whether every column of a range is one of a view or learned from it.
+fn is_covered(range: &Range<usize>, own: &Range<usize>, learned: &[Range<usize>]) -> bool {
+    let mut at = range.start;
+    while at < range.end {
+        let Some(next) = std::iter::once(own).chain(learned).find(|own| own.contains(&at)) else { return false };
+        at = next.end;
+    }
+    true
+}
+
 /// The views of prepared rows, and which kernels use which.
 pub(super) struct Places<'a> {
     views: &'a [View],
+    /// For each view the features learned from its columns alone, such as the words of its texts, and those learned
+    /// from any of its columns; both beside its own.
+    learned: Vec<[Vec<Range<usize>>; 2]>,
     all_columns: Range<usize>,
 }
 
 impl<'a> Places<'a> {
     pub(super) fn of(preprocessor: &'a Preprocessor) -> Self {
-        Places { views: preprocessor.views(), all_columns: 0..preprocessor.names().len() }
+        let views = preprocessor.views();
+        let mut learned = vec![[vec![], vec![]]; views.len()];
+        if let Some(layout) = preprocessor.layout() {
+            for (view, [of_it_alone, of_it]) in layout.views.iter().zip(&mut learned) {
+                for (encoded, range) in layout.blocks {
+                    let n_inside = encoded.columns.iter().filter(|j| view.columns.contains(j)).count();
+                    of_it_alone.extend((n_inside == encoded.columns.len()).then(|| range.clone()));
+                    of_it.extend((n_inside > 0).then(|| range.clone()));
+                }
+            }
+        }
+        Places { views, learned, all_columns: 0..preprocessor.names().len() }
     }
 
     /// The columns a kernel uses; none for a Gram matrix.
@@ -124,14 +148,16 @@ impl<'a> Places<'a> {
         if let Some(name) = kernel.gram() {
             return Some(name);
         }
-        let ranges = self.ranges(kernel);
-        let inside = |view: &&View| ranges.iter().all(|r| view.columns.start <= r.start && r.end <= view.columns.end);
-        self.views.iter().find(inside).map(|view| view.name.as_str())
+        let inside = |(view, [learned, _]): &(&View, &[Vec<Range<usize>>; 2])| {
+            self.ranges(kernel).iter().all(|range| is_covered(range, &view.columns, learned))
+        };
+        self.views.iter().zip(&self.learned).find(inside).map(|(view, _)| view.name.as_str())
     }
 
     fn looks_at(&self, kernel: &Kernel, name: &str) -> bool {
-        let Some(view) = self.views.iter().find(|view| view.name == name) else { return kernel.gram() == Some(name) };
-        self.ranges(kernel).iter().any(|r| r.start < view.columns.end && view.columns.start < r.end)
+        let Some(v) = self.views.iter().position(|view| view.name == name) else { return kernel.gram() == Some(name) };
+        let of_view = || std::iter::once(&self.views[v].columns).chain(&self.learned[v][1]);
+        self.ranges(kernel).iter().any(|r| of_view().any(|own| r.start < own.end && own.start < r.end))
     }
 
     /// The kernels of the views that take part.

@@ -196,7 +196,7 @@ impl Core {
         batch_mask: &[bool],
     ) -> Source<'a, T> {
         let (left, right) = ((&self.left, rows), (self.right(), cols));
-        let mut shared = Shared::new();
+        let mut shared = Shared::default();
         let sides = |((group, &batch_mask), background): ((&'a Group, &bool), &Option<Vec<f64>>)| {
             batch_mask.then(|| Sides::new(group, left, right, background.as_deref(), &mut shared))
         };
@@ -228,7 +228,7 @@ impl Core {
             let gate = self.left.gate(&group.columns);
             let all: Vec<usize> = (0..self.cut.n_rows).filter(|&i| gate[i] > 0.0).collect();
             let (rows, nothing) = ((&self.left, all.as_slice()), (&self.left, [].as_slice()));
-            let zero = Sides::new(group, rows, nothing, background.as_deref(), &mut Shared::new()).n_zero();
+            let zero = Sides::new(group, rows, nothing, background.as_deref(), &mut Shared::default()).n_zero();
             (zero > 0).then(|| {
                 format!(
                     "{zero} of {} rows are zero on the columns of {}: their kernel rows are zero",

@@ -28,7 +28,7 @@ impl Distances {
         let all: Vec<usize> = (0..n).collect();
         let group = Group { base: Base::SquaredDistance, columns, gram: None, slots: 0..0, radial: None };
         let points = Points::from(points);
-        let sides = Sides::new(&group, (&points, &all), (&points, &all), background.as_deref(), &mut Shared::new());
+        let sides = Sides::new(&group, (&points, &all), (&points, &all), background.as_deref(), &mut Shared::default());
         Distances { sides, cut: Cut { n_rows: n, n_cols: n, symmetric: false } }
     }
 

@@ -25,8 +25,16 @@ pub(super) struct Sides {
 #[derive(Debug)]
 enum Pairs {
     Dense(Arc<Dense>),
-    Sparse { left: Box<SparsePoints>, right: Box<SparsePoints>, background: Background },
+    Sparse(Arc<SparsePairs>),
     Given(Given),
+}
+
+/// Sparse row and column points around the same background.
+#[derive(Debug)]
+pub(super) struct SparsePairs {
+    left: SparsePoints,
+    right: SparsePoints,
+    background: Background,
 }
 
 /// Rows and columns of a Gram matrix, with its diagonal at them.
@@ -63,18 +71,22 @@ impl Pairs {
     fn norms(&self) -> (&[f64], &[f64]) {
         match self {
             Pairs::Dense(dense) => (&dense.left.norms, &dense.right.norms),
-            Pairs::Sparse { left, right, .. } => (left.norms(), right.norms()),
+            Pairs::Sparse(sparse) => (sparse.left.norms(), sparse.right.norms()),
             Pairs::Given(Given { diagonals: [left, right], .. }) => (left, right),
         }
     }
 }
 
-/// Dense points shared by groups on the same columns.
-pub(super) type Shared<'a> = HashMap<&'a Columns, Arc<Dense>>;
+/// Points shared by groups on the same columns.
+#[derive(Default)]
+pub(super) struct Shared<'a> {
+    dense: HashMap<&'a Columns, Arc<Dense>>,
+    sparse: HashMap<&'a Columns, Arc<SparsePairs>>,
+}
 
 impl Sides {
-    /// The selected points on the columns of a group; sparse around a background if there is one. `shared` holds dense
-    /// points of other groups between the same points.
+    /// The selected points on the columns of a group; sparse around a background if there is one. `shared` holds those
+    /// of other groups between the same points, whose backgrounds are the same.
     pub(super) fn new<'a>(
         group: &'a Group,
         (left, rows): (&Points, &[usize]),
@@ -87,13 +99,15 @@ impl Sides {
             (Some(name), _) => Pairs::Given(Given::new(name, (left, rows), (right, cols))),
             (None, None) => {
                 let dense = || Dense::new(columns, (left.features(), rows), (right.features(), cols)).into();
-                Pairs::Dense(shared.entry(columns).or_insert_with(dense).clone())
+                Pairs::Dense(shared.dense.entry(columns).or_insert_with(dense).clone())
             }
             (None, Some(background)) => {
-                let (left, right) = (left.features(), right.features());
-                let right = SparsePoints::new(right, columns, background, cols, None);
-                let left = SparsePoints::new(left, columns, background, rows, Some(&right));
-                Pairs::Sparse { left: left.into(), right: right.into(), background: Background::new(background) }
+                let sparse = || {
+                    let right = SparsePoints::new(right.features(), columns, background, cols, None);
+                    let left = SparsePoints::new(left.features(), columns, background, rows, Some(&right));
+                    SparsePairs { left, right, background: Background::new(background) }.into()
+                };
+                Pairs::Sparse(shared.sparse.entry(columns).or_insert_with(sparse).clone())
             }
         };
         let (left, right) = pairs.norms();
@@ -115,8 +129,8 @@ impl Sides {
         match &self.pairs {
             Pairs::Given(given) => given.tile_into(tile, out),
             Pairs::Dense(dense) => dense.tile_into(self.base, tile, out),
-            Pairs::Sparse { left, right, background } => {
-                sparse::base_into(self.base, background, left, right, tile, out)
+            Pairs::Sparse(pairs) => {
+                sparse::base_into(self.base, &pairs.background, &pairs.left, &pairs.right, tile, out)
             }
         }
         let shift = match self.base {

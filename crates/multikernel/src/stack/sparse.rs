@@ -189,16 +189,23 @@ impl SparsePoints {
         let own = points.background();
         let moved: Vec<u32> =
             picked.iter().zip(background).filter(|&(&k, usual)| own[k] != *usual).map(|(&k, _)| k as u32).collect();
+        let n_stored = selected.iter().map(|&i| points.entries(i).0.len()).sum();
+        self.columns.reserve(n_stored);
+        self.values.reserve(n_stored);
+        self.whole.reserve(n_stored);
         let mut row = vec![];
         for &i in selected {
             let (columns, stored) = points.entries(i);
+            if moved.is_empty() {
+                let placed = columns.iter().zip(stored).map(|(&column, &value)| (position[column as usize], value));
+                self.push(background, placed.filter(|&(k, _)| k != ABSENT));
+                continue;
+            }
             let absent = moved.iter().filter(|column| columns.binary_search(column).is_err());
             row.clear();
             row.extend(columns.iter().copied().zip(stored.iter().copied()));
             row.extend(absent.map(|&column| (column, own[column as usize])));
-            if !moved.is_empty() {
-                row.sort_unstable_by_key(|&(column, _)| column);
-            }
+            row.sort_unstable_by_key(|&(column, _)| column);
             let placed = row.iter().map(|&(column, value)| (position[column as usize], value));
             self.push(background, placed.filter(|&(k, _)| k != ABSENT));
         }

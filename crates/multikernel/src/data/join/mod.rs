@@ -7,7 +7,7 @@ mod view_file;
 
 use crate::data::read::{ReadOptions, short_name};
 use crate::data::table::words::is_missing_label;
-use crate::data::table::{Dataset, Labels, Samples, Table, check_view_names, within};
+use crate::data::table::{Dataset, Expect, Labels, Samples, Table, View, check_view_names, within};
 use crate::error::{Error, Place, Result};
 use label_file::{LabelFile, Wanted};
 use samples::Join;
@@ -68,13 +68,21 @@ pub fn read_views(views: &[ViewSource], labels: Option<&str>, options: &ReadOpti
 }
 
 /// Reads rows from one file and their labels from another; ids, row order and options as in [`read_views`], but columns
-/// keep their own names and there is no view.
+/// keep their own names, and the only views are those of [`ReadOptions::expect`].
 pub fn read_with_labels(source: &str, labels: &str, options: &ReadOptions) -> Result<Table> {
     const ONLY: &str = "rows";
     let view = ViewSource { name: ONLY.into(), source: source.into() };
-    let table = read_views(&[view], Some(labels), options)?;
+    // What a model expects of the file, as of a view.
+    let as_view = |expect: &Expect| {
+        let names = expect.names.iter().map(|name| format!("{ONLY}:{name}")).collect();
+        let views = vec![View { name: ONLY.into(), columns: 0..expect.names.len() }];
+        Expect { names, views, ..expect.clone() }
+    };
+    let own = ReadOptions { expect: options.expect.as_ref().map(as_view), ..options.clone() };
+    let table = read_views(&[view], Some(labels), &own)?;
     let names = table.samples.names().iter().map(|name| bare(ONLY, name).to_string()).collect();
-    let samples = table.samples.renamed(names)?;
+    let views = options.expect.as_ref().map_or(vec![], |expect| expect.views.clone());
+    let samples = table.samples.renamed(names)?.with_views(views)?;
     let name = short_name(source);
     Ok(Table { name, source: source.into(), samples, ..table })
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::options::Format;
 use super::text::{HEAD, Source};
-use super::{libsvm, npy};
+use super::{fasta, libsvm, npy, xlsx};
 use crate::error::{Error, Place, Result};
 
 /// The name without a final `.gz`.
@@ -12,6 +12,15 @@ fn unpacked(name: &str) -> &str {
     match name.len().checked_sub(3).and_then(|at| name.split_at_checked(at)) {
         Some((rest, ending)) if ending.eq_ignore_ascii_case(".gz") => rest,
         _ => name,
+    }
+}
+
+/// Detects the format of a file from its first bytes and its name; a workbook is a zip archive as NumPy's are.
+pub(super) fn of_file(head: &[u8], name: &str) -> Option<Format> {
+    let named = by_ending(name);
+    match by_magic(head) {
+        Some(Format::Npz) if named == Some(Format::Xlsx) => named,
+        magic => magic.or(named),
     }
 }
 
@@ -28,7 +37,8 @@ pub(super) fn by_magic(head: &[u8]) -> Option<Format> {
 }
 
 pub(super) fn by_ending(name: &str) -> Option<Format> {
-    let (_, ending) = unpacked(name).rsplit_once('.')?;
+    let (file, _) = xlsx::split_sheet(name);
+    let (_, ending) = unpacked(file).rsplit_once('.')?;
     match ending.to_ascii_lowercase().as_str() {
         "csv" => Some(Format::Csv),
         "tsv" | "tab" => Some(Format::Tsv),
@@ -37,15 +47,20 @@ pub(super) fn by_ending(name: &str) -> Option<Format> {
         "npz" => Some(Format::Npz),
         "parquet" => Some(Format::Parquet),
         "arrow" | "feather" => Some(Format::Arrow),
+        "xlsx" | "xlsm" => Some(Format::Xlsx),
+        "fasta" | "fa" | "fna" | "faa" => Some(Format::Fasta),
         _ => None,
     }
 }
 
 /// File extensions that indicate nothing but the format.
-const ENDINGS: [&str; 11] =
-    ["csv", "tsv", "tab", "svm", "libsvm", "svmlight", "npy", "npz", "parquet", "arrow", "feather"];
+const ENDINGS: [&str; 17] = [
+    "csv", "tsv", "tab", "svm", "libsvm", "svmlight", "npy", "npz", "parquet", "arrow", "feather", "xlsx", "xlsm",
+    "fasta", "fa", "fna", "faa",
+];
 
 pub(in crate::data) fn short_name(name: &str) -> String {
+    let (name, _) = xlsx::split_sheet(name);
     let file = Path::new(name).file_name().map_or_else(|| name.to_string(), |file| file.to_string_lossy().into_owned());
     let short = unpacked(&file);
     match short.rsplit_once('.') {
@@ -82,6 +97,7 @@ pub(super) enum Says {
 pub(super) fn says(line: &str) -> Says {
     match line {
         _ if line.starts_with('#') => Says::Nothing,
+        _ if fasta::looks_like(line) => Says::Is(Format::Fasta),
         _ if libsvm::looks_like(line) => Says::Is(Format::Libsvm),
         _ if line.contains('\t') => Says::Is(Format::Tsv),
         _ if line.contains([',', ';', '|']) => Says::Is(Format::Csv),

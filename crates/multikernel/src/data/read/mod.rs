@@ -8,6 +8,7 @@ mod columns;
 pub(super) mod dates;
 mod delimited;
 mod dispatch;
+mod fasta;
 mod format;
 mod gmt;
 pub(super) mod kinds;
@@ -24,6 +25,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod text;
+mod xlsx;
 
 pub(super) use classes::check_classes;
 pub use columns::{Column, samples_of_columns};

@@ -1,9 +1,9 @@
 //! NumPy archives (`.npz`): zip files of named arrays, and the table they make.
 
-use std::io::{self, Read};
+use std::io::{Cursor, Read};
 
-use flate2::CrcReader;
-use flate2::read::DeflateDecoder;
+use zip::result::ZipResult;
+use zip::{CompressionMethod, ZipArchive};
 
 use super::binary::{Parts, whole};
 use super::npy::Npy;
@@ -17,102 +17,56 @@ const FEATURES: [&str; 4] = ["X", "x", "data", "features"];
 const LABELS: [&str; 5] = ["y", "label", "labels", "target", "class"];
 const NAMES: [&str; 2] = ["names", "columns"];
 
-/// One compressed array of an archive.
-struct Entry<'a> {
+/// One array of an archive.
+#[derive(Clone)]
+struct Entry {
     /// Its file name without `.npy`.
     name: String,
-    method: usize,
+    /// Its position in the archive.
+    index: usize,
+    method: CompressionMethod,
     is_encrypted: bool,
-    crc: u32,
-    packed: &'a [u8],
 }
 
 /// The archive, held in memory, and its arrays.
 struct Archive<'a> {
     source: &'a str,
-    entries: Vec<Entry<'a>>,
+    zip: ZipArchive<Cursor<&'a [u8]>>,
+    entries: Vec<Entry>,
 }
 
-/// Decompressed bytes; at the end, their checksum must match the archive's.
-struct Checked<R: Read> {
-    reader: CrcReader<R>,
-    crc: u32,
-}
-
-impl<R: Read> Read for Checked<R> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let n = self.reader.read(out)?;
-        if n == 0 && !out.is_empty() && self.reader.crc().sum() != self.crc {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "check sum"));
-        }
-        Ok(n)
-    }
-}
-
-/// A little-endian 16-bit number.
-fn short(bytes: &[u8], at: usize) -> Option<usize> {
-    Some(usize::from(u16::from_le_bytes(bytes.get(at..)?.first_chunk().copied()?)))
-}
-
-/// A little-endian 32-bit number.
-fn long(bytes: &[u8], at: usize) -> Option<usize> {
-    usize::try_from(u32::from_le_bytes(bytes.get(at..)?.first_chunk().copied()?)).ok()
-}
-
-/// The arrays listed at the end of a zip file; `None` if the file is damaged.
-fn entries(zip: &[u8]) -> Option<Vec<Entry<'_>>> {
-    // The last record is followed by a comment of at most 65,535 bytes.
-    let tail = zip.len().saturating_sub(22 + 65_535);
-    let end = tail + zip[tail..].windows(4).rposition(|window| window == b"PK\x05\x06")?;
-    zip.get(end..end + 22)?;
-    let (n_entries, mut at) = (short(zip, end + 10)?, long(zip, end + 16)?);
-    let mut entries = Vec::new();
-    for _ in 0..n_entries {
-        let record = zip.get(at..)?;
-        record.starts_with(b"PK\x01\x02").then_some(())?;
-        let name_end = 46 + short(record, 28)?;
-        let name = String::from_utf8_lossy(record.get(46..name_end)?).into_owned();
+/// The arrays of an archive, and whether it is an Excel workbook instead.
+fn entries(zip: &mut ZipArchive<Cursor<&[u8]>>) -> ZipResult<(Vec<Entry>, bool)> {
+    let (mut entries, mut is_workbook) = (vec![], false);
+    for index in 0..zip.len() {
+        let file = zip.by_index_raw(index)?;
+        let name = String::from_utf8_lossy(file.name_raw()).into_owned();
+        is_workbook |= name == "xl/workbook.xml";
         if let Some(name) = name.strip_suffix(".npy") {
-            entries.push(Entry {
-                name: name.to_string(),
-                method: short(record, 10)?,
-                is_encrypted: short(record, 8)? & 1 == 1,
-                crc: u32::try_from(long(record, 16)?).ok()?,
-                packed: packed(zip, long(record, 42)?, long(record, 20)?)?,
-            });
+            let (method, is_encrypted) = (file.compression(), file.encrypted());
+            entries.push(Entry { name: name.to_string(), index, method, is_encrypted });
         }
-        at += name_end + short(record, 30)? + short(record, 32)?;
     }
-    Some(entries)
-}
-
-/// The bytes of the entry whose local record starts at `at`.
-fn packed(zip: &[u8], at: usize, size: usize) -> Option<&[u8]> {
-    let record = zip.get(at..)?;
-    record.starts_with(b"PK\x03\x04").then_some(())?;
-    let start = 30 + short(record, 26)? + short(record, 28)?;
-    record.get(start..start.checked_add(size)?)
+    Ok((entries, is_workbook))
 }
 
 impl<'a> Archive<'a> {
     fn open(zip: &'a [u8], source: &'a str) -> Result<Self> {
         let refuse = |message: &str| Err(Error::data(Place::file(source), message));
-        let Some(entries) = entries(zip) else {
-            return refuse(
-                "the zip archive is damaged, cut short, or larger than 4 GiB; save it again with numpy.savez, or large \
-                 arrays with numpy.save",
-            );
+        let opened = ZipArchive::new(Cursor::new(zip)).and_then(|mut zip| Ok((entries(&mut zip)?, zip)));
+        let Ok(((entries, is_workbook), zip)) = opened else {
+            return refuse("the zip archive is damaged or cut short; copy it again, or save it with numpy.savez");
         };
+        if is_workbook {
+            return refuse("this is an Excel workbook; give its name the extension .xlsx");
+        }
         if entries.is_empty() {
-            return refuse(
-                "the zip archive holds no NumPy arrays (.npy); unpack it, save a workbook as CSV, or write arrays with \
-                 numpy.savez",
-            );
+            return refuse("the zip archive holds no NumPy arrays (.npy); unpack it, or write arrays with numpy.savez");
         }
         if entries.iter().any(|entry| entry.name == "indptr") {
             return refuse("this is a SciPy sparse matrix; save X.toarray() with numpy.savez, or write LIBSVM text");
         }
-        Ok(Archive { source, entries })
+        Ok(Archive { source, zip, entries })
     }
 
     fn names(&self) -> Vec<&str> {
@@ -120,40 +74,37 @@ impl<'a> Archive<'a> {
     }
 
     /// The first array with one of these names.
-    fn find(&self, names: &[&str]) -> Option<&Entry<'a>> {
-        names.iter().find_map(|name| self.entries.iter().find(|entry| entry.name == *name))
+    fn find(&self, names: &[&str]) -> Option<Entry> {
+        names.iter().find_map(|name| self.entries.iter().find(|entry| entry.name == *name)).cloned()
     }
 
-    fn array<'b>(&self, entry: &Entry<'b>) -> Result<Npy<impl Read + use<'b>>> {
+    /// An array whose values are still to be read: nothing is allocated for them yet.
+    fn array(&mut self, entry: &Entry) -> Result<Npy<impl Read>> {
         let name = format!("{}: array {}", self.source, quoted(&entry.name));
-        let reader: Box<dyn Read + 'b> = match entry.method {
-            _ if entry.is_encrypted => {
-                return Err(Error::data(Place::file(name), "it is encrypted; save it again with numpy.savez"));
-            }
-            0 => Box::new(entry.packed),
-            8 => Box::new(DeflateDecoder::new(entry.packed)),
+        let refuse = |message: String| Err(Error::data(Place::file(name.clone()), message));
+        match entry.method {
+            _ if entry.is_encrypted => return refuse("it is encrypted; save it again with numpy.savez".into()),
+            CompressionMethod::Stored | CompressionMethod::Deflated => {}
             method => {
-                let message = format!("it is packed by zip method {method}; save it again with numpy.savez_compressed");
-                return Err(Error::data(Place::file(name), message));
+                return refuse(format!("it is packed as {method}; save it again with numpy.savez_compressed"));
             }
-        };
-        Npy::open(Checked { reader: CrcReader::new(reader), crc: entry.crc }, name)
+        }
+        match self.zip.by_index(entry.index) {
+            Ok(file) => Npy::open(file, name),
+            Err(_) => refuse("its data are damaged; copy or save the archive again".into()),
+        }
     }
 
     /// The array of features: by its name, else the only 2-D array.
-    fn features(&self) -> Result<&Entry<'a>> {
+    fn features(&mut self) -> Result<Entry> {
         if let Some(entry) = self.find(&FEATURES) {
             return Ok(entry);
         }
-        let mut tables = Vec::new();
-        for entry in &self.entries {
-            // An array that cannot be read is not the table, unless requested by name.
-            if self.array(entry).is_ok_and(|array| array.n_dims() == 2) {
-                tables.push(entry);
-            }
-        }
-        if let [entry] = tables[..] {
-            return Ok(entry);
+        let mut tables = self.entries.clone();
+        // An array that cannot be read is not the table, unless requested by name.
+        tables.retain(|entry| self.array(entry).is_ok_and(|array| array.n_dims() == 2));
+        if let [entry] = &tables[..] {
+            return Ok(entry.clone());
         }
         let message = format!(
             "the archive holds the arrays {}, {} of them with 2 dimensions; call the one with the features X",
@@ -164,7 +115,7 @@ impl<'a> Archive<'a> {
     }
 
     /// The array named by an option, else the first with a known name.
-    fn told(&self, option: &str, options: &ReadOptions, known: &[&str]) -> Result<Option<&Entry<'a>>> {
+    fn told(&self, option: &str, options: &ReadOptions, known: &[&str]) -> Result<Option<Entry>> {
         let wanted = options.told().find(|told| told.0 == option);
         let found = wanted.and_then(|(_, wanted)| self.find(&[wanted]));
         match wanted {
@@ -178,7 +129,7 @@ impl<'a> Archive<'a> {
     }
 
     /// The texts of an array, which must have `n` of them; messages call these `what`.
-    fn texts(&self, entry: &Entry<'_>, n: usize, what: &str, options: &ReadOptions) -> Result<Vec<String>> {
+    fn texts(&mut self, entry: &Entry, n: usize, what: &str, options: &ReadOptions) -> Result<Vec<String>> {
         let texts = self.array(entry)?.into_texts(options.limit())?;
         if texts.len() != n {
             let place = Place::file(format!("{}: array {}", self.source, quoted(&entry.name)));
@@ -193,16 +144,19 @@ impl<'a> Archive<'a> {
 
 /// The parts of a table in an archive.
 fn parts(zip: &[u8], source: &str, options: &ReadOptions) -> Result<Parts> {
-    let archive = Archive::open(zip, source)?;
-    let array = archive.array(archive.features()?)?.into_matrix(options.limit())?;
-    let texts = |entry: &Entry<'_>, n, what| archive.texts(entry, n, what, options);
-    let names = archive.find(&NAMES).map(|entry| texts(entry, array.n_cols(), "columns")).transpose()?;
+    let mut archive = Archive::open(zip, source)?;
+    let features = archive.features()?;
+    let array = archive.array(&features)?.into_matrix(options.limit())?;
+    let names = archive.find(&NAMES);
+    let names = names.map(|entry| archive.texts(&entry, array.n_cols(), "columns", options)).transpose()?;
+    let n_rows = array.n_rows();
     let ids = archive.told("id", options, &["ids"])?;
-    let ids = ids.map(|entry| texts(entry, array.n_rows(), "rows")).transpose()?;
-    let named = |entry: &Entry<'_>| Ok((entry.name.clone(), texts(entry, array.n_rows(), "rows")?));
-    let groups = archive.told("groups", options, &[])?.map(named).transpose()?;
-    let labels = archive.told("label", options, &LABELS)?;
-    let labels = labels.filter(|_| !options.unlabelled).map(named).transpose()?;
+    let ids = ids.map(|entry| archive.texts(&entry, n_rows, "rows", options)).transpose()?;
+    let groups = archive.told("groups", options, &[])?;
+    let labels = archive.told("label", options, &LABELS)?.filter(|_| !options.unlabelled);
+    let mut named = |entry: Entry| Ok((entry.name.clone(), archive.texts(&entry, n_rows, "rows", options)?));
+    let groups = groups.map(&mut named).transpose()?;
+    let labels = labels.map(named).transpose()?;
     let told = options.told().filter(|(option, wanted)| *option != "ignore" && archive.find(&[wanted]).is_some());
     let told = told.map(|(option, wanted)| (option, wanted.to_string())).collect();
     Ok(Parts { array, names, labels, groups, ids, told })
@@ -243,8 +197,12 @@ mod tests {
             record.extend([0; 4]);
             record.extend(crc.to_le_bytes());
             record.extend((packed.len() as u32).to_le_bytes());
-            // The uncompressed size, which nothing here depends on.
-            record.extend([0; 4]);
+            let unpacked = match method {
+                8 => std::io::copy(&mut flate2::read::DeflateDecoder::new(&packed[..]), &mut std::io::sink())
+                    .unwrap_or(0),
+                _ => packed.len() as u64,
+            };
+            record.extend((unpacked as u32).to_le_bytes());
             record.extend((name.len() as u16).to_le_bytes());
             record.extend([0; 2]);
             list.extend([b"PK\x01\x02\x14\0", &record[..], &[0; 10], &(bytes.len() as u32).to_le_bytes()].concat());
@@ -371,8 +329,7 @@ mod tests {
     #[test]
     fn malformed_archives_refused() {
         let x = ("X.npy", array("(2, 1)", &[1, 2]));
-        let damaged = "f.npz: the zip archive is damaged, cut short, or larger than 4 GiB; save it again with numpy.savez, or \
-                       large arrays with numpy.save";
+        let damaged = "f.npz: the zip archive is damaged or cut short; copy it again, or save it with numpy.savez";
         let whole = stored(std::slice::from_ref(&x));
         let data_damaged = "f.npz: array 'X': its data are damaged; copy or save the archive again";
         let packed = deflated(&x.1);
@@ -385,9 +342,12 @@ mod tests {
             (whole[..whole.len() - 1].to_vec(), damaged),
             (whole[1..].to_vec(), damaged),
             (
+                stored(&[("notes.txt", vec![])]),
+                "f.npz: the zip archive holds no NumPy arrays (.npy); unpack it, or write arrays with numpy.savez",
+            ),
+            (
                 stored(&[("xl/workbook.xml", vec![])]),
-                "f.npz: the zip archive holds no NumPy arrays (.npy); unpack it, save a workbook as CSV, or write arrays with \
-                 numpy.savez",
+                "f.npz: this is an Excel workbook; give its name the extension .xlsx",
             ),
             (
                 stored(&[("data.npy", vec![]), ("indptr.npy", vec![])]),
@@ -396,7 +356,7 @@ mod tests {
             (encrypted, "f.npz: array 'X': it is encrypted; save it again with numpy.savez"),
             (
                 zip(&[("X.npy", 12, vec![], 0)]),
-                "f.npz: array 'X': it is packed by zip method 12; save it again with numpy.savez_compressed",
+                "f.npz: array 'X': it is packed as Bzip2; save it again with numpy.savez_compressed",
             ),
             (zip(&[("X.npy", 0, x.1.clone(), 1)]), data_damaged),
             (zip(&[("X.npy", 8, packed.clone(), 1)]), data_damaged),
@@ -447,7 +407,7 @@ mod tests {
     #[test]
     fn little_that_unpacks_to_much_is_refused_before() {
         let zeros = deflated(&array("(100000, 1000)", &vec![0; 100_000_000]));
-        assert!(zeros.len() < 1 << 19);
+        assert!(zeros.len() < 1 << 20);
         assert_eq!(
             message(&zip(&[("X.npy", 8, zeros, 0)])),
             "f.npz: array 'X': a table of 100000 rows and 1000 columns needs 763.0 MiB but 1.0 MiB may be used; allow more \

@@ -27,11 +27,16 @@ pub enum Format {
     /// `ids`. The label, groups and id of [`ReadOptions`] name arrays. The archive is also held in memory while it is
     /// read.
     Npz,
-    /// A Parquet table, read by builds with the feature `arrow`. Columns are numbers, except label, groups and id; null
-    /// is missing.
+    /// A Parquet table, read by builds with the feature `arrow`. Columns of texts, dictionaries and dates are read as
+    /// those of its CSV export; null is missing.
     Parquet,
     /// An Arrow IPC file (Feather version 2), like Parquet.
     Arrow,
+    /// An Excel workbook, read by builds with the feature `xlsx`: its first sheet, or the one named after the file, as
+    /// in `FILE.xlsx#Sheet`. Its cells are read as those of its CSV export.
+    Xlsx,
+    /// Sequences under header lines `>id`: ids and one column, `sequence`.
+    Fasta,
 }
 
 /// How to read a table; by default everything is detected from the file.

@@ -18,7 +18,7 @@ pub(super) fn read(_: impl Read, source: &str, _: &ReadOptions) -> Result<Table>
     ))
 }
 
-/// Reads a table whose columns are numbers, except label, id and group; null is missing.
+/// Reads a table; one with columns of texts or dates is read as its CSV export is. Null is missing.
 ///
 /// The whole file is held in memory while it is read.
 #[cfg(feature = "arrow")]
@@ -62,7 +62,7 @@ mod tests {
         use proptest::prelude::*;
 
         use super::*;
-        use crate::data::Expect;
+        use crate::data::{Expect, Kind};
 
         const NAMES: [&str; 7] = ["double", "single", "half", "byte", "long", "unsigned", "truth"];
 
@@ -95,6 +95,23 @@ mod tests {
         }
 
         #[test]
+        fn mixed_tables_are_those_of_their_csv() {
+            let options = ReadOptions { ignore: vec!["tags".into()], ..Default::default() };
+            let text = table("mixed.csv", &ReadOptions::default()).unwrap();
+            for name in ["mixed.parquet", "mixed.arrow"] {
+                let table = table(name, &options).unwrap();
+                assert_eq!(format!("{:?}", table.samples), format!("{:?}", text.samples), "{name}");
+                assert_eq!((&table.labels, &table.label_name), (&text.labels, &text.label_name));
+            }
+            let kinds: Vec<&str> = (0..8).map(|j| text.samples.kind(j).word()).collect();
+            assert_eq!(kinds, ["number", "number", "category", "category", "yesno", "date", "date", "text"]);
+            // A kind that is told for a column of numbers.
+            let told = vec![("age".to_string(), Kind::Category.into())];
+            let told = table("mixed.parquet", &ReadOptions { kinds: told, ..options }).unwrap();
+            assert_eq!((told.samples.kind(0), told.samples.text(0, 0)), (Kind::Category, Some("61")));
+        }
+
+        #[test]
         fn columns_matched_to_those_of_a_model() {
             let names = ["long", "half"].map(str::to_string).to_vec();
             let options = ReadOptions::expecting(Expect::new(names, Some("kind".into()), None));
@@ -107,19 +124,15 @@ mod tests {
 
         #[test]
         fn unusable_tables_refused() {
-            for (options, expected) in [
-                (
-                    ReadOptions::default(),
-                    "; leave them out with `ReadOptions::ignore = [\"kind\"]`, or name one with `ReadOptions::label`",
-                ),
-                (
-                    ReadOptions { label: Some("byte".into()), ignore: vec!["kind".into(), "name".into()], ..plain() },
-                    "column 'name' of table.parquet is the id; leave it in",
-                ),
-            ] {
-                let message = table("table.parquet", &options).unwrap_err().to_string();
-                assert!(message.ends_with(expected), "{message}");
-            }
+            let options =
+                ReadOptions { label: Some("byte".into()), ignore: vec!["kind".into(), "name".into()], ..plain() };
+            let message = table("table.parquet", &options).unwrap_err().to_string();
+            assert!(message.ends_with("column 'name' of table.parquet is the id; leave it in"), "{message}");
+            let message = table("mixed.parquet", &ReadOptions::default()).unwrap_err().to_string();
+            let expected =
+                "mixed.parquet: features are numbers, texts or dates, but these columns are not: 'tags' List(";
+            assert!(message.starts_with(expected), "{message}");
+            assert!(message.ends_with("; leave them out with `ReadOptions::ignore = [\"tags\"]`"), "{message}");
             let options = ReadOptions { label: Some("byte".into()), ignore: vec!["kind".into()], ..plain() };
             assert_eq!(
                 table("table.feather", &options).unwrap_err().to_string(),

@@ -1,9 +1,13 @@
 //! Labelled rows from a possibly endless source.
 
+mod kinds;
+
+use std::collections::VecDeque;
 use std::io::Read;
 
 use super::delimited::{Cells, FeatureCells, check_row_names, check_width, first_row, is_blank, no_label, split_alone};
 use super::format::{Says, by_ending, csv_delimiter, says, short_name, sniff};
+use super::kinds::Interned;
 use super::libsvm;
 use super::libsvm::{Line, SparseRows};
 use super::memory::check_memory;
@@ -35,7 +39,7 @@ impl std::fmt::Debug for OnError<'_> {
 /// A batch of consecutive rows from a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    /// The values: dense, in the order of the features, NaN if missing.
+    /// The values: dense, in the order of the features, NaN if missing; texts where a column holds them.
     pub samples: Samples,
     /// The label of each row.
     pub labels: Vec<String>,
@@ -49,6 +53,8 @@ pub struct Batch {
 /// missing values and messages are the same, except for the requirements of an endless text:
 /// - A row is one line: a quote has to close on its line, and a line has at most 64 MiB.
 /// - Every row has a label. Ids are dropped unread.
+/// - What the columns hold ([`ReadOptions::kinds`]) is found from the rows of a first [`RowStream::gather`], and stays.
+///   Without one, columns are numbers unless options or a model say otherwise.
 /// - The features of LIBSVM text are those of [`ReadOptions::expect`], or end with the largest index of the first
 ///   batch; a larger index later is an error of its line.
 ///
@@ -95,8 +101,10 @@ struct Delimited<'a> {
     /// Number of lines so far that held a row, good or bad.
     n_lines: usize,
     cells: Cells,
-    /// Whether `cells` holds a row that was read to determine the columns.
-    is_waiting: bool,
+    /// Rows that were read to determine the columns and their kinds, and lines that are none.
+    waiting: VecDeque<std::result::Result<Cells, Stopped>>,
+    /// Whether the kinds of the columns are known.
+    is_decided: bool,
 }
 
 /// The rows of a batch as they arrive.
@@ -106,6 +114,8 @@ struct Growing {
     labels: Vec<String>,
     sparse: SparseRows,
     lines: Vec<u64>,
+    /// The distinct texts of each feature.
+    texts: Vec<Interned>,
 }
 
 impl std::fmt::Debug for RowStream<'_> {
@@ -153,8 +163,8 @@ impl<'a> RowStream<'a> {
         self.collect(most, false, on_error)
     }
 
-    /// Waits for `n` rows; fewer only at the end or before an error. For learning scales and widths from the first
-    /// rows.
+    /// Waits for `n` rows; fewer only at the end or before an error. For learning kinds, scales and widths from the
+    /// first rows.
     pub fn gather(&mut self, n: usize, on_error: OnError<'_>) -> Result<Option<Batch>> {
         self.collect(n, true, on_error)
     }
@@ -217,15 +227,17 @@ impl<'a> RowStream<'a> {
             ];
             return Err(Error::data(Place::file(name), message));
         };
+        let n_columns = cells.len();
         self.text = Text::Delimited(Delimited {
             delimiter,
             features: FeatureCells::new(name, &roles, &self.options),
             label,
-            n_columns: cells.len(),
+            n_columns,
             header,
             n_lines: 0,
-            cells,
-            is_waiting: !header,
+            is_decided: self.options.expect.is_some(),
+            waiting: if header { VecDeque::new() } else { VecDeque::from([Ok(cells)]) },
+            cells: Cells::default(),
         });
         (self.names, self.label_name, self.notes) = (roles.names, roles.label_name, roles.notes);
         self.label_column = roles.label_column;
@@ -236,6 +248,7 @@ impl<'a> RowStream<'a> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
+        self.find_kinds(most, wait)?;
         let mut batch = Growing { sparse: SparseRows::new(true), ..Growing::default() };
         let most = if wait { most } else { most.min(BATCH_BYTES / (8 * self.names.len().max(1))) }.max(1);
         while batch.lines.len() < most && self.failed.is_none() {
@@ -258,7 +271,7 @@ impl<'a> RowStream<'a> {
 
     /// Adds the row on the next line, if any.
     fn add_next(&mut self, wait: bool, batch: &mut Growing) -> std::result::Result<Found, Stopped> {
-        let waiting = matches!(&self.text, Text::Delimited(Delimited { is_waiting: true, .. }));
+        let waiting = matches!(&self.text, Text::Delimited(Delimited { waiting, .. }) if !waiting.is_empty());
         let found = if waiting { Found::Line } else { self.lines.advance(wait).map_err(Stopped::Stream)? };
         if found != Found::Line {
             return Ok(found);
@@ -275,11 +288,14 @@ impl<'a> RowStream<'a> {
     }
 
     fn finish(&mut self, batch: Growing) -> Result<Batch> {
-        let Growing { data, labels, sparse, lines } = batch;
+        let Growing { data, labels, sparse, lines, texts } = batch;
         let (samples, labels) = match &self.text {
             Text::Libsvm => self.finish_libsvm(sparse)?,
-            Text::Delimited(_) => {
-                (Samples::new(Matrix::from_vec(lines.len(), self.names.len(), data)?, self.names.clone())?, labels)
+            Text::Delimited(delimited) => {
+                let samples = Samples::new(Matrix::from_vec(lines.len(), self.names.len(), data)?, self.names.clone())?;
+                let codings =
+                    delimited.features.columns().iter().zip(texts).map(|(column, texts)| column.coding(texts));
+                (samples.with_codings(codings.collect()), labels)
             }
         };
         Ok(Batch { samples: with_views_of(samples, &self.options)?, labels, lines })
@@ -322,6 +338,7 @@ fn decide_by_row(name: &str, first: &Cells, header: bool, roles: &mut Roles, opt
 }
 
 /// The scope of an error.
+#[derive(Debug)]
 enum Stopped {
     /// One line: the next may be good.
     Line(Error),
@@ -349,8 +366,15 @@ impl Growing {
 }
 
 impl Delimited<'_> {
-    fn add(&mut self, lines: &Lines<'_>, options: &ReadOptions, batch: &mut Growing) -> Result<()> {
-        if !std::mem::take(&mut self.is_waiting) {
+    fn add(
+        &mut self,
+        lines: &Lines<'_>,
+        options: &ReadOptions,
+        batch: &mut Growing,
+    ) -> std::result::Result<(), Stopped> {
+        if let Some(waiting) = self.waiting.pop_front() {
+            self.cells = waiting?;
+        } else {
             let line = lines.text()?;
             if is_blank(line, self.delimiter) {
                 return Ok(());
@@ -366,11 +390,11 @@ impl Delimited<'_> {
         let (n_rows, n_cols) = (batch.lines.len(), self.features.n_features());
         check_memory(lines.name, n_rows + 1, n_cols, options.limit())?;
         let label = self.cells.cell(self.label);
-        let read = self.features.read(&self.cells, n_before, &mut batch.data);
+        let read = self.features.read(&self.cells, n_before, &mut batch.data, &mut batch.texts);
         let missing = || no_label(self.cells.place(lines.name, self.label));
         if let Err(error) = read.and_then(|()| if is_missing(label) { Err(missing()) } else { Ok(()) }) {
             batch.data.truncate(n_rows * n_cols);
-            return Err(error);
+            return Err(error.into());
         }
         batch.labels.push(label.to_string());
         batch.lines.push(self.cells.line());

@@ -110,7 +110,7 @@ fn unusable_files_refused_with_a_reason() {
         (
             b"BZh91AY&SY",
             "f.bz2",
-            "f.bz2: this is a bzip2 file; data are read as LIBSVM, CSV or TSV text, plain or gzip, or as .npy or .npz: \
+            "f.bz2: this is a bzip2 file; data are read as LIBSVM, CSV or TSV text, plain or gzip, or as .xlsx, .npy or .npz: \
              convert it first",
         ),
     ] {

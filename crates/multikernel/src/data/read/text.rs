@@ -25,7 +25,11 @@ pub(super) struct Source<'a> {
 impl<'a> Source<'a> {
     /// Examines the first bytes: gzip is decompressed whatever the name, binary files are refused with their kind.
     pub(super) fn open(reader: impl Read + 'a, name: &'a str) -> Result<Self> {
-        Source::open_as(reader, name, "data are read as LIBSVM, CSV or TSV text, plain or gzip, or as .npy or .npz")
+        Source::open_as(
+            reader,
+            name,
+            "data are read as LIBSVM, CSV or TSV text, plain or gzip, or as .xlsx, .npy or .npz",
+        )
     }
 
     /// [`Source::open`] for a text that is not a table; `allowed` names the supported input, for messages.
@@ -132,7 +136,7 @@ fn broken(name: &str, gzip: bool, line: u64, error: io::Error) -> Error {
 
 /// The kind of an unsupported file, by its first bytes.
 fn foreign(head: &[u8]) -> Option<&'static str> {
-    const MAGIC: [(&[u8], &str); 14] = [
+    const MAGIC: [(&[u8], &str); 15] = [
         (b"PK\x03\x04", "a zip archive"),
         (b"BZh", "a bzip2 file"),
         (b"\xfd7zXZ\0", "an xz file"),
@@ -143,6 +147,7 @@ fn foreign(head: &[u8]) -> Option<&'static str> {
         (b"ARROW1\0\0", "an Arrow file"),
         (b"MATLAB 5.0", "a MATLAB file"),
         (b"SQLite format 3\0", "an SQLite file"),
+        (b"\xd0\xcf\x11\xe0", "an old Excel workbook (.xls)"),
         (b"%PDF-", "a PDF file"),
         (b"\x89PNG", "a PNG picture"),
         (b"\xff\xfe", "UTF-16 text"),

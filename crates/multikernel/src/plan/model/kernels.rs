@@ -2,7 +2,7 @@
 
 use super::header::Header;
 use super::kept::{Kept, Learned};
-use crate::data::{View, is_numbered};
+use crate::data::{Preprocessor, View, is_numbered};
 use crate::kernel::{Columns, Kernel};
 use crate::linalg::Matrix;
 use crate::run::{Explain, Intervals, KernelsOfView};
@@ -30,6 +30,27 @@ pub struct ModelKernels<'a> {
     pub(super) explain: &'a dyn Explain,
 }
 
+/// A kernel under its familiar name, on rows prepared so and with these sets of columns.
+pub(in crate::plan) fn kernel_name(kernel: &Kernel, preprocessor: &Preprocessor, sets: &[(String, Columns)]) -> String {
+    let columns = kernel.columns();
+    if columns.is_all() {
+        return kernel.to_string();
+    }
+    if let Some((set, _)) = sets.iter().find(|(_, of_set)| of_set == columns) {
+        return set.strip_prefix('=').map_or_else(|| kernel.text_on(set), str::to_string);
+    }
+    let whole = |view: &&View| Columns::from_ranges([view.columns.clone()]) == *columns;
+    if let Some(view) = preprocessor.views().iter().find(whole) {
+        return kernel.text_on(&view.name);
+    }
+    let positions = columns.indices(preprocessor.names().len());
+    if positions.len() > MAX_NAMED_COLUMNS || is_numbered(preprocessor.names()) {
+        return kernel.to_string();
+    }
+    let names: Vec<&str> = positions.iter().map(|&column| preprocessor.names()[column].as_str()).collect();
+    kernel.text_on(&format!("[{}]", names.join(", ")))
+}
+
 impl<'a> ModelKernels<'a> {
     /// Number of kernels.
     pub fn len(self) -> usize {
@@ -54,27 +75,8 @@ impl<'a> ModelKernels<'a> {
     /// The kernels under their familiar names, where the training data had names: `on gene` for a view, `on NAME` for a
     /// feature set, `on [radius]` for up to three named columns.
     pub fn names(self) -> Vec<String> {
-        self.header.kernels.iter().map(|kernel| self.name(kernel)).collect()
-    }
-
-    fn name(self, kernel: &Kernel) -> String {
-        let (preprocessor, columns) = (&self.kept.preprocessor, kernel.columns());
-        if columns.is_all() {
-            return kernel.to_string();
-        }
-        if let Some((set, _)) = self.kept.sets.iter().find(|(_, of_set)| of_set == columns) {
-            return set.strip_prefix('=').map_or_else(|| kernel.text_on(set), str::to_string);
-        }
-        let whole = |view: &&View| Columns::from_ranges([view.columns.clone()]) == *columns;
-        if let Some(view) = preprocessor.views().iter().find(whole) {
-            return kernel.text_on(&view.name);
-        }
-        let positions = columns.indices(preprocessor.names().len());
-        if positions.len() > MAX_NAMED_COLUMNS || is_numbered(preprocessor.names()) {
-            return kernel.to_string();
-        }
-        let names: Vec<&str> = positions.iter().map(|&column| preprocessor.names()[column].as_str()).collect();
-        kernel.text_on(&format!("[{}]", names.join(", ")))
+        let kernels = self.header.kernels.iter();
+        kernels.map(|kernel| kernel_name(kernel, &self.kept.preprocessor, &self.kept.sets)).collect()
     }
 
     /// The kernels on each single view, as positions among all; empty for data without views.

@@ -17,6 +17,7 @@ pub use input::ModelInput;
 pub(super) use input::ordered;
 pub(super) use kept::{Kept, Learned};
 pub use kernels::ModelKernels;
+pub(super) use kernels::kernel_name;
 pub use numbers::ModelNumbers;
 pub(super) use numbers::Units;
 pub use predict::{Model, Prediction};

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::encoding::Encoding;
 use super::levels::Levels;
-use super::terms::{each_term, sequence_terms, spelled};
+use super::terms::{Room, each_term, sequence_terms, spelled};
 use crate::data::table::{Coding, Kind};
 use crate::error::{Error, Result};
 use crate::features::Features;
@@ -91,22 +91,26 @@ impl Terms {
         Terms { words, weights, alphabet, index }
     }
 
-    /// Counts in how many texts each term of `words` or `chars` occurs, each text as often as rows hold it.
-    fn of_texts(encoding: Encoding, texts: &[(&str, usize)]) -> Terms {
+    /// Counts in how many texts each term of `words` or `chars` occurs, each text as often as rows hold it; also
+    /// returns the sum of these counts.
+    fn of_texts(encoding: Encoding, texts: &[(&str, usize)]) -> (Terms, usize) {
         // The number of texts that hold a term, and the last of them.
         let mut seen: FxHashMap<String, (usize, usize)> = FxHashMap::default();
+        let mut room = Room::default();
         for (t, (text, times)) in texts.iter().enumerate() {
-            each_term(text, encoding, |term| match seen.get_mut(term) {
+            each_term(text, encoding, &mut room, |term| match seen.get_mut(term) {
                 Some((_, last)) if *last == t => {}
                 Some((count, last)) => (*count, *last) = (*count + times, t),
                 None => drop(seen.insert(term.to_string(), (*times, t))),
             });
         }
         let n: usize = texts.iter().map(|(_, times)| times).sum();
-        let sorted: BTreeMap<String, usize> = seen.into_iter().map(|(term, (count, _))| (term, count)).collect();
-        let weight = |&count: &usize| ((1 + n) as f64 / (1 + count) as f64).ln() + 1.0;
-        let weights = sorted.values().map(weight).collect();
-        Terms::new(sorted.into_keys().collect(), weights, vec![])
+        let mut sorted: Vec<(String, usize)> = seen.into_iter().map(|(term, (count, _))| (term, count)).collect();
+        sorted.sort_unstable();
+        let n_stored = sorted.iter().map(|(_, count)| count).sum();
+        let weight = |(_, count): &(String, usize)| ((1 + n) as f64 / (1 + count) as f64).ln() + 1.0;
+        let weights = sorted.iter().map(weight).collect();
+        (Terms::new(sorted.into_iter().map(|(term, _)| term).collect(), weights, vec![]), n_stored)
     }
 
     fn of_sequences(encoding: Encoding, texts: &[(&str, usize)]) -> Terms {
@@ -127,17 +131,19 @@ impl Terms {
     }
 
     /// Positions and values of a text's features, ascending, and how many of its terms are unknown.
-    fn features(&self, encoding: Encoding, text: &str) -> (Vec<(u32, f64)>, usize) {
+    fn features(&self, encoding: Encoding, text: &str, room: &mut Room) -> (Vec<(u32, f64)>, usize) {
         let mut n_unknown = 0;
         if !self.weights.is_empty() {
-            let mut counts: FxHashMap<u32, f64> = FxHashMap::default();
-            each_term(text, encoding, |term| match self.index.get(term) {
-                Some(&at) => *counts.entry(at).or_default() += 1.0,
+            let mut places = std::mem::take(&mut room.places);
+            places.clear();
+            each_term(text, encoding, room, |term| match self.index.get(term) {
+                Some(&at) => places.push(at),
                 None => n_unknown += 1,
             });
-            let mut found: Vec<(u32, f64)> =
-                counts.into_iter().map(|(at, count)| (at, (1.0 + count.ln()) * self.weights[at as usize])).collect();
-            found.sort_unstable_by_key(|&(at, _)| at);
+            places.sort_unstable();
+            let value = |run: &[u32]| (run[0], (1.0 + (run.len() as f64).ln()) * self.weights[run[0] as usize]);
+            let mut found: Vec<(u32, f64)> = places.chunk_by(|a, b| a == b).map(value).collect();
+            room.places = places;
             let length = found.iter().map(|(_, value)| value * value).sum::<f64>().sqrt();
             found.iter_mut().for_each(|(_, value)| *value /= length);
             return (found, n_unknown);
@@ -168,9 +174,9 @@ impl Terms {
 }
 
 impl Block {
-    /// Learns from training rows.
-    pub(super) fn fit(encoded: &Encoded, source: &Source<'_>) -> Result<Block> {
-        let encoding = encoded.encoding;
+    /// Learns from training rows; returns, where it is known, how many of their values are not zero.
+    pub(super) fn fit(encoded: &Encoded, source: &Source<'_>) -> Result<(Block, Option<usize>)> {
+        let (encoding, mut n_stored) = (encoded.encoding, None);
         let state = match encoding {
             Encoding::Overlap => State::Levels(
                 encoded.columns.iter().map(|&j| Levels::fit(&source.column(j), source.texts(j))).collect(),
@@ -180,8 +186,15 @@ impl Block {
             _ => {
                 let texts = used_texts(source, &encoded.columns);
                 let is_text = matches!(encoding, Encoding::Words { .. } | Encoding::Chars { .. });
-                let terms =
-                    if is_text { Terms::of_texts(encoding, &texts) } else { Terms::of_sequences(encoding, &texts) };
+                let terms = match is_text {
+                    true => {
+                        let (terms, n) = Terms::of_texts(encoding, &texts);
+                        // Texts of several columns may have terms in common.
+                        n_stored = Some(n).filter(|_| encoded.columns.len() == 1);
+                        terms
+                    }
+                    false => Terms::of_sequences(encoding, &texts),
+                };
                 if terms.words.len() > MAX_TERMS {
                     return Err(Error::input(format!(
                         "{encoding} has more than {MAX_TERMS} features; choose fewer letters"
@@ -190,7 +203,7 @@ impl Block {
                 State::Terms(terms)
             }
         };
-        Ok(Block { encoded: encoded.clone(), state })
+        Ok((Block { encoded: encoded.clone(), state }, n_stored))
     }
 
     /// Number of features.
@@ -263,8 +276,9 @@ impl Block {
     fn of_texts(&self, terms: &Terms, texts: &[String], values: &[f64]) -> Vec<Vec<(u32, f64)>> {
         let mut is_used = vec![false; texts.len()];
         values.iter().filter(|value| !value.is_nan()).for_each(|&value| is_used[value as usize] = true);
+        let mut room = Room::default();
         let one = |(text, is_used): (&String, bool)| match is_used {
-            true => terms.features(self.encoded.encoding, text).0,
+            true => terms.features(self.encoded.encoding, text, &mut room).0,
             false => vec![],
         };
         texts.iter().zip(is_used).map(one).collect()
@@ -308,13 +322,13 @@ impl Block {
     /// How many of all terms in the texts of these rows are unknown; `None` for blocks without terms.
     pub(super) fn unknown_terms(&self, source: &Source<'_>) -> Option<(usize, usize)> {
         let State::Terms(terms) = &self.state else { return None };
-        let (mut unknown, mut all) = (0, 0);
+        let (mut unknown, mut all, mut room) = (0, 0, Room::default());
         for (text, times) in used_texts(source, &self.encoded.columns) {
-            let (_, n) = terms.features(self.encoded.encoding, text);
+            let (_, n) = terms.features(self.encoded.encoding, text, &mut room);
             let mut count = 0;
             match terms.weights.is_empty() {
                 true => count = sequence_terms(text, self.encoded.encoding, &terms.alphabet).len(),
-                false => each_term(text, self.encoded.encoding, |_| count += 1),
+                false => each_term(text, self.encoded.encoding, &mut room, |_| count += 1),
             }
             (unknown, all) = (unknown + times * n, all + times * count);
         }

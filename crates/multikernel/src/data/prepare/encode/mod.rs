@@ -87,7 +87,8 @@ impl Encoder {
             _ => Levels::default(),
         };
         let levels = kinds.iter().enumerate().map(level).collect();
-        let blocks = wanted.iter().map(|encoded| Block::fit(encoded, &source)).collect::<Result<Vec<_>>>()?;
+        let fitted = wanted.iter().map(|encoded| Block::fit(encoded, &source)).collect::<Result<Vec<_>>>()?;
+        let (blocks, n_stored): (Vec<Block>, Vec<Option<usize>>) = fitted.into_iter().unzip();
         let numbers = numbers_of(samples);
         let mut at: Vec<Option<usize>> = vec![None; kinds.len()];
         kept.iter().enumerate().for_each(|(place, &k)| at[numbers[k]] = Some(place));
@@ -107,9 +108,9 @@ impl Encoder {
         };
         encoder.place();
         let n_columns = encoder.out_names.len();
-        let n_stored = encoder.n_stored(&source);
-        encoder.is_sparse =
-            !is_dense && n_columns >= MIN_SPARSE_COLUMNS && n_stored * SPARSITY <= samples.n_samples() * n_columns;
+        encoder.is_sparse = !is_dense
+            && n_columns >= MIN_SPARSE_COLUMNS
+            && encoder.n_stored(&source, &n_stored) * SPARSITY <= samples.n_samples() * n_columns;
         Ok(encoder)
     }
 
@@ -138,11 +139,14 @@ impl Encoder {
         }
     }
 
-    /// About how many values of training rows are not zero.
-    fn n_stored(&self, source: &Source<'_>) -> usize {
+    /// About how many values of training rows are not zero, given the numbers that blocks know of their own.
+    fn n_stored(&self, source: &Source<'_>, known: &[Option<usize>]) -> usize {
         let n = source.features.n_rows();
         let base = n * self.kinds.iter().filter(|kind| !matches!(kind, Kind::Text | Kind::Sequence)).count();
-        base + self.blocks.iter().map(|block| block.apply(source).iter().map(Vec::len).sum::<usize>()).sum::<usize>()
+        let of_block = |(block, known): (&Block, &Option<usize>)| {
+            known.unwrap_or_else(|| block.apply(source).iter().map(Vec::len).sum())
+        };
+        base + self.blocks.iter().zip(known).map(of_block).sum::<usize>()
     }
 
     pub(super) fn layout(&self) -> EncodedLayout<'_> {

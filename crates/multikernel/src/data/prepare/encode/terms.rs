@@ -6,6 +6,17 @@ use rustc_hash::FxHashMap;
 
 use super::encoding::Encoding;
 
+/// Room for one text at a time.
+#[derive(Default)]
+pub(super) struct Room {
+    lower: String,
+    joined: String,
+    words: Vec<(usize, usize)>,
+    starts: Vec<usize>,
+    /// The positions of its terms in a vocabulary.
+    pub(super) places: Vec<u32>,
+}
+
 /// Features of a text with their values, in order of their names.
 pub(super) type Terms = Vec<(String, f64)>;
 
@@ -41,14 +52,14 @@ pub(super) fn each_word(text: &str, lower: &mut String, mut f: impl FnMut(&str))
 }
 
 /// Calls `f` with each term of a text: the features of `words` and `chars`, as often as they occur.
-pub(super) fn each_term(text: &str, encoding: Encoding, mut f: impl FnMut(&str)) {
-    let mut lower = String::with_capacity(text.len());
+pub(super) fn each_term(text: &str, encoding: Encoding, room: &mut Room, mut f: impl FnMut(&str)) {
+    let Room { lower, joined, words, starts, .. } = room;
     match encoding {
-        Encoding::Words { low: 1, high: 1 } => each_word(text, &mut lower, f),
+        Encoding::Words { low: 1, high: 1 } => each_word(text, lower, f),
         Encoding::Words { low, high } => {
-            let mut words: Vec<(usize, usize)> = vec![];
-            let mut joined = String::with_capacity(text.len());
-            each_word(text, &mut lower, |word| {
+            words.clear();
+            joined.clear();
+            each_word(text, lower, |word| {
                 if !joined.is_empty() {
                     joined.push(' ');
                 }
@@ -60,16 +71,16 @@ pub(super) fn each_term(text: &str, encoding: Encoding, mut f: impl FnMut(&str))
             }
         }
         Encoding::Chars { low, high } => {
-            let mut padded = String::new();
-            each_word(text, &mut lower, |word| {
+            each_word(text, lower, |word| {
                 // The ends of a word are part of it.
-                padded.clear();
-                padded.push(' ');
-                padded.push_str(word);
-                padded.push(' ');
-                let starts: Vec<usize> = padded.char_indices().map(|(at, _)| at).chain([padded.len()]).collect();
+                joined.clear();
+                joined.push(' ');
+                joined.push_str(word);
+                joined.push(' ');
+                starts.clear();
+                starts.extend(joined.char_indices().map(|(at, _)| at).chain([joined.len()]));
                 for n in low..=high {
-                    starts.windows(n + 1).for_each(|run| f(&padded[run[0]..run[n]]));
+                    starts.windows(n + 1).for_each(|run| f(&joined[run[0]..run[n]]));
                 }
             });
         }
@@ -355,7 +366,7 @@ mod tests {
     fn words_and_characters_of_texts() {
         let terms = |text: &str, encoding: Encoding| {
             let mut found = vec![];
-            each_term(text, encoding, |term| found.push(term.to_string()));
+            each_term(text, encoding, &mut Room::default(), |term| found.push(term.to_string()));
             found.join("|")
         };
         assert_eq!(terms("A dog, a Dog's bone!", Encoding::Words { low: 1, high: 1 }), "dog|dog|bone");

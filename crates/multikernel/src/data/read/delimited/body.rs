@@ -448,43 +448,23 @@ impl<'a> Body<'a> {
 
     /// One line for each kind that was found, and for each column left out.
     fn tell_kinds(&mut self) {
-        let is_new = self.options.expect.is_some();
         for (at, what, why) in &self.left_out {
             let name = self.roles.name_of(Some(*at)).unwrap_or_else(|| at.to_string());
-            let shown = self.roles.shown(*at);
-            self.roles.notes.push(message![
-                format!("column {shown} left out as {what}: {why}; to use it, say "),
-                Remedy::Kinds(Some((name, "category")))
-            ]);
+            self.roles.notes.push(left_out_note(&self.roles.shown(*at), what, why, name));
         }
-        if is_new {
+        if self.options.expect.is_some() {
             return;
         }
         let told = |k: usize| self.roles.kinds.iter().any(|(j, _)| *j == self.columns[k].at);
-        let mut notes: Vec<Message> = vec![];
-        for kind in [Kind::Category, Kind::Ordered, Kind::Date, Kind::Text, Kind::Sequence] {
-            let is = |k: &usize| !self.is_aside[*k] && self.codings[*k].kind() == kind && !told(*k);
-            let found: Vec<usize> = (0..self.columns.len()).filter(is).collect();
-            let shown = |&k: &usize| match kind {
-                Kind::Category => format!("{} ({})", self.columns[k].name, self.codings[k].texts.len()),
-                _ => self.columns[k].name.clone(),
+        let found = (0..self.columns.len()).filter(|&k| !self.is_aside[k] && !told(k)).map(|k| {
+            let (name, coding) = (&self.columns[k].name, &self.codings[k]);
+            let shown = match coding.kind() {
+                Kind::Category => format!("{name} ({})", coding.texts.len()),
+                _ => name.clone(),
             };
-            let names: Vec<String> = found.iter().map(shown).collect();
-            if let Some(&first) = found.first() {
-                let what = match kind {
-                    Kind::Category => "taken as categories (how many): ",
-                    Kind::Ordered => "taken as ordered categories: ",
-                    Kind::Date => "taken as dates: ",
-                    Kind::Text => "taken as text: ",
-                    _ => "taken as sequences: ",
-                };
-                let other = if kind == Kind::Category { "text" } else { "category" };
-                notes.push(message![
-                    format!("{what}{}; if not, say ", list(&names, 8)),
-                    Remedy::Kinds(Some((self.word(first), other)))
-                ]);
-            }
-        }
+            (coding.kind(), shown, self.word(k))
+        });
+        let notes = kind_notes(&found.collect::<Vec<_>>(), "taken as categories (how many): ");
         self.roles.notes.extend(notes);
     }
 
@@ -697,6 +677,37 @@ impl<'a> Body<'a> {
             notes: self.roles.notes,
         })
     }
+}
+
+/// The line about a column that is left out: how it is shown, what it is, why, and its name in options.
+pub(in crate::data::read) fn left_out_note(shown: &str, what: &str, why: &str, name: String) -> Message {
+    message![
+        format!("column {shown} left out as {what}: {why}; to use it, say "),
+        Remedy::Kinds(Some((name, "category")))
+    ]
+}
+
+/// One line for each kind that was found: the kind of each column, how it is shown, and its name in options.
+pub(in crate::data::read) fn kind_notes(found: &[(Kind, String, String)], categories: &str) -> Vec<Message> {
+    let mut notes = vec![];
+    for kind in [Kind::Category, Kind::Ordered, Kind::Date, Kind::Text, Kind::Sequence] {
+        let of_kind: Vec<_> = found.iter().filter(|(found, ..)| *found == kind).collect();
+        let names: Vec<&str> = of_kind.iter().map(|(_, shown, _)| shown.as_str()).collect();
+        let Some((.., first)) = of_kind.first() else { continue };
+        let what = match kind {
+            Kind::Category => categories,
+            Kind::Ordered => "taken as ordered categories: ",
+            Kind::Date => "taken as dates: ",
+            Kind::Text => "taken as text: ",
+            _ => "taken as sequences: ",
+        };
+        let other = if kind == Kind::Category { "text" } else { "category" };
+        notes.push(message![
+            format!("{what}{}; if not, say ", list(&names, 8)),
+            Remedy::Kinds(Some((first.clone(), other)))
+        ]);
+    }
+    notes
 }
 
 #[cfg(test)]

@@ -28,6 +28,17 @@ impl Cells {
         self.ends.len()
     }
 
+    /// Appends a cell of the row on a line.
+    pub(in crate::data::read) fn push(&mut self, text: &str, line: u64) {
+        self.text.push_str(text);
+        self.ends.push((self.text.len(), line));
+    }
+
+    /// The bytes the row takes.
+    pub(in crate::data::read) fn size(&self) -> u64 {
+        (size_of::<Cells>() + self.text.capacity() + self.ends.capacity() * size_of::<(usize, u64)>()) as u64
+    }
+
     /// Column `j` of rows.
     pub(in crate::data) fn turn(&mut self, rows: &[Cells], j: usize) {
         self.clear();
@@ -75,15 +86,20 @@ impl Cells {
     }
 }
 
+/// Rows cell by cell, of text or of any other table whose cells can be written as text.
+pub(in crate::data::read) trait Rows {
+    /// Reads the next row that is not blank; false at the end.
+    fn next(&mut self, cells: &mut Cells) -> Result<bool>;
+}
+
 /// Rows of delimited text.
 pub(super) struct Records<'a> {
     pub(in crate::data) lines: Lines<'a>,
     pub(in crate::data::read) delimiter: char,
 }
 
-impl Records<'_> {
-    /// Reads the next row that is not blank; false at the end.
-    pub(in crate::data) fn next(&mut self, cells: &mut Cells) -> Result<bool> {
+impl Rows for Records<'_> {
+    fn next(&mut self, cells: &mut Cells) -> Result<bool> {
         cells.clear();
         let mut open = None;
         loop {
@@ -193,13 +209,17 @@ fn unquote<'a>(mut rest: &'a str, text: &mut String) -> Option<&'a str> {
 
 /// The rows of delimited text, cell by cell; all have the same number of columns, and there is at least one.
 pub(in crate::data) fn read_cells(lines: Lines<'_>, delimiter: char, limit: u64) -> Result<Vec<Cells>> {
-    cells_of(lines, delimiter, limit, false)
+    let name = lines.name;
+    cells_of(name, &mut Records { lines, delimiter }, limit, false)
 }
 
 /// [`read_cells`], where the first row may have one cell fewer, as R writes tables with row names.
-pub(super) fn cells_of(lines: Lines<'_>, delimiter: char, limit: u64, may_be_short: bool) -> Result<Vec<Cells>> {
-    let name = lines.name;
-    let mut records = Records { lines, delimiter };
+pub(in crate::data::read) fn cells_of(
+    name: &str,
+    records: &mut impl Rows,
+    limit: u64,
+    may_be_short: bool,
+) -> Result<Vec<Cells>> {
     let (mut rows, mut need) = (Vec::<Cells>::new(), 0);
     loop {
         let mut cells = Cells::default();
@@ -210,7 +230,7 @@ pub(super) fn cells_of(lines: Lines<'_>, delimiter: char, limit: u64, may_be_sho
         if !(may_be_short && rows.len() == 1 && cells.len() == n_columns + 1) {
             check_width(name, &cells, n_columns)?;
         }
-        need += (size_of::<Cells>() + cells.text.capacity() + cells.ends.capacity() * size_of::<(usize, u64)>()) as u64;
+        need += cells.size();
         if need > limit {
             return Err(out_of_memory(name, rows.len() + 1, cells.len(), need, limit));
         }

@@ -95,7 +95,8 @@ fn add_numbers(words: &mut Words, values: &[f64]) {
     }
 }
 
-fn is_letters(text: &str) -> bool {
+/// Whether a text may be a sequence.
+pub(super) fn is_letters(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphabetic() || b"*-.".contains(&byte))
 }
 

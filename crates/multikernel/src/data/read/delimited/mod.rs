@@ -19,19 +19,24 @@ use crate::data::table::Table;
 use crate::data::table::words::finite;
 use crate::error::{Error, Message, Place, Remedy, Result, message};
 use body::Body;
+pub(super) use body::{kind_notes, left_out_note};
 pub(in crate::data) use cells::Cells;
-use cells::{Records, cells_of};
-pub(super) use cells::{check_row_names, check_width, is_blank, read_cells, split_alone};
-pub(super) use features::{FeatureCells, no_label};
+use cells::Records;
+pub(super) use cells::{Rows, cells_of, check_row_names, check_width, is_blank, read_cells, split_alone};
+pub(super) use features::{FeatureCells, FeatureColumn, no_label, number};
 use header::{is_header, roles};
 pub(in crate::data) use problems::{MissingLabel, labels_missing};
 
 pub(in crate::data) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Result<Table> {
-    if options.transpose {
-        return read_turned(lines, delimiter, options);
-    }
     let name = lines.name;
-    let mut records = Records { lines, delimiter };
+    read_rows(name, Records { lines, delimiter }, options)
+}
+
+/// The table of rows of cells; `name` is that of the file in messages.
+pub(super) fn read_rows(name: &str, mut records: impl Rows, options: &ReadOptions) -> Result<Table> {
+    if options.transpose {
+        return read_turned(name, records, options);
+    }
     let mut cells = Cells::default();
     if !records.next(&mut cells)? {
         return Err(Error::data(Place::file(name), "the file is empty; give at least one row"));
@@ -59,7 +64,7 @@ pub(in crate::data) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOpt
 }
 
 /// The error about the first row of rows for a model, with the likely cause: a transposed table, or one without names.
-fn with_cause(error: Error, first: &Cells, mut records: Records<'_>, options: &ReadOptions) -> Error {
+fn with_cause(error: Error, first: &Cells, mut records: impl Rows, options: &ReadOptions) -> Error {
     let (place, message, expect) = match (error, &options.expect) {
         (Error::Data { place, message }, Some(expect)) => (place, message, expect),
         (error, _) => return error,
@@ -88,9 +93,8 @@ fn with_cause(error: Error, first: &Cells, mut records: Records<'_>, options: &R
 }
 
 /// Reads a transposed table, with samples as columns: ids in its first line, feature names in its first column.
-fn read_turned(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Result<Table> {
-    let name = lines.name;
-    let mut rows = cells_of(lines, delimiter, options.limit(), true)?;
+fn read_turned(name: &str, mut records: impl Rows, options: &ReadOptions) -> Result<Table> {
+    let mut rows = cells_of(name, &mut records, options.limit(), true)?;
     let n_columns = rows[rows.len() - 1].len();
     if rows.len() < 2 || n_columns < 2 {
         let message = "a table with samples in columns has a first line of sample ids and a first column of feature names; \

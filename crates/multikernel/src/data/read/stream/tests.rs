@@ -323,6 +323,77 @@ fn memory_of_a_batch_is_limited() {
     assert_eq!(stream.next(9, OnError::Fail).unwrap().unwrap().lines, [4, 5]);
 }
 
+const MIXED: &str = "age,sex,seen,note,well,kind\n\
+                     61,f,2021-03-01,walks without any pain today,yes,p\n\
+                     ,m,2021-03-04,feels fine and sleeps very well,no,q\n\
+                     48,f,2021-03-02,no pain and good appetite,yes,p\n\
+                     39,NA,2021-03-09,feels fine after the walk,,q\n";
+
+/// The texts and values of samples, cell by cell.
+fn cells_of(samples: &Samples) -> Vec<String> {
+    let values = samples.features().to_dense().unwrap();
+    let cell = |i: usize, j: usize| match samples.text(i, j) {
+        Some(text) => text.to_string(),
+        None => values.get(i, j).to_string(),
+    };
+    (0..samples.n_samples()).flat_map(|i| (0..samples.n_features()).map(move |j| cell(i, j))).collect()
+}
+
+#[test]
+fn kinds_found_from_the_first_rows_are_those_of_the_table() {
+    let table = read_from(MIXED.as_bytes(), "f.csv", &ReadOptions::default()).unwrap();
+    for n in 1..6 {
+        let mut stream = RowStream::open(Trickle(MIXED.as_bytes(), 7), "f.csv", &ReadOptions::default()).unwrap();
+        let (mut cells, mut labels) = (vec![], vec![]);
+        let mut next = stream.gather(n.max(3), OnError::Fail).unwrap();
+        while let Some(batch) = next {
+            assert_eq!(batch.samples.names(), table.samples.names());
+            assert_eq!(batch.samples.told_kinds(), table.samples.told_kinds());
+            cells.extend(cells_of(&batch.samples));
+            labels.extend(batch.labels);
+            next = stream.next(1, OnError::Fail).unwrap();
+        }
+        assert_eq!(cells, cells_of(&table.samples));
+        assert_eq!(Some(labels), table.labels);
+        assert!(stream.notes().iter().any(|note| note.to_string().starts_with("taken as categories: sex; ")));
+    }
+}
+
+#[test]
+fn cells_of_another_kind_are_errors_of_their_line() {
+    let text = MIXED.to_string()
+        + "40,f,soon,so it goes,no,p\nold,m,2021-03-03,so it goes on,no,q\n41,x,2021-03-03,fine,no,q\n";
+    let mut stream = RowStream::open(text.as_bytes(), "f.csv", &ReadOptions::default()).unwrap();
+    let mut skipped = vec![];
+    stream.gather(4, OnError::Fail).unwrap();
+    let batch = stream.next(9, OnError::Skip(&mut |error| skipped.push(error.to_string()))).unwrap().unwrap();
+    assert_eq!((batch.lines, batch.samples.text(0, 1)), (vec![8], Some("x")));
+    assert!(skipped[0].starts_with("f.csv:6:3: 'soon' in column 'seen' is no date"), "{skipped:?}");
+    assert!(skipped[1].starts_with("f.csv:7:1: 'old' in column 'age' is not a number"), "{skipped:?}");
+}
+
+#[test]
+fn kinds_told_and_kinds_of_a_model_hold() {
+    let told = |kinds: &[(&str, &str)]| ReadOptions {
+        kinds: kinds.iter().map(|(name, kind)| (name.to_string(), kind.parse().unwrap())).collect(),
+        ..Default::default()
+    };
+    let text = "stage,when,zip,kind\nII,01/02/2021,10115,p\nI,03/02/2021,80331,q\nIII,05/02/2021,10115,p\n";
+    let gather =
+        |options: &ReadOptions| RowStream::open(text.as_bytes(), "f.csv", options).unwrap().gather(9, OnError::Fail);
+    let message = gather(&ReadOptions::default()).unwrap_err().to_string();
+    assert!(message.starts_with("f.csv: column 'when': '01/02/2021' may have the day first or the month"), "{message}");
+    let options = told(&[("stage", "ordered(I<II<III)"), ("when", "date(dmy)"), ("zip", "category")]);
+    let batch = gather(&options).unwrap().unwrap();
+    assert_eq!(batch.samples.features().to_dense().unwrap().column(0), [1.0, 0.0, 2.0]);
+    assert_eq!(batch.samples.text(1, 2), Some("80331"));
+    let set = RowStream::open(text.as_bytes(), "f.csv", &options).unwrap().dataset(batch).unwrap();
+    let options = ReadOptions::expecting(set.expect());
+    let mut stream = RowStream::open(text.as_bytes(), "f.csv", &options).unwrap();
+    let again = stream.next(9, OnError::Fail).unwrap().unwrap();
+    assert_eq!(cells_of(&again.samples), cells_of(&set.samples));
+}
+
 /// A table of small whole numbers and missing values as CSV, written in any of several equivalent ways.
 fn tables() -> impl Strategy<Value = String> {
     let cell = prop::sample::select(vec!["0", "-1.5", "\"2\"", " 3 ", "", "NA", "1e3"]);

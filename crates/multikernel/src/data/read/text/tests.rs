@@ -38,7 +38,7 @@ fn source_foreign_files_named() {
     let kind = |bytes: &[u8]| Source::open(bytes, "f").err().map(|error| error.to_string());
     assert_eq!(
         kind(b"PK\x03\x04rest").unwrap(),
-        "f: this is a zip archive; data are read as LIBSVM, CSV or TSV text, plain or gzip, or as .npy or .npz: convert \
+        "f: this is a zip archive; data are read as LIBSVM, CSV or TSV text, plain or gzip, or as .xlsx, .npy or .npz: convert \
          it first"
     );
     for (bytes, what) in [
