@@ -16,6 +16,7 @@ from ._files import load, save
 from ._info import kernels, methods, show_versions
 from ._methods import *  # noqa: F403
 from ._methods import __all__ as _all_methods
+from ._parts import Parts
 
 __all__ = [
     "CombinedKernel",
@@ -23,6 +24,7 @@ __all__ = [
     "MKLClassifier",
     "MKLClusterer",
     "OnlineMKLClassifier",
+    "Parts",
     "Views",
     "__version__",
     "datasets",

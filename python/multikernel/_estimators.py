@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from . import _core
 from ._data import Array, Views, columns_of, is_table, rows_of, stack, table_values
+from ._parts import Parts
 from ._progress import CallbackSupportMixin, FitProgress, Stop, with_callbacks
 
 T = TypeVar("T")
@@ -489,6 +490,24 @@ class _Classifier(ClassifierMixin, _Base):
         if scores.shape[1] == 2:
             return np.asarray((scores[:, 1] - scores[:, 0]) / 2)
         return scores
+
+    def parts(self, X: Any, *, by: str = "view") -> Parts:
+        """Decisions on rows, each split exactly into parts of views or kernels and a constant.
+
+        With two classes there is one decision, positive for the second class as in ``decision_function``. Methods whose
+        decisions are no sums over kernels, such as votes, raise ``ValueError``. Data without views have one view.
+        """
+        if by not in ("view", "kernel"):
+            raise ValueError(f"by must be 'view' or 'kernel', got {by!r}")
+        model = self._model()
+        rows, _ = self._rows(X, reset=False)
+        names, decisions, biases, values = model.parts(rows, by == "view", self._threads())
+        told = {text: value for text, value in zip(class_texts(self.classes_), self.classes_, strict=True)}
+        classes = [tuple(told[model.classes[code]] for code in codes) for codes in decisions]
+        all_values, all_biases = np.stack(values, axis=1), np.asarray(biases)
+        if len(self.classes_) == 2 and len(classes) == 1 and classes[0][0] == self.classes_[0]:
+            classes, all_values, all_biases = [classes[0][::-1]], -all_values, -all_biases
+        return Parts(names, [pair if len(pair) == 2 else pair[0] for pair in classes], all_biases, all_values)
 
     def _has_probabilities(self) -> bool:
         model = getattr(self, "model_", None)

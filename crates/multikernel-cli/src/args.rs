@@ -246,6 +246,9 @@ pub(crate) struct Predict {
     /// Add a column of score for each class: larger is more likely
     #[arg(long, conflicts_with = "proba")]
     pub(crate) scores: bool,
+    /// Add a column of what each view, or each kernel, adds to the decision, and one of the constant: they add up to it
+    #[arg(long, value_name = "views|kernels", value_parser = ["views", "kernels"])]
+    pub(crate) parts: Option<String>,
     /// File to write to [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,

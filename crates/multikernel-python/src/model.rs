@@ -1,7 +1,8 @@
 //! Models.
 
 use multikernel::data::{Features, Samples};
-use multikernel::run::{Control, Intervals};
+use multikernel::plan::PartsBy;
+use multikernel::run::{Control, Decision, Intervals};
 use multikernel::stack::{Stack, StackOptions, Storage};
 use multikernel::{Error, Matrix, Model as LibraryModel, Pool, report};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
@@ -227,6 +228,28 @@ impl Model {
     #[pyo3(signature = (rows, threads=0))]
     fn probabilities<'py>(&self, py: Python<'py>, rows: &Rows, threads: usize) -> PyResult<Bound<'py, PyArray2<f64>>> {
         array(py, self.with_pool(py, rows, threads, |samples, pool| self.0.probabilities_in(samples, pool))?)
+    }
+
+    /// The parts of decisions by view or by kernel: names, the classes of each decision (the one that a positive value
+    /// speaks for first, alone if there is no other), biases, and values (n_rows x names) of each decision.
+    #[pyo3(signature = (rows, by_view, threads=0))]
+    #[allow(clippy::type_complexity)]
+    fn parts<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        by_view: bool,
+        threads: usize,
+    ) -> PyResult<(Vec<String>, Vec<Vec<usize>>, Vec<f64>, Vec<Bound<'py, PyArray2<f64>>>)> {
+        let by = if by_view { PartsBy::View } else { PartsBy::Kernel };
+        let found = self.with_pool(py, rows, threads, |samples, pool| self.0.parts_in(samples, by, pool))?;
+        let classes = |decision: &Decision| match *decision {
+            Decision::Between(first, second) => vec![first, second],
+            Decision::For(class) => vec![class],
+        };
+        let decisions = found.decisions.iter().map(classes).collect();
+        let values = found.values.into_iter().map(|values| array(py, values)).collect::<PyResult<_>>()?;
+        Ok((found.names, decisions, found.biases, values))
     }
 
     /// The cluster of each training row; `None` if the model is no clustering.

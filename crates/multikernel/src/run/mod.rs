@@ -29,5 +29,5 @@ pub use param::{Allowed, Param, Parameters, Setting, Value};
 pub(crate) use param::{choice, params};
 pub use params::Params;
 pub(crate) use predict::first_largest;
-pub use predict::{Clusterer, Explain, Intervals, Placed, Predict, Probabilistic};
+pub use predict::{Additive, Clusterer, Decision, Explain, Intervals, Placed, Predict, Probabilistic};
 pub use runner::{Run, Runner};

@@ -6,6 +6,7 @@ mod header;
 mod input;
 mod kept;
 mod kernels;
+mod parts;
 mod predict;
 mod training;
 
@@ -15,5 +16,6 @@ pub use input::ModelInput;
 pub(super) use input::ordered;
 pub(super) use kept::{Kept, Learned};
 pub use kernels::ModelKernels;
+pub use parts::{Parts, PartsBy};
 pub use predict::{Model, Prediction};
 pub use training::Training;
