@@ -49,6 +49,10 @@ pub(crate) enum Command {
     Cluster(Cluster),
     /// Show what a model holds: method, settings, kernel weights
     Inspect(Inspect),
+    /// Write one HTML page about a model or an evaluation
+    Report(Report),
+    /// Tell which columns or views a model cannot do without
+    Importance(Importance),
     /// Write what a method drew, draw by draw, to a table
     Draws(Draws),
     /// Draw the decision boundary of a model of two columns
@@ -305,6 +309,9 @@ pub(crate) struct Evaluate {
     /// name; row, from 1, where there are no ids), method, split, label, predicted and, with --proba, p:CLASS
     #[arg(long, value_name = "FILE")]
     pub(crate) predictions: Option<PathBuf>,
+    /// File for one HTML page with charts of all of it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -479,6 +486,71 @@ pub(crate) struct Inspect {
 }
 
 #[derive(Debug, Args)]
+#[command(after_long_help = "The page is one file that loads nothing: charts, the numbers behind each, and what
+they mean. With DATA, best rows that the model was not trained on, it also shows
+what each view adds to the decision on each row, which columns matter, confusion
+and calibration.
+
+Examples:
+  multikernel evaluate sonar --method average,evidence --json > sonar.json
+  multikernel report sonar.json --out sonar.html
+  multikernel report m.multikernel new.csv --out m.html")]
+pub(crate) struct Report {
+    /// Model written by `multikernel train`, or what `multikernel evaluate --json` printed
+    #[arg(value_name = "MODEL|EVALUATION.json")]
+    pub(crate) input: PathBuf,
+    /// For a model: file with rows to look at (with labels, if they are there), `-`, or a bundled set; or give --view
+    /// NAME=FILE or --gram NAME=FILE
+    pub(crate) data: Option<String>,
+    /// File to write to: .html
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Threads; results are the same for any number [default: all]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) threads: usize,
+    /// No remarks
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "Values of a column, or of all columns of a view, are dealt to other rows; what
+matters is how much accuracy falls. Take rows that the model was not trained on.
+Columns that tell the same make up for one another: permute them as one view.
+
+Examples:
+  multikernel importance new.csv m.multikernel
+  multikernel importance new.csv m.multikernel --by views --repeats 20 --json")]
+pub(crate) struct Importance {
+    /// File with labelled rows, `-`, or a bundled set
+    pub(crate) data: String,
+    /// Model written by `multikernel train`
+    pub(crate) model: PathBuf,
+    /// What is permuted at a time
+    #[arg(long, value_name = "columns|views", default_value = "columns", value_parser = ["columns", "views"])]
+    pub(crate) by: String,
+    /// Permutations of each
+    #[arg(long, value_name = "R", default_value_t = 10)]
+    pub(crate) repeats: usize,
+    /// Seed of the permutations
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Threads; results are the same for any number [default: all]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) threads: usize,
+    /// No remarks
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) columns: Columns,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = "The columns are chain and draw, counted from 0, then each number, such as
 weights[gaussian(1)].
 
@@ -618,6 +690,12 @@ pub(crate) struct Completions {
     pub(crate) shell: clap_complete::Shell,
 }
 
+/// Hides what only training wants.
+fn for_new_rows(command: clap::Command, label: &'static str) -> clap::Command {
+    let hidden = |command: clap::Command, name: &'static str| command.mut_arg(name, |arg| arg.hide(true));
+    ["missing_labels", "groups", "labels"].into_iter().fold(command.mut_arg("label", |arg| arg.help(label)), hidden)
+}
+
 /// The command with the names of the registry's methods in its help and completions.
 pub(crate) fn command(registry: &Registry) -> clap::Command {
     let names = registry.names();
@@ -628,12 +706,9 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
                     label, class or target; for cik, which needs one, as for train]";
     let drawn = "The label column: its name, or its position from 0 [default: the model's]";
     let command = Cli::command()
-        .mut_subcommand("predict", |command| {
-            let hidden = |command: clap::Command, name: &'static str| command.mut_arg(name, |arg| arg.hide(true));
-            ["missing_labels", "groups", "labels"]
-                .into_iter()
-                .fold(command.mut_arg("label", |arg| arg.help(label)), hidden)
-        })
+        .mut_subcommand("predict", |command| for_new_rows(command, label))
+        .mut_subcommand("report", |command| for_new_rows(command, label))
+        .mut_subcommand("importance", |command| command.mut_arg("label", |arg| arg.help(drawn)))
         .mut_subcommand("cluster", |command| command.mut_arg("label", |arg| arg.help(compared)))
         .mut_subcommand("picture", |command| command.mut_arg("label", |arg| arg.help(drawn)))
         .mut_subcommand("train", |command| command.mut_arg("method", |arg| arg.help(help)))

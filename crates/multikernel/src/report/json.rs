@@ -28,25 +28,28 @@ pub fn evaluation_json(found: &Evaluation) -> String {
         "seed": found.seed,
         "stopped": found.stopped,
         "warnings": found.warnings,
-        "results": found.results.iter().map(result).collect::<Vec<_>>(),
+        "results": found.results.iter().map(|one| result(one, found)).collect::<Vec<_>>(),
         "paired": found.paired,
         "paired_auroc": found.paired_auroc,
     }))
 }
 
-fn result(result: &PlanResult) -> Value {
+fn result(result: &PlanResult, found: &Evaluation) -> Value {
     let mut object = Map::new();
     object.insert("method".into(), json!(result.method));
     object.insert("settings".into(), json!(result.settings));
     object.insert("n_kernels".into(), json!(result.n_kernels));
     object.insert("n_splits".into(), json!(result.folds.len()));
     for figure in &FIGURES {
-        let found = result.spread(figure.of);
-        if found.is_some() || figure.kind != MetricKind::Probabilities {
-            object.insert(figure.name.into(), spread(found));
+        let of = result.spread(figure.of);
+        if of.is_some() || figure.kind != MetricKind::Probabilities {
+            object.insert(figure.name.into(), spread(of));
         }
     }
     object.insert("confusion".into(), json!(result.confusion()));
+    if let Some(curves) = result.curves(found) {
+        object.insert("curves".into(), json!(curves));
+    }
     object.insert("views".into(), result.view_summaries().iter().map(summary).collect());
     object.insert("kernels".into(), result.kernel_summaries().iter().map(summary).collect());
     object.insert("folds".into(), result.folds.iter().map(fold).collect());

@@ -1,5 +1,6 @@
 //! A trained model, one file per topic: predictions, kernels, input, training, clusters, files.
 
+mod alignment;
 mod clusters;
 mod file;
 mod header;
