@@ -2,7 +2,6 @@
 // by clicking, both themes, three widths, print. Screenshots go to the folder that is given.
 //   node report-test.mjs FOLDER PAGE...
 import fs from "node:fs";
-import os from "node:os";
 import path from "node:path";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
@@ -39,7 +38,7 @@ for (const file of pages) {
       await page.setViewportSize({ width, height: 800 });
       const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       if (over > 0) fail(`${colorScheme}, ${width} pixels: ${over} pixels stick out`);
-      if (colorScheme === "light" || width === 900) await page.screenshot({ path: path.join(folder, `${name}-${colorScheme}-${width}.png`), fullPage: true });
+      if (colorScheme === "light" || width === 900) await shoot(page, width, path.join(folder, `${name}-${colorScheme}-${width}.png`));
     }
     await page.setViewportSize({ width: 900, height: 800 });
     await page.evaluate(() => document.querySelectorAll("details").forEach((one) => (one.open = true)));
@@ -61,6 +60,13 @@ await browser.close();
 for (const one of problems) console.log(one);
 console.log(problems.length ? `${problems.length} problems` : `${pages.length} pages without a problem`);
 process.exit(problems.length ? 1 : 0);
+
+// The page from its top, as far as a picture of reasonable size goes.
+async function shoot(page, width, file) {
+  const height = Math.min(await page.evaluate(() => document.documentElement.scrollHeight), 4500);
+  await page.setViewportSize({ width, height });
+  await page.screenshot({ path: file });
+}
 
 // Sorting by a column of numbers, both ways; the theme; what a button copies.
 async function clicks(page, fail) {

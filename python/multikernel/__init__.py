@@ -17,6 +17,7 @@ from ._info import kernels, methods, show_versions
 from ._methods import *  # noqa: F403
 from ._methods import __all__ as _all_methods
 from ._parts import Parts
+from ._report import report
 
 __all__ = [
     "CombinedKernel",
@@ -33,6 +34,7 @@ __all__ = [
     "load",
     "methods",
     "plot",
+    "report",
     "save",
     "show_versions",
     "stack",

@@ -5,7 +5,7 @@ use multikernel::Pool;
 use multikernel::data::load;
 use multikernel::evaluate::{ImportanceOf, Importances, importance};
 use multikernel::plan::{Model, Registry};
-use multikernel::report::{TextTable, count};
+use multikernel::report::{TextTable, count, importance_json};
 use multikernel::run::Observer;
 
 use crate::args::Importance;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Importance, registry: &Registry) -> Result<()> {
     if found.is_trained_on {
         bar.note("the model was trained on these very rows: this tells what it uses, not what helps on others");
     }
-    print(&if args.json { serde_json::to_string_pretty(&found)? + "\n" } else { text(&found, &args.by) })
+    print(&if args.json { importance_json(&found) + "\n" } else { text(&found, &args.by) })
 }
 
 fn text(found: &Importances, by: &str) -> String {

@@ -1,7 +1,7 @@
 //! Cross-validation of several methods on the same splits.
 
 use multikernel::evaluate::{Protocol, ablations};
-use multikernel::report::{evaluation_json, evaluation_text};
+use multikernel::report::{evaluation_json, evaluation_page as page_of, evaluation_text};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
@@ -52,4 +52,10 @@ pub(crate) fn evaluate(
         (Err(_), Some(interrupt)) => Err(interrupt),
         (Err(error), None) => Err(raise(error)),
     }
+}
+
+/// The HTML page of an evaluation, from its JSON.
+#[pyfunction]
+pub(crate) fn evaluation_page(json: &str) -> PyResult<String> {
+    page_of(json, None).map_err(raise)
 }

@@ -1,6 +1,7 @@
 //! Models.
 
-use multikernel::data::{Features, Samples};
+use multikernel::data::{Dataset, Features, Labels, Samples};
+use multikernel::evaluate::{ImportanceOf, importance};
 use multikernel::plan::PartsBy;
 use multikernel::run::{Control, Decision, Intervals};
 use multikernel::stack::{Stack, StackOptions, Storage};
@@ -228,6 +229,52 @@ impl Model {
     #[pyo3(signature = (rows, threads=0))]
     fn probabilities<'py>(&self, py: Python<'py>, rows: &Rows, threads: usize) -> PyResult<Bound<'py, PyArray2<f64>>> {
         array(py, self.with_pool(py, rows, threads, |samples, pool| self.0.probabilities_in(samples, pool))?)
+    }
+
+    /// The HTML page of the model, with rows to look at and their classes where they are given.
+    #[pyo3(signature = (rows=None, labels=None, threads=0))]
+    fn page(
+        &self,
+        py: Python<'_>,
+        rows: Option<&Rows>,
+        labels: Option<Vec<String>>,
+        threads: usize,
+    ) -> PyResult<String> {
+        let labels = labels.map(|labels| Labels::with_classes(&labels, self.0.classes())).transpose().map_err(raise)?;
+        let (model, rows) = (&self.0, rows.map(|rows| &rows.0));
+        let page = report::ModelPage { model, rows, labels: labels.as_ref(), command: None };
+        py.detach(|| page.html(&Pool::new(threads)?)).map_err(raise)
+    }
+
+    /// Permutation importance of columns, views or named sets of columns, as JSON.
+    #[pyo3(signature = (rows, labels, by, sets, repeats, seed, threads=0))]
+    #[allow(clippy::too_many_arguments)]
+    fn importance(
+        &self,
+        py: Python<'_>,
+        rows: &Rows,
+        labels: Vec<String>,
+        by: &str,
+        sets: Vec<(String, Vec<usize>)>,
+        repeats: usize,
+        seed: u64,
+        threads: usize,
+    ) -> PyResult<String> {
+        let labels = Labels::with_classes(&labels, self.0.classes()).map_err(raise)?;
+        let of = match by {
+            "columns" => ImportanceOf::Columns,
+            "views" => ImportanceOf::Views,
+            _ => ImportanceOf::Sets(sets),
+        };
+        let found = self.with_pool(py, rows, threads, |samples, pool| {
+            let mut samples = samples.clone();
+            if samples.views().is_empty() && samples.n_features() == self.0.input().features().len() {
+                samples = samples.with_views(self.0.input().views().to_vec())?;
+            }
+            let data = Dataset::new("rows", samples, labels.clone())?;
+            importance(&self.0, &data, &of, repeats, seed, pool)
+        })?;
+        Ok(report::importance_json(&found))
     }
 
     /// The parts of decisions by view or by kernel: names, the classes of each decision (the one that a positive value

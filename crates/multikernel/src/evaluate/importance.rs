@@ -35,6 +35,9 @@ pub struct Importance {
     pub drop: f64,
     /// A 95 % interval of the drop for other rows like these (Student's t over rows).
     pub interval: (f64, f64),
+    /// Whether accuracy falls for certain: at the level of the interval, over all that were permuted together
+    /// (Bonferroni).
+    pub distinguishable: bool,
     /// The share of predictions that change.
     pub changed: f64,
 }
@@ -93,6 +96,7 @@ pub fn importance(
     let before = model.predict_in(samples, pool)?.labels;
     let is_right = |labels: &[usize], i: usize| f64::from(u8::from(labels[i] == rows.labels.codes()[i]));
     let mut found = vec![];
+    let n_sets = sets.len();
     for (at, (name, columns)) in sets.into_iter().enumerate() {
         // For each row, how much less often it is right; and whether its prediction changes.
         let (mut falls, mut changed) = (vec![0.0; n], 0usize);
@@ -106,9 +110,19 @@ pub fn importance(
                 changed += usize::from(before[i] != after[i]);
             }
         }
-        let (drop, interval) = with_interval(&falls);
+        let (drop, error) = mean_and_error(&falls);
+        // Half the width of a t interval that so many comparisons share.
+        let half = |share: usize| error * quantile(1.0 - 0.5 * (1.0 - LEVEL) / share as f64, n as f64 - 1.0);
         let changed = changed as f64 / (n * n_repeats) as f64;
-        found.push(Importance { name, n_columns: columns.len(), drop, interval, changed });
+        let interval = (drop - half(1), drop + half(1));
+        found.push(Importance {
+            name,
+            n_columns: columns.len(),
+            drop,
+            interval,
+            distinguishable: drop > half(n_sets),
+            changed,
+        });
     }
     found.sort_by(|a, b| b.drop.total_cmp(&a.drop).then(b.changed.total_cmp(&a.changed)));
     let accuracy = (0..n).map(|i| is_right(&before, i)).sum::<f64>() / n as f64;
@@ -140,13 +154,12 @@ fn sets(of: &ImportanceOf, samples: &Samples) -> Result<Vec<(String, Vec<usize>)
     }
 }
 
-/// The mean and its interval over rows.
-fn with_interval(falls: &[f64]) -> (f64, (f64, f64)) {
+/// The mean over rows and its standard error.
+fn mean_and_error(falls: &[f64]) -> (f64, f64) {
     let n = falls.len() as f64;
     let mean = falls.iter().sum::<f64>() / n;
     let variance = falls.iter().map(|fall| (fall - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let half = quantile(0.5 * (1.0 + LEVEL), n - 1.0) * (variance / n).sqrt();
-    (mean, (mean - half, mean + half))
+    (mean, (variance / n).sqrt())
 }
 
 #[cfg(test)]
@@ -176,7 +189,14 @@ mod tests {
         assert_eq!((signal.name.as_str(), noise.name.as_str()), ("signal", "noise"));
         // Half the rows get a value of the other sign.
         assert!(found.accuracy > 0.93 && (signal.drop - (found.accuracy - 0.5)).abs() < 0.06, "{found:?}");
-        assert!(signal.interval.0 > 0.3 && noise.drop.abs() < 0.03 && !found.is_trained_on, "{found:?}");
+        assert!(
+            signal.interval.0 > 0.3
+                && signal.distinguishable
+                && !noise.distinguishable
+                && noise.drop.abs() < 0.03
+                && !found.is_trained_on,
+            "{found:?}"
+        );
         let again = importance(&model, &test, &ImportanceOf::Columns, 5, 0, &Pool::new(1).unwrap()).unwrap();
         assert_eq!(found, again);
         assert!(importance(&model, &train, &ImportanceOf::Columns, 1, 0, &pool).unwrap().is_trained_on);

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::draws::draws_json;
 use super::figures::{FIGURES, MetricKind};
 use crate::data::{BundledSet, bundled_sets};
-use crate::evaluate::{Evaluation, Fold, KernelSummary, PlanResult, Spread};
+use crate::evaluate::{Evaluation, Fold, Importances, KernelSummary, PlanResult, Spread};
 use crate::linalg::Matrix;
 use crate::plan::Model;
 use crate::run::{AnyMethod, Param};
@@ -134,6 +134,11 @@ pub fn model_json(model: &Model) -> String {
         "facts": training.facts().into_iter().map(|(name, value)| (name, json!(value))).collect::<Map<_, _>>(),
         "warnings": training.warnings(),
     }))
+}
+
+/// Permutation importance as the JSON text of `importance --json`.
+pub fn importance_json(found: &Importances) -> String {
+    pretty(&json!(found))
 }
 
 /// The bundled sets as the JSON text of `datasets list --json`.

@@ -16,7 +16,7 @@ pub use bars::bars;
 pub use boundary::Boundary;
 pub use clusters::Clustering;
 pub use figures::Figures;
-pub use json::{datasets_json, evaluation_json, methods_json, model_json};
+pub use json::{datasets_json, evaluation_json, importance_json, methods_json, model_json};
 pub use page::{ModelPage, evaluation_page};
 pub use stream::{StreamEnd, StreamLine};
 pub use table::TextTable;

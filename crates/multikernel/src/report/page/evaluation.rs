@@ -38,9 +38,9 @@ pub fn evaluation_page(json: &str, command: Option<&str>) -> Result<String> {
     let mut sections = verdict::sections(&found);
     if let Some(result) = shown(&found) {
         let method = text(result, "method");
-        sections.extend(shares_of(result));
         let of = format!("{method}, mean over splits");
         sections.extend(weights::section(&of, &weights_of(result), ", ± standard deviation over splits", None, ""));
+        sections.extend(shares_of(result));
     }
     if let Some(result) = best(&found) {
         let of = format!("{} on the test rows of all splits", text(result, "method"));

@@ -68,7 +68,7 @@ impl Table {
     fn html(&self, id: &str) -> String {
         let caption = escaped(&self.caption, 300);
         let mut html = format!(
-            "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{caption}\"><table id=\"{id}\"><caption>{caption}</caption><thead><tr>"
+            "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Table: {caption}\"><table id=\"{id}\"><caption>{caption}</caption><thead><tr>"
         );
         for name in &self.head {
             put(&mut html, format_args!("<th scope=\"col\">{}</th>", escaped(name, 60)));
@@ -128,7 +128,7 @@ impl Section {
             "<section id=\"{id}\" aria-labelledby=\"{id}-h\"><h2 id=\"{id}-h\">{}</h2>\n",
             escaped(&self.title, 200)
         );
-        put(&mut html, format_args!("<p class=\"says\">{}</p>\n", escaped(&self.says, 4000)));
+        put(&mut html, format_args!("<p class=\"says\">{}</p>\n", with_code(&escaped(&self.says, 4000))));
         for (k, figure) in self.figures.iter().enumerate() {
             html.push_str("<figure>");
             if !figure.svg.is_empty() {
@@ -231,6 +231,16 @@ impl Page {
         }
         format!("<script type=\"application/json\" id=\"data\">{}</script>\n", self.json.replace('<', "\\u003c"))
     }
+}
+
+/// What stands between backticks as code; text in which they do not pair is left as it is.
+fn with_code(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return text.to_string();
+    }
+    let part = |(k, part): (usize, &&str)| if k % 2 == 1 { format!("<code>{part}</code>") } else { part.to_string() };
+    parts.iter().enumerate().map(part).collect()
 }
 
 fn put(text: &mut String, arguments: std::fmt::Arguments<'_>) {

@@ -137,13 +137,12 @@ impl ModelPage<'_> {
         let training = self.model.training();
         let mut says = format!("A model of {} for the classes {}.", training.method(), some(self.model.classes()));
         if let Some(tested) = tested {
-            let known = if self.is_trained_on() {
-                ", which it was trained on: `multikernel evaluate` tells how it does on others"
-            } else {
-                ""
+            let (known, others) = match self.is_trained_on() {
+                true => (", which it was trained on,", "; `multikernel evaluate` tells how it does on others"),
+                false => ("", ""),
             };
             says += &format!(
-                " On the {} given it is right in {:.1} %{known}.",
+                " On the {} given{known} it is right in {:.1} %{others}.",
                 count(tested.truth.len(), "labelled row"),
                 100.0 * tested.metrics.accuracy
             );
@@ -259,7 +258,10 @@ impl ModelPage<'_> {
             return Ok(None);
         };
         let samples = &data.samples;
-        let each = (samples.n_samples() * self.model.training().n_samples() * self.model.kernels().len().max(1)) as u64;
+        let training = self.model.training();
+        // Decisions that are no sums over kernels are votes or means over many of them.
+        let (n_kernels, dear) = (self.model.kernels().len().max(1), if self.model.has_parts() { 1 } else { 200 });
+        let each = (dear * samples.n_samples() * training.n_samples() * n_kernels) as u64;
         let affordable = (BUDGET / each.max(1)) as usize;
         let (n_views, n_columns) = (samples.views().len(), samples.n_features());
         let ask = |of: &ImportanceOf| importance(self.model, &data, of, REPEATS, 0, pool).map(|found| self.told(found));

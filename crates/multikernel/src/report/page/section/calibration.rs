@@ -3,7 +3,6 @@
 use super::super::chart::{Curves, MOST_LINES};
 use super::super::html::{Cell, Figure, Section, Table};
 use crate::evaluate::Bin;
-use crate::report::numbers::figure;
 
 /// How often the likeliest class is right, by its probability, for each method.
 pub(in crate::report::page) fn section(named: &[(String, Vec<Bin>)]) -> Option<Section> {
@@ -34,8 +33,8 @@ pub(in crate::report::page) fn section(named: &[(String, Vec<Bin>)]) -> Option<S
             bins.iter().map(|bin| bin.n as f64 * (bin.confidence - bin.right)).sum::<f64>() / n.max(1) as f64;
         let word = if gap > 0.0 { "above" } else { "below" };
         says += &format!(
-            " {name} states probabilities {} {word} how often it is right, on average over {n} rows.",
-            figure(gap.abs())
+            " {name} states probabilities {:.1} points {word} how often it is right, on average over {n} rows.",
+            100.0 * gap.abs()
         );
         for bin in bins {
             let numbers = [bin.range.0, bin.range.1].map(Cell::Number);

@@ -17,7 +17,7 @@ pub(in crate::report::page) fn section(
     for (what, found) in
         [("view", views), ("column", columns)].into_iter().filter_map(|(what, found)| Some((what, found?)))
     {
-        let certain: Vec<&Importance> = found.found.iter().filter(|one| one.interval.0 > 0.0).collect();
+        let certain: Vec<&Importance> = found.found.iter().filter(|one| one.distinguishable).collect();
         says += &match certain.first() {
             Some(first) => format!(
                 "{} is missed most: accuracy falls by {:.1} points when its values are dealt to other rows. {} of {} are missed for certain. ",
@@ -45,7 +45,7 @@ fn figure(id: &str, what: &str, found: &Importances) -> Figure {
         name: one.name.clone(),
         value: one.drop,
         interval: Some(one.interval),
-        is_certain: one.interval.0 > 0.0,
+        is_certain: one.distinguishable,
     };
     let svg = Rows {
         id: &format!("importance-{id}"),

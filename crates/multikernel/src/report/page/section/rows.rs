@@ -6,6 +6,7 @@ use super::largest;
 use crate::plan::Parts;
 use crate::report::count;
 use crate::report::numbers::short;
+use crate::run::Decision;
 
 /// Rows that a strip shows, lanes in it, and decisions with a strip.
 const MOST_ROWS: usize = 400;
@@ -32,7 +33,7 @@ pub(in crate::report::page) fn section(
     let mut n_disagree = 0;
     let mut figures = vec![];
     for &p in &order {
-        let (figure, disagree) = strip(parts, p, &totals.column(p), &parts.title(p, classes), names, of);
+        let (figure, disagree) = strip(parts, p, &totals.column(p), classes, names, of);
         n_disagree += disagree;
         figures.push(figure);
     }
@@ -55,7 +56,8 @@ pub(in crate::report::page) fn section(
     Some(Section { id: "rows", title: "Shares by row".into(), says, figures })
 }
 
-fn strip(parts: &Parts, p: usize, totals: &[f64], title: &str, names: &[String], of: &str) -> (Figure, usize) {
+fn strip(parts: &Parts, p: usize, totals: &[f64], classes: &[String], names: &[String], of: &str) -> (Figure, usize) {
+    let title = parts.title(p, classes);
     let values = &parts.values[p];
     let mut order: Vec<usize> = (0..totals.len()).collect();
     order.sort_by(|&i, &j| totals[j].total_cmp(&totals[i]));
@@ -93,11 +95,15 @@ fn strip(parts: &Parts, p: usize, totals: &[f64], title: &str, names: &[String],
         table.row(row);
     }
     let n_marked = marked.len();
+    let sides = match parts.decisions[p] {
+        Decision::Between(first, second) => format!("up: {}, down: {}", classes[first], classes[second]),
+        Decision::For(class) => format!("up: {}, down: another class", classes[class]),
+    };
     let svg = Lanes {
         id: &format!("rows-chart-{p}"),
         title: &format!("Parts of the decision {title} by row"),
         describes: &describes,
-        axis: &format!("rows, sorted by the decision: {title}"),
+        axis: &format!("rows, sorted by the decision; {sides}"),
         lanes,
         marked,
         marks: if n_marked > 0 { "disagree" } else { "" },

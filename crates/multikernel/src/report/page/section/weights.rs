@@ -87,7 +87,11 @@ fn says(of: &str, all: &[Weight], (total, shown): (f64, f64), prior: Option<(f64
         let same = all.iter().filter(|one| one.interval.is_some_and(|(from, to)| from <= low && to >= high)).count();
         says += &format!(
             " The shaded band is where weights lay before any data. {} above it for certain (full dots)",
-            if above == 1 { "1 kernel lies".into() } else { format!("{above} kernels lie") }
+            match above {
+                0 => "No kernel lies".to_string(),
+                1 => "1 kernel lies".into(),
+                n => format!("{n} kernels lie"),
+            }
         );
         says += if same == all.len() { "; the data say little about single kernels." } else { "." };
     }
