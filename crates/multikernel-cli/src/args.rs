@@ -494,7 +494,8 @@ and calibration.
 Examples:
   multikernel evaluate sonar --method average,evidence --json > sonar.json
   multikernel report sonar.json --out sonar.html
-  multikernel report m.multikernel new.csv --out m.html")]
+  multikernel report m.multikernel new.csv --out m.html
+  multikernel report m.multikernel --picture weights --out weights.svg")]
 pub(crate) struct Report {
     /// Model written by `multikernel train`, or what `multikernel evaluate --json` printed
     #[arg(value_name = "MODEL|EVALUATION.json")]
@@ -502,7 +503,11 @@ pub(crate) struct Report {
     /// For a model: file with rows to look at (with labels, if they are there), `-`, or a bundled set; or give --view
     /// NAME=FILE or --gram NAME=FILE
     pub(crate) data: Option<String>,
-    /// File to write to: .html
+    /// Only one chart, as a picture: the word behind # in the address of its section, such as weights; a second chart
+    /// there is weights-2
+    #[arg(long, value_name = "KIND")]
+    pub(crate) picture: Option<String>,
+    /// File to write to: .html, or .svg with --picture
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// Threads; results are the same for any number [default: all]

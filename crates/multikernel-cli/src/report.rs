@@ -5,13 +5,13 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use multikernel::data::{Labels, Samples};
 use multikernel::plan::{Model, Registry};
-use multikernel::report::{ModelPage, evaluation_page};
+use multikernel::report::{ModelPage, evaluation_page, evaluation_picture};
 use multikernel::run::Observer;
 use multikernel::{Pool, file};
 
 use crate::args::Report;
 use crate::bar::Bar;
-use crate::data;
+use crate::{data, picture};
 
 pub(crate) fn run(args: &Report, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.quiet);
@@ -19,13 +19,21 @@ pub(crate) fn run(args: &Report, registry: &Registry) -> Result<()> {
     let mut sources = data::sources(args.data.as_deref(), &args.reading);
     sources.push(input.clone());
     sources.iter().try_for_each(|source| data::check_other_file("--out", &args.out, source))?;
-    check_out("--out", &args.out)?;
+    match &args.picture {
+        Some(_) => picture::check_out("--out", &args.out)?,
+        None => check_out("--out", &args.out)?,
+    }
     let content = std::fs::read(&args.input).with_context(|| format!("cannot read {input}"))?;
     let page = if content.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') {
         if args.data.is_some() || !args.reading.views.is_empty() {
             bail!("{input} is an evaluation, whose page needs no rows; give rows with a model, or none");
         }
-        evaluation_page(&String::from_utf8_lossy(&content), Some(&command())).with_context(|| input.clone())?
+        let json = String::from_utf8_lossy(&content);
+        let made = match &args.picture {
+            Some(kind) => evaluation_picture(&json, kind),
+            None => evaluation_page(&json, Some(&command())),
+        };
+        made.with_context(|| input.clone())?
     } else {
         drop(content);
         let model = Model::load_with(&args.input, registry)?;
@@ -35,16 +43,17 @@ pub(crate) fn run(args: &Report, registry: &Registry) -> Result<()> {
 }
 
 fn of_model(args: &Report, model: &Model, bar: &mut Bar) -> Result<String> {
-    let pool = Pool::new(args.threads)?;
     let has_rows = args.data.is_some() || !args.reading.views.is_empty() || !args.reading.grams.is_empty();
-    if !has_rows {
-        let page = ModelPage { model, rows: None, labels: None, command: Some(&command()) };
-        return Ok(page.html(&pool)?);
-    }
-    let (rows, truth) = data::read_new(args.data.as_deref(), &args.reading, model, bar)?;
-    let labels = truth.and_then(|truth| labels(&truth, &rows, model, bar));
-    let page = ModelPage { model, rows: Some(&rows), labels: labels.as_ref(), command: Some(&command()) };
-    Ok(page.html(&pool)?)
+    let read = has_rows.then(|| data::read_new(args.data.as_deref(), &args.reading, model, bar)).transpose()?;
+    let labels = read.as_ref().and_then(|(rows, truth)| labels(truth.as_deref()?, rows, model, bar));
+    let command = command();
+    let rows = read.as_ref().map(|(rows, _)| rows);
+    let page = ModelPage { model, rows, labels: labels.as_ref(), command: Some(&command) };
+    let pool = Pool::new(args.threads)?;
+    Ok(match &args.picture {
+        Some(kind) => page.picture(kind, &pool)?,
+        None => page.html(&pool)?,
+    })
 }
 
 /// The labels of rows, if all have one of the model's classes.

@@ -28,6 +28,16 @@ use crate::report::count;
 /// # Ok::<(), multikernel::Error>(())
 /// ```
 pub fn evaluation_page(json: &str, command: Option<&str>) -> Result<String> {
+    Ok(page(json, command)?.html())
+}
+
+/// One chart of [`evaluation_page`] as an SVG file: `verdict` (the differences), `weights`, `shares`, `confusion`,
+/// `curves` (ROC), `curves-2` (precision by recall) or `calibration`, as far as the page has it.
+pub fn evaluation_picture(json: &str, kind: &str) -> Result<String> {
+    page(json, None)?.picture(kind)
+}
+
+fn page(json: &str, command: Option<&str>) -> Result<Page> {
     let found: Value = serde_json::from_str(json).map_err(|error| {
         Error::input(format!("not the JSON of an evaluation: {error}; give what `evaluate` printed as JSON"))
     })?;
@@ -57,7 +67,7 @@ pub fn evaluation_page(json: &str, command: Option<&str>) -> Result<String> {
     sections.push(settings::section(&facts(&found, command)));
     let dataset = text(&found, "dataset");
     let of = |key: &str, noun: &str| count(number(&found, key).unwrap_or(0.0) as usize, noun);
-    let page = Page {
+    Ok(Page {
         title: format!("{dataset}: comparison of methods"),
         subtitle: format!(
             "{}, {}, {}; {}",
@@ -72,8 +82,7 @@ pub fn evaluation_page(json: &str, command: Option<&str>) -> Result<String> {
             .collect(),
         sections,
         json: json.to_string(),
-    };
-    Ok(page.html())
+    })
 }
 
 /// The plan whose kernels are shown: the whole one of an ablation, else the most accurate with weights that differ.

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::canvas::STYLE;
+use super::canvas::{STYLE, alone};
+use crate::error::{Error, Result};
 use crate::report::boundary::escaped;
 use crate::report::count;
 use crate::report::numbers::figure;
@@ -150,6 +151,26 @@ impl Section {
             html.push_str("</figure>\n");
         }
         html + "</section>\n"
+    }
+}
+
+impl Page {
+    /// One chart as a picture that stands alone: that of the section `kind`, or the k-th of it as `kind-k`.
+    pub(super) fn picture(&self, kind: &str) -> Result<String> {
+        let named = |section: &'_ Section| -> Vec<(String, String)> {
+            let drawn = section.figures.iter().map(|figure| figure.svg.clone()).filter(|svg| !svg.is_empty());
+            let name = |k: usize| if k == 0 { section.id.to_string() } else { format!("{}-{}", section.id, k + 1) };
+            drawn.enumerate().map(|(k, svg)| (name(k), svg)).collect()
+        };
+        let all: Vec<(String, String)> = self.sections.iter().flat_map(named).collect();
+        match all.iter().find(|(name, _)| name == kind) {
+            Some((_, svg)) => Ok(alone(svg)),
+            None => {
+                let known: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+                let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
+                Err(Error::param("picture", format!("`{kind}` is not among the charts of this page: {known}")))
+            }
+        }
     }
 }
 

@@ -11,5 +11,5 @@ mod section;
 mod tests;
 mod value;
 
-pub use evaluation::evaluation_page;
+pub use evaluation::{evaluation_page, evaluation_picture};
 pub use model::ModelPage;

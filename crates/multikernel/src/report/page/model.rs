@@ -59,6 +59,17 @@ pub struct ModelPage<'a> {
 impl ModelPage<'_> {
     /// The page.
     pub fn html(&self, pool: &Pool) -> Result<String> {
+        Ok(self.page(pool)?.html())
+    }
+
+    /// One chart of the page as an SVG file: `weights`, `shares`, `rows` (`rows-2` for the next decision, ...),
+    /// `importance`, `confusion`, `curves`, `calibration`, `chains`, `alignment`, `clusters` or `missing`, as far as the
+    /// page has it.
+    pub fn picture(&self, kind: &str, pool: &Pool) -> Result<String> {
+        self.page(pool)?.picture(kind)
+    }
+
+    fn page(&self, pool: &Pool) -> Result<Page> {
         let (model, training) = (self.model, self.model.training());
         let mut sections = vec![];
         let tested = self.tested(pool)?;
@@ -85,7 +96,7 @@ impl ModelPage<'_> {
         sections.extend(self.clusters(pool)?);
         sections.extend(self.rows.and_then(missing::section));
         sections.push(settings::section(&self.facts()));
-        let page = Page {
+        Ok(Page {
             title: format!("{}: {} model", training.dataset(), training.method()),
             subtitle: format!(
                 "trained on {}, {}, {} classes, seed {}",
@@ -97,8 +108,7 @@ impl ModelPage<'_> {
             warnings: training.warnings(),
             sections,
             json: model_json(model),
-        };
-        Ok(page.html())
+        })
     }
 
     /// The kernels with weights, and their intervals by the method or by its draws.

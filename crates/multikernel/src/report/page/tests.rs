@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::html::MOST_BYTES;
-use super::{ModelPage, evaluation_page};
+use super::{ModelPage, evaluation_page, evaluation_picture};
 use crate::data::{Dataset, Labels, Samples, View, bundled};
 use crate::dist::Rng;
 use crate::evaluate::{Protocol, evaluate};
@@ -71,6 +71,18 @@ fn evaluation_with_thousands_of_kernels_and_odd_names_is_a_small_page() {
         assert!(page.contains("Learned weights were worth it: evidence gains +3.0 points [+1.0, +5.0]"), "{n_kernels}");
         assert!(page.contains("not known"));
     }
+}
+
+#[test]
+fn charts_stand_alone_and_unknown_ones_are_named() {
+    let json = large(5, 3).to_string();
+    let svg = evaluation_picture(&json, "verdict").unwrap();
+    assert!(svg.starts_with("<svg xmlns=") && svg.contains("<style>") && svg.contains("width=\"720\""));
+    let text = evaluation_picture(&json, "boundary").unwrap_err().to_string();
+    assert!(
+        text.contains("`boundary` is not among the charts of this page: verdict, weights, shares, confusion"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -149,11 +161,11 @@ fn model_pages_have_the_sections_that_their_input_gives() {
 #[test]
 fn many_rows_many_classes_and_one_kernel_stay_small() {
     let pool = Pool::new(2).unwrap();
-    let (few, many) = (rows(200, 50), rows(2_000, 50));
+    let (few, many) = (rows(200, 50), rows(600, 50));
     for bank in ["gaussian(1) on [0:2]", "gaussian(1..2) each view"] {
         let model = Plan::new("average").unwrap().kernels(bank).unwrap().train(&few).unwrap();
         let labels =
-            Labels::with_classes(&(0..2000).map(|i| format!("<c{}>", i % 50)).collect::<Vec<_>>(), model.classes())
+            Labels::with_classes(&(0..600).map(|i| format!("<c{}>", i % 50)).collect::<Vec<_>>(), model.classes())
                 .unwrap();
         let page = ModelPage { model: &model, rows: Some(&many.samples), labels: Some(&labels), command: None };
         check(&page.html(&pool).unwrap());
