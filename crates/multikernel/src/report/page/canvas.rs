@@ -86,7 +86,7 @@ impl Canvas {
     /// A name under a column, turned to run downwards.
     pub(super) fn turned(&mut self, [x, y]: [f64; 2], words: &str, most: usize) {
         let ([x, y], words) = ([x, y].map(short), escaped(words, most));
-        self.put(format_args!("<text transform=\"translate({x} {y})rotate(50)\">{words}</text>"));
+        self.put(format_args!("<text transform=\"translate({x} {y})rotate(-50)\" text-anchor=\"end\">{words}</text>"));
     }
 
     /// The name of an upright axis.

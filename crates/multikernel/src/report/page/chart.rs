@@ -148,7 +148,7 @@ impl Heat<'_> {
         let (some_rows, some_columns) = (every(side, 14.0), every(size, 14.0));
         let longest = self.columns.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let are_flat = size >= 7.5 * longest.min(12) as f64;
-        let below = if are_flat { 24.0 } else { 18.0 + 5.2 * longest.min(18) as f64 };
+        let below = if are_flat { 24.0 } else { 20.0 + 5.4 * longest.min(24) as f64 };
         let mut canvas = Canvas::new(bottom + below + 22.0);
         canvas.text([left, 16.0], Anchor::Start, &format!("rows: {}, columns: {}", self.sides[0], self.sides[1]), 90);
         for (i, row) in self.rows.iter().enumerate() {
@@ -162,15 +162,11 @@ impl Heat<'_> {
                 let class = if depth < 0.0 { "over" } else { "fill" };
                 let tip = if n * m <= 1000 { format!("{row}, {column}: {words}") } else { String::new() };
                 if depth != 0.0 || !tip.is_empty() {
-                    canvas.cell(class, [x, y, size, side], 0.85 * depth.abs(), &tip);
+                    canvas.cell(class, [x, y, size, side], 0.7 * depth.abs(), &tip);
                 }
                 if has_words {
-                    let class = if depth.abs() > 0.6 {
-                        [x + 0.5 * size, y + 0.5 * side + 4.5]
-                    } else {
-                        [x + 0.5 * size, y + 0.5 * side + 4.5]
-                    };
-                    canvas.text(class, Anchor::Middle, &words, (size / 7.0) as usize);
+                    let middle = [x + 0.5 * size, y + 0.5 * side + 4.5];
+                    canvas.text(middle, Anchor::Middle, &words, (size / 7.0) as usize);
                 }
             }
         }
@@ -184,7 +180,7 @@ impl Heat<'_> {
             if are_flat {
                 canvas.text([x, bottom + 18.0], Anchor::Middle, column, 12);
             } else {
-                canvas.turned([x, bottom + 10.0], column, 18);
+                canvas.turned([x + 4.0, bottom + 14.0], column, 24);
             }
         }
         canvas.finish(self.id, self.title, self.describes)

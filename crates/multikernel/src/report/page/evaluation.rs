@@ -88,10 +88,7 @@ fn page(json: &str, command: Option<&str>) -> Result<Page> {
 /// The plan whose kernels are shown: the whole one of an ablation, else the most accurate with weights that differ.
 fn shown(found: &Value) -> Option<&Value> {
     let results = values(found, "results");
-    let first = text(results.first()?, "method");
-    let is_ablation =
-        results.len() > 1 && results[1..].iter().all(|one| text(one, "method").starts_with(&format!("{first}, ")));
-    if is_ablation {
+    if is_ablation(results) {
         return results.first();
     }
     let learned = results.iter().filter(|one| values(one, "kernels").len() > 1 && text(one, "method") != "average");
@@ -100,9 +97,21 @@ fn shown(found: &Value) -> Option<&Value> {
     learned.max_by(by_accuracy).or_else(|| results.iter().find(|one| values(one, "kernels").len() > 1))
 }
 
+/// The most accurate plan, the first of equals; the whole one of an ablation.
 fn best(found: &Value) -> Option<&Value> {
-    let results = values(found, "results").iter().filter(|one| mean(one, "accuracy").is_some());
-    results.max_by(|a, b| mean(a, "accuracy").unwrap_or(0.0).total_cmp(&mean(b, "accuracy").unwrap_or(0.0)))
+    let results = values(found, "results");
+    if is_ablation(results) {
+        return results.first();
+    }
+    let accuracy = |one: &Value| mean(one, "accuracy").unwrap_or(f64::NEG_INFINITY);
+    results.iter().reduce(|best, one| if accuracy(one) > accuracy(best) { one } else { best })
+}
+
+/// Whether the plans are one with all views and the same with fewer.
+pub(super) fn is_ablation(results: &[Value]) -> bool {
+    let Some((first, others)) = results.split_first() else { return false };
+    let whole = format!("{}, ", text(first, "method"));
+    !others.is_empty() && others.iter().all(|one| text(one, "method").starts_with(&whole))
 }
 
 fn weights_of(result: &Value) -> Vec<Weight> {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::super::chart::{Row, Rows};
+use super::super::evaluation::is_ablation;
 use super::super::html::{Cell, Figure, Section, Table};
 use super::super::value::{interval, mean, number, std, text, values};
 use crate::report::figures::FIGURES;
@@ -66,7 +67,7 @@ pub(in crate::report::page) fn sections(found: &Value) -> Vec<Section> {
 fn reference(found: &Value) -> Reference {
     let names: Vec<String> = values(found, "results").iter().map(|result| text(result, "method")).collect();
     let first = names.first().cloned().unwrap_or_default();
-    let is_ablation = names.len() > 1 && names[1..].iter().all(|name| name.starts_with(&format!("{first}, ")));
+    let is_ablation = is_ablation(values(found, "results"));
     let has_average = names.iter().any(|name| name == "average");
     match (is_ablation, has_average) {
         (true, _) => Reference { name: first, words: "all views", is_ablation },
@@ -96,10 +97,11 @@ fn differences(found: &Value, reference: &Reference) -> Vec<Row> {
     rows
 }
 
-/// Points of a percentage.
+/// Points of a percentage; a difference that rounds to zero has no sign.
 fn points(row: &Row) -> String {
-    let point = |x: f64| format!("{:+.1}", 100.0 * x);
+    let point = |x: f64| if (100.0 * x).abs() < 0.05 { "0.0".to_string() } else { format!("{:+.1}", 100.0 * x) };
     match row.interval {
+        Some((low, high)) if low == high => format!("{} points in every split", point(row.value)),
         Some((low, high)) => format!("{} points [{}, {}]", point(row.value), point(low), point(high)),
         None => format!("{} points (one split, so without an interval)", point(row.value)),
     }
@@ -156,27 +158,29 @@ fn verdict(found: &Value, reference: &Reference, rows: &[Row]) -> String {
     }
 }
 
+/// The view that a plan of an ablation does without: `without A`, or `only B (without A)`.
+fn lost(name: &str) -> Option<&str> {
+    let inside = || name.split_once("(without ").and_then(|(_, rest)| rest.strip_suffix(')'));
+    name.strip_prefix("without ").or_else(inside)
+}
+
 fn of_views(rows: &[Row]) -> String {
-    let without = || rows.iter().filter(|row| row.name.starts_with("without "));
-    let costly = without().filter(|row| row.value.is_finite()).min_by(|x, y| x.value.total_cmp(&y.value));
-    let alone = rows.iter().filter(|row| !row.name.starts_with("without ")).max_by(|x, y| x.value.total_cmp(&y.value));
+    let without = rows.iter().filter(|row| row.value.is_finite()).filter_map(|row| Some((lost(&row.name)?, row)));
+    let costly = without.min_by(|x, y| x.1.value.total_cmp(&y.1.value));
+    let alone = rows.iter().filter(|row| row.name.starts_with("only ")).max_by(|x, y| x.value.total_cmp(&y.value));
     let mut says = match costly {
-        Some(row) if row.is_certain && row.value < 0.0 => {
-            format!(
-                "The view that matters most is {}: without it accuracy changes by {}.",
-                row.name.trim_start_matches("without "),
-                points(row)
-            )
+        Some((view, row)) if row.is_certain && row.value < 0.0 => {
+            format!("The view that matters most is {view}: without it accuracy changes by {}.", points(row))
         }
-        Some(row) => format!(
-            "No single view is missed for certain: the largest change is {}, {}, and its interval holds 0.",
-            points(row),
-            row.name
+        Some((view, row)) => format!(
+            "No view is missed for certain in these splits: accuracy changes most without {view}, by {}, which may be chance.",
+            points(row)
         ),
         None => String::new(),
     };
     if let Some(row) = alone {
-        says += &format!(" The best of the others is {}: {} from all views.", row.name, points(row));
+        let view = row.name.trim_start_matches("only ").split(" (").next().unwrap_or_default();
+        says += &format!(" The best single view is {view}; it differs from all views by {}.", points(row));
     }
     says
 }
