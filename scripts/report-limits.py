@@ -1,6 +1,6 @@
 """Tables at the limits of what a report may be given: 1,000 columns, 50 classes, 10,000 rows, odd names.
 
-    python3 report-limits.py FOLDER
+python3 report-limits.py FOLDER
 """
 
 import csv

@@ -526,16 +526,20 @@ matters is how much accuracy falls. Take rows that the model was not trained on.
 Columns that tell the same make up for one another: permute them as one view.
 
 Examples:
-  multikernel importance new.csv m.multikernel
-  multikernel importance new.csv m.multikernel --by views --repeats 20 --json")]
+  multikernel importance m.multikernel new.csv
+  multikernel importance m.multikernel new.csv --by views --repeats 20 --json
+  multikernel importance m.multikernel new.csv --sets pathways.gmt")]
 pub(crate) struct Importance {
-    /// File with labelled rows, `-`, or a bundled set
-    pub(crate) data: String,
     /// Model written by `multikernel train`
     pub(crate) model: PathBuf,
+    /// File with labelled rows, `-`, or a bundled set; or give --view NAME=FILE, with --labels
+    pub(crate) data: Option<String>,
     /// What is permuted at a time
     #[arg(long, value_name = "columns|views", default_value = "columns", value_parser = ["columns", "views"])]
     pub(crate) by: String,
+    /// Permute named sets of columns, each together, instead: a GMT file, a set in a line
+    #[arg(long, value_name = "FILE", conflicts_with = "by")]
+    pub(crate) sets: Option<PathBuf>,
     /// Permutations of each
     #[arg(long, value_name = "R", default_value_t = 10)]
     pub(crate) repeats: usize,
@@ -552,7 +556,7 @@ pub(crate) struct Importance {
     #[arg(long, short)]
     pub(crate) quiet: bool,
     #[command(flatten)]
-    pub(crate) columns: Columns,
+    pub(crate) reading: Reading,
 }
 
 #[derive(Debug, Args)]
@@ -698,7 +702,7 @@ pub(crate) struct Completions {
 /// Hides what only training wants.
 fn for_new_rows(command: clap::Command, label: &'static str) -> clap::Command {
     let hidden = |command: clap::Command, name: &'static str| command.mut_arg(name, |arg| arg.hide(true));
-    ["missing_labels", "groups", "labels"].into_iter().fold(command.mut_arg("label", |arg| arg.help(label)), hidden)
+    ["missing_labels", "groups"].into_iter().fold(command.mut_arg("label", |arg| arg.help(label)), hidden)
 }
 
 /// The command with the names of the registry's methods in its help and completions.
@@ -711,9 +715,9 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
                     label, class or target; for cik, which needs one, as for train]";
     let drawn = "The label column: its name, or its position from 0 [default: the model's]";
     let command = Cli::command()
-        .mut_subcommand("predict", |command| for_new_rows(command, label))
+        .mut_subcommand("predict", |command| for_new_rows(command, label).mut_arg("labels", |arg| arg.hide(true)))
         .mut_subcommand("report", |command| for_new_rows(command, label))
-        .mut_subcommand("importance", |command| command.mut_arg("label", |arg| arg.help(drawn)))
+        .mut_subcommand("importance", |command| for_new_rows(command, drawn))
         .mut_subcommand("cluster", |command| command.mut_arg("label", |arg| arg.help(compared)))
         .mut_subcommand("picture", |command| command.mut_arg("label", |arg| arg.help(drawn)))
         .mut_subcommand("train", |command| command.mut_arg("method", |arg| arg.help(help)))

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Report, registry: &Registry) -> Result<()> {
 
 fn of_model(args: &Report, model: &Model, bar: &mut Bar) -> Result<String> {
     let has_rows = args.data.is_some() || !args.reading.views.is_empty() || !args.reading.grams.is_empty();
-    let read = has_rows.then(|| data::read_new(args.data.as_deref(), &args.reading, model, bar)).transpose()?;
+    let read = has_rows.then(|| data::read_tested(args.data.as_deref(), &args.reading, model, bar)).transpose()?;
     let labels = read.as_ref().and_then(|(rows, truth)| labels(truth.as_deref()?, rows, model, bar));
     let command = command();
     let rows = read.as_ref().map(|(rows, _)| rows);

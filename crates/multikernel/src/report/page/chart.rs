@@ -8,7 +8,7 @@ use crate::report::numbers::figure;
 const LEFT: f64 = 250.0;
 const RIGHT: f64 = WIDTH - 24.0;
 /// Characters of a name beside a plot.
-const NAME: usize = 34;
+const NAME: usize = 30;
 
 /// One line of a chart of rows.
 pub(super) struct Row {
@@ -154,7 +154,7 @@ impl Heat<'_> {
         for (i, row) in self.rows.iter().enumerate() {
             let y = top + side * i as f64;
             if i % some_rows == 0 {
-                canvas.text([left - 8.0, y + 0.5 * side + 4.5], Anchor::End, row, 26);
+                canvas.text([left - 8.0, y + 0.5 * side + 4.5], Anchor::End, row, 24);
             }
             for (j, column) in self.columns.iter().enumerate() {
                 let (depth, x) = ((self.depth)(i, j), left + size * j as f64);
@@ -197,8 +197,8 @@ pub(super) struct Curves<'a> {
     pub(super) lines: Vec<(String, Vec<[f64; 2]>, Option<Vec<[f64; 2]>>)>,
     /// Whether there is a line from corner to corner to compare with.
     pub(super) has_diagonal: bool,
-    /// Whether points are marked.
-    pub(super) has_points: bool,
+    /// The radius of the mark at a point of a line; `None` for lines without marks.
+    pub(super) radius: Option<&'a dyn Fn(usize, usize) -> f64>,
 }
 
 /// Lines that can be told apart by colour and dashes.
@@ -208,27 +208,30 @@ impl Curves<'_> {
     pub(super) fn svg(&self) -> String {
         let (left, top, side) = (70.0, 10.0, 330.0);
         let mut canvas = Canvas::new(top + side + 50.0);
-        let at = |[x, y]: [f64; 2]| [left + side * x.clamp(0.0, 1.0), top + side * (1.0 - y.clamp(0.0, 1.0))];
+        let place = |[x, y]: [f64; 2]| [left + side * x.clamp(0.0, 1.0), top + side * (1.0 - y.clamp(0.0, 1.0))];
         for k in 0..=5 {
             let part = f64::from(k) / 5.0;
-            let ([x, y], text) = (at([part, part]), format!("{part:.1}"));
+            let ([x, y], text) = (place([part, part]), format!("{part:.1}"));
             canvas.line("grid", [x, top], [x, top + side]);
             canvas.line("grid", [left, y], [left + side, y]);
             canvas.text([x, top + side + 18.0], Anchor::Middle, &text, 4);
             canvas.text([left - 8.0, y + 4.5], Anchor::End, &text, 4);
         }
         if self.has_diagonal {
-            canvas.line("zero", at([0.0, 0.0]), at([1.0, 1.0]));
+            canvas.line("zero", place([0.0, 0.0]), place([1.0, 1.0]));
         }
         for (k, (name, points, spread)) in self.lines.iter().enumerate().take(MOST_LINES) {
             if let Some(spread) = spread {
                 let up = points.iter().zip(spread).map(|(&[x, _], &[_, high])| [x, high]);
                 let down = points.iter().zip(spread).rev().map(|(&[x, _], &[low, _])| [x, low]);
-                canvas.path(&format!("p{k} spread"), &(joined(up.chain(down).map(at)) + "z"));
+                canvas.path(&format!("p{k} spread"), &(joined(up.chain(down).map(place)) + "z"));
             }
-            canvas.path(&format!("l{k}"), &joined(points.iter().copied().map(at)));
-            for &[x, y] in points.iter().filter(|_| self.has_points) {
-                canvas.dot(&format!("p{k}"), at([x, y]), 4.0, &format!("{name}: {} {}", figure(x), figure(y)));
+            canvas.path(&format!("l{k}"), &joined(points.iter().copied().map(place)));
+            if let Some(radius) = self.radius {
+                for (at, &[x, y]) in points.iter().enumerate() {
+                    let tip = format!("{name}: {} {}", figure(x), figure(y));
+                    canvas.dot(&format!("p{k}"), place([x, y]), radius(k, at), &tip);
+                }
             }
             let y = top + 16.0 + 22.0 * k as f64;
             canvas.line(&format!("l{k}"), [left + side + 24.0, y - 4.0], [left + side + 58.0, y - 4.0]);
@@ -297,7 +300,7 @@ impl Lanes<'_> {
             canvas.path("pos", &up);
             canvas.path("neg", &down);
             canvas.line(if k == 0 { "axis" } else { "grid" }, [left, middle], [WIDTH - 12.0, middle]);
-            canvas.text([left - 10.0, middle + 4.5], Anchor::End, name, 27);
+            canvas.text([left - 10.0, middle + 4.5], Anchor::End, name, 24);
         }
         let marks: String = self
             .marked

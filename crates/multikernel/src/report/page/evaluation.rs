@@ -70,10 +70,10 @@ fn page(json: &str, command: Option<&str>) -> Result<Page> {
     Ok(Page {
         title: format!("{dataset}: comparison of methods"),
         subtitle: format!(
-            "{}, {}, {}; {}",
+            "{}, {}, {} classes; {}",
             of("n_samples", "row"),
             of("n_features", "feature"),
-            of("n_classes", "classes").trim_end_matches('s').to_string() + "s",
+            classes.len(),
             text(&found, "protocol")
         ),
         warnings: texts(&found, "warnings")

@@ -146,7 +146,9 @@ impl Section {
             match (with_tables, figure.svg.is_empty()) {
                 (_, true) => html.push_str(&table),
                 (true, false) => put(&mut html, format_args!("<details><summary>Numbers</summary>{table}</details>")),
-                (false, false) => html.push_str("<p class=\"soft\">The numbers are left out to keep the page below 1 MB; the JSON report has them.</p>"),
+                (false, false) => {
+                    html.push_str("<p class=\"soft\">The numbers are left out to keep the page below 1 MB.</p>")
+                }
             }
             html.push_str("</figure>\n");
         }

@@ -1,6 +1,7 @@
 //! The page of a model, with rows to look at where they are given.
 
 use super::html::{Page, Section};
+use super::section::brief;
 use super::section::clusters::Map;
 use super::section::shares::Share;
 use super::section::weights::Weight;
@@ -26,6 +27,8 @@ const ALIGNED_ROWS: usize = 150;
 /// Kernel values that permutations may cost, about a second of one thread.
 const BUDGET: u64 = 600_000_000;
 const REPEATS: usize = 5;
+/// Rows that permutations are measured on.
+const PERMUTED_ROWS: usize = 300;
 /// Columns that are permuted one by one.
 const MOST_COLUMNS: usize = 60;
 
@@ -72,7 +75,11 @@ impl ModelPage<'_> {
     fn page(&self, pool: &Pool) -> Result<Page> {
         let (model, training) = (self.model, self.model.training());
         let mut sections = vec![];
-        let tested = self.tested(pool)?;
+        let data = self.data()?;
+        let is_known = data.as_ref().is_some_and(|data| {
+            data.samples.n_samples() == training.n_samples() && data.fingerprint() == training.fingerprint()
+        });
+        let tested = data.as_ref().map(|data| self.tested(data, is_known, pool)).transpose()?;
         let (kernels, intervals) = (self.kernels(), self.intervals());
         sections.extend(self.verdict(&kernels, tested.as_ref()));
         let (spans, prior, note) = match &intervals {
@@ -87,9 +94,11 @@ impl ModelPage<'_> {
         sections.extend(weights::section(&of, &kernels, &spans, prior, &note));
         sections.extend(self.shares(&kernels));
         sections.extend(self.of_rows(pool)?);
-        sections.extend(self.importance(pool)?);
+        if let Some(data) = &data {
+            sections.extend(self.importance(data, is_known, pool)?);
+        }
         if let Some(tested) = &tested {
-            sections.extend(tested.sections(model, self.is_trained_on()));
+            sections.extend(tested.sections(model));
         }
         sections.extend(model.draws().as_ref().and_then(chains::section));
         sections.extend(self.alignment(&kernels, pool));
@@ -147,7 +156,7 @@ impl ModelPage<'_> {
         let training = self.model.training();
         let mut says = format!("A model of {} for the classes {}.", training.method(), some(self.model.classes()));
         if let Some(tested) = tested {
-            let (known, others) = match self.is_trained_on() {
+            let (known, others) = match tested.is_known {
                 true => (", which it was trained on,", "; `multikernel evaluate` tells how it does on others"),
                 false => ("", ""),
             };
@@ -166,7 +175,7 @@ impl ModelPage<'_> {
             Some(view) if views.len() > 1 => {
                 says += &format!(
                     " The view that carries most of its decisions is {} ({:.0} %).",
-                    view.name,
+                    brief(&view.name),
                     100.0 * sum(view, &|w| w.share)
                 );
             }
@@ -183,10 +192,7 @@ impl ModelPage<'_> {
                         }
                         _ => "",
                     };
-                    says += &format!(
-                        " The kernel with the largest weight is {}{sure}.",
-                        crate::report::numbers::short(&one.name)
-                    );
+                    says += &format!(" The kernel with the largest weight is {}{sure}.", brief(&one.name));
                 }
             }
         }
@@ -253,20 +259,17 @@ impl ModelPage<'_> {
         Ok(rows::section(&parts, self.model.classes(), &names, of))
     }
 
-    /// Rows with their labels, at most so many.
-    fn labelled(&self, most: usize) -> Result<Option<Dataset>> {
+    /// Rows with their labels.
+    fn data(&self) -> Result<Option<Dataset>> {
         let (Some(samples), Some(labels)) = (self.rows, self.labels) else { return Ok(None) };
-        let at = spaced(samples.n_samples(), most);
-        let all = Dataset::new(self.model.training().dataset(), samples.clone(), labels.clone())?;
-        Ok(Some(if at.len() == samples.n_samples() { all } else { all.select(&at) }))
+        Dataset::new(self.model.training().dataset(), samples.clone(), labels.clone()).map(Some)
     }
 
-    fn importance(&self, pool: &Pool) -> Result<Option<Section>> {
-        let Some(data) =
-            self.labelled(300)?.filter(|data| data.samples.n_features() > 0 && data.samples.n_samples() > 1)
-        else {
+    fn importance(&self, data: &Dataset, is_known: bool, pool: &Pool) -> Result<Option<Section>> {
+        if data.samples.n_features() == 0 || data.samples.n_samples() < 2 {
             return Ok(None);
-        };
+        }
+        let data = data.select(&spaced(data.samples.n_samples(), PERMUTED_ROWS));
         let samples = &data.samples;
         let training = self.model.training();
         // Decisions that are no sums over kernels are votes or means over many of them.
@@ -274,7 +277,10 @@ impl ModelPage<'_> {
         let each = (dear * samples.n_samples() * training.n_samples() * n_kernels) as u64;
         let affordable = (BUDGET / each.max(1)) as usize;
         let (n_views, n_columns) = (samples.views().len(), samples.n_features());
-        let ask = |of: &ImportanceOf| importance(self.model, &data, of, REPEATS, 0, pool).map(|found| self.told(found));
+        let ask = |of: &ImportanceOf| {
+            importance(self.model, &data, of, REPEATS, 0, pool)
+                .map(|found| Importances { is_trained_on: is_known, ..found })
+        };
         let views = (n_views > 1 && n_views * REPEATS <= affordable).then(|| ask(&ImportanceOf::Views)).transpose()?;
         let left = affordable.saturating_sub(if views.is_some() { n_views * REPEATS } else { 0 });
         let can = n_columns > 1 && n_columns <= MOST_COLUMNS && n_columns * REPEATS <= left;
@@ -287,29 +293,13 @@ impl ModelPage<'_> {
         Ok(columns::section(views.as_ref(), columns.as_ref(), &note))
     }
 
-    /// Rows that were thinned out have another fingerprint.
-    fn told(&self, found: Importances) -> Importances {
-        Importances { is_trained_on: self.is_trained_on(), ..found }
-    }
-
-    fn is_trained_on(&self) -> bool {
-        let training = self.model.training();
-        let same = |samples: &Samples, labels: &Labels| {
-            samples.n_samples() == training.n_samples()
-                && Dataset::new("", samples.clone(), labels.clone())
-                    .is_ok_and(|data| data.fingerprint() == training.fingerprint())
-        };
-        self.rows.zip(self.labels).is_some_and(|(samples, labels)| same(samples, labels))
-    }
-
-    fn tested(&self, pool: &Pool) -> Result<Option<Tested>> {
-        let Some(data) = self.labelled(usize::MAX)? else { return Ok(None) };
+    fn tested(&self, data: &Dataset, is_known: bool, pool: &Pool) -> Result<Tested> {
         let found = self.model.predict_in(&data.samples, pool)?;
         let truth = data.labels.codes().to_vec();
         let metrics = Metrics::new(&truth, &found.labels, None, self.model.classes().len())?;
-        let probabilities =
-            if self.model.has_probabilities() { Some(self.model.probabilities_in(&data.samples, pool)?) } else { None };
-        Ok(Some(Tested { truth, metrics, probabilities }))
+        let has = self.model.has_probabilities();
+        let probabilities = has.then(|| self.model.probabilities_in(&data.samples, pool)).transpose()?;
+        Ok(Tested { truth, metrics, probabilities, is_known })
     }
 
     fn alignment(&self, kernels: &[Weight], pool: &Pool) -> Option<Section> {
@@ -375,11 +365,13 @@ struct Tested {
     truth: Vec<usize>,
     metrics: Metrics,
     probabilities: Option<Matrix>,
+    /// Whether the model was trained on these very rows.
+    is_known: bool,
 }
 
 impl Tested {
-    fn sections(&self, model: &Model, is_trained_on: bool) -> Vec<Section> {
-        let known = if is_trained_on { "on the rows it was trained on" } else { "on the rows given" };
+    fn sections(&self, model: &Model) -> Vec<Section> {
+        let known = if self.is_known { "on the rows it was trained on" } else { "on the rows given" };
         let mut sections = vec![];
         sections.extend(confusion::section(&format!("The model {known}"), model.classes(), &self.metrics.confusion));
         if let Some(found) = self.probabilities.as_ref().and_then(|table| Curves::of(&[(self.truth.clone(), table)])) {
@@ -405,7 +397,8 @@ fn spaced(n: usize, most: usize) -> Vec<usize> {
 
 /// A list in words, cut after twenty.
 fn some(names: &[String]) -> String {
-    crate::report::some_of(names, 20)
+    let names: Vec<String> = names.iter().map(|name| brief(name)).collect();
+    crate::report::some_of(&names, 20)
 }
 
 /// The two leading principal components of rows.

@@ -2,6 +2,7 @@
 
 use super::super::chart::Heat;
 use super::super::html::{Cell, Figure, Section, Table};
+use super::brief;
 use crate::linalg::Matrix;
 use crate::report::numbers::{figure, short};
 
@@ -42,8 +43,8 @@ pub(in crate::report::page) fn section(names: &[String], alignment: &Matrix, not
         "{alike} of {} pairs of kernels are nearly the same (above 0.95), so how weight is divided between them means little; the most \
          alike are {} and {} ({}).{note}",
         pairs.len(),
-        short(&names[i]),
-        short(&names[j]),
+        brief(&names[i]),
+        brief(&names[j]),
         figure(alignment.get(i, j)),
     );
     Some(Section {

@@ -13,21 +13,26 @@ pub(in crate::report::page) fn section(named: &[(String, Vec<Bin>)]) -> Option<S
     let line = |(name, bins): &&(String, Vec<Bin>)| {
         (name.clone(), bins.iter().map(|bin| [bin.confidence, bin.right]).collect(), None)
     };
+    // The area of a mark is its number of rows.
+    let most = named.iter().flat_map(|(_, bins)| bins).map(|bin| bin.n).max().unwrap_or(1).max(1) as f64;
+    let radius = |line: usize, at: usize| 2.0 + 6.0 * (named[line].1[at].n as f64 / most).sqrt();
     let svg = Curves {
         id: "calibration-chart",
         title: "Calibration",
         describes: "The share of rows that are right by the probability of their predicted class; on the dashed line probabilities are what \
-                    they say, below it they promise too much",
+                    they say, below it they promise too much; larger marks hold more rows",
         axes: ["probability of the predicted class", "share that is right"],
         lines: named.iter().map(line).collect(),
         has_diagonal: true,
-        has_points: true,
+        radius: Some(&radius),
     }
     .svg();
     let mut table =
         Table::new("Calibration", &["method", "probability from", "to", "rows", "mean probability", "share right"]);
-    let mut says = String::from("On the dashed line probabilities are what they say; below it they promise too much.");
-    for (name, bins) in named {
+    let mut says = String::from(
+        "On the dashed line probabilities are what they say; below it they promise too much. Larger marks hold more rows.",
+    );
+    for (name, bins) in &named {
         let n: usize = bins.iter().map(|bin| bin.n).sum();
         let gap: f64 =
             bins.iter().map(|bin| bin.n as f64 * (bin.confidence - bin.right)).sum::<f64>() / n.max(1) as f64;

@@ -63,7 +63,7 @@ fn ranks(draws: &Draws, found: &[Summary]) -> String {
     }
     for (k, one) in shown.iter().enumerate() {
         let base = 26.0 + (high + gap) * k as f64 + high;
-        canvas.text([left - 10.0, base - 0.5 * high + 4.5], Anchor::End, &name(one), 27);
+        canvas.text([left - 10.0, base - 0.5 * high + 4.5], Anchor::End, &name(one), 24);
         let Ok(chains) = draws.chains(&one.variable, one.index) else { continue };
         for (chain, counts) in histograms(&chains).iter().enumerate().take(n_chains) {
             let expected = chains[chain].len() as f64 / BINS as f64;

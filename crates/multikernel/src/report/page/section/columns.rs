@@ -2,7 +2,7 @@
 
 use super::super::chart::{Row, Rows};
 use super::super::html::{Cell, Figure, Section, Table};
-use super::MOST;
+use super::{MOST, brief};
 use crate::evaluate::{Importance, Importances};
 use crate::report::count;
 
@@ -21,7 +21,7 @@ pub(in crate::report::page) fn section(
         says += &match certain.first() {
             Some(first) => format!(
                 "{} is missed most: accuracy falls by {:.1} points when its values are dealt to other rows. {} of {} are missed for certain. ",
-                first.name,
+                brief(&first.name),
                 100.0 * first.drop,
                 certain.len(),
                 count(found.found.len(), what)

@@ -2,6 +2,7 @@
 
 use super::super::chart::Heat;
 use super::super::html::{Cell, Figure, Section, Table};
+use super::brief;
 use crate::report::count;
 
 /// Classes that the table lists pair by pair.
@@ -50,8 +51,8 @@ pub(in crate::report::page) fn section(of: &str, classes: &[String], counts: &[V
     if let Some(&(i, j)) = worst {
         says += &format!(
             " Most often {} is taken for {}: {}.",
-            classes[i],
-            classes[j],
+            brief(&classes[i]),
+            brief(&classes[j]),
             count(counts[i][j] as usize, "time")
         );
     }

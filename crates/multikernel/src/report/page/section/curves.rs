@@ -2,6 +2,7 @@
 
 use super::super::chart::{self, MOST_LINES};
 use super::super::html::{Cell, Figure, Section, Table};
+use super::brief;
 use crate::evaluate::Curve;
 
 /// A method's name and curve.
@@ -18,7 +19,7 @@ pub(in crate::report::page) fn section(
         return None;
     }
     let whose = match classes {
-        [_, second] => format!("for the class {second}"),
+        [_, second] => format!("for the class {}", brief(second)),
         _ => "averaged over the classes, each against the rest".to_string(),
     };
     let area = |curve: &Curve| {
@@ -53,7 +54,7 @@ fn figure(id: &str, title: &str, axes: [&str; 2], named: &[Named], has_diagonal:
     };
     let describes = format!("{} by {} of each method{spread}", axes[1], axes[0]);
     let lines = named.iter().take(MOST_LINES).map(line).collect();
-    let svg = chart::Curves { id, title, describes: &describes, axes, lines, has_diagonal, has_points: false }.svg();
+    let svg = chart::Curves { id, title, describes: &describes, axes, lines, has_diagonal, radius: None }.svg();
     let names: Vec<&str> = named.iter().take(MOST_LINES).map(|one| one.0.as_str()).collect();
     let mut table = Table::new(title, &[&[axes[0]], names.as_slice()].concat());
     for (k, &x) in named.first().map_or(&[][..], |one| &one.1.x).iter().enumerate() {

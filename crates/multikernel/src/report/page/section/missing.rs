@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::canvas::{Anchor, Canvas, WIDTH};
 use super::super::html::{Cell, Figure, Section, Table};
+use super::brief;
 use crate::data::{Presence, Samples};
 use crate::report::count;
 
@@ -26,7 +27,7 @@ pub(in crate::report::page) fn section(samples: &Samples) -> Option<Section> {
     let mut patterns: Vec<(Vec<bool>, usize)> = counts.into_iter().collect();
     patterns.sort_by_key(|(_, rows)| std::cmp::Reverse(*rows));
     let complete = (0..n).filter(|&i| presence.is_complete(i)).count();
-    let rarest = (0..views.len()).min_by_key(|&v| presence.count(v)).map_or("", |v| views[v].name.as_str());
+    let rarest = (0..views.len()).min_by_key(|&v| presence.count(v)).map_or(String::new(), |v| brief(&views[v].name));
     let says = format!(
         "{complete} of {} have every view; {rarest} is missing most often. A filled circle is a view that is there, an open one a view \
          that is missing.",
@@ -53,7 +54,7 @@ fn picture(patterns: &[(Vec<bool>, usize)], views: &[&str]) -> String {
     let mut canvas = Canvas::new(top + step * views.len() as f64 + 12.0);
     canvas.text([left - 10.0, top - 24.0], Anchor::End, "rows", 10);
     for (v, view) in views.iter().enumerate() {
-        canvas.text([left - 10.0, top + step * v as f64 + 12.0], Anchor::End, view, 27);
+        canvas.text([left - 10.0, top + step * v as f64 + 12.0], Anchor::End, view, 24);
     }
     for (k, (pattern, rows)) in patterns.iter().take(shown).enumerate() {
         let (x, tall) = (left + wide * (k as f64 + 0.5), high * *rows as f64 / most);

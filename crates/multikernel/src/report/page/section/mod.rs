@@ -14,8 +14,19 @@ pub(super) mod shares;
 pub(super) mod verdict;
 pub(super) mod weights;
 
+use crate::report::bars::cut;
+use crate::report::numbers::short;
+
 /// Kernels, views or columns that a chart shows; the rest are one line together.
 const MOST: usize = 40;
+
+/// Characters of a name in a sentence.
+const BRIEF: usize = 48;
+
+/// A name as it stands in a sentence.
+pub(super) fn brief(name: &str) -> String {
+    cut(&short(name), BRIEF)
+}
 
 /// Positions of the largest values, largest first, and whether some are left out.
 fn largest(values: &[f64], most: usize) -> (Vec<usize>, bool) {

@@ -2,7 +2,7 @@
 
 use super::super::chart::Lanes;
 use super::super::html::{Cell, Figure, Section, Table};
-use super::largest;
+use super::{brief, largest};
 use crate::plan::Parts;
 use crate::report::count;
 use crate::report::numbers::short;
@@ -12,6 +12,8 @@ use crate::run::Decision;
 const MOST_ROWS: usize = 400;
 const MOST_LANES: usize = 8;
 const MOST_DECISIONS: usize = 6;
+/// Rows that the tables of all decisions list.
+const MOST_LISTED: usize = 1200;
 
 /// A part that is at least this share of the largest one, and of the other sign, is a view that disagrees.
 const DISAGREES: f64 = 0.25;
@@ -87,17 +89,20 @@ fn strip(parts: &Parts, p: usize, totals: &[f64], classes: &[String], names: &[S
     head.extend(lane_names.iter().map(String::as_str));
     head.extend(["constant", "disagree"]);
     let mut table = Table::new(&format!("Parts of the decision {title}"), &head);
-    for (at, &i) in order.iter().enumerate() {
+    let listed = MOST_LISTED / parts.values.len().min(MOST_DECISIONS);
+    for (at, &i) in order.iter().enumerate().step_by(n.div_ceil(listed)) {
         let mut row = vec![Cell::Text(names.get(i).cloned().unwrap_or_else(|| (i + 1).to_string()))];
-        row.extend(lanes.iter().map(|lane| Cell::Number(lane.1[at])));
-        row.push(Cell::Number(parts.biases[p]));
+        row.extend(lanes.iter().map(|lane| Cell::Number(six_digits(lane.1[at]))));
+        row.push(Cell::Number(six_digits(parts.biases[p])));
         row.push(if marked.contains(&at) { "yes" } else { "" }.into());
         table.row(row);
     }
     let n_marked = marked.len();
     let sides = match parts.decisions[p] {
-        Decision::Between(first, second) => format!("up: {}, down: {}", classes[first], classes[second]),
-        Decision::For(class) => format!("up: {}, down: another class", classes[class]),
+        Decision::Between(first, second) => {
+            format!("up: {}, down: {}", brief(&classes[first]), brief(&classes[second]))
+        }
+        Decision::For(class) => format!("up: {}, down: another class", brief(&classes[class])),
     };
     let svg = Lanes {
         id: &format!("rows-chart-{p}"),
@@ -110,4 +115,9 @@ fn strip(parts: &Parts, p: usize, totals: &[f64], classes: &[String], names: &[S
     }
     .svg();
     (Figure { svg, table }, n_marked)
+}
+
+/// A number to six digits, which take less room than sixteen.
+fn six_digits(x: f64) -> f64 {
+    format!("{x:.5e}").parse().unwrap_or(x)
 }

@@ -2,7 +2,7 @@
 
 use super::super::chart::{Row, Rows};
 use super::super::html::{Cell, Figure, Section, Table};
-use super::{MOST, largest};
+use super::{MOST, brief, largest};
 use crate::report::numbers::{figure, short};
 
 /// One view or kernel: its name, share, the spread of that over splits, and its weight.
@@ -27,7 +27,7 @@ pub(in crate::report::page) fn section(what: &str, all: &[Share]) -> Option<Sect
         .collect();
     let first = &all[order[0]];
     let mut says =
-        format!("{} carries the largest share of the decisions, {:.0} %.", short(&first.name), 100.0 * first.share);
+        format!("{} carries the largest share of the decisions, {:.0} %.", brief(&first.name), 100.0 * first.share);
     if let Some(last) = sizes.iter().copied().reduce(f64::min).filter(|&least| least < -0.005) {
         says += &format!(" A negative share (down to {}) means that a {what} works against the others.", figure(last));
     }
