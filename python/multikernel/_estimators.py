@@ -416,6 +416,13 @@ def class_texts(classes: npt.NDArray[Any]) -> list[str]:
     return texts
 
 
+def label_texts(y: Any) -> list[str]:
+    """The class of each row, as the library writes it."""
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    texts = class_texts(classes)
+    return [texts[code] for code in codes]
+
+
 class _Classifier(ClassifierMixin, _Base):
     """Classifiers: what they share, whatever the method."""
 
@@ -505,7 +512,7 @@ class _Classifier(ClassifierMixin, _Base):
         model = self._model()
         rows, _ = self._rows(X, reset=False)
         pairs = [(name, [int(k) for k in at]) for name, at in sets.items()]
-        labels = class_texts(np.asarray(y))
+        labels = label_texts(y)
         what = by if isinstance(by, str) else "sets"
         found = json.loads(model.importance(rows, labels, what, pairs, repeats, self._seed(), self._threads()))
         return list(found["found"])

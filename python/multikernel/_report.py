@@ -6,10 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from . import _core
-from ._estimators import _Base, class_texts
+from ._estimators import _Base, label_texts
 from ._evaluate import Evaluation
 
 
@@ -47,7 +45,7 @@ def report(what: Any, path: Any, X: Any = None, y: Any = None) -> Path:
         if X is None and y is not None:
             raise ValueError("y was given without X")
         rows = None if X is None else what._rows(X, reset=False)[0]
-        labels = None if y is None else class_texts(np.asarray(y))
+        labels = None if y is None else label_texts(y)
         page = model.page(rows, labels, what._threads())
     else:
         raise TypeError(f"report takes a fitted estimator or an Evaluation, got {type(what).__name__}")
