@@ -7,7 +7,7 @@ use multikernel::plan::Registry;
 
 use crate::help::shorten;
 
-/// Classifiers from many kernels at once: kernel weights, predictions, honest comparisons.
+/// Classifiers from many kernels: weights, predictions, honest comparisons.
 #[derive(Debug, Parser)]
 #[command(name = "multikernel", version, max_term_width = 80, after_help = SOME, after_long_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -17,8 +17,7 @@ pub(crate) struct Cli {
 
 const SOME: &str = "Examples:
   multikernel evaluate ionosphere --method majority,svm,average
-  multikernel train ionosphere --out m.multikernel
-  multikernel predict m.multikernel new.csv --out labels.csv";
+  multikernel train ionosphere --out m.multikernel";
 
 const EXAMPLES: &str = "Examples:
   multikernel evaluate ionosphere --method majority,svm,average
