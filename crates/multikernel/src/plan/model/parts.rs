@@ -127,7 +127,7 @@ impl Model {
         let mut names: Vec<String> = views.iter().map(|view| view.name.clone()).collect();
         let of = |m: usize| views.iter().position(|view| view.kernels.contains(&m)).unwrap_or(views.len());
         let place: Vec<usize> = (0..n).map(of).collect();
-        if place.iter().any(|&at| at == views.len()) {
+        if place.contains(&views.len()) {
             names.push(if views.is_empty() { "all columns" } else { "across views" }.into());
         }
         (names, place)

@@ -187,14 +187,21 @@ impl Heat<'_> {
     }
 }
 
+/// A named line.
+pub(super) struct Line {
+    pub(super) name: String,
+    pub(super) points: Vec<[f64; 2]>,
+    /// The lowest and highest at each point over splits, if there are several.
+    pub(super) spread: Option<Vec<[f64; 2]>>,
+}
+
 /// Lines in a square from 0 to 1.
 pub(super) struct Curves<'a> {
     pub(super) id: &'a str,
     pub(super) title: &'a str,
     pub(super) describes: &'a str,
     pub(super) axes: [&'a str; 2],
-    /// A name and its points, each with the lowest and highest over splits if there are several.
-    pub(super) lines: Vec<(String, Vec<[f64; 2]>, Option<Vec<[f64; 2]>>)>,
+    pub(super) lines: Vec<Line>,
     /// Whether there is a line from corner to corner to compare with.
     pub(super) has_diagonal: bool,
     /// The radius of the mark at a point of a line; `None` for lines without marks.
@@ -220,7 +227,7 @@ impl Curves<'_> {
         if self.has_diagonal {
             canvas.line("zero", place([0.0, 0.0]), place([1.0, 1.0]));
         }
-        for (k, (name, points, spread)) in self.lines.iter().enumerate().take(MOST_LINES) {
+        for (k, Line { name, points, spread }) in self.lines.iter().enumerate().take(MOST_LINES) {
             if let Some(spread) = spread {
                 let up = points.iter().zip(spread).map(|(&[x, _], &[_, high])| [x, high]);
                 let down = points.iter().zip(spread).rev().map(|(&[x, _], &[low, _])| [x, low]);

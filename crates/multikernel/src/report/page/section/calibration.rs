@@ -1,6 +1,6 @@
 //! Whether a probability is what it says.
 
-use super::super::chart::{Curves, MOST_LINES};
+use super::super::chart::{Curves, Line, MOST_LINES};
 use super::super::html::{Cell, Figure, Section, Table};
 use crate::evaluate::Bin;
 
@@ -10,8 +10,10 @@ pub(in crate::report::page) fn section(named: &[(String, Vec<Bin>)]) -> Option<S
     if named.is_empty() {
         return None;
     }
-    let line = |(name, bins): &&(String, Vec<Bin>)| {
-        (name.clone(), bins.iter().map(|bin| [bin.confidence, bin.right]).collect(), None)
+    let line = |(name, bins): &&(String, Vec<Bin>)| Line {
+        name: name.clone(),
+        points: bins.iter().map(|bin| [bin.confidence, bin.right]).collect(),
+        spread: None,
     };
     // The area of a mark is its number of rows.
     let most = named.iter().flat_map(|(_, bins)| bins).map(|bin| bin.n).max().unwrap_or(1).max(1) as f64;

@@ -1,6 +1,6 @@
 //! ROC and precision by recall.
 
-use super::super::chart::{self, MOST_LINES};
+use super::super::chart::{self, Line, MOST_LINES};
 use super::super::html::{Cell, Figure, Section, Table};
 use super::brief;
 use crate::evaluate::Curve;
@@ -50,7 +50,7 @@ fn figure(id: &str, title: &str, axes: [&str; 2], named: &[Named], has_diagonal:
             .std
             .as_ref()
             .map(|std| curve.mean.iter().zip(std).map(|(mean, std)| [mean - std, mean + std]).collect());
-        (name.clone(), points, band)
+        Line { name: name.clone(), points, spread: band }
     };
     let describes = format!("{} by {} of each method{spread}", axes[1], axes[0]);
     let lines = named.iter().take(MOST_LINES).map(line).collect();
