@@ -24,6 +24,8 @@ from ._files import load, save
 from ._info import kernels, methods, show_versions
 from ._methods import *  # noqa: F403
 from ._methods import __all__ as _all_methods
+from ._parts import Parts
+from ._report import report
 
 __all__ = [
     "CombinedKernel",
@@ -33,6 +35,7 @@ __all__ = [
     "MKLRegressor",
     "MKLSurvival",
     "OnlineMKLClassifier",
+    "Parts",
     "Views",
     "__version__",
     "datasets",
@@ -41,6 +44,7 @@ __all__ = [
     "load",
     "methods",
     "plot",
+    "report",
     "save",
     "show_versions",
     "stack",

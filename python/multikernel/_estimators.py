@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from . import _core
 from ._data import Array, Views, columns_of, is_table, rows_of, stack, table_values
+from ._parts import Parts
 from ._progress import CallbackSupportMixin, FitProgress, Stop, with_callbacks
 
 T = TypeVar("T")
@@ -417,6 +419,13 @@ def class_texts(classes: npt.NDArray[Any]) -> list[str]:
     return texts
 
 
+def label_texts(y: Any) -> list[str]:
+    """The class of each row, as the library writes it."""
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    texts = class_texts(classes)
+    return [texts[code] for code in codes]
+
+
 class _Classifier(ClassifierMixin, _Base):
     """Classifiers: what they share, whatever the method."""
 
@@ -492,6 +501,42 @@ class _Classifier(ClassifierMixin, _Base):
         if scores.shape[1] == 2:
             return np.asarray((scores[:, 1] - scores[:, 0]) / 2)
         return scores
+
+    def importance(self, X: Any, y: Any, *, by: Any = "columns", repeats: int = 10) -> list[dict[str, Any]]:
+        """Permutation importance: how much accuracy falls when values are dealt to other rows, largest first.
+
+        ``by`` is "columns", "views", or a mapping from names to column positions that are permuted together. Each entry
+        has the name, ``drop`` with its ``interval`` over rows, whether that is ``distinguishable`` from nothing among all
+        that were permuted, and the share of predictions that ``changed``. Take rows that the estimator was not fitted on.
+        """
+        sets = {} if isinstance(by, str) else {str(name): np.atleast_1d(at) for name, at in dict(by).items()}
+        if isinstance(by, str) and by not in ("columns", "views"):
+            raise ValueError(f"by must be 'columns', 'views' or a mapping from names to columns, got {by!r}")
+        model = self._model()
+        rows, _ = self._rows(X, reset=False)
+        pairs = [(name, [int(k) for k in at]) for name, at in sets.items()]
+        labels = label_texts(y)
+        what = by if isinstance(by, str) else "sets"
+        found = json.loads(model.importance(rows, labels, what, pairs, repeats, self._seed(), self._threads()))
+        return list(found["found"])
+
+    def parts(self, X: Any, *, by: str = "view") -> Parts:
+        """Decisions on rows, each split exactly into parts of views or kernels and a constant.
+
+        With two classes there is one decision, positive for the second class as in ``decision_function``. Methods whose
+        decisions are no sums over kernels, such as votes, raise ``ValueError``. Data without views have one view.
+        """
+        if by not in ("view", "kernel"):
+            raise ValueError(f"by must be 'view' or 'kernel', got {by!r}")
+        model = self._model()
+        rows, _ = self._rows(X, reset=False)
+        names, decisions, biases, values = model.parts(rows, by == "view", self._threads())
+        told = {text: value for text, value in zip(class_texts(self.classes_), self.classes_, strict=True)}
+        classes = [tuple(told[model.classes[code]] for code in codes) for codes in decisions]
+        all_values, all_biases = np.stack(values, axis=1), np.asarray(biases)
+        if len(self.classes_) == 2 and len(classes) == 1 and classes[0][0] == self.classes_[0]:
+            classes, all_values, all_biases = [classes[0][::-1]], -all_values, -all_biases
+        return Parts(names, [pair if len(pair) == 2 else pair[0] for pair in classes], all_biases, all_values)
 
     def _has_probabilities(self) -> bool:
         model = getattr(self, "model_", None)

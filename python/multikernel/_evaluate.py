@@ -41,6 +41,12 @@ class Evaluation:
         frame = pd.DataFrame(means, index=pd.Index([row["method"] for row in self.results], name="method"))
         return frame.dropna(axis=1, how="all")
 
+    def report(self, path: Any) -> Any:
+        """Writes one HTML page with charts of all of it; see `multikernel.report`."""
+        from ._report import report
+
+        return report(self, path)
+
     def __repr__(self) -> str:
         return self._text
 

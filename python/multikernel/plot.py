@@ -47,6 +47,32 @@ def shares(estimator: Any, *, by: str = "view", top: int = 20, ax: Any = None) -
     return ax
 
 
+def parts(estimator: Any, X: Any, *, by: str = "view", decision: int = 0, top: int = 20, ax: Any = None) -> Any:
+    """Shares by sample: what each view (or kernel) adds to the decision on each row.
+
+    One column for each row of ``X``, sorted by the decision, which the line shows; red speaks for the first class of the
+    decision, blue against it. With more than ``top`` names the largest are shown.
+    """
+    found = estimator.parts(X, by=by)
+    values, total = found.values[:, decision, :], found.totals[:, decision]
+    names = np.argsort(-np.abs(values).mean(axis=0))[:top]
+    rows = np.argsort(total, kind="stable")
+    shown = values[np.ix_(rows, names)].T
+    limit = float(np.abs(shown).max(initial=0.0)) or 1.0
+    ax = _axes(ax)
+    picture = ax.imshow(
+        shown, aspect="auto", cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="nearest",
+        extent=(0, len(rows), len(names), 0),
+    )  # fmt: skip
+    ax.set_yticks(np.arange(len(names)) + 0.5, [found.names[k] for k in names])
+    pair = found.decisions[decision]
+    what = f"{pair[0]} or {pair[1]}" if isinstance(pair, tuple) else f"{pair}"
+    ax.set_xlabel(f"rows, sorted by the decision ({what})")
+    ax.axvline(int((total < 0).sum()), color="k", linewidth=1)
+    ax.figure.colorbar(picture, ax=ax, label="part of the decision")
+    return ax
+
+
 def paired(evaluation: Any, *, ax: Any = None) -> Any:
     """Paired differences of accuracy with their intervals."""
     ax = _axes(ax)

@@ -17,8 +17,8 @@ import multikernel as mk
 SECTIONS = [
     ("Estimators", ["MKLClassifier", "MKLRegressor", "MKLSurvival", "OnlineMKLClassifier", "MKLClusterer", "CombinedKernel"]),
     ("Data", ["Views", "stack", "datasets.load", "datasets.names"]),
-    ("Functions", ["evaluate", "load", "save", "methods", "kernels", "show_versions"]),
-    ("Pictures", ["plot.weights", "plot.shares", "plot.paired", "plot.calibration", "plot.boundary"]),
+    ("Functions", ["evaluate", "report", "load", "save", "methods", "kernels", "show_versions"]),
+    ("Pictures", ["plot.weights", "plot.shares", "plot.parts", "plot.paired", "plot.calibration", "plot.boundary"]),
 ]
 
 

@@ -7,7 +7,7 @@ use multikernel::plan::Registry;
 
 use crate::help::shorten;
 
-/// Classifiers from many kernels at once: kernel weights, predictions, honest comparisons.
+/// Classifiers from many kernels: weights, predictions, honest comparisons.
 #[derive(Debug, Parser)]
 #[command(name = "multikernel", version, max_term_width = 80, after_help = SOME, after_long_help = EXAMPLES)]
 pub(crate) struct Cli {
@@ -17,8 +17,7 @@ pub(crate) struct Cli {
 
 const SOME: &str = "Examples:
   multikernel evaluate ionosphere --method majority,svm,average
-  multikernel train ionosphere --out m.multikernel
-  multikernel predict m.multikernel new.csv --out labels.csv";
+  multikernel train ionosphere --out m.multikernel";
 
 const EXAMPLES: &str = "Examples:
   multikernel evaluate ionosphere --method majority,svm,average
@@ -49,6 +48,10 @@ pub(crate) enum Command {
     Cluster(Cluster),
     /// Show what a model holds: method, settings, kernel weights
     Inspect(Inspect),
+    /// Write one HTML page about a model or an evaluation
+    Report(Report),
+    /// Tell which columns or views a model cannot do without
+    Importance(Importance),
     /// Write what a method drew, draw by draw, to a table
     Draws(Draws),
     /// Draw the decision boundary of a model of two columns
@@ -263,6 +266,9 @@ pub(crate) struct Predict {
     /// Add a column for each of these times with the probability to be without the event by then (models of times)
     #[arg(long, value_name = "TIME,...", value_delimiter = ',')]
     pub(crate) at: Vec<f64>,
+    /// Add a column of what each view, or each kernel, adds to the decision, and one of the constant: they add up to it
+    #[arg(long, value_name = "views|kernels", value_parser = ["views", "kernels"])]
+    pub(crate) parts: Option<String>,
     /// File to write to [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
@@ -322,6 +328,9 @@ pub(crate) struct Evaluate {
     /// name; row, from 1, where there are no ids), method, split, label, predicted and, with --proba, p:CLASS
     #[arg(long, value_name = "FILE")]
     pub(crate) predictions: Option<PathBuf>,
+    /// File for one HTML page with charts of all of it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -496,6 +505,80 @@ pub(crate) struct Inspect {
 }
 
 #[derive(Debug, Args)]
+#[command(after_long_help = "The page is one file that loads nothing: charts, the numbers behind each, and what
+they mean. With DATA, best rows that the model was not trained on, it also shows
+what each view adds to the decision on each row, which columns matter, confusion
+and calibration.
+
+Examples:
+  multikernel evaluate sonar --method average,evidence --json > sonar.json
+  multikernel report sonar.json --out sonar.html
+  multikernel report m.multikernel new.csv --out m.html
+  multikernel report m.multikernel --picture weights --out weights.svg")]
+pub(crate) struct Report {
+    /// Model written by `multikernel train`, or what `multikernel evaluate --json` printed
+    #[arg(value_name = "MODEL|EVALUATION.json")]
+    pub(crate) input: PathBuf,
+    /// For a model: file with rows to look at (with labels, if they are there), `-`, or a bundled set; or give --view
+    /// NAME=FILE or --gram NAME=FILE
+    pub(crate) data: Option<String>,
+    /// Only one chart, as a picture: the word behind # in the address of its section, such as weights; a second chart
+    /// there is weights-2
+    #[arg(long, value_name = "KIND")]
+    pub(crate) picture: Option<String>,
+    /// File to write to: .html, or .svg with --picture
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Threads; results are the same for any number [default: all]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) threads: usize,
+    /// No remarks
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "Values of a column, or of all columns of a view, are dealt to other rows; what
+matters is how much accuracy falls. Take rows that the model was not trained on.
+Columns that tell the same make up for one another: permute them as one view.
+
+Examples:
+  multikernel importance m.multikernel new.csv
+  multikernel importance m.multikernel new.csv --by views --repeats 20 --json
+  multikernel importance m.multikernel new.csv --sets pathways.gmt")]
+pub(crate) struct Importance {
+    /// Model written by `multikernel train`
+    pub(crate) model: PathBuf,
+    /// File with labelled rows, `-`, or a bundled set; or give --view NAME=FILE, with --labels
+    pub(crate) data: Option<String>,
+    /// What is permuted at a time
+    #[arg(long, value_name = "columns|views", default_value = "columns", value_parser = ["columns", "views"])]
+    pub(crate) by: String,
+    /// Permute named sets of columns, each together, instead: a GMT file, a set in a line
+    #[arg(long, value_name = "FILE", conflicts_with = "by")]
+    pub(crate) sets: Option<PathBuf>,
+    /// Permutations of each
+    #[arg(long, value_name = "R", default_value_t = 10)]
+    pub(crate) repeats: usize,
+    /// Seed of the permutations
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Threads; results are the same for any number [default: all]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) threads: usize,
+    /// No remarks
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = "The columns are chain and draw, counted from 0, then each number, such as
 weights[gaussian(1)].
 
@@ -635,6 +718,14 @@ pub(crate) struct Completions {
     pub(crate) shell: clap_complete::Shell,
 }
 
+/// Hides what only training wants.
+fn for_new_rows(command: clap::Command, label: &'static str) -> clap::Command {
+    let hidden = |command: clap::Command, name: &'static str| command.mut_arg(name, |arg| arg.hide(true));
+    ["missing_labels", "groups", "target", "time", "event"]
+        .into_iter()
+        .fold(command.mut_arg("label", |arg| arg.help(label)), hidden)
+}
+
 /// The command with the names of the registry's methods in its help and completions.
 pub(crate) fn command(registry: &Registry) -> clap::Command {
     let names = registry.names();
@@ -645,12 +736,9 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
                     label, class or target; for cik, which needs one, as for train]";
     let drawn = "The label column: its name, or its position from 0 [default: the model's]";
     let command = Cli::command()
-        .mut_subcommand("predict", |command| {
-            let hidden = |command: clap::Command, name: &'static str| command.mut_arg(name, |arg| arg.hide(true));
-            ["missing_labels", "groups", "labels", "target", "time", "event"]
-                .into_iter()
-                .fold(command.mut_arg("label", |arg| arg.help(label)), hidden)
-        })
+        .mut_subcommand("predict", |command| for_new_rows(command, label).mut_arg("labels", |arg| arg.hide(true)))
+        .mut_subcommand("report", |command| for_new_rows(command, label))
+        .mut_subcommand("importance", |command| for_new_rows(command, drawn))
         .mut_subcommand("cluster", |command| command.mut_arg("label", |arg| arg.help(compared)))
         .mut_subcommand("picture", |command| command.mut_arg("label", |arg| arg.help(drawn)))
         .mut_subcommand("train", |command| command.mut_arg("method", |arg| arg.help(help)))

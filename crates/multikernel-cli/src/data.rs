@@ -290,6 +290,22 @@ pub(crate) fn read_new(
     Ok((samples, table.labels.or(table.some_labels)))
 }
 
+/// Reads rows to look at with a model, with their labels where there are some: in the rows, or in a file of their own.
+pub(crate) fn read_tested(
+    source: Option<&str>,
+    reading: &Reading,
+    model: &Model,
+    observer: &mut dyn Observer,
+) -> Result<(Samples, Option<Vec<String>>)> {
+    if reading.labels.is_none() {
+        return read_new(source, reading, model, observer);
+    }
+    let mut reading = reading.clone();
+    reading.columns.id = reading.columns.id.or_else(|| model.input().id_name().map(str::to_string));
+    let table = read(source, &reading, Some(model.input().expect()), observer)?;
+    Ok((table.samples, table.labels.or(table.some_labels)))
+}
+
 /// All input files, for messages about overwriting one.
 pub(crate) fn sources(source: Option<&str>, reading: &Reading) -> Vec<String> {
     let of = |texts: &[String]| -> Vec<String> {

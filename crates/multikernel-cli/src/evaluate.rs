@@ -4,14 +4,14 @@ use anyhow::{Result, bail};
 use multikernel::data::{Dataset, TargetKind};
 use multikernel::evaluate::{Evaluation, Protocol, ablations, evaluate};
 use multikernel::plan::{Plan, Registry, Session};
-use multikernel::report::{Figures, evaluation_json, evaluation_text_with};
+use multikernel::report::{Figures, evaluation_json, evaluation_page, evaluation_text_with};
 use multikernel::run::{Control, Observer};
 use multikernel::{Pool, file};
 
 use crate::args::Evaluate;
 use crate::bar::Bar;
 use crate::predict::{number, quoted};
-use crate::{data, forecast, print};
+use crate::{data, forecast, print, report};
 
 pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.limits.quiet);
@@ -41,6 +41,10 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     bar.clear();
     if let Some(path) = &args.predictions {
         file::write_atomic(path, predictions(&found).as_bytes())?;
+    }
+    if let Some(path) = &args.report {
+        let page = evaluation_page(&evaluation_json(&found), Some(&report::command()))?;
+        file::write_atomic(path, page.as_bytes())?;
     }
     for remark in found.remarks() {
         bar.note(&format!("warning: {remark}"));
@@ -79,11 +83,14 @@ fn check_paths(args: &Evaluate) -> Result<()> {
     if args.data.as_deref() == Some("-") && args.test.as_deref() == Some("-") {
         bail!("DATA and --test are both standard input; give a file for one of them");
     }
-    let Some(path) = &args.predictions else { return Ok(()) };
     let mut sources = data::sources(args.data.as_deref(), &args.reading);
     sources.extend(args.test.iter().chain(&args.test_labels).cloned());
-    sources.iter().try_for_each(|source| data::check_other_file("--predictions", path, source))?;
-    Ok(file::check_writable(path)?)
+    let files = [("--predictions", &args.predictions), ("--report", &args.report)];
+    for (flag, path) in files.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?))) {
+        sources.iter().try_for_each(|source| data::check_other_file(flag, path, source))?;
+        file::check_writable(path)?;
+    }
+    args.report.as_deref().map_or(Ok(()), |path| report::check_out("--report", path))
 }
 
 fn protocol(args: &Evaluate, rows: &Dataset, bar: &mut Bar) -> Result<Protocol> {

@@ -3,13 +3,15 @@
 use clap::Command;
 
 /// Commands whose `-h` would not fit on a screen.
-const LONG: [&str; 7] = ["train", "predict", "evaluate", "online", "cluster", "picture", "columns"];
+const LONG: [&str; 9] =
+    ["train", "predict", "evaluate", "online", "cluster", "picture", "columns", "report", "importance"];
 
 /// The arguments that `-h` shows, whichever command they belong to; all others are left to `--help`.
-const SHOWN: [(&str, &str); 28] = [
+const SHOWN: [(&str, &str); 30] = [
     ("ablate", "What each view is worth"),
     ("at", "Probabilities to survive these times"),
     ("budget", "Most support points to keep"),
+    ("by", "What is permuted at a time"),
     ("checkpoint", "File to store the run in, to go on after a stop"),
     ("clusters", "Add the cluster of each row"),
     ("data", "File with rows, `-`, or a bundled set"),
@@ -19,6 +21,7 @@ const SHOWN: [(&str, &str); 28] = [
     ("id", "Column of sample ids"),
     ("ignore", "Columns to leave out"),
     ("interval", "Bounds that hold a number so often"),
+    ("input", "Model, or JSON of an evaluation"),
     ("json", "Print JSON"),
     ("kernels", "Kernel bank; see `multikernel kernels`"),
     ("label", "Label column, by name or position"),

@@ -24,12 +24,14 @@ mod evaluate;
 mod flags;
 mod forecast;
 mod help;
+mod importance;
 mod inspect;
 mod list;
 mod make;
 mod online;
 mod picture;
 mod predict;
+mod report;
 mod reproduce;
 mod train;
 mod write;
@@ -66,6 +68,8 @@ fn run(cli: Cli, registry: &Registry) -> Result<()> {
         Command::Cluster(args) => cluster::run(&args, registry),
         Command::Columns(args) => columns::run(&args),
         Command::Inspect(args) => inspect::run(&args, registry),
+        Command::Report(args) => report::run(&args, registry),
+        Command::Importance(args) => importance::run(&args, registry),
         Command::Draws(args) => draws::run(&args, registry),
         Command::Picture(args) => picture::run(&args, registry),
         Command::Reproduce(args) => reproduce::run(&args),

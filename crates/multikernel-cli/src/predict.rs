@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use multikernel::data::{Dataset, Labels, Samples};
 use multikernel::evaluate::NumberMetrics;
-use multikernel::plan::{Model, ModelNumbers, Registry};
+use multikernel::plan::{Model, ModelNumbers, Parts, PartsBy, Registry};
 use multikernel::run::{Observer, Placed};
 use multikernel::{Matrix, Pool, file};
 
@@ -69,6 +69,10 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
         columns.add_classes("p", model.classes(), &model.probabilities_in(&rows, &pool)?);
     } else if args.scores {
         columns.add_classes("score", model.classes(), &prediction.scores);
+    }
+    if let Some(parts) = &args.parts {
+        let by = if parts == "views" { PartsBy::View } else { PartsBy::Kernel };
+        columns.add_parts(&model.parts_in(&rows, by, &pool)?, model.classes());
     }
     bar.clear();
     let labels: Vec<&str> = prediction.labels.iter().map(|&code| model.classes()[code].as_str()).collect();
@@ -172,6 +176,18 @@ impl Columns {
     fn add_classes(&mut self, what: &str, classes: &[String], values: &Matrix) {
         for (m, class) in classes.iter().enumerate() {
             self.0.push((format!("{what}:{class}"), values.column(m).into_iter().map(number).collect()));
+        }
+    }
+
+    /// The parts of each decision, `part:NAME`; with several decisions, `part:DECISION:NAME`.
+    fn add_parts(&mut self, parts: &Parts, classes: &[String]) {
+        for (p, values) in parts.values.iter().enumerate() {
+            let decision = if parts.values.len() > 1 { parts.title(p, classes) + ":" } else { String::new() };
+            for (k, name) in parts.names.iter().enumerate() {
+                let cells = values.column(k).into_iter().map(number).collect();
+                self.0.push((format!("part:{decision}{name}"), cells));
+            }
+            self.0.push((format!("part:{decision}bias"), vec![number(parts.biases[p]); values.n_rows()]));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Cross-validation of several methods on the same splits.
 
 use multikernel::evaluate::{Protocol, ablations};
-use multikernel::report::{evaluation_json, evaluation_text};
+use multikernel::report::{evaluation_json, evaluation_page as page_of, evaluation_text};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
@@ -67,4 +67,10 @@ pub(crate) fn concordance(times: GivenTimes<'_>, risks: PyReadonlyArray1<'_, f64
         return Err(raise(multikernel::Error::input("there must be one risk for each time")));
     }
     Ok(multikernel::evaluate::concordance(&times, &risks).unwrap_or(f64::NAN))
+}
+
+/// The HTML page of an evaluation, from its JSON.
+#[pyfunction]
+pub(crate) fn evaluation_page(json: &str) -> PyResult<String> {
+    page_of(json, None).map_err(raise)
 }

@@ -1,8 +1,9 @@
 //! Models.
 
-use multikernel::data::{Features, Samples};
-use multikernel::plan::{ModelNumbers, ModelTimes};
-use multikernel::run::{Control, Intervals};
+use multikernel::data::{Dataset, Features, Labels, Samples};
+use multikernel::evaluate::{ImportanceOf, importance};
+use multikernel::plan::{ModelNumbers, ModelTimes, PartsBy};
+use multikernel::run::{Control, Decision, Intervals};
 use multikernel::stack::{Stack, StackOptions, Storage};
 use multikernel::{Error, Matrix, Model as LibraryModel, Pool, report};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
@@ -283,6 +284,74 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let work = |samples: &Samples, pool: &Pool| self.of_times()?.survival_in(samples, &times, pool);
         array(py, self.with_pool(py, rows, threads, work)?)
+    }
+
+    /// The HTML page of the model, with rows to look at and their classes where they are given.
+    #[pyo3(signature = (rows=None, labels=None, threads=0))]
+    fn page(
+        &self,
+        py: Python<'_>,
+        rows: Option<&Rows>,
+        labels: Option<Vec<String>>,
+        threads: usize,
+    ) -> PyResult<String> {
+        let labels = labels.map(|labels| Labels::with_classes(&labels, self.0.classes())).transpose().map_err(raise)?;
+        let (model, rows) = (&self.0, rows.map(|rows| &rows.0));
+        let page = report::ModelPage { model, rows, labels: labels.as_ref(), command: None };
+        py.detach(|| page.html(&Pool::new(threads)?)).map_err(raise)
+    }
+
+    /// Permutation importance of columns, views or named sets of columns, as JSON.
+    #[pyo3(signature = (rows, labels, by, sets, repeats, seed, threads=0))]
+    #[allow(clippy::too_many_arguments)]
+    fn importance(
+        &self,
+        py: Python<'_>,
+        rows: &Rows,
+        labels: Vec<String>,
+        by: &str,
+        sets: Vec<(String, Vec<usize>)>,
+        repeats: usize,
+        seed: u64,
+        threads: usize,
+    ) -> PyResult<String> {
+        let labels = Labels::with_classes(&labels, self.0.classes()).map_err(raise)?;
+        let of = match by {
+            "columns" => ImportanceOf::Columns,
+            "views" => ImportanceOf::Views,
+            _ => ImportanceOf::Sets(sets),
+        };
+        let found = self.with_pool(py, rows, threads, |samples, pool| {
+            let mut samples = samples.clone();
+            if samples.views().is_empty() && samples.n_features() == self.0.input().features().len() {
+                samples = samples.with_views(self.0.input().views().to_vec())?;
+            }
+            let data = Dataset::new("rows", samples, labels.clone())?;
+            importance(&self.0, &data, &of, repeats, seed, pool)
+        })?;
+        Ok(report::importance_json(&found))
+    }
+
+    /// The parts of decisions by view or by kernel: names, the classes of each decision (the one that a positive value
+    /// speaks for first, alone if there is no other), biases, and values (n_rows x names) of each decision.
+    #[pyo3(signature = (rows, by_view, threads=0))]
+    #[allow(clippy::type_complexity)]
+    fn parts<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &Rows,
+        by_view: bool,
+        threads: usize,
+    ) -> PyResult<(Vec<String>, Vec<Vec<usize>>, Vec<f64>, Vec<Bound<'py, PyArray2<f64>>>)> {
+        let by = if by_view { PartsBy::View } else { PartsBy::Kernel };
+        let found = self.with_pool(py, rows, threads, |samples, pool| self.0.parts_in(samples, by, pool))?;
+        let classes = |decision: &Decision| match *decision {
+            Decision::Between(first, second) => vec![first, second],
+            Decision::For(class) => vec![class],
+        };
+        let decisions = found.decisions.iter().map(classes).collect();
+        let values = found.values.into_iter().map(|values| array(py, values)).collect::<PyResult<_>>()?;
+        Ok((found.names, decisions, found.biases, values))
     }
 
     /// The cluster of each training row; `None` if the model is no clustering.

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::file::{Field, Record, record};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::run::{Coefficients, Explain, Input, Predict};
+use crate::run::{Additive, Coefficients, Decision, Explain, Input, Predict};
 
 record! {
     /// Kernel weights, and one expansion `f_p(x) = sum_i coef_ip k(x_i, x) + bias_p` per two-class problem p, where `k
@@ -124,13 +124,16 @@ impl SvmModel {
         let weights: Vec<f64> = self.weights.iter().copied().filter(|&weight| weight != 0.0).collect();
         let gram = input.stack()?.combine(&Matrix::from_vec(weights.len(), 1, weights)?, pool)?.remove(0);
         let mut trained = vec![false; self.bias.len()];
-        for &problem in self.trained.iter().filter(|&&problem| problem < self.bias.len()) {
-            trained[problem] = true;
-        }
+        self.problems().for_each(|problem| trained[problem] = true);
         let decisions = self.coef.decisions(&gram, &self.bias, pool)?;
         let mut found = Matrix::zeros(gram.n_rows(), self.n_classes);
         pool.chunks_mut(found.data_mut(), self.n_classes, |i, found| f(&trained, decisions.row(i), found));
         Ok(found)
+    }
+
+    /// The two-class problems that were trained.
+    fn problems(&self) -> impl Iterator<Item = usize> + '_ {
+        self.trained.iter().copied().filter(|&problem| problem < self.bias.len())
     }
 
     /// The scores of one point from its decisions.
@@ -212,6 +215,36 @@ impl Predict for SvmModel {
             && self.bias.len() == problems
             && self.coef.n_points() == self.support.len();
         if fits { Ok(()) } else { Err(Error::input("its arrays do not fit together")) }
+    }
+
+    fn additive(&self) -> Option<&dyn Additive> {
+        Some(self)
+    }
+}
+
+impl Additive for SvmModel {
+    fn decisions(&self) -> Vec<Decision> {
+        let pairs: Vec<_> = pairs(if self.one_vs_one { self.n_classes } else { 0 }).collect();
+        let decision = |p: usize| match pairs.get(p) {
+            Some(&(first, second)) => Decision::Between(first, second),
+            None => Decision::For(p),
+        };
+        self.problems().map(decision).collect()
+    }
+
+    fn biases(&self) -> Vec<f64> {
+        self.problems().map(|p| self.bias[p]).collect()
+    }
+
+    fn parts(&self, input: Input<'_>, pool: &Pool) -> Result<Vec<Matrix>> {
+        let (coef, problems) = (self.coef.to_matrix(), self.problems().collect::<Vec<_>>());
+        let coef = Matrix::from_fn(coef.n_rows(), problems.len(), |i, p| coef.get(i, problems[p]));
+        let mut parts = input.stack()?.apply(&coef, pool)?;
+        let weights = self.weights.iter().filter(|&&weight| weight != 0.0);
+        for (part, weight) in parts.iter_mut().zip(weights) {
+            part.data_mut().iter_mut().for_each(|value| *value *= weight);
+        }
+        Ok(parts)
     }
 }
 

@@ -18,7 +18,9 @@ mod views;
 
 pub use calibrate::Calibration;
 pub use forecast::Forecast;
-pub use model::{Model, ModelClusters, ModelInput, ModelKernels, ModelNumbers, ModelTimes, Prediction, Training};
+pub use model::{
+    Model, ModelClusters, ModelInput, ModelKernels, ModelNumbers, ModelTimes, Parts, PartsBy, Prediction, Training,
+};
 pub use online::{Online, OnlineOptions};
 pub use plan::Plan;
 pub use prepare::Prepared;

@@ -54,26 +54,8 @@ impl Clustering<'_> {
         Some(table)
     }
 
-    /// For each cluster and column, the cluster mean's distance from the overall mean, in standard deviations of all
-    /// rows.
     fn apart(&self) -> Matrix {
-        let (sizes, d) = (self.sizes(), self.points.n_cols());
-        let (mut sums, mut all, mut squares) = (Matrix::zeros(sizes.len(), d), vec![0.0; d], vec![0.0; d]);
-        let mut row = vec![0.0; d];
-        let n = self.points.n_rows() as f64;
-        for (i, &cluster) in self.clusters().iter().enumerate() {
-            self.points.row_into(i, &mut row);
-            for (j, &x) in row.iter().enumerate() {
-                sums.set(cluster, j, sums.get(cluster, j) + x);
-                all[j] += x / n;
-                squares[j] += x * x / n;
-            }
-        }
-        Matrix::from_fn(sizes.len(), d, |k, j| {
-            let spread = (squares[j] - all[j] * all[j]).max(0.0).sqrt();
-            let off = sums.get(k, j) / (sizes[k] as f64).max(1.0) - all[j];
-            if spread > 1e-9 * (1.0 + all[j].abs()) { off / spread } else { 0.0 }
-        })
+        apart(self.points, self.clusters(), self.sizes().len())
     }
 
     /// The indices by name, and which values are good.
@@ -187,6 +169,28 @@ impl Clustering<'_> {
     }
 }
 
+/// For each cluster and column, the cluster mean's distance from the overall mean, in standard deviations of all rows.
+pub(super) fn apart(points: &Features, clusters: &[usize], n_clusters: usize) -> Matrix {
+    let d = points.n_cols();
+    let (mut sums, mut all, mut squares) = (Matrix::zeros(n_clusters, d), vec![0.0; d], vec![0.0; d]);
+    let (mut sizes, mut row) = (vec![0usize; n_clusters], vec![0.0; d]);
+    let n = points.n_rows() as f64;
+    for (i, &cluster) in clusters.iter().enumerate() {
+        points.row_into(i, &mut row);
+        sizes[cluster] += 1;
+        for (j, &x) in row.iter().enumerate() {
+            sums.set(cluster, j, sums.get(cluster, j) + x);
+            all[j] += x / n;
+            squares[j] += x * x / n;
+        }
+    }
+    Matrix::from_fn(n_clusters, d, |k, j| {
+        let spread = (squares[j] - all[j] * all[j]).max(0.0).sqrt();
+        let off = sums.get(k, j) / (sizes[k] as f64).max(1.0) - all[j];
+        if spread > 1e-9 * (1.0 + all[j].abs()) { off / spread } else { 0.0 }
+    })
+}
+
 /// Cluster indices, the largest first.
 fn by_size(sizes: &[usize]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
@@ -195,7 +199,7 @@ fn by_size(sizes: &[usize]) -> Vec<usize> {
 }
 
 /// The names of the largest nonzero values, with those values.
-fn largest(values: &[f64], names: &[String], most: usize, shown: impl Fn(f64) -> String) -> String {
+pub(super) fn largest(values: &[f64], names: &[String], most: usize, shown: impl Fn(f64) -> String) -> String {
     let mut order: Vec<usize> = (0..values.len()).filter(|&j| values[j] != 0.0).collect();
     order.sort_by(|&a, &b| values[b].abs().total_cmp(&values[a].abs()));
     let rest = if order.len() > most { ", ..." } else { "" };

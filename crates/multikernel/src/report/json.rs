@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::draws::draws_json;
 use super::figures::{FIGURES, MetricKind};
 use crate::data::{BundledSet, TargetKind, bundled_sets};
-use crate::evaluate::{Evaluation, Fold, KernelSummary, PlanResult, Spread};
+use crate::evaluate::{Evaluation, Fold, Importances, KernelSummary, PlanResult, Spread};
 use crate::linalg::Matrix;
 use crate::plan::Model;
 use crate::run::{AnyMethod, Param};
@@ -28,7 +28,7 @@ pub fn evaluation_json(found: &Evaluation) -> String {
         "seed": found.seed,
         "stopped": found.stopped,
         "warnings": found.warnings,
-        "results": found.results.iter().map(result).collect::<Vec<_>>(),
+        "results": found.results.iter().map(|one| result(one, found)).collect::<Vec<_>>(),
         "paired": found.paired,
         "paired_auroc": found.paired_auroc,
     });
@@ -42,7 +42,7 @@ pub fn evaluation_json(found: &Evaluation) -> String {
     pretty(&all)
 }
 
-fn result(result: &PlanResult) -> Value {
+fn result(result: &PlanResult, found: &Evaluation) -> Value {
     let mut object = Map::new();
     object.insert("method".into(), json!(result.method));
     object.insert("settings".into(), json!(result.settings));
@@ -50,12 +50,15 @@ fn result(result: &PlanResult) -> Value {
     object.insert("n_splits".into(), json!(result.folds.len()));
     let is_other = result.folds.iter().any(|fold| fold.classes().is_none());
     for figure in &FIGURES {
-        let found = result.spread(figure.of);
-        if found.is_some() || figure.kind == MetricKind::Labels && !is_other {
-            object.insert(figure.name.into(), spread(found));
+        let of = result.spread(figure.of);
+        if of.is_some() || figure.kind == MetricKind::Labels && !is_other {
+            object.insert(figure.name.into(), spread(of));
         }
     }
     object.insert("confusion".into(), json!(result.confusion()));
+    if let Some(curves) = result.curves(found) {
+        object.insert("curves".into(), json!(curves));
+    }
     object.insert("views".into(), result.view_summaries().iter().map(summary).collect());
     object.insert("kernels".into(), result.kernel_summaries().iter().map(summary).collect());
     object.insert("folds".into(), result.folds.iter().map(fold).collect());
@@ -140,6 +143,11 @@ pub fn model_json(model: &Model) -> String {
         "facts": training.facts().into_iter().map(|(name, value)| (name, json!(value))).collect::<Map<_, _>>(),
         "warnings": training.warnings(),
     }))
+}
+
+/// Permutation importance as the JSON text of `importance --json`.
+pub fn importance_json(found: &Importances) -> String {
+    pretty(&json!(found))
 }
 
 /// The bundled sets as the JSON text of `datasets list --json`.

@@ -1,4 +1,4 @@
-//! Output for people and programs: tables and bars for a terminal, pictures, and JSON.
+//! Output for people and programs: tables and bars for a terminal, pictures, pages, and JSON.
 
 mod bars;
 mod boundary;
@@ -7,6 +7,7 @@ mod draws;
 mod figures;
 mod json;
 mod numbers;
+mod page;
 mod stream;
 mod table;
 mod text;
@@ -15,7 +16,8 @@ pub use bars::bars;
 pub use boundary::Boundary;
 pub use clusters::Clustering;
 pub use figures::Figures;
-pub use json::{datasets_json, evaluation_json, methods_json, model_json};
+pub use json::{datasets_json, evaluation_json, importance_json, methods_json, model_json};
+pub use page::{ModelPage, evaluation_page, evaluation_picture};
 pub use stream::{StreamEnd, StreamLine};
 pub use table::TextTable;
 pub use text::{evaluation_text, evaluation_text_with, label_words, model_text};

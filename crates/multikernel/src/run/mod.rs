@@ -29,5 +29,7 @@ pub use param::{Allowed, Param, Parameters, Setting, Value};
 pub(crate) use param::{choice, params};
 pub use params::Params;
 pub(crate) use predict::first_largest;
-pub use predict::{Clusterer, Explain, Intervals, Placed, Predict, Probabilistic, Regressor, Survival};
+pub use predict::{
+    Additive, Clusterer, Decision, Explain, Intervals, Placed, Predict, Probabilistic, Regressor, Survival,
+};
 pub use runner::{Run, Runner};

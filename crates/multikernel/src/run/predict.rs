@@ -1,8 +1,8 @@
 //! The model a method produces: it scores points, and may have further capabilities.
 //!
-//! Every model has [`Predict`] and [`Explain`]. [`Probabilistic`], [`Regressor`], [`Survival`] and [`Clusterer`] are
-//! optional: a model that implements them announces it through [`Predict::probabilistic`], [`Predict::regressor`],
-//! [`Predict::survival`] and [`Predict::clustering`].
+//! Every model has [`Predict`] and [`Explain`]. [`Probabilistic`], [`Regressor`], [`Survival`], [`Clusterer`] and
+//! [`Additive`] are optional: a model that implements them announces it through [`Predict::probabilistic`],
+//! [`Predict::regressor`], [`Predict::survival`], [`Predict::clustering`] and [`Predict::additive`].
 
 use super::coefficients::Coefficients;
 use super::input::Input;
@@ -79,6 +79,11 @@ pub trait Predict: Explain + Send + Sync {
     fn clustering(&self) -> Option<&dyn Clusterer> {
         None
     }
+
+    /// The model as one whose decisions are sums over kernels; `None` if they are not.
+    fn additive(&self) -> Option<&dyn Additive> {
+        None
+    }
 }
 
 /// A model's account of itself and its kernels. Everything is optional: `impl Explain for MyModel {}` will do.
@@ -144,6 +149,29 @@ pub trait Survival: Predict {
     /// The times of events in the training rows, ascending, and the baseline hazard cumulated up to each: a row with
     /// log risk f survives time t with the probability `exp(-H(t) exp(f))`.
     fn baseline(&self) -> (&[f64], &[f64]);
+}
+
+/// What a decision function decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Positive for the first class, negative for the second.
+    Between(usize, usize),
+    /// The larger, the more likely this class.
+    For(usize),
+}
+
+/// A model whose decisions are sums of functions, one for each kernel, and a constant: `f_p(x) = sum_m f_mp(x) +
+/// bias_p`.
+pub trait Additive: Predict {
+    /// What each decision decides; problems without training rows are left out.
+    fn decisions(&self) -> Vec<Decision>;
+
+    /// The constant of each decision.
+    fn biases(&self) -> Vec<f64>;
+
+    /// The part of each kernel of the stack, that is of [`Predict::kernels`], in each decision (columns) for each point
+    /// (rows).
+    fn parts(&self, input: Input<'_>, pool: &Pool) -> Result<Vec<Matrix>>;
 }
 
 /// A model that assigns points to clusters, regardless of class.

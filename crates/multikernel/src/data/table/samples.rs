@@ -351,6 +351,17 @@ impl Samples {
         left.with_codings(codings).with_views(views)
     }
 
+    /// The same samples with the values of some columns from other rows: those of row i are now those of row `order[i]`.
+    /// Sparse rows become dense.
+    pub(crate) fn shuffled(&self, columns: &[usize], order: &[usize]) -> Result<Samples> {
+        let old = self.features.to_dense()?;
+        let mut new = old.clone().into_owned();
+        for (i, &from) in order.iter().enumerate() {
+            columns.iter().for_each(|&j| new.set(i, j, old.get(from, j)));
+        }
+        Ok(Samples { features: new.into(), ..self.clone() })
+    }
+
     /// The given rows, in the given order, copied; panics on a row out of range, as slices do. A row taken twice keeps
     /// its id both times.
     pub fn select_rows(&self, rows: &[usize]) -> Samples {

@@ -9,7 +9,7 @@ use crate::linalg::{Matrix, dot};
 use crate::method::machine::SvmModel;
 use crate::method::problems::positive_classes;
 use crate::pool::Pool;
-use crate::run::{Coefficients, Explain, Input, Predict, Probabilistic, Task};
+use crate::run::{Additive, Coefficients, Explain, Input, Predict, Probabilistic, Task};
 use crate::simd::{exp, ln};
 
 record! {
@@ -131,6 +131,10 @@ impl Predict for BemklModel {
 
     fn probabilistic(&self) -> Option<&dyn Probabilistic> {
         Some(self)
+    }
+
+    fn additive(&self) -> Option<&dyn Additive> {
+        self.machine.additive()
     }
 }
 

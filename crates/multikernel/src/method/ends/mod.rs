@@ -19,7 +19,9 @@ use crate::error::{Error, Result};
 use crate::file::{Codec, Record};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
-use crate::run::{Coefficients, Control, Explain, Input, Predict, Progress, Regressor, State, Survival, Task};
+use crate::run::{
+    Additive, Coefficients, Control, Explain, Input, Predict, Progress, Regressor, State, Survival, Task,
+};
 
 /// The targets of a method that ends so.
 pub(super) const TARGETS: &[TargetKind] = &[TargetKind::Classes, TargetKind::Numbers, TargetKind::Times];
@@ -231,6 +233,10 @@ impl Predict for EndModel {
 
     fn regressor(&self) -> Option<&dyn Regressor> {
         self.inner().regressor()
+    }
+
+    fn additive(&self) -> Option<&dyn Additive> {
+        self.inner().additive()
     }
 
     fn survival(&self) -> Option<&dyn Survival> {

@@ -6,7 +6,7 @@ use crate::file::{Field, Record, record};
 use crate::linalg::Matrix;
 use crate::method::machine::Told;
 use crate::pool::Pool;
-use crate::run::{Explain, Input, Predict};
+use crate::run::{Additive, Decision, Explain, Input, Predict};
 use crate::stack::Stack;
 
 /// Where the points of each segment end, for models whose points do not share their kernel weights. Stored only if
@@ -178,6 +178,47 @@ impl Predict for StreamModel {
         } else {
             Err(Error::input("its arrays do not fit together; the file was not written by this method"))
         }
+    }
+
+    fn additive(&self) -> Option<&dyn Additive> {
+        Some(self)
+    }
+}
+
+impl Additive for StreamModel {
+    fn decisions(&self) -> Vec<Decision> {
+        match self.coef.n_cols() {
+            1 => vec![Decision::Between(1, 0)],
+            n => (0..n).map(Decision::For).collect(),
+        }
+    }
+
+    fn biases(&self) -> Vec<f64> {
+        vec![0.0; self.coef.n_cols()]
+    }
+
+    fn parts(&self, input: Input<'_>, pool: &Pool) -> Result<Vec<Matrix>> {
+        let (stack, used) = (input.stack()?, self.used());
+        let mut parts = vec![Matrix::zeros(stack.n_rows(), self.coef.n_cols()); used.len()];
+        let all: Vec<usize> = (0..stack.n_rows()).collect();
+        let mut first = 0;
+        for segment in 0..self.n_segments() {
+            let end = self.ends.0.get(segment).copied().unwrap_or(self.support.len());
+            let points: Vec<usize> = (first..end).collect();
+            first = end;
+            if points.is_empty() {
+                continue;
+            }
+            let weights = self.weights_of(segment);
+            let found = stack.between(&all, &points)?.apply(&self.coef.select_rows(&points), pool)?;
+            for ((sum, found), &f) in parts.iter_mut().zip(found).zip(&used) {
+                for (k, (sum, value)) in sum.data_mut().iter_mut().zip(found.data()).enumerate() {
+                    // One column of weights serves all functions, or each has its own.
+                    *sum += weights.get(f, k % found.n_cols() % weights.n_cols()) * value;
+                }
+            }
+        }
+        Ok(parts)
     }
 }
 

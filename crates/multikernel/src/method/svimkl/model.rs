@@ -9,7 +9,7 @@ use crate::linalg::Matrix;
 use crate::method::machine::SvmModel;
 use crate::method::problems::positive_classes;
 use crate::pool::Pool;
-use crate::run::{Coefficients, Explain, Input, Intervals, Predict, Probabilistic, Task};
+use crate::run::{Additive, Coefficients, Decision, Explain, Input, Intervals, Predict, Probabilistic, Task};
 use crate::simd::{exp, ln};
 
 /// Coverage of a kernel weight's interval.
@@ -225,6 +225,36 @@ impl Predict for LogisticModel {
 
     fn probabilistic(&self) -> Option<&dyn Probabilistic> {
         Some(self)
+    }
+
+    fn additive(&self) -> Option<&dyn Additive> {
+        Some(self)
+    }
+}
+
+impl Additive for LogisticModel {
+    fn decisions(&self) -> Vec<Decision> {
+        self.machine.decisions()
+    }
+
+    fn biases(&self) -> Vec<f64> {
+        self.machine.biases()
+    }
+
+    fn parts(&self, input: Input<'_>, pool: &Pool) -> Result<Vec<Matrix>> {
+        let mut parts = self.machine.parts(input, pool)?;
+        if self.clipped.is_empty() {
+            return Ok(parts);
+        }
+        // Clipped kernels have coefficients of their own.
+        let (used, weights) = (self.kernels().unwrap_or_default(), self.weights().unwrap_or_default());
+        let (stack, count) = (input.stack()?, self.functions.len());
+        for (place, &m) in self.clipped.iter().enumerate() {
+            let Ok(at) = used.binary_search(&m) else { continue };
+            let own = Matrix::from_fn(self.own.n_rows(), count, |i, c| weights[m] * self.own.get(i, place * count + c));
+            parts[at] = stack.pick(&[at])?.apply(&own, pool)?.remove(0);
+        }
+        Ok(parts)
     }
 }
 

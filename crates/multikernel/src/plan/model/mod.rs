@@ -1,5 +1,6 @@
 //! A trained model, one file per topic: predictions, numbers, times, kernels, input, training, clusters, files.
 
+mod alignment;
 mod clusters;
 mod file;
 mod header;
@@ -7,6 +8,7 @@ mod input;
 mod kept;
 mod kernels;
 mod numbers;
+mod parts;
 mod predict;
 mod times;
 mod training;
@@ -20,6 +22,7 @@ pub use kernels::ModelKernels;
 pub(super) use kernels::kernel_name;
 pub use numbers::ModelNumbers;
 pub(super) use numbers::Units;
+pub use parts::{Parts, PartsBy};
 pub use predict::{Model, Prediction};
 pub use times::ModelTimes;
 pub use training::Training;

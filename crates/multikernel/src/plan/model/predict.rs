@@ -256,7 +256,7 @@ impl Model {
     }
 
     /// New rows in the form the kernels need.
-    fn points(&self, samples: &Samples) -> Result<Points> {
+    pub(super) fn points(&self, samples: &Samples) -> Result<Points> {
         let (kept, header) = (&self.kept, &self.header);
         let ordered = self.input().ordered(samples)?;
         let points = Points::from(&kept.preprocessor.apply_samples(&ordered)?);

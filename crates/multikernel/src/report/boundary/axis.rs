@@ -10,9 +10,9 @@ const PARTS: f64 = 5.0;
 
 /// The drawn range of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Axis {
-    pub(super) low: f64,
-    pub(super) high: f64,
+pub(in crate::report) struct Axis {
+    pub(in crate::report) low: f64,
+    pub(in crate::report) high: f64,
 }
 
 impl Axis {
@@ -31,7 +31,7 @@ impl Axis {
     }
 
     /// The position of a value: 0 at the low end, 1 at the high end.
-    pub(super) fn place(&self, value: f64) -> f64 {
+    pub(in crate::report) fn place(&self, value: f64) -> f64 {
         (value - self.low) / (self.high - self.low)
     }
 
@@ -41,7 +41,7 @@ impl Axis {
     }
 
     /// Two to six round values inside, with their texts.
-    pub(super) fn ticks(&self) -> Vec<(f64, String)> {
+    pub(in crate::report) fn ticks(&self) -> Vec<(f64, String)> {
         let rough = (self.high - self.low) / PARTS;
         // Via decimal text the step is as exact as possible, and the same on every system.
         let (mantissa, mut exponent) = decimal(rough);

@@ -36,7 +36,7 @@ const DARK: &str = "#222";
 
 pub(super) fn svg(picture: &Boundary) -> String {
     let [width, height] = SIZE;
-    let title = text(&picture.title, MAX_IN_TITLE);
+    let title = escaped(&picture.title, MAX_IN_TITLE);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
          font-family=\"sans-serif\" font-size=\"12\" fill=\"{DARK}\">\n\
@@ -131,7 +131,7 @@ fn frame(picture: &Boundary, svg: &mut String) {
         put(&mut texts, format_args!("<text x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{text}</text>\n"));
     }
     put(svg, format_args!("<path fill=\"none\" stroke=\"{DARK}\" d=\"{ticks}\"/>\n{texts}"));
-    let [across, up] = [0, 1].map(|j| text(&picture.columns[j], MAX_IN_TITLE));
+    let [across, up] = [0, 1].map(|j| escaped(&picture.columns[j], MAX_IN_TITLE));
     let (x, y) = (LEFT + middle, TOP + middle);
     put(svg, format_args!("<text x=\"{x}\" y=\"{}\" text-anchor=\"middle\">{across}</text>\n", bottom + 38));
     put(svg, format_args!("<text transform=\"translate(18 {y})rotate(-90)\" text-anchor=\"middle\">{up}</text>\n"));
@@ -148,7 +148,7 @@ fn beside(picture: &Boundary, svg: &mut String) {
         y += 18;
     };
     for (class, name) in picture.classes.iter().enumerate().take(MAX_CLASSES) {
-        line(&format!("fill=\"{}\"", colour(class)), &text(name, MAX_IN_LIST));
+        line(&format!("fill=\"{}\"", colour(class)), &escaped(name, MAX_IN_LIST));
     }
     if picture.classes.len() > MAX_CLASSES {
         line("", &format!("and {} more", picture.classes.len() - MAX_CLASSES));
@@ -207,14 +207,14 @@ fn hex(parts: [f64; 3]) -> String {
 }
 
 /// A coordinate to a hundredth, without trailing zeros.
-fn short(value: f64) -> String {
+pub(in crate::report) fn short(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".into() } else { text.into() }
 }
 
 /// A name on one line, truncated, as XML text: names come from data files.
-fn text(name: &str, most: usize) -> String {
+pub(in crate::report) fn escaped(name: &str, most: usize) -> String {
     let mut safe = String::new();
     for c in cut(&one_line(name), most).chars() {
         match c {
@@ -241,9 +241,9 @@ mod tests {
 
     #[test]
     fn names_are_escaped_cut_and_on_one_line() {
-        assert_eq!(text("a<b & \"c\">d", 64), "a&lt;b &amp; &quot;c&quot;&gt;d");
-        assert_eq!(text("two\nlines\u{1b}[1m\u{ffff}", 64), "two lines [1m\u{fffd}");
-        assert_eq!(text("<<<<<<<<<<", 5), "&lt;&lt;…&lt;&lt;");
+        assert_eq!(escaped("a<b & \"c\">d", 64), "a&lt;b &amp; &quot;c&quot;&gt;d");
+        assert_eq!(escaped("two\nlines\u{1b}[1m\u{ffff}", 64), "two lines [1m\u{fffd}");
+        assert_eq!(escaped("<<<<<<<<<<", 5), "&lt;&lt;…&lt;&lt;");
     }
 
     #[test]

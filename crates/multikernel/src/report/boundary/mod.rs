@@ -6,8 +6,9 @@ mod draw;
 #[cfg(test)]
 mod tests;
 
-use self::axis::Axis;
+pub(super) use self::axis::Axis;
 use self::contour::{Grid, PlanePoint};
+pub(super) use self::draw::{escaped, short};
 use crate::data::{Dataset, Labels, Samples};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;

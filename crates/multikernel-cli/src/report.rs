@@ -1,0 +1,92 @@
+//! `report`.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use multikernel::data::{Labels, Samples};
+use multikernel::plan::{Model, Registry};
+use multikernel::report::{ModelPage, evaluation_page, evaluation_picture};
+use multikernel::run::Observer;
+use multikernel::{Pool, file};
+
+use crate::args::Report;
+use crate::bar::Bar;
+use crate::{data, picture};
+
+pub(crate) fn run(args: &Report, registry: &Registry) -> Result<()> {
+    let mut bar = Bar::new(args.quiet);
+    let input = args.input.display().to_string();
+    let mut sources = data::sources(args.data.as_deref(), &args.reading);
+    sources.push(input.clone());
+    sources.iter().try_for_each(|source| data::check_other_file("--out", &args.out, source))?;
+    match &args.picture {
+        Some(_) => picture::check_out("--out", &args.out)?,
+        None => check_out("--out", &args.out)?,
+    }
+    let content = std::fs::read(&args.input).with_context(|| format!("cannot read {input}"))?;
+    let page = if content.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') {
+        if args.data.is_some() || !args.reading.views.is_empty() {
+            bail!("{input} is an evaluation, whose page needs no rows; give rows with a model, or none");
+        }
+        let json = String::from_utf8_lossy(&content);
+        let made = match &args.picture {
+            Some(kind) => evaluation_picture(&json, kind),
+            None => evaluation_page(&json, Some(&command())),
+        };
+        made.with_context(|| input.clone())?
+    } else {
+        drop(content);
+        let model = Model::load_with(&args.input, registry)?;
+        of_model(args, &model, &mut bar)?
+    };
+    Ok(file::write_atomic(&args.out, page.as_bytes())?)
+}
+
+fn of_model(args: &Report, model: &Model, bar: &mut Bar) -> Result<String> {
+    let has_rows = args.data.is_some() || !args.reading.views.is_empty() || !args.reading.grams.is_empty();
+    let read = has_rows.then(|| data::read_tested(args.data.as_deref(), &args.reading, model, bar)).transpose()?;
+    let labels = read.as_ref().and_then(|(rows, truth)| labels(truth.as_deref()?, rows, model, bar));
+    let command = command();
+    let rows = read.as_ref().map(|(rows, _)| rows);
+    let page = ModelPage { model, rows, labels: labels.as_ref(), command: Some(&command) };
+    let pool = Pool::new(args.threads)?;
+    Ok(match &args.picture {
+        Some(kind) => page.picture(kind, &pool)?,
+        None => page.html(&pool)?,
+    })
+}
+
+/// The labels of rows, if all have one of the model's classes.
+fn labels(truth: &[String], rows: &Samples, model: &Model, bar: &mut Bar) -> Option<Labels> {
+    if truth.len() != rows.n_samples() || truth.iter().any(String::is_empty) {
+        bar.note("some rows have no label, so the page is made without labels");
+        return None;
+    }
+    match Labels::with_classes(truth, model.classes()) {
+        Ok(labels) => Some(labels),
+        Err(error) => {
+            bar.note(&format!(
+                "the rows' labels are not the model's classes, so the page is made without them: {error}"
+            ));
+            None
+        }
+    }
+}
+
+/// Refuses a file that is no page, before hours of work.
+pub(crate) fn check_out(flag: &str, path: &Path) -> Result<()> {
+    if path.extension().is_none_or(|ending| ending != "html") {
+        bail!("{flag} {}: a page is written as .html; give a name that ends so", path.display());
+    }
+    Ok(file::check_writable(path)?)
+}
+
+/// What was typed, ready to be pasted into a shell.
+pub(crate) fn command() -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,/:+@%".contains(c);
+    let quoted = |word: String| {
+        if !word.is_empty() && word.chars().all(is_plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    };
+    let words = std::env::args_os().skip(1).map(|word| quoted(word.to_string_lossy().into_owned()));
+    std::iter::once("multikernel".to_string()).chain(words).collect::<Vec<_>>().join(" ")
+}

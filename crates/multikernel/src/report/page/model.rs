@@ -1,0 +1,415 @@
+//! The page of a model, with rows to look at where they are given.
+
+use super::html::{Page, Section};
+use super::section::brief;
+use super::section::clusters::Map;
+use super::section::shares::Share;
+use super::section::weights::Weight;
+use super::section::{
+    alignment, calibration, chains, clusters, columns, confusion, curves, missing, rows, settings, shares, weights,
+};
+use crate::data::{Dataset, Labels, Samples};
+use crate::error::Result;
+use crate::evaluate::{Curves, ImportanceOf, Importances, Metrics, importance};
+use crate::linalg::{Matrix, centre_columns, dot};
+use crate::plan::{Model, PartsBy};
+use crate::pool::Pool;
+use crate::report::clusters::{apart, largest};
+use crate::report::{count, model_json};
+use crate::run::Intervals;
+use crate::solve::eigen::leading;
+
+/// Rows that are looked at one by one.
+const MOST_ROWS: usize = 400;
+/// Kernels whose alignment is drawn, on so many rows.
+const MOST_KERNELS: usize = 40;
+const ALIGNED_ROWS: usize = 150;
+/// Kernel values that permutations may cost, about a second of one thread.
+const BUDGET: u64 = 600_000_000;
+const REPEATS: usize = 5;
+/// Rows that permutations are measured on.
+const PERMUTED_ROWS: usize = 300;
+/// Columns that are permuted one by one.
+const MOST_COLUMNS: usize = 60;
+
+/// A model as one HTML page: weights with intervals beside the prior, shares by view, chains, settings. With rows, also
+/// what each view adds to the decision on each of them, kernels that see the same, clusters and missing views; with
+/// their labels, which columns matter, confusion, curves and calibration.
+///
+/// The page loads nothing, is at most 1 MB long, can be read without script and printed. Many rows are thinned out;
+/// what permutations cost is bounded, and the page says what was left out.
+///
+/// ```
+/// use multikernel::{Plan, Pool, data::bundled, report::ModelPage};
+/// let data = bundled("sonar")?;
+/// let model = Plan::new("average")?.kernels("gaussian(1..3), linear")?.train(&data)?;
+/// let page = ModelPage { model: &model, rows: Some(&data.samples), labels: Some(&data.labels), command: None };
+/// assert!(page.html(&Pool::new(1)?)?.contains("Shares by row"));
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct ModelPage<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// Rows to look at, with the model's columns; best rows that it was not trained on.
+    pub rows: Option<&'a Samples>,
+    /// Their labels, with the model's classes.
+    pub labels: Option<&'a Labels>,
+    /// The command that makes the page again, if known.
+    pub command: Option<&'a str>,
+}
+
+impl ModelPage<'_> {
+    /// The page.
+    pub fn html(&self, pool: &Pool) -> Result<String> {
+        Ok(self.page(pool)?.html())
+    }
+
+    /// One chart of the page as an SVG file: `weights`, `shares`, `rows` (`rows-2` for the next decision, ...),
+    /// `importance`, `confusion`, `curves`, `calibration`, `chains`, `alignment`, `clusters` or `missing`, as far as the
+    /// page has it.
+    pub fn picture(&self, kind: &str, pool: &Pool) -> Result<String> {
+        self.page(pool)?.picture(kind)
+    }
+
+    fn page(&self, pool: &Pool) -> Result<Page> {
+        let (model, training) = (self.model, self.model.training());
+        let mut sections = vec![];
+        let data = self.data()?;
+        let is_known = data.as_ref().is_some_and(|data| {
+            data.samples.n_samples() == training.n_samples() && data.fingerprint() == training.fingerprint()
+        });
+        let tested = data.as_ref().map(|data| self.tested(data, is_known, pool)).transpose()?;
+        let (kernels, intervals) = (self.kernels(), self.intervals());
+        sections.extend(self.verdict(&kernels, tested.as_ref()));
+        let (spans, prior, note) = match &intervals {
+            Some(found) => (
+                format!(", with {:.0} % intervals", 100.0 * found.level),
+                Some(found.prior),
+                format!(" {}", found.note),
+            ),
+            None => (String::new(), None, String::new()),
+        };
+        let of = format!("{} trained on {}", training.method(), count(training.n_samples(), "row"));
+        sections.extend(weights::section(&of, &kernels, &spans, prior, &note));
+        sections.extend(self.shares(&kernels));
+        sections.extend(self.of_rows(pool)?);
+        if let Some(data) = &data {
+            sections.extend(self.importance(data, is_known, pool)?);
+        }
+        if let Some(tested) = &tested {
+            sections.extend(tested.sections(model));
+        }
+        sections.extend(model.draws().as_ref().and_then(chains::section));
+        sections.extend(self.alignment(&kernels, pool));
+        sections.extend(self.clusters(pool)?);
+        sections.extend(self.rows.and_then(missing::section));
+        sections.push(settings::section(&self.facts()));
+        Ok(Page {
+            title: format!("{}: {} model", training.dataset(), training.method()),
+            subtitle: format!(
+                "trained on {}, {}, {} classes, seed {}",
+                count(training.n_samples(), "row"),
+                count(model.input().features().len(), "feature"),
+                model.classes().len(),
+                training.seed()
+            ),
+            warnings: training.warnings(),
+            sections,
+            json: model_json(model),
+        })
+    }
+
+    /// The kernels with weights, and their intervals by the method or by its draws.
+    fn kernels(&self) -> Vec<Weight> {
+        let kernels = self.model.kernels();
+        let (Some(found), shares, intervals) = (kernels.weights(), kernels.shares(), self.intervals()) else {
+            return vec![];
+        };
+        let one = |(m, name): (usize, String)| Weight {
+            name,
+            weight: found.get(m).copied().unwrap_or(f64::NAN),
+            interval: intervals.as_ref().and_then(|all| all.bounds.get(m).copied()),
+            share: shares.and_then(|all| all.get(m).copied()),
+            selected: None,
+        };
+        kernels.names().into_iter().enumerate().map(one).collect()
+    }
+
+    fn intervals(&self) -> Option<Intervals> {
+        self.model.kernels().intervals().or_else(|| {
+            let found = self.model.draws()?.summary();
+            let weights: Vec<_> = found.into_iter().filter(|one| one.variable == "weights").collect();
+            let prior = weights.first()?.prior?;
+            let bounds = weights.iter().map(|one| one.diagnosis.interval).collect();
+            Some(Intervals {
+                level: 0.9,
+                bounds,
+                prior,
+                note: "Intervals are the middle of the draws of all chains.".into(),
+            })
+        })
+    }
+
+    /// What matters, in a sentence or two.
+    fn verdict(&self, kernels: &[Weight], tested: Option<&Tested>) -> Option<Section> {
+        let training = self.model.training();
+        let mut says = format!("A model of {} for the classes {}.", training.method(), some(self.model.classes()));
+        if let Some(tested) = tested {
+            let (known, others) = match tested.is_known {
+                true => (", which it was trained on,", "; `multikernel evaluate` tells how it does on others"),
+                false => ("", ""),
+            };
+            says += &format!(
+                " On the {} given{known} it is right in {:.1} %{others}.",
+                count(tested.truth.len(), "labelled row"),
+                100.0 * tested.metrics.accuracy
+            );
+        }
+        let views = self.model.kernels().by_view();
+        let sum = |view: &crate::run::KernelsOfView, of: &dyn Fn(&Weight) -> Option<f64>| {
+            view.kernels.iter().filter_map(|&m| of(kernels.get(m)?)).sum::<f64>()
+        };
+        let by_share = views.iter().max_by(|a, b| sum(a, &|w| w.share).total_cmp(&sum(b, &|w| w.share)));
+        match by_share {
+            Some(view) if views.len() > 1 => {
+                says += &format!(
+                    " The view that carries most of its decisions is {} ({:.0} %).",
+                    brief(&view.name),
+                    100.0 * sum(view, &|w| w.share)
+                );
+            }
+            _ => {
+                let most =
+                    kernels.iter().filter(|one| one.weight.is_finite()).max_by(|a, b| a.weight.total_cmp(&b.weight));
+                if let Some(one) = most.filter(|_| kernels.len() > 1) {
+                    let sure = match (one.interval, self.intervals()) {
+                        (Some((low, _)), Some(all)) if low > all.prior.1 => {
+                            "; its whole interval lies above what was believed before any data"
+                        }
+                        (Some(_), Some(_)) => {
+                            "; its interval overlaps what was believed before any data, so single kernels are not certain"
+                        }
+                        _ => "",
+                    };
+                    says += &format!(" The kernel with the largest weight is {}{sure}.", brief(&one.name));
+                }
+            }
+        }
+        if !training.is_finished() {
+            says += &format!(" The run was not finished: {}.", training.stop());
+        }
+        Some(Section { id: "verdict", title: "In short".into(), says, figures: vec![] })
+    }
+
+    fn shares(&self, kernels: &[Weight]) -> Option<Section> {
+        let views = self.model.kernels().by_view();
+        if kernels.iter().any(|one| one.share.is_none()) {
+            return None;
+        }
+        if views.len() < 2 {
+            let all: Vec<Share> = kernels
+                .iter()
+                .map(|one| Share {
+                    name: one.name.clone(),
+                    share: one.share.unwrap_or(f64::NAN),
+                    std: None,
+                    weight: Some(one.weight),
+                })
+                .collect();
+            return shares::section("kernel", &all);
+        }
+        let of = |view: &crate::run::KernelsOfView| Share {
+            name: view.name.clone(),
+            share: view.kernels.iter().filter_map(|&m| kernels[m].share).sum(),
+            std: None,
+            weight: Some(view.kernels.iter().map(|&m| kernels[m].weight).sum()),
+        };
+        let mut all: Vec<Share> = views.iter().map(of).collect();
+        let rest: Vec<usize> =
+            (0..kernels.len()).filter(|m| !views.iter().any(|view| view.kernels.contains(m))).collect();
+        if !rest.is_empty() {
+            let share = rest.iter().filter_map(|&m| kernels[m].share).sum();
+            all.push(Share {
+                name: "across views".into(),
+                share,
+                std: None,
+                weight: Some(rest.iter().map(|&m| kernels[m].weight).sum()),
+            });
+        }
+        shares::section("view", &all)
+    }
+
+    /// What each view, or kernel, adds on each row.
+    fn of_rows(&self, pool: &Pool) -> Result<Option<Section>> {
+        let Some(samples) = self.rows.filter(|_| self.model.has_parts() && self.model.kernels().len() > 1) else {
+            return Ok(None);
+        };
+        let some = samples.select_rows(&spaced(samples.n_samples(), MOST_ROWS));
+        let (by, of) = if self.model.kernels().by_view().len() > 1 {
+            (PartsBy::View, "view")
+        } else {
+            (PartsBy::Kernel, "kernel")
+        };
+        let names: Vec<String> = match some.ids() {
+            Some(ids) => ids.to_vec(),
+            None => (0..some.n_samples()).map(|i| some.row_number(i).to_string()).collect(),
+        };
+        let parts = self.model.parts_in(&some, by, pool)?;
+        Ok(rows::section(&parts, self.model.classes(), &names, of))
+    }
+
+    /// Rows with their labels.
+    fn data(&self) -> Result<Option<Dataset>> {
+        let (Some(samples), Some(labels)) = (self.rows, self.labels) else { return Ok(None) };
+        Dataset::new(self.model.training().dataset(), samples.clone(), labels.clone()).map(Some)
+    }
+
+    fn importance(&self, data: &Dataset, is_known: bool, pool: &Pool) -> Result<Option<Section>> {
+        if data.samples.n_features() == 0 || data.samples.n_samples() < 2 {
+            return Ok(None);
+        }
+        let data = data.select(&spaced(data.samples.n_samples(), PERMUTED_ROWS));
+        let samples = &data.samples;
+        let training = self.model.training();
+        // Decisions that are no sums over kernels are votes or means over many of them.
+        let (n_kernels, dear) = (self.model.kernels().len().max(1), if self.model.has_parts() { 1 } else { 200 });
+        let each = (dear * samples.n_samples() * training.n_samples() * n_kernels) as u64;
+        let affordable = (BUDGET / each.max(1)) as usize;
+        let (n_views, n_columns) = (samples.views().len(), samples.n_features());
+        let ask = |of: &ImportanceOf| {
+            importance(self.model, &data, of, REPEATS, 0, pool)
+                .map(|found| Importances { is_trained_on: is_known, ..found })
+        };
+        let views = (n_views > 1 && n_views * REPEATS <= affordable).then(|| ask(&ImportanceOf::Views)).transpose()?;
+        let left = affordable.saturating_sub(if views.is_some() { n_views * REPEATS } else { 0 });
+        let can = n_columns > 1 && n_columns <= MOST_COLUMNS && n_columns * REPEATS <= left;
+        let columns = can.then(|| ask(&ImportanceOf::Columns)).transpose()?;
+        let note = if columns.is_none() && n_columns > 1 {
+            format!(" The {n_columns} columns one by one would take long: `multikernel importance` measures them.")
+        } else {
+            String::new()
+        };
+        Ok(columns::section(views.as_ref(), columns.as_ref(), &note))
+    }
+
+    fn tested(&self, data: &Dataset, is_known: bool, pool: &Pool) -> Result<Tested> {
+        let found = self.model.predict_in(&data.samples, pool)?;
+        let truth = data.labels.codes().to_vec();
+        let metrics = Metrics::new(&truth, &found.labels, None, self.model.classes().len())?;
+        let has = self.model.has_probabilities();
+        let probabilities = has.then(|| self.model.probabilities_in(&data.samples, pool)).transpose()?;
+        Ok(Tested { truth, metrics, probabilities, is_known })
+    }
+
+    fn alignment(&self, kernels: &[Weight], pool: &Pool) -> Option<Section> {
+        let samples = self.rows.filter(|samples| samples.n_samples() > 2)?;
+        let mut order: Vec<usize> = (0..kernels.len()).collect();
+        order.sort_by(|&a, &b| kernels[b].weight.abs().total_cmp(&kernels[a].weight.abs()));
+        let is_cut = order.len() > MOST_KERNELS;
+        order.truncate(MOST_KERNELS);
+        order.sort_unstable();
+        let some = samples.select_rows(&spaced(samples.n_samples(), ALIGNED_ROWS));
+        // Kernels given as Gram matrices have no values between new rows.
+        let found = self.model.alignment(&some, &order, pool).ok()?;
+        let names: Vec<String> = order.iter().map(|&m| kernels[m].name.clone()).collect();
+        let cut = if is_cut {
+            format!(" Of {} kernels the {MOST_KERNELS} with the largest weights are shown.", kernels.len())
+        } else {
+            String::new()
+        };
+        alignment::section(&names, &found, &format!(" Measured on {}.{cut}", count(some.n_samples(), "row")))
+    }
+
+    fn clusters(&self, pool: &Pool) -> Result<Option<Section>> {
+        let (Some(samples), Some(clustering)) = (self.rows, self.model.clustering()) else { return Ok(None) };
+        let some = samples.select_rows(&spaced(samples.n_samples(), MOST_ROWS));
+        let is_all = some.n_samples() == samples.n_samples() && clustering.clusters().len() == samples.n_samples();
+        let placed = if is_all { clustering.clusters().to_vec() } else { clustering.place_in(&some, pool)?.clusters };
+        let points = self.model.input().scaled(&some)?;
+        let n = placed.iter().max().map_or(0, |most| most + 1);
+        let off = apart(&points, &placed, n);
+        let names = self.model.input().scaled_names();
+        let apart: Vec<String> =
+            (0..n).map(|k| largest(off.row(k), names, 3, |value| format!("{value:+.1}"))).collect();
+        let Ok(dense) = points.to_dense() else { return Ok(None) };
+        let places = components(dense.into_owned(), pool)?;
+        Ok(clusters::section(&Map { clusters: &placed, places: &places, apart: &apart }))
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        let (model, training) = (self.model, self.model.training());
+        let params: Vec<String> = training.params().iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        let mut facts = vec![
+            ("command".to_string(), self.command.unwrap_or_default().to_string()),
+            ("method".into(), training.method().into()),
+            ("parameters".into(), params.join(", ")),
+            ("kernels".into(), model.kernels().bank().unwrap_or_default().into()),
+            ("data".into(), training.dataset().into()),
+            ("fingerprint of the data".into(), training.fingerprint().into()),
+            ("label".into(), model.input().label().unwrap_or_default().into()),
+            ("classes".into(), some(model.classes())),
+            ("scale".into(), model.input().scale().word().into()),
+            ("precision".into(), model.kernels().precision().word().into()),
+            ("seed".into(), training.seed().to_string()),
+            ("ended".into(), training.stop().into()),
+        ];
+        facts.extend(training.facts());
+        facts.push(("version".into(), env!("CARGO_PKG_VERSION").into()));
+        facts
+    }
+}
+
+/// Rows with labels, and what the model says about them.
+struct Tested {
+    truth: Vec<usize>,
+    metrics: Metrics,
+    probabilities: Option<Matrix>,
+    /// Whether the model was trained on these very rows.
+    is_known: bool,
+}
+
+impl Tested {
+    fn sections(&self, model: &Model) -> Vec<Section> {
+        let known = if self.is_known { "on the rows it was trained on" } else { "on the rows given" };
+        let mut sections = vec![];
+        sections.extend(confusion::section(&format!("The model {known}"), model.classes(), &self.metrics.confusion));
+        if let Some(found) = self.probabilities.as_ref().and_then(|table| Curves::of(&[(self.truth.clone(), table)])) {
+            let named = |curve| vec![(model.training().method().to_string(), curve)];
+            let roc = named(found.roc);
+            sections.extend(curves::section(
+                &roc,
+                &named(found.precision_recall),
+                model.classes(),
+                &format!(", {known}"),
+            ));
+            sections.extend(calibration::section(&[(model.training().method().to_string(), found.reliability)]));
+        }
+        sections
+    }
+}
+
+/// At most `most` of 0..n, evenly spaced.
+fn spaced(n: usize, most: usize) -> Vec<usize> {
+    let count = n.min(most);
+    (0..count).map(|k| k * n / count).collect()
+}
+
+/// A list in words, cut after twenty.
+fn some(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| brief(name)).collect();
+    crate::report::some_of(&names, 20)
+}
+
+/// The two leading principal components of rows.
+fn components(mut rows: Matrix, pool: &Pool) -> Result<Matrix> {
+    centre_columns(&mut rows);
+    let n = rows.n_rows();
+    let width = n.min(6);
+    let product = Matrix::from_fn(n, n, |i, j| dot(rows.row(i), rows.row(j)));
+    // Any start will do; this one is the same everywhere.
+    let start = Matrix::from_fn(width, n, |k, i| ((i * (2 * k + 3) + k) % 13) as f64 - 6.0 + 0.01 * k as f64);
+    let found = leading(&product, width.min(2), &start, pool, &|| false)?;
+    let place = |i: usize, k: usize| found.vectors.get(k, i) * found.values[k].max(0.0).sqrt();
+    Ok(Matrix::from_fn(n, 2, |i, k| if k < found.values.len() { place(i, k) } else { 0.0 }))
+}

@@ -1,0 +1,13 @@
+(()=>{const d=document,r=d.documentElement;r.classList.add("has-js");
+const cell=c=>c.dataset.v??c.textContent,num=t=>t===""||isNaN(t)?null:+t;
+for(const t of d.querySelectorAll("table"))t.querySelectorAll("thead th").forEach((h,k)=>{if(!h.textContent)return;const b=d.createElement("button");b.type="button";b.textContent=h.textContent;h.replaceChildren(b);
+b.onclick=()=>{const down=h.getAttribute("aria-sort")==="descending"?1:-1;for(const o of t.querySelectorAll("th[aria-sort]"))o.removeAttribute("aria-sort");h.setAttribute("aria-sort",down>0?"ascending":"descending");
+const body=t.tBodies[0],rows=[...body.rows];rows.sort((p,q)=>{const a=cell(p.cells[k]),c=cell(q.cells[k]),x=num(a),y=num(c);return x!==null&&y!==null?down*(x-y):x!==null?-1:y!==null?1:down*a.localeCompare(c)});body.append(...rows)}});
+const quote=s=>/[",\n]/.test(s)?'"'+s.replaceAll('"','""')+'"':s;
+const copy=async(b,s)=>{let ok=true;try{await navigator.clipboard.writeText(s)}catch{const a=d.createElement("textarea");a.value=s;a.setAttribute("aria-label","text to copy");d.body.append(a);a.select();ok=d.execCommand("copy");a.remove()}const was=b.textContent;b.textContent=ok?"Copied":"Could not copy";setTimeout(()=>b.textContent=was,1500)};
+for(const b of d.querySelectorAll("[data-copy]"))b.onclick=()=>copy(b,[...d.getElementById(b.dataset.copy).rows].map(r=>[...r.cells].map(c=>quote(cell(c))).join(",")).join("\n")+"\n");
+const j=d.getElementById("json");if(j)j.onclick=()=>copy(j,d.getElementById("data").textContent);
+d.getElementById("theme").onclick=()=>{const dark=r.dataset.theme?r.dataset.theme==="dark":matchMedia("(prefers-color-scheme: dark)").matches;r.dataset.theme=dark?"light":"dark"};
+addEventListener("beforeprint",()=>d.querySelectorAll("details").forEach(e=>{e.dataset.was=e.open;e.open=true}));addEventListener("afterprint",()=>d.querySelectorAll("details").forEach(e=>e.open=e.dataset.was==="true"));
+const g=d.createElement("div");g.setAttribute("role","tooltip");g.hidden=true;g.style.cssText="position:fixed;z-index:2;pointer-events:none;max-width:320px;padding:4px 8px;font-size:.85rem;background:var(--ink);color:var(--ground);border-radius:4px";d.body.append(g);
+d.addEventListener("pointermove",e=>{const m=e.target.closest?.("svg.chart circle,svg.chart rect,svg.chart text"),t=m?.querySelector("title");if(!t){g.hidden=true;return}g.textContent=t.textContent;g.hidden=false;g.style.left=Math.min(e.clientX+12,innerWidth-g.offsetWidth-8)+"px";g.style.top=e.clientY+14+"px"})})();
