@@ -21,7 +21,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use multikernel::data::{Features, Labels, Scaler, bundled, repeats};
+use multikernel::data::{Features, Labels, Scaler, Target, bundled, repeats};
 use multikernel::dist::{Rng, normal};
 use multikernel::draws::{Draws, diagnose};
 use multikernel::kernel::KernelBank;
@@ -134,7 +134,15 @@ impl Problem {
     }
 
     fn task<'a>(&'a self, pool: &'a Pool) -> Task<'a> {
-        Task { input: Input::Stack(&self.stack), labels: &self.labels, groups: None, views: &[], seed: 0, pool }
+        Task {
+            input: Input::Stack(&self.stack),
+            labels: &self.labels,
+            target: &Target::Classes,
+            groups: None,
+            views: &[],
+            seed: 0,
+            pool,
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use multikernel::data::{Dataset, Labels, Samples};
+use multikernel::data::{Dataset, Labels, Samples, Target};
 use multikernel::dist::{Rng, normal};
 use multikernel::kernel::KernelBank;
 use multikernel::method::SviMkl;
@@ -90,7 +90,15 @@ fn fit(points: &Matrix, codes: &[usize], precision: Precision) -> Outcome<Value>
     let options = StackOptions { storage: Storage::Packed, precision, ..StackOptions::new(&pool) };
     let stack = Stack::train(&rows, &kernels, &options)?;
     let labels = Labels::from_parts(vec!["0".into(), "1".into()], codes.to_vec())?;
-    let task = Task { input: Input::Stack(&stack), labels: &labels, groups: None, views: &[], seed: 0, pool: &pool };
+    let task = Task {
+        input: Input::Stack(&stack),
+        labels: &labels,
+        target: &Target::Classes,
+        groups: None,
+        views: &[],
+        seed: 0,
+        pool: &pool,
+    };
     let method = SviMkl::default();
     let (mut best, mut steps, mut bound) = (f64::INFINITY, 0, f64::NAN);
     for _ in 0..5 {

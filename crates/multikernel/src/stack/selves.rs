@@ -49,11 +49,11 @@ impl Stack {
         let ([rows, _], at) = (self.indices(), self.kernels.indices());
         for (m, &in_core) in at.iter().enumerate() {
             let gate = left.gate(core.layout.kernels[in_core].columns());
-            for i in 0..n {
+            for (i, gate) in gate.into_iter().enumerate() {
                 let centred = core.centring[in_core]
                     .as_ref()
                     .map_or(0.0, |centring| centring.grand - 2.0 * core.row_means[in_core][i]);
-                selves.set(i, m, gate[i] * gate[i] * (selves.get(i, m) + centred));
+                selves.set(i, m, gate * gate * (selves.get(i, m) + centred));
             }
         }
         Ok(Matrix::from_fn(rows.len(), kernels.len(), |i, m| selves.get(rows[i], m)))

@@ -61,7 +61,7 @@ impl<'a> ModelTimes<'a> {
 
     /// [`ModelTimes::survival`] with given threads.
     pub fn survival_in(self, samples: &Samples, times: &[f64], pool: &Pool) -> Result<Matrix> {
-        Ok(self.survival_of(&self.risks_in(samples, pool)?, times)?)
+        self.survival_of(&self.risks_in(samples, pool)?, times)
     }
 
     /// The same from log risks.

@@ -47,9 +47,9 @@ fn likelihood_is_efrons_and_its_slope_and_curvature_are_differences() {
             f[j] += by;
             f
         };
-        for j in 0..23 {
+        for (j, own) in gradient.iter().enumerate() {
             let slope = (brute(&times, &moved(j, 1e-5)) - brute(&times, &moved(j, -1e-5))) / 2e-5;
-            assert!((slope - gradient[j]).abs() < 1e-7, "{slope} {}", gradient[j]);
+            assert!((slope - own).abs() < 1e-7, "{slope} {own}");
             let (up, down) = (likelihood.slope(&moved(j, 1e-5)).gradient, likelihood.slope(&moved(j, -1e-5)).gradient);
             for i in 0..23 {
                 assert!(((down[i] - up[i]) / 2e-5 - curvature.get(i, j)).abs() < 1e-6);

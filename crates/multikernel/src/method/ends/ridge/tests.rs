@@ -29,9 +29,8 @@ fn eliminate(a: &Matrix, b: &[f64]) -> (Vec<f64>, f64) {
         log += rows[k][k].abs().ln();
         for i in k + 1..n {
             let factor = rows[i][k] / rows[k][k];
-            for j in k..=n {
-                rows[i][j] -= factor * rows[k][j];
-            }
+            let from = rows[k].clone();
+            rows[i].iter_mut().zip(from).skip(k).for_each(|(value, from)| *value -= factor * from);
         }
     }
     let mut x = vec![0.0; n];
