@@ -188,6 +188,7 @@ guide! {
     choosing_a_method: "choosing-a-method.md",
     several_views: "several-views.md",
     which_kernels_matter: "which-kernels-matter.md",
+    reports: "reports.md",
     streams: "streams.md",
     clusters: "clusters.md",
     from_rust: "from-rust.md",
