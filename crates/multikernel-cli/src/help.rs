@@ -7,7 +7,7 @@ const LONG: [&str; 9] =
     ["train", "predict", "evaluate", "online", "cluster", "picture", "columns", "report", "importance"];
 
 /// The arguments that `-h` shows, whichever command they belong to; all others are left to `--help`.
-const SHOWN: [(&str, &str); 30] = [
+const SHOWN: [(&str, &str); 27] = [
     ("ablate", "What each view is worth"),
     ("at", "Probabilities to survive these times"),
     ("budget", "Most support points to keep"),
@@ -15,10 +15,8 @@ const SHOWN: [(&str, &str); 30] = [
     ("checkpoint", "File to store the run in, to go on after a stop"),
     ("clusters", "Add the cluster of each row"),
     ("data", "File with rows, `-`, or a bundled set"),
-    ("event", "Column of whether the event happened"),
     ("folds", "Cross-validation with K folds"),
     ("groups", "Column of groups that stay together"),
-    ("id", "Column of sample ids"),
     ("ignore", "Columns to leave out"),
     ("interval", "Bounds that hold a number so often"),
     ("input", "Model, or JSON of an evaluation"),
@@ -36,7 +34,6 @@ const SHOWN: [(&str, &str); 30] = [
     ("stream", "File with labelled rows, or `-`"),
     ("target", "Column of numbers to predict"),
     ("test", "File with rows to test on"),
-    ("time", "Column of times to an event"),
     ("views", "A view: a file, or columns of DATA"),
 ];
 

@@ -208,7 +208,11 @@ impl Table {
         let taken = self.samples.select_columns(&at);
         if let Some(column) = (0..at.len()).find(|&column| !matches!(taken.kind(column), Kind::Number | Kind::YesNo)) {
             let (name, kind) = (&taken.names()[column], taken.kind(column));
-            let message = format!("the column '{name}' is a {kind}, and numbers are needed; name a column of numbers");
+            let help = match option {
+                "time" => "times are numbers; write an event as 1 or 0, yes or no",
+                _ => "and numbers are needed; name a column of numbers",
+            };
+            let message = format!("the column '{name}' is a {kind}, {help}");
             return Err(Error::data(Place::file(&self.source), message));
         }
         let values = taken.features().to_dense()?.into_owned();
