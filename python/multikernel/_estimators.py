@@ -6,7 +6,7 @@ import json
 import sys
 import warnings
 from collections.abc import Mapping
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -157,7 +157,7 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):
     verbose: int
 
     #: What scikit-learn checks of y beside its length.
-    _target_checks: Mapping[str, bool] = {}
+    _target_checks: ClassVar[Mapping[str, bool]] = {}
 
     def _method_params(self) -> dict[str, Any]:
         return dict(getattr(self, "params", None) or {})
@@ -817,7 +817,7 @@ class MKLRegressor(RegressorMixin, _Base):
     True
     """
 
-    _target_checks = {"multi_output": True, "y_numeric": True}
+    _target_checks: ClassVar[Mapping[str, bool]] = {"multi_output": True, "y_numeric": True}
 
     def __init__(
         self,
@@ -962,7 +962,7 @@ class MKLSurvival(_Base):
     >>> import numpy as np, multikernel as mk
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 3))
-    >>> y = mk.survival_target(rng.exponential(np.exp(-X[:, 0])), rng.random(200) < 0.8)
+    >>> y = mk.survival_target(rng.exponential(np.exp(-2 * X[:, 0])), rng.random(200) < 0.8)
     >>> est = mk.MKLSurvival().fit(X[:120], y[:120])
     >>> est.score(X[120:], y[120:]) > 0.65
     True

@@ -36,7 +36,21 @@ class Evaluation:
         """The figures as a pandas DataFrame, one row for each method."""
         import pandas as pd
 
-        figures = ("accuracy", "balanced_accuracy", "macro_f", "mcc", "auroc", "brier", "log_loss", "r2", "rmse", "mae", "crps", "coverage", "train_seconds")
+        figures = (
+            "accuracy",
+            "balanced_accuracy",
+            "macro_f",
+            "mcc",
+            "auroc",
+            "brier",
+            "log_loss",
+            "r2",
+            "rmse",
+            "mae",
+            "crps",
+            "coverage",
+            "train_seconds",
+        )
         means = [{name: (row.get(name) or {}).get("mean") for name in figures} for row in self.results]
         frame = pd.DataFrame(means, index=pd.Index([row["method"] for row in self.results], name="method"))
         return frame.dropna(axis=1, how="all")

@@ -93,7 +93,7 @@ def test_evaluate_takes_numbers():
 def test_methods_say_what_they_predict_and_refuse_the_rest():
     takes = {method["name"]: method["targets"] for method in mk.methods()}
     assert takes["evidence"] == ["classes", "numbers", "times"] and takes["bm3kl"] == ["classes"]
-    with pytest.raises(ValueError, match="bm3kl does not predict numbers; use .*evidence"):
+    with pytest.raises(ValueError, match=r"bm3kl does not predict numbers; use .*evidence"):
         mk.MKLRegressor("bm3kl").fit(X, y)
     with pytest.raises(ValueError, match="NaN"):
         mk.MKLRegressor().fit(X, np.where(np.arange(len(y)) == 3, np.nan, y))

@@ -24,4 +24,4 @@ def test_requests(line, three):
 
 def test_the_page_has_eleven_requests():
     assert len(PAGE.read_text().strip().splitlines()) == 4 + 11
-    assert len(LINES) == 9
+    assert len(LINES) == 10

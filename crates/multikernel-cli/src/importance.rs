@@ -20,6 +20,11 @@ const MOST_LINES: usize = 40;
 pub(crate) fn run(args: &Importance, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.quiet);
     let model = Model::load_with(&args.model, registry)?;
+    if model.classes().is_empty() {
+        bail!(
+            "importance is for models of classes so far; this one predicts numbers or times: see its shares with `inspect`"
+        );
+    }
     let (samples, truth) = data::read_tested(args.data.as_deref(), &args.reading, &model, &mut bar)?;
     let Some(truth) = truth else {
         bail!("the rows have no labels, so there is no accuracy to fall; give a label in each row");

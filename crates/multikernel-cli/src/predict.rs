@@ -26,8 +26,10 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     bar.phase("predicting");
     let mut columns = Columns::default();
     if let Some(numbers) = model.numbers() {
-        if args.proba || args.scores || args.clusters {
-            bail!("the model predicts numbers: it has no classes and no clusters; --interval 0.9 adds intervals");
+        if args.proba || args.scores || args.clusters || args.parts.is_some() {
+            bail!(
+                "the model predicts numbers: it has no classes, clusters or parts of decisions; --interval 0.9 adds intervals"
+            );
         }
         let found = add_numbers(&mut columns, numbers, &rows, args.interval, &pool)?;
         bar.clear();
@@ -37,7 +39,7 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
         return write(args, &table(&rows, None, &columns));
     }
     if let Some(times) = model.times() {
-        if args.proba || args.scores || args.clusters || args.interval.is_some() {
+        if args.proba || args.scores || args.clusters || args.parts.is_some() || args.interval.is_some() {
             bail!(
                 "the model predicts times to an event: risks, and with --at TIME the probability to be without it by then"
             );

@@ -58,6 +58,10 @@ fn of_model(args: &Report, model: &Model, bar: &mut Bar) -> Result<String> {
 
 /// The labels of rows, if all have one of the model's classes.
 fn labels(truth: &[String], rows: &Samples, model: &Model, bar: &mut Bar) -> Option<Labels> {
+    if model.classes().is_empty() {
+        bar.note("the model predicts no classes: what the rows have is not on the page yet");
+        return None;
+    }
     if truth.len() != rows.n_samples() || truth.iter().any(String::is_empty) {
         bar.note("some rows have no label, so the page is made without labels");
         return None;

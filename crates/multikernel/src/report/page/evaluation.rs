@@ -70,10 +70,14 @@ fn page(json: &str, command: Option<&str>) -> Result<Page> {
     Ok(Page {
         title: format!("{dataset}: comparison of methods"),
         subtitle: format!(
-            "{}, {}, {} classes; {}",
+            "{}, {}, {}; {}",
             of("n_samples", "row"),
             of("n_features", "feature"),
-            classes.len(),
+            match found["target"].as_str() {
+                Some("numbers") => format!("numbers to predict: {}", texts(&found, "numbers").join(", ")),
+                Some("times") => "times to an event".into(),
+                _ => format!("{} classes", classes.len()),
+            },
             text(&found, "protocol")
         ),
         warnings: texts(&found, "warnings")
@@ -85,6 +89,15 @@ fn page(json: &str, command: Option<&str>) -> Result<Page> {
     })
 }
 
+/// The figure that plans are compared by: its key in the JSON, and what it is called.
+pub(super) fn score(found: &Value) -> (&'static str, &'static str) {
+    match found["target"].as_str() {
+        Some("numbers") => ("r2", "R2"),
+        Some("times") => ("concordance", "concordance"),
+        _ => ("accuracy", "accuracy"),
+    }
+}
+
 /// The plan whose kernels are shown: the whole one of an ablation, else the most accurate with weights that differ.
 fn shown(found: &Value) -> Option<&Value> {
     let results = values(found, "results");
@@ -92,9 +105,9 @@ fn shown(found: &Value) -> Option<&Value> {
         return results.first();
     }
     let learned = results.iter().filter(|one| values(one, "kernels").len() > 1 && text(one, "method") != "average");
-    let by_accuracy =
-        |a: &&Value, b: &&Value| mean(a, "accuracy").unwrap_or(0.0).total_cmp(&mean(b, "accuracy").unwrap_or(0.0));
-    learned.max_by(by_accuracy).or_else(|| results.iter().find(|one| values(one, "kernels").len() > 1))
+    let (key, _) = score(found);
+    let by_score = |a: &&Value, b: &&Value| mean(a, key).unwrap_or(0.0).total_cmp(&mean(b, key).unwrap_or(0.0));
+    learned.max_by(by_score).or_else(|| results.iter().find(|one| values(one, "kernels").len() > 1))
 }
 
 /// The most accurate plan, the first of equals; the whole one of an ablation.
@@ -103,8 +116,9 @@ fn best(found: &Value) -> Option<&Value> {
     if is_ablation(results) {
         return results.first();
     }
-    let accuracy = |one: &Value| mean(one, "accuracy").unwrap_or(f64::NEG_INFINITY);
-    results.iter().reduce(|best, one| if accuracy(one) > accuracy(best) { one } else { best })
+    let (key, _) = score(found);
+    let of = |one: &Value| mean(one, key).unwrap_or(f64::NEG_INFINITY);
+    results.iter().reduce(|best, one| if of(one) > of(best) { one } else { best })
 }
 
 /// Whether the plans are one with all views and the same with fewer.

@@ -154,7 +154,12 @@ impl ModelPage<'_> {
     /// What matters, in a sentence or two.
     fn verdict(&self, kernels: &[Weight], tested: Option<&Tested>) -> Option<Section> {
         let training = self.model.training();
-        let mut says = format!("A model of {} for the classes {}.", training.method(), some(self.model.classes()));
+        let target = match self.model.numbers() {
+            Some(numbers) => format!("for the numbers {}", some(numbers.names())),
+            None if self.model.times().is_some() => "for times to an event".into(),
+            None => format!("for the classes {}", some(self.model.classes())),
+        };
+        let mut says = format!("A model of {} {target}.", training.method());
         if let Some(tested) = tested {
             let (known, others) = match tested.is_known {
                 true => (", which it was trained on,", "; `multikernel evaluate` tells how it does on others"),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::chart::{Row, Rows};
-use super::super::evaluation::is_ablation;
+use super::super::evaluation::{is_ablation, score};
 use super::super::html::{Cell, Figure, Section, Table};
 use super::super::value::{interval, mean, number, std, text, values};
 use crate::report::figures::FIGURES;
@@ -11,6 +11,9 @@ use crate::report::numbers::figure;
 
 /// Differences that a chart shows.
 const MOST_PAIRS: usize = 60;
+
+/// The figures that plans are compared by, which come with their spread.
+const SCORES: [&str; 3] = ["accuracy", "r2", "concordance"];
 
 /// The plan that the others are held against, and what it is called.
 struct Reference {
@@ -24,8 +27,10 @@ pub(in crate::report::page) fn sections(found: &Value) -> Vec<Section> {
     let reference = reference(found);
     let rows = differences(found, &reference);
     let words = if reference.is_ablation { "all views".to_string() } else { reference.name.clone() };
+    let (_, score) = score(found);
+    let title = format!("Difference in {score} from {words}");
     let mut table = Table::new(
-        &format!("Difference in accuracy from {words}"),
+        &title,
         &[if reference.is_ablation { "views" } else { "method" }, "difference", "from", "to", "verdict"],
     );
     for row in &rows {
@@ -41,16 +46,16 @@ pub(in crate::report::page) fn sections(found: &Value) -> Vec<Section> {
     }
     let says = verdict(found, &reference, &rows);
     let describes = format!(
-        "Accuracy minus that of {words} on the same splits, with intervals corrected for overlapping splits and for the number of \
+        "The {score} minus that of {words} on the same splits, with intervals corrected for overlapping splits and for the number of \
          comparisons. A full dot is distinguishable from zero, an open one is not."
     );
     let mut figures = vec![];
     if !rows.is_empty() {
         let svg = Rows {
             id: "forest",
-            title: &format!("Difference in accuracy from {words}"),
+            title: &title,
             describes: &describes,
-            axis: "difference in accuracy; right is better",
+            axis: &format!("difference in {score}; right is better"),
             rows: rows.into_iter().take(MOST_PAIRS).collect(),
             zero: Some((0.0, reference.words)),
             band: None,
@@ -108,20 +113,19 @@ fn points(row: &Row) -> String {
 }
 
 fn verdict(found: &Value, reference: &Reference, rows: &[Row]) -> String {
-    let best = values(found, "results")
-        .iter()
-        .filter_map(|result| Some((text(result, "method"), mean(result, "accuracy")?)))
-        .fold(
+    let (key, score) = score(found);
+    let best =
+        values(found, "results").iter().filter_map(|result| Some((text(result, "method"), mean(result, key)?))).fold(
             None,
             |best: Option<(String, f64)>, one| {
                 if best.as_ref().is_none_or(|best| one.1 > best.1) { Some(one) } else { best }
             },
         );
-    let Some((best, accuracy)) = best else { return "No split was finished, so there is nothing to compare.".into() };
-    let lead = format!("{best} has the highest mean accuracy, {}.", figure(accuracy));
+    let Some((best, value)) = best else { return "No split was finished, so there is nothing to compare.".into() };
+    let lead = format!("{best} has the highest mean {score}, {}.", figure(value));
     let majority = |row: &&Row| row.name != "majority";
     if reference.is_ablation {
-        return format!("{lead} {}", of_views(rows));
+        return format!("{lead} {}", of_views(rows, score));
     }
     if reference.name != "average" {
         let better = rows.iter().find(|row| row.is_certain && row.value > 0.0);
@@ -164,16 +168,16 @@ fn lost(name: &str) -> Option<&str> {
     name.strip_prefix("without ").or_else(inside)
 }
 
-fn of_views(rows: &[Row]) -> String {
+fn of_views(rows: &[Row], score: &str) -> String {
     let without = rows.iter().filter(|row| row.value.is_finite()).filter_map(|row| Some((lost(&row.name)?, row)));
     let costly = without.min_by(|x, y| x.1.value.total_cmp(&y.1.value));
     let alone = rows.iter().filter(|row| row.name.starts_with("only ")).max_by(|x, y| x.value.total_cmp(&y.value));
     let mut says = match costly {
         Some((view, row)) if row.is_certain && row.value < 0.0 => {
-            format!("The view that matters most is {view}: without it accuracy changes by {}.", points(row))
+            format!("The view that matters most is {view}: without it {score} changes by {}.", points(row))
         }
         Some((view, row)) => format!(
-            "No view is missed for certain in these splits: accuracy changes most without {view}, by {}, which may be chance.",
+            "No view is missed for certain in these splits: {score} changes most without {view}, by {}, which may be chance.",
             points(row)
         ),
         None => String::new(),
@@ -195,7 +199,7 @@ fn methods(found: &Value, reference: &Reference) -> Section {
         .collect();
     let mut head = vec![if reference.is_ablation { "views" } else { "method" }, "kernels", "splits"];
     head.extend(
-        shown.iter().flat_map(|&name| if name == "accuracy" { vec![name, "± over splits"] } else { vec![name] }),
+        shown.iter().flat_map(|&name| if SCORES.contains(&name) { vec![name, "± over splits"] } else { vec![name] }),
     );
     let mut table = Table::new("Means over splits", &head);
     for result in results {
@@ -205,7 +209,7 @@ fn methods(found: &Value, reference: &Reference) -> Section {
         row.extend(["n_kernels", "n_splits"].map(|key| Cell::Count(number(result, key).unwrap_or(0.0) as usize)));
         for &name in &shown {
             row.push(mean(result, name).into());
-            if name == "accuracy" {
+            if SCORES.contains(&name) {
                 row.push(std(result, name).into());
             }
         }
