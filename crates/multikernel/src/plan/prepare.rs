@@ -81,8 +81,10 @@ impl<'a> Prepared<'a> {
             let n = data.samples.n_samples();
             session.observer.talk(&format!("trained on the {n} of {n_all} rows that have all views"));
         }
-        if preparation.is_supervised && data.target == Target::Classes {
-            check_labels(&data)?;
+        match data.target {
+            Target::Classes if preparation.is_supervised => check_labels(&data)?,
+            Target::Classes => {}
+            Target::Numbers(_) | Target::Times(_) => check_rows(&data)?,
         }
         let samples = &data.samples;
         let preprocessor = preparation.preprocessor(samples)?;
@@ -234,6 +236,16 @@ fn build(preparation: &Preparation, points: &Points, kernels: &[Kernel], session
         session.observer.note(note);
     }
     Ok(stack)
+}
+
+/// Numbers and times are learned from differences between rows.
+fn check_rows(data: &Dataset) -> Result<()> {
+    let n = data.samples.n_samples();
+    if n < 2 {
+        let message = format!("there {} to train on; give at least 2", if n == 1 { "is 1 row" } else { "are no rows" });
+        return Err(Error::data(Place::file(&data.name), message));
+    }
+    Ok(())
 }
 
 /// More classes than this, with fewer than two rows each, is not a classification problem.

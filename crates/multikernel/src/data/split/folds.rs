@@ -18,8 +18,8 @@ pub struct Split {
 ///
 /// The counts of a class in any two test parts differ by at most 1, and so do the sizes of the test parts. A class with
 /// fewer than `k` rows is missing from some test parts, and one with a single row is missing from the training part of
-/// one fold; every training part has at least two classes, or the call is an error. The rows of class `c` are dealt
-/// with stream `c` of `seed`.
+/// one fold; every training part has at least two classes, or the call is an error (strata of numbers or times may be
+/// one). The rows of class `c` are dealt with stream `c` of `seed`.
 ///
 /// ```
 /// use multikernel::data::{Labels, folds};
@@ -31,7 +31,12 @@ pub struct Split {
 pub fn folds(labels: &Labels, k: usize, seed: u64) -> Result<Vec<Split>> {
     let n = labels.n_samples();
     if k < 2 || k > n {
-        return Err(Error::param("folds", format!("{k} folds of {n} rows; choose 2 to {n}")));
+        let message = if n < 2 {
+            format!("{k} folds of {n} row; give at least 2 rows")
+        } else {
+            format!("{k} folds of {n} rows; choose 2 to {n}")
+        };
+        return Err(Error::param("folds", message));
     }
     let fold_of = deal_rows(labels, k, |class, rows| Rng::new(seed, class as u64).shuffle(rows));
     fold_splits(labels, &fold_of, k, "rows").map_err(|reason| Error::param("folds", reason))
@@ -274,7 +279,8 @@ fn split_where(n: usize, in_train: impl Fn(usize) -> bool) -> Split {
 /// Why a training part cannot be learned from, if so.
 fn check_train(labels: &Labels, split: &Split, which: &str, units: &str) -> std::result::Result<(), String> {
     let codes = labels.codes();
-    if split.train.iter().any(|&row| codes[row] != codes[split.train[0]]) {
+    let varied = split.train.iter().any(|&row| codes[row] != codes[split.train[0]]);
+    if varied || (labels.are_strata() && !split.train.is_empty()) {
         return Ok(());
     }
     let found = match split.train.first() {

@@ -20,6 +20,8 @@ use crate::error::{Error, Result};
 pub struct Labels {
     classes: Vec<String>,
     codes: Vec<usize>,
+    /// Whether these only balance splits, so that a training part may have a single one.
+    strata: bool,
 }
 
 impl Labels {
@@ -39,7 +41,7 @@ impl Labels {
             codes_of.insert(class, code);
         }
         let codes = labels.iter().map(|label| codes_of[label.as_ref()]).collect();
-        Ok(Labels { classes: classes.into_iter().map(str::to_string).collect(), codes })
+        Ok(Labels { classes: classes.into_iter().map(str::to_string).collect(), codes, strata: false })
     }
 
     /// Labels coded by a given class list (that of a model), for comparing predictions with the truth.
@@ -89,7 +91,17 @@ impl Labels {
                 classes.len()
             )));
         }
-        Ok(Labels { classes, codes })
+        Ok(Labels { classes, codes, strata: false })
+    }
+
+    /// Strata of rows that have numbers or times: splits are balanced by them, and nothing is learned from them.
+    pub(crate) fn strata(names: Vec<String>, codes: Vec<usize>) -> Result<Self> {
+        Ok(Labels { strata: true, ..Labels::from_parts(names, codes)? })
+    }
+
+    /// Whether these are strata, not classes.
+    pub(crate) fn are_strata(&self) -> bool {
+        self.strata
     }
 
     /// Class names, sorted.
@@ -124,7 +136,8 @@ impl Labels {
     /// The labels of the given rows, in the given order; the class list stays whole, so codes keep their meaning.
     /// Panics on a row out of range, as slices do.
     pub fn select(&self, rows: &[usize]) -> Labels {
-        Labels { classes: self.classes.clone(), codes: rows.iter().map(|&i| self.codes[i]).collect() }
+        let codes = rows.iter().map(|&i| self.codes[i]).collect();
+        Labels { classes: self.classes.clone(), codes, strata: self.strata }
     }
 }
 

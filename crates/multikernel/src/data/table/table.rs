@@ -130,7 +130,6 @@ impl Table {
             Some(labels) => (self.numbers_of(&labels, names)?, self.label_column.take()),
             None => (self.take_columns("target", names)?, None),
         };
-        let numbers = numbers.map_err(|error| within(&source, error))?;
         let label_name = Some(numbers.names().join(", "));
         let strata = numbers.strata().map_err(|error| within(&source, error))?;
         self.check_rows()?;
@@ -153,7 +152,6 @@ impl Table {
     pub fn into_times(mut self, time: &str, event: &str) -> Result<Dataset> {
         let source = self.source.clone();
         let taken = self.take_columns("time", &[time.to_string(), event.to_string()])?;
-        let taken = taken.map_err(|error| within(&source, error))?;
         let events = taken.values().column(1);
         if let Some(row) = events.iter().position(|&value| value != 0.0 && value != 1.0) {
             let (row, found) = (self.samples.row_number(row), events[row]);
@@ -169,7 +167,7 @@ impl Table {
     }
 
     /// Labels as numbers.
-    fn numbers_of(&self, labels: &[String], names: &[String]) -> Result<Result<Numbers>> {
+    fn numbers_of(&self, labels: &[String], names: &[String]) -> Result<Numbers> {
         let [name] = names else {
             let message = "the labels are one number for each row; name one target";
             return Err(Error::param("target", message));
@@ -183,11 +181,12 @@ impl Table {
             };
             values.push(value);
         }
-        Ok(Numbers::one(self.label_name.clone().unwrap_or_else(|| name.clone()), values))
+        let name = self.label_name.clone().unwrap_or_else(|| name.clone());
+        Numbers::one(name, values).map_err(|error| within(&self.source, error))
     }
 
     /// Takes columns of numbers out of the features.
-    fn take_columns(&mut self, option: &str, names: &[String]) -> Result<Result<Numbers>> {
+    fn take_columns(&mut self, option: &str, names: &[String]) -> Result<Numbers> {
         let known = self.samples.names();
         let mut at = vec![];
         for wanted in names {
@@ -222,7 +221,7 @@ impl Table {
             return Err(Error::data(Place::file(&self.source), message));
         }
         self.samples = self.samples.without_columns(&at)?;
-        Ok(Numbers::new(taken.names().to_vec(), values))
+        Numbers::new(taken.names().to_vec(), values).map_err(|error| within(&self.source, error))
     }
 
     /// The rows with their labels as a test set for these classes; a label outside them is an error.

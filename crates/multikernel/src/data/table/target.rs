@@ -158,7 +158,7 @@ impl Numbers {
         order.sort_by(|&a, &b| self.values.get(a, 0).total_cmp(&self.values.get(b, 0)));
         let mut codes = vec![0; n];
         order.iter().enumerate().for_each(|(rank, &i)| codes[i] = rank * n_strata / n);
-        Labels::from_parts((1..=n_strata).map(|k| format!("stratum {k}")).collect(), codes)
+        Labels::strata((1..=n_strata).map(|k| format!("stratum {k}")).collect(), codes)
     }
 
     /// The numbers with mean 0 and standard deviation 1 in each column, and how to undo that. A constant column is
@@ -262,7 +262,7 @@ impl Times {
     /// Each row's stratum: whether it has an event.
     pub(crate) fn strata(&self) -> Result<Labels> {
         let classes = vec!["censored".to_string(), "event".to_string()];
-        Labels::from_parts(classes, self.event.iter().map(|&event| usize::from(event)).collect())
+        Labels::strata(classes, self.event.iter().map(|&event| usize::from(event)).collect())
     }
 }
 

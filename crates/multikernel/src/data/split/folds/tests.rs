@@ -47,6 +47,23 @@ fn folds_training_on_one_class_refused() {
 }
 
 #[test]
+fn strata_of_numbers_and_times_may_be_one_in_a_training_part() {
+    for codes in [vec![1; 6], vec![0, 1, 1, 1, 1, 1]] {
+        let names = vec!["censored".into(), "event".into()];
+        let strata = Labels::strata(names.clone(), codes.clone()).unwrap();
+        let classes = Labels::from_parts(names, codes).unwrap();
+        let groups = [0, 0, 1, 1, 2, 2];
+        for groups in [None, Some(&groups[..])] {
+            assert_eq!(folds_by_group(&strata, groups, 3, 0).unwrap().len(), 3);
+            assert_eq!(repeats_by_group(&strata, groups, 4, 0.5, 0).unwrap().len(), 4);
+            assert!(inner_folds(&strata.select(&[0, 1, 2, 3, 4, 5]), groups, 3, 0, 0).is_ok());
+            assert!(folds_by_group(&classes, groups, 3, 0).is_err());
+        }
+        assert!(folds(&strata.select(&[0]), 2, 0).unwrap_err().to_string().ends_with("1 row; give at least 2 rows"));
+    }
+}
+
+#[test]
 fn folds_small_classes_spread_over_the_folds() {
     // Ten classes of one row: all in fold 1 if every class started there.
     let labels = labels((0..10).collect());

@@ -5,6 +5,8 @@ use crate::dist::{Rng, normal};
 use crate::evaluate::concordance;
 use crate::plan::Plan;
 use crate::pool::Pool;
+use crate::run::Input;
+use crate::stack::{Stack, StackOptions};
 
 /// Rows with ties in time, censored and not.
 fn tied(n: usize, seed: u64) -> (Times, Vec<f64>) {
@@ -73,22 +75,21 @@ fn study(n: usize, seed: u64) -> Dataset {
     Dataset::of_times("study", Samples::unnamed(x).unwrap(), Times::new(time, event).unwrap()).unwrap()
 }
 
+fn stack(kernel: &str, data: &Dataset, pool: &Pool) -> Stack {
+    Stack::train(data.samples.features(), &[kernel.parse().unwrap()], &StackOptions::new(pool)).unwrap()
+}
+
+fn task<'a>(data: &'a Dataset, stack: &'a Stack, pool: &'a Pool) -> Task<'a> {
+    let (labels, target) = (&data.labels, &data.target);
+    Task { input: Input::Stack(stack), labels, target, groups: None, views: &[], seed: 1, pool }
+}
+
 #[test]
 fn fit_is_the_maximum_of_the_penalised_likelihood() {
     let data = study(40, 3);
     let pool = Pool::new(2).unwrap();
-    let kernels = ["gaussian(1)".parse().unwrap()];
-    let options = crate::stack::StackOptions::new(&pool);
-    let stack = crate::stack::Stack::train(data.samples.features(), &kernels, &options).unwrap();
-    let task = Task {
-        input: crate::run::Input::Stack(&stack),
-        labels: &data.labels,
-        target: &data.target,
-        groups: None,
-        views: &[],
-        seed: 1,
-        pool: &pool,
-    };
+    let stack = stack("gaussian(1)", &data, &pool);
+    let task = task(&data, &stack, &pool);
     let gram = combined(&[1.0], &task).unwrap();
     for ln_amplitude in [-3.0, 0.0, 2.0] {
         let found = fit(&gram, ln_amplitude, &[], &task, &|| false).unwrap();
@@ -107,6 +108,36 @@ fn fit_is_the_maximum_of_the_penalised_likelihood() {
             let other: Vec<f64> = found.slope.iter().map(|b| b + 0.01 * normal(&mut rng)).collect();
             assert!(objective(&other) < objective(&found.slope));
         }
+    }
+}
+
+/// With one column `x` and the kernel `x x'` the functions are lines `f = beta x` with `beta ~ N(0, a)`, so the evidence is an
+/// integral over one number.
+#[test]
+fn evidence_is_the_integral_over_the_slope_of_a_line() {
+    let data = study(160, 7);
+    let x = data.samples.features().to_dense().unwrap().column(0);
+    let column = Samples::unnamed(Matrix::from_fn(160, 1, |i, _| x[i])).unwrap();
+    let times = data.target.times().unwrap();
+    let data = Dataset::of_times("line", column, times.clone()).unwrap();
+    let pool = Pool::new(2).unwrap();
+    let stack = stack("linear raw", &data, &pool);
+    let task = task(&data, &stack, &pool);
+    let gram = combined(&[1.0], &task).unwrap();
+    for ln_amplitude in [-4.0, -1.0, 2.0, 5.0] {
+        let found = fit(&gram, ln_amplitude, &[], &task, &|| false).unwrap();
+        let beta = dot(&found.slope, &x) * found.amplitude;
+        let log_joint = |beta: f64| {
+            let f: Vec<f64> = x.iter().map(|x| beta * x).collect();
+            let prior = -0.5 * beta * beta / found.amplitude - 0.5 * (std::f64::consts::TAU * found.amplitude).ln();
+            brute(times, &f) + prior
+        };
+        // The trapezoidal rule over a range that holds all of the mass.
+        let (top, step) = (log_joint(beta), 0.002);
+        let sum: f64 = (-600..=600).map(|k| (log_joint(beta + step * f64::from(k)) - top).exp()).sum();
+        let integral = top + (sum * step).ln();
+        // Laplace's approximation errs by a term of the order of 1 / events.
+        assert!((found.evidence - integral).abs() < 1.0 / 80.0, "{} {integral}", found.evidence);
     }
 }
 
@@ -151,18 +182,8 @@ fn linear_kernel_has_the_coefficients_and_the_hazard_of_scikit_survival() {
     let data =
         Dataset::of_times("twelve", Samples::unnamed(x.clone()).unwrap(), Times::new(time, event).unwrap()).unwrap();
     let pool = Pool::new(1).unwrap();
-    let kernels = ["linear raw".parse().unwrap()];
-    let options = crate::stack::StackOptions::new(&pool);
-    let stack = crate::stack::Stack::train(data.samples.features(), &kernels, &options).unwrap();
-    let task = Task {
-        input: crate::run::Input::Stack(&stack),
-        labels: &data.labels,
-        target: &data.target,
-        groups: None,
-        views: &[],
-        seed: 1,
-        pool: &pool,
-    };
+    let stack = stack("linear raw", &data, &pool);
+    let task = task(&data, &stack, &pool);
     let gram = combined(&[1.0], &task).unwrap();
     let size = (0..12).map(|i| gram.get(i, i)).sum::<f64>() / 12.0;
     let found = fit(&gram, size.ln(), &[], &task, &|| false).unwrap();
