@@ -1,12 +1,17 @@
-//! Which columns matter to a model: how much its accuracy falls when their values are dealt to other rows.
+//! Which columns matter to a model: how much its accuracy, R2 or concordance falls when their values are dealt to other
+//! rows.
+
+use std::cmp::Ordering;
 
 use serde::Serialize;
 
 use super::protocol::LEVEL;
 use super::student::quantile;
-use crate::data::{Dataset, Samples};
+use super::times::concordances;
+use crate::data::{Dataset, Samples, Target, Times};
 use crate::dist::Rng;
 use crate::error::{Error, Result};
+use crate::linalg::Matrix;
 use crate::plan::Model;
 use crate::pool::Pool;
 
@@ -31,22 +36,28 @@ pub struct Importance {
     pub name: String,
     /// How many columns it has.
     pub n_columns: usize,
-    /// How much the accuracy falls, on average over the permutations.
+    /// How much the metric falls, on average over the permutations.
     pub drop: f64,
     /// A 95 % interval of the drop for other rows like these (Student's t over rows).
     pub interval: (f64, f64),
-    /// Whether accuracy falls for certain: at the level of the interval, over all that were permuted together
+    /// Whether the metric falls for certain: at the level of the interval, over all that were permuted together
     /// (Bonferroni).
     pub distinguishable: bool,
-    /// The share of predictions that change.
-    pub changed: f64,
+    /// The share of predicted classes that change; `None` for numbers and times, which change in almost every row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed: Option<f64>,
 }
 
 /// The importance of columns, views or sets on some rows; from [`importance`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Importances {
-    /// The accuracy on the rows as they are.
-    pub accuracy: f64,
+    /// What falls: `accuracy` for classes, `r2` for numbers, `concordance` for times.
+    pub metric: &'static str,
+    /// The metric on the rows as they are.
+    pub value: f64,
+    /// The same for classes; `None` for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<f64>,
     /// Number of rows.
     pub n_rows: usize,
     /// Permutations of each.
@@ -60,7 +71,7 @@ pub struct Importances {
 /// Permutation importance (Breiman 2001): the values of a column, or of a whole view, are dealt to other rows at
 /// random, which keeps their distribution and takes away what they say about a row. Use rows that the model was not
 /// trained on. Columns that tell the same as others matter little each, as the others make up for them; permute them as
-/// one view or set then.
+/// one view or set then. What falls is the accuracy for classes, R2 for numbers and the concordance for times.
 ///
 /// Cost: `n_repeats` predictions of all rows for each column, view or set. The same result for any number of threads.
 ///
@@ -89,31 +100,29 @@ pub fn importance(
             format!("{n_repeats} permutations of {n} rows; give at least one, and two rows"),
         ));
     }
-    if rows.labels.classes() != model.classes() {
-        return Err(Error::input("the rows have other classes than the model; read them as its test rows"));
-    }
+    let truth = Truth::of(model, rows)?;
     let sets = sets(of, samples)?;
-    let before = model.predict_in(samples, pool)?.labels;
-    let is_right = |labels: &[usize], i: usize| f64::from(u8::from(labels[i] == rows.labels.codes()[i]));
+    let before = truth.scores(&Found::of(model, samples, pool)?)?;
+    let labels = model.numbers().is_none() && model.times().is_none();
     let mut found = vec![];
     let n_sets = sets.len();
     for (at, (name, columns)) in sets.into_iter().enumerate() {
-        // For each row, how much less often it is right; and whether its prediction changes.
+        // For each row, how much worse it is predicted; and whether its prediction changes.
         let (mut falls, mut changed) = (vec![0.0; n], 0usize);
         let mut rng = Rng::new(seed, STREAM | at as u64);
         for _ in 0..n_repeats {
             let mut order: Vec<usize> = (0..n).collect();
             rng.shuffle(&mut order);
-            let after = model.predict_in(&samples.shuffled(&columns, &order)?, pool)?.labels;
+            let after = truth.scores(&Found::of(model, &samples.shuffled(&columns, &order)?, pool)?)?;
             for i in 0..n {
-                falls[i] += (is_right(&before, i) - is_right(&after, i)) / n_repeats as f64;
-                changed += usize::from(before[i] != after[i]);
+                falls[i] += (before.rows[i] - after.rows[i]) / n_repeats as f64;
             }
+            changed += before.labels.iter().zip(&after.labels).filter(|(before, after)| before != after).count();
         }
         let (drop, error) = mean_and_error(&falls);
         // Half the width of a t interval that so many comparisons share.
         let half = |share: usize| error * quantile(1.0 - 0.5 * (1.0 - LEVEL) / share as f64, n as f64 - 1.0);
-        let changed = changed as f64 / (n * n_repeats) as f64;
+        let changed = labels.then(|| changed as f64 / (n * n_repeats) as f64);
         let interval = (drop - half(1), drop + half(1));
         found.push(Importance {
             name,
@@ -124,11 +133,99 @@ pub fn importance(
             changed,
         });
     }
-    found.sort_by(|a, b| b.drop.total_cmp(&a.drop).then(b.changed.total_cmp(&a.changed)));
-    let accuracy = (0..n).map(|i| is_right(&before, i)).sum::<f64>() / n as f64;
+    found.sort_by(|a, b| b.drop.total_cmp(&a.drop).then(b.changed.partial_cmp(&a.changed).unwrap_or(Ordering::Equal)));
+    let value = before.rows.iter().sum::<f64>() / n as f64;
     let training = model.training();
     let is_trained_on = training.n_samples() == n && training.fingerprint() == rows.fingerprint();
-    Ok(Importances { accuracy, n_rows: n, n_repeats, is_trained_on, found })
+    let metric = truth.metric();
+    Ok(Importances { metric, value, accuracy: labels.then_some(value), n_rows: n, n_repeats, is_trained_on, found })
+}
+
+/// What a model predicts for rows.
+enum Found {
+    Labels(Vec<usize>),
+    Numbers(Matrix),
+    Risks(Vec<f64>),
+}
+
+impl Found {
+    fn of(model: &Model, samples: &Samples, pool: &Pool) -> Result<Found> {
+        if let Some(numbers) = model.numbers() {
+            return numbers.predict_in(samples, pool).map(Found::Numbers);
+        }
+        match model.times() {
+            Some(times) => times.risks_in(samples, pool).map(Found::Risks),
+            None => Ok(Found::Labels(model.predict_in(samples, pool)?.labels)),
+        }
+    }
+}
+
+/// What the rows truly are.
+enum Truth<'a> {
+    Labels(&'a [usize]),
+    /// With the variance of each number, which R2 is relative to.
+    Numbers(&'a Matrix, Vec<f64>),
+    Times(&'a Times),
+}
+
+/// A score for each row, whose mean is the metric; the labels predicted, for classes.
+struct Scores {
+    rows: Vec<f64>,
+    labels: Vec<usize>,
+}
+
+impl<'a> Truth<'a> {
+    fn of(model: &Model, rows: &'a Dataset) -> Result<Truth<'a>> {
+        let other =
+            |what: &str| Error::input(format!("the model predicts {what}, which the rows lack; name the columns"));
+        if model.numbers().is_some() {
+            let values = rows.target.numbers().ok_or_else(|| other("numbers"))?.values();
+            let variances = (0..values.n_cols()).map(|t| variance(&values.column(t))).collect();
+            return Ok(Truth::Numbers(values, variances));
+        }
+        if model.times().is_some() {
+            return rows.target.times().map(Truth::Times).ok_or_else(|| other("times to an event"));
+        }
+        if rows.target != Target::Classes || rows.labels.classes() != model.classes() {
+            return Err(Error::input("the rows have other classes than the model; read them as its test rows"));
+        }
+        Ok(Truth::Labels(rows.labels.codes()))
+    }
+
+    fn metric(&self) -> &'static str {
+        match self {
+            Truth::Labels(_) => "accuracy",
+            Truth::Numbers(..) => "r2",
+            Truth::Times(_) => "concordance",
+        }
+    }
+
+    fn scores(&self, found: &Found) -> Result<Scores> {
+        let rows = match (self, found) {
+            (Truth::Labels(truth), Found::Labels(found)) => {
+                let rows = truth.iter().zip(found).map(|(a, b)| f64::from(u8::from(a == b))).collect();
+                return Ok(Scores { rows, labels: found.clone() });
+            }
+            (Truth::Numbers(truth, variances), Found::Numbers(found)) => {
+                let score = |i: usize| {
+                    let errors = variances.iter().enumerate().filter(|(_, variance)| **variance > 0.0);
+                    let each = errors.map(|(t, variance)| 1.0 - (truth.get(i, t) - found.get(i, t)).powi(2) / variance);
+                    each.sum::<f64>() / variances.len() as f64
+                };
+                (0..truth.n_rows()).map(score).collect()
+            }
+            (Truth::Times(times), Found::Risks(risks)) => concordances(times, risks)
+                .ok_or_else(|| Error::input("no two rows can be compared by their times; give rows with events"))?,
+            _ => return Err(Error::input("the rows have another target than the model")),
+        };
+        Ok(Scores { rows, labels: vec![] })
+    }
+}
+
+fn variance(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n
 }
 
 fn sets(of: &ImportanceOf, samples: &Samples) -> Result<Vec<(String, Vec<usize>)>> {
@@ -165,8 +262,7 @@ fn mean_and_error(falls: &[f64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Labels;
-    use crate::linalg::Matrix;
+    use crate::data::{Labels, Numbers};
     use crate::plan::Plan;
 
     /// The class is the sign of the first column; the second is noise.
@@ -188,7 +284,7 @@ mod tests {
         let [signal, noise] = &found.found[..] else { panic!("two columns") };
         assert_eq!((signal.name.as_str(), noise.name.as_str()), ("signal", "noise"));
         // Half the rows get a value of the other sign.
-        assert!(found.accuracy > 0.93 && (signal.drop - (found.accuracy - 0.5)).abs() < 0.06, "{found:?}");
+        assert!(found.value > 0.93 && (signal.drop - (found.value - 0.5)).abs() < 0.06, "{found:?}");
         assert!(
             signal.interval.0 > 0.3
                 && signal.distinguishable
@@ -207,5 +303,47 @@ mod tests {
         for bad in [ImportanceOf::Views, ImportanceOf::Sets(vec![("a".into(), vec![7])])] {
             assert!(importance(&model, &test, &bad, 1, 0, &pool).is_err());
         }
+    }
+
+    /// Two columns, the first of which decides.
+    fn two_columns(n: usize, seed: u64) -> (Samples, Vec<f64>) {
+        let mut rng = Rng::new(seed, 0);
+        let values: Vec<f64> = (0..2 * n).map(|_| rng.uniform()).collect();
+        let signal = (0..n).map(|i| values[2 * i]).collect();
+        let table = Matrix::from_vec(n, 2, values).unwrap();
+        (Samples::new(table, vec!["signal".into(), "noise".into()]).unwrap(), signal)
+    }
+
+    #[test]
+    fn r2_of_numbers_falls_by_the_squared_distance_of_the_permuted_predictions() {
+        let set = |n, seed| {
+            let (samples, signal) = two_columns(n, seed);
+            let y = signal.iter().map(|x| 3.0 + 10.0 * x).collect();
+            Dataset::of_numbers("line", samples, Numbers::one("y", y).unwrap()).unwrap()
+        };
+        let (train, test, pool) = (set(80, 1), set(60, 2), Pool::new(2).unwrap());
+        let model = Plan::new("svm").unwrap().kernels("linear raw").unwrap().train(&train).unwrap();
+        let found = importance(&model, &test, &ImportanceOf::Columns, 20, 0, &pool).unwrap();
+        assert_eq!((found.metric, found.found[0].name.as_str(), found.accuracy), ("r2", "signal", None));
+        // A line that gets another row's value: two independent values are twice their variance apart.
+        assert!((found.value - 1.0).abs() < 1e-3 && (found.found[0].drop - 2.0).abs() < 0.25, "{found:?}");
+        assert!(found.found[0].distinguishable && !found.found[1].distinguishable, "{found:?}");
+        let other = rows(20, 1);
+        assert!(importance(&model, &other, &ImportanceOf::Columns, 1, 0, &pool).is_err());
+    }
+
+    #[test]
+    fn concordance_of_times_falls_to_one_half() {
+        let set = |n, seed| {
+            let (samples, signal) = two_columns(n, seed);
+            let times = Times::new(signal.iter().map(|x| 10.0 - 5.0 * x).collect(), vec![true; n]).unwrap();
+            Dataset::of_times("study", samples, times).unwrap()
+        };
+        let (train, test, pool) = (set(80, 1), set(60, 2), Pool::new(2).unwrap());
+        let model = Plan::new("svm").unwrap().kernels("linear raw").unwrap().train(&train).unwrap();
+        let found = importance(&model, &test, &ImportanceOf::Columns, 20, 0, &pool).unwrap();
+        assert_eq!((found.metric, found.found[0].name.as_str()), ("concordance", "signal"));
+        assert!(found.value > 0.95 && (found.found[0].drop - (found.value - 0.5)).abs() < 0.06, "{found:?}");
+        assert!(found.found[0].distinguishable && found.found[1].drop.abs() < 0.02, "{found:?}");
     }
 }

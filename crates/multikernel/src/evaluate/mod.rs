@@ -35,4 +35,4 @@ pub use predictions::{OutOfFold, OutOfFoldNumber};
 pub use protocol::{LEVEL, Protocol, evaluate, train_and_test};
 pub use result::{Evaluation, Fold, NumberFold, PlanResult, Spread, TestRows, TimeFold};
 pub use student::quantile as student_quantile;
-pub use times::{TimeMetrics, concordance, integrated_brier};
+pub use times::{KaplanMeier, TimeMetrics, concordance, integrated_brier};

@@ -30,40 +30,80 @@ const TIED: f64 = 1e-8;
 /// # Ok::<(), multikernel::Error>(())
 /// ```
 pub fn concordance(times: &Times, risks: &[f64]) -> Option<f64> {
-    let (time, event) = (times.time(), times.event());
     let (mut right, mut all) = (0.0, 0u64);
-    for i in (0..time.len()).filter(|&i| event[i]) {
-        for j in 0..time.len() {
-            // A row censored at the time of an event was seen a little longer.
-            if time[j] > time[i] || time[j] == time[i] && !event[j] {
-                all += 1;
-                let ahead = risks[i] - risks[j];
-                right += if ahead.abs() <= TIED { 0.5 } else { f64::from(u8::from(ahead > 0.0)) };
-            }
-        }
-    }
+    each_pair(times, risks, |_, _, score| {
+        right += score;
+        all += 1;
+    });
     (all > 0).then(|| right / all as f64)
 }
 
-/// The Kaplan-Meier estimate of being uncensored after each time: times ascending, and the value from each on.
-struct Censoring {
+/// For each row a number whose mean is the [`concordance`] and whose spread over rows is, as that of a mean, its error:
+/// with `A_i` of the `B_i` pairs of row i in the right order, and `A` of `B` in all, `C = A / B`, it is
+/// `C + n (A_i - C B_i) / B` (the linear part of a ratio of U-statistics).
+pub(super) fn concordances(times: &Times, risks: &[f64]) -> Option<Vec<f64>> {
+    let whole = concordance(times, risks)?;
+    let (mut off, mut all) = (vec![0.0; risks.len()], 0.0);
+    each_pair(times, risks, |i, j, score| {
+        off[i] += score - whole;
+        off[j] += score - whole;
+        all += 1.0;
+    });
+    Some(off.into_iter().map(|off| whole + risks.len() as f64 * off / all).collect())
+}
+
+/// Each pair of rows, the one with the earlier event first, and 1 if that has the larger risk, 0 if not.
+fn each_pair(times: &Times, risks: &[f64], mut visit: impl FnMut(usize, usize, f64)) {
+    let (time, event) = (times.time(), times.event());
+    for i in (0..time.len()).filter(|&i| event[i]) {
+        // A row censored at the time of an event was seen a little longer.
+        for j in (0..time.len()).filter(|&j| time[j] > time[i] || time[j] == time[i] && !event[j]) {
+            let ahead = risks[i] - risks[j];
+            visit(i, j, if ahead.abs() <= TIED { 0.5 } else { f64::from(u8::from(ahead > 0.0)) });
+        }
+    }
+}
+
+/// The Kaplan-Meier estimate of the share of rows without the event after each time.
+///
+/// ```
+/// use multikernel::{data::Times, evaluate::KaplanMeier};
+/// let seen = KaplanMeier::of(&Times::new(vec![1.0, 2.0, 3.0, 4.0], vec![true, false, true, false])?);
+/// assert_eq!([0.5, 1.0, 2.5, 3.0].map(|time| seen.at(time)), [1.0, 0.75, 0.75, 0.375]);
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct KaplanMeier {
+    /// Times ascending, and the value from each on.
     times: Vec<f64>,
     values: Vec<f64>,
 }
 
-impl Censoring {
-    fn of(times: &Times) -> Censoring {
+impl KaplanMeier {
+    /// The estimate from rows. Cost: sorting them.
+    pub fn of(times: &Times) -> KaplanMeier {
+        KaplanMeier::leaving(times, true)
+    }
+
+    /// The estimate of being uncensored.
+    fn of_censoring(times: &Times) -> KaplanMeier {
+        KaplanMeier::leaving(times, false)
+    }
+
+    /// The share of rows that have not left by the event, or by being censored. Rows with the event at a time leave
+    /// before those that are censored at it.
+    fn leaving(times: &Times, by_event: bool) -> KaplanMeier {
         let mut order: Vec<usize> = (0..times.n_samples()).collect();
         order.sort_by(|&a, &b| times.time()[a].total_cmp(&times.time()[b]));
-        let (mut found, mut value, mut start) = (Censoring { times: vec![], values: vec![] }, 1.0, 0);
+        let (mut found, mut value, mut start) = (KaplanMeier { times: vec![], values: vec![] }, 1.0, 0);
         while start < order.len() {
             let time = times.time()[order[start]];
             let end = start + order[start..].iter().take_while(|&&i| times.time()[i] == time).count();
-            let censored = order[start..end].iter().filter(|&&i| !times.event()[i]).count();
-            // Rows with the event at this time leave before those that are censored at it.
-            let at_risk = order.len() - start - (end - start - censored);
-            if censored > 0 {
-                value *= 1.0 - censored as f64 / at_risk as f64;
+            let events = order[start..end].iter().filter(|&&i| times.event()[i]).count();
+            let at_risk = order.len() - start;
+            let (left, at_risk) = if by_event { (events, at_risk) } else { (end - start - events, at_risk - events) };
+            if left > 0 {
+                value *= 1.0 - left as f64 / at_risk as f64;
             }
             found.times.push(time);
             found.values.push(value);
@@ -72,7 +112,8 @@ impl Censoring {
         found
     }
 
-    fn at(&self, time: f64) -> f64 {
+    /// The share after a time.
+    pub fn at(&self, time: f64) -> f64 {
         let n = self.times.partition_point(|&known| known <= time);
         if n == 0 { 1.0 } else { self.values[n - 1] }
     }
@@ -86,7 +127,7 @@ pub fn integrated_brier(train: &Times, test: &Times, survival: &Matrix, times: &
         let (n, t) = (test.n_samples(), times.len());
         return Err(Error::input(format!("survival probabilities must be {n} x {t}, one for each row and time")));
     }
-    let censoring = Censoring::of(train);
+    let censoring = KaplanMeier::of_censoring(train);
     let score = |t: usize, time: f64| -> f64 {
         let later = censoring.at(time);
         let each = (0..test.n_samples()).map(|i| {
@@ -142,9 +183,32 @@ mod tests {
     }
 
     #[test]
+    fn concordances_have_its_mean_and_the_spread_of_the_jackknife() {
+        let mut rng = crate::dist::Rng::new(4, 0);
+        let n = 60;
+        let time: Vec<f64> = (0..n).map(|_| (20.0 * rng.uniform()).ceil()).collect();
+        let event: Vec<bool> = (0..n).map(|_| rng.uniform() < 0.7).collect();
+        let risks: Vec<f64> = time.iter().map(|time| -time + 12.0 * rng.uniform()).collect();
+        let rows = Times::new(time, event).unwrap();
+        let (found, whole) = (concordances(&rows, &risks).unwrap(), concordance(&rows, &risks).unwrap());
+        assert!((found.iter().sum::<f64>() / n as f64 - whole).abs() < 1e-12);
+        let without = |i: usize| {
+            let rest: Vec<usize> = (0..n).filter(|&j| j != i).collect();
+            let risks: Vec<f64> = rest.iter().map(|&j| risks[j]).collect();
+            concordance(&rows.select(&rest), &risks).unwrap()
+        };
+        let jackknife: Vec<f64> = (0..n).map(without).collect();
+        let mean = jackknife.iter().sum::<f64>() / n as f64;
+        let theirs = jackknife.iter().map(|value| (value - mean).powi(2)).sum::<f64>() * (n - 1) as f64 / n as f64;
+        let ours = found.iter().map(|value| (value - whole).powi(2)).sum::<f64>() / (n * n) as f64;
+        // Both are estimates of the variance to the order of 1 / n.
+        assert!((ours / theirs - 1.0).abs() < 4.0 / n as f64, "{ours} {theirs}");
+    }
+
+    #[test]
     fn censoring_is_the_kaplan_meier_estimate_of_it() {
         // By hand: at 2 the row with the event leaves first, so one of three is censored; at 4 the last one is.
-        let found = Censoring::of(&times(&[1.0, 2.0, 2.0, 3.0, 4.0], &[1, 0, 1, 1, 0]));
+        let found = KaplanMeier::of_censoring(&times(&[1.0, 2.0, 2.0, 3.0, 4.0], &[1, 0, 1, 1, 0]));
         assert_eq!(found.values, [1.0, 1.0 - 1.0 / 3.0, 1.0 - 1.0 / 3.0, 0.0]);
         assert_eq!((found.at(0.5), found.at(1.5)), (1.0, 1.0));
     }

@@ -239,13 +239,17 @@ impl Additive for SvmModel {
     fn parts(&self, input: Input<'_>, pool: &Pool) -> Result<Vec<Matrix>> {
         let (coef, problems) = (self.coef.to_matrix(), self.problems().collect::<Vec<_>>());
         let coef = Matrix::from_fn(coef.n_rows(), problems.len(), |i, p| coef.get(i, problems[p]));
-        let mut parts = input.stack()?.apply(&coef, pool)?;
-        let weights = self.weights.iter().filter(|&&weight| weight != 0.0);
-        for (part, weight) in parts.iter_mut().zip(weights) {
-            part.data_mut().iter_mut().for_each(|value| *value *= weight);
-        }
-        Ok(parts)
+        weighted_parts(&self.weights, &coef, input, pool)
     }
+}
+
+/// The part of each kernel with nonzero weight in the decisions `sum_m d_m K_m C`: a matrix of points x decisions for each.
+pub(super) fn weighted_parts(weights: &[f64], coef: &Matrix, input: Input<'_>, pool: &Pool) -> Result<Vec<Matrix>> {
+    let mut parts = input.stack()?.apply(coef, pool)?;
+    for (part, weight) in parts.iter_mut().zip(weights.iter().filter(|&&weight| weight != 0.0)) {
+        part.data_mut().iter_mut().for_each(|value| *value *= weight);
+    }
+    Ok(parts)
 }
 
 impl Explain for SvmModel {

@@ -15,6 +15,8 @@ use crate::run::{Control, Observer, Progress};
 const TRIALS: [usize; 2] = [500, 1000];
 /// Time limit of each, in seconds.
 const TRIAL_SECONDS: f64 = 1.0;
+/// The most landmarks of a trial run: few enough that neither has a landmark in every row.
+const TRIAL_LANDMARKS: usize = TRIALS[0] / 2;
 /// With fewer rows, training finishes before a forecast would.
 const MIN_ROWS: usize = 4 * TRIALS[1];
 
@@ -69,7 +71,7 @@ impl Plan {
         if n_rows < MIN_ROWS || data.samples.n_samples() < TRIALS[1] {
             return Ok(None);
         }
-        let plan = self.clone().proba(false).without_autos();
+        let (plan, per_trial) = self.tried(n_rows)?;
         let [small, large] = TRIALS.map(|n| plan.trial(&data.select(&sample(&data.labels, n)), pool, control));
         let ((small, _), (large, at_least)) = (small?, large?);
         if control.stop().is_some() {
@@ -80,10 +82,21 @@ impl Plan {
         let n_inner = autos + usize::from(self.wants_proba());
         Ok(Some(Forecast {
             n_rows,
-            seconds: extrapolated([small, large], n_rows, n_squares > 0, n_inner),
+            seconds: per_trial * extrapolated([small, large], n_rows, n_squares > 0, n_inner),
             at_least,
             bytes: n_squares * 8 * (n_rows as u64).pow(2),
         }))
+    }
+
+    /// The plan of the trial runs, and how much more work each row is in the run on `n_rows`. With landmarks the work grows
+    /// as rows times landmarks, while small trials would have all their rows as landmarks.
+    fn tried(&self, n_rows: usize) -> Result<(Plan, f64)> {
+        let plan = self.clone().proba(false).without_autos();
+        let Some(landmarks) = self.method().n_landmarks(n_rows).filter(|&landmarks| landmarks < n_rows) else {
+            return Ok((plan, 1.0));
+        };
+        let tried = landmarks.min(TRIAL_LANDMARKS);
+        Ok((plan.set("landmarks", &tried.to_string())?, landmarks as f64 / tried as f64))
     }
 
     /// Seconds to train on these rows, and whether this is extrapolated from a run that did not finish in time.
@@ -151,6 +164,18 @@ mod tests {
         let cancelled = Control::default();
         cancelled.canceller().cancel();
         assert_eq!(Plan::new("average").unwrap().forecast(&rows, 20_000, &pool, &cancelled).unwrap(), None);
+    }
+
+    #[test]
+    fn trials_of_a_method_with_landmarks_have_few_of_them() {
+        let tried = |plan: Plan, n_rows| {
+            let (plan, more) = plan.tried(n_rows).unwrap();
+            (plan.settings()["landmarks"].clone(), more)
+        };
+        let plan = || Plan::new("mklr").unwrap();
+        assert_eq!(tried(plan(), 100_000), ("250".into(), 4.0));
+        assert_eq!(tried(plan().set("landmarks", "50").unwrap(), 100_000), ("50".into(), 1.0));
+        assert_eq!(tried(plan(), 4000), ("0".into(), 1.0));
     }
 
     #[test]

@@ -143,6 +143,10 @@ pub trait Method: Parameters + Clone + Send + Sync + 'static {
     fn n_squares(&self) -> usize {
         1
     }
+    /// How many of `n_rows` training rows carry coefficients, if a parameter called `landmarks` says so.
+    fn n_landmarks(&self, _n_rows: usize) -> Option<usize> {
+        None
+    }
     /// An online learner; `None` for methods that need all rows at once.
     fn learner(&self, _begin: &Begin<'_>) -> Result<Option<Box<dyn Learner>>> {
         Ok(None)
@@ -207,6 +211,8 @@ pub trait AnyMethod: Send + Sync {
     fn tunes_by_log_loss(&self) -> bool;
     /// See [`Method::n_squares`].
     fn n_squares(&self) -> usize;
+    /// See [`Method::n_landmarks`].
+    fn n_landmarks(&self, n_rows: usize) -> Option<usize>;
     /// A model from its record.
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>>;
     /// See [`Method::learner`].
@@ -297,6 +303,10 @@ impl<M: Method> AnyMethod for M {
 
     fn n_squares(&self) -> usize {
         Method::n_squares(self)
+    }
+
+    fn n_landmarks(&self, n_rows: usize) -> Option<usize> {
+        Method::n_landmarks(self, n_rows)
     }
 
     fn decode(&self, record: &Record) -> Result<Box<dyn Predict>> {

@@ -156,7 +156,7 @@ pub trait Survival: Predict {
 pub enum Decision {
     /// Positive for the first class, negative for the second.
     Between(usize, usize),
-    /// The larger, the more likely this class.
+    /// The larger, the more likely this class; or the value of this number; or, alone, the log risk.
     For(usize),
 }
 

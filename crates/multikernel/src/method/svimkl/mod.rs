@@ -127,6 +127,10 @@ impl Method for SviMkl {
         0
     }
 
+    fn n_landmarks(&self, n_rows: usize) -> Option<usize> {
+        Some(self.settings().points(n_rows))
+    }
+
     fn tunes_by_log_loss(&self) -> bool {
         true
     }
@@ -153,6 +157,10 @@ impl Method for Mklr {
     // As for `svimkl`.
     fn n_squares(&self) -> usize {
         0
+    }
+
+    fn n_landmarks(&self, n_rows: usize) -> Option<usize> {
+        Some(self.settings().points(n_rows))
     }
 
     fn tunes_by_log_loss(&self) -> bool {

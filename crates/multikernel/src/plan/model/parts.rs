@@ -30,7 +30,7 @@ pub enum PartsBy {
 pub struct Parts {
     /// The kernels or views, in the order of the columns of `values`.
     pub names: Vec<String>,
-    /// What each decision decides; classes are indices into [`Model::classes`].
+    /// What each decision decides; classes and numbers are indices into [`Model::outputs`].
     pub decisions: Vec<Decision>,
     /// The constant of each decision, which no kernel accounts for.
     pub biases: Vec<f64>,
@@ -45,18 +45,18 @@ impl Parts {
         Matrix::from_fn(n, self.values.len(), |i, p| self.values[p].row(i).iter().sum::<f64>() + self.biases[p])
     }
 
-    /// A decision in words, such as `M or R`: positive for the first.
-    pub fn title(&self, decision: usize, classes: &[String]) -> String {
+    /// A decision in words, such as `M or R`: positive for the first. `outputs` are [`Model::outputs`].
+    pub fn title(&self, decision: usize, outputs: &[String]) -> String {
         match self.decisions[decision] {
-            Decision::Between(first, second) => format!("{} or {}", classes[first], classes[second]),
-            Decision::For(class) => classes[class].clone(),
+            Decision::Between(first, second) => format!("{} or {}", outputs[first], outputs[second]),
+            Decision::For(output) => outputs[output].clone(),
         }
     }
 }
 
 impl Model {
-    /// The decisions on rows, each split exactly into one part per kernel or view and a constant. Use it to see which
-    /// view spoke for a class on a single row, where shares tell it over all rows. Columns are matched as by
+    /// The decisions on rows, or the predicted numbers or log risks, each split exactly into one part per kernel or view
+    /// and a constant. Use it to see which view spoke for a class on a single row, where shares tell it over all rows. Columns are matched as by
     /// [`Model::predict`].
     ///
     /// An error for methods whose decisions are no sums over kernels, such as votes or averages over draws. Cost: one
@@ -109,7 +109,27 @@ impl Model {
         }
         let values: Result<Vec<Matrix>> =
             values.into_iter().map(|data| Matrix::from_vec(n, names.len(), data)).collect();
-        Ok(Parts { names, decisions, biases, values: values? })
+        Ok(self.in_units(Parts { names, decisions, biases, values: values? }))
+    }
+
+    /// Numbers are learned with mean 0 and standard deviation 1; their parts are told in their own units.
+    fn in_units(&self, mut parts: Parts) -> Parts {
+        if let Some(units) = &self.learned.units {
+            for (p, (mean, scale)) in units.standard.mean.iter().zip(&units.standard.scale).enumerate() {
+                parts.values[p].data_mut().iter_mut().for_each(|value| *value *= scale);
+                parts.biases[p] = parts.biases[p] * scale + mean;
+            }
+        }
+        parts
+    }
+
+    /// What decisions are about: the classes, the numbers, or the risk.
+    pub fn outputs(&self) -> Vec<String> {
+        match (self.numbers(), self.times()) {
+            (Some(numbers), _) => numbers.names().to_vec(),
+            (None, Some(_)) => vec!["risk".into()],
+            (None, None) => self.classes().to_vec(),
+        }
     }
 
     /// Whether [`Model::parts`] is available.
@@ -150,7 +170,7 @@ fn check_size(n: usize, names: usize, decisions: usize) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Dataset, Labels, Samples, View, bundled};
+    use crate::data::{Dataset, Labels, Numbers, Samples, Times, View, bundled};
     use crate::dist::Rng;
     use crate::plan::{Plan, Registry};
 
@@ -182,6 +202,27 @@ mod tests {
             }
         }
         found
+    }
+
+    #[test]
+    fn parts_of_numbers_and_risks_add_up_to_them() {
+        let data = rows(60, 3, true);
+        let of = |i: usize| data.labels.codes()[i] as f64 + 0.02 * i as f64;
+        let table = Matrix::from_fn(60, 2, |i, t| 50.0 * of(i) + 1000.0 * t as f64);
+        let numbers = Numbers::new(vec!["a".into(), "b".into()], table).unwrap();
+        let set = Dataset::of_numbers("numbers", data.samples.clone(), numbers).unwrap();
+        let plan = Plan::new("average").unwrap().kernels("gaussian(1..2) each view, linear").unwrap();
+        let model = plan.train(&set).unwrap();
+        let parts = model.parts(&data.samples, PartsBy::View).unwrap();
+        assert_eq!((parts.decisions.len(), model.outputs()), (2, vec!["a".to_string(), "b".into()]));
+        let (totals, expected) = (parts.totals(), model.numbers().unwrap().predict(&data.samples).unwrap());
+        assert!(totals.data().iter().zip(expected.data()).all(|(a, b)| (a - b).abs() < 1e-10 * b.abs()));
+        let times = Times::new((0..60).map(|i| 9.0 - of(i)).collect(), vec![true; 60]).unwrap();
+        let set = Dataset::of_times("times", data.samples.clone(), times).unwrap();
+        let model = plan.train(&set).unwrap();
+        let parts = model.parts(&data.samples, PartsBy::Kernel).unwrap();
+        let (totals, expected) = (parts.totals(), model.times().unwrap().risks(&data.samples).unwrap());
+        assert!(totals.data().iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-10));
     }
 
     fn check(name: &str, data: &Dataset, bank: &str) -> bool {

@@ -195,7 +195,7 @@ pub(super) struct Line {
     pub(super) spread: Option<Vec<[f64; 2]>>,
 }
 
-/// Lines in a square from 0 to 1.
+/// Lines in a square, from 0 to 1 upwards and from 0 to `until` across.
 pub(super) struct Curves<'a> {
     pub(super) id: &'a str,
     pub(super) title: &'a str,
@@ -206,6 +206,8 @@ pub(super) struct Curves<'a> {
     pub(super) has_diagonal: bool,
     /// The radius of the mark at a point of a line; `None` for lines without marks.
     pub(super) radius: Option<&'a dyn Fn(usize, usize) -> f64>,
+    /// The right end of the square.
+    pub(super) until: f64,
 }
 
 /// Lines that can be told apart by colour and dashes.
@@ -215,17 +217,22 @@ impl Curves<'_> {
     pub(super) fn svg(&self) -> String {
         let (left, top, side) = (70.0, 10.0, 330.0);
         let mut canvas = Canvas::new(top + side + 50.0);
-        let place = |[x, y]: [f64; 2]| [left + side * x.clamp(0.0, 1.0), top + side * (1.0 - y.clamp(0.0, 1.0))];
+        let across = Axis { low: 0.0, high: self.until };
+        let place =
+            |[x, y]: [f64; 2]| [left + side * across.place(x).clamp(0.0, 1.0), top + side * (1.0 - y.clamp(0.0, 1.0))];
         for k in 0..=5 {
             let part = f64::from(k) / 5.0;
-            let ([x, y], text) = (place([part, part]), format!("{part:.1}"));
-            canvas.line("grid", [x, top], [x, top + side]);
+            let [_, y] = place([0.0, part]);
             canvas.line("grid", [left, y], [left + side, y]);
-            canvas.text([x, top + side + 18.0], Anchor::Middle, &text, 4);
-            canvas.text([left - 8.0, y + 4.5], Anchor::End, &text, 4);
+            canvas.text([left - 8.0, y + 4.5], Anchor::End, &format!("{part:.1}"), 4);
+        }
+        for (value, text) in across.ticks() {
+            let [x, _] = place([value, 0.0]);
+            canvas.line("grid", [x, top], [x, top + side]);
+            canvas.text([x, top + side + 18.0], Anchor::Middle, &text, 12);
         }
         if self.has_diagonal {
-            canvas.line("zero", place([0.0, 0.0]), place([1.0, 1.0]));
+            canvas.line("zero", place([0.0, 0.0]), place([self.until, 1.0]));
         }
         for (k, Line { name, points, spread }) in self.lines.iter().enumerate().take(MOST_LINES) {
             if let Some(spread) = spread {

@@ -6,11 +6,12 @@ use super::section::clusters::Map;
 use super::section::shares::Share;
 use super::section::weights::Weight;
 use super::section::{
-    alignment, calibration, chains, clusters, columns, confusion, curves, missing, rows, settings, shares, weights,
+    alignment, calibration, chains, clusters, columns, confusion, curves, missing, residuals, rows, settings, shares,
+    survival, weights,
 };
-use crate::data::{Dataset, Labels, Samples};
-use crate::error::Result;
-use crate::evaluate::{Curves, ImportanceOf, Importances, Metrics, importance};
+use crate::data::{Dataset, Numbers, Samples, Target, Times};
+use crate::error::{Error, Result};
+use crate::evaluate::{Curves, ImportanceOf, Importances, Metrics, NumberMetrics, concordance, importance};
 use crate::linalg::{Matrix, centre_columns, dot};
 use crate::plan::{Model, PartsBy};
 use crate::pool::Pool;
@@ -33,8 +34,9 @@ const PERMUTED_ROWS: usize = 300;
 const MOST_COLUMNS: usize = 60;
 
 /// A model as one HTML page: weights with intervals beside the prior, shares by view, chains, settings. With rows, also
-/// what each view adds to the decision on each of them, kernels that see the same, clusters and missing views; with
-/// their labels, which columns matter, confusion, curves and calibration.
+/// what each view adds to the decision on each of them, kernels that see the same, clusters and missing views. With
+/// what they truly are, also which columns matter; for classes confusion, curves and calibration, for numbers residuals
+/// and the coverage of intervals, for times survival by predicted risk.
 ///
 /// The page loads nothing, is at most 1 MB long, can be read without script and printed. Many rows are thinned out;
 /// what permutations cost is bounded, and the page says what was left out.
@@ -43,7 +45,7 @@ const MOST_COLUMNS: usize = 60;
 /// use multikernel::{Plan, Pool, data::bundled, report::ModelPage};
 /// let data = bundled("sonar")?;
 /// let model = Plan::new("average")?.kernels("gaussian(1..3), linear")?.train(&data)?;
-/// let page = ModelPage { model: &model, rows: Some(&data.samples), labels: Some(&data.labels), command: None };
+/// let page = ModelPage { model: &model, rows: None, known: Some(&data), command: None };
 /// assert!(page.html(&Pool::new(1)?)?.contains("Shares by row"));
 /// # Ok::<(), multikernel::Error>(())
 /// ```
@@ -51,10 +53,11 @@ const MOST_COLUMNS: usize = 60;
 pub struct ModelPage<'a> {
     /// The model.
     pub model: &'a Model,
-    /// Rows to look at, with the model's columns; best rows that it was not trained on.
+    /// Rows to look at, with the model's columns.
     pub rows: Option<&'a Samples>,
-    /// Their labels, with the model's classes.
-    pub labels: Option<&'a Labels>,
+    /// In place of these, rows with their labels (of the model's classes), numbers or times; best rows that it was not
+    /// trained on.
+    pub known: Option<&'a Dataset>,
     /// The command that makes the page again, if known.
     pub command: Option<&'a str>,
 }
@@ -66,8 +69,8 @@ impl ModelPage<'_> {
     }
 
     /// One chart of the page as an SVG file: `weights`, `shares`, `rows` (`rows-2` for the next decision, ...),
-    /// `importance`, `confusion`, `curves`, `calibration`, `chains`, `alignment`, `clusters` or `missing`, as far as the
-    /// page has it.
+    /// `importance`, `confusion`, `curves`, `calibration`, `residuals`, `survival`, `chains`, `alignment`, `clusters` or
+    /// `missing`, as far as the page has it.
     pub fn picture(&self, kind: &str, pool: &Pool) -> Result<String> {
         self.page(pool)?.picture(kind)
     }
@@ -75,11 +78,10 @@ impl ModelPage<'_> {
     fn page(&self, pool: &Pool) -> Result<Page> {
         let (model, training) = (self.model, self.model.training());
         let mut sections = vec![];
-        let data = self.data()?;
-        let is_known = data.as_ref().is_some_and(|data| {
+        let is_trained_on = self.known.is_some_and(|data| {
             data.samples.n_samples() == training.n_samples() && data.fingerprint() == training.fingerprint()
         });
-        let tested = data.as_ref().map(|data| self.tested(data, is_known, pool)).transpose()?;
+        let tested = self.known.map(|data| Tested::of(model, data, is_trained_on, pool)).transpose()?;
         let (kernels, intervals) = (self.kernels(), self.intervals());
         sections.extend(self.verdict(&kernels, tested.as_ref()));
         let (spans, prior, note) = match &intervals {
@@ -94,8 +96,8 @@ impl ModelPage<'_> {
         sections.extend(weights::section(&of, &kernels, &spans, prior, &note));
         sections.extend(self.shares(&kernels));
         sections.extend(self.of_rows(pool)?);
-        if let Some(data) = &data {
-            sections.extend(self.importance(data, is_known, pool)?);
+        if let Some(data) = self.known {
+            sections.extend(self.importance(data, is_trained_on, pool)?);
         }
         if let Some(tested) = &tested {
             sections.extend(tested.sections(model));
@@ -103,15 +105,19 @@ impl ModelPage<'_> {
         sections.extend(model.draws().as_ref().and_then(chains::section));
         sections.extend(self.alignment(&kernels, pool));
         sections.extend(self.clusters(pool)?);
-        sections.extend(self.rows.and_then(missing::section));
+        sections.extend(self.samples().and_then(missing::section));
         sections.push(settings::section(&self.facts()));
         Ok(Page {
             title: format!("{}: {} model", training.dataset(), training.method()),
             subtitle: format!(
-                "trained on {}, {}, {} classes, seed {}",
+                "trained on {}, {}, {}, seed {}",
                 count(training.n_samples(), "row"),
                 count(model.input().features().len(), "feature"),
-                model.classes().len(),
+                match (model.numbers(), model.times()) {
+                    (Some(numbers), _) => count(numbers.names().len(), "number"),
+                    (None, Some(_)) => "times to an event".into(),
+                    (None, None) => format!("{} classes", model.classes().len()),
+                },
                 training.seed()
             ),
             warnings: training.warnings(),
@@ -161,15 +167,11 @@ impl ModelPage<'_> {
         };
         let mut says = format!("A model of {} {target}.", training.method());
         if let Some(tested) = tested {
-            let (known, others) = match tested.is_known {
+            let (known, others) = match tested.is_trained_on {
                 true => (", which it was trained on,", "; `multikernel evaluate` tells how it does on others"),
                 false => ("", ""),
             };
-            says += &format!(
-                " On the {} given{known} it is right in {:.1} %{others}.",
-                count(tested.truth.len(), "labelled row"),
-                100.0 * tested.metrics.accuracy
-            );
+            says += &format!(" On the {} given{known} {}{others}.", tested.rows(), tested.says());
         }
         let views = self.model.kernels().by_view();
         let sum = |view: &crate::run::KernelsOfView, of: &dyn Fn(&Weight) -> Option<f64>| {
@@ -247,7 +249,7 @@ impl ModelPage<'_> {
 
     /// What each view, or kernel, adds on each row.
     fn of_rows(&self, pool: &Pool) -> Result<Option<Section>> {
-        let Some(samples) = self.rows.filter(|_| self.model.has_parts() && self.model.kernels().len() > 1) else {
+        let Some(samples) = self.samples().filter(|_| self.model.has_parts() && self.model.kernels().len() > 1) else {
             return Ok(None);
         };
         let some = samples.select_rows(&spaced(samples.n_samples(), MOST_ROWS));
@@ -256,21 +258,19 @@ impl ModelPage<'_> {
         } else {
             (PartsBy::Kernel, "kernel")
         };
-        let names: Vec<String> = match some.ids() {
-            Some(ids) => ids.to_vec(),
-            None => (0..some.n_samples()).map(|i| some.row_number(i).to_string()).collect(),
-        };
+        let names = row_names(&some);
         let parts = self.model.parts_in(&some, by, pool)?;
-        Ok(rows::section(&parts, self.model.classes(), &names, of))
+        let outputs = self.model.outputs();
+        let outputs = rows::Outputs { names: &outputs, are_classes: !self.model.classes().is_empty() };
+        Ok(rows::section(&parts, &outputs, &names, of))
     }
 
-    /// Rows with their labels.
-    fn data(&self) -> Result<Option<Dataset>> {
-        let (Some(samples), Some(labels)) = (self.rows, self.labels) else { return Ok(None) };
-        Dataset::new(self.model.training().dataset(), samples.clone(), labels.clone()).map(Some)
+    /// The rows to look at.
+    fn samples(&self) -> Option<&Samples> {
+        self.known.map(|data| &data.samples).or(self.rows)
     }
 
-    fn importance(&self, data: &Dataset, is_known: bool, pool: &Pool) -> Result<Option<Section>> {
+    fn importance(&self, data: &Dataset, is_trained_on: bool, pool: &Pool) -> Result<Option<Section>> {
         if data.samples.n_features() == 0 || data.samples.n_samples() < 2 {
             return Ok(None);
         }
@@ -283,8 +283,7 @@ impl ModelPage<'_> {
         let affordable = (BUDGET / each.max(1)) as usize;
         let (n_views, n_columns) = (samples.views().len(), samples.n_features());
         let ask = |of: &ImportanceOf| {
-            importance(self.model, &data, of, REPEATS, 0, pool)
-                .map(|found| Importances { is_trained_on: is_known, ..found })
+            importance(self.model, &data, of, REPEATS, 0, pool).map(|found| Importances { is_trained_on, ..found })
         };
         let views = (n_views > 1 && n_views * REPEATS <= affordable).then(|| ask(&ImportanceOf::Views)).transpose()?;
         let left = affordable.saturating_sub(if views.is_some() { n_views * REPEATS } else { 0 });
@@ -298,17 +297,8 @@ impl ModelPage<'_> {
         Ok(columns::section(views.as_ref(), columns.as_ref(), &note))
     }
 
-    fn tested(&self, data: &Dataset, is_known: bool, pool: &Pool) -> Result<Tested> {
-        let found = self.model.predict_in(&data.samples, pool)?;
-        let truth = data.labels.codes().to_vec();
-        let metrics = Metrics::new(&truth, &found.labels, None, self.model.classes().len())?;
-        let has = self.model.has_probabilities();
-        let probabilities = has.then(|| self.model.probabilities_in(&data.samples, pool)).transpose()?;
-        Ok(Tested { truth, metrics, probabilities, is_known })
-    }
-
     fn alignment(&self, kernels: &[Weight], pool: &Pool) -> Option<Section> {
-        let samples = self.rows.filter(|samples| samples.n_samples() > 2)?;
+        let samples = self.samples().filter(|samples| samples.n_samples() > 2)?;
         let mut order: Vec<usize> = (0..kernels.len()).collect();
         order.sort_by(|&a, &b| kernels[b].weight.abs().total_cmp(&kernels[a].weight.abs()));
         let is_cut = order.len() > MOST_KERNELS;
@@ -327,7 +317,7 @@ impl ModelPage<'_> {
     }
 
     fn clusters(&self, pool: &Pool) -> Result<Option<Section>> {
-        let (Some(samples), Some(clustering)) = (self.rows, self.model.clustering()) else { return Ok(None) };
+        let (Some(samples), Some(clustering)) = (self.samples(), self.model.clustering()) else { return Ok(None) };
         let some = samples.select_rows(&spaced(samples.n_samples(), MOST_ROWS));
         let is_all = some.n_samples() == samples.n_samples() && clustering.clusters().len() == samples.n_samples();
         let placed = if is_all { clustering.clusters().to_vec() } else { clustering.place_in(&some, pool)?.clusters };
@@ -365,21 +355,112 @@ impl ModelPage<'_> {
     }
 }
 
-/// Rows with labels, and what the model says about them.
-struct Tested {
-    truth: Vec<usize>,
-    metrics: Metrics,
-    probabilities: Option<Matrix>,
-    /// Whether the model was trained on these very rows.
-    is_known: bool,
+/// Names of rows: their ids, or their numbers.
+fn row_names(samples: &Samples) -> Vec<String> {
+    match samples.ids() {
+        Some(ids) => ids.to_vec(),
+        None => (0..samples.n_samples()).map(|i| samples.row_number(i).to_string()).collect(),
+    }
 }
 
-impl Tested {
+/// Rows that are known, and what the model says about them.
+struct Tested<'a> {
+    data: &'a Dataset,
+    found: Found<'a>,
+    /// Whether the model was trained on these very rows.
+    is_trained_on: bool,
+}
+
+/// What the model says.
+enum Found<'a> {
+    Classes { metrics: Metrics, probabilities: Option<Matrix> },
+    Numbers { truth: &'a Numbers, predicted: Matrix, deviations: Option<Matrix>, metrics: NumberMetrics },
+    Times { truth: &'a Times, risks: Vec<f64> },
+}
+
+impl<'a> Tested<'a> {
+    fn of(model: &Model, data: &'a Dataset, is_trained_on: bool, pool: &Pool) -> Result<Tested<'a>> {
+        let other = || Error::input("the rows have another target than the model; read them as its test rows");
+        let samples = &data.samples;
+        let found = match &data.target {
+            Target::Classes => {
+                let truth = data.labels.codes();
+                let metrics =
+                    Metrics::new(truth, &model.predict_in(samples, pool)?.labels, None, model.classes().len())?;
+                let has = model.has_probabilities();
+                let probabilities = has.then(|| model.probabilities_in(samples, pool)).transpose()?;
+                Found::Classes { metrics, probabilities }
+            }
+            Target::Numbers(truth) => {
+                let numbers = model.numbers().ok_or_else(other)?;
+                let predicted = numbers.predict_in(samples, pool)?;
+                let deviations = numbers.deviations_in(samples, pool)?;
+                let metrics = NumberMetrics::new(truth.values(), &predicted, deviations.as_ref())?;
+                Found::Numbers { truth, predicted, deviations, metrics }
+            }
+            Target::Times(truth) => {
+                Found::Times { truth, risks: model.times().ok_or_else(other)?.risks_in(samples, pool)? }
+            }
+        };
+        Ok(Tested { data, found, is_trained_on })
+    }
+
+    /// How many rows, in words.
+    fn rows(&self) -> String {
+        let word = if matches!(self.found, Found::Classes { .. }) { "labelled row" } else { "row" };
+        count(self.data.samples.n_samples(), word)
+    }
+
+    /// How good it is, in words.
+    fn says(&self) -> String {
+        match &self.found {
+            Found::Classes { metrics, .. } => format!("it is right in {:.1} %", 100.0 * metrics.accuracy),
+            Found::Numbers { metrics, .. } => format!("R2 is {:.3}", metrics.r2),
+            Found::Times { truth, risks } => match concordance(truth, risks) {
+                Some(found) => format!("the concordance is {found:.3}"),
+                None => "no two rows can be compared".into(),
+            },
+        }
+    }
+
     fn sections(&self, model: &Model) -> Vec<Section> {
-        let known = if self.is_known { "on the rows it was trained on" } else { "on the rows given" };
+        let known = if self.is_trained_on { "on the rows it was trained on" } else { "on the rows given" };
+        match &self.found {
+            Found::Classes { metrics, probabilities } => self.of_classes(model, metrics, probabilities.as_ref(), known),
+            Found::Numbers { truth, predicted, deviations, metrics } => residuals::section(&residuals::Residuals {
+                names: truth.names(),
+                truth: truth.values(),
+                predicted,
+                deviations: deviations.as_ref(),
+                metrics: *metrics,
+                over: known,
+                rows: &row_names(&self.data.samples),
+            })
+            .into_iter()
+            .collect(),
+            Found::Times { truth, risks } => survival::section(&survival::Survived {
+                times: truth,
+                risks,
+                predicted: &|at| model.times()?.survival_of(risks, at).ok(),
+                concordance: concordance(truth, risks),
+                over: known,
+            })
+            .into_iter()
+            .collect(),
+        }
+    }
+
+    fn of_classes(
+        &self,
+        model: &Model,
+        metrics: &Metrics,
+        probabilities: Option<&Matrix>,
+        known: &str,
+    ) -> Vec<Section> {
         let mut sections = vec![];
-        sections.extend(confusion::section(&format!("The model {known}"), model.classes(), &self.metrics.confusion));
-        if let Some(found) = self.probabilities.as_ref().and_then(|table| Curves::of(&[(self.truth.clone(), table)])) {
+        sections.extend(confusion::section(&format!("The model {known}"), model.classes(), &metrics.confusion));
+        let truth = self.data.labels.codes().to_vec();
+        if let Some(found) = probabilities.and_then(|table| Curves::of(&[(truth.clone(), table)])) {
             let named = |curve| vec![(model.training().method().to_string(), curve)];
             let roc = named(found.roc);
             sections.extend(curves::section(

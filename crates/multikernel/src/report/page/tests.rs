@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::html::MOST_BYTES;
 use super::{ModelPage, evaluation_page, evaluation_picture};
-use crate::data::{Dataset, Labels, Samples, View, bundled};
+use crate::data::{Dataset, Labels, Numbers, Samples, Times, View, bundled};
 use crate::dist::Rng;
 use crate::evaluate::{Protocol, evaluate};
 use crate::linalg::Matrix;
@@ -139,10 +139,9 @@ fn model_pages_have_the_sections_that_their_input_gives() {
     let (data, pool) = (rows(60, 3), Pool::new(2).unwrap());
     let model =
         Plan::new("evidence").unwrap().kernels("gaussian(1..2) each view").unwrap().proba(true).train(&data).unwrap();
-    let page = |rows, labels| ModelPage { model: &model, rows, labels, command: None }.html(&pool).unwrap();
+    let page = |rows, known| ModelPage { model: &model, rows, known, command: None }.html(&pool).unwrap();
     let has = |page: &str, id: &str| page.contains(&format!("<section id=\"{id}\""));
-    let (bare, seen, full) =
-        (page(None, None), page(Some(&data.samples), None), page(Some(&data.samples), Some(&data.labels)));
+    let (bare, seen, full) = (page(None, None), page(Some(&data.samples), None), page(None, Some(&data)));
     for page in [&bare, &seen, &full] {
         check(page);
         assert!(!page.contains("<u>one") && !page.contains("<i>") && !page.contains("<c0>"));
@@ -153,7 +152,7 @@ fn model_pages_have_the_sections_that_their_input_gives() {
     assert!(by_rows.iter().all(|id| has(&seen, id) && has(&full, id) && !has(&bare, id)));
     assert!(by_labels.iter().all(|id| has(&full, id) && !has(&seen, id)));
     // The same page on any number of threads.
-    let one = ModelPage { model: &model, rows: Some(&data.samples), labels: Some(&data.labels), command: None };
+    let one = ModelPage { model: &model, rows: None, known: Some(&data), command: None };
     assert_eq!(one.html(&Pool::new(1).unwrap()).unwrap(), full);
     assert!(model_json(&model).len() < 250_000);
 }
@@ -167,8 +166,37 @@ fn many_rows_many_classes_and_one_kernel_stay_small() {
         let labels =
             Labels::with_classes(&(0..600).map(|i| format!("<c{}>", i % 50)).collect::<Vec<_>>(), model.classes())
                 .unwrap();
-        let page = ModelPage { model: &model, rows: Some(&many.samples), labels: Some(&labels), command: None };
+        let many = Dataset { labels, ..many.clone() };
+        let page = ModelPage { model: &model, rows: None, known: Some(&many), command: None };
         check(&page.html(&pool).unwrap());
+    }
+}
+
+#[test]
+fn numbers_and_times_have_their_sections() {
+    let (data, pool) = (rows(90, 3), Pool::new(2).unwrap());
+    let of = |i: usize| data.labels.codes()[i] as f64 + 0.01 * i as f64;
+    let names = vec!["<b>price".to_string(), "size".into()];
+    let numbers = Numbers::new(names, Matrix::from_fn(90, 2, |i, t| 1e3 + of(i) * (t + 1) as f64)).unwrap();
+    let times = Times::new((0..90).map(|i| 5.0 - of(i)).collect(), (0..90).map(|i| i % 4 > 0).collect()).unwrap();
+    let sets = [
+        (Dataset::of_numbers("n", data.samples.clone(), numbers).unwrap(), "residuals", "R2 is "),
+        (Dataset::of_times("t", data.samples.clone(), times).unwrap(), "survival", "the concordance is "),
+    ];
+    for (set, section, words) in &sets {
+        let plan = Plan::new("evidence").unwrap().kernels("gaussian(1..2) each view").unwrap();
+        let model = plan.train(set).unwrap();
+        let page = ModelPage { model: &model, rows: None, known: Some(set), command: None }.html(&pool).unwrap();
+        check(&page);
+        assert!(page.contains(words) && !page.contains("<b>price") && !page.contains("0 classes"));
+        for id in ["verdict", "weights", "shares", "rows", "importance", section] {
+            assert!(page.contains(&format!("<section id=\"{id}\"")), "{id}");
+        }
+        // What the model says about other rows needs their truth.
+        let other = ModelPage { model: &model, rows: None, known: Some(&data), command: None };
+        assert!(other.html(&pool).is_err());
+        let seen = ModelPage { model: &model, rows: Some(&set.samples), known: None, command: None };
+        assert!(!seen.html(&pool).unwrap().contains(&format!("<section id=\"{section}\"")));
     }
 }
 
@@ -176,7 +204,7 @@ fn many_rows_many_classes_and_one_kernel_stay_small() {
 fn clusters_and_chains_have_their_sections() {
     let (data, pool) = (bundled("ionosphere").unwrap(), Pool::new(2).unwrap());
     let model = Plan::new("dpm").unwrap().set("start", "3").unwrap().set("sweeps", "2").unwrap().train(&data).unwrap();
-    let page = ModelPage { model: &model, rows: Some(&data.samples), labels: None, command: None }.html(&pool).unwrap();
+    let page = ModelPage { model: &model, rows: Some(&data.samples), known: None, command: None }.html(&pool).unwrap();
     check(&page);
     assert!(page.contains("<section id=\"clusters\""));
     let sonar = bundled("sonar").unwrap().select(&(0..40).map(|k| 5 * k).collect::<Vec<_>>());
@@ -190,7 +218,7 @@ fn clusters_and_chains_have_their_sections() {
         .unwrap()
         .train(&sonar)
         .unwrap();
-    let page = ModelPage { model: &model, rows: None, labels: None, command: None }.html(&pool).unwrap();
+    let page = ModelPage { model: &model, rows: None, known: None, command: None }.html(&pool).unwrap();
     check(&page);
     assert!(page.contains("<section id=\"chains\"") && page.contains("before any data"));
 }

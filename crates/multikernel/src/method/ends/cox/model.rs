@@ -4,9 +4,9 @@ use super::{Fit, PartialLikelihood, times};
 use crate::error::{Error, Result};
 use crate::file::record;
 use crate::linalg::Matrix;
-use crate::method::machine::Told;
+use crate::method::machine::{Told, weighted_parts};
 use crate::pool::Pool;
-use crate::run::{Coefficients, Explain, Input, Predict, Survival, Task};
+use crate::run::{Additive, Coefficients, Decision, Explain, Input, Predict, Survival, Task};
 
 record! {
     /// Cox's model on fixed kernel weights. The score of a row is its log risk.
@@ -96,6 +96,24 @@ impl Predict for CoxModel {
 
     fn survival(&self) -> Option<&dyn Survival> {
         Some(self)
+    }
+
+    fn additive(&self) -> Option<&dyn Additive> {
+        Some(self)
+    }
+}
+
+impl Additive for CoxModel {
+    fn decisions(&self) -> Vec<Decision> {
+        (0..self.coef.n_decisions()).map(Decision::For).collect()
+    }
+
+    fn biases(&self) -> Vec<f64> {
+        vec![0.0; self.coef.n_decisions()]
+    }
+
+    fn parts(&self, input: Input<'_>, pool: &Pool) -> Result<Vec<Matrix>> {
+        weighted_parts(&self.weights, &self.coef.to_matrix(), input, pool)
     }
 }
 

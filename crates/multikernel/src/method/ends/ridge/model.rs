@@ -5,9 +5,9 @@ use crate::dist::normal_quantile;
 use crate::error::{Error, Result};
 use crate::file::record;
 use crate::linalg::{Matrix, dot};
-use crate::method::machine::Told;
+use crate::method::machine::{Told, weighted_parts};
 use crate::pool::Pool;
-use crate::run::{Coefficients, Explain, Input, Predict, Regressor, Task};
+use crate::run::{Additive, Coefficients, Decision, Explain, Input, Predict, Regressor, Task};
 
 record! {
     /// Kernel ridge regression with predictive variances, on fixed kernel weights. Scores are the predicted means.
@@ -154,6 +154,24 @@ impl Predict for RidgeModel {
 
     fn regressor(&self) -> Option<&dyn Regressor> {
         Some(self)
+    }
+
+    fn additive(&self) -> Option<&dyn Additive> {
+        Some(self)
+    }
+}
+
+impl Additive for RidgeModel {
+    fn decisions(&self) -> Vec<Decision> {
+        (0..self.coef.n_decisions()).map(Decision::For).collect()
+    }
+
+    fn biases(&self) -> Vec<f64> {
+        vec![0.0; self.coef.n_decisions()]
+    }
+
+    fn parts(&self, input: Input<'_>, pool: &Pool) -> Result<Vec<Matrix>> {
+        weighted_parts(&self.weights, &self.coef.to_matrix(), input, pool)
     }
 }
 

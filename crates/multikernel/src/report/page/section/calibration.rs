@@ -27,6 +27,7 @@ pub(in crate::report::page) fn section(named: &[(String, Vec<Bin>)]) -> Option<S
         lines: named.iter().map(line).collect(),
         has_diagonal: true,
         radius: Some(&radius),
+        until: 1.0,
     }
     .svg();
     let mut table =

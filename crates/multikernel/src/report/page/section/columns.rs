@@ -20,9 +20,10 @@ pub(in crate::report::page) fn section(
         let certain: Vec<&Importance> = found.found.iter().filter(|one| one.distinguishable).collect();
         says += &match certain.first() {
             Some(first) => format!(
-                "{} is missed most: accuracy falls by {:.1} points when its values are dealt to other rows. {} of {} are missed for certain. ",
+                "{} is missed most: {} falls by {} when its values are dealt to other rows. {} of {} are missed for certain. ",
                 brief(&first.name),
-                100.0 * first.drop,
+                word(found),
+                amount(found, first.drop),
                 certain.len(),
                 count(found.found.len(), what)
             ),
@@ -40,7 +41,18 @@ pub(in crate::report::page) fn section(
     Some(Section { id: "importance", title: "Which columns matter".into(), says, figures })
 }
 
+/// The metric in words.
+fn word(found: &Importances) -> &'static str {
+    if found.metric == "r2" { "R2" } else { found.metric }
+}
+
+/// A fall in words: points of accuracy, plain numbers of others.
+fn amount(found: &Importances, drop: f64) -> String {
+    if found.metric == "accuracy" { format!("{:.1} points", 100.0 * drop) } else { format!("{drop:.3}") }
+}
+
 fn figure(id: &str, what: &str, found: &Importances) -> Figure {
+    let metric = word(found);
     let row = |one: &Importance| Row {
         name: one.name.clone(),
         value: one.drop,
@@ -49,28 +61,24 @@ fn figure(id: &str, what: &str, found: &Importances) -> Figure {
     };
     let svg = Rows {
         id: &format!("importance-{id}"),
-        title: &format!("Fall in accuracy without a {what}"),
-        describes: &format!("How much accuracy falls when the values of each {what} are dealt to other rows, with 95 % intervals over rows"),
-        axis: "fall in accuracy; right is more important",
+        title: &format!("Fall in {metric} without a {what}"),
+        describes: &format!("How much {metric} falls when the values of each {what} are dealt to other rows, with 95 % intervals over rows"),
+        axis: &format!("fall in {metric}; right is more important"),
         rows: found.found.iter().take(MOST).map(row).collect(),
         zero: Some((0.0, "no fall")),
         band: None,
         is_root: false,
     }
     .svg();
-    let mut table = Table::new(
-        &format!("Permutation importance by {what}"),
-        &[what, "columns", "fall in accuracy", "from", "to", "predictions changed"],
-    );
+    let fall = format!("fall in {metric}");
+    let mut head = vec![what, "columns", &fall, "from", "to"];
+    head.extend(found.accuracy.map(|_| "predictions changed"));
+    let mut table = Table::new(&format!("Permutation importance by {what}"), &head);
     for one in &found.found {
-        table.row(vec![
-            one.name.clone().into(),
-            Cell::Count(one.n_columns),
-            Cell::Number(one.drop),
-            Cell::Number(one.interval.0),
-            Cell::Number(one.interval.1),
-            Cell::Number(one.changed),
-        ]);
+        let mut row = vec![one.name.clone().into(), Cell::Count(one.n_columns)];
+        row.extend([one.drop, one.interval.0, one.interval.1].map(Cell::Number));
+        row.extend(one.changed.map(Cell::Number));
+        table.row(row);
     }
     Figure { svg, table }
 }

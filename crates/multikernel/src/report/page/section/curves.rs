@@ -54,7 +54,8 @@ fn figure(id: &str, title: &str, axes: [&str; 2], named: &[Named], has_diagonal:
     };
     let describes = format!("{} by {} of each method{spread}", axes[1], axes[0]);
     let lines = named.iter().take(MOST_LINES).map(line).collect();
-    let svg = chart::Curves { id, title, describes: &describes, axes, lines, has_diagonal, radius: None }.svg();
+    let svg =
+        chart::Curves { id, title, describes: &describes, axes, lines, has_diagonal, radius: None, until: 1.0 }.svg();
     let names: Vec<&str> = named.iter().take(MOST_LINES).map(|one| one.0.as_str()).collect();
     let mut table = Table::new(title, &[&[axes[0]], names.as_slice()].concat());
     for (k, &x) in named.first().map_or(&[][..], |one| &one.1.x).iter().enumerate() {

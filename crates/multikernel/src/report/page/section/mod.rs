@@ -8,9 +8,11 @@ pub(super) mod columns;
 pub(super) mod confusion;
 pub(super) mod curves;
 pub(super) mod missing;
+pub(super) mod residuals;
 pub(super) mod rows;
 pub(super) mod settings;
 pub(super) mod shares;
+pub(super) mod survival;
 pub(super) mod verdict;
 pub(super) mod weights;
 

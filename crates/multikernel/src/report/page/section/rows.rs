@@ -18,10 +18,17 @@ const MOST_LISTED: usize = 1200;
 /// A part that is at least this share of the largest one, and of the other sign, is a view that disagrees.
 const DISAGREES: f64 = 0.25;
 
+/// What decisions are about.
+pub(in crate::report::page) struct Outputs<'a> {
+    pub(in crate::report::page) names: &'a [String],
+    /// Classes, not numbers or risks.
+    pub(in crate::report::page) are_classes: bool,
+}
+
 /// The strips of the decisions. `names` are those of the rows, `of` says by what the parts are told.
 pub(in crate::report::page) fn section(
     parts: &Parts,
-    classes: &[String],
+    outputs: &Outputs<'_>,
     names: &[String],
     of: &str,
 ) -> Option<Section> {
@@ -35,15 +42,16 @@ pub(in crate::report::page) fn section(
     let mut n_disagree = 0;
     let mut figures = vec![];
     for &p in &order {
-        let (figure, disagree) = strip(parts, p, &totals.column(p), classes, names, of);
+        let (figure, disagree) = strip(parts, p, &totals.column(p), outputs, names, of);
         n_disagree += disagree;
         figures.push(figure);
     }
     let pieces = order.len() * n.min(MOST_ROWS);
+    let what = outputs.word();
+    let disagree = if outputs.are_classes { "speak for different classes" } else { "pull in different directions" };
     let mut says = format!(
-        "Each column of bars is a row of the data, sorted by the decision in the top lane. The bars under it are what each {of} adds; \
-         with the constant they sum to the decision exactly. In {n_disagree} of {pieces} decisions shown, marked at the bottom, {of}s \
-         speak for different classes.",
+        "Each column of bars is a row of the data, sorted by the {what} in the top lane. The bars under it are what each {of} adds; with \
+         the constant they sum to the {what} exactly. In {n_disagree} of {pieces} {what}s shown, marked at the bottom, {of}s {disagree}.",
     );
     if is_cut {
         says += &format!(
@@ -58,8 +66,21 @@ pub(in crate::report::page) fn section(
     Some(Section { id: "rows", title: "Shares by row".into(), says, figures })
 }
 
-fn strip(parts: &Parts, p: usize, totals: &[f64], classes: &[String], names: &[String], of: &str) -> (Figure, usize) {
-    let title = parts.title(p, classes);
+impl Outputs<'_> {
+    fn word(&self) -> &'static str {
+        if self.are_classes { "decision" } else { "prediction" }
+    }
+}
+
+fn strip(
+    parts: &Parts,
+    p: usize,
+    totals: &[f64],
+    outputs: &Outputs<'_>,
+    names: &[String],
+    of: &str,
+) -> (Figure, usize) {
+    let (title, what) = (parts.title(p, outputs.names), outputs.word());
     let values = &parts.values[p];
     let mut order: Vec<usize> = (0..totals.len()).collect();
     order.sort_by(|&i, &j| totals[j].total_cmp(&totals[i]));
@@ -69,7 +90,9 @@ fn strip(parts: &Parts, p: usize, totals: &[f64], classes: &[String], names: &[S
     let (shown, is_cut) = largest(&(0..parts.names.len()).map(size).collect::<Vec<_>>(), MOST_LANES);
     let rest: Vec<usize> = (0..parts.names.len()).filter(|k| !shown.contains(k)).collect();
     let of_rest = |i: usize| rest.iter().map(|&k| values.get(i, k)).sum::<f64>();
-    let mut lanes = vec![("decision".to_string(), order.iter().map(|&i| totals[i]).collect::<Vec<f64>>())];
+    // A number far from zero would be a lane of equal bars: it is drawn relative to its constant.
+    let from = if outputs.are_classes { 0.0 } else { parts.biases[p] };
+    let mut lanes = vec![(what.to_string(), order.iter().map(|&i| totals[i] - from).collect::<Vec<f64>>())];
     lanes.extend(shown.iter().map(|&k| (short(&parts.names[k]), order.iter().map(|&i| values.get(i, k)).collect())));
     if is_cut {
         lanes.push((format!("{} others", rest.len()), order.iter().map(|&i| of_rest(i)).collect()));
@@ -81,18 +104,23 @@ fn strip(parts: &Parts, p: usize, totals: &[f64], classes: &[String], names: &[S
     };
     let marked: Vec<usize> = (0..n).filter(disagree).collect();
     let describes = format!(
-        "For {n} rows, sorted by the decision {title}: the decision, and the part of each {of}; bars up speak for the first class, bars \
-         down against it",
+        "For {n} rows, sorted by the {what} {title}: the {what}, and the part of each {of}; bars up {sides}",
+        sides = if outputs.are_classes {
+            "speak for the first class, bars down against it"
+        } else {
+            "raise it, bars down lower it"
+        },
     );
-    let mut head = vec!["row", "decision"];
+    let mut head = vec!["row", what];
     let lane_names: Vec<String> = lanes[1..].iter().map(|lane| lane.0.clone()).collect();
     head.extend(lane_names.iter().map(String::as_str));
     head.extend(["constant", "disagree"]);
-    let mut table = Table::new(&format!("Parts of the decision {title}"), &head);
+    let mut table = Table::new(&format!("Parts of the {what} {title}"), &head);
     let listed = MOST_LISTED / parts.values.len().min(MOST_DECISIONS);
     for (at, &i) in order.iter().enumerate().step_by(n.div_ceil(listed)) {
         let mut row = vec![Cell::Text(names.get(i).cloned().unwrap_or_else(|| (i + 1).to_string()))];
-        row.extend(lanes.iter().map(|lane| Cell::Number(six_digits(lane.1[at]))));
+        row.push(Cell::Number(six_digits(totals[i])));
+        row.extend(lanes[1..].iter().map(|lane| Cell::Number(six_digits(lane.1[at]))));
         row.push(Cell::Number(six_digits(parts.biases[p])));
         row.push(if marked.contains(&at) { "yes" } else { "" }.into());
         table.row(row);
@@ -100,15 +128,18 @@ fn strip(parts: &Parts, p: usize, totals: &[f64], classes: &[String], names: &[S
     let n_marked = marked.len();
     let sides = match parts.decisions[p] {
         Decision::Between(first, second) => {
-            format!("up: {}, down: {}", brief(&classes[first]), brief(&classes[second]))
+            format!("up: {}, down: {}", brief(&outputs.names[first]), brief(&outputs.names[second]))
         }
-        Decision::For(class) => format!("up: {}, down: another class", brief(&classes[class])),
+        Decision::For(class) if outputs.are_classes => {
+            format!("up: {}, down: another class", brief(&outputs.names[class]))
+        }
+        Decision::For(number) => format!("up: {} above its constant, down: below", brief(&outputs.names[number])),
     };
     let svg = Lanes {
         id: &format!("rows-chart-{p}"),
-        title: &format!("Parts of the decision {title} by row"),
+        title: &format!("Parts of the {what} {title} by row"),
         describes: &describes,
-        axis: &format!("rows, sorted by the decision; {sides}"),
+        axis: &format!("rows, sorted by the {what}; {sides}"),
         lanes,
         marked,
         marks: if n_marked > 0 { "disagree" } else { "" },
