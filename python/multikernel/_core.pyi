@@ -118,15 +118,24 @@ class Model:
     def survival(self, rows: Rows, times: list[float], threads: int = ...) -> _Floats: ...
     def deviations(self, rows: Rows, threads: int = ...) -> _Floats | None: ...
     def probabilities(self, rows: Rows, threads: int = ...) -> _Floats: ...
-    def page(self, rows: Rows | None = ..., labels: list[str] | None = ..., threads: int = ...) -> str: ...
+    def page(
+        self,
+        rows: Rows | None = ...,
+        labels: list[str] | None = ...,
+        numbers: tuple[list[str], _Floats] | None = ...,
+        times: tuple[_Floats, npt.NDArray[np.bool_]] | None = ...,
+        threads: int = ...,
+    ) -> str: ...
     def importance(
         self,
         rows: Rows,
-        labels: list[str],
         by: str,
         sets: list[tuple[str, list[int]]],
         repeats: int,
         seed: int,
+        labels: list[str] | None = ...,
+        numbers: tuple[list[str], _Floats] | None = ...,
+        times: tuple[_Floats, npt.NDArray[np.bool_]] | None = ...,
         threads: int = ...,
     ) -> str: ...
     def parts(

@@ -381,6 +381,38 @@ class _Base(_Fitted, CallbackSupportMixin, BaseEstimator):
         tags.input_tags.three_d_array = self._is_precomputed()
         return tags
 
+    def _truth(self, y: Any, rows: _core.Rows) -> dict[str, Any]:
+        """What rows truly are, as the compiled part takes it."""
+        raise ValueError(f"{type(self).__name__} predicts nothing that y could be compared with")
+
+    def importance(self, X: Any, y: Any, *, by: Any = "columns", repeats: int = 10) -> list[dict[str, Any]]:
+        """Permutation importance: how much the score falls when values are dealt to other rows, largest first.
+
+        The score is accuracy for classes, R2 for numbers, concordance for times. ``by`` is "columns", "views", or a mapping
+        from names to column positions that are permuted together. Each entry has the name, ``drop`` with its ``interval``
+        over rows, whether that is ``distinguishable`` from nothing among all that were permuted, and for classes the share of
+        predictions that ``changed``. Take rows that the estimator was not fitted on.
+        """
+        sets = {} if isinstance(by, str) else {str(name): np.atleast_1d(at) for name, at in dict(by).items()}
+        if isinstance(by, str) and by not in ("columns", "views"):
+            raise ValueError(f"by must be 'columns', 'views' or a mapping from names to columns, got {by!r}")
+        model = self._model()
+        rows, _ = self._rows(X, reset=False)
+        pairs = [(name, [int(k) for k in at]) for name, at in sets.items()]
+        what = by if isinstance(by, str) else "sets"
+        truth = self._truth(y, rows)
+        found = json.loads(model.importance(rows, what, pairs, repeats, self._seed(), threads=self._threads(), **truth))
+        return list(found["found"])
+
+    def _parts(self, X: Any, by: str) -> tuple[list[str], list[list[int]], Array, Array]:
+        """Names, what each decision is about, biases and values (n_rows, n_decisions, n_names)."""
+        if by not in ("view", "kernel"):
+            raise ValueError(f"by must be 'view' or 'kernel', got {by!r}")
+        model = self._model()
+        rows, _ = self._rows(X, reset=False)
+        names, decisions, biases, values = model.parts(rows, by == "view", self._threads())
+        return names, decisions, np.asarray(biases), np.stack(values, axis=1)
+
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
         if "model_" in state:
@@ -502,23 +534,8 @@ class _Classifier(ClassifierMixin, _Base):
             return np.asarray((scores[:, 1] - scores[:, 0]) / 2)
         return scores
 
-    def importance(self, X: Any, y: Any, *, by: Any = "columns", repeats: int = 10) -> list[dict[str, Any]]:
-        """Permutation importance: how much accuracy falls when values are dealt to other rows, largest first.
-
-        ``by`` is "columns", "views", or a mapping from names to column positions that are permuted together. Each entry
-        has the name, ``drop`` with its ``interval`` over rows, whether that is ``distinguishable`` from nothing among all
-        that were permuted, and the share of predictions that ``changed``. Take rows that the estimator was not fitted on.
-        """
-        sets = {} if isinstance(by, str) else {str(name): np.atleast_1d(at) for name, at in dict(by).items()}
-        if isinstance(by, str) and by not in ("columns", "views"):
-            raise ValueError(f"by must be 'columns', 'views' or a mapping from names to columns, got {by!r}")
-        model = self._model()
-        rows, _ = self._rows(X, reset=False)
-        pairs = [(name, [int(k) for k in at]) for name, at in sets.items()]
-        labels = label_texts(y)
-        what = by if isinstance(by, str) else "sets"
-        found = json.loads(model.importance(rows, labels, what, pairs, repeats, self._seed(), self._threads()))
-        return list(found["found"])
+    def _truth(self, y: Any, rows: _core.Rows) -> dict[str, Any]:
+        return {"labels": label_texts(y)}
 
     def parts(self, X: Any, *, by: str = "view") -> Parts:
         """Decisions on rows, each split exactly into parts of views or kernels and a constant.
@@ -526,17 +543,13 @@ class _Classifier(ClassifierMixin, _Base):
         With two classes there is one decision, positive for the second class as in ``decision_function``. Methods whose
         decisions are no sums over kernels, such as votes, raise ``ValueError``. Data without views have one view.
         """
-        if by not in ("view", "kernel"):
-            raise ValueError(f"by must be 'view' or 'kernel', got {by!r}")
         model = self._model()
-        rows, _ = self._rows(X, reset=False)
-        names, decisions, biases, values = model.parts(rows, by == "view", self._threads())
+        names, decisions, biases, values = self._parts(X, by)
         told = {text: value for text, value in zip(class_texts(self.classes_), self.classes_, strict=True)}
         classes = [tuple(told[model.classes[code]] for code in codes) for codes in decisions]
-        all_values, all_biases = np.stack(values, axis=1), np.asarray(biases)
         if len(self.classes_) == 2 and len(classes) == 1 and classes[0][0] == self.classes_[0]:
-            classes, all_values, all_biases = [classes[0][::-1]], -all_values, -all_biases
-        return Parts(names, [pair if len(pair) == 2 else pair[0] for pair in classes], all_biases, all_values)
+            classes, values, biases = [classes[0][::-1]], -values, -biases
+        return Parts(names, [pair if len(pair) == 2 else pair[0] for pair in classes], biases, values)
 
     def _has_probabilities(self) -> bool:
         model = getattr(self, "model_", None)
@@ -903,6 +916,15 @@ class MKLRegressor(RegressorMixin, _Base):
         self._end(progress, notes, interrupt)
         return self
 
+    def _truth(self, y: Any, rows: _core.Rows) -> dict[str, Any]:
+        y = self._targets(y, rows.n_rows)
+        return {"numbers": (self._model().numbers, np.ascontiguousarray(y.reshape(len(y), -1), dtype=np.float64))}
+
+    def parts(self, X: Any, *, by: str = "view") -> Parts:
+        """Predicted numbers of rows, each split exactly into parts of views or kernels and a constant."""
+        names, decisions, biases, values = self._parts(X, by)
+        return Parts(names, [self._model().numbers[at] for (at,) in decisions], biases, values)
+
     def _shaped(self, values: Array) -> Array:
         one = self.__dict__.get("_is_column", values.shape[1] == 1)
         return values[:, 0] if one else values
@@ -1027,6 +1049,14 @@ class MKLSurvival(_Base):
         )
         self._end(progress, notes, interrupt)
         return self
+
+    def _truth(self, y: Any, rows: _core.Rows) -> dict[str, Any]:
+        return {"times": survival_times(y, rows.n_rows)}
+
+    def parts(self, X: Any, *, by: str = "view") -> Parts:
+        """Log risks of rows, each split exactly into parts of views or kernels and a constant."""
+        names, _, biases, values = self._parts(X, by)
+        return Parts(names, ["risk"], biases, values)
 
     def predict(self, X: Any) -> Array:
         """Log risks of rows: larger is earlier."""

@@ -15,9 +15,10 @@ Array = npt.NDArray[np.float64]
 class Parts:
     """Decisions on rows, each the sum of its parts and a constant.
 
-    ``names`` are the views or kernels; ``decisions`` says what each decision tells apart: a pair of classes, positive
-    for the first, or one class against the others. ``values`` has the shape (n_rows, n_decisions, n_names), ``biases``
-    one constant for each decision, and ``totals``, (n_rows, n_decisions), are the decisions themselves.
+    ``names`` are the views or kernels; ``decisions`` says what each decision tells apart: a pair of classes, positive for the
+    first, or one class against the others; or which number, or the risk, is predicted. ``values`` has the shape (n_rows,
+    n_decisions, n_names), ``biases`` one constant for each decision, and ``totals``, (n_rows, n_decisions), are the decisions
+    themselves.
     """
 
     names: list[str]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _core
-from ._estimators import _Base, label_texts
+from ._estimators import _Base
 from ._evaluate import Evaluation
 
 
@@ -23,9 +23,9 @@ def report(what: Any, path: Any, X: Any = None, y: Any = None) -> Path:
     path : path
         The file to write.
     X, y : optional
-        For an estimator: rows to look at, best ones that it was not fitted on, and their classes. With rows the page shows
-        what each view adds to the decision on each of them; with classes also which columns matter, confusion and
-        calibration.
+        For an estimator: rows to look at, best ones that it was not fitted on, and what they truly are. With rows the page
+        shows what each view adds to the decision on each of them; with y also which columns matter, and confusion and
+        calibration (classes), residuals and coverage (numbers) or survival by risk (times).
 
     Examples
     --------
@@ -45,8 +45,8 @@ def report(what: Any, path: Any, X: Any = None, y: Any = None) -> Path:
         if X is None and y is not None:
             raise ValueError("y was given without X")
         rows = None if X is None else what._rows(X, reset=False)[0]
-        labels = None if y is None else label_texts(y)
-        page = model.page(rows, labels, what._threads())
+        truth = {} if rows is None or y is None else what._truth(y, rows)
+        page = model.page(rows, threads=what._threads(), **truth)
     else:
         raise TypeError(f"report takes a fitted estimator or an Evaluation, got {type(what).__name__}")
     target = Path(path)

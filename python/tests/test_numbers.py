@@ -149,3 +149,27 @@ def test_survival_targets_that_are_none_are_refused():
         mk.survival_target([1.0, 2.0], [0, 2])
     with pytest.raises(ValueError, match="no training row has an event"):
         mk.MKLSurvival().fit(rows, mk.survival_target(target["time"], np.zeros(20, dtype=bool)))
+
+
+def test_numbers_and_risks_split_into_parts_and_columns_matter(tmp_path):
+    reg = mk.MKLRegressor("average", "gaussian(1..3), linear").fit(X[:200, :6], y[:200])
+    parts = reg.parts(X[200:, :6], by="kernel")
+    assert parts.decisions == ["y"] and len(parts.names) == len(reg.kernels_)
+    np.testing.assert_allclose(parts.totals[:, 0], reg.predict(X[200:, :6]), rtol=1e-10)
+    found = reg.importance(X[200:, :6], y[200:], repeats=5)
+    # Body mass and blood pressure are columns 2 and 3.
+    assert {one["name"] for one in found[:2]} == {"x3", "x4"} and found[0]["distinguishable"] and "changed" not in found[0]
+    page = mk.report(reg, tmp_path / "numbers.html", X[200:, :6], y[200:]).read_text(encoding="utf-8")
+    assert '<section id="residuals"' in page and '<section id="importance"' in page
+
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(200, 3))
+    times = mk.survival_target(rng.exponential(np.exp(-2 * rows[:, 1])), rng.random(200) < 0.8)
+    est = mk.MKLSurvival("average", "gaussian(1..3)").fit(rows[:120], times[:120])
+    np.testing.assert_allclose(est.parts(rows[120:]).totals[:, 0], est.predict(rows[120:]), rtol=1e-10, atol=1e-12)
+    first = est.importance(rows[120:], times[120:], repeats=5)[0]
+    assert first["name"] == "x2" and first["interval"][0] > 0
+    page = mk.report(est, tmp_path / "times.html", rows[120:], times[120:]).read_text(encoding="utf-8")
+    assert '<section id="survival"' in page
+    with pytest.raises(ValueError, match="structured array"):
+        est.importance(rows, rows[:, 0])

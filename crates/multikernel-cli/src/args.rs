@@ -232,6 +232,9 @@ pub(crate) struct Train {
     pub(crate) planning: Planning,
     #[command(flatten)]
     pub(crate) reading: Reading,
+    /// File for a page about the running job, written anew every few seconds; at the end, about its result
+    #[arg(long, value_name = "FILE")]
+    pub(crate) watch: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) limits: Limits,
 }
@@ -338,6 +341,9 @@ pub(crate) struct Evaluate {
     pub(crate) planning: Planning,
     #[command(flatten)]
     pub(crate) reading: Reading,
+    /// File for a page about the running job, written anew every few seconds; at the end, about its result
+    #[arg(long, value_name = "FILE")]
+    pub(crate) watch: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) limits: Limits,
 }
@@ -437,6 +443,9 @@ pub(crate) struct Online {
     pub(crate) choices: Choices,
     #[command(flatten)]
     pub(crate) columns: Columns,
+    /// File for a page about the running job, written anew every few seconds; at the end, about its result
+    #[arg(long, value_name = "FILE")]
+    pub(crate) watch: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) limits: Limits,
 }

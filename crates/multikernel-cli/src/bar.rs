@@ -1,12 +1,16 @@
 //! Progress on a terminal: bars with rate and time left; silent in a pipe.
 
 use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use multikernel::run::{Observer, Progress, seconds_in_words};
+use multikernel::file;
+use multikernel::report::Watch;
+use multikernel::run::{Observer, Progress, Status, seconds_in_words};
 
-use crate::say;
+use crate::{report, say};
 
 /// Draws one bar per phase; while splits are counted, the phases of a split are drawn under their bar.
 pub(crate) struct Bar {
@@ -16,12 +20,41 @@ pub(crate) struct Bar {
     splits: Option<Phase>,
     phase: Option<Phase>,
     in_splits: bool,
+    watch: Option<Watched>,
 }
 
 impl Bar {
     pub(crate) fn new(quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal() && !quiet;
-        Bar { quiet, terminal, screen: MultiProgress::new(), splits: None, phase: None, in_splits: false }
+        Bar { quiet, terminal, screen: MultiProgress::new(), splits: None, phase: None, in_splits: false, watch: None }
+    }
+
+    /// Also writes a page about the running job, if there is a path for it.
+    pub(crate) fn watching(mut self, path: Option<&Path>) -> Result<Self> {
+        if let Some(path) = path {
+            report::check_out("--watch", path)?;
+            self.watch = Some(Watched::new(path)?);
+        }
+        Ok(self)
+    }
+
+    /// A figure of a stream after so many rows, for the page.
+    pub(crate) fn figure(&mut self, name: &'static str, rows: u64, value: f64) {
+        if let Some(watched) = &mut self.watch {
+            watched.tell(|watch| {
+                watch.phase("stream");
+                let progress = Progress { done: rows, total: 0, status: Status::Running, values: vec![(name, value)] };
+                watch.progress(&progress);
+            });
+        }
+    }
+
+    /// The job has ended: the page is now one about its result.
+    pub(crate) fn end_watch(&mut self, page: impl FnOnce(&Watch) -> Result<String>) -> Result<()> {
+        let Some(watched) = &mut self.watch else { return Ok(()) };
+        file::write_atomic(&watched.path, page(&watched.watch)?.as_bytes())?;
+        watched.is_ended = true;
+        Ok(())
     }
 
     /// Removes the bars.
@@ -61,6 +94,48 @@ impl Bar {
         bar.set_prefix(name.to_string());
         bar.enable_steady_tick(Duration::from_millis(200));
         Phase { bar, begun: None }
+    }
+}
+
+/// Seconds between two writings of a page.
+const WATCH_SECONDS: f64 = 2.0;
+
+/// A page about a running job, written now and then.
+struct Watched {
+    watch: Watch,
+    path: PathBuf,
+    written: Instant,
+    is_ended: bool,
+}
+
+impl Watched {
+    fn new(path: &Path) -> Result<Watched> {
+        let watched = Watched {
+            watch: Watch::new(&report::command()),
+            path: path.into(),
+            written: Instant::now(),
+            is_ended: false,
+        };
+        file::write_atomic(path, watched.watch.html().as_bytes())?;
+        Ok(watched)
+    }
+
+    /// Passes something on. A page that cannot be written for once does not end the job: the next one may.
+    fn tell(&mut self, what: impl FnOnce(&mut Watch)) {
+        what(&mut self.watch);
+        if !self.is_ended && self.written.elapsed().as_secs_f64() >= WATCH_SECONDS {
+            file::write_atomic(&self.path, self.watch.html().as_bytes()).ok();
+            self.written = Instant::now();
+        }
+    }
+}
+
+impl Drop for Watched {
+    /// A job that failed leaves no page that pretends to run.
+    fn drop(&mut self) {
+        if !self.is_ended {
+            file::write_atomic(&self.path, self.watch.ended("ended without a result").as_bytes()).ok();
+        }
     }
 }
 
@@ -120,6 +195,9 @@ fn rate(per_second: f64) -> String {
 
 impl Observer for Bar {
     fn phase(&mut self, name: &str) {
+        if let Some(watched) = &mut self.watch {
+            watched.tell(|watch| watch.phase(name));
+        }
         self.in_splits = name == "splits";
         if let Some(phase) = self.phase.take() {
             phase.bar.finish_and_clear();
@@ -134,6 +212,9 @@ impl Observer for Bar {
     }
 
     fn progress(&mut self, progress: &Progress) {
+        if let Some(watched) = &mut self.watch {
+            watched.tell(|watch| watch.progress(progress));
+        }
         if let Some(phase) = if self.in_splits { &mut self.splits } else { &mut self.phase } {
             phase.show(progress);
         }
@@ -146,6 +227,9 @@ impl Observer for Bar {
     }
 
     fn note(&mut self, text: &str) {
+        if let Some(watched) = &mut self.watch {
+            watched.tell(|watch| watch.note(text));
+        }
         if !self.quiet {
             self.line(text);
         }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use multikernel::data::{
-    Dataset, Decimal, Expect, Format, Gram, Labels, LogChoice, MissingLabels, ReadOptions, Recipe, Samples, Table,
-    ToldKind, ViewSource, group_columns, labelled, load, read_matrix, read_views, read_with_labels,
+    Dataset, Decimal, Expect, Format, Gram, Kind, Labels, LogChoice, MissingLabels, Numbers, ReadOptions, Recipe,
+    Samples, Table, ToldKind, ViewSource, group_columns, labelled, load, read_matrix, read_views, read_with_labels,
 };
 use multikernel::plan::{Model, Plan, Registry};
 use multikernel::run::{Control, Observer};
@@ -304,6 +304,77 @@ pub(crate) fn read_tested(
     reading.columns.id = reading.columns.id.or_else(|| model.input().id_name().map(str::to_string));
     let table = read(source, &reading, Some(model.input().expect()), observer)?;
     Ok((table.samples, table.labels.or(table.some_labels)))
+}
+
+/// Reads rows to look at with a model, and with what they truly are (labels, numbers or times) where all of them have it;
+/// what is missing is told.
+pub(crate) fn read_known(
+    source: Option<&str>,
+    reading: &Reading,
+    model: &Model,
+    observer: &mut dyn Observer,
+) -> Result<(Samples, Option<Dataset>)> {
+    if let Some(columns) = target_columns(reading, model).filter(|_| source.is_some()) {
+        let expect = model.input().expect().with_target(&columns);
+        let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
+        let known =
+            read(source, &plain(reading), Some(expect), observer).and_then(|table| into_known(table, &names, model));
+        match known {
+            Ok(known) => return Ok((known.samples.clone(), Some(known))),
+            Err(error) => observer.note(&format!("goes without {}: {error:#}", names.join(", "))),
+        }
+    }
+    let (samples, truth) = read_tested(source, &plain(reading), model, observer)?;
+    let known = match truth {
+        Some(_) if model.times().is_some() => None,
+        Some(truth) => with_truth(&samples, &truth, model)
+            .inspect_err(|error| observer.note(&format!("goes without what the rows truly are: {error:#}")))
+            .ok(),
+        None => None,
+    };
+    Ok((samples, known))
+}
+
+/// The reading of rows whose target is the model's.
+fn plain(reading: &Reading) -> Reading {
+    Reading { target: None, time: None, event: None, ..reading.clone() }
+}
+
+/// The columns of a model of times or of several numbers; a single number is read as a label is.
+fn target_columns(reading: &Reading, model: &Model) -> Option<Vec<(String, Kind)>> {
+    if let Some(numbers) = model.numbers() {
+        let told = targets(reading);
+        let names = if told.len() == numbers.names().len() { &told } else { numbers.names() };
+        return (names.len() > 1).then(|| names.iter().map(|name| (name.clone(), Kind::Number)).collect());
+    }
+    model.times()?;
+    let (time, event) = match (&reading.time, &reading.event) {
+        (Some(time), Some(event)) => (time.clone(), event.clone()),
+        _ => model.input().label()?.split_once(", ").map(|(time, event)| (time.into(), event.into()))?,
+    };
+    Some(vec![(time, Kind::Number), (event, Kind::YesNo)])
+}
+
+fn into_known(table: Table, names: &[String], model: &Model) -> Result<Dataset> {
+    Ok(match names {
+        [time, event] if model.times().is_some() => table.into_times(time, event)?,
+        names => table.into_numbers(names)?,
+    })
+}
+
+/// Rows with their labels, all of which must be the model's classes, or with their numbers.
+fn with_truth(samples: &Samples, truth: &[String], model: &Model) -> Result<Dataset> {
+    let blank = truth.iter().filter(|text| text.is_empty()).count();
+    if truth.len() != samples.n_samples() || blank > 0 {
+        bail!("some rows have no label");
+    }
+    let Some(numbers) = model.numbers() else {
+        let labels = Labels::with_classes(truth, model.classes()).context("the labels are not the model's classes")?;
+        return Ok(Dataset::new("rows", samples.clone(), labels)?);
+    };
+    let number = |text: &String| text.parse::<f64>().with_context(|| format!("'{text}' is not a number"));
+    let values = truth.iter().map(number).collect::<Result<Vec<f64>>>()?;
+    Ok(Dataset::of_numbers("rows", samples.clone(), Numbers::one(numbers.names()[0].clone(), values)?)?)
 }
 
 /// All input files, for messages about overwriting one.

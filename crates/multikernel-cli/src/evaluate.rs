@@ -1,14 +1,14 @@
 //! `evaluate`.
 
 use anyhow::{Result, bail};
-use multikernel::data::{Dataset, TargetKind};
+use multikernel::data::{Dataset, Kind, Target, TargetKind};
 use multikernel::evaluate::{Evaluation, Protocol, ablations, evaluate};
 use multikernel::plan::{Plan, Registry, Session};
 use multikernel::report::{Figures, evaluation_json, evaluation_page, evaluation_text_with};
 use multikernel::run::{Control, Observer};
 use multikernel::{Pool, file};
 
-use crate::args::Evaluate;
+use crate::args::{Evaluate, Reading};
 use crate::bar::Bar;
 use crate::predict::{number, quoted};
 use crate::{data, forecast, print, report};
@@ -18,6 +18,7 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     let mut plans = data::plans(&args.method, &args.planning, registry)?;
     let figures = figures(args)?;
     check_paths(args)?;
+    bar = bar.watching(args.watch.as_deref())?;
     let rows = data::read_labelled(args.data.as_deref(), &args.reading, &mut bar)?;
     if args.ablate.is_some() {
         // `majority` next to a method has no views to lose.
@@ -42,10 +43,11 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     if let Some(path) = &args.predictions {
         file::write_atomic(path, predictions(&found).as_bytes())?;
     }
+    let page = || evaluation_page(&evaluation_json(&found), Some(&report::command()));
     if let Some(path) = &args.report {
-        let page = evaluation_page(&evaluation_json(&found), Some(&report::command()))?;
-        file::write_atomic(path, page.as_bytes())?;
+        file::write_atomic(path, page()?.as_bytes())?;
     }
+    bar.end_watch(|_| Ok(page()?))?;
     for remark in found.remarks() {
         bar.note(&format!("warning: {remark}"));
     }
@@ -85,7 +87,7 @@ fn check_paths(args: &Evaluate) -> Result<()> {
     }
     let mut sources = data::sources(args.data.as_deref(), &args.reading);
     sources.extend(args.test.iter().chain(&args.test_labels).cloned());
-    let files = [("--predictions", &args.predictions), ("--report", &args.report)];
+    let files = [("--predictions", &args.predictions), ("--report", &args.report), ("--watch", &args.watch)];
     for (flag, path) in files.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?))) {
         sources.iter().try_for_each(|source| data::check_other_file(flag, path, source))?;
         file::check_writable(path)?;
@@ -99,10 +101,11 @@ fn protocol(args: &Evaluate, rows: &Dataset, bar: &mut Bar) -> Result<Protocol> 
             // A named label column is found by its name, whatever the format of the test file.
             let mut reading = args.reading.clone();
             reading.columns.label = reading.columns.label.filter(|_| rows.label_name.is_none());
-            // So are numbers. Times are two columns.
-            reading.target = None;
-            if rows.target.kind() == TargetKind::Times {
-                bail!("--test is not there yet for times to an event; use folds or repeats");
+            // So is a number. Times are two columns, and several numbers are more.
+            let targets = target_columns(&reading, rows);
+            (reading.target, reading.time, reading.event) = (None, None, None);
+            if targets.len() > 1 && args.data.is_none() {
+                bail!("--test: times and several numbers are read from one file; give DATA, not --view");
             }
             if !reading.grams.is_empty() {
                 bail!("--test is for rows in files, not for --gram; use folds or repeats");
@@ -118,15 +121,28 @@ fn protocol(args: &Evaluate, rows: &Dataset, bar: &mut Bar) -> Result<Protocol> 
             }
             reading.views = if several { test.split(',').map(str::to_string).collect() } else { vec![] };
             let source = (!several).then_some(test.as_str());
-            let test = data::read(source, &reading, Some(rows.expect()), bar)?;
-            Protocol::Test(Box::new(match rows.target.numbers() {
-                Some(numbers) => test.into_numbers(numbers.names())?,
-                None => test.into_test_set(rows.labels.classes())?,
+            let expect = if targets.len() > 1 { rows.expect().with_target(&targets) } else { rows.expect() };
+            let test = data::read(source, &reading, Some(expect), bar)?;
+            Protocol::Test(Box::new(match (&rows.target, targets.as_slice()) {
+                (Target::Numbers(numbers), _) => test.into_numbers(numbers.names())?,
+                (Target::Times(_), [(time, _), (event, _)]) => test.into_times(time, event)?,
+                _ => test.into_test_set(rows.labels.classes())?,
             }))
         }
         (None, Some(n_repeats)) => Protocol::Repeats { n_repeats, train_fraction: args.train_fraction },
         (None, None) => Protocol::Folds(args.folds),
     })
+}
+
+/// The columns of numbers, or of times and events, that rows were read with.
+fn target_columns(reading: &Reading, rows: &Dataset) -> Vec<(String, Kind)> {
+    match (&rows.target, &reading.time, &reading.event) {
+        (Target::Numbers(numbers), ..) => numbers.names().iter().map(|name| (name.clone(), Kind::Number)).collect(),
+        (Target::Times(_), Some(time), Some(event)) => {
+            vec![(time.clone(), Kind::Number), (event.clone(), Kind::YesNo)]
+        }
+        _ => vec![],
+    }
 }
 
 /// The predictions of all test rows as a table.

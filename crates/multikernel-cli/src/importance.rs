@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use multikernel::Pool;
-use multikernel::data::{Dataset, FeatureSets, Labels, Samples};
+use multikernel::data::{Dataset, FeatureSets, Samples};
 use multikernel::evaluate::{ImportanceOf, Importances, importance};
 use multikernel::plan::{Model, Registry};
 use multikernel::report::{TextTable, count, importance_json};
@@ -20,17 +20,11 @@ const MOST_LINES: usize = 40;
 pub(crate) fn run(args: &Importance, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.quiet);
     let model = Model::load_with(&args.model, registry)?;
-    if model.classes().is_empty() {
-        bail!(
-            "importance is for models of classes so far; this one predicts numbers or times: see its shares with `inspect`"
-        );
-    }
-    let (samples, truth) = data::read_tested(args.data.as_deref(), &args.reading, &model, &mut bar)?;
-    let Some(truth) = truth else {
-        bail!("the rows have no labels, so there is no accuracy to fall; give a label in each row");
+    let (_, known) = data::read_known(args.data.as_deref(), &args.reading, &model, &mut bar)?;
+    let Some(known) = known else {
+        bail!("the rows lack what the model predicts, so there is no accuracy to fall; give it in each row");
     };
-    let labels = Labels::with_classes(&truth, model.classes())?;
-    let rows = Dataset::new("rows", with_views(samples, &model)?, labels)?;
+    let rows = Dataset { samples: with_views(known.samples.clone(), &model)?, ..known };
     let (of, what) = match (&args.sets, args.by.as_str()) {
         (Some(path), _) => (ImportanceOf::Sets(sets(path, &rows.samples, &mut bar)?), "set"),
         (None, "views") => (ImportanceOf::Views, "view"),
@@ -75,15 +69,17 @@ fn sets(path: &Path, samples: &Samples, bar: &mut Bar) -> Result<Vec<(String, Ve
 
 fn text(found: &Importances, what: &str) -> String {
     let mut text = format!(
-        "accuracy {:.4} on {}; how much it falls, {}\n\n",
-        found.accuracy,
+        "{} {:.4} on {}; how much it falls, {}\n\n",
+        if found.metric == "r2" { "R2" } else { found.metric },
+        found.value,
         count(found.n_rows, "row"),
         count(found.n_repeats, "permutation"),
     );
-    let mut table = TextTable::new(&[what, "columns", "fall", "95 % interval", "changed", ""]);
+    let changed = if found.accuracy.is_some() { "changed" } else { "" };
+    let mut table = TextTable::new(&[what, "columns", "fall", "95 % interval", changed, ""]);
     for one in found.found.iter().take(MOST_LINES) {
         let interval = format!("[{:+.4}, {:+.4}]", one.interval.0, one.interval.1);
-        let changed = format!("{:.1}%", 100.0 * one.changed);
+        let changed = one.changed.map_or_else(String::new, |changed| format!("{:.1}%", 100.0 * changed));
         let verdict = if one.distinguishable { "" } else { "not distinguishable" };
         let fall = format!("{:+.4}", one.drop);
         table.row(vec![one.name.clone(), one.n_columns.to_string(), fall, interval, changed, verdict.into()]);

@@ -26,12 +26,11 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     bar.phase("predicting");
     let mut columns = Columns::default();
     if let Some(numbers) = model.numbers() {
-        if args.proba || args.scores || args.clusters || args.parts.is_some() {
-            bail!(
-                "the model predicts numbers: it has no classes, clusters or parts of decisions; --interval 0.9 adds intervals"
-            );
+        if args.proba || args.scores || args.clusters {
+            bail!("the model predicts numbers: it has no classes or clusters; --interval 0.9 adds intervals");
         }
         let found = add_numbers(&mut columns, numbers, &rows, args.interval, &pool)?;
+        add_parts(&mut columns, args, &model, &rows, &pool)?;
         bar.clear();
         if let Some(truth) = &truth {
             bar.note(&number_accuracy(truth, &found));
@@ -39,7 +38,7 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
         return write(args, &table(&rows, None, &columns));
     }
     if let Some(times) = model.times() {
-        if args.proba || args.scores || args.clusters || args.parts.is_some() || args.interval.is_some() {
+        if args.proba || args.scores || args.clusters || args.interval.is_some() {
             bail!(
                 "the model predicts times to an event: risks, and with --at TIME the probability to be without it by then"
             );
@@ -50,6 +49,7 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
         for (t, time) in args.at.iter().enumerate() {
             columns.0.push((format!("s:{time}"), survival.column(t).into_iter().map(number).collect()));
         }
+        add_parts(&mut columns, args, &model, &rows, &pool)?;
         bar.clear();
         return write(args, &table(&rows, None, &columns));
     }
@@ -72,16 +72,22 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     } else if args.scores {
         columns.add_classes("score", model.classes(), &prediction.scores);
     }
-    if let Some(parts) = &args.parts {
-        let by = if parts == "views" { PartsBy::View } else { PartsBy::Kernel };
-        columns.add_parts(&model.parts_in(&rows, by, &pool)?, model.classes());
-    }
+    add_parts(&mut columns, args, &model, &rows, &pool)?;
     bar.clear();
     let labels: Vec<&str> = prediction.labels.iter().map(|&code| model.classes()[code].as_str()).collect();
     if let Some(truth) = &truth {
         bar.note(&accuracy(truth, &prediction.labels, &rows, &model));
     }
     write(args, &table(&rows, Some(&labels), &columns))
+}
+
+/// Adds the parts of decisions, if they are wanted.
+fn add_parts(columns: &mut Columns, args: &Predict, model: &Model, rows: &Samples, pool: &Pool) -> Result<()> {
+    if let Some(parts) = &args.parts {
+        let by = if parts == "views" { PartsBy::View } else { PartsBy::Kernel };
+        columns.add_parts(&model.parts_in(rows, by, pool)?, &model.outputs());
+    }
+    Ok(())
 }
 
 fn write(args: &Predict, text: &str) -> Result<()> {
@@ -182,9 +188,9 @@ impl Columns {
     }
 
     /// The parts of each decision, `part:NAME`; with several decisions, `part:DECISION:NAME`.
-    fn add_parts(&mut self, parts: &Parts, classes: &[String]) {
+    fn add_parts(&mut self, parts: &Parts, outputs: &[String]) {
         for (p, values) in parts.values.iter().enumerate() {
-            let decision = if parts.values.len() > 1 { parts.title(p, classes) + ":" } else { String::new() };
+            let decision = if parts.values.len() > 1 { parts.title(p, outputs) + ":" } else { String::new() };
             for (k, name) in parts.names.iter().enumerate() {
                 let cells = values.column(k).into_iter().map(number).collect();
                 self.0.push((format!("part:{decision}{name}"), cells));

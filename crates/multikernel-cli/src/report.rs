@@ -3,10 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use multikernel::data::{Labels, Samples};
 use multikernel::plan::{Model, Registry};
 use multikernel::report::{ModelPage, evaluation_page, evaluation_picture};
-use multikernel::run::Observer;
 use multikernel::{Pool, file};
 
 use crate::args::Report;
@@ -44,37 +42,15 @@ pub(crate) fn run(args: &Report, registry: &Registry) -> Result<()> {
 
 fn of_model(args: &Report, model: &Model, bar: &mut Bar) -> Result<String> {
     let has_rows = args.data.is_some() || !args.reading.views.is_empty() || !args.reading.grams.is_empty();
-    let read = has_rows.then(|| data::read_tested(args.data.as_deref(), &args.reading, model, bar)).transpose()?;
-    let labels = read.as_ref().and_then(|(rows, truth)| labels(truth.as_deref()?, rows, model, bar));
+    let read = has_rows.then(|| data::read_known(args.data.as_deref(), &args.reading, model, bar)).transpose()?;
     let command = command();
-    let rows = read.as_ref().map(|(rows, _)| rows);
-    let page = ModelPage { model, rows, labels: labels.as_ref(), command: Some(&command) };
+    let (rows, known) = read.as_ref().map_or((None, None), |(rows, known)| (Some(rows), known.as_ref()));
+    let page = ModelPage { model, rows, known, command: Some(&command) };
     let pool = Pool::new(args.threads)?;
     Ok(match &args.picture {
         Some(kind) => page.picture(kind, &pool)?,
         None => page.html(&pool)?,
     })
-}
-
-/// The labels of rows, if all have one of the model's classes.
-fn labels(truth: &[String], rows: &Samples, model: &Model, bar: &mut Bar) -> Option<Labels> {
-    if model.classes().is_empty() {
-        bar.note("the model predicts no classes: what the rows have is not on the page yet");
-        return None;
-    }
-    if truth.len() != rows.n_samples() || truth.iter().any(String::is_empty) {
-        bar.note("some rows have no label, so the page is made without labels");
-        return None;
-    }
-    match Labels::with_classes(truth, model.classes()) {
-        Ok(labels) => Some(labels),
-        Err(error) => {
-            bar.note(&format!(
-                "the rows' labels are not the model's classes, so the page is made without them: {error}"
-            ));
-            None
-        }
-    }
 }
 
 /// Refuses a file that is no page, before hours of work.

@@ -5,19 +5,22 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use multikernel::data::TargetKind;
 use multikernel::plan::{Registry, Session};
-use multikernel::report::{count, label_words};
+use multikernel::report::{ModelPage, count, label_words};
 use multikernel::run::{Checkpoint, Observer};
 use multikernel::{Pool, file};
 
 use crate::args::Train;
 use crate::bar::Bar;
-use crate::{data, forecast, print};
+use crate::{data, forecast, print, report};
 
 /// Checks before a long job that its results can be written and overwrite nothing else.
 fn check_paths(args: &Train) -> Result<()> {
     let sources = data::sources(args.data.as_deref(), &args.reading);
     sources.iter().try_for_each(|source| data::check_other_file("--out", &args.out, source))?;
     file::check_replaceable(&args.out)?;
+    if let Some(watch) = &args.watch {
+        sources.iter().try_for_each(|source| data::check_other_file("--watch", watch, source))?;
+    }
     let Some(checkpoint) = &args.checkpoint else { return Ok(()) };
     sources.iter().try_for_each(|source| data::check_other_file("--checkpoint", checkpoint, source))?;
     file::check_replaceable(checkpoint)?;
@@ -41,6 +44,7 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.limits.quiet);
     let plan = data::plans(std::slice::from_ref(&args.method), &args.planning, registry)?.remove(0);
     check_paths(args)?;
+    bar = bar.watching(args.watch.as_deref())?;
     let (rows, has_labels) = data::read_for(&plan, args.data.as_deref(), &args.reading, &mut bar)?;
     let label = rows.label_name.as_ref().or(rows.label_column.as_ref()).filter(|_| has_labels);
     let label = label.map_or(String::new(), |label| format!(" in {}", label_words(label)));
@@ -72,6 +76,9 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     bar.phase("saving");
     model.save(&args.out)?;
     bar.clear();
+    let command = report::command();
+    let page = ModelPage { model: &model, rows: None, known: None, command: Some(&command) };
+    bar.end_watch(|_| Ok(page.html(&pool)?))?;
     for warning in model.training().warnings() {
         bar.note(&format!("warning: {warning}"));
     }

@@ -12,6 +12,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::raise;
 use crate::job;
+use crate::plan::{GivenNumbers, GivenTimes, number_dataset, times as times_of};
 use crate::rows::Rows;
 
 /// A trained model.
@@ -286,36 +287,43 @@ impl Model {
         array(py, self.with_pool(py, rows, threads, work)?)
     }
 
-    /// The HTML page of the model, with rows to look at and their classes where they are given.
-    #[pyo3(signature = (rows=None, labels=None, threads=0))]
+    /// The HTML page of the model, with rows to look at and their classes, numbers or times where they are given.
+    #[pyo3(signature = (rows=None, labels=None, numbers=None, times=None, threads=0))]
     fn page(
         &self,
         py: Python<'_>,
         rows: Option<&Rows>,
         labels: Option<Vec<String>>,
+        numbers: Option<GivenNumbers<'_>>,
+        times: Option<GivenTimes<'_>>,
         threads: usize,
     ) -> PyResult<String> {
-        let labels = labels.map(|labels| Labels::with_classes(&labels, self.0.classes())).transpose().map_err(raise)?;
-        let (model, rows) = (&self.0, rows.map(|rows| &rows.0));
-        let page = report::ModelPage { model, rows, labels: labels.as_ref(), command: None };
+        let known = match rows.filter(|_| labels.is_some() || numbers.is_some() || times.is_some()) {
+            Some(rows) => Some(self.known(rows, labels.unwrap_or_default(), numbers, times)?),
+            None => None,
+        };
+        let page =
+            report::ModelPage { model: &self.0, rows: rows.map(|rows| &rows.0), known: known.as_ref(), command: None };
         py.detach(|| page.html(&Pool::new(threads)?)).map_err(raise)
     }
 
     /// Permutation importance of columns, views or named sets of columns, as JSON.
-    #[pyo3(signature = (rows, labels, by, sets, repeats, seed, threads=0))]
+    #[pyo3(signature = (rows, by, sets, repeats, seed, labels=None, numbers=None, times=None, threads=0))]
     #[allow(clippy::too_many_arguments)]
     fn importance(
         &self,
         py: Python<'_>,
         rows: &Rows,
-        labels: Vec<String>,
         by: &str,
         sets: Vec<(String, Vec<usize>)>,
         repeats: usize,
         seed: u64,
+        labels: Option<Vec<String>>,
+        numbers: Option<GivenNumbers<'_>>,
+        times: Option<GivenTimes<'_>>,
         threads: usize,
     ) -> PyResult<String> {
-        let labels = Labels::with_classes(&labels, self.0.classes()).map_err(raise)?;
+        let known = self.known(rows, labels.unwrap_or_default(), numbers, times)?;
         let of = match by {
             "columns" => ImportanceOf::Columns,
             "views" => ImportanceOf::Views,
@@ -326,7 +334,7 @@ impl Model {
             if samples.views().is_empty() && samples.n_features() == self.0.input().features().len() {
                 samples = samples.with_views(self.0.input().views().to_vec())?;
             }
-            let data = Dataset::new("rows", samples, labels.clone())?;
+            let data = Dataset { samples, ..known.clone() };
             importance(&self.0, &data, &of, repeats, seed, pool)
         })?;
         Ok(report::importance_json(&found))
@@ -410,6 +418,24 @@ impl Model {
 }
 
 impl Model {
+    /// Rows with what they truly are.
+    fn known(
+        &self,
+        rows: &Rows,
+        labels: Vec<String>,
+        numbers: Option<GivenNumbers<'_>>,
+        times: Option<GivenTimes<'_>>,
+    ) -> PyResult<Dataset> {
+        const NAME: &str = "rows";
+        match (numbers, times) {
+            (Some(numbers), _) => number_dataset(rows, numbers, None, NAME),
+            (None, Some(times)) => Dataset::of_times(NAME, rows.0.clone(), times_of(&times)?).map_err(raise),
+            (None, None) => Labels::with_classes(&labels, self.0.classes())
+                .and_then(|labels| Dataset::new(NAME, rows.0.clone(), labels))
+                .map_err(raise),
+        }
+    }
+
     fn of_numbers(&self) -> multikernel::Result<ModelNumbers<'_>> {
         self.0.numbers().ok_or_else(|| Error::input("the model predicts classes, not numbers"))
     }

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &args::Online, registry: &Registry) -> Result<()> {
         setup: Setup::new(args, &plan),
         pool: Pool::new(args.limits.threads)?,
         control: data::control(&args.limits)?,
-        bar: Bar::new(args.limits.quiet),
+        bar: Bar::new(args.limits.quiet).watching(args.watch.as_deref())?,
         skipped: Skipped::default(),
         spelling: Spelling::default(),
     };
@@ -250,7 +250,12 @@ fn check_numbers(args: &args::Online) -> Result<()> {
 
 /// Checks before work starts that results can be written and overwrite nothing else.
 fn check_paths(args: &args::Online) -> Result<()> {
-    let outputs = [("--out", &args.out), ("--checkpoint", &args.checkpoint), ("--predictions", &args.predictions)];
+    let outputs = [
+        ("--out", &args.out),
+        ("--checkpoint", &args.checkpoint),
+        ("--predictions", &args.predictions),
+        ("--watch", &args.watch),
+    ];
     let outputs: Vec<(&str, &Path)> =
         outputs.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?))).collect();
     let model = args.model.as_ref().map(|path| path.display().to_string());
@@ -261,7 +266,10 @@ fn check_paths(args: &args::Online) -> Result<()> {
         if let Some((other, _)) = outputs[..k].iter().find(|(_, other)| file::is_same(path, other)) {
             bail!("{flag} and {other} are both {}; give two different files", path.display());
         }
-        if flag == "--predictions" { file::check_writable(path)? } else { file::check_replaceable(path)? }
+        match flag {
+            "--predictions" | "--watch" => file::check_writable(path)?,
+            _ => file::check_replaceable(path)?,
+        }
     }
     match &args.checkpoint {
         Some(path) if path.exists() && !args.resume => bail!(
@@ -571,6 +579,7 @@ impl<'a> Run<'a> {
         let accuracy = share(counters.correct, counters.rows).unwrap_or(0.0);
         let n_support = self.online.n_support();
         self.job.bar.live(|| format!("{name}: {} rows, accuracy {accuracy:.4}, support {n_support}", counters.rows));
+        self.job.bar.figure("accuracy", counters.rows, accuracy);
     }
 
     /// Writes the checkpoint, after the predictions it relies on.
@@ -636,7 +645,7 @@ impl<'a> Run<'a> {
             }
             _ => {}
         }
-        Ok(())
+        self.job.bar.end_watch(|watch| Ok(watch.ended(&stop.to_string())))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::kind::ToldKind;
+use super::kind::{Kind, ToldKind};
 use super::samples::{View, is_numbered};
 use super::words::{finite, list};
 use crate::error::{Error, Place, Result};
@@ -44,6 +44,20 @@ impl Expect {
     /// The same with the kind of each feature.
     pub fn with_kinds(self, kinds: Vec<ToldKind>) -> Self {
         Expect { kinds, ..self }
+    }
+
+    /// The same with columns of numbers, or of a time and an event, that are to be compared with predictions: they are read
+    /// after the features, for [`Table::into_numbers`](crate::data::Table::into_numbers) or
+    /// [`Table::into_times`](crate::data::Table::into_times) to take out. For rows of one file.
+    pub fn with_target(mut self, columns: &[(String, Kind)]) -> Self {
+        if self.kinds.is_empty() {
+            self.kinds = vec![Kind::Number.into(); self.names.len()];
+        }
+        for (name, kind) in columns {
+            self.names.push(name.clone());
+            self.kinds.push((*kind).into());
+        }
+        Expect { label_name: None, ..self }
     }
 
     /// Whether a label is one of the classes, as written or by its numeric value.

@@ -257,6 +257,41 @@ impl Curves<'_> {
     }
 }
 
+/// One curve over its own range.
+pub(super) struct Trace<'a> {
+    pub(super) id: &'a str,
+    pub(super) title: &'a str,
+    pub(super) describes: &'a str,
+    pub(super) axes: [&'a str; 2],
+    pub(super) points: &'a [[f64; 2]],
+}
+
+impl Trace<'_> {
+    pub(super) fn svg(&self) -> String {
+        let (left, top, wide, high) = (100.0, 10.0, WIDTH - 130.0, 200.0);
+        let mut canvas = Canvas::new(top + high + 50.0);
+        let [across, up] = [0, 1].map(|axis| around(self.points.iter().map(|point| point[axis])));
+        let place = |[x, y]: [f64; 2]| [left + wide * across.place(x), top + high * (1.0 - up.place(y))];
+        for (value, text) in across.ticks() {
+            let [x, _] = place([value, up.low]);
+            canvas.line("grid", [x, top], [x, top + high]);
+            canvas.text([x, top + high + 18.0], Anchor::Middle, &text, 12);
+        }
+        for (value, text) in up.ticks() {
+            let [_, y] = place([across.low, value]);
+            canvas.line("grid", [left, y], [left + wide, y]);
+            canvas.text([left - 8.0, y + 4.5], Anchor::End, &text, 12);
+        }
+        canvas.path("l0", &joined(self.points.iter().copied().map(place)));
+        if let Some(&last) = self.points.last() {
+            canvas.dot("p0", place(last), 4.0, &format!("{} {}", figure(last[0]), figure(last[1])));
+        }
+        canvas.text([left + 0.5 * wide, top + high + 40.0], Anchor::Middle, self.axes[0], 60);
+        canvas.turned_up([18.0, top + 0.5 * high], self.axes[1]);
+        canvas.finish(self.id, self.title, self.describes)
+    }
+}
+
 fn joined(points: impl Iterator<Item = [f64; 2]>) -> String {
     let mut d = String::new();
     for (k, [x, y]) in points.enumerate() {

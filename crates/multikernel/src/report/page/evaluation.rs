@@ -86,6 +86,7 @@ fn page(json: &str, command: Option<&str>) -> Result<Page> {
             .collect(),
         sections,
         json: json.to_string(),
+        refresh: None,
     })
 }
 

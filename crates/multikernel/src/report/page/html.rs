@@ -184,6 +184,8 @@ pub(super) struct Page {
     pub(super) sections: Vec<Section>,
     /// The JSON report, which the page carries along where it is small.
     pub(super) json: String,
+    /// Seconds after which it loads itself again: for a job that is still running.
+    pub(super) refresh: Option<u32>,
 }
 
 impl Page {
@@ -212,6 +214,9 @@ impl Page {
 
     fn head(&self) -> String {
         let title = escaped(&self.title, 200);
+        let refresh = self
+            .refresh
+            .map_or(String::new(), |seconds| format!("<meta http-equiv=\"refresh\" content=\"{seconds}\">\n"));
         let links: String = self
             .sections
             .iter()
@@ -220,7 +225,7 @@ impl Page {
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src '{}'; base-uri 'none'; form-action 'none'\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+             {refresh}<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
              <title>{title}</title>\n<style>{STYLE}{PAGE_STYLE}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the results</a>\n\
              <header><h1>{title}</h1><p class=\"soft\">{}</p>\
              <button type=\"button\" class=\"js\" id=\"theme\">Dark or light</button>{}</header>\n<nav aria-label=\"Sections\"><ul>{links}</ul></nav>\n",

@@ -10,6 +10,8 @@ mod section;
 #[cfg(test)]
 mod tests;
 mod value;
+mod watch;
 
 pub use evaluation::{evaluation_page, evaluation_picture};
 pub use model::ModelPage;
+pub use watch::Watch;

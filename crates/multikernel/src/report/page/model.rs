@@ -123,6 +123,7 @@ impl ModelPage<'_> {
             warnings: training.warnings(),
             sections,
             json: model_json(model),
+            refresh: None,
         })
     }
 
