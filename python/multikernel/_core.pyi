@@ -189,23 +189,29 @@ def fit(
     on_progress: Any = ...,
 ) -> tuple[Model, list[str], BaseException | None]: ...
 def evaluation_page(json: str) -> str: ...
-def evaluate(
-    plans: list[Plan],
-    rows: Rows,
-    classes: list[str],
-    codes: _Ints | None,
-    limits: dict[str, Any],
-    *,
-    folds: int = ...,
-    n_repeats: int | None = ...,
-    train_fraction: float = ...,
-    ablate: bool = ...,
-    seed: int = ...,
-    groups: list[str] | None = ...,
-    name: str = ...,
-    numbers: tuple[list[str], _Floats] | None = ...,
-    on_progress: Any = ...,
-) -> tuple[str, str, BaseException | None]: ...
+
+class Evaluating:
+    def __init__(
+        self,
+        plans: list[Plan],
+        rows: Rows,
+        classes: list[str],
+        codes: _Ints | None,
+        *,
+        folds: int = ...,
+        n_repeats: int | None = ...,
+        train_fraction: float = ...,
+        ablate: bool = ...,
+        seed: int = ...,
+        groups: list[str] | None = ...,
+        name: str = ...,
+        numbers: tuple[list[str], _Floats] | None = ...,
+    ) -> None: ...
+    def whole(self, limits: dict[str, Any], on_progress: Any = ...) -> tuple[str, str, BaseException | None]: ...
+    def parts(self) -> tuple[str, list[tuple[int, int]]]: ...
+    def run(self, plan: int, split: int, limits: dict[str, Any]) -> bytes: ...
+    def join(self, parts: list[bytes]) -> tuple[str, str]: ...
+
 def concordance(times: tuple[_Floats, npt.NDArray[np.bool_]], risks: _Floats) -> float: ...
 def methods() -> list[dict[str, Any]]: ...
 def kernels() -> list[tuple[str, str, str, str]]: ...

@@ -6,12 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-
-from . import _core
-from ._estimators import MKLClassifier, MKLRegressor, _depth, class_texts, default_names, target_names
+from ._estimators import MKLClassifier, MKLRegressor
 from ._progress import printer
+from ._spread import Job, spread
 
 
 class Evaluation:
@@ -88,6 +85,9 @@ def evaluate(
     n_jobs: int | None = None,
     random_state: int = 0,
     verbose: int = 0,
+    executor: Any = None,
+    checkpoint: Any = None,
+    deadline: float | None = None,
 ) -> Evaluation:
     """Cross-validates methods on the same splits and compares them with paired intervals.
 
@@ -105,6 +105,14 @@ def evaluate(
         What y holds. None: numbers if some have a fraction or a method is an `MKLRegressor`, else classes.
     ablate : {"views"}, optional
         The one method given, with all views, without each of them and with each alone.
+    executor : optional
+        What runs each method on each split elsewhere: a ``concurrent.futures`` executor, a ``joblib.Parallel``, or the
+        ``Client`` of a Dask cluster. The table is the same, but for seconds. `n_jobs` are then the threads of one part, 1
+        unless set.
+    checkpoint : path, optional
+        With an executor: a file that finished parts are added to, and taken from when the same evaluation starts again.
+    deadline : float, optional
+        With an executor: seconds without any finished part after which `TimeoutError` names the parts that are open.
 
     Examples
     --------
@@ -114,69 +122,20 @@ def evaluate(
     >>> [row["method"] for row in found.results]
     ['majority', 'average']
     """
-    if ablate not in (None, "views"):
-        raise ValueError(f"ablate must be None or 'views', got {ablate!r}")
-    if isinstance(methods, (str, MKLClassifier, MKLRegressor)):
-        methods = [methods]
-    if target not in (None, "classes", "numbers"):
-        raise ValueError(f"target must be None, 'classes' or 'numbers', got {target!r}")
-    guess = any(isinstance(method, MKLRegressor) for method in methods or []) or _is_continuous(y)
-    of_numbers = guess if target is None else target == "numbers"
-    if methods is None:
-        methods = ("average", "evidence") if of_numbers else ("majority", "average", "evidence")
-    shared: dict[str, Any] = {"views": views, "random_state": random_state}
-    if not of_numbers:
-        shared["proba"] = proba
-    kind: Any = MKLRegressor if of_numbers else MKLClassifier
-    estimators = [_estimator(method, kernels, kind, shared) for method in methods]
-    if not estimators:
-        raise ValueError("evaluate needs at least one method")
-    host = kind(
-        kernels="precomputed" if kernels == "precomputed" else None,
-        views=views, max_seconds=max_seconds, n_jobs=n_jobs, verbose=verbose,
+    job = Job(
+        X, y, methods, kernels=kernels, views=views, folds=folds, repeats=repeats, train_fraction=train_fraction, groups=groups,
+        ablate=ablate, target=target, proba=proba, random_state=random_state,
     )  # fmt: skip
-    called = target_names(y)
-    rows, y = host._rows(X, y, reset=True, with_y=True)
-    given: dict[str, Any] = {}
-    classes, codes = [], None
-    if of_numbers:
-        values = np.ascontiguousarray(np.asarray(y, dtype=np.float64).reshape(len(y), -1))
-        given["numbers"] = (called or default_names(values), values)
-    else:
-        check_classification_targets(y)
-        found_classes, found_codes = np.unique(y, return_inverse=True)
-        classes, codes = class_texts(found_classes), found_codes.astype(np.int64)
-    names = [f"K{m + 1}" for m in range(_depth(X))]
-    found, text, interrupt = _core.evaluate(
-        [estimator._plan(names) for estimator in estimators],
-        rows,
-        classes,
-        codes,
-        host._limits(),
-        **given,
-        folds=folds,
-        n_repeats=repeats,
-        train_fraction=train_fraction,
-        ablate=ablate is not None,
-        seed=random_state,
-        groups=None if groups is None else [str(group) for group in np.asarray(groups).tolist()],
-        on_progress=printer("evaluate") if verbose else None,
-    )
+    if executor is not None:
+        if max_seconds is not None:
+            raise ValueError("max_seconds ends a job on one machine; with an executor set deadline, the seconds for one part")
+        json_text, text = spread(job, executor, checkpoint=checkpoint, deadline=deadline, n_jobs=n_jobs, verbose=verbose)
+        return Evaluation(json.loads(json_text), text)
+    if checkpoint is not None or deadline is not None:
+        raise ValueError("checkpoint and deadline are for evaluations with an executor")
+    evaluating = job.evaluating()
+    limits = MKLClassifier(max_seconds=max_seconds, n_jobs=n_jobs)._limits()
+    found, text, interrupt = evaluating.whole(limits, printer("evaluate") if verbose else None)
     if interrupt is not None:
         raise interrupt
     return Evaluation(json.loads(found), text)
-
-
-def _is_continuous(y: Any) -> bool:
-    """Whether y holds numbers that are no classes: fractions, or several columns of them."""
-    try:
-        return type_of_target(np.asarray(y)) in ("continuous", "continuous-multioutput")
-    except ValueError:
-        return False
-
-
-def _estimator(method: Any, kernels: str | None, kind: Any, shared: dict[str, Any]) -> Any:
-    if not isinstance(method, str):
-        return method
-    takes = _core.Plan(method).uses_kernels
-    return kind(method, kernels if takes else None, **shared)

@@ -314,25 +314,42 @@ pub(crate) fn read_known(
     model: &Model,
     observer: &mut dyn Observer,
 ) -> Result<(Samples, Option<Dataset>)> {
+    let mut why = None;
     if let Some(columns) = target_columns(reading, model).filter(|_| source.is_some()) {
         let expect = model.input().expect().with_target(&columns);
-        let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
-        let known =
-            read(source, &plain(reading), Some(expect), observer).and_then(|table| into_known(table, &names, model));
-        match known {
-            Ok(known) => return Ok((known.samples.clone(), Some(known))),
-            Err(error) => observer.note(&format!("goes without {}: {error:#}", names.join(", "))),
+        let names: Vec<String> = columns.into_iter().map(|(name, _)| name).collect();
+        // What it remarks is told if it is what counts.
+        let mut heard = Heard::default();
+        match read(source, &plain(reading), Some(expect), &mut heard).and_then(|table| into_known(table, &names, model))
+        {
+            Ok(known) => {
+                heard.0.iter().for_each(|note| observer.note(note));
+                return Ok((known.samples.clone(), Some(known)));
+            }
+            Err(error) => why = Some(error),
         }
     }
+    // A number may be what a format without names has as its label.
     let (samples, truth) = read_tested(source, &plain(reading), model, observer)?;
-    let known = match truth {
-        Some(_) if model.times().is_some() => None,
-        Some(truth) => with_truth(&samples, &truth, model)
-            .inspect_err(|error| observer.note(&format!("goes without what the rows truly are: {error:#}")))
-            .ok(),
-        None => None,
+    let known = match truth.filter(|_| model.times().is_none()) {
+        Some(truth) => with_truth(&samples, &truth, model).map_err(|error| why.unwrap_or(error)).map(Some),
+        None => why.map_or(Ok(None), Err),
     };
+    let known = known.unwrap_or_else(|error| {
+        observer.note(&format!("goes without what the rows truly are: {error:#}"));
+        None
+    });
     Ok((samples, known))
+}
+
+/// Remarks kept for later.
+#[derive(Default)]
+struct Heard(Vec<String>);
+
+impl Observer for Heard {
+    fn note(&mut self, text: &str) {
+        self.0.push(text.into());
+    }
 }
 
 /// The reading of rows whose target is the model's.
@@ -340,12 +357,12 @@ fn plain(reading: &Reading) -> Reading {
     Reading { target: None, time: None, event: None, ..reading.clone() }
 }
 
-/// The columns of a model of times or of several numbers; a single number is read as a label is.
+/// The columns of what a model predicts, if not classes.
 fn target_columns(reading: &Reading, model: &Model) -> Option<Vec<(String, Kind)>> {
     if let Some(numbers) = model.numbers() {
         let told = targets(reading);
         let names = if told.len() == numbers.names().len() { &told } else { numbers.names() };
-        return (names.len() > 1).then(|| names.iter().map(|name| (name.clone(), Kind::Number)).collect());
+        return Some(names.iter().map(|name| (name.clone(), Kind::Number)).collect());
     }
     model.times()?;
     let (time, event) = match (&reading.time, &reading.event) {

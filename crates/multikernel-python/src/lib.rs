@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
-    use super::evaluate::{concordance, evaluate, evaluation_page};
+    use super::evaluate::{Evaluating, concordance, evaluation_page};
     #[pymodule_export]
     use super::list::{datasets, kernels, load_dataset, methods};
     #[pymodule_export]

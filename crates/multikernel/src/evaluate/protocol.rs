@@ -1,5 +1,6 @@
 //! Cross-validation: the same splits for every plan, everything learned from training rows only.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,7 +15,7 @@ use crate::data::{Dataset, Numbers, Samples, Split, Target, TargetKind, Times, f
 use crate::error::{Error, Result};
 use crate::plan::{Model, Plan, Prepared, Session};
 use crate::pool::Pool;
-use crate::run::{Control, Observer, Progress, seconds_in_words};
+use crate::run::{Control, KernelsOfView, Observer, Progress, seconds_in_words};
 
 /// Confidence level of the paired intervals.
 pub const LEVEL: f64 = 0.95;
@@ -60,50 +61,105 @@ pub fn evaluate(
     if session.checkpoint.is_some() {
         return Err(Error::param("checkpoint", "an evaluation has many runs and no checkpoint; leave it out"));
     }
-    plans.iter().try_for_each(|plan| plan.check(&data.samples))?;
-    let (splits, words) = splits(data, protocol, seed)?;
-    let rare = match protocol {
-        _ if data.target != Target::Classes => None,
-        Protocol::Folds(k) => rare_classes(&data.labels, &splits, Some(*k)),
-        Protocol::Repeats { .. } => rare_classes(&data.labels, &splits, None),
-        Protocol::Test(_) => None,
-    };
-    let warnings: Vec<String> = rare.into_iter().collect();
-    warnings.iter().for_each(|warning| session.observer.note(&format!("warning: {warning}")));
-    let mut found = FinishedFits { results: plans.iter().map(PlanResult::of).collect(), sizes: vec![] };
-    let stopped = all_splits(data, plans, protocol, &splits, session, &mut found)?;
+    let cut = Cut::new(data, plans, protocol, seed)?;
+    cut.warnings().iter().for_each(|warning| session.observer.note(&format!("warning: {warning}")));
+    let mut found = cut.finished();
+    let stopped = cut.all_splits(session, &mut found)?;
     session.observer.phase("");
-    let (paired, paired_auroc) = found.compared(plans)?;
-    let classes = if data.target == Target::Classes { data.labels.classes().to_vec() } else { vec![] };
-    Ok(Evaluation {
-        dataset: data.name.clone(),
-        shape: (data.samples.n_samples(), data.samples.n_features(), classes.len()),
-        classes,
-        label: data.label_name.clone().or_else(|| data.label_column.clone()),
-        protocol: words,
-        seed,
-        n_splits: splits.len(),
-        stopped,
-        warnings,
-        test_rows: TestRows::of(if let Protocol::Test(test) = protocol { test } else { data }),
-        results: found.results,
-        paired,
-        paired_auroc,
-    })
+    cut.evaluation(found, stopped)
+}
+
+/// An evaluation cut into splits.
+pub(super) struct Cut<'a> {
+    data: &'a Dataset,
+    pub(super) plans: &'a [Plan],
+    protocol: &'a Protocol,
+    seed: u64,
+    pub(super) splits: Vec<Split>,
+    /// The protocol in words.
+    pub(super) words: String,
+}
+
+impl<'a> Cut<'a> {
+    pub(super) fn new(data: &'a Dataset, plans: &'a [Plan], protocol: &'a Protocol, seed: u64) -> Result<Cut<'a>> {
+        plans.iter().try_for_each(|plan| plan.check(&data.samples))?;
+        let (splits, words) = splits(data, protocol, seed)?;
+        Ok(Cut { data, plans, protocol, seed, splits, words })
+    }
+
+    /// Remarks on the splits.
+    fn warnings(&self) -> Vec<String> {
+        let rare = match self.protocol {
+            _ if self.data.target != Target::Classes => None,
+            Protocol::Folds(k) => rare_classes(&self.data.labels, &self.splits, Some(*k)),
+            Protocol::Repeats { .. } => rare_classes(&self.data.labels, &self.splits, None),
+            Protocol::Test(_) => None,
+        };
+        rare.into_iter().collect()
+    }
+
+    /// The results before anything is done.
+    pub(super) fn finished(&self) -> FinishedFits {
+        FinishedFits { results: self.plans.iter().map(PlanResult::of).collect(), sizes: vec![] }
+    }
+
+    /// The training and test rows of a split, and the indices of the latter.
+    pub(super) fn rows(&self, split: usize) -> (Dataset, Dataset, Arc<[usize]>) {
+        let parts = &self.splits[split];
+        match self.protocol {
+            Protocol::Test(test) => (self.data.clone(), test.as_ref().clone(), (0..test.samples.n_samples()).collect()),
+            _ => (self.data.select(&parts.train), self.data.select(&parts.test), Arc::from(parts.test.as_slice())),
+        }
+    }
+
+    /// Some plans, one after another, on one split.
+    pub(super) fn run(
+        &self,
+        split: usize,
+        train: &Dataset,
+        test: &Dataset,
+        plans: Range<usize>,
+        session: &mut Session<'_>,
+        keep: &mut dyn FnMut(Model, Fold),
+    ) -> Result<()> {
+        plan_by_plan(split, train, test, &self.plans[plans], session, keep)
+    }
+
+    /// All results with their comparisons.
+    pub(super) fn evaluation(&self, found: FinishedFits, stopped: Option<String>) -> Result<Evaluation> {
+        let data = self.data;
+        let (paired, paired_auroc) = found.compared(self.plans)?;
+        let classes = if data.target == Target::Classes { data.labels.classes().to_vec() } else { vec![] };
+        Ok(Evaluation {
+            dataset: data.name.clone(),
+            shape: (data.samples.n_samples(), data.samples.n_features(), classes.len()),
+            classes,
+            label: data.label_name.clone().or_else(|| data.label_column.clone()),
+            protocol: self.words.clone(),
+            seed: self.seed,
+            n_splits: self.splits.len(),
+            stopped,
+            warnings: self.warnings(),
+            test_rows: TestRows::of(if let Protocol::Test(test) = self.protocol { test } else { data }),
+            results: found.results,
+            paired,
+            paired_auroc,
+        })
+    }
 }
 
 /// The results so far: for each plan the splits it finished, and for each split its numbers of training and test rows.
-struct FinishedFits {
+pub(super) struct FinishedFits {
     results: Vec<PlanResult>,
-    sizes: Vec<(usize, usize)>,
+    pub(super) sizes: Vec<(usize, usize)>,
 }
 
 impl FinishedFits {
-    fn keep(&mut self, plan: usize, model: &Model, fold: Fold) {
+    /// Keeps a fold of a plan, with the kernels of its model.
+    pub(super) fn keep(&mut self, plan: usize, names: Vec<String>, views: Vec<KernelsOfView>, fold: Fold) {
         let result = &mut self.results[plan];
         if result.folds.is_empty() {
-            result.n_kernels = model.kernels().len();
-            (result.kernel_names, result.views) = (model.kernels().names(), model.kernels().by_view().to_vec());
+            (result.n_kernels, result.kernel_names, result.views) = (names.len(), names, views);
         }
         result.folds.push(fold);
     }
@@ -128,53 +184,46 @@ impl FinishedFits {
     }
 }
 
-/// Runs all plans on one split after another; returns why and where it was stopped, if it was.
-fn all_splits(
-    data: &Dataset,
-    plans: &[Plan],
-    protocol: &Protocol,
-    splits: &[Split],
-    session: &mut Session<'_>,
-    found: &mut FinishedFits,
-) -> Result<Option<String>> {
-    let start = Instant::now();
-    let control = session.control.clone();
-    let mut watch = Watch::new(&mut *session.observer);
-    for (split, parts) in splits.iter().enumerate() {
-        watch.phase("splits");
-        watch.progress(&Progress::of(split, splits.len()));
-        let (train, test, rows) = match protocol {
-            Protocol::Test(test) => (data.clone(), test.as_ref().clone(), (0..test.samples.n_samples()).collect()),
-            _ => (data.select(&parts.train), data.select(&parts.test), Arc::from(parts.test.as_slice())),
-        };
-        found.sizes.push((train.samples.n_samples(), test.samples.n_samples()));
-        let (mut done, mut began) = (0, Instant::now());
-        let mut keep = |model: Model, fold: Fold| {
-            found.keep(done, &model, Fold { rows: Arc::clone(&rows), ..fold });
-            (done, began) = (done + 1, Instant::now());
-        };
-        let (pool, memory, control) = (session.pool, session.memory, control.clone());
-        let mut inner = Session { pool, control: control.clone(), observer: &mut watch, checkpoint: None, memory };
-        match plan_by_plan(split, &train, &test, plans, &mut inner, &mut keep) {
-            Err(Error::Stopped(_)) => {
-                let why = control.stop().map_or("stopped".into(), |stop| stop.to_string());
-                let at = plans.get(done).map_or(String::new(), Plan::title);
-                let far = watch.far(plans.get(done).map_or("", Plan::name), began.elapsed());
-                if found.results.iter().all(|result| result.folds.is_empty()) {
-                    return Err(Error::Stopped(format!(
-                        "{why}, and nothing was measured: the first fit, of `{at}`, {far}; {}",
-                        advice(&control)
-                    )));
+impl Cut<'_> {
+    /// Runs all plans on one split after another; returns why and where it was stopped, if it was.
+    fn all_splits(&self, session: &mut Session<'_>, found: &mut FinishedFits) -> Result<Option<String>> {
+        let (start, plans, n_splits) = (Instant::now(), self.plans, self.splits.len());
+        let control = session.control.clone();
+        let mut watch = Watch::new(&mut *session.observer);
+        for split in 0..n_splits {
+            watch.phase("splits");
+            watch.progress(&Progress::of(split, n_splits));
+            let (train, test, rows) = self.rows(split);
+            found.sizes.push((train.samples.n_samples(), test.samples.n_samples()));
+            let (mut done, mut began) = (0, Instant::now());
+            let mut keep = |model: Model, fold: Fold| {
+                let kernels = model.kernels();
+                found.keep(done, kernels.names(), kernels.by_view().to_vec(), Fold { rows: Arc::clone(&rows), ..fold });
+                (done, began) = (done + 1, Instant::now());
+            };
+            let (pool, memory, control) = (session.pool, session.memory, control.clone());
+            let mut inner = Session { pool, control: control.clone(), observer: &mut watch, checkpoint: None, memory };
+            match self.run(split, &train, &test, 0..plans.len(), &mut inner, &mut keep) {
+                Err(Error::Stopped(_)) => {
+                    let why = control.stop().map_or("stopped".into(), |stop| stop.to_string());
+                    let at = plans.get(done).map_or(String::new(), Plan::title);
+                    let far = watch.far(plans.get(done).map_or("", Plan::name), began.elapsed());
+                    if found.results.iter().all(|result| result.folds.is_empty()) {
+                        return Err(Error::Stopped(format!(
+                            "{why}, and nothing was measured: the first fit, of `{at}`, {far}; {}",
+                            advice(&control)
+                        )));
+                    }
+                    return Ok(Some(format!("{why} in split {} of {n_splits}: the fit of `{at}` {far}", split + 1)));
                 }
-                return Ok(Some(format!("{why} in split {} of {}: the fit of `{at}` {far}", split + 1, splits.len())));
+                done => done?,
             }
-            done => done?,
+            if split == 0 {
+                tell_pace(start.elapsed().as_secs_f64(), n_splits, &control, &mut watch);
+            }
         }
-        if split == 0 {
-            tell_pace(start.elapsed().as_secs_f64(), splits.len(), &control, &mut watch);
-        }
+        Ok(None)
     }
-    Ok(None)
 }
 
 /// What to do if not even one fit finishes in time.

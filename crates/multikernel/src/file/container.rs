@@ -29,6 +29,8 @@ pub enum Kind {
     Model,
     /// A state in the middle of a run, for resuming.
     Checkpoint,
+    /// One plan on one split of an evaluation.
+    Part,
 }
 
 impl Kind {
@@ -36,6 +38,7 @@ impl Kind {
         match self {
             Kind::Model => "model",
             Kind::Checkpoint => "checkpoint",
+            Kind::Part => "part",
         }
     }
 }
@@ -246,6 +249,7 @@ fn check_header(path: &Path, kind: Kind, header: &Map<String, Value>) -> Result<
         let help = match kind {
             Kind::Model => "resume the run to get a model",
             Kind::Checkpoint => "name the checkpoint of an unfinished run",
+            Kind::Part => "name a part of an evaluation",
         };
         return Err(Error::file(path, format!("is a multikernel {found}, not a {}; {help}", kind.word())));
     }

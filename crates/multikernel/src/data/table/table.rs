@@ -126,7 +126,10 @@ impl Table {
     /// ```
     pub fn into_numbers(mut self, names: &[String]) -> Result<Dataset> {
         let source = self.source.clone();
-        let (numbers, label_column) = match self.labels.take() {
+        let labels = self.labels.take();
+        // Columns of that name come first: a set may have labels beside its numbers.
+        let are_columns = names.iter().all(|name| self.samples.names().contains(name));
+        let (numbers, label_column) = match labels.filter(|_| !are_columns) {
             Some(labels) => (self.numbers_of(&labels, names)?, self.label_column.take()),
             None => (self.take_columns("target", names)?, None),
         };
