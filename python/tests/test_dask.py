@@ -42,17 +42,6 @@ def test_table_is_that_of_one_machine_whoever_dies(client, sonar, n_killed):
     assert timeless(found) == timeless(mk.evaluate(X, y, METHODS, repeats=12))
 
 
-def test_workers_that_are_busy_for_ever_are_named(client, sonar):
-    X, y = sonar
-    client.wait_for_workers(1, timeout=60)
-    busy = client.map(time.sleep, [60] * 4, key=[f"busy-{k}" for k in range(4)], pure=False)
-    time.sleep(0.5)
-    with pytest.raises(TimeoutError, match="tcp://"):
-        mk.evaluate(X, y, METHODS, folds=2, executor=client, deadline=3)
-    client.cancel(busy, force=True)
-    client.restart(timeout=60)
-
-
 class Deadly(np.ndarray):
     """Ends the process that unpacks it."""
 
@@ -72,3 +61,13 @@ def test_workers_with_another_version_are_named(client, monkeypatch):
     client.wait_for_workers(1, timeout=60)
     with pytest.raises(RuntimeError, match="is needed on every worker"):
         check(client)
+
+
+# The last one: workers stay asleep.
+def test_workers_that_are_busy_for_ever_are_named(client, sonar):
+    X, y = sonar
+    client.wait_for_workers(1, timeout=60)
+    _busy = client.map(time.sleep, [60] * 4, key=[f"busy-{k}" for k in range(4)], pure=False)
+    time.sleep(0.5)
+    with pytest.raises(TimeoutError, match="tcp://"):
+        mk.evaluate(X, y, METHODS, folds=2, executor=client, deadline=3)

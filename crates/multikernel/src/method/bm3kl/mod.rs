@@ -434,7 +434,12 @@ fn facts(settings: &Settings, state: &Bm3klState, temperature: f64, at_an_end: b
         let sizes: Vec<String> = state.chains.iter().map(|chain| format!("{:.3}", chain.step.size(true))).collect();
         facts.push((
             "accepted".into(),
-            format!("{:.0} % of moves, steps {} (far below 60 %, raise warmup)", 100.0 * mean, sizes.join(", ")),
+            format!(
+                "{:.0} % of moves, steps {}{}",
+                100.0 * mean,
+                sizes.join(", "),
+                if mean < 0.5 { "; that is few: raise warmup" } else { "" }
+            ),
         ));
     }
     if settings.is_logit() {

@@ -63,12 +63,15 @@ fn page(json: &str, command: Option<&str>) -> Result<Page> {
             .collect()
     };
     sections.extend(curves::section(&named("roc"), &named("precision_recall"), &classes, ", mean over splits"));
-    sections.extend(calibration::section(&reliability(&found)));
+    sections.extend(calibration::section(&reliability(&found), " of all splits"));
     sections.push(settings::section(&facts(&found, command)));
     let dataset = text(&found, "dataset");
     let of = |key: &str, noun: &str| count(number(&found, key).unwrap_or(0.0) as usize, noun);
     Ok(Page {
-        title: format!("{dataset}: comparison of methods"),
+        title: match is_ablation(values(&found, "results")) {
+            true => format!("{dataset}: what each view is worth"),
+            false => format!("{dataset}: comparison of methods"),
+        },
         subtitle: format!(
             "{}, {}, {}; {}",
             of("n_samples", "row"),

@@ -291,7 +291,9 @@ impl ModelPage<'_> {
         let can = n_columns > 1 && n_columns <= MOST_COLUMNS && n_columns * REPEATS <= left;
         let columns = can.then(|| ask(&ImportanceOf::Columns)).transpose()?;
         let note = if columns.is_none() && n_columns > 1 {
-            format!(" The {n_columns} columns one by one would take long: `multikernel importance` measures them.")
+            format!(
+                " Each of the {n_columns} columns alone would take long here: `multikernel importance MODEL DATA` measures them."
+            )
         } else {
             String::new()
         };
@@ -470,7 +472,8 @@ impl<'a> Tested<'a> {
                 model.classes(),
                 &format!(", {known}"),
             ));
-            sections.extend(calibration::section(&[(model.training().method().to_string(), found.reliability)]));
+            let named = [(model.training().method().to_string(), found.reliability)];
+            sections.extend(calibration::section(&named, &format!(", {known}")));
         }
         sections
     }

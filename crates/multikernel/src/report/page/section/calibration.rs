@@ -5,7 +5,7 @@ use super::super::html::{Cell, Figure, Section, Table};
 use crate::evaluate::Bin;
 
 /// How often the likeliest class is right, by its probability, for each method.
-pub(in crate::report::page) fn section(named: &[(String, Vec<Bin>)]) -> Option<Section> {
+pub(in crate::report::page) fn section(named: &[(String, Vec<Bin>)], over: &str) -> Option<Section> {
     let named: Vec<_> = named.iter().filter(|(_, bins)| !bins.is_empty()).take(MOST_LINES).collect();
     if named.is_empty() {
         return None;
@@ -41,7 +41,7 @@ pub(in crate::report::page) fn section(named: &[(String, Vec<Bin>)]) -> Option<S
             bins.iter().map(|bin| bin.n as f64 * (bin.confidence - bin.right)).sum::<f64>() / n.max(1) as f64;
         let word = if gap > 0.0 { "above" } else { "below" };
         says += &format!(
-            " {name} states probabilities {:.1} points {word} how often it is right, on average over {n} rows.",
+            " {name} states probabilities {:.1} points {word} how often it is right, on average over {n} rows{over}.",
             100.0 * gap.abs()
         );
         for bin in bins {

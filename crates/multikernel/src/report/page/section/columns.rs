@@ -12,7 +12,11 @@ pub(in crate::report::page) fn section(
     columns: Option<&Importances>,
     note: &str,
 ) -> Option<Section> {
-    let any = views.or(columns)?;
+    let Some(any) = views.or(columns) else {
+        let says = format!("How much worse predictions get without a column was not measured.{note}");
+        let title = "Which columns matter".into();
+        return (!note.is_empty()).then_some(Section { id: "importance", title, says, figures: vec![] });
+    };
     let mut says = String::new();
     for (what, found) in
         [("view", views), ("column", columns)].into_iter().filter_map(|(what, found)| Some((what, found?)))

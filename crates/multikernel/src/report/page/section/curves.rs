@@ -27,7 +27,10 @@ pub(in crate::report::page) fn section(
         steps.map(|(x, y)| 0.5 * (x[1] - x[0]) * (y[0] + y[1])).sum::<f64>()
     };
     let best = roc.iter().map(|(name, curve)| (name, area(curve))).max_by(|a, b| a.1.total_cmp(&b.1));
-    let mut says = format!("The upper left corner is perfect and the dashed line is chance, {whose}{over}.");
+    let mut says = format!(
+        "In the ROC chart the upper left corner is perfect and the dashed line is chance; by recall the upper right corner is perfect. Both are \
+         {whose}{over}."
+    );
     if let Some((name, area)) = best {
         says += &format!(" The largest area is that of {name}, {area:.3}.");
     }

@@ -44,7 +44,11 @@ pub(in crate::report::page) fn sections(found: &Value) -> Vec<Section> {
             verdict.into(),
         ]);
     }
-    let says = verdict(found, &reference, &rows);
+    let mut says = verdict(found, &reference, &rows);
+    if rows.iter().any(|row| row.interval.is_some()) {
+        says += " Dots are mean differences, bars their 95 % intervals, which allow for splits that share training rows and for several \
+                 comparisons; a full dot differs from zero for certain, an open one may be chance.";
+    }
     let describes = format!(
         "The {score} minus that of {words} on the same splits, with intervals corrected for overlapping splits and for the number of \
          comparisons. A full dot is distinguishable from zero, an open one is not."
@@ -122,7 +126,12 @@ fn verdict(found: &Value, reference: &Reference, rows: &[Row]) -> String {
             },
         );
     let Some((best, value)) = best else { return "No split was finished, so there is nothing to compare.".into() };
-    let lead = format!("{best} has the highest mean {score}, {}.", figure(value));
+    let named = |name: &str| match name.strip_prefix(&format!("{}, ", reference.name)) {
+        Some(views) if reference.is_ablation => views.to_string(),
+        None if reference.is_ablation => format!("all views (the method {name})"),
+        _ => format!("The method {name}"),
+    };
+    let lead = format!("{} has the highest mean {score}, {}.", capital(&named(&best)), figure(value));
     let majority = |row: &&Row| row.name != "majority";
     if reference.is_ablation {
         return format!("{lead} {}", of_views(rows, score));
@@ -162,6 +171,12 @@ fn verdict(found: &Value, reference: &Reference, rows: &[Row]) -> String {
     }
 }
 
+/// The first letter in upper case, as a sentence begins.
+fn capital(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or(String::new(), |first| first.to_uppercase().chain(rest).collect())
+}
+
 /// The view that a plan of an ablation does without: `without A`, or `only B (without A)`.
 fn lost(name: &str) -> Option<&str> {
     let inside = || name.split_once("(without ").and_then(|(_, rest)| rest.strip_suffix(')'));
@@ -177,7 +192,8 @@ fn of_views(rows: &[Row], score: &str) -> String {
             format!("The view that matters most is {view}: without it {score} changes by {}.", points(row))
         }
         Some((view, row)) => format!(
-            "No view is missed for certain in these splits: {score} changes most without {view}, by {}, which may be chance.",
+            "These splits cannot settle whether a view is needed: {score} changes most without {view}, by {}; the interval holds 0, and \
+             more splits (--repeats) would narrow it.",
             points(row)
         ),
         None => String::new(),
@@ -204,7 +220,8 @@ fn methods(found: &Value, reference: &Reference) -> Section {
     let mut table = Table::new("Means over splits", &head);
     for result in results {
         let method = text(result, "method");
-        let name = method.strip_prefix(&format!("{}, ", reference.name)).map_or(method.clone(), str::to_string);
+        let whole = || if reference.is_ablation { format!("all views ({method})") } else { method.clone() };
+        let name = method.strip_prefix(&format!("{}, ", reference.name)).map_or_else(whole, str::to_string);
         let mut row: Vec<Cell> = vec![name.into()];
         row.extend(["n_kernels", "n_splits"].map(|key| Cell::Count(number(result, key).unwrap_or(0.0) as usize)));
         for &name in &shown {
@@ -217,7 +234,7 @@ fn methods(found: &Value, reference: &Reference) -> Section {
     }
     Section {
         id: "methods",
-        title: "Figures of each method".into(),
+        title: if reference.is_ablation { "Figures with and without views" } else { "Figures of each method" }.into(),
         says: "Every figure is a mean over the same splits; ± is the standard deviation over them, which is not the error of the mean.".into(),
         figures: vec![Figure { svg: String::new(), table }],
     }

@@ -95,5 +95,5 @@ fn says(of: &str, all: &[Weight], (total, shown): (f64, f64), prior: Option<(f64
         );
         says += if same == all.len() { "; the data say little about single kernels." } else { "." };
     }
-    says + " A weight says what a kernel may do; its share of the decision says what it does."
+    says + " A kernel measures how alike two rows are; its weight says how much it may count, its share of the decision how much it does."
 }
