@@ -150,6 +150,10 @@ impl Observer for Bar {
             self.line(text);
         }
     }
+
+    fn warn(&mut self, text: &str) {
+        self.line(text);
+    }
 }
 
 #[cfg(test)]

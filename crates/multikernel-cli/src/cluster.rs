@@ -1,12 +1,13 @@
 //! `cluster`.
 
 use anyhow::{Result, bail};
+use multikernel::Pool;
 use multikernel::data::Samples;
 use multikernel::evaluate::ClusterIndices;
+use multikernel::file::{self, Claim};
 use multikernel::plan::{Registry, Session};
 use multikernel::report::Clustering;
 use multikernel::run::Observer;
-use multikernel::{Pool, file};
 
 use crate::args::Cluster;
 use crate::bar::Bar;
@@ -22,7 +23,7 @@ pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
             registry.iter().filter(|method| method.finds_clusters()).map(|method| method.about().name).collect();
         bail!("--method {}: finds no clusters; {} do", args.method, able.join(", "));
     }
-    check_paths(args)?;
+    let _claims = check_paths(args)?;
     let (rows, has_labels) = data::read_for(&plan, args.data.as_deref(), &args.reading, &mut bar)?;
     let pool = Pool::new(args.limits.threads)?;
     let mut session = Session::new(&pool, &mut bar);
@@ -51,8 +52,8 @@ pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
     print(&if args.json { found.json() + "\n" } else { found.text() })
 }
 
-/// Checks before a long job that its results can be written and overwrite nothing else.
-fn check_paths(args: &Cluster) -> Result<()> {
+/// Checks before a long job that its results can be written and overwrite nothing else, and claims their files.
+fn check_paths(args: &Cluster) -> Result<Vec<Claim>> {
     let sources = data::sources(args.data.as_deref(), &args.reading);
     for (flag, path) in [("--out", &args.out), ("--model", &args.model)] {
         let Some(path) = path else { continue };
@@ -63,7 +64,7 @@ fn check_paths(args: &Cluster) -> Result<()> {
         (Some(out), Some(model)) if file::is_same(out, model) => {
             bail!("--out and --model are both {}; give two different files", out.display())
         }
-        _ => Ok(()),
+        (out, model) => out.iter().chain(model).map(|path| Ok(file::claim(path)?)).collect(),
     }
 }
 

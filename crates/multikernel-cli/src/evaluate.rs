@@ -1,12 +1,13 @@
 //! `evaluate`.
 
 use anyhow::{Result, bail};
+use multikernel::Pool;
 use multikernel::data::{Dataset, TargetKind};
 use multikernel::evaluate::{Evaluation, Protocol, ablations, evaluate};
+use multikernel::file::{self, Claim};
 use multikernel::plan::{Plan, Registry, Session};
 use multikernel::report::{Figures, evaluation_json, evaluation_page, evaluation_text_with};
 use multikernel::run::{Control, Observer};
-use multikernel::{Pool, file};
 
 use crate::args::Evaluate;
 use crate::bar::Bar;
@@ -17,7 +18,7 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.limits.quiet);
     let mut plans = data::plans(&args.method, &args.planning, registry)?;
     let figures = figures(args)?;
-    check_paths(args)?;
+    let _claims = check_paths(args)?;
     let rows = data::read_labelled(args.data.as_deref(), &args.reading, &mut bar)?;
     if args.ablate.is_some() {
         // `majority` next to a method has no views to lose.
@@ -78,8 +79,8 @@ fn figures(args: &Evaluate) -> Result<Figures> {
     }
 }
 
-/// Checks before a long job that its results can be written and overwrite nothing else.
-fn check_paths(args: &Evaluate) -> Result<()> {
+/// Checks before a long job that its results can be written and overwrite nothing else, and claims their files.
+fn check_paths(args: &Evaluate) -> Result<Vec<Claim>> {
     if args.data.as_deref() == Some("-") && args.test.as_deref() == Some("-") {
         bail!("DATA and --test are both standard input; give a file for one of them");
     }
@@ -90,7 +91,13 @@ fn check_paths(args: &Evaluate) -> Result<()> {
         sources.iter().try_for_each(|source| data::check_other_file(flag, path, source))?;
         file::check_writable(path)?;
     }
-    args.report.as_deref().map_or(Ok(()), |path| report::check_out("--report", path))
+    args.report.as_deref().map_or(Ok(()), |path| report::check_out("--report", path))?;
+    match (&args.predictions, &args.report) {
+        (Some(predictions), Some(report)) if file::is_same(predictions, report) => {
+            bail!("--predictions and --report are both {}; give two different files", report.display())
+        }
+        (predictions, report) => predictions.iter().chain(report).map(|path| Ok(file::claim(path)?)).collect(),
+    }
 }
 
 fn protocol(args: &Evaluate, rows: &Dataset, bar: &mut Bar) -> Result<Protocol> {

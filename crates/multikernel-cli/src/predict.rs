@@ -19,6 +19,7 @@ pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
         data::check_other_file("--out", out, &args.model.display().to_string())?;
         file::check_writable(out)?;
     }
+    let _claim = args.out.as_deref().map(file::claim).transpose()?;
     let model = Model::load_with(&args.model, registry)?;
     let (rows, truth) = data::read_new(args.data.as_deref(), &args.reading, &model, &mut bar)?;
     let pool = Pool::new(args.threads)?;

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use multikernel::data::{Batch, OnError, RowStream};
+use multikernel::file::{self, Claim};
 use multikernel::plan::{Model, Plan, Registry};
 use multikernel::report::{StreamEnd, StreamLine, count};
 use multikernel::run::{Control, Observer, Stop};
-use multikernel::{Error, Online, Place, Pool, file};
+use multikernel::{Error, Online, Place, Pool};
 
 use crate::args;
 use crate::bar::Bar;
@@ -35,7 +36,7 @@ const WARMUP: usize = 1000;
 pub(crate) fn run(args: &args::Online, registry: &Registry) -> Result<()> {
     let plan = plan(args, registry)?;
     check_numbers(args)?;
-    check_paths(args)?;
+    let _claims = check_paths(args)?;
     let mut job = Job {
         args,
         name: if args.stream == "-" { "standard input" } else { args.stream.as_str() },
@@ -248,8 +249,8 @@ fn check_numbers(args: &args::Online) -> Result<()> {
     Ok(())
 }
 
-/// Checks before work starts that results can be written and overwrite nothing else.
-fn check_paths(args: &args::Online) -> Result<()> {
+/// Checks before work starts that results can be written and overwrite nothing else, and claims their files.
+fn check_paths(args: &args::Online) -> Result<Vec<Claim>> {
     let outputs = [("--out", &args.out), ("--checkpoint", &args.checkpoint), ("--predictions", &args.predictions)];
     let outputs: Vec<(&str, &Path)> =
         outputs.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?))).collect();
@@ -268,7 +269,7 @@ fn check_paths(args: &args::Online) -> Result<()> {
             "{}: exists already and would be overwritten; add --resume to go on from it, or remove it to start anew",
             path.display()
         ),
-        _ => Ok(()),
+        _ => outputs.iter().map(|(_, path)| Ok(file::claim(path)?)).collect(),
     }
 }
 
@@ -349,6 +350,8 @@ struct Run<'a> {
     /// When the last line was printed, and after how many rows.
     last_line: (Instant, u64),
     last_checkpoint: Instant,
+    /// Whether the last checkpoint could not be stored.
+    is_failing: bool,
 }
 
 impl<'a> Run<'a> {
@@ -391,6 +394,7 @@ impl<'a> Run<'a> {
             is_heard: true,
             last_line: (now, 0),
             last_checkpoint: now,
+            is_failing: false,
         })
     }
 
@@ -419,7 +423,7 @@ impl<'a> Run<'a> {
             }
             let due = self.last_checkpoint.elapsed().as_secs_f64() >= self.job.args.checkpoint_seconds;
             if due && self.resumed.is_none() && self.job.args.checkpoint.is_some() {
-                self.store()?;
+                self.store_or_warn();
             }
             next = if self.job.control.stop().is_none() { self.job.next_rows(stream)? } else { None };
         }
@@ -585,6 +589,19 @@ impl<'a> Run<'a> {
         }
         self.last_checkpoint = Instant::now();
         Ok(())
+    }
+
+    /// [`Run::store`] amid the stream: a temporarily full disk must not cost the run, so that a failure is reported,
+    /// unless the one before it was, and the run goes on.
+    fn store_or_warn(&mut self) {
+        let stored = self.store();
+        self.last_checkpoint = Instant::now();
+        let failed = stored.is_err();
+        if let (Err(error), false) = (stored, self.is_failing) {
+            let reason = flags::with_causes(&error);
+            self.job.bar.warn(&format!("warning: this checkpoint was not stored, the run goes on: {reason}"));
+        }
+        self.is_failing = failed;
     }
 
     /// Writes the last line, the model, and a checkpoint unless there is nothing to resume.
