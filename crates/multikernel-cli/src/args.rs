@@ -272,6 +272,9 @@ pub(crate) struct Predict {
     /// File to write to [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Write an apostrophe before cells that a spreadsheet would take for formulas (=, +, -, @ at the start of a text)
+    #[arg(long)]
+    pub(crate) guard_formulas: bool,
     /// Threads; results are the same for any number [default: all]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) threads: usize,
@@ -328,6 +331,9 @@ pub(crate) struct Evaluate {
     /// name; row, from 1, where there are no ids), method, split, label, predicted and, with --proba, p:CLASS
     #[arg(long, value_name = "FILE")]
     pub(crate) predictions: Option<PathBuf>,
+    /// Write an apostrophe before cells that a spreadsheet would take for formulas (=, +, -, @ at the start of a text)
+    #[arg(long)]
+    pub(crate) guard_formulas: bool,
     /// File for one HTML page with charts of all of it
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
@@ -364,6 +370,9 @@ pub(crate) struct Cluster {
     /// ln_density
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Write an apostrophe before cells that a spreadsheet would take for formulas (=, +, -, @ at the start of a text)
+    #[arg(long)]
+    pub(crate) guard_formulas: bool,
     /// File to write the model to
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<PathBuf>,
@@ -427,6 +436,9 @@ pub(crate) struct Online {
     /// File for the prediction of each row, written as rows come: a table with the columns row, label and predicted
     #[arg(long, value_name = "FILE")]
     pub(crate) predictions: Option<PathBuf>,
+    /// Write an apostrophe before cells that a spreadsheet would take for formulas (=, +, -, @ at the start of a text)
+    #[arg(long)]
+    pub(crate) guard_formulas: bool,
     /// A line that is no row: end with an error, or skip it with a remark
     #[arg(long, value_name = "WAY", default_value = "fail", value_parser = ["fail", "skip"])]
     pub(crate) on_error: String,

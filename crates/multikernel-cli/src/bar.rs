@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use multikernel::run::{Observer, Progress, seconds_in_words};
 
-use crate::say;
+use crate::{say, stop, terminal};
 
 /// Draws one bar per phase; while splits are counted, the phases of a split are drawn under their bar.
 pub(crate) struct Bar {
@@ -51,7 +51,7 @@ impl Bar {
             bar.enable_steady_tick(Duration::from_millis(200));
             Phase { bar, begun: None }
         });
-        phase.bar.set_message(text());
+        phase.bar.set_message(terminal::escaped(&text()).into_owned());
     }
 
     /// Starts a phase: shows its name and elapsed time until it reports progress.
@@ -120,6 +120,7 @@ fn rate(per_second: f64) -> String {
 
 impl Observer for Bar {
     fn phase(&mut self, name: &str) {
+        stop::enter(name);
         self.in_splits = name == "splits";
         if let Some(phase) = self.phase.take() {
             phase.bar.finish_and_clear();

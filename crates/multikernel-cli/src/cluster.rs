@@ -4,15 +4,15 @@ use anyhow::{Result, bail};
 use multikernel::Pool;
 use multikernel::data::Samples;
 use multikernel::evaluate::ClusterIndices;
-use multikernel::file::{self, Claim};
+use multikernel::file;
 use multikernel::plan::{Registry, Session};
 use multikernel::report::Clustering;
 use multikernel::run::Observer;
 
 use crate::args::Cluster;
 use crate::bar::Bar;
-use crate::predict::{id_name, number, quoted};
-use crate::{data, print};
+use crate::predict::{guard_formulas, id_name, number, quoted};
+use crate::{data, memory, print, print_text, stop};
 
 pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.limits.quiet);
@@ -23,12 +23,13 @@ pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
             registry.iter().filter(|method| method.finds_clusters()).map(|method| method.about().name).collect();
         bail!("--method {}: finds no clusters; {} do", args.method, able.join(", "));
     }
-    let _claims = check_paths(args)?;
+    check_paths(args)?;
+    guard_formulas(args.guard_formulas);
     let (rows, has_labels) = data::read_for(&plan, args.data.as_deref(), &args.reading, &mut bar)?;
     let pool = Pool::new(args.limits.threads)?;
     let mut session = Session::new(&pool, &mut bar);
     session.control = data::control(&args.limits)?;
-    session.memory = data::memory(args.reading.memory.as_deref())?;
+    session.memory = memory::limit(args.reading.memory.as_deref())?;
     let model = plan.train_in(&rows, &mut session)?;
     bar.clear();
     let Some(clustering) = model.clustering() else { bail!("the model of {} has no clusters", args.method) };
@@ -49,11 +50,11 @@ pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
     let reference = labels.map(|labels| labels.codes());
     let indices = ClusterIndices::of(&points, clusters, reference, args.choices.seed, &pool)?;
     let found = Clustering { model: &model, labels, points: &points, indices: &indices };
-    print(&if args.json { found.json() + "\n" } else { found.text() })
+    if args.json { print(&(found.json() + "\n")) } else { print_text(&found.text()) }
 }
 
 /// Checks before a long job that its results can be written and overwrite nothing else, and claims their files.
-fn check_paths(args: &Cluster) -> Result<Vec<Claim>> {
+fn check_paths(args: &Cluster) -> Result<()> {
     let sources = data::sources(args.data.as_deref(), &args.reading);
     for (flag, path) in [("--out", &args.out), ("--model", &args.model)] {
         let Some(path) = path else { continue };
@@ -64,7 +65,7 @@ fn check_paths(args: &Cluster) -> Result<Vec<Claim>> {
         (Some(out), Some(model)) if file::is_same(out, model) => {
             bail!("--out and --model are both {}; give two different files", out.display())
         }
-        (out, model) => out.iter().chain(model).map(|path| Ok(file::claim(path)?)).collect(),
+        (out, model) => stop::claim(out.iter().chain(model).map(|path| path.as_path())),
     }
 }
 

@@ -4,21 +4,22 @@ use anyhow::{Result, bail};
 use multikernel::Pool;
 use multikernel::data::{Dataset, TargetKind};
 use multikernel::evaluate::{Evaluation, Protocol, ablations, evaluate};
-use multikernel::file::{self, Claim};
+use multikernel::file;
 use multikernel::plan::{Plan, Registry, Session};
 use multikernel::report::{Figures, evaluation_json, evaluation_page, evaluation_text_with};
 use multikernel::run::{Control, Observer};
 
 use crate::args::Evaluate;
 use crate::bar::Bar;
-use crate::predict::{number, quoted};
-use crate::{data, forecast, print, report};
+use crate::predict::{guard_formulas, number, quoted};
+use crate::{data, forecast, memory, print, print_text, report, stop};
 
 pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.limits.quiet);
     let mut plans = data::plans(&args.method, &args.planning, registry)?;
     let figures = figures(args)?;
-    let _claims = check_paths(args)?;
+    check_paths(args)?;
+    guard_formulas(args.guard_formulas);
     let rows = data::read_labelled(args.data.as_deref(), &args.reading, &mut bar)?;
     if args.ablate.is_some() {
         // `majority` next to a method has no views to lose.
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     foretell(args, &rows, &plans, &pool, &control, &mut bar);
     let mut session = Session::new(&pool, &mut bar);
     session.control = control;
-    session.memory = data::memory(args.reading.memory.as_deref())?;
+    session.memory = memory::limit(args.reading.memory.as_deref())?;
     let found = evaluate(&rows, &plans, &protocol, args.planning.choices.seed, &mut session)?;
     bar.clear();
     if let Some(path) = &args.predictions {
@@ -50,7 +51,10 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     for remark in found.remarks() {
         bar.note(&format!("warning: {remark}"));
     }
-    print(&if args.json { evaluation_json(&found) + "\n" } else { evaluation_text_with(&found, &figures) })
+    if args.json {
+        return print(&(evaluation_json(&found) + "\n"));
+    }
+    print_text(&evaluation_text_with(&found, &figures))
 }
 
 /// Reports what a long evaluation will take.
@@ -80,7 +84,7 @@ fn figures(args: &Evaluate) -> Result<Figures> {
 }
 
 /// Checks before a long job that its results can be written and overwrite nothing else, and claims their files.
-fn check_paths(args: &Evaluate) -> Result<Vec<Claim>> {
+fn check_paths(args: &Evaluate) -> Result<()> {
     if args.data.as_deref() == Some("-") && args.test.as_deref() == Some("-") {
         bail!("DATA and --test are both standard input; give a file for one of them");
     }
@@ -96,7 +100,7 @@ fn check_paths(args: &Evaluate) -> Result<Vec<Claim>> {
         (Some(predictions), Some(report)) if file::is_same(predictions, report) => {
             bail!("--predictions and --report are both {}; give two different files", report.display())
         }
-        (predictions, report) => predictions.iter().chain(report).map(|path| Ok(file::claim(path)?)).collect(),
+        (predictions, report) => stop::claim(predictions.iter().chain(report).map(|path| path.as_path())),
     }
 }
 

@@ -12,7 +12,7 @@ use multikernel::run::Observer;
 
 use crate::args::Importance;
 use crate::bar::Bar;
-use crate::{data, print};
+use crate::{data, print, print_text};
 
 /// Lines of the table; JSON has them all.
 const MOST_LINES: usize = 40;
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Importance, registry: &Registry) -> Result<()> {
     if found.is_trained_on {
         bar.note("the model was trained on these very rows: this tells what it uses, not what helps on others");
     }
-    print(&if args.json { importance_json(&found) + "\n" } else { text(&found, what) })
+    if args.json { print(&(importance_json(&found) + "\n")) } else { print_text(&text(&found, what)) }
 }
 
 /// Views are those of training, where the rows do not have their own.

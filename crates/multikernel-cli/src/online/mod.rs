@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use multikernel::data::{Batch, OnError, RowStream};
-use multikernel::file::{self, Claim};
+use multikernel::file;
 use multikernel::plan::{Model, Plan, Registry};
 use multikernel::report::{StreamEnd, StreamLine, count};
 use multikernel::run::{Control, Observer, Stop};
@@ -19,7 +19,8 @@ use multikernel::{Error, Online, Place, Pool};
 use crate::args;
 use crate::bar::Bar;
 use crate::flags;
-use crate::{data, is_closed_pipe, print};
+use crate::predict::guard_formulas;
+use crate::{data, is_closed_pipe, memory, print, stop, terminal};
 use counters::{Counters, Setup};
 use predictions::Predictions;
 use source::Source;
@@ -36,7 +37,8 @@ const WARMUP: usize = 1000;
 pub(crate) fn run(args: &args::Online, registry: &Registry) -> Result<()> {
     let plan = plan(args, registry)?;
     check_numbers(args)?;
-    let _claims = check_paths(args)?;
+    check_paths(args)?;
+    guard_formulas(args.guard_formulas);
     let mut job = Job {
         args,
         name: if args.stream == "-" { "standard input" } else { args.stream.as_str() },
@@ -47,6 +49,8 @@ pub(crate) fn run(args: &args::Online, registry: &Registry) -> Result<()> {
         skipped: Skipped::default(),
         spelling: Spelling::default(),
     };
+    // Streams ask whether to stop between any two reads.
+    stop::enter("stream");
     let known = job.known(registry)?;
     job.skipped.after = known.counters().map_or(0, |counters| counters.line);
     let mut stream = job.open(&known)?;
@@ -148,7 +152,7 @@ impl<'a> Job<'a> {
     fn open(&self, known: &Known) -> Result<RowStream<'a>> {
         let expect = known.online().filter(|_| self.args.model.is_some()).map(Online::expect);
         let mut options = data::options_of(&self.args.columns, expect)?;
-        options.memory = data::memory(None)?;
+        options.memory = memory::limit(None)?;
         let source = Source::open(&self.args.stream, self.control.clone())?;
         Ok(RowStream::open(source, self.name, &options).map_err(|error| self.stopped(error))?)
     }
@@ -250,7 +254,7 @@ fn check_numbers(args: &args::Online) -> Result<()> {
 }
 
 /// Checks before work starts that results can be written and overwrite nothing else, and claims their files.
-fn check_paths(args: &args::Online) -> Result<Vec<Claim>> {
+fn check_paths(args: &args::Online) -> Result<()> {
     let outputs = [("--out", &args.out), ("--checkpoint", &args.checkpoint), ("--predictions", &args.predictions)];
     let outputs: Vec<(&str, &Path)> =
         outputs.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?))).collect();
@@ -269,7 +273,7 @@ fn check_paths(args: &args::Online) -> Result<Vec<Claim>> {
             "{}: exists already and would be overwritten; add --resume to go on from it, or remove it to start anew",
             path.display()
         ),
-        _ => outputs.iter().map(|(_, path)| Ok(file::claim(path)?)).collect(),
+        _ => stop::claim(outputs.iter().map(|(_, path)| *path)),
     }
 }
 
@@ -553,8 +557,8 @@ impl<'a> Run<'a> {
         let line = self.line();
         let text = match (self.job.args.json, self.is_headed) {
             (true, _) => line.to_json(end) + "\n",
-            (false, true) => format!("{line}\n"),
-            (false, false) => format!("{}{line}\n", StreamLine::header()),
+            (false, true) => terminal::escaped(&format!("{line}\n")).into_owned(),
+            (false, false) => terminal::escaped(&format!("{}{line}\n", StreamLine::header())).into_owned(),
         };
         self.is_headed = true;
         if self.is_heard {

@@ -12,6 +12,7 @@ mod problems;
 
 use std::collections::HashSet;
 
+use crate::data::read::memory::check_memory;
 use crate::data::read::options::ReadOptions;
 use crate::data::read::roles::{Roles, no_names};
 use crate::data::read::text::Lines;
@@ -42,6 +43,7 @@ pub(super) fn read_rows(name: &str, mut records: impl Rows, options: &ReadOption
         return Err(Error::data(Place::file(name), "the file is empty; give at least one row"));
     }
     let n_columns = cells.len();
+    check_memory(name, 1, n_columns, options.limit())?;
     let (header, roles) = match first_row(name, &cells, options) {
         Ok(found) => found,
         Err(error) => return Err(with_cause(error, &cells, records, options)),

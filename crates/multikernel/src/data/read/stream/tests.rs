@@ -105,7 +105,7 @@ fn malformed_lines_of_delimited_text_skipped_with_place_and_reason() {
             "f:4: byte 5 (0xFF) is not UTF-8 text; save the file as UTF-8 (`iconv -f cp1252 -t utf-8 FILE > NEW`)"
                 .into(),
         ),
-        (&long, "f:4: the line is longer than 64 MiB; a text table has one row per line".into()),
+        (&long, "f:4: the line is longer than 64.0 MiB; a text table has one row per line: check line ends and quotes".into()),
     ] {
         let text = format!("a,b,y\n5,6,q\n\n{line}\n7,8,r\n");
         let bytes = text.clone().into_bytes();
