@@ -1,5 +1,6 @@
 //! `importance`.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -56,8 +57,12 @@ fn with_views(samples: Samples, model: &Model) -> Result<Samples> {
 /// The sets of a file as columns of the rows; names that the rows lack are told.
 fn sets(path: &Path, samples: &Samples, bar: &mut Bar) -> Result<Vec<(String, Vec<usize>)>> {
     let (mut found, mut n_unknown) = (vec![], 0);
+    let mut places = HashMap::new();
+    for (j, name) in samples.names().iter().enumerate() {
+        places.entry(name.as_str()).or_insert(j);
+    }
     for set in FeatureSets::read(path)?.sets {
-        let place = |name: &String| samples.names().iter().position(|known| known == name);
+        let place = |name: &String| places.get(name.as_str()).copied();
         let columns: Vec<usize> = set.members.iter().filter_map(place).collect();
         n_unknown += set.members.len() - columns.len();
         if !columns.is_empty() {

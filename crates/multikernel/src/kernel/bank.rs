@@ -1,7 +1,7 @@
 //! A bank of kernels: the text users write, resolved to kernels on given columns and rows.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::iter::once;
 use std::ops::Range;
@@ -151,7 +151,7 @@ impl KernelBank {
             }
             places.push(sets);
         }
-        let mut medians = HashMap::new();
+        let (mut medians, mut known) = (HashMap::new(), HashSet::new());
         let mut resolved = Resolved { kernels: Vec::with_capacity(total), sets: vec![], notes: lookup.notes.take() };
         for (term, sets) in self.terms.iter().zip(places) {
             for ColumnSet { name, columns } in sets {
@@ -167,7 +167,7 @@ impl KernelBank {
                 for kernel in term.kernels(median)? {
                     resolved.kernels.push(kernel.placed(columns.clone()));
                 }
-                if let Some(name) = name.filter(|name| resolved.sets.iter().all(|(known, _)| known != name)) {
+                if let Some(name) = name.filter(|name| known.insert(name.clone())) {
                     resolved.sets.push((name, columns));
                 }
             }

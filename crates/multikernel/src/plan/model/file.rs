@@ -132,6 +132,9 @@ impl Model {
         if let Some(name) = record.nan() {
             return Err(Error::input(format!("its array `{name}` holds NaN")));
         }
+        if let Some(name) = record.huge() {
+            return Err(Error::input(format!("its count `{name}` is larger than that of any run")));
+        }
         let method = record.take_record("model");
         let predictor = registry.get(&header.method)?.decode(&method)?;
         let units = newer(record, "numbers", |inner| Units::decode(&inner))?;
