@@ -643,6 +643,20 @@ mod tests {
     }
 
     #[test]
+    fn sets_by_the_hundred_thousand_are_resolved_in_linear_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("p.gmt");
+        std::fs::write(&file, (0..100_000).map(|k| format!("set {k}\t-\ta\tb\n")).collect::<String>()).unwrap();
+        let names = names(&["a", "b"]);
+        let layout = Layout { names: &names, ..Layout::default() };
+        let start = std::time::Instant::now();
+        let found =
+            bank(&format!("linear each set(\"{}\")", file.display())).resolve_named(&layout, &rows(4, 2)).unwrap();
+        assert_eq!((found.kernels.len(), found.sets.len()), (100_000, 100_000));
+        assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    }
+
+    #[test]
     fn each_view_is_one_copy_per_view_and_each_set_one_per_feature_set() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("p.gmt");

@@ -470,7 +470,7 @@ mod tests {
         let text = "1 1:1\n".repeat(1000) + "1 2147483648:1\n";
         assert_eq!(
             message(&text, &options()),
-            "f: a table of 1001 rows and 2147483648 columns needs 208.00 GiB but 8.00 GiB may be used; \
+            "f: a table of 1001 rows and 2147483648 columns needs 1120.00 GiB but 8.00 GiB may be used; \
              allow more memory, or use fewer rows or columns"
         );
         let small = ReadOptions { memory: Some(1 << 20), ..options() };

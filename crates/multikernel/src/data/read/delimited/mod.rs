@@ -28,6 +28,9 @@ pub(super) use features::{FeatureCells, FeatureColumn, no_label, number};
 use header::{is_header, roles};
 pub(in crate::data) use problems::{MissingLabel, labels_missing};
 
+/// So many columns may be label, ids, groups and others that are no features.
+const SIDE_COLUMNS: usize = 16;
+
 pub(in crate::data) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Result<Table> {
     let name = lines.name;
     read_rows(name, Records { lines, delimiter }, options)
@@ -43,7 +46,8 @@ pub(super) fn read_rows(name: &str, mut records: impl Rows, options: &ReadOption
         return Err(Error::data(Place::file(name), "the file is empty; give at least one row"));
     }
     let n_columns = cells.len();
-    check_memory(name, 1, n_columns, options.limit())?;
+    // Names and columns are made next: a long first line would make many of them.
+    check_memory(name, 1, n_columns.saturating_sub(SIDE_COLUMNS), options.limit())?;
     let (header, roles) = match first_row(name, &cells, options) {
         Ok(found) => found,
         Err(error) => return Err(with_cause(error, &cells, records, options)),
