@@ -1,6 +1,7 @@
 //! What can be typed.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use multikernel::plan::Registry;
@@ -738,6 +739,16 @@ fn for_new_rows(command: clap::Command, label: &'static str) -> clap::Command {
         .fold(command.mut_arg("label", |arg| arg.help(label)), hidden)
 }
 
+/// The version, with the commit where a release was built from one (`scripts/release`).
+fn version() -> &'static str {
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+    static WITH_COMMIT: LazyLock<String> = LazyLock::new(|| match option_env!("MULTIKERNEL_COMMIT") {
+        Some(commit) => format!("{VERSION} ({commit})"),
+        None => VERSION.into(),
+    });
+    &WITH_COMMIT
+}
+
 /// The command with the names of the registry's methods in its help and completions.
 pub(crate) fn command(registry: &Registry) -> clap::Command {
     let names = registry.names();
@@ -748,6 +759,7 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
                     label, class or target; for cik, which needs one, as for train]";
     let drawn = "The label column: its name, or its position from 0 [default: the model's]";
     let command = Cli::command()
+        .version(version())
         .mut_subcommand("predict", |command| for_new_rows(command, label).mut_arg("labels", |arg| arg.hide(true)))
         .mut_subcommand("report", |command| for_new_rows(command, label))
         .mut_subcommand("importance", |command| for_new_rows(command, drawn))

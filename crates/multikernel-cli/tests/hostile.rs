@@ -87,7 +87,7 @@ fn columns_are_charged_before_they_are_made() {
     let output = run(folder.path(), &["train", "wide.svm", "--memory", "200MiB", "--out", "m"]);
     assert!(said(&output).contains("1000000 columns needs 534.1 MiB but 200.0 MiB"), "{}", said(&output));
     let output = run(folder.path(), &["columns", "wide.csv", "--memory", "50MiB"]);
-    assert!(said(&output).contains("1048577 columns needs 104.0 MiB but 50.0 MiB"), "{}", said(&output));
+    assert!(said(&output).contains("1048561 columns needs 104.0 MiB but 50.0 MiB"), "{}", said(&output));
 }
 
 #[test]
@@ -99,6 +99,26 @@ fn wide_table_is_read_in_linear_time() {
     let start = Instant::now();
     assert!(run(folder.path(), &["columns", "wide.csv"]).status.success());
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+#[test]
+fn labels_that_are_ids_are_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = |name: &str, n: usize, n_classes: usize| {
+        let rows: String = (0..n).map(|i| format!("{},{},c{}\n", i % 17, i % 5, i % n_classes)).collect();
+        std::fs::write(folder.path().join(name), format!("a,b,label\n{rows}")).unwrap();
+    };
+    table("many.csv", 6000, 3000);
+    table("each.csv", 1200, 1200);
+    for (args, begin) in [
+        (&["train", "many.csv", "--out", "m"][..], "error: many.csv: the label has 3000 classes in 6000 rows"),
+        (&["online", "each.csv"], "error: the first 1000 rows have 1000 labels: a number or an id is no class"),
+    ] {
+        let start = Instant::now();
+        let output = run(folder.path(), args);
+        assert!(said(&output).starts_with(begin), "{args:?}: {}", said(&output));
+        assert!(start.elapsed() < Duration::from_secs(5), "{args:?}: {:?}", start.elapsed());
+    }
 }
 
 #[cfg(unix)]
