@@ -1,6 +1,7 @@
 //! What can be typed.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use multikernel::plan::Registry;
@@ -275,6 +276,9 @@ pub(crate) struct Predict {
     /// File to write to [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Write an apostrophe before cells that a spreadsheet would take for formulas (=, +, -, @ at the start of a text)
+    #[arg(long)]
+    pub(crate) guard_formulas: bool,
     /// Threads; results are the same for any number [default: all]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) threads: usize,
@@ -331,6 +335,9 @@ pub(crate) struct Evaluate {
     /// name; row, from 1, where there are no ids), method, split, label, predicted and, with --proba, p:CLASS
     #[arg(long, value_name = "FILE")]
     pub(crate) predictions: Option<PathBuf>,
+    /// Write an apostrophe before cells that a spreadsheet would take for formulas (=, +, -, @ at the start of a text)
+    #[arg(long)]
+    pub(crate) guard_formulas: bool,
     /// File for one HTML page with charts of all of it
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
@@ -370,6 +377,9 @@ pub(crate) struct Cluster {
     /// ln_density
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Write an apostrophe before cells that a spreadsheet would take for formulas (=, +, -, @ at the start of a text)
+    #[arg(long)]
+    pub(crate) guard_formulas: bool,
     /// File to write the model to
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<PathBuf>,
@@ -433,6 +443,9 @@ pub(crate) struct Online {
     /// File for the prediction of each row, written as rows come: a table with the columns row, label and predicted
     #[arg(long, value_name = "FILE")]
     pub(crate) predictions: Option<PathBuf>,
+    /// Write an apostrophe before cells that a spreadsheet would take for formulas (=, +, -, @ at the start of a text)
+    #[arg(long)]
+    pub(crate) guard_formulas: bool,
     /// A line that is no row: end with an error, or skip it with a remark
     #[arg(long, value_name = "WAY", default_value = "fail", value_parser = ["fail", "skip"])]
     pub(crate) on_error: String,
@@ -735,6 +748,16 @@ fn for_new_rows(command: clap::Command, label: &'static str) -> clap::Command {
         .fold(command.mut_arg("label", |arg| arg.help(label)), hidden)
 }
 
+/// The version, with the commit where a release was built from one (`scripts/release`).
+fn version() -> &'static str {
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+    static WITH_COMMIT: LazyLock<String> = LazyLock::new(|| match option_env!("MULTIKERNEL_COMMIT") {
+        Some(commit) => format!("{VERSION} ({commit})"),
+        None => VERSION.into(),
+    });
+    &WITH_COMMIT
+}
+
 /// The command with the names of the registry's methods in its help and completions.
 pub(crate) fn command(registry: &Registry) -> clap::Command {
     let names = registry.names();
@@ -745,6 +768,7 @@ pub(crate) fn command(registry: &Registry) -> clap::Command {
                     label, class or target; for cik, which needs one, as for train]";
     let drawn = "The label column: its name, or its position from 0 [default: the model's]";
     let command = Cli::command()
+        .version(version())
         .mut_subcommand("predict", |command| for_new_rows(command, label).mut_arg("labels", |arg| arg.hide(true)))
         .mut_subcommand("report", |command| for_new_rows(command, label))
         .mut_subcommand("importance", |command| for_new_rows(command, drawn))

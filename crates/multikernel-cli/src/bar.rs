@@ -10,7 +10,7 @@ use multikernel::file;
 use multikernel::report::Watch;
 use multikernel::run::{Observer, Progress, Status, seconds_in_words};
 
-use crate::{report, say};
+use crate::{report, say, stop, terminal};
 
 /// Draws one bar per phase; while splits are counted, the phases of a split are drawn under their bar.
 pub(crate) struct Bar {
@@ -84,7 +84,7 @@ impl Bar {
             bar.enable_steady_tick(Duration::from_millis(200));
             Phase { bar, begun: None }
         });
-        phase.bar.set_message(text());
+        phase.bar.set_message(terminal::escaped(&text()).into_owned());
     }
 
     /// Starts a phase: shows its name and elapsed time until it reports progress.
@@ -198,6 +198,7 @@ impl Observer for Bar {
         if let Some(watched) = &mut self.watch {
             watched.tell(|watch| watch.phase(name));
         }
+        stop::enter(name);
         self.in_splits = name == "splits";
         if let Some(phase) = self.phase.take() {
             phase.bar.finish_and_clear();
@@ -233,6 +234,10 @@ impl Observer for Bar {
         if !self.quiet {
             self.line(text);
         }
+    }
+
+    fn warn(&mut self, text: &str) {
+        self.line(text);
     }
 }
 

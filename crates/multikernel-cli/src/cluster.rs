@@ -1,17 +1,18 @@
 //! `cluster`.
 
 use anyhow::{Result, bail};
+use multikernel::Pool;
 use multikernel::data::Samples;
 use multikernel::evaluate::ClusterIndices;
+use multikernel::file;
 use multikernel::plan::{Registry, Session};
 use multikernel::report::Clustering;
 use multikernel::run::Observer;
-use multikernel::{Pool, file};
 
 use crate::args::Cluster;
 use crate::bar::Bar;
-use crate::predict::{id_name, number, quoted};
-use crate::{data, print};
+use crate::predict::{guard_formulas, id_name, number, quoted};
+use crate::{data, memory, print, print_text, stop};
 
 pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.limits.quiet);
@@ -23,11 +24,12 @@ pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
         bail!("--method {}: finds no clusters; {} do", args.method, able.join(", "));
     }
     check_paths(args)?;
+    guard_formulas(args.guard_formulas);
     let (rows, has_labels) = data::read_for(&plan, args.data.as_deref(), &args.reading, &mut bar)?;
     let pool = Pool::new(args.limits.threads)?;
     let mut session = Session::new(&pool, &mut bar);
     session.control = data::control(&args.limits)?;
-    session.memory = data::memory(args.reading.memory.as_deref())?;
+    session.memory = memory::limit(args.reading.memory.as_deref())?;
     let model = plan.train_in(&rows, &mut session)?;
     bar.clear();
     let Some(clustering) = model.clustering() else { bail!("the model of {} has no clusters", args.method) };
@@ -48,10 +50,10 @@ pub(crate) fn run(args: &Cluster, registry: &Registry) -> Result<()> {
     let reference = labels.map(|labels| labels.codes());
     let indices = ClusterIndices::of(&points, clusters, reference, args.choices.seed, &pool)?;
     let found = Clustering { model: &model, labels, points: &points, indices: &indices };
-    print(&if args.json { found.json() + "\n" } else { found.text() })
+    if args.json { print(&(found.json() + "\n")) } else { print_text(&found.text()) }
 }
 
-/// Checks before a long job that its results can be written and overwrite nothing else.
+/// Checks before a long job that its results can be written and overwrite nothing else, and claims their files.
 fn check_paths(args: &Cluster) -> Result<()> {
     let sources = data::sources(args.data.as_deref(), &args.reading);
     for (flag, path) in [("--out", &args.out), ("--model", &args.model)] {
@@ -63,7 +65,7 @@ fn check_paths(args: &Cluster) -> Result<()> {
         (Some(out), Some(model)) if file::is_same(out, model) => {
             bail!("--out and --model are both {}; give two different files", out.display())
         }
-        _ => Ok(()),
+        (out, model) => stop::claim(out.iter().chain(model).map(|path| path.as_path())),
     }
 }
 

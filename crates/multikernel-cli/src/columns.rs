@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::args::ColumnsCommand;
 use crate::bar::Bar;
-use crate::{data, print};
+use crate::{data, print, print_text};
 
 pub(crate) fn run(args: &ColumnsCommand) -> Result<()> {
     let mut bar = Bar::new(args.quiet);
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ColumnsCommand) -> Result<()> {
         let missing = if column.n_missing > 0 { column.n_missing.to_string() } else { String::new() };
         text.row(vec![column.name.clone(), column.kind.clone(), missing, column.about.clone()]);
     }
-    print(&text.to_string())
+    print_text(&text.to_string())
 }
 
 /// The column that is called like a label, as files for training are read.

@@ -12,8 +12,7 @@ use multikernel::run::{Control, Observer};
 use multikernel::{Matrix, file};
 
 use crate::args::{Choices, Columns, Limits, Planning, Reading};
-use crate::flags;
-use crate::say;
+use crate::{flags, memory, stop};
 
 /// Reads rows; the reader's remarks go to the observer.
 pub(crate) fn read(
@@ -65,7 +64,7 @@ fn options(reading: &Reading, expect: Option<Expect>) -> Result<ReadOptions> {
     if reading.missing_labels == "drop" {
         options.missing_labels = MissingLabels::Drop;
     }
-    options.memory = memory(reading.memory.as_deref())?;
+    options.memory = memory::limit(reading.memory.as_deref())?;
     Ok(options)
 }
 
@@ -155,7 +154,7 @@ fn named(texts: &[String], flag: &str) -> Result<Vec<(String, String)>> {
 type GivenGram = (String, Matrix, Option<Vec<f64>>);
 
 fn grams(reading: &Reading) -> Result<Vec<GivenGram>> {
-    let memory = memory(reading.memory.as_deref())?;
+    let memory = memory::limit(reading.memory.as_deref())?;
     let mut found = vec![];
     for (name, files) in named(&reading.grams, "--gram")? {
         let (file, diagonal) = match files.split_once(',') {
@@ -490,54 +489,8 @@ pub(crate) fn control(limits: &Limits) -> Result<Control> {
     if let Some(seconds) = limits.max_seconds {
         control = control.with_max_seconds(seconds)?;
     }
-    let canceller = control.canceller();
-    ctrlc::set_handler(move || {
-        if canceller.is_cancelled() {
-            std::process::exit(130);
-        }
-        canceller.cancel();
-        say("\nstopping with what was learned so far; press Ctrl-C again to quit at once");
-    })
-    .context("cannot listen for Ctrl-C")?;
+    stop::connect(control.canceller())?;
     Ok(control)
-}
-
-/// Memory limit in bytes for data, and then for kernels: `--memory`, or most of the free memory if the system reports
-/// it.
-pub(crate) fn memory(given: Option<&str>) -> Result<Option<u64>> {
-    match given {
-        Some(text) => match parse_size(text) {
-            Some(bytes) => Ok(Some(bytes)),
-            None => bail!("--memory {text}: must be a size such as 8GiB, 500MiB or 2GB"),
-        },
-        None => Ok(free_bytes().map(|free| free / 10 * 8)),
-    }
-}
-
-fn parse_size(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let unit = match text[digits..].trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1u64,
-        "kib" => 1 << 10,
-        "mib" => 1 << 20,
-        "gib" => 1 << 30,
-        "tib" => 1 << 40,
-        "kb" => 1_000,
-        "mb" => 1_000_000,
-        "gb" => 1_000_000_000,
-        "tb" => 1_000_000_000_000,
-        _ => return None,
-    };
-    let number: f64 = text[..digits].parse().ok()?;
-    let bytes = number * unit as f64;
-    (bytes >= 1.0 && bytes < u64::MAX as f64).then_some(bytes as u64)
-}
-
-fn free_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
 #[cfg(test)]
@@ -550,16 +503,6 @@ mod tests {
             [("a,b", vec!["a", "b"]), ("\"x,y\",z", vec!["x,y", "z"]), ("-1", vec!["-1"]), ("a b", vec!["a b"])]
         {
             assert_eq!(split_names(list), names, "{list}");
-        }
-    }
-
-    #[test]
-    fn sizes_are_read_with_their_units() {
-        let cases =
-            [("8GiB", Some(8 << 30)), ("1.5 GiB", Some(3 << 29)), ("2GB", Some(2_000_000_000)), ("512", Some(512))];
-        for (text, bytes) in cases.into_iter().chain([("GiB", None), ("-1GiB", None), ("5 apples", None), ("0", None)])
-        {
-            assert_eq!(parse_size(text), bytes, "{text}");
         }
     }
 }

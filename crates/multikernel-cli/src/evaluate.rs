@@ -1,17 +1,18 @@
 //! `evaluate`.
 
 use anyhow::{Result, bail};
+use multikernel::Pool;
 use multikernel::data::{Dataset, Kind, Target, TargetKind};
 use multikernel::evaluate::{Evaluation, Protocol, ablations, evaluate};
+use multikernel::file;
 use multikernel::plan::{Plan, Registry, Session};
 use multikernel::report::{Figures, evaluation_json, evaluation_page, evaluation_text_with};
 use multikernel::run::{Control, Observer};
-use multikernel::{Pool, file};
 
 use crate::args::{Evaluate, Reading};
 use crate::bar::Bar;
-use crate::predict::{number, quoted};
-use crate::{data, forecast, print, report};
+use crate::predict::{guard_formulas, number, quoted};
+use crate::{data, forecast, memory, print, print_text, report, stop};
 
 pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.limits.quiet);
@@ -19,6 +20,7 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     let figures = figures(args)?;
     check_paths(args)?;
     bar = bar.watching(args.watch.as_deref())?;
+    guard_formulas(args.guard_formulas);
     let rows = data::read_labelled(args.data.as_deref(), &args.reading, &mut bar)?;
     if args.ablate.is_some() {
         // `majority` next to a method has no views to lose.
@@ -37,7 +39,7 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     foretell(args, &rows, &plans, &pool, &control, &mut bar);
     let mut session = Session::new(&pool, &mut bar);
     session.control = control;
-    session.memory = data::memory(args.reading.memory.as_deref())?;
+    session.memory = memory::limit(args.reading.memory.as_deref())?;
     let found = evaluate(&rows, &plans, &protocol, args.planning.choices.seed, &mut session)?;
     bar.clear();
     if let Some(path) = &args.predictions {
@@ -51,7 +53,10 @@ pub(crate) fn run(args: &Evaluate, registry: &Registry) -> Result<()> {
     for remark in found.remarks() {
         bar.note(&format!("warning: {remark}"));
     }
-    print(&if args.json { evaluation_json(&found) + "\n" } else { evaluation_text_with(&found, &figures) })
+    if args.json {
+        return print(&(evaluation_json(&found) + "\n"));
+    }
+    print_text(&evaluation_text_with(&found, &figures))
 }
 
 /// Reports what a long evaluation will take.
@@ -80,7 +85,7 @@ fn figures(args: &Evaluate) -> Result<Figures> {
     }
 }
 
-/// Checks before a long job that its results can be written and overwrite nothing else.
+/// Checks before a long job that its results can be written and overwrite nothing else, and claims their files.
 fn check_paths(args: &Evaluate) -> Result<()> {
     if args.data.as_deref() == Some("-") && args.test.as_deref() == Some("-") {
         bail!("DATA and --test are both standard input; give a file for one of them");
@@ -92,7 +97,13 @@ fn check_paths(args: &Evaluate) -> Result<()> {
         sources.iter().try_for_each(|source| data::check_other_file(flag, path, source))?;
         file::check_writable(path)?;
     }
-    args.report.as_deref().map_or(Ok(()), |path| report::check_out("--report", path))
+    args.report.as_deref().map_or(Ok(()), |path| report::check_out("--report", path))?;
+    match (&args.predictions, &args.report) {
+        (Some(predictions), Some(report)) if file::is_same(predictions, report) => {
+            bail!("--predictions and --report are both {}; give two different files", report.display())
+        }
+        (predictions, report) => stop::claim(predictions.iter().chain(report).map(|path| path.as_path())),
+    }
 }
 
 fn protocol(args: &Evaluate, rows: &Dataset, bar: &mut Bar) -> Result<Protocol> {

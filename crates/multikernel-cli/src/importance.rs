@@ -1,5 +1,6 @@
 //! `importance`.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -12,7 +13,7 @@ use multikernel::run::Observer;
 
 use crate::args::Importance;
 use crate::bar::Bar;
-use crate::{data, print};
+use crate::{data, print, print_text};
 
 /// Lines of the table; JSON has them all.
 const MOST_LINES: usize = 40;
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &Importance, registry: &Registry) -> Result<()> {
     if found.is_trained_on {
         bar.note("the model was trained on these very rows: this tells what it uses, not what helps on others");
     }
-    print(&if args.json { importance_json(&found) + "\n" } else { text(&found, what) })
+    if args.json { print(&(importance_json(&found) + "\n")) } else { print_text(&text(&found, what)) }
 }
 
 /// Views are those of training, where the rows do not have their own.
@@ -50,8 +51,12 @@ fn with_views(samples: Samples, model: &Model) -> Result<Samples> {
 /// The sets of a file as columns of the rows; names that the rows lack are told.
 fn sets(path: &Path, samples: &Samples, bar: &mut Bar) -> Result<Vec<(String, Vec<usize>)>> {
     let (mut found, mut n_unknown) = (vec![], 0);
+    let mut places = HashMap::new();
+    for (j, name) in samples.names().iter().enumerate() {
+        places.entry(name.as_str()).or_insert(j);
+    }
     for set in FeatureSets::read(path)?.sets {
-        let place = |name: &String| samples.names().iter().position(|known| known == name);
+        let place = |name: &String| places.get(name.as_str()).copied();
         let columns: Vec<usize> = set.members.iter().filter_map(place).collect();
         n_unknown += set.members.len() - columns.len();
         if !columns.is_empty() {

@@ -28,11 +28,14 @@ mod importance;
 mod inspect;
 mod list;
 mod make;
+mod memory;
 mod online;
 mod picture;
 mod predict;
 mod report;
 mod reproduce;
+mod stop;
+mod terminal;
 mod train;
 mod write;
 
@@ -49,7 +52,9 @@ use args::{Cli, Command, Datasets, DatasetsCommand};
 pub fn main(registry: Registry) -> ExitCode {
     let matches = args::command(&registry).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    match run(cli, &registry) {
+    let found = run(cli, &registry);
+    stop::release();
+    match found {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -96,9 +101,14 @@ fn print(text: &str) -> Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
 }
 
+/// Writes a text for people to standard output; names and labels in it cannot act on the terminal.
+fn print_text(text: &str) -> Result<()> {
+    print(&terminal::escaped(text))
+}
+
 /// Writes a line to standard error; if it is closed or full, that must not cost the result.
 fn say(text: &str) {
-    writeln!(std::io::stderr(), "{text}").ok();
+    writeln!(std::io::stderr(), "{}", terminal::escaped(text)).ok();
 }
 
 /// A reader that closed the pipe (`| head`) has what it wanted.

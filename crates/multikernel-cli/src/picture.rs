@@ -11,7 +11,7 @@ use multikernel::{Pool, file};
 
 use crate::args::Picture;
 use crate::bar::Bar;
-use crate::data;
+use crate::{data, memory};
 
 pub(crate) fn run(args: &Picture, registry: &Registry) -> Result<()> {
     check_paths(args)?;
@@ -45,7 +45,7 @@ pub(crate) fn check_out(flag: &str, path: &Path) -> Result<()> {
 /// Labelled rows with the model's columns.
 fn rows(source: &str, args: &Picture, model: &Model, observer: &mut dyn Observer) -> Result<Dataset> {
     let mut options = data::options_of(&args.columns, Some(model.input().expect()))?;
-    options.memory = data::memory(None)?;
+    options.memory = memory::limit(None)?;
     let table = load(source, &options)?;
     data::tell(&table, observer);
     if table.labels.is_none() {

@@ -1,5 +1,7 @@
 //! `predict`.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use anyhow::{Result, bail};
 use multikernel::data::{Dataset, Labels, Samples};
 use multikernel::evaluate::NumberMetrics;
@@ -9,16 +11,18 @@ use multikernel::{Matrix, Pool, file};
 
 use crate::args::Predict;
 use crate::bar::Bar;
-use crate::{data, print};
+use crate::{data, print, stop};
 
 pub(crate) fn run(args: &Predict, registry: &Registry) -> Result<()> {
     let mut bar = Bar::new(args.quiet);
+    guard_formulas(args.guard_formulas);
     if let Some(out) = &args.out {
         let sources = data::sources(args.data.as_deref(), &args.reading);
         sources.iter().try_for_each(|source| data::check_other_file("--out", out, source))?;
         data::check_other_file("--out", out, &args.model.display().to_string())?;
         file::check_writable(out)?;
     }
+    stop::claim(args.out.as_deref())?;
     let model = Model::load_with(&args.model, registry)?;
     let (rows, truth) = data::read_new(args.data.as_deref(), &args.reading, &model, &mut bar)?;
     let pool = Pool::new(args.threads)?;
@@ -224,7 +228,24 @@ pub(crate) fn number(value: f64) -> String {
     if value != 0.0 && !(1e-5..1e16).contains(&value.abs()) { format!("{value:e}") } else { value.to_string() }
 }
 
+/// Whether cells that a spreadsheet takes for formulas get an apostrophe before them.
+static GUARDS_FORMULAS: AtomicBool = AtomicBool::new(false);
+
+/// Guards the cells of all tables written from now on.
+pub(crate) fn guard_formulas(guards: bool) {
+    GUARDS_FORMULAS.store(guards, Ordering::Relaxed);
+}
+
+/// Whether a spreadsheet takes a cell for a formula. A number is none.
+fn is_formula(cell: &str) -> bool {
+    cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err()
+}
+
 /// A CSV cell, quoted if necessary.
 pub(crate) fn quoted(cell: &str) -> String {
+    if GUARDS_FORMULAS.load(Ordering::Relaxed) && is_formula(cell) {
+        // A quoted cell keeps the apostrophe in it, whatever else it holds.
+        return format!("\"'{}\"", cell.replace('"', "\"\""));
+    }
     if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_string() }
 }

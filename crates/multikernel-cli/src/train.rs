@@ -3,17 +3,18 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use multikernel::Pool;
 use multikernel::data::TargetKind;
+use multikernel::file;
 use multikernel::plan::{Registry, Session};
 use multikernel::report::{ModelPage, count, label_words};
 use multikernel::run::{Checkpoint, Observer};
-use multikernel::{Pool, file};
 
 use crate::args::Train;
 use crate::bar::Bar;
-use crate::{data, forecast, print, report};
+use crate::{data, forecast, memory, print_text, report, stop};
 
-/// Checks before a long job that its results can be written and overwrite nothing else.
+/// Checks before a long job that its results can be written and overwrite nothing else, and claims their files.
 fn check_paths(args: &Train) -> Result<()> {
     let sources = data::sources(args.data.as_deref(), &args.reading);
     sources.iter().try_for_each(|source| data::check_other_file("--out", &args.out, source))?;
@@ -21,13 +22,13 @@ fn check_paths(args: &Train) -> Result<()> {
     if let Some(watch) = &args.watch {
         sources.iter().try_for_each(|source| data::check_other_file("--watch", watch, source))?;
     }
-    let Some(checkpoint) = &args.checkpoint else { return Ok(()) };
+    let Some(checkpoint) = &args.checkpoint else { return stop::claim([args.out.as_path()]) };
     sources.iter().try_for_each(|source| data::check_other_file("--checkpoint", checkpoint, source))?;
     file::check_replaceable(checkpoint)?;
     if file::is_same(checkpoint, &args.out) {
         bail!("--checkpoint and --out are both {}; give two different files", args.out.display());
     }
-    Ok(())
+    stop::claim([args.out.as_path(), checkpoint])
 }
 
 fn checkpoint(args: &Train) -> Result<Option<Checkpoint>> {
@@ -70,7 +71,7 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     }
     let mut session = Session::new(&pool, &mut bar);
     session.control = control;
-    session.memory = data::memory(args.reading.memory.as_deref())?;
+    session.memory = memory::limit(args.reading.memory.as_deref())?;
     session.checkpoint = checkpoint(args)?;
     let model = plan.train_in(&rows, &mut session)?;
     bar.phase("saving");
@@ -82,17 +83,19 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     for warning in model.training().warnings() {
         bar.note(&format!("warning: {warning}"));
     }
-    let (finished, stop) = (model.training().is_finished(), model.training().stop());
+    let (finished, why) = (model.training().is_finished(), model.training().stop());
     match &args.checkpoint {
         // The model is safe; a finished run has nothing to resume.
         Some(path) if finished && path.exists() => {
             std::fs::remove_file(path).with_context(|| format!("cannot remove the checkpoint {}", path.display()))?
         }
-        Some(path) if !finished => bar.note(&format!("{stop}; add --resume to go on from {}", path.display())),
-        None if !finished => bar.note(&format!("{stop}; the model holds what was learned so far")),
+        Some(path) if !finished && path.exists() => {
+            bar.note(&format!("{why}; add --resume to go on from {}", path.display()))
+        }
+        _ if !finished => bar.note(&format!("{why}; the model holds what was learned so far")),
         _ => {}
     }
-    print(&format!(
+    print_text(&format!(
         "{}: {}, {}, {classes}, {}, {:.2} s\n",
         args.out.display(),
         model.training().method(),

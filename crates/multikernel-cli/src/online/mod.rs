@@ -10,15 +10,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use multikernel::data::{Batch, OnError, RowStream};
+use multikernel::file;
 use multikernel::plan::{Model, Plan, Registry};
 use multikernel::report::{StreamEnd, StreamLine, count};
 use multikernel::run::{Control, Observer, Stop};
-use multikernel::{Error, Online, Place, Pool, file};
+use multikernel::{Error, Online, Place, Pool};
 
 use crate::args;
 use crate::bar::Bar;
 use crate::flags;
-use crate::{data, is_closed_pipe, print};
+use crate::predict::guard_formulas;
+use crate::{data, is_closed_pipe, memory, print, stop, terminal};
 use counters::{Counters, Setup};
 use predictions::Predictions;
 use source::Source;
@@ -36,6 +38,7 @@ pub(crate) fn run(args: &args::Online, registry: &Registry) -> Result<()> {
     let plan = plan(args, registry)?;
     check_numbers(args)?;
     check_paths(args)?;
+    guard_formulas(args.guard_formulas);
     let mut job = Job {
         args,
         name: if args.stream == "-" { "standard input" } else { args.stream.as_str() },
@@ -46,6 +49,8 @@ pub(crate) fn run(args: &args::Online, registry: &Registry) -> Result<()> {
         skipped: Skipped::default(),
         spelling: Spelling::default(),
     };
+    // Streams ask whether to stop between any two reads.
+    stop::enter("stream");
     let known = job.known(registry)?;
     job.skipped.after = known.counters().map_or(0, |counters| counters.line);
     let mut stream = job.open(&known)?;
@@ -147,7 +152,7 @@ impl<'a> Job<'a> {
     fn open(&self, known: &Known) -> Result<RowStream<'a>> {
         let expect = known.online().filter(|_| self.args.model.is_some()).map(Online::expect);
         let mut options = data::options_of(&self.args.columns, expect)?;
-        options.memory = data::memory(None)?;
+        options.memory = memory::limit(None)?;
         let source = Source::open(&self.args.stream, self.control.clone())?;
         Ok(RowStream::open(source, self.name, &options).map_err(|error| self.stopped(error))?)
     }
@@ -248,7 +253,7 @@ fn check_numbers(args: &args::Online) -> Result<()> {
     Ok(())
 }
 
-/// Checks before work starts that results can be written and overwrite nothing else.
+/// Checks before work starts that results can be written and overwrite nothing else, and claims their files.
 fn check_paths(args: &args::Online) -> Result<()> {
     let outputs = [
         ("--out", &args.out),
@@ -276,7 +281,7 @@ fn check_paths(args: &args::Online) -> Result<()> {
             "{}: exists already and would be overwritten; add --resume to go on from it, or remove it to start anew",
             path.display()
         ),
-        _ => Ok(()),
+        _ => stop::claim(outputs.iter().map(|(_, path)| *path)),
     }
 }
 
@@ -357,6 +362,8 @@ struct Run<'a> {
     /// When the last line was printed, and after how many rows.
     last_line: (Instant, u64),
     last_checkpoint: Instant,
+    /// Whether the last checkpoint could not be stored.
+    is_failing: bool,
 }
 
 impl<'a> Run<'a> {
@@ -399,6 +406,7 @@ impl<'a> Run<'a> {
             is_heard: true,
             last_line: (now, 0),
             last_checkpoint: now,
+            is_failing: false,
         })
     }
 
@@ -427,7 +435,7 @@ impl<'a> Run<'a> {
             }
             let due = self.last_checkpoint.elapsed().as_secs_f64() >= self.job.args.checkpoint_seconds;
             if due && self.resumed.is_none() && self.job.args.checkpoint.is_some() {
-                self.store()?;
+                self.store_or_warn();
             }
             next = if self.job.control.stop().is_none() { self.job.next_rows(stream)? } else { None };
         }
@@ -557,8 +565,8 @@ impl<'a> Run<'a> {
         let line = self.line();
         let text = match (self.job.args.json, self.is_headed) {
             (true, _) => line.to_json(end) + "\n",
-            (false, true) => format!("{line}\n"),
-            (false, false) => format!("{}{line}\n", StreamLine::header()),
+            (false, true) => terminal::escaped(&format!("{line}\n")).into_owned(),
+            (false, false) => terminal::escaped(&format!("{}{line}\n", StreamLine::header())).into_owned(),
         };
         self.is_headed = true;
         if self.is_heard {
@@ -594,6 +602,19 @@ impl<'a> Run<'a> {
         }
         self.last_checkpoint = Instant::now();
         Ok(())
+    }
+
+    /// [`Run::store`] amid the stream: a temporarily full disk must not cost the run, so that a failure is reported,
+    /// unless the one before it was, and the run goes on.
+    fn store_or_warn(&mut self) {
+        let stored = self.store();
+        self.last_checkpoint = Instant::now();
+        let failed = stored.is_err();
+        if let (Err(error), false) = (stored, self.is_failing) {
+            let reason = flags::with_causes(&error);
+            self.job.bar.warn(&format!("warning: this checkpoint was not stored, the run goes on: {reason}"));
+        }
+        self.is_failing = failed;
     }
 
     /// Writes the last line, the model, and a checkpoint unless there is nothing to resume.

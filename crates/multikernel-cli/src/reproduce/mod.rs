@@ -30,7 +30,7 @@ use self::measure::reproduce;
 use self::table::Reproducible;
 use crate::args::Reproduce;
 use crate::bar::Bar;
-use crate::{data, print};
+use crate::{data, memory, print};
 
 pub(crate) fn run(args: &Reproduce) -> anyhow::Result<()> {
     let Some(name) = &args.table else {
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Reproduce) -> anyhow::Result<()> {
     let pool = Pool::new(args.limits.threads)?;
     let mut session = Session::new(&pool, &mut bar);
     session.control = data::control(&args.limits)?;
-    session.memory = data::memory(None)?;
+    session.memory = memory::limit(None)?;
     let found = reproduce(named(name)?, args.data_dir.as_deref(), &args.only, args.repeats, &mut session)?;
     bar.clear();
     if let Some(picture) = &args.picture {

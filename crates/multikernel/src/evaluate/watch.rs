@@ -76,6 +76,12 @@ impl Observer for Watch<'_> {
             self.inner.note(text);
         }
     }
+
+    fn warn(&mut self, text: &str) {
+        if self.is_new(text) {
+            self.inner.warn(text);
+        }
+    }
 }
 
 /// The text with each number as `#`: the common part of remarks on several splits.

@@ -1,14 +1,15 @@
-//! Reading and writing the container, atomically and with every check before any content is trusted.
+//! The container: written with equal bytes for equal records, read with every check before any content is trusted.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::path::Path;
 
-use safetensors::tensor::TensorView;
+use safetensors::tensor::{Metadata, TensorView};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::{Map, Value, json};
 
+use super::disk::{check_writable, resolved, write_atomic};
 use super::record::{Array, Record};
 use crate::error::{Error, Result};
 
@@ -71,50 +72,6 @@ pub fn bytes(kind: Kind, record: &Record) -> Result<Vec<u8>> {
     safetensors::serialize(views, Some(metadata)).map_err(|error| Error::input(format!("cannot be stored: {error}")))
 }
 
-/// Writes bytes to `path` through a sibling `.NAME.partial`, flushed to disk before it is renamed over the target. A
-/// run that is killed leaves the old file untouched and at most that one partial file, which the next write reuses. A
-/// link is followed; a pipe or device is written to directly.
-pub fn write_atomic(path: &Path, content: &[u8]) -> Result<()> {
-    let target = resolved(path);
-    if is_special(&target) {
-        let direct = || std::fs::OpenOptions::new().write(true).open(&target)?.write_all(content);
-        return direct().map_err(|error| Error::io("write", path, error));
-    }
-    let partial = partial_path(&target)?;
-    let attempt = || -> std::io::Result<()> {
-        let mut file = File::create(&partial)?;
-        file.write_all(content)?;
-        file.sync_all()?;
-        std::fs::rename(&partial, &target)?;
-        // The rename itself must survive a power cut; not every system allows syncing a folder.
-        File::open(folder(&target)).and_then(|folder| folder.sync_all()).ok();
-        Ok(())
-    };
-    attempt().map_err(|error| {
-        std::fs::remove_file(&partial).ok();
-        Error::io("write", path, error)
-    })
-}
-
-/// Checks before a long job whether its result can be written: an error now, not after hours.
-pub fn check_writable(path: &Path) -> Result<()> {
-    let target = resolved(path);
-    if target.is_dir() {
-        return Err(Error::file(path, "is a folder; give a file to write, such as model.multikernel"));
-    }
-    if is_special(&target) {
-        return Ok(());
-    }
-    let partial = partial_path(&target)?;
-    if !folder(&target).is_dir() {
-        return Err(Error::file(
-            path,
-            format!("cannot be written: there is no folder {}; create it first", folder(&target).display()),
-        ));
-    }
-    File::create(&partial).and_then(|_| std::fs::remove_file(&partial)).map_err(|error| Error::io("write", path, error))
-}
-
 /// Refuses to overwrite a file that is neither a model nor a checkpoint: a mistyped name must not cost anyone's data.
 pub fn check_replaceable(path: &Path) -> Result<()> {
     check_writable(path)?;
@@ -135,30 +92,14 @@ pub fn check_replaceable(path: &Path) -> Result<()> {
     ))
 }
 
-/// Whether two paths name the same file, whether or not it exists.
-pub fn is_same(a: &Path, b: &Path) -> bool {
-    let place = |path: &Path| {
-        let target = resolved(path);
-        (folder(&target).canonicalize().ok(), target.file_name().map(ToOwned::to_owned))
-    };
-    place(a) == place(b)
-}
-
-/// The file a path leads to, links followed.
-fn resolved(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
-}
-
-fn is_special(path: &Path) -> bool {
-    path.exists() && !path.is_file() && !path.is_dir()
-}
-
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 /// Number of leading bytes that identify a file of ours.
 const HEAD: usize = 512;
+
+/// Where the header of a container starts, after its length.
+const HEADER_START: usize = 8;
+
+/// Longer headers are refused by the container's reader.
+const MAX_HEADER: usize = 100_000_000;
 
 /// Whether the first bytes are those of a container with our key.
 fn has_magic(content: &[u8]) -> bool {
@@ -166,17 +107,40 @@ fn has_magic(content: &[u8]) -> bool {
     head.contains("\"__metadata__\":{\"multikernel\"")
 }
 
-fn partial_path(path: &Path) -> Result<PathBuf> {
-    let name = path.file_name().ok_or_else(|| {
-        Error::file(path, "is not the name of a file; give a file to write, such as model.multikernel")
-    })?;
-    Ok(path.with_file_name(format!(".{}.partial", name.to_string_lossy())))
-}
-
 /// Reads a model or checkpoint file; checks that it is ours, of the requested kind, of a known version and undamaged.
 pub fn read(path: &Path, kind: Kind) -> Result<Record> {
-    let content = std::fs::read(path).map_err(|error| Error::io("read", path, error))?;
+    let content = content(path).map_err(|error| Error::io("read", path, error))?;
     parse(path, &content, kind)
+}
+
+/// The bytes of a container, as many as its header says and one more if there are more; of any other file the first
+/// bytes, which tell what it is. So neither a device without end nor a header that lies takes more memory than bytes
+/// have come.
+fn content(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mut content = vec![];
+    file.by_ref().take(HEAD as u64).read_to_end(&mut content)?;
+    let Some(length) = header_length(&content) else { return Ok(content) };
+    let more = (HEADER_START + length).saturating_sub(content.len());
+    file.by_ref().take(more as u64).read_to_end(&mut content)?;
+    let header = content.get(HEADER_START..HEADER_START + length);
+    let metadata = header.and_then(|header| serde_json::from_slice::<Metadata>(header).ok());
+    let Some(metadata) = metadata else { return Ok(content) };
+    let total = (HEADER_START + length).saturating_add(metadata.data_len()).saturating_add(1);
+    let more = total.saturating_sub(content.len());
+    // A file on disk that is shorter is told from its length; one that is not gets its memory at once or an error.
+    if file.metadata().is_ok_and(|found| found.is_file() && found.len() >= total as u64 - 1) {
+        content.try_reserve_exact(more).map_err(|_| std::io::Error::from(std::io::ErrorKind::OutOfMemory))?;
+    }
+    file.take(more as u64).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// The length of a container's header, if the first bytes can be those of a container.
+fn header_length(head: &[u8]) -> Option<usize> {
+    let (length, rest) = head.split_first_chunk::<HEADER_START>()?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+    (length <= MAX_HEADER && rest.first() == Some(&b'{')).then_some(length)
 }
 
 /// [`read`] for bytes already in memory; `path` is their name in messages.
@@ -197,6 +161,13 @@ pub fn parse(path: &Path, content: &[u8], kind: Kind) -> Result<Record> {
         record.values = values;
     }
     for (name, view) in views {
+        // An array without values may state any length beside its 0: work grows with it, the file does not.
+        if let Some(length) = view.shape().iter().find(|&&length| length > content.len()) {
+            return Err(damaged(
+                path,
+                &format!("array `{name}` has a length of {length}, more than the file has bytes"),
+            ));
+        }
         let array = array(path, &name, &view)?;
         record.arrays.insert(name, array);
     }
@@ -220,7 +191,11 @@ fn header(path: &Path, content: &[u8]) -> Result<Map<String, Value>> {
         // A truncated container of ours still shows the magic key in its first bytes.
         return Err(if has_magic(content) { damaged(path, "it is shorter or longer than it says") } else { foreign() });
     };
-    let text = metadata.metadata().as_ref().and_then(|map| map.get(MAGIC)).ok_or_else(foreign)?;
+    let metadata = metadata.metadata().as_ref();
+    let text = metadata.and_then(|map| map.get(MAGIC)).ok_or_else(foreign)?;
+    if let Some(other) = metadata.and_then(|map| map.keys().find(|key| *key != MAGIC)) {
+        return Err(damaged(path, &format!("its metadata has a key {other:?} beside ours, which no version writes")));
+    }
     match serde_json::from_str(text) {
         Ok(Value::Object(header)) => Ok(header),
         _ => Err(damaged(path, "its metadata is not a JSON object")),
@@ -309,7 +284,7 @@ fn looks_like(content: &[u8]) -> &'static str {
         [b'P', b'A', b'R', b'1', ..] => "a Parquet file",
         _ if text.starts_with("svm_type") => "a LIBSVM model",
         _ if text.starts_with("solver_type") => "a LIBLINEAR model",
-        _ if SafeTensors::read_metadata(content).is_ok() => "a safetensors file of another program",
+        _ if header_length(content).is_some_and(|length| length > 0) => "a safetensors file of another program",
         _ if text.contains('\u{fffd}') || text.contains('\0') => "a binary file of an unknown kind",
         _ if first.starts_with(['{', '[']) => "a JSON file",
         _ if pairs(first) => "LIBSVM data",
@@ -320,6 +295,7 @@ fn looks_like(content: &[u8]) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::disk::is_same;
     use super::*;
 
     fn sample() -> Record {
@@ -330,7 +306,7 @@ mod tests {
         record
     }
 
-    fn saved(folder: &tempfile::TempDir) -> PathBuf {
+    fn saved(folder: &tempfile::TempDir) -> std::path::PathBuf {
         let path = folder.path().join("m.multikernel");
         write(&path, Kind::Model, &sample()).unwrap();
         path
@@ -390,6 +366,42 @@ mod tests {
     }
 
     #[test]
+    fn array_without_values_has_no_length_beyond_the_file() {
+        for shape in [[1 << 60, 0], [1 << 33, 0], [0, 1 << 60], [300_000_000, 0]] {
+            let mut record = sample();
+            record.arrays.insert("empty".into(), Array::F64 { shape: shape.to_vec(), data: vec![] });
+            let bytes = bytes(Kind::Model, &record).unwrap();
+            let message = parse(Path::new("m"), &bytes, Kind::Model).unwrap_err().to_string();
+            assert!(message.contains("array `empty` has a length of"), "{message}");
+        }
+    }
+
+    #[test]
+    fn metadata_of_others_beside_ours_is_refused() {
+        let bytes = bytes(Kind::Model, &sample()).unwrap();
+        let header = header(Path::new("m"), &bytes).unwrap();
+        let key = "\u{1b}[2J".to_string();
+        let metadata = HashMap::from([(MAGIC.to_string(), Value::Object(header).to_string()), (key, "x".into())]);
+        let bytes = safetensors::serialize(Vec::<(String, TensorView<'_>)>::new(), Some(metadata)).unwrap();
+        let message = parse(Path::new("m"), &bytes, Kind::Model).unwrap_err().to_string();
+        assert!(message.contains(r#"a key "\u{1b}[2J" beside ours"#), "{message}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn files_without_an_end_are_read_as_far_as_they_can_be_ours() {
+        let message = read(Path::new("/dev/zero"), Kind::Model).unwrap_err().to_string();
+        assert!(message.contains("it looks like a binary file of an unknown kind"), "{message}");
+        // A header that promises little, then more than it promised: holes cost no disk.
+        let folder = tempfile::tempdir().unwrap();
+        let path = saved(&folder);
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(1 << 40).unwrap();
+        let message = read(&path, Kind::Model).unwrap_err().to_string();
+        assert!(message.contains("it is shorter or longer than it says"), "{message}");
+    }
+
+    #[test]
     fn file_of_the_other_kind_or_a_later_version_is_refused_by_name() {
         let folder = tempfile::tempdir().unwrap();
         let path = saved(&folder);
@@ -415,20 +427,6 @@ mod tests {
         check_replaceable(&folder.path().join("new")).unwrap();
         assert!(is_same(&path, &folder.path().join(".").join("rows.csv")));
         assert!(!is_same(&path, &folder.path().join("new")));
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn write_through_a_link_changes_what_it_leads_to() {
-        let folder = tempfile::tempdir().unwrap();
-        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
-        std::fs::write(&file, "old").unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        write_atomic(&link, b"new").unwrap();
-        assert_eq!(std::fs::read(&file).unwrap(), b"new");
-        assert!(link.is_symlink());
-        assert!(is_same(&file, &link));
-        write_atomic(Path::new("/dev/null"), b"new").unwrap();
     }
 
     #[test]

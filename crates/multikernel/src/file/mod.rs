@@ -6,10 +6,12 @@
 //! magic key, the version and the checksum, and runs nothing.
 
 mod container;
+mod disk;
 mod record;
 
-pub use container::{
-    FORMAT_VERSION, Kind, bytes, check_replaceable, check_writable, is_same, parse, read, write, write_atomic,
-};
+pub use container::{FORMAT_VERSION, Kind, bytes, check_replaceable, parse, read, write};
+pub use disk::{Claim, check_writable, claim, is_same, write_atomic};
+#[cfg(test)]
+pub(crate) use record::Array;
 pub use record::{Cache, Codec, Field, Record};
 pub(crate) use record::{codes, record};

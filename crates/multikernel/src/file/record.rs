@@ -110,6 +110,14 @@ impl Record {
         self.arrays.iter().find(|(_, array)| holds(array)).map(|(name, _)| name.as_str())
     }
 
+    /// The name of a count that no run reaches, if there is one: arithmetic on it could overflow. Seeds may be any number.
+    pub(crate) fn huge(&self) -> Option<&str> {
+        const MOST: u64 = 1 << 53;
+        let is_huge = |value: &Value| value.as_u64().is_some_and(|count| count > MOST);
+        let mut counts = self.values.iter().filter(|(name, _)| *name != "seed" && !name.ends_with(".seed"));
+        counts.find(|(_, value)| is_huge(value)).map(|(name, _)| name.as_str())
+    }
+
     fn value(&self, name: &str) -> Result<&Value> {
         self.values.get(name).ok_or_else(|| missing(name))
     }

@@ -4,6 +4,8 @@
 mod by_kind;
 mod calibrate;
 mod forecast;
+#[cfg(test)]
+mod hostile;
 mod model;
 mod online;
 #[expect(clippy::module_inception)]

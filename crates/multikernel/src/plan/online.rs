@@ -17,6 +17,10 @@ use crate::pool::Pool;
 use crate::run::{Begin, Learner, Stop};
 use crate::stack::{Points, Stack, StackOptions, Storage};
 
+/// So many labels among the first rows, most of them of a single row, are no classes: each new one costs time that grows
+/// with their number.
+const MANY_CLASSES: usize = 100;
+
 /// With more classes than this, the label is a number or an id.
 const MAX_CLASSES: usize = 1000;
 
@@ -110,6 +114,14 @@ impl Online {
         let samples = &warmup.samples;
         if !samples.views().is_empty() || !samples.grams().is_empty() {
             return Err(Error::input("a stream is one table: views and Gram matrices cannot be learned online"));
+        }
+        let (n_classes, n_rows) = (warmup.labels.n_classes(), samples.n_samples());
+        if n_classes > MANY_CLASSES && 2 * n_classes > n_rows {
+            return Err(Error::input(message![
+                format!("the first {n_rows} rows have {n_classes} labels: a number or an id is no class; "),
+                "choose the class column with ",
+                Remedy::Label(None)
+            ]));
         }
         let preparation = plan.preparation(samples)?;
         let preprocessor = preparation.preprocessor(samples)?;

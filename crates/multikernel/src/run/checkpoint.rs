@@ -65,6 +65,12 @@ impl Checkpoint {
                 ));
             }
         }
+        if let Some(name) = record.nan() {
+            return Err(Error::input(format!("its array `{name}` holds NaN")));
+        }
+        if let Some(name) = record.huge() {
+            return Err(Error::input(format!("its count `{name}` is larger than that of any run")));
+        }
         let (steps, done, total) = (record.take("steps")?, record.take("done")?, record.take("total")?);
         Ok(Stored { steps, done, total, state: record.take_record("state") })
     }

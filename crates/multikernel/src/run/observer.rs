@@ -73,6 +73,11 @@ pub trait Observer: Send {
     fn talk(&mut self, _text: &str) {}
     /// A message the user should read: a warning, a file that was written.
     fn note(&mut self, _text: &str) {}
+    /// A warning that something is lost unless the user acts, such as a checkpoint that cannot be stored: also for users
+    /// who asked for silence. By default a note.
+    fn warn(&mut self, text: &str) {
+        self.note(text);
+    }
 }
 
 /// An observer that does nothing.

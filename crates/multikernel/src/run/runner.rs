@@ -59,6 +59,7 @@ impl Runner<'_> {
         let mut progress =
             stored.map_or(Progress::of(0, 1), |stored| Progress::of(stored.done as usize, stored.total as usize));
         let mut schedule = Schedule::new(self.checkpoint.map_or_else(Default::default, |checkpoint| checkpoint.every));
+        let mut failing = false;
         let stop = loop {
             if let Some(stop) = self.control.stop() {
                 break stop;
@@ -77,7 +78,7 @@ impl Runner<'_> {
                 break Stop::Finished;
             }
             if self.checkpoint.is_some() && schedule.due() {
-                self.store(steps, &progress, state.as_ref());
+                failing = self.store(steps, &progress, state.as_ref(), failing);
             }
         };
         if steps == 0 {
@@ -86,7 +87,7 @@ impl Runner<'_> {
             )));
         }
         if stop != Stop::Finished {
-            self.store(steps, &progress, state.as_ref());
+            self.store(steps, &progress, state.as_ref(), false);
         }
         Ok(Driven { state, stop, steps, progress })
     }
@@ -105,14 +106,17 @@ impl Runner<'_> {
         Ok(stored)
     }
 
-    /// Writes a checkpoint. A temporarily full disk must not cost the run: the failure is reported, and the run
-    /// continues.
-    fn store(&mut self, steps: u64, progress: &Progress, state: &dyn AnyState) {
-        let Some(checkpoint) = self.checkpoint else { return };
+    /// Writes a checkpoint, and returns whether that failed. A temporarily full disk must not cost the run: the failure
+    /// is reported unless the one before it was, and the run continues.
+    fn store(&mut self, steps: u64, progress: &Progress, state: &dyn AnyState, was_told: bool) -> bool {
+        let Some(checkpoint) = self.checkpoint else { return false };
         let (done, total) = (progress.done, progress.total);
-        if let Err(error) = checkpoint.write(&self.identity, Stored { steps, done, total, state: state.encode() }) {
-            self.observer.note(&format!("warning: this checkpoint was not stored, the run goes on: {error}"));
+        let written = checkpoint.write(&self.identity, Stored { steps, done, total, state: state.encode() });
+        let failed = written.is_err();
+        if let (Err(error), false) = (written, was_told) {
+            self.observer.warn(&format!("warning: this checkpoint was not stored, the run goes on: {error}"));
         }
+        failed
     }
 }
 

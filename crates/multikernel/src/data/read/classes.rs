@@ -13,6 +13,12 @@ const MAX_NUMERIC_CLASSES: usize = 20;
 /// With at least this many rows per class, numeric labels are taken as classes.
 const MIN_ROWS_PER_CLASS: usize = 100;
 
+/// More classes than this, with few rows each, are no classes: there is a machine for each pair of them.
+const MANY_CLASSES: usize = 1000;
+
+/// With at least this many rows per class, any number of classes is believed.
+const FEW_ROWS_PER_CLASS: usize = 10;
+
 /// Labels with fewer classes are never taken for a numeric target.
 const MIN_NUMERIC_CLASSES: usize = 10;
 
@@ -27,6 +33,14 @@ pub(in crate::data) fn check_classes(table: &mut Table, options: &ReadOptions) -
     };
     let classes: HashSet<&str> = labels.iter().map(String::as_str).collect();
     let (n, n_rows) = (classes.len(), labels.len());
+    if n > MANY_CLASSES && n_rows < n * FEW_ROWS_PER_CLASS {
+        let why = format!(
+            "the label has {n} classes in {n_rows} rows: an id or a number is no class; name the column of classes with "
+        );
+        let target =
+            message![", or say that it is a number to predict with ", Remedy::Target(table.label_name.clone())];
+        return Err(Error::data(Place::file(&table.source), message![why, Remedy::Label(None), target]));
+    }
     let is_own = n > MIN_NUMERIC_CLASSES && 2 * n > n_rows;
     let is_many = n > MAX_NUMERIC_CLASSES && n_rows < n * MIN_ROWS_PER_CLASS;
     if !is_own && !is_many {

@@ -75,12 +75,12 @@ fn read_text(source: Source<'_>, format: Option<Format>, options: &ReadOptions) 
             let message = format!("{} is LIBSVM text, whose rows are samples; leave it out", source.name);
             Err(Error::param("transpose", message))
         }
-        Format::Libsvm => libsvm::read(source.lines(), options),
-        Format::Fasta => fasta::read(source.lines(), options),
-        Format::Tsv => delimited::read(source.lines(), '\t', options),
+        Format::Libsvm => libsvm::read(source.lines(options.limit()), options),
+        Format::Fasta => fasta::read(source.lines(options.limit()), options),
+        Format::Tsv => delimited::read(source.lines(options.limit()), '\t', options),
         _ => {
             let delimiter = csv_delimiter(&source.head);
-            delimited::read(source.lines(), delimiter, options)
+            delimited::read(source.lines(options.limit()), delimiter, options)
         }
     }
 }
@@ -107,5 +107,5 @@ fn cells_from(reader: impl Read, name: &str, options: &ReadOptions) -> Result<Ve
         }
         _ => csv_delimiter(&source.head),
     };
-    delimited::read_cells(source.lines(), delimiter, options.limit())
+    delimited::read_cells(source.lines(options.limit()), delimiter, options.limit())
 }

@@ -88,6 +88,7 @@ impl Records<'_> {
                 return Err(Error::data(Place::column(file, number, at as u64 + 1), message));
             }
             sequence.push_str(line);
+            self.lines.check_row(sequence.len(), of.map_or(number, |(_, line)| line))?;
         }
         match of {
             Some((id, line)) if sequence.is_empty() => {

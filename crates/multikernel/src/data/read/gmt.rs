@@ -65,7 +65,7 @@ impl FeatureSets {
     }
 
     fn read_from(reader: impl Read, name: &str) -> Result<Self> {
-        let mut lines = Source::open_as(reader, name, ALLOWED)?.lines();
+        let mut lines = Source::open_as(reader, name, ALLOWED)?.lines(u64::MAX);
         let (mut sets, mut seen) = (Vec::new(), HashMap::new());
         let (mut n_members, mut repeats) = (0, Vec::new());
         while let Some(line) = lines.next()? {

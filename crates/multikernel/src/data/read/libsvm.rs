@@ -12,6 +12,9 @@ use crate::linalg::Matrix;
 /// Larger indices are refused: a name for each column would not fit in memory.
 const MAX_INDEX: u64 = 1 << 31;
 
+/// A label, besides its letters.
+const LABEL_BYTES: usize = 32;
+
 /// Tables with up to this many columns are dense: rows this short gain nothing from sparsity.
 const DENSE_COLS: usize = 64;
 
@@ -52,6 +55,8 @@ pub(super) struct SparseRows {
     /// End offset of each row in these.
     ends: Vec<usize>,
     labels: Vec<String>,
+    /// Bytes of the labels.
+    label_bytes: usize,
     labelled: Option<bool>,
     has_zero: bool,
     largest: Option<u32>,
@@ -138,6 +143,10 @@ impl SparseRows {
             let (index, value) = pair(line, at, word)?;
             check_index(line, at, index, options.expect.as_ref())?;
             row.push((index, at, value));
+            let need = (row.len() * size_of::<(u32, usize, f64)>()) as u64;
+            if need > options.limit() {
+                return Err(out_of_memory(line.name, self.ends.len() + 1, index as usize, need, options.limit()));
+            }
         }
         // Words are already in order, so equal indices stay in line order.
         row.sort_by_key(|&(index, ..)| index);
@@ -148,7 +157,9 @@ impl SparseRows {
         }
         self.store(line.name, &row, options)?;
         if labelled && !options.unlabelled {
-            self.labels.push(canonical(first));
+            let label = canonical(first);
+            self.label_bytes += label.len() + LABEL_BYTES;
+            self.labels.push(label);
         }
         self.row = row;
         Ok(())
@@ -174,7 +185,8 @@ impl SparseRows {
     }
 
     fn store(&mut self, name: &str, row: &[(u32, usize, f64)], options: &ReadOptions) -> Result<()> {
-        let need = (self.values.len() + row.len()) as u64 * 12 + (self.ends.len() + 1) as u64 * 8;
+        let need =
+            (self.values.len() + row.len()) as u64 * 12 + (self.ends.len() + 1) as u64 * 8 + self.label_bytes as u64;
         let room = self.indices.try_reserve(row.len()).is_ok() && self.values.try_reserve(row.len()).is_ok();
         if need > options.limit() || !room {
             return Err(out_of_memory(name, self.ends.len() + 1, self.n_indices(), need, options.limit()));
@@ -458,7 +470,7 @@ mod tests {
         let text = "1 1:1\n".repeat(1000) + "1 2147483648:1\n";
         assert_eq!(
             message(&text, &options()),
-            "f: a table of 1001 rows and 2147483648 columns needs 208.00 GiB but 8.00 GiB may be used; \
+            "f: a table of 1001 rows and 2147483648 columns needs 1120.00 GiB but 8.00 GiB may be used; \
              allow more memory, or use fewer rows or columns"
         );
         let small = ReadOptions { memory: Some(1 << 20), ..options() };
@@ -512,17 +524,17 @@ mod tests {
 
     #[test]
     fn sparse_table_is_measured_by_what_it_stores() {
-        // 8 MB dense, some 100 KB for the names of its columns.
+        // 8 MB dense, half a MB for its columns.
         let text = line([1000], "1").repeat(1000);
         let within = |memory: u64| {
             let options = ReadOptions { memory: Some(memory), ..options() };
             read_from(text.as_bytes(), "f", &options).map(|table| stored(&table))
         };
-        let need = 1000 * 12 + 1000 * 8 + 1000 * 104;
+        let need = 1000 * 12 + 1000 * 8 + 1000 * 560;
         assert_eq!(within(need).unwrap(), Some(1000));
         assert_eq!(
             within(need - 1).unwrap_err().to_string(),
-            "f: a table of 1000 rows and 1000 columns needs 121.1 KiB but 121.1 KiB may be used; allow more memory, or \
+            "f: a table of 1000 rows and 1000 columns needs 566.4 KiB but 566.4 KiB may be used; allow more memory, or \
              use fewer rows or columns"
         );
     }

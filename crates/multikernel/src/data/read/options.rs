@@ -13,7 +13,7 @@ const MEMORY: u64 = 8 << 30;
 pub enum Format {
     /// `label index:value ...`, one row per line; omitted indices are 0. A table with more than 64 columns and fewer
     /// than a quarter of its values nonzero is kept as [`Sparse`](crate::data::Sparse) rows: 12 bytes per nonzero
-    /// value, 8 per row and about 100 per column, most of them for its name.
+    /// value, 8 per row and about 560 per column, most of them for its name.
     Libsvm,
     /// Comma-separated (or by semicolons, bars or tabs, detected from the first line), cells quoted with `"` where
     /// needed.

@@ -2,13 +2,19 @@
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Place, Remedy, Result, gib, message};
 
-/// The maximum length of a table's line, and its name in errors.
-const TABLE_LINE: (usize, &str) = (1 << 30, "1 GiB");
+/// The maximum length of a table's line.
+const TABLE_LINE: u64 = 1 << 30;
 
 /// The same for a stream, in which a line may never end: it is refused before it fills the memory.
-const STREAM_LINE: (usize, &str) = (1 << 26, "64 MiB");
+const STREAM_LINE: u64 = 1 << 26;
+
+/// A line may take this part of the memory allowed for a table: as cells it takes several times its length.
+const LINE_PART: u64 = 8;
+
+/// Lines of up to this length are always read.
+const SHORT_LINE: u64 = 1 << 16;
 
 /// How much of a text is examined to detect its format.
 pub(super) const HEAD: usize = 1 << 16;
@@ -71,9 +77,9 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The lines of a table.
-    pub(super) fn lines(self) -> Lines<'a> {
-        self.lines_up_to(TABLE_LINE)
+    /// The lines of a table that may take `memory` bytes.
+    pub(super) fn lines(self, memory: u64) -> Lines<'a> {
+        self.lines_up_to((memory / LINE_PART).clamp(SHORT_LINE, TABLE_LINE))
     }
 
     /// The lines of a stream.
@@ -81,7 +87,7 @@ impl<'a> Source<'a> {
         self.lines_up_to(STREAM_LINE)
     }
 
-    fn lines_up_to(self, limit: (usize, &'static str)) -> Lines<'a> {
+    fn lines_up_to(self, limit: u64) -> Lines<'a> {
         Lines {
             name: self.name,
             reader: BufReader::with_capacity(1 << 16, self.reader),
@@ -91,7 +97,7 @@ impl<'a> Source<'a> {
             reached: Reached::End,
             is_long: false,
             after_return: false,
-            limit,
+            limit: usize::try_from(limit).unwrap_or(usize::MAX),
         }
     }
 }
@@ -181,7 +187,8 @@ pub(super) struct Lines<'a> {
     /// Whether that line is too long to be held.
     is_long: bool,
     after_return: bool,
-    limit: (usize, &'static str),
+    /// The maximum length of a line, and of a row of several lines.
+    limit: usize,
 }
 
 /// How much of a line has been read.
@@ -225,8 +232,7 @@ impl Lines<'_> {
     /// The line last found, without its end. An error about it does not affect later lines.
     pub(super) fn text(&self) -> Result<&str> {
         if self.is_long {
-            let message = format!("the line is longer than {}; a text table has one row per line", self.limit.1);
-            return Err(Error::data(self.here(), message));
+            return Err(self.too_long(self.number, "line"));
         }
         let line = std::str::from_utf8(&self.line).map_err(|error| {
             let at = error.valid_up_to();
@@ -238,6 +244,22 @@ impl Lines<'_> {
             Error::data(self.here(), message)
         })?;
         Ok(if self.number == 1 { line.strip_prefix('\u{feff}').unwrap_or(line) } else { line })
+    }
+
+    /// Refuses a row of several lines that is longer than a line may be; `began` is the first of them.
+    pub(super) fn check_row(&self, length: usize, began: u64) -> Result<()> {
+        if length < self.limit { Ok(()) } else { Err(self.too_long(began, "row that begins here")) }
+    }
+
+    fn too_long(&self, line: u64, what: &str) -> Error {
+        let limit = gib(self.limit as u64);
+        let found = format!("the {what} is longer than {limit}; a text table has one row per line: ");
+        let message = match self.limit as u64 {
+            // Only the memory that is allowed makes it shorter.
+            ..STREAM_LINE => message![found, "check line ends and quotes, or raise ", Remedy::Memory],
+            _ => message![found, "check line ends and quotes"],
+        };
+        Error::data(Place::line(self.name, line), message)
     }
 
     /// Number of the line last read, counted from 1.
@@ -284,7 +306,7 @@ impl Lines<'_> {
                 self.reached = if end.is_some() { Reached::End } else { Reached::Limit };
                 continue;
             }
-            self.is_long = self.line.len() >= self.limit.0;
+            self.is_long = self.line.len() >= self.limit;
             self.reached = match end {
                 Some(_) => Reached::End,
                 None if self.is_long => Reached::Limit,

@@ -251,7 +251,7 @@ impl<R: Rule> State<R::Method> for StreamState<R> {
 
     fn step(&mut self, method: &R::Method, task: &Task<'_>, control: &Control) -> Result<Progress> {
         let n = task.n_samples() as u64;
-        let total = self.rule.n_epochs() * n;
+        let total = self.rule.n_epochs().saturating_mul(n);
         let progress = |seen: u64| Progress::of(seen as usize, total as usize);
         let mut next = self.clone();
         let epoch = next.seen / n;

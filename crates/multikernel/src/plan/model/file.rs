@@ -132,6 +132,9 @@ impl Model {
         if let Some(name) = record.nan() {
             return Err(Error::input(format!("its array `{name}` holds NaN")));
         }
+        if let Some(name) = record.huge() {
+            return Err(Error::input(format!("its count `{name}` is larger than that of any run")));
+        }
         let method = record.take_record("model");
         let predictor = registry.get(&header.method)?.decode(&method)?;
         let units = newer(record, "numbers", |inner| Units::decode(&inner))?;
@@ -201,12 +204,21 @@ fn decode_kept(record: &Record, header: &Header, used: Vec<usize>) -> Result<Kep
         Presence::from_parts(inner.take("n_views")?, &inner.take::<Vec<u64>>("flags")?)
     })?;
     let features: Features = record.take("points")?;
+    let columns: Vec<usize> = record.take("columns")?;
+    let grams = newer(record, "grams", Ok)?;
+    // Rows without values take no bytes, and everything below grows with them: what refers to them bounds them.
+    if features.n_cols() == 0 {
+        let named = grams.as_ref().map_or(Ok(columns.len()), |grams| Ok(grams.take::<Vec<usize>>("at")?.len()))?;
+        if features.n_rows() > named {
+            return Err(Error::input(format!("`points` has {} rows without values for {named}", features.n_rows())));
+        }
+    }
     let mut points = Points::from(&features);
     if let Some(presence) = &presence {
         points = points.with_presence(presence, preprocessor.views(), &header.kernels)?;
     }
     let (mut diagonals, mut at): (_, Vec<usize>) = (vec![], (0..features.n_rows()).collect());
-    if let Some(grams) = newer(record, "grams", Ok)? {
+    if let Some(grams) = grams {
         at = grams.take("at")?;
         for (g, name) in grams.take::<Vec<String>>("names")?.into_iter().enumerate() {
             diagonals.push((name, grams.take::<Vec<f64>>(&format!("diagonal.{g}"))?));
@@ -223,7 +235,7 @@ fn decode_kept(record: &Record, header: &Header, used: Vec<usize>) -> Result<Kep
         presence,
         at,
         diagonals,
-        columns: record.take("columns")?,
+        columns,
         kernels: used.iter().map(|&m| header.kernels[m].clone()).collect(),
         centring: decode_centring(record, &header.kernels, &used)?,
         used,

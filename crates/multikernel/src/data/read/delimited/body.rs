@@ -1,6 +1,6 @@
 //! The rows of delimited text: their values, and decisions that need all of them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::cells::Cells;
 use super::coded::{Coded, code};
@@ -19,6 +19,9 @@ use crate::linalg::Matrix;
 
 /// With fewer rows it is unclear whether a column of numbers is an id.
 const MIN_ID_ROWS: usize = 20;
+
+/// A text of a label, group or id, besides its letters.
+const TEXT_BYTES: usize = 32;
 
 /// With fewer rows it is unclear whether a column of text is an id.
 const SOME_ROWS: usize = 3;
@@ -116,9 +119,12 @@ impl<'a> Body<'a> {
                 let message = "the group is missing; fill it in, or remove the row";
                 return Err(Error::data(cells.place(self.name, j), message));
             }
+            self.bytes += group.len() + TEXT_BYTES;
             self.groups.push(group.to_string());
         }
         self.n_rows += 1;
+        // A kept text is held twice, the second time to find it again.
+        self.bytes += self.kept.iter().map(|kept| kept.cost(cells)).sum::<usize>();
         self.kept.iter_mut().try_for_each(|kept| kept.add(self.name, cells))
     }
 
@@ -126,6 +132,7 @@ impl<'a> Body<'a> {
         if is_missing(label) {
             self.unlabelled.push((self.labels.len(), place));
         }
+        self.bytes += label.len() + TEXT_BYTES;
         self.labels.push(label.to_string());
     }
 
@@ -470,14 +477,17 @@ impl<'a> Body<'a> {
 
     /// What every column of the file is taken for, in the order of the file.
     fn column_notes(&self) -> Vec<ColumnNote> {
-        let mut notes = vec![];
+        let mut notes = Vec::with_capacity(self.n_columns);
+        let places: HashMap<usize, usize> = self.columns.iter().enumerate().map(|(k, column)| (column.at, k)).collect();
+        let left_out: HashMap<usize, (&str, &String)> =
+            self.left_out.iter().map(|(at, what, why)| (*at, (*what, why))).collect();
         for j in 0..self.n_columns {
-            let at = self.columns.iter().position(|column| column.at == j);
+            let at = places.get(&j).copied();
             let is_feature = at.is_some_and(|k| !self.is_aside[k]);
-            let left = self.left_out.iter().find(|(at, ..)| *at == j);
+            let left = left_out.get(&j);
             let (kind, about) = match (at, left) {
                 (Some(k), _) if is_feature => (self.codings[k].kind().word(), self.about(k)),
-                (_, Some((_, what, why))) => (*what, format!("left out: {why}")),
+                (_, Some((what, why))) => (*what, format!("left out: {why}")),
                 _ if self.roles.label == Some(j) => ("label", String::new()),
                 _ if self.roles.groups == Some(j) => ("groups", String::new()),
                 _ if self.roles.id == Some(j) || at.is_some() => ("id", "left out".into()),

@@ -101,7 +101,7 @@ pub(super) struct Records<'a> {
 impl Rows for Records<'_> {
     fn next(&mut self, cells: &mut Cells) -> Result<bool> {
         cells.clear();
-        let mut open = None;
+        let (mut open, began) = (None, self.lines.number() + 1);
         loop {
             let number = self.lines.number() + 1;
             let name = self.lines.name;
@@ -122,6 +122,8 @@ impl Rows for Records<'_> {
             if open.is_none() {
                 return Ok(true);
             }
+            // A quote that never closes takes in all that follows.
+            self.lines.check_row(cells.text.len(), began)?;
             cells.text.push('\n');
         }
     }

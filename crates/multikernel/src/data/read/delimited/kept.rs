@@ -59,6 +59,13 @@ impl Kept {
         Ok(())
     }
 
+    /// Bytes that the next text takes: it is held twice while all are distinct, once if all are kept.
+    pub(super) fn cost(&self, cells: &Cells) -> usize {
+        const ENTRY: usize = 64;
+        let n_held = 2 * usize::from(self.lines.is_some()) + usize::from(self.lines.is_none() && self.keeps_all);
+        n_held * (cells.cell(self.column).len() + ENTRY)
+    }
+
     pub(super) fn all_differ(&self) -> bool {
         self.lines.is_some()
     }

@@ -12,6 +12,7 @@ mod problems;
 
 use std::collections::HashSet;
 
+use crate::data::read::memory::check_memory;
 use crate::data::read::options::ReadOptions;
 use crate::data::read::roles::{Roles, no_names};
 use crate::data::read::text::Lines;
@@ -26,6 +27,9 @@ pub(super) use cells::{Rows, cells_of, check_row_names, check_width, is_blank, r
 pub(super) use features::{FeatureCells, FeatureColumn, no_label, number};
 use header::{is_header, roles};
 pub(in crate::data) use problems::{MissingLabel, labels_missing};
+
+/// So many columns may be label, ids, groups and others that are no features.
+const SIDE_COLUMNS: usize = 16;
 
 pub(in crate::data) fn read(lines: Lines<'_>, delimiter: char, options: &ReadOptions) -> Result<Table> {
     let name = lines.name;
@@ -42,6 +46,8 @@ pub(super) fn read_rows(name: &str, mut records: impl Rows, options: &ReadOption
         return Err(Error::data(Place::file(name), "the file is empty; give at least one row"));
     }
     let n_columns = cells.len();
+    // Names and columns are made next: a long first line would make many of them.
+    check_memory(name, 1, n_columns.saturating_sub(SIDE_COLUMNS), options.limit())?;
     let (header, roles) = match first_row(name, &cells, options) {
         Ok(found) => found,
         Err(error) => return Err(with_cause(error, &cells, records, options)),

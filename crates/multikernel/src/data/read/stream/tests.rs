@@ -105,7 +105,7 @@ fn malformed_lines_of_delimited_text_skipped_with_place_and_reason() {
             "f:4: byte 5 (0xFF) is not UTF-8 text; save the file as UTF-8 (`iconv -f cp1252 -t utf-8 FILE > NEW`)"
                 .into(),
         ),
-        (&long, "f:4: the line is longer than 64 MiB; a text table has one row per line".into()),
+        (&long, "f:4: the line is longer than 64.0 MiB; a text table has one row per line: check line ends and quotes".into()),
     ] {
         let text = format!("a,b,y\n5,6,q\n\n{line}\n7,8,r\n");
         let bytes = text.clone().into_bytes();
@@ -310,7 +310,7 @@ fn error_of_the_source_comes_after_the_rows_before_it() {
 fn memory_of_a_batch_is_limited() {
     let options = ReadOptions { memory: Some(1 << 20), ..Default::default() };
     let message = |text: &str| drain(text.as_bytes(), &options, 9).unwrap_err().to_string();
-    let expected = "f: a table of 1 rows and 1000000 columns needs 99.2 MiB but 1.0 MiB may be used; allow more memory, \
+    let expected = "f: a table of 1 rows and 1000000 columns needs 534.1 MiB but 1.0 MiB may be used; allow more memory, \
                     or use fewer rows or columns";
     assert_eq!(message("p 1000000:1\n"), expected);
     let wide = ",".repeat(999_999);
