@@ -33,7 +33,7 @@ mod weighting;
 pub use alignf::Alignf;
 pub use average::Average;
 pub use bank::{Bank, BankModel};
-pub use bemkl::{Bemkl, BemklModel, Sbemkl};
+pub use bemkl::{Bemkl, BemklEnd, BemklModel, Sbemkl};
 pub use bm3kl::{Bm3kl, Bm3klModel, FunctionPrior, Likelihood, WeightSampler};
 pub use bsvm::{Bsvm, BsvmModel};
 pub use choose::{BestView, Single};
