@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (rows, upper): (Vec<usize>, Vec<f64>) = (0..values.len()).map(|i| (i, args.c)).unzip();
     let problem = Regression { gram: &gram, rows: &rows, values: &values, upper: &upper, epsilon: args.epsilon };
     let options = Options { tolerance: args.tolerance, ..Options::default() };
-    let mut fit = || -> Result<_, Box<dyn Error>> {
+    let fit = || -> Result<_, Box<dyn Error>> {
         let begin = Instant::now();
         let solution = solve_regression(&problem, &options, None, &|| false)?.ok_or("cancelled")?;
         Ok((begin.elapsed().as_secs_f64(), solution))
