@@ -242,6 +242,10 @@ def columns_of(X: Any, kinds: Mapping[str, str], *, trained: bool = False) -> li
     return [(str(name), *_column(frame.get_column(name), str(name), kinds.get(str(name)))) for name in frame.columns]
 
 
+YES_NO = frozenset({"yes", "no", "true", "false", "t", "f"})
+"""The words that the library reads as 1 and 0."""
+
+
 def _column(series: Any, name: str, kind: str | None) -> tuple[str | None, Any]:
     """The kind of a column, if it is known, and its values: numbers, or texts with None where missing."""
     import narwhals.stable.v2 as nw
@@ -256,6 +260,9 @@ def _column(series: Any, name: str, kind: str | None) -> tuple[str | None, Any]:
     if kind is None and dtype in (nw.Categorical, nw.Enum):
         kind = _category(series)
     texts = [None if _is_missing(value) else _text(value, name) for value in values]
+    if kind == "number" and any(texts) and all(text is None or text.lower() in YES_NO for text in texts):
+        # A model of numbers and such words alone keeps no kinds.
+        return "yesno", texts
     if kind == "number":
         return kind, np.array([np.nan if text is None else float(text) for text in texts])
     return kind, texts

@@ -805,14 +805,15 @@ class MKLClusterer(_Clusterer):
 
 
 class MKLRegressor(RegressorMixin, _Base):
-    """Predicts numbers, each as a normal distribution, by the library's methods that can.
+    """Predicts numbers by the library's methods that can, most of them as normal distributions.
 
     Kernel weights are found by the method; amplitude and noise are those of the largest evidence, so there is nothing to
-    tune.
+    tune. ``"simplemkl"``, ``"lpmkl"``, ``"silp"`` and ``"level"`` are support vector regressions on learned kernels instead,
+    with ``c`` (or ``c="auto"``), ``epsilon`` and ``loss`` in `params`. These, ``"bemkl"`` and ``"sbemkl"`` have no distribution.
 
     Parameters
     ----------
-    method : {"evidence", "average", "alignf", "fheuristic", "svm"}
+    method : {"evidence", "average", "alignf", "fheuristic", "svm", "bemkl", "sbemkl", "simplemkl", "lpmkl", "silp", "level"}
         Methods with ``"numbers"`` among their targets in `multikernel.methods()`.
 
     Other parameters are those of `MKLClassifier`.
@@ -938,7 +939,7 @@ class MKLRegressor(RegressorMixin, _Base):
 
     def _deviations(self, rows: _core.Rows) -> Array:
         deviations = self._model().deviations(rows, self._threads())
-        return self._shaped(self._present(deviations, "distribution of its numbers"))
+        return self._shaped(self._present(deviations, "distribution of its numbers; evidence and average have"))
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """Bounds that hold the number of a new row with this probability: (n_samples, 2), or (n_samples, n_targets, 2)."""

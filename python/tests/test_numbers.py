@@ -14,6 +14,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.svm import SVR
 
 COMMAND = os.environ.get("MULTIKERNEL") or shutil.which("multikernel")
 X, y = load_diabetes(return_X_y=True)
@@ -173,3 +174,38 @@ def test_numbers_and_risks_split_into_parts_and_columns_matter(tmp_path):
     assert '<section id="survival"' in page
     with pytest.raises(ValueError, match="structured array"):
         est.importance(rows, rows[:, 0])
+
+
+@pytest.mark.parametrize(("c", "epsilon"), [(1.0, 0.1), (10.0, 0.3), (100.0, 0.02)])
+def test_support_vector_regression_is_that_of_libsvm(c, epsilon):
+    rows, target = 20 * X[:150], (y[:150] - y[:150].mean()) / y[:150].std()
+    params = {"c": c, "epsilon": epsilon, "tol": 1e-7}
+    ours = mk.MKLRegressor("simplemkl", "gaussian(2)", params=params, scale="none").fit(rows, target)
+    gram = RBF(2.0)(rows).astype(np.float32).astype(float)
+    theirs = SVR(kernel="precomputed", C=c, epsilon=epsilon, tol=1e-7).fit(gram, target)
+    np.testing.assert_allclose(ours.predict(rows), theirs.predict(gram), atol=2e-5)
+
+
+def test_squared_loss_is_kernel_ridge_with_an_intercept():
+    params = {"c": 5.0, "loss": "squared"}
+    ours = mk.MKLRegressor("simplemkl", "gaussian(2)", params=params, scale="none").fit(20 * X[:120], y[:120])
+    gram, one = RBF(2.0)(20 * X[:120]), np.ones(120)
+    inverse = np.linalg.inv(gram + np.eye(120) / 5)
+    bias = one @ inverse @ y[:120] / (one @ inverse @ one)
+    np.testing.assert_allclose(ours.predict(20 * X[:120]), gram @ inverse @ (y[:120] - bias) + bias, rtol=1e-8)
+    with pytest.raises(AttributeError, match="simplemkl has no distribution of its numbers; evidence"):
+        ours.predict_interval(X[:3], 0.9)
+
+
+@pytest.mark.parametrize("method", ["bemkl", "sbemkl"])
+def test_variational_numbers_are_predicted(method):
+    reg = mk.MKLRegressor(method).fit(X[:200], y[:200])
+    assert r2_score(y[200:], reg.predict(X[200:])) > 0.4
+
+
+def test_yes_and_no_are_read_again_at_prediction():
+    table = pd.DataFrame({"a": np.arange(40.0) % 7, "b": ["Yes", "No"] * 20})
+    target = np.arange(40.0) % 7 + 3.0 * (table["b"] == "Yes")
+    reg = mk.MKLRegressor("average").fit(table, target)
+    assert r2_score(target, reg.predict(table)) > 0.95
+    assert reg.predict(table.iloc[[0]])[0] == reg.predict(table)[0]

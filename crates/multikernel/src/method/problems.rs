@@ -1,11 +1,12 @@
-//! The two-class problems a classifier is made of: their rows, sides and bounds.
+//! The problems that SVMs solve: two-class problems, with their rows, sides and bounds, or a regression for each number.
 
 use super::machine::{SvmModel, pairs};
 use super::svc::{ClassWeights, Multiclass, Svc};
-use crate::data::Labels;
+use crate::data::{Labels, Numbers};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
-use crate::run::{Coefficients, Control, Task};
+use crate::run::{Coefficients, Control, Task, choice};
+use crate::solve::cholesky::Cholesky;
 use crate::solve::smo;
 
 /// One two-class problem: its training rows and which of them are positive.
@@ -22,15 +23,39 @@ impl Problem {
     }
 }
 
-/// All two-class problems of a task, one-vs-one or one-vs-rest. Their dual variables are stored problem by problem.
+choice! {
+    /// What a residual of a number costs.
+    pub enum Loss {
+        /// Its size beyond epsilon.
+        Insensitive = "insensitive",
+        /// Half its square.
+        Squared = "squared",
+    }
+}
+
+/// What a residual of a number costs, in standard deviations of the number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cost {
+    pub(super) loss: Loss,
+    pub(super) epsilon: f64,
+}
+
+/// What the SVMs of a task learn.
+enum Asked {
+    /// Two-class problems, one-vs-one or one-vs-rest.
+    Sides { list: Vec<Problem>, one_vs_one: bool, n_classes: usize },
+    /// Numbers, a column each, on all rows.
+    Numbers { columns: Vec<Vec<f64>>, rows: Vec<usize>, cost: Cost },
+}
+
+/// All SVMs of a task: two-class problems, or regressions. Their dual variables are stored problem by problem; those of
+/// a regression are signed.
 pub(super) struct Problems {
-    list: Vec<Problem>,
+    asked: Asked,
     /// Offsets of each problem's dual variables, plus the end of the last.
     starts: Vec<usize>,
-    /// The upper bound of each row's dual variable.
+    /// The upper bound of each row's dual variable; with squared loss its cost.
     upper: Vec<f64>,
-    one_vs_one: bool,
-    n_classes: usize,
 }
 
 impl Problems {
@@ -43,16 +68,28 @@ impl Problems {
         for problem in &list {
             starts.push(starts[starts.len() - 1] + problem.rows.len());
         }
-        Ok(Problems { list, starts, upper: upper(labels, svc)?, one_vs_one: in_pairs, n_classes })
+        Ok(Problems {
+            asked: Asked::Sides { list, one_vs_one: in_pairs, n_classes },
+            starts,
+            upper: upper(labels, svc)?,
+        })
+    }
+
+    /// The regressions of a task: one for each number.
+    pub(super) fn of_numbers(numbers: &Numbers, c: f64, cost: Cost) -> Problems {
+        let n = numbers.n_samples();
+        let columns: Vec<Vec<f64>> = (0..numbers.n_targets()).map(|t| numbers.values().column(t)).collect();
+        let starts = (0..=columns.len()).map(|t| t * n).collect();
+        Problems { asked: Asked::Numbers { columns, rows: (0..n).collect(), cost }, starts, upper: vec![c; n] }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.list.len()
+        self.starts.len() - 1
     }
 
     /// Total number of dual variables.
     pub(super) fn size(&self) -> usize {
-        self.starts[self.list.len()]
+        self.starts[self.len()]
     }
 
     /// The range of a problem's dual variables.
@@ -62,7 +99,10 @@ impl Problems {
 
     /// Whether both sides of a problem have rows.
     pub(super) fn is_trainable(&self, p: usize) -> bool {
-        self.list[p].is_trainable()
+        match &self.asked {
+            Asked::Sides { list, .. } => list[p].is_trainable(),
+            Asked::Numbers { .. } => true,
+        }
     }
 
     /// Solves some of the problems in parallel, from the given dual variables; `None` if `control` stopped it.
@@ -75,11 +115,29 @@ impl Problems {
         task: &Task<'_>,
         control: &Control,
     ) -> Result<Option<Vec<smo::SmoSolution>>> {
+        let stop = || control.stop().is_some();
+        if let Asked::Numbers { columns, cost: Cost { loss: Loss::Squared, .. }, .. } = &self.asked {
+            let columns: Vec<&[f64]> = which.iter().map(|&p| columns[p].as_slice()).collect();
+            return least_squares(gram, &columns, &self.upper, task, &stop);
+        }
         let solved = task.pool.map(which.len(), |k| {
-            let Problem { rows, positive } = &self.list[which[k]];
-            let upper: Vec<f64> = rows.iter().map(|&i| self.upper[i]).collect();
-            let dual = smo::Problem { gram, rows, positive, upper: &upper };
-            smo::solve(&dual, options, Some(&alpha[self.range(which[k])]), &|| control.stop().is_some())
+            let start = Some(&alpha[self.range(which[k])]);
+            match &self.asked {
+                Asked::Sides { list, .. } => {
+                    let Problem { rows, positive } = &list[which[k]];
+                    let upper: Vec<f64> = rows.iter().map(|&i| self.upper[i]).collect();
+                    smo::solve(&smo::Problem { gram, rows, positive, upper: &upper }, options, start, &stop)
+                }
+                Asked::Numbers { columns, rows, cost } => {
+                    let (values, upper, epsilon) = (&columns[which[k]], &self.upper, cost.epsilon);
+                    smo::solve_regression(
+                        &smo::Regression { gram, rows, values, upper, epsilon },
+                        options,
+                        start,
+                        &stop,
+                    )
+                }
+            }
         });
         solved.into_iter().collect()
     }
@@ -87,9 +145,13 @@ impl Problems {
     /// `y_i a_i` for each problem.
     pub(super) fn coefficients(&self, alpha: &[f64]) -> Coefficients {
         let problem = |p: usize| {
-            let Problem { rows, positive } = &self.list[p];
-            let signed = positive.iter().zip(&alpha[self.range(p)]);
-            let signed = signed.map(|(&positive, &alpha)| if positive { alpha } else { -alpha });
+            let (rows, positive) = match &self.asked {
+                Asked::Sides { list, .. } => (&list[p].rows, Some(&list[p].positive)),
+                Asked::Numbers { rows, .. } => (rows, None),
+            };
+            let sign =
+                move |k: usize, alpha: f64| if positive.is_none_or(|positive| positive[k]) { alpha } else { -alpha };
+            let signed = alpha[self.range(p)].iter().enumerate().map(move |(k, &alpha)| sign(k, alpha));
             rows.iter().copied().zip(signed).filter(|&(_, value)| value != 0.0)
         };
         Coefficients::of_decisions(self.upper.len(), (0..self.len()).map(problem))
@@ -97,8 +159,47 @@ impl Problems {
 
     /// The machine with these kernel weights and dual variables.
     pub(super) fn machine(&self, weights: Vec<f64>, alpha: &[f64], bias: Vec<f64>) -> SvmModel {
-        SvmModel::of(weights, &self.coefficients(alpha), bias, self.n_classes, self.one_vs_one)
+        let (n_classes, one_vs_one) = match self.asked {
+            Asked::Sides { n_classes, one_vs_one, .. } => (n_classes, one_vs_one),
+            Asked::Numbers { .. } => (self.len(), false),
+        };
+        SvmModel::of(weights, &self.coefficients(alpha), bias, n_classes, one_vs_one)
     }
+}
+
+/// Regression with squared loss, `min 1/2 b'(K + I/c)b - y'b`, `sum b = 0`, for several columns: with `H = (K +
+/// I/c)^-1` it is `b = H (y - bias)`, `bias = 1'Hy / 1'H1`. `None` when stopped.
+fn least_squares(
+    gram: &Matrix,
+    columns: &[&[f64]],
+    c: &[f64],
+    task: &Task<'_>,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Option<Vec<smo::SmoSolution>>> {
+    let (n, mut sum) = (gram.n_rows(), gram.clone());
+    (0..n).for_each(|i| sum.set(i, i, sum.get(i, i) + 1.0 / c[i]));
+    let factor = match Cholesky::new(sum, task.pool, stop) {
+        Err(Error::Stopped(_)) => return Ok(None),
+        Err(Error::NotDefinite { .. }) => {
+            return Err(Error::input(
+                "the combined kernel is not positive semi-definite, which squared loss needs; leave out kernels that are not \
+                 (sigmoid, given Gram matrices), lower c, or use loss=insensitive",
+            ));
+        }
+        factor => factor?,
+    };
+    let right = Matrix::from_fn(n, columns.len() + 1, |i, t| columns.get(t).map_or(1.0, |column| column[i]));
+    let solved = factor.solve(&right)?;
+    let total = |t: usize| (0..n).map(|i| solved.get(i, t)).sum::<f64>();
+    let ones = total(columns.len());
+    let solution = |(t, column): (usize, &&[f64])| {
+        let bias = total(t) / ones;
+        let alpha: Vec<f64> = (0..n).map(|i| solved.get(i, t) - bias * solved.get(i, columns.len())).collect();
+        // At the optimum the objective is -1/2 y'b.
+        let objective = -0.5 * crate::linalg::dot(column, &alpha);
+        smo::SmoSolution { alpha, bias, objective, n_iter: 1, gap: 0.0, duality_gap: 0.0, converged: true }
+    };
+    Ok(Some(columns.iter().enumerate().map(solution).collect()))
 }
 
 /// The positive class of each one-vs-rest problem: the first of two classes, else each class that has rows.

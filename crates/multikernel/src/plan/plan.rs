@@ -324,7 +324,7 @@ impl Plan {
             return Err(Error::param("proba", "probabilities are those of classes; numbers have intervals instead"));
         }
         match self.params.autos().first() {
-            Some(auto) if kind != TargetKind::Classes => Err(Error::param(
+            Some(auto) if !self.method().tuned_targets().contains(&kind) => Err(Error::param(
                 *auto,
                 format!("auto is for classes; {name} chooses the noise of {kind} by the evidence: leave it out"),
             )),
@@ -423,7 +423,7 @@ impl Plan {
         };
         let scored = candidates.iter().zip(&tuned.figures);
         let all: Vec<String> = scored.map(|(params, figure)| format!("{} {figure:.4}", texts(params))).collect();
-        let figure = if self.method().tunes_by_log_loss() { "log-loss" } else { "accuracy" };
+        let figure = tuned.figure;
         let (n, n_all) = (tuned.n_scored, task.n_samples());
         let on = if n < n_all { format!(" on {n} of {n_all} rows, as time ran out,") } else { String::new() };
         let line = format!("{}; held-out {figure}{on} of {}", texts(&candidates[tuned.best]), all.join("; "));

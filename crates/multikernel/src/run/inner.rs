@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::{Control, Input, Observer, Params, Predict, Progress, Rows, Runner, Silent, Stop, Task};
-use crate::data::{Split, inner_folds};
+use crate::data::{Split, Target, inner_folds};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
 use crate::pool::Pool;
@@ -195,18 +195,26 @@ pub(crate) fn log_loss(probabilities: &Matrix, codes: &[usize]) -> f64 {
     probabilities.rows().zip(codes).map(of).sum::<f64>() / codes.len().max(1) as f64
 }
 
+/// The mean squared difference between predicted numbers and true ones.
+fn squared_error<'a>(predicted: &Matrix, truth: impl Iterator<Item = &'a [f64]>) -> f64 {
+    let of_row = |(a, b): (&[f64], &[f64])| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+    predicted.rows().zip(truth).map(of_row).sum::<f64>() / predicted.data().len().max(1) as f64
+}
+
 /// The result of comparing several settings on inner folds.
 pub(crate) struct Tuned {
     /// The best setting; the first in a tie.
     pub(crate) best: usize,
-    /// The held-out accuracy of each setting that was scored, or its log-loss for methods that tune by it.
+    /// What settings were compared by: accuracy, log-loss, or the squared error of standardised numbers.
+    pub(crate) figure: &'static str,
+    /// That of each setting that was scored.
     pub(crate) figures: Vec<f64>,
     /// How many rows they were scored on.
     pub(crate) n_scored: usize,
 }
 
-/// The best of several settings by held-out accuracy, or by log-loss for methods that tune by it. If time runs out
-/// first, the best of the settings that some folds have scored, on the rows of those folds; `None` if there is none.
+/// The best of several settings by held-out accuracy, by log-loss for methods that tune by it, or by the squared error
+/// of numbers. If time runs out first, the best of the settings that some folds have scored, on the rows of those folds; `None` if there is none.
 pub(crate) fn tune(
     candidates: &[Params],
     task: &Task<'_>,
@@ -231,14 +239,23 @@ pub(crate) fn tune(
     rows.sort_unstable();
     let codes: Vec<usize> = rows.iter().map(|&(i, ..)| task.labels.codes()[i]).collect();
     let figure = |k: usize| {
-        let scores = Matrix::from_fn(rows.len(), task.labels.n_classes(), |r, c| {
+        let scores = Matrix::from_fn(rows.len(), task.n_outputs(), |r, c| {
             let (_, f, at) = rows[r];
             found[f].of_settings[k].get(at, c)
         });
-        if by_loss { log_loss(&scores, &codes) } else { accuracy(&scores, &codes) }
+        match task.target {
+            Target::Numbers(numbers) => squared_error(&scores, rows.iter().map(|&(i, ..)| numbers.values().row(i))),
+            _ if by_loss => log_loss(&scores, &codes),
+            _ => accuracy(&scores, &codes),
+        }
     };
     let figures: Vec<f64> = (0..n_settings).map(figure).collect();
-    let gain = |k: usize| if by_loss { -figures[k] } else { figures[k] };
+    let figure = match task.target {
+        Target::Numbers(_) => "squared error",
+        _ if by_loss => "log-loss",
+        _ => "accuracy",
+    };
+    let gain = |k: usize| if figure == "accuracy" { figures[k] } else { -figures[k] };
     let best = (0..n_settings).rev().max_by(|&a, &b| gain(a).total_cmp(&gain(b))).unwrap_or(0);
-    Ok(Some(Tuned { best, figures, n_scored: rows.len() }))
+    Ok(Some(Tuned { best, figure, figures, n_scored: rows.len() }))
 }

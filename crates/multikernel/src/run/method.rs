@@ -129,6 +129,10 @@ pub trait Method: Parameters + Clone + Send + Sync + 'static {
     fn targets(&self) -> &'static [TargetKind] {
         &[TargetKind::Classes]
     }
+    /// The kinds of targets for which `auto` parameters are chosen on inner folds: numbers by their squared error.
+    fn tuned_targets(&self) -> &'static [TargetKind] {
+        &[TargetKind::Classes]
+    }
     /// Whether its models are clusterings, that is, have [`Predict::clustering`].
     fn finds_clusters(&self) -> bool {
         false
@@ -205,6 +209,8 @@ pub trait AnyMethod: Send + Sync {
     fn is_supervised(&self) -> bool;
     /// See [`Method::targets`].
     fn targets(&self) -> &'static [TargetKind];
+    /// See [`Method::tuned_targets`].
+    fn tuned_targets(&self) -> &'static [TargetKind];
     /// See [`Method::finds_clusters`].
     fn finds_clusters(&self) -> bool;
     /// See [`Method::tunes_by_log_loss`].
@@ -291,6 +297,10 @@ impl<M: Method> AnyMethod for M {
 
     fn targets(&self) -> &'static [TargetKind] {
         Method::targets(self)
+    }
+
+    fn tuned_targets(&self) -> &'static [TargetKind] {
+        Method::tuned_targets(self)
     }
 
     fn finds_clusters(&self) -> bool {

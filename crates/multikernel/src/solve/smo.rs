@@ -1,4 +1,5 @@
-//! The dual of the two-class support vector machine, by sequential minimal optimisation.
+//! The duals of the two-class support vector machine and of support vector regression, by sequential minimal
+//! optimisation.
 //!
 //! The pair to move is chosen by second-order gain (Fan, Chen, Lin 2005, "Working set selection using second order
 //! information", WSS 3); variables stuck at a bound are set aside and checked again before convergence is declared.
@@ -12,6 +13,17 @@
 //! so kernel rows are used as they are, and the residual `r = y - Kb` is all the state there is: `b_i` may go up where
 //! it is below `hi_i`, down where it is above `lo_i`, and the optimum is where no residual of the first kind exceeds
 //! one of the second: `m = max_up r <= M = min_low r`.
+//!
+//! Regression with an insensitive zone of half width epsilon has the same form, with the numbers in place of the labels,
+//! a box on both sides of 0, and a cost of the absolute value:
+//!
+//! ```text
+//! min 1/2 b'Kb - y'b + epsilon sum |b|,   sum b = 0,   -u_i <= b_i <= u_i
+//! ```
+//!
+//! The kink at 0 makes no second variable per row, as in LIBSVM, but a second offset: a variable at or above 0 gains
+//! `r - epsilon` per unit up, one below it `r + epsilon`, and the same for down with the sides of 0 exchanged. A step
+//! ends at the kink, from which the next one may go on. A label is a number with epsilon 0 and half a box.
 
 use super::leap::{self, Face};
 use super::pass::{self, Peak, Width, larger, smaller};
@@ -48,6 +60,23 @@ pub struct Problem<'a> {
     pub upper: &'a [f64],
 }
 
+/// Support vector regression on a view of a Gram matrix: `min 1/2 b'Kb - y'b + epsilon sum |b|`, `|b_i| <= upper_i`,
+/// `sum b = 0`, the dual of `min 1/2 |w|^2 + sum_i upper_i max(0, |y_i - f(x_i)| - epsilon)`. Views are as in
+/// [`Problem`].
+#[derive(Clone, Copy, Debug)]
+pub struct Regression<'a> {
+    /// The whole Gram matrix, symmetric (not checked), `n x n`.
+    pub gram: &'a Matrix,
+    /// The rows (and columns) of `gram` in the problem, in any order.
+    pub rows: &'a [usize],
+    /// For each row of the view: its number y.
+    pub values: &'a [f64],
+    /// For each row of the view: the bound of its dual variable; zero leaves the sample out.
+    pub upper: &'a [f64],
+    /// Residuals up to this cost nothing.
+    pub epsilon: f64,
+}
+
 /// Accuracy and iteration limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
@@ -72,12 +101,12 @@ impl Default for Options {
 /// The point reached; always feasible.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SmoSolution {
-    /// Dual variables, one per row of the view.
+    /// Dual variables, one per row of the view; of a regression the signed `b`.
     pub alpha: Vec<f64>,
-    /// The constant of `f(x) = sum_i alpha_i y_i k(x_i, x) + bias`: the mean over variables strictly inside their box,
-    /// or the middle of the allowed interval if there are none.
+    /// The constant of `f(x) = sum_i alpha_i y_i k(x_i, x) + bias` (of a regression `sum_i b_i k(x_i, x) + bias`): the
+    /// mean over variables strictly inside their box, or the middle of the allowed interval if there are none.
     pub bias: f64,
-    /// `1/2 a'Qa - 1'a`.
+    /// `1/2 a'Qa - 1'a`, or `1/2 b'Kb - y'b + epsilon sum |b|`.
     pub objective: f64,
     /// Iterations of this call.
     pub n_iter: u64,
@@ -123,15 +152,95 @@ pub fn solve(
     start: Option<&[f64]>,
     cancelled: &(dyn Fn() -> bool + Sync),
 ) -> Result<Option<SmoSolution>> {
-    check(problem, options)?;
+    let Problem { gram, rows, positive, upper } = *problem;
+    check(gram, rows, ("positive", positive.len()), upper, options)?;
+    check_classes(problem)?;
     let beta = match start {
-        Some(alpha) => feasible(problem, alpha)?,
-        None => vec![0.0; problem.rows.len()],
+        Some(alpha) => feasible(upper, alpha, positive)?,
+        None => vec![0.0; rows.len()],
     };
+    let mut solution = descended(&problem.dual(), beta, options, cancelled)?;
+    if let Some(solution) = &mut solution {
+        solution.alpha.iter_mut().for_each(|b| *b = b.abs());
+    }
+    Ok(solution)
+}
+
+/// Solves a regression, as [`solve`] does a problem of two classes; a start is a signed `b`.
+///
+/// # Errors
+/// As [`solve`]; also numbers that are not finite, an epsilon that is negative, and no row with a bound above 0.
+///
+/// ```
+/// use multikernel::Matrix;
+/// use multikernel::solve::smo::{Options, Regression, solve_regression};
+/// // Points 0, 1, 2 on the line with the linear kernel, y = 2 x, at most 0.1 off.
+/// let x = [0.0, 1.0, 2.0];
+/// let gram = Matrix::from_fn(3, 3, |i, j| x[i] * x[j]);
+/// let values = [0.0, 2.0, 4.0];
+/// let problem = Regression { gram: &gram, rows: &[0, 1, 2], values: &values, upper: &[10.0; 3], epsilon: 0.1 };
+/// let solution = solve_regression(&problem, &Options::default(), None, &|| false)?.expect("not cancelled");
+/// // The flattest line within 0.1 of all three: f(x) = 1.9 x + 0.1.
+/// let slope: f64 = solution.alpha.iter().zip(x).map(|(b, x)| b * x).sum();
+/// assert!((slope - 1.9).abs() < 1e-3 && (solution.bias - 0.1).abs() < 1e-3);
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+pub fn solve_regression(
+    problem: &Regression,
+    options: &Options,
+    start: Option<&[f64]>,
+    cancelled: &(dyn Fn() -> bool + Sync),
+) -> Result<Option<SmoSolution>> {
+    let Regression { gram, rows, values, upper, .. } = *problem;
+    check(gram, rows, ("values", values.len()), upper, options)?;
+    check_numbers(problem)?;
+    let beta = match start {
+        Some(beta) => {
+            let positive: Vec<bool> = beta.iter().map(|&b| b > 0.0).collect();
+            feasible(upper, &beta.iter().map(|b| b.abs()).collect::<Vec<_>>(), &positive)?
+        }
+        None => vec![0.0; rows.len()],
+    };
+    descended(&problem.dual(), beta, options, cancelled)
+}
+
+/// What both problems are to the solver: `min 1/2 b'Kb - aim'b + epsilon sum |b|`, each `b` within its bounds, which
+/// hold 0.
+struct Dual<'a> {
+    gram: &'a Matrix,
+    rows: &'a [usize],
+    aim: Vec<f64>,
+    bounds: Vec<(f64, f64)>,
+    epsilon: f64,
+}
+
+impl<'a> Problem<'a> {
+    fn dual(&self) -> Dual<'a> {
+        let Problem { gram, rows, positive, upper } = *self;
+        let aim = positive.iter().map(|&y| if y { 1.0 } else { -1.0 }).collect();
+        let side = |(&y, &u): (&bool, &f64)| if y { (0.0, u) } else { (-u, 0.0) };
+        Dual { gram, rows, aim, bounds: positive.iter().zip(upper).map(side).collect(), epsilon: 0.0 }
+    }
+}
+
+impl<'a> Regression<'a> {
+    fn dual(&self) -> Dual<'a> {
+        let Regression { gram, rows, values, upper, epsilon } = *self;
+        Dual { gram, rows, aim: values.to_vec(), bounds: upper.iter().map(|&u| (-u, u)).collect(), epsilon }
+    }
+}
+
+/// The optimum, from a feasible point; `alpha` is signed.
+fn descended(
+    dual: &Dual<'_>,
+    beta: Vec<f64>,
+    options: &Options,
+    cancelled: &(dyn Fn() -> bool + Sync),
+) -> Result<Option<SmoSolution>> {
     if cancelled() {
         return Ok(None);
     }
-    let full = Variables::new(problem, beta)?;
+    let full = Variables::new(dual, beta)?;
     let mut solver = Solver { full, small: None, moved: Vec::new(), width: Width::detect(), n_iter: 0 };
     if !solver.descend(options, cancelled)? {
         return Ok(None);
@@ -141,9 +250,8 @@ pub fn solve(
     Ok(Some(solver.full.solution(options.tolerance, solver.n_iter)))
 }
 
-/// Rejects inconsistent input.
-fn check(problem: &Problem, options: &Options) -> Result<()> {
-    let Problem { gram, rows, positive, upper } = problem;
+/// Rejects inconsistent input; `given` is what a row has besides its bound.
+fn check(gram: &Matrix, rows: &[usize], given: (&str, usize), upper: &[f64], options: &Options) -> Result<()> {
     if gram.n_rows() != gram.n_cols() {
         return Err(Error::input(format!(
             "gram must be square, got {} x {}; give one row and one column per sample",
@@ -151,7 +259,7 @@ fn check(problem: &Problem, options: &Options) -> Result<()> {
             gram.n_cols()
         )));
     }
-    for (what, len) in [("positive", positive.len()), ("upper", upper.len())] {
+    for (what, len) in [given, ("upper", upper.len())] {
         if len != rows.len() {
             return Err(Error::input(format!("{what} needs one value for each of the {} rows, got {len}", rows.len())));
         }
@@ -165,14 +273,6 @@ fn check(problem: &Problem, options: &Options) -> Result<()> {
     if let Some((i, bound)) = upper.iter().enumerate().find(|(_, u)| !u.is_finite() || **u < 0.0) {
         return Err(Error::input(format!("upper[{i}] must be finite and at least 0, got {bound}")));
     }
-    for (class, name) in [(true, "positive"), (false, "negative")] {
-        if !positive.iter().zip(*upper).any(|(&p, &u)| p == class && u > 0.0) {
-            return Err(Error::input(format!(
-                "no {name} sample with a bound above 0 among {} rows; a support vector machine needs both classes",
-                rows.len()
-            )));
-        }
-    }
     if !(options.tolerance > 0.0 && options.tolerance.is_finite()) {
         return Err(Error::param(
             "tolerance",
@@ -182,9 +282,38 @@ fn check(problem: &Problem, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// A start as signed variables: clipped to the boxes, the heavier class lowered until both weigh the same.
-fn feasible(problem: &Problem, start: &[f64]) -> Result<Vec<f64>> {
-    let Problem { positive, upper, .. } = problem;
+/// Rejects a problem that lacks a class.
+fn check_classes(problem: &Problem) -> Result<()> {
+    let Problem { rows, positive, upper, .. } = problem;
+    for (class, name) in [(true, "positive"), (false, "negative")] {
+        if !positive.iter().zip(*upper).any(|(&p, &u)| p == class && u > 0.0) {
+            return Err(Error::input(format!(
+                "no {name} sample with a bound above 0 among {} rows; a support vector machine needs both classes",
+                rows.len()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Rejects numbers that cannot be fitted.
+fn check_numbers(problem: &Regression) -> Result<()> {
+    let Regression { rows, values, upper, epsilon, .. } = problem;
+    if let Some((i, value)) = values.iter().enumerate().find(|(_, y)| !y.is_finite()) {
+        return Err(Error::input(format!("values[{i}] must be finite, got {value}; leave the sample out")));
+    }
+    if !(epsilon.is_finite() && *epsilon >= 0.0) {
+        return Err(Error::param("epsilon", format!("must be finite and at least 0, got {epsilon}; 0.1 is usual")));
+    }
+    if !upper.iter().any(|&u| u > 0.0) {
+        return Err(Error::input(format!("no sample with a bound above 0 among {} rows; raise upper", rows.len())));
+    }
+    Ok(())
+}
+
+/// A start as signed variables, from absolute values and signs: clipped to the boxes, the heavier sign lowered until
+/// both weigh the same.
+fn feasible(upper: &[f64], start: &[f64], positive: &[bool]) -> Result<Vec<f64>> {
     if start.len() != upper.len() {
         return Err(Error::input(format!(
             "start needs one value for each of the {} rows, got {}",
@@ -195,14 +324,14 @@ fn feasible(problem: &Problem, start: &[f64]) -> Result<Vec<f64>> {
     if let Some((i, value)) = start.iter().enumerate().find(|(_, a)| !a.is_finite()) {
         return Err(Error::input(format!("start[{i}] must be finite, got {value}; leave the start out to begin at 0")));
     }
-    let mut alpha: Vec<f64> = start.iter().zip(*upper).map(|(&a, &u)| a.clamp(0.0, u)).collect();
+    let mut alpha: Vec<f64> = start.iter().zip(upper).map(|(&a, &u)| a.clamp(0.0, u)).collect();
     let weight =
-        |alpha: &[f64], class| alpha.iter().zip(*positive).filter(|(_, p)| **p == class).map(|(a, _)| a).sum::<f64>();
+        |alpha: &[f64], class| alpha.iter().zip(positive).filter(|(_, p)| **p == class).map(|(a, _)| a).sum::<f64>();
     let (plus, minus) = (weight(&alpha, true), weight(&alpha, false));
     let heavy = plus > minus;
     if (plus - minus).abs() > ROUNDING * (plus + minus) {
         let factor = plus.min(minus) / plus.max(minus);
-        alpha.iter_mut().zip(*positive).filter(|(_, p)| **p == heavy).for_each(|(a, _)| *a *= factor);
+        alpha.iter_mut().zip(positive).filter(|(_, p)| **p == heavy).for_each(|(a, _)| *a *= factor);
     }
     // What rounding leaves over is subtracted from variables inside their box, and from the others only if those do not
     // suffice.
@@ -210,7 +339,7 @@ fn feasible(problem: &Problem, start: &[f64]) -> Result<Vec<f64>> {
     let heavy = plus > minus;
     let mut over = (plus - minus).abs();
     for at_bound in [false, true] {
-        for ((a, &p), &u) in alpha.iter_mut().zip(*positive).zip(*upper) {
+        for ((a, &p), &u) in alpha.iter_mut().zip(positive).zip(upper) {
             if p == heavy && (*a == u) == at_bound {
                 let less = over.min(*a);
                 *a -= less;
@@ -218,7 +347,7 @@ fn feasible(problem: &Problem, start: &[f64]) -> Result<Vec<f64>> {
             }
         }
     }
-    Ok(alpha.iter().zip(*positive).map(|(&a, &p)| if p { a } else { -a }).collect())
+    Ok(alpha.iter().zip(positive).map(|(&a, &p)| if p { a } else { -a }).collect())
 }
 
 /// The active variables, as parallel arrays: all of the view, or those not set aside.
@@ -228,37 +357,40 @@ struct Variables<'a> {
     rows: GramRows<'a>,
     /// Position in the view of each variable.
     place: Vec<usize>,
-    /// `y`, +1 or -1.
-    sign: Vec<f64>,
+    /// `y`: +1 or -1, or a number.
+    aim: Vec<f64>,
+    /// The cost of the absolute value of `b`.
+    epsilon: f64,
     /// `b`, and its box.
     beta: Vec<f64>,
     lo: Vec<f64>,
     hi: Vec<f64>,
     /// `y - Kb`.
     resid: Vec<f64>,
-    /// 0 if `b` may go up, else -infinity: added to the residual it leaves only candidates in a maximum.
+    /// What the kink adds to the residual where `b` goes up, -infinity where it may not: the sum has a maximum over
+    /// candidates alone. 0 where there is no kink.
     up: Vec<f64>,
-    /// 0 if `b` may go down, else +infinity.
+    /// The same where `b` goes down, +infinity where it may not.
     low: Vec<f64>,
     diag: Vec<f64>,
 }
 
 impl<'a> Variables<'a> {
     /// All variables of the problem, at the feasible point `beta`.
-    fn new(problem: &Problem<'a>, beta: Vec<f64>) -> Result<Self> {
+    fn new(problem: &Dual<'a>, beta: Vec<f64>) -> Result<Self> {
         let n = beta.len();
-        let sign: Vec<f64> = problem.positive.iter().map(|&p| if p { 1.0 } else { -1.0 }).collect();
         let mut variables = Variables {
             rows: GramRows::new(problem.gram, problem.rows.to_vec()),
             place: (0..n).collect(),
-            lo: problem.upper.iter().zip(&sign).map(|(&u, &y)| if y > 0.0 { 0.0 } else { -u }).collect(),
-            hi: problem.upper.iter().zip(&sign).map(|(&u, &y)| if y > 0.0 { u } else { 0.0 }).collect(),
-            resid: sign.clone(),
+            lo: problem.bounds.iter().map(|bounds| bounds.0).collect(),
+            hi: problem.bounds.iter().map(|bounds| bounds.1).collect(),
+            resid: problem.aim.clone(),
             up: vec![f64::NEG_INFINITY; n],
             low: vec![f64::INFINITY; n],
             diag: problem.rows.iter().map(|&row| problem.gram.get(row, row)).collect(),
             beta: vec![0.0; n],
-            sign,
+            aim: problem.aim.clone(),
+            epsilon: problem.epsilon,
         };
         if let Some(t) = variables.diag.iter().position(|k| !k.is_finite()) {
             return Err(not_finite(problem.rows[t], problem.rows[t], variables.diag[t]));
@@ -269,11 +401,29 @@ impl<'a> Variables<'a> {
         Ok(variables)
     }
 
-    /// Sets variable `t` and the masks that depend on it, but not the residuals.
+    /// Sets variable `t` and the offsets that depend on it, but not the residuals.
     fn set(&mut self, t: usize, beta: f64) {
         self.beta[t] = beta;
-        self.up[t] = if beta < self.hi[t] { 0.0 } else { f64::NEG_INFINITY };
-        self.low[t] = if beta > self.lo[t] { 0.0 } else { f64::INFINITY };
+        let (at_least_0, above_0) = (beta >= 0.0, beta > 0.0);
+        let kink = |is_above: bool| if is_above { -self.epsilon } else { self.epsilon };
+        let (up, low) = (kink(at_least_0), kink(above_0));
+        self.up[t] = if beta < self.hi[t] { up } else { f64::NEG_INFINITY };
+        self.low[t] = if beta > self.lo[t] { low } else { f64::INFINITY };
+    }
+
+    /// Whether variable `t` may go both ways at the same price: it is at no bound and not at the kink.
+    fn is_free(&self, t: usize) -> bool {
+        self.up[t] == self.low[t]
+    }
+
+    /// Where variable `t` has to stop on its way up: at its bound, or at the kink below which it is.
+    fn top(&self, t: usize) -> f64 {
+        if self.beta[t] < 0.0 && self.epsilon > 0.0 { smaller(0.0, self.hi[t]) } else { self.hi[t] }
+    }
+
+    /// Where variable `t` has to stop on its way down.
+    fn bottom(&self, t: usize) -> f64 {
+        if self.beta[t] > 0.0 && self.epsilon > 0.0 { larger(0.0, self.lo[t]) } else { self.lo[t] }
     }
 
     /// Sets variable `t` and updates the residuals.
@@ -292,16 +442,18 @@ impl<'a> Variables<'a> {
         (pass::first(&self.resid, &self.up).value, bottom)
     }
 
-    /// Moves along the pair `i` up, `j` down to the minimum on that line inside the box; returns the next first
-    /// variable, or `None` if the step is lost in rounding.
+    /// Moves along the pair `i` up, `j` down to the minimum on that line inside the box, or to the kink before it;
+    /// returns the next first variable, or `None` if the step is lost in rounding.
     fn step(&mut self, width: Width, i: usize, j: usize) -> Option<Peak> {
         self.rows.fetch(j, i);
         let quad = pass::curvature(self.diag[i], self.diag[j], self.rows.row(i)[j]);
-        let (room_i, room_j) = (self.hi[i] - self.beta[i], self.beta[j] - self.lo[j]);
-        let step = smaller(smaller((self.resid[i] - self.resid[j]) / quad, room_i), room_j);
+        let (top, bottom) = (self.top(i), self.bottom(j));
+        let (room_i, room_j) = (top - self.beta[i], self.beta[j] - bottom);
+        let gain = (self.resid[i] + self.up[i]) - (self.resid[j] + self.low[j]);
+        let step = smaller(smaller(gain / quad, room_i), room_j);
         // A bound is reached exactly, and never exceeded by rounding.
-        let to_i = if step == room_i { self.hi[i] } else { smaller(self.beta[i] + step, self.hi[i]) };
-        let to_j = if step == room_j { self.lo[j] } else { larger(self.beta[j] - step, self.lo[j]) };
+        let to_i = if step == room_i { top } else { smaller(self.beta[i] + step, top) };
+        let to_j = if step == room_j { bottom } else { larger(self.beta[j] - step, bottom) };
         if to_i == self.beta[i] && to_j == self.beta[j] {
             return None;
         }
@@ -314,7 +466,7 @@ impl<'a> Variables<'a> {
     /// Moves all variables inside their boxes to the minimum on their face, or to the bounds on the way there, one
     /// after the other; false if that is impossible.
     fn leap(&mut self) -> bool {
-        let mut free: Vec<usize> = (0..self.beta.len()).filter(|&t| self.up[t] == 0.0 && self.low[t] == 0.0).collect();
+        let mut free: Vec<usize> = (0..self.beta.len()).filter(|&t| self.is_free(t)).collect();
         if free.len() < 2 || free.len() > leap::MAX_BLOCK {
             return false;
         }
@@ -326,17 +478,17 @@ impl<'a> Variables<'a> {
         }
         let Some(mut face) = Face::new(kernel, free.len()) else { return false };
         while free.len() > 1 {
-            let resid: Vec<f64> = free.iter().map(|&t| self.resid[t]).collect();
+            let resid: Vec<f64> = free.iter().map(|&t| self.resid[t] + self.up[t]).collect();
             let Some(direction) = face.direction(&resid) else { break };
             let (mut part, mut hit) = (1.0, None);
             for (k, (&t, &d)) in free.iter().zip(&direction).enumerate() {
-                let bound = if d > 0.0 { self.hi[t] } else { self.lo[t] };
+                let bound = if d > 0.0 { self.top(t) } else { self.bottom(t) };
                 if d != 0.0 && (bound - self.beta[t]) / d < part {
                     (part, hit) = ((bound - self.beta[t]) / d, Some((k, bound)));
                 }
             }
             for (k, (&t, &d)) in free.iter().zip(&direction).enumerate() {
-                let to = smaller(larger(self.beta[t] + part * d, self.lo[t]), self.hi[t]);
+                let to = smaller(larger(self.beta[t] + part * d, self.bottom(t)), self.top(t));
                 self.move_to(t, hit.filter(|&(at, _)| at == k).map_or(to, |(_, bound)| bound));
             }
             let Some((at, _)) = hit else { break };
@@ -346,16 +498,11 @@ impl<'a> Variables<'a> {
         true
     }
 
-    /// Positions that may still move: everything but variables at a bound whose residual lies beyond the extremes, so
-    /// that no pair they could form now would lower the objective.
+    /// Positions that may still move: everything but variables at a bound or at the kink whose residual lies beyond the
+    /// extremes, so that no pair they could form now would lower the objective.
     fn movable(&self) -> Vec<usize> {
         let (top, bottom) = self.extremes();
-        let movable = |&t: &usize| match (self.up[t] == 0.0, self.low[t] == 0.0) {
-            (true, true) => true,
-            (true, false) => self.resid[t] >= bottom,
-            (false, true) => self.resid[t] <= top,
-            (false, false) => false,
-        };
+        let movable = |&t: &usize| self.resid[t] + self.up[t] >= bottom || self.resid[t] + self.low[t] <= top;
         (0..self.beta.len()).filter(movable).collect()
     }
 
@@ -365,7 +512,8 @@ impl<'a> Variables<'a> {
         Variables {
             rows: GramRows::new(self.rows.gram(), keep.iter().map(|&t| self.rows.cols()[t]).collect()),
             place: keep.iter().map(|&t| self.place[t]).collect(),
-            sign: pick(&self.sign),
+            aim: pick(&self.aim),
+            epsilon: self.epsilon,
             beta: pick(&self.beta),
             lo: pick(&self.lo),
             hi: pick(&self.hi),
@@ -393,14 +541,15 @@ impl<'a> Variables<'a> {
         )))
     }
 
-    /// Primal minus dual objective: `b'Kb - y'b + sum_i u_i max(0, y_i (r_i - bias))`, since `1 - y_i f_i = y_i (r_i -
-    /// bias)`.
+    /// Primal minus dual objective. With `d = r - bias` the loss of a row is the largest `b d - epsilon |b|` in its box
+    /// (`u max(0, y d)`, as `1 - y f = y d`, or `u max(0, |d| - epsilon)`), and `b'Kb - y'b = -b'd`.
     fn duality_gap(&self, bias: f64) -> f64 {
         let mut gap = 0.0;
         for t in 0..self.beta.len() {
-            let (short, bound) = (self.sign[t] * (self.resid[t] - bias), self.hi[t] - self.lo[t]);
-            // b_i (K b)_i = b_i (y_i - r_i), and terms of one row are combined: each is at least 0.
-            gap += bound * short.max(0.0) - self.beta[t] * (self.resid[t] - bias);
+            let (d, beta) = (self.resid[t] - bias, self.beta[t]);
+            let loss = (self.hi[t] * (d - self.epsilon)).max(self.lo[t] * (d + self.epsilon)).max(0.0);
+            // Terms of one row are combined: each is at least 0.
+            gap += loss + self.epsilon * beta.abs() - beta * d;
         }
         gap.max(0.0)
     }
@@ -410,18 +559,18 @@ impl<'a> Variables<'a> {
         let (top, bottom) = self.extremes();
         let gap = (top - bottom).max(0.0);
         let (mut sum, mut n_free) = (0.0, 0usize);
-        // 1/2 b'Kb - y'b with Kb = y - r.
+        // 1/2 b'Kb - y'b + epsilon |b| with Kb = y - r.
         let mut objective = 0.0;
         for t in 0..self.beta.len() {
-            if self.up[t] == 0.0 && self.low[t] == 0.0 {
-                sum += self.resid[t];
+            if self.is_free(t) {
+                sum += self.resid[t] + self.up[t];
                 n_free += 1;
             }
-            objective -= 0.5 * self.beta[t] * (self.sign[t] + self.resid[t]);
+            objective -= 0.5 * self.beta[t] * (self.aim[t] + self.resid[t]) - self.epsilon * self.beta[t].abs();
         }
         let bias = if n_free > 0 { sum / n_free as f64 } else { 0.5 * (top + bottom) };
         SmoSolution {
-            alpha: self.beta.iter().map(|b| b.abs()).collect(),
+            alpha: self.beta.clone(),
             bias,
             duality_gap: self.duality_gap(bias),
             objective,
@@ -539,6 +688,9 @@ fn not_finite(row: usize, col: usize, value: f64) -> Error {
          leave the sample out"
     ))
 }
+
+#[cfg(test)]
+mod regression_tests;
 
 #[cfg(test)]
 mod tests {
@@ -783,7 +935,7 @@ mod tests {
         assert!((with.objective - without.objective).abs() <= 1e-8 * owned.upper.iter().sum::<f64>());
         let mut smallest = 120;
         for max_iter in (0..with.n_iter).step_by(50) {
-            let full = Variables::new(&owned.view(), vec![0.0; 120]).unwrap();
+            let full = Variables::new(&owned.view().dual(), vec![0.0; 120]).unwrap();
             let mut solver = Solver { full, small: None, moved: Vec::new(), width: Width::detect(), n_iter: 0 };
             solver.descend(&Options { max_iter, ..tight() }, &|| false).unwrap();
             smallest = smallest.min(solver.small.as_ref().map_or(120, |small| small.beta.len()));

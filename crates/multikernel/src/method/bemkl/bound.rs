@@ -1,6 +1,7 @@
 //! The lower bound on the evidence, which every update raises.
 
 use super::posterior::{LN_TAU, Outputs, Precision, Samples, Weights};
+use super::update::Decisions;
 use crate::linalg::dot;
 use crate::simd::ln;
 
@@ -13,10 +14,11 @@ pub(super) struct Bound<'a> {
 }
 
 impl Bound<'_> {
-    /// `E[ln p] - E[ln q]`; `ln_sides` is the summed log probability of the decisions' sides.
-    pub(super) fn value(&self, ln_sides: f64) -> f64 {
+    /// `E[ln p] - E[ln q]`: classes add the summed log probability of their sides and lose half the spread; of numbers
+    /// both are in what they add.
+    pub(super) fn value(&self, decisions: &Decisions) -> f64 {
         let samples: f64 = self.samples.iter().map(samples).sum();
-        samples + self.outputs() + self.weights() + ln_sides - 0.5 * self.spread()
+        samples + self.outputs() + self.weights() + decisions.ln_target - 0.5 * decisions.spread
     }
 
     /// Outputs given sample weights.
@@ -41,17 +43,18 @@ impl Bound<'_> {
         let term = |(k, precision): (usize, &Precision)| precision.term(means[k].powi(2) + covariance.get(k, k));
         precisions.iter().enumerate().map(term).sum::<f64>() + normal_entropy(means.len(), *ln_determinant)
     }
+}
 
-    /// The variance of `e'g + b`, summed over all rows and problems.
-    fn spread(&self) -> f64 {
-        let Weights { means, covariance, precisions, .. } = self.weights;
-        let (c, rows) = (self.samples.len(), self.outputs.means.n_cols() as f64);
-        let own: f64 = precisions.iter().enumerate().map(|(k, p)| p.mean() * covariance.get(k, k)).sum();
-        let weights = &means[c..];
-        let of_outputs: f64 =
-            self.outputs.covariance.rows().zip(weights).map(|(row, &weight)| weight * dot(row, weights)).sum();
-        means.len() as f64 - own + rows * of_outputs
-    }
+/// The variance of `e'g + b`, summed over all rows and problems; `precision` is that of the noise on decisions with
+/// which the weights were inferred. As `S^-1 = precision sum E[v v'] + L`, `v = (1, g)`, the trace of `S sum E[v v']` is
+/// that of `(I - L S) / precision`.
+pub(super) fn spread(outputs: &Outputs, weights: &Weights, precision: f64) -> f64 {
+    let Weights { means, covariance, precisions, .. } = weights;
+    let (n_kernels, rows) = (outputs.means.n_rows(), outputs.means.n_cols() as f64);
+    let own: f64 = precisions.iter().enumerate().map(|(k, p)| p.mean() * covariance.get(k, k)).sum();
+    let weights = &means[means.len() - n_kernels..];
+    let of_outputs: f64 = outputs.covariance.rows().zip(weights).map(|(row, &weight)| weight * dot(row, weights)).sum();
+    (means.len() as f64 - own) / precision + rows * of_outputs
 }
 
 fn samples(samples: &Samples) -> f64 {

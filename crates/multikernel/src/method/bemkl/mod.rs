@@ -3,6 +3,7 @@
 mod beliefs;
 mod bound;
 mod model;
+mod numbers;
 mod posterior;
 #[cfg(test)]
 mod tests;
@@ -10,9 +11,11 @@ mod update;
 
 use beliefs::Beliefs;
 pub use model::BemklModel;
+pub use numbers::BemklEnd;
 use update::Update;
 
 use super::weighted::misfit;
+use crate::data::{Target, TargetKind};
 use crate::error::{Error, Result};
 use crate::kernel::DEFAULT_BANK;
 use crate::run::{About, Allowed, Control, Method, Needs, Progress, State, Task, params};
@@ -26,6 +29,9 @@ params! {
     /// distributions of all of these (mean field), updated in turn; each update raises a lower bound on the evidence.
     /// More than two classes are handled one against the rest, each with its own sample weights and bias, all with the
     /// same kernel weights.
+    ///
+    /// Numbers are `f` itself, with noise whose precision has a gamma(1, 1) prior too, one for all columns. They come
+    /// without intervals: see [`BemklEnd`].
     ///
     /// **Weights may be negative** and have any scale: a kernel's output may be subtracted. Probabilities come with the
     /// model: the normal probability of the decision beyond the margin, with the variance implied by the inferred
@@ -80,6 +86,9 @@ trait Variational: Method {
     fn rounds(&self) -> Rounds;
 }
 
+/// The targets of both methods.
+const TARGETS: &[TargetKind] = &[TargetKind::Classes, TargetKind::Numbers];
+
 /// Settings of a run.
 #[derive(Clone, Copy, Debug)]
 struct Rounds {
@@ -94,6 +103,10 @@ impl Method for Bemkl {
     fn about(&self) -> About {
         let summary = "Bayesian efficient MKL: Gaussian kernel weights, by variational inference; with probabilities";
         About { name: "bemkl", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
+    }
+
+    fn targets(&self) -> &'static [TargetKind] {
+        TARGETS
     }
 }
 
@@ -112,6 +125,10 @@ impl Method for Sbemkl {
         let summary = "bemkl with a prior under which the weights of useless kernels go towards zero";
         About { name: "sbemkl", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
     }
+
+    fn targets(&self) -> &'static [TargetKind] {
+        TARGETS
+    }
 }
 
 impl Variational for Sbemkl {
@@ -123,7 +140,7 @@ impl Variational for Sbemkl {
 }
 
 impl<M: Variational> State<M> for Beliefs {
-    type Model = BemklModel;
+    type Model = BemklEnd;
 
     fn init(_: &M, task: &Task<'_>) -> Result<Beliefs> {
         if task.stack()?.n_kernels() == 0 {
@@ -150,8 +167,11 @@ impl<M: Variational> State<M> for Beliefs {
         Ok(Progress::of(done, iterations).with("bound", bound))
     }
 
-    fn finish(self, _: &M, task: &Task<'_>) -> Result<BemklModel> {
-        BemklModel::new(task, &self)
+    fn finish(self, _: &M, task: &Task<'_>) -> Result<BemklEnd> {
+        match task.target {
+            Target::Numbers(_) => Ok(BemklEnd::Numbers(numbers::machine(&self))),
+            _ => BemklModel::new(task, &self).map(BemklEnd::Classes),
+        }
     }
 }
 

@@ -86,7 +86,7 @@ impl BemklModel {
     }
 }
 
-fn facts(state: &Beliefs, weights: &[f64]) -> Vec<(String, String)> {
+pub(super) fn facts(state: &Beliefs, weights: &[f64]) -> Vec<(String, String)> {
     let (Some(first), Some(last)) = (state.bounds.first(), state.bounds.last()) else { return vec![] };
     let (rounds, n) = (state.bounds.len(), weights.len());
     // The published number of rounds seldom reaches a small tolerance, and labels have long stopped changing: no

@@ -5,8 +5,8 @@ use std::f64::consts::TAU;
 use super::bound::Bound;
 use super::update::MARGIN;
 use super::*;
-use crate::data::{Dataset, Labels, Samples, Target, bundled};
-use crate::dist::{Rng, inverse_mills, normal, normal_cdf};
+use crate::data::{Dataset, Labels, Numbers, Samples, bundled};
+use crate::dist::{Rng, digamma, inverse_mills, ln_gamma_function, normal, normal_cdf};
 use crate::linalg::{Matrix, dot};
 use crate::method::check::with;
 use crate::method::problems::{positive_classes, sides};
@@ -36,7 +36,11 @@ fn with_task<T>(data: &Dataset, bank: &str, f: impl FnOnce(&Task<'_>) -> T) -> T
     let prepared = plan.prepare(data, &mut Session::new(&pool, &mut silent)).unwrap();
     let input = Input::Stack(prepared.stack().unwrap());
     let labels = &prepared.data().labels;
-    f(&Task { input, labels, target: &Target::Classes, groups: None, views: &[], seed: 7, pool: &pool })
+    let target = match &prepared.data().target {
+        Target::Numbers(numbers) => Target::Numbers(numbers.standardised().0),
+        other => other.clone(),
+    };
+    f(&Task { input, labels, target: &target, groups: None, views: &[], seed: 7, pool: &pool })
 }
 
 fn updates<'a>(task: &'a Task<'a>, prior: Prior) -> Update<'a> {
@@ -54,7 +58,8 @@ fn assert_rises(what: &str, bounds: &[f64]) {
 
 #[test]
 fn bound_rises_in_every_round() {
-    let sets = [some("sonar", 2), some("ionosphere", 3), some("wisconsin", 3), some("glass6", 2), clouds(3)];
+    let sets =
+        [some("sonar", 2), some("ionosphere", 3), some("wisconsin", 3), some("glass6", 2), clouds(3), waves(60, 1)];
     for data in &sets {
         for (name, prior) in PRIORS {
             with_task(data, BANK, |task| {
@@ -126,8 +131,13 @@ fn bound_by_definition(update: &Update<'_>, now: &Beliefs) -> (f64, f64) {
     let powers = update.powers().unwrap();
     let outputs = update.outputs(now).unwrap();
     let weights = update.weights(now, &outputs).unwrap();
-    let decisions = update.decisions(&outputs, &weights);
-    let sides = sides(task.labels);
+    let numbers = task.target.numbers().map(Numbers::values);
+    let decisions = match numbers {
+        Some(y) => update.numbers(y, &outputs, &weights, now.precision),
+        None => update.decisions(&outputs, &weights),
+    };
+    let sides = if numbers.is_some() { Matrix::default() } else { sides(task.labels) };
+    let mut rest = 0.0;
     let mut sum = 0.0;
     let mut all_samples = vec![];
     for p in 0..c {
@@ -173,6 +183,10 @@ fn bound_by_definition(update: &Update<'_>, now: &Beliefs) -> (f64, f64) {
             let of_outputs =
                 Matrix::from_fn(kernels.len(), kernels.len(), |k, l| row[k] * row[l] + outputs.covariance.get(k, l));
             square += trace_of_product(&of_weights, &of_outputs);
+            if let Some(y) = numbers {
+                rest += y.get(i, p).powi(2) - 2.0 * y.get(i, p) * centre + square;
+                continue;
+            }
             // A normal distribution of variance 1 around the centre, truncated at the margin: its mean, mean square and
             // entropy.
             let side = sides.get(i, p);
@@ -193,15 +207,24 @@ fn bound_by_definition(update: &Update<'_>, now: &Beliefs) -> (f64, f64) {
         sum += precision_by_definition(prior, scale, mean * mean + weights.covariance.get(k, k));
     }
     sum += normal_entropy(&weights.covariance);
+    if numbers.is_some() {
+        // The precision v of the noise: its prior gamma(1, 1), the numbers given it, its entropy.
+        let half = (n * c) as f64 / 2.0;
+        let (shape, rate) = (1.0 + half, 1.0 + rest / 2.0);
+        let (mean, ln_mean) = (shape / rate, digamma(shape) - rate.ln());
+        assert!((decisions.precision / mean - 1.0).abs() < 1e-10, "{} {mean}", decisions.precision);
+        let entropy = shape - rate.ln() + ln_gamma_function(shape) + (1.0 - shape) * digamma(shape);
+        sum += -mean + half * (ln_mean - TAU.ln()) - 0.5 * mean * rest + entropy;
+    }
     let bound = Bound { noise, outputs: &outputs, weights: &weights, samples: &all_samples };
-    (bound.value(decisions.ln_sides), sum)
+    (bound.value(&decisions), sum)
 }
 
 #[test]
 fn bound_equals_its_definition() {
-    for n_classes in [2, 3] {
+    for (n_classes, data) in [(2, clouds(2)), (3, clouds(3)), (0, waves(20, 3))] {
         for (name, prior) in PRIORS {
-            with_task(&clouds(n_classes), "gaussian(1), linear on [0], linear on [1], gaussian(2) on [2]", |task| {
+            with_task(&data, "gaussian(1), linear on [0], linear on [1], gaussian(2) on [2]", |task| {
                 let update = updates(task, prior);
                 let mut state = update.begin(&update.powers().unwrap()).unwrap();
                 for round in 0..4 {
@@ -212,6 +235,32 @@ fn bound_equals_its_definition() {
                 }
             });
         }
+    }
+}
+
+/// Two numbers, waves along the first column of four, with noise of standard deviation .3.
+fn waves(n: usize, seed: u64) -> Dataset {
+    let mut rng = Rng::new(seed, 0);
+    let points = Matrix::from_fn(n, 4, |_, _| 2.0 * rng.uniform() - 1.0);
+    let values =
+        Matrix::from_fn(n, 2, |i, t| [(3.0 * points.get(i, 0)).sin(), points.get(i, 0)][t] + 0.3 * normal(&mut rng));
+    let numbers = Numbers::new(vec!["a".into(), "b".into()], values).unwrap();
+    Dataset::of_numbers("waves", Samples::unnamed(points).unwrap(), numbers).unwrap()
+}
+
+#[test]
+fn numbers_are_predicted_nearly_to_their_noise() {
+    let (data, fresh) = (waves(120, 5), waves(400, 6));
+    let bank = "gaussian(1) on [0], gaussian(1) on [1], gaussian(1) on [2], gaussian(1) on [3]";
+    for name in ["bemkl", "sbemkl"] {
+        let model = train(name, &data, bank, &[]);
+        let sizes: Vec<f64> = model.kernels().weights().unwrap().iter().map(|weight| weight.abs()).collect();
+        assert!(sizes[1..].iter().all(|&size| size < sizes[0]), "{name}: {sizes:?}");
+        let (numbers, truth) = (model.numbers().unwrap(), fresh.target.numbers().unwrap().values());
+        let mean = numbers.predict(&fresh.samples).unwrap();
+        assert_eq!(numbers.deviations(&fresh.samples).unwrap(), None);
+        let error: f64 = truth.data().iter().zip(mean.data()).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / 800.0;
+        assert!(error < 1.4 * 0.09, "{name}: mean squared error {error}, that of the noise is 0.09");
     }
 }
 

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use super::beliefs::Beliefs;
-use super::bound::Bound;
-use super::posterior::{Outputs, Precision, Samples, Weights};
+use super::bound::{Bound, spread};
+use super::posterior::{LN_TAU, Outputs, Precision, Samples, Weights};
 use super::{PLAIN, Prior};
-use crate::dist::{inverse_mills, ln_normal_cdf};
+use crate::data::Target;
+use crate::dist::{inverse_mills, ln_gamma_function, ln_normal_cdf};
 use crate::error::{Error, Result};
 use crate::file::Cache;
 use crate::linalg::{Matrix, axpy, dot};
 use crate::method::problems::sides;
 use crate::method::weighted::dense_block;
 use crate::run::Task;
+use crate::simd::ln;
 use crate::solve::cholesky::Cholesky;
 use crate::solve::product::{product, scaled_square};
 
@@ -31,10 +33,13 @@ pub(super) struct Update<'a> {
     pub(super) stop: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// Decisions: their means, and the summed log probability of their sides.
+/// Decisions: their means, what they add to the bound and by which spread they lower it, and the mean precision of the
+/// noise on them.
 pub(super) struct Decisions {
     pub(super) means: Matrix,
-    pub(super) ln_sides: f64,
+    pub(super) ln_target: f64,
+    pub(super) spread: f64,
+    pub(super) precision: f64,
 }
 
 impl Update<'_> {
@@ -53,19 +58,23 @@ impl Update<'_> {
         };
         let outputs = self.outputs(now)?;
         let weights = self.weights(now, &outputs)?;
-        let decisions = self.decisions(&outputs, &weights);
+        let decisions = match self.task.target {
+            Target::Numbers(numbers) => self.numbers(numbers.values(), &outputs, &weights, now.precision),
+            _ => self.decisions(&outputs, &weights),
+        };
         let c = now.samples.n_cols();
         let samples =
             (0..c).map(|p| self.samples(&powers, &outputs, p, &now.squares.column(p))).collect::<Result<Vec<_>>>()?;
         let bound = Bound { noise: self.noise, outputs: &outputs, weights: &weights, samples: &samples };
         let mut bounds = now.bounds.clone();
-        bounds.push(bound.value(decisions.ln_sides));
+        bounds.push(bound.value(&decisions));
         let n = self.task.n_samples();
         Ok(Beliefs {
             bounds,
             converged: false,
             samples: Matrix::from_fn(n, c, |i, p| samples[p].means[i]),
             squares: Matrix::from_fn(n, c, |i, p| samples[p].means[i].powi(2) + samples[p].variances[i]),
+            precision: decisions.precision,
             decisions: decisions.means,
             weights: weights.means,
             covariance: weights.covariance,
@@ -95,11 +104,17 @@ impl Update<'_> {
     }
 
     /// The distributions before the first round: all kernel weights 1, decisions and the outputs of all kernels equal
-    /// on their sides, and sample weights computed from these.
+    /// on their sides (of numbers, the numbers), and sample weights computed from these.
     pub(super) fn begin(&self, powers: &Matrix) -> Result<Beliefs> {
         let (task, n_kernels) = (self.task, self.task.stack()?.n_kernels());
-        let mut decisions = sides(task.labels);
-        decisions.data_mut().iter_mut().for_each(|value| *value *= MARGIN + MEAN_ABSOLUTE);
+        let decisions = match task.target {
+            Target::Numbers(numbers) => numbers.values().clone(),
+            _ => {
+                let mut decisions = sides(task.labels);
+                decisions.data_mut().iter_mut().for_each(|value| *value *= MARGIN + MEAN_ABSOLUTE);
+                decisions
+            }
+        };
         let (n, c) = (decisions.n_rows(), decisions.n_cols());
         let mut means = room(n_kernels, n * c)?;
         let row = decisions.transposed().into_data();
@@ -113,13 +128,15 @@ impl Update<'_> {
             samples: Matrix::from_fn(n, c, |i, p| samples[p].means[i]),
             squares: Matrix::from_fn(n, c, |i, p| samples[p].means[i].powi(2) + samples[p].variances[i]),
             decisions,
+            precision: 1.0,
             weights: (0..size).map(|k| if k < c { 0.0 } else { 1.0 }).collect(),
             covariance: Matrix::from_fn(size, size, |i, j| f64::from(u8::from(i == j))),
             ..Beliefs::default()
         })
     }
 
-    /// `S = (I / noise + E[e e'])^-1`, means `S (K a / noise + E[e (f - b)])`.
+    /// `S = (I / noise + E[v] E[e e'])^-1`, means `S (K a / noise + E[v] E[e (f - b)])`, v the precision of the noise on
+    /// decisions.
     pub(super) fn outputs(&self, now: &Beliefs) -> Result<Outputs> {
         let c = now.samples.n_cols();
         let n_kernels = now.weights.len() - c;
@@ -128,6 +145,7 @@ impl Update<'_> {
         for (m, row) in (0..n_kernels).zip(precision.data_mut().chunks_exact_mut(n_kernels)) {
             row.copy_from_slice(&now.covariance.row(c + m)[c..]);
             axpy(weights[m], weights, row);
+            row.iter_mut().for_each(|value| *value *= now.precision);
             row[m] += 1.0 / self.noise;
         }
         let factor = Cholesky::new(precision, self.task.pool, self.stop)?;
@@ -139,7 +157,8 @@ impl Update<'_> {
             let (p, i) = (r / n, r % n);
             let rest = now.decisions.get(i, p) - biases[p];
             for (m, value) in row.iter_mut().enumerate() {
-                *value = products[m].get(i, p) / self.noise + weights[m] * rest - now.covariance.get(p, c + m);
+                *value = products[m].get(i, p) / self.noise + now.precision * (weights[m] * rest)
+                    - now.precision * now.covariance.get(p, c + m);
             }
         });
         drop(products);
@@ -161,20 +180,22 @@ impl Update<'_> {
         let mut square = outputs.covariance.clone();
         square.data_mut().iter_mut().for_each(|value| *value *= rows);
         self.add_square(means, &mut square)?;
+        square.data_mut().iter_mut().for_each(|value| *value *= now.precision);
         let target = now.decisions.transposed();
         let mut full = room(size, size)?;
         let mut right = Matrix::zeros(size, 1);
         for (p, precision) in precisions[..c].iter().enumerate() {
-            full.set(p, p, n as f64 + precision.mean());
-            right.set(p, 0, target.row(p).iter().sum());
+            full.set(p, p, now.precision * n as f64 + precision.mean());
+            right.set(p, 0, now.precision * target.row(p).iter().sum::<f64>());
         }
         // Only the lower triangle with the diagonal is read.
         for m in 0..size - c {
             let row = full.row_mut(c + m);
             row[c..].copy_from_slice(square.row(m));
             row[c + m] += precisions[c + m].mean();
-            row.iter_mut().zip(means.row(m).chunks_exact(n)).for_each(|(sum, means)| *sum = means.iter().sum());
-            right.set(c + m, 0, dot(means.row(m), target.data()));
+            let sums = means.row(m).chunks_exact(n).map(|means| means.iter().sum::<f64>());
+            row.iter_mut().zip(sums).for_each(|(out, sum)| *out = now.precision * sum);
+            right.set(c + m, 0, now.precision * dot(means.row(m), target.data()));
         }
         let factor = Cholesky::new(full, self.task.pool, self.stop)?;
         Ok(Weights {
@@ -189,13 +210,24 @@ impl Update<'_> {
     pub(super) fn decisions(&self, outputs: &Outputs, weights: &Weights) -> Decisions {
         let sides = sides(self.task.labels);
         let (n, c) = (sides.n_rows(), sides.n_cols());
-        let (biases, weights) = weights.means.split_at(c);
-        let mut centres: Vec<f64> = biases.iter().flat_map(|&bias| vec![bias; n]).collect();
-        weights.iter().zip(outputs.means.rows()).for_each(|(&weight, row)| axpy(weight, row, &mut centres));
+        let centres = centres(outputs, weights, n, c);
         let beyond = |i: usize, p: usize| sides.get(i, p) * centres[p * n + i] - MARGIN;
-        let ln_sides = (0..n * c).map(|r| ln_normal_cdf(beyond(r % n, r / n))).sum();
+        let ln_target = (0..n * c).map(|r| ln_normal_cdf(beyond(r % n, r / n))).sum();
         let mean = |i: usize, p: usize| centres[p * n + i] + sides.get(i, p) * inverse_mills(beyond(i, p));
-        Decisions { means: Matrix::from_fn(n, c, mean), ln_sides }
+        let spread = spread(outputs, weights, 1.0);
+        Decisions { means: Matrix::from_fn(n, c, mean), ln_target, spread, precision: 1.0 }
+    }
+
+    /// The precision of the noise on numbers: with a gamma(1, 1) prior it is gamma, of shape `1 + n c / 2` and rate `1 +
+    /// E|y - e'g - b|^2 / 2`. Together with the numbers it adds the logarithm of their normalising constant.
+    pub(super) fn numbers(&self, y: &Matrix, outputs: &Outputs, weights: &Weights, precision: f64) -> Decisions {
+        let (n, c) = (y.n_rows(), y.n_cols());
+        let centres = centres(outputs, weights, n, c);
+        let rest: f64 = (0..n * c).map(|r| (y.get(r % n, r / n) - centres[r]).powi(2)).sum();
+        let half = 0.5 * (n * c) as f64;
+        let (shape, rate) = (1.0 + half, 1.0 + 0.5 * (rest + spread(outputs, weights, precision)));
+        let ln_target = ln_gamma_function(shape) - shape * ln(rate) - half * LN_TAU;
+        Decisions { means: y.clone(), ln_target, spread: 0.0, precision: shape / rate }
     }
 
     /// Precisions from the means of squares first, then the sample weights of problem `p`: `(L + sum_m K_m K_m /
@@ -216,6 +248,14 @@ impl Update<'_> {
         let variances = (0..n).map(|i| inverse.get(i, i)).collect();
         Ok(Samples { means, variances, ln_determinant: -factor.log_determinant(), precisions, collected, power })
     }
+}
+
+/// The mean of `e'g + b` for each row, problem by problem.
+fn centres(outputs: &Outputs, weights: &Weights, n: usize, c: usize) -> Vec<f64> {
+    let (biases, weights) = weights.means.split_at(c);
+    let mut centres: Vec<f64> = biases.iter().flat_map(|&bias| vec![bias; n]).collect();
+    weights.iter().zip(outputs.means.rows()).for_each(|(&weight, row)| axpy(weight, row, &mut centres));
+    centres
 }
 
 fn room(n_rows: usize, n_cols: usize) -> Result<Matrix> {

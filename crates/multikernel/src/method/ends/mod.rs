@@ -4,12 +4,14 @@
 mod cox;
 mod ridge;
 mod search;
+mod svr;
 
 pub use cox::CoxModel;
 use cox::CoxState;
 pub(super) use cox::residuals;
 pub use ridge::RidgeModel;
 use ridge::RidgeState;
+pub use svr::SvrModel;
 
 use super::machine::SvmModel;
 use super::svc::Svc;
@@ -84,6 +86,7 @@ impl EndState {
 }
 
 /// The parts of a record that hold machines for numbers and for times.
+const SVR: &str = "svr";
 const RIDGE: &str = "ridge";
 const COX: &str = "cox";
 
@@ -138,7 +141,9 @@ impl<M: FixedWeights> State<M> for EndState {
 pub enum EndModel {
     /// Classes.
     Svm(SvmModel),
-    /// Numbers.
+    /// Numbers, by methods that minimise the objective of a support vector regression.
+    Svr(SvrModel),
+    /// Numbers, by all others.
     Ridge(RidgeModel),
     /// Times.
     Cox(CoxModel),
@@ -150,6 +155,7 @@ impl EndModel {
     pub(super) fn with_warning(self, warning: Option<String>) -> EndModel {
         match self {
             EndModel::Svm(svm) => EndModel::Svm(svm.with_warning(warning)),
+            EndModel::Svr(svr) => EndModel::Svr(svr.with_warning(warning)),
             EndModel::Ridge(ridge) => EndModel::Ridge(ridge.with_warning(warning)),
             EndModel::Cox(cox) => EndModel::Cox(cox.with_warning(warning)),
         }
@@ -160,6 +166,7 @@ impl EndModel {
     pub(super) fn with_facts(self, facts: Vec<(String, String)>) -> EndModel {
         match self {
             EndModel::Svm(svm) => EndModel::Svm(svm.with_facts(facts)),
+            EndModel::Svr(svr) => EndModel::Svr(svr.with_facts(facts)),
             EndModel::Ridge(ridge) => EndModel::Ridge(ridge.with_facts(facts)),
             EndModel::Cox(cox) => EndModel::Cox(cox.with_facts(facts)),
         }
@@ -170,6 +177,7 @@ impl EndModel {
     pub(super) fn of_rows(self, rows: &[usize]) -> EndModel {
         match self {
             EndModel::Svm(svm) => EndModel::Svm(svm.of_rows(rows)),
+            EndModel::Svr(svr) => EndModel::Svr(svr.of_rows(rows)),
             EndModel::Ridge(ridge) => EndModel::Ridge(ridge.of_rows(rows)),
             EndModel::Cox(cox) => EndModel::Cox(cox.of_rows(rows)),
         }
@@ -178,6 +186,7 @@ impl EndModel {
     fn inner(&self) -> &dyn Predict {
         match self {
             EndModel::Svm(svm) => svm,
+            EndModel::Svr(svr) => svr,
             EndModel::Ridge(ridge) => ridge,
             EndModel::Cox(cox) => cox,
         }
@@ -188,17 +197,19 @@ impl Codec for EndModel {
     fn encode(&self) -> Record {
         match self {
             EndModel::Svm(svm) => svm.encode(),
+            EndModel::Svr(svr) => inside(SVR, svr.encode()),
             EndModel::Ridge(ridge) => inside(RIDGE, ridge.encode()),
             EndModel::Cox(cox) => inside(COX, cox.encode()),
         }
     }
 
     fn decode(record: &Record) -> Result<Self> {
-        let (ridge, cox) = (record.take_record(RIDGE), record.take_record(COX));
-        match (ridge.is_empty(), cox.is_empty()) {
-            (true, true) => SvmModel::decode(record).map(EndModel::Svm),
-            (false, _) => RidgeModel::decode(&ridge).map(EndModel::Ridge),
-            (true, false) => CoxModel::decode(&cox).map(EndModel::Cox),
+        let [svr, ridge, cox] = [SVR, RIDGE, COX].map(|name| record.take_record(name));
+        match [&svr, &ridge, &cox].map(Record::is_empty) {
+            [false, ..] => SvrModel::decode(&svr).map(EndModel::Svr),
+            [_, false, _] => RidgeModel::decode(&ridge).map(EndModel::Ridge),
+            [.., false] => CoxModel::decode(&cox).map(EndModel::Cox),
+            _ => SvmModel::decode(record).map(EndModel::Svm),
         }
     }
 }

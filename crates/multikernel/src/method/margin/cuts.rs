@@ -3,11 +3,15 @@
 //! Every SVM gives a tangent `J(d) >= 1'a - 1/2 s'd` that holds for all d. `silp` moves to the minimum of their
 //! maximum; `level` moves to the nearest point where they still allow a good part of the possible decrease.
 
-use super::{Descend, Descends, Descent, DescentParams, Objective, Point, descent_params, relative, simplex_params};
+use super::{
+    Descend, Descends, Descent, DescentParams, Objective, Point, TARGETS, descent_params, relative, simplex_params,
+};
+use crate::data::TargetKind;
 use crate::error::Result;
 use crate::file::{Codec, Record, record};
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::{Matrix, dot};
+use crate::method::problems::{Cost, Loss};
 use crate::method::svc::{EndsInSvc, svc_params};
 use crate::run::{About, Allowed, Method, Needs};
 use crate::solve::program::{self, Program};
@@ -26,13 +30,22 @@ impl Method for Silp {
         let summary = "the problem of simplemkl by cutting planes and a linear programme";
         About { name: "silp", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
     }
+
+    fn targets(&self) -> &'static [TargetKind] {
+        TARGETS
+    }
+
+    fn tuned_targets(&self) -> &'static [TargetKind] {
+        TARGETS
+    }
 }
 
 impl Descends for Silp {
     type Solver = Cuts<false>;
 
     fn descent(&self) -> DescentParams {
-        DescentParams { svc: self.svc(), sparsity: self.sparsity, gap: self.gap, iterations: self.iterations }
+        let cost = Cost { loss: self.loss, epsilon: self.epsilon };
+        DescentParams { svc: self.svc(), sparsity: self.sparsity, cost, gap: self.gap, iterations: self.iterations }
     }
 
     fn solver(&self) -> Cuts<false> {
@@ -54,13 +67,22 @@ impl Method for Level {
         let summary = "the problem of simplemkl by the level method";
         About { name: "level", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
     }
+
+    fn targets(&self) -> &'static [TargetKind] {
+        TARGETS
+    }
+
+    fn tuned_targets(&self) -> &'static [TargetKind] {
+        TARGETS
+    }
 }
 
 impl Descends for Level {
     type Solver = Cuts<true>;
 
     fn descent(&self) -> DescentParams {
-        DescentParams { svc: self.svc(), sparsity: self.sparsity, gap: self.gap, iterations: self.iterations }
+        let cost = Cost { loss: self.loss, epsilon: self.epsilon };
+        DescentParams { svc: self.svc(), sparsity: self.sparsity, cost, gap: self.gap, iterations: self.iterations }
     }
 
     fn solver(&self) -> Cuts<true> {

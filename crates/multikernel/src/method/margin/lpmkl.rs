@@ -1,10 +1,12 @@
 //! `lpmkl`: kernel weights in a p-norm ball, from the sparsest (p = 1) to uniform (p = inf).
 
-use super::{Descend, Descends, Descent, DescentParams, Objective, Point, descent_params, relative};
+use super::{Descend, Descends, Descent, DescentParams, Objective, Point, TARGETS, descent_params, relative};
+use crate::data::TargetKind;
 use crate::error::Result;
 use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::dot;
+use crate::method::problems::{Cost, Loss};
 use crate::method::svc::{EndsInSvc, svc_params};
 use crate::run::{About, Allowed, Method, Needs};
 
@@ -28,13 +30,22 @@ impl Method for LpMkl {
         let summary = "kernel weights under a p-norm: p = 1 sparse, p = inf uniform";
         About { name: "lpmkl", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
     }
+
+    fn targets(&self) -> &'static [TargetKind] {
+        TARGETS
+    }
+
+    fn tuned_targets(&self) -> &'static [TargetKind] {
+        TARGETS
+    }
 }
 
 impl Descends for LpMkl {
     type Solver = PowerMean;
 
     fn descent(&self) -> DescentParams {
-        DescentParams { svc: self.svc(), sparsity: 1.0, gap: self.gap, iterations: self.iterations }
+        let cost = Cost { loss: self.loss, epsilon: self.epsilon };
+        DescentParams { svc: self.svc(), sparsity: 1.0, cost, gap: self.gap, iterations: self.iterations }
     }
 
     fn solver(&self) -> PowerMean {

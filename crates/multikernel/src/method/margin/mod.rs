@@ -5,6 +5,9 @@
 //! derivatives are `-1/2 s_m` with the slopes `s_m = sum_p b_p' K_m b_p`: one `project`. They differ in how the next d
 //! is found; this file has the rest.
 //!
+//! Numbers change the machine and nothing else: `J(d) = sum_t max_b y_t'b - epsilon |b|_1 - 1/2 b'(sum_m d_m K_m) b`
+//! over the columns t is convex too, with the same derivatives, and so it is with squared loss.
+//!
 //! On the simplex the kernel may be `(1 - v) sum_m K_m / P + v sum_m d_m K_m` with a `sparsity` v below 1: with more
 //! kernels than rows, sparse weights pick by chance and uniform ones cannot pick at all; inner folds decide between the
 //! two. J stays convex in d.
@@ -19,9 +22,10 @@ pub use simplemkl::SimpleMkl;
 
 use std::sync::Arc;
 
-use super::machine::SvmModel;
-use super::problems::Problems;
+use super::ends::{EndModel, SvrModel};
+use super::problems::{Cost, Problems};
 use super::svc::{EndsInSvc, Svc};
+use crate::data::{Target, TargetKind};
 use crate::error::{Error, Result};
 use crate::file::{Cache, Codec, Record, codes, record};
 use crate::linalg::Matrix;
@@ -36,6 +40,10 @@ macro_rules! descent_params {
             $(#[$meta])*
             $vis struct $name {
                 $($first)*
+                /// numbers: the cost of a residual, its size beyond epsilon (support vector regression) or its square
+                loss: Loss = Loss::Insensitive, Allowed::OneOf(Loss::WORDS);
+                /// numbers: residuals up to this cost nothing, in standard deviations of the target
+                epsilon: f64 = 0.1, Allowed::Number(0.0, 10.0);
                 /// stop when the duality gap of the kernel weights is at most this part of the objective
                 gap: f64 = 0.001, Allowed::Positive;
                 /// most steps of the kernel weights
@@ -95,7 +103,7 @@ pub struct Objective<'a> {
 
 impl<'a> Objective<'a> {
     fn new(task: &'a Task<'a>, params: &DescentParams, control: &'a Control, run: &Common) -> Result<Self> {
-        let problems = Problems::new(task, &params.svc)?;
+        let problems = params.problems(task)?;
         let trainable = (0..problems.len()).filter(|&p| problems.is_trainable(p)).collect();
         let (tolerance, uniform) = (run.tolerance, run.uniform.0.clone());
         Ok(Objective { task, control, tolerance, sparsity: params.sparsity, uniform, problems, trainable })
@@ -173,9 +181,23 @@ pub struct DescentParams {
     svc: Svc,
     /// The learned share of the weights.
     sparsity: f64,
+    cost: Cost,
     gap: f64,
     iterations: usize,
 }
+
+impl DescentParams {
+    /// The SVMs for the task's target.
+    fn problems(&self, task: &Task<'_>) -> Result<Problems> {
+        match task.target {
+            Target::Numbers(numbers) => Ok(Problems::of_numbers(numbers, self.svc.c, self.cost)),
+            _ => Problems::new(task, &self.svc),
+        }
+    }
+}
+
+/// The targets of the methods in this folder.
+const TARGETS: &[TargetKind] = &[TargetKind::Classes, TargetKind::Numbers];
 
 /// A method in this folder.
 pub trait Descends: EndsInSvc {
@@ -244,13 +266,13 @@ impl<S: Descend> Codec for Descent<S> {
 }
 
 impl<M: Descends> State<M> for Descent<M::Solver> {
-    type Model = SvmModel;
+    type Model = EndModel;
 
     fn init(method: &M, task: &Task<'_>) -> Result<Self> {
-        let svc = method.svc();
-        Problems::new(task, &svc)?;
+        let params = method.descent();
+        params.problems(task)?;
         task.stack()?;
-        let (best, tolerance, uniform) = (Point::default(), svc.tol, Cache(None));
+        let (best, tolerance, uniform) = (Point::default(), params.svc.tol, Cache(None));
         let run = Common { best, gap: f64::INFINITY, tolerance, n_steps: 0, status: DescentStatus::Running, uniform };
         Ok(Descent { run, solver: method.solver() })
     }
@@ -258,7 +280,7 @@ impl<M: Descends> State<M> for Descent<M::Solver> {
     /// Warm start from the weights and dual variables of another run.
     fn again(&self, method: &M, task: &Task<'_>) -> Result<Self> {
         let mut again = Self::init(method, task)?;
-        if self.run.best.alpha.len() == Problems::new(task, &method.svc())?.size() {
+        if self.run.best.alpha.len() == method.descent().problems(task)?.size() {
             again.run.best.alpha.clone_from(&self.run.best.alpha);
             if M::Solver::FROM_ANY_WEIGHTS {
                 again.run.best.weights.clone_from(&self.run.best.weights);
@@ -268,7 +290,7 @@ impl<M: Descends> State<M> for Descent<M::Solver> {
     }
 
     fn check(&self, method: &M, task: &Task<'_>) -> Result<()> {
-        let problems = Problems::new(task, &method.svc())?;
+        let problems = method.descent().problems(task)?;
         let (p, best) = (task.stack()?.n_kernels(), &self.run.best);
         let fits = self.run.n_steps == 0
             || [best.weights.len(), best.slopes.len()] == [p; 2]
@@ -281,7 +303,7 @@ impl<M: Descends> State<M> for Descent<M::Solver> {
         self.advance(task, &method.descent(), control)
     }
 
-    fn finish(self, method: &M, task: &Task<'_>) -> Result<SvmModel> {
+    fn finish(self, method: &M, task: &Task<'_>) -> Result<EndModel> {
         self.model(task, &method.descent())
     }
 }
@@ -370,8 +392,8 @@ impl<S: Descend> Descent<S> {
         progress.with("objective", self.run.best.objective).with("gap", self.run.gap)
     }
 
-    fn model(self, task: &Task<'_>, params: &DescentParams) -> Result<SvmModel> {
-        let problems = Problems::new(task, &params.svc)?;
+    fn model(self, task: &Task<'_>, params: &DescentParams) -> Result<EndModel> {
+        let problems = params.problems(task)?;
         let warnings = self.warnings(params);
         let trained = (0..problems.len()).filter(|&p| problems.is_trainable(p)).collect();
         let Point { weights, alpha, bias, objective, excess, .. } = self.run.best;
@@ -379,7 +401,10 @@ impl<S: Descend> Descent<S> {
         let objective = objective + excess;
         let (learned, rest) = (params.sparsity, (1.0 - params.sparsity) / weights.len().max(1) as f64);
         let weights = weights.iter().map(|weight| learned * weight + rest).collect();
-        let machine = problems.machine(weights, &alpha, bias).with_trained(trained);
+        let machine = match task.target {
+            Target::Numbers(_) => EndModel::Svr(SvrModel::new(weights, &problems.coefficients(&alpha), bias)),
+            _ => EndModel::Svm(problems.machine(weights, &alpha, bias).with_trained(trained)),
+        };
         let machine = warnings.into_iter().fold(machine, |machine, warning| machine.with_warning(Some(warning)));
         let (gap, n_steps) = (self.run.gap, self.run.n_steps);
         let above = format!("{}, at most {gap:.1e} of it above the optimum", figure(objective));
@@ -402,9 +427,7 @@ impl<S: Descend> Descent<S> {
         });
         let (missed, tol) = (self.run.best.missed.iter().copied().fold(0.0, f64::max), params.svc.tol);
         let svms = (missed > tol).then(|| {
-            format!(
-                "a two-class problem holds its optimality conditions to {missed:.1e}, asked was {tol}; use a smaller c"
-            )
+            format!("an SVM holds its optimality conditions to {missed:.1e}, asked was {tol}; use a smaller c")
         });
         let negative =
             self.run.best.slopes.iter().filter(|&&slope| slope < -1e-9 * self.run.best.objective.abs()).count();

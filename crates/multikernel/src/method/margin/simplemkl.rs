@@ -1,12 +1,15 @@
 //! `simplemkl`: descent on the simplex.
 
 use super::{
-    Descend, Descends, Descent, DescentParams, Objective, Point, descent_params, relative, simplex_gap, simplex_params,
+    Descend, Descends, Descent, DescentParams, Objective, Point, TARGETS, descent_params, relative, simplex_gap,
+    simplex_params,
 };
+use crate::data::TargetKind;
 use crate::error::Result;
 use crate::file::record;
 use crate::kernel::DEFAULT_BANK;
 use crate::linalg::dot;
+use crate::method::problems::{Cost, Loss};
 use crate::method::svc::{EndsInSvc, svc_params};
 use crate::run::{About, Allowed, Method, Needs};
 use crate::solve::quasi::{Hessian, MEMORY};
@@ -31,13 +34,22 @@ impl Method for SimpleMkl {
         let summary = "sparse kernel weights that minimise the SVM's objective, by projected quasi-Newton steps";
         About { name: "simplemkl", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
     }
+
+    fn targets(&self) -> &'static [TargetKind] {
+        TARGETS
+    }
+
+    fn tuned_targets(&self) -> &'static [TargetKind] {
+        TARGETS
+    }
 }
 
 impl Descends for SimpleMkl {
     type Solver = Newton;
 
     fn descent(&self) -> DescentParams {
-        DescentParams { svc: self.svc(), sparsity: self.sparsity, gap: self.gap, iterations: self.iterations }
+        let cost = Cost { loss: self.loss, epsilon: self.epsilon };
+        DescentParams { svc: self.svc(), sparsity: self.sparsity, cost, gap: self.gap, iterations: self.iterations }
     }
 
     fn solver(&self) -> Newton {

@@ -144,7 +144,9 @@ impl<'a> ModelNumbers<'a> {
         let mean = self.predict_in(samples, pool)?;
         let Some(deviation) = self.deviations_in(samples, pool)? else {
             let method = self.model.training().method();
-            return Err(Error::input(format!("this model of the method {method} has no intervals; evidence has")));
+            return Err(Error::input(format!(
+                "this model of the method {method} has no intervals; evidence and average have"
+            )));
         };
         let wide = normal_quantile(0.5 + level / 2.0);
         let bound = |sign: f64| {
