@@ -60,6 +60,11 @@ impl Problems {
         self.starts[p]..self.starts[p + 1]
     }
 
+    /// The upper bounds of a problem's dual variables.
+    pub(super) fn bounds(&self, p: usize) -> Vec<f64> {
+        self.list[p].rows.iter().map(|&i| self.upper[i]).collect()
+    }
+
     /// Whether both sides of a problem have rows.
     pub(super) fn is_trainable(&self, p: usize) -> bool {
         self.list[p].is_trainable()
@@ -77,7 +82,7 @@ impl Problems {
     ) -> Result<Option<Vec<smo::SmoSolution>>> {
         let solved = task.pool.map(which.len(), |k| {
             let Problem { rows, positive } = &self.list[which[k]];
-            let upper: Vec<f64> = rows.iter().map(|&i| self.upper[i]).collect();
+            let upper = self.bounds(which[k]);
             let dual = smo::Problem { gram, rows, positive, upper: &upper };
             smo::solve(&dual, options, Some(&alpha[self.range(which[k])]), &|| control.stop().is_some())
         });

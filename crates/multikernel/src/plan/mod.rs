@@ -2,9 +2,9 @@
 //! fitted model, and everything around a fit (shares, probabilities, forecasts, streams).
 
 mod by_kind;
-mod calibrate;
 mod forecast;
 mod model;
+mod one_class;
 mod online;
 #[expect(clippy::module_inception)]
 mod plan;
@@ -16,7 +16,7 @@ mod share;
 mod tests;
 mod views;
 
-pub use calibrate::Calibration;
+pub use crate::run::Calibration;
 pub use forecast::Forecast;
 pub use model::{
     Model, ModelClusters, ModelInput, ModelKernels, ModelNumbers, ModelTimes, Parts, PartsBy, Prediction, Training,

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::by_kind::bank_by_kind;
-use super::calibrate::Calibration;
 use super::model::{Header, Learned, Model, Units};
+use super::one_class::one_class;
 use super::prepare::{Preparation, Prepared};
 use super::registry::Registry;
 use super::session::Session;
@@ -19,7 +19,7 @@ use crate::kernel::{
 };
 use crate::pool::Pool;
 use crate::run::inner::{self, Deal, HeldOut, Want};
-use crate::run::{AnyMethod, Input, Method, Needs, Params, Rows, Run, Runner, Silent, Stop, Task};
+use crate::run::{AnyMethod, Calibration, Input, Method, Needs, Params, Rows, Run, Runner, Silent, Stop, Task};
 use crate::stack::Precision;
 
 /// What to train: a method with its parameters, the kernel bank, the scaling and the seed.
@@ -384,8 +384,12 @@ impl Plan {
         session.observer.phase("shares");
         let shares = shares(&task, run.model.as_ref(), &session.control)?;
         let calibration = self.calibrated(&task, &params, &run, session)?;
+        let one_class = match run.stop {
+            Stop::Finished if self.is_supervised() => one_class(&task, run.model.as_ref(), &session.control)?,
+            _ => None,
+        };
         let wants_more = self.proba && calibration.is_none() && run.model.probabilistic().is_none();
-        let learned = Learned { shares, calibration, units, tuned, stream: None };
+        let learned = Learned { shares, calibration, units, tuned, one_class, stream: None };
         let (bank, kernels) = (prepared.preparation.bank.as_ref(), &prepared.kernels);
         let mut header = self.header(&prepared.data, bank, kernels, &params, fingerprint);
         header.stop = match run.stop {

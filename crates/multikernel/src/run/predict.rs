@@ -65,6 +65,11 @@ pub trait Predict: Explain + Send + Sync {
         None
     }
 
+    /// Whether it predicts the same for every row by design, so that nobody need be warned of it.
+    fn is_constant(&self) -> bool {
+        false
+    }
+
     /// The model as one of numbers; `None` if it predicts classes.
     fn regressor(&self) -> Option<&dyn Regressor> {
         None

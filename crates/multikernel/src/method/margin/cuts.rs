@@ -26,6 +26,10 @@ impl Method for Silp {
         let summary = "the problem of simplemkl by cutting planes and a linear programme";
         About { name: "silp", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
     }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
+    }
 }
 
 impl Descends for Silp {
@@ -53,6 +57,10 @@ impl Method for Level {
     fn about(&self) -> About {
         let summary = "the problem of simplemkl by the level method";
         About { name: "level", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
+    }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
     }
 }
 

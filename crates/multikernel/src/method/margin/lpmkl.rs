@@ -28,6 +28,10 @@ impl Method for LpMkl {
         let summary = "kernel weights under a p-norm: p = 1 sparse, p = inf uniform";
         About { name: "lpmkl", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
     }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
+    }
 }
 
 impl Descends for LpMkl {

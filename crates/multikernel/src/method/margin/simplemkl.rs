@@ -31,6 +31,10 @@ impl Method for SimpleMkl {
         let summary = "sparse kernel weights that minimise the SVM's objective, by projected quasi-Newton steps";
         About { name: "simplemkl", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
     }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
+    }
 }
 
 impl Descends for SimpleMkl {
