@@ -154,6 +154,10 @@ impl SvmState {
         Ok(again)
     }
 
+    pub(super) fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
     /// Whether no problem is open.
     pub(super) fn is_finished(&self) -> bool {
         self.status.iter().all(|&status| status != Status::Open)

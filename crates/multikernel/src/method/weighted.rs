@@ -184,6 +184,12 @@ impl<M: Rule> State<M> for Weighted<M::Progress> {
 }
 
 impl<S> Weighted<S> {
+    /// The weights and the warning about them, once the rule is done.
+    pub(super) fn learned(&self) -> Option<(Vec<f64>, Option<String>)> {
+        let svm = self.svm.as_ref()?;
+        Some((svm.weights().to_vec(), self.warning.clone()))
+    }
+
     fn scaled(&self, svc: Svc) -> Svc {
         scaled(svc, self.spread)
     }
@@ -197,7 +203,7 @@ fn is_same_rule<M: Rule>(a: &M, b: &M) -> bool {
 
 /// The SVM of `c` on the kernel divided by its spread: alpha and the bound of it are in the same units, so that `c` is
 /// divided instead.
-fn scaled(svc: Svc, spread: f64) -> Svc {
+pub(super) fn scaled(svc: Svc, spread: f64) -> Svc {
     Svc { c: svc.c / spread, ..svc }
 }
 
@@ -205,7 +211,7 @@ fn scaled(svc: Svc, spread: f64) -> Svc {
 /// about 1 for unit-diagonal kernels that tell rows apart, and near 0 where the weights prefer kernels that are nearly
 /// constant: there a given c would be far too small. 1 where rows do not differ at all, and for other targets than
 /// classes, whose amplitude is learned.
-fn spread(weights: &[f64], task: &Task<'_>) -> Result<f64> {
+pub(super) fn spread(weights: &[f64], task: &Task<'_>) -> Result<f64> {
     if !matches!(task.target, Target::Classes) {
         return Ok(1.0);
     }
@@ -221,7 +227,7 @@ fn spread(weights: &[f64], task: &Task<'_>) -> Result<f64> {
 
 /// The SVM for a run that was stopped before its own: weights alone predict nothing, and nobody wants to wait for all
 /// rows of a large set. Returns the machine, and text saying how many of the rows it was trained on.
-fn on_a_sample(weights: Vec<f64>, task: &Task<'_>, svc: &Svc) -> Result<(EndModel, String)> {
+pub(super) fn on_a_sample(weights: Vec<f64>, task: &Task<'_>, svc: &Svc) -> Result<(EndModel, String)> {
     let rows = sample(task.labels, MAX_ROWS);
     let (labels, target) = (task.labels.select(&rows), task.target.select(&rows));
     let stack = task.stack()?.view(&rows)?;
@@ -295,7 +301,16 @@ mod tests {
         let plan = Plan::new("evidence").unwrap().kernels(bank).unwrap();
         let prepared = plan.prepare(&data, &mut Session::new(&pool, &mut Silent)).unwrap();
         let (input, target) = (Input::Stack(prepared.stack().unwrap()), &Target::Classes);
-        f(&Task { input, labels: &data.labels, target, groups: None, views: &[], seed: 1, pool: &pool })
+        f(&Task {
+            input,
+            labels: &data.labels,
+            target,
+            groups: None,
+            views: &[],
+            alternatives: &[],
+            seed: 1,
+            pool: &pool,
+        })
     }
 
     fn run<M, S: State<M>>(mut state: S, method: &M, task: &Task<'_>) -> S {

@@ -20,6 +20,7 @@ fn held_out_from_setting_to_setting_decides_as_each_begun_anew() {
             target: &Target::Classes,
             groups: None,
             views: &[],
+            alternatives: &[],
             seed: 1,
             pool: &pool,
         };
@@ -57,8 +58,16 @@ fn tune_that_is_stopped_compares_what_was_scored_on_the_same_rows() {
     let plan = Plan::new("average").unwrap().set("c", "auto").unwrap();
     let prepared = plan.prepare(&data, &mut Session::new(&pool, &mut Silent)).unwrap();
     let input = Input::Stack(prepared.stack().unwrap());
-    let task =
-        Task { input, labels: &data.labels, target: &Target::Classes, groups: None, views: &[], seed: 1, pool: &pool };
+    let task = Task {
+        input,
+        labels: &data.labels,
+        target: &Target::Classes,
+        groups: None,
+        views: &[],
+        alternatives: &[],
+        seed: 1,
+        pool: &pool,
+    };
     let candidates = plan.params().candidates();
     let tuned = |n_done| {
         let control = Control::default();

@@ -206,10 +206,15 @@ pub(crate) fn accuracy(scores: &Matrix, codes: &[usize]) -> f64 {
 /// Floor on probabilities, so that one confidently wrong row does not decide the outcome.
 const MIN_PROBABILITY: f64 = 1e-15;
 
-/// The mean negative log probability of the true class.
-pub(crate) fn log_loss(probabilities: &Matrix, codes: &[usize]) -> f64 {
+/// The negative log probability of the true class of each row.
+pub(crate) fn log_losses(probabilities: &Matrix, codes: &[usize]) -> Vec<f64> {
     let of = |(row, &code): (&[f64], &usize)| -ln(row[code].max(MIN_PROBABILITY));
-    probabilities.rows().zip(codes).map(of).sum::<f64>() / codes.len().max(1) as f64
+    probabilities.rows().zip(codes).map(of).collect()
+}
+
+/// Their mean.
+pub(crate) fn log_loss(probabilities: &Matrix, codes: &[usize]) -> f64 {
+    log_losses(probabilities, codes).iter().sum::<f64>() / codes.len().max(1) as f64
 }
 
 /// The log-loss of the probabilities that held-out margins give by a map learned on them, which has two numbers for each

@@ -72,6 +72,9 @@ pub struct Task<'a> {
     pub groups: Option<&'a [usize]>,
     /// The kernels on each single view; empty for data without views.
     pub views: &'a [KernelsOfView],
+    /// The kernels of each alternative of the bank (`A | B`), among which `auto` chooses; a kernel may be in several. One
+    /// list of all kernels, or none, for a bank without bars.
+    pub alternatives: &'a [Vec<usize>],
     /// Seeds all randomness of the run, which comes from [`Task::rng`].
     pub seed: u64,
     /// The threads.

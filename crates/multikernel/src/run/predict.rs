@@ -126,6 +126,11 @@ pub trait Explain {
         vec![]
     }
 
+    /// Lines on what was chosen, told when training ends.
+    fn told(&self) -> Vec<String> {
+        vec![]
+    }
+
     /// Warnings for the user, such as a solver that did not converge and what to change.
     fn warnings(&self) -> Vec<String> {
         vec![]

@@ -36,7 +36,16 @@ fn with_task<T>(data: &Dataset, bank: &str, f: impl FnOnce(&Task<'_>) -> T) -> T
     let prepared = plan.prepare(data, &mut Session::new(&pool, &mut silent)).unwrap();
     let input = Input::Stack(prepared.stack().unwrap());
     let labels = &prepared.data().labels;
-    f(&Task { input, labels, target: &Target::Classes, groups: None, views: &[], seed: 7, pool: &pool })
+    f(&Task {
+        input,
+        labels,
+        target: &Target::Classes,
+        groups: None,
+        views: &[],
+        alternatives: &[],
+        seed: 7,
+        pool: &pool,
+    })
 }
 
 fn updates<'a>(task: &'a Task<'a>, prior: Prior) -> Update<'a> {

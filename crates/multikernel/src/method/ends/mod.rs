@@ -7,7 +7,7 @@ mod search;
 
 pub use cox::CoxModel;
 use cox::CoxState;
-pub(super) use cox::residuals;
+pub(super) use cox::{partial_log_likelihood, residuals};
 pub use ridge::RidgeModel;
 use ridge::RidgeState;
 
@@ -67,6 +67,15 @@ impl EndState {
     /// Whether a machine that took over another's solution has nothing left to do.
     pub(super) fn is_finished(&self) -> bool {
         matches!(self, EndState::Svm(svm) if svm.is_finished())
+    }
+
+    /// The kernel weights.
+    pub(super) fn weights(&self) -> &[f64] {
+        match self {
+            EndState::Svm(svm) => svm.weights(),
+            EndState::Ridge(ridge) => ridge.weights(),
+            EndState::Cox(cox) => cox.weights(),
+        }
     }
 
     /// Whether any step was made.

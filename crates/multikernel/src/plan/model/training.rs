@@ -88,6 +88,11 @@ impl<'a> Training<'a> {
         self.learned.tuned.as_deref()
     }
 
+    /// Lines on what the method chose, for methods that choose: also among [`Training::facts`].
+    pub fn told(self) -> Vec<String> {
+        self.explain.told()
+    }
+
     /// Warnings for the user, such as a solver that did not converge.
     pub fn warnings(self) -> Vec<String> {
         let mut warnings = self.explain.warnings();

@@ -86,6 +86,7 @@ fn fit_is_the_maximum_of_the_penalised_likelihood() {
         target: &data.target,
         groups: None,
         views: &[],
+        alternatives: &[],
         seed: 1,
         pool: &pool,
     };
@@ -160,6 +161,7 @@ fn linear_kernel_has_the_coefficients_and_the_hazard_of_scikit_survival() {
         target: &data.target,
         groups: None,
         views: &[],
+        alternatives: &[],
         seed: 1,
         pool: &pool,
     };
