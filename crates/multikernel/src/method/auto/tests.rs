@@ -1,11 +1,10 @@
 //! Tests of `auto` through its plan.
 
+use crate::Plan;
 use crate::data::{Dataset, Labels, Samples, bundled};
 use crate::dist::Rng;
 use crate::linalg::Matrix;
 use crate::plan::Model;
-use crate::testing;
-use crate::{Plan, method::Auto};
 
 fn some(set: &str, step: usize) -> Dataset {
     let data = bundled(set).unwrap();
@@ -14,11 +13,6 @@ fn some(set: &str, step: usize) -> Dataset {
 
 fn fact(model: &Model, name: &str) -> Option<String> {
     model.training().facts().into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
-}
-
-#[test]
-fn auto_conforms() {
-    testing::check_method(Auto::default()).unwrap();
 }
 
 #[test]
