@@ -27,6 +27,8 @@ use crate::stack::Precision;
 /// than this, `auto` compares candidates on some.
 const MOST_VALUES_OF_COLUMNS: usize = 40_000;
 const MOST_ROWS_OF_COLUMNS: usize = 2_000;
+/// How many kernels that bank has on each column.
+const KERNELS_OF_A_COLUMN: usize = 5;
 
 /// What to train: a method with its parameters, the kernel bank, the scaling and the seed.
 ///
@@ -207,14 +209,18 @@ impl Plan {
     }
 
     /// The bank of the method before views and kinds of columns are looked at. Alternatives are for plain tables of
-    /// numbers, and kernels on single columns for those with few enough values.
+    /// numbers, and kernels on single columns for those with few enough values and at least as many rows as kernels:
+    /// with fewer, some fit by chance.
     fn own_bank(&self, samples: &Samples) -> &'static str {
         let bank = self.method().about().bank;
         let is_plain = samples.is_numeric() && samples.grams().is_empty() && samples.views().is_empty();
         let n_values = samples.n_samples().min(MOST_ROWS_OF_COLUMNS).saturating_mul(samples.n_features());
+        let has_columns = samples.n_features() > 1
+            && n_values <= MOST_VALUES_OF_COLUMNS
+            && KERNELS_OF_A_COLUMN * samples.n_features() <= samples.n_samples();
         match bank {
             AUTO_BANK | AUTO_BANK_WITHOUT_COLUMNS if !is_plain => DEFAULT_BANK,
-            AUTO_BANK if samples.n_features() < 2 || n_values > MOST_VALUES_OF_COLUMNS => AUTO_BANK_WITHOUT_COLUMNS,
+            AUTO_BANK if !has_columns => AUTO_BANK_WITHOUT_COLUMNS,
             bank => bank,
         }
     }

@@ -28,8 +28,8 @@ pub(super) struct Member {
 enum RuleState {
     #[default]
     Untouched,
-    Evidence(Weighted<Climb>),
-    Alignf(Weighted<Products>),
+    Evidence(Box<Weighted<Climb>>),
+    Alignf(Box<Weighted<Products>>),
 }
 
 impl Codec for Member {
@@ -51,8 +51,8 @@ impl Codec for Member {
     fn decode(record: &Record) -> Result<Self> {
         let of = |name: &str| Some(record.take_record(name)).filter(|inner| !inner.is_empty());
         let rule = match (of("evidence"), of("alignf")) {
-            (Some(evidence), _) => RuleState::Evidence(Weighted::decode(&evidence)?),
-            (None, Some(alignf)) => RuleState::Alignf(Weighted::decode(&alignf)?),
+            (Some(evidence), _) => RuleState::Evidence(Box::new(Weighted::decode(&evidence)?)),
+            (None, Some(alignf)) => RuleState::Alignf(Box::new(Weighted::decode(&alignf)?)),
             (None, None) => RuleState::Untouched,
         };
         let machine = of("machine").map(|machine| EndState::decode(&machine)).transpose()?;
@@ -144,8 +144,8 @@ impl Member {
         let part = part.task(task);
         if matches!(self.rule, RuleState::Untouched) {
             self.rule = match role.candidate.rule {
-                Rule::Alignf => RuleState::Alignf(Weighted::init(&role.alignf(), &part)?),
-                _ => RuleState::Evidence(Weighted::init(&role.evidence(), &part)?),
+                Rule::Alignf => RuleState::Alignf(Box::new(Weighted::init(&role.alignf(), &part)?)),
+                _ => RuleState::Evidence(Box::new(Weighted::init(&role.evidence(), &part)?)),
             };
         }
         let (progress, learned) = match &mut self.rule {

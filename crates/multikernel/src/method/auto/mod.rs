@@ -38,7 +38,8 @@ params! {
     /// one is kept.
     ///
     /// The default bank has three alternatives: widths around the median distance; 14 fixed widths, the narrow ones of
-    /// which act as a ridge on noisy tables; and the first with kernels on single columns, where there are few enough.
+    /// which act as a ridge on noisy tables; and the first with kernels on single columns, where there are no more of them
+    /// than rows.
     /// Data with views, or with columns other than numbers, have their usual bank as the only one.
     ///
     /// With more than 2,000 rows candidates are compared and weights learned on 2,000 of them, and the machine is
