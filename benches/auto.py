@@ -6,7 +6,7 @@ DIR holds NAME.csv.gz with a last column `label`, folders of views, and `mixed/`
 the candidates of `auto` were chosen on, `confirm` the others; sets of more than 1,000 rows are cut to 1,000, evenly from each
 class. Each is split into stratified halves with three seeds. Ours is `multikernel evaluate TRAIN --test TEST --proba`, one method at
 a time, with everything else at its default. scikit-learn has one-hot columns for categories, medians for missing numbers, and views side by side:
-a forest of 300 trees, histogram boosting, and an RBF SVC with a grid of c and gamma on five folds, Platt's probabilities. CPU seconds are user
+a forest of 300 trees, histogram boosting, and an RBF SVC with a grid of c and gamma on five folds (fewer where a class has fewer rows), Platt's probabilities. CPU seconds are user
 and system time of fitting and predicting, one thread each. Needs scikit-learn, pandas and cargo; without DIR it says so and ends.
 """
 
@@ -119,7 +119,8 @@ def theirs(peer, views, labels, words, split):
     else:
         grid = {"svc__C": [0.1, 1, 10, 100, 1000], "svc__gamma": ["scale", 0.001, 0.01, 0.1, 1]}
         pipeline = make_pipeline(prepare, SVC(probability=True, random_state=0))
-        model = GridSearchCV(pipeline, grid, cv=5)
+        # As many folds as rows of the rarest class, five at most.
+        model = GridSearchCV(pipeline, grid, cv=int(min(5, labels.iloc[split[0]].value_counts().min())))
     model = model if peer == "RBF grid" else make_pipeline(prepare, model)
     start = time.process_time()
     model.fit(table.iloc[split[0]], labels.iloc[split[0]])
@@ -138,6 +139,7 @@ def measured(binary, name, folder):
 
     views, labels, words = table_of(folder, name)
     rows = list(range(len(labels)))
+    # Two rows of each class in each half.
     counts = labels.value_counts()
     rows = [i for i in rows if counts[labels.iloc[i]] >= 4]
     if len(rows) > MOST_ROWS:

@@ -206,5 +206,6 @@ fn words(Gain { mean, half_width }: Gain, loss: &str) -> String {
     } else {
         "gained nothing that can be told from chance"
     };
-    format!("{verdict}: {loss} lower by {mean:.4} [{low:.4}, {high:.4}] than with uniform ones (inner, optimistic)")
+    // As a change of the loss: lower is better.
+    format!("{verdict}: {loss} {:+.4} [{:+.4}, {:+.4}] against uniform ones (inner, optimistic)", -mean, -high, -low)
 }
