@@ -140,6 +140,7 @@ impl Problem {
             target: &Target::Classes,
             groups: None,
             views: &[],
+            alternatives: &[],
             seed: 0,
             pool,
         }

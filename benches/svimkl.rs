@@ -96,6 +96,7 @@ fn fit(points: &Matrix, codes: &[usize], precision: Precision) -> Outcome<Value>
         target: &Target::Classes,
         groups: None,
         views: &[],
+        alternatives: &[],
         seed: 0,
         pool: &pool,
     };

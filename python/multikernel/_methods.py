@@ -13,12 +13,12 @@ from ._estimators import SHARED, MethodClassifier, MethodClusterer, MKLClassifie
 
 #: What the classes are called, by method.
 CLASSES = {
-    "majority": "Majority", "svm": "KernelSVM", "average": "AverageMKL", "single": "SingleKernel", "bestview": "BestView",
-    "evidence": "EvidenceMKL", "fheuristic": "FHeuristic", "alignf": "AlignF", "easymkl": "EasyMKL", "simplemkl": "SimpleMKL",
-    "silp": "SILP", "level": "LevelMKL", "lpmkl": "LpMKL", "mkboost-d1": "MKBoostD1", "mkboost-d2": "MKBoostD2",
-    "mkboost-s1": "MKBoostS1", "mkboost-s2": "MKBoostS2", "mklda": "MKLDA", "ufomkl": "UFOMKL", "obscure": "Obscure",
-    "bm3kl": "BM3KL", "bemkl": "BEMKL", "sbemkl": "SBEMKL", "gpc": "GPC", "bsvm": "BSVM", "svimkl": "SVIMKL", "mklr": "MKLR",
-    "cik": "CIK", "dpm": "DPM", "mkc": "MKC", "bank": "BankMKL",
+    "auto": "AutoMKL", "majority": "Majority", "svm": "KernelSVM", "average": "AverageMKL", "single": "SingleKernel",
+    "bestview": "BestView", "evidence": "EvidenceMKL", "fheuristic": "FHeuristic", "alignf": "AlignF", "easymkl": "EasyMKL",
+    "simplemkl": "SimpleMKL", "silp": "SILP", "level": "LevelMKL", "lpmkl": "LpMKL", "mkboost-d1": "MKBoostD1",
+    "mkboost-d2": "MKBoostD2", "mkboost-s1": "MKBoostS1", "mkboost-s2": "MKBoostS2", "mklda": "MKLDA", "ufomkl": "UFOMKL",
+    "obscure": "Obscure", "bm3kl": "BM3KL", "bemkl": "BEMKL", "sbemkl": "SBEMKL", "gpc": "GPC", "bsvm": "BSVM",
+    "svimkl": "SVIMKL", "mklr": "MKLR", "cik": "CIK", "dpm": "DPM", "mkc": "MKC", "bank": "BankMKL",
 }  # fmt: skip
 
 #: Names of parameters that Python or every estimator has taken get an underscore.

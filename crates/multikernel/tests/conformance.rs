@@ -3,9 +3,9 @@
 use multikernel::data::bundled;
 use multikernel::kernel::{Forms, family::FAMILIES};
 use multikernel::method::{
-    Alignf, Average, Bank, Bemkl, Bm3kl, Bsvm, Cik, Dpm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl, Majority,
-    MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2, Mkc, MklDa, Mklr, Obscure, Sbemkl, Silp, SimpleMkl, Single, SviMkl,
-    Svm, UfoMkl,
+    Alignf, Auto, Average, Bank, Bemkl, Bm3kl, Bsvm, Cik, Dpm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl,
+    Majority, MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2, Mkc, MklDa, Mklr, Obscure, Sbemkl, Silp, SimpleMkl, Single,
+    SviMkl, Svm, UfoMkl,
 };
 use multikernel::testing::{check_kernel, check_method, check_method_with, check_two_class_method_with};
 use multikernel::{Model, Plan};
@@ -48,6 +48,11 @@ fn every_kernel_is_trained_saved_loaded_and_predicted_with() {
         let (before, after) = (model.predict(&data.samples).unwrap(), loaded.predict(&data.samples).unwrap());
         assert_eq!(before.scores, after.scores, "{}", family.example);
     }
+}
+
+#[test]
+fn auto_passes_the_conformance_suite() {
+    check_method(Auto::default()).unwrap();
 }
 
 #[test]

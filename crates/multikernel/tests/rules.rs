@@ -88,6 +88,7 @@ impl Case {
             target: &Target::Classes,
             groups: None,
             views: &[],
+            alternatives: &[],
             seed: 1,
             pool: &self.pool,
         };

@@ -322,7 +322,7 @@ fn auto_takes_the_best_of_its_list_and_says_so() {
     let chosen = model.training().facts().into_iter().find(|(name, _)| name == "chosen").unwrap().1;
     let c = model.training().params()["c"].clone();
     assert!(["0.1", "1", "10", "100", "1000"].contains(&c.as_str()));
-    assert!(chosen.starts_with(&format!("c = {c}; held-out accuracy of c = 0.1 ")), "{chosen}");
+    assert!(chosen.starts_with(&format!("c = {c}; held-out log-loss of c = 0.3 ")), "{chosen}");
     // The model is the one with that value set.
     let same = Plan::new("average").unwrap().set("c", &c).unwrap().train(&set).unwrap();
     assert_eq!(model.predict(&set.samples).unwrap(), same.predict(&set.samples).unwrap());

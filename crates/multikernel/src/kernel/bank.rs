@@ -26,6 +26,15 @@ const LISTED: usize = 8;
 /// The default bank for methods that combine kernels: seven widths around the median distance and three degrees.
 pub const DEFAULT_BANK: &str = "gaussian(median*2^-3..2^3), polynomial(1..3)";
 
+/// The default bank of `auto`, which chooses among its alternatives: [`DEFAULT_BANK`]; fixed widths, for columns scaled to
+/// a standard deviation of 1; and [`DEFAULT_BANK`] with kernels on single columns.
+pub const AUTO_BANK: &str = "gaussian(median*2^-3..2^3), polynomial(1..3) | gaussian(2^-6..2^7), polynomial(1..3) | \
+    gaussian(median*2^-3..2^3), polynomial(1..3), gaussian(median*2^-2..2^2) each";
+
+/// [`AUTO_BANK`] for tables with too many columns, or without the time for them.
+pub const AUTO_BANK_WITHOUT_COLUMNS: &str =
+    "gaussian(median*2^-3..2^3), polynomial(1..3) | gaussian(2^-6..2^7), polynomial(1..3)";
+
 /// [`DEFAULT_BANK`] for data with views: the same kernels on each of them.
 pub const DEFAULT_BANK_OF_VIEWS: &str = "gaussian(median*2^-3..2^3) each view, polynomial(1..3) each view";
 
@@ -68,12 +77,20 @@ pub struct KernelBank {
     /// As the user wrote it; messages point into this text.
     text: String,
     terms: Vec<Term>,
+    /// The terms that begin an alternative after the first.
+    starts: Vec<usize>,
 }
 
 impl KernelBank {
     /// The terms, in the order written.
     pub fn terms(&self) -> &[Term] {
         &self.terms
+    }
+
+    /// How many banks with a bar between them it is made of: `A | B` has two. The method `auto` chooses among them, all
+    /// other methods use all kernels.
+    pub fn n_alternatives(&self) -> usize {
+        self.starts.len() + 1
     }
 
     /// The kernels of the bank on data with this layout, where `features` are the scaled training rows (n x d).
@@ -152,8 +169,15 @@ impl KernelBank {
             places.push(sets);
         }
         let (mut medians, mut known) = (HashMap::new(), HashSet::new());
-        let mut resolved = Resolved { kernels: Vec::with_capacity(total), sets: vec![], notes: lookup.notes.take() };
-        for (term, sets) in self.terms.iter().zip(places) {
+        let mut resolved =
+            Resolved { kernels: Vec::with_capacity(total), notes: lookup.notes.take(), ..Resolved::default() };
+        let mut alternative = vec![];
+        let mut n_before = 0;
+        for (t, (term, sets)) in self.terms.iter().zip(places).enumerate() {
+            if self.starts.contains(&t) {
+                resolved.alternatives.push(std::mem::take(&mut alternative));
+                n_before = resolved.kernels.len();
+            }
             for ColumnSet { name, columns } in sets {
                 // Without the matrix, the stack says what is missing.
                 let given = |name: &str| layout.medians.iter().find(|(of, _)| of == name).map_or(1.0, |&(_, at)| at);
@@ -165,13 +189,21 @@ impl KernelBank {
                     1.0
                 };
                 for kernel in term.kernels(median)? {
-                    resolved.kernels.push(kernel.placed(columns.clone()));
+                    let kernel = kernel.placed(columns.clone());
+                    // A kernel of an earlier alternative is computed once.
+                    let known = resolved.kernels[..n_before].iter().position(|known| *known == kernel);
+                    let known = known.filter(|m| !alternative.contains(m));
+                    alternative.push(known.unwrap_or(resolved.kernels.len()));
+                    if known.is_none() {
+                        resolved.kernels.push(kernel);
+                    }
                 }
                 if let Some(name) = name.filter(|name| known.insert(name.clone())) {
                     resolved.sets.push((name, columns));
                 }
             }
         }
+        resolved.alternatives.push(alternative);
         Ok(resolved)
     }
 }
@@ -183,6 +215,8 @@ pub struct Resolved {
     pub kernels: Vec<Kernel>,
     /// The name and columns of each feature set used by a kernel.
     pub sets: Vec<(String, Columns)>,
+    /// The kernels of each alternative: a single list of all without bars.
+    pub alternatives: Vec<Vec<usize>>,
     /// Notes for the user: how many feature sets, and how many of their members, the data has.
     pub notes: Vec<String>,
 }
@@ -565,15 +599,15 @@ fn unknown<'a>(
 
 impl PartialEq for KernelBank {
     fn eq(&self, other: &KernelBank) -> bool {
-        self.terms == other.terms
+        self.terms == other.terms && self.starts == other.starts
     }
 }
 
 impl Families {
     /// Parses a bank that uses these families.
     pub fn bank(&self, text: &str) -> Result<KernelBank> {
-        let terms = parse(text, self).map_err(|fault| fault.within(text))?;
-        Ok(KernelBank { text: text.to_string(), terms })
+        let (terms, starts) = parse(text, self).map_err(|fault| fault.within(text))?;
+        Ok(KernelBank { text: text.to_string(), terms, starts })
     }
 }
 
@@ -589,7 +623,12 @@ impl FromStr for KernelBank {
 impl fmt::Display for KernelBank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, term) in self.terms.iter().enumerate() {
-            write!(f, "{}{term}", if i > 0 { ", " } else { "" })?;
+            let mark = match i {
+                0 => "",
+                _ if self.starts.contains(&i) => " | ",
+                _ => ", ",
+            };
+            write!(f, "{mark}{term}")?;
         }
         Ok(())
     }
@@ -798,6 +837,23 @@ mod tests {
         assert_eq!(kernels.len(), 10);
         assert_eq!(widths[3], median_distance(&features, &Columns::all()));
         assert!((0..7).all(|i| widths[i] == widths[3] * 2f64.powi(i as i32 - 3)));
+    }
+
+    #[test]
+    fn alternatives_share_the_kernels_they_have_in_common() {
+        let two = bank("gaussian(1..3), linear|polynomial(2),gaussian(2) | gaussian(2), gaussian(2)");
+        assert_eq!(
+            (two.to_string().as_str(), two.n_alternatives()),
+            ("gaussian(1..3), linear | polynomial(2), gaussian(2) | gaussian(2), gaussian(2)", 3)
+        );
+        assert_eq!(bank(&two.to_string()), two);
+        assert_ne!(bank("linear | gaussian(1)"), bank("linear, gaussian(1)"));
+        let resolved = two.resolve_named(&Layout::default(), &rows(20, 3)).unwrap();
+        let texts = ["gaussian(1)", "gaussian(2)", "gaussian(3)", "linear", "polynomial(2)", "gaussian(2)"];
+        assert_eq!(printed(&resolved.kernels), texts);
+        assert_eq!(resolved.alternatives, [vec![0, 1, 2, 3], vec![4, 1], vec![1, 5]]);
+        let plain = bank("linear, linear").resolve_named(&Layout::default(), &rows(20, 3)).unwrap();
+        assert_eq!(plain.alternatives, [vec![0, 1]]);
     }
 
     #[test]

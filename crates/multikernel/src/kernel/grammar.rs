@@ -17,7 +17,7 @@ impl Families {
     /// Parses one kernel of these families: a single number, columns by position. The printed form of a [`Kernel`]
     /// parses back exactly. Positions are not checked against any data: compare `columns().end()` with the rows.
     pub fn kernel(&self, text: &str) -> Result<Kernel> {
-        let parsed = parse(text, self).and_then(|terms| match terms.as_slice() {
+        let parsed = parse(text, self).and_then(|(terms, _)| match terms.as_slice() {
             [term] => term.single(),
             [_, second, ..] => Err(Fault::new(second.at, "a single kernel is wanted here, found a list")),
             [] => Err(Fault::new(0usize, "a single kernel is wanted here")),
@@ -35,22 +35,28 @@ impl FromStr for Kernel {
     }
 }
 
-/// The terms of a bank text.
-pub(super) fn parse(text: &str, families: &Families) -> Parsed<Vec<Term>> {
+/// The terms of a bank text, and which of them begin an alternative after the first.
+pub(super) fn parse(text: &str, families: &Families) -> Parsed<(Vec<Term>, Vec<usize>)> {
     let mut parser = Parser { chars: text.chars().collect(), at: 0, families };
-    let mut terms: Vec<Term> = Vec::new();
+    let (mut terms, mut starts): (Vec<Term>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut total = 0.0;
+    let mut after = None;
     loop {
         parser.skip_space();
-        let term = parser.term(!terms.is_empty())?;
+        let term = parser.term(after)?;
         total += term.n_values() as f64;
         if total > MAX_KERNELS as f64 {
             return Err(Fault::new(term.at, too_many()));
         }
         terms.push(term);
-        // A term ends only at a comma or at the end.
-        if !parser.eat(',') {
-            return Ok(terms);
+        // A term ends only at a comma, at a bar or at the end.
+        if parser.eat(',') {
+            after = Some("comma");
+        } else if parser.eat('|') {
+            after = Some("bar");
+            starts.push(terms.len());
+        } else {
+            return Ok((terms, starts));
         }
     }
 }
@@ -141,13 +147,13 @@ impl Parser<'_> {
         Err(Fault::new(self.at, format!("expected {what}, found {found}")))
     }
 
-    fn term(&mut self, after_comma: bool) -> Parsed<Term> {
+    fn term(&mut self, after: Option<&str>) -> Parsed<Term> {
         let at = At(self.at);
         let encoded = self.encoded_head()?;
         let family = match &encoded {
             Some((_, encodings)) if encodings.contains(&Encoding::Clinical) => &clinical::FAMILY,
             Some(_) => &linear::FAMILY,
-            None => self.family(after_comma)?,
+            None => self.family(after)?,
         };
         let (head, encodings) = encoded.map_or((None, vec![]), |(head, encodings)| (Some(head), encodings));
         let mut term = Term {
@@ -402,16 +408,16 @@ impl Parser<'_> {
         Ok(name)
     }
 
-    fn family(&mut self, after_comma: bool) -> Parsed<&'static Family> {
+    fn family(&mut self, after: Option<&str>) -> Parsed<&'static Family> {
         let families = self.families;
         let names: Vec<&str> = families.names().into_iter().chain(ENCODED).collect();
         let at = self.at;
         let word = self.word();
-        if word.is_empty() && !after_comma && self.peek().is_none() {
+        if word.is_empty() && after.is_none() && self.peek().is_none() {
             return Err(Fault::new(at, "the bank is empty; write kernels, such as gaussian(1), polynomial(2)"));
         }
         if word.is_empty() {
-            let place = if after_comma { " after the comma" } else { "" };
+            let place = after.map_or(String::new(), |mark| format!(" after the {mark}"));
             return self.expected(&format!("a kernel{place} ({})", names.join(", ")));
         }
         if let Some(family) = families.find(&word, None) {
@@ -647,7 +653,7 @@ impl Parser<'_> {
         loop {
             self.skip_space();
             let at = self.at;
-            if matches!(self.peek(), None | Some(',')) {
+            if matches!(self.peek(), None | Some(',' | '|')) {
                 return Ok(());
             }
             let word = self.word();
@@ -845,6 +851,7 @@ mod tests {
             ("gaussian", 8, "expected `(` and a width, as in gaussian(1) or gaussian(gamma=0.5), found the end of the text"),
             ("gaussian(1),", 12, "expected a kernel after the comma (NAMES), found the end of the text"),
             ("gaussian(1), ", 13, "expected a kernel after the comma (NAMES), found the end of the text"),
+            ("gaussian(1) | ", 14, "expected a kernel after the bar (NAMES), found the end of the text"),
             ("gaussian(1),,linear", 12, "expected a kernel after the comma (NAMES), found `,`"),
             ("gausian(1)", 0, "unknown kernel `gausian`; did you mean gaussian? (known: NAMES)"),
             ("rbf(1)", 0, "unknown kernel `rbf`; did you mean gaussian(gamma=0.5)? (known: NAMES)"),

@@ -36,7 +36,8 @@ mod text;
 pub const GRAMMAR: &str = include_str!("grammar.md");
 
 pub use bank::{
-    CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, KernelBank, Layout, Resolved,
+    AUTO_BANK, AUTO_BANK_WITHOUT_COLUMNS, CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS,
+    KernelBank, Layout, Resolved,
 };
 pub use base::Base;
 pub use columns::Columns;

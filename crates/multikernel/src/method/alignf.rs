@@ -121,4 +121,8 @@ impl Method for Alignf {
     fn targets(&self) -> &'static [TargetKind] {
         TARGETS
     }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
+    }
 }

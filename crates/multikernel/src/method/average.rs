@@ -29,6 +29,10 @@ impl Method for Average {
     fn targets(&self) -> &'static [TargetKind] {
         TARGETS
     }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
+    }
 }
 
 impl FixedWeights for Average {

@@ -24,6 +24,7 @@ pub(super) fn with_task<T>(points: &Matrix, codes: &[usize], kernels: &[&str], f
         target: &Target::Classes,
         groups: None,
         views: &[],
+        alternatives: &[],
         seed: 1,
         pool: &pool,
     })

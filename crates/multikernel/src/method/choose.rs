@@ -166,6 +166,10 @@ impl Method for Single {
         let summary = "SVM on the one kernel that does best in inner cross-validation";
         About { name: "single", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
     }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
+    }
 }
 
 impl Choice for Single {
@@ -180,6 +184,10 @@ impl Method for BestView {
     fn about(&self) -> About {
         let summary = "SVM on the kernels of the one view that does best in inner cross-validation";
         About { name: "bestview", summary, needs: Needs::Stack, bank: DEFAULT_BANK }
+    }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
     }
 }
 

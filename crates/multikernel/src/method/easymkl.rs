@@ -138,4 +138,8 @@ impl Method for EasyMkl {
             bank: DEFAULT_BANK,
         }
     }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
+    }
 }

@@ -307,6 +307,10 @@ impl Method for Evidence {
     fn targets(&self) -> &'static [TargetKind] {
         TARGETS
     }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

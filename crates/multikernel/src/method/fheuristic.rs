@@ -70,4 +70,8 @@ impl Method for Fheuristic {
     fn targets(&self) -> &'static [TargetKind] {
         TARGETS
     }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
+    }
 }

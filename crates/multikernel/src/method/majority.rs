@@ -66,6 +66,10 @@ impl Predict for MajorityModel {
         }
     }
 
+    fn is_constant(&self) -> bool {
+        true
+    }
+
     fn probabilistic(&self) -> Option<&dyn Probabilistic> {
         Some(self)
     }

@@ -2,6 +2,7 @@
 
 mod alignf;
 mod alike;
+mod auto;
 mod average;
 mod bank;
 mod bemkl;
@@ -31,6 +32,7 @@ mod weighted;
 mod weighting;
 
 pub use alignf::Alignf;
+pub use auto::{Auto, AutoModel, AutoState, Effort};
 pub use average::Average;
 pub use bank::{Bank, BankModel};
 pub use bemkl::{Bemkl, BemklEnd, BemklModel, Sbemkl};

@@ -97,6 +97,14 @@ impl Problems {
         self.starts[p]..self.starts[p + 1]
     }
 
+    /// The upper bounds of a problem's dual variables.
+    pub(super) fn bounds(&self, p: usize) -> Vec<f64> {
+        match &self.asked {
+            Asked::Sides { list, .. } => list[p].rows.iter().map(|&i| self.upper[i]).collect(),
+            Asked::Numbers { .. } => self.upper.clone(),
+        }
+    }
+
     /// Whether both sides of a problem have rows.
     pub(super) fn is_trainable(&self, p: usize) -> bool {
         match &self.asked {
@@ -125,7 +133,7 @@ impl Problems {
             match &self.asked {
                 Asked::Sides { list, .. } => {
                     let Problem { rows, positive } = &list[which[k]];
-                    let upper: Vec<f64> = rows.iter().map(|&i| self.upper[i]).collect();
+                    let upper = self.bounds(which[k]);
                     smo::solve(&smo::Problem { gram, rows, positive, upper: &upper }, options, start, &stop)
                 }
                 Asked::Numbers { columns, rows, cost } => {

@@ -64,15 +64,21 @@ pub trait EndsInSvc: Method {
     fn svc(&self) -> Svc;
 }
 
+/// The names of these parameters.
+pub(super) const SVC_PARAMS: [&str; 4] = ["c", "tol", "multiclass", "class_weights"];
+
+/// The values of c that `auto` tries, from smooth to wiggly.
+pub(super) const CS: &[f64] = &[0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
+
 /// [`params!`](crate::params) with the parameters of a C-SVC in front.
 macro_rules! svc_params {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($rest:tt)* }) => {
         $crate::run::params! {
             $(#[$meta])*
             $vis struct $name {
-                /// trade-off: large follows the training rows, small is smooth; auto chooses among 0.1, 1, 10, 100,
-                /// 1000
-                c: f64 = 10.0, $crate::run::Allowed::PositiveOrAuto(&[0.1, 1.0, 10.0, 100.0, 1000.0]);
+                /// trade-off: large follows the training rows, small is smooth; auto chooses among 0.3, 1, 3, 10, 30, 100 by
+                /// held-out log-loss
+                c: f64 = 10.0, $crate::run::Allowed::PositiveOrAuto($crate::method::svc::CS);
                 /// stop when the optimality conditions hold to this
                 tol: f64 = 0.001, $crate::run::Allowed::Positive;
                 /// one-vs-one (a vote of class pairs) or one-vs-rest (the largest score)

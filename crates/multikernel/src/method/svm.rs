@@ -80,6 +80,10 @@ impl Method for Svm {
     fn targets(&self) -> &'static [TargetKind] {
         TARGETS
     }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
+    }
 }
 
 impl FixedWeights for Svm {
@@ -127,15 +131,36 @@ impl SvmState {
         })
     }
 
-    /// The same kernel, starting from the current dual variables, with other parameters.
-    pub(super) fn with(&self, task: &Task<'_>, svc: &Svc) -> Result<SvmState> {
+    /// The same kernel, starting from the current dual variables, with other parameters. Where none of them is at its
+    /// bound and the bounds only grow, the problem stays solved.
+    pub(super) fn with(&self, task: &Task<'_>, earlier: &Svc, svc: &Svc) -> Result<SvmState> {
         let mut again = SvmState::new(self.weights.clone(), task, svc)?;
-        // Another multiclass scheme has other problems.
-        if again.alpha.len() == self.alpha.len() {
-            again.alpha.clone_from(&self.alpha);
-        }
         again.gram = self.gram.clone();
+        // Another multiclass scheme has other problems.
+        if again.alpha.len() != self.alpha.len() {
+            return Ok(again);
+        }
+        again.alpha.clone_from(&self.alpha);
+        let (before, now) = (Problems::new(task, earlier)?, Problems::new(task, svc)?);
+        let same = earlier.tol <= svc.tol && earlier.multiclass == svc.multiclass;
+        for p in (0..now.len()).filter(|&p| same && self.status[p] == Status::Solved) {
+            let (old, new) = (before.bounds(p), now.bounds(p));
+            let free = self.alpha[now.range(p)].iter().zip(&old).all(|(alpha, bound)| alpha < bound);
+            if free && old.iter().zip(&new).all(|(old, new)| old <= new) {
+                (again.bias[p], again.gap[p], again.n_iter[p]) = (self.bias[p], self.gap[p], self.n_iter[p]);
+                again.status[p] = Status::Solved;
+            }
+        }
         Ok(again)
+    }
+
+    pub(super) fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// Whether no problem is open.
+    pub(super) fn is_finished(&self) -> bool {
+        self.status.iter().all(|&status| status != Status::Open)
     }
 
     /// Advances the first open problems by one slice each, in parallel.

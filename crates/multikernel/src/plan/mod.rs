@@ -2,11 +2,11 @@
 //! fitted model, and everything around a fit (shares, probabilities, forecasts, streams).
 
 mod by_kind;
-mod calibrate;
 mod forecast;
 #[cfg(test)]
 mod hostile;
 mod model;
+mod one_class;
 mod online;
 #[expect(clippy::module_inception)]
 mod plan;
@@ -18,7 +18,7 @@ mod share;
 mod tests;
 mod views;
 
-pub use calibrate::Calibration;
+pub use crate::run::Calibration;
 pub use forecast::Forecast;
 pub use model::{
     Model, ModelClusters, ModelInput, ModelKernels, ModelNumbers, ModelTimes, Parts, PartsBy, Prediction, Training,

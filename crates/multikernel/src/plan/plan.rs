@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::by_kind::bank_by_kind;
-use super::calibrate::Calibration;
 use super::model::{Header, Learned, Model, Units};
+use super::one_class::one_class;
 use super::prepare::{Preparation, Prepared};
 use super::registry::Registry;
 use super::session::Session;
@@ -15,12 +15,20 @@ use super::views::{Missing, Part};
 use crate::data::{Dataset, Preprocessor, Recipe, Samples, Scale, Target, TargetKind};
 use crate::error::{Error, Result};
 use crate::kernel::{
-    CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS, Families, Kernel, KernelBank,
+    AUTO_BANK, AUTO_BANK_WITHOUT_COLUMNS, CENTRED_BANK, CENTRED_BANK_OF_VIEWS, DEFAULT_BANK, DEFAULT_BANK_OF_VIEWS,
+    Families, Kernel, KernelBank,
 };
 use crate::pool::Pool;
 use crate::run::inner::{self, Deal, HeldOut, Want};
-use crate::run::{AnyMethod, Input, Method, Needs, Params, Rows, Run, Runner, Silent, Stop, Task};
+use crate::run::{AnyMethod, Calibration, Input, Method, Needs, Params, Rows, Run, Runner, Silent, Stop, Task};
 use crate::stack::Precision;
+
+/// Kernels on single columns of the default bank of `auto` are for tables with at most this many values; of more rows
+/// than this, `auto` compares candidates on some.
+const MOST_VALUES_OF_COLUMNS: usize = 40_000;
+const MOST_ROWS_OF_COLUMNS: usize = 2_000;
+/// How many kernels that bank has on each column.
+const KERNELS_OF_A_COLUMN: usize = 5;
 
 /// What to train: a method with its parameters, the kernel bank, the scaling and the seed.
 ///
@@ -181,14 +189,15 @@ impl Plan {
         if !self.uses_kernels() {
             return Ok(None);
         }
+        let own = self.own_bank(samples);
         if self.part == Part::Concatenated {
-            return self.families.bank(self.method().about().bank).map(Some);
+            return self.families.bank(own).map(Some);
         }
         if self.bank.is_some() {
             return Ok(self.bank.clone());
         }
-        let by_kind = (!samples.is_numeric()).then(|| bank_by_kind(self.method().about().bank, samples).0);
-        let own = match self.method().about().bank {
+        let by_kind = (!samples.is_numeric()).then(|| bank_by_kind(own, samples).0);
+        let own = match own {
             _ if by_kind.is_some() => by_kind.as_deref().unwrap_or_default(),
             DEFAULT_BANK if !samples.views().is_empty() => DEFAULT_BANK_OF_VIEWS,
             CENTRED_BANK if !samples.views().is_empty() => CENTRED_BANK_OF_VIEWS,
@@ -199,10 +208,27 @@ impl Plan {
         self.families.bank(&own.into_iter().chain(grams).collect::<Vec<_>>().join(", ")).map(Some)
     }
 
+    /// The bank of the method before views and kinds of columns are looked at. Alternatives are for plain tables of
+    /// numbers, and kernels on single columns for those with few enough values and at least as many rows as kernels:
+    /// with fewer, some fit by chance.
+    fn own_bank(&self, samples: &Samples) -> &'static str {
+        let bank = self.method().about().bank;
+        let is_plain = samples.is_numeric() && samples.grams().is_empty() && samples.views().is_empty();
+        let n_values = samples.n_samples().min(MOST_ROWS_OF_COLUMNS).saturating_mul(samples.n_features());
+        let has_columns = samples.n_features() > 1
+            && n_values <= MOST_VALUES_OF_COLUMNS
+            && KERNELS_OF_A_COLUMN * samples.n_features() <= samples.n_samples();
+        match bank {
+            AUTO_BANK | AUTO_BANK_WITHOUT_COLUMNS if !is_plain => DEFAULT_BANK,
+            AUTO_BANK if !has_columns => AUTO_BANK_WITHOUT_COLUMNS,
+            bank => bank,
+        }
+    }
+
     /// Remarks on the default bank for these samples: columns that no kernel is on.
     pub fn remarks(&self, samples: &Samples) -> Vec<String> {
         match self.uses_kernels() && self.bank.is_none() && !samples.is_numeric() {
-            true => bank_by_kind(self.method().about().bank, samples).1,
+            true => bank_by_kind(self.own_bank(samples), samples).1,
             false => vec![],
         }
     }
@@ -301,7 +327,9 @@ impl Plan {
                 session.observer.talk(&stack.describe());
             }
         }
-        self.fit(&prepared, session)
+        let model = self.fit(&prepared, session)?;
+        model.training().told().iter().for_each(|line| session.observer.note(line));
+        Ok(model)
     }
 
     /// Scales the rows and computes the kernels. Cost: see [`Stack::train`](crate::stack::Stack::train).
@@ -372,6 +400,7 @@ impl Plan {
             target: &target,
             groups: prepared.data.groups.as_deref(),
             views: &prepared.views,
+            alternatives: &prepared.alternatives,
             seed: self.seed,
             pool: session.pool,
         };
@@ -384,8 +413,12 @@ impl Plan {
         session.observer.phase("shares");
         let shares = shares(&task, run.model.as_ref(), &session.control)?;
         let calibration = self.calibrated(&task, &params, &run, session)?;
+        let one_class = match run.stop {
+            Stop::Finished if self.is_supervised() => one_class(&task, run.model.as_ref(), &session.control)?,
+            _ => None,
+        };
         let wants_more = self.proba && calibration.is_none() && run.model.probabilistic().is_none();
-        let learned = Learned { shares, calibration, units, tuned, stream: None };
+        let learned = Learned { shares, calibration, units, tuned, one_class, stream: None };
         let (bank, kernels) = (prepared.preparation.bank.as_ref(), &prepared.kernels);
         let mut header = self.header(&prepared.data, bank, kernels, &params, fingerprint);
         header.stop = match run.stop {

@@ -65,6 +65,7 @@ pub struct Prepared<'a> {
     pub(super) kernels: Vec<Kernel>,
     pub(super) sets: Vec<(String, Columns)>,
     pub(super) views: Vec<KernelsOfView>,
+    pub(super) alternatives: Vec<Vec<usize>>,
     pub(super) stack: Option<Stack>,
     scale_seconds: f64,
     seconds: f64,
@@ -92,19 +93,22 @@ impl<'a> Prepared<'a> {
         let presence = presence(samples, preparation.missing)?;
         let scale_seconds = start.elapsed().as_secs_f64();
         let places = Places::of(&preprocessor);
-        let mut prepared = (vec![], vec![]);
+        let mut prepared = (vec![], vec![], vec![]);
         if let Some(bank) = &preparation.bank {
             points = points.with_grams(samples.grams(), samples.rows_of_grams())?;
             let medians = bank.medians(samples.grams(), samples.rows_of_grams());
             let present = present(points.features(), &preprocessor, presence.as_ref());
             let resolved = bank.resolve_named(&layout(&preprocessor, &medians), &present)?;
             resolved.notes.iter().for_each(|note| session.observer.note(note));
-            prepared = (places.part(resolved.kernels, &preparation.part)?, resolved.sets);
+            let all = resolved.kernels.clone();
+            let kernels = places.part(resolved.kernels, &preparation.part)?;
+            let alternatives = those_left(&resolved.alternatives, &all, &kernels);
+            prepared = (kernels, resolved.sets, alternatives);
             if let Some(presence) = &presence {
                 points = points.with_presence(presence, preprocessor.views(), &prepared.0)?;
             }
         }
-        let (kernels, sets) = prepared;
+        let (kernels, sets, alternatives) = prepared;
         let views = places.kernels_of_views(&kernels);
         let uses_kernels = preparation.needs != Needs::Rows;
         let stack = uses_kernels.then(|| build(&preparation, &points, &kernels, session)).transpose()?;
@@ -118,6 +122,7 @@ impl<'a> Prepared<'a> {
             kernels,
             sets,
             views,
+            alternatives,
             stack,
             scale_seconds,
             seconds,
@@ -176,6 +181,21 @@ impl<'a> Prepared<'a> {
             id_name: samples.id_name().filter(|_| samples.views().len() > 1).map(str::to_string),
         }
     }
+}
+
+/// The alternatives of a bank by the numbers of the kernels that are left of it; empty ones are left out.
+fn those_left(alternatives: &[Vec<usize>], all: &[Kernel], left: &[Kernel]) -> Vec<Vec<usize>> {
+    // Kernels that are left are in the order of the bank.
+    let mut numbers = vec![None; all.len()];
+    let mut next = 0;
+    for (m, kernel) in all.iter().enumerate() {
+        if left.get(next) == Some(kernel) {
+            numbers[m] = Some(next);
+            next += 1;
+        }
+    }
+    let of = |kernels: &Vec<usize>| kernels.iter().filter_map(|&m| numbers[m]).collect::<Vec<_>>();
+    alternatives.iter().map(of).filter(|kernels| !kernels.is_empty()).collect()
 }
 
 /// The names that the selectors of kernels refer to.

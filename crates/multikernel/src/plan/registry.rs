@@ -6,9 +6,9 @@ use crate::closest::closest;
 use crate::error::{Error, Result};
 use crate::kernel::{Families, Family};
 use crate::method::{
-    Alignf, Average, Bank, Bemkl, BestView, Bm3kl, Bsvm, Cik, Dpm, EasyMkl, Evidence, Fheuristic, Gpc, Level, LpMkl,
-    Majority, MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2, Mkc, MklDa, Mklr, Obscure, Sbemkl, Silp, SimpleMkl, Single,
-    SviMkl, Svm, UfoMkl,
+    Alignf, Auto, Average, Bank, Bemkl, BestView, Bm3kl, Bsvm, Cik, Dpm, EasyMkl, Evidence, Fheuristic, Gpc, Level,
+    LpMkl, Majority, MkBoostD1, MkBoostD2, MkBoostS1, MkBoostS2, Mkc, MklDa, Mklr, Obscure, Sbemkl, Silp, SimpleMkl,
+    Single, SviMkl, Svm, UfoMkl,
 };
 use crate::run::{AnyMethod, Method};
 
@@ -34,6 +34,7 @@ impl Registry {
     /// All methods of this crate.
     pub fn standard() -> Self {
         Registry { methods: vec![], families: Families::standard() }
+            .at_default::<Auto>()
             .at_default::<Majority>()
             .at_default::<Svm>()
             .at_default::<Average>()

@@ -87,6 +87,7 @@ mod tests {
             target: &Target::Classes,
             groups: None,
             views: &[],
+            alternatives: &[],
             seed: 0,
             pool: &pool,
         };

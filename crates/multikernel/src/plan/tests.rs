@@ -20,6 +20,7 @@ fn held_out_from_setting_to_setting_decides_as_each_begun_anew() {
             target: &Target::Classes,
             groups: None,
             views: &[],
+            alternatives: &[],
             seed: 1,
             pool: &pool,
         };
@@ -30,7 +31,7 @@ fn held_out_from_setting_to_setting_decides_as_each_begun_anew() {
             held_out.all(settings, &mut Silent).unwrap()
         };
         let together = scores(&candidates);
-        assert_eq!(together.len(), 5);
+        assert_eq!(together.len(), 6);
         for (params, together) in candidates.iter().zip(&together) {
             let alone = &scores(std::slice::from_ref(params))[0];
             let off = |(a, b): (&f64, &f64)| (a - b).abs() / (1.0 + b.abs());
@@ -57,8 +58,16 @@ fn tune_that_is_stopped_compares_what_was_scored_on_the_same_rows() {
     let plan = Plan::new("average").unwrap().set("c", "auto").unwrap();
     let prepared = plan.prepare(&data, &mut Session::new(&pool, &mut Silent)).unwrap();
     let input = Input::Stack(prepared.stack().unwrap());
-    let task =
-        Task { input, labels: &data.labels, target: &Target::Classes, groups: None, views: &[], seed: 1, pool: &pool };
+    let task = Task {
+        input,
+        labels: &data.labels,
+        target: &Target::Classes,
+        groups: None,
+        views: &[],
+        alternatives: &[],
+        seed: 1,
+        pool: &pool,
+    };
     let candidates = plan.params().candidates();
     let tuned = |n_done| {
         let control = Control::default();
@@ -66,11 +75,11 @@ fn tune_that_is_stopped_compares_what_was_scored_on_the_same_rows() {
         tune(&candidates, &task, &control, &mut observer).unwrap()
     };
     let all = tuned(u64::MAX).unwrap();
-    assert_eq!((all.figures.len(), all.n_scored), (5, 208));
+    assert_eq!((all.figures.len(), all.n_scored), (6, 208));
     // One thread goes through all values of c on the first fold, then on the second.
     let first = tuned(7).unwrap();
     let test = &folds(&task, Deal::Tune).unwrap()[0].test;
-    assert_eq!((first.figures.len(), first.n_scored), (5, test.len()));
+    assert_eq!((first.figures.len(), first.n_scored), (6, test.len()));
     let few = tuned(2).unwrap();
     assert_eq!(few.figures, first.figures[..2]);
     assert!(few.best < 2 && few.n_scored == test.len());

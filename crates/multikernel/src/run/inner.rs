@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Control, Input, Observer, Params, Predict, Progress, Rows, Runner, Silent, Stop, Task};
+use super::{
+    AnyState, Calibration, Control, Input, Observer, Params, Predict, Progress, Rows, Runner, Silent, Stop, Task,
+};
 use crate::data::{Split, Target, inner_folds};
 use crate::error::{Error, Result};
 use crate::linalg::Matrix;
@@ -39,7 +41,7 @@ pub(crate) enum Want {
     Scores,
     /// See [`Predict::margins`].
     Margins,
-    /// See [`Predict::probabilistic`].
+    /// See [`Predict::probabilistic`]; the margins of models that have no probabilities.
     Probabilities,
 }
 
@@ -50,7 +52,7 @@ impl Want {
             Want::Margins => model.margins(input, pool),
             Want::Probabilities => match model.probabilistic() {
                 Some(model) => model.probabilities(input, pool),
-                None => Err(Error::input("this method has no probabilities to choose its parameters by")),
+                None => model.margins(input, pool),
             },
         }
     }
@@ -67,6 +69,8 @@ pub(crate) struct HeldOut<'a> {
 /// The result of one fold: the scores of its rows for each setting it finished, and why it stopped early, if it did.
 struct FoldScores {
     of_settings: Vec<Matrix>,
+    /// Whether the models have probabilities of their own.
+    probabilistic: bool,
     stop: Stop,
 }
 
@@ -116,7 +120,9 @@ impl HeldOut<'_> {
                 // Indexing every value through a view takes longer than most methods need to learn from it.
                 let part = stack.view(&split.train)?.compact(task.pool);
                 let part = match part {
-                    Err(Error::Stopped(_)) => return Ok(FoldScores { of_settings: vec![], stop: self.reason() }),
+                    Err(Error::Stopped(_)) => {
+                        return Ok(FoldScores { of_settings: vec![], probabilistic: false, stop: self.reason() });
+                    }
                     part => part?,
                 };
                 self.each_setting(settings, &Task { input: Input::Stack(&part), ..inner }, done, |model| {
@@ -150,19 +156,30 @@ impl HeldOut<'_> {
     ) -> Result<FoldScores> {
         let mut runner =
             Runner { control: self.control, observer: &mut Silent, checkpoint: None, identity: BTreeMap::new() };
-        let mut found = FoldScores { of_settings: Vec::with_capacity(settings.len()), stop: Stop::Finished };
-        let mut next = None;
+        let mut found =
+            FoldScores { of_settings: Vec::with_capacity(settings.len()), probabilistic: false, stop: Stop::Finished };
+        let mut next: Option<Box<dyn AnyState + '_>> = None;
         for (k, params) in settings.iter().enumerate() {
+            let after = settings.get(k + 1).map(Params::method);
             let state = match next.take() {
+                // The model would be that of the setting before.
+                Some(state) if state.is_done() => {
+                    found.of_settings.extend(found.of_settings.last().cloned());
+                    next = after.map(|method| method.start_from(state.as_ref(), task)).transpose()?;
+                    done();
+                    continue;
+                }
                 Some(state) => state,
                 None => params.method().start(None, task)?,
             };
             let scores = match runner.drive(state, None, task) {
                 Ok(driven) if driven.stop != Stop::Finished => Err(Error::Stopped(driven.stop.to_string())),
                 Ok(driven) => {
-                    let after = settings.get(k + 1).map(Params::method);
                     next = after.map(|method| method.start_from(driven.state.as_ref(), task)).transpose()?;
-                    driven.finish(task).and_then(|run| f(run.model.as_ref()))
+                    driven.finish(task).and_then(|run| {
+                        found.probabilistic = run.model.probabilistic().is_some();
+                        f(run.model.as_ref())
+                    })
                 }
                 Err(error) => Err(error),
             };
@@ -189,10 +206,21 @@ pub(crate) fn accuracy(scores: &Matrix, codes: &[usize]) -> f64 {
 /// Floor on probabilities, so that one confidently wrong row does not decide the outcome.
 const MIN_PROBABILITY: f64 = 1e-15;
 
-/// The mean negative log probability of the true class.
-pub(crate) fn log_loss(probabilities: &Matrix, codes: &[usize]) -> f64 {
+/// The negative log probability of the true class of each row.
+pub(crate) fn log_losses(probabilities: &Matrix, codes: &[usize]) -> Vec<f64> {
     let of = |(row, &code): (&[f64], &usize)| -ln(row[code].max(MIN_PROBABILITY));
-    probabilities.rows().zip(codes).map(of).sum::<f64>() / codes.len().max(1) as f64
+    probabilities.rows().zip(codes).map(of).collect()
+}
+
+/// Their mean.
+pub(crate) fn log_loss(probabilities: &Matrix, codes: &[usize]) -> f64 {
+    log_losses(probabilities, codes).iter().sum::<f64>() / codes.len().max(1) as f64
+}
+
+/// The log-loss of the probabilities that held-out margins give by a map learned on them, which has two numbers for each
+/// class; infinite for margins that no map can be learned on.
+fn calibrated_log_loss(margins: &Matrix, codes: &[usize]) -> f64 {
+    Calibration::fit(margins, codes).map_or(f64::INFINITY, |map| log_loss(&map.free(margins), codes))
 }
 
 /// The mean squared difference between predicted numbers and true ones.
@@ -223,7 +251,8 @@ pub(crate) fn tune(
 ) -> Result<Option<Tuned>> {
     let folds = folds(task, Deal::Tune)?;
     let by_loss = candidates.first().is_some_and(|params| params.method().tunes_by_log_loss());
-    let want = if by_loss { Want::Probabilities } else { Want::Scores };
+    let has_classes = *task.target == Target::Classes;
+    let want = if by_loss && has_classes { Want::Probabilities } else { Want::Scores };
     let held_out = HeldOut { want, task, folds: &folds, control };
     let found = held_out.each_fold(candidates, observer)?;
     // Settings are compared on the same rows: those of the folds that got furthest.
@@ -238,15 +267,19 @@ pub(crate) fn tune(
     }
     rows.sort_unstable();
     let codes: Vec<usize> = rows.iter().map(|&(i, ..)| task.labels.codes()[i]).collect();
+    let probabilistic = furthest.iter().all(|&f| found[f].probabilistic);
     let figure = |k: usize| {
         let scores = Matrix::from_fn(rows.len(), task.n_outputs(), |r, c| {
             let (_, f, at) = rows[r];
             found[f].of_settings[k].get(at, c)
         });
-        match task.target {
-            Target::Numbers(numbers) => squared_error(&scores, rows.iter().map(|&(i, ..)| numbers.values().row(i))),
-            _ if by_loss => log_loss(&scores, &codes),
-            _ => accuracy(&scores, &codes),
+        match (task.target, by_loss, probabilistic) {
+            (Target::Numbers(numbers), ..) => {
+                squared_error(&scores, rows.iter().map(|&(i, ..)| numbers.values().row(i)))
+            }
+            (_, true, true) => log_loss(&scores, &codes),
+            (_, true, false) => calibrated_log_loss(&scores, &codes),
+            (_, false, _) => accuracy(&scores, &codes),
         }
     };
     let figures: Vec<f64> = (0..n_settings).map(figure).collect();

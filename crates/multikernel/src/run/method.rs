@@ -72,6 +72,9 @@ pub struct Task<'a> {
     pub groups: Option<&'a [usize]>,
     /// The kernels on each single view; empty for data without views.
     pub views: &'a [KernelsOfView],
+    /// The kernels of each alternative of the bank (`A | B`), among which `auto` chooses; a kernel may be in several. One
+    /// list of all kernels, or none, for a bank without bars.
+    pub alternatives: &'a [Vec<usize>],
     /// Seeds all randomness of the run, which comes from [`Task::rng`].
     pub seed: u64,
     /// The threads.
@@ -137,8 +140,8 @@ pub trait Method: Parameters + Clone + Send + Sync + 'static {
     fn finds_clusters(&self) -> bool {
         false
     }
-    /// Whether `auto` parameters are chosen by held-out log-loss instead of accuracy: for methods whose models have
-    /// [`Predict::probabilistic`].
+    /// Whether `auto` parameters are chosen by held-out log-loss instead of accuracy: that of the model's own
+    /// probabilities, or of those its margins give ([`Calibration`](super::Calibration)).
     fn tunes_by_log_loss(&self) -> bool {
         false
     }
@@ -167,11 +170,16 @@ pub trait State<M>: Codec + Send + Sized + 'static {
 
     /// The state before the first step.
     fn init(method: &M, task: &Task<'_>) -> Result<Self>;
-    /// A state for the same task under different parameters, warm-started from the end of this run: for a grid of
-    /// values of `c`, say, whose solutions are close to one another. The result may differ only within the method's
-    /// tolerance.
-    fn again(&self, method: &M, task: &Task<'_>) -> Result<Self> {
+    /// A state for the same task under different parameters, warm-started from the end of this run, which was that of
+    /// `earlier`: for a grid of values of `c`, say, whose solutions are close to one another. The result may differ only
+    /// within the method's tolerance.
+    fn again(&self, _earlier: &M, method: &M, task: &Task<'_>) -> Result<Self> {
         Self::init(method, task)
+    }
+    /// Whether a state from [`State::again`] is at its end already, with the model of the run before: a value of `c` that
+    /// no dual variable reaches, say, and any larger one. Its run is then left out.
+    fn is_done(&self) -> bool {
+        false
     }
     /// Whether a state read from a checkpoint fits the task: the checksum shows that it was not damaged, not that its
     /// arrays have the right lengths. Called before the first step of a resumed run.
@@ -231,8 +239,10 @@ pub trait AnyState {
     fn step(&mut self, task: &Task<'_>, control: &Control) -> Result<Progress>;
     /// The state as a record.
     fn encode(&self) -> Record;
-    /// The state itself, for [`AnyMethod::start_from`].
-    fn state(&self) -> &dyn Any;
+    /// The state itself and its method, for [`AnyMethod::start_from`].
+    fn parts(&self) -> (&dyn Any, &dyn Any);
+    /// See [`State::is_done`].
+    fn is_done(&self) -> bool;
     /// The model and its record.
     fn finish(self: Box<Self>, task: &Task<'_>) -> Result<(Box<dyn Predict>, Record)>;
 }
@@ -284,9 +294,10 @@ impl<M: Method> AnyMethod for M {
     }
 
     fn start_from<'a>(&'a self, earlier: &dyn AnyState, task: &Task<'_>) -> Result<Box<dyn AnyState + 'a>> {
-        let state = match earlier.state().downcast_ref::<M::State>() {
-            Some(earlier) => earlier.again(self, task)?,
-            None => M::State::init(self, task)?,
+        let (state, method) = earlier.parts();
+        let state = match (state.downcast_ref::<M::State>(), method.downcast_ref::<M>()) {
+            (Some(state), Some(method)) => state.again(method, self, task)?,
+            _ => M::State::init(self, task)?,
         };
         Ok(Box::new(Running { method: self, state }))
     }
@@ -337,8 +348,12 @@ impl<M: Method> AnyState for Running<'_, M> {
         self.state.encode()
     }
 
-    fn state(&self) -> &dyn Any {
-        &self.state
+    fn parts(&self) -> (&dyn Any, &dyn Any) {
+        (&self.state, self.method)
+    }
+
+    fn is_done(&self) -> bool {
+        self.state.is_done()
     }
 
     fn finish(self: Box<Self>, task: &Task<'_>) -> Result<(Box<dyn Predict>, Record)> {

@@ -4,6 +4,7 @@
 //! Ctrl-C, time limits and checkpoints, so these work for every method, and `run 100 steps` equals
 //! `run 40, kill, resume, run 60`, bit for bit.
 
+mod calibrate;
 mod checkpoint;
 mod coefficients;
 mod control;
@@ -17,6 +18,7 @@ mod params;
 mod predict;
 mod runner;
 
+pub use calibrate::Calibration;
 pub use checkpoint::Checkpoint;
 pub use coefficients::Coefficients;
 pub use control::{Canceller, Control, Stop};

@@ -19,7 +19,7 @@ const RESERVED: [&str; 4] = ["method", "kernels", "scale", "seed"];
 /// use multikernel::{Plan, method::Average};
 /// let plan = Plan::of(Average { c: 50.0, ..Default::default() })?.set("c", "auto")?;
 /// assert_eq!(plan.params().autos(), ["c"]);
-/// assert_eq!(plan.params().candidates().len(), 5);
+/// assert_eq!(plan.params().candidates().len(), 6);
 /// assert!(plan.set("c", "-1").is_err());
 /// # Ok::<(), multikernel::Error>(())
 /// ```

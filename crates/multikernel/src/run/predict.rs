@@ -65,6 +65,11 @@ pub trait Predict: Explain + Send + Sync {
         None
     }
 
+    /// Whether it predicts the same for every row by design, so that nobody need be warned of it.
+    fn is_constant(&self) -> bool {
+        false
+    }
+
     /// The model as one of numbers; `None` if it predicts classes.
     fn regressor(&self) -> Option<&dyn Regressor> {
         None
@@ -118,6 +123,11 @@ pub trait Explain {
 
     /// Facts for `inspect`: name and value.
     fn facts(&self) -> Vec<(String, String)> {
+        vec![]
+    }
+
+    /// Lines on what was chosen, told when training ends.
+    fn told(&self) -> Vec<String> {
         vec![]
     }
 

@@ -40,7 +40,7 @@ fn with_task<T>(data: &Dataset, bank: &str, f: impl FnOnce(&Task<'_>) -> T) -> T
         Target::Numbers(numbers) => Target::Numbers(numbers.standardised().0),
         other => other.clone(),
     };
-    f(&Task { input, labels, target: &target, groups: None, views: &[], seed: 7, pool: &pool })
+    f(&Task { input, labels, target: &target, groups: None, views: &[], alternatives: &[], seed: 7, pool: &pool })
 }
 
 fn updates<'a>(task: &'a Task<'a>, prior: Prior) -> Update<'a> {

@@ -64,6 +64,7 @@ fn handed(clusters: fn(usize) -> usize, n_rounds: usize, sampling: Sampling, mov
         target: &Target::Classes,
         groups: None,
         views: &[],
+        alternatives: &[],
         seed: 1,
         pool: &pool,
     };
@@ -129,6 +130,7 @@ fn searched(data: &Dataset, settings: &[(&'static str, &str)]) -> (Search, Cik, 
         target: &Target::Classes,
         groups: None,
         views: &[],
+        alternatives: &[],
         seed: 1,
         pool: &pool,
     };
@@ -200,6 +202,7 @@ fn probabilities_are_the_sum_over_clusters() {
         target: &Target::Classes,
         groups: None,
         views: &[],
+        alternatives: &[],
         seed: 1,
         pool: &pool,
     };
@@ -345,6 +348,7 @@ fn machines_of_clusters_that_are_born_are_refused_where_there_is_no_memory_for_t
             target: &Target::Classes,
             groups: None,
             views: &[],
+            alternatives: &[],
             seed: 1,
             pool: &pool,
         };
@@ -379,6 +383,7 @@ fn models_with_arrays_that_do_not_fit_are_refused() {
         target: &Target::Classes,
         groups: None,
         views: &[],
+        alternatives: &[],
         seed: 1,
         pool: &pool,
     };

@@ -8,7 +8,7 @@ mod svr;
 
 pub use cox::CoxModel;
 use cox::CoxState;
-pub(super) use cox::residuals;
+pub(super) use cox::{partial_log_likelihood, residuals};
 pub use ridge::RidgeModel;
 use ridge::RidgeState;
 pub use svr::SvrModel;
@@ -54,6 +54,29 @@ impl EndState {
             EndState::Svm(svm) => svm.advance(task, svc, control),
             EndState::Ridge(ridge) => ridge.advance(task, control),
             EndState::Cox(cox) => cox.advance(task, control),
+        }
+    }
+
+    /// The machine on the same weights with other parameters, warm-started where that helps.
+    pub(super) fn with(&self, task: &Task<'_>, earlier: &Svc, svc: &Svc) -> Result<EndState> {
+        match self {
+            EndState::Svm(svm) => svm.with(task, earlier, svc).map(EndState::Svm),
+            // Parameters of an SVM mean nothing to the others.
+            EndState::Ridge(_) | EndState::Cox(_) => Ok(self.clone()),
+        }
+    }
+
+    /// Whether a machine that took over another's solution has nothing left to do.
+    pub(super) fn is_finished(&self) -> bool {
+        matches!(self, EndState::Svm(svm) if svm.is_finished())
+    }
+
+    /// The kernel weights.
+    pub(super) fn weights(&self) -> &[f64] {
+        match self {
+            EndState::Svm(svm) => svm.weights(),
+            EndState::Ridge(ridge) => ridge.weights(),
+            EndState::Cox(cox) => cox.weights(),
         }
     }
 
@@ -116,11 +139,12 @@ impl<M: FixedWeights> State<M> for EndState {
         EndState::new(method.weights(task)?, task, &method.svc())
     }
 
-    fn again(&self, method: &M, task: &Task<'_>) -> Result<EndState> {
-        match self {
-            EndState::Svm(svm) => svm.with(task, &method.svc()).map(EndState::Svm),
-            EndState::Ridge(_) | EndState::Cox(_) => Self::init(method, task),
-        }
+    fn again(&self, earlier: &M, method: &M, task: &Task<'_>) -> Result<EndState> {
+        self.with(task, &earlier.svc(), &method.svc())
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_finished()
     }
 
     fn check(&self, method: &M, task: &Task<'_>) -> Result<()> {

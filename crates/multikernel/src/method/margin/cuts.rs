@@ -38,6 +38,10 @@ impl Method for Silp {
     fn tuned_targets(&self) -> &'static [TargetKind] {
         TARGETS
     }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
+    }
 }
 
 impl Descends for Silp {
@@ -74,6 +78,10 @@ impl Method for Level {
 
     fn tuned_targets(&self) -> &'static [TargetKind] {
         TARGETS
+    }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
     }
 }
 

@@ -38,6 +38,10 @@ impl Method for LpMkl {
     fn tuned_targets(&self) -> &'static [TargetKind] {
         TARGETS
     }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
+    }
 }
 
 impl Descends for LpMkl {

@@ -278,7 +278,7 @@ impl<M: Descends> State<M> for Descent<M::Solver> {
     }
 
     /// Warm start from the weights and dual variables of another run.
-    fn again(&self, method: &M, task: &Task<'_>) -> Result<Self> {
+    fn again(&self, _: &M, method: &M, task: &Task<'_>) -> Result<Self> {
         let mut again = Self::init(method, task)?;
         if self.run.best.alpha.len() == method.descent().problems(task)?.size() {
             again.run.best.alpha.clone_from(&self.run.best.alpha);

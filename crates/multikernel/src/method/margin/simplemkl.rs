@@ -42,6 +42,10 @@ impl Method for SimpleMkl {
     fn tuned_targets(&self) -> &'static [TargetKind] {
         TARGETS
     }
+
+    fn tunes_by_log_loss(&self) -> bool {
+        true
+    }
 }
 
 impl Descends for SimpleMkl {

@@ -52,6 +52,7 @@ fn with_task<T>(data: &Dataset, bank: &str, n_threads: usize, f: impl FnOnce(&Ta
         target: &Target::Classes,
         groups: data.groups.as_deref(),
         views: &[],
+        alternatives: &[],
         seed: 7,
         pool: &pool,
     })

@@ -48,6 +48,7 @@ impl Problem {
             target: &Target::Classes,
             groups: None,
             views: &[],
+            alternatives: &[],
             seed: 7,
             pool: &self.pool,
         }

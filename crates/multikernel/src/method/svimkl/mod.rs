@@ -181,7 +181,7 @@ impl<M: FitsLogistic> State<M> for Fit {
         begin(task, &method.settings())
     }
 
-    fn again(&self, method: &M, task: &Task<'_>) -> Result<Fit> {
+    fn again(&self, _: &M, method: &M, task: &Task<'_>) -> Result<Fit> {
         again(task, &method.settings(), self)
     }
 

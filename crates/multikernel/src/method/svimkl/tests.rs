@@ -681,6 +681,7 @@ fn one_class_is_predicted_with_the_rule_of_succession() {
             target: &Target::Classes,
             groups: None,
             views: &[],
+            alternatives: &[],
             seed: 1,
             pool: &pool,
         };

@@ -11,9 +11,9 @@ use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::file::{self, Codec, Kind, Record};
 use crate::kernel::{Columns, Kernel};
-use crate::plan::calibrate::Calibration;
 use crate::plan::registry::Registry;
 use crate::plan::views::{Missing, Places};
+use crate::run::Calibration;
 use crate::stack::{Centring, Points};
 
 impl Model {
@@ -86,6 +86,9 @@ impl Model {
         if let Some(tuned) = &self.learned.tuned {
             record.put_newer("tuned", one("line", tuned));
         }
+        if let Some(class) = &self.learned.one_class {
+            record.put_newer("one_class", one("class", class));
+        }
         if let Some(calibration) = &self.learned.calibration {
             record.put_newer("calibration", calibration.encode());
         }
@@ -152,6 +155,7 @@ impl Model {
             units,
             shares: newer(record, "shares", |inner| inner.take("values"))?,
             tuned: newer(record, "tuned", |inner| inner.take("line"))?,
+            one_class: newer(record, "one_class", |inner| inner.take("class"))?,
             calibration: newer(record, "calibration", |inner| Calibration::decode(&inner))?,
             stream: newer(record, "stream", Ok)?,
         };

@@ -4,9 +4,8 @@ use super::numbers::Units;
 use crate::data::{Preprocessor, Presence};
 use crate::file::Record;
 use crate::kernel::{Columns, Kernel};
-use crate::plan::calibrate::Calibration;
 use crate::plan::views::Missing;
-use crate::run::KernelsOfView;
+use crate::run::{Calibration, KernelsOfView};
 use crate::stack::{Centring, Points};
 
 /// What a model keeps of its training rows, and how its stack is built from them.
@@ -44,6 +43,8 @@ pub(in crate::plan) struct Learned {
     pub(in crate::plan) units: Option<Units>,
     /// Which parameters were chosen, and from which values.
     pub(in crate::plan) tuned: Option<String>,
+    /// The one class that it predicts for all training rows.
+    pub(in crate::plan) one_class: Option<usize>,
     /// The state of the online learner.
     pub(in crate::plan) stream: Option<Record>,
 }

@@ -88,9 +88,22 @@ impl<'a> Training<'a> {
         self.learned.tuned.as_deref()
     }
 
+    /// Lines on what the method chose, for methods that choose: also among [`Training::facts`].
+    pub fn told(self) -> Vec<String> {
+        self.explain.told()
+    }
+
     /// Warnings for the user, such as a solver that did not converge.
     pub fn warnings(self) -> Vec<String> {
-        self.explain.warnings()
+        let mut warnings = self.explain.warnings();
+        if let Some(class) = self.learned.one_class.and_then(|class| self.header.classes.get(class)) {
+            let n = self.header.n_samples;
+            warnings.push(format!(
+                "it predicts the class `{class}` for all {n} training rows, as a model that knows nothing would; a larger c, \
+                 other kernels or class weights may help"
+            ));
+        }
+        warnings
     }
 
     /// The method's facts about the model: name and value.

@@ -139,6 +139,11 @@ impl PartialLikelihood {
     }
 }
 
+/// The log partial likelihood of these log risks.
+pub(in crate::method) fn partial_log_likelihood(times: &Times, risks: &[f64]) -> f64 {
+    PartialLikelihood::new(times).slope(risks).value
+}
+
 /// What kernel weights are learned from where times are predicted: the slope of the partial likelihood at equal risks
 /// (martingale residuals), with mean 0 and standard deviation 1.
 pub(in crate::method) fn residuals(times: &Times) -> Matrix {

@@ -9,7 +9,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-pub(in crate::method) use likelihood::{PartialLikelihood, residuals};
+pub(in crate::method) use likelihood::{PartialLikelihood, partial_log_likelihood, residuals};
 pub use model::CoxModel;
 
 use super::search::{Search, best};
@@ -69,6 +69,10 @@ impl CoxState {
             return Err(Error::input("no training row has an event; nothing can be learned from censored rows alone"));
         }
         Ok(CoxState { weights, tried: vec![], evidence: vec![], slope: vec![], gram: Cache::default() })
+    }
+
+    pub(in crate::method) fn weights(&self) -> &[f64] {
+        &self.weights
     }
 
     /// Whether any amplitude was tried.

@@ -81,7 +81,7 @@ fn stack(kernel: &str, data: &Dataset, pool: &Pool) -> Stack {
 
 fn task<'a>(data: &'a Dataset, stack: &'a Stack, pool: &'a Pool) -> Task<'a> {
     let (labels, target) = (&data.labels, &data.target);
-    Task { input: Input::Stack(stack), labels, target, groups: None, views: &[], seed: 1, pool }
+    Task { input: Input::Stack(stack), labels, target, groups: None, views: &[], alternatives: &[], seed: 1, pool }
 }
 
 #[test]

@@ -62,6 +62,10 @@ impl RidgeState {
         Ok(RidgeState { weights, tried: vec![], evidence: vec![], gram: Cache::default() })
     }
 
+    pub(in crate::method) fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
     /// Whether any ratio was tried.
     pub(in crate::method) fn is_begun(&self) -> bool {
         !self.tried.is_empty()

@@ -52,6 +52,7 @@ fn with_task<T>(data: &Dataset, texts: &[&str], f: impl Fn(&Task<'_>, &Stack) ->
         target: &data.target,
         groups: None,
         views: &[],
+        alternatives: &[],
         seed: 1,
         pool: &pool,
     };

@@ -38,7 +38,7 @@ use crate::linalg::{Matrix, dot};
 use crate::simd::exp;
 
 /// A map from a method's margins to class probabilities that never contradict the label: the softmax of `slope_c *
-/// margin_c + offset_c`, where classes above the label are brought level with it. The head of `plan/calibrate.rs`
+/// margin_c + offset_c`, where classes above the label are brought level with it. The head of `run/calibrate.rs`
 /// describes how it is learned, and why.
 ///
 /// Margins are n_samples x n_classes, larger meaning more of that class, of one kind for all classes: scores of a
@@ -140,16 +140,23 @@ impl Calibration {
     /// row whose label was not the likeliest.
     pub fn apply(&self, margins: &Matrix, labels: &[usize]) -> Result<Matrix> {
         check_rows(margins, labels, self.slope.len())?;
+        let mut probabilities = self.free(margins);
+        labels.iter().enumerate().for_each(|(i, &label)| give_way(probabilities.row_mut(i), label));
+        Ok(probabilities)
+    }
+
+    /// Probabilities of rows from their margins alone, for models whose label is the likeliest class. A column for each
+    /// class it was learned on.
+    pub(crate) fn free(&self, margins: &Matrix) -> Matrix {
         let mut probabilities = Matrix::zeros(margins.n_rows(), margins.n_cols());
-        for (i, &label) in labels.iter().enumerate() {
+        for i in 0..margins.n_rows() {
             let row = probabilities.row_mut(i);
             for (c, (value, &margin)) in row.iter_mut().zip(margins.row(i)).enumerate() {
                 *value = self.slope[c] * self.scaled(margin) + self.offset[c];
             }
             softmax(row);
-            give_way(row, label);
         }
-        Ok(probabilities)
+        probabilities
     }
 
     /// Whether its numbers are consistent with each other and with the number of classes of the model it was read with.

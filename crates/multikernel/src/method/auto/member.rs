@@ -1,0 +1,197 @@
+//! One kept candidate, trained on all rows: its weights, then the machine on them.
+
+use super::candidate::{Candidate, Part, Rule};
+use super::{Auto, MOST_TRAINED};
+use crate::error::{Error, Result};
+use crate::file::{Codec, Record};
+use crate::method::alignf::Products;
+use crate::method::ends::{EndModel, EndState};
+use crate::method::evidence::Climb;
+use crate::method::sample::sample;
+use crate::method::svc::{EndsInSvc, Svc};
+use crate::method::weighted::{Weighted, on_a_sample, scaled, spread};
+use crate::method::{Alignf, Average, Evidence};
+use crate::run::{Control, Progress, State, Status, Task};
+
+/// Training of a member.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Member {
+    rule: RuleState,
+    /// The machine on the weights of all kernels of the bank, and what c is divided by.
+    machine: Option<EndState>,
+    spread: f64,
+    warning: Option<String>,
+}
+
+/// Progress of the rule that weighs the kernels.
+#[derive(Clone, Debug, Default)]
+enum RuleState {
+    #[default]
+    Untouched,
+    Evidence(Box<Weighted<Climb>>),
+    Alignf(Box<Weighted<Products>>),
+}
+
+impl Codec for Member {
+    fn encode(&self) -> Record {
+        let mut record = Record::default();
+        record.put("spread", &self.spread);
+        record.put("warning", &self.warning);
+        match &self.rule {
+            RuleState::Untouched => {}
+            RuleState::Evidence(state) => record.put_record("evidence", state.encode()),
+            RuleState::Alignf(state) => record.put_record("alignf", state.encode()),
+        }
+        if let Some(machine) = &self.machine {
+            record.put_record("machine", machine.encode());
+        }
+        record
+    }
+
+    fn decode(record: &Record) -> Result<Self> {
+        let of = |name: &str| Some(record.take_record(name)).filter(|inner| !inner.is_empty());
+        let rule = match (of("evidence"), of("alignf")) {
+            (Some(evidence), _) => RuleState::Evidence(Box::new(Weighted::decode(&evidence)?)),
+            (None, Some(alignf)) => RuleState::Alignf(Box::new(Weighted::decode(&alignf)?)),
+            (None, None) => RuleState::Untouched,
+        };
+        let machine = of("machine").map(|machine| EndState::decode(&machine)).transpose()?;
+        Ok(Member { rule, machine, spread: record.take("spread")?, warning: record.take("warning")? })
+    }
+}
+
+/// What a member is trained as.
+pub(super) struct As<'a> {
+    pub(super) candidate: &'a Candidate,
+    pub(super) c: f64,
+    pub(super) auto: &'a Auto,
+}
+
+impl As<'_> {
+    fn average(&self) -> Average {
+        Average { c: self.c, class_weights: self.auto.class_weights.clone(), ..Default::default() }
+    }
+
+    fn evidence(&self) -> Evidence {
+        Evidence { c: self.c, class_weights: self.auto.class_weights.clone(), ..Default::default() }
+    }
+
+    fn alignf(&self) -> Alignf {
+        Alignf { c: self.c, class_weights: self.auto.class_weights.clone(), ..Default::default() }
+    }
+
+    /// The weights of its kernels as weights of all kernels of the bank.
+    fn of_bank(&self, weights: &[f64], n_kernels: usize) -> Vec<f64> {
+        let mut all = vec![0.0; n_kernels];
+        self.candidate.kernels.iter().zip(weights).for_each(|(&m, &weight)| all[m] = weight);
+        all
+    }
+
+    fn uniform(&self) -> Vec<f64> {
+        let n = self.candidate.kernels.len();
+        vec![1.0 / n as f64; n]
+    }
+}
+
+/// The rows that machines are trained on: all, unless their combined kernel is too large.
+pub(super) fn trained(task: &Task<'_>) -> Result<Vec<usize>> {
+    let room = (task.stack()?.room() / 8).isqrt();
+    let most = usize::try_from(room).unwrap_or(usize::MAX).clamp(1, MOST_TRAINED);
+    Ok(sample(task.labels, most))
+}
+
+/// Calls `f` with the task on the rows that machines are trained on.
+fn on_trained<T>(task: &Task<'_>, f: impl FnOnce(&Task<'_>, &[usize]) -> Result<T>) -> Result<T> {
+    let rows = trained(task)?;
+    if rows.len() == task.n_samples() {
+        return f(task, &rows);
+    }
+    let kernels: Vec<usize> = (0..task.stack()?.n_kernels()).collect();
+    let part = Part::new(task, &rows, &kernels)?;
+    f(&part.task(task), &rows)
+}
+
+impl Member {
+    /// One step of the rule or of the machine.
+    pub(super) fn step(&mut self, role: &As<'_>, task: &Task<'_>, control: &Control) -> Result<Progress> {
+        if let Some(machine) = &mut self.machine {
+            let svc = scaled(role.average().svc(), self.spread);
+            return on_trained(task, |task, _| machine.advance(task, &svc, control));
+        }
+        let weights = match self.weigh(role, task, control)? {
+            Ok(weights) => role.of_bank(&weights, task.stack()?.n_kernels()),
+            Err(progress) => return Ok(progress),
+        };
+        on_trained(task, |task, _| {
+            // Uniform weights have the c of `average`, as it is.
+            self.spread = if role.candidate.rule == Rule::Average { 1.0 } else { spread(&weights, task)? };
+            self.machine = Some(EndState::new(weights, task, &scaled(role.average().svc(), self.spread))?);
+            Ok(Progress::of(0, 1))
+        })
+    }
+
+    /// The weights of the candidate's kernels, or the progress of a rule that has none yet.
+    fn weigh(
+        &mut self,
+        role: &As<'_>,
+        task: &Task<'_>,
+        control: &Control,
+    ) -> Result<std::result::Result<Vec<f64>, Progress>> {
+        if role.candidate.rule == Rule::Average {
+            return Ok(Ok(role.uniform()));
+        }
+        let part = Part::new(task, &Part::rows(role.auto, task), &role.candidate.kernels)?;
+        let part = part.task(task);
+        if matches!(self.rule, RuleState::Untouched) {
+            self.rule = match role.candidate.rule {
+                Rule::Alignf => RuleState::Alignf(Box::new(Weighted::init(&role.alignf(), &part)?)),
+                _ => RuleState::Evidence(Box::new(Weighted::init(&role.evidence(), &part)?)),
+            };
+        }
+        let (progress, learned) = match &mut self.rule {
+            RuleState::Evidence(state) => (state.step(&role.evidence(), &part, control)?, state.learned()),
+            RuleState::Alignf(state) => (state.step(&role.alignf(), &part, control)?, state.learned()),
+            RuleState::Untouched => return Ok(Ok(role.uniform())),
+        };
+        Ok(match learned {
+            Some((weights, warning)) if progress.status != Status::Cancelled => {
+                self.warning = warning;
+                Ok(weights)
+            }
+            _ if progress.status == Status::Cancelled => Err(progress),
+            _ => Err(Progress::of(0, 1)),
+        })
+    }
+
+    /// Whether a stored member fits the task.
+    pub(super) fn check(&self, role: &As<'_>, task: &Task<'_>) -> Result<()> {
+        if let Some(machine) = &self.machine {
+            let svc = scaled(role.average().svc(), self.spread);
+            return on_trained(task, |task, _| machine.fits(task, &svc));
+        }
+        let part = Part::new(task, &Part::rows(role.auto, task), &role.candidate.kernels)?;
+        let part = part.task(task);
+        match (&self.rule, role.candidate.rule) {
+            (RuleState::Untouched, _) => Ok(()),
+            (RuleState::Evidence(state), Rule::Evidence) => state.check(&role.evidence(), &part),
+            (RuleState::Alignf(state), Rule::Alignf) => state.check(&role.alignf(), &part),
+            _ => Err(Error::input("the checkpoint's candidates are not those of the data; start anew")),
+        }
+    }
+
+    /// The model, from all rows or, if it was stopped before there was one, from a sample.
+    pub(super) fn finish(self, role: &As<'_>, task: &Task<'_>) -> Result<EndModel> {
+        let svc: Svc = role.average().svc();
+        if let Some(machine) = self.machine.filter(EndState::is_begun) {
+            return on_trained(task, |task, rows| {
+                let model = machine.model(task, &scaled(svc, self.spread))?.of_rows(rows);
+                Ok(model.with_warning(self.warning))
+            });
+        }
+        let weights = role.of_bank(&role.uniform(), task.stack()?.n_kernels());
+        let (model, rows) = on_a_sample(weights, task, &svc)?;
+        Ok(model.with_warning(Some(format!(
+            "stopped before the model was trained: all kernels have the same weight{rows}; give it more time"
+        ))))
+    }
+}

@@ -1,0 +1,88 @@
+//! `auto`: tries a short list of banks, rules and values of c on inner folds, and keeps what predicts best. Ours.
+
+mod candidate;
+mod compare;
+mod member;
+mod model;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use model::AutoModel;
+pub use state::AutoState;
+
+use super::ends::TARGETS;
+use super::svc::ClassWeights;
+use crate::data::TargetKind;
+use crate::kernel::{AUTO_BANK, AUTO_BANK_WITHOUT_COLUMNS};
+use crate::run::{About, Allowed, Method, Needs, choice, params};
+
+choice! {
+    /// How much work a method may take on, in candidates and rows, never in seconds: same seed, same answer.
+    pub enum Effort {
+        /// Uniform weights only.
+        Quick = "quick",
+        /// Uniform weights, and those of `evidence`.
+        Normal = "normal",
+        /// Those of `alignf` as well, and more rows to choose on.
+        Thorough = "thorough",
+    }
+}
+
+params! {
+    /// The default: nothing to choose. Candidates are the alternatives of the bank (`A | B`), each with uniform weights
+    /// and with those of [`Evidence`](super::Evidence), at the values of c that `auto` tries. All are trained on the
+    /// same five inner folds, which share one stack, and a rule learns its weights once for each fold. The candidate
+    /// with the lowest held-out log-loss is kept, or the mean of the probabilities of the best two where that is lower
+    /// still. Numbers are compared by held-out squared error, times by the held-out partial likelihood; there the best
+    /// one is kept.
+    ///
+    /// The default bank has three alternatives: widths around the median distance; 14 fixed widths, the narrow ones of
+    /// which act as a ridge on noisy tables; and the first with kernels on single columns, where there are no more of them
+    /// than rows.
+    /// Data with views, or with columns other than numbers, have their usual bank as the only one.
+    ///
+    /// With more than 2,000 rows candidates are compared and weights learned on 2,000 of them, and the machine is
+    /// trained on all; with more than 20,000, or where their combined kernel does not fit into memory, on that many.
+    /// Each is told. Probabilities come from the inner folds, so they cost nothing more.
+    ///
+    /// Cost: about six times that of `evidence` on the largest alternative.
+    pub struct Auto {
+        /// how many candidates: quick (uniform weights), normal (and those of evidence), thorough (and those of
+        /// alignf, on twice as many rows)
+        effort: Effort = Effort::Normal, Allowed::OneOf(Effort::WORDS);
+        /// multiply c per class: none, balanced (n / (n_classes * count)), or CLASS=WEIGHT,...
+        class_weights: ClassWeights = ClassWeights::None, Allowed::Text("none, balanced, or CLASS=WEIGHT,...");
+    }
+}
+
+impl Auto {
+    /// Rows on which candidates are compared and weights learned.
+    fn most_rows(&self) -> usize {
+        match self.effort {
+            Effort::Quick => 1000,
+            Effort::Normal => 2000,
+            Effort::Thorough => 4000,
+        }
+    }
+}
+
+/// Rows that the machine is trained on, at most: a combined kernel of 3 GiB.
+const MOST_TRAINED: usize = 20_000;
+
+impl Method for Auto {
+    type State = AutoState;
+
+    fn about(&self) -> About {
+        About {
+            name: "auto",
+            summary: "the best of several banks, rules and values of c on inner folds, or the mean of two: no choice to make",
+            needs: Needs::Stack,
+            bank: if self.effort == Effort::Quick { AUTO_BANK_WITHOUT_COLUMNS } else { AUTO_BANK },
+        }
+    }
+
+    fn targets(&self) -> &'static [TargetKind] {
+        TARGETS
+    }
+}

@@ -1,0 +1,72 @@
+//! Tests of `auto` through its plan.
+
+use crate::Plan;
+use crate::data::{Dataset, Labels, Samples, bundled};
+use crate::dist::Rng;
+use crate::linalg::Matrix;
+use crate::plan::Model;
+
+fn some(set: &str, step: usize) -> Dataset {
+    let data = bundled(set).unwrap();
+    data.select(&(0..data.samples.n_samples()).step_by(step).collect::<Vec<_>>())
+}
+
+fn fact(model: &Model, name: &str) -> Option<String> {
+    model.training().facts().into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
+}
+
+#[test]
+fn labels_are_the_likeliest_classes_and_probabilities_need_no_more_folds() {
+    let data = some("glass6", 2);
+    let model = Plan::new("auto").unwrap().train(&data).unwrap();
+    let predicted = model.predict(&data.samples).unwrap();
+    let probabilities = model.probabilities(&data.samples).unwrap();
+    assert_eq!(probabilities, predicted.scores);
+    for row in probabilities.rows() {
+        assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{row:?}");
+    }
+}
+
+#[test]
+fn alternatives_of_the_user_are_compared_and_the_useful_one_is_kept() {
+    // The class is whether two columns have the same sign; the third is noise.
+    let mut rng = Rng::new(8, 0);
+    let points = Matrix::from_fn(120, 3, |_, _| 2.0 * rng.uniform() - 1.0);
+    let texts: Vec<&str> = points.rows().map(|row| if row[0] * row[1] > 0.0 { "same" } else { "different" }).collect();
+    let data = Dataset::new("signs", Samples::unnamed(points).unwrap(), Labels::new(&texts).unwrap()).unwrap();
+    let bank = "linear on [2], gaussian(1) on [2] | polynomial(2) on [0, 1], linear on [2]";
+    let model = Plan::new("auto").unwrap().kernels(bank).unwrap().train(&data).unwrap();
+    let kept = fact(&model, "kept").unwrap();
+    assert!(kept.contains("bank 2") && !kept.contains("bank 1"), "{kept}");
+    let candidates = fact(&model, "candidates").unwrap();
+    assert_eq!(candidates.matches("bank ").count(), 4, "{candidates}");
+    assert!(candidates.contains("(inner, optimistic)"), "{candidates}");
+    assert!(fact(&model, "learned weights").is_some_and(|line| line.contains("[")), "no interval");
+    let right = model.predict(&data.samples).unwrap().labels;
+    let right = right.iter().zip(data.labels.codes()).filter(|(a, b)| a == b).count();
+    assert!(right > 110, "{right} of 120");
+}
+
+#[test]
+fn many_rows_are_chosen_on_some_of_them_and_it_is_told() {
+    let mut rng = Rng::new(9, 0);
+    let points = Matrix::from_fn(1100, 2, |_, _| rng.uniform());
+    let texts: Vec<&str> = points.rows().map(|row| if row[0] > row[1] { "above" } else { "below" }).collect();
+    let data = Dataset::new("half", Samples::unnamed(points).unwrap(), Labels::new(&texts).unwrap()).unwrap();
+    let plan = Plan::new("auto").unwrap().set("effort", "quick").unwrap().kernels("linear, gaussian(1)").unwrap();
+    let model = plan.train(&data).unwrap();
+    let chosen = fact(&model, "chosen on").unwrap();
+    assert!(chosen.starts_with("1000 of 1100 rows"), "{chosen}");
+    assert_eq!(fact(&model, "trained on"), None);
+}
+
+#[test]
+fn too_few_rows_for_folds_give_the_plain_sum_and_say_so() {
+    let data = some("ionosphere", 1);
+    let codes = data.labels.codes();
+    let of = |class: usize, n: usize| (0..codes.len()).filter(move |&i| codes[i] == class).take(n);
+    let data = data.select(&of(0, 1).chain(of(1, 4)).collect::<Vec<_>>());
+    let model = Plan::new("auto").unwrap().train(&data).unwrap();
+    assert_eq!(fact(&model, "candidates").unwrap(), "not compared: no inner folds were made");
+    assert!(fact(&model, "kept").unwrap().starts_with("average (bank 1"));
+}
