@@ -123,6 +123,14 @@ impl Predict for AutoModel {
         Ok(mean_of(&found.iter().collect::<Vec<_>>()))
     }
 
+    /// A single machine decides by its own margins, which have parts.
+    fn margins(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
+        match self.only() {
+            Some(only) => only.margins(input, pool),
+            None => self.scores(input, pool),
+        }
+    }
+
     fn points(&self) -> &[usize] {
         &self.points
     }

@@ -3,9 +3,9 @@
 use crate::error::{Error, Result};
 use crate::file::record;
 use crate::linalg::Matrix;
-use crate::method::machine::Told;
+use crate::method::machine::{Told, weighted_parts};
 use crate::pool::Pool;
-use crate::run::{Coefficients, Explain, Input, Predict, Regressor};
+use crate::run::{Additive, Coefficients, Decision, Explain, Input, Predict, Regressor};
 
 record! {
     /// One expansion `f_t(x) = sum_i coef_it k(x_i, x) + bias_t` for each number t, on `k = sum_m weights_m k_m`. Scores
@@ -80,6 +80,24 @@ impl Predict for SvrModel {
 
     fn regressor(&self) -> Option<&dyn Regressor> {
         Some(self)
+    }
+
+    fn additive(&self) -> Option<&dyn Additive> {
+        Some(self)
+    }
+}
+
+impl Additive for SvrModel {
+    fn decisions(&self) -> Vec<Decision> {
+        (0..self.bias.len()).map(Decision::For).collect()
+    }
+
+    fn biases(&self) -> Vec<f64> {
+        self.bias.clone()
+    }
+
+    fn parts(&self, input: Input<'_>, pool: &Pool) -> Result<Vec<Matrix>> {
+        weighted_parts(&self.weights, &self.coef.to_matrix(), input, pool)
     }
 }
 
