@@ -114,8 +114,8 @@ pub fn importance(
             let mut order: Vec<usize> = (0..n).collect();
             rng.shuffle(&mut order);
             let after = truth.scores(&Found::of(model, &samples.shuffled(&columns, &order)?, pool)?)?;
-            for i in 0..n {
-                falls[i] += (before.rows[i] - after.rows[i]) / n_repeats as f64;
+            for (fall, (before, after)) in falls.iter_mut().zip(before.rows.iter().zip(&after.rows)) {
+                *fall += (before - after) / n_repeats as f64;
             }
             changed += before.labels.iter().zip(&after.labels).filter(|(before, after)| before != after).count();
         }
