@@ -50,7 +50,7 @@ fn machine(root: &Path) -> Option<u64> {
 /// What a thread maps for its stack and its allocator.
 const THREAD_BYTES: u64 = 72 << 20;
 
-/// What `ulimit -v` leaves: the limit less what is mapped already, and what threads will map.
+/// What `ulimit -v` leaves: the limit less what is mapped already, and what threads may map, which is seldom all of it.
 fn addresses(root: &Path) -> Option<u64> {
     let limits = std::fs::read_to_string(root.join("proc/self/limits")).ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
@@ -58,7 +58,8 @@ fn addresses(root: &Path) -> Option<u64> {
     let status = std::fs::read_to_string(root.join("proc/self/status")).ok()?;
     let mapped = status.lines().find_map(|line| line.strip_prefix("VmSize:"))?;
     let mapped = mapped.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024;
-    Some(limit.saturating_sub(mapped).saturating_sub(threads() * THREAD_BYTES))
+    let left = limit.saturating_sub(mapped);
+    Some(left.saturating_sub(threads() * THREAD_BYTES).max(left / 4))
 }
 
 fn threads() -> u64 {
@@ -147,8 +148,11 @@ mod tests {
         let limits =
             ("proc/self/limits", "Limit  Soft  Hard  Units\nMax address space   8000000000  unlimited  bytes\n");
         let status = ("proc/self/status", "Name: x\nVmSize:\t 1000000 kB\n");
-        let left = 8_000_000_000 - 1_024_000_000 - threads() * THREAD_BYTES;
-        assert_eq!(addresses(system(&[limits, status]).path()), Some(left));
+        let left: u64 = 8_000_000_000 - 1_024_000_000;
+        let expected = left.saturating_sub(threads() * THREAD_BYTES).max(left / 4);
+        assert_eq!(addresses(system(&[limits, status]).path()), Some(expected));
+        let tight = ("proc/self/limits", "Max address space         1124000000  unlimited  bytes\n");
+        assert_eq!(addresses(system(&[tight, status]).path()), Some(25_000_000), "small jobs still run");
         let unlimited = ("proc/self/limits", "Max address space         unlimited  unlimited  bytes\n");
         assert_eq!(addresses(system(&[unlimited, status]).path()), None);
     }

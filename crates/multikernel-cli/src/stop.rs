@@ -31,8 +31,8 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Claims files for writing until the program ends.
 pub(crate) fn claim<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Result<()> {
-    listen()?;
     for path in paths {
+        listen()?;
         let claim = file::claim(path)?;
         held(&CLAIMS).push(claim);
     }

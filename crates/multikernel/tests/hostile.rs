@@ -226,7 +226,7 @@ fn checkpoints_that_fail_are_told_once_as_a_loss() {
     let mut session = Session::new(&pool, &mut heard);
     let every = std::time::Duration::ZERO;
     session.checkpoint = Some(Checkpoint { every, ..Checkpoint::new(folder.path().join("absent/c")) });
-    let plan = Plan::new("mkboost-d1").unwrap().set("trials", "6").unwrap().kernels("gaussian(1, 2)").unwrap();
+    let plan = Plan::new("silp").unwrap().kernels("gaussian(0.5, 1, 2, 4), linear").unwrap();
     let data = bundled("sonar").unwrap();
     let model = plan.train_in(&data.select(&(0..208).step_by(4).collect::<Vec<_>>()), &mut session).unwrap();
     assert!(model.training().is_finished() && model.training().steps() > 2);

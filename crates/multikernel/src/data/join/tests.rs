@@ -758,8 +758,8 @@ fn malformed_studies_refused_with_what_to_do() {
             "",
             both,
             None,
-            &["memory=300"],
-            "rna.csv, meth.csv: a table of 3 rows and 3 columns needs 360 bytes but 300 bytes may be used; allow more \
+            &["memory=350"],
+            "rna.csv, meth.csv: a table of 3 rows and 3 columns needs 360 bytes but 350 bytes may be used; allow more \
              memory, or use fewer rows or columns"
                 .into(),
         ),
