@@ -72,6 +72,7 @@ pub(crate) fn run(args: &Train, registry: &Registry) -> Result<()> {
     bar.phase("saving");
     model.save(&args.out)?;
     bar.clear();
+    model.training().told().iter().for_each(|line| bar.note(line));
     for warning in model.training().warnings() {
         bar.note(&format!("warning: {warning}"));
     }
