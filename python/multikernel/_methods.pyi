@@ -8,6 +8,7 @@ from ._estimators import MethodClassifier, MethodClusterer
 CLASSES: dict[str, str]
 __all__ = [  # noqa: RUF022
     "AlignF",
+    "AutoMKL",
     "AverageMKL",
     "BEMKL",
     "BM3KL",
@@ -58,6 +59,15 @@ class Shared(TypedDict, total=False):
 
 class SharedByClassifiers(Shared, total=False):
     proba: bool
+
+class AutoMKL(MethodClassifier):
+    def __init__(
+        self,
+        *,
+        effort: str = ...,
+        class_weights: str = ...,
+        **shared: Unpack[SharedByClassifiers],
+    ) -> None: ...
 
 class Majority(MethodClassifier):
     def __init__(

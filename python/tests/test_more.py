@@ -78,7 +78,7 @@ def test_clusters(three):
 
 
 def test_lists(capsys):
-    assert len(mk.methods()) == 31 and "bm3kl" in repr(mk.methods())
+    assert len(mk.methods()) == 32 and "bm3kl" in repr(mk.methods())
     assert any(kernel["name"] == "gaussian" for kernel in mk.kernels())
     mk.show_versions()
     assert "multikernel" in capsys.readouterr().out

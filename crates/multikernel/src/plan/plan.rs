@@ -327,9 +327,7 @@ impl Plan {
                 session.observer.talk(&stack.describe());
             }
         }
-        let model = self.fit(&prepared, session)?;
-        model.training().told().iter().for_each(|line| session.observer.note(line));
-        Ok(model)
+        self.fit(&prepared, session)
     }
 
     /// Scales the rows and computes the kernels. Cost: see [`Stack::train`](crate::stack::Stack::train).

@@ -126,7 +126,7 @@ pub trait Explain {
         vec![]
     }
 
-    /// Lines on what was chosen, told when training ends.
+    /// Lines on what was chosen, which the command line prints when training ends.
     fn told(&self) -> Vec<String> {
         vec![]
     }
