@@ -10,15 +10,7 @@ True
 from . import datasets, plot
 from ._core import __version__
 from ._data import Views, stack
-from ._estimators import (
-    CombinedKernel,
-    MKLClassifier,
-    MKLClusterer,
-    MKLRegressor,
-    MKLSurvival,
-    OnlineMKLClassifier,
-    survival_target,
-)
+from ._estimators import CombinedKernel, MKLClassifier, MKLClusterer, OnlineMKLClassifier
 from ._evaluate import Evaluation, evaluate
 from ._files import load, save
 from ._info import kernels, methods, show_versions
@@ -26,6 +18,7 @@ from ._methods import *  # noqa: F403
 from ._methods import __all__ as _all_methods
 from ._parts import Parts
 from ._report import report
+from ._targets import MKLRegressor, MKLSurvival, survival_target
 
 __all__ = [
     "CombinedKernel",

@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ._estimators import MKLClassifier, MKLRegressor
+from ._estimators import MKLClassifier
 from ._progress import printer
 from ._spread import Job, spread
+from ._targets import MKLRegressor
 
 
 class Evaluation:

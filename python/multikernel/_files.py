@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from ._estimators import MKLClassifier, MKLClusterer, MKLRegressor, MKLSurvival, OnlineMKLClassifier, _Base
+from ._estimators import MKLClassifier, MKLClusterer, OnlineMKLClassifier, _Base
+from ._targets import MKLRegressor, MKLSurvival
 
 
 def save(estimator: _Base, path: Any) -> None:

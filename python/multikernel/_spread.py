@@ -13,8 +13,9 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from . import _core
-from ._estimators import MKLClassifier, MKLRegressor, _depth, class_texts, default_names, target_names
+from ._estimators import MKLClassifier, _depth, class_texts
 from ._progress import printer
+from ._targets import MKLRegressor, default_names, target_names
 
 #: How often a part is tried again after its worker was lost.
 RETRIES = 2
