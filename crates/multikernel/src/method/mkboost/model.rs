@@ -220,6 +220,9 @@ fn weights(trials: &Trials, n_pairs: usize, alike: &[usize]) -> Vec<f64> {
     alike.iter().map(share).collect()
 }
 
+/// No pair of classes has more rows; sums over pairs cannot overflow.
+const MOST_ROWS: usize = u32::MAX as usize;
+
 impl Predict for MkBoostModel {
     fn scores(&self, input: Input<'_>, pool: &Pool) -> Result<Matrix> {
         self.each(input, pool, |trained, decisions, scores| match self.n_classes {
@@ -250,6 +253,9 @@ impl Predict for MkBoostModel {
             && [self.n_rows.len(), self.n_held.len()] == [n_pairs; 2]
             && [self.weights.len(), self.alike.len()] == [n_kernels; 2]
             && self.alike.iter().all(|&first| first < n_kernels)
+            && [&self.n_rows, &self.n_held, &self.trials.right, &self.trials.held_right]
+                .into_iter()
+                .all(|counts| counts.iter().all(|&n| n <= MOST_ROWS))
             && self.trials.fit(n_pairs, n_kernels, self.points.len())
             && self.trials.pair.is_sorted();
         if fits { Ok(()) } else { Err(Error::input("its arrays do not fit together")) }
